@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Memory order: what an atomic operation or a fence orders. An order is a tag in a call, so it is known at compile time.
+#pragma once
+
+#include <concepts>
+
+namespace membar {
+
+/// The orders as values, for code that tabulates or prints them. Calls take the tags below.
+enum class memory_order { relaxed, acquire, release, acq_rel, seq_cst };
+
+/// The type of an order's tag. Distinct types, so that an order an operation cannot have is no overload of it.
+template <memory_order Order>
+struct memory_order_constant {
+  static constexpr memory_order value = Order;
+  explicit memory_order_constant() = default;
+};
+
+using relaxed_t = memory_order_constant<memory_order::relaxed>;
+using acquire_t = memory_order_constant<memory_order::acquire>;
+using release_t = memory_order_constant<memory_order::release>;
+using acq_rel_t = memory_order_constant<memory_order::acq_rel>;
+using seq_cst_t = memory_order_constant<memory_order::seq_cst>;
+
+/// Atomic, and ordered only with other accesses of the same location.
+inline constexpr relaxed_t relaxed{};
+/// What follows stays after it: the reader's half of synchronization.
+inline constexpr acquire_t acquire{};
+/// What precedes, including what this thread has observed, stays before it: the writer's half of synchronization.
+inline constexpr release_t release{};
+/// Both halves, for operations that read and write, and for fences.
+inline constexpr acq_rel_t acq_rel{};
+/// `acq_rel`, and one order of all such operations that every thread in scope agrees on.
+inline constexpr seq_cst_t seq_cst{};
+
+/// The rule that `Order` is the tag of one of the `Allowed` orders.
+template <class Order, memory_order... Allowed>
+concept order_among = (std::same_as<Order, memory_order_constant<Allowed>> || ...);
+
+/// The rule for anything that takes an order: one of membar's tags. Operations that read and write take all of them.
+template <class Order>
+concept memory_order_tag = order_among<Order, memory_order::relaxed, memory_order::acquire, memory_order::release,
+                                       memory_order::acq_rel, memory_order::seq_cst>;
+
+/// The rule for loads: relaxed, acquire or seq_cst. A load releases nothing.
+template <class Order>
+concept load_order = order_among<Order, memory_order::relaxed, memory_order::acquire, memory_order::seq_cst>;
+
+/// The rule for stores: relaxed, release or seq_cst. A store acquires nothing.
+template <class Order>
+concept store_order = order_among<Order, memory_order::relaxed, memory_order::release, memory_order::seq_cst>;
+
+/// The rule for fences: any order but relaxed. A relaxed fence would order nothing.
+template <class Order>
+concept fence_order =
+    order_among<Order, memory_order::acquire, memory_order::release, memory_order::acq_rel, memory_order::seq_cst>;
+
+/// The order's name: "relaxed", "acquire", "release", "acq_rel" or "seq_cst".
+[[nodiscard]] constexpr const char* name(memory_order order) noexcept {
+  switch (order) {
+    case memory_order::relaxed:
+      return "relaxed";
+    case memory_order::acquire:
+      return "acquire";
+    case memory_order::release:
+      return "release";
+    case memory_order::acq_rel:
+      return "acq_rel";
+    case memory_order::seq_cst:
+      return "seq_cst";
+  }
+  return "unknown memory order";
+}
+
+}  // namespace membar
