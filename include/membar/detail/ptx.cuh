@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// PTX's spellings of membar's words, as operands of an inline-assembly statement's "C" constraint, which pastes their text.
+#pragma once
+
+#include <membar/memory_order.hpp>
+#include <membar/thread_scope.hpp>
+
+namespace membar::detail {
+
+template <thread_scope Scope>
+struct ptx_scope;
+template <>
+struct ptx_scope<thread_scope::block> {
+  static constexpr char text[] = "cta";
+};
+template <>
+struct ptx_scope<thread_scope::cluster> {
+  static constexpr char text[] = "cluster";
+};
+template <>
+struct ptx_scope<thread_scope::device> {
+  static constexpr char text[] = "gpu";
+};
+template <>
+struct ptx_scope<thread_scope::system> {
+  static constexpr char text[] = "sys";
+};
+
+template <memory_order Order>
+struct ptx_order;
+template <>
+struct ptx_order<memory_order::relaxed> {
+  static constexpr char text[] = "relaxed";
+};
+template <>
+struct ptx_order<memory_order::acquire> {
+  static constexpr char text[] = "acquire";
+};
+template <>
+struct ptx_order<memory_order::release> {
+  static constexpr char text[] = "release";
+};
+template <>
+struct ptx_order<memory_order::acq_rel> {
+  static constexpr char text[] = "acq_rel";
+};
+/// Of fences only: no other PTX instruction is sequentially consistent by itself.
+template <>
+struct ptx_order<memory_order::seq_cst> {
+  static constexpr char text[] = "sc";
+};
+
+/// Refuses, in the pass that compiles for a device, an architecture that has no cluster scope.
+template <thread_scope Scope>
+__device__ constexpr void require_architecture_of() noexcept {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+  static_assert(Scope != thread_scope::cluster,
+                "membar: thread_scope::cluster requires compute capability 9.0: compile this code for sm_90 or newer only");
+#endif
+}
+
+}  // namespace membar::detail

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// A kernel launch with typed attributes, checked arguments, and a check that data bound to a synchronization domain stays in
+/// it.
+#pragma once
+
+#include <membar/error.hpp>
+#include <membar/launch_attribute.hpp>
+#include <membar/sync_domain.hpp>
+
+#include <concepts>
+#include <cstddef>
+
+namespace membar {
+
+template <class... Attributes>
+class launch_config;
+
+namespace detail {
+
+template <class First, class Second>
+[[nodiscard]] consteval bool share_an_attribute_id() {
+  for (const cudaLaunchAttributeID a : attribute_traits<First>::ids) {
+    for (const cudaLaunchAttributeID b : attribute_traits<Second>::ids) {
+      if (a == b) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+/// One attribute of a configuration; a configuration inherits one of these per attribute, so that each is found by its type.
+template <class Attribute>
+struct attribute_holder {
+  Attribute value;
+};
+
+}  // namespace detail
+
+/// The rule that a launch is given each attribute once. A physical domain counts as both a domain and a map.
+template <class Attribute, class... Given>
+concept not_given_before = (!detail::share_an_attribute_id<Attribute, Given>() && ...);
+
+/// Grid, block, stream and attributes of a launch, as a value: `launch_config{grid, block, stream}.with(sync_domain::remote)`.
+///
+/// `with` returns a new configuration; an attribute that is not legal on a launch, or given before, does not compile. The null
+/// stream is the default stream. Extents are in blocks and threads, dynamic shared memory in bytes.
+template <class... Attributes>
+class launch_config : private detail::attribute_holder<Attributes>... {
+ public:
+  constexpr launch_config(dim3 grid, dim3 block, cudaStream_t stream = nullptr, std::size_t dynamic_shared_bytes = 0) noexcept
+    requires(sizeof...(Attributes) == 0)
+      : grid_(grid), block_(block), stream_(stream), dynamic_shared_bytes_(dynamic_shared_bytes) {}
+
+  /// This configuration and one attribute more.
+  template <legal_on_a_launch Attribute>
+    requires not_given_before<Attribute, Attributes...>
+  [[nodiscard]] constexpr launch_config<Attributes..., Attribute> with(const Attribute& attribute) const noexcept {
+    return {grid_, block_, stream_, dynamic_shared_bytes_, get<Attributes>()..., attribute};
+  }
+
+  [[nodiscard]] constexpr dim3 grid() const noexcept { return grid_; }
+  [[nodiscard]] constexpr dim3 block() const noexcept { return block_; }
+  [[nodiscard]] constexpr cudaStream_t stream() const noexcept { return stream_; }
+  [[nodiscard]] constexpr std::size_t dynamic_shared_bytes() const noexcept { return dynamic_shared_bytes_; }
+
+  /// The value given for `Attribute`.
+  template <class Attribute>
+    requires(std::same_as<Attribute, Attributes> || ...)
+  [[nodiscard]] constexpr const Attribute& get() const noexcept {
+    return static_cast<const detail::attribute_holder<Attribute>&>(*this).value;
+  }
+
+ private:
+  template <class...>
+  friend class launch_config;
+
+  constexpr launch_config(dim3 grid, dim3 block, cudaStream_t stream, std::size_t dynamic_shared_bytes,
+                          const Attributes&... attributes) noexcept
+    requires(sizeof...(Attributes) != 0)
+      : detail::attribute_holder<Attributes>{attributes}...,
+        grid_(grid),
+        block_(block),
+        stream_(stream),
+        dynamic_shared_bytes_(dynamic_shared_bytes) {}
+
+  dim3 grid_;
+  dim3 block_;
+  cudaStream_t stream_;
+  std::size_t dynamic_shared_bytes_;
+};
+
+launch_config(dim3, dim3, cudaStream_t = nullptr, std::size_t = 0) -> launch_config<>;
+
+namespace detail {
+
+/// The physical domain that `Attributes` fix at compile time, else `dynamic_domain`.
+template <class... Attributes>
+inline constexpr int static_domain = dynamic_domain;
+template <int Id, class... Rest>
+inline constexpr int static_domain<physical_domain<Id>, Rest...> = Id;
+template <class First, class... Rest>
+inline constexpr int static_domain<First, Rest...> = static_domain<Rest...>;
+
+/// The value that the launch names for `Wanted`, under any of its types, else the stream's.
+template <class Wanted, class... Attributes>
+[[nodiscard]] Wanted effective(const launch_config<Attributes...>& config) {
+  if constexpr ((share_an_attribute_id<Wanted, Attributes>() || ...)) {
+    cudaLaunchAttributeValue value{};
+    const auto take = [&]<class Attribute>(const Attribute& attribute) {
+      if constexpr (share_an_attribute_id<Wanted, Attribute>()) {
+        value = encoded(attribute).val;
+      }
+    };
+    (take(config.template get<Attributes>()), ...);
+    return attribute_traits<Wanted>::decode(value);
+  } else {
+    return get_attribute<Wanted>(config.stream());
+  }
+}
+
+/// The physical domain that the launch runs in: its own attributes first, then the stream's.
+template <class... Attributes>
+[[nodiscard]] int physical_domain_of(const launch_config<Attributes...>& config) {
+  if constexpr (static_domain<Attributes...> != dynamic_domain) {
+    return static_domain<Attributes...>;
+  } else if (sync_domain_count() == 1) {
+    return 0;
+  } else {
+    return effective<sync_domain_map>(config).physical(effective<sync_domain>(config));
+  }
+}
+
+/// Refuses an argument whose device scope is bound to a domain other than the launch's.
+template <int LaunchDomain, class Parameter>
+void check_domain(const Parameter& argument, int launch_domain) {
+  if constexpr (bound_to_domain<Parameter>) {
+    constexpr int bound = domain_of<Parameter>::static_id;
+    static_assert(LaunchDomain == dynamic_domain || bound == dynamic_domain || LaunchDomain == bound,
+                  "membar: an argument's device scope is bound to another physical synchronization domain than this launch's; "
+                  "launch in that domain, or share the data at thread_scope::system, which orders across domains");
+    const int actual = domain_of<Parameter>::id(argument);
+    if (actual != launch_domain) {
+      throw error(cudaErrorInvalidValue,
+                  "membar: an argument's device scope is bound to physical synchronization domain %d, but this launch runs in "
+                  "domain %d: launch in domain %d, or share the data at thread_scope::system, which orders across domains",
+                  actual, launch_domain, actual);
+    }
+  }
+}
+
+}  // namespace detail
+
+/// Launches `kernel` with `arguments`, each converted to its parameter's type.
+///
+/// What the launch does not name (domain, map, priority, access-policy window) comes from the stream. The end of the kernel
+/// makes its writes visible to what the stream orders after it, as with any launch.
+/// Errors: `error` if an attribute's value is out of range, if an argument is bound to another synchronization domain, or if
+/// CUDA refuses the launch; nothing is launched then. What the kernel does wrong later is reported by later CUDA calls.
+template <class... Attributes, class... Parameters, class... Arguments>
+  requires(sizeof...(Parameters) == sizeof...(Arguments) && (std::convertible_to<Arguments, Parameters> && ...))
+void launch(const launch_config<Attributes...>& config, void (*kernel)(Parameters...), Arguments&&... arguments) {
+  constexpr std::size_t attribute_count = (std::size_t{0} + ... + detail::attribute_id_count<Attributes>);
+  cudaLaunchAttribute attributes[attribute_count + 1] = {};
+  cudaLaunchAttribute* next = attributes;
+  [[maybe_unused]] const auto append = [&]<class Attribute>(const Attribute& attribute) {
+    attribute_traits<Attribute>::encode(attribute, next);
+    for (const cudaLaunchAttributeID id : attribute_traits<Attribute>::ids) {
+      (next++)->id = id;
+    }
+  };
+  (append(config.template get<Attributes>()), ...);
+
+  cudaLaunchConfig_t native{};
+  native.gridDim = config.grid();
+  native.blockDim = config.block();
+  native.dynamicSmemBytes = config.dynamic_shared_bytes();
+  native.stream = config.stream();
+  native.attrs = attributes;
+  native.numAttrs = static_cast<unsigned>(attribute_count);
+
+  const auto launch_with = [&](Parameters... parameters) {
+    if constexpr ((bound_to_domain<Parameters> || ...)) {
+      const int domain = detail::physical_domain_of(config);
+      (detail::check_domain<detail::static_domain<Attributes...>>(parameters, domain), ...);
+    }
+    void* pointers[] = {const_cast<void*>(static_cast<const void*>(&parameters))..., nullptr};
+    check(cudaLaunchKernelExC(&native, reinterpret_cast<const void*>(kernel), pointers), "cudaLaunchKernelExC",
+          "check grid, block, shared memory and attributes against the limits of the current device, and that the program was "
+          "compiled for it");
+  };
+  launch_with(static_cast<Parameters>(static_cast<Arguments&&>(arguments))...);
+}
+
+}  // namespace membar

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Launch attributes as types: one type per attribute, which knows the places (launch, stream, graph kernel node) where CUDA
+/// accepts it, and the calls that set it there and read it back.
+///
+/// Capturing a launch copies the launch's attributes, and those of the stream that the launch does not name, to the graph node.
+/// From then on the node's own attributes rule: those of the stream that launches the graph do not apply to its nodes.
+/// Source: `cudaLaunchAttributeID` in CUDA 13.0's driver_types.h, whose comments say where each attribute is valid.
+#pragma once
+
+#include <membar/error.hpp>
+#include <membar/sync_domain.hpp>
+
+#include <cstddef>
+
+namespace membar {
+
+/// A launch, stream or node priority: smaller runs earlier; the device's range is `cudaDeviceGetStreamPriorityRange`.
+struct priority {
+  int value = 0;
+  friend constexpr bool operator==(priority, priority) noexcept = default;
+};
+
+/// All blocks of the grid are resident at once, or the launch fails: what a grid-wide barrier needs.
+struct cooperative {
+  bool enabled = true;
+  friend constexpr bool operator==(cooperative, cooperative) noexcept = default;
+};
+
+/// Blocks per thread block cluster; each member divides the grid's. Requires compute capability 9.0.
+struct cluster_dimensions {
+  unsigned x = 1;
+  unsigned y = 1;
+  unsigned z = 1;
+  friend constexpr bool operator==(const cluster_dimensions&, const cluster_dimensions&) noexcept = default;
+};
+
+/// How blocks of a cluster are placed on multiprocessors.
+enum class cluster_scheduling {
+  default_ = cudaClusterSchedulingPolicyDefault,
+  spread = cudaClusterSchedulingPolicySpread,
+  load_balancing = cudaClusterSchedulingPolicyLoadBalancing
+};
+
+/// Programmatic dependent launch: the kernel may start before its predecessor in the stream ends, and waits for it itself with
+/// `cudaGridDependencySynchronize`. Requires compute capability 9.0.
+struct programmatic_stream_serialization {
+  bool allowed = true;
+  friend constexpr bool operator==(programmatic_stream_serialization, programmatic_stream_serialization) noexcept = default;
+};
+
+/// An event (created with `cudaEventDisableTiming`) recorded once every block has triggered it.
+struct programmatic_event {
+  cudaEvent_t event = nullptr;
+  int flags = 0;
+  bool trigger_at_block_start = false;
+};
+
+#if CUDART_VERSION >= 12030
+/// An event (created with `cudaEventDisableTiming`) recorded once every block has started. Requires CUDA 12.3.
+struct launch_completion_event {
+  cudaEvent_t event = nullptr;
+  int flags = 0;
+};
+#endif
+
+#if CUDART_VERSION >= 12080
+/// Cluster dimensions that the device uses where it can; a multiple of `cluster_dimensions`, which must be given too.
+/// Requires CUDA 12.8.
+struct preferred_cluster_dimensions {
+  unsigned x = 1;
+  unsigned y = 1;
+  unsigned z = 1;
+  friend constexpr bool operator==(const preferred_cluster_dimensions&, const preferred_cluster_dimensions&) noexcept = default;
+};
+
+/// The preferred share of shared memory in the memory that it has in common with L1, in percent, 0 to 100. Requires CUDA 12.8.
+struct shared_memory_carveout {
+  int percent = 0;
+  friend constexpr bool operator==(shared_memory_carveout, shared_memory_carveout) noexcept = default;
+};
+#endif
+
+#if CUDART_VERSION >= 13000
+/// A hint to spread the blocks so that they keep NVLink busy. Requires CUDA 13.0.
+struct nvlink_centric_scheduling {
+  bool enabled = true;
+  friend constexpr bool operator==(nvlink_centric_scheduling, nvlink_centric_scheduling) noexcept = default;
+};
+#endif
+
+/// How a host thread waits for work queued in a stream.
+enum class synchronization_policy {
+  automatic = cudaSyncPolicyAuto,
+  spin = cudaSyncPolicySpin,
+  yield = cudaSyncPolicyYield,
+  blocking_sync = cudaSyncPolicyBlockingSync
+};
+
+/// Where CUDA accepts an attribute.
+struct attribute_places {
+  bool launch = false;
+  bool stream = false;
+  bool node = false;
+};
+
+/// What membar knows of an attribute type: its CUDA ids, its places, and how a value becomes CUDA's and back.
+///
+/// `encode` writes one `cudaLaunchAttribute` per id and throws `error` for a value that no device, or not the current one,
+/// can honour. Specialised below for every attribute; a header that adds an attribute adds a specialisation.
+template <class Attribute>
+struct attribute_traits {};
+
+template <>
+struct attribute_traits<sync_domain> {
+  static constexpr cudaLaunchAttributeID ids[1] = {cudaLaunchAttributeMemSyncDomain};
+  static constexpr attribute_places places{.launch = true, .stream = true, .node = true};
+  static void encode(sync_domain domain, cudaLaunchAttribute* out) { out->val.memSyncDomain = domain.value(); }
+  static sync_domain decode(const cudaLaunchAttributeValue& value) { return sync_domain(value.memSyncDomain); }
+};
+template <>
+struct attribute_traits<sync_domain::default_t> : attribute_traits<sync_domain> {};
+template <>
+struct attribute_traits<sync_domain::remote_t> : attribute_traits<sync_domain> {};
+
+template <>
+struct attribute_traits<sync_domain_map> {
+  static constexpr cudaLaunchAttributeID ids[1] = {cudaLaunchAttributeMemSyncDomainMap};
+  static constexpr attribute_places places{.launch = true, .stream = true, .node = true};
+  static void encode(const sync_domain_map& map, cudaLaunchAttribute* out) {
+    validate(map, sync_domain_count());
+    out->val.memSyncDomainMap.default_ = static_cast<unsigned char>(map.default_);
+    out->val.memSyncDomainMap.remote = static_cast<unsigned char>(map.remote);
+  }
+  static sync_domain_map decode(const cudaLaunchAttributeValue& value) {
+    return {.default_ = value.memSyncDomainMap.default_, .remote = value.memSyncDomainMap.remote};
+  }
+};
+
+/// A physical domain is a logical domain and a map that sends both logical domains to it: two ids in one attribute.
+template <int Id>
+struct attribute_traits<physical_domain<Id>> {
+  static constexpr cudaLaunchAttributeID ids[2] = {cudaLaunchAttributeMemSyncDomain, cudaLaunchAttributeMemSyncDomainMap};
+  static constexpr attribute_places places{.launch = true};
+  static void encode(physical_domain<Id>, cudaLaunchAttribute* out) {
+    attribute_traits<sync_domain>::encode(sync_domain::default_, &out[0]);
+    attribute_traits<sync_domain_map>::encode({.default_ = Id, .remote = Id}, &out[1]);
+  }
+};
+
+template <>
+struct attribute_traits<priority> {
+  static constexpr cudaLaunchAttributeID ids[1] = {cudaLaunchAttributePriority};
+  static constexpr attribute_places places{.launch = true, .stream = true, .node = true};
+  static void encode(priority p, cudaLaunchAttribute* out) { out->val.priority = p.value; }
+  static priority decode(const cudaLaunchAttributeValue& value) { return {value.priority}; }
+};
+
+template <>
+struct attribute_traits<cooperative> {
+  static constexpr cudaLaunchAttributeID ids[1] = {cudaLaunchAttributeCooperative};
+  static constexpr attribute_places places{.launch = true, .node = true};
+  static void encode(cooperative c, cudaLaunchAttribute* out) { out->val.cooperative = c.enabled ? 1 : 0; }
+  static cooperative decode(const cudaLaunchAttributeValue& value) { return {value.cooperative != 0}; }
+};
+
+template <>
+struct attribute_traits<cluster_dimensions> {
+  static constexpr cudaLaunchAttributeID ids[1] = {cudaLaunchAttributeClusterDimension};
+  static constexpr attribute_places places{.launch = true, .node = true};
+  static void encode(const cluster_dimensions& c, cudaLaunchAttribute* out) { out->val.clusterDim = {c.x, c.y, c.z}; }
+  static cluster_dimensions decode(const cudaLaunchAttributeValue& value) {
+    return {value.clusterDim.x, value.clusterDim.y, value.clusterDim.z};
+  }
+};
+
+template <>
+struct attribute_traits<cluster_scheduling> {
+  static constexpr cudaLaunchAttributeID ids[1] = {cudaLaunchAttributeClusterSchedulingPolicyPreference};
+  static constexpr attribute_places places{.launch = true, .node = true};
+  static void encode(cluster_scheduling policy, cudaLaunchAttribute* out) {
+    out->val.clusterSchedulingPolicyPreference = static_cast<cudaClusterSchedulingPolicy>(policy);
+  }
+  static cluster_scheduling decode(const cudaLaunchAttributeValue& value) {
+    return static_cast<cluster_scheduling>(value.clusterSchedulingPolicyPreference);
+  }
+};
+
+template <>
+struct attribute_traits<programmatic_stream_serialization> {
+  static constexpr cudaLaunchAttributeID ids[1] = {cudaLaunchAttributeProgrammaticStreamSerialization};
+  static constexpr attribute_places places{.launch = true};
+  static void encode(programmatic_stream_serialization p, cudaLaunchAttribute* out) {
+    out->val.programmaticStreamSerializationAllowed = p.allowed ? 1 : 0;
+  }
+};
+
+template <>
+struct attribute_traits<programmatic_event> {
+  static constexpr cudaLaunchAttributeID ids[1] = {cudaLaunchAttributeProgrammaticEvent};
+  static constexpr attribute_places places{.launch = true};
+  static void encode(const programmatic_event& p, cudaLaunchAttribute* out) {
+    out->val.programmaticEvent = {p.event, p.flags, p.trigger_at_block_start ? 1 : 0};
+  }
+};
+
+#if CUDART_VERSION >= 12030
+template <>
+struct attribute_traits<launch_completion_event> {
+  static constexpr cudaLaunchAttributeID ids[1] = {cudaLaunchAttributeLaunchCompletionEvent};
+  static constexpr attribute_places places{.launch = true};
+  static void encode(const launch_completion_event& e, cudaLaunchAttribute* out) {
+    out->val.launchCompletionEvent = {e.event, e.flags};
+  }
+};
+#endif
+
+#if CUDART_VERSION >= 12080
+template <>
+struct attribute_traits<preferred_cluster_dimensions> {
+  static constexpr cudaLaunchAttributeID ids[1] = {cudaLaunchAttributePreferredClusterDimension};
+  static constexpr attribute_places places{.launch = true, .node = true};
+  static void encode(const preferred_cluster_dimensions& c, cudaLaunchAttribute* out) {
+    out->val.preferredClusterDim = {c.x, c.y, c.z};
+  }
+  static preferred_cluster_dimensions decode(const cudaLaunchAttributeValue& value) {
+    return {value.preferredClusterDim.x, value.preferredClusterDim.y, value.preferredClusterDim.z};
+  }
+};
+
+template <>
+struct attribute_traits<shared_memory_carveout> {
+  static constexpr cudaLaunchAttributeID ids[1] = {cudaLaunchAttributePreferredSharedMemoryCarveout};
+  static constexpr attribute_places places{.launch = true};
+  static void encode(shared_memory_carveout c, cudaLaunchAttribute* out) {
+    if (c.percent < 0 || c.percent > 100) {
+      throw error(cudaErrorInvalidValue, "membar: the shared-memory carve-out is %d percent: use 0 to 100", c.percent);
+    }
+    out->val.sharedMemCarveout = static_cast<unsigned>(c.percent);
+  }
+};
+#endif
+
+#if CUDART_VERSION >= 13000
+template <>
+struct attribute_traits<nvlink_centric_scheduling> {
+  static constexpr cudaLaunchAttributeID ids[1] = {cudaLaunchAttributeNvlinkUtilCentricScheduling};
+  static constexpr attribute_places places{.launch = true, .stream = true, .node = true};
+  static void encode(nvlink_centric_scheduling n, cudaLaunchAttribute* out) {
+    out->val.nvlinkUtilCentricScheduling = n.enabled ? 1U : 0U;
+  }
+  static nvlink_centric_scheduling decode(const cudaLaunchAttributeValue& value) {
+    return {value.nvlinkUtilCentricScheduling != 0};
+  }
+};
+#endif
+
+template <>
+struct attribute_traits<synchronization_policy> {
+  static constexpr cudaLaunchAttributeID ids[1] = {cudaLaunchAttributeSynchronizationPolicy};
+  static constexpr attribute_places places{.stream = true};
+  static void encode(synchronization_policy policy, cudaLaunchAttribute* out) {
+    out->val.syncPolicy = static_cast<cudaSynchronizationPolicy>(policy);
+  }
+  static synchronization_policy decode(const cudaLaunchAttributeValue& value) {
+    return static_cast<synchronization_policy>(value.syncPolicy);
+  }
+};
+
+/// The rule that CUDA accepts the attribute on a launch.
+template <class Attribute>
+concept legal_on_a_launch = attribute_traits<Attribute>::places.launch;
+
+/// The rule that CUDA accepts the attribute on a stream.
+template <class Attribute>
+concept legal_on_a_stream = attribute_traits<Attribute>::places.stream;
+
+/// The rule that CUDA accepts the attribute on a graph kernel node.
+template <class Attribute>
+concept legal_on_a_graph_node = attribute_traits<Attribute>::places.node;
+
+namespace detail {
+
+template <class Attribute>
+inline constexpr std::size_t attribute_id_count = sizeof(attribute_traits<Attribute>::ids) / sizeof(cudaLaunchAttributeID);
+
+/// `value` as CUDA's attribute; for attributes with a single id, which all that a stream or a node takes are.
+template <class Attribute>
+[[nodiscard]] cudaLaunchAttribute encoded(const Attribute& value) {
+  static_assert(attribute_id_count<Attribute> == 1);
+  cudaLaunchAttribute out{};
+  attribute_traits<Attribute>::encode(value, &out);
+  return out;
+}
+
+}  // namespace detail
+
+/// Sets an attribute of a stream; launches into it from then on have it unless they name their own.
+///
+/// Errors: a value the current device cannot honour, or an invalid stream. The stream is then as it was.
+template <legal_on_a_stream Attribute>
+void set_attribute(cudaStream_t stream, const Attribute& value) {
+  const cudaLaunchAttribute attribute = detail::encoded(value);
+  check(cudaStreamSetAttribute(stream, attribute_traits<Attribute>::ids[0], &attribute.val), "cudaStreamSetAttribute",
+        "pass a stream of the current device");
+}
+
+/// Sets an attribute of a graph kernel node; executable graphs instantiated from then on have it.
+///
+/// Errors: a value the current device cannot honour, or a node that is not a kernel node. The node is then as it was.
+template <legal_on_a_graph_node Attribute>
+void set_attribute(cudaGraphNode_t node, const Attribute& value) {
+  const cudaLaunchAttribute attribute = detail::encoded(value);
+  check(cudaGraphKernelNodeSetAttribute(node, attribute_traits<Attribute>::ids[0], &attribute.val),
+        "cudaGraphKernelNodeSetAttribute", "pass a kernel node of a graph that still exists");
+}
+
+/// Reads an attribute of a stream back, as in `get_attribute<sync_domain_map>(stream)`.
+template <legal_on_a_stream Attribute>
+[[nodiscard]] Attribute get_attribute(cudaStream_t stream) {
+  cudaLaunchAttributeValue value{};
+  check(cudaStreamGetAttribute(stream, attribute_traits<Attribute>::ids[0], &value), "cudaStreamGetAttribute",
+        "pass a stream of the current device");
+  return attribute_traits<Attribute>::decode(value);
+}
+
+/// Reads an attribute of a graph kernel node back, as in `get_attribute<sync_domain>(node)`.
+template <legal_on_a_graph_node Attribute>
+[[nodiscard]] Attribute get_attribute(cudaGraphNode_t node) {
+  cudaLaunchAttributeValue value{};
+  check(cudaGraphKernelNodeGetAttribute(node, attribute_traits<Attribute>::ids[0], &value), "cudaGraphKernelNodeGetAttribute",
+        "pass a kernel node of a graph that still exists");
+  return attribute_traits<Attribute>::decode(value);
+}
+
+/// Sets an attribute of a stream and puts the previous value back at the end of the scope, also when an exception leaves it.
+///
+/// The stream must outlive the object. A restore that fails is reported to the handler of error.hpp.
+template <legal_on_a_stream Attribute>
+class scoped_stream_attribute {
+ public:
+  [[nodiscard("the attribute is put back when this object dies: give it a name")]] scoped_stream_attribute(
+      cudaStream_t stream, const Attribute& value)
+      : stream_(stream) {
+    constexpr cudaLaunchAttributeID id = attribute_traits<Attribute>::ids[0];
+    check(cudaStreamGetAttribute(stream, id, &previous_), "cudaStreamGetAttribute", "pass a stream of the current device");
+    set_attribute(stream, value);
+  }
+
+  scoped_stream_attribute(const scoped_stream_attribute&) = delete;
+  scoped_stream_attribute& operator=(const scoped_stream_attribute&) = delete;
+
+  ~scoped_stream_attribute() {
+    detail::report_failed_restore(cudaStreamSetAttribute(stream_, attribute_traits<Attribute>::ids[0], &previous_),
+                                  "cudaStreamSetAttribute");
+  }
+
+ private:
+  cudaStream_t stream_;
+  cudaLaunchAttributeValue previous_{};
+};
+
+}  // namespace membar

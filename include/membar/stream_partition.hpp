@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Spreads streams over the physical synchronization domains, for programs without a local and a remote side.
+#pragma once
+
+#include <membar/launch_attribute.hpp>
+
+#include <cstddef>
+#include <span>
+
+namespace membar {
+
+/// The physical domain that a partition gives the stream at `index`: the domains in turn.
+[[nodiscard]] constexpr int partition_domain(std::size_t index, int domain_count) noexcept {
+  return static_cast<int>(index % static_cast<std::size_t>(domain_count));
+}
+
+/// Maps both logical domains of each stream to one physical domain, the domains in turn, and puts the streams' previous maps
+/// back when it dies.
+///
+/// Kernels in streams of different domains then wait for each other's writes no longer, and need system scope to exchange data
+/// while they run; what stream order or events order is ordered as before. On a device with a single domain nothing changes.
+/// Errors: an invalid stream, or no device; every stream is then as it was. The streams must outlive the object.
+class stream_partition {
+ public:
+  /// `streams` belong to the current device.
+  [[nodiscard("the maps are put back when this object dies: give it a name")]] explicit stream_partition(
+      std::span<const cudaStream_t> streams)
+      : stream_partition(sync_domain_count(), new previous[streams.size()]) {
+    for (const cudaStream_t stream : streams) {
+      previous_[size_].stream = stream;
+      check(cudaStreamGetAttribute(stream, cudaLaunchAttributeMemSyncDomainMap, &previous_[size_].map),
+            "cudaStreamGetAttribute", "pass streams of the current device");
+      const int domain = this->domain(size_);
+      set_attribute(stream, sync_domain_map{.default_ = domain, .remote = domain});
+      ++size_;
+    }
+  }
+
+  stream_partition(const stream_partition&) = delete;
+  stream_partition& operator=(const stream_partition&) = delete;
+
+  ~stream_partition() {
+    for (std::size_t i = 0; i != size_; ++i) {
+      detail::report_failed_restore(
+          cudaStreamSetAttribute(previous_[i].stream, cudaLaunchAttributeMemSyncDomainMap, &previous_[i].map),
+          "cudaStreamSetAttribute");
+    }
+    delete[] previous_;
+  }
+
+  /// The physical domain of the stream at `index`.
+  [[nodiscard]] int domain(std::size_t index) const noexcept { return partition_domain(index, domain_count_); }
+
+  /// Leaves the streams as they are now: nothing is put back.
+  void keep() noexcept { size_ = 0; }
+
+ private:
+  struct previous {
+    cudaStream_t stream;
+    cudaLaunchAttributeValue map;
+  };
+
+  // Once this constructor is done the destructor runs even if the public one throws, and puts back what was set so far.
+  stream_partition(int domain_count, previous* storage) noexcept : domain_count_(domain_count), previous_(storage) {}
+
+  int domain_count_;
+  previous* previous_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace membar

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Memory synchronization domains as values: the logical domain of a launch, the map to physical domains, and what is bound to
+/// one.
+///
+/// A kernel's writes and fences carry the id of a physical domain, and a fence or the flush at a kernel's end waits for the
+/// writes of its own domain only. Two kernels in different domains of one device order nothing between them at device scope:
+/// they need system scope. A domain never changes which accesses are legal.
+/// Source: CUDA C++ Programming Guide, "Memory Synchronization Domains". Requires CUDA 12.0; more than one domain exists from
+/// compute capability 9.0.
+#pragma once
+
+#include <membar/detail/config.hpp>
+#include <membar/error.hpp>
+
+namespace membar {
+
+/// The logical domain of a kernel: `sync_domain::default_`, or `sync_domain::remote` for kernels that write to other devices or
+/// the host. Libraries mark their communication kernels remote; the application decides with a map what that means.
+///
+/// The two are tags of distinct types; a `sync_domain` holds either at run time.
+class sync_domain {
+ public:
+  struct default_t {
+    explicit default_t() = default;
+  };
+  struct remote_t {
+    explicit remote_t() = default;
+  };
+  static constexpr default_t default_{};
+  static constexpr remote_t remote{};
+
+  constexpr sync_domain(default_t) noexcept : value_(cudaLaunchMemSyncDomainDefault) {}
+  constexpr sync_domain(remote_t) noexcept : value_(cudaLaunchMemSyncDomainRemote) {}
+  constexpr explicit sync_domain(cudaLaunchMemSyncDomain value) noexcept : value_(value) {}
+
+  [[nodiscard]] constexpr cudaLaunchMemSyncDomain value() const noexcept { return value_; }
+
+  friend constexpr bool operator==(sync_domain, sync_domain) noexcept = default;
+
+ private:
+  cudaLaunchMemSyncDomain value_;
+};
+
+/// Which physical domain each logical domain runs in. CUDA's own map is {0, 1} where the device has several domains.
+///
+/// The members are `int`, so that an id out of range is refused rather than wrapped into one that exists.
+struct sync_domain_map {
+  int default_ = 0;
+  int remote = 1;
+
+  /// The physical domain that `domain` runs in under this map.
+  [[nodiscard]] constexpr int physical(sync_domain domain) const noexcept {
+    return domain == sync_domain::remote ? remote : default_;
+  }
+
+  friend constexpr bool operator==(const sync_domain_map&, const sync_domain_map&) noexcept = default;
+};
+
+/// A physical domain known at compile time. As a launch attribute it runs the kernel in domain `Id`, whichever the stream says.
+template <int Id>
+struct physical_domain {
+  static_assert(Id >= 0, "membar: a physical domain id counts from 0");
+  static constexpr int id = Id;
+};
+
+/// The number of physical domains of `device`: 4 on compute capability 9.0, and 1 before it, where domains change nothing and
+/// the same code runs. Throws `error` if there is no such device.
+[[nodiscard]] inline int sync_domain_count(int device) {
+  int count = 0;
+  const cudaError_t status = cudaDeviceGetAttribute(&count, cudaDevAttrMemSyncDomainCount, device);
+  if (status == cudaErrorInvalidDevice) {
+    static_cast<void>(cudaGetLastError());
+    int devices = 0;
+    static_cast<void>(cudaGetDeviceCount(&devices));
+    throw error(status, "membar: there is no device %d: this process sees %d, numbered from 0; pass an index below that",
+                device, devices);
+  }
+  check(status, "cudaDeviceGetAttribute", "a working CUDA driver and device are needed to count synchronization domains");
+  return count;
+}
+
+/// The number of physical domains of the calling thread's current device.
+[[nodiscard]] inline int sync_domain_count() {
+  int device = 0;
+  check(cudaGetDevice(&device), "cudaGetDevice", "a working CUDA driver and device are needed");
+  return sync_domain_count(device);
+}
+
+/// Throws `error` unless 0 <= `id` < `domain_count`. The count is an argument, so that the rule holds for any device.
+inline void validate_physical_domain(int id, int domain_count, const char* what = "the physical domain") {
+  if (id < 0 || id >= domain_count) {
+    throw error(cudaErrorInvalidValue,
+                "membar: %s is %d, but the device has %d synchronization domain%s: use an id from 0 to %d", what, id,
+                domain_count, domain_count == 1 ? "" : "s", domain_count - 1);
+  }
+}
+
+/// Throws `error` unless both ids of `map` exist on a device with `domain_count` domains.
+inline void validate(const sync_domain_map& map, int domain_count) {
+  validate_physical_domain(map.default_, domain_count, "the physical domain that the map gives the default domain");
+  validate_physical_domain(map.remote, domain_count, "the physical domain that the map gives the remote domain");
+}
+
+/// The id of a handle whose physical domain is known only at run time.
+inline constexpr int dynamic_domain = -1;
+
+/// A handle (a pointer, a span, an `atomic_ref`) whose device scope is relied upon, and which is therefore good only in kernels
+/// of one physical domain.
+///
+/// `launch` refuses it in any other: at compile time if both `PhysicalId` and the launch's `physical_domain<N>` are known, else
+/// with an `error` on the ids that the launch resolves to. Data shared across domains needs `thread_scope::system` and no
+/// binding. Not seen by the check: raw pointers, handles inside structs without a `domain_of`, and node attributes changed
+/// after capture.
+template <class Handle, int PhysicalId = dynamic_domain>
+class domain_bound {
+ public:
+  static_assert(PhysicalId >= 0, "membar: a physical domain id counts from 0");
+
+  MEMBAR_HOST_DEVICE constexpr explicit domain_bound(Handle handle) noexcept : handle_(handle) {}
+
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr Handle get() const noexcept { return handle_; }
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr int domain() const noexcept { return PhysicalId; }
+
+ private:
+  Handle handle_;
+};
+
+template <class Handle>
+class domain_bound<Handle, dynamic_domain> {
+ public:
+  /// `physical_id` is a physical domain, as `sync_domain_map::physical` gives it.
+  MEMBAR_HOST_DEVICE constexpr domain_bound(Handle handle, int physical_id) noexcept : handle_(handle), domain_(physical_id) {}
+
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr Handle get() const noexcept { return handle_; }
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr int domain() const noexcept { return domain_; }
+
+ private:
+  Handle handle_;
+  int domain_;
+};
+
+/// Tells `launch` which physical domain an argument is bound to. Specialise it for a struct that holds a `domain_bound`:
+/// `static_id` is the id or `dynamic_domain`, and `id(value)` the id at run time. The primary template means: bound to none.
+template <class T>
+struct domain_of {};
+
+template <class Handle, int PhysicalId>
+struct domain_of<domain_bound<Handle, PhysicalId>> {
+  static constexpr int static_id = PhysicalId;
+  [[nodiscard]] static constexpr int id(const domain_bound<Handle, PhysicalId>& handle) noexcept { return handle.domain(); }
+};
+
+/// The rule that an argument's device scope is bound to one physical domain.
+template <class T>
+concept bound_to_domain = requires(const T& value) {
+  domain_of<T>::static_id;
+  domain_of<T>::id(value);
+};
+
+}  // namespace membar

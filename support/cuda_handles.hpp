@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Owning handles of CUDA objects for the project's benches, tests and examples. Not part of the library.
+#pragma once
+
+#include <membar/error.hpp>
+
+#include <cstddef>
+#include <new>
+
+namespace support {
+
+/// Makes a device current for a scope.
+class device_guard {
+ public:
+  explicit device_guard(int device) {
+    membar::check(cudaGetDevice(&previous_), "cudaGetDevice");
+    membar::check(cudaSetDevice(device), "cudaSetDevice", "pass the index of a device that exists");
+  }
+  device_guard(const device_guard&) = delete;
+  device_guard& operator=(const device_guard&) = delete;
+  ~device_guard() { static_cast<void>(cudaSetDevice(previous_)); }
+
+ private:
+  int previous_ = 0;
+};
+
+/// A stream that does not synchronize with the default stream.
+class stream {
+ public:
+  stream() { membar::check(cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags"); }
+  stream(const stream&) = delete;
+  stream& operator=(const stream&) = delete;
+  ~stream() { static_cast<void>(cudaStreamDestroy(handle_)); }
+
+  [[nodiscard]] cudaStream_t get() const noexcept { return handle_; }
+  void synchronize() const { membar::check(cudaStreamSynchronize(handle_), "cudaStreamSynchronize", "a kernel failed"); }
+
+  /// Whether everything enqueued so far has ended.
+  [[nodiscard]] bool idle() const {
+    const cudaError_t status = cudaStreamQuery(handle_);
+    if (status == cudaErrorNotReady) {
+      static_cast<void>(cudaGetLastError());
+      return false;
+    }
+    membar::check(status, "cudaStreamQuery", "a kernel failed");
+    return true;
+  }
+
+ private:
+  cudaStream_t handle_ = nullptr;
+};
+
+/// An event; it takes times unless it is made with `cudaEventDisableTiming`.
+class event {
+ public:
+  explicit event(unsigned flags = cudaEventDefault) {
+    membar::check(cudaEventCreateWithFlags(&handle_, flags), "cudaEventCreateWithFlags");
+  }
+  event(const event&) = delete;
+  event& operator=(const event&) = delete;
+  ~event() { static_cast<void>(cudaEventDestroy(handle_)); }
+
+  [[nodiscard]] cudaEvent_t get() const noexcept { return handle_; }
+  void record(cudaStream_t stream) const { membar::check(cudaEventRecord(handle_, stream), "cudaEventRecord"); }
+  void synchronize() const { membar::check(cudaEventSynchronize(handle_), "cudaEventSynchronize", "a kernel failed"); }
+
+  [[nodiscard]] bool reached() const {
+    const cudaError_t status = cudaEventQuery(handle_);
+    if (status == cudaErrorNotReady) {
+      static_cast<void>(cudaGetLastError());
+      return false;
+    }
+    membar::check(status, "cudaEventQuery", "a kernel failed");
+    return true;
+  }
+
+  /// Nanoseconds from `earlier` to this event; both have been reached.
+  [[nodiscard]] double nanoseconds_since(const event& earlier) const {
+    float milliseconds = 0;
+    membar::check(cudaEventElapsedTime(&milliseconds, earlier.handle_, handle_), "cudaEventElapsedTime");
+    return static_cast<double>(milliseconds) * 1e6;
+  }
+
+ private:
+  cudaEvent_t handle_ = nullptr;
+};
+
+/// `count` zeroed objects in the memory of the device that was current.
+template <class T>
+class device_memory {
+ public:
+  explicit device_memory(std::size_t count) : count_(count) {
+    membar::check(cudaMalloc(&data_, count * sizeof(T)), "cudaMalloc", "the device has too little free memory");
+    membar::check(cudaMemset(data_, 0, count * sizeof(T)), "cudaMemset");
+    membar::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize", "a kernel failed");
+  }
+  device_memory(const device_memory&) = delete;
+  device_memory& operator=(const device_memory&) = delete;
+  ~device_memory() { static_cast<void>(cudaFree(data_)); }
+
+  [[nodiscard]] T* get() const noexcept { return data_; }
+  [[nodiscard]] std::size_t size() const noexcept { return count_; }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t count_;
+};
+
+/// `count` zeroed objects in pinned host memory that every device reaches at the same address.
+template <class T>
+class pinned_memory {
+ public:
+  explicit pinned_memory(std::size_t count) : count_(count) {
+    void* memory = nullptr;
+    membar::check(cudaHostAlloc(&memory, count * sizeof(T), cudaHostAllocMapped | cudaHostAllocPortable), "cudaHostAlloc",
+                  "the host has too little memory to pin");
+    data_ = static_cast<T*>(memory);
+    for (std::size_t i = 0; i != count; ++i) {
+      ::new (static_cast<void*>(data_ + i)) T{};
+    }
+  }
+  pinned_memory(const pinned_memory&) = delete;
+  pinned_memory& operator=(const pinned_memory&) = delete;
+  ~pinned_memory() { static_cast<void>(cudaFreeHost(data_)); }
+
+  [[nodiscard]] T* get() const noexcept { return data_; }
+  [[nodiscard]] std::size_t size() const noexcept { return count_; }
+  [[nodiscard]] T& operator[](std::size_t i) const noexcept { return data_[i]; }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t count_;
+};
+
+}  // namespace support
