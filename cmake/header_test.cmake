@@ -51,7 +51,6 @@ function(membar_add_header_tests)
   list(TRANSFORM plain PREPEND headers.plain. OUTPUT_VARIABLE names)
   # -H lists what is included; the toolkit may be on the compiler's own path.
   set_tests_properties(${names} PROPERTIES FAIL_REGULAR_EXPRESSION "/(cuda|cuda_runtime|cuda_runtime_api|driver_types)\\.h")
-  find_package(CUDAToolkit QUIET)
   if(CUDAToolkit_FOUND)
     set(toolkit -isystem ${CUDAToolkit_INCLUDE_DIRS})
     membar_add_header_suite(cxx20 SUFFIX .cpp HEADERS ${host} COMPILE ${membar_cxx} ${toolkit}
