@@ -6,7 +6,8 @@
 
 A block fenced as ```cpp is complete if its first line is an #include: it is put into a namespace of its own, or at global scope if
 it specialises a template. Any other block is a run of statements: it is put into a function that sees the page's previous block. A
-block fenced otherwise (```cmake, ```sh, ```text) is not code of the library and is left alone. Errors name the page and its line.
+block fenced otherwise (```cmake, ```sh, ```text; ```c++ for an excerpt that cannot compile alone) is left alone. Errors name the page
+and its line.
 """
 import argparse
 import pathlib
