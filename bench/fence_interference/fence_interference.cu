@@ -59,7 +59,7 @@ enum class queue { own, shared };
 struct victim_description {
   std::string name;
   operation_victim::kernel_pointer kernel = nullptr;
-  sm_placement placement = sm_placement::anywhere;
+  sm_placement placement = sm_placement::own_sm;
   thread_scope scope = thread_scope::device;
   kernel_boundary::chain_form form = kernel_boundary::chain_form::stream;
   queue chain_queue = queue::own;
@@ -226,7 +226,8 @@ class workshop {
       if (description.kernel == nullptr) {
         made = std::make_unique<kernel_boundary>(description.form, chain_stream(description.chain_queue));
       } else {
-        made = std::make_unique<operation_victim>(description.kernel, description.placement, most_blocks_, ghz_);
+        made = std::make_unique<operation_victim>(description.kernel, description.placement,
+                                                  preferred_multiprocessor(description.placement), most_blocks_, ghz_);
       }
       // Loading a kernel beside one that waits can deadlock, so each runs once before any noise does.
       static_cast<void>(made->measure(alone.victim, {}, 1, [] {}));
@@ -235,6 +236,22 @@ class workshop {
   }
 
  private:
+  /// The first multiprocessor that noise of the usual extent comes to run on, or the last that it leaves free.
+  std::size_t preferred_multiprocessor(sm_placement placement) {
+    if (noise_multiprocessors_.empty()) {
+      noise& spin = *noise_called("spin");
+      spin.start(alone.noise);
+      static_cast<void>(spin.stop());
+      noise_multiprocessors_ = spin.multiprocessors();
+    }
+    const bool shared = placement == sm_placement::shared_sm;
+    std::size_t id = shared ? 0 : static_cast<std::size_t>(support::attribute(cudaDevAttrMultiProcessorCount, device_)) - 1;
+    while (is_noisy(noise_multiprocessors_, id) != shared) {
+      id += shared ? 1 : static_cast<std::size_t>(-1);
+    }
+    return id;
+  }
+
   [[nodiscard]] const support::stream& chain_stream(queue wanted) const {
     return streams_[wanted == queue::own ? own_queue_stream_ : 1 - own_queue_stream_];
   }
@@ -335,6 +352,7 @@ class workshop {
   int domain_count_ = 1;
   int compute_capability_ = 0;
   unsigned most_blocks_ = 0;
+  std::vector<std::uint8_t> noise_multiprocessors_;
   double ghz_ = 1;
   support::stream streams_[2];
   int own_queue_stream_ = 0;

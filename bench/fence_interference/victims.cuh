@@ -21,7 +21,12 @@
 namespace fence_interference {
 
 /// Where a victim runs, seen from the noise. A kernel boundary is a matter of the whole device.
-enum class sm_placement { anywhere, own_sm, shared_sm };
+enum class sm_placement { own_sm, shared_sm };
+
+/// Whether noise runs on a multiprocessor, if `noisy` says for each whether it does.
+[[nodiscard]] inline bool is_noisy(const std::vector<std::uint8_t>& noisy, std::size_t multiprocessor) {
+  return multiprocessor < noisy.size() && noisy[multiprocessor] != 0;
+}
 
 /// Something that is timed: `samples` times, in nanoseconds each.
 class victim {
@@ -198,22 +203,26 @@ __global__ void timed_operation(placement_control* control, unsigned* data, unsi
 }
 
 /// An operation inside a kernel, on a multiprocessor chosen by where the noise runs.
+///
+/// Latencies differ between multiprocessors by more than some effects: every case of a victim, the one without noise included,
+/// is measured on the same one where the noise leaves the choice.
 class operation_victim final : public victim {
  public:
   using kernel_pointer = void (*)(placement_control*, unsigned*, unsigned*, int, unsigned long long);
 
   /// `blocks` fill the device even where no noise runs, `ghz` is the multiprocessors' clock.
-  operation_victim(kernel_pointer kernel, sm_placement placement, unsigned blocks, double ghz)
-      : kernel_(kernel), placement_(placement), blocks_(blocks), ghz_(ghz) {}
+  operation_victim(kernel_pointer kernel, sm_placement placement, std::size_t preferred_multiprocessor, unsigned blocks,
+                   double ghz)
+      : kernel_(kernel), placement_(placement), preferred_(preferred_multiprocessor), blocks_(blocks), ghz_(ghz) {}
 
   std::vector<double> measure(const domain_choice& domains, const std::vector<std::uint8_t>& noisy, int samples,
                               const std::function<void()>&) override {
     placement_control& request = host_control_[0];
     request = {};
-    for (unsigned i = 0; i != placement_control::most_multiprocessors; ++i) {
-      const bool noise_there = i < noisy.size() && noisy[i] != 0;
-      request.allowed[i] =
-          placement_ == sm_placement::anywhere || noisy.empty() || noise_there == (placement_ == sm_placement::shared_sm);
+    const bool shared = placement_ == sm_placement::shared_sm;
+    const bool as_preferred = noisy.empty() || is_noisy(noisy, preferred_) == shared;
+    for (std::size_t i = 0; i != placement_control::most_multiprocessors; ++i) {
+      request.allowed[i] = as_preferred ? i == preferred_ : is_noisy(noisy, i) == shared;
     }
     membar::check(cudaMemcpyAsync(control_.get(), &request, sizeof request, cudaMemcpyDefault, stream_.get()),
                   "cudaMemcpyAsync");
@@ -250,6 +259,7 @@ class operation_victim final : public victim {
 
   kernel_pointer kernel_;
   sm_placement placement_;
+  std::size_t preferred_;
   unsigned blocks_;
   double ghz_;
   support::stream stream_;
