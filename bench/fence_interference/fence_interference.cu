@@ -148,9 +148,9 @@ double measured_ghz() {
 /// The devices, and every noise and victim on them, made when first needed.
 class workshop {
  public:
-  explicit workshop(const options& options) : device_(options.device) {
+  /// The device of `options` exists.
+  explicit workshop(const options& options) : device_(options.device), current_device_(options.device) {
     domain_count_ = membar::sync_domain_count(device_);
-    membar::check(cudaSetDevice(device_), "cudaSetDevice");
     find_peer(options.peer);
     // The scheduler fills the emptiest multiprocessors first: only a full device has a victim's block beside each noise block.
     most_blocks_ = static_cast<unsigned>(support::attribute(cudaDevAttrMultiProcessorCount, device_) *
@@ -161,6 +161,7 @@ class workshop {
 
   [[nodiscard]] std::optional<int> peer() const noexcept { return peer_; }
   [[nodiscard]] double ghz() const noexcept { return ghz_; }
+  [[nodiscard]] const bench_streams& streams() const noexcept { return streams_; }
 
   /// Why a case cannot be measured on this machine; empty if it can.
   [[nodiscard]] std::string waiver(const victim_description& victim, std::string_view noise_name, const arm& arm) const {
@@ -206,7 +207,7 @@ class workshop {
   void find_queues(nccl_noise& noise, const arm& arm) {
     double ns[2] = {};
     for (int i = 0; i != 2; ++i) {
-      kernel_boundary chain(kernel_boundary::chain_form::stream, streams_[i]);
+      kernel_boundary chain(kernel_boundary::chain_form::stream, streams_.chain[i]);
       static_cast<void>(chain.measure(alone.victim, {}, 1, [] {}));
       noise.start(arm.noise);
       ns[i] = support::median(chain.measure(arm.victim, {}, 64, [&] { noise.feed(); }));
@@ -216,6 +217,7 @@ class workshop {
     shares_a_queue_ = std::max(ns[0], ns[1]) > 1.1 * std::min(ns[0], ns[1]);
   }
   void find_queues() {
+    static_cast<void>(noise_called("nccl.paced"));
     find_queues(dynamic_cast<nccl_noise&>(*noise_called("nccl.saturating")), domain_count_ > 1 ? separate : same);
   }
 #endif
@@ -226,7 +228,7 @@ class workshop {
       if (description.kernel == nullptr) {
         made = std::make_unique<kernel_boundary>(description.form, chain_stream(description.chain_queue));
       } else {
-        made = std::make_unique<operation_victim>(description.kernel, description.placement,
+        made = std::make_unique<operation_victim>(streams_.operation, description.kernel, description.placement,
                                                   preferred_multiprocessor(description.placement), most_blocks_, ghz_);
       }
       // Loading a kernel beside one that waits can deadlock, so each runs once before any noise does.
@@ -253,7 +255,7 @@ class workshop {
   }
 
   [[nodiscard]] const support::stream& chain_stream(queue wanted) const {
-    return streams_[wanted == queue::own ? own_queue_stream_ : 1 - own_queue_stream_];
+    return streams_.chain[wanted == queue::own ? own_queue_stream_ : 1 - own_queue_stream_];
   }
 
   void find_peer(const std::optional<int>& wanted) {
@@ -290,23 +292,22 @@ class workshop {
     if (starts_with(name, "nccl")) {
 #ifdef MEMBAR_BENCH_HAS_NCCL
       constexpr int paced_blocks = 2;
-      return std::make_unique<nccl_noise>(device_, *peer_, paced ? paced_blocks : (getenv("XC") ? atoi(getenv("XC")) : 0),
-                                          nccl_noise::map_choice::by_arm);
+      return std::make_unique<nccl_noise>(streams_, device_, *peer_, paced ? paced_blocks : 0, nccl_noise::map_choice::by_arm);
 #else
       throw std::logic_error("a case that was waived has run");
 #endif
     }
     constexpr kernel_noise::extent wide{32, 1024};
-    constexpr kernel_noise::extent narrow{16, 256};  // enough for a link to the host
+    constexpr kernel_noise::extent narrow{4, 1024};  // enough for a link to the host
     std::unique_ptr<kernel_noise> made;
     if (name == "spin") {
-      return std::make_unique<kernel_noise>(nullptr, 0, wide);
+      return std::make_unique<kernel_noise>(streams_, nullptr, 0, wide);
     } else if (starts_with(name, "local")) {
-      made = std::make_unique<kernel_noise>(target_on(device_, local_target_), target_bytes, wide);
+      made = std::make_unique<kernel_noise>(streams_, target_on(device_, local_target_), target_bytes, wide);
     } else if (starts_with(name, "nvlink")) {
-      made = std::make_unique<kernel_noise>(target_on(*peer_, peer_target_), target_bytes, wide);
+      made = std::make_unique<kernel_noise>(streams_, target_on(*peer_, peer_target_), target_bytes, wide);
     } else {
-      made = std::make_unique<kernel_noise>(host_target(), host_target_bytes, narrow);
+      made = std::make_unique<kernel_noise>(streams_, host_target(), host_target_bytes, narrow);
     }
     const double saturating_gbps = rate_of(*made);
     if (paced) {
@@ -347,6 +348,7 @@ class workshop {
   static constexpr double paced_share = 0.2;
 
   int device_;
+  support::device_guard current_device_;  // before the streams, which are made on the current device
   std::optional<int> peer_;
   std::string no_peer_;
   int domain_count_ = 1;
@@ -354,7 +356,7 @@ class workshop {
   unsigned most_blocks_ = 0;
   std::vector<std::uint8_t> noise_multiprocessors_;
   double ghz_ = 1;
-  support::stream streams_[2];
+  bench_streams streams_;
   int own_queue_stream_ = 0;
   bool shares_a_queue_ = false;
   device_target local_target_;
@@ -426,7 +428,7 @@ void measure(workshop& workshop, const victim_description& description, noise* n
 /// measured.
 void measure_as_child(workshop& workshop, int device, int repetitions) {
   const victim_description chain = all_victims().front();
-  nccl_noise noise(device, workshop.peer().value(), 0, nccl_noise::map_choice::untouched);
+  nccl_noise noise(workshop.streams(), device, workshop.peer().value(), 0, nccl_noise::map_choice::untouched);
   workshop.find_queues(noise, env0);
   case_result result;
   for (int i = 0; i != repetitions; ++i) {
@@ -622,6 +624,7 @@ int run(int argc, char** argv) {
     no_device = std::string("no CUDA device (") + cudaGetErrorString(status) + ")";
     std::printf("membar: %s: every case is waived\n", no_device.c_str());
   } else {
+    static_cast<void>(membar::sync_domain_count(options.device));  // says which devices there are, if not this one
     bench = std::make_unique<workshop>(options);
     if (options.as_child) {
 #ifdef MEMBAR_BENCH_HAS_NCCL

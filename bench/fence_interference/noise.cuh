@@ -117,9 +117,9 @@ __global__ void store_noise(uint4* target, unsigned long long quads_per_block, u
       mine.begin_ns = begin;
       membar::atomic_ref<unsigned, thread_scope::system>(control->blocks_started).fetch_add(1, membar::release);
     }
-    while (batch_cycles != 0 && clock64() < next) {
+    for (long long left = 1; batch_cycles != 0 && left > 0; left = next - clock64()) {
       if (slice != nullptr) {
-        __nanosleep(32);  // a warp that waits for its turn must not take issue slots from the victim
+        __nanosleep(static_cast<unsigned>(left / 4));  // a warp that waits its turn must not take the victim's issue slots
       }
     }
     next += batch_cycles;
@@ -132,6 +132,15 @@ __global__ void store_noise(uint4* target, unsigned long long quads_per_block, u
   membar::atomic_ref<unsigned long long, thread_scope::block>(mine.end_ns).fetch_max(device_nanoseconds(), membar::relaxed);
 }
 
+/// The streams of the experiment. They are few and made before anything is measured, because a stream made later can move the
+/// others to other hardware queues.
+struct bench_streams {
+  support::stream chain[2];
+  support::stream operation;
+  support::stream noise;
+  support::stream control;
+};
+
 /// Noise from a persistent kernel that stores to one place, or nowhere.
 class kernel_noise final : public noise {
  public:
@@ -142,8 +151,13 @@ class kernel_noise final : public noise {
 
   /// `target` of `bytes` is memory that the current device reaches; null for a kernel that only spins, in rounds of some
   /// microseconds.
-  kernel_noise(uint4* target, std::size_t bytes, extent shape)
-      : target_(target), shape_(shape), blocks_(shape.blocks), host_blocks_(shape.blocks) {
+  kernel_noise(const bench_streams& streams, uint4* target, std::size_t bytes, extent shape)
+      : stream_(streams.noise),
+        control_stream_(streams.control),
+        target_(target),
+        shape_(shape),
+        blocks_(shape.blocks),
+        host_blocks_(shape.blocks) {
     const std::size_t unit = static_cast<std::size_t>(shape.threads) * saturating_batch;
     quads_per_block_ = bytes / sizeof(uint4) / shape.blocks / unit * unit;
     batch_cycles_ = target == nullptr ? 10'000 : 0;
@@ -211,13 +225,13 @@ class kernel_noise final : public noise {
     return host_control_[0];
   }
 
+  const support::stream& stream_;
+  const support::stream& control_stream_;
   uint4* target_;
   extent shape_;
   unsigned long long quads_per_block_ = 0;
   unsigned stores_per_batch_ = saturating_batch;
   long long batch_cycles_ = 0;
-  support::stream stream_;
-  support::stream control_stream_;
   support::device_memory<noise_control> control_{1};
   support::device_memory<noise_block> blocks_;
   support::pinned_memory<noise_control> host_control_{1};

@@ -177,12 +177,12 @@ __global__ void timed_operation(placement_control* control, unsigned* data, unsi
     return;
   }
   extern __shared__ unsigned elapsed[];
-  unsigned* const flag = data + 32 * 64;
+  unsigned* const flag = data + 32;
   int taken = 0;
   // The first rounds load instructions and are not kept.
   constexpr int warm_up = 8;
   for (int i = -warm_up; i != samples && before_ns(deadline_ns); ++i) {
-    data[32U * static_cast<unsigned>((i + warm_up) % 64) + threadIdx.x] = static_cast<unsigned>(i);
+    data[threadIdx.x] = static_cast<unsigned>(i);  // one line: the way to the L2 differs between lines
     __syncwarp();
     const long long before = clock64();
     const unsigned value = Operation::run(flag);
@@ -211,9 +211,14 @@ class operation_victim final : public victim {
   using kernel_pointer = void (*)(placement_control*, unsigned*, unsigned*, int, unsigned long long);
 
   /// `blocks` fill the device even where no noise runs, `ghz` is the multiprocessors' clock.
-  operation_victim(kernel_pointer kernel, sm_placement placement, std::size_t preferred_multiprocessor, unsigned blocks,
-                   double ghz)
-      : kernel_(kernel), placement_(placement), preferred_(preferred_multiprocessor), blocks_(blocks), ghz_(ghz) {}
+  operation_victim(const support::stream& stream, kernel_pointer kernel, sm_placement placement,
+                   std::size_t preferred_multiprocessor, unsigned blocks, double ghz)
+      : stream_(stream),
+        kernel_(kernel),
+        placement_(placement),
+        preferred_(preferred_multiprocessor),
+        blocks_(blocks),
+        ghz_(ghz) {}
 
   std::vector<double> measure(const domain_choice& domains, const std::vector<std::uint8_t>& noisy, int samples,
                               const std::function<void()>&) override {
@@ -257,14 +262,14 @@ class operation_victim final : public victim {
  private:
   static constexpr unsigned long long deadline_ns = 1'000'000'000;
 
+  const support::stream& stream_;
   kernel_pointer kernel_;
   sm_placement placement_;
   std::size_t preferred_;
   unsigned blocks_;
   double ghz_;
-  support::stream stream_;
   support::device_memory<placement_control> control_{1};
-  support::device_memory<unsigned> data_{32 * 64 + 1};
+  support::device_memory<unsigned> data_{32 + 1};
   support::device_memory<unsigned> cycles_{most_samples};
   support::pinned_memory<placement_control> host_control_{1};
   support::pinned_memory<unsigned> host_cycles_{most_samples};
