@@ -49,9 +49,14 @@ struct options {
 bool selected(const std::string& name) {
   const std::string filter = benchmark::GetBenchmarkFilter();
   const bool inverted = starts_with(filter, "-");
-  const bool matches =
-      filter.empty() || filter == "all" || std::regex_search(name, std::regex(filter.substr(inverted ? 1 : 0)));
-  return matches != inverted;
+  if (filter.empty() || filter == "all") {
+    return true;
+  }
+  try {
+    return std::regex_search(name, std::regex(filter.substr(inverted ? 1 : 0))) != inverted;
+  } catch (const std::regex_error& failure) {
+    throw std::runtime_error("membar: --benchmark_filter=" + filter + " is not a regular expression: " + failure.what());
+  }
 }
 
 /// Whether it selects any case beside NCCL, whose set-up takes a while.
