@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# Enables CUDA where there is a toolkit, also where nvcc is not on the PATH. Without one the build goes on with what needs none.
+include(CheckLanguage)
+
+if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+  set(CMAKE_CUDA_ARCHITECTURES 80 90)
+endif()
+if(NOT DEFINED CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
+  find_package(CUDAToolkit QUIET)
+  if(CUDAToolkit_NVCC_EXECUTABLE)
+    set(CMAKE_CUDA_COMPILER ${CUDAToolkit_NVCC_EXECUTABLE} CACHE FILEPATH "The CUDA compiler")
+  endif()
+endif()
+check_language(CUDA)
+if(CMAKE_CUDA_COMPILER)
+  enable_language(CUDA)
+else()
+  message(STATUS "membar: no CUDA compiler found (set CUDACXX to name one): the tests of device headers, the GPU tests, the "
+                 "examples and the GPU benchmarks are left out; the vocabulary, the memory model and the host tests are built")
+endif()

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# What membar's CUDA headers need from the build of whoever includes them. The source tree and the installed package include
+# this file, so that add_subdirectory, FetchContent and find_package behave alike. Nothing of it is exported: the machine that
+# builds a package does not decide for the machine that uses it.
+
+# CUDA C++20. CMake learnt about it later than nvcc did; where CMake does not know it, asking by CUDA_STANDARD would silently
+# compile C++17, so the flag is passed.
+function(_membar_require_cuda_cxx20 target)
+  if("cuda_std_20" IN_LIST CMAKE_CUDA_COMPILE_FEATURES)
+    target_compile_features(${target} INTERFACE $<BUILD_INTERFACE:cuda_std_20>)
+  else()
+    target_compile_options(${target} INTERFACE $<BUILD_INTERFACE:$<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:-std=c++20>>)
+  endif()
+endfunction()
+
+# _membar_add_cuda_usage(<target> <dir>): a consumer may enable CUDA after he asked for membar, so the decision about the language
+# waits for the end of <dir>, unless it can be made now.
+function(_membar_add_cuda_usage target directory)
+  if(DEFINED CMAKE_CUDA_COMPILE_FEATURES)
+    _membar_require_cuda_cxx20(${target})
+  else()
+    # EVAL, because a deferred call would look ${target} up when it is made.
+    cmake_language(EVAL CODE "cmake_language(DEFER DIRECTORY [[${directory}]] CALL _membar_require_cuda_cxx20 ${target})")
+  endif()
+
+  # The `.hpp` headers call the CUDA runtime. nvcc brings it along; the host compiler gets the library that nvcc would choose
+  # for the target, and only where nvcc does not link, so that there is one runtime in the program.
+  find_package(CUDAToolkit QUIET)
+  if(CUDAToolkit_FOUND)
+    target_include_directories(${target} SYSTEM INTERFACE
+      "$<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:${CUDAToolkit_INCLUDE_DIRS}>>")
+    set(chosen $<UPPER_CASE:$<TARGET_PROPERTY:CUDA_RUNTIME_LIBRARY>>)
+    set(shared $<OR:$<STREQUAL:${chosen},SHARED>,$<NOT:$<TARGET_EXISTS:CUDA::cudart_static>>>)
+    set(runtime $<$<NOT:$<STREQUAL:${chosen},NONE>>:$<IF:${shared},CUDA::cudart,CUDA::cudart_static>>)
+    target_link_libraries(${target} INTERFACE $<BUILD_INTERFACE:$<$<LINK_LANGUAGE:CXX>:${runtime}>>)
+  endif()
+endfunction()

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <membar/memory_order.hpp>
+#include <membar/thread_scope.hpp>
+
+#include "support/gpu_test.hpp"
+
+namespace {
+
+using vocabulary = membar_test::gpu_test;
+
+template <membar::memory_order_tag Order>
+__global__ void store_order(Order, membar::memory_order* out) {
+  *out = Order::value;
+}
+
+TEST_F(vocabulary, an_order_is_a_kernel_argument) {
+  membar::memory_order* out = nullptr;
+  membar_test::check(cudaMallocManaged(&out, sizeof *out));
+  store_order<<<1, 1>>>(membar::acq_rel, out);
+  membar_test::finish();
+  EXPECT_EQ(*out, membar::memory_order::acq_rel);
+  membar_test::check(cudaFree(out));
+}
+
+}  // namespace

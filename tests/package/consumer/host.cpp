@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A C++ program without a line of CUDA: it uses the headers that call the CUDA runtime. It runs without a GPU too.
+#include <membar/launch.hpp>
+#include <membar/sync_domain.hpp>
+
+#include <cstdio>
+
+static_assert(__cplusplus >= 202002L, "membar::membar asks for C++20");
+
+/// Stands for a kernel that another library hands out as a pointer.
+void kernel(int) {}
+
+int main() {
+  int version = 0;
+  if (cudaRuntimeGetVersion(&version) != cudaSuccess)
+    return 1;
+  try {
+    std::printf("CUDA runtime %d, %d synchronization domains\n", version, membar::sync_domain_count(0));
+  } catch (const membar::error& error) {
+    std::printf("CUDA runtime %d: %s\n", version, error.what());
+  }
+  try {
+    membar::launch(membar::launch_config{dim3(1), dim3(1)}.with(membar::sync_domain::remote), kernel, 1);
+  } catch (const membar::error& error) {
+    std::printf("as expected, what is no kernel cannot be launched: %s\n", error.what());
+    return 0;
+  }
+  return 1;
+}

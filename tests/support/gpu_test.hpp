@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Fixtures of tests that need a GPU. Where there is none they skip and say what is missing; with MEMBAR_REQUIRE_GPU=1
+/// (MEMBAR_REQUIRE_MULTI_GPU=1) in the environment they fail instead, so that a machine with GPUs cannot pass by skipping.
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <optional>
+#include <source_location>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+namespace membar_test {
+
+/// Throws, with the place of the call, unless `status` is success. A test that throws has failed.
+inline void check(cudaError_t status, std::source_location where = std::source_location::current()) {
+  if (status != cudaSuccess)
+    throw std::runtime_error(std::string(where.file_name()) + ":" + std::to_string(where.line()) + ": " +
+                             cudaGetErrorName(status) + ": " + cudaGetErrorString(status));
+}
+
+/// Waits for the device and throws what its kernels have reported.
+inline void finish(std::source_location where = std::source_location::current()) {
+  check(cudaGetLastError(), where);
+  check(cudaDeviceSynchronize(), where);
+}
+
+[[nodiscard]] inline bool demanded(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && std::string_view(value) == "1";
+}
+
+/// What keeps a test from a GPU, in words; nothing where there is one.
+[[nodiscard]] inline std::optional<std::string> missing_gpu() {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status != cudaSuccess) {
+    static_cast<void>(cudaGetLastError());  // not the next call's error
+    return std::string("this test needs a GPU, and the CUDA runtime finds none: ") + cudaGetErrorString(status);
+  }
+  if (count == 0)
+    return "this test needs a GPU, and the CUDA runtime finds none";
+  return std::nullopt;
+}
+
+/// The first two devices that can read and write each other's memory.
+[[nodiscard]] inline std::optional<std::pair<int, int>> peers() {
+  int count = 0;
+  check(cudaGetDeviceCount(&count));
+  for (int a = 0; a < count; ++a)
+    for (int b = a + 1; b < count; ++b) {
+      int forth = 0;
+      int back = 0;
+      check(cudaDeviceCanAccessPeer(&forth, a, b));
+      check(cudaDeviceCanAccessPeer(&back, b, a));
+      if (forth != 0 && back != 0)
+        return std::pair(a, b);
+    }
+  return std::nullopt;
+}
+
+/// Base of every test that needs a GPU. The test runs on device 0.
+class gpu_test : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (const auto missing = missing_gpu()) {
+      if (demanded("MEMBAR_REQUIRE_GPU") || demanded("MEMBAR_REQUIRE_MULTI_GPU"))
+        FAIL() << *missing;
+      GTEST_SKIP() << *missing;
+    }
+    check(cudaSetDevice(0));
+  }
+
+  /// Whether device 0 has this compute capability or a later one.
+  [[nodiscard]] static bool has_compute_capability(int major, int minor = 0) {
+    int device_major = 0;
+    int device_minor = 0;
+    check(cudaDeviceGetAttribute(&device_major, cudaDevAttrComputeCapabilityMajor, 0));
+    check(cudaDeviceGetAttribute(&device_minor, cudaDevAttrComputeCapabilityMinor, 0));
+    return std::pair(device_major, device_minor) >= std::pair(major, minor);
+  }
+};
+
+/// Base of every test that needs two GPUs with peer access, which it enables: `first` and `second`. The test runs on `first`.
+class multi_gpu_test : public gpu_test {
+ protected:
+  void SetUp() override {
+    gpu_test::SetUp();
+    if (IsSkipped() || HasFatalFailure())
+      return;
+    const auto pair = peers();
+    if (!pair) {
+      constexpr auto missing = "this test needs two GPUs with peer access, and there is no such pair";
+      if (demanded("MEMBAR_REQUIRE_MULTI_GPU"))
+        FAIL() << missing;
+      GTEST_SKIP() << missing;
+    }
+    std::tie(first, second) = *pair;
+    enable_peer(second, first);
+    enable_peer(first, second);
+  }
+
+  int first = 0;
+  int second = 0;
+
+ private:
+  static void enable_peer(int device, int peer) {
+    check(cudaSetDevice(device));
+    const cudaError_t status = cudaDeviceEnablePeerAccess(peer, 0);
+    if (status == cudaErrorPeerAccessAlreadyEnabled)
+      static_cast<void>(cudaGetLastError());  // by an earlier test of this process
+    else
+      check(status);
+  }
+};
+
+}  // namespace membar_test

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <membar/memory_order.hpp>
+
+#include <gtest/gtest.h>
+
+#include <tuple>
+#include <type_traits>
+
+namespace {
+
+using orders = std::tuple<membar::relaxed_t, membar::acquire_t, membar::release_t, membar::acq_rel_t, membar::seq_cst_t>;
+
+/// How many of the five orders a rule allows.
+template <template <class> class Rule>
+constexpr int allowed = []<class... Order>(std::type_identity<std::tuple<Order...>>) {
+  return (int{Rule<Order>::value} + ...);
+}(std::type_identity<orders>{});
+
+template <class Order>
+using any = std::bool_constant<membar::memory_order_tag<Order>>;
+template <class Order>
+using load = std::bool_constant<membar::load_order<Order>>;
+template <class Order>
+using store = std::bool_constant<membar::store_order<Order>>;
+template <class Order>
+using fence = std::bool_constant<membar::fence_order<Order>>;
+
+TEST(memory_order, every_tag_is_an_order) { EXPECT_EQ(allowed<any>, 5); }
+
+TEST(memory_order, a_load_releases_nothing) {
+  EXPECT_EQ(allowed<load>, 3);
+  EXPECT_FALSE(load<membar::release_t>::value);
+  EXPECT_FALSE(load<membar::acq_rel_t>::value);
+}
+
+TEST(memory_order, a_store_acquires_nothing) {
+  EXPECT_EQ(allowed<store>, 3);
+  EXPECT_FALSE(store<membar::acquire_t>::value);
+  EXPECT_FALSE(store<membar::acq_rel_t>::value);
+}
+
+TEST(memory_order, a_fence_is_never_relaxed) {
+  EXPECT_EQ(allowed<fence>, 4);
+  EXPECT_FALSE(fence<membar::relaxed_t>::value);
+}
+
+TEST(memory_order, what_is_no_tag_is_no_order) {
+  EXPECT_FALSE(membar::memory_order_tag<int>);
+  EXPECT_FALSE(membar::memory_order_tag<membar::memory_order>);
+}
+
+TEST(memory_order, is_named_as_in_cxx) {
+  EXPECT_STREQ(name(membar::memory_order::relaxed), "relaxed");
+  EXPECT_STREQ(name(membar::memory_order::acquire), "acquire");
+  EXPECT_STREQ(name(membar::memory_order::release), "release");
+  EXPECT_STREQ(name(membar::memory_order::acq_rel), "acq_rel");
+  EXPECT_STREQ(name(membar::memory_order::seq_cst), "seq_cst");
+  EXPECT_STREQ(name(static_cast<membar::memory_order>(17)), "unknown memory order");
+}
+
+}  // namespace
