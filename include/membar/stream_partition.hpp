@@ -25,7 +25,7 @@ class [[nodiscard("the maps are put back when this object dies: give it a name")
  public:
   /// `streams` belong to the current device.
   explicit stream_partition(std::span<const cudaStream_t> streams)
-      : stream_partition(sync_domain_count(), new previous[streams.size()]) {
+      : stream_partition{sync_domain_count(), new previous[streams.size()]} {  // braces: the call that may throw comes first
     for (const cudaStream_t stream : streams) {
       previous_[size_].stream = stream;
       check(cudaStreamGetAttribute(stream, cudaLaunchAttributeMemSyncDomainMap, &previous_[size_].map),
