@@ -337,9 +337,12 @@ template <legal_on_a_graph_node Attribute>
 ///
 /// The stream must outlive the object. A restore that fails is reported to the handler of error.hpp.
 template <legal_on_a_stream Attribute>
-class [[nodiscard("the attribute is put back when this object dies: give it a name")]] scoped_stream_attribute {
+class scoped_stream_attribute {
  public:
-  scoped_stream_attribute(cudaStream_t stream, const Attribute& value) : stream_(stream) {
+  // On the constructor: of a class alone, g++ ignores the attribute where an object is made and dropped.
+  [[nodiscard("the attribute is put back when this object dies: give it a name")]] scoped_stream_attribute(
+      cudaStream_t stream, const Attribute& value)
+      : stream_(stream) {
     constexpr cudaLaunchAttributeID id = attribute_traits<Attribute>::ids[0];
     check(cudaStreamGetAttribute(stream, id, &previous_), "cudaStreamGetAttribute", "pass a stream of the current device");
     set_attribute(stream, value);

@@ -21,10 +21,11 @@ namespace membar {
 /// Kernels in streams of different domains then wait for each other's writes no longer, and need system scope to exchange data
 /// while they run; what stream order or events order is ordered as before. On a device with a single domain nothing changes.
 /// Errors: an invalid stream, or no device; every stream is then as it was. The streams must outlive the object.
-class [[nodiscard("the maps are put back when this object dies: give it a name")]] stream_partition {
+class stream_partition {
  public:
   /// `streams` belong to the current device.
-  explicit stream_partition(std::span<const cudaStream_t> streams)
+  [[nodiscard("the maps are put back when this object dies: give it a name")]] explicit stream_partition(
+      std::span<const cudaStream_t> streams)
       : stream_partition{sync_domain_count(), new previous[streams.size()]} {  // braces: the call that may throw comes first
     for (const cudaStream_t stream : streams) {
       previous_[size_].stream = stream;

@@ -200,7 +200,7 @@ TEST_F(launch_attribute, a_value_that_is_refused_leaves_stream_and_node_as_they_
             << failure.what();
       }
       EXPECT_THROW(set_attribute(node.handle(), map), membar::error);
-      EXPECT_THROW((membar::scoped_stream_attribute(stream.handle(), map)), membar::error);
+      EXPECT_THROW(static_cast<void>(membar::scoped_stream_attribute(stream.handle(), map)), membar::error);
       EXPECT_EQ(get_attribute<sync_domain_map>(stream.handle()), before);
       EXPECT_EQ(get_attribute<sync_domain_map>(node.handle()), before);
     }
