@@ -13,6 +13,16 @@ function(_membar_require_cuda_cxx20 target)
   endif()
 endfunction()
 
+# Finds the toolkit. For projects that ask for CMake 3.25 or newer, FindCUDAToolkit of CMake 3.25 stops at CUDA 12.9 and newer, which
+# have no nvToolsExt; so it is told of an older CMake, in the scope of this function.
+function(_membar_find_cuda_toolkit)
+  set(CMAKE_MINIMUM_REQUIRED_VERSION 3.24)
+  find_package(CUDAToolkit QUIET)
+  foreach(result IN ITEMS FOUND INCLUDE_DIRS LIBRARY_DIR NVCC_EXECUTABLE)
+    set(CUDAToolkit_${result} ${CUDAToolkit_${result}} PARENT_SCOPE)
+  endforeach()
+endfunction()
+
 # _membar_add_cuda_usage(<target> <dir>): a consumer may enable CUDA after he asked for membar, so the decision about the language
 # waits for the end of <dir>, unless it can be made now.
 function(_membar_add_cuda_usage target directory)
@@ -25,7 +35,7 @@ function(_membar_add_cuda_usage target directory)
 
   # The `.hpp` headers call the CUDA runtime. nvcc brings it along; the host compiler gets the library that nvcc would choose
   # for the target, and only where nvcc does not link, so that there is one runtime in the program.
-  find_package(CUDAToolkit QUIET)
+  _membar_find_cuda_toolkit()
   if(CUDAToolkit_FOUND)
     target_include_directories(${target} SYSTEM INTERFACE
       "$<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:${CUDAToolkit_INCLUDE_DIRS}>>")

@@ -1,6 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Tests and examples that are programs. What needs a GPU runs alone on it: all such tests hold one lock.
 
+# membar_add_skipped_test(<name> LABEL <label> <reason>): a test that only says why others are not here.
+function(membar_add_skipped_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "")
+  add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} -E echo "SKIPPED: ${arg_UNPARSED_ARGUMENTS}")
+  set_tests_properties(${name} PROPERTIES LABELS ${arg_LABEL} SKIP_REGULAR_EXPRESSION "^SKIPPED: ")
+endfunction()
+
 # membar_add_unit_test(<name> <source.cpp>...): a GoogleTest program of the host. Each TEST is a test of the label `unit`, or of <label>.
 function(membar_add_unit_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "")

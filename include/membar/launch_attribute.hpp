@@ -339,7 +339,6 @@ template <legal_on_a_graph_node Attribute>
 template <legal_on_a_stream Attribute>
 class scoped_stream_attribute {
  public:
-  // On the constructor: of a class alone, g++ ignores the attribute where an object is made and dropped.
   [[nodiscard("the attribute is put back when this object dies: give it a name")]] scoped_stream_attribute(
       cudaStream_t stream, const Attribute& value)
       : stream_(stream) {

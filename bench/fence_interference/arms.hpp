@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The arms of the experiment: which synchronization domain the victim and the noise run in.
+#pragma once
+
+#include <membar/sync_domain.hpp>
+
+#include <string_view>
+
+namespace fence_interference {
+
+/// The logical domain and the map that a launch is given.
+struct domain_choice {
+  membar::sync_domain domain;
+  membar::sync_domain_map map;
+
+  [[nodiscard]] constexpr int physical() const noexcept { return map.physical(domain); }
+};
+
+/// One arm; the baseline without noise is one too.
+struct arm {
+  std::string_view name;
+  domain_choice victim;
+  domain_choice noise;
+  int domains_needed;
+};
+
+inline constexpr membar::sync_domain_map one_domain{.default_ = 0, .remote = 0};
+inline constexpr membar::sync_domain_map two_domains{.default_ = 0, .remote = 1};
+inline constexpr membar::sync_domain_map upper_domains{.default_ = 2, .remote = 3};
+
+inline constexpr arm alone{
+    "alone", {membar::sync_domain::default_, one_domain}, {membar::sync_domain::default_, one_domain}, 1};
+inline constexpr arm same{"same", {membar::sync_domain::default_, one_domain}, {membar::sync_domain::default_, one_domain}, 1};
+inline constexpr arm separate{
+    "separate", {membar::sync_domain::default_, two_domains}, {membar::sync_domain::remote, two_domains}, 2};
+/// The same separation the other way round: it must not matter which side is the remote one.
+inline constexpr arm swapped{
+    "swapped", {membar::sync_domain::remote, two_domains}, {membar::sync_domain::default_, two_domains}, 2};
+/// Control: both remote, hence together. Must equal `same`, or relief would come from the attribute and not from separation.
+inline constexpr arm alias{"alias", {membar::sync_domain::remote, two_domains}, {membar::sync_domain::remote, two_domains}, 2};
+/// Control: apart through other physical ids. Must equal `separate`.
+inline constexpr arm map{
+    "map", {membar::sync_domain::default_, upper_domains}, {membar::sync_domain::remote, upper_domains}, 4};
+/// Control for NCCL: a process in which NCCL itself uses the default domain, no map changed. Must equal `same`.
+inline constexpr arm env0{
+    "env0", {membar::sync_domain::default_, two_domains}, {membar::sync_domain::default_, two_domains}, 2};
+
+inline constexpr arm domain_arms[] = {same, separate, swapped, alias, map};
+
+}  // namespace fence_interference

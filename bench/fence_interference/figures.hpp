@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What the cases measured, the figures derived from several of them, and how both are written out.
+#pragma once
+
+#include <support/machine_context.hpp>
+#include <support/statistics.hpp>
+
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace fence_interference {
+
+/// A case is one victim beside one noise in one arm; its name is `victim/noise/arm`.
+struct case_name {
+  std::string victim;
+  std::string noise;
+  std::string arm;
+
+  [[nodiscard]] std::string text() const { return victim + "/" + noise + "/" + arm; }
+};
+
+/// Everything that was measured of a case, over all of its repetitions.
+struct case_result {
+  std::vector<double> ns;
+  std::vector<double> medians;  ///< of each repetition
+  std::vector<double> noise_gbps;
+  std::string note;  ///< why nothing was measured: "waived: ..." or "failed: ..."
+};
+
+using figures = std::vector<std::pair<std::string, double>>;
+
+/// The results of a run, in the order in which the cases were registered.
+class result_table {
+ public:
+  case_result& add(const case_name& name) {
+    order_.push_back(name);
+    return results_[name.text()];
+  }
+
+  [[nodiscard]] const case_result& of(const case_name& name) const { return results_.at(name.text()); }
+  [[nodiscard]] const std::vector<case_name>& names() const noexcept { return order_; }
+
+  /// The median of a case in nanoseconds, if it was measured.
+  [[nodiscard]] std::optional<double> p50(const case_name& name) const {
+    const auto found = results_.find(name.text());
+    if (found == results_.end() || found->second.ns.empty()) {
+      return std::nullopt;
+    }
+    return support::median(found->second.ns);
+  }
+
+  /// A case's figures. Times in ns and in cycles of a `ghz` clock; ratios of medians where both cases were measured:
+  /// slowdown = this arm / no noise, and on the arm that it belongs to interference = same / none, relief = same / separate,
+  /// residual = separate / none.
+  [[nodiscard]] figures figures_of(const case_name& name, double ghz) const {
+    const case_result& result = results_.at(name.text());
+    figures out;
+    if (result.ns.empty()) {
+      return out;
+    }
+    std::vector<double> sorted = result.ns;
+    std::sort(sorted.begin(), sorted.end());
+    const std::pair<const char*, double> times[] = {{"p50", support::quantile(sorted, 0.5)},
+                                                    {"p90", support::quantile(sorted, 0.9)},
+                                                    {"p99", support::quantile(sorted, 0.99)},
+                                                    {"max", sorted.back()}};
+    for (const auto& [label, ns] : times) {
+      out.emplace_back(std::string(label) + "_ns", ns);
+    }
+    for (const auto& [label, ns] : times) {
+      out.emplace_back(std::string(label) + "_cycles", ns * ghz);
+    }
+    out.emplace_back("samples", static_cast<double>(sorted.size()));
+    const auto [least, most] = std::minmax_element(result.medians.begin(), result.medians.end());
+    out.emplace_back("spread", (*most - *least) / times[0].second);
+    if (!result.noise_gbps.empty()) {
+      out.emplace_back("noise_gbps", support::median(result.noise_gbps));
+    }
+    const auto ratio = [&](const char* label, const std::optional<double>& numerator,
+                           const std::optional<double>& denominator) {
+      if (numerator && denominator) {
+        out.emplace_back(label, *numerator / *denominator);
+      }
+    };
+    const std::optional<double> none = p50({name.victim, "none", "alone"});
+    if (name.arm == "same") {
+      ratio("interference", times[0].second, none);
+    }
+    if (name.arm == "separate") {
+      ratio("relief", p50({name.victim, name.noise, "same"}), times[0].second);
+      ratio("residual", times[0].second, none);
+    }
+    if (name.arm != "alone") {
+      ratio("slowdown", times[0].second, none);
+    }
+    return out;
+  }
+
+ private:
+  std::vector<case_name> order_;
+  std::map<std::string, case_result> results_;
+};
+
+/// Writes Google Benchmark's JSON, one entry per case instead of one per repetition, with this project's context.
+class json_file_reporter : public benchmark::JSONReporter {
+ public:
+  json_file_reporter(const result_table& table, const support::context_entries& context, double ghz)
+      : table_(&table), context_(&context), ghz_(ghz) {}
+
+  bool ReportContext(const Context&) override {
+    std::ostream& out = GetOutputStream();
+    out << "{\n  \"context\": {";
+    const char* separator = "\n";
+    for (const auto& [key, value] : *context_) {
+      out << separator << "    \"" << key << "\": \"" << escaped(value) << '"';
+      separator = ",\n";
+    }
+    out << "\n  },\n  \"benchmarks\": [\n";
+    return true;
+  }
+
+  void ReportRuns(const std::vector<Run>& runs) override {
+    // A case's last repetition stands for it: a failure in any of them is known by then.
+    for (const Run& run : runs) {
+      if (run.run_type == Run::RT_Iteration && run.repetition_index + 1 >= run.repetitions) {
+        runs_[run.run_name.function_name] = run;
+      }
+    }
+  }
+
+  void Finalize() override {
+    std::vector<Run> ordered;
+    for (const case_name& name : table_->names()) {
+      const auto found = runs_.find(name.text());
+      if (found == runs_.end()) {
+        continue;
+      }
+      Run& run = ordered.emplace_back(found->second);
+      run.run_name = benchmark::BenchmarkName();
+      run.run_name.function_name = name.text();
+      run.real_accumulated_time = table_->p50(name).value_or(0) * 1e-9 * static_cast<double>(run.iterations);
+      run.cpu_accumulated_time = 0;
+      for (const auto& [label, value] : table_->figures_of(name, ghz_)) {
+        run.counters[label] = benchmark::Counter(value);
+      }
+    }
+    benchmark::JSONReporter::ReportRuns(ordered);
+    benchmark::JSONReporter::Finalize();
+  }
+
+ private:
+  [[nodiscard]] static std::string escaped(const std::string& text) {
+    std::string out;
+    for (const char c : text) {
+      if (c == '"' || c == '\\') {
+        out += '\\';
+      }
+      out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+    }
+    return out;
+  }
+
+  const result_table* table_;
+  const support::context_entries* context_;
+  double ghz_;
+  std::map<std::string, Run> runs_;
+};
+
+/// Google Benchmark's display, replaced by one table at the end: its own has a line per repetition.
+class table_reporter : public benchmark::BenchmarkReporter {
+ public:
+  table_reporter(const result_table& table, const support::context_entries& context, double ghz)
+      : table_(&table), context_(&context), ghz_(ghz) {}
+
+  bool ReportContext(const Context&) override {
+    for (const auto& [key, value] : *context_) {
+      std::printf("%-20s %s\n", key.c_str(), value.c_str());
+    }
+    std::fflush(stdout);
+    return true;
+  }
+
+  void ReportRuns(const std::vector<Run>& runs) override {
+    for (const Run& run : runs) {
+      shown_.push_back(run.run_name.function_name);
+    }
+  }
+
+  void Finalize() override {
+    std::string victim;
+    std::map<std::string, int> waived;
+    for (const case_name& name : table_->names()) {
+      if (std::find(shown_.begin(), shown_.end(), name.text()) == shown_.end()) {
+        continue;
+      }
+      const std::string& note = table_->of(name).note;
+      if (note.rfind("waived: ", 0) == 0) {
+        ++waived[note];
+        continue;
+      }
+      if (name.victim != victim) {
+        victim = name.victim;
+        std::printf("\n%-32s %10s %10s %10s %10s %9s %8s  %s\n", victim.c_str(), "p50 ns", "p90 ns", "p99 ns", "max ns", "GB/s",
+                    "x alone", "");
+      }
+      std::printf("  %-30s", (name.noise + "/" + name.arm).c_str());
+      if (!note.empty()) {
+        std::printf(" %s\n", note.c_str());
+        continue;
+      }
+      std::map<std::string, double> figure;
+      for (const auto& [label, value] : table_->figures_of(name, ghz_)) {
+        figure[label] = value;
+      }
+      for (const char* label : {"p50_ns", "p90_ns", "p99_ns", "max_ns"}) {
+        std::printf(" %10.0f", figure[label]);
+      }
+      print_if(figure, "noise_gbps", " %9.1f", 10);
+      print_if(figure, "slowdown", " %8.2f", 9);
+      for (const char* label : {"interference", "relief", "residual"}) {
+        if (figure.count(label) != 0) {
+          std::printf("  %s %.2f", label, figure[label]);
+        }
+      }
+      std::printf("\n");
+    }
+    for (const auto& [note, count] : waived) {
+      std::printf("\n%d case%s %s\n", count, count == 1 ? "" : "s", note.c_str());
+    }
+    std::fflush(stdout);
+  }
+
+ private:
+  static void print_if(std::map<std::string, double>& figure, const char* label, const char* format, int width) {
+    if (figure.count(label) != 0) {
+      std::printf(format, figure[label]);
+    } else {
+      std::printf("%*s", width, "");
+    }
+  }
+
+  const result_table* table_;
+  const support::context_entries* context_;
+  double ghz_;
+  std::vector<std::string> shown_;
+};
+
+/// Writes every case and all of its figures as comma-separated values; a figure that a case lacks is an empty field.
+inline void write_csv(std::ostream& out, const result_table& table, double ghz) {
+  const char* const columns[] = {"p50_ns",     "p90_ns",       "p99_ns",     "max_ns",   "p50_cycles",
+                                 "p90_cycles", "p99_cycles",   "max_cycles", "samples",  "spread",
+                                 "noise_gbps", "interference", "relief",     "residual", "slowdown"};
+  out << "victim,noise,arm";
+  for (const char* column : columns) {
+    out << ',' << column;
+  }
+  out << ",note\n";
+  for (const case_name& name : table.names()) {
+    out << name.victim << ',' << name.noise << ',' << name.arm;
+    const figures all = table.figures_of(name, ghz);
+    for (const char* column : columns) {
+      out << ',';
+      const auto found = std::find_if(all.begin(), all.end(), [&](const auto& figure) { return figure.first == column; });
+      if (found != all.end()) {
+        out << found->second;
+      }
+    }
+    std::string note = table.of(name).note;
+    std::replace(note.begin(), note.end(), '"', '\'');
+    out << ",\"" << note << "\"\n";
+  }
+}
+
+}  // namespace fence_interference

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The noise: traffic that has nothing to do with the victim and goes on for as long as the victim is measured.
+#pragma once
+
+#include "arms.hpp"
+
+#include <membar/atomic.cuh>
+#include <membar/launch.hpp>
+#include <support/cuda_handles.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fence_interference {
+
+/// Traffic beside the victim. Between `start` and `stop` it runs without a gap, or `running` says that it did not.
+class noise {
+ public:
+  virtual ~noise() = default;
+
+  /// Starts it in `domains` and returns once all of it is under way.
+  virtual void start(const domain_choice& domains) = 0;
+  /// Called between samples: a source that needs the host to go on is fed here.
+  virtual void feed() {}
+  /// Whether the traffic that `start` began has gone on without a gap until now.
+  [[nodiscard]] virtual bool running() const = 0;
+  /// Ends it and returns the bytes it moved per nanosecond, which is GB/s.
+  virtual double stop() = 0;
+  /// For each multiprocessor of the victim's device whether noise runs there; empty if that is not known.
+  [[nodiscard]] virtual std::vector<std::uint8_t> multiprocessors() const { return {}; }
+};
+
+/// Waits until `done`, for at most ten seconds, so that nothing that failed to start can hang the bench.
+template <class Condition>
+void wait_until(Condition done, const char* what) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (!done()) {
+    if (std::chrono::steady_clock::now() > deadline) {
+      throw std::runtime_error(std::string(what) + " did not happen within 10 s");
+    }
+  }
+}
+
+/// Shared between host and noise kernel, in device memory: polling it must not be traffic to anywhere else.
+struct noise_control {
+  unsigned stop;
+  unsigned blocks_started;
+};
+
+/// What one block of the noise did.
+struct noise_block {
+  unsigned multiprocessor;
+  unsigned long long stores;  ///< of 16 bytes
+  unsigned long long begin_ns;
+  unsigned long long end_ns;
+};
+
+__device__ inline unsigned long long device_nanoseconds() {
+  unsigned long long ns = 0;
+  // mov.u64 d, %globaltimer;  (PTX ISA 3.1, sm_30)
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(ns)::"memory");
+  return ns;
+}
+
+__device__ inline unsigned multiprocessor_id() {
+  unsigned id = 0;
+  // mov.u32 d, %smid;  (PTX ISA 1.3)
+  asm volatile("mov.u32 %0, %smid;" : "=r"(id)::"memory");
+  return id;
+}
+
+/// Each block stores over and over to its own slice of `target`, coalesced, until told to stop or `deadline_ns` after its
+/// start.
+///
+/// `quads_per_block` is a multiple of `blockDim.x * stores_per_batch`. A batch is followed by a wait until `batch_cycles` after
+/// the one before began, and by a look at the control block. Without a target the block only spins.
+__global__ void store_noise(uint4* target, unsigned long long quads_per_block, unsigned stores_per_batch,
+                            long long batch_cycles, noise_control* control, noise_block* blocks,
+                            unsigned long long deadline_ns) {
+  using membar::thread_scope;
+  noise_block& mine = blocks[blockIdx.x];
+  uint4* const slice = target == nullptr ? nullptr : target + blockIdx.x * quads_per_block;
+  const unsigned long long begin = device_nanoseconds();
+  unsigned long long position = threadIdx.x;
+  unsigned long long stores = 0;
+  long long next = clock64() + batch_cycles;
+  unsigned batch = 0;
+  do {
+    if (slice != nullptr) {
+      for (unsigned i = 0; i != stores_per_batch; ++i) {
+        slice[position] = make_uint4(batch, i, blockIdx.x, threadIdx.x);
+        position += blockDim.x;
+      }
+      position = position >= quads_per_block ? position - quads_per_block : position;
+      stores += stores_per_batch;
+    }
+    if (batch++ == 0 && threadIdx.x == 0) {
+      mine.multiprocessor = multiprocessor_id();
+      mine.begin_ns = begin;
+      membar::atomic_ref<unsigned, thread_scope::system>(control->blocks_started).fetch_add(1, membar::release);
+    }
+    while (batch_cycles != 0 && clock64() < next) {
+    }
+    next += batch_cycles;
+  } while (membar::atomic_ref<unsigned, thread_scope::system>(control->stop).load(membar::relaxed) == 0 &&
+           device_nanoseconds() - begin < deadline_ns);
+  membar::atomic_ref<unsigned long long, thread_scope::block>(mine.stores).fetch_add(stores, membar::relaxed);
+  membar::atomic_ref<unsigned long long, thread_scope::block>(mine.end_ns).fetch_max(device_nanoseconds(), membar::relaxed);
+}
+
+/// Noise from a persistent kernel that stores to one place, or nowhere.
+class kernel_noise final : public noise {
+ public:
+  struct extent {
+    unsigned blocks;
+    unsigned threads;
+  };
+
+  /// `target` of `bytes` is memory that the current device reaches; null for a kernel that only spins.
+  kernel_noise(uint4* target, std::size_t bytes, extent shape)
+      : target_(target), shape_(shape), blocks_(shape.blocks), host_blocks_(shape.blocks) {
+    const std::size_t unit = static_cast<std::size_t>(shape.threads) * saturating_batch;
+    quads_per_block_ = bytes / sizeof(uint4) / shape.blocks / unit * unit;
+  }
+
+  /// Slows the stores down to `gigabytes_per_second` altogether, on a clock of `ghz`.
+  void pace(double gigabytes_per_second, double ghz) {
+    const double bytes_per_batch = 16.0 * shape_.blocks * shape_.threads;
+    stores_per_batch_ = 1;
+    batch_cycles_ = static_cast<long long>(bytes_per_batch / gigabytes_per_second * ghz);
+  }
+
+  void start(const domain_choice& domains) override {
+    const cudaStream_t stream = stream_.get();
+    membar::check(cudaMemsetAsync(control_.get(), 0, sizeof(noise_control), stream), "cudaMemsetAsync");
+    membar::check(cudaMemsetAsync(blocks_.get(), 0, blocks_.size() * sizeof(noise_block), stream), "cudaMemsetAsync");
+    membar::launch(membar::launch_config{shape_.blocks, shape_.threads, stream}.with(domains.domain).with(domains.map),
+                   store_noise, target_, quads_per_block_, stores_per_batch_, batch_cycles_, control_.get(), blocks_.get(),
+                   deadline_ns);
+    wait_until([this] { return read_control().blocks_started == shape_.blocks; },
+               "the start of every block of the noise kernel");
+    copy(host_blocks_.get(), blocks_.get(), blocks_.size() * sizeof(noise_block));
+  }
+
+  [[nodiscard]] bool running() const override { return !stream_.idle(); }
+
+  double stop() override {
+    host_control_[0] = {.stop = 1, .blocks_started = shape_.blocks};
+    copy(control_.get(), host_control_.get(), sizeof(noise_control));
+    stream_.synchronize();
+    copy(host_blocks_.get(), blocks_.get(), blocks_.size() * sizeof(noise_block));
+    unsigned long long begin = ~0ULL;
+    unsigned long long end = 0;
+    unsigned long long stores = 0;
+    for (std::size_t i = 0; i != host_blocks_.size(); ++i) {
+      begin = std::min(begin, host_blocks_[i].begin_ns);
+      end = std::max(end, host_blocks_[i].end_ns);
+      stores += host_blocks_[i].stores;
+    }
+    return static_cast<double>(stores) * sizeof(uint4) / static_cast<double>(end - begin);
+  }
+
+  [[nodiscard]] std::vector<std::uint8_t> multiprocessors() const override {
+    std::vector<std::uint8_t> busy;
+    for (std::size_t i = 0; i != host_blocks_.size(); ++i) {
+      const std::size_t id = host_blocks_[i].multiprocessor;
+      busy.resize(std::max(busy.size(), id + 1));
+      busy[id] = 1;
+    }
+    return busy;
+  }
+
+ private:
+  static constexpr unsigned saturating_batch = 32;
+  static constexpr unsigned long long deadline_ns = 20'000'000'000;
+
+  /// Through a copy engine, on a stream of its own: the noise kernel holds the other one.
+  void copy(void* to, const void* from, std::size_t bytes) const {
+    membar::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, control_stream_.get()), "cudaMemcpyAsync");
+    control_stream_.synchronize();
+  }
+
+  [[nodiscard]] noise_control read_control() const {
+    copy(host_control_.get(), control_.get(), sizeof(noise_control));
+    return host_control_[0];
+  }
+
+  uint4* target_;
+  extent shape_;
+  unsigned long long quads_per_block_ = 0;
+  unsigned stores_per_batch_ = saturating_batch;
+  long long batch_cycles_ = 0;
+  support::stream stream_;
+  support::stream control_stream_;
+  support::device_memory<noise_control> control_{1};
+  support::device_memory<noise_block> blocks_;
+  support::pinned_memory<noise_control> host_control_{1};
+  support::pinned_memory<noise_block> host_blocks_;
+};
+
+}  // namespace fence_interference

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The victims: what a program without remote traffic does, and waits for.
+#pragma once
+
+#include "arms.hpp"
+#include "noise.cuh"
+
+#include <membar/atomic.cuh>
+#include <membar/fence.cuh>
+#include <membar/launch.hpp>
+#include <support/cuda_handles.hpp>
+
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace fence_interference {
+
+/// Where a victim runs, seen from the noise. A kernel boundary is a matter of the whole device.
+enum class sm_placement { anywhere, own_sm, shared_sm };
+
+/// Something that is timed: `samples` times, in nanoseconds each.
+class victim {
+ public:
+  virtual ~victim() = default;
+
+  /// `between_samples` is called between samples, as often as the host gets control.
+  [[nodiscard]] virtual std::vector<double> measure(const domain_choice& domains, const std::vector<std::uint8_t>& noisy,
+                                                    int samples, const std::function<void()>& between_samples) = 0;
+};
+
+/// A tiny kernel with local writes only; its end is the boundary that is measured.
+__global__ void tiny_local_kernel(unsigned* data, unsigned value) { data[blockIdx.x * blockDim.x + threadIdx.x] = value; }
+
+/// A chain of tiny kernels in one stream; a sample is the chain's time divided by its length.
+class kernel_boundary final : public victim {
+ public:
+  enum class chain_form { stream, graph };
+
+  explicit kernel_boundary(chain_form form) : form_(form) {}
+
+  std::vector<double> measure(const domain_choice& domains, const std::vector<std::uint8_t>&, int samples,
+                              const std::function<void()>& between_samples) override {
+    const executable_graph graph = form_ == chain_form::graph ? captured_chain(domains) : executable_graph();
+    std::vector<double> ns;
+    for (int i = 0; i != samples; ++i) {
+      between_samples();
+      begin_.record(stream_.get());
+      if (form_ == chain_form::graph) {
+        membar::check(cudaGraphLaunch(graph.get(), stream_.get()), "cudaGraphLaunch");
+      } else {
+        launch_chain(domains);
+      }
+      end_.record(stream_.get());
+      end_.synchronize();
+      ns.push_back(end_.nanoseconds_since(begin_) / chain_length);
+    }
+    return ns;
+  }
+
+ private:
+  static constexpr int chain_length = 32;
+  static constexpr unsigned blocks = 8;
+  static constexpr unsigned threads = 128;
+
+  struct destroy_graph {
+    void operator()(cudaGraphExec_t graph) const noexcept { static_cast<void>(cudaGraphExecDestroy(graph)); }
+  };
+  using executable_graph = std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, destroy_graph>;
+
+  void launch_chain(const domain_choice& domains) {
+    const auto config = membar::launch_config{blocks, threads, stream_.get()}.with(domains.domain).with(domains.map);
+    for (unsigned i = 0; i != chain_length; ++i) {
+      membar::launch(config, tiny_local_kernel, data_.get(), i);
+    }
+  }
+
+  /// The chain as a graph. Its nodes carry the domain; the stream that launches it has the default one, which must not matter.
+  executable_graph captured_chain(const domain_choice& domains) {
+    cudaGraph_t graph = nullptr;
+    membar::check(cudaStreamBeginCapture(stream_.get(), cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+    launch_chain(domains);
+    membar::check(cudaStreamEndCapture(stream_.get(), &graph), "cudaStreamEndCapture");
+    cudaGraphExec_t executable = nullptr;
+    const cudaError_t status = cudaGraphInstantiate(&executable, graph, 0);
+    static_cast<void>(cudaGraphDestroy(graph));
+    membar::check(status, "cudaGraphInstantiate");
+    executable_graph result(executable);
+    membar::check(cudaGraphUpload(executable, stream_.get()), "cudaGraphUpload");
+    stream_.synchronize();
+    return result;
+  }
+
+  chain_form form_;
+  support::stream stream_;
+  support::event begin_;
+  support::event end_;
+  support::device_memory<unsigned> data_{std::size_t{blocks} * threads};
+};
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+inline constexpr bool has_cluster_scope = false;
+#else
+inline constexpr bool has_cluster_scope = true;
+#endif
+
+/// What is timed inside a kernel: one operation after one local store per lane.
+template <membar::thread_scope Scope, class Order>
+struct fence_operation {
+  __device__ static unsigned run(unsigned*) {
+    if constexpr (Scope == membar::thread_scope::cluster && !has_cluster_scope) {
+      __trap();  // never: its cases are waived where there are no clusters
+    } else {
+      membar::thread_fence<Scope>(Order{});
+    }
+    return 0;
+  }
+};
+template <membar::thread_scope Scope>
+struct release_store_operation {
+  __device__ static unsigned run(unsigned* flag) {
+    membar::atomic_ref<unsigned, Scope>(*flag).store(1, membar::release);
+    return 0;
+  }
+};
+template <membar::thread_scope Scope>
+struct acquire_load_operation {
+  __device__ static unsigned run(unsigned* flag) { return membar::atomic_ref<unsigned, Scope>(*flag).load(membar::acquire); }
+};
+
+/// Which multiprocessors a victim may run on, and how its blocks agree on the one that measures.
+struct placement_control {
+  static constexpr unsigned most_multiprocessors = 512;
+  unsigned char allowed[most_multiprocessors];
+  unsigned claimed;
+  unsigned gone;
+  unsigned measured;  ///< samples taken by the measuring block
+};
+
+/// One block, on an allowed multiprocessor, times `samples` operations in cycles; the other blocks only fill the device until
+/// one has been found, so that a block lands on every multiprocessor, and leave before the measurement begins.
+template <class Operation>
+__global__ void timed_operation(placement_control* control, unsigned* data, unsigned* cycles, int samples,
+                                unsigned long long deadline_ns) {
+  using device_counter = membar::atomic_ref<unsigned, membar::thread_scope::device>;
+  __shared__ unsigned measures;
+  const unsigned long long begin = device_nanoseconds();
+  const auto in_time = [&] { return device_nanoseconds() - begin < deadline_ns; };
+  if (threadIdx.x == 0) {
+    unsigned unclaimed = 0;
+    measures = control->allowed[multiprocessor_id()] != 0 &&
+               device_counter(control->claimed).compare_exchange(unclaimed, 1, membar::relaxed, membar::relaxed);
+    if (measures != 0) {
+      while (device_counter(control->gone).load(membar::relaxed) != gridDim.x - 1 && in_time()) {
+      }
+    } else {
+      while (device_counter(control->claimed).load(membar::relaxed) == 0 && in_time()) {
+      }
+      device_counter(control->gone).fetch_add(1, membar::relaxed);
+    }
+  }
+  __syncthreads();
+  if (measures == 0) {
+    return;
+  }
+  extern __shared__ unsigned elapsed[];
+  unsigned* const flag = data + 32 * 64;
+  int taken = 0;
+  // The first rounds load instructions and are not kept.
+  constexpr int warm_up = 8;
+  for (int i = -warm_up; i != samples && in_time(); ++i) {
+    data[32U * static_cast<unsigned>((i + warm_up) % 64) + threadIdx.x] = static_cast<unsigned>(i);
+    __syncwarp();
+    const long long before = clock64();
+    const unsigned value = Operation::run(flag);
+    if (value > 1) {
+      __trap();  // never: it makes the clock wait for a loaded value
+    }
+    const long long after = clock64();
+    if (i >= 0) {
+      elapsed[i] = static_cast<unsigned>(after - before);
+      taken = i + 1;
+    }
+  }
+  __syncwarp();
+  for (int i = static_cast<int>(threadIdx.x); i < taken; i += 32) {
+    cycles[i] = elapsed[i];
+  }
+  control->measured = static_cast<unsigned>(taken);
+}
+
+/// An operation inside a kernel, on a multiprocessor chosen by where the noise runs.
+class operation_victim final : public victim {
+ public:
+  using kernel_pointer = void (*)(placement_control*, unsigned*, unsigned*, int, unsigned long long);
+
+  /// `ghz` is the multiprocessors' clock.
+  operation_victim(kernel_pointer kernel, sm_placement placement, unsigned multiprocessors, double ghz)
+      : kernel_(kernel), placement_(placement), multiprocessors_(multiprocessors), ghz_(ghz) {}
+
+  std::vector<double> measure(const domain_choice& domains, const std::vector<std::uint8_t>& noisy, int samples,
+                              const std::function<void()>&) override {
+    placement_control& request = host_control_[0];
+    request = {};
+    for (unsigned i = 0; i != placement_control::most_multiprocessors; ++i) {
+      const bool noise_there = i < noisy.size() && noisy[i] != 0;
+      request.allowed[i] =
+          placement_ == sm_placement::anywhere || noisy.empty() || noise_there == (placement_ == sm_placement::shared_sm);
+    }
+    membar::check(cudaMemcpyAsync(control_.get(), &request, sizeof request, cudaMemcpyDefault, stream_.get()),
+                  "cudaMemcpyAsync");
+    membar::launch(membar::launch_config{multiprocessors_ * blocks_per_multiprocessor, 32, stream_.get(),
+                                         static_cast<std::size_t>(samples) * sizeof(unsigned)}
+                       .with(domains.domain)
+                       .with(domains.map),
+                   kernel_, control_.get(), data_.get(), cycles_.get(), samples, deadline_ns);
+    membar::check(cudaMemcpyAsync(&request, control_.get(), sizeof request, cudaMemcpyDefault, stream_.get()),
+                  "cudaMemcpyAsync");
+    membar::check(
+        cudaMemcpyAsync(host_cycles_.get(), cycles_.get(), cycles_.size() * sizeof(unsigned), cudaMemcpyDefault, stream_.get()),
+        "cudaMemcpyAsync");
+    stream_.synchronize();
+    if (request.claimed == 0) {
+      throw std::runtime_error(placement_ == sm_placement::shared_sm
+                                   ? "no block of the victim came to share a multiprocessor with the noise"
+                                   : "no multiprocessor was free of noise");
+    }
+    if (request.measured == 0) {
+      throw std::runtime_error("the victim took no sample within its deadline");
+    }
+    std::vector<double> ns(request.measured);
+    for (std::size_t i = 0; i != ns.size(); ++i) {
+      ns[i] = host_cycles_[i] / ghz_;
+    }
+    return ns;
+  }
+
+  static constexpr int most_samples = 1024;
+
+ private:
+  static constexpr unsigned blocks_per_multiprocessor = 16;
+  static constexpr unsigned long long deadline_ns = 1'000'000'000;
+
+  kernel_pointer kernel_;
+  sm_placement placement_;
+  unsigned multiprocessors_;
+  double ghz_;
+  support::stream stream_;
+  support::device_memory<placement_control> control_{1};
+  support::device_memory<unsigned> data_{32 * 64 + 1};
+  support::device_memory<unsigned> cycles_{most_samples};
+  support::pinned_memory<placement_control> host_control_{1};
+  support::pinned_memory<unsigned> host_cycles_{most_samples};
+};
+
+}  // namespace fence_interference

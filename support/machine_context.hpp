@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What a measurement depends on besides the program: device, driver, link, host placement.
+#pragma once
+
+#include <membar/error.hpp>
+#include <membar/sync_domain.hpp>
+#include <membar/version.hpp>
+
+#include <cstdio>
+#include <ctime>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace support {
+
+using context_entries = std::vector<std::pair<std::string, std::string>>;
+
+/// The output of a command, without its standard error; empty if it cannot run.
+[[nodiscard]] inline std::string output_of(const std::string& command) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen((command + " 2>/dev/null").c_str(), "r"), &pclose);
+  std::string output;
+  for (char buffer[256]; pipe != nullptr && std::fgets(buffer, sizeof buffer, pipe.get()) != nullptr;) {
+    output += buffer;
+  }
+  return output;
+}
+
+[[nodiscard]] inline std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+/// A CUDA version number such as 13000 as "13.0".
+[[nodiscard]] inline std::string dotted_version(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+[[nodiscard]] inline int attribute(cudaDeviceAttr which, int device) {
+  int value = 0;
+  membar::check(cudaDeviceGetAttribute(&value, which, device), "cudaDeviceGetAttribute");
+  return value;
+}
+
+[[nodiscard]] inline std::string lower_case(std::string text) {
+  for (char& c : text) {
+    c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  }
+  return text;
+}
+
+/// The device's address on the PCI bus in the form that Linux uses for folder names.
+[[nodiscard]] inline std::string pci_address(int device) {
+  char address[32] = {};
+  membar::check(cudaDeviceGetPCIBusId(address, sizeof address, device), "cudaDeviceGetPCIBusId");
+  return lower_case(address);
+}
+
+/// The host memory node that the device hangs off, or "unknown".
+[[nodiscard]] inline std::string numa_node(int device) {
+  std::ifstream file("/sys/bus/pci/devices/" + pci_address(device) + "/numa_node");
+  int node = -1;
+  return file >> node && node >= 0 ? std::to_string(node) : "unknown";
+}
+
+/// How two devices are linked, in the words of `nvidia-smi topo`: "NV18" is 18 NVLinks. "unknown" where it cannot be asked.
+///
+/// `nvidia-smi` numbers devices in PCI order and sees all of them, so they are found by PCI address.
+[[nodiscard]] inline std::string link_between(int device, int peer) {
+  const auto smi_index = [](int cuda_device) {
+    std::istringstream lines(output_of("nvidia-smi --query-gpu=index,pci.bus_id --format=csv,noheader"));
+    for (std::string line; std::getline(lines, line);) {
+      // nvidia-smi writes the PCI segment with eight digits, CUDA with four: the shorter one is the longer one's end.
+      if (lower_case(line).find(pci_address(cuda_device)) != std::string::npos) {
+        return std::stoi(line);
+      }
+    }
+    return -1;
+  };
+  const int row = smi_index(device);
+  const int column = smi_index(peer);
+  if (row < 0 || column < 0) {
+    return "unknown";
+  }
+  std::istringstream lines(output_of("nvidia-smi topo -m"));
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream cells(line);
+    std::string heading;
+    std::string cell;
+    cells >> heading;
+    for (int i = 0; i <= column; ++i) {
+      cells >> cell;
+    }
+    // The table's first line names the devices as well; its cells are names too.
+    if (heading == "GPU" + std::to_string(row) && cells && cell.rfind("GPU", 0) != 0) {
+      return cell;
+    }
+  }
+  return "unknown";
+}
+
+/// What every measurement is published with: device, count, driver, CUDA, clock, host placement, date.
+[[nodiscard]] inline context_entries machine_context(int device) {
+  cudaDeviceProp properties{};
+  membar::check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+  int count = 0;
+  int runtime = 0;
+  int driver = 0;
+  membar::check(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
+  membar::check(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
+  membar::check(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
+  const std::string driver_name = first_line(output_of("nvidia-smi --query-gpu=driver_version --format=csv,noheader"));
+  char date[32] = {};
+  const std::time_t now = std::time(nullptr);
+  std::strftime(date, sizeof date, "%Y-%m-%d", std::gmtime(&now));
+  return {
+      {"membar_version", std::to_string(membar::version.major) + "." + std::to_string(membar::version.minor) + "." +
+                             std::to_string(membar::version.patch)},
+      {"date", date},
+      {"gpu", properties.name},
+      {"gpu_count", std::to_string(count)},
+      {"compute_capability", std::to_string(properties.major) + "." + std::to_string(properties.minor)},
+      {"sm_count", std::to_string(properties.multiProcessorCount)},
+      {"driver", driver_name.empty() ? "CUDA " + dotted_version(driver) : driver_name},
+      {"cuda_runtime", dotted_version(runtime)},
+      {"sync_domain_count", std::to_string(membar::sync_domain_count(device))},
+      {"numa", "GPU on node " + numa_node(device)},
+  };
+}
+
+}  // namespace support
