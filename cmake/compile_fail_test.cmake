@@ -9,7 +9,7 @@
 #   #endif
 # Compiled without any RULE_ macro the file must compile: that is the positive control. With one, it must not, and the compiler's
 # output must contain the expected words.
-set(rule_line "^ *#ifdef +RULE_([A-Za-z0-9_]+) +// expect: (.+)$")
+set(rule_line "^ *#ifdef +RULE_([A-Za-z0-9_]+) +// expect: .+$")
 
 if(CMAKE_SCRIPT_MODE_FILE)
   cmake_minimum_required(VERSION 3.25)
@@ -20,8 +20,9 @@ if(CMAKE_SCRIPT_MODE_FILE)
     endif()
     return()
   endif()
-  file(STRINGS ${SOURCE} line REGEX "#ifdef +RULE_${RULE} ")
-  string(REGEX REPLACE "${rule_line}" "\\2" expected "${line}")
+  file(READ ${SOURCE} text)
+  string(REGEX MATCH "#ifdef +RULE_${RULE} +// expect: ([^\n]+)" line "${text}")
+  set(expected "${CMAKE_MATCH_1}")
   execute_process(COMMAND ${COMPILE} -DRULE_${RULE} ${SOURCE} RESULT_VARIABLE failed OUTPUT_VARIABLE said ERROR_VARIABLE said)
   if(NOT failed)
     message(FATAL_ERROR "the rule ${RULE} is broken and ${SOURCE} compiles")
@@ -51,7 +52,9 @@ function(membar_add_compile_fail_tests file)
   endif()
 
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
-  file(STRINGS ${file} conditions REGEX "RULE_")
+  file(READ ${file} text)
+  string(REGEX REPLACE "[][;]" "" text "${text}")  # which have a meaning in lists
+  string(REGEX MATCHALL "[^\n]*RULE_[^\n]*" conditions "${text}")
   set(rules)
   foreach(condition IN LISTS conditions)
     if(NOT condition MATCHES "${rule_line}" OR CMAKE_MATCH_1 IN_LIST rules)

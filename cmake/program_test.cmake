@@ -48,7 +48,8 @@ function(membar_add_gpu_test name)
 endfunction()
 
 # membar_add_example(<name> [CONCURRENT] [LIBRARIES <target>...]): builds <name>.cu and runs it as a test of the label `examples`.
-# An example shows its machine's answer and exits with 0, or with 77 where the machine lacks what it shows.
+# An example shows its machine's answer and exits with 0, or prints "SKIPPED: <reason>" and exits with 77 where the machine
+# lacks what it shows.
 function(membar_add_example name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "CONCURRENT" "" "LIBRARIES")
   set(labels examples)
