@@ -51,13 +51,18 @@ struct options {
   std::string csv;
 };
 
+/// Whether a chain's stream shares a hardware queue with NCCL's. Streams fall on the device's queues in turn, and a queue that
+/// holds work which cannot start yet slows down the other streams on it, in every arm alike.
+enum class queue { own, shared };
+
 /// A victim by name; `kernel` is null for a chain of kernels.
 struct victim_description {
   std::string name;
   operation_victim::kernel_pointer kernel = nullptr;
-  sm_placement placement = sm_placement::anywhere;
+  sm_placement placement = sm_placement::own_sm;
   thread_scope scope = thread_scope::device;
   kernel_boundary::chain_form form = kernel_boundary::chain_form::stream;
+  queue chain_queue = queue::own;
 };
 
 template <class Operation>
@@ -83,6 +88,7 @@ std::vector<victim_description> all_victims() {
   std::vector<victim_description> victims;
   victims.push_back({.name = "kernel_boundary.stream", .form = kernel_boundary::chain_form::stream});
   victims.push_back({.name = "kernel_boundary.graph", .form = kernel_boundary::chain_form::graph});
+  victims.push_back({.name = "kernel_boundary.shared_queue", .chain_queue = queue::shared});
   add_fences<thread_scope::block>(victims);
   add_fences<thread_scope::cluster>(victims);
   add_fences<thread_scope::device>(victims);
@@ -103,7 +109,7 @@ bool starts_with(std::string_view text, std::string_view start) { return text.su
 /// as a far place.
 bool in_default_set(const victim_description& victim, std::string_view noise, std::string_view arm_name, bool has_peer) {
   if (victim.kernel == nullptr) {
-    return true;
+    return victim.chain_queue == queue::own || arm_name == "same" || arm_name == "separate";
   }
   if (victim.name == "fence.device.acq_rel.shared_sm") {
     return !starts_with(noise, "nccl");
@@ -142,18 +148,20 @@ double measured_ghz() {
 /// The devices, and every noise and victim on them, made when first needed.
 class workshop {
  public:
-  explicit workshop(const options& options) : device_(options.device) {
+  /// The device of `options` exists.
+  explicit workshop(const options& options) : device_(options.device), current_device_(options.device) {
     domain_count_ = membar::sync_domain_count(device_);
-    membar::check(cudaSetDevice(device_), "cudaSetDevice");
     find_peer(options.peer);
-    multiprocessors_ = static_cast<unsigned>(support::attribute(cudaDevAttrMultiProcessorCount, device_));
+    // The scheduler fills the emptiest multiprocessors first: only a full device has a victim's block beside each noise block.
+    most_blocks_ = static_cast<unsigned>(support::attribute(cudaDevAttrMultiProcessorCount, device_) *
+                                         support::attribute(cudaDevAttrMaxBlocksPerMultiprocessor, device_));
     compute_capability_ = support::attribute(cudaDevAttrComputeCapabilityMajor, device_);
     ghz_ = measured_ghz();
   }
 
-  [[nodiscard]] int device() const noexcept { return device_; }
   [[nodiscard]] std::optional<int> peer() const noexcept { return peer_; }
   [[nodiscard]] double ghz() const noexcept { return ghz_; }
+  [[nodiscard]] const bench_streams& streams() const noexcept { return streams_; }
 
   /// Why a case cannot be measured on this machine; empty if it can.
   [[nodiscard]] std::string waiver(const victim_description& victim, std::string_view noise_name, const arm& arm) const {
@@ -176,6 +184,9 @@ class workshop {
     if (nccl && victim.kernel != nullptr) {
       return "NCCL does not tell which multiprocessors it uses";
     }
+    if (victim.chain_queue == queue::shared && noise_name != "none" && !shares_a_queue_) {
+      return "no stream of the bench was seen to share a hardware queue with NCCL's";
+    }
     return "";
   }
 
@@ -191,13 +202,34 @@ class workshop {
     return made.get();
   }
 
+#ifdef MEMBAR_BENCH_HAS_NCCL
+  /// Finds out, before any case, which of two streams made one after the other falls on the hardware queue of NCCL's stream.
+  void find_queues(nccl_noise& noise, const arm& arm) {
+    double ns[2] = {};
+    for (int i = 0; i != 2; ++i) {
+      kernel_boundary chain(kernel_boundary::chain_form::stream, streams_.chain[i]);
+      static_cast<void>(chain.measure(alone.victim, {}, 1, [] {}));
+      noise.start(arm.noise);
+      ns[i] = support::median(chain.measure(arm.victim, {}, 64, [&] { noise.feed(); }));
+      static_cast<void>(noise.stop());
+    }
+    own_queue_stream_ = ns[0] <= ns[1] ? 0 : 1;
+    shares_a_queue_ = std::max(ns[0], ns[1]) > 1.1 * std::min(ns[0], ns[1]);
+  }
+  void find_queues() {
+    static_cast<void>(noise_called("nccl.paced"));
+    find_queues(dynamic_cast<nccl_noise&>(*noise_called("nccl.saturating")), domain_count_ > 1 ? separate : same);
+  }
+#endif
+
   victim& victim_called(const victim_description& description) {
     std::unique_ptr<victim>& made = victims_[description.name];
     if (made == nullptr) {
       if (description.kernel == nullptr) {
-        made = std::make_unique<kernel_boundary>(description.form);
+        made = std::make_unique<kernel_boundary>(description.form, chain_stream(description.chain_queue));
       } else {
-        made = std::make_unique<operation_victim>(description.kernel, description.placement, multiprocessors_, ghz_);
+        made = std::make_unique<operation_victim>(streams_.operation, description.kernel, description.placement,
+                                                  preferred_multiprocessor(description.placement), most_blocks_, ghz_);
       }
       // Loading a kernel beside one that waits can deadlock, so each runs once before any noise does.
       static_cast<void>(made->measure(alone.victim, {}, 1, [] {}));
@@ -206,6 +238,26 @@ class workshop {
   }
 
  private:
+  /// The first multiprocessor that noise of the usual extent comes to run on, or the last that it leaves free.
+  std::size_t preferred_multiprocessor(sm_placement placement) {
+    if (noise_multiprocessors_.empty()) {
+      noise& spin = *noise_called("spin");
+      spin.start(alone.noise);
+      static_cast<void>(spin.stop());
+      noise_multiprocessors_ = spin.multiprocessors();
+    }
+    const bool shared = placement == sm_placement::shared_sm;
+    std::size_t id = shared ? 0 : static_cast<std::size_t>(support::attribute(cudaDevAttrMultiProcessorCount, device_)) - 1;
+    while (is_noisy(noise_multiprocessors_, id) != shared) {
+      id += shared ? 1 : static_cast<std::size_t>(-1);
+    }
+    return id;
+  }
+
+  [[nodiscard]] const support::stream& chain_stream(queue wanted) const {
+    return streams_.chain[wanted == queue::own ? own_queue_stream_ : 1 - own_queue_stream_];
+  }
+
   void find_peer(const std::optional<int>& wanted) {
     int count = 0;
     membar::check(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
@@ -240,22 +292,22 @@ class workshop {
     if (starts_with(name, "nccl")) {
 #ifdef MEMBAR_BENCH_HAS_NCCL
       constexpr int paced_blocks = 2;
-      return std::make_unique<nccl_noise>(device_, *peer_, paced ? paced_blocks : 0, nccl_noise::map_choice::by_arm);
+      return std::make_unique<nccl_noise>(streams_, device_, *peer_, paced ? paced_blocks : 0, nccl_noise::map_choice::by_arm);
 #else
       throw std::logic_error("a case that was waived has run");
 #endif
     }
     constexpr kernel_noise::extent wide{32, 1024};
-    constexpr kernel_noise::extent narrow{16, 256};  // enough for a link to the host
+    constexpr kernel_noise::extent narrow{4, 1024};  // enough for a link to the host
     std::unique_ptr<kernel_noise> made;
     if (name == "spin") {
-      return std::make_unique<kernel_noise>(nullptr, 0, wide);
+      return std::make_unique<kernel_noise>(streams_, nullptr, 0, wide);
     } else if (starts_with(name, "local")) {
-      made = std::make_unique<kernel_noise>(target_on(device_, local_target_), target_bytes, wide);
+      made = std::make_unique<kernel_noise>(streams_, target_on(device_, local_target_), target_bytes, wide);
     } else if (starts_with(name, "nvlink")) {
-      made = std::make_unique<kernel_noise>(target_on(*peer_, peer_target_), target_bytes, wide);
+      made = std::make_unique<kernel_noise>(streams_, target_on(*peer_, peer_target_), target_bytes, wide);
     } else {
-      made = std::make_unique<kernel_noise>(host_target(), host_target_bytes, narrow);
+      made = std::make_unique<kernel_noise>(streams_, host_target(), host_target_bytes, narrow);
     }
     const double saturating_gbps = rate_of(*made);
     if (paced) {
@@ -296,12 +348,17 @@ class workshop {
   static constexpr double paced_share = 0.2;
 
   int device_;
+  support::device_guard current_device_;  // before the streams, which are made on the current device
   std::optional<int> peer_;
   std::string no_peer_;
   int domain_count_ = 1;
   int compute_capability_ = 0;
-  unsigned multiprocessors_ = 0;
+  unsigned most_blocks_ = 0;
+  std::vector<std::uint8_t> noise_multiprocessors_;
   double ghz_ = 1;
+  bench_streams streams_;
+  int own_queue_stream_ = 0;
+  bool shares_a_queue_ = false;
   device_target local_target_;
   device_target peer_target_;
   std::unique_ptr<support::pinned_memory<uint4>> host_target_;
@@ -369,9 +426,10 @@ void measure(workshop& workshop, const victim_description& description, noise* n
 #ifdef MEMBAR_BENCH_HAS_NCCL
 /// The child's side of arm env0: all repetitions in a process where NCCL itself uses the default domain; prints what it
 /// measured.
-void measure_as_child(workshop& workshop, int repetitions) {
+void measure_as_child(workshop& workshop, int device, int repetitions) {
   const victim_description chain = all_victims().front();
-  nccl_noise noise(workshop.device(), workshop.peer().value(), 0, nccl_noise::map_choice::untouched);
+  nccl_noise noise(workshop.streams(), device, workshop.peer().value(), 0, nccl_noise::map_choice::untouched);
+  workshop.find_queues(noise, env0);
   case_result result;
   for (int i = 0; i != repetitions; ++i) {
     measure(workshop, chain, &noise, env0, result);
@@ -383,14 +441,14 @@ void measure_as_child(workshop& workshop, int repetitions) {
 }
 
 /// The parent's side of arm env0.
-void measure_in_child(const workshop& workshop, int repetitions, case_result& result) {
+void measure_in_child(int device, int peer, int repetitions, case_result& result) {
   char self[4096] = {};
   if (readlink("/proc/self/exe", self, sizeof self - 1) <= 0) {
     throw std::runtime_error("the bench could not find its own executable to run the cross-check");
   }
-  std::istringstream lines(support::output_of(
-      "NCCL_MEM_SYNC_DOMAIN=0 '" + std::string(self) + "' --as_child --device=" + std::to_string(workshop.device()) +
-      " --peer=" + std::to_string(workshop.peer().value()) + " --repetitions=" + std::to_string(repetitions)));
+  std::istringstream lines(
+      support::output_of("NCCL_MEM_SYNC_DOMAIN=0 '" + std::string(self) + "' --as_child --device=" + std::to_string(device) +
+                         " --peer=" + std::to_string(peer) + " --repetitions=" + std::to_string(repetitions)));
   for (std::string line; std::getline(lines, line);) {
     double value = 0;
     double rate = 0;
@@ -407,17 +465,34 @@ void measure_in_child(const workshop& workshop, int repetitions, case_result& re
 }
 #endif
 
+/// Whether Google Benchmark's filter selects a case.
+bool selected(const std::string& name) {
+  const std::string filter = benchmark::GetBenchmarkFilter();
+  const bool inverted = starts_with(filter, "-");
+  const bool matches =
+      filter.empty() || filter == "all" || std::regex_search(name, std::regex(filter.substr(inverted ? 1 : 0)));
+  return matches != inverted;
+}
+
+/// Whether it selects any case beside NCCL, whose set-up takes a while.
+[[maybe_unused]] bool selects_nccl(const std::vector<victim_description>& victims) {
+  for (const victim_description& victim : victims) {
+    for (const std::string_view noise_name : all_noises) {
+      for (const arm& arm : {same, separate, swapped, alias, map, env0}) {
+        if (starts_with(noise_name, "nccl") &&
+            selected(case_name{victim.name, std::string(noise_name), std::string(arm.name)}.text())) {
+          return true;
+        }
+      }
+    }
+  }
+  return false;
+}
+
 /// How much is done, on the terminal's last line; nothing where standard error is not a terminal.
 class progress {
  public:
-  /// Counts the sample sets of a case that Google Benchmark's filter selects.
-  void expect(const std::string& name, int sets) {
-    std::string filter = benchmark::GetBenchmarkFilter();
-    const bool inverted = starts_with(filter, "-");
-    const bool matches =
-        filter.empty() || filter == "all" || std::regex_search(name, std::regex(filter.substr(inverted ? 1 : 0)));
-    expected_ += matches != inverted ? sets : 0;
-  }
+  void expect(const std::string& name, int sets) { expected_ += selected(name) ? sets : 0; }
 
   void done(const std::string& name) {
     ++done_;
@@ -549,10 +624,11 @@ int run(int argc, char** argv) {
     no_device = std::string("no CUDA device (") + cudaGetErrorString(status) + ")";
     std::printf("membar: %s: every case is waived\n", no_device.c_str());
   } else {
+    static_cast<void>(membar::sync_domain_count(options.device));  // says which devices there are, if not this one
     bench = std::make_unique<workshop>(options);
     if (options.as_child) {
 #ifdef MEMBAR_BENCH_HAS_NCCL
-      measure_as_child(*bench, options.repetitions);
+      measure_as_child(*bench, options.device, options.repetitions);
 #endif
       return 0;
     }
@@ -568,6 +644,11 @@ int run(int argc, char** argv) {
   }
 
   const std::vector<victim_description> victims = all_victims();
+#ifdef MEMBAR_BENCH_HAS_NCCL
+  if (bench != nullptr && bench->peer() && selects_nccl(victims)) {
+    bench->find_queues();
+  }
+#endif
   result_table table;
   progress progress;
   const auto add = [&](const victim_description& victim, std::string_view noise_name, const arm& arm) {
@@ -579,7 +660,7 @@ int run(int argc, char** argv) {
     if (arm.name == env0.name) {
       register_case(name, result, progress, 1, [&bench, &options, &result] {
 #ifdef MEMBAR_BENCH_HAS_NCCL
-        measure_in_child(*bench, options.repetitions, result);
+        measure_in_child(options.device, bench->peer().value(), options.repetitions, result);
 #endif
       });
     } else {
@@ -591,6 +672,9 @@ int run(int argc, char** argv) {
   for (const victim_description& victim : victims) {
     add(victim, "none", alone);
     for (const std::string_view noise_name : all_noises) {
+      if (victim.chain_queue == queue::shared && !starts_with(noise_name, "nccl")) {
+        continue;
+      }
       for (const arm& arm : domain_arms) {
         if (options.all || in_default_set(victim, noise_name, arm.name, bench != nullptr && bench->peer())) {
           add(victim, noise_name, arm);

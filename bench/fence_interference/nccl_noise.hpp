@@ -42,7 +42,8 @@ class nccl_noise final : public noise {
   enum class map_choice { by_arm, untouched };
 
   /// `most_blocks` limits the thread blocks that NCCL uses per device; 0 leaves it the choice.
-  nccl_noise(int device, int peer, int most_blocks, map_choice choice) : devices_{device, peer}, map_(choice) {
+  nccl_noise(const bench_streams& streams, int device, int peer, int most_blocks, map_choice choice)
+      : stream_(streams.noise), devices_{device, peer}, map_(choice) {
     ncclUniqueId id;
     check_nccl(ncclGetUniqueId(&id), "ncclGetUniqueId");
     check_nccl(ncclGroupStart(), "ncclGroupStart");
@@ -58,7 +59,10 @@ class nccl_noise final : public noise {
     check_nccl(ncclGroupEnd(), "ncclGroupEnd");
     for (int rank = 0; rank != 2; ++rank) {
       const support::device_guard guard(devices_[rank]);
-      ranks_[rank].emplace();
+      buffers_[rank].emplace(bytes / sizeof(float));
+      if (rank == 1) {
+        peer_stream_.emplace();
+      }
     }
     // The first all-reduce loads kernels and allocates, which must not happen beside a kernel that waits.
     enqueue();
@@ -77,26 +81,24 @@ class nccl_noise final : public noise {
   void start(const domain_choice& domains) override {
     if (map_ == map_choice::by_arm) {
       const int physical = domains.physical();
-      previous_map_.emplace(ranks_[0]->stream.get(), membar::sync_domain_map{.default_ = physical, .remote = physical});
+      previous_map_.emplace(stream_.get(), membar::sync_domain_map{.default_ = physical, .remote = physical});
     }
     enqueued_ = 0;
     gap_seen_ = false;
     began_ = std::chrono::steady_clock::now();
-    ranks_[0]->begin.record(ranks_[0]->stream.get());
+    begin_.record(stream_.get());
     feed();
-    wait_until([this] { return ranks_[0]->begin.reached(); }, "the start of NCCL's all-reduce");
+    wait_until([this] { return begin_.reached(); }, "the start of NCCL's all-reduce");
   }
 
   void feed() override {
     gap_seen_ = gap_seen_ || (enqueued_ != 0 && !running());
-    while (enqueued_ < queue_depth || ranks_[0]->ends[(enqueued_ - queue_depth) % queue_depth].reached()) {
+    while (enqueued_ < queue_depth || ends_[(enqueued_ - queue_depth) % queue_depth].reached()) {
       enqueue();
     }
   }
 
-  [[nodiscard]] bool running() const override {
-    return !gap_seen_ && !ranks_[0]->ends[(enqueued_ - 1) % queue_depth].reached();
-  }
+  [[nodiscard]] bool running() const override { return !gap_seen_ && !ends_[(enqueued_ - 1) % queue_depth].reached(); }
 
   double stop() override {
     drain();
@@ -109,37 +111,36 @@ class nccl_noise final : public noise {
   static constexpr std::size_t bytes = std::size_t{256} << 20;
   static constexpr std::size_t queue_depth = 8;
 
-  struct rank_state {
-    support::stream stream;
-    support::device_memory<float> buffer{bytes / sizeof(float)};
-    support::event begin;
-    std::array<support::event, queue_depth> ends;
-  };
+  [[nodiscard]] const support::stream& stream_of(int rank) const { return rank == 0 ? stream_ : *peer_stream_; }
 
   void enqueue() {
     check_nccl(ncclGroupStart(), "ncclGroupStart");
     for (int rank = 0; rank != 2; ++rank) {
-      float* const buffer = ranks_[rank]->buffer.get();
-      check_nccl(ncclAllReduce(buffer, buffer, bytes / sizeof(float), ncclFloat, ncclSum, communicators_[rank],
-                               ranks_[rank]->stream.get()),
-                 "ncclAllReduce");
+      float* const buffer = buffers_[rank]->get();
+      check_nccl(
+          ncclAllReduce(buffer, buffer, bytes / sizeof(float), ncclFloat, ncclSum, communicators_[rank], stream_of(rank).get()),
+          "ncclAllReduce");
     }
     check_nccl(ncclGroupEnd(), "ncclGroupEnd");
-    ranks_[0]->ends[enqueued_ % queue_depth].record(ranks_[0]->stream.get());
+    ends_[enqueued_ % queue_depth].record(stream_.get());
     ++enqueued_;
   }
 
   void drain() {
     for (int rank = 0; rank != 2; ++rank) {
       const support::device_guard guard(devices_[rank]);
-      ranks_[rank]->stream.synchronize();
+      stream_of(rank).synchronize();
     }
   }
 
+  const support::stream& stream_;
   int devices_[2];
   map_choice map_;
   ncclComm_t communicators_[2] = {};
-  std::optional<rank_state> ranks_[2];
+  std::optional<support::device_memory<float>> buffers_[2];
+  std::optional<support::stream> peer_stream_;
+  support::event begin_;
+  std::array<support::event, queue_depth> ends_;
   std::optional<membar::scoped_stream_attribute<membar::sync_domain_map>> previous_map_;
   std::size_t enqueued_ = 0;
   bool gap_seen_ = false;

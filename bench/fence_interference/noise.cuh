@@ -48,6 +48,10 @@ void wait_until(Condition done, const char* what) {
   }
 }
 
+/// Both sides ask for the smallest share of shared memory, because blocks of kernels with different shares do not come to run
+/// on one multiprocessor.
+inline constexpr membar::shared_memory_carveout least_shared_memory{.percent = 0};
+
 /// Shared between host and noise kernel, in device memory: polling it must not be traffic to anywhere else.
 struct noise_control {
   unsigned stop;
@@ -85,12 +89,19 @@ __global__ void store_noise(uint4* target, unsigned long long quads_per_block, u
                             long long batch_cycles, noise_control* control, noise_block* blocks,
                             unsigned long long deadline_ns) {
   using membar::thread_scope;
+  __shared__ membar::atomic<unsigned, thread_scope::block> stop;
+  if (threadIdx.x == 0) {
+    stop.store(0, membar::relaxed);
+  }
+  __syncthreads();
   noise_block& mine = blocks[blockIdx.x];
   uint4* const slice = target == nullptr ? nullptr : target + blockIdx.x * quads_per_block;
   const unsigned long long begin = device_nanoseconds();
   unsigned long long position = threadIdx.x;
   unsigned long long stores = 0;
-  long long next = clock64() + batch_cycles;
+  // Warps start evenly over the interval, so that paced traffic is a trickle and not a burst per interval.
+  const unsigned warps = blockDim.x / 32;
+  long long next = clock64() + batch_cycles * (threadIdx.x / 32 + 1) / warps;
   unsigned batch = 0;
   do {
     if (slice != nullptr) {
@@ -106,14 +117,29 @@ __global__ void store_noise(uint4* target, unsigned long long quads_per_block, u
       mine.begin_ns = begin;
       membar::atomic_ref<unsigned, thread_scope::system>(control->blocks_started).fetch_add(1, membar::release);
     }
-    while (batch_cycles != 0 && clock64() < next) {
+    for (long long left = 1; batch_cycles != 0 && left > 0; left = next - clock64()) {
+      if (slice != nullptr) {
+        __nanosleep(static_cast<unsigned>(left / 4));  // a warp that waits its turn must not take the victim's issue slots
+      }
     }
     next += batch_cycles;
-  } while (membar::atomic_ref<unsigned, thread_scope::system>(control->stop).load(membar::relaxed) == 0 &&
-           device_nanoseconds() - begin < deadline_ns);
+    if (threadIdx.x == 0 && (membar::atomic_ref<unsigned, thread_scope::system>(control->stop).load(membar::relaxed) != 0 ||
+                             device_nanoseconds() - begin >= deadline_ns)) {
+      stop.store(1, membar::relaxed);
+    }
+  } while (stop.load(membar::relaxed) == 0);
   membar::atomic_ref<unsigned long long, thread_scope::block>(mine.stores).fetch_add(stores, membar::relaxed);
   membar::atomic_ref<unsigned long long, thread_scope::block>(mine.end_ns).fetch_max(device_nanoseconds(), membar::relaxed);
 }
+
+/// The streams of the experiment. They are few and made before anything is measured, because a stream made later can move the
+/// others to other hardware queues.
+struct bench_streams {
+  support::stream chain[2];
+  support::stream operation;
+  support::stream noise;
+  support::stream control;
+};
 
 /// Noise from a persistent kernel that stores to one place, or nowhere.
 class kernel_noise final : public noise {
@@ -123,11 +149,18 @@ class kernel_noise final : public noise {
     unsigned threads;
   };
 
-  /// `target` of `bytes` is memory that the current device reaches; null for a kernel that only spins.
-  kernel_noise(uint4* target, std::size_t bytes, extent shape)
-      : target_(target), shape_(shape), blocks_(shape.blocks), host_blocks_(shape.blocks) {
+  /// `target` of `bytes` is memory that the current device reaches; null for a kernel that only spins, in rounds of some
+  /// microseconds.
+  kernel_noise(const bench_streams& streams, uint4* target, std::size_t bytes, extent shape)
+      : stream_(streams.noise),
+        control_stream_(streams.control),
+        target_(target),
+        shape_(shape),
+        blocks_(shape.blocks),
+        host_blocks_(shape.blocks) {
     const std::size_t unit = static_cast<std::size_t>(shape.threads) * saturating_batch;
     quads_per_block_ = bytes / sizeof(uint4) / shape.blocks / unit * unit;
+    batch_cycles_ = target == nullptr ? 10'000 : 0;
   }
 
   /// Slows the stores down to `gigabytes_per_second` altogether, on a clock of `ghz`.
@@ -192,13 +225,13 @@ class kernel_noise final : public noise {
     return host_control_[0];
   }
 
+  const support::stream& stream_;
+  const support::stream& control_stream_;
   uint4* target_;
   extent shape_;
   unsigned long long quads_per_block_ = 0;
   unsigned stores_per_batch_ = saturating_batch;
   long long batch_cycles_ = 0;
-  support::stream stream_;
-  support::stream control_stream_;
   support::device_memory<noise_control> control_{1};
   support::device_memory<noise_block> blocks_;
   support::pinned_memory<noise_control> host_control_{1};

@@ -21,7 +21,12 @@
 namespace fence_interference {
 
 /// Where a victim runs, seen from the noise. A kernel boundary is a matter of the whole device.
-enum class sm_placement { anywhere, own_sm, shared_sm };
+enum class sm_placement { own_sm, shared_sm };
+
+/// Whether noise runs on a multiprocessor, if `noisy` says for each whether it does.
+[[nodiscard]] inline bool is_noisy(const std::vector<std::uint8_t>& noisy, std::size_t multiprocessor) {
+  return multiprocessor < noisy.size() && noisy[multiprocessor] != 0;
+}
 
 /// Something that is timed: `samples` times, in nanoseconds each.
 class victim {
@@ -41,7 +46,8 @@ class kernel_boundary final : public victim {
  public:
   enum class chain_form { stream, graph };
 
-  explicit kernel_boundary(chain_form form) : form_(form) {}
+  /// The stream belongs to the caller and outlives the victim.
+  kernel_boundary(chain_form form, const support::stream& stream) : form_(form), stream_(stream) {}
 
   std::vector<double> measure(const domain_choice& domains, const std::vector<std::uint8_t>&, int samples,
                               const std::function<void()>& between_samples) override {
@@ -96,7 +102,7 @@ class kernel_boundary final : public victim {
   }
 
   chain_form form_;
-  support::stream stream_;
+  const support::stream& stream_;
   support::event begin_;
   support::event end_;
   support::device_memory<unsigned> data_{std::size_t{blocks} * threads};
@@ -141,6 +147,9 @@ struct placement_control {
   unsigned measured;  ///< samples taken by the measuring block
 };
 
+/// How long blocks wait for each other while one of them is found that may measure.
+inline constexpr unsigned long long placement_ns = 50'000'000;
+
 /// One block, on an allowed multiprocessor, times `samples` operations in cycles; the other blocks only fill the device until
 /// one has been found, so that a block lands on every multiprocessor, and leave before the measurement begins.
 template <class Operation>
@@ -149,16 +158,16 @@ __global__ void timed_operation(placement_control* control, unsigned* data, unsi
   using device_counter = membar::atomic_ref<unsigned, membar::thread_scope::device>;
   __shared__ unsigned measures;
   const unsigned long long begin = device_nanoseconds();
-  const auto in_time = [&] { return device_nanoseconds() - begin < deadline_ns; };
+  const auto before_ns = [&](unsigned long long limit) { return device_nanoseconds() - begin < limit; };
   if (threadIdx.x == 0) {
     unsigned unclaimed = 0;
     measures = control->allowed[multiprocessor_id()] != 0 &&
                device_counter(control->claimed).compare_exchange(unclaimed, 1, membar::relaxed, membar::relaxed);
     if (measures != 0) {
-      while (device_counter(control->gone).load(membar::relaxed) != gridDim.x - 1 && in_time()) {
+      while (device_counter(control->gone).load(membar::relaxed) != gridDim.x - 1 && before_ns(placement_ns)) {
       }
     } else {
-      while (device_counter(control->claimed).load(membar::relaxed) == 0 && in_time()) {
+      while (device_counter(control->claimed).load(membar::relaxed) == 0 && before_ns(placement_ns)) {
       }
       device_counter(control->gone).fetch_add(1, membar::relaxed);
     }
@@ -168,12 +177,12 @@ __global__ void timed_operation(placement_control* control, unsigned* data, unsi
     return;
   }
   extern __shared__ unsigned elapsed[];
-  unsigned* const flag = data + 32 * 64;
+  unsigned* const flag = data + 32;
   int taken = 0;
   // The first rounds load instructions and are not kept.
   constexpr int warm_up = 8;
-  for (int i = -warm_up; i != samples && in_time(); ++i) {
-    data[32U * static_cast<unsigned>((i + warm_up) % 64) + threadIdx.x] = static_cast<unsigned>(i);
+  for (int i = -warm_up; i != samples && before_ns(deadline_ns); ++i) {
+    data[threadIdx.x] = static_cast<unsigned>(i);  // one line: the way to the L2 differs between lines
     __syncwarp();
     const long long before = clock64();
     const unsigned value = Operation::run(flag);
@@ -194,29 +203,38 @@ __global__ void timed_operation(placement_control* control, unsigned* data, unsi
 }
 
 /// An operation inside a kernel, on a multiprocessor chosen by where the noise runs.
+///
+/// Latencies differ between multiprocessors by more than some effects: every case of a victim, the one without noise included,
+/// is measured on the same one where the noise leaves the choice.
 class operation_victim final : public victim {
  public:
   using kernel_pointer = void (*)(placement_control*, unsigned*, unsigned*, int, unsigned long long);
 
-  /// `ghz` is the multiprocessors' clock.
-  operation_victim(kernel_pointer kernel, sm_placement placement, unsigned multiprocessors, double ghz)
-      : kernel_(kernel), placement_(placement), multiprocessors_(multiprocessors), ghz_(ghz) {}
+  /// `blocks` fill the device even where no noise runs, `ghz` is the multiprocessors' clock.
+  operation_victim(const support::stream& stream, kernel_pointer kernel, sm_placement placement,
+                   std::size_t preferred_multiprocessor, unsigned blocks, double ghz)
+      : stream_(stream),
+        kernel_(kernel),
+        placement_(placement),
+        preferred_(preferred_multiprocessor),
+        blocks_(blocks),
+        ghz_(ghz) {}
 
   std::vector<double> measure(const domain_choice& domains, const std::vector<std::uint8_t>& noisy, int samples,
                               const std::function<void()>&) override {
     placement_control& request = host_control_[0];
     request = {};
-    for (unsigned i = 0; i != placement_control::most_multiprocessors; ++i) {
-      const bool noise_there = i < noisy.size() && noisy[i] != 0;
-      request.allowed[i] =
-          placement_ == sm_placement::anywhere || noisy.empty() || noise_there == (placement_ == sm_placement::shared_sm);
+    const bool shared = placement_ == sm_placement::shared_sm;
+    const bool as_preferred = noisy.empty() || is_noisy(noisy, preferred_) == shared;
+    for (std::size_t i = 0; i != placement_control::most_multiprocessors; ++i) {
+      request.allowed[i] = as_preferred ? i == preferred_ : is_noisy(noisy, i) == shared;
     }
     membar::check(cudaMemcpyAsync(control_.get(), &request, sizeof request, cudaMemcpyDefault, stream_.get()),
                   "cudaMemcpyAsync");
-    membar::launch(membar::launch_config{multiprocessors_ * blocks_per_multiprocessor, 32, stream_.get(),
-                                         static_cast<std::size_t>(samples) * sizeof(unsigned)}
+    membar::launch(membar::launch_config{blocks_, 32, stream_.get(), static_cast<std::size_t>(samples) * sizeof(unsigned)}
                        .with(domains.domain)
-                       .with(domains.map),
+                       .with(domains.map)
+                       .with(least_shared_memory),
                    kernel_, control_.get(), data_.get(), cycles_.get(), samples, deadline_ns);
     membar::check(cudaMemcpyAsync(&request, control_.get(), sizeof request, cudaMemcpyDefault, stream_.get()),
                   "cudaMemcpyAsync");
@@ -242,16 +260,16 @@ class operation_victim final : public victim {
   static constexpr int most_samples = 1024;
 
  private:
-  static constexpr unsigned blocks_per_multiprocessor = 16;
   static constexpr unsigned long long deadline_ns = 1'000'000'000;
 
+  const support::stream& stream_;
   kernel_pointer kernel_;
   sm_placement placement_;
-  unsigned multiprocessors_;
+  std::size_t preferred_;
+  unsigned blocks_;
   double ghz_;
-  support::stream stream_;
   support::device_memory<placement_control> control_{1};
-  support::device_memory<unsigned> data_{32 * 64 + 1};
+  support::device_memory<unsigned> data_{32 + 1};
   support::device_memory<unsigned> cycles_{most_samples};
   support::pinned_memory<placement_control> host_control_{1};
   support::pinned_memory<unsigned> host_cycles_{most_samples};

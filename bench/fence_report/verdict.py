@@ -10,7 +10,7 @@ LIMIT = 1.0 + control_rules.TOLERANCE  # below this nobody waits, and nothing is
 
 # (subject, how to tell the family's victims, advice where domains do not help)
 _FAMILIES = (
-    ("kernel boundaries", lambda v: v.startswith("kernel_boundary."), ""),
+    ("kernel boundaries", lambda v: v in ("kernel_boundary.stream", "kernel_boundary.graph"), ""),
     ("device-scope fences that share an SM with the noise",
      lambda v: v.startswith("fence.device.") and v.endswith(".shared_sm"), ""),
     ("device-scope fences on an SM of their own",
@@ -184,6 +184,20 @@ def _others(results):
     return said
 
 
+def _queue(results):
+    """What sharing a hardware queue costs on top, which is no matter of fences and which no domain takes back."""
+    ratios = []
+    for noise in results.noises("kernel_boundary.shared_queue"):
+        for arm in ("same", "separate"):
+            shared, own = (results.case("kernel_boundary." + form, noise, arm) for form in ("shared_queue", "stream"))
+            if shared and own and shared.get("p50_ns") and own.get("p50_ns"):
+                ratios.append(shared.get("p50_ns") / own.get("p50_ns"))
+    if not ratios or max(ratios) <= LIMIT:
+        return []
+    return ["A stream that falls on the hardware queue of NCCL's stream makes them up to %s longer still, in any domain: create "
+            "another stream." % words.times(max(ratios))]
+
+
 def _not_measured(results):
     """Foreign noise beside which nothing was measured, with the reason if the bench gave one."""
     measured = {c.kind for c in results.measured}
@@ -234,6 +248,8 @@ def verdict(results, controls):
     else:
         for subject, belongs, advice in _FAMILIES:
             said += _family(results, subject, [v for v in results.victims() if belongs(v)], advice)
+            if subject == "kernel boundaries":
+                said += _queue(results)
         said += _others(results)
     said += _not_measured(results)
     return " ".join(said)

@@ -49,7 +49,7 @@ CONTEXT = (
 )
 
 _PLACED = {"own_sm": "on an SM of its own", "shared_sm": "sharing an SM with the noise"}
-_BOUNDARY = {"stream": "stream launches", "graph": "graph"}
+_BOUNDARY = {"stream": "stream launches", "graph": "graph", "shared_queue": "stream launches, NCCL's queue"}
 _OPERATION = {"fence": "Fence", "release_store": "Release store", "acquire_load": "Acquire load"}
 
 # Section order of the report; the second item says what the times of the section are.
@@ -63,7 +63,7 @@ FAMILIES = (
 
 def victims():
     """Every victim the bench knows, in the order in which the report shows them."""
-    every = ["kernel_boundary.stream", "kernel_boundary.graph"]
+    every = ["kernel_boundary." + form for form in _BOUNDARY]
     for scope in SCOPES:
         every += ["fence.%s.%s.%s" % (scope, order, place) for place in PLACEMENTS for order in ORDERS]
     for operation in ("release_store", "acquire_load"):

@@ -60,8 +60,10 @@ inline constexpr cuda::memory_order cuda_order<memory_order::acq_rel> = cuda::me
 /// Requires: the object aligned to its size, in global, shared or distributed shared memory (or host memory that the device
 /// reaches); cluster scope requires compute capability 9.0.
 /// Source: PTX ISA, "atom", "ld", "st", "Memory Consistency Model".
-template <atomic_integer T, thread_scope Scope>
+template <class T, thread_scope Scope>
 class atomic_ref {
+  static_assert(atomic_integer<T>, "membar: an atomic holds an integer of 32 or 64 bits, without const or volatile");
+
  public:
   using value_type = T;
   static constexpr thread_scope scope = Scope;
@@ -76,8 +78,9 @@ class atomic_ref {
   }
 
   /// The value.
-  template <load_order Order>
+  template <class Order>
   [[nodiscard]] MEMBAR_HOST_DEVICE T load(Order) const noexcept {
+    static_assert(load_order<Order>, "membar: a load takes relaxed, acquire or seq_cst: it has nothing to release");
     if constexpr (emits_ptx) {
       return detail::ptx_load<T, Scope, Order::value>(object_);
     } else {
@@ -86,8 +89,9 @@ class atomic_ref {
   }
 
   /// Makes `value` the value.
-  template <store_order Order>
+  template <class Order>
   MEMBAR_HOST_DEVICE void store(T value, Order) const noexcept {
+    static_assert(store_order<Order>, "membar: a store takes relaxed, release or seq_cst: it has nothing to acquire");
     if constexpr (emits_ptx) {
       detail::ptx_store<T, Scope, Order::value>(object_, value);
     } else {
@@ -96,8 +100,10 @@ class atomic_ref {
   }
 
   /// Makes `value` the value and returns the one before.
-  template <memory_order_tag Order>
+  template <class Order>
   MEMBAR_HOST_DEVICE T exchange(T value, Order) const noexcept {
+    static_assert(memory_order_tag<Order>,
+                  "membar: an order is one of membar's tags: relaxed, acquire, release, acq_rel, seq_cst");
     if constexpr (emits_ptx) {
       return detail::ptx_fetch<detail::atom_op::exchange, T, Scope, Order::value>(object_, value);
     } else {
@@ -107,8 +113,12 @@ class atomic_ref {
 
   /// Makes `desired` the value if it was `expected`, with order `success`; else puts the value it was into `expected`, with
   /// order `failure`. Returns whether it was. Never fails spuriously.
-  template <memory_order_tag Success, load_order Failure>
+  template <class Success, class Failure>
   MEMBAR_HOST_DEVICE bool compare_exchange(T& expected, T desired, Success, Failure) const noexcept {
+    static_assert(memory_order_tag<Success>,
+                  "membar: an order is one of membar's tags: relaxed, acquire, release, acq_rel, seq_cst");
+    static_assert(load_order<Failure>,
+                  "membar: a compare_exchange that fails takes relaxed, acquire or seq_cst: it stores nothing to release");
     if constexpr (emits_ptx) {
       return detail::ptx_compare_exchange<T, Scope, detail::covering_order<Success::value, Failure::value>>(object_, expected,
                                                                                                             desired);
@@ -119,8 +129,10 @@ class atomic_ref {
   }
 
   /// Adds `value`, wrapping, and returns the value before.
-  template <memory_order_tag Order>
+  template <class Order>
   MEMBAR_HOST_DEVICE T fetch_add(T value, Order) const noexcept {
+    static_assert(memory_order_tag<Order>,
+                  "membar: an order is one of membar's tags: relaxed, acquire, release, acq_rel, seq_cst");
     if constexpr (emits_ptx) {
       return detail::ptx_fetch<detail::atom_op::add, T, Scope, Order::value>(object_, value);
     } else {
@@ -129,8 +141,10 @@ class atomic_ref {
   }
 
   /// Subtracts `value`, wrapping, and returns the value before. PTX: `atom.add` of the negated value.
-  template <memory_order_tag Order>
+  template <class Order>
   MEMBAR_HOST_DEVICE T fetch_sub(T value, Order) const noexcept {
+    static_assert(memory_order_tag<Order>,
+                  "membar: an order is one of membar's tags: relaxed, acquire, release, acq_rel, seq_cst");
     if constexpr (emits_ptx) {
       return detail::ptx_fetch<detail::atom_op::add, T, Scope, Order::value>(object_, detail::negated(value));
     } else {
@@ -139,8 +153,10 @@ class atomic_ref {
   }
 
   /// Makes the bitwise and with `value` the value and returns the one before.
-  template <memory_order_tag Order>
+  template <class Order>
   MEMBAR_HOST_DEVICE T fetch_and(T value, Order) const noexcept {
+    static_assert(memory_order_tag<Order>,
+                  "membar: an order is one of membar's tags: relaxed, acquire, release, acq_rel, seq_cst");
     if constexpr (emits_ptx) {
       return detail::ptx_fetch<detail::atom_op::bitwise_and, T, Scope, Order::value>(object_, value);
     } else {
@@ -149,8 +165,10 @@ class atomic_ref {
   }
 
   /// Makes the bitwise or with `value` the value and returns the one before.
-  template <memory_order_tag Order>
+  template <class Order>
   MEMBAR_HOST_DEVICE T fetch_or(T value, Order) const noexcept {
+    static_assert(memory_order_tag<Order>,
+                  "membar: an order is one of membar's tags: relaxed, acquire, release, acq_rel, seq_cst");
     if constexpr (emits_ptx) {
       return detail::ptx_fetch<detail::atom_op::bitwise_or, T, Scope, Order::value>(object_, value);
     } else {
@@ -159,8 +177,10 @@ class atomic_ref {
   }
 
   /// Makes the bitwise exclusive or with `value` the value and returns the one before.
-  template <memory_order_tag Order>
+  template <class Order>
   MEMBAR_HOST_DEVICE T fetch_xor(T value, Order) const noexcept {
+    static_assert(memory_order_tag<Order>,
+                  "membar: an order is one of membar's tags: relaxed, acquire, release, acq_rel, seq_cst");
     if constexpr (emits_ptx) {
       return detail::ptx_fetch<detail::atom_op::bitwise_xor, T, Scope, Order::value>(object_, value);
     } else {
@@ -169,8 +189,10 @@ class atomic_ref {
   }
 
   /// Makes the smaller of the value and `value` the value and returns the one before.
-  template <memory_order_tag Order>
+  template <class Order>
   MEMBAR_HOST_DEVICE T fetch_min(T value, Order) const noexcept {
+    static_assert(memory_order_tag<Order>,
+                  "membar: an order is one of membar's tags: relaxed, acquire, release, acq_rel, seq_cst");
     if constexpr (emits_ptx) {
       return detail::ptx_fetch<detail::atom_op::min, T, Scope, Order::value>(object_, value);
     } else {
@@ -179,8 +201,10 @@ class atomic_ref {
   }
 
   /// Makes the larger of the value and `value` the value and returns the one before.
-  template <memory_order_tag Order>
+  template <class Order>
   MEMBAR_HOST_DEVICE T fetch_max(T value, Order) const noexcept {
+    static_assert(memory_order_tag<Order>,
+                  "membar: an order is one of membar's tags: relaxed, acquire, release, acq_rel, seq_cst");
     if constexpr (emits_ptx) {
       return detail::ptx_fetch<detail::atom_op::max, T, Scope, Order::value>(object_, value);
     } else {
@@ -203,8 +227,10 @@ class atomic_ref {
 ///
 /// The default constructor leaves the value uninitialized, so that it can stand in `__shared__` memory; one thread stores a
 /// value before others are let at it.
-template <atomic_integer T, thread_scope Scope>
+template <class T, thread_scope Scope>
 class atomic {
+  static_assert(atomic_integer<T>, "membar: an atomic holds an integer of 32 or 64 bits, without const or volatile");
+
  public:
   using value_type = T;
   static constexpr thread_scope scope = Scope;
@@ -223,23 +249,22 @@ class atomic {
     return ref();
   }
 
-  [[nodiscard]] MEMBAR_HOST_DEVICE T load(load_order auto order) const noexcept {
+  [[nodiscard]] MEMBAR_HOST_DEVICE T load(auto order) const noexcept {
     // A load writes nothing; atomic_ref has no read-only form.
     return const_cast<atomic*>(this)->ref().load(order);
   }
-  MEMBAR_HOST_DEVICE void store(T value, store_order auto order) noexcept { ref().store(value, order); }
-  MEMBAR_HOST_DEVICE T exchange(T value, memory_order_tag auto order) noexcept { return ref().exchange(value, order); }
-  MEMBAR_HOST_DEVICE bool compare_exchange(T& expected, T desired, memory_order_tag auto success,
-                                           load_order auto failure) noexcept {
+  MEMBAR_HOST_DEVICE void store(T value, auto order) noexcept { ref().store(value, order); }
+  MEMBAR_HOST_DEVICE T exchange(T value, auto order) noexcept { return ref().exchange(value, order); }
+  MEMBAR_HOST_DEVICE bool compare_exchange(T& expected, T desired, auto success, auto failure) noexcept {
     return ref().compare_exchange(expected, desired, success, failure);
   }
-  MEMBAR_HOST_DEVICE T fetch_add(T value, memory_order_tag auto order) noexcept { return ref().fetch_add(value, order); }
-  MEMBAR_HOST_DEVICE T fetch_sub(T value, memory_order_tag auto order) noexcept { return ref().fetch_sub(value, order); }
-  MEMBAR_HOST_DEVICE T fetch_and(T value, memory_order_tag auto order) noexcept { return ref().fetch_and(value, order); }
-  MEMBAR_HOST_DEVICE T fetch_or(T value, memory_order_tag auto order) noexcept { return ref().fetch_or(value, order); }
-  MEMBAR_HOST_DEVICE T fetch_xor(T value, memory_order_tag auto order) noexcept { return ref().fetch_xor(value, order); }
-  MEMBAR_HOST_DEVICE T fetch_min(T value, memory_order_tag auto order) noexcept { return ref().fetch_min(value, order); }
-  MEMBAR_HOST_DEVICE T fetch_max(T value, memory_order_tag auto order) noexcept { return ref().fetch_max(value, order); }
+  MEMBAR_HOST_DEVICE T fetch_add(T value, auto order) noexcept { return ref().fetch_add(value, order); }
+  MEMBAR_HOST_DEVICE T fetch_sub(T value, auto order) noexcept { return ref().fetch_sub(value, order); }
+  MEMBAR_HOST_DEVICE T fetch_and(T value, auto order) noexcept { return ref().fetch_and(value, order); }
+  MEMBAR_HOST_DEVICE T fetch_or(T value, auto order) noexcept { return ref().fetch_or(value, order); }
+  MEMBAR_HOST_DEVICE T fetch_xor(T value, auto order) noexcept { return ref().fetch_xor(value, order); }
+  MEMBAR_HOST_DEVICE T fetch_min(T value, auto order) noexcept { return ref().fetch_min(value, order); }
+  MEMBAR_HOST_DEVICE T fetch_max(T value, auto order) noexcept { return ref().fetch_max(value, order); }
 
  private:
   alignas(sizeof(T)) T value_;

@@ -20,8 +20,10 @@ namespace membar {
 /// Requires: compute capability 7.0; `thread_scope::cluster` 9.0; acquire or release alone CUDA 12.8 (PTX ISA 8.6), and no
 /// other order stands in for them before it. Cost: device scope and wider wait until the domain's earlier writes are visible
 /// that far, other threads' included. Source: PTX ISA, "membar/fence" and "Memory Consistency Model".
-template <thread_scope Scope, fence_order Order>
+template <thread_scope Scope, class Order>
 __device__ inline void thread_fence(Order) noexcept {
+  static_assert(fence_order<Order>,
+                "membar: a fence takes acquire, release, acq_rel or seq_cst: a relaxed fence would order nothing");
   detail::require_architecture_of<Scope>();
 #if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ < 1208
   static_assert(Order::value == memory_order::acq_rel || Order::value == memory_order::seq_cst,

@@ -54,9 +54,11 @@ class launch_config : private detail::attribute_holder<Attributes>... {
       : grid_(grid), block_(block), stream_(stream), dynamic_shared_bytes_(dynamic_shared_bytes) {}
 
   /// This configuration and one attribute more.
-  template <legal_on_a_launch Attribute>
-    requires not_given_before<Attribute, Attributes...>
+  template <class Attribute>
   [[nodiscard]] constexpr launch_config<Attributes..., Attribute> with(const Attribute& attribute) const noexcept {
+    static_assert(legal_on_a_launch<Attribute>, "membar: CUDA does not accept this attribute on a launch");
+    static_assert(not_given_before<Attribute, Attributes...>,
+                  "membar: this launch was given the attribute before; a physical domain is a domain and a map in one");
     return {grid_, block_, stream_, dynamic_shared_bytes_, get<Attributes>()..., attribute};
   }
 
@@ -159,8 +161,10 @@ void check_domain(const Parameter& argument, int launch_domain) {
 /// Errors: `error` if an attribute's value is out of range, if an argument is bound to another synchronization domain, or if
 /// CUDA refuses the launch; nothing is launched then. What the kernel does wrong later is reported by later CUDA calls.
 template <class... Attributes, class... Parameters, class... Arguments>
-  requires(sizeof...(Parameters) == sizeof...(Arguments) && (std::convertible_to<Arguments, Parameters> && ...))
 void launch(const launch_config<Attributes...>& config, void (*kernel)(Parameters...), Arguments&&... arguments) {
+  static_assert(sizeof...(Parameters) == sizeof...(Arguments), "membar: a launch passes one argument per kernel parameter");
+  static_assert((std::convertible_to<Arguments, Parameters> && ...),
+                "membar: each argument of a launch must convert to the type of its kernel parameter");
   constexpr std::size_t attribute_count = (std::size_t{0} + ... + detail::attribute_id_count<Attributes>);
   cudaLaunchAttribute attributes[attribute_count + 1] = {};
   cudaLaunchAttribute* next = attributes;

@@ -298,8 +298,9 @@ template <class Attribute>
 /// Sets an attribute of a stream; launches into it from then on have it unless they name their own.
 ///
 /// Errors: a value the current device cannot honour, or an invalid stream. The stream is then as it was.
-template <legal_on_a_stream Attribute>
+template <class Attribute>
 void set_attribute(cudaStream_t stream, const Attribute& value) {
+  static_assert(legal_on_a_stream<Attribute>, "membar: CUDA does not accept this attribute on a stream");
   const cudaLaunchAttribute attribute = detail::encoded(value);
   check(cudaStreamSetAttribute(stream, attribute_traits<Attribute>::ids[0], &attribute.val), "cudaStreamSetAttribute",
         "pass a stream of the current device");
@@ -308,16 +309,18 @@ void set_attribute(cudaStream_t stream, const Attribute& value) {
 /// Sets an attribute of a graph kernel node; executable graphs instantiated from then on have it.
 ///
 /// Errors: a value the current device cannot honour, or a node that is not a kernel node. The node is then as it was.
-template <legal_on_a_graph_node Attribute>
+template <class Attribute>
 void set_attribute(cudaGraphNode_t node, const Attribute& value) {
+  static_assert(legal_on_a_graph_node<Attribute>, "membar: CUDA does not accept this attribute on a graph node");
   const cudaLaunchAttribute attribute = detail::encoded(value);
   check(cudaGraphKernelNodeSetAttribute(node, attribute_traits<Attribute>::ids[0], &attribute.val),
         "cudaGraphKernelNodeSetAttribute", "pass a kernel node of a graph that still exists");
 }
 
 /// Reads an attribute of a stream back, as in `get_attribute<sync_domain_map>(stream)`.
-template <legal_on_a_stream Attribute>
+template <class Attribute>
 [[nodiscard]] Attribute get_attribute(cudaStream_t stream) {
+  static_assert(legal_on_a_stream<Attribute>, "membar: CUDA does not accept this attribute on a stream");
   cudaLaunchAttributeValue value{};
   check(cudaStreamGetAttribute(stream, attribute_traits<Attribute>::ids[0], &value), "cudaStreamGetAttribute",
         "pass a stream of the current device");
@@ -325,8 +328,9 @@ template <legal_on_a_stream Attribute>
 }
 
 /// Reads an attribute of a graph kernel node back, as in `get_attribute<sync_domain>(node)`.
-template <legal_on_a_graph_node Attribute>
+template <class Attribute>
 [[nodiscard]] Attribute get_attribute(cudaGraphNode_t node) {
+  static_assert(legal_on_a_graph_node<Attribute>, "membar: CUDA does not accept this attribute on a graph node");
   cudaLaunchAttributeValue value{};
   check(cudaGraphKernelNodeGetAttribute(node, attribute_traits<Attribute>::ids[0], &value), "cudaGraphKernelNodeGetAttribute",
         "pass a kernel node of a graph that still exists");
@@ -336,8 +340,10 @@ template <legal_on_a_graph_node Attribute>
 /// Sets an attribute of a stream and puts the previous value back at the end of the scope, also when an exception leaves it.
 ///
 /// The stream must outlive the object. A restore that fails is reported to the handler of error.hpp.
-template <legal_on_a_stream Attribute>
+template <class Attribute>
 class scoped_stream_attribute {
+  static_assert(legal_on_a_stream<Attribute>, "membar: CUDA does not accept this attribute on a stream");
+
  public:
   [[nodiscard("the attribute is put back when this object dies: give it a name")]] scoped_stream_attribute(
       cudaStream_t stream, const Attribute& value)

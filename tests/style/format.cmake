@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 cmake_minimum_required(VERSION 3.25)
-# Sources are formatted by clang-format 14: other versions format some lines differently, so they are not asked.
+# Sources are formatted by clang-format 18: other versions format some lines differently, so they are not asked.
 if(CLANG_FORMAT)
   execute_process(COMMAND ${CLANG_FORMAT} --version OUTPUT_VARIABLE version)
 endif()
-if(NOT version MATCHES "version 14\\.")
-  message("SKIPPED: no clang-format 14 found (Debian and Ubuntu: clang-format-14; elsewhere: pip install clang-format==14.0.6)")
+if(NOT version MATCHES "version 18\\.")
+  message("SKIPPED: no clang-format 18 found (pip install clang-format==18.1.8)")
   return()
 endif()
 set(files)
-foreach(dir IN ITEMS include tests bench examples)
+foreach(dir IN ITEMS include support tests bench examples)
   file(GLOB_RECURSE found ${ROOT}/${dir}/*.hpp ${ROOT}/${dir}/*.cuh ${ROOT}/${dir}/*.cpp ${ROOT}/${dir}/*.cu)
   list(APPEND files ${found})
 endforeach()
