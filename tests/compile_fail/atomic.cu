@@ -6,31 +6,32 @@ using membar::thread_scope;
 __global__ void orders(int* object, int* result) {
   const membar::atomic_ref<int, thread_scope::device> n(*object);
   int expected = 0;
-#ifdef RULE_a_load_releases_nothing  // expect: argument types are: (const membar::release_t)
+#ifdef RULE_a_load_releases_nothing  // expect: a load takes relaxed, acquire or seq_cst
   *result = n.load(membar::release);
 #else
   *result = n.load(membar::acquire);
 #endif
 
-#ifdef RULE_a_load_is_not_acq_rel  // expect: argument types are: (const membar::acq_rel_t)
+#ifdef RULE_a_load_is_not_acq_rel  // expect: a load takes relaxed, acquire or seq_cst
   *result = n.load(membar::acq_rel);
 #else
   *result = n.load(membar::seq_cst);
 #endif
 
-#ifdef RULE_a_store_acquires_nothing  // expect: argument types are: (int, const membar::acquire_t)
+#ifdef RULE_a_store_acquires_nothing  // expect: a store takes relaxed, release or seq_cst
   n.store(1, membar::acquire);
 #else
   n.store(1, membar::release);
 #endif
 
-#ifdef RULE_a_store_is_not_acq_rel  // expect: argument types are: (int, const membar::acq_rel_t)
+#ifdef RULE_a_store_is_not_acq_rel  // expect: a store takes relaxed, release or seq_cst
   n.store(1, membar::acq_rel);
 #else
   n.store(1, membar::seq_cst);
 #endif
 
-#ifdef RULE_a_failed_compare_exchange_releases_nothing  // expect: (int, int, const membar::acq_rel_t, const membar::release_t)
+#ifdef RULE_a_failed_compare_exchange_releases_nothing  // expect: a compare_exchange that fails takes relaxed, acquire or
+                                                        // seq_cst
   n.compare_exchange(expected, 1, membar::acq_rel, membar::release);
 #else
   n.compare_exchange(expected, 1, membar::acq_rel, membar::acquire);
@@ -42,13 +43,13 @@ __global__ void orders(int* object, int* result) {
   n.fetch_add(1, membar::relaxed);
 #endif
 
-#ifdef RULE_an_order_is_a_tag  // expect: argument types are: (int, membar::memory_order)
+#ifdef RULE_an_order_is_a_tag  // expect: an order is one of membar's tags
   n.fetch_add(1, membar::memory_order::relaxed);
 #else
   n.fetch_add(1, membar::relaxed_t{});
 #endif
 
-#ifdef RULE_an_order_of_another_library_is_none  // expect: (int, const cuda::
+#ifdef RULE_an_order_of_another_library_is_none  // expect: an order is one of membar's tags
   n.fetch_add(1, cuda::memory_order_relaxed);
 #else
   n.fetch_add(1, membar::relaxed);
@@ -56,13 +57,13 @@ __global__ void orders(int* object, int* result) {
 }
 
 __global__ void owning_orders(membar::atomic<int, thread_scope::device>* n, int* result) {
-#ifdef RULE_a_load_of_an_owning_atomic_releases_nothing  // expect: load_order
+#ifdef RULE_a_load_of_an_owning_atomic_releases_nothing  // expect: a load takes relaxed, acquire or seq_cst
   *result = n->load(membar::release);
 #else
   *result = n->load(membar::acquire);
 #endif
 
-#ifdef RULE_a_store_to_an_owning_atomic_acquires_nothing  // expect: store_order
+#ifdef RULE_a_store_to_an_owning_atomic_acquires_nothing  // expect: a store takes relaxed, release or seq_cst
   n->store(1, membar::acquire);
 #else
   n->store(1, membar::release);
@@ -76,37 +77,37 @@ __global__ void owning_orders(membar::atomic<int, thread_scope::device>* n, int*
   copy.store(1, membar::relaxed);
 }
 
-#ifdef RULE_no_bool_is_atomic  // expect: atomic_integer
+#ifdef RULE_no_bool_is_atomic  // expect: an atomic holds an integer of 32 or 64 bits
 template class membar::atomic_ref<bool, thread_scope::device>;
 #else
 template class membar::atomic_ref<int, thread_scope::device>;
 #endif
 
-#ifdef RULE_no_char_is_atomic  // expect: atomic_integer
+#ifdef RULE_no_char_is_atomic  // expect: an atomic holds an integer of 32 or 64 bits
 template class membar::atomic_ref<char, thread_scope::device>;
 #else
 template class membar::atomic_ref<long long, thread_scope::device>;
 #endif
 
-#ifdef RULE_no_float_is_atomic  // expect: atomic_integer
+#ifdef RULE_no_float_is_atomic  // expect: an atomic holds an integer of 32 or 64 bits
 template class membar::atomic_ref<float, thread_scope::device>;
 #else
 template class membar::atomic_ref<unsigned, thread_scope::device>;
 #endif
 
-#ifdef RULE_no_pointer_is_atomic  // expect: atomic_integer
+#ifdef RULE_no_pointer_is_atomic  // expect: an atomic holds an integer of 32 or 64 bits
 template class membar::atomic_ref<int*, thread_scope::device>;
 #else
 template class membar::atomic_ref<unsigned long long, thread_scope::device>;
 #endif
 
-#ifdef RULE_no_const_object_is_atomic  // expect: atomic_integer
+#ifdef RULE_no_const_object_is_atomic  // expect: an atomic holds an integer of 32 or 64 bits
 template class membar::atomic_ref<const int, thread_scope::device>;
 #else
 template class membar::atomic_ref<int, thread_scope::block>;
 #endif
 
-#ifdef RULE_no_bool_is_an_owning_atomic  // expect: atomic_integer
+#ifdef RULE_no_bool_is_an_owning_atomic  // expect: an atomic holds an integer of 32 or 64 bits
 template class membar::atomic<bool, thread_scope::device>;
 #else
 template class membar::atomic<int, thread_scope::device>;
