@@ -56,6 +56,12 @@ void places(const launch_config<>& config, cudaStream_t stream, cudaGraphNode_t 
   static_cast<void>(membar::get_attribute<sync_domain>(stream));
 #endif
 
+#ifdef RULE_a_tag_is_not_read_back  // expect: read this attribute back as the type that holds any of its values
+  static_cast<void>(membar::get_attribute<sync_domain::remote_t>(stream));
+#else
+  static_cast<void>(membar::get_attribute<sync_domain>(stream));
+#endif
+
 #ifdef RULE_a_launch_attribute_has_no_scope_on_a_stream  // expect: CUDA does not accept this attribute on a stream
   const membar::scoped_stream_attribute scope(stream, membar::cooperative{});
 #else
