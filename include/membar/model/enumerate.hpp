@@ -694,7 +694,7 @@ class enumerator {
     if (open == 0) {
       return all_met();
     }
-    event_set same = 0;
+    event_set same = only(first(open));
     for (event_set s = open; s != 0; s = rest(s)) {
       same |= one_barrier(first(open), first(s)) ? only(first(s)) : 0;
     }

@@ -830,8 +830,10 @@ class litmus_reader {
     const std::size_t begin = static_cast<std::size_t>(word.text.data() - text_.data());
     instruction i;
     i.line = word.line;
-    const std::string whole = lower(word.text);
-    const std::string head = split(whole).front();
+    const std::string head = split(lower(word.text)).front();
+    if (test_.threads[static_cast<std::size_t>(thread)].where.host && (head == "bar" || head == "barrier" || head == "mbarrier")) {
+      fail(word, "a host thread takes part in no barrier");
+    }
     std::vector<instruction> more;
     if (head == "ld" || head == "tld" || head == "suld" || head == "cold") {
       read_load(word, thread, head, i, more);
