@@ -472,7 +472,7 @@ class naive_model {
         return false;
       }
       const bool by_write = events_[a].kind == 'W' && strong(a) && ordered_as(a, {o::release, o::acq_rel}) &&
-                            (a == b || (po_.at(a, b) && address(a) == address(b)));
+                            (a == b || (po_.at(a, b) && physical(events_[a].place) == physical(events_[b].place)));
       const bool by_fence = events_[a].kind == 'F' && ordered_as(a, {o::release, o::acq_rel, o::seq_cst}) && po_.at(a, b);
       return by_write || by_fence;
     });
@@ -481,7 +481,7 @@ class naive_model {
         return false;
       }
       const bool by_read = events_[b].kind == 'R' && strong(b) && ordered_as(b, {o::acquire, o::acq_rel}) &&
-                           (a == b || (po_.at(a, b) && address(a) == address(b)));
+                           (a == b || (po_.at(a, b) && physical(events_[a].place) == physical(events_[b].place)));
       const bool by_fence = events_[a].from->code != model::opcode::reduction && events_[b].kind == 'F' &&
                             ordered_as(b, {o::acquire, o::acq_rel, o::seq_cst}) && po_.at(a, b);
       return by_read || by_fence;

@@ -78,7 +78,6 @@ enum class rule : std::uint8_t {
   coherence_is_transitive,
   coherence_is_partial,
   // axioms
-  axiom_coherence,
   axiom_fence_sc,
   axiom_atomicity,
   axiom_no_thin_air,
@@ -287,7 +286,7 @@ constexpr void build_frame(frame& f, const Rules& rules, const program_view& pro
     // release-pattern = [W.release] ; po-loc? ; [strong W]  ∪  [F.{release,acq_rel,sc}] ; po ; [strong W]
     if (e.kind == event_kind::write && e.releases && e.strong) {
       f.release_pattern[i] = (rules.holds(rule::release_write) ? only(i) : 0) |
-                             (rules.holds(rule::release_write_then_write) ? f.po[i] & f.same_address[i] & strong_writes : 0);
+                             (rules.holds(rule::release_write_then_write) ? f.po_loc[i] & strong_writes : 0);
     }
     if (contains(release_fences, i) && rules.holds(rule::release_fence)) {
       f.release_pattern[i] = f.po[i] & strong_writes;
@@ -296,7 +295,7 @@ constexpr void build_frame(frame& f, const Rules& rules, const program_view& pro
     // acquire-pattern = [strong R] ; po-loc? ; [R.acquire]  ∪  [strong R that is not red's] ; po ; [F.{acquire,acq_rel,sc}]
     if (contains(strong_reads, i)) {
       event_set acquire_reads = 0;
-      for (event_set s = f.po[i] & f.same_address[i] & strong_reads; s != 0; s = rest(s)) {
+      for (event_set s = f.po_loc[i] & strong_reads; s != 0; s = rest(s)) {
         acquire_reads |= events[static_cast<std::size_t>(first(s))].acquires ? only(first(s)) : 0;
       }
       f.acquire_pattern[i] = (e.acquires && rules.holds(rule::acquire_read) ? only(i) : 0) |
@@ -493,7 +492,7 @@ template <class Rules>
   for (event_set s = f.writes & ~f.initial; s != 0; s = rest(s)) {
     strict = strict && !c.coherence.holds(first(s), first(s));
   }
-  return strict || !rules.holds(rule::axiom_coherence);
+  return strict;
 }
 
 /// Axiom Causality, the half that coherence has no part in: no read causally precedes the write that it reads from.
