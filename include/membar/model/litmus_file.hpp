@@ -47,6 +47,7 @@ class litmus_test {
   std::vector<condition_node> filter;
   quantifier quantified = quantifier::exists;
   bool has_condition = false;
+  std::string condition_text;  ///< as it was written, without the quantifier
   std::vector<observable> observed;  ///< what condition and `locations` name, in their order
 
   /// A view to decide, valid as long as the test lives and is not changed.
@@ -1350,11 +1351,30 @@ class litmus_reader {
       } else {
         fail(peek(), "expected exists, ~exists or forall, found " + shown(peek()));
       }
+      const std::size_t begin = peek().what == kind::end ? text_.size() : static_cast<std::size_t>(peek().text.data() - text_.data());
       read_disjunction(test_.condition, 0);
+      const std::size_t end = peek().what == kind::end ? text_.size() : static_cast<std::size_t>(peek().text.data() - text_.data());
+      test_.condition_text = one_line(text_.substr(begin, end - begin));
       test_.has_condition = true;
       ended = true;
       accept(";");
     }
+  }
+
+  [[nodiscard]] static std::string one_line(std::string_view text) {
+    std::string line;
+    for (const char c : text) {
+      const bool blank = std::isspace(static_cast<unsigned char>(c)) != 0;
+      if (!blank) {
+        line += c;
+      } else if (!line.empty() && line.back() != ' ') {
+        line += ' ';
+      }
+    }
+    while (!line.empty() && line.back() == ' ') {
+      line.pop_back();
+    }
+    return line;
   }
 
   void read_locations() {
