@@ -36,6 +36,7 @@ class litmus_test {
     std::vector<std::string> text;  ///< per instruction: as it was written
     std::vector<std::string> register_names;
     std::vector<std::int64_t> registers;
+    std::vector<std::pair<std::string, int>> labels;  ///< name, and the instruction it stands before
   };
 
   std::string name;
@@ -48,6 +49,7 @@ class litmus_test {
   quantifier quantified = quantifier::exists;
   bool has_condition = false;
   std::string condition_text;  ///< as it was written, without the quantifier
+  std::string filter_text;     ///< as it was written
   std::vector<observable> observed;  ///< what condition and `locations` name, in their order
 
   /// A view to decide, valid as long as the test lives and is not changed.
@@ -286,6 +288,11 @@ class litmus_reader {
       c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     }
     return result;
+  }
+
+  /// Where the next token begins.
+  [[nodiscard]] std::size_t offset() {
+    return peek().what == kind::end ? text_.size() : static_cast<std::size_t>(peek().text.data() - text_.data());
   }
 
   [[nodiscard]] bool at_word(std::string_view word) { return peek().what == kind::word && lower(peek().text) == word; }
@@ -722,6 +729,8 @@ class litmus_reader {
                  .second) {
           fail(word, "the label '" + std::string(word.text) + "' is there twice");
         }
+        test_.threads[static_cast<std::size_t>(thread)].labels.emplace_back(
+            std::string(word.text), static_cast<int>(test_.threads[static_cast<std::size_t>(thread)].code.size()));
         continue;
       }
       read_instruction(word, thread);
@@ -853,17 +862,13 @@ class litmus_reader {
     } else {
       read_compute(word, thread, head, i);
     }
-    const std::size_t end = ahead_ ? static_cast<std::size_t>(ahead_->text.data() - text_.data()) : here_.at;
     litmus_test::thread& t = test_.threads[static_cast<std::size_t>(thread)];
-    std::string_view written = text_.substr(begin, (ahead_ && ahead_->what == kind::end ? text_.size() : end) - begin);
-    while (!written.empty() && std::isspace(static_cast<unsigned char>(written.back())) != 0) {
-      written.remove_suffix(1);
-    }
+    const std::string written = one_line(text_.substr(begin, offset() - begin));
     t.code.push_back(i);
-    t.text.emplace_back(written);
+    t.text.push_back(written);
     for (const instruction& element : more) {
       t.code.push_back(element);
-      t.text.emplace_back(written);
+      t.text.push_back(written);
     }
     if (t.code.size() > 1000) {
       fail(word, "a thread has more than 1000 instructions");
@@ -1327,7 +1332,9 @@ class litmus_reader {
       if (at_word("filter")) {
         take();
         names_count_ = false;
+        const std::size_t begin = offset();
         read_disjunction(test_.filter, 0);
+        test_.filter_text = one_line(text_.substr(begin, offset() - begin));
         names_count_ = true;
         accept(";");
         continue;
@@ -1351,10 +1358,9 @@ class litmus_reader {
       } else {
         fail(peek(), "expected exists, ~exists or forall, found " + shown(peek()));
       }
-      const std::size_t begin = peek().what == kind::end ? text_.size() : static_cast<std::size_t>(peek().text.data() - text_.data());
+      const std::size_t begin = offset();
       read_disjunction(test_.condition, 0);
-      const std::size_t end = peek().what == kind::end ? text_.size() : static_cast<std::size_t>(peek().text.data() - text_.data());
-      test_.condition_text = one_line(text_.substr(begin, end - begin));
+      test_.condition_text = one_line(text_.substr(begin, offset() - begin));
       test_.has_condition = true;
       ended = true;
       accept(";");
@@ -1556,6 +1562,96 @@ class litmus_reader {
 
 /// Reads one litmus test. Throws `error` with line and column for text that is none.
 [[nodiscard]] inline litmus_test read_litmus(std::string_view text) { return litmus_reader(text).read(); }
+
+/// The text of a test: reading it again gives the same test.
+[[nodiscard]] inline std::string write_litmus(const litmus_test& test) {
+  const auto value = [&](std::int64_t number) {
+    for (std::size_t i = 0; i < test.locations.size(); ++i) {
+      if (number == address_value(static_cast<int>(i))) {
+        return "&" + test.location_names[i];
+      }
+    }
+    return std::to_string(number);
+  };
+  std::string out = "PTX " + test.name + "\n{\n";
+  for (std::size_t i = 0; i < test.locations.size(); ++i) {
+    const location& l = test.locations[i];
+    const std::string& name = test.location_names[i];
+    if (l.arrivals != 0) {
+      out += "  " + name + " @ mbarrier " + std::to_string(l.arrivals) + ";\n";
+    } else if (l.physical == static_cast<int>(i)) {
+      out += "  " + name + " = " + value(l.initial) + ";\n";
+    } else if (l.address == static_cast<int>(i)) {
+      out += "  " + name + " @ generic aliases " + test.location_names[static_cast<std::size_t>(l.physical)] + ";\n";
+    } else {
+      // which proxy the view was declared for has no meaning: instructions say which proxy they go through
+      out += "  " + name + " @ surface aliases " + test.location_names[static_cast<std::size_t>(l.address)] + ";\n";
+    }
+  }
+  const auto thread_name = [&](std::size_t t) { return "P" + std::to_string(test.threads[t].number); };
+  for (std::size_t t = 0; t < test.threads.size(); ++t) {
+    for (std::size_t r = 0; r < test.threads[t].registers.size(); ++r) {
+      out += "  " + thread_name(t) + ":" + test.threads[t].register_names[r] + " = " + value(test.threads[t].registers[r]) + ";\n";
+    }
+  }
+  for (const api_edge& edge : test.api) {
+    out += "  " + thread_name(static_cast<std::size_t>(edge.before)) + " precedes " + thread_name(static_cast<std::size_t>(edge.after)) + ";\n";
+  }
+  out += "}\n";
+  std::vector<std::vector<std::string>> columns;
+  std::size_t rows = 0;
+  for (std::size_t t = 0; t < test.threads.size(); ++t) {
+    const litmus_test::thread& thread = test.threads[t];
+    const place& where = thread.where;
+    std::string head = thread_name(t) + "@";
+    if (where.host) {
+      head += "host";
+    } else {
+      head += "cta " + std::to_string(where.block) + (where.cluster >= 0 ? ",cluster " + std::to_string(where.cluster) : "") +
+              (where.domain != 0 ? ",domain " + std::to_string(where.domain) : "") + ",gpu " + std::to_string(where.gpu) +
+              (where.warp != 0 ? ",warp " + std::to_string(where.warp) : "");
+    }
+    std::vector<std::string> column = {head};
+    for (std::size_t i = 0; i <= thread.code.size(); ++i) {
+      for (const auto& [label, at] : thread.labels) {
+        if (at == static_cast<int>(i)) {
+          column.push_back(label + ":");
+        }
+      }
+      if (i < thread.code.size() && thread.code[i].element == 0) {
+        column.push_back(thread.text[i]);
+      }
+    }
+    rows = column.size() > rows ? column.size() : rows;
+    columns.push_back(std::move(column));
+  }
+  for (std::size_t row = 0; row < rows; ++row) {
+    for (std::size_t t = 0; t < columns.size(); ++t) {
+      std::size_t width = 0;
+      for (const std::string& cell : columns[t]) {
+        width = cell.size() > width ? cell.size() : width;
+      }
+      std::string cell = row < columns[t].size() ? columns[t][row] : "";
+      cell.resize(width, ' ');
+      out += (t == 0 ? " " : " | ") + cell;
+    }
+    out += " ;\n";
+  }
+  if (!test.filter.empty()) {
+    out += "filter " + test.filter_text + "\n";
+  }
+  if (test.has_condition) {
+    out += (test.quantified == quantifier::exists ? "exists " : test.quantified == quantifier::forall ? "forall " : "~exists ") +
+           test.condition_text + "\n";
+  } else if (!test.observed.empty()) {
+    out += "locations [";
+    for (const observable& o : test.observed) {
+      out += o.name + "; ";
+    }
+    out += "]\n";
+  }
+  return out;
+}
 
 /// Decides a test read from a file. Throws `error` if it has no condition, exceeds a limit or has no defined behaviour.
 [[nodiscard]] inline decision decide(const litmus_test& test) {
