@@ -248,6 +248,16 @@ class explainer {
     if (broken == rule::cause_orders_writes) {
       return unordered_writes(w);
     }
+    if (broken == rule::morally_strong_writes_are_ordered) {
+      for (event_set s = f.writes & ~f.initial; s != 0; s = rest(s)) {
+        const int one = first(s);
+        for (event_set t = f.morally_strong[one] & f.writes & f.overlap[one]; t != 0; t = rest(t)) {
+          if (!w.choice.coherence.holds(one, first(t)) && !w.choice.coherence.holds(first(t), one)) {
+            return {{one, first(t), "neither co"}, {first(t), one, "nor co"}};
+          }
+        }
+      }
+    }
     if (broken == rule::axiom_no_thin_air) {
       relation rf;
       for (event_set s = f.reads; s != 0; s = rest(s)) {

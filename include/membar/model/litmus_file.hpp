@@ -239,6 +239,9 @@ class litmus_reader {
   token take() {
     token t = peek();
     ahead_.reset();
+    if (t.what != kind::end) {
+      taken_ = static_cast<std::size_t>(t.text.data() - text_.data()) + t.text.size();
+    }
     return t;
   }
 
@@ -863,7 +866,7 @@ class litmus_reader {
       read_compute(word, thread, head, i);
     }
     litmus_test::thread& t = test_.threads[static_cast<std::size_t>(thread)];
-    const std::string written = one_line(text_.substr(begin, offset() - begin));
+    const std::string written = one_line(text_.substr(begin, taken_ - begin));
     t.code.push_back(i);
     t.text.push_back(written);
     for (const instruction& element : more) {
@@ -1334,7 +1337,7 @@ class litmus_reader {
         names_count_ = false;
         const std::size_t begin = offset();
         read_disjunction(test_.filter, 0);
-        test_.filter_text = one_line(text_.substr(begin, offset() - begin));
+        test_.filter_text = one_line(text_.substr(begin, taken_ - begin));
         names_count_ = true;
         accept(";");
         continue;
@@ -1360,7 +1363,7 @@ class litmus_reader {
       }
       const std::size_t begin = offset();
       read_disjunction(test_.condition, 0);
-      test_.condition_text = one_line(text_.substr(begin, offset() - begin));
+      test_.condition_text = one_line(text_.substr(begin, taken_ - begin));
       test_.has_condition = true;
       ended = true;
       accept(";");
@@ -1550,6 +1553,7 @@ class litmus_reader {
   std::string_view text_;
   position here_{};
   std::optional<token> ahead_;
+  std::size_t taken_ = 0;  ///< where the last token that was taken ends
   litmus_test test_;
   std::vector<token> thread_tokens_;
   std::vector<pending_register> pending_;
