@@ -114,6 +114,9 @@ TEST(Reader, UpdatesHaveTheirOperation) {
   EXPECT_EQ(only_instruction("atom.relaxed.gpu.exch r0, x, r1").a.is_register, true);
   EXPECT_EQ(only_instruction("atom.add r0, x, 1").scope, membar::thread_scope::device);
   EXPECT_EQ(only_instruction("red.release.cta.max x, 1").code, opcode::reduction);
+  // spellings that exist in litmus files only
+  EXPECT_EQ(only_instruction("red.acq_rel.cta.exch x, 1").what, operation::move);
+  EXPECT_EQ(only_instruction("red.acquire.cta.cas x, 1, 2").what, operation::compare_exchange);
   EXPECT_EQ(only_instruction("atom.relaxed.gpu.global.add.u32 r0, [x], 1").bytes, 4);
 }
 
@@ -137,7 +140,7 @@ TEST(Reader, FencesAndBarriersHaveTheirForms) {
 TEST(Reader, FormsThatDoNotExistAreRefused) {
   const auto refused = [](const std::string& text) { return error_of(header + " " + text + " | ;\nexists (x == 0)"); };
   for (const char* text : {"ld.release.gpu r0, x", "st.acquire.gpu x, 1", "ld.sc.gpu r0, x", "ld.relaxed r0, x", "atom.weak.add r0, x, 1",
-                           "atom.relaxed.gpu r0, x, 1", "red.relaxed.gpu.cas x, 1", "red.relaxed.gpu.exch x, 1", "fence.relaxed.gpu", "fence.sc",
+                           "atom.relaxed.gpu r0, x, 1", "red.relaxed.gpu.cas x, 1", "fence.relaxed.gpu", "fence.sc",
                            "fence.proxy", "fence.proxy.rubbish", "bar.cta.wait 0", "bar.cta.sync 0, 0, 0", "barrier.cluster.sync", "membar.gpu",
                            "mbarrier.arrive x", "ld.weak.relaxed.gpu r0, x", "ld.relaxed.gpu.sys r0, x", "ld.volatile.gpu r0, x", "st.weak r0, 1",
                            "ld.weak x, y", "st.weak x, y", "add r0, 1", "beq r0, 1", "ld.weak.rubbish r0, x", "ld.weak.v2 {r0}, x"}) {

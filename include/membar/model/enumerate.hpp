@@ -423,6 +423,7 @@ class enumerator {
       sources_[static_cast<std::size_t>(read)] = sources;
       reads_.push(read, "an execution has more than 64 events");
     }
+    find_rivals();
     for (int i = 0; i < frame_.count; ++i) {
       candidate_.observation[i] = 0;
       candidate_.cause[i] = 0;
@@ -477,24 +478,35 @@ class enumerator {
     return result;
   }
 
-  // Two morally strong updates of one value: axiom Atomicity forbids them whichever of the writes comes first.
-  [[nodiscard]] constexpr bool updates_clash(int read, int source, int depth) const noexcept {
-    const int write = events_[read].partner;
-    if (write < 0 || (events_[source].thread >= 0 && !frame_.morally_strong.holds(source, read))) {
-      return false;
-    }
-    for (int k = 0; k < depth; ++k) {
-      const int other = reads_[k];
-      const int other_write = events_[other].partner;
-      if (candidate_.source[static_cast<std::size_t>(other)] == source && other_write >= 0 &&
-          (events_[source].thread < 0 || frame_.morally_strong.holds(source, other)) &&
-          frame_.morally_strong.holds(write, other_write) && frame_.morally_strong.holds(read, other_write) &&
-          frame_.morally_strong.holds(other, write) && frame_.same_address.holds(read, write) &&
-          frame_.same_address.holds(other, other_write)) {
-        return true;
+  // Two morally strong updates of one value: axiom Atomicity forbids them whichever of the writes comes first. Says for each
+  // update which others that goes for, if both read the same write and are morally strong with it.
+  constexpr void find_rivals() noexcept {
+    for (event_set s = frame_.reads; s != 0; s = rest(s)) {
+      const int read = first(s);
+      const int write = events_[read].partner;
+      event_set rivals = 0;
+      for (event_set t = write < 0 ? 0 : frame_.reads & frame_.overlap[read] & ~only(read); t != 0; t = rest(t)) {
+        const int other = first(t);
+        const int other_write = events_[other].partner;
+        if (other_write >= 0 && frame_.morally_strong.holds(write, other_write) && frame_.morally_strong.holds(read, other_write) &&
+            frame_.morally_strong.holds(other, write) && frame_.same_address.holds(read, write) &&
+            frame_.same_address.holds(other, other_write)) {
+          rivals |= only(other);
+        }
       }
+      rivals_[static_cast<std::size_t>(read)] = rivals;
     }
-    return false;
+    for (event_set s = frame_.writes; s != 0; s = rest(s)) {
+      readers_[first(s)] = 0;
+    }
+  }
+
+  [[nodiscard]] constexpr bool rival_reads(int read, int source) const noexcept {
+    event_set others = readers_[source] & rivals_[static_cast<std::size_t>(read)];
+    if (others != 0 && !contains(frame_.initial, source)) {
+      others = frame_.morally_strong.holds(source, read) ? others & frame_.morally_strong[source] : 0;
+    }
+    return others != 0;
   }
 
   constexpr bool assign(int depth) {
@@ -505,7 +517,7 @@ class enumerator {
     for (event_set s = sources_[static_cast<std::size_t>(read)]; s != 0; s = rest(s)) {
       const int source = first(s);
       if constexpr (Rules::complete) {
-        if (updates_clash(read, source, depth)) {
+        if (rival_reads(read, source)) {
           continue;
         }
       }
@@ -519,10 +531,17 @@ class enumerator {
       if (rules_.holds(rule::axiom_no_thin_air) && flow_.holds(read, source)) {
         continue;
       }
-      const relation flow = flow_;
+      if (flow_[read] == 0 || flow_.holds(source, read)) {  // no path goes on from the read, or the edge adds none
+        if (!assign_source(depth, read, source)) {
+          return false;
+        }
+        continue;
+      }
+      relation& before = flows_[static_cast<std::size_t>(depth)];
+      before.copy(flow_, frame_.count);
       flow_.add_closed(frame_.count, source, read);
       const bool more = assign_source(depth, read, source);
-      flow_ = flow;
+      flow_.copy(before, frame_.count);
       if (!more) {
         return false;
       }
@@ -534,9 +553,11 @@ class enumerator {
     const event_set known = known_;
     candidate_.source[static_cast<std::size_t>(read)] = source;
     assigned_ |= only(read);
+    readers_.add(source, read);
     propagate();
     const bool more = viable_so_far() ? assign(depth + 1) : true;
     assigned_ &= ~only(read);
+    readers_[source] &= ~only(read);
     known_ = known;
     return more;
   }
@@ -910,10 +931,11 @@ class enumerator {
       if (candidate_.base.holds(from, to)) {
         more = orient_fences(next + 1);
       } else {
-        const relation base = candidate_.base;
+        relation base;
+        base.copy(candidate_.base, frame_.count);
         candidate_.base.add_closed(frame_.count, from, to);
         more = orient_fences(next + 1);
-        candidate_.base = base;
+        candidate_.base.copy(base, frame_.count);
       }
       candidate_.fence_sc[from] &= ~only(to);
       if (!more) {
@@ -946,7 +968,8 @@ class enumerator {
       return check();
     }
     const auto [x, y] = write_pairs_[next];
-    const relation coherence = candidate_.coherence;
+    relation coherence;
+    coherence.copy(candidate_.coherence, frame_.count);
     for (int way = 0; way < 2; ++way) {
       if (rules_.holds(rule::coherence_is_transitive)) {
         candidate_.coherence.add_closed(frame_.count, way == 0 ? x : y, way == 0 ? y : x);
@@ -954,7 +977,7 @@ class enumerator {
         candidate_.coherence.add(way == 0 ? x : y, way == 0 ? y : x);
       }
       const bool more = orient_writes(next + 1);
-      candidate_.coherence = coherence;
+      candidate_.coherence.copy(coherence, frame_.count);
       if (!more) {
         return false;
       }
@@ -992,7 +1015,10 @@ class enumerator {
   std::array<event_set, max_events> sources_{};
   bounded<pair, 256> sc_pairs_{};
   bounded<pair, 1024> write_pairs_{};
-  relation flow_{};
+  relation flow_{};  ///< closure of dependencies and the reads-from chosen so far
+  std::array<relation, max_events> flows_{};
+  std::array<event_set, max_events> rivals_{};
+  relation readers_{};  ///< write -> reads that take their value from it so far
   event_set known_ = 0;
   event_set assigned_ = 0;
   std::array<std::int64_t, max_events> values_{};

@@ -1070,9 +1070,6 @@ class litmus_reader {
     if (m.weak || m.is_volatile || m.mmio || (m.order && *m.order == memory_order::seq_cst) || m.elements > 1) {
       fail(word, "'" + std::string(word.text) + "': an atomic is relaxed, acquire, release or acq_rel");
     }
-    if (reduces && (*m.what == operation::compare_exchange || *m.what == operation::move)) {
-      fail(word, "'" + std::string(word.text) + "': a reduction cannot exchange");
-    }
     i.strong = true;
     i.what = *m.what;
     i.order = m.order.value_or(memory_order::relaxed);

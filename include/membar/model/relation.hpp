@@ -51,10 +51,18 @@ class relation {
   /// Adds `from -> to` to a relation over the first `count` events that is transitively closed, and keeps it closed.
   constexpr void add_closed(int count, int from, int to) noexcept {
     const event_set reached = only(to) | (*this)[to];
+    (*this)[from] |= reached;
     for (int before = 0; before < count; ++before) {
-      if (before == from || holds(before, from)) {
-        (*this)[before] |= reached;
-      }
+      // all ones where `before` reaches `from`: without a branch, so that several rows are done at once
+      const event_set reaches = event_set{0} - (((*this)[before] >> static_cast<unsigned>(from)) & 1U);
+      (*this)[before] |= reached & reaches;
+    }
+  }
+
+  /// Takes over the first `count` rows of `other`.
+  constexpr void copy(const relation& other, int count) noexcept {
+    for (int row = 0; row < count; ++row) {
+      (*this)[row] = other[row];
     }
   }
 
