@@ -36,9 +36,7 @@ struct named_test {
   litmus_test test;
 };
 
-bool holds_without(const litmus_test& test, rule dropped) {
-  return decide(test.view(), every_rule_but(dropped)).holds;
-}
+bool holds_without(const litmus_test& test, rule dropped) { return decide(test.view(), every_rule_but(dropped)).holds; }
 
 }  // namespace
 
@@ -96,6 +94,7 @@ int main(int count, char** arguments) {
     }
     std::cout << '\n';
   }
-  std::cout << mutants << " mutants over " << tests.size() << " tests, " << failures << " without three tests that tell them apart\n";
+  std::cout << mutants << " mutants over " << tests.size() << " tests, " << failures
+            << " without three tests that tell them apart\n";
   return failures == 0 ? 0 : 1;
 }

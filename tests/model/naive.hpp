@@ -117,6 +117,9 @@ class naive_model {
     return std::vector<std::string>(found_.begin(), found_.end());
   }
 
+  /// How many choices of reads-from and of coherence were tried.
+  [[nodiscard]] std::size_t tried() const noexcept { return work_; }
+
  private:
   using values = std::set<std::int64_t>;
 
@@ -125,9 +128,9 @@ class naive_model {
     int thread = -1;
     std::size_t at = 0;  // position in the thread
     const model::instruction* from = nullptr;
-    int place = -1;    // location
+    int place = -1;  // location
     std::int64_t value = 0;
-    int pair = -1;  // position in the thread of the other half of an update
+    int pair = -1;                  // position in the thread of the other half of an update
     std::set<std::size_t> depends;  // positions in the thread
     std::int64_t id = 0;
     std::int64_t resource = 0;
@@ -406,9 +409,7 @@ class naive_model {
   [[nodiscard]] model::proxy proxy_of(std::size_t e) const {
     return events_[e].thread < 0 ? model::proxy::generic : events_[e].from->via;
   }
-  [[nodiscard]] int address(std::size_t e) const {
-    return test_.locations[static_cast<std::size_t>(events_[e].place)].address;
-  }
+  [[nodiscard]] int address(std::size_t e) const { return test_.locations[static_cast<std::size_t>(events_[e].place)].address; }
   [[nodiscard]] bool one_cta(const model::place& a, const model::place& b) const {
     return !a.host && !b.host && a.gpu == b.gpu && a.block == b.block;
   }
@@ -573,7 +574,8 @@ class naive_model {
     return n;
   }
 
-  [[nodiscard]] bool meetings_are_right(const std::vector<std::size_t>& barriers, const std::vector<int>& meeting, matrix& sync) const {
+  [[nodiscard]] bool meetings_are_right(const std::vector<std::size_t>& barriers, const std::vector<int>& meeting,
+                                        matrix& sync) const {
     const auto arrives = [](const model::instruction& i) { return i.arrives; };
     const auto waits = [](const model::instruction& i) { return i.waits; };
     const auto own_turn = [&](std::size_t e) {
@@ -635,7 +637,8 @@ class naive_model {
         if (meeting[a] == 0 || meeting[a] != meeting[b] || !events_[a].from->arrives || !events_[b].from->waits) {
           continue;
         }
-        const bool releases = events_[a].from->barrier != model::barrier_kind::cluster || events_[a].from->order == memory_order::release;
+        const bool releases =
+            events_[a].from->barrier != model::barrier_kind::cluster || events_[a].from->order == memory_order::release;
         if (a != b && releases) {
           sync.set(a, b);
         }
@@ -667,7 +670,8 @@ class naive_model {
         continue;
       }
       const bool named = (events_[a].id >> lane & 1) != 0;
-      const bool came = std::any_of(group.begin(), group.end(), [&](std::size_t b) { return events_[b].thread == static_cast<int>(t); });
+      const bool came =
+          std::any_of(group.begin(), group.end(), [&](std::size_t b) { return events_[b].thread == static_cast<int>(t); });
       if (named && !came) {
         return false;
       }
@@ -677,9 +681,12 @@ class naive_model {
   }
 
   void with_base(const matrix& rf, const matrix& strongly, const matrix& rmw, const matrix& obs, const matrix& base) {
-    const auto same_memory = [&](std::size_t a, std::size_t b) { return physical(events_[a].place) == physical(events_[b].place); };
+    const auto same_memory = [&](std::size_t a, std::size_t b) {
+      return physical(events_[a].place) == physical(events_[b].place);
+    };
     const auto one_block = [&](std::size_t a, std::size_t b) {
-      return events_[a].thread >= 0 && events_[b].thread >= 0 && (events_[a].thread == events_[b].thread || one_cta(where(a), where(b)));
+      return events_[a].thread >= 0 && events_[b].thread >= 0 &&
+             (events_[a].thread == events_[b].thread || one_cta(where(a), where(b)));
     };
     const auto generic = [&](std::size_t e) { return proxy_of(e) == model::proxy::generic; };
     const auto fence_for = [&](std::size_t f, std::size_t m) {
@@ -779,9 +786,7 @@ class naive_model {
 
   // ---- final states
 
-  void record(const matrix& co) {
-    append(co, 0, {}, "");
-  }
+  void record(const matrix& co) { append(co, 0, {}, ""); }
 
   void append(const matrix& co, std::size_t k, std::map<std::size_t, std::int64_t> memory_values, const std::string& line) {
     if (k == test_.observed.size()) {

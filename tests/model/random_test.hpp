@@ -33,7 +33,8 @@ struct random_program {
   std::vector<int> loads;  ///< per thread: how many registers it loads
 
   /// The text, with thread `order[i]` in column `i` (named by its original number) and location `k` called `names[k]`.
-  [[nodiscard]] std::string text(const std::vector<int>& order, const std::vector<std::string>& names, const std::string& condition) const {
+  [[nodiscard]] std::string text(const std::vector<int>& order, const std::vector<std::string>& names,
+                                 const std::string& condition) const {
     std::string out = "PTX random\n{ ";
     for (int k = 0; k < locations; ++k) {
       out += names[static_cast<std::size_t>(k)] + "=0; ";
@@ -164,8 +165,9 @@ class random_tests {
       return std::string("fence.") + names[below(5)] + scope();
     }
     if (kind == 10 && shape_.barriers) {
-      static const char* const names[] = {"bar.cta.sync 0",   "bar.cta.sync 0",      "bar.cta.arrive 0", "bar.cta.sync 1, 1, 2", "bar.cta.arrive 1, 1, 2",
-                                          "barrier.cluster.arrive", "barrier.cluster.wait", "bar.warp.sync 3"};
+      static const char* const names[] = {"bar.cta.sync 0",       "bar.cta.sync 0",         "bar.cta.arrive 0",
+                                          "bar.cta.sync 1, 1, 2", "bar.cta.arrive 1, 1, 2", "barrier.cluster.arrive",
+                                          "barrier.cluster.wait", "bar.warp.sync 3"};
       return names[below(8)];
     }
     if (kind == 11 && shape_.proxies) {
@@ -193,12 +195,14 @@ class random_tests {
       static const char* const orders[] = {".weak", ".relaxed", ".acquire"};
       const int order = below(3);
       const std::string reg = "r" + std::to_string(loads++);
-      return surface ? "suld.weak " + reg + ", <0>s" : std::string("ld") + orders[order] + (order == 0 ? "" : scope()) + " " + reg + ", " + where();
+      return surface ? "suld.weak " + reg + ", <0>s"
+                     : std::string("ld") + orders[order] + (order == 0 ? "" : scope()) + " " + reg + ", " + where();
     }
     static const char* const orders[] = {".weak", ".relaxed", ".release"};
     const int order = below(3);
     const std::string v = value(loads);
-    return surface ? "sust.weak <0>s, " + v : std::string("st") + orders[order] + (order == 0 ? "" : scope()) + " " + where() + ", " + v;
+    return surface ? "sust.weak <0>s, " + v
+                   : std::string("st") + orders[order] + (order == 0 ? "" : scope()) + " " + where() + ", " + v;
   }
 
   std::mt19937_64 engine_;

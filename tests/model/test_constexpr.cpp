@@ -54,9 +54,10 @@ static_assert(model::forbidden(store_buffering<device>(membar::seq_cst)));
 static_assert(model::allowed(store_buffering<device>(membar::acq_rel)));
 static_assert(model::allowed(store_buffering<in_block>(membar::seq_cst)));
 
-constexpr auto load_buffering = litmus(thread(block(0), load<device>(r0, x, membar::relaxed), store<device>(y, 1, membar::relaxed)),
-                                       thread(block(1), load<device>(r0, y, membar::relaxed), store<device>(x, 1, membar::relaxed)))
-                                    .when(in(0, r0) == 1 && in(1, r0) == 1);
+constexpr auto load_buffering =
+    litmus(thread(block(0), load<device>(r0, x, membar::relaxed), store<device>(y, 1, membar::relaxed)),
+           thread(block(1), load<device>(r0, y, membar::relaxed), store<device>(x, 1, membar::relaxed)))
+        .when(in(0, r0) == 1 && in(1, r0) == 1);
 static_assert(model::allowed(load_buffering));
 
 // The guide's example of cumulativity, three threads: device scope first, then system scope to the host.
@@ -95,8 +96,9 @@ constexpr auto both_win = litmus(thread(block(0), model::compare_exchange<device
                               .when(in(0, r0) == 0 && in(1, r0) == 0);
 static_assert(model::forbidden(both_win));
 
-constexpr auto barrier = litmus(thread(block(0), store(x, 1), model::sync_block()), thread(block(0), model::sync_block(), load(r0, x)))
-                             .when(in(1, r0) == 0);
+constexpr auto barrier =
+    litmus(thread(block(0), store(x, 1), model::sync_block()), thread(block(0), model::sync_block(), load(r0, x)))
+        .when(in(1, r0) == 0);
 static_assert(model::forbidden(barrier));
 constexpr auto cluster_barrier =
     litmus(thread(model::in_cluster(block(0), 1), store(x, 1), model::arrive_cluster(membar::relaxed), model::wait_cluster()),
@@ -106,9 +108,13 @@ static_assert(model::allowed(cluster_barrier));
 
 // What the description does not allow does not compile: a load releases nothing, a reduction acquires nothing.
 template <class Order>
-concept can_load = requires(Order order) { load<device>(r0, x, order); };
+concept can_load = requires(Order order) {
+  load<device>(r0, x, order);
+};
 template <class Order>
-concept can_add = requires(Order order) { model::add<device>(x, 1, order); };
+concept can_add = requires(Order order) {
+  model::add<device>(x, 1, order);
+};
 static_assert(can_load<membar::acquire_t> && !can_load<membar::release_t> && !can_load<membar::seq_cst_t>);
 static_assert(can_add<membar::release_t> && !can_add<membar::acquire_t>);
 

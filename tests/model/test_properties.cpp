@@ -27,9 +27,13 @@ using membar::tests::random_tests;
 
 struct everything {
   template <class Enumerator>
-  bool viable(const Enumerator&) const { return true; }
+  bool viable(const Enumerator&) const {
+    return true;
+  }
   template <class Enumerator>
-  bool accept(const Enumerator&) { return true; }
+  bool accept(const Enumerator&) {
+    return true;
+  }
 };
 
 std::uint64_t executions(const litmus_test& test) {
@@ -110,8 +114,10 @@ TEST_P(RandomPrograms, CountsDoNotDependOnTheNamesOfLocations) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Model, RandomPrograms,
-                         testing::Values(mix{"two", shaped(2, 4, 2, false, false), 11, 1500}, mix{"three", shaped(3, 3, 2, false, false), 12, 800},
-                                         mix{"barriers", shaped(3, 3, 2, true, false), 13, 800}, mix{"proxies", shaped(2, 4, 2, false, true), 14, 1000},
+                         testing::Values(mix{"two", shaped(2, 4, 2, false, false), 11, 1500},
+                                         mix{"three", shaped(3, 3, 2, false, false), 12, 800},
+                                         mix{"barriers", shaped(3, 3, 2, true, false), 13, 800},
+                                         mix{"proxies", shaped(2, 4, 2, false, true), 14, 1000},
                                          mix{"four", shaped(4, 2, 3, false, false), 15, 600}),
                          [](const auto& one) { return std::string(one.param.name); });
 
@@ -135,8 +141,10 @@ TEST_P(NaiveModel, FindsTheSameFinalStates) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Model, NaiveModel,
-                         testing::Values(mix{"two", shaped(2, 3, 2, false, false), 21, 1200}, mix{"one_location", shaped(2, 3, 1, false, false), 22, 600},
-                                         mix{"three", shaped(3, 2, 2, false, false), 23, 600}, mix{"barriers", shaped(3, 2, 2, true, false), 24, 800},
+                         testing::Values(mix{"two", shaped(2, 3, 2, false, false), 21, 1200},
+                                         mix{"one_location", shaped(2, 3, 1, false, false), 22, 600},
+                                         mix{"three", shaped(3, 2, 2, false, false), 23, 600},
+                                         mix{"barriers", shaped(3, 2, 2, true, false), 24, 800},
                                          mix{"proxies", shaped(2, 3, 2, false, true), 25, 1000},
                                          mix{"everything", shaped(2, 3, 2, true, true), 26, 800}),
                          [](const auto& one) { return std::string(one.param.name); });

@@ -37,9 +37,11 @@ TEST(Reader, ErrorsPointAtLineAndColumn) {
   EXPECT_EQ(error_of(""), "1:1 a litmus test starts with 'PTX', found the end of the file");
   EXPECT_EQ(error_of("PTX t\n x=0;\n"), "3:1 expected '{' before the initial state, found the end of the file");
   EXPECT_EQ(error_of(header + " st.weak x 1 | ;\n" + end), "4:12 expected ',' between operands, found '1'");
-  EXPECT_EQ(error_of(header + " st.weak x, 1 | ld.acquire r0, y ;\n" + end), "4:17 'ld.acquire' needs a scope: cta, cluster, gpu or sys");
+  EXPECT_EQ(error_of(header + " st.weak x, 1 | ld.acquire r0, y ;\n" + end),
+            "4:17 'ld.acquire' needs a scope: cta, cluster, gpu or sys");
   EXPECT_EQ(error_of(header + " st.weak x, 1\n" + end), "5:1 expected '|' or ';' after an instruction, found 'exists'");
-  EXPECT_EQ(error_of(header + " st.weak x, 1 | st.weak y, 1 | st.weak y, 1 ;\n" + end), "4:32 this row has more columns than there are threads");
+  EXPECT_EQ(error_of(header + " st.weak x, 1 | st.weak y, 1 | st.weak y, 1 ;\n" + end),
+            "4:32 this row has more columns than there are threads");
   EXPECT_EQ(error_of(header + " goto AWAY | ;\n" + end), "4:7 there is no label 'AWAY' in this thread");
   EXPECT_EQ(error_of(header + " nonsense r0 | ;\n" + end), "4:2 'nonsense' is no instruction");
   EXPECT_EQ(error_of(header + "exists (z == 0)\n"), "4:9 'z' is no location of this test");
@@ -52,7 +54,9 @@ TEST(Reader, ErrorsPointAtLineAndColumn) {
 }
 
 TEST(Reader, PlacesMustBeWholeAndConsistent) {
-  const auto places = [](const std::string& row) { return error_of("PTX t\n{ x=0; }\n" + row + ";\nst.weak x, 1;\nexists (x == 0)\n"); };
+  const auto places = [](const std::string& row) {
+    return error_of("PTX t\n{ x=0; }\n" + row + ";\nst.weak x, 1;\nexists (x == 0)\n");
+  };
   EXPECT_EQ(places("P0@cta 0"), "3:1 a place needs both cta and gpu");
   EXPECT_EQ(places("P0@gpu 0"), "3:1 a place needs both cta and gpu");
   EXPECT_EQ(places("P0@cta 0,cta 1,gpu 0"), "3:10 'cta' is given twice");
@@ -66,7 +70,8 @@ TEST(Reader, PlacesMustBeWholeAndConsistent) {
 }
 
 TEST(Reader, PlacesComeInAnyOrder) {
-  const litmus_test test = read_litmus("PTX t\n{ x=0; }\nP0@gpu 3 , domain 1,cta 2,cluster 5|P1 @ host;\nst.weak x, 1| ;\nexists (x == 0)");
+  const litmus_test test =
+      read_litmus("PTX t\n{ x=0; }\nP0@gpu 3 , domain 1,cta 2,cluster 5|P1 @ host;\nst.weak x, 1| ;\nexists (x == 0)");
   const place& where = test.threads[0].where;
   EXPECT_EQ(where.gpu, 3);
   EXPECT_EQ(where.domain, 1);
@@ -77,8 +82,10 @@ TEST(Reader, PlacesComeInAnyOrder) {
 
 TEST(Reader, CommentsStringsAndBlanksAreSkipped) {
   const litmus_test test = read_litmus(
-      "\xEF\xBB\xBF(* first *)\r\nptx name of the test \n\"a description; with { braces } and | bars\non two lines\" // a remark\n"
-      "{\r\n x = 0 ; (* inside *) y=-3; P0:r7 = 0x1F;\n};\n\n P0 @ cta 0 , gpu 0 ;\r\n\n st.weak  x ,\n 1 ;\n\n// remark\n~ exists\n( x == 2 )\n(* end *)\n");
+      "\xEF\xBB\xBF(* first *)\r\nptx name of the test \n\"a description; with { braces } and | bars\non two lines\" // a "
+      "remark\n"
+      "{\r\n x = 0 ; (* inside *) y=-3; P0:r7 = 0x1F;\n};\n\n P0 @ cta 0 , gpu 0 ;\r\n\n st.weak  x ,\n 1 ;\n\n// remark\n~ "
+      "exists\n( x == 2 )\n(* end *)\n");
   EXPECT_EQ(test.name, "name of the test");
   EXPECT_EQ(test.locations[1].initial, -3);
   EXPECT_EQ(test.threads[0].registers[0], 31);
@@ -139,11 +146,32 @@ TEST(Reader, FencesAndBarriersHaveTheirForms) {
 
 TEST(Reader, FormsThatDoNotExistAreRefused) {
   const auto refused = [](const std::string& text) { return error_of(header + " " + text + " | ;\nexists (x == 0)"); };
-  for (const char* text : {"ld.release.gpu r0, x", "st.acquire.gpu x, 1", "ld.sc.gpu r0, x", "ld.relaxed r0, x", "atom.weak.add r0, x, 1",
-                           "atom.relaxed.gpu r0, x, 1", "red.relaxed.gpu.cas x, 1", "fence.relaxed.gpu", "fence.sc",
-                           "fence.proxy", "fence.proxy.rubbish", "bar.cta.wait 0", "bar.cta.sync 0, 0, 0", "barrier.cluster.sync", "membar.gpu",
-                           "mbarrier.arrive x", "ld.weak.relaxed.gpu r0, x", "ld.relaxed.gpu.sys r0, x", "ld.volatile.gpu r0, x", "st.weak r0, 1",
-                           "ld.weak x, y", "st.weak x, y", "add r0, 1", "beq r0, 1", "ld.weak.rubbish r0, x", "ld.weak.v2 {r0}, x"}) {
+  for (const char* text : {"ld.release.gpu r0, x",
+                           "st.acquire.gpu x, 1",
+                           "ld.sc.gpu r0, x",
+                           "ld.relaxed r0, x",
+                           "atom.weak.add r0, x, 1",
+                           "atom.relaxed.gpu r0, x, 1",
+                           "red.relaxed.gpu.cas x, 1",
+                           "fence.relaxed.gpu",
+                           "fence.sc",
+                           "fence.proxy",
+                           "fence.proxy.rubbish",
+                           "bar.cta.wait 0",
+                           "bar.cta.sync 0, 0, 0",
+                           "barrier.cluster.sync",
+                           "membar.gpu",
+                           "mbarrier.arrive x",
+                           "ld.weak.relaxed.gpu r0, x",
+                           "ld.relaxed.gpu.sys r0, x",
+                           "ld.volatile.gpu r0, x",
+                           "st.weak r0, 1",
+                           "ld.weak x, y",
+                           "st.weak x, y",
+                           "add r0, 1",
+                           "beq r0, 1",
+                           "ld.weak.rubbish r0, x",
+                           "ld.weak.v2 {r0}, x"}) {
     const std::string found = refused(text);
     if (std::string(text) == "st.weak r0, 1") {
       EXPECT_EQ(found, "no error") << "a register may hold an address";
@@ -151,7 +179,8 @@ TEST(Reader, FormsThatDoNotExistAreRefused) {
     }
     EXPECT_EQ(found.rfind("4:", 0), 0U) << text << ": " << found;
   }
-  EXPECT_EQ(error_of("PTX t\n{ x=0; }\nP0@host;\nbar.cta.sync 0;\nexists (x == 0)"), "4:1 a host thread takes part in no barrier");
+  EXPECT_EQ(error_of("PTX t\n{ x=0; }\nP0@host;\nbar.cta.sync 0;\nexists (x == 0)"),
+            "4:1 a host thread takes part in no barrier");
 }
 
 TEST(Reader, ConditionsHaveTheUsualPrecedence) {
@@ -169,7 +198,8 @@ TEST(Reader, ConditionsHaveTheUsualPrecedence) {
 }
 
 TEST(Reader, WhatTheConditionNamesIsObservedInItsOrder) {
-  const litmus_test test = read_litmus(header + " ld.weak r1, x | ld.weak r0, y ;\nexists (y == 0 /\\ 1:r0 == 1 /\\ P0:r1 == 0 /\\ y == 1)");
+  const litmus_test test =
+      read_litmus(header + " ld.weak r1, x | ld.weak r0, y ;\nexists (y == 0 /\\ 1:r0 == 1 /\\ P0:r1 == 0 /\\ y == 1)");
   ASSERT_EQ(test.observed.size(), 3U);
   EXPECT_EQ(test.observed[0].name, "y");
   EXPECT_EQ(test.observed[1].name, "P1:r0");
@@ -179,7 +209,8 @@ TEST(Reader, WhatTheConditionNamesIsObservedInItsOrder) {
 
 TEST(Reader, AliasesAndViewsKnowTheirMemory) {
   const litmus_test test = read_litmus(
-      "PTX t\n{ x=4; s @ surface aliases x; a @ generic aliases x; t @ texture aliases a; rd1=7; }\nP0@cta 0,gpu 0;\nld.weak r0, rd1;\nexists (a == 4)");
+      "PTX t\n{ x=4; s @ surface aliases x; a @ generic aliases x; t @ texture aliases a; rd1=7; }\nP0@cta 0,gpu 0;\nld.weak "
+      "r0, rd1;\nexists (a == 4)");
   EXPECT_EQ(test.locations[1].address, 0);
   EXPECT_EQ(test.locations[2].address, 2);
   EXPECT_EQ(test.locations[3].address, 2);
@@ -209,7 +240,8 @@ TEST(Reader, LimitsAreErrorsAndNotCrashes) {
 
 TEST(Reader, ATestWithoutAConditionHasNoVerdict) {
   EXPECT_THROW((void)decide(read_litmus(header + " st.weak x, 1 | ;\n")), error);
-  EXPECT_EQ(outcomes(read_litmus(header + " st.weak x, 1 | ;\nlocations [x; P0:r0;]")), std::vector<std::string>{"x=1 P0:r0=0"});
+  EXPECT_EQ(outcomes(read_litmus(header + " st.weak x, 1 | ;\nlocations [x; P0:r0;]")),
+            std::vector<std::string>{"x=1 P0:r0=0"});
 }
 
 }  // namespace

@@ -97,69 +97,68 @@ enum class rule : std::uint8_t {
 
 /// The rule's name in words.
 [[nodiscard]] constexpr const char* name(rule one) noexcept {
-  constexpr const char* names[] = {
-      "block scope is the block",
-      "cluster scope is the cluster",
-      "device scope is the device",
-      "device scope is the domain",
-      "host is in system scope only",
-      "inclusion is mutual",
-      "weak is not strong",
-      "program order is morally strong",
-      "same proxy",
-      "complete overlap",
-      "observation is morally strong",
-      "observation through updates",
-      "release write",
-      "release write then write",
-      "release fence",
-      "acquire read",
-      "read then acquire read",
-      "acquire fence",
-      "reduction acquires nothing",
-      "acquire fence is no release",
-      "release fence is no acquire",
-      "sc fence is a release and an acquire",
-      "ends are morally strong",
-      "release acquire synchronizes",
-      "fence sc synchronizes",
-      "fence sc relates morally strong pairs only",
-      "block barrier synchronizes",
-      "arrival receives nothing",
-      "barrier is of one block",
-      "warp barrier synchronizes",
-      "cluster barrier synchronizes",
-      "relaxed arrival releases nothing",
-      "mbarrier synchronizes",
-      "api order synchronizes",
-      "waiting ends",
-      "base includes program order",
-      "generic accesses",
-      "same proxy in one block",
-      "proxies are apart",
-      "addresses are apart",
-      "alias fence",
-      "proxy fence after the source",
-      "proxy fence before the destination",
-      "proxy fence in the block",
-      "observation precedes",
-      "initial write is first",
-      "cause orders writes",
-      "morally strong writes are ordered",
-      "coherence is transitive",
-      "coherence is partial",
-      "axiom fence sc",
-      "axiom atomicity",
-      "axiom no thin air",
-      "axiom sc per location",
-      "axiom causality reads from",
-      "axiom causality from reads",
-      "address dependency",
-      "data dependency",
-      "control dependency",
-      "update depends on its read",
-      "failed compare writes nothing",
-      "load buffering is allowed"};
+  constexpr const char* names[] = {"block scope is the block",
+                                   "cluster scope is the cluster",
+                                   "device scope is the device",
+                                   "device scope is the domain",
+                                   "host is in system scope only",
+                                   "inclusion is mutual",
+                                   "weak is not strong",
+                                   "program order is morally strong",
+                                   "same proxy",
+                                   "complete overlap",
+                                   "observation is morally strong",
+                                   "observation through updates",
+                                   "release write",
+                                   "release write then write",
+                                   "release fence",
+                                   "acquire read",
+                                   "read then acquire read",
+                                   "acquire fence",
+                                   "reduction acquires nothing",
+                                   "acquire fence is no release",
+                                   "release fence is no acquire",
+                                   "sc fence is a release and an acquire",
+                                   "ends are morally strong",
+                                   "release acquire synchronizes",
+                                   "fence sc synchronizes",
+                                   "fence sc relates morally strong pairs only",
+                                   "block barrier synchronizes",
+                                   "arrival receives nothing",
+                                   "barrier is of one block",
+                                   "warp barrier synchronizes",
+                                   "cluster barrier synchronizes",
+                                   "relaxed arrival releases nothing",
+                                   "mbarrier synchronizes",
+                                   "api order synchronizes",
+                                   "waiting ends",
+                                   "base includes program order",
+                                   "generic accesses",
+                                   "same proxy in one block",
+                                   "proxies are apart",
+                                   "addresses are apart",
+                                   "alias fence",
+                                   "proxy fence after the source",
+                                   "proxy fence before the destination",
+                                   "proxy fence in the block",
+                                   "observation precedes",
+                                   "initial write is first",
+                                   "cause orders writes",
+                                   "morally strong writes are ordered",
+                                   "coherence is transitive",
+                                   "coherence is partial",
+                                   "axiom fence sc",
+                                   "axiom atomicity",
+                                   "axiom no thin air",
+                                   "axiom sc per location",
+                                   "axiom causality reads from",
+                                   "axiom causality from reads",
+                                   "address dependency",
+                                   "data dependency",
+                                   "control dependency",
+                                   "update depends on its read",
+                                   "failed compare writes nothing",
+                                   "load buffering is allowed"};
   return one < rule::count ? names[static_cast<int>(one)] : "no rule";
 }
 
@@ -175,9 +174,7 @@ struct every_rule_but {
   std::uint64_t dropped = 0;
   constexpr every_rule_but() = default;
   constexpr explicit every_rule_but(rule one) noexcept : dropped(std::uint64_t{1} << static_cast<unsigned>(one)) {}
-  [[nodiscard]] constexpr bool holds(rule one) const noexcept {
-    return ((dropped >> static_cast<unsigned>(one)) & 1U) == 0;
-  }
+  [[nodiscard]] constexpr bool holds(rule one) const noexcept { return ((dropped >> static_cast<unsigned>(one)) & 1U) == 0; }
 };
 static_assert(static_cast<int>(rule::count) <= 64);
 
@@ -246,8 +243,8 @@ template <class Rules>
   if ((!x_memory && x.kind != event_kind::fence) || (!y_memory && y.kind != event_kind::fence)) {
     return false;
   }
-  bool related = x.thread == y.thread && (x.vector < 0 || x.vector != y.vector) &&
-                 rules.holds(rule::program_order_is_morally_strong);
+  bool related =
+      x.thread == y.thread && (x.vector < 0 || x.vector != y.vector) && rules.holds(rule::program_order_is_morally_strong);
   if (!related && ((x.strong && y.strong) || !rules.holds(rule::weak_is_not_strong))) {
     const place& here = threads[static_cast<std::size_t>(x.thread)].where;
     const place& there = threads[static_cast<std::size_t>(y.thread)].where;
@@ -398,7 +395,8 @@ constexpr void build_frame(frame& f, const Rules& rules, const program_view& pro
     for (const api_edge& edge : program.api) {
       for (int i = 0; i < f.count; ++i) {
         for (int j = 0; j < f.count; ++j) {
-          if (events[static_cast<std::size_t>(i)].thread == edge.before && events[static_cast<std::size_t>(j)].thread == edge.after) {
+          if (events[static_cast<std::size_t>(i)].thread == edge.before &&
+              events[static_cast<std::size_t>(j)].thread == edge.after) {
             f.base.add(i, j);
           }
         }
@@ -616,7 +614,6 @@ template <class Rules>
   }
   return true;
 }
-
 
 /// Axiom SC-per-Location: acyclic((ms ∩ (rf ∪ co ∪ fr)) ∪ po-loc).
 template <class Rules>

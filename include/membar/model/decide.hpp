@@ -108,7 +108,8 @@ template <class State>
 /// Calls `use(state)` for every choice of a last write at each physical location of `wanted`, each on its own, until it
 /// returns false.
 template <class Enumerator, class Use>
-constexpr bool for_each_memory(const Enumerator& execution, std::uint64_t wanted, std::array<int, max_events>& last, const Use& use) {
+constexpr bool for_each_memory(const Enumerator& execution, std::uint64_t wanted, std::array<int, max_events>& last,
+                               const Use& use) {
   if (wanted == 0) {
     return use(final_state<Enumerator>{&execution, &last});
   }
@@ -124,7 +125,8 @@ constexpr bool for_each_memory(const Enumerator& execution, std::uint64_t wanted
 }
 
 /// The physical locations that a condition names, as a set.
-[[nodiscard]] constexpr std::uint64_t named_memory(std::span<const condition_node> nodes, std::span<const location> locations) noexcept {
+[[nodiscard]] constexpr std::uint64_t named_memory(std::span<const condition_node> nodes,
+                                                   std::span<const location> locations) noexcept {
   std::uint64_t result = 0;
   for (const condition_node& n : nodes) {
     if (n.kind == condition_node::kind_t::compare) {
@@ -157,8 +159,8 @@ class seeker {
     std::array<int, max_events> last{};
     last.fill(-1);
     found_ = !for_each_memory(execution, named_, last, [&](const auto& state) {
-      const bool hit = evaluate(test_.filter, state) == truth::yes &&
-                       evaluate(test_.condition, state) == (wanted_ ? truth::yes : truth::no);
+      const bool hit =
+          evaluate(test_.filter, state) == truth::yes && evaluate(test_.condition, state) == (wanted_ ? truth::yes : truth::no);
       return !hit;
     });
     return !found_;
@@ -173,8 +175,8 @@ class seeker {
   bool found_ = false;
 };
 
-/// Visitor that looks for a mixed-size data race: conflicting accesses that overlap in part and that causality leaves unordered.
-/// Source: PTX ISA, "Mixed-size data races".
+/// Visitor that looks for a mixed-size data race: conflicting accesses that overlap in part and that causality leaves
+/// unordered. Source: PTX ISA, "Mixed-size data races".
 class race_seeker {
  public:
   template <class Enumerator>

@@ -24,8 +24,9 @@ inline constexpr int max_registers = 32;
 
 /// What an enumeration went through.
 struct statistics {
-  std::uint64_t paths = 0;       ///< choices of one path through every thread
-  std::uint64_t candidates = 0;  ///< choices of reads-from, barrier groups, Fence-SC and coherence orientation that were checked
+  std::uint64_t paths = 0;  ///< choices of one path through every thread
+  std::uint64_t candidates =
+      0;  ///< choices of reads-from, barrier groups, Fence-SC and coherence orientation that were checked
   std::uint64_t executions = 0;  ///< those of them that the rules allow
   bool cut = false;              ///< a thread wanted to jump backwards a second time; that run was left out
 };
@@ -278,8 +279,7 @@ class enumerator {
       }
       const mark before = save(thread);
       assume(comparison::equal, address, constant(address_value(static_cast<int>(l))), true);
-      const bool more =
-          access(thread, at, static_cast<int>(l), depends(address), state) && walk(thread, at + 1, state);
+      const bool more = access(thread, at, static_cast<int>(l), depends(address), state) && walk(thread, at + 1, state);
       restore(thread, before);
       if (!more) {
         return false;
@@ -295,8 +295,9 @@ class enumerator {
     event e;
     e.thread = thread;
     e.instruction = at;
-    const bool starts_vector = at + 1 < static_cast<int>(program_.threads[static_cast<std::size_t>(thread)].code.size()) &&
-                               program_.threads[static_cast<std::size_t>(thread)].code[static_cast<std::size_t>(at) + 1].element != 0;
+    const bool starts_vector =
+        at + 1 < static_cast<int>(program_.threads[static_cast<std::size_t>(thread)].code.size()) &&
+        program_.threads[static_cast<std::size_t>(thread)].code[static_cast<std::size_t>(at) + 1].element != 0;
     if (i.element == 0 && starts_vector) {
       vector_number_ = events_.size();
     }
@@ -310,8 +311,10 @@ class enumerator {
     e.bytes = i.bytes;
     e.addressed = addressed;
     e.control = state.control;
-    const bool acquires = i.order == memory_order::acquire || i.order == memory_order::acq_rel || i.order == memory_order::seq_cst;
-    const bool releases = i.order == memory_order::release || i.order == memory_order::acq_rel || i.order == memory_order::seq_cst;
+    const bool acquires =
+        i.order == memory_order::acquire || i.order == memory_order::acq_rel || i.order == memory_order::seq_cst;
+    const bool releases =
+        i.order == memory_order::release || i.order == memory_order::acq_rel || i.order == memory_order::seq_cst;
     if (i.code == opcode::store) {
       e.kind = event_kind::write;
       e.releases = i.strong && releases;
@@ -372,8 +375,10 @@ class enumerator {
     e.instruction = at;
     e.scope = i.scope;
     e.control = state.control;
-    const bool acquires = i.order == memory_order::acquire || i.order == memory_order::acq_rel || i.order == memory_order::seq_cst;
-    const bool releases = i.order == memory_order::release || i.order == memory_order::acq_rel || i.order == memory_order::seq_cst;
+    const bool acquires =
+        i.order == memory_order::acquire || i.order == memory_order::acq_rel || i.order == memory_order::seq_cst;
+    const bool releases =
+        i.order == memory_order::release || i.order == memory_order::acq_rel || i.order == memory_order::seq_cst;
     switch (i.code) {
       case opcode::fence:
         e.kind = event_kind::fence;
@@ -488,9 +493,9 @@ class enumerator {
       for (event_set t = write < 0 ? 0 : frame_.reads & frame_.overlap[read] & ~only(read); t != 0; t = rest(t)) {
         const int other = first(t);
         const int other_write = events_[other].partner;
-        if (other_write >= 0 && frame_.morally_strong.holds(write, other_write) && frame_.morally_strong.holds(read, other_write) &&
-            frame_.morally_strong.holds(other, write) && frame_.same_address.holds(read, write) &&
-            frame_.same_address.holds(other, other_write)) {
+        if (other_write >= 0 && frame_.morally_strong.holds(write, other_write) &&
+            frame_.morally_strong.holds(read, other_write) && frame_.morally_strong.holds(other, write) &&
+            frame_.same_address.holds(read, write) && frame_.same_address.holds(other, other_write)) {
           rivals |= only(other);
         }
       }
@@ -584,7 +589,8 @@ class enumerator {
     if (bytes >= 8 || bytes >= events_[candidate_.source[static_cast<std::size_t>(read)]].bytes) {
       return stored;
     }
-    return static_cast<std::int64_t>(static_cast<std::uint64_t>(stored) & ((std::uint64_t{1} << (8 * static_cast<unsigned>(bytes))) - 1));
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(stored) &
+                                     ((std::uint64_t{1} << (8 * static_cast<unsigned>(bytes))) - 1));
   }
 
   // Only for rule sets without No-Thin-Air or a dependency: values that depend on themselves, if iteration from 0 finds them.
@@ -679,7 +685,7 @@ class enumerator {
     for (event_set a = arrivals; a != 0; a = rest(a)) {
       const int arrival = first(a);
       const event& e = events_[arrival];
-      bool synchronizes = rules_.holds(e.mbarrier ? rule::mbarrier_synchronizes
+      bool synchronizes = rules_.holds(e.mbarrier                         ? rule::mbarrier_synchronizes
                                        : e.barrier == barrier_kind::block ? rule::block_barrier_synchronizes
                                        : e.barrier == barrier_kind::warp  ? rule::warp_barrier_synchronizes
                                                                           : rule::cluster_barrier_synchronizes);
@@ -692,8 +698,9 @@ class enumerator {
       }
       for (event_set w = receivers; w != 0; w = rest(w)) {
         const event& r = events_[first(w)];
-        const bool scoped = !e.mbarrier || e.thread == r.thread ||
-                            (r.acquires && includes(rules_, e.scope, where(e), where(r)) && includes(rules_, r.scope, where(r), where(e)));
+        const bool scoped =
+            !e.mbarrier || e.thread == r.thread ||
+            (r.acquires && includes(rules_, e.scope, where(e), where(r)) && includes(rules_, r.scope, where(r), where(e)));
         if (synchronizes && scoped) {
           candidate_.barrier_sync.add(arrival, first(w));
         }

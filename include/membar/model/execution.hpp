@@ -32,11 +32,11 @@ struct event {
   int address = -1;   ///< virtual address
   int physical = -1;  ///< the memory behind it
   int bytes = 4;
-  int partner = -1;  ///< the other half of a read-modify-write
-  int value = -1;    ///< expression that a write stores
-  event_set data = 0;     ///< reads that the stored value was computed from
+  int partner = -1;         ///< the other half of a read-modify-write
+  int value = -1;           ///< expression that a write stores
+  event_set data = 0;       ///< reads that the stored value was computed from
   event_set addressed = 0;  ///< reads that the address was computed from
-  event_set control = 0;  ///< reads that decided a branch before this event
+  event_set control = 0;    ///< reads that decided a branch before this event
 
   barrier_kind barrier = barrier_kind::block;
   bool mbarrier = false;

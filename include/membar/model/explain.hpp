@@ -40,10 +40,10 @@ struct witness {
 
 /// What `explain` finds out about a test.
 struct explanation {
-  bool reachable = false;  ///< some execution satisfies the condition (for `forall`: violates it)
-  std::optional<witness> shown;     ///< that execution; or one that only the rules in `broken` forbid
-  std::vector<rule> broken;         ///< empty if reachable
-  std::vector<step> circle;         ///< what the first broken rule objects to
+  bool reachable = false;        ///< some execution satisfies the condition (for `forall`: violates it)
+  std::optional<witness> shown;  ///< that execution; or one that only the rules in `broken` forbid
+  std::vector<rule> broken;      ///< empty if reachable
+  std::vector<step> circle;      ///< what the first broken rule objects to
   statistics counts{};
 };
 
@@ -51,7 +51,9 @@ struct explanation {
 class witness_seeker {
  public:
   witness_seeker(const test_view& test, bool wanted)
-      : test_(test), wanted_(wanted), named_(named_memory(test.condition, test.program.locations) | named_memory(test.filter, test.program.locations)) {}
+      : test_(test),
+        wanted_(wanted),
+        named_(named_memory(test.condition, test.program.locations) | named_memory(test.filter, test.program.locations)) {}
 
   template <class Enumerator>
   [[nodiscard]] bool viable(const Enumerator& execution) const {
@@ -91,7 +93,8 @@ class witness_seeker {
 };
 
 /// A shortest path of named steps in the union of some relations, from one event to another; empty if there is none.
-[[nodiscard]] inline std::vector<step> find_path(int count, const std::vector<std::pair<std::string, const relation*>>& edges, int from, int to) {
+[[nodiscard]] inline std::vector<step> find_path(int count, const std::vector<std::pair<std::string, const relation*>>& edges,
+                                                 int from, int to) {
   std::vector<int> before(static_cast<std::size_t>(count), -1);
   std::vector<std::size_t> by(static_cast<std::size_t>(count), 0);
   std::vector<int> queue = {from};
@@ -143,9 +146,14 @@ class explainer {
     if (result.reachable) {
       return result;
     }
-    static constexpr rule candidates[] = {rule::axiom_causality_from_reads, rule::axiom_causality_reads_from, rule::cause_orders_writes,
-                                          rule::axiom_atomicity,            rule::axiom_sc_per_location,      rule::axiom_no_thin_air,
-                                          rule::morally_strong_writes_are_ordered, rule::waiting_ends};
+    static constexpr rule candidates[] = {rule::axiom_causality_from_reads,
+                                          rule::axiom_causality_reads_from,
+                                          rule::cause_orders_writes,
+                                          rule::axiom_atomicity,
+                                          rule::axiom_sc_per_location,
+                                          rule::axiom_no_thin_air,
+                                          rule::morally_strong_writes_are_ordered,
+                                          rule::waiting_ends};
     for (const rule one : candidates) {
       if (try_without({one}, result)) {
         return result;
@@ -199,7 +207,8 @@ class explainer {
     for (const api_edge& edge : view_.program.api) {
       for (int i = 0; i < count; ++i) {
         for (int j = 0; j < count; ++j) {
-          if (w.events[static_cast<std::size_t>(i)].thread == edge.before && w.events[static_cast<std::size_t>(j)].thread == edge.after) {
+          if (w.events[static_cast<std::size_t>(i)].thread == edge.before &&
+              w.events[static_cast<std::size_t>(j)].thread == edge.after) {
             api.add(i, j);
           }
         }
@@ -302,7 +311,8 @@ class explainer {
     return {};
   }
 
-  [[nodiscard]] static std::vector<step> any_circle(const witness& w, const std::vector<std::pair<std::string, const relation*>>& edges) {
+  [[nodiscard]] static std::vector<step> any_circle(const witness& w,
+                                                    const std::vector<std::pair<std::string, const relation*>>& edges) {
     std::vector<step> best;
     for (int i = 0; i < static_cast<int>(w.events.size()); ++i) {
       std::vector<step> circle = find_path(static_cast<int>(w.events.size()), edges, i, i);
@@ -394,7 +404,8 @@ class explanation_printer {
   }
 
   [[nodiscard]] std::string written(const event& e) const {
-    return e.thread < 0 ? std::string() : test_.threads[static_cast<std::size_t>(e.thread)].text[static_cast<std::size_t>(e.instruction)];
+    return e.thread < 0 ? std::string()
+                        : test_.threads[static_cast<std::size_t>(e.thread)].text[static_cast<std::size_t>(e.instruction)];
   }
 
   [[nodiscard]] std::string action(int index) const {
@@ -499,7 +510,8 @@ class explanation_printer {
   }
 
   [[nodiscard]] std::string json() const {
-    std::string out = "{\"test\": " + quoted(test_.name) + ", \"verdict\": " + quoted(verdict_word()) + ", \"condition\": " + quoted(question());
+    std::string out = "{\"test\": " + quoted(test_.name) + ", \"verdict\": " + quoted(verdict_word()) +
+                      ", \"condition\": " + quoted(question());
     out += ", \"rules\": [";
     for (std::size_t i = 0; i < found_.broken.size(); ++i) {
       out += (i == 0 ? "" : ", ") + quoted(name(found_.broken[i]));
@@ -513,15 +525,16 @@ class explanation_printer {
       first_one = false;
     }
     out += "], \"relations\": " + steps(edges_) + ", \"circle\": " + steps(found_.circle);
-    out += ", \"candidates\": " + std::to_string(found_.counts.candidates) + ", \"cut\": " + (found_.counts.cut ? "true" : "false") + "}\n";
+    out += ", \"candidates\": " + std::to_string(found_.counts.candidates) +
+           ", \"cut\": " + (found_.counts.cut ? "true" : "false") + "}\n";
     return out;
   }
 
   [[nodiscard]] std::string steps(const std::vector<step>& list) const {
     std::string out = "[";
     for (std::size_t i = 0; i < list.size(); ++i) {
-      out += (i == 0 ? "" : ", ") + ("{\"from\": " + quoted(letter(list[i].from))) + ", \"relation\": " + quoted(list[i].relation) +
-             ", \"to\": " + quoted(letter(list[i].to)) + "}";
+      out += (i == 0 ? "" : ", ") + ("{\"from\": " + quoted(letter(list[i].from))) +
+             ", \"relation\": " + quoted(list[i].relation) + ", \"to\": " + quoted(letter(list[i].to)) + "}";
     }
     return out + "]";
   }
@@ -541,7 +554,8 @@ class explanation_printer {
             continue;
           }
           const std::string instruction = written(w.events[static_cast<std::size_t>(i)]);
-          out += "    " + letter(i) + "_ [label=" + quoted(letter(i) + ": " + action(i) + (instruction.empty() ? "" : "   " + instruction)) + "];\n";
+          out += "    " + letter(i) +
+                 "_ [label=" + quoted(letter(i) + ": " + action(i) + (instruction.empty() ? "" : "   " + instruction)) + "];\n";
           if (previous >= 0 && t >= 0) {
             out += "    " + letter(previous) + "_ -> " + letter(i) + "_ [label=\"po\", color=gray];\n";
           }
@@ -556,7 +570,10 @@ class explanation_printer {
       };
       for (const step& edge : edges_) {
         out += "  " + letter(edge.from) + "_ -> " + letter(edge.to) + "_ [label=" + quoted(edge.relation) +
-               (in_circle(edge) ? ", color=red, penwidth=2" : edge.relation == "rf" ? ", color=darkgreen" : edge.relation == "co" ? ", color=blue" : "") +
+               (in_circle(edge)         ? ", color=red, penwidth=2"
+                : edge.relation == "rf" ? ", color=darkgreen"
+                : edge.relation == "co" ? ", color=blue"
+                                        : "") +
                ", constraint=false];\n";
       }
     }

@@ -48,8 +48,8 @@ class litmus_test {
   std::vector<condition_node> filter;
   quantifier quantified = quantifier::exists;
   bool has_condition = false;
-  std::string condition_text;  ///< as it was written, without the quantifier
-  std::string filter_text;     ///< as it was written
+  std::string condition_text;        ///< as it was written, without the quantifier
+  std::string filter_text;           ///< as it was written
   std::vector<observable> observed;  ///< what condition and `locations` name, in their order
 
   /// A view to decide, valid as long as the test lives and is not changed.
@@ -108,7 +108,9 @@ class litmus_reader {
     return t.what == kind::end ? std::string("the end of the file") : "'" + std::string(t.text) + "'";
   }
 
-  [[nodiscard]] static bool letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$' || c == '%'; }
+  [[nodiscard]] static bool letter(char c) {
+    return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$' || c == '%';
+  }
   [[nodiscard]] static bool digit(char c) { return c >= '0' && c <= '9'; }
 
   void advance() {
@@ -624,8 +626,12 @@ class litmus_reader {
         where.host = true;
         continue;
       }
-      int* const member = what == "cta" ? &where.block : what == "cluster" ? &where.cluster
-                          : what == "domain" ? &where.domain : what == "gpu" ? &where.gpu : what == "warp" ? &where.warp : nullptr;
+      int* const member = what == "cta"       ? &where.block
+                          : what == "cluster" ? &where.cluster
+                          : what == "domain"  ? &where.domain
+                          : what == "gpu"     ? &where.gpu
+                          : what == "warp"    ? &where.warp
+                                              : nullptr;
       if (member == nullptr) {
         fail(word, "expected cta, cluster, domain, gpu or host, found " + shown(word));
       }
@@ -787,11 +793,11 @@ class litmus_reader {
                                                                {"gpu", thread_scope::device},
                                                                {"sys", thread_scope::system}};
     static const std::map<std::string, operation> operations = {
-        {"add", operation::add},          {"plus", operation::add},     {"sub", operation::subtract},
-        {"minus", operation::subtract},   {"mul", operation::multiply}, {"div", operation::divide},
-        {"and", operation::bit_and},      {"or", operation::bit_or},    {"xor", operation::bit_xor},
-        {"min", operation::minimum},      {"max", operation::maximum},  {"inc", operation::increment},
-        {"dec", operation::decrement},    {"exch", operation::move},    {"cas", operation::compare_exchange}};
+        {"add", operation::add},        {"plus", operation::add},     {"sub", operation::subtract},
+        {"minus", operation::subtract}, {"mul", operation::multiply}, {"div", operation::divide},
+        {"and", operation::bit_and},    {"or", operation::bit_or},    {"xor", operation::bit_xor},
+        {"min", operation::minimum},    {"max", operation::maximum},  {"inc", operation::increment},
+        {"dec", operation::decrement},  {"exch", operation::move},    {"cas", operation::compare_exchange}};
     static const std::set<std::string> spaces = {"global", "shared", "shared::cta", "shared::cluster", "generic"};
     mnemonic m;
     m.parts = split(lower(word.text));
@@ -844,7 +850,8 @@ class litmus_reader {
     instruction i;
     i.line = word.line;
     const std::string head = split(lower(word.text)).front();
-    if (test_.threads[static_cast<std::size_t>(thread)].where.host && (head == "bar" || head == "barrier" || head == "mbarrier")) {
+    if (test_.threads[static_cast<std::size_t>(thread)].where.host &&
+        (head == "bar" || head == "barrier" || head == "mbarrier")) {
       fail(word, "a host thread takes part in no barrier");
     }
     std::vector<instruction> more;
@@ -968,7 +975,10 @@ class litmus_reader {
   }
 
   [[nodiscard]] static proxy proxy_of(const std::string& head) {
-    return starts(head, "su") ? proxy::surface : head == "tld" ? proxy::texture : head == "cold" ? proxy::constant : proxy::generic;
+    return starts(head, "su") ? proxy::surface
+           : head == "tld"    ? proxy::texture
+           : head == "cold"   ? proxy::constant
+                              : proxy::generic;
   }
 
   void read_load(const token& word, int thread, const std::string& head, instruction& i, std::vector<instruction>& more) {
@@ -1036,7 +1046,8 @@ class litmus_reader {
   }
 
   /// The address of a vector access and its elements after the first.
-  void read_vector(const token& word, int thread, const mnemonic& m, instruction& i, std::vector<instruction>& more, std::size_t given) {
+  void read_vector(const token& word, int thread, const mnemonic& m, instruction& i, std::vector<instruction>& more,
+                   std::size_t given) {
     if (given != static_cast<std::size_t>(m.elements)) {
       fail(word, "'" + std::string(word.text) + "' takes " + std::to_string(m.elements) + " registers");
     }
@@ -1233,9 +1244,9 @@ class litmus_reader {
     }
     i.code = opcode::jump;
     if (head != "goto" && head != "bra") {
-      static const std::map<std::string, comparison> tests = {
-          {"beq", comparison::equal},      {"bne", comparison::not_equal}, {"blt", comparison::less},
-          {"ble", comparison::less_equal}, {"bgt", comparison::greater},   {"bge", comparison::greater_equal}};
+      static const std::map<std::string, comparison> tests = {{"beq", comparison::equal},   {"bne", comparison::not_equal},
+                                                              {"blt", comparison::less},    {"ble", comparison::less_equal},
+                                                              {"bgt", comparison::greater}, {"bge", comparison::greater_equal}};
       i.code = opcode::branch;
       i.test = tests.at(head);
       i.a = read_operand(thread);
@@ -1290,7 +1301,8 @@ class litmus_reader {
   void check_extents() const {
     for (const litmus_test::thread& t : test_.threads) {
       for (const instruction& i : t.code) {
-        const bool access = i.code == opcode::load || i.code == opcode::store || i.code == opcode::atomic || i.code == opcode::reduction;
+        const bool access =
+            i.code == opcode::load || i.code == opcode::store || i.code == opcode::atomic || i.code == opcode::reduction;
         if (!access || i.indirect || i.target < 0) {
           continue;
         }
@@ -1302,7 +1314,8 @@ class litmus_reader {
         }
         for (const litmus_test::thread& u : test_.threads) {
           for (const instruction& j : u.code) {
-            const bool other = j.code == opcode::load || j.code == opcode::store || j.code == opcode::atomic || j.code == opcode::reduction;
+            const bool other =
+                j.code == opcode::load || j.code == opcode::store || j.code == opcode::atomic || j.code == opcode::reduction;
             if (is_array && other && !j.indirect && j.target >= 0 && j.bytes != i.bytes) {
               const std::string& there = test_.location_names[static_cast<std::size_t>(j.target)];
               if (there == array || starts(there, array + "[")) {
@@ -1442,7 +1455,7 @@ class litmus_reader {
     n.kind = condition_node::kind_t::compare;
     n.left = read_term();
     static const std::map<std::string_view, comparison> tests = {
-        {"=", comparison::equal},       {"==", comparison::equal}, {"!=", comparison::not_equal},    {"<", comparison::less},
+        {"=", comparison::equal},       {"==", comparison::equal},  {"!=", comparison::not_equal},    {"<", comparison::less},
         {"<=", comparison::less_equal}, {">", comparison::greater}, {">=", comparison::greater_equal}};
     const token symbol = peek();
     const auto found = symbol.what == kind::symbol ? tests.find(symbol.text) : tests.end();
@@ -1592,11 +1605,13 @@ class litmus_reader {
   const auto thread_name = [&](std::size_t t) { return "P" + std::to_string(test.threads[t].number); };
   for (std::size_t t = 0; t < test.threads.size(); ++t) {
     for (std::size_t r = 0; r < test.threads[t].registers.size(); ++r) {
-      out += "  " + thread_name(t) + ":" + test.threads[t].register_names[r] + " = " + value(test.threads[t].registers[r]) + ";\n";
+      out +=
+          "  " + thread_name(t) + ":" + test.threads[t].register_names[r] + " = " + value(test.threads[t].registers[r]) + ";\n";
     }
   }
   for (const api_edge& edge : test.api) {
-    out += "  " + thread_name(static_cast<std::size_t>(edge.before)) + " precedes " + thread_name(static_cast<std::size_t>(edge.after)) + ";\n";
+    out += "  " + thread_name(static_cast<std::size_t>(edge.before)) + " precedes " +
+           thread_name(static_cast<std::size_t>(edge.after)) + ";\n";
   }
   out += "}\n";
   std::vector<std::vector<std::string>> columns;
@@ -1642,7 +1657,9 @@ class litmus_reader {
     out += "filter " + test.filter_text + "\n";
   }
   if (test.has_condition) {
-    out += (test.quantified == quantifier::exists ? "exists " : test.quantified == quantifier::forall ? "forall " : "~exists ") +
+    out += (test.quantified == quantifier::exists   ? "exists "
+            : test.quantified == quantifier::forall ? "forall "
+                                                    : "~exists ") +
            test.condition_text + "\n";
   } else if (!test.observed.empty()) {
     out += "locations [";

@@ -154,7 +154,9 @@ struct program_view {
 };
 
 /// The value of a register that holds the address of location `index`: out of the way of values that tests use.
-[[nodiscard]] constexpr std::int64_t address_value(int index) noexcept { return (std::int64_t{1} << 40) + 16 * std::int64_t{index}; }
+[[nodiscard]] constexpr std::int64_t address_value(int index) noexcept {
+  return (std::int64_t{1} << 40) + 16 * std::int64_t{index};
+}
 
 /// What a condition compares.
 struct term {

@@ -102,7 +102,7 @@ namespace detail {
 }
 /// `ld.{relaxed,acquire}.scope`.
 template <thread_scope Scope, class Order>
-  requires order_among<Order, memory_order::relaxed, memory_order::acquire>
+requires order_among<Order, memory_order::relaxed, memory_order::acquire>
 [[nodiscard]] constexpr instruction load(reg to, variable from, Order) noexcept {
   return detail::ordered(load(to, from), Order::value, Scope);
 }
@@ -114,7 +114,7 @@ template <thread_scope Scope, class Order>
 }
 /// `st.{relaxed,release}.scope`.
 template <thread_scope Scope, class Order>
-  requires order_among<Order, memory_order::relaxed, memory_order::release>
+requires order_among<Order, memory_order::relaxed, memory_order::release>
 [[nodiscard]] constexpr instruction store(variable to, source value, Order) noexcept {
   return detail::ordered(store(to, value), Order::value, Scope);
 }
@@ -140,7 +140,8 @@ template <thread_scope Scope, update_order Order>
 }
 /// `atom.order.scope.cas`: writes nothing where the value is not the expected one.
 template <thread_scope Scope, update_order Order>
-[[nodiscard]] constexpr instruction compare_exchange(reg old, variable at, source expected, source desired, Order order) noexcept {
+[[nodiscard]] constexpr instruction compare_exchange(reg old, variable at, source expected, source desired,
+                                                     Order order) noexcept {
   instruction i = fetch_add<Scope>(old, at, expected, order);
   i.what = operation::compare_exchange;
   i.b = desired.value;
@@ -148,7 +149,7 @@ template <thread_scope Scope, update_order Order>
 }
 /// `red.{relaxed,release}.scope.add`.
 template <thread_scope Scope, class Order>
-  requires order_among<Order, memory_order::relaxed, memory_order::release>
+requires order_among<Order, memory_order::relaxed, memory_order::release>
 [[nodiscard]] constexpr instruction add(variable at, source value, Order) noexcept {
   instruction i = detail::ordered(detail::access(opcode::reduction, at), Order::value, Scope);
   i.what = operation::add;
@@ -176,7 +177,7 @@ template <thread_scope Scope, fence_order Order>
 }
 /// `barrier.cluster.arrive.release` or, with `membar::relaxed`, `.relaxed`.
 template <class Order = release_t>
-  requires order_among<Order, memory_order::relaxed, memory_order::release>
+requires order_among<Order, memory_order::relaxed, memory_order::release>
 [[nodiscard]] constexpr instruction arrive_cluster(Order = Order{}) noexcept {
   instruction i;
   i.code = opcode::barrier;
@@ -273,7 +274,8 @@ struct thread_code {
 
 /// A thread of a test: its place, then its instructions in program order.
 template <class... Instructions>
-[[nodiscard]] constexpr thread_code<sizeof...(Instructions)> thread(const place& where, const Instructions&... instructions) noexcept {
+[[nodiscard]] constexpr thread_code<sizeof...(Instructions)> thread(const place& where,
+                                                                    const Instructions&... instructions) noexcept {
   return {where, {instructions...}};
 }
 
@@ -290,7 +292,8 @@ class litmus_program {
       places_[t] = one.where;
       for (const instruction& i : one.code) {
         code_[at++] = i;
-        const bool memory = i.code == opcode::load || i.code == opcode::store || i.code == opcode::atomic || i.code == opcode::reduction;
+        const bool memory =
+            i.code == opcode::load || i.code == opcode::store || i.code == opcode::atomic || i.code == opcode::reduction;
         locations_ = memory ? std::max(locations_, i.target + 1) : locations_;
       }
       ends_[t++] = at;
