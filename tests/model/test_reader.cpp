@@ -112,6 +112,18 @@ TEST(Reader, AccessesHaveTheirOrderScopeAndProxy) {
   EXPECT_EQ(only_instruction("st.weak.b64 x, 1").bytes, 8);
 }
 
+TEST(Reader, LoadsOfNumbersAreMoves) {
+  for (const char* text : {"ld r0, 7", "ld.weak r0, 7", "mov r0, 7", "mov.u32 r0, 0x7"}) {
+    const instruction move = only_instruction(text);
+    EXPECT_EQ(move.code, opcode::compute) << text;
+    EXPECT_EQ(move.b.value, 7) << text;
+  }
+  EXPECT_EQ(only_instruction("ld r0, r1").code, opcode::compute);
+  EXPECT_TRUE(only_instruction("ld.weak r0, [r1]").indirect);
+  EXPECT_EQ(error_of(header + " ld.relaxed.gpu r0, 7 | ;\nexists (x == 0)"),
+            "4:21 'ld.relaxed.gpu' wants a location, found '7'");
+}
+
 TEST(Reader, UpdatesHaveTheirOperation) {
   const instruction cas = only_instruction("atom.acq_rel.sys.cas r0, x, 1, 2");
   EXPECT_EQ(cas.what, operation::compare_exchange);

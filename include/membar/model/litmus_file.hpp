@@ -1007,9 +1007,12 @@ class litmus_reader {
     }
     i.destination = read_destination(thread);
     need_comma();
-    const bool value = peek().what == kind::number ||
-                       (peek().what == kind::word && m.parts.size() == 1 && names_register(thread, peek().text));
-    if (value && m.parts.size() == 1) {  // ld r0, 1: a move
+    // ld r0, 1 and ld r0, r1 are moves, and so is ld.weak r0, 1; ld.weak r0, r1 loads from the address in r1
+    const bool bare = m.parts.size() == 1;
+    if (peek().what == kind::number || (bare && peek().what == kind::word && names_register(thread, peek().text))) {
+      if (i.strong) {
+        fail(peek(), "'" + std::string(word.text) + "' wants a location, found " + shown(peek()));
+      }
       i.code = opcode::compute;
       i.via = proxy::generic;
       i.b = read_operand(thread);
