@@ -119,7 +119,7 @@ class enumerator {
 
   constexpr int push(const event& e) { return events_.push(e, "an execution has more than 64 events"); }
 
-  constexpr int add(const expression& e) { return expressions_.push(e, "a test computes more than 512 values"); }
+  constexpr int add(const expression& e) { return expressions_.push(e, "a test computes more than 1024 values"); }
 
   constexpr int constant(std::int64_t value) {
     expression e;
@@ -1012,7 +1012,7 @@ class enumerator {
   [[no_unique_address]] Rules rules_;
 
   bounded<event, max_events> events_{};
-  bounded<expression, 512> expressions_{};
+  bounded<expression, 1024> expressions_{};
   bounded<assumption, 128> assumptions_{};
   std::array<std::array<int, max_registers>, max_threads> registers_{};
   int vector_number_ = -1;

@@ -50,7 +50,7 @@ class litmus_test {
   bool has_condition = false;
   std::string condition_text;        ///< as it was written, without the quantifier
   std::string filter_text;           ///< as it was written
-  std::vector<observable> observed;  ///< what condition and `locations` name, in their order
+  std::vector<observable> observed;  ///< what the condition names, in its order; without one, what `locations` names
 
   /// A view to decide, valid as long as the test lives and is not changed.
   [[nodiscard]] test_view view() const {
@@ -1375,7 +1375,11 @@ class litmus_reader {
         fail(peek(), "expected exists, ~exists or forall, found " + shown(peek()));
       }
       const std::size_t begin = offset();
+      test_.observed.clear();
       read_disjunction(test_.condition, 0);
+      if (test_.condition.size() > 10000) {
+        fail(peek(), "this condition has more than 10000 parts");
+      }
       test_.condition_text = one_line(text_.substr(begin, taken_ - begin));
       test_.has_condition = true;
       ended = true;
@@ -1401,6 +1405,7 @@ class litmus_reader {
 
   void read_locations() {
     expect("[", "after 'locations'");
+    names_count_ = !test_.has_condition;
     while (!at_symbol("]")) {
       if (accept(";") || accept(",")) {
         continue;
@@ -1413,6 +1418,7 @@ class litmus_reader {
     }
     take();
     accept(";");
+    names_count_ = true;
   }
 
   int read_disjunction(std::vector<condition_node>& nodes, int depth) {
