@@ -1680,12 +1680,13 @@ class litmus_reader {
   return out;
 }
 
-/// Decides a test read from a file. Throws `error` if it has no condition, exceeds a limit or has no defined behaviour.
-[[nodiscard]] inline decision decide(const litmus_test& test) {
+/// Decides a test read from a file. Throws `error` if it has no condition, exceeds a limit or has no defined behaviour, or if
+/// the search takes more than `limit` steps (0: any number).
+[[nodiscard]] inline decision decide(const litmus_test& test, std::uint64_t limit = 0) {
   if (!test.has_condition) {
     throw error("the test has no condition: expected exists, ~exists or forall");
   }
-  return decide(test.view());
+  return decide(test.view(), every_rule{}, limit);
 }
 
 }  // namespace membar::model
