@@ -5,7 +5,7 @@
 #pragma once
 
 #include <membar/model/decide.hpp>
-#include <membar/model/litmus_file.hpp>
+#include <membar/model/litmus_test.hpp>
 #include <membar/model/outcomes.hpp>
 
 #include <algorithm>

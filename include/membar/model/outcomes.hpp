@@ -4,7 +4,7 @@
 #pragma once
 
 #include <membar/model/decide.hpp>
-#include <membar/model/litmus_file.hpp>
+#include <membar/model/litmus_test.hpp>
 
 #include <algorithm>
 #include <array>
