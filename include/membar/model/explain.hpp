@@ -574,7 +574,7 @@ class explanation_printer {
                 : edge.relation == "rf"                      ? ", color=darkgreen"
                 : edge.relation == "co"                      ? ", color=blue"
                                                              : "") +
-               ", constraint=false];\n";
+               ", weight=0];\n";
       }
     }
     return out + "}\n";
