@@ -219,6 +219,15 @@ TEST(Reader, WhatTheConditionNamesIsObservedInItsOrder) {
   EXPECT_EQ(outcomes(test), std::vector<std::string>{"y=0 P1:r0=0 P0:r1=0"});
 }
 
+TEST(Reader, LocationsAreObservedOnlyWithoutACondition) {
+  const std::string rows = " ld.weak r1, x | ld.weak r0, y ;\n";
+  for (const char* end : {"locations [x; P1:r0;] exists (P0:r1 == 0)", "filter (y == 0) exists (P0:r1 == 0) locations [x;]"}) {
+    const litmus_test test = read_litmus(header + rows + end);
+    ASSERT_EQ(test.observed.size(), 1U) << end;
+    EXPECT_EQ(test.observed[0].name, "P0:r1") << end;
+  }
+}
+
 TEST(Reader, AliasesAndViewsKnowTheirMemory) {
   const litmus_test test = read_litmus(
       "PTX t\n{ x=4; s @ surface aliases x; a @ generic aliases x; t @ texture aliases a; rd1=7; }\nP0@cta 0,gpu 0;\nld.weak "
@@ -243,6 +252,11 @@ TEST(Reader, LimitsAreErrorsAndNotCrashes) {
     deep += "(";
   }
   EXPECT_NE(error_of(deep).find("nested too deeply"), std::string::npos);
+  std::string longest = header + "exists true";
+  for (int i = 0; i < 6000; ++i) {
+    longest += " /\\ true";
+  }
+  EXPECT_NE(error_of(longest).find("more than 10000 parts"), std::string::npos);
   std::string wide = "PTX t\n{ x=0; }\nP0@cta 0,gpu 0";
   for (int i = 1; i < 20; ++i) {
     wide += " | P" + std::to_string(i) + "@cta 0,gpu 0";

@@ -35,11 +35,13 @@ struct statistics {
 ///
 /// The visitor has `bool viable(const enumerator&)`, asked while reads-from is still partly chosen: false leaves out every
 /// completion of the choice; and `bool accept(const enumerator&)`, called for every execution: false ends the enumeration.
+/// With a `limit` other than 0 the enumeration ends with an `error` after that many steps (partial choices of reads-from and
+/// candidates), so that a test that would run for hours is undecided and not a hang.
 template <class Visitor, class Rules = every_rule>
 class enumerator {
  public:
-  constexpr enumerator(const program_view& program, Visitor& visitor, Rules rules = {})
-      : program_(program), visitor_(&visitor), rules_(rules) {}
+  constexpr enumerator(const program_view& program, Visitor& visitor, Rules rules = {}, std::uint64_t limit = 0)
+      : program_(program), visitor_(&visitor), rules_(rules), limit_(limit) {}
 
   /// Runs to the end, or to the first `accept` that returns false. Throws `error` for a program that exceeds a limit.
   constexpr statistics run() {
@@ -119,7 +121,7 @@ class enumerator {
 
   constexpr int push(const event& e) { return events_.push(e, "an execution has more than 64 events"); }
 
-  constexpr int add(const expression& e) { return expressions_.push(e, "a test computes more than 512 values"); }
+  constexpr int add(const expression& e) { return expressions_.push(e, "a test computes more than 1024 values"); }
 
   constexpr int constant(std::int64_t value) {
     expression e;
@@ -514,7 +516,15 @@ class enumerator {
     return others != 0;
   }
 
+  constexpr void count_step() {
+    ++steps_;
+    if (limit_ != 0 && steps_ > limit_) {
+      throw error("undecided: the search was given up after its limit of steps");
+    }
+  }
+
   constexpr bool assign(int depth) {
+    count_step();
     if (depth == reads_.size()) {
       return known_ == frame_.reads || resolve_cycles() ? complete() : true;
     }
@@ -994,6 +1004,7 @@ class enumerator {
 
   constexpr bool check() {
     ++statistics_.candidates;
+    count_step();
     if (!reads_not_from_the_past(candidate_, rules_, frame_) || !updates_are_atomic(candidate_, rules_, frame_, events()) ||
         !sequential_per_location(candidate_, rules_, frame_)) {
       return true;
@@ -1010,9 +1021,11 @@ class enumerator {
   program_view program_;
   Visitor* visitor_;
   [[no_unique_address]] Rules rules_;
+  std::uint64_t limit_ = 0;
+  std::uint64_t steps_ = 0;
 
   bounded<event, max_events> events_{};
-  bounded<expression, 512> expressions_{};
+  bounded<expression, 1024> expressions_{};
   bounded<assumption, 128> assumptions_{};
   std::array<std::array<int, max_registers>, max_threads> registers_{};
   int vector_number_ = -1;
