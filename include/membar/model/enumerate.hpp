@@ -807,15 +807,15 @@ class enumerator {
     return true;
   }
 
-  // A barrier with a count: every choice of that many arrivals, from different threads, meets. Threads beyond the last full
-  // group do not wait; if no group is full, those who wait would wait forever.
+  // A barrier with a count: every choice of that many arrivals, from different threads, meets. A thread beyond the last full
+  // group stays at the barrier: it waits forever if it has anything left to do there, or if no group is full at all.
   constexpr bool meet_counted(event_set open, event_set left, event_set spare, int quorum, bool any) {
     if (left == 0) {
-      event_set stuck = 0;
+      bool stuck = false;
       for (event_set s = spare; s != 0; s = rest(s)) {
-        stuck |= events_[first(s)].waits ? only(first(s)) : 0;
+        stuck = stuck || (events_[first(s)].waits && (!any || !is_last(events_[first(s)])));
       }
-      if (threads_of(spare) >= quorum || (stuck != 0 && !any)) {
+      if (threads_of(spare) >= quorum || stuck) {
         return rules_.holds(rule::waiting_ends) ? true : meet(open);
       }
       return meet(open);
@@ -825,6 +825,11 @@ class enumerator {
       return false;
     }
     return meet_counted(open, rest(left), spare | only(one), quorum, any);
+  }
+
+  // Whether nothing comes after the event in its thread.
+  [[nodiscard]] constexpr bool is_last(const event& e) const noexcept {
+    return static_cast<std::size_t>(e.instruction) + 1 == program_.threads[static_cast<std::size_t>(e.thread)].code.size();
   }
 
   constexpr bool choose_group(event_set open, event_set from, event_set spare, int quorum, event_set group, event_set left) {
