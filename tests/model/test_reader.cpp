@@ -53,6 +53,28 @@ TEST(Reader, ErrorsPointAtLineAndColumn) {
   EXPECT_EQ(error_of("PTX t\n{ x=0; (* open }"), "2:8 this comment does not end");
 }
 
+TEST(Reader, ADescriptionMayBeginOnTheTitleLineAndGoOnBelow) {
+  const std::string rest = "\n P0@cta 0,gpu 0 ;\n st.weak x, 1 ;\nexists (x == 1)\n";
+  EXPECT_EQ(read_litmus("PTX a \"one {two\" { x=0; }" + rest).name, "a");
+  EXPECT_EQ(read_litmus("PTX a \"line one\nline {two\"\n{ x=0; }" + rest).name, "a");
+}
+
+TEST(Reader, AnAddressDeclaresItsLocation) {
+  const std::string rest = "\n P0@cta 0,gpu 0 ;\n ld.weak r1, [r0] ;\nexists (P0:r1 == 0 /\\ x == 0)\n";
+  EXPECT_EQ(outcomes(read_litmus("PTX t\n{ P0:r0=&x; }" + rest)), std::vector<std::string>{"P0:r1=0 x=0"});
+}
+
+TEST(Reader, AnArrayDeclaresAllOfItsElements) {
+  const std::string rest = "\n P0@cta 0,gpu 0 ;\n st.weak x[1], 5 ;\nexists (x[0] == 0 /\\ x[1] == 5 /\\ x[2] == 0)\n";
+  EXPECT_EQ(error_of("PTX t\n{ x[3]; }" + rest), "no error");
+  EXPECT_EQ(error_of("PTX t\n{ x[2]; }" + rest), "5:32 'x[2]' is no location of this test");
+}
+
+TEST(Reader, ALoadOfANumberIsAMoveWhateverItsOrder) {
+  EXPECT_EQ(only_instruction("ld.weak r0, 5").code, opcode::compute);
+  EXPECT_EQ(only_instruction("ld.relaxed.gpu r0, 5").code, opcode::compute);
+}
+
 TEST(Reader, PlacesMustBeWholeAndConsistent) {
   const auto places = [](const std::string& row) {
     return error_of("PTX t\n{ x=0; }\n" + row + ";\nst.weak x, 1;\nexists (x == 0)\n");

@@ -51,7 +51,7 @@ class litmus_reader : private litmus_tokens {
       advance();
     }
     const std::size_t begin = here_.at;
-    while (here_.at < text_.size() && look() != '\n' && look() != '{') {
+    while (here_.at < text_.size() && look() != '\n' && look() != '{' && look() != '"') {
       advance();
     }
     std::string_view rest_of_line = text_.substr(begin, here_.at - begin);
@@ -162,10 +162,7 @@ class litmus_reader : private litmus_tokens {
     take();
     accept(";");
     for (const auto& [index, name, at] : initial_addresses_) {
-      const int target = find_location(name);
-      if (target < 0) {
-        fail(at, "'" + name + "' is no location");
-      }
+      const int target = location_for(at, name);
       test_.locations[static_cast<std::size_t>(index)].initial = address_value(target);
     }
   }
@@ -213,6 +210,10 @@ class litmus_reader : private litmus_tokens {
       read_view(word, name);
       return;
     }
+    if (const std::size_t bracket = name.find('['); bracket != std::string::npos && !at_symbol("=")) {
+      declare_array(word, name.substr(0, bracket), std::stoi(name.substr(bracket + 1)));
+      return;
+    }
     const int index = location_for(word, name);
     if (!accept("=")) {
       return;
@@ -223,6 +224,13 @@ class litmus_reader : private litmus_tokens {
       initial_addresses_.push_back({index, location_name(target), target});
     } else {
       test_.locations[static_cast<std::size_t>(index)].initial = expect_number("an initial value");
+    }
+  }
+
+  // x[3]; declares x, x[1] and x[2].
+  void declare_array(const token& at, const std::string& name, int elements) {
+    for (int i = 0; i < elements; ++i) {
+      location_for(at, i == 0 ? name : name + "[" + std::to_string(i) + "]");
     }
   }
 
@@ -335,11 +343,7 @@ class litmus_reader : private litmus_tokens {
       const int reg = register_for(p.at, thread, p.name);
       std::int64_t value = p.value;
       if (!p.address_of.empty()) {
-        const int target = find_location(p.address_of);
-        if (target < 0) {
-          fail(p.at, "'" + p.address_of + "' is no location");
-        }
-        value = address_value(target);
+        value = address_value(location_for(p.at, p.address_of));
       }
       test_.threads[static_cast<std::size_t>(thread)].registers[static_cast<std::size_t>(reg)] = value;
     }
@@ -745,13 +749,12 @@ class litmus_reader : private litmus_tokens {
     }
     i.destination = read_destination(thread);
     need_comma();
-    // ld r0, 1 and ld r0, r1 are moves, and so is ld.weak r0, 1; ld.weak r0, r1 loads from the address in r1
+    // ld r0, 1 and ld r0, r1 are moves, and so is ld.weak r0, 1, whatever its order; ld.weak r0, r1 loads from the address in
+    // r1
     const bool bare = m.parts.size() == 1;
     if (peek().what == kind::number || (bare && peek().what == kind::word && names_register(thread, peek().text))) {
-      if (i.strong) {
-        fail(peek(), "'" + std::string(word.text) + "' wants a location, found " + shown(peek()));
-      }
       i.code = opcode::compute;
+      i.strong = false;
       i.via = proxy::generic;
       i.b = read_operand(thread);
       return;
