@@ -67,12 +67,7 @@ TEST(Reader, AnAddressDeclaresItsLocation) {
 TEST(Reader, AnArrayDeclaresAllOfItsElements) {
   const std::string rest = "\n P0@cta 0,gpu 0 ;\n st.weak x[1], 5 ;\nexists (x[0] == 0 /\\ x[1] == 5 /\\ x[2] == 0)\n";
   EXPECT_EQ(error_of("PTX t\n{ x[3]; }" + rest), "no error");
-  EXPECT_EQ(error_of("PTX t\n{ x[2]; }" + rest), "5:32 'x[2]' is no location of this test");
-}
-
-TEST(Reader, ALoadOfANumberIsAMoveWhateverItsOrder) {
-  EXPECT_EQ(only_instruction("ld.weak r0, 5").code, opcode::compute);
-  EXPECT_EQ(only_instruction("ld.relaxed.gpu r0, 5").code, opcode::compute);
+  EXPECT_EQ(error_of("PTX t\n{ x[2]; }" + rest), "5:35 'x[2]' is no location of this test");
 }
 
 TEST(Reader, PlacesMustBeWholeAndConsistent) {
@@ -135,15 +130,13 @@ TEST(Reader, AccessesHaveTheirOrderScopeAndProxy) {
 }
 
 TEST(Reader, LoadsOfNumbersAreMoves) {
-  for (const char* text : {"ld r0, 7", "ld.weak r0, 7", "mov r0, 7", "mov.u32 r0, 0x7"}) {
+  for (const char* text : {"ld r0, 7", "ld.weak r0, 7", "ld.relaxed.gpu r0, 7", "mov r0, 7", "mov.u32 r0, 0x7"}) {
     const instruction move = only_instruction(text);
     EXPECT_EQ(move.code, opcode::compute) << text;
     EXPECT_EQ(move.b.value, 7) << text;
   }
   EXPECT_EQ(only_instruction("ld r0, r1").code, opcode::compute);
   EXPECT_TRUE(only_instruction("ld.weak r0, [r1]").indirect);
-  EXPECT_EQ(error_of(header + " ld.relaxed.gpu r0, 7 | ;\nexists (x == 0)"),
-            "4:21 'ld.relaxed.gpu' wants a location, found '7'");
 }
 
 TEST(Reader, UpdatesHaveTheirOperation) {

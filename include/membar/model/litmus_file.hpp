@@ -51,7 +51,8 @@ class litmus_reader : private litmus_tokens {
       advance();
     }
     const std::size_t begin = here_.at;
-    while (here_.at < text_.size() && look() != '\n' && look() != '{' && look() != '"') {
+    const auto opens_description = [&] { return look() == '"' && here_.at > begin && text_[here_.at - 1] == ' '; };
+    while (here_.at < text_.size() && look() != '\n' && look() != '{' && !opens_description()) {
       advance();
     }
     std::string_view rest_of_line = text_.substr(begin, here_.at - begin);
