@@ -92,8 +92,13 @@ class device_memory {
  public:
   explicit device_memory(std::size_t count) : count_(count) {
     membar::check(cudaMalloc(&data_, count * sizeof(T)), "cudaMalloc", "the device has too little free memory");
-    membar::check(cudaMemset(data_, 0, count * sizeof(T)), "cudaMemset");
-    membar::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize", "a kernel failed");
+    try {
+      membar::check(cudaMemset(data_, 0, count * sizeof(T)), "cudaMemset");
+      membar::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize", "a kernel failed");
+    } catch (...) {
+      static_cast<void>(cudaFree(data_));
+      throw;
+    }
   }
   device_memory(const device_memory&) = delete;
   device_memory& operator=(const device_memory&) = delete;

@@ -147,7 +147,7 @@ options parse(int& argc, char** argv) {
   return parsed;
 }
 
-/// Refuses an output path before an hour is spent on measuring.
+/// Refuses an output path before minutes are spent on measuring.
 void require_writable(const std::string& path) {
   if (!path.empty() && !std::ofstream(path, std::ios::app)) {
     throw std::runtime_error("membar: cannot write to " + path + ": name a file in a folder that exists and is writable");
@@ -182,6 +182,12 @@ void register_case(const case_name& name, case_result& result, progress& progres
 }
 
 int run(int argc, char** argv) {
+  std::string command = "fence_interference";
+  for (int i = 1; i != argc; ++i) {
+    // Where the results go does not belong to what was measured.
+    const bool output = starts_with(argv[i], "--csv=") || starts_with(argv[i], "--benchmark_out");
+    command += output ? std::string() : std::string(" ") + argv[i];
+  }
   options options = parse(argc, argv);
   // The cases' sample sets are interleaved, so that a drift of the machine falls on all arms alike.
   char interleave[] = "--benchmark_enable_random_interleaving=true";
@@ -197,6 +203,7 @@ int run(int argc, char** argv) {
     std::fprintf(stderr, "membar: --help lists the options\n");
     return 1;
   }
+  static_cast<void>(selected(""));  // refuses a filter that is no regular expression, before any file is made
   require_writable(json);
   require_writable(options.csv);
 
@@ -225,7 +232,7 @@ int run(int argc, char** argv) {
 #ifdef MEMBAR_BENCH_HAS_NCCL
     context.emplace_back("nccl_version", nccl_version());
 #endif
-    context.emplace_back("command", "fence_interference" + std::string(options.all ? " --all" : ""));
+    context.emplace_back("command", command);
   }
 
   const std::vector<victim_description> victims = all_victims();
@@ -287,6 +294,9 @@ int run(int argc, char** argv) {
   if (!options.csv.empty()) {
     std::ofstream csv(options.csv);
     write_csv(csv, table, ghz);
+    if (!csv.flush()) {
+      throw std::runtime_error("membar: writing " + options.csv + " failed: is the disk full?");
+    }
   }
   return 0;
 }

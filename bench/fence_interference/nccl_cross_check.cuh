@@ -42,9 +42,9 @@ inline void measure_in_child(int device, int peer, int repetitions, case_result&
   if (readlink("/proc/self/exe", self, sizeof self - 1) <= 0) {
     throw std::runtime_error("the bench could not find its own executable to run the cross-check");
   }
-  std::istringstream lines(
-      support::output_of("NCCL_MEM_SYNC_DOMAIN=0 '" + std::string(self) + "' --as_child --device=" + std::to_string(device) +
-                         " --peer=" + std::to_string(peer) + " --repetitions=" + std::to_string(repetitions)));
+  std::istringstream lines(support::output_of(
+      "NCCL_MEM_SYNC_DOMAIN=0 timeout 120 '" + std::string(self) + "' --as_child --device=" + std::to_string(device) +
+      " --peer=" + std::to_string(peer) + " --repetitions=" + std::to_string(repetitions)));
   for (std::string line; std::getline(lines, line);) {
     double value = 0;
     double rate = 0;
@@ -55,8 +55,8 @@ inline void measure_in_child(int device, int peer, int repetitions, case_result&
       result.ns.push_back(value);
     }
   }
-  if (result.ns.empty()) {
-    throw std::runtime_error("the process with NCCL_MEM_SYNC_DOMAIN=0 measured nothing");
+  if (result.medians.size() != static_cast<std::size_t>(repetitions) || result.ns.empty()) {
+    throw std::runtime_error("the process with NCCL_MEM_SYNC_DOMAIN=0 did not measure to its end");
   }
 }
 }  // namespace fence_interference

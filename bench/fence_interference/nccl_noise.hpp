@@ -129,7 +129,7 @@ class nccl_noise final : public noise {
   void drain() {
     for (int rank = 0; rank != 2; ++rank) {
       const support::device_guard guard(devices_[rank]);
-      stream_of(rank).synchronize();
+      wait_until([&] { return stream_of(rank).idle(); }, "the end of NCCL's all-reduces");
     }
   }
 

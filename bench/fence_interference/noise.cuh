@@ -48,9 +48,16 @@ void wait_until(Condition done, const char* what) {
   }
 }
 
-/// Both sides ask for the smallest share of shared memory, because blocks of kernels with different shares do not come to run
-/// on one multiprocessor.
-inline constexpr membar::shared_memory_carveout least_shared_memory{.percent = 0};
+/// The configuration with the smallest share of shared memory, which both sides ask for: blocks of kernels with different
+/// shares do not come to run on one multiprocessor. Before CUDA 12.8 the driver chooses.
+template <class Config>
+[[nodiscard]] auto with_least_shared_memory(const Config& config) {
+#if CUDART_VERSION >= 12080
+  return config.with(membar::shared_memory_carveout{.percent = 0});
+#else
+  return config;
+#endif
+}
 
 /// Shared between host and noise kernel, in device memory: polling it must not be traffic to anywhere else.
 struct noise_control {
@@ -69,14 +76,14 @@ struct noise_block {
 __device__ inline unsigned long long device_nanoseconds() {
   unsigned long long ns = 0;
   // mov.u64 d, %globaltimer;  (PTX ISA 3.1, sm_30)
-  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(ns)::"memory");
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns)::"memory");
   return ns;
 }
 
 __device__ inline unsigned multiprocessor_id() {
   unsigned id = 0;
   // mov.u32 d, %smid;  (PTX ISA 1.3)
-  asm volatile("mov.u32 %0, %smid;" : "=r"(id)::"memory");
+  asm volatile("mov.u32 %0, %%smid;" : "=r"(id)::"memory");
   return id;
 }
 
@@ -174,7 +181,8 @@ class kernel_noise final : public noise {
     const cudaStream_t stream = stream_.get();
     membar::check(cudaMemsetAsync(control_.get(), 0, sizeof(noise_control), stream), "cudaMemsetAsync");
     membar::check(cudaMemsetAsync(blocks_.get(), 0, blocks_.size() * sizeof(noise_block), stream), "cudaMemsetAsync");
-    membar::launch(membar::launch_config{shape_.blocks, shape_.threads, stream}.with(domains.domain).with(domains.map),
+    membar::launch(with_least_shared_memory(
+                       membar::launch_config{shape_.blocks, shape_.threads, stream}.with(domains.domain).with(domains.map)),
                    store_noise, target_, quads_per_block_, stores_per_batch_, batch_cycles_, control_.get(), blocks_.get(),
                    deadline_ns);
     wait_until([this] { return read_control().blocks_started == shape_.blocks; },

@@ -33,6 +33,9 @@ class victim {
  public:
   virtual ~victim() = default;
 
+  /// Makes what `measure` with these domains needs: allocating beside a kernel that waits can deadlock.
+  virtual void prepare(const domain_choice&) {}
+
   /// `between_samples` is called between samples, as often as the host gets control.
   [[nodiscard]] virtual std::vector<double> measure(const domain_choice& domains, const std::vector<std::uint8_t>& noisy,
                                                     int samples, const std::function<void()>& between_samples) = 0;
@@ -49,15 +52,21 @@ class kernel_boundary final : public victim {
   /// The stream belongs to the caller and outlives the victim.
   kernel_boundary(chain_form form, const support::stream& stream) : form_(form), stream_(stream) {}
 
+  void prepare(const domain_choice& domains) override {
+    if (form_ == chain_form::graph) {
+      graph_ = captured_chain(domains);
+    }
+  }
+
+  /// As a graph, after `prepare` with the same domains.
   std::vector<double> measure(const domain_choice& domains, const std::vector<std::uint8_t>&, int samples,
                               const std::function<void()>& between_samples) override {
-    const executable_graph graph = form_ == chain_form::graph ? captured_chain(domains) : executable_graph();
     std::vector<double> ns;
     for (int i = 0; i != samples; ++i) {
       between_samples();
       begin_.record(stream_.get());
       if (form_ == chain_form::graph) {
-        membar::check(cudaGraphLaunch(graph.get(), stream_.get()), "cudaGraphLaunch");
+        membar::check(cudaGraphLaunch(graph_.get(), stream_.get()), "cudaGraphLaunch");
       } else {
         launch_chain(domains);
       }
@@ -89,7 +98,13 @@ class kernel_boundary final : public victim {
   executable_graph captured_chain(const domain_choice& domains) {
     cudaGraph_t graph = nullptr;
     membar::check(cudaStreamBeginCapture(stream_.get(), cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
-    launch_chain(domains);
+    try {
+      launch_chain(domains);
+    } catch (...) {
+      static_cast<void>(cudaStreamEndCapture(stream_.get(), &graph));  // the stream must not stay in capture
+      static_cast<void>(cudaGraphDestroy(graph));
+      throw;
+    }
     membar::check(cudaStreamEndCapture(stream_.get(), &graph), "cudaStreamEndCapture");
     cudaGraphExec_t executable = nullptr;
     const cudaError_t status = cudaGraphInstantiate(&executable, graph, 0);
@@ -103,6 +118,7 @@ class kernel_boundary final : public victim {
 
   chain_form form_;
   const support::stream& stream_;
+  executable_graph graph_;
   support::event begin_;
   support::event end_;
   support::device_memory<unsigned> data_{std::size_t{blocks} * threads};
@@ -182,7 +198,7 @@ __global__ void timed_operation(placement_control* control, unsigned* data, unsi
   // The first rounds load instructions and are not kept.
   constexpr int warm_up = 8;
   for (int i = -warm_up; i != samples && before_ns(deadline_ns); ++i) {
-    data[threadIdx.x] = static_cast<unsigned>(i);  // one line: the way to the L2 differs between lines
+    data[threadIdx.x] = static_cast<unsigned>(i);
     __syncwarp();
     const long long before = clock64();
     const unsigned value = Operation::run(flag);
@@ -190,16 +206,18 @@ __global__ void timed_operation(placement_control* control, unsigned* data, unsi
       __trap();  // never: it makes the clock wait for a loaded value
     }
     const long long after = clock64();
-    if (i >= 0) {
+    if (i >= 0 && threadIdx.x == 0) {
       elapsed[i] = static_cast<unsigned>(after - before);
-      taken = i + 1;
     }
+    taken = i + 1;
   }
   __syncwarp();
   for (int i = static_cast<int>(threadIdx.x); i < taken; i += 32) {
     cycles[i] = elapsed[i];
   }
-  control->measured = static_cast<unsigned>(taken);
+  if (threadIdx.x == 0) {
+    control->measured = static_cast<unsigned>(max(taken, 0));
+  }
 }
 
 /// An operation inside a kernel, on a multiprocessor chosen by where the noise runs.
@@ -211,9 +229,11 @@ class operation_victim final : public victim {
   using kernel_pointer = void (*)(placement_control*, unsigned*, unsigned*, int, unsigned long long);
 
   /// `blocks` fill the device even where no noise runs, `ghz` is the multiprocessors' clock.
-  operation_victim(const support::stream& stream, kernel_pointer kernel, sm_placement placement,
+  /// `data` has a line and a word; all victims use the same, because the way to the L2 differs between lines.
+  operation_victim(const support::stream& stream, unsigned* data, kernel_pointer kernel, sm_placement placement,
                    std::size_t preferred_multiprocessor, unsigned blocks, double ghz)
       : stream_(stream),
+        data_(data),
         kernel_(kernel),
         placement_(placement),
         preferred_(preferred_multiprocessor),
@@ -222,6 +242,9 @@ class operation_victim final : public victim {
 
   std::vector<double> measure(const domain_choice& domains, const std::vector<std::uint8_t>& noisy, int samples,
                               const std::function<void()>&) override {
+    if (samples > most_samples) {
+      throw std::logic_error("more samples are asked for than the victim has room for");
+    }
     placement_control& request = host_control_[0];
     request = {};
     const bool shared = placement_ == sm_placement::shared_sm;
@@ -231,11 +254,9 @@ class operation_victim final : public victim {
     }
     membar::check(cudaMemcpyAsync(control_.get(), &request, sizeof request, cudaMemcpyDefault, stream_.get()),
                   "cudaMemcpyAsync");
-    membar::launch(membar::launch_config{blocks_, 32, stream_.get(), static_cast<std::size_t>(samples) * sizeof(unsigned)}
-                       .with(domains.domain)
-                       .with(domains.map)
-                       .with(least_shared_memory),
-                   kernel_, control_.get(), data_.get(), cycles_.get(), samples, deadline_ns);
+    const membar::launch_config config(blocks_, 32, stream_.get(), static_cast<std::size_t>(samples) * sizeof(unsigned));
+    membar::launch(with_least_shared_memory(config.with(domains.domain).with(domains.map)), kernel_, control_.get(), data_,
+                   cycles_.get(), samples, deadline_ns);
     membar::check(cudaMemcpyAsync(&request, control_.get(), sizeof request, cudaMemcpyDefault, stream_.get()),
                   "cudaMemcpyAsync");
     membar::check(
@@ -263,13 +284,13 @@ class operation_victim final : public victim {
   static constexpr unsigned long long deadline_ns = 1'000'000'000;
 
   const support::stream& stream_;
+  unsigned* data_;
   kernel_pointer kernel_;
   sm_placement placement_;
   std::size_t preferred_;
   unsigned blocks_;
   double ghz_;
   support::device_memory<placement_control> control_{1};
-  support::device_memory<unsigned> data_{32 + 1};
   support::device_memory<unsigned> cycles_{most_samples};
   support::pinned_memory<placement_control> host_control_{1};
   support::pinned_memory<unsigned> host_cycles_{most_samples};

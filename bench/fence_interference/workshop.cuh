@@ -64,8 +64,8 @@ class workshop {
     domain_count_ = membar::sync_domain_count(device_);
     find_peer(peer);
     // The scheduler fills the emptiest multiprocessors first: only a full device has a victim's block beside each noise block.
-    most_blocks_ = static_cast<unsigned>(support::attribute(cudaDevAttrMultiProcessorCount, device_) *
-                                         support::attribute(cudaDevAttrMaxBlocksPerMultiprocessor, device_));
+    multiprocessors_ = static_cast<unsigned>(support::attribute(cudaDevAttrMultiProcessorCount, device_));
+    most_blocks_ = multiprocessors_ * static_cast<unsigned>(support::attribute(cudaDevAttrMaxBlocksPerMultiprocessor, device_));
     compute_capability_ = support::attribute(cudaDevAttrComputeCapabilityMajor, device_);
     ghz_ = measured_ghz();
   }
@@ -79,6 +79,10 @@ class workshop {
     if (domain_count_ < arm.domains_needed) {
       return "the device has " + std::to_string(domain_count_) + " synchronization domain" + (domain_count_ == 1 ? "" : "s") +
              ", the arm needs " + std::to_string(arm.domains_needed);
+    }
+    if (victim.kernel != nullptr && victim.placement == sm_placement::own_sm && multiprocessors_ <= widest_noise) {
+      return "the noise needs " + std::to_string(widest_noise) + " multiprocessors and leaves none of the device's " +
+             std::to_string(multiprocessors_);
     }
     if (victim.scope == thread_scope::cluster && compute_capability_ < 9) {
       return "cluster scope needs compute capability 9.0";
@@ -139,10 +143,12 @@ class workshop {
       if (description.kernel == nullptr) {
         made = std::make_unique<kernel_boundary>(description.form, chain_stream(description.chain_queue));
       } else {
-        made = std::make_unique<operation_victim>(streams_.operation, description.kernel, description.placement,
-                                                  preferred_multiprocessor(description.placement), most_blocks_, ghz_);
+        made = std::make_unique<operation_victim>(streams_.operation, operation_data_.get(), description.kernel,
+                                                  description.placement, preferred_multiprocessor(description.placement),
+                                                  most_blocks_, ghz_);
       }
       // Loading a kernel beside one that waits can deadlock, so each runs once before any noise does.
+      made->prepare(alone.victim);
       static_cast<void>(made->measure(alone.victim, {}, 1, [] {}));
     }
     return *made;
@@ -158,7 +164,7 @@ class workshop {
       noise_multiprocessors_ = spin.multiprocessors();
     }
     const bool shared = placement == sm_placement::shared_sm;
-    std::size_t id = shared ? 0 : static_cast<std::size_t>(support::attribute(cudaDevAttrMultiProcessorCount, device_)) - 1;
+    std::size_t id = shared ? 0 : multiprocessors_ - std::size_t{1};
     while (is_noisy(noise_multiprocessors_, id) != shared) {
       id += shared ? 1 : static_cast<std::size_t>(-1);
     }
@@ -182,7 +188,7 @@ class workshop {
       no_peer_ = "needs a second GPU, this process sees one";
       return;
     }
-    no_peer_ = "needs a second GPU that this one reaches over NVLink";
+    no_peer_ = wanted ? "needs NVLink to the GPU that --peer names" : "needs a second GPU that this one reaches over NVLink";
     for (int candidate = 0; candidate != count; ++candidate) {
       int accessible = 0;
       if (candidate == device_ || (wanted && candidate != *wanted)) {
@@ -190,7 +196,11 @@ class workshop {
       }
       membar::check(cudaDeviceCanAccessPeer(&accessible, device_, candidate), "cudaDeviceCanAccessPeer");
       const std::string link = support::link_between(device_, candidate);
-      if (accessible != 0 && (starts_with(link, "NV") || link == "unknown")) {
+      // Where nvidia-smi cannot be asked: of peers, those on NVLink have native atomics.
+      int atomics = 0;
+      membar::check(cudaDeviceGetP2PAttribute(&atomics, cudaDevP2PAttrNativeAtomicSupported, device_, candidate),
+                    "cudaDeviceGetP2PAttribute");
+      if (accessible != 0 && (starts_with(link, "NV") || (link == "unknown" && atomics != 0))) {
         membar::check(cudaDeviceEnablePeerAccess(candidate, 0), "cudaDeviceEnablePeerAccess");
         peer_ = candidate;
         return;
@@ -208,7 +218,7 @@ class workshop {
       throw std::logic_error("a case that was waived has run");
 #endif
     }
-    constexpr kernel_noise::extent wide{32, 1024};
+    constexpr kernel_noise::extent wide{widest_noise, 1024};
     constexpr kernel_noise::extent narrow{4, 1024};  // enough for a link to the host
     std::unique_ptr<kernel_noise> made;
     if (name == "spin") {
@@ -252,6 +262,7 @@ class workshop {
     return noise.stop();
   }
 
+  static constexpr unsigned widest_noise = 32;
   /// Several times the L2, so that local stores reach device memory.
   static constexpr std::size_t target_bytes = std::size_t{512} << 20;
   static constexpr std::size_t host_target_bytes = std::size_t{64} << 20;
@@ -264,10 +275,12 @@ class workshop {
   std::string no_peer_;
   int domain_count_ = 1;
   int compute_capability_ = 0;
+  unsigned multiprocessors_ = 0;
   unsigned most_blocks_ = 0;
   std::vector<std::uint8_t> noise_multiprocessors_;
   double ghz_ = 1;
   bench_streams streams_;
+  support::device_memory<unsigned> operation_data_{32 + 1};
   int own_queue_stream_ = 0;
   bool shares_a_queue_ = false;
   device_target local_target_;
@@ -282,7 +295,12 @@ class running_noise {
  public:
   running_noise(noise* noise, const domain_choice& domains) : noise_(noise) {
     if (noise_ != nullptr) {
-      noise_->start(domains);
+      try {
+        noise_->start(domains);
+      } catch (...) {
+        static_cast<void>(noise_->stop());  // part of it may run
+        throw;
+      }
     }
   }
   running_noise(const running_noise&) = delete;
@@ -321,6 +339,7 @@ inline constexpr int operation_samples = 64;
 inline void measure(workshop& workshop, const victim_description& description, noise* noise, const arm& arm,
                     case_result& result) {
   victim& victim = workshop.victim_called(description);
+  victim.prepare(arm.victim);
   running_noise beside(noise, arm.noise);
   const std::vector<double> ns =
       victim.measure(arm.victim, beside.multiprocessors(), description.kernel == nullptr ? chain_samples : operation_samples,

@@ -83,6 +83,16 @@ class Results:
         bottom = self.alone(victim) if over == "alone" else self.case(victim, noise, over)
         return top.get("p50_ns") / bottom.get("p50_ns") if top and bottom else None
 
+    def shown(self, victim, noise, arm, over):
+        """The ratio, or 1 where the repetitions of its two cases are spread more widely than it is away from 1: a difference
+        smaller than the spread means nothing."""
+        ratio = self.ratio(victim, noise, arm, over)
+        if ratio is None:
+            return None
+        bottom = self.alone(victim) if over == "alone" else self.case(victim, noise, over)
+        spread = max(case.get("spread") or 0.0 for case in (self.case(victim, noise, arm), bottom))
+        return ratio if abs(ratio - 1.0) > spread else 1.0
+
     def interference(self, victim, noise):
         return self.ratio(victim, noise, "same", "alone")
 

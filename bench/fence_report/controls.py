@@ -56,6 +56,8 @@ def check(results):
     alias = Control("alias equals same", "both in the remote domain is as good as both in the default one: "
                     "alias/same 1 ± 0.1", _near_one)
     mapped = Control("map equals separate", "physical domains 2 and 3 are as good as 0 and 1: map/separate 1 ± 0.1", _near_one)
+    swapped = Control("swapped equals separate", "it does not matter which side is the remote one: swapped/separate 1 ± 0.1",
+                      _near_one)
     env0 = Control("env0 equals same", "NCCL_MEM_SYNC_DOMAIN=0 is as good as mapping NCCL's stream onto the same "
                    "domain: env0/same 1 ± 0.1", _near_one)
     stored = Control("stored ratios", "the ratios in the file agree with its own medians: stored/recomputed 1 ± 0.01",
@@ -70,9 +72,10 @@ def check(results):
                 spin_relief.add(where, results.relief(victim, noise))
             elif kind == "local":
                 local_relief.add(where, results.relief(victim, noise))
-            alias.add(where, results.ratio(victim, noise, "alias", "same"))
-            mapped.add(where, results.ratio(victim, noise, "map", "separate"))
-            env0.add(where, results.ratio(victim, noise, "env0", "same"))
+            alias.add(where, results.shown(victim, noise, "alias", "same"))
+            mapped.add(where, results.shown(victim, noise, "map", "separate"))
+            swapped.add(where, results.shown(victim, noise, "swapped", "separate"))
+            env0.add(where, results.shown(victim, noise, "env0", "same"))
 
     for case in results.measured:
         formed = {
@@ -84,7 +87,7 @@ def check(results):
         for name, value in sorted(case.stored.items()):
             if formed[name] is not None:
                 stored.add("%s of %s" % (name, case.name), value / formed[name])
-    return [spin, spin_relief, local_relief, alias, mapped, env0, stored]
+    return [spin, spin_relief, local_relief, alias, swapped, mapped, env0, stored]
 
 
 def warning(controls):

@@ -90,13 +90,17 @@ def _required_section(results, decided):
     rows = []
     for victim, noise, alone, same, separate in requirements.waits(results):
         divisor, unit = words.unit_of(alone)
+        given_back = "—" if separate is None else "%s %s" % (words.duration(max(same - separate, 0.0), divisor), unit)
+        left = "—" if separate is None else "%s %s" % (words.duration(max(separate - alone, 0.0), divisor), unit)
         rows.append([words.victim_name(victim), words.noise_name(noise), "%s %s" % (words.duration(alone, divisor), unit),
                      "%s %s" % (words.duration(same - alone, divisor), unit), "%.0f %%" % (100 * (same - alone) / same),
-                     "%s %s" % (words.duration(max(separate - alone, 0.0), divisor), unit) if separate is not None else "—"])
+                     given_back, left])
     if rows:
-        text += ("\nWhere the noise made a difference (medians): alone is what the victim's own stores take; the rest is wasted. What is "
-                 "left in a separate domain is congestion on the way to memory and, at system scope, the wait that no domain takes away.\n\n")
-        text += _table(["victim", "beside", "alone", "wasted in the same domain", "share", "left in a separate domain"], rows, 2)
+        text += ("\nWhere the noise made a difference (medians): alone is what the victim's own stores take; the rest is wasted. A "
+                 "separate domain gives back what was waited for in case the victim had looked; what is left is contention on the way "
+                 "to memory and, at system scope, the wait that no domain takes away.\n\n")
+        text += _table(["victim", "beside", "alone", "wasted in the same domain", "share", "given back by a separate domain", "left"],
+                       rows, 2)
     return text
 
 

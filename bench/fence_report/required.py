@@ -44,11 +44,11 @@ def sentence(decided):
     known = [answers for answers in known if answers is not None]
     if any(noise for _, noise, _, _ in known):
         return "Some victims have to wait for the noise although they never looked at it: see the column of the noise's stores."
-    text = ("No victim has to wait for the noise here, because none has looked at it: all time beyond that of the victim alone is wasted. "
-            "The hardware cannot know that, so it waits in case the victim had.")
+    text = ("No victim has to wait for the noise here, because none has looked at it: all time beyond that of the victim alone is "
+            "wasted. The hardware keeps no record of who looked at what, so a victim that publishes waits in case it had.")
     if any(device for _, _, device, _ in known) and not all(device for _, _, device, _ in known):
-        text += (" A separate domain takes the duty away that device scope would bring, and no more: what the victim acquires at "
-                 "system scope it passes on from any domain, which is why domains do not shorten system-scope fences.")
+        text += (" A separate domain takes the duty away that device scope would bring; what the victim had acquired at system scope "
+                 "it would have to pass on from any domain.")
     return text
 
 
@@ -60,6 +60,9 @@ def waits(results):
             ratio = results.interference(victim, noise)
             if noise.partition(".")[0] in words.FOREIGN and ratio is not None and ratio > 1.0 + control_rules.TOLERANCE:
                 separate = None if results.one_domain else results.case(victim, noise, _APART)
+                required = results.required(victim, _TOGETHER)
+                if required is not None and not required[0]:
+                    continue  # it publishes nothing: it waits for its turn, not for an order
                 found.append((victim, noise, results.alone(victim).get("p50_ns"), results.case(victim, noise, _TOGETHER).get("p50_ns"),
                               separate.get("p50_ns") if separate else None))
     return found

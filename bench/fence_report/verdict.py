@@ -34,9 +34,10 @@ class _Beside:
         noise = kind + ("." + pace if pace else "")
         self.kind, self.pace = kind, pace
         self.all = [value for value in (results.interference(v, noise) for v in victims) if value is not None]
-        waiting = [v for v in victims if (results.interference(v, noise) or 0) > LIMIT]
+        waiting = [v for v in victims if (results.shown(v, noise, "same", "alone") or 0) > LIMIT]
         self.waits = [results.interference(v, noise) for v in waiting]
-        pairs = [(results.relief(v, noise), results.residual(v, noise)) for v in waiting]
+        pairs = [(results.relief(v, noise) and results.shown(v, noise, "same", "separate"), results.residual(v, noise))
+                 for v in waiting]
         self.relief = [relief for relief, _ in pairs if relief is not None]
         self.residual = [residual for _, residual in pairs if residual is not None]
         same = [results.case(v, noise, "same") for v in victims]
@@ -165,9 +166,9 @@ def _others(results):
     for subject, belongs, _ in _OTHERS:
         besides = _all_besides(results, [v for v in results.victims() if belongs(v)])
         affected = [b for b in besides if b.waits]
-        reliefs = [relief for b in affected for relief in b.relief]
         if affected:
             worst = max(affected, key=lambda b: max(b.waits))
+            reliefs = worst.relief
             gain = ", relief up to " + words.times(max(reliefs)) if reliefs and max(reliefs) > LIMIT else ""
             (relieved if gain else idle).append("%s (up to %s beside %s%s)"
                                                 % (subject, words.times(max(worst.waits)), worst.noise, gain))

@@ -12,7 +12,7 @@ namespace membar {
 /// Orders the calling thread's accesses before it with those after it, for the threads in `Scope`.
 ///
 /// Synchronizes: a release fence followed by a relaxed (or stronger) store synchronizes with an acquire fence that follows a
-/// relaxed (or stronger) load of that store's value, if both fences and both accesses include each other's threads; cumulative:
+/// relaxed (or stronger) load of that store's value, or of one that later read-modify-writes made of it, if both fences and both accesses include each other's threads; cumulative:
 /// what the releasing thread has observed is released too. All `seq_cst` fences in scope also have one order.
 /// At device scope the threads are those of the same physical synchronization domain.
 ///

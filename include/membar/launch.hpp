@@ -10,6 +10,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <type_traits>
 
 namespace membar {
 
@@ -97,6 +98,9 @@ launch_config(dim3, dim3, cudaStream_t = nullptr, std::size_t = 0) -> launch_con
 
 namespace detail {
 
+template <class From, class To>
+inline constexpr bool loses_a_fraction = std::floating_point<std::remove_reference_t<From>> && std::integral<To>;
+
 /// The physical domain that `Attributes` fix at compile time, else `dynamic_domain`.
 template <class... Attributes>
 inline constexpr int static_domain = dynamic_domain;
@@ -165,6 +169,8 @@ void launch(const launch_config<Attributes...>& config, void (*kernel)(Parameter
   static_assert(sizeof...(Parameters) == sizeof...(Arguments), "membar: a launch passes one argument per kernel parameter");
   static_assert((std::convertible_to<Arguments, Parameters> && ...),
                 "membar: each argument of a launch must convert to the type of its kernel parameter");
+  static_assert(!(detail::loses_a_fraction<Arguments, Parameters> || ...),
+                "membar: a floating-point argument of a launch is not passed to an integer parameter: convert it first");
   constexpr std::size_t attribute_count = (std::size_t{0} + ... + detail::attribute_id_count<Attributes>);
   cudaLaunchAttribute attributes[attribute_count + 1] = {};
   cudaLaunchAttribute* next = attributes;

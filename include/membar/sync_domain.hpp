@@ -3,8 +3,8 @@
 /// Memory synchronization domains as values: the logical domain of a launch, the map to physical domains, and what is bound to
 /// one.
 ///
-/// A kernel's writes and fences carry the id of a physical domain, and a fence or the flush at a kernel's end waits for the
-/// writes of its own domain only. Two kernels in different domains of one device order nothing between them at device scope:
+/// A kernel's writes and fences carry the id of a physical domain, and a fence at device scope or below, or the flush at a kernel's
+/// end, need wait for the writes of its own domain only. Two kernels in different domains of one device order nothing between them at device scope:
 /// they need system scope. A domain never changes which accesses are legal.
 /// Source: CUDA C++ Programming Guide, "Memory Synchronization Domains". Requires CUDA 12.0; more than one domain exists from
 /// compute capability 9.0.
@@ -69,13 +69,14 @@ struct physical_domain {
 [[nodiscard]] inline int sync_domain_count(int device) {
   int count = 0;
   const cudaError_t status = cudaDeviceGetAttribute(&count, cudaDevAttrMemSyncDomainCount, device);
-  if (status != cudaSuccess) {
+  if (status == cudaErrorInvalidDevice || status == cudaErrorNoDevice || status == cudaErrorInsufficientDriver) {
     int devices = 0;
     static_cast<void>(cudaGetDeviceCount(&devices));
     static_cast<void>(cudaGetLastError());
     throw error(status, "membar: there is no device %d (%s): this process sees %d, numbered from 0; pass an index below that",
                 device, cudaGetErrorString(status), devices);
   }
+  check(status, "cudaDeviceGetAttribute");
   return count;
 }
 

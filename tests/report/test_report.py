@@ -281,6 +281,27 @@ class Ratios(Scratch):
         self.assertEqual(self.load(made).interference(BOUNDARY, "nvlink.saturating"), 4.0)
 
 
+class Spread(Scratch):
+    def test_a_difference_below_the_spread_is_none(self):
+        made = Synthetic().alone(BOUNDARY, 100.0)
+        made.case(BOUNDARY, "host.saturating", "same", 300.0, 50.0, spread=5.0)
+        made.case(BOUNDARY, "host.saturating", "separate", 120.0, 50.0)
+        self.assertIn("No victim waited", self.verdict_of(made).replace("Kernel boundaries do not wait", "No victim waited"))
+
+    def test_a_control_does_not_fail_within_the_spread(self):
+        made = Synthetic().alone(BOUNDARY, 100.0).beside(BOUNDARY, "nvlink.saturating", 500.0, 200.0)
+        made.case(BOUNDARY, "nvlink.saturating", "swapped", 260.0, 50.0, spread=0.5)
+        results = self.load(made)
+        states = {control.name: control.state for control in controls.check(results)}
+        self.assertEqual(states["swapped equals separate"], "holds")
+
+    def test_swapped_must_equal_separate(self):
+        made = Synthetic().alone(BOUNDARY, 100.0).beside(BOUNDARY, "nvlink.saturating", 500.0, 200.0)
+        made.case(BOUNDARY, "nvlink.saturating", "swapped", 260.0, 50.0)
+        states = {control.name: control.state for control in controls.check(self.load(made))}
+        self.assertEqual(states["swapped equals separate"], "fails")
+
+
 class Required(Scratch):
     def made(self):
         made = Synthetic().alone("fence.device.acq_rel.shared_sm", 300.0)
@@ -297,7 +318,7 @@ class Required(Scratch):
         self.assertIn("| device-scope fences | the same domain | yes | no | yes | yes |", text)
         self.assertIn("|  | a separate one | yes | no | no | yes |", text)
         self.assertIn("all time beyond that of the victim alone is wasted", text)
-        self.assertIn("| 300 ns | 900 ns | 75 % | 100 ns |", text)
+        self.assertIn("| 300 ns | 900 ns | 75 % | 800 ns | 100 ns |", text)
 
     def test_says_if_a_victim_must_wait_for_the_noise(self):
         made = self.made().requires("fence.device.acq_rel.shared_sm", "same", 1, 1, 1, 1)

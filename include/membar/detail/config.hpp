@@ -8,8 +8,6 @@
 
 #if defined(__CUDACC__)
 #define MEMBAR_HOST_DEVICE __host__ __device__
-#define MEMBAR_DEVICE __device__
 #else
 #define MEMBAR_HOST_DEVICE
-#define MEMBAR_DEVICE
 #endif
