@@ -116,7 +116,13 @@ template <>
 struct attribute_traits<sync_domain> {
   static constexpr cudaLaunchAttributeID ids[1] = {cudaLaunchAttributeMemSyncDomain};
   static constexpr attribute_places places{.launch = true, .stream = true, .node = true};
-  static void encode(sync_domain domain, cudaLaunchAttribute* out) { out->val.memSyncDomain = domain.value(); }
+  static void encode(sync_domain domain, cudaLaunchAttribute* out) {
+    if (domain.value() != cudaLaunchMemSyncDomainDefault && domain.value() != cudaLaunchMemSyncDomainRemote) {
+      throw error(cudaErrorInvalidValue, "membar: the logical domain is %d: use sync_domain::default_ or sync_domain::remote",
+                  static_cast<int>(domain.value()));
+    }
+    out->val.memSyncDomain = domain.value();
+  }
   static sync_domain decode(const cudaLaunchAttributeValue& value) { return sync_domain(value.memSyncDomain); }
 };
 template <>

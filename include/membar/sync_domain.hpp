@@ -44,7 +44,8 @@ class sync_domain {
 
 /// Which physical domain each logical domain runs in. CUDA's own map is {0, 1} where the device has several domains.
 ///
-/// The members are `int`, so that an id out of range is refused rather than wrapped into one that exists.
+/// The members are `int`, so that an id out of range is refused rather than wrapped into one that exists. That holds for the
+/// default 1, too: on a device with a single domain both ids must be 0.
 struct sync_domain_map {
   int default_ = 0;
   int remote = 1;
