@@ -268,19 +268,20 @@ __device__ inline T device_fetch(T* object, T value) noexcept {
   require_architecture_of<Scope>();
   if constexpr (kind_of<T> == value_kind::vector) {
     require_vector_instructions<T>();
-    fence_if_sequentially_consistent<Scope, Order>();
     const auto operand = element_bits<typename T::value_type, T::size>::of(value);
     auto old = operand;
+    fence_if_sequentially_consistent<Scope, Order>();
     ptx_atom<Op, type, Scope, own>(object, operand.values, old.values);
     return old.get();
   } else if constexpr (lowering_of<Op, T>() == lowering::instruction) {
+    const bits_of<T> operand = to_bits(value);
     fence_if_sequentially_consistent<Scope, Order>();
-    return from_bits<T>(ptx_atom<Op, type, Scope, own>(object, to_bits(value)));
+    return from_bits<T>(ptx_atom<Op, type, Scope, own>(object, operand));
   } else if constexpr (lowering_of<Op, T>() == lowering::integer_form) {
+    const bits_of<T> operand = to_bits(value);
     fence_if_sequentially_consistent<Scope, Order>();
-    return from_bits<T>(in_integer_form<Op, T>(to_bits(value), [&]<atom_op IntegerOp, ptx_type Type>() {
-      return ptx_atom<IntegerOp, Type, Scope, own>(object, to_bits(value));
-    }));
+    return from_bits<T>(in_integer_form<Op, T>(
+        operand, [&]<atom_op IntegerOp, ptx_type Type>() { return ptx_atom<IntegerOp, Type, Scope, own>(object, operand); }));
   } else {
     require_compare_and_swap<T>();
     return update_loop<T, Scope, Order>(object, [=](T old) { return applied<Op>(old, value); });
@@ -319,8 +320,9 @@ __device__ inline T device_load(const T* object) noexcept {
 template <class T, thread_scope Scope, memory_order Order>
 __device__ inline void device_store(T* object, const T& value) noexcept {
   require_architecture_of<Scope>();
+  const bits_of<T> bits = to_bits(value);
   fence_if_sequentially_consistent<Scope, Order>();
-  ptx_store<Scope, order_after_fence<Order, memory_order::relaxed>>(reinterpret_cast<bits_of<T>*>(object), to_bits(value));
+  ptx_store<Scope, order_after_fence<Order, memory_order::relaxed>>(reinterpret_cast<bits_of<T>*>(object), bits);
 }
 
 template <class T, thread_scope Scope, memory_order Order>
@@ -329,18 +331,19 @@ __device__ inline bool device_compare_exchange(T* object, T& expected, const T& 
   require_architecture_of<Scope>();
   require_compare_and_swap<T>();
   const bits wanted = to_bits(expected);
+  const bits replacing = to_bits(desired);
   bits* const address = reinterpret_cast<bits*>(object);
   bits old;
   if constexpr (sizeof(T) == 1) {
     const bool exchanged = compare_and_swap_loop<Scope, Order>(address, old, [&](bits seen, bits& next) {
-      next = to_bits(desired);
+      next = replacing;
       return seen == wanted;
     });
     expected = from_bits<T>(old);
     return exchanged;
   } else {
     fence_if_sequentially_consistent<Scope, Order>();
-    old = ptx_compare_and_swap<Scope, order_after_fence<Order, memory_order::acquire>>(address, wanted, to_bits(desired));
+    old = ptx_compare_and_swap<Scope, order_after_fence<Order, memory_order::acquire>>(address, wanted, replacing);
     expected = from_bits<T>(old);
     return old == wanted;
   }
