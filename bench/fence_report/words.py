@@ -49,7 +49,7 @@ CONTEXT = (
 )
 
 _PLACED = {"own_sm": "on an SM of its own", "shared_sm": "sharing an SM with the noise"}
-_BOUNDARY = {"stream": "stream launches", "graph": "graph", "shared_queue": "stream launches in the noise's hardware queue"}
+_BOUNDARY = {"stream": "stream launches", "graph": "graph", "shared_queue": "stream launches, NCCL's queue"}
 _OPERATION = {"fence": "Fence", "release_store": "Release store", "acquire_load": "Acquire load"}
 
 # Section order of the report; the second item says what the times of the section are.
