@@ -26,7 +26,7 @@ class stream_partition {
   /// `streams` belong to the current device.
   [[nodiscard("the maps are put back when this object dies: give it a name")]] explicit stream_partition(
       std::span<const cudaStream_t> streams)
-      : stream_partition{sync_domain_count(), new previous[streams.size()]} {  // braces: the call that may throw comes first
+      : stream_partition(sync_domain_count(), streams.size()) {
     for (const cudaStream_t stream : streams) {
       previous_[size_].stream = stream;
       check(cudaStreamGetAttribute(stream, cudaLaunchAttributeMemSyncDomainMap, &previous_[size_].map),
@@ -41,10 +41,11 @@ class stream_partition {
   stream_partition& operator=(const stream_partition&) = delete;
 
   ~stream_partition() {
-    for (std::size_t i = 0; i != size_; ++i) {
-      detail::report_failed_restore(
-          cudaStreamSetAttribute(previous_[i].stream, cudaLaunchAttributeMemSyncDomainMap, &previous_[i].map),
-          "cudaStreamSetAttribute");
+    // Backwards, so that a stream that was named twice gets the map it had before the first time.
+    for (std::size_t i = size_; i != 0; --i) {
+      const previous& last = previous_[i - 1];
+      detail::report_failed_restore(cudaStreamSetAttribute(last.stream, cudaLaunchAttributeMemSyncDomainMap, &last.map),
+                                    "cudaStreamSetAttribute");
     }
     delete[] previous_;
   }
@@ -62,7 +63,7 @@ class stream_partition {
   };
 
   // Once this constructor is done the destructor runs even if the public one throws, and puts back what was set so far.
-  stream_partition(int domain_count, previous* storage) noexcept : domain_count_(domain_count), previous_(storage) {}
+  stream_partition(int domain_count, std::size_t streams) : domain_count_(domain_count), previous_(new previous[streams]) {}
 
   int domain_count_;
   previous* previous_;

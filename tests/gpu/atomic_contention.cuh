@@ -408,13 +408,17 @@ __global__ void contend(T* global, unsigned* tally, unsigned tally_size, placeme
         copies = static_cast<T*>(__cluster_map_shared_rank(shared, 0));
       }
     }
-    const auto meet = [&] {
-      __cluster_barrier_arrive();
-      __cluster_barrier_wait();
-    };
-#else
-    const auto meet = [] { __syncthreads(); };
 #endif
+    const auto meet = [&] {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+      if (who == group::cluster) {
+        __cluster_barrier_arrive();
+        __cluster_barrier_wait();
+        return;
+      }
+#endif
+      __syncthreads();
+    };
     T* const home = global + set * most_objects;
     const bool copied = where != placement::global;
     if (copied && keeper && threadIdx.x < most_objects) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Attributes on launches (read back by capturing them), streams and graph kernel nodes, as the CUDA driver sees them. What the
-// headers decide by themselves is tested on made-up devices in tests/unit. No test here carries the label `concurrent`.
+// headers decide by themselves is tested on made-up devices in tests/unit. No test here carries the label `concurrent`. Some
+// make CUDA refuse a call on purpose: compute-sanitizer takes `--report-api-errors no`.
 #include <membar/launch.hpp>
 #include <membar/stream_partition.hpp>
 

@@ -156,6 +156,7 @@ TEST_F(launch, dynamic_shared_memory_above_48_KiB_needs_the_opt_in_and_the_error
   membar_test::check(cudaFuncSetAttribute(last_shared_byte, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
   membar::launch(large, last_shared_byte, out->get(), bytes);
   EXPECT_EQ(value(), 7);
+  membar_test::check(cudaFuncSetAttribute(last_shared_byte, cudaFuncAttributeMaxDynamicSharedMemorySize, 48 * 1024));
 }
 
 TEST_F(launch, a_block_that_is_too_large_is_an_error_and_the_next_launch_runs) {

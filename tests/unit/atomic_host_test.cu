@@ -46,9 +46,9 @@ TEST_P(atomic_on_the_host, has_every_operation) {
     EXPECT_EQ(n.fetch_add(5, membar::relaxed), 7);
     EXPECT_EQ(n.fetch_sub(2, membar::acquire), 12);
     EXPECT_EQ(n.fetch_and(6, membar::release), 10);
-    EXPECT_EQ(n.fetch_or(5, membar::seq_cst), 2);
-    EXPECT_EQ(n.fetch_xor(3, membar::relaxed), 7);
-    EXPECT_EQ(n.fetch_min(-1, membar::relaxed), 4);
+    EXPECT_EQ(n.fetch_or(6, membar::seq_cst), 2);
+    EXPECT_EQ(n.fetch_xor(3, membar::relaxed), 6);
+    EXPECT_EQ(n.fetch_min(-1, membar::relaxed), 5);
     EXPECT_EQ(n.fetch_max(9, membar::relaxed), -1);
     int expected = 8;
     EXPECT_FALSE(n.compare_exchange(expected, 1, membar::acq_rel, membar::acquire));
@@ -67,9 +67,9 @@ TEST_P(atomic_on_the_host, the_owning_form_has_every_operation) {
     EXPECT_EQ(n.fetch_add(5, membar::relaxed), 7U);
     EXPECT_EQ(n.fetch_sub(2, membar::acquire), 12U);
     EXPECT_EQ(n.fetch_and(6, membar::release), 10U);
-    EXPECT_EQ(n.fetch_or(5, membar::seq_cst), 2U);
-    EXPECT_EQ(n.fetch_xor(3, membar::relaxed), 7U);
-    EXPECT_EQ(n.fetch_min(1, membar::relaxed), 4U);
+    EXPECT_EQ(n.fetch_or(6, membar::seq_cst), 2U);
+    EXPECT_EQ(n.fetch_xor(3, membar::relaxed), 6U);
+    EXPECT_EQ(n.fetch_min(1, membar::relaxed), 5U);
     EXPECT_EQ(n.fetch_max(9, membar::relaxed), 1U);
     unsigned long long expected = 9;
     EXPECT_TRUE(n.compare_exchange(expected, 1, membar::release, membar::relaxed));

@@ -127,13 +127,15 @@ static_assert(!launchable<void (*)(domain_bound<int*, 2>), domain_bound<int*, 1>
 
 class launch : public made_up::machine_test {
  protected:
-  [[nodiscard]] static const cudaLaunchAttributeValue* launched_with(cudaLaunchAttributeID id) {
+  /// The value that the last launch has for an attribute; a failure where it has none.
+  [[nodiscard]] static cudaLaunchAttributeValue launched_with(cudaLaunchAttributeID id) {
     for (const cudaLaunchAttribute& attribute : now().launches.back().attributes) {
       if (attribute.id == id) {
-        return &attribute.val;
+        return attribute.val;
       }
     }
-    return nullptr;
+    ADD_FAILURE() << "launched without attribute " << id;
+    return {};
   }
 
   /// Expects an error that names both domains and the remedy, and no launch.
@@ -208,22 +210,22 @@ TEST_F(launch, passes_every_attribute_with_its_id) {
                      .with(membar::programmatic_stream_serialization{}),
                  no_parameters);
   EXPECT_EQ(now().launches.back().attributes.size(), 6U);
-  EXPECT_EQ(launched_with(cudaLaunchAttributeMemSyncDomain)->memSyncDomain, cudaLaunchMemSyncDomainRemote);
-  EXPECT_EQ(launched_with(cudaLaunchAttributeMemSyncDomainMap)->memSyncDomainMap.default_, 2);
-  EXPECT_EQ(launched_with(cudaLaunchAttributeMemSyncDomainMap)->memSyncDomainMap.remote, 3);
-  EXPECT_EQ(launched_with(cudaLaunchAttributePriority)->priority, -1);
-  EXPECT_EQ(launched_with(cudaLaunchAttributeCooperative)->cooperative, 1);
-  EXPECT_EQ(launched_with(cudaLaunchAttributeClusterDimension)->clusterDim.x, 2U);
-  EXPECT_EQ(launched_with(cudaLaunchAttributeProgrammaticStreamSerialization)->programmaticStreamSerializationAllowed, 1);
+  EXPECT_EQ(launched_with(cudaLaunchAttributeMemSyncDomain).memSyncDomain, cudaLaunchMemSyncDomainRemote);
+  EXPECT_EQ(launched_with(cudaLaunchAttributeMemSyncDomainMap).memSyncDomainMap.default_, 2);
+  EXPECT_EQ(launched_with(cudaLaunchAttributeMemSyncDomainMap).memSyncDomainMap.remote, 3);
+  EXPECT_EQ(launched_with(cudaLaunchAttributePriority).priority, -1);
+  EXPECT_EQ(launched_with(cudaLaunchAttributeCooperative).cooperative, 1);
+  EXPECT_EQ(launched_with(cudaLaunchAttributeClusterDimension).clusterDim.x, 2U);
+  EXPECT_EQ(launched_with(cudaLaunchAttributeProgrammaticStreamSerialization).programmaticStreamSerializationAllowed, 1);
 }
 
 TEST_F(launch, a_physical_domain_holds_for_both_logical_domains) {
   membar::launch(config.with(membar::priority{-1}).with(physical_domain<3>{}).with(membar::cooperative{}), no_parameters);
   EXPECT_EQ(now().launches.back().attributes.size(), 4U);
-  EXPECT_EQ(launched_with(cudaLaunchAttributeMemSyncDomainMap)->memSyncDomainMap.default_, 3);
-  EXPECT_EQ(launched_with(cudaLaunchAttributeMemSyncDomainMap)->memSyncDomainMap.remote, 3);
-  EXPECT_NE(launched_with(cudaLaunchAttributeMemSyncDomain), nullptr) << "else the stream's domain would be copied";
-  EXPECT_EQ(launched_with(cudaLaunchAttributeCooperative)->cooperative, 1);
+  EXPECT_EQ(launched_with(cudaLaunchAttributeMemSyncDomainMap).memSyncDomainMap.default_, 3);
+  EXPECT_EQ(launched_with(cudaLaunchAttributeMemSyncDomainMap).memSyncDomainMap.remote, 3);
+  static_cast<void>(launched_with(cudaLaunchAttributeMemSyncDomain));  // else the stream's domain would be copied
+  EXPECT_EQ(launched_with(cudaLaunchAttributeCooperative).cooperative, 1);
 }
 
 TEST_F(launch, arguments_become_the_parameters_types) {
