@@ -178,7 +178,10 @@ class lane_group {
 /// What `count` wrapping increments make of `old`.
 template <class T>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr T incremented(T old, unsigned count, T limit) noexcept {
-  if (count != 0 && old > limit) {
+  if (count == 0) {
+    return old;
+  }
+  if (old > limit) {
     old = 0;
     --count;
   }
@@ -193,7 +196,10 @@ template <class T>
 /// What `count` wrapping decrements make of `old`.
 template <class T>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr T decremented(T old, unsigned count, T limit) noexcept {
-  if (count != 0 && old > limit) {
+  if (count == 0) {
+    return old;
+  }
+  if (old > limit) {
     old = limit;
     --count;
   }
