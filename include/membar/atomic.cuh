@@ -179,7 +179,8 @@ struct pointer_difference<T*> {
 /// and -NaN < -inf < -0 < +0 < +inf < +NaN. Arithmetic of integers wraps.
 ///
 /// Requires: the object aligned to its size, in global, shared or distributed shared memory (or host memory that the device
-/// reaches), vectors in global memory; cluster scope, 16-byte read-modify-writes and vectors require compute capability 9.0.
+/// reaches), never on a thread's stack; vectors in global memory. Cluster scope, 16-byte read-modify-writes and vectors require
+/// compute capability 9.0 in all code compiled for a device, host functions of the same file included.
 /// Source: PTX ISA, "atom", "red", "ld", "st", "Memory Consistency Model".
 template <class T, thread_scope Scope>
 class atomic_ref {

@@ -57,9 +57,6 @@ void takes_fixed_channel(fixed_channel) {}
 void never_throws(int) noexcept {}
 
 // Attributes are given once; a physical domain is a domain and a map.
-template <class First, class Second>
-concept given_together = requires(launch_config<> config, First first, Second second) { config.with(first).with(second); };
-
 template <class Attribute>
 consteval bool is_domain() {
   return std::same_as<Attribute, sync_domain> || std::same_as<Attribute, sync_domain::default_t> ||
@@ -82,7 +79,7 @@ struct list {};
 
 template <class First, class... All>
 consteval bool first_given_with(list<All...>) {
-  return ((given_together<First, All> == !clash<First, All>()) && ...);
+  return ((membar::not_given_before<First, All> == !clash<First, All>()) && ...);
 }
 template <class... All>
 consteval bool every_pair(list<All...> all) {
@@ -107,23 +104,6 @@ static_assert(every_pair(list<sync_domain, sync_domain::default_t, sync_domain::
                               >{}));
 static_assert(!membar::not_given_before<sync_domain, membar::priority, sync_domain_map, sync_domain::remote_t>,
               "also when others stand between");
-
-// Arguments: as many as parameters, each convertible.
-template <class Kernel, class... Arguments>
-concept launchable =
-    requires(launch_config<> config, Kernel kernel, Arguments... arguments) { membar::launch(config, kernel, arguments...); };
-static_assert(launchable<void (*)()>);
-static_assert(!launchable<void (*)(), int>);
-static_assert(launchable<void (*)(int, const float*), int, float*>);
-static_assert(launchable<void (*)(int, const float*), short, const float*>);
-static_assert(!launchable<void (*)(int, const float*), int>);
-static_assert(!launchable<void (*)(int, const float*), int, float*, int>);
-static_assert(!launchable<void (*)(int, const float*), int, double*>);
-static_assert(!launchable<void (*)(int, float*), int, const float*>);
-static_assert(!launchable<void (*)(int, const float*), const float*, int>);
-static_assert(!launchable<int (*)(int), int>, "a kernel returns nothing");
-static_assert(!launchable<void (*)(domain_bound<int*, 2>), int*>, "a raw pointer is bound to no domain");
-static_assert(!launchable<void (*)(domain_bound<int*, 2>), domain_bound<int*, 1>>);
 
 class launch : public made_up::machine_test {
  protected:
