@@ -65,32 +65,15 @@ concept reduction_order = order_among<Order, memory_order::relaxed, memory_order
 /// The half of `order` that stands before an operation: a fence of it, a relaxed operation and a fence of `acquire_half(order)`
 /// order what the operation with `order` orders. `relaxed` means: no fence on this side.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr memory_order release_half(memory_order order) noexcept {
-  switch (order) {
-    case memory_order::relaxed:
-    case memory_order::acquire:
-      return memory_order::relaxed;
-    case memory_order::release:
-    case memory_order::acq_rel:
-      return memory_order::release;
-    case memory_order::seq_cst:
-      return memory_order::seq_cst;
-  }
-  return memory_order::seq_cst;
+  const bool releases = order == memory_order::release || order == memory_order::acq_rel;
+  return order == memory_order::seq_cst ? order : releases ? memory_order::release : memory_order::relaxed;
 }
 
 /// The half of `order` that stands after an operation. That of `seq_cst` is `acquire`: the fence before the operation gives it
 /// its place among all `seq_cst` operations.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr memory_order acquire_half(memory_order order) noexcept {
-  switch (order) {
-    case memory_order::relaxed:
-    case memory_order::release:
-      return memory_order::relaxed;
-    case memory_order::acquire:
-    case memory_order::acq_rel:
-    case memory_order::seq_cst:
-      return memory_order::acquire;
-  }
-  return memory_order::acquire;
+  const bool acquires = order != memory_order::relaxed && order != memory_order::release;
+  return acquires ? memory_order::acquire : memory_order::relaxed;
 }
 
 /// The halves of an order's tag, as tags.

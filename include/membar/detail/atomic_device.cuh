@@ -33,7 +33,7 @@ inline constexpr memory_order covering_order = [] {
   return Success;
 }();
 
-/// Whether addition wraps on the host and in a loop as the instruction does; for all but integers it is `-value`.
+/// What to add in order to subtract `value`.
 template <class T>
 MEMBAR_HOST_DEVICE constexpr T negated(T value) noexcept {
   if constexpr (kind_of<T> == value_kind::integer) {
@@ -64,7 +64,7 @@ template <atom_op Op, class Bits>
 
 /// What an operation makes of `old`: the host's and the loops' form of the instruction.
 template <atom_op Op, class T>
-[[nodiscard]] MEMBAR_HOST_DEVICE inline T applied(T old, T value) noexcept {
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr T applied(T old, T value) noexcept {
   constexpr value_kind kind = kind_of<T>;
   using bits = bits_of<T>;
   if constexpr (Op == atom_op::exchange) {

@@ -84,7 +84,7 @@ template <class T>
 using bits_of = typename bits_of_size<sizeof(T)>::type;
 
 template <class T>
-[[nodiscard]] MEMBAR_HOST_DEVICE inline bits_of<T> to_bits(const T& value) noexcept {
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr bits_of<T> to_bits(const T& value) noexcept {
   if constexpr (std::is_trivially_copyable_v<T>) {
     return __builtin_bit_cast(bits_of<T>, value);
   } else {  // the packed pairs, whose assignment is not trivial
@@ -95,7 +95,7 @@ template <class T>
 }
 
 template <class T>
-[[nodiscard]] MEMBAR_HOST_DEVICE inline T from_bits(bits_of<T> bits) noexcept {
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr T from_bits(bits_of<T> bits) noexcept {
   if constexpr (std::is_trivially_copyable_v<T>) {
     return __builtin_bit_cast(T, bits);
   } else {
@@ -218,9 +218,9 @@ template <class T>
   }
 }
 
-/// Whether the instruction needs compute capability 9.0.
+/// Whether the instruction for one value needs compute capability 9.0; those for vectors all do.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool needs_hopper(ptx_type type) noexcept {
-  return type == ptx_type::b128 || type == ptx_type::bf16 || type == ptx_type::bf16x2 || type >= ptx_type::v2_f32;
+  return type == ptx_type::b128 || type == ptx_type::bf16 || type == ptx_type::bf16x2;
 }
 
 }  // namespace detail
