@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
@@ -30,7 +31,8 @@ constexpr std::string_view usage =
     "       membar-litmus outcomes PATH                  every final state that the model allows, one per line\n"
     "       membar-litmus explain [--json|--dot] PATH    one execution that shows the outcome, or the rule that forbids it\n"
     "       membar-litmus run PATH...                    the tests on the GPU\n"
-    "A PATH may be a folder; it is searched for *.litmus.\n";
+    "A PATH may be a folder; it is searched for *.litmus. verdict and outcomes give a test up after --limit=N steps of\n"
+    "search (default 300000000, about a minute; 0: never).\n";
 
 /// The files a path stands for: itself, or the tests below a folder in the order of their names.
 std::vector<std::string> files_of(const std::string& path) {
@@ -67,15 +69,15 @@ struct answer {
   bool decided = false;
 };
 
-answer verdict_of(const std::string& path) {
+answer verdict_of(const std::string& path, std::uint64_t limit) {
   try {
-    return {model::decide(model::read_litmus(text_of(path))).holds ? "1" : "0", true};
+    return {model::decide(model::read_litmus(text_of(path)), limit).holds ? "1" : "0", true};
   } catch (const std::exception& e) {
     return {std::string("error: ") + e.what(), false};
   }
 }
 
-int verdict(const std::vector<std::string>& paths, unsigned jobs) {
+int verdict(const std::vector<std::string>& paths, unsigned jobs, std::uint64_t limit) {
   std::vector<std::string> files;
   for (const std::string& path : paths) {
     const std::vector<std::string> below = files_of(path);
@@ -85,7 +87,7 @@ int verdict(const std::vector<std::string>& paths, unsigned jobs) {
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
     for (std::size_t i = next++; i < files.size(); i = next++) {
-      answers[i] = verdict_of(files[i]);
+      answers[i] = verdict_of(files[i], limit);
     }
   };
   std::vector<std::thread> helpers;
@@ -133,6 +135,7 @@ int main(int count, char** arguments) {
   const std::vector<std::string> words(arguments + 1, arguments + count);
   std::vector<std::string> paths;
   unsigned jobs = std::max(1U, std::thread::hardware_concurrency());
+  std::uint64_t limit = 300'000'000;
   model::explanation_format format = model::explanation_format::text;
   for (std::size_t i = 1; i < words.size(); ++i) {
     const std::string& word = words[i];
@@ -142,6 +145,12 @@ int main(int count, char** arguments) {
         return complain("--jobs wants a number, at least 1");
       }
       jobs = static_cast<unsigned>(given);
+    } else if (word.rfind("--limit=", 0) == 0) {
+      char* end = nullptr;
+      limit = std::strtoull(word.c_str() + 8, &end, 10);
+      if (end == word.c_str() + 8 || *end != '\0') {
+        return complain("--limit wants a number");
+      }
     } else if (word == "--json") {
       format = model::explanation_format::json;
     } else if (word == "--dot") {
@@ -168,11 +177,11 @@ int main(int count, char** arguments) {
     return complain("no file given");
   }
   if (command == "verdict") {
-    return verdict(paths, jobs);
+    return verdict(paths, jobs, limit);
   }
   if (command == "outcomes") {
-    return for_each_test(paths, [](const model::litmus_test& test) {
-      for (const std::string& line : model::outcomes(test)) {
+    return for_each_test(paths, [&](const model::litmus_test& test) {
+      for (const std::string& line : model::outcomes(test, limit)) {
         std::cout << line << '\n';
       }
     });

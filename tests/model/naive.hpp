@@ -609,7 +609,8 @@ class naive_model {
         if (meeting[a] != 0 && (static_cast<std::int64_t>(group.size()) != count || threads.size() != group.size())) {
           return false;
         }
-        // the ones left over: fewer threads than a group needs, never before a grouped one, and waiting only after some group
+        // the ones left over: fewer threads than a group needs, never before a grouped one, and waiting only at their end and
+        // beside some group
         std::set<int> left;
         bool any = false;
         for (const std::size_t b : barriers) {
@@ -623,7 +624,8 @@ class naive_model {
             }
           }
         }
-        if (static_cast<std::int64_t>(left.size()) >= count || (meeting[a] == 0 && events_[a].from->waits && !any)) {
+        if (static_cast<std::int64_t>(left.size()) >= count ||
+            (meeting[a] == 0 && events_[a].from->waits && (!any || !is_last(a)))) {
           return false;
         }
       }
@@ -650,6 +652,10 @@ class naive_model {
       }
     }
     return blocks.acyclic();
+  }
+
+  [[nodiscard]] bool is_last(std::size_t e) const {
+    return events_[e].from == &test_.threads[static_cast<std::size_t>(events_[e].thread)].code.back();
   }
 
   [[nodiscard]] std::int64_t quorum_of(const std::vector<std::size_t>& barriers, std::size_t a) const {

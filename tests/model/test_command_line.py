@@ -108,8 +108,15 @@ class CommandLine(unittest.TestCase):
             self.assertEqual(len(err.splitlines()), 1)
             self.assertIn("without the GPU engine", err)
 
+    def test_a_search_beyond_its_limit_is_undecided(self):
+        path = self.file("t.litmus", MP + "~exists " + OUTCOME)
+        code, out, _ = run("verdict", "--limit=1", path)
+        self.assertEqual(code, 2)
+        self.assertEqual(out, f"{path}\terror: undecided: the search was given up after its limit of steps\n")
+        self.assertEqual(run("verdict", "--limit=0", path), (0, f"{path}\t1\n", ""))
+
     def test_wrong_usage_exits_with_two(self):
-        for words in ([], ["decide"], ["verdict"], ["verdict", "--nonsense", "x"], ["verdict", "--jobs=0", "x"]):
+        for words in ([], ["decide"], ["verdict"], ["verdict", "--nonsense", "x"], ["verdict", "--jobs=0", "x"], ["verdict", "--limit=x", "y"]):
             code, out, err = run(*words)
             self.assertEqual((code, out), (2, ""), words)
             self.assertIn("usage:", err)

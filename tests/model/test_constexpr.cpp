@@ -108,13 +108,9 @@ static_assert(model::allowed(cluster_barrier));
 
 // What the description does not allow does not compile: a load releases nothing, a reduction acquires nothing.
 template <class Order>
-concept can_load = requires(Order order) {
-  load<device>(r0, x, order);
-};
+concept can_load = requires(Order order) { load<device>(r0, x, order); };
 template <class Order>
-concept can_add = requires(Order order) {
-  model::add<device>(x, 1, order);
-};
+concept can_add = requires(Order order) { model::add<device>(x, 1, order); };
 static_assert(can_load<membar::acquire_t> && !can_load<membar::release_t> && !can_load<membar::seq_cst_t>);
 static_assert(can_add<membar::release_t> && !can_add<membar::acquire_t>);
 

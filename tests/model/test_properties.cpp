@@ -129,7 +129,7 @@ TEST_P(NaiveModel, FindsTheSameFinalStates) {
   for (int i = 0; i < GetParam().programs; ++i) {
     const random_program p = stream.next();
     const litmus_test test = read_litmus(p.text(identity(p), plain, p.everything()));
-    auto found = naive_model(test, 200).outcomes();
+    auto found = naive_model(test, 600).outcomes();
     if (!found) {
       continue;
     }
@@ -141,12 +141,12 @@ TEST_P(NaiveModel, FindsTheSameFinalStates) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Model, NaiveModel,
-                         testing::Values(mix{"two", shaped(2, 3, 2, false, false), 21, 1200},
+                         testing::Values(mix{"two", shaped(2, 3, 2, false, false), 21, 2500},
                                          mix{"one_location", shaped(2, 3, 1, false, false), 22, 600},
                                          mix{"three", shaped(3, 2, 2, false, false), 23, 600},
-                                         mix{"barriers", shaped(3, 2, 2, true, false), 24, 800},
-                                         mix{"proxies", shaped(2, 3, 2, false, true), 25, 1000},
-                                         mix{"everything", shaped(2, 3, 2, true, true), 26, 800}),
+                                         mix{"barriers", shaped(3, 2, 2, true, false), 24, 1500},
+                                         mix{"proxies", shaped(2, 3, 2, false, true), 25, 2000},
+                                         mix{"everything", shaped(2, 3, 2, true, true), 26, 1500}),
                          [](const auto& one) { return std::string(one.param.name); });
 
 }  // namespace

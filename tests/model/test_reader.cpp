@@ -53,6 +53,28 @@ TEST(Reader, ErrorsPointAtLineAndColumn) {
   EXPECT_EQ(error_of("PTX t\n{ x=0; (* open }"), "2:8 this comment does not end");
 }
 
+TEST(Reader, ADescriptionMayBeginOnTheTitleLineAndGoOnBelow) {
+  const std::string rest = "\n P0@cta 0,gpu 0 ;\n st.weak x, 1 ;\nexists (x == 1)\n";
+  EXPECT_EQ(read_litmus("PTX a \"one {two\" { x=0; }" + rest).name, "a");
+  EXPECT_EQ(read_litmus("PTX a \"line one\nline {two\"\n{ x=0; }" + rest).name, "a");
+}
+
+TEST(Reader, AnAddressDeclaresItsLocation) {
+  const std::string rest = "\n P0@cta 0,gpu 0 ;\n ld.weak r1, [r0] ;\nexists (P0:r1 == 0 /\\ x == 0)\n";
+  EXPECT_EQ(outcomes(read_litmus("PTX t\n{ P0:r0=&x; }" + rest)), std::vector<std::string>{"P0:r1=0 x=0"});
+}
+
+TEST(Reader, AnArrayDeclaresAllOfItsElements) {
+  const std::string rest = "\n P0@cta 0,gpu 0 ;\n st.weak x[1], 5 ;\nexists (x[0] == 0 /\\ x[1] == 5 /\\ x[2] == 0)\n";
+  EXPECT_EQ(error_of("PTX t\n{ x[3]; }" + rest), "no error");
+  EXPECT_EQ(error_of("PTX t\n{ x[2]; }" + rest), "5:32 'x[2]' is no location of this test");
+}
+
+TEST(Reader, ALoadOfANumberIsAMoveWhateverItsOrder) {
+  EXPECT_EQ(only_instruction("ld.weak r0, 5").code, opcode::compute);
+  EXPECT_EQ(only_instruction("ld.relaxed.gpu r0, 5").code, opcode::compute);
+}
+
 TEST(Reader, PlacesMustBeWholeAndConsistent) {
   const auto places = [](const std::string& row) {
     return error_of("PTX t\n{ x=0; }\n" + row + ";\nst.weak x, 1;\nexists (x == 0)\n");
@@ -219,6 +241,15 @@ TEST(Reader, WhatTheConditionNamesIsObservedInItsOrder) {
   EXPECT_EQ(outcomes(test), std::vector<std::string>{"y=0 P1:r0=0 P0:r1=0"});
 }
 
+TEST(Reader, LocationsAreObservedOnlyWithoutACondition) {
+  const std::string rows = " ld.weak r1, x | ld.weak r0, y ;\n";
+  for (const char* end : {"locations [x; P1:r0;] exists (P0:r1 == 0)", "filter (y == 0) exists (P0:r1 == 0) locations [x;]"}) {
+    const litmus_test test = read_litmus(header + rows + end);
+    ASSERT_EQ(test.observed.size(), 1U) << end;
+    EXPECT_EQ(test.observed[0].name, "P0:r1") << end;
+  }
+}
+
 TEST(Reader, AliasesAndViewsKnowTheirMemory) {
   const litmus_test test = read_litmus(
       "PTX t\n{ x=4; s @ surface aliases x; a @ generic aliases x; t @ texture aliases a; rd1=7; }\nP0@cta 0,gpu 0;\nld.weak "
@@ -243,6 +274,11 @@ TEST(Reader, LimitsAreErrorsAndNotCrashes) {
     deep += "(";
   }
   EXPECT_NE(error_of(deep).find("nested too deeply"), std::string::npos);
+  std::string longest = header + "exists true";
+  for (int i = 0; i < 6000; ++i) {
+    longest += " /\\ true";
+  }
+  EXPECT_NE(error_of(longest).find("more than 10000 parts"), std::string::npos);
   std::string wide = "PTX t\n{ x=0; }\nP0@cta 0,gpu 0";
   for (int i = 1; i < 20; ++i) {
     wide += " | P" + std::to_string(i) + "@cta 0,gpu 0";

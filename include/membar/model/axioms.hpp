@@ -6,7 +6,7 @@
 /// groups, Fence-SC order and coherence. Sets of events are words and relations are rows of words, so a definition such as
 /// `[strong R] ; po ; [F.acquire]` is one line: the row of a read is `po[read] & acquiring fences`.
 ///
-/// Sources: PTX ISA, "Memory Consistency Model"; Lustig et al., ASPLOS 2019 and ISCA 2022; CUDA C++ Programming Guide,
+/// Sources: PTX ISA, "Memory Consistency Model"; the ASPLOS 2019 and ISCA 2022 papers on it; CUDA C++ Programming Guide,
 /// "Memory Synchronization Domains". Where they leave room, docs/model.md says which reading this file takes.
 #pragma once
 

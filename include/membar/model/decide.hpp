@@ -218,7 +218,7 @@ class race_seeker {
 /// Throws `error` for a program that no verdict can be given for: one with a mixed-size data race, or with a read that takes
 /// its bytes from several writes.
 template <class Rules = every_rule>
-constexpr void require_defined(const program_view& program, Rules rules = {}) {
+constexpr void require_defined(const program_view& program, Rules rules = {}, std::uint64_t limit = 0) {
   int bytes = 0;
   bool mixed = false;
   for (const thread_view& t : program.threads) {
@@ -233,7 +233,7 @@ constexpr void require_defined(const program_view& program, Rules rules = {}) {
     return;
   }
   race_seeker visitor;
-  enumerator<race_seeker, Rules>(program, visitor, rules).run();
+  enumerator<race_seeker, Rules>(program, visitor, rules, limit).run();
   if (visitor.race()) {
     throw error("mixed-size data race: the program's behaviour is undefined");
   }
@@ -250,13 +250,14 @@ struct decision {
 };
 
 /// Decides a test: `exists` holds if some execution satisfies the condition, `~exists` if none does, `forall` if all do.
-/// Throws `error` if the test exceeds a limit or has no defined behaviour.
+/// Throws `error` if the test exceeds a limit or has no defined behaviour, or if the search takes more than `limit` steps
+/// (0: any number).
 template <class Rules = every_rule>
-[[nodiscard]] constexpr decision decide(const test_view& test, Rules rules = {}) {
-  require_defined(test.program, rules);
+[[nodiscard]] constexpr decision decide(const test_view& test, Rules rules = {}, std::uint64_t limit = 0) {
+  require_defined(test.program, rules, limit);
   seeker visitor(test, test.quantified != quantifier::forall);
   decision result;
-  result.counts = enumerator<seeker, Rules>(test.program, visitor, rules).run();
+  result.counts = enumerator<seeker, Rules>(test.program, visitor, rules, limit).run();
   result.reachable = visitor.found();
   result.holds = test.quantified == quantifier::exists ? result.reachable : !result.reachable;
   return result;

@@ -35,11 +35,13 @@ struct statistics {
 ///
 /// The visitor has `bool viable(const enumerator&)`, asked while reads-from is still partly chosen: false leaves out every
 /// completion of the choice; and `bool accept(const enumerator&)`, called for every execution: false ends the enumeration.
+/// With a `limit` other than 0 the enumeration ends with an `error` after that many steps (partial choices of reads-from and
+/// candidates), so that a test that would run for hours is undecided and not a hang.
 template <class Visitor, class Rules = every_rule>
 class enumerator {
  public:
-  constexpr enumerator(const program_view& program, Visitor& visitor, Rules rules = {})
-      : program_(program), visitor_(&visitor), rules_(rules) {}
+  constexpr enumerator(const program_view& program, Visitor& visitor, Rules rules = {}, std::uint64_t limit = 0)
+      : program_(program), visitor_(&visitor), rules_(rules), limit_(limit) {}
 
   /// Runs to the end, or to the first `accept` that returns false. Throws `error` for a program that exceeds a limit.
   constexpr statistics run() {
@@ -119,7 +121,7 @@ class enumerator {
 
   constexpr int push(const event& e) { return events_.push(e, "an execution has more than 64 events"); }
 
-  constexpr int add(const expression& e) { return expressions_.push(e, "a test computes more than 512 values"); }
+  constexpr int add(const expression& e) { return expressions_.push(e, "a test computes more than 1024 values"); }
 
   constexpr int constant(std::int64_t value) {
     expression e;
@@ -514,7 +516,15 @@ class enumerator {
     return others != 0;
   }
 
+  constexpr void count_step() {
+    ++steps_;
+    if (limit_ != 0 && steps_ > limit_) {
+      throw error("undecided: the search was given up after its limit of steps");
+    }
+  }
+
   constexpr bool assign(int depth) {
+    count_step();
     if (depth == reads_.size()) {
       return known_ == frame_.reads || resolve_cycles() ? complete() : true;
     }
@@ -797,15 +807,15 @@ class enumerator {
     return true;
   }
 
-  // A barrier with a count: every choice of that many arrivals, from different threads, meets. Threads beyond the last full
-  // group do not wait; if no group is full, those who wait would wait forever.
+  // A barrier with a count: every choice of that many arrivals, from different threads, meets. A thread beyond the last full
+  // group stays at the barrier: it waits forever if it has anything left to do there, or if no group is full at all.
   constexpr bool meet_counted(event_set open, event_set left, event_set spare, int quorum, bool any) {
     if (left == 0) {
-      event_set stuck = 0;
+      bool stuck = false;
       for (event_set s = spare; s != 0; s = rest(s)) {
-        stuck |= events_[first(s)].waits ? only(first(s)) : 0;
+        stuck = stuck || (events_[first(s)].waits && (!any || !is_last(events_[first(s)])));
       }
-      if (threads_of(spare) >= quorum || (stuck != 0 && !any)) {
+      if (threads_of(spare) >= quorum || stuck) {
         return rules_.holds(rule::waiting_ends) ? true : meet(open);
       }
       return meet(open);
@@ -815,6 +825,11 @@ class enumerator {
       return false;
     }
     return meet_counted(open, rest(left), spare | only(one), quorum, any);
+  }
+
+  // Whether nothing comes after the event in its thread.
+  [[nodiscard]] constexpr bool is_last(const event& e) const noexcept {
+    return static_cast<std::size_t>(e.instruction) + 1 == program_.threads[static_cast<std::size_t>(e.thread)].code.size();
   }
 
   constexpr bool choose_group(event_set open, event_set from, event_set spare, int quorum, event_set group, event_set left) {
@@ -994,6 +1009,7 @@ class enumerator {
 
   constexpr bool check() {
     ++statistics_.candidates;
+    count_step();
     if (!reads_not_from_the_past(candidate_, rules_, frame_) || !updates_are_atomic(candidate_, rules_, frame_, events()) ||
         !sequential_per_location(candidate_, rules_, frame_)) {
       return true;
@@ -1010,9 +1026,11 @@ class enumerator {
   program_view program_;
   Visitor* visitor_;
   [[no_unique_address]] Rules rules_;
+  std::uint64_t limit_ = 0;
+  std::uint64_t steps_ = 0;
 
   bounded<event, max_events> events_{};
-  bounded<expression, 512> expressions_{};
+  bounded<expression, 1024> expressions_{};
   bounded<assumption, 128> assumptions_{};
   std::array<std::array<int, max_registers>, max_threads> registers_{};
   int vector_number_ = -1;

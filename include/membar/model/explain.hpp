@@ -5,7 +5,7 @@
 #pragma once
 
 #include <membar/model/decide.hpp>
-#include <membar/model/litmus_file.hpp>
+#include <membar/model/litmus_test.hpp>
 #include <membar/model/outcomes.hpp>
 
 #include <algorithm>
@@ -544,6 +544,10 @@ class explanation_printer {
                       ";\n  node [shape=plaintext, fontname=monospace];\n  edge [fontname=monospace, fontsize=10];\n";
     if (found_.shown) {
       const witness& w = *found_.shown;
+      const auto in_circle = [&](int from, int to, const std::string& relation_name) {
+        return std::any_of(found_.circle.begin(), found_.circle.end(),
+                           [&](const step& s) { return s.from == from && s.to == to && s.relation == relation_name; });
+      };
       for (int t = -1; t < static_cast<int>(test_.threads.size()); ++t) {
         out += "  subgraph cluster_" + std::to_string(t + 1) + " {\n    style=dotted;\n    label=" +
                quoted(t < 0 ? "init" : "P" + std::to_string(test_.threads[static_cast<std::size_t>(t)].number)) + ";\n";
@@ -557,24 +561,20 @@ class explanation_printer {
           out += "    " + letter(i) +
                  "_ [label=" + quoted(letter(i) + ": " + action(i) + (instruction.empty() ? "" : "   " + instruction)) + "];\n";
           if (previous >= 0 && t >= 0) {
-            out += "    " + letter(previous) + "_ -> " + letter(i) + "_ [label=\"po\", color=gray];\n";
+            out += "    " + letter(previous) + "_ -> " + letter(i) +
+                   "_ [label=\"po\", color=" + (in_circle(previous, i, "po") ? "red, penwidth=2" : "gray") + "];\n";
           }
           previous = i;
         }
         out += "  }\n";
       }
-      const auto in_circle = [&](const step& edge) {
-        return std::any_of(found_.circle.begin(), found_.circle.end(), [&](const step& s) {
-          return s.from == edge.from && s.to == edge.to && s.relation == edge.relation;
-        });
-      };
       for (const step& edge : edges_) {
         out += "  " + letter(edge.from) + "_ -> " + letter(edge.to) + "_ [label=" + quoted(edge.relation) +
-               (in_circle(edge)         ? ", color=red, penwidth=2"
-                : edge.relation == "rf" ? ", color=darkgreen"
-                : edge.relation == "co" ? ", color=blue"
-                                        : "") +
-               ", constraint=false];\n";
+               (in_circle(edge.from, edge.to, edge.relation) ? ", color=red, penwidth=2"
+                : edge.relation == "rf"                      ? ", color=darkgreen"
+                : edge.relation == "co"                      ? ", color=blue"
+                                                             : "") +
+               ", weight=0];\n";
       }
     }
     return out + "}\n";

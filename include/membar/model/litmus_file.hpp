@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Reads and writes litmus tests in the text format that public PTX tests use. docs/litmus_files.md describes it.
+/// Reads litmus tests in the text format that public PTX tests use. docs/litmus_files.md describes it.
 #pragma once
 
-#include <membar/model/decide.hpp>
 #include <membar/model/error.hpp>
+#include <membar/model/litmus_test.hpp>
+#include <membar/model/litmus_tokens.hpp>
 #include <membar/model/program.hpp>
 
 #include <cctype>
@@ -20,55 +21,10 @@
 
 namespace membar::model {
 
-/// A register or a location that a test names, as a column of its table of outcomes.
-struct observable {
-  std::string name;  ///< "P0:r0" or "x"
-  term what{};
-};
-
-/// A litmus test with its names, as read from a file.
-class litmus_test {
- public:
-  struct thread {
-    int number = 0;  ///< the n of Pn
-    place where{};
-    std::vector<instruction> code;
-    std::vector<std::string> text;  ///< per instruction: as it was written
-    std::vector<std::string> register_names;
-    std::vector<std::int64_t> registers;
-    std::vector<std::pair<std::string, int>> labels;  ///< name, and the instruction it stands before
-  };
-
-  std::string name;
-  std::vector<std::string> location_names;
-  std::vector<location> locations;
-  std::vector<thread> threads;
-  std::vector<api_edge> api;
-  std::vector<condition_node> condition;
-  std::vector<condition_node> filter;
-  quantifier quantified = quantifier::exists;
-  bool has_condition = false;
-  std::string condition_text;        ///< as it was written, without the quantifier
-  std::string filter_text;           ///< as it was written
-  std::vector<observable> observed;  ///< what condition and `locations` name, in their order
-
-  /// A view to decide, valid as long as the test lives and is not changed.
-  [[nodiscard]] test_view view() const {
-    views_.clear();
-    for (const thread& t : threads) {
-      views_.push_back({t.where, t.code, t.registers});
-    }
-    return {{locations, views_, api}, condition, quantified, filter};
-  }
-
- private:
-  mutable std::vector<thread_view> views_;
-};
-
 /// Reads one litmus test. Constructed for a text, used once.
-class litmus_reader {
+class litmus_reader : private litmus_tokens {
  public:
-  explicit litmus_reader(std::string_view text) : text_(text) {}
+  explicit litmus_reader(std::string_view text) : litmus_tokens(text) {}
 
   /// The test. Throws `error` with line and column for text that is no litmus test.
   [[nodiscard]] litmus_test read() {
@@ -84,224 +40,6 @@ class litmus_reader {
   }
 
  private:
-  enum class kind { end, word, number, string, symbol };
-
-  struct token {
-    kind what = kind::end;
-    std::string_view text;
-    std::int64_t value = 0;
-    int line = 1;
-    int column = 1;
-  };
-
-  struct position {
-    std::size_t at = 0;
-    int line = 1;
-    int column = 1;
-  };
-
-  // ---- characters and tokens
-
-  [[noreturn]] static void fail(const token& t, const std::string& message) { throw error(t.line, t.column, message); }
-
-  [[nodiscard]] static std::string shown(const token& t) {
-    return t.what == kind::end ? std::string("the end of the file") : "'" + std::string(t.text) + "'";
-  }
-
-  [[nodiscard]] static bool letter(char c) {
-    return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$' || c == '%';
-  }
-  [[nodiscard]] static bool digit(char c) { return c >= '0' && c <= '9'; }
-
-  void advance() {
-    if (text_[here_.at] == '\n') {
-      ++here_.line;
-      here_.column = 1;
-    } else {
-      ++here_.column;
-    }
-    ++here_.at;
-  }
-
-  [[nodiscard]] char look(std::size_t ahead = 0) const {
-    return here_.at + ahead < text_.size() ? text_[here_.at + ahead] : '\0';
-  }
-
-  void skip_blanks() {
-    for (;;) {
-      if (here_.at >= text_.size()) {
-        return;
-      }
-      const char c = look();
-      if (c == '(' && look(1) == '*') {
-        const token open{kind::symbol, "(*", 0, here_.line, here_.column};
-        while (here_.at < text_.size() && !(look() == '*' && look(1) == ')')) {
-          advance();
-        }
-        if (here_.at >= text_.size()) {
-          fail(open, "this comment does not end");
-        }
-        advance();
-        advance();
-      } else if (c == '/' && look(1) == '/') {
-        while (here_.at < text_.size() && look() != '\n') {
-          advance();
-        }
-      } else if (c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\f' || c == '\v') {
-        advance();
-      } else if (here_.at == 0 && text_.substr(0, 3) == "\xEF\xBB\xBF") {
-        here_.at = 3;
-      } else {
-        return;
-      }
-    }
-  }
-
-  [[nodiscard]] token scan() {
-    skip_blanks();
-    token t;
-    t.line = here_.line;
-    t.column = here_.column;
-    const std::size_t begin = here_.at;
-    if (begin >= text_.size()) {
-      return t;
-    }
-    const char c = look();
-    if (letter(c)) {
-      t.what = kind::word;
-      while (letter(look()) || digit(look()) || (look() == '.' && (letter(look(1)) || digit(look(1)))) ||
-             (look() == ':' && look(1) == ':' && letter(look(2)))) {
-        if (look() == ':') {
-          advance();
-        }
-        advance();
-      }
-    } else if (digit(c) || (c == '-' && digit(look(1)))) {
-      t.what = kind::number;
-      scan_number(t);
-    } else if (c == '"') {
-      t.what = kind::string;
-      advance();
-      while (here_.at < text_.size() && look() != '"') {
-        advance();
-      }
-      if (here_.at >= text_.size()) {
-        fail(t, "this string does not end");
-      }
-      advance();
-    } else {
-      t.what = kind::symbol;
-      static constexpr std::string_view pairs[] = {"/\\", "\\/", "==", "!=", "<=", ">=", "&&", "||", "->"};
-      std::size_t length = 1;
-      for (const std::string_view pair : pairs) {
-        length = text_.substr(begin, 2) == pair ? 2 : length;
-      }
-      for (std::size_t i = 0; i < length; ++i) {
-        advance();
-      }
-    }
-    t.text = text_.substr(begin, here_.at - begin);
-    return t;
-  }
-
-  void scan_number(token& t) {
-    const bool negative = look() == '-';
-    if (negative) {
-      advance();
-    }
-    std::uint64_t base = 10;
-    if (look() == '0' && (look(1) == 'x' || look(1) == 'X') && std::isxdigit(static_cast<unsigned char>(look(2))) != 0) {
-      base = 16;
-      advance();
-      advance();
-    }
-    const std::uint64_t limit = base == 16 ? ~std::uint64_t{0} : (std::uint64_t{1} << 63) - (negative ? 0 : 1);
-    std::uint64_t value = 0;
-    for (; std::isxdigit(static_cast<unsigned char>(look())) != 0 && (base == 16 || digit(look())); advance()) {
-      const char c = look();
-      const auto d = static_cast<std::uint64_t>(digit(c) ? c - '0' : std::tolower(static_cast<unsigned char>(c)) - 'a' + 10);
-      if (value > (limit - d) / base) {
-        fail(t, "this number does not fit in 64 bits");
-      }
-      value = value * base + d;
-    }
-    if (letter(look())) {
-      fail(t, "a number ends in a letter");
-    }
-    t.value = static_cast<std::int64_t>(negative ? std::uint64_t{0} - value : value);
-  }
-
-  [[nodiscard]] const token& peek() {
-    if (!ahead_) {
-      ahead_ = scan();
-    }
-    return *ahead_;
-  }
-
-  token take() {
-    token t = peek();
-    ahead_.reset();
-    if (t.what != kind::end) {
-      taken_ = static_cast<std::size_t>(t.text.data() - text_.data()) + t.text.size();
-    }
-    return t;
-  }
-
-  [[nodiscard]] bool at_symbol(std::string_view symbol) { return peek().what == kind::symbol && peek().text == symbol; }
-
-  bool accept(std::string_view symbol) {
-    if (at_symbol(symbol)) {
-      take();
-      return true;
-    }
-    return false;
-  }
-
-  token expect(std::string_view symbol, const char* where) {
-    if (!at_symbol(symbol)) {
-      fail(peek(), "expected '" + std::string(symbol) + "' " + where + ", found " + shown(peek()));
-    }
-    return take();
-  }
-
-  token expect_word(const char* what) {
-    if (peek().what != kind::word) {
-      fail(peek(), std::string("expected ") + what + ", found " + shown(peek()));
-    }
-    return take();
-  }
-
-  std::int64_t expect_number(const char* what) {
-    if (peek().what != kind::number) {
-      fail(peek(), std::string("expected ") + what + ", found " + shown(peek()));
-    }
-    return take().value;
-  }
-
-  int expect_small(const char* what) {
-    const token t = peek();
-    const std::int64_t value = expect_number(what);
-    if (value < 0 || value > 1000000) {
-      fail(t, std::string(what) + " is out of range");
-    }
-    return static_cast<int>(value);
-  }
-
-  [[nodiscard]] static std::string lower(std::string_view word) {
-    std::string result(word);
-    for (char& c : result) {
-      c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    }
-    return result;
-  }
-
-  /// Where the next token begins.
-  [[nodiscard]] std::size_t offset() {
-    return peek().what == kind::end ? text_.size() : static_cast<std::size_t>(peek().text.data() - text_.data());
-  }
-
-  [[nodiscard]] bool at_word(std::string_view word) { return peek().what == kind::word && lower(peek().text) == word; }
-
   // ---- header
 
   void read_header() {
@@ -313,7 +51,7 @@ class litmus_reader {
       advance();
     }
     const std::size_t begin = here_.at;
-    while (here_.at < text_.size() && look() != '\n' && look() != '{') {
+    while (here_.at < text_.size() && look() != '\n' && look() != '{' && look() != '"') {
       advance();
     }
     std::string_view rest_of_line = text_.substr(begin, here_.at - begin);
@@ -424,10 +162,7 @@ class litmus_reader {
     take();
     accept(";");
     for (const auto& [index, name, at] : initial_addresses_) {
-      const int target = find_location(name);
-      if (target < 0) {
-        fail(at, "'" + name + "' is no location");
-      }
+      const int target = location_for(at, name);
       test_.locations[static_cast<std::size_t>(index)].initial = address_value(target);
     }
   }
@@ -475,6 +210,10 @@ class litmus_reader {
       read_view(word, name);
       return;
     }
+    if (const std::size_t bracket = name.find('['); bracket != std::string::npos && !at_symbol("=")) {
+      declare_array(word, name.substr(0, bracket), std::stoi(name.substr(bracket + 1)));
+      return;
+    }
     const int index = location_for(word, name);
     if (!accept("=")) {
       return;
@@ -485,6 +224,13 @@ class litmus_reader {
       initial_addresses_.push_back({index, location_name(target), target});
     } else {
       test_.locations[static_cast<std::size_t>(index)].initial = expect_number("an initial value");
+    }
+  }
+
+  // x[3]; declares x, x[1] and x[2].
+  void declare_array(const token& at, const std::string& name, int elements) {
+    for (int i = 0; i < elements; ++i) {
+      location_for(at, i == 0 ? name : name + "[" + std::to_string(i) + "]");
     }
   }
 
@@ -597,11 +343,7 @@ class litmus_reader {
       const int reg = register_for(p.at, thread, p.name);
       std::int64_t value = p.value;
       if (!p.address_of.empty()) {
-        const int target = find_location(p.address_of);
-        if (target < 0) {
-          fail(p.at, "'" + p.address_of + "' is no location");
-        }
-        value = address_value(target);
+        value = address_value(location_for(p.at, p.address_of));
       }
       test_.threads[static_cast<std::size_t>(thread)].registers[static_cast<std::size_t>(reg)] = value;
     }
@@ -1007,13 +749,12 @@ class litmus_reader {
     }
     i.destination = read_destination(thread);
     need_comma();
-    // ld r0, 1 and ld r0, r1 are moves, and so is ld.weak r0, 1; ld.weak r0, r1 loads from the address in r1
+    // ld r0, 1 and ld r0, r1 are moves, and so is ld.weak r0, 1, whatever its order; ld.weak r0, r1 loads from the address in
+    // r1
     const bool bare = m.parts.size() == 1;
     if (peek().what == kind::number || (bare && peek().what == kind::word && names_register(thread, peek().text))) {
-      if (i.strong) {
-        fail(peek(), "'" + std::string(word.text) + "' wants a location, found " + shown(peek()));
-      }
       i.code = opcode::compute;
+      i.strong = false;
       i.via = proxy::generic;
       i.b = read_operand(thread);
       return;
@@ -1375,7 +1116,11 @@ class litmus_reader {
         fail(peek(), "expected exists, ~exists or forall, found " + shown(peek()));
       }
       const std::size_t begin = offset();
+      test_.observed.clear();
       read_disjunction(test_.condition, 0);
+      if (test_.condition.size() > 10000) {
+        fail(peek(), "this condition has more than 10000 parts");
+      }
       test_.condition_text = one_line(text_.substr(begin, taken_ - begin));
       test_.has_condition = true;
       ended = true;
@@ -1383,24 +1128,9 @@ class litmus_reader {
     }
   }
 
-  [[nodiscard]] static std::string one_line(std::string_view text) {
-    std::string line;
-    for (const char c : text) {
-      const bool blank = std::isspace(static_cast<unsigned char>(c)) != 0;
-      if (!blank) {
-        line += c;
-      } else if (!line.empty() && line.back() != ' ') {
-        line += ' ';
-      }
-    }
-    while (!line.empty() && line.back() == ' ') {
-      line.pop_back();
-    }
-    return line;
-  }
-
   void read_locations() {
     expect("[", "after 'locations'");
+    names_count_ = !test_.has_condition;
     while (!at_symbol("]")) {
       if (accept(";") || accept(",")) {
         continue;
@@ -1413,6 +1143,7 @@ class litmus_reader {
     }
     take();
     accept(";");
+    names_count_ = true;
   }
 
   int read_disjunction(std::vector<condition_node>& nodes, int depth) {
@@ -1563,10 +1294,6 @@ class litmus_reader {
     int after = 0;
   };
 
-  std::string_view text_;
-  position here_{};
-  std::optional<token> ahead_;
-  std::size_t taken_ = 0;  ///< where the last token that was taken ends
   litmus_test test_;
   std::vector<token> thread_tokens_;
   std::vector<pending_register> pending_;
@@ -1579,107 +1306,5 @@ class litmus_reader {
 
 /// Reads one litmus test. Throws `error` with line and column for text that is none.
 [[nodiscard]] inline litmus_test read_litmus(std::string_view text) { return litmus_reader(text).read(); }
-
-/// The text of a test: reading it again gives the same test.
-[[nodiscard]] inline std::string write_litmus(const litmus_test& test) {
-  const auto value = [&](std::int64_t number) {
-    for (std::size_t i = 0; i < test.locations.size(); ++i) {
-      if (number == address_value(static_cast<int>(i))) {
-        return "&" + test.location_names[i];
-      }
-    }
-    return std::to_string(number);
-  };
-  std::string out = "PTX " + test.name + "\n{\n";
-  for (std::size_t i = 0; i < test.locations.size(); ++i) {
-    const location& l = test.locations[i];
-    const std::string& name = test.location_names[i];
-    if (l.arrivals != 0) {
-      out += "  " + name + " @ mbarrier " + std::to_string(l.arrivals) + ";\n";
-    } else if (l.physical == static_cast<int>(i)) {
-      out += "  " + name + " = " + value(l.initial) + ";\n";
-    } else if (l.address == static_cast<int>(i)) {
-      out += "  " + name + " @ generic aliases " + test.location_names[static_cast<std::size_t>(l.physical)] + ";\n";
-    } else {
-      // which proxy the view was declared for has no meaning: instructions say which proxy they go through
-      out += "  " + name + " @ surface aliases " + test.location_names[static_cast<std::size_t>(l.address)] + ";\n";
-    }
-  }
-  const auto thread_name = [&](std::size_t t) { return "P" + std::to_string(test.threads[t].number); };
-  for (std::size_t t = 0; t < test.threads.size(); ++t) {
-    for (std::size_t r = 0; r < test.threads[t].registers.size(); ++r) {
-      out +=
-          "  " + thread_name(t) + ":" + test.threads[t].register_names[r] + " = " + value(test.threads[t].registers[r]) + ";\n";
-    }
-  }
-  for (const api_edge& edge : test.api) {
-    out += "  " + thread_name(static_cast<std::size_t>(edge.before)) + " precedes " +
-           thread_name(static_cast<std::size_t>(edge.after)) + ";\n";
-  }
-  out += "}\n";
-  std::vector<std::vector<std::string>> columns;
-  std::size_t rows = 0;
-  for (std::size_t t = 0; t < test.threads.size(); ++t) {
-    const litmus_test::thread& thread = test.threads[t];
-    const place& where = thread.where;
-    std::string head = thread_name(t) + "@";
-    if (where.host) {
-      head += "host";
-    } else {
-      head += "cta " + std::to_string(where.block) + (where.cluster >= 0 ? ",cluster " + std::to_string(where.cluster) : "") +
-              (where.domain != 0 ? ",domain " + std::to_string(where.domain) : "") + ",gpu " + std::to_string(where.gpu) +
-              (where.warp != 0 ? ",warp " + std::to_string(where.warp) : "");
-    }
-    std::vector<std::string> column = {head};
-    for (std::size_t i = 0; i <= thread.code.size(); ++i) {
-      for (const auto& [label, at] : thread.labels) {
-        if (at == static_cast<int>(i)) {
-          column.push_back(label + ":");
-        }
-      }
-      if (i < thread.code.size() && thread.code[i].element == 0) {
-        column.push_back(thread.text[i]);
-      }
-    }
-    rows = column.size() > rows ? column.size() : rows;
-    columns.push_back(std::move(column));
-  }
-  for (std::size_t row = 0; row < rows; ++row) {
-    for (std::size_t t = 0; t < columns.size(); ++t) {
-      std::size_t width = 0;
-      for (const std::string& cell : columns[t]) {
-        width = cell.size() > width ? cell.size() : width;
-      }
-      std::string cell = row < columns[t].size() ? columns[t][row] : "";
-      cell.resize(width, ' ');
-      out += (t == 0 ? " " : " | ") + cell;
-    }
-    out += " ;\n";
-  }
-  if (!test.filter.empty()) {
-    out += "filter " + test.filter_text + "\n";
-  }
-  if (test.has_condition) {
-    out += (test.quantified == quantifier::exists   ? "exists "
-            : test.quantified == quantifier::forall ? "forall "
-                                                    : "~exists ") +
-           test.condition_text + "\n";
-  } else if (!test.observed.empty()) {
-    out += "locations [";
-    for (const observable& o : test.observed) {
-      out += o.name + "; ";
-    }
-    out += "]\n";
-  }
-  return out;
-}
-
-/// Decides a test read from a file. Throws `error` if it has no condition, exceeds a limit or has no defined behaviour.
-[[nodiscard]] inline decision decide(const litmus_test& test) {
-  if (!test.has_condition) {
-    throw error("the test has no condition: expected exists, ~exists or forall");
-  }
-  return decide(test.view());
-}
 
 }  // namespace membar::model

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <membar/model/decide.hpp>
-#include <membar/model/litmus_file.hpp>
+#include <membar/model/litmus_test.hpp>
 
 #include <algorithm>
 #include <array>
@@ -68,12 +68,13 @@ class outcome_collector {
 }
 
 /// The final states of `test`, as "P0:r0=1 P1:r1=0 x=1": what its condition and its `locations` name, in that order; sorted
-/// as byte strings. Throws `error` if the test exceeds a limit or has no defined behaviour.
-[[nodiscard]] inline std::vector<std::string> outcomes(const litmus_test& test) {
+/// as byte strings. Throws `error` if the test exceeds a limit or has no defined behaviour, or if the search takes more than
+/// `limit` steps (0: any number).
+[[nodiscard]] inline std::vector<std::string> outcomes(const litmus_test& test, std::uint64_t limit = 0) {
   outcome_collector visitor(test);
   const test_view view = test.view();
-  require_defined(view.program);
-  enumerator<outcome_collector>(view.program, visitor).run();
+  require_defined(view.program, every_rule{}, limit);
+  enumerator<outcome_collector>(view.program, visitor, every_rule{}, limit).run();
   std::vector<std::string> lines;
   for (const std::vector<std::int64_t>& values : visitor.found()) {
     std::string line;

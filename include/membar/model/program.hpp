@@ -52,7 +52,7 @@ struct place {
 };
 
 /// The path an access takes to memory, or the paths a proxy fence joins.
-/// Source: PTX ISA, "Proxies"; Lustig et al., ISCA 2022.
+/// Source: PTX ISA, "Proxies"; "Mixed-proxy extensions for the NVIDIA PTX memory consistency model", ISCA 2022.
 enum class proxy : std::uint8_t { generic, surface, texture, constant, alias, other };
 
 /// What a location's name stands for: a virtual address, and the memory behind it.
