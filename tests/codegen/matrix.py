@@ -145,7 +145,7 @@ EVERY_PAIR_OF_ORDERS = ["u32", "s64"]  # for compare_exchange; the others fail r
 
 PREAMBLE = """// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Written by tests/codegen/matrix.py.
-#include <membar/atomic.cuh>
+#include <membar/aggregated.cuh>
 #include <membar/fence.cuh>
 
 #include <cuda_bf16.h>
@@ -461,6 +461,25 @@ def add_pointers(part, scope):
                     [f"red.{order}.{s}.add.u64"])
 
 
+def add_aggregated(part, scope):
+    """One operation per warp and address; barriers of the lanes where the order releases and acquires."""
+    s = SCOPES[scope]
+    for form in ("one_address", "any_address"):
+        ref = f"membar::aggregated_ref<unsigned, membar::thread_scope::{scope}, membar::aggregation::{form}>(*object)"
+        for operation in ("fetch_add", "fetch_max", "fetch_xor"):
+            for order in ORDERS:
+                fences, own = with_fence(order, s, "acquire")
+                instruction = f"atom.{own}.{s}.{TYPES['u32'].becomes[FETCH[operation]]}.{FETCH[operation]}"
+                part.kernel(f"aggregated_{operation}_{order}_{form}_{scope}", "unsigned* object, unsigned value, unsigned* result",
+                            f"result[threadIdx.x] = {ref}.{operation}(value, membar::{order});",
+                            ["bar.warp.sync"] * len(BEFORE[order]) + fences + [instruction]
+                            + ["bar.warp.sync"] * len(AFTER[order]), stores=1, looped=True)
+        for order in REDUCTION_ORDERS:
+            part.kernel(f"aggregated_add_{order}_{form}_{scope}", "unsigned* object, unsigned value",
+                        f"{ref}.add(value, membar::{order});",
+                        ["bar.warp.sync"] * len(BEFORE[order]) + [f"red.{order}.{s}.add.u32"], looped=True)
+
+
 def add_fences(part, scopes, proxies, others):
     for scope in scopes:
         for order, ptx in FENCE_ORDERS.items():
@@ -494,6 +513,7 @@ def parts():
             add_atomics(part, scope, TYPES)
             add_owning(part, scope)
             add_pointers(part, scope)
+            add_aggregated(part, scope)
             yield part
     # Every operation on every type once, with orders and scopes in turn, and every order and scope of one type: small enough to be
     # compiled for every mutation of the headers.
