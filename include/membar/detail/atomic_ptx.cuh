@@ -343,11 +343,9 @@ __device__ inline void ptx_red(void* address, const Bits (&v)[Size]) noexcept {
 /// fence of one half; there it is `fence.acq_rel`.
 template <thread_scope Scope, memory_order Half>
 __device__ inline void half_fence() noexcept {
-  if constexpr (Half == memory_order::seq_cst) {
-    thread_fence<Scope>(seq_cst);
-  } else if constexpr (Half != memory_order::relaxed) {
+  if constexpr (Half != memory_order::relaxed) {
 #if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ < 1208
-    thread_fence<Scope>(acq_rel);
+    thread_fence<Scope>(memory_order_constant < Half == memory_order::seq_cst ? Half : memory_order::acq_rel > {});
 #else
     thread_fence<Scope>(memory_order_constant<Half>{});
 #endif
