@@ -78,7 +78,8 @@ def mutations(path, text):
         in_asm = in_asm or "asm volatile" in line
         # Rules of what may be called emit nothing; tests/compile_fail/ breaks them.
         # What only older compilers see.
-        for_old_compiler = stripped.startswith("#if __CUDACC_VER") or for_old_compiler and not stripped.startswith(("#else", "#endif"))
+        for_old_compiler = stripped.startswith("#if __CUDACC_VER") or (
+            for_old_compiler and not stripped.startswith(("#else", "#endif")))
         if for_old_compiler or stripped.startswith("requires(") or following.strip().startswith("static_assert"):
             continue
         in_rule = in_rule or stripped.startswith("concept ") or "order_among<" in line

@@ -345,7 +345,8 @@ template <thread_scope Scope, memory_order Half>
 __device__ inline void half_fence() noexcept {
   if constexpr (Half != memory_order::relaxed) {
 #if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ < 1208
-    thread_fence<Scope>(memory_order_constant < Half == memory_order::seq_cst ? Half : memory_order::acq_rel > {});
+    constexpr memory_order whole = Half == memory_order::seq_cst ? Half : memory_order::acq_rel;
+    thread_fence<Scope>(memory_order_constant<whole>{});
 #else
     thread_fence<Scope>(memory_order_constant<Half>{});
 #endif
