@@ -35,12 +35,16 @@ __device__ inline void thread_fence(Order) noexcept {
 }
 
 /// A path to memory other than ordinary loads and stores, or other than the same virtual address.
+///
+/// PTX has no proxy fence for constant memory, textures and surfaces: what is written by ordinary stores is safe to read that
+/// way in a later kernel only.
 enum class proxy {
   alias,                 ///< another virtual address of the same memory
   async,                 ///< asynchronous copies (bulk and tensor) and matrix operations, in every state space
   async_global,          ///< `async`, for accesses to global memory only
   async_shared_block,    ///< `async`, for accesses to the own block's shared memory only
   async_shared_cluster,  ///< `async`, for accesses to shared memory of the cluster only
+  tensormap,             ///< the reading of a tensor map by a tensor copy
 };
 
 namespace detail {
@@ -68,6 +72,33 @@ struct ptx_proxy<proxy::async_shared_cluster> {
   static constexpr char text[] = "async.shared::cluster";
 };
 
+/// Where the restricted fences take effect: an acquire on what came from the cluster, a release on what is the block's own.
+template <memory_order Order>
+struct ptx_restricted;
+template <>
+struct ptx_restricted<memory_order::acquire> {
+  static constexpr char text[] = "acquire.sync_restrict::shared::cluster";
+};
+template <>
+struct ptx_restricted<memory_order::release> {
+  static constexpr char text[] = "release.sync_restrict::shared::cta";
+};
+
+/// Refuses, in the pass that compiles for a device, an architecture before that of thread block clusters.
+template <bool Needed>
+__device__ constexpr void require_hopper_fence() noexcept {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+  static_assert(!Needed, "membar: this fence requires compute capability 9.0: compile this code for sm_90 or newer only");
+#endif
+}
+
+template <class Order>
+__device__ constexpr void require_restricted_order() noexcept {
+  static_assert(order_among<Order, memory_order::acquire, memory_order::release>,
+                "membar: a restricted fence takes acquire or release: PTX has no other form of it");
+  require_hopper_fence<order_among<Order, memory_order::acquire, memory_order::release>>();
+}
+
 }  // namespace detail
 
 /// Orders the calling thread's ordinary accesses with those through `Proxy`, in both directions.
@@ -81,12 +112,78 @@ struct ptx_proxy<proxy::async_shared_cluster> {
 /// Source: PTX ISA, "membar/fence" and "Proxies".
 template <proxy Proxy>
 __device__ inline void proxy_fence() noexcept {
+  static_assert(
+      Proxy != proxy::tensormap,
+      "membar: a fence of the tensormap proxy has a scope and an order: proxy_fence<proxy::tensormap, Scope>(release)");
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
   static_assert(Proxy == proxy::alias,
                 "membar: the async proxy requires compute capability 9.0: compile this code for sm_90 or newer only");
 #endif
   // fence.proxy.kind;  kind: alias (PTX ISA 7.5, sm_70), async and its state spaces (8.0, sm_90)
   asm volatile("fence.proxy.%0;" ::"C"(detail::ptx_proxy<Proxy>::text) : "memory");
+}
+
+/// Releases the calling thread's ordinary writes of a tensor map to tensor copies of the threads in `Scope`.
+///
+/// It does for the map what a release fence does for data; the flag that follows it is an ordinary atomic, and the reader
+/// answers it with the acquire form below. PTX: `fence.proxy.tensormap::generic.release.{cta,cluster,gpu,sys}`, one
+/// instruction. Requires: compute capability 9.0. Source: PTX ISA, "membar/fence".
+template <proxy Proxy, thread_scope Scope>
+__device__ inline void proxy_fence(release_t) noexcept {
+  static_assert(Proxy == proxy::tensormap, "membar: only the tensormap proxy has a release fence: write proxy_fence<Proxy>()");
+  detail::require_hopper_fence<Proxy == proxy::tensormap>();
+  // fence.proxy.tensormap::generic.release.scope;  PTX ISA 8.3, sm_90
+  asm volatile("fence.proxy.tensormap::generic.release.%0;" ::"C"(detail::ptx_scope<Scope>::text) : "memory");
+}
+
+/// Acquires the tensor map at `map`, 128 bytes that another thread released, for the calling thread's tensor copies.
+///
+/// PTX: `fence.proxy.tensormap::generic.acquire.{cta,cluster,gpu,sys} [map], 128`, one instruction.
+/// Requires: compute capability 9.0; `map` aligned to 128 bytes, in global, constant or parameter memory, by a generic address.
+/// Source: PTX ISA, "membar/fence".
+template <proxy Proxy, thread_scope Scope>
+__device__ inline void proxy_fence(acquire_t, const void* map) noexcept {
+  static_assert(Proxy == proxy::tensormap, "membar: only the tensormap proxy has an acquire fence: write proxy_fence<Proxy>()");
+  detail::require_hopper_fence<Proxy == proxy::tensormap>();
+  // fence.proxy.tensormap::generic.acquire.scope [addr], 128;  PTX ISA 8.3, sm_90
+  asm volatile("fence.proxy.tensormap::generic.acquire.%1 [%0], 128;" ::"l"(map), "C"(detail::ptx_scope<Scope>::text)
+               : "memory");
+}
+
+/// A fence of cluster scope for objects in shared memory only: an acquire for those anywhere in the cluster, a release for
+/// those of the own block. Lighter than `thread_fence<thread_scope::cluster>`, and enough for barriers in shared memory.
+///
+/// PTX: `fence.acquire.sync_restrict::shared::cluster.cluster`, `fence.release.sync_restrict::shared::cta.cluster`.
+/// Requires: compute capability 9.0, CUDA 12.8 (PTX ISA 8.6). Source: PTX ISA, "membar/fence".
+template <class Order>
+__device__ inline void shared_fence(Order) noexcept {
+  detail::require_restricted_order<Order>();
+  // fence.sem.sync_restrict.cluster;  sem: acquire with ::shared::cluster, release with ::shared::cta (PTX ISA 8.6, sm_90)
+  asm volatile("fence.%0.cluster;" ::"C"(detail::ptx_restricted<Order::value>::text) : "memory");
+}
+
+/// `shared_fence` from ordinary accesses to the async proxy: a release orders the block's ordinary accesses before it, an
+/// acquire the calling thread's asynchronous copies after it.
+///
+/// PTX: `fence.proxy.async::generic.{acquire.sync_restrict::shared::cluster,release.sync_restrict::shared::cta}.cluster`.
+/// Requires: compute capability 9.0, CUDA 12.8 (PTX ISA 8.6). Source: PTX ISA, "membar/fence".
+template <class Order>
+__device__ inline void shared_proxy_fence(Order) noexcept {
+  detail::require_restricted_order<Order>();
+  // fence.proxy.async::generic.sem.sync_restrict.cluster;  PTX ISA 8.6, sm_90
+  asm volatile("fence.proxy.async::generic.%0.cluster;" ::"C"(detail::ptx_restricted<Order::value>::text) : "memory");
+}
+
+/// Makes the initialisation of barriers in the block's shared memory (`mbarrier.init`, and nothing else) visible to the
+/// cluster.
+///
+/// PTX: `fence.mbarrier_init.release.cluster`, one instruction. Requires: compute capability 9.0. Source: PTX ISA,
+/// "membar/fence".
+template <bool Needed = true>
+__device__ inline void mbarrier_init_fence() noexcept {
+  detail::require_hopper_fence<Needed>();
+  // fence.mbarrier_init.release.cluster;  PTX ISA 8.0, sm_90
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
 }  // namespace membar

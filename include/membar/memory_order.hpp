@@ -3,6 +3,8 @@
 /// Memory order: what an atomic operation or a fence orders. An order is a tag in a call, so it is known at compile time.
 #pragma once
 
+#include <membar/detail/config.hpp>
+
 #include <concepts>
 
 namespace membar {
@@ -55,6 +57,34 @@ concept store_order = order_among<Order, memory_order::relaxed, memory_order::re
 template <class Order>
 concept fence_order =
     order_among<Order, memory_order::acquire, memory_order::release, memory_order::acq_rel, memory_order::seq_cst>;
+
+/// The rule for reductions, which return nothing: relaxed or release. What is not returned cannot be acquired.
+template <class Order>
+concept reduction_order = order_among<Order, memory_order::relaxed, memory_order::release>;
+
+/// The half of `order` that stands before an operation: a fence of it, a relaxed operation and a fence of `acquire_half(order)`
+/// order what the operation with `order` orders. `relaxed` means: no fence on this side.
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr memory_order release_half(memory_order order) noexcept {
+  const bool releases = order == memory_order::release || order == memory_order::acq_rel;
+  return order == memory_order::seq_cst ? order : releases ? memory_order::release : memory_order::relaxed;
+}
+
+/// The half of `order` that stands after an operation. That of `seq_cst` is `acquire`: the fence before the operation gives it
+/// its place among all `seq_cst` operations.
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr memory_order acquire_half(memory_order order) noexcept {
+  const bool acquires = order != memory_order::relaxed && order != memory_order::release;
+  return acquires ? memory_order::acquire : memory_order::relaxed;
+}
+
+/// The halves of an order's tag, as tags.
+template <memory_order Order>
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr auto release_half(memory_order_constant<Order>) noexcept {
+  return memory_order_constant<release_half(Order)>{};
+}
+template <memory_order Order>
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr auto acquire_half(memory_order_constant<Order>) noexcept {
+  return memory_order_constant<acquire_half(Order)>{};
+}
 
 /// The order's name: "relaxed", "acquire", "release", "acq_rel" or "seq_cst".
 [[nodiscard]] constexpr const char* name(memory_order order) noexcept {

@@ -1,19 +1,24 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes the codegen matrix: one kernel per fence and per atomic operation x order x scope x type, each above the PTX it must be.
+"""The codegen matrix: every fence, and every atomic operation x order x scope x type, each with the instructions it must become.
 
 usage: matrix.py <folder>
 
-The tables below restate the documentation comments of fence.cuh and atomic.cuh in PTX, independently of the headers. Every
-kernel's check lists its whole body's memory instructions: parameters, the sequence, the store of the result. CHECK-NOT lines
-between them refuse any other access, fence, branch or call.
+The tables below restate the reference pages of fence.cuh and atomic.cuh in PTX, independently of the headers. For each part of
+the matrix three files are written: <part>.cu with a kernel per case that calls membar, <part>_by_hand.cu with a kernel of the same
+name in inline PTX for each case that is no loop, and <part>.json with the instructions that are expected. check_matrix.py
+compares them.
 """
 
+import json
 import pathlib
 import sys
 
 SCOPES = {"block": "cta", "cluster": "cluster", "device": "gpu", "system": "sys"}
-TYPES = {"s32": "int", "u32": "unsigned", "s64": "long long", "u64": "unsigned long long"}
+LOAD_ORDERS = ["relaxed", "acquire", "seq_cst"]
+STORE_ORDERS = ["relaxed", "release", "seq_cst"]
+REDUCTION_ORDERS = ["relaxed", "release"]
+ORDERS = ["relaxed", "acquire", "release", "acq_rel", "seq_cst"]
 
 FENCE_ORDERS = {"acquire": "acquire", "release": "release", "acq_rel": "acq_rel", "seq_cst": "sc"}
 PROXIES = {"alias": "alias"}
@@ -23,216 +28,520 @@ PROXIES_SM_90 = {
     "async_shared_block": "async.shared::cta",
     "async_shared_cluster": "async.shared::cluster",
 }
-
-LOAD_ORDERS = ["relaxed", "acquire", "seq_cst"]
-STORE_ORDERS = ["relaxed", "release", "seq_cst"]
-ORDERS = ["relaxed", "acquire", "release", "acq_rel", "seq_cst"]
-
-# What follows `atom.`: the operation, and the type that PTX gives it for each of ours.
-BITS = {"s32": "b32", "u32": "b32", "s64": "b64", "u64": "b64"}
-SUM = {"s32": "s32", "u32": "u32", "s64": "u64", "u64": "u64"}  # there is no add.s64, and wrapping needs none
-SAME = {name: name for name in TYPES}
-FETCH = {
-    "exchange": ("exch", BITS),
-    "fetch_add": ("add", SUM),
-    "fetch_sub": ("add", SUM),  # of the negated value
-    "fetch_and": ("and", BITS),
-    "fetch_or": ("or", BITS),
-    "fetch_xor": ("xor", BITS),
-    "fetch_min": ("min", SAME),
-    "fetch_max": ("max", SAME),
+FENCES_SM_90 = {
+    "shared_fence(membar::acquire)": "fence.acquire.sync_restrict::shared::cluster.cluster",
+    "shared_fence(membar::release)": "fence.release.sync_restrict::shared::cta.cluster",
+    "shared_proxy_fence(membar::acquire)": "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster",
+    "shared_proxy_fence(membar::release)": "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster",
+    "mbarrier_init_fence()": "fence.mbarrier_init.release.cluster",
 }
 
-# The order of atom.cas, by success order (row) and failure order (column: relaxed, acquire, seq_cst). `sc` is fence.sc, acquire.
+# The order of atom.cas, by success order (row) and failure order (column: relaxed, acquire, seq_cst). seq_cst is fence.sc, acquire.
 COMPARE_EXCHANGE = {
-    "relaxed": ["relaxed", "acquire", "sc"],
-    "acquire": ["acquire", "acquire", "sc"],
-    "release": ["release", "acq_rel", "sc"],
-    "acq_rel": ["acq_rel", "acq_rel", "sc"],
-    "seq_cst": ["sc", "sc", "sc"],
+    "relaxed": ["relaxed", "acquire", "seq_cst"],
+    "acquire": ["acquire", "acquire", "seq_cst"],
+    "release": ["release", "acq_rel", "seq_cst"],
+    "acq_rel": ["acq_rel", "acq_rel", "seq_cst"],
+    "seq_cst": ["seq_cst", "seq_cst", "seq_cst"],
 }
 
-# Anything that touches memory or orders it, or leaves the straight line. Parameters and the result's store are matched by name.
-NOTHING_ELSE = r"// CHECK-NOT: {{[[:space:]](atom|red|fence|membar|bar|barrier|ld|st|bra|brx|call|@%p[0-9]+)[[:space:].]}}"
+# The fences around a loop, which has no order itself.
+BEFORE = {"relaxed": [], "acquire": [], "release": ["release"], "acq_rel": ["release"], "seq_cst": ["sc"]}
+AFTER = {"relaxed": [], "acquire": ["acquire"], "release": [], "acq_rel": ["acquire"], "seq_cst": ["acquire"]}
+
+FETCH = {
+    "exchange": "exch",
+    "fetch_add": "add",
+    "fetch_sub": "add",  # of the negated value
+    "fetch_and": "and",
+    "fetch_or": "or",
+    "fetch_xor": "xor",
+    "fetch_min": "min",
+    "fetch_max": "max",
+    "fetch_inc": "inc",
+    "fetch_dec": "dec",
+}
+REDUCE = {
+    "add": "add",
+    "sub": "add",
+    "bit_and": "and",
+    "bit_or": "or",
+    "bit_xor": "xor",
+    "min": "min",
+    "max": "max",
+    "inc": "inc",
+    "dec": "dec",
+}
+LOOP, TWO_WAY = "loop", "two-way"
+BIG = {8: "h", 16: "h", 32: "r", 64: "l", 128: "q"}
 
 
-class Source:
-    """One generated file: kernels, and the lines that FileCheck wants of each."""
+class Type:
+    """A value type: its C++ spelling, its size, and what each operation becomes: an instruction type, LOOP or TWO_WAY."""
 
-    def __init__(self, header):
-        self.lines = [
-            "// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception",
-            "// Written by tests/codegen/matrix.py.",
-            f"#include <membar/{header}>",
-        ]
-        self.cases = 0
+    def __init__(self, cpp, bits, register=None, elements=1, minimum=80, **becomes):
+        self.cpp, self.bits, self.elements, self.minimum = cpp, bits, elements, minimum
+        self.register = register or BIG[bits]
+        self.becomes = becomes
 
-    def kernel(self, name, parameters, body, checks):
-        self.cases += 1
-        self.lines += ["", f"// CHECK-LABEL: .entry {name}(", NOTHING_ELSE]
-        for check in checks:
-            self.lines += [f"// CHECK: {check}", NOTHING_ELSE]
-        self.lines += ["// CHECK: {{^[[:space:]]}}ret;", f'extern "C" __global__ void {name}({parameters}) {{ {body} }}']
+    def instruction(self, operation, architecture):
+        """What `operation` (exch, add, ...) becomes on `architecture`; None where it does not compile."""
+        what = self.becomes.get(operation)
+        if isinstance(what, tuple):  # (instruction type, the architecture that has it, what stands in for it before)
+            what = what[0] if architecture >= what[1] else what[2]
+        return what
 
 
-def parameter(name, index, width, variable):
-    register = "rd" if width == 64 else "r"
-    kind = f"{{{{[bus]}}}}{width}"
-    return f"ld.param.{kind} {{{{[[:space:]]*}}}}%[[{variable}:{register}[0-9]+]], [{name}_param_{index}];"
+def integer(cpp, sign, bits):
+    add = f"{sign}32" if bits == 32 else "u64"  # there is no add.s64, and wrapping needs none
+    untyped = dict.fromkeys(["exch", "and", "or", "xor"], f"b{bits}")
+    own = dict.fromkeys(["min", "max"], f"{sign}{bits}")
+    wrapping = {} if sign == "s" else dict.fromkeys(["inc", "dec"], "u32" if bits == 32 else LOOP)
+    return Type(cpp, bits, add=add, **untyped, **own, **wrapping)
 
 
-def result(width, variable):
-    return f"st.global.{{{{[bus]}}}}{width} {{{{[[:space:]]*}}}}[%{{{{rd[0-9]+}}}}], %[[{variable}]];"
+def small_integer(cpp, sign, bits):
+    operations = ["exch", "add", "and", "or", "xor", "min", "max"] + (["inc", "dec"] if sign == "u" else [])
+    return Type(cpp, bits, **dict.fromkeys(operations, LOOP))
 
 
-def defined(width, variable):
-    return f"%[[{variable}:{'rd' if width == 64 else 'r'}[0-9]+]]"
+def wide_integer(cpp, sign):
+    loops = ["add", "and", "or", "xor", "min", "max"] + (["inc", "dec"] if sign == "u" else [])
+    return Type(cpp, 128, exch=("b128", 90, None), **dict.fromkeys(loops, (LOOP, 90, None)))
 
 
-def ordered(order, scope, otherwise):
-    """The fence before an operation, if any, and the order of the operation itself."""
-    if order in ("seq_cst", "sc"):
-        return [f"fence.sc.{scope};"], otherwise
-    return [], order
+def vector(element, cpp, size, bits):
+    operations = ["add"] if element == "f32" else ["add", "min", "max"]
+    form = f"v{size}.{element}" if element == "f32" else f"noftz.v{size}.{element}"
+    return Type(f"membar::vector<{cpp}, {size}>", bits * size, BIG[bits], size, 90, **dict.fromkeys(operations, form))
 
 
-def atom(operation, order, scope, kind):
-    """Either position of the operation that PTX accepts: atom.add.relaxed.gpu and atom.relaxed.gpu.add are one instruction."""
-    return f"atom.{{{{({operation}[.]{order}[.]{scope}|{order}[.]{scope}[.]{operation})}}}}.{kind}"
+TYPES = {
+    "s32": integer("int", "s", 32),
+    "u32": integer("unsigned", "u", 32),
+    "s64": integer("long long", "s", 64),
+    "u64": integer("unsigned long long", "u", 64),
+    "f32": Type("float", 32, exch="b32", add="f32", min=TWO_WAY, max=TWO_WAY),
+    "f64": Type("double", 64, exch="b64", add="f64", min=TWO_WAY, max=TWO_WAY),
+    "f16": Type("__half", 16, exch=LOOP, add="noftz.f16", min=LOOP, max=LOOP),
+    "bf16": Type("__nv_bfloat16", 16, exch=LOOP, add=("noftz.bf16", 90, LOOP), min=LOOP, max=LOOP),
+    "f16x2": Type("__half2", 32, exch="b32", add="noftz.f16x2", min=LOOP, max=LOOP),
+    "bf16x2": Type("__nv_bfloat162", 32, exch="b32", add=("noftz.bf16x2", 90, LOOP), min=LOOP, max=LOOP),
+    "s8": small_integer("signed char", "s", 8),
+    "u8": small_integer("unsigned char", "u", 8),
+    "s16": small_integer("short", "s", 16),
+    "u16": small_integer("unsigned short", "u", 16),
+    "s128": wide_integer("__int128", "s"),
+    "u128": wide_integer("unsigned __int128", "u"),
+    "bool": Type("bool", 8, exch=LOOP),
+    "struct4": Type("struct4", 32, exch="b32"),
+    "struct16": Type("struct16", 128, exch=("b128", 90, None)),
+    "v2f32": vector("f32", "float", 2, 32),
+    "v4f32": vector("f32", "float", 4, 32),
+    **{f"v{n}f16": vector("f16", "__half", n, 16) for n in (2, 4, 8)},
+    **{f"v{n}bf16": vector("bf16", "__nv_bfloat16", n, 16) for n in (2, 4, 8)},
+}
+EVERY_PAIR_OF_ORDERS = ["u32", "s64"]  # for compare_exchange; the others fail relaxed
+
+PREAMBLE = """// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Written by tests/codegen/matrix.py.
+#include <membar/aggregated.cuh>
+#include <membar/fence.cuh>
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+struct struct4 {
+  short a, b;
+};
+struct struct16 {
+  double a;
+  int b, c;
+};
+template <class To, class From>
+__device__ To bits(const From& from) {
+  To to;
+  memcpy(static_cast<void*>(&to), &from, sizeof to);
+  return to;
+}
+"""
+
+# What a loop computes is not seen in its instructions.
+APPLIED = """
+using membar::detail::applied;
+using membar::detail::atom_op;
+static_assert(applied<atom_op::exchange>(12, 10) == 10);
+static_assert(applied<atom_op::add>(12, 10) == 22 && applied<atom_op::add>(1.5F, 2.0F) == 3.5F);
+static_assert(applied<atom_op::bitwise_and>(12, 10) == 8);
+static_assert(applied<atom_op::bitwise_or>(12, 10) == 14);
+static_assert(applied<atom_op::bitwise_xor>(12, 10) == 6);
+static_assert(applied<atom_op::min>(12, 10) == 10 && applied<atom_op::min>(-1, 1) == -1);
+static_assert(applied<atom_op::max>(12, 10) == 12 && applied<atom_op::max>(-1, 1) == 1);
+static_assert(applied<atom_op::min>(-1.0F, -2.0F) == -2.0F && applied<atom_op::min>(-1.0F, 2.0F) == -1.0F);
+static_assert(applied<atom_op::max>(-1.0F, -2.0F) == -1.0F && applied<atom_op::max>(-1.0F, 2.0F) == 2.0F);
+static_assert(applied<atom_op::inc>(3U, 3U) == 0 && applied<atom_op::inc>(2U, 3U) == 3);
+static_assert(applied<atom_op::dec>(0U, 3U) == 3 && applied<atom_op::dec>(2U, 3U) == 1 && applied<atom_op::dec>(4U, 3U) == 3);
+"""
 
 
-def add_atomics(source, scope, types, form, only=None):
+class Part:
+    """A part of the matrix for one architecture: the kernels, those by hand, and the expected instructions."""
+
+    def __init__(self, name, architecture):
+        self.name, self.architecture = name, architecture
+        self.kernels, self.by_hand, self.expected = [], [], {}
+
+    def kernel(self, name, parameters, body, instructions, by_hand=None, stores=0, looped=False):
+        head = f'extern "C" __global__ void {name}({parameters})'
+        self.kernels.append(f"{head} {{ {body} }}")
+        if by_hand is not None:
+            self.by_hand.append(f"{head} {{ {by_hand} }}")
+        self.expected[name] = {
+            "instructions": instructions,
+            "stores": stores,
+            "looped": looped,
+            "by_hand": by_hand is not None,
+        }
+
+    def write(self, folder):
+        def put(name, text):
+            path = pathlib.Path(folder, name)
+            if not path.exists() or path.read_text() != text:  # an unchanged file keeps its date
+                path.write_text(text)
+
+        put(f"{self.name}.cu", PREAMBLE + APPLIED + "\n" + "\n".join(self.kernels) + "\n")
+        put(f"{self.name}_by_hand.cu", PREAMBLE + "\n" + "\n".join(self.by_hand) + "\n")
+        put(f"{self.name}.json", json.dumps({"architecture": self.architecture, "cases": self.expected}, indent=1) + "\n")
+
+
+def with_fence(order, scope, otherwise):
+    """The fence before an instruction, if any, and the order of the instruction itself."""
+    return ([f"fence.sc.{scope}"], otherwise) if order == "seq_cst" else ([], order)
+
+
+def around_loop(order, scope, inside):
+    return [f"fence.{f}.{scope}" for f in BEFORE[order]] + inside + [f"fence.{f}.{scope}" for f in AFTER[order]]
+
+
+def asm(text, outputs="", inputs=""):
+    return f'asm volatile("{text};" : {outputs} : {inputs} : "memory");'
+
+
+def asm_fences(fences):
+    return " ".join(asm(fence) for fence in fences)
+
+
+REGISTER = {"h": "unsigned short", "r": "unsigned", "l": "unsigned long long", "q": "unsigned __int128"}
+
+
+def by_hand(kind, instruction, fences, result, value="value"):
+    """One instruction between the parameters and the result, in the plainest way to write it."""
+    letter, n = kind.register, kind.elements
+    register = REGISTER[letter]
+    if n == 1:
+        bits = register if kind.bits >= 16 else "unsigned char"
+        lines = [] if value is None else [f"const {register} v = bits<{bits}>({value});"]
+        operands = ["l"] + ([] if value is None else [letter])
+        names = ["object"] + ([] if value is None else ["v"])
+        text, first = "", 0
+        if result:
+            lines.append(f"{register} old;")
+            text, first = "%0, ", 1
+        text += f"[%{first}]" + ("" if value is None else f", %{first + 1}")
+        if instruction.startswith("ld") and not result:
+            raise ValueError(instruction)
+        lines.append(asm_fences(fences))
+        lines.append(
+            asm(
+                f"{instruction} {text}",
+                f'"={letter}"(old)' if result else "",
+                ", ".join(f'"{o}"({x})' for o, x in zip(operands, names)),
+            )
+        )
+        if result:
+            lines.append(f"*result = bits<{kind.cpp}>(static_cast<{bits}>(old));")
+        return " ".join(lines)
+    lines = [f"const {register} v{i} = bits<{register}>({value}[{i}]);" for i in range(n)]
+    first = n if result else 0
+    text = "{" + ", ".join(f"%{i}" for i in range(n)) + "}, " if result else ""
+    text += f"[%{first}], {{" + ", ".join(f"%{first + 1 + i}" for i in range(n)) + "}"
+    outputs = ", ".join(f'"={letter}"(o{i})' for i in range(n)) if result else ""
+    if result:
+        lines.append(f"{register} " + ", ".join(f"o{i}" for i in range(n)) + ";")
+    lines.append(asm_fences(fences))
+    lines.append(asm(f"{instruction} {text}", outputs, '"l"(object), ' + ", ".join(f'"{letter}"(v{i})' for i in range(n))))
+    if result:
+        element = kind.cpp.split("<")[1].split(",")[0]
+        lines.append(f"{kind.cpp} all; " + " ".join(f"all[{i}] = bits<{element}>(o{i});" for i in range(n)))
+        lines.append("*result = all;")
+    return " ".join(lines)
+
+
+def negated(kind):
+    if kind.elements > 1:
+        return None
+    return "-value"
+
+
+def add_operation(part, name, kind, call, own_order, order, scope, operation, head, result):
+    """A fetch (head atom) or a reduction (head red)."""
+    what = kind.instruction(operation, part.architecture)
+    if what is None:
+        return
+    parameters = f"{kind.cpp}* object, {kind.cpp} value" + (f", {kind.cpp}* result" if result else "")
+    fences, own = with_fence(order, scope, own_order)
+    body = f"*result = {call};" if result else f"{call};"
+    if what == LOOP:
+        word = max(kind.bits, 32)
+        inside = [f"ld.relaxed.{scope}.b{word}", f"atom.relaxed.{scope}.cas.b{word}"]
+        part.kernel(name, parameters, body, around_loop(order, scope, inside), stores=1 if result else 0, looped=True)
+    elif what == TWO_WAY:
+        opposite = {"min": "max", "max": "min"}[operation]
+        signed = f"{head}.{own}.{scope}.{operation}.s{kind.bits}"
+        unsigned = f"{head}.{own}.{scope}.{opposite}.u{kind.bits}"
+        letter, register = kind.register, REGISTER[kind.register]
+        integer_type = {32: "int", 64: "long long"}[kind.bits]
+        if result:
+            one, two = (asm(f"{i} %0, [%1], %2", f'"={letter}"(old)', f'"l"(object), "{letter}"(v)') for i in (signed, unsigned))
+        else:
+            one, two = (asm(f"{i} [%0], %1", "", f'"l"(object), "{letter}"(v)') for i in (signed, unsigned))
+        hand = (
+            f"const {register} v = bits<{register}>(value); {asm_fences(fences)} {f'{register} old;' if result else ''} "
+            f"if (static_cast<{integer_type}>(v) >= 0) {{ {one} }} else {{ {two} }} "
+            + (f"*result = bits<{kind.cpp}>(old);" if result else "")
+        )
+        # Which of the two comes first in the PTX is the compiler's choice.
+        part.kernel(name, parameters, body, fences + [[signed, unsigned]], hand, 1 if result else 0)
+    else:
+        instruction = f"{head}.{own}.{scope}.{operation}.{what}"
+        subtracts = name.startswith(("fetch_sub", "sub"))
+        value = negated(kind) if subtracts else "value"
+        hand = None if value is None else by_hand(kind, instruction, fences, result, value)
+        if subtracts and kind.becomes["add"] in ("u64", "s32", "u32"):
+            hand = by_hand(kind, instruction, fences, result, f"static_cast<{kind.cpp}>(0 - value)")
+        part.kernel(name, parameters, body, fences + [instruction], hand, 1 if result else 0)
+
+
+def add_atomics(part, scope, types, keep=lambda case: True):
     ptx_scope = SCOPES[scope]
-    for kind in types:
-        cpp = TYPES[kind]
-        width = int(kind[1:])
-        prefix, ref, pointer = {
-            "ref": ("", f"membar::atomic_ref<{cpp}, membar::thread_scope::{scope}>(*object)", cpp),
-            "owning": ("owning_", "object->ref()", f"membar::atomic<{cpp}, membar::thread_scope::{scope}>"),
-        }[form]
-        if form == "owning":
-            ref = "(*object)"
+    for key in types:
+        kind = TYPES[key]
+        if part.architecture < kind.minimum:
+            continue
+        ref = f"membar::atomic_ref<{kind.cpp}, membar::thread_scope::{scope}>(*object)"
+        pointer = f"{kind.cpp}* object"
 
-        def orders_of(operation, orders):
-            return orders if only is None else [o for o in orders if o in only]
+        def wanted(operation, order):
+            return keep((operation, order, scope, key))
 
-        for order in orders_of("load", LOAD_ORDERS):
-            name = f"{prefix}load_{order}_{scope}_{kind}"
-            fence, own = ordered(order, ptx_scope, "acquire")
-            source.kernel(
-                name,
-                f"{pointer}* object, {cpp}* result",
-                f"*result = {ref}.load(membar::{order});",
-                [parameter(name, 0, 64, "P"), parameter(name, 1, 64, "Q")]
-                + fence
-                + [f"ld.{own}.{ptx_scope}.b{width} {defined(width, 'OLD')},{{{{ *}}}}[%[[P]]];", result(width, "OLD")],
-            )
-        for order in orders_of("store", STORE_ORDERS):
-            name = f"{prefix}store_{order}_{scope}_{kind}"
-            fence, own = ordered(order, ptx_scope, "relaxed")
-            source.kernel(
-                name,
-                f"{pointer}* object, {cpp} value",
-                f"{ref}.store(value, membar::{order});",
-                [parameter(name, 0, 64, "P"), parameter(name, 1, width, "V")]
-                + fence
-                + [f"st.{own}.{ptx_scope}.b{width} [%[[P]]],{{{{ *}}}}%[[V]];"],
-            )
-        for operation, (ptx_operation, ptx_types) in FETCH.items():
-            for order in orders_of(operation, ORDERS):
-                name = f"{prefix}{operation}_{order}_{scope}_{kind}"
-                fence, own = ordered(order, ptx_scope, "acquire")
-                value = "V"
-                checks = [parameter(name, 0, 64, "P"), parameter(name, 1, width, "V"), parameter(name, 2, 64, "Q")]
-                if operation == "fetch_sub":
-                    checks += [f"neg.s{width} {{{{[[:space:]]*}}}}{defined(width, 'N')}, %[[V]];"]
-                    value = "N"
-                source.kernel(
-                    name,
-                    f"{pointer}* object, {cpp} value, {cpp}* result",
-                    f"*result = {ref}.{operation}(value, membar::{order});",
-                    checks
-                    + fence
-                    + [
-                        f"{atom(ptx_operation, own, ptx_scope, ptx_types[kind])} {defined(width, 'OLD')},"
-                        f"{{{{ *}}}}[%[[P]]],{{{{ *}}}}%[[{value}]];",
-                        result(width, "OLD"),
-                    ],
+        if kind.elements == 1:
+            for order in LOAD_ORDERS:
+                if wanted("load", order):
+                    fences, own = with_fence(order, ptx_scope, "acquire")
+                    instruction = f"ld.{own}.{ptx_scope}.b{kind.bits}"
+                    part.kernel(
+                        f"load_{order}_{scope}_{key}",
+                        f"{pointer}, {kind.cpp}* result",
+                        f"*result = {ref}.load(membar::{order});",
+                        fences + [instruction],
+                        by_hand(kind, instruction, fences, True, None),
+                        1,
+                    )
+                if wanted("wait", order):
+                    inside = [f"ld.relaxed.{ptx_scope}.b{kind.bits}"]
+                    part.kernel(
+                        f"wait_{order}_{scope}_{key}",
+                        f"{pointer}, {kind.cpp} value",
+                        f"{ref}.wait(value, membar::{order});",
+                        around_loop(order, ptx_scope, inside),
+                        looped=True,
+                    )
+            for order in STORE_ORDERS:
+                if wanted("store", order):
+                    fences, own = with_fence(order, ptx_scope, "relaxed")
+                    instruction = f"st.{own}.{ptx_scope}.b{kind.bits}"
+                    part.kernel(
+                        f"store_{order}_{scope}_{key}",
+                        f"{pointer}, {kind.cpp} value",
+                        f"{ref}.store(value, membar::{order});",
+                        fences + [instruction],
+                        by_hand(kind, instruction, fences, False),
+                    )
+        for operation, ptx_operation in FETCH.items():
+            for order in ORDERS:
+                if wanted(operation, order):
+                    call = f"{ref}.{operation}(value, membar::{order})"
+                    name = f"{operation}_{order}_{scope}_{key}"
+                    add_operation(part, name, kind, call, "acquire", order, ptx_scope, ptx_operation, "atom", True)
+        for operation, ptx_operation in REDUCE.items():
+            for order in REDUCTION_ORDERS:
+                if wanted(operation, order):
+                    call = f"{ref}.{operation}(value, membar::{order})"
+                    name = f"{operation}_{order}_{scope}_{key}"
+                    add_operation(part, name, kind, call, None, order, ptx_scope, ptx_operation, "red", False)
+        if kind.elements > 1 or (kind.bits == 128 and part.architecture < 90):
+            continue
+        for order in ORDERS:
+            if wanted("fetch_update", order):
+                word = max(kind.bits, 32)
+                inside = [f"ld.relaxed.{ptx_scope}.b{word}", f"atom.relaxed.{ptx_scope}.cas.b{word}"]
+                part.kernel(
+                    f"fetch_update_{order}_{scope}_{key}",
+                    f"{pointer}, {kind.cpp} value, {kind.cpp}* result",
+                    f"*result = {ref}.fetch_update([=]({kind.cpp}) {{ return value; }}, membar::{order});",
+                    around_loop(order, ptx_scope, inside),
+                    stores=1,
+                    looped=True,
                 )
-        for success in orders_of("compare_exchange", ORDERS):
-            for failure, covering in zip(LOAD_ORDERS, COMPARE_EXCHANGE[success]):
-                if only is not None and failure not in only:
+            for failure, covering in zip(LOAD_ORDERS, COMPARE_EXCHANGE[order]):
+                if failure != "relaxed" and key not in EVERY_PAIR_OF_ORDERS or not wanted("compare_exchange", order):
                     continue
-                name = f"{prefix}compare_exchange_{success}_{failure}_{scope}_{kind}"
-                fence, own = ordered(covering, ptx_scope, "acquire")
-                register = "rd" if width == 64 else "r"
-                source.kernel(
-                    name,
-                    f"{pointer}* object, {cpp} expected, {cpp} desired, {cpp}* old, bool* exchanged",
-                    f"*exchanged = {ref}.compare_exchange(expected, desired, membar::{success}, membar::{failure}); "
-                    "*old = expected;",
-                    [
-                        parameter(name, 0, 64, "P"),
-                        parameter(name, 1, width, "E"),
-                        parameter(name, 2, width, "D"),
-                        parameter(name, 3, 64, "Q"),
-                        parameter(name, 4, 64, "B"),
-                    ]
-                    + fence
-                    + [
-                        f"{atom('cas', own, ptx_scope, f'b{width}')} %[[OLD:{register}[0-9]+]],"
-                        "{{ *}}[%[[P]]],{{ *}}%[[E]],{{ *}}%[[D]];",
-                        "setp.eq.{{[bus]}}%d {{[[:space:]]*}}%%[[SAME:p[0-9]+]], %%[[OLD]], %%[[E]];" % width,
-                        "st.global.{{[bus]}}8 {{[[:space:]]*}}[%{{rd[0-9]+}}], %{{rs[0-9]+}};",
-                        result(width, "OLD"),
-                    ],
+                name = f"compare_exchange_{order}_{failure}_{scope}_{key}"
+                parameters = f"{pointer}, {kind.cpp} expected, {kind.cpp} desired, {kind.cpp}* before, bool* exchanged"
+                body = (
+                    f"*exchanged = {ref}.compare_exchange(expected, desired, membar::{order}, membar::{failure}); "
+                    "*before = expected;"
                 )
+                if kind.bits == 8:
+                    inside = [f"ld.relaxed.{ptx_scope}.b32", f"atom.relaxed.{ptx_scope}.cas.b32"]
+                    part.kernel(name, parameters, body, around_loop(covering, ptx_scope, inside), stores=2, looped=True)
+                    continue
+                fences, own = with_fence(covering, ptx_scope, "acquire")
+                instruction = f"atom.{own}.{ptx_scope}.cas.b{kind.bits}"
+                letter, register = kind.register, REGISTER[kind.register]
+                cas = asm(f"{instruction} %0, [%1], %2, %3", f'"={letter}"(o)', f'"l"(object), "{letter}"(e), "{letter}"(d)')
+                hand = (
+                    f"const {register} e = bits<{register}>(expected), d = bits<{register}>(desired); {asm_fences(fences)} "
+                    f"{register} o; {cas} *exchanged = o == e; *before = bits<{kind.cpp}>(o);"
+                )
+                part.kernel(name, parameters, body, fences + [instruction], hand, 2)
 
 
-def add_fences(source, scopes, proxies):
+def add_owning(part, scope):
+    """The owning form forwards to the reference: each member once shows it."""
+    pointer = f"membar::atomic<unsigned, membar::thread_scope::{scope}>* object"
+    s = SCOPES[scope]
+    part.kernel(f"owning_load_{scope}", f"{pointer}, unsigned* result", "*result = object->load(membar::acquire);",
+                [f"ld.acquire.{s}.b32"], stores=1)
+    part.kernel(f"owning_store_{scope}", f"{pointer}, unsigned value", "object->store(value, membar::release);",
+                [f"st.release.{s}.b32"])
+    part.kernel(f"owning_wait_{scope}", f"{pointer}, unsigned value", "object->wait(value, membar::acquire);",
+                [f"ld.relaxed.{s}.b32", f"fence.acquire.{s}"], looped=True)
+    part.kernel(f"owning_update_{scope}", f"{pointer}, unsigned value, unsigned* result",
+                "*result = object->fetch_update([=](unsigned) { return value; }, membar::release);",
+                [f"fence.release.{s}", f"ld.relaxed.{s}.b32", f"atom.relaxed.{s}.cas.b32"], stores=1, looped=True)
+    part.kernel(f"owning_compare_exchange_{scope}", f"{pointer}, unsigned expected, unsigned value, bool* result",
+                "*result = object->compare_exchange(expected, value, membar::release, membar::acquire);",
+                [f"atom.acq_rel.{s}.cas.b32"], stores=1)
+    for operation, ptx in FETCH.items():
+        kind = TYPES["u32"].instruction(ptx, 90)
+        part.kernel(f"owning_{operation}_{scope}", f"{pointer}, unsigned value, unsigned* result",
+                    f"*result = object->{operation}(value, membar::acq_rel);", [f"atom.acq_rel.{s}.{ptx}.{kind}"], stores=1)
+    for operation, ptx in REDUCE.items():
+        kind = TYPES["u32"].instruction(ptx, 90)
+        part.kernel(f"owning_{operation}_{scope}", f"{pointer}, unsigned value", f"object->{operation}(value, membar::release);",
+                    [f"red.release.{s}.{ptx}.{kind}"])
+
+
+def add_pointers(part, scope):
+    """Addition to a pointer is that of bytes; the other operations are those of 64 bits."""
+    s = SCOPES[scope]
+    ref = f"membar::atomic_ref<int*, membar::thread_scope::{scope}>(*object)"
+    for operation, sign in (("fetch_add", ""), ("fetch_sub", "-")):
+        for order in ORDERS:
+            fences, own = with_fence(order, s, "acquire")
+            instruction = f"atom.{own}.{s}.add.u64"
+            part.kernel(f"pointer_{operation}_{order}_{scope}", "int** object, long value, int** result",
+                        f"*result = {ref}.{operation}(value, membar::{order});", fences + [instruction],
+                        f"long old; {asm_fences(fences)} "
+                        + asm(f"{instruction} %0, [%1], %2", '"=l"(old)', f'"l"(object), "l"({sign}value * 4)')
+                        + " *result = bits<int*>(old);", 1)
+    for order in REDUCTION_ORDERS:
+        part.kernel(f"pointer_add_{order}_{scope}", "int** object, long value", f"{ref}.add(value, membar::{order});",
+                    [f"red.{order}.{s}.add.u64"])
+
+
+def add_aggregated(part, scope):
+    """One operation per warp and address; barriers of the lanes where the order releases and acquires."""
+    s = SCOPES[scope]
+    for form in ("one_address", "any_address"):
+        ref = f"membar::aggregated_ref<unsigned, membar::thread_scope::{scope}, membar::aggregation::{form}>(*object)"
+        for operation in ("fetch_add", "fetch_max", "fetch_xor"):
+            for order in ORDERS:
+                fences, own = with_fence(order, s, "acquire")
+                instruction = f"atom.{own}.{s}.{TYPES['u32'].becomes[FETCH[operation]]}.{FETCH[operation]}"
+                part.kernel(f"aggregated_{operation}_{order}_{form}_{scope}", "unsigned* object, unsigned value, unsigned* result",
+                            f"result[threadIdx.x] = {ref}.{operation}(value, membar::{order});",
+                            ["bar.warp.sync"] * len(BEFORE[order]) + fences + [instruction]
+                            + ["bar.warp.sync"] * len(AFTER[order]), stores=1, looped=True)
+        for order in REDUCTION_ORDERS:
+            part.kernel(f"aggregated_add_{order}_{form}_{scope}", "unsigned* object, unsigned value",
+                        f"{ref}.add(value, membar::{order});",
+                        ["bar.warp.sync"] * len(BEFORE[order]) + [f"red.{order}.{s}.add.u32"], looped=True)
+
+
+def add_fences(part, scopes, proxies, others):
     for scope in scopes:
         for order, ptx in FENCE_ORDERS.items():
-            source.kernel(
-                f"thread_fence_{order}_{scope}",
-                "",
-                f"membar::thread_fence<membar::thread_scope::{scope}>(membar::{order});",
-                [f"{{{{^[[:space:]]}}}}fence.{ptx}.{SCOPES[scope]};"],
-            )
+            instruction = f"fence.{ptx}.{SCOPES[scope]}"
+            part.kernel(f"thread_fence_{order}_{scope}", "",
+                        f"membar::thread_fence<membar::thread_scope::{scope}>(membar::{order});", [instruction], asm(instruction))
     for proxy, ptx in proxies.items():
-        source.kernel(
-            f"proxy_fence_{proxy}",
-            "",
-            f"membar::proxy_fence<membar::proxy::{proxy}>();",
-            [f"{{{{^[[:space:]]}}}}fence.proxy.{ptx};"],
-        )
+        part.kernel(f"proxy_fence_{proxy}", "", f"membar::proxy_fence<membar::proxy::{proxy}>();", [f"fence.proxy.{ptx}"],
+                    asm(f"fence.proxy.{ptx}"))
+    for number, (call, ptx) in enumerate(others.items()):
+        part.kernel(f"restricted_fence_{number}", "", f"membar::{call};", [ptx], asm(ptx))
+    if others:
+        for scope, s in SCOPES.items():
+            fence = f"membar::proxy_fence<membar::proxy::tensormap, membar::thread_scope::{scope}>"
+            release = f"fence.proxy.tensormap::generic.release.{s}"
+            part.kernel(f"tensormap_release_{scope}", "", f"{fence}(membar::release);", [release], asm(release))
+            acquire = f"fence.proxy.tensormap::generic.acquire.{s}"
+            part.kernel(f"tensormap_acquire_{scope}", "const void* map", f"{fence}(membar::acquire, map);", [acquire],
+                        asm(f"{acquire} [%0], 128", "", '"l"(map)'))
 
 
-def sources():
-    fences = Source("fence.cuh")
-    add_fences(fences, ["block", "device", "system"], PROXIES)
-    yield "fence.cu", fences
-    fences = Source("fence.cuh")
-    add_fences(fences, ["cluster"], PROXIES_SM_90)
-    yield "fence_sm_90.cu", fences
+def parts():
+    for architecture in (80, 90):
+        hopper = architecture >= 90
+        part = Part(f"fence_sm_{architecture}", architecture)
+        scopes = list(SCOPES) if hopper else [s for s in SCOPES if s != "cluster"]
+        add_fences(part, scopes, PROXIES | (PROXIES_SM_90 if hopper else {}), FENCES_SM_90 if hopper else {})
+        yield part
+        for scope in scopes:
+            part = Part(f"atomic_{scope}_sm_{architecture}", architecture)
+            add_atomics(part, scope, TYPES)
+            add_owning(part, scope)
+            add_pointers(part, scope)
+            add_aggregated(part, scope)
+            yield part
+    # Every operation on every type once, with orders and scopes in turn, and every order and scope of one type: small enough to be
+    # compiled for every mutation of the headers.
+    part = Part("sample_sm_90", 90)
+    add_fences(part, SCOPES, PROXIES | PROXIES_SM_90, FENCES_SM_90)
+    seen = {}
+
+    def keep(case):
+        operation, order, scope, key = case
+        if key == "u32" or key in ("u8", "f16") and scope == "device":
+            return True
+        orders = {"load": LOAD_ORDERS, "wait": LOAD_ORDERS, "store": STORE_ORDERS}.get(
+            operation, REDUCTION_ORDERS if operation in REDUCE else ORDERS)
+        first = seen.setdefault((operation, key), len(seen))
+        return order == orders[first % len(orders)] and scope == list(SCOPES)[first // len(orders) % 4]
+
     for scope in SCOPES:
-        source = Source("atomic.cuh")
-        add_atomics(source, scope, TYPES, "ref")
-        # The owning form forwards to the reference: one type and one order of each operation show it.
-        add_atomics(source, scope, ["s32"], "owning", only=["seq_cst"])
-        yield f"atomic_{scope}.cu", source
+        add_atomics(part, scope, TYPES, keep)
+        add_owning(part, scope)
+        add_pointers(part, scope)
+    yield part
 
 
 def main(folder):
     pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
-    total = 0
-    for name, source in sources():
-        text = "\n".join(source.lines) + "\n"
-        path = pathlib.Path(folder, name)
-        if not path.exists() or path.read_text() != text:  # an unchanged file keeps its date
-            path.write_text(text)
-        print(f"{name}: {source.cases} kernels")
-        total += source.cases
-    print(f"codegen matrix: {total} kernels")
+    for part in parts():
+        part.write(folder)
+        print(part.name)
 
 
 if __name__ == "__main__":

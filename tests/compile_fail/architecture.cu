@@ -3,7 +3,14 @@
 #include <membar/atomic.cuh>
 #include <membar/fence.cuh>
 
+#include <cuda_bf16.h>
+
 using membar::thread_scope;
+
+struct sixteen_bytes {
+  double value;
+  long long count;
+};
 
 __global__ void before_hopper(int* object) {
 #ifdef RULE_a_cluster_fence_requires_sm_90  // expect: thread_scope::cluster requires compute capability 9.0
@@ -48,4 +55,101 @@ __global__ void before_hopper(int* object) {
 #else
   membar::proxy_fence<membar::proxy::alias>();
 #endif
+
+  const membar::atomic_ref<sixteen_bytes, thread_scope::device> wide(*reinterpret_cast<sixteen_bytes*>(object));
+  sixteen_bytes found{};
+  __int128& large = *reinterpret_cast<__int128*>(object);
+  using floats = membar::vector<float, 4>;
+  floats& elements = *reinterpret_cast<floats*>(object);
+  const membar::atomic_ref<floats, thread_scope::device> vectors(elements);
+#ifdef RULE_the_tensormap_proxy_requires_sm_90  // expect: this fence requires compute capability 9.0
+  membar::proxy_fence<membar::proxy::tensormap, thread_scope::device>(membar::release);
+#else
+  membar::proxy_fence<membar::proxy::alias>();
+#endif
+
+#ifdef RULE_an_acquire_of_a_tensor_map_requires_sm_90  // expect: this fence requires compute capability 9.0
+  membar::proxy_fence<membar::proxy::tensormap, thread_scope::device>(membar::acquire, object);
+#else
+  membar::proxy_fence<membar::proxy::alias>();
+#endif
+
+#ifdef RULE_a_shared_fence_requires_sm_90  // expect: this fence requires compute capability 9.0
+  membar::shared_fence(membar::acquire);
+#else
+  membar::thread_fence<thread_scope::device>(membar::acquire);
+#endif
+
+#ifdef RULE_a_shared_proxy_fence_requires_sm_90  // expect: this fence requires compute capability 9.0
+  membar::shared_proxy_fence(membar::acquire);
+#else
+  membar::proxy_fence<membar::proxy::alias>();
+#endif
+
+#ifdef RULE_a_fence_of_barrier_initialisation_requires_sm_90  // expect: this fence requires compute capability 9.0
+  membar::mbarrier_init_fence();
+#else
+  membar::thread_fence<thread_scope::block>(membar::release);
+#endif
+
+#ifdef RULE_a_cluster_reduction_requires_sm_90  // expect: thread_scope::cluster requires compute capability 9.0
+  membar::atomic_ref<int, thread_scope::cluster>(*object).add(1, membar::relaxed);
+#else
+  membar::atomic_ref<int, thread_scope::device>(*object).add(1, membar::relaxed);
+#endif
+
+#ifdef RULE_a_cluster_wait_requires_sm_90  // expect: thread_scope::cluster requires compute capability 9.0
+  membar::atomic_ref<int, thread_scope::cluster>(*object).wait(1, membar::relaxed);
+#else
+  membar::atomic_ref<int, thread_scope::device>(*object).wait(1, membar::relaxed);
+#endif
+
+#ifdef RULE_a_cluster_update_requires_sm_90  // expect: thread_scope::cluster requires compute capability 9.0
+  membar::atomic_ref<int, thread_scope::cluster>(*object).fetch_update([](int x) { return x; }, membar::relaxed);
+#else
+  membar::atomic_ref<int, thread_scope::device>(*object).fetch_update([](int x) { return x; }, membar::relaxed);
+#endif
+
+#ifdef RULE_a_16_byte_exchange_requires_sm_90  // expect: a 16-byte read-modify-write requires compute capability 9.0
+  wide.exchange({}, membar::relaxed);
+#else
+  wide.store({}, membar::release);
+#endif
+
+#ifdef RULE_a_16_byte_compare_exchange_requires_sm_90  // expect: a 16-byte read-modify-write requires compute capability 9.0
+  wide.compare_exchange(found, {}, membar::relaxed, membar::relaxed);
+#else
+  found = wide.load(membar::acquire);
+#endif
+
+#ifdef RULE_a_16_byte_update_requires_sm_90  // expect: a 16-byte read-modify-write requires compute capability 9.0
+  wide.fetch_update([](sixteen_bytes x) { return x; }, membar::relaxed);
+#else
+  found = wide.load(membar::relaxed);
+#endif
+
+#ifdef RULE_a_16_byte_sum_requires_sm_90  // expect: a 16-byte read-modify-write requires compute capability 9.0
+  membar::atomic_ref<__int128, thread_scope::device>(large).fetch_add(1, membar::relaxed);
+#else
+  membar::atomic_ref<__int128, thread_scope::device>(large).store(1, membar::relaxed);
+#endif
+
+#ifdef RULE_a_vector_sum_requires_sm_90  // expect: vector atomics require compute capability 9.0
+  vectors.fetch_add(floats{}, membar::relaxed);
+#else
+  membar::atomic_ref<float, thread_scope::device>(elements[0]).fetch_add(1, membar::relaxed);
+#endif
+
+#ifdef RULE_a_vector_reduction_requires_sm_90  // expect: vector atomics require compute capability 9.0
+  vectors.add(floats{}, membar::relaxed);
+#else
+  membar::atomic_ref<float, thread_scope::device>(elements[0]).add(1, membar::relaxed);
+#endif
+  wide.store(found, membar::relaxed);
+  static_cast<void>(vectors);
+}
+
+// Where the instruction is missing there is a loop: no rule is broken.
+__global__ void bfloat16_before_hopper(__nv_bfloat16* object, __nv_bfloat16 value) {
+  membar::atomic_ref<__nv_bfloat16, thread_scope::device>(*object).add(value, membar::relaxed);
 }

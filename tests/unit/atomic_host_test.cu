@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Atomics as the host uses them: every scope acts as an operation of the host's memory model. Needs nvcc, and no GPU.
-#include <membar/atomic.cuh>
+#include <membar/aggregated.cuh>
 
 #include <gtest/gtest.h>
 
+#include <cuda_fp16.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
 #include <string>
 #include <thread>
 #include <type_traits>
@@ -126,8 +131,168 @@ static_assert(!std::is_copy_assignable_v<membar::atomic<int, thread_scope::devic
 static_assert(!std::is_convertible_v<int&, membar::atomic_ref<int, thread_scope::device>>);
 static_assert(sizeof(membar::atomic<int, thread_scope::device>) == 4 &&
               alignof(membar::atomic<long long, thread_scope::device>) == 8);
-static_assert(membar::atomic_integer<long> && membar::atomic_integer<unsigned long>);
-static_assert(!membar::atomic_integer<bool> && !membar::atomic_integer<short> && !membar::atomic_integer<const int> &&
-              !membar::atomic_integer<float> && !membar::atomic_integer<int*>);
+struct three_bytes {
+  char bytes[3];
+};
+struct pair {
+  int first;
+  float second;
+};
+static_assert(membar::atomic_value<bool> && membar::atomic_value<pair> && membar::atomic_value<int*> &&
+              membar::atomic_value<__half> && membar::atomic_value<__half2> && membar::atomic_value<membar::vector<__half, 8>>);
+static_assert(!membar::atomic_value<three_bytes> && !membar::atomic_value<const int> && !membar::atomic_value<volatile int> &&
+              !membar::atomic_value<std::string>);
+static_assert(membar::atomic_integer<long> && membar::atomic_integer<char> && membar::atomic_integer<unsigned __int128>);
+static_assert(!membar::atomic_integer<bool> && !membar::atomic_integer<const int> && !membar::atomic_integer<float> &&
+              !membar::atomic_integer<int*>);
+static_assert(membar::atomic_unsigned<unsigned char> && !membar::atomic_unsigned<__int128>);
+static_assert(membar::atomic_addable<int*> && membar::atomic_addable<double> && membar::atomic_addable<__half2> &&
+              membar::atomic_addable<membar::vector<float, 4>>);
+static_assert(!membar::atomic_addable<void*> && !membar::atomic_addable<pair> && !membar::atomic_addable<bool> &&
+              !membar::atomic_addable<membar::vector<double, 2>> && !membar::atomic_addable<membar::vector<float, 1>>);
+static_assert(membar::atomic_ordered<float> && membar::atomic_ordered<membar::vector<__half, 2>>);
+static_assert(!membar::atomic_ordered<int*> && !membar::atomic_ordered<membar::vector<float, 2>>);
+
+/// Values of a type that tell each other's bits apart.
+template <class T>
+T value_of(int i) {
+  if constexpr (std::is_same_v<T, __half>) {
+    return __float2half(static_cast<float>(i));
+  } else if constexpr (std::is_same_v<T, __half2>) {
+    return __half2{__float2half(static_cast<float>(i)), __float2half(static_cast<float>(-i))};
+  } else if constexpr (std::is_same_v<T, pair>) {
+    return pair{i, static_cast<float>(i)};
+  } else if constexpr (std::is_same_v<T, int*>) {
+    static int some[16];
+    return some + i;
+  } else {
+    return static_cast<T>(i);
+  }
+}
+
+template <class T>
+bool equal(const T& a, const T& b) {
+  return std::memcmp(&a, &b, sizeof(T)) == 0;
+}
+
+template <class T>
+class atomic_of_a_type : public ::testing::Test {};
+using types = ::testing::Types<signed char, unsigned char, short, unsigned short, int, unsigned long long, float, double,
+                               __half, __half2, pair, int*>;
+TYPED_TEST_SUITE(atomic_of_a_type, types);
+
+TYPED_TEST(atomic_of_a_type, is_loaded_stored_exchanged_compared_and_updated) {
+  using T = TypeParam;
+  T object = value_of<T>(1);
+  const membar::atomic_ref<T, thread_scope::device> n(object);
+  EXPECT_TRUE(equal(n.load(membar::acquire), value_of<T>(1)));
+  n.store(value_of<T>(2), membar::release);
+  EXPECT_TRUE(equal(n.exchange(value_of<T>(3), membar::acq_rel), value_of<T>(2)));
+  T expected = value_of<T>(4);
+  EXPECT_FALSE(n.compare_exchange(expected, value_of<T>(5), membar::seq_cst, membar::acquire));
+  EXPECT_TRUE(equal(expected, value_of<T>(3)));
+  EXPECT_TRUE(n.compare_exchange(expected, value_of<T>(5), membar::relaxed, membar::relaxed));
+  EXPECT_TRUE(equal(n.fetch_update([](T) { return value_of<T>(6); }, membar::acq_rel), value_of<T>(5)));
+  n.wait(value_of<T>(5), membar::acquire);
+  n.notify_all();
+  EXPECT_TRUE(equal(object, value_of<T>(6)));
+}
+
+TEST(atomic_ref_on_the_host, adds_to_small_integers_wrapping_and_leaves_their_neighbours) {
+  signed char bytes[4] = {1, 120, 3, 4};
+  const membar::atomic_ref<signed char, thread_scope::device> n(bytes[1]);
+  EXPECT_EQ(n.fetch_add(10, membar::relaxed), 120);
+  EXPECT_EQ(n.fetch_sub(10, membar::relaxed), -126);
+  n.max(121, membar::relaxed);
+  n.bit_xor(1, membar::release);
+  EXPECT_EQ(bytes[0], 1);
+  EXPECT_EQ(bytes[1], 120);
+  EXPECT_EQ(bytes[2], 3);
+}
+
+TEST(atomic_ref_on_the_host, wraps_increments_and_decrements_at_the_limit) {
+  unsigned object = 2;
+  const membar::atomic_ref<unsigned, thread_scope::block> n(object);
+  EXPECT_EQ(n.fetch_inc(3, membar::relaxed), 2U);
+  EXPECT_EQ(n.fetch_inc(3, membar::relaxed), 3U);
+  EXPECT_EQ(n.fetch_dec(3, membar::relaxed), 0U);
+  EXPECT_EQ(object, 3U);
+  n.store(9, membar::relaxed);
+  n.dec(3, membar::relaxed);
+  EXPECT_EQ(object, 3U);
+  n.inc(3, membar::release);
+  EXPECT_EQ(object, 0U);
+}
+
+TEST(atomic_ref_on_the_host, adds_objects_to_pointers) {
+  double some[8] = {};
+  double* object = some;
+  const membar::atomic_ref<double*, thread_scope::system> p(object);
+  EXPECT_EQ(p.fetch_add(5, membar::acq_rel), some);
+  EXPECT_EQ(p.fetch_sub(2, membar::relaxed), some + 5);
+  p.add(3, membar::relaxed);
+  p.sub(1, membar::relaxed);
+  EXPECT_EQ(object, some + 5);
+}
+
+TEST(atomic_ref_on_the_host, orders_floating_point_values_totally) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  float object = -0.0F;
+  const membar::atomic_ref<float, thread_scope::device> n(object);
+  n.max(0.0F, membar::relaxed);
+  EXPECT_FALSE(std::signbit(object));
+  n.min(-0.0F, membar::relaxed);
+  EXPECT_TRUE(std::signbit(object));
+  n.max(-1, membar::relaxed);
+  EXPECT_EQ(object, 0);
+  n.min(-2, membar::relaxed);
+  n.min(-1, membar::relaxed);
+  EXPECT_EQ(object, -2);
+  n.min(nan, membar::relaxed);
+  EXPECT_EQ(object, -2);
+  n.max(-nan, membar::relaxed);
+  EXPECT_EQ(object, -2);
+  n.max(nan, membar::relaxed);
+  EXPECT_TRUE(std::isnan(object));
+  n.max(std::numeric_limits<float>::infinity(), membar::relaxed);
+  EXPECT_TRUE(std::isnan(object));
+}
+
+TEST(atomic_ref_on_the_host, compares_the_bits_of_floating_point_values) {
+  float object = std::numeric_limits<float>::quiet_NaN();
+  const membar::atomic_ref<float, thread_scope::device> n(object);
+  float expected = object;
+  EXPECT_TRUE(n.compare_exchange(expected, 0.0F, membar::relaxed, membar::relaxed));
+  expected = -0.0F;
+  EXPECT_FALSE(n.compare_exchange(expected, 1.0F, membar::relaxed, membar::relaxed));
+}
+
+TEST(atomic_ref_on_the_host, adds_vectors_by_element) {
+  membar::vector<float, 4> object{{1, 2, 3, 4}};
+  const membar::atomic_ref<membar::vector<float, 4>, thread_scope::device> v(object);
+  const auto old = v.fetch_add({{10, 20, 30, 40}}, membar::acq_rel);
+  v.sub({{1, 1, 1, 1}}, membar::relaxed);
+  for (int i = 0; i != 4; ++i) {
+    EXPECT_EQ(old[i], static_cast<float>(i + 1));
+    EXPECT_EQ(object[i], static_cast<float>(11 * (i + 1) - 1));
+  }
+}
+
+TEST(aggregation, counts_several_wrapping_steps_as_one_by_one) {
+  for (unsigned limit : {0U, 1U, 3U, 254U, 255U}) {
+    for (unsigned start = 0; start != 256; ++start) {
+      unsigned char up = static_cast<unsigned char>(start);
+      unsigned char down = up;
+      const auto most = static_cast<unsigned char>(limit);
+      for (unsigned count = 0; count != 33; ++count) {
+        const auto old = static_cast<unsigned char>(start);
+        ASSERT_EQ(membar::detail::incremented(old, count, most), up) << start << " + " << count << " below " << limit;
+        ASSERT_EQ(membar::detail::decremented(old, count, most), down) << start << " - " << count << " below " << limit;
+        up = up >= most ? 0 : static_cast<unsigned char>(up + 1);
+        down = down == 0 || down > most ? most : static_cast<unsigned char>(down - 1);
+      }
+    }
+  }
+}
 
 }  // namespace

@@ -58,4 +58,23 @@ TEST(memory_order, is_named_as_in_cxx) {
   EXPECT_STREQ(name(static_cast<membar::memory_order>(17)), "unknown memory order");
 }
 
+using membar::acquire_half;
+using membar::memory_order;
+using membar::release_half;
+static_assert(release_half(memory_order::relaxed) == memory_order::relaxed &&
+              acquire_half(memory_order::relaxed) == memory_order::relaxed);
+static_assert(release_half(memory_order::acquire) == memory_order::relaxed &&
+              acquire_half(memory_order::acquire) == memory_order::acquire);
+static_assert(release_half(memory_order::release) == memory_order::release &&
+              acquire_half(memory_order::release) == memory_order::relaxed);
+static_assert(release_half(memory_order::acq_rel) == memory_order::release &&
+              acquire_half(memory_order::acq_rel) == memory_order::acquire);
+static_assert(release_half(memory_order::seq_cst) == memory_order::seq_cst &&
+              acquire_half(memory_order::seq_cst) == memory_order::acquire);
+static_assert(std::same_as<decltype(release_half(membar::acq_rel)), membar::release_t>);
+static_assert(std::same_as<decltype(acquire_half(membar::acq_rel)), membar::acquire_t>);
+static_assert(membar::reduction_order<membar::relaxed_t> && membar::reduction_order<membar::release_t>);
+static_assert(!membar::reduction_order<membar::acquire_t> && !membar::reduction_order<membar::acq_rel_t> &&
+              !membar::reduction_order<membar::seq_cst_t> && !membar::reduction_order<memory_order>);
+
 }  // namespace

@@ -1,218 +1,366 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Atomic instructions that membar emits itself, for what `cuda::atomic_ref` lacks.
+/// Atomic instructions that membar emits itself. Each function is one instruction; registers hold untyped bits.
 #pragma once
 
+#include <membar/detail/atomic_type.cuh>
 #include <membar/detail/config.hpp>
 #include <membar/detail/ptx.cuh>
 #include <membar/fence.cuh>
 #include <membar/memory_order.hpp>
 #include <membar/thread_scope.hpp>
 
-#include <type_traits>
-
 namespace membar::detail {
 
-#if defined(__CUDA_ARCH__)
-inline constexpr bool compiling_for_device = true;
-#else
-inline constexpr bool compiling_for_device = false;
-#endif
+template <atom_op Op>
+struct ptx_operation;
+template <>
+struct ptx_operation<atom_op::exchange> {
+  static constexpr char text[] = "exch";
+};
+template <>
+struct ptx_operation<atom_op::add> {
+  static constexpr char text[] = "add";
+};
+template <>
+struct ptx_operation<atom_op::bitwise_and> {
+  static constexpr char text[] = "and";
+};
+template <>
+struct ptx_operation<atom_op::bitwise_or> {
+  static constexpr char text[] = "or";
+};
+template <>
+struct ptx_operation<atom_op::bitwise_xor> {
+  static constexpr char text[] = "xor";
+};
+template <>
+struct ptx_operation<atom_op::min> {
+  static constexpr char text[] = "min";
+};
+template <>
+struct ptx_operation<atom_op::max> {
+  static constexpr char text[] = "max";
+};
+template <>
+struct ptx_operation<atom_op::inc> {
+  static constexpr char text[] = "inc";
+};
+template <>
+struct ptx_operation<atom_op::dec> {
+  static constexpr char text[] = "dec";
+};
 
-/// The order of a compare-and-swap that is as strong as both of its outcomes ask for.
-template <memory_order Success, memory_order Failure>
-inline constexpr memory_order covering_order = [] {
-  if (Success == memory_order::seq_cst || Failure == memory_order::seq_cst) {
-    return memory_order::seq_cst;
-  }
-  if (Failure == memory_order::acquire) {
-    const bool releases = Success == memory_order::release || Success == memory_order::acq_rel;
-    return releases ? memory_order::acq_rel : memory_order::acquire;
-  }
-  return Success;
-}();
+template <ptx_type Type>
+struct ptx_type_name;
+template <>
+struct ptx_type_name<ptx_type::b32> {
+  static constexpr char text[] = "b32";
+};
+template <>
+struct ptx_type_name<ptx_type::b64> {
+  static constexpr char text[] = "b64";
+};
+template <>
+struct ptx_type_name<ptx_type::b128> {
+  static constexpr char text[] = "b128";
+};
+template <>
+struct ptx_type_name<ptx_type::s32> {
+  static constexpr char text[] = "s32";
+};
+template <>
+struct ptx_type_name<ptx_type::u32> {
+  static constexpr char text[] = "u32";
+};
+template <>
+struct ptx_type_name<ptx_type::s64> {
+  static constexpr char text[] = "s64";
+};
+template <>
+struct ptx_type_name<ptx_type::u64> {
+  static constexpr char text[] = "u64";
+};
+template <>
+struct ptx_type_name<ptx_type::f32> {
+  static constexpr char text[] = "f32";
+};
+template <>
+struct ptx_type_name<ptx_type::f64> {
+  static constexpr char text[] = "f64";
+};
+template <>
+struct ptx_type_name<ptx_type::f16> {
+  static constexpr char text[] = "noftz.f16";
+};
+template <>
+struct ptx_type_name<ptx_type::f16x2> {
+  static constexpr char text[] = "noftz.f16x2";
+};
+template <>
+struct ptx_type_name<ptx_type::bf16> {
+  static constexpr char text[] = "noftz.bf16";
+};
+template <>
+struct ptx_type_name<ptx_type::bf16x2> {
+  static constexpr char text[] = "noftz.bf16x2";
+};
+template <>
+struct ptx_type_name<ptx_type::v2_f32> {
+  static constexpr char text[] = "v2.f32";
+};
+template <>
+struct ptx_type_name<ptx_type::v4_f32> {
+  static constexpr char text[] = "v4.f32";
+};
+template <>
+struct ptx_type_name<ptx_type::v2_f16> {
+  static constexpr char text[] = "noftz.v2.f16";
+};
+template <>
+struct ptx_type_name<ptx_type::v4_f16> {
+  static constexpr char text[] = "noftz.v4.f16";
+};
+template <>
+struct ptx_type_name<ptx_type::v8_f16> {
+  static constexpr char text[] = "noftz.v8.f16";
+};
+template <>
+struct ptx_type_name<ptx_type::v2_bf16> {
+  static constexpr char text[] = "noftz.v2.bf16";
+};
+template <>
+struct ptx_type_name<ptx_type::v4_bf16> {
+  static constexpr char text[] = "noftz.v4.bf16";
+};
+template <>
+struct ptx_type_name<ptx_type::v8_bf16> {
+  static constexpr char text[] = "noftz.v8.bf16";
+};
 
-/// Sequential consistency is a `fence.sc` before the instruction; this is the order that the instruction itself then has.
-template <memory_order Order>
-__device__ constexpr memory_order order_after_fence(memory_order otherwise) noexcept {
-  return Order == memory_order::seq_cst ? otherwise : Order;
+/// ld.sem.scope.type d, [a];  sem: relaxed, acquire (PTX ISA 6.0, sm_70); scope: cluster (7.8, sm_90); type: b8, b16, b32, b64,
+/// b128 (8.3, sm_70)
+template <thread_scope Scope, memory_order Order, class Bits>
+__device__ inline Bits ptx_load(const Bits* address) noexcept {
+  using order = ptx_order<Order>;
+  using scope = ptx_scope<Scope>;
+  Bits value;
+  if constexpr (sizeof(Bits) == 1) {
+    unsigned short wide;  // no register has 8 bits
+    asm volatile("ld.%2.%3.b8 %0, [%1];" : "=h"(wide) : "l"(address), "C"(order::text), "C"(scope::text) : "memory");
+    value = static_cast<Bits>(wide);
+  } else if constexpr (sizeof(Bits) == 2) {
+    asm volatile("ld.%2.%3.b16 %0, [%1];" : "=h"(value) : "l"(address), "C"(order::text), "C"(scope::text) : "memory");
+  } else if constexpr (sizeof(Bits) == 4) {
+    asm volatile("ld.%2.%3.b32 %0, [%1];" : "=r"(value) : "l"(address), "C"(order::text), "C"(scope::text) : "memory");
+  } else if constexpr (sizeof(Bits) == 8) {
+    asm volatile("ld.%2.%3.b64 %0, [%1];" : "=l"(value) : "l"(address), "C"(order::text), "C"(scope::text) : "memory");
+  } else {
+    asm volatile("ld.%2.%3.b128 %0, [%1];" : "=q"(value) : "l"(address), "C"(order::text), "C"(scope::text) : "memory");
+  }
+  return value;
 }
 
+/// st.sem.scope.type [a], b;  sem: relaxed, release (PTX ISA 6.0, sm_70); scope: cluster (7.8, sm_90); type: b8, b16, b32, b64,
+/// b128 (8.3, sm_70)
+template <thread_scope Scope, memory_order Order, class Bits>
+__device__ inline void ptx_store(Bits* address, Bits value) noexcept {
+  using order = ptx_order<Order>;
+  using scope = ptx_scope<Scope>;
+  if constexpr (sizeof(Bits) == 1) {
+    const unsigned short wide = value;  // no register has 8 bits
+    asm volatile("st.%2.%3.b8 [%0], %1;" ::"l"(address), "h"(wide), "C"(order::text), "C"(scope::text) : "memory");
+  } else if constexpr (sizeof(Bits) == 2) {
+    asm volatile("st.%2.%3.b16 [%0], %1;" ::"l"(address), "h"(value), "C"(order::text), "C"(scope::text) : "memory");
+  } else if constexpr (sizeof(Bits) == 4) {
+    asm volatile("st.%2.%3.b32 [%0], %1;" ::"l"(address), "r"(value), "C"(order::text), "C"(scope::text) : "memory");
+  } else if constexpr (sizeof(Bits) == 8) {
+    asm volatile("st.%2.%3.b64 [%0], %1;" ::"l"(address), "l"(value), "C"(order::text), "C"(scope::text) : "memory");
+  } else {
+    asm volatile("st.%2.%3.b128 [%0], %1;" ::"l"(address), "q"(value), "C"(order::text), "C"(scope::text) : "memory");
+  }
+}
+
+/// atom.sem.scope.cas.type d, [a], b, c;  sem: relaxed, acquire, release, acq_rel (PTX ISA 6.0, sm_70); scope: cluster (7.8,
+/// sm_90); type: b16 (6.3, sm_70), b32, b64, b128 (8.3, sm_90). Returns the value before.
+template <thread_scope Scope, memory_order Order, class Bits>
+__device__ inline Bits ptx_compare_and_swap(Bits* address, Bits expected, Bits desired) noexcept {
+  using order = ptx_order<Order>;
+  using scope = ptx_scope<Scope>;
+  Bits old;
+  if constexpr (sizeof(Bits) == 2) {
+    asm volatile("atom.%4.%5.cas.b16 %0, [%1], %2, %3;"
+                 : "=h"(old)
+                 : "l"(address), "h"(expected), "h"(desired), "C"(order::text), "C"(scope::text)
+                 : "memory");
+  } else if constexpr (sizeof(Bits) == 4) {
+    asm volatile("atom.%4.%5.cas.b32 %0, [%1], %2, %3;"
+                 : "=r"(old)
+                 : "l"(address), "r"(expected), "r"(desired), "C"(order::text), "C"(scope::text)
+                 : "memory");
+  } else if constexpr (sizeof(Bits) == 8) {
+    asm volatile("atom.%4.%5.cas.b64 %0, [%1], %2, %3;"
+                 : "=l"(old)
+                 : "l"(address), "l"(expected), "l"(desired), "C"(order::text), "C"(scope::text)
+                 : "memory");
+  } else {
+    asm volatile("atom.%4.%5.cas.b128 %0, [%1], %2, %3;"
+                 : "=q"(old)
+                 : "l"(address), "q"(expected), "q"(desired), "C"(order::text), "C"(scope::text)
+                 : "memory");
+  }
+  return old;
+}
+
+/// atom.sem.scope.op.type d, [a], b;  sem: relaxed, acquire, release, acq_rel (PTX ISA 6.0, sm_70); scope: cluster (7.8,
+/// sm_90); op: exch (b128 8.3, sm_90), add (noftz.f16, noftz.f16x2 6.3, sm_70; noftz.bf16, noftz.bf16x2 7.8, sm_90), and, or,
+/// xor, min, max, inc, dec. Returns the value before.
+template <atom_op Op, ptx_type Type, thread_scope Scope, memory_order Order, class Bits>
+__device__ inline Bits ptx_atom(void* address, Bits value) noexcept {
+  using order = ptx_order<Order>;
+  using scope = ptx_scope<Scope>;
+  using operation = ptx_operation<Op>;
+  using type = ptx_type_name<Type>;
+  Bits old;
+  if constexpr (sizeof(Bits) == 2) {
+    asm volatile("atom.%3.%4.%5.%6 %0, [%1], %2;"
+                 : "=h"(old)
+                 : "l"(address), "h"(value), "C"(order::text), "C"(scope::text), "C"(operation::text), "C"(type::text)
+                 : "memory");
+  } else if constexpr (sizeof(Bits) == 4) {
+    asm volatile("atom.%3.%4.%5.%6 %0, [%1], %2;"
+                 : "=r"(old)
+                 : "l"(address), "r"(value), "C"(order::text), "C"(scope::text), "C"(operation::text), "C"(type::text)
+                 : "memory");
+  } else if constexpr (sizeof(Bits) == 8) {
+    asm volatile("atom.%3.%4.%5.%6 %0, [%1], %2;"
+                 : "=l"(old)
+                 : "l"(address), "l"(value), "C"(order::text), "C"(scope::text), "C"(operation::text), "C"(type::text)
+                 : "memory");
+  } else {
+    asm volatile("atom.%3.%4.%5.%6 %0, [%1], %2;"
+                 : "=q"(old)
+                 : "l"(address), "q"(value), "C"(order::text), "C"(scope::text), "C"(operation::text), "C"(type::text)
+                 : "memory");
+  }
+  return old;
+}
+
+/// red.sem.scope.op.type [a], b;  sem: relaxed, release (PTX ISA 6.0, sm_70); otherwise as atom, but no exch and no b128
+template <atom_op Op, ptx_type Type, thread_scope Scope, memory_order Order, class Bits>
+__device__ inline void ptx_red(void* address, Bits value) noexcept {
+  using order = ptx_order<Order>;
+  using scope = ptx_scope<Scope>;
+  using operation = ptx_operation<Op>;
+  using type = ptx_type_name<Type>;
+  if constexpr (sizeof(Bits) == 2) {
+    asm volatile("red.%2.%3.%4.%5 [%0], %1;" ::"l"(address), "h"(value), "C"(order::text), "C"(scope::text),
+                 "C"(operation::text), "C"(type::text)
+                 : "memory");
+  } else if constexpr (sizeof(Bits) == 4) {
+    asm volatile("red.%2.%3.%4.%5 [%0], %1;" ::"l"(address), "r"(value), "C"(order::text), "C"(scope::text),
+                 "C"(operation::text), "C"(type::text)
+                 : "memory");
+  } else {
+    asm volatile("red.%2.%3.%4.%5 [%0], %1;" ::"l"(address), "l"(value), "C"(order::text), "C"(scope::text),
+                 "C"(operation::text), "C"(type::text)
+                 : "memory");
+  }
+}
+
+/// atom.sem.scope.op.vec.type d, [a], b;  op.vec.type: add.{v2,v4}.f32, {add,min,max}.noftz.{v2,v4,v8}.{f16,bf16} (PTX ISA 8.1,
+/// sm_90), in global memory. `old` and `value` are the elements' bits; atomic per element.
+template <atom_op Op, ptx_type Type, thread_scope Scope, memory_order Order, class Bits, int Size>
+__device__ inline void ptx_atom(void* address, const Bits (&v)[Size], Bits (&old)[Size]) noexcept {
+  using order = ptx_order<Order>;
+  using scope = ptx_scope<Scope>;
+  using operation = ptx_operation<Op>;
+  using type = ptx_type_name<Type>;
+  if constexpr (sizeof(Bits) == 4 && Size == 2) {
+    asm volatile("atom.%5.%6.%7.%8 {%0, %1}, [%2], {%3, %4};"
+                 : "=r"(old[0]), "=r"(old[1])
+                 : "l"(address), "r"(v[0]), "r"(v[1]), "C"(order::text), "C"(scope::text), "C"(operation::text), "C"(type::text)
+                 : "memory");
+  } else if constexpr (sizeof(Bits) == 4) {
+    asm volatile("atom.%9.%10.%11.%12 {%0, %1, %2, %3}, [%4], {%5, %6, %7, %8};"
+                 : "=r"(old[0]), "=r"(old[1]), "=r"(old[2]), "=r"(old[3])
+                 : "l"(address), "r"(v[0]), "r"(v[1]), "r"(v[2]), "r"(v[3]), "C"(order::text), "C"(scope::text),
+                   "C"(operation::text), "C"(type::text)
+                 : "memory");
+  } else if constexpr (Size == 2) {
+    asm volatile("atom.%5.%6.%7.%8 {%0, %1}, [%2], {%3, %4};"
+                 : "=h"(old[0]), "=h"(old[1])
+                 : "l"(address), "h"(v[0]), "h"(v[1]), "C"(order::text), "C"(scope::text), "C"(operation::text), "C"(type::text)
+                 : "memory");
+  } else if constexpr (Size == 4) {
+    asm volatile("atom.%9.%10.%11.%12 {%0, %1, %2, %3}, [%4], {%5, %6, %7, %8};"
+                 : "=h"(old[0]), "=h"(old[1]), "=h"(old[2]), "=h"(old[3])
+                 : "l"(address), "h"(v[0]), "h"(v[1]), "h"(v[2]), "h"(v[3]), "C"(order::text), "C"(scope::text),
+                   "C"(operation::text), "C"(type::text)
+                 : "memory");
+  } else {
+    asm volatile("atom.%17.%18.%19.%20 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], {%9, %10, %11, %12, %13, %14, %15, %16};"
+                 : "=h"(old[0]), "=h"(old[1]), "=h"(old[2]), "=h"(old[3]), "=h"(old[4]), "=h"(old[5]), "=h"(old[6]),
+                   "=h"(old[7])
+                 : "l"(address), "h"(v[0]), "h"(v[1]), "h"(v[2]), "h"(v[3]), "h"(v[4]), "h"(v[5]), "h"(v[6]), "h"(v[7]),
+                   "C"(order::text), "C"(scope::text), "C"(operation::text), "C"(type::text)
+                 : "memory");
+  }
+}
+
+/// red.sem.scope.op.vec.type [a], b;  as the vector form of atom (PTX ISA 8.1, sm_90)
+template <atom_op Op, ptx_type Type, thread_scope Scope, memory_order Order, class Bits, int Size>
+__device__ inline void ptx_red(void* address, const Bits (&v)[Size]) noexcept {
+  using order = ptx_order<Order>;
+  using scope = ptx_scope<Scope>;
+  using operation = ptx_operation<Op>;
+  using type = ptx_type_name<Type>;
+  if constexpr (sizeof(Bits) == 4 && Size == 2) {
+    asm volatile("red.%3.%4.%5.%6 [%0], {%1, %2};" ::"l"(address), "r"(v[0]), "r"(v[1]), "C"(order::text), "C"(scope::text),
+                 "C"(operation::text), "C"(type::text)
+                 : "memory");
+  } else if constexpr (sizeof(Bits) == 4) {
+    asm volatile("red.%5.%6.%7.%8 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(v[0]), "r"(v[1]), "r"(v[2]), "r"(v[3]),
+                 "C"(order::text), "C"(scope::text), "C"(operation::text), "C"(type::text)
+                 : "memory");
+  } else if constexpr (Size == 2) {
+    asm volatile("red.%3.%4.%5.%6 [%0], {%1, %2};" ::"l"(address), "h"(v[0]), "h"(v[1]), "C"(order::text), "C"(scope::text),
+                 "C"(operation::text), "C"(type::text)
+                 : "memory");
+  } else if constexpr (Size == 4) {
+    asm volatile("red.%5.%6.%7.%8 [%0], {%1, %2, %3, %4};" ::"l"(address), "h"(v[0]), "h"(v[1]), "h"(v[2]), "h"(v[3]),
+                 "C"(order::text), "C"(scope::text), "C"(operation::text), "C"(type::text)
+                 : "memory");
+  } else {
+    asm volatile("red.%9.%10.%11.%12 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" ::"l"(address), "h"(v[0]), "h"(v[1]), "h"(v[2]),
+                 "h"(v[3]), "h"(v[4]), "h"(v[5]), "h"(v[6]), "h"(v[7]), "C"(order::text), "C"(scope::text),
+                 "C"(operation::text), "C"(type::text)
+                 : "memory");
+  }
+}
+
+/// The fence before or after an operation that has no order of its own: none for `relaxed`. Toolkits before CUDA 12.8 have no
+/// fence of one half; there it is `fence.acq_rel`.
+template <thread_scope Scope, memory_order Half>
+__device__ inline void half_fence() noexcept {
+  if constexpr (Half != memory_order::relaxed) {
+#if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ < 1208
+    constexpr memory_order whole = Half == memory_order::seq_cst ? Half : memory_order::acq_rel;
+    thread_fence<Scope>(memory_order_constant<whole>{});
+#else
+    thread_fence<Scope>(memory_order_constant<Half>{});
+#endif
+  }
+}
+
+/// `fence.sc` before an instruction that is sequentially consistent, and the order that the instruction itself then has.
 template <thread_scope Scope, memory_order Order>
 __device__ inline void fence_if_sequentially_consistent() noexcept {
   if constexpr (Order == memory_order::seq_cst) {
     thread_fence<Scope>(seq_cst);
   }
 }
-
-template <class T>
-MEMBAR_HOST_DEVICE constexpr T negated(T value) noexcept {
-  using unsigned_type = std::make_unsigned_t<T>;
-  return static_cast<T>(unsigned_type{0} - static_cast<unsigned_type>(value));
-}
-
-enum class atom_op { exchange, add, bitwise_and, bitwise_or, bitwise_xor, min, max };
-
-/// The operation and the type as `atom` spells them: untyped bits where the sign does not matter to the result, except that
-/// addition takes .u64 for both signs.
-template <atom_op Op, bool Signed, int Bytes>
-struct ptx_atom;
-template <bool Signed>
-struct ptx_atom<atom_op::exchange, Signed, 4> {
-  static constexpr char text[] = "exch.b32";
-};
-template <bool Signed>
-struct ptx_atom<atom_op::exchange, Signed, 8> {
-  static constexpr char text[] = "exch.b64";
-};
-template <>
-struct ptx_atom<atom_op::add, true, 4> {
-  static constexpr char text[] = "add.s32";
-};
-template <>
-struct ptx_atom<atom_op::add, false, 4> {
-  static constexpr char text[] = "add.u32";
-};
-template <bool Signed>
-struct ptx_atom<atom_op::add, Signed, 8> {
-  static constexpr char text[] = "add.u64";
-};
-template <bool Signed>
-struct ptx_atom<atom_op::bitwise_and, Signed, 4> {
-  static constexpr char text[] = "and.b32";
-};
-template <bool Signed>
-struct ptx_atom<atom_op::bitwise_and, Signed, 8> {
-  static constexpr char text[] = "and.b64";
-};
-template <bool Signed>
-struct ptx_atom<atom_op::bitwise_or, Signed, 4> {
-  static constexpr char text[] = "or.b32";
-};
-template <bool Signed>
-struct ptx_atom<atom_op::bitwise_or, Signed, 8> {
-  static constexpr char text[] = "or.b64";
-};
-template <bool Signed>
-struct ptx_atom<atom_op::bitwise_xor, Signed, 4> {
-  static constexpr char text[] = "xor.b32";
-};
-template <bool Signed>
-struct ptx_atom<atom_op::bitwise_xor, Signed, 8> {
-  static constexpr char text[] = "xor.b64";
-};
-template <>
-struct ptx_atom<atom_op::min, true, 4> {
-  static constexpr char text[] = "min.s32";
-};
-template <>
-struct ptx_atom<atom_op::min, false, 4> {
-  static constexpr char text[] = "min.u32";
-};
-template <>
-struct ptx_atom<atom_op::min, true, 8> {
-  static constexpr char text[] = "min.s64";
-};
-template <>
-struct ptx_atom<atom_op::min, false, 8> {
-  static constexpr char text[] = "min.u64";
-};
-template <>
-struct ptx_atom<atom_op::max, true, 4> {
-  static constexpr char text[] = "max.s32";
-};
-template <>
-struct ptx_atom<atom_op::max, false, 4> {
-  static constexpr char text[] = "max.u32";
-};
-template <>
-struct ptx_atom<atom_op::max, true, 8> {
-  static constexpr char text[] = "max.s64";
-};
-template <>
-struct ptx_atom<atom_op::max, false, 8> {
-  static constexpr char text[] = "max.u64";
-};
-
-template <class T, thread_scope Scope, memory_order Order>
-__device__ inline T ptx_load(const T* address) noexcept {
-  require_architecture_of<Scope>();
-  fence_if_sequentially_consistent<Scope, Order>();
-  using order = ptx_order<order_after_fence<Order>(memory_order::acquire)>;
-  T value;
-  // ld.sem.scope.type d, [a];  sem: relaxed, acquire (PTX ISA 6.0, sm_70); scope: cluster (7.8, sm_90)
-  if constexpr (sizeof(T) == 4) {
-    asm volatile("ld.%2.%3.b32 %0, [%1];"
-                 : "=r"(value)
-                 : "l"(address), "C"(order::text), "C"(ptx_scope<Scope>::text)
-                 : "memory");
-  } else {
-    asm volatile("ld.%2.%3.b64 %0, [%1];"
-                 : "=l"(value)
-                 : "l"(address), "C"(order::text), "C"(ptx_scope<Scope>::text)
-                 : "memory");
-  }
-  return value;
-}
-
-template <class T, thread_scope Scope, memory_order Order>
-__device__ inline void ptx_store(T* address, T value) noexcept {
-  require_architecture_of<Scope>();
-  fence_if_sequentially_consistent<Scope, Order>();
-  using order = ptx_order<order_after_fence<Order>(memory_order::relaxed)>;
-  // st.sem.scope.type [a], b;  sem: relaxed, release (PTX ISA 6.0, sm_70); scope: cluster (7.8, sm_90)
-  if constexpr (sizeof(T) == 4) {
-    asm volatile("st.%2.%3.b32 [%0], %1;" ::"l"(address), "r"(value), "C"(order::text), "C"(ptx_scope<Scope>::text) : "memory");
-  } else {
-    asm volatile("st.%2.%3.b64 [%0], %1;" ::"l"(address), "l"(value), "C"(order::text), "C"(ptx_scope<Scope>::text) : "memory");
-  }
-}
-
-template <atom_op Op, class T, thread_scope Scope, memory_order Order>
-__device__ inline T ptx_fetch(T* address, T value) noexcept {
-  require_architecture_of<Scope>();
-  fence_if_sequentially_consistent<Scope, Order>();
-  using order = ptx_order<order_after_fence<Order>(memory_order::acquire)>;
-  using operation = ptx_atom<Op, std::is_signed_v<T>, sizeof(T)>;
-  T old;
-  // atom.sem.scope.op.type d, [a], b;  sem: relaxed, acquire, release, acq_rel (PTX ISA 6.0, sm_70); scope: cluster (7.8,
-  // sm_90)
-  if constexpr (sizeof(T) == 4) {
-    asm volatile("atom.%3.%4.%5 %0, [%1], %2;"
-                 : "=r"(old)
-                 : "l"(address), "r"(value), "C"(order::text), "C"(ptx_scope<Scope>::text), "C"(operation::text)
-                 : "memory");
-  } else {
-    asm volatile("atom.%3.%4.%5 %0, [%1], %2;"
-                 : "=l"(old)
-                 : "l"(address), "l"(value), "C"(order::text), "C"(ptx_scope<Scope>::text), "C"(operation::text)
-                 : "memory");
-  }
-  return old;
-}
-
-template <class T, thread_scope Scope, memory_order Order>
-__device__ inline bool ptx_compare_exchange(T* address, T& expected, T desired) noexcept {
-  require_architecture_of<Scope>();
-  fence_if_sequentially_consistent<Scope, Order>();
-  using order = ptx_order<order_after_fence<Order>(memory_order::acquire)>;
-  T old;
-  // atom.sem.scope.cas.type d, [a], b, c;  sem: relaxed, acquire, release, acq_rel (PTX ISA 6.0, sm_70); scope: cluster (7.8,
-  // sm_90)
-  if constexpr (sizeof(T) == 4) {
-    asm volatile("atom.%4.%5.cas.b32 %0, [%1], %2, %3;"
-                 : "=r"(old)
-                 : "l"(address), "r"(expected), "r"(desired), "C"(order::text), "C"(ptx_scope<Scope>::text)
-                 : "memory");
-  } else {
-    asm volatile("atom.%4.%5.cas.b64 %0, [%1], %2, %3;"
-                 : "=l"(old)
-                 : "l"(address), "l"(expected), "l"(desired), "C"(order::text), "C"(ptx_scope<Scope>::text)
-                 : "memory");
-  }
-  const bool exchanged = old == expected;
-  expected = old;
-  return exchanged;
-}
+template <memory_order Order, memory_order Otherwise>
+inline constexpr memory_order order_after_fence = Order == memory_order::seq_cst ? Otherwise : Order;
 
 }  // namespace membar::detail

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The question: what do contended atomics cost, and where does aggregation pay? Threads of the whole device (or, in shared
+/// memory, of each block) work on one object, one per block, one per warp, one each, at distances of 32 and 128 bytes, or on
+/// skewed ones.
+
+#include "steps.cuh"
+
+#include <support/kernel_bench.hpp>
+
+namespace {
+
+using membar::thread_scope;
+using namespace steps;
+
+constexpr int turns = 32;
+constexpr int blocks = 256;
+constexpr int threads = 256;
+constexpr std::size_t bytes = std::size_t{blocks} * threads * 128;
+
+enum class pattern { one, per_block, per_warp, per_lane, stride_32, stride_128, skewed };
+constexpr struct {
+  pattern which;
+  const char* name;
+} patterns[] = {{pattern::one, "one"},           {pattern::per_block, "per_block"}, {pattern::per_warp, "per_warp"},
+                {pattern::per_lane, "per_lane"}, {pattern::stride_32, "stride_32"}, {pattern::stride_128, "stride_128"},
+                {pattern::skewed, "skewed"}};
+
+/// Where a thread's object begins.
+__device__ std::size_t place(pattern which, unsigned thread, std::size_t size, int turn) {
+  switch (which) {
+    case pattern::one:
+      return 0;
+    case pattern::per_block:
+      return thread / threads * 128;
+    case pattern::per_warp:
+      return thread / 32 * 128;
+    case pattern::per_lane:
+      return thread * size;
+    case pattern::stride_32:
+      return thread * 32UL;
+    case pattern::stride_128:
+      return thread * 128UL;
+    case pattern::skewed: {
+      // Half of all accesses to one object, a quarter to the next, and so on: 16 objects.
+      const unsigned scattered = (thread * 2654435761U + static_cast<unsigned>(turn) * 40503U) >> 8;
+      return static_cast<std::size_t>(__clz(static_cast<int>(scattered << 8 | 0x10000U))) * 128;
+    }
+  }
+  return 0;
+}
+
+template <class Step, class T>
+__global__ void contend(char* memory, pattern which) {
+  const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
+  for (int turn = 0; turn != turns; ++turn) {
+    static_cast<void>(Step::run(reinterpret_cast<T*>(memory + place(which, thread, sizeof(T), turn)), one<T>()));
+  }
+}
+
+/// The same with the result used: summed and stored.
+template <class Step, class T>
+__global__ void contend_and_use(char* memory, pattern which, T* results) {
+  const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
+  T sum{};
+  for (int turn = 0; turn != turns; ++turn) {
+    sum = sum + Step::run(reinterpret_cast<T*>(memory + place(which, thread, sizeof(T), turn)), one<T>());
+  }
+  results[thread] = sum;
+}
+
+/// One object per block in its shared memory, or one of block 0 of a cluster of two.
+template <class Step, class T, bool Distributed>
+__global__ void contend_in_shared_memory(T* result) {
+  __shared__ T mine;
+  T* object = &mine;
+  if (threadIdx.x == 0) {
+    mine = T{};
+  }
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  if constexpr (Distributed) {
+    object = static_cast<T*>(__cluster_map_shared_rank(&mine, 0));
+    __cluster_barrier_arrive();
+    __cluster_barrier_wait();
+  }
+#endif
+  __syncthreads();
+  for (int turn = 0; turn != turns; ++turn) {
+    static_cast<void>(Step::run(object, one<T>()));
+  }
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  if constexpr (Distributed) {
+    __cluster_barrier_arrive();
+    __cluster_barrier_wait();
+  }
+#endif
+  __syncthreads();
+  if (threadIdx.x == 0 && blockIdx.x == 0) {
+    *result = mine;
+  }
+}
+
+char* memory() {
+  static const support::device_memory<char> objects(bytes);
+  return objects.get();
+}
+template <class T>
+T* results() {
+  static const support::device_memory<T> values(blocks * threads);
+  return values.get();
+}
+
+constexpr double operations = double{turns} * blocks * threads;
+
+template <class T>
+struct contest {
+  template <class Step>
+  static support::bench_arm unused(const char* name, pattern which) {
+    return {name, [which](cudaStream_t on) { contend<Step, T><<<blocks, threads, 0, on>>>(memory(), which); }};
+  }
+  template <class Step>
+  static support::bench_arm used(const char* name, pattern which) {
+    return {name,
+            [which](cudaStream_t on) { contend_and_use<Step, T><<<blocks, threads, 0, on>>>(memory(), which, results<T>()); }};
+  }
+  template <class Step>
+  static support::bench_arm shared(const char* name) {
+    return {name, [](cudaStream_t on) { contend_in_shared_memory<Step, T, false><<<blocks, threads, 0, on>>>(results<T>()); }};
+  }
+  template <class Step>
+  static support::bench_arm distributed(const char* name) {
+    return {name, [](cudaStream_t on) {
+              cudaLaunchAttribute cluster{};
+              cluster.id = cudaLaunchAttributeClusterDimension;
+              cluster.val.clusterDim = {2, 1, 1};
+              cudaLaunchConfig_t config{};
+              config.gridDim = dim3(blocks);
+              config.blockDim = dim3(threads);
+              config.stream = on;
+              config.attrs = &cluster;
+              config.numAttrs = 1;
+              membar::check(cudaLaunchKernelEx(&config, contend_in_shared_memory<Step, T, true>, results<T>()),
+                            "cudaLaunchKernelEx");
+            }};
+  }
+};
+
+std::vector<support::comparison> comparisons() {
+  using membar::aggregation;
+  using r = membar::relaxed_t;
+  using ar = membar::acq_rel_t;
+  constexpr thread_scope device = thread_scope::device;
+  std::vector<support::comparison> all;
+  for (const auto& [which, name] : patterns) {
+    const std::string suffix = std::string("/") + name;
+    using u32 = contest<unsigned>;
+    all.push_back({"fetch_add/u32/relaxed/global/used" + suffix,
+                   operations,
+                   {u32::used<membar_add<unsigned, device, r>>("membar", which),
+                    u32::used<cuda_add<unsigned, device, r>>("cuda_atomic_ref", which),
+                    u32::used<intrinsic_add<unsigned>>("intrinsic", which), u32::used<ptx_add_relaxed>("ptx", which),
+                    u32::used<aggregated_add<unsigned, aggregation::any_address>>("aggregated", which)}});
+    all.push_back({"add/u32/relaxed/global/unused" + suffix,
+                   operations,
+                   {u32::unused<membar_reduce<unsigned, r>>("membar", which), u32::unused<ptx_reduce>("ptx", which),
+                    u32::unused<intrinsic_reduce<unsigned>>("intrinsic", which),
+                    u32::unused<aggregated_reduce<unsigned>>("aggregated", which)}});
+    all.push_back(
+        {"fetch_add/u32/acq_rel/global/unused" + suffix,
+         operations,
+         {u32::unused<membar_add<unsigned, device, ar>>("membar", which),
+          u32::unused<cuda_add<unsigned, device, ar>>("cuda_atomic_ref", which), u32::unused<ptx_add_acq_rel>("ptx", which)}});
+    using f32 = contest<float>;
+    all.push_back({"fetch_max/f32/relaxed/global/used" + suffix,
+                   operations,
+                   {f32::used<membar_max<float, r>>("membar", which), f32::used<cuda_max<float, r>>("cuda_atomic_ref", which),
+                    f32::used<loop_max>("loop", which), f32::used<aggregated_max<float>>("aggregated", which)}});
+    all.push_back({"fetch_add/f32/relaxed/global/used" + suffix,
+                   operations,
+                   {f32::used<membar_add<float, device, r>>("membar", which),
+                    f32::used<cuda_add<float, device, r>>("cuda_atomic_ref", which),
+                    f32::used<aggregated_add<float, aggregation::any_address>>("aggregated", which)}});
+    using u8 = contest<unsigned char>;
+    all.push_back({"fetch_add/u8/acq_rel/global/unused" + suffix,
+                   operations,
+                   {u8::unused<membar_add<unsigned char, device, ar>>("membar", which),
+                    u8::unused<cuda_add<unsigned char, device, ar>>("cuda_atomic_ref", which),
+                    u8::unused<aggregated_add<unsigned char, aggregation::any_address>>("aggregated", which)}});
+    using u16 = contest<unsigned short>;
+    all.push_back({"fetch_add/u16/acq_rel/global/unused" + suffix,
+                   operations,
+                   {u16::unused<membar_add<unsigned short, device, ar>>("membar", which),
+                    u16::unused<cuda_add<unsigned short, device, ar>>("cuda_atomic_ref", which)}});
+    using w = contest<wide>;
+    all.push_back({"fetch_update/128/relaxed/global/unused" + suffix,
+                   operations,
+                   {w::unused<membar_update>("membar", which), w::unused<aggregated_update>("aggregated", which)}});
+  }
+  using u32 = contest<unsigned>;
+  all.push_back({"fetch_add/u32/relaxed/shared",
+                 operations,
+                 {u32::shared<membar_add<unsigned, thread_scope::block, r>>("membar"),
+                  u32::shared<cuda_add<unsigned, thread_scope::block, r>>("cuda_atomic_ref"),
+                  u32::shared<intrinsic_add<unsigned>>("intrinsic"),
+                  u32::shared<aggregated_add<unsigned, aggregation::one_address>>("aggregated")}});
+  using f32 = contest<float>;
+  all.push_back({"fetch_max/f32/relaxed/shared",
+                 operations,
+                 {f32::shared<membar_max<float, r>>("membar"), f32::shared<cuda_max<float, r>>("cuda_atomic_ref"),
+                  f32::shared<aggregated_max<float>>("aggregated")}});
+  int major = 0;
+  membar::check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0), "cudaDeviceGetAttribute");
+  if (major >= 9) {
+    all.push_back({"fetch_add/u32/relaxed/distributed_shared",
+                   operations,
+                   {u32::distributed<membar_add<unsigned, device, r>>("membar"),
+                    u32::distributed<cuda_add<unsigned, device, r>>("cuda_atomic_ref"),
+                    u32::distributed<intrinsic_add<unsigned>>("intrinsic")}});
+  }
+  return all;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return support::run_comparisons(argc, argv, comparisons); }

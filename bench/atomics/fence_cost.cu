@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The question: what does a fence cost, by order and scope, without anything to wait for and behind stores of the own thread?
+/// A ladder: a kernel has 1, 2, 4, ... 32 fences in a row, and the slope of its time is what one costs.
+
+#include <membar/fence.cuh>
+
+#include <support/kernel_bench.hpp>
+
+namespace {
+
+using membar::thread_scope;
+
+constexpr int turns = 256;
+
+struct none {
+  __device__ static void run() {}
+};
+template <thread_scope Scope, class Order>
+struct of_membar {
+  __device__ static void run() { membar::thread_fence<Scope>(Order{}); }
+};
+template <thread_scope Scope>
+struct intrinsic {
+  __device__ static void run() {
+    if constexpr (Scope == thread_scope::block) {
+      __threadfence_block();
+    } else if constexpr (Scope == thread_scope::device) {
+      __threadfence();
+    } else {
+      __threadfence_system();
+    }
+  }
+};
+struct ptx_sc_gpu {
+  __device__ static void run() { asm volatile("fence.sc.gpu;" ::: "memory"); }
+};
+struct ptx_acq_rel_gpu {
+  __device__ static void run() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+};
+
+/// `Count` fences, each behind a store of the own thread if `Stores`.
+template <class Fence, int Count, bool Stores>
+__global__ void ladder(int* own) {
+  volatile int* const mine = own + threadIdx.x * 32;
+  for (int turn = 0; turn != turns; ++turn) {
+#pragma unroll
+    for (int i = 0; i != Count; ++i) {
+      if constexpr (Stores) {
+        *mine = i;
+      }
+      Fence::run();
+    }
+  }
+}
+
+int* memory() {
+  static const support::device_memory<int> objects(32 * 32);
+  return objects.get();
+}
+
+template <class Fence, int Count, bool Stores>
+support::bench_arm arm(const char* name) {
+  return {name, [](cudaStream_t on) { ladder<Fence, Count, Stores><<<1, 32, 0, on>>>(memory()); }};
+}
+
+/// One step of the ladder for each arm: nanoseconds per turn. The slope over the steps is the cost of one fence.
+template <int Count, bool Stores, class... Fence>
+void step(std::vector<support::comparison>& all, const std::string& name, std::initializer_list<const char*> names) {
+  const char* const* each = names.begin();
+  all.push_back(
+      {name + (Stores ? "/after_store/" : "/idle/") + std::to_string(Count), turns, {arm<Fence, Count, Stores>(*each++)...}});
+}
+
+template <class... Fence>
+void ladders(std::vector<support::comparison>& all, const std::string& name, std::initializer_list<const char*> names) {
+  const auto of = [&]<bool Stores>() {
+    step<1, Stores, Fence...>(all, name, names);
+    step<2, Stores, Fence...>(all, name, names);
+    step<4, Stores, Fence...>(all, name, names);
+    step<8, Stores, Fence...>(all, name, names);
+    step<16, Stores, Fence...>(all, name, names);
+    step<32, Stores, Fence...>(all, name, names);
+  };
+  of.template operator()<false>();
+  of.template operator()<true>();
+}
+
+template <thread_scope Scope>
+void scope(std::vector<support::comparison>& all) {
+  const std::string name = std::string("fence/") + membar::name(Scope);
+  ladders<of_membar<Scope, membar::acquire_t>>(all, name + "/acquire", {"membar"});
+  ladders<of_membar<Scope, membar::release_t>>(all, name + "/release", {"membar"});
+  ladders<of_membar<Scope, membar::acq_rel_t>>(all, name + "/acq_rel", {"membar"});
+  ladders<of_membar<Scope, membar::seq_cst_t>, intrinsic<Scope>>(all, name + "/seq_cst", {"membar", "intrinsic"});
+}
+
+std::vector<support::comparison> comparisons() {
+  std::vector<support::comparison> all;
+  ladders<none>(all, "nothing", {"membar"});
+  scope<thread_scope::block>(all);
+  scope<thread_scope::device>(all);
+  scope<thread_scope::system>(all);
+  ladders<of_membar<thread_scope::device, membar::seq_cst_t>, ptx_sc_gpu>(all, "fence_by_hand/device/seq_cst",
+                                                                          {"membar", "ptx"});
+  ladders<of_membar<thread_scope::device, membar::acq_rel_t>, ptx_acq_rel_gpu>(all, "fence_by_hand/device/acq_rel",
+                                                                               {"membar", "ptx"});
+  return all;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return support::run_comparisons(argc, argv, comparisons); }

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The same operation in membar's words, in those of `cuda::atomic_ref`, as CUDA's intrinsic and as PTX.
+#pragma once
+
+#include <membar/aggregated.cuh>
+
+#include <cuda/atomic>
+
+namespace steps {
+
+using membar::thread_scope;
+
+template <thread_scope Scope>
+inline constexpr cuda::thread_scope cuda_scope = Scope == thread_scope::block    ? cuda::thread_scope_block
+                                                 : Scope == thread_scope::device ? cuda::thread_scope_device
+                                                                                 : cuda::thread_scope_system;
+template <class Order>
+inline constexpr cuda::memory_order cuda_order = std::is_same_v<Order, membar::relaxed_t>   ? cuda::memory_order_relaxed
+                                                 : std::is_same_v<Order, membar::acquire_t> ? cuda::memory_order_acquire
+                                                 : std::is_same_v<Order, membar::release_t> ? cuda::memory_order_release
+                                                 : std::is_same_v<Order, membar::acq_rel_t> ? cuda::memory_order_acq_rel
+                                                                                            : cuda::memory_order_seq_cst;
+
+/// A 16-byte value.
+struct alignas(16) wide {
+  unsigned long long low, high;
+};
+
+// Each step takes an object and a value that depends on the step before, and returns one that the next depends on.
+
+template <class T, thread_scope Scope, class Order>
+struct membar_add {
+  __device__ static T run(T* object, T value) { return membar::atomic_ref<T, Scope>(*object).fetch_add(value, Order{}); }
+};
+template <class T, thread_scope Scope, class Order>
+struct cuda_add {
+  __device__ static T run(T* object, T value) {
+    return cuda::atomic_ref<T, cuda_scope<Scope>>(*object).fetch_add(value, cuda_order<Order>);
+  }
+};
+template <class T>
+struct intrinsic_add {
+  __device__ static T run(T* object, T value) { return atomicAdd(object, value); }
+};
+struct ptx_add_relaxed {
+  __device__ static unsigned run(unsigned* object, unsigned value) {
+    unsigned old;
+    asm volatile("atom.relaxed.gpu.add.u32 %0, [%1], %2;" : "=r"(old) : "l"(object), "r"(value) : "memory");
+    return old;
+  }
+};
+struct ptx_add_acq_rel {
+  __device__ static unsigned run(unsigned* object, unsigned value) {
+    unsigned old;
+    asm volatile("atom.acq_rel.gpu.add.u32 %0, [%1], %2;" : "=r"(old) : "l"(object), "r"(value) : "memory");
+    return old;
+  }
+};
+
+template <class T, class Order>
+struct membar_reduce {
+  __device__ static T run(T* object, T value) {
+    membar::atomic_ref<T, thread_scope::device>(*object).add(value, Order{});
+    return value;
+  }
+};
+struct ptx_reduce {
+  __device__ static unsigned run(unsigned* object, unsigned value) {
+    asm volatile("red.relaxed.gpu.add.u32 [%0], %1;" ::"l"(object), "r"(value) : "memory");
+    return value;
+  }
+};
+template <class T>
+struct intrinsic_reduce {
+  __device__ static T run(T* object, T value) {
+    atomicAdd(object, value);
+    return value;
+  }
+};
+
+template <class T, class Order>
+struct membar_max {
+  __device__ static T run(T* object, T value) {
+    return membar::atomic_ref<T, thread_scope::device>(*object).fetch_max(value, Order{});
+  }
+};
+template <class T, class Order>
+struct cuda_max {
+  __device__ static T run(T* object, T value) {
+    return cuda::atomic_ref<T, cuda::thread_scope_device>(*object).fetch_max(value, cuda_order<Order>);
+  }
+};
+/// What one writes by hand without knowing the integer form.
+struct loop_max {
+  __device__ static float run(float* object, float value) {
+    int seen = __float_as_int(*static_cast<volatile float*>(object));
+    while (__int_as_float(seen) < value) {
+      const int found = atomicCAS(reinterpret_cast<int*>(object), seen, __float_as_int(value));
+      if (found == seen) {
+        break;
+      }
+      seen = found;
+    }
+    return __int_as_float(seen);
+  }
+};
+
+template <class T, class Order>
+struct membar_exchange {
+  __device__ static T run(T* object, T value) {
+    return membar::atomic_ref<T, thread_scope::device>(*object).exchange(value, Order{});
+  }
+};
+template <class T, class Order>
+struct cuda_exchange {
+  __device__ static T run(T* object, T value) {
+    return cuda::atomic_ref<T, cuda::thread_scope_device>(*object).exchange(value, cuda_order<Order>);
+  }
+};
+
+template <class T, class Order>
+struct membar_compare_exchange {
+  __device__ static T run(T* object, T value) {
+    T expected = value;
+    membar::atomic_ref<T, thread_scope::device>(*object).compare_exchange(expected, value, Order{}, membar::relaxed);
+    return expected;
+  }
+};
+template <class T, class Order>
+struct cuda_compare_exchange {
+  __device__ static T run(T* object, T value) {
+    T expected = value;
+    cuda::atomic_ref<T, cuda::thread_scope_device>(*object).compare_exchange_strong(expected, value, cuda_order<Order>,
+                                                                                    cuda::memory_order_relaxed);
+    return expected;
+  }
+};
+
+template <class T, class Order>
+struct membar_load {
+  __device__ static T run(T* object, T) { return membar::atomic_ref<T, thread_scope::device>(*object).load(Order{}); }
+};
+template <class T, class Order>
+struct cuda_load {
+  __device__ static T run(T* object, T) {
+    return cuda::atomic_ref<T, cuda::thread_scope_device>(*object).load(cuda_order<Order>);
+  }
+};
+template <class T, class Order>
+struct membar_store {
+  __device__ static T run(T* object, T value) {
+    membar::atomic_ref<T, thread_scope::device>(*object).store(value, Order{});
+    return value;
+  }
+};
+template <class T, class Order>
+struct cuda_store {
+  __device__ static T run(T* object, T value) {
+    cuda::atomic_ref<T, cuda::thread_scope_device>(*object).store(value, cuda_order<Order>);
+    return value;
+  }
+};
+
+/// A function of the user's, in membar's loop and once per warp.
+struct larger_sum {
+  __device__ wide operator()(wide a, wide b) const { return {a.low + b.low, a.high > b.high ? a.high : b.high}; }
+};
+struct membar_update {
+  __device__ static wide run(wide* object, wide value) {
+    return membar::atomic_ref<wide, thread_scope::device>(*object).fetch_update(
+        [=](wide old) { return larger_sum{}(old, value); }, membar::relaxed);
+  }
+};
+struct aggregated_update {
+  __device__ static wide run(wide* object, wide value) {
+    return membar::aggregated_ref<wide, thread_scope::device>(*object).fetch_combine(value, larger_sum{}, membar::relaxed);
+  }
+};
+template <class T, membar::aggregation Form>
+struct aggregated_add {
+  __device__ static T run(T* object, T value) {
+    return membar::aggregated_ref<T, thread_scope::device, Form>(*object).fetch_add(value, membar::relaxed);
+  }
+};
+template <class T>
+struct aggregated_reduce {
+  __device__ static T run(T* object, T value) {
+    membar::aggregated_ref<T, thread_scope::device>(*object).add(value, membar::relaxed);
+    return value;
+  }
+};
+template <class T>
+struct aggregated_max {
+  __device__ static T run(T* object, T value) {
+    return membar::aggregated_ref<T, thread_scope::device>(*object).fetch_max(value, membar::relaxed);
+  }
+};
+
+/// What a thread adds: 1, or its equivalent.
+template <class T>
+__host__ __device__ T one() {
+  if constexpr (std::is_same_v<T, wide>) {
+    return {1, 1};
+  } else {
+    return static_cast<T>(1);
+  }
+}
+
+/// The operand of the next step of a chain: depends on what the step before returned, and costs one instruction.
+template <class T>
+__device__ T next_operand(const T& before) {
+  if constexpr (std::is_same_v<T, wide>) {
+    return {before.low & 1, before.high & 1};
+  } else if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(before & 1);
+  } else {
+    return before * static_cast<T>(0.5);
+  }
+}
+
+}  // namespace steps

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Which instructions an atomic operation becomes on the device where `cuda::atomic_ref` is not underneath: one instruction,
+/// the integer form of a floating-point minimum or maximum, or a loop of compare-and-swap.
+#pragma once
+
+#include <membar/detail/atomic_ptx.cuh>
+
+namespace membar::detail {
+
+#if defined(__CUDA_ARCH__)
+inline constexpr bool compiling_for_device = true;
+#if __CUDA_ARCH__ >= 900
+inline constexpr bool has_hopper_instructions = true;
+#else
+inline constexpr bool has_hopper_instructions = false;
+#endif
+#else
+inline constexpr bool compiling_for_device = false;
+inline constexpr bool has_hopper_instructions = true;
+#endif
+
+/// The order of a compare-and-swap that is as strong as both of its outcomes ask for.
+template <memory_order Success, memory_order Failure>
+inline constexpr memory_order covering_order = [] {
+  if (Success == memory_order::seq_cst || Failure == memory_order::seq_cst) {
+    return memory_order::seq_cst;
+  }
+  if (Failure == memory_order::acquire) {
+    const bool releases = Success == memory_order::release || Success == memory_order::acq_rel;
+    return releases ? memory_order::acq_rel : memory_order::acquire;
+  }
+  return Success;
+}();
+
+/// What to add in order to subtract `value`.
+template <class T>
+MEMBAR_HOST_DEVICE constexpr T negated(T value) noexcept {
+  if constexpr (kind_of<T> == value_kind::integer) {
+    return static_cast<T>(bits_of<T>{0} - static_cast<bits_of<T>>(value));
+  } else if constexpr (kind_of<T> == value_kind::vector) {
+    for (auto& element : value.elements) {
+      element = negated(element);
+    }
+    return value;
+  } else {
+    return -value;
+  }
+}
+
+/// The bits of a floating-point value as an unsigned integer of IEEE 754's total order:
+/// -NaN < -inf < ... < -0 < +0 < ... < +inf < +NaN.
+template <class Bits>
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr Bits total_order(Bits bits) noexcept {
+  constexpr Bits sign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
+  return static_cast<Bits>((bits & sign) != 0 ? ~bits : bits | sign);
+}
+
+template <atom_op Op, class Bits>
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr Bits extreme_of_bits(Bits old, Bits value) noexcept {
+  const bool smaller = total_order(value) < total_order(old);
+  return smaller == (Op == atom_op::min) ? value : old;
+}
+
+/// What an operation makes of `old`: the host's and the loops' form of the instruction.
+template <atom_op Op, class T>
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr T applied(T old, T value) noexcept {
+  constexpr value_kind kind = kind_of<T>;
+  using bits = bits_of<T>;
+  if constexpr (Op == atom_op::exchange) {
+    return value;
+  } else if constexpr (Op == atom_op::add) {
+    if constexpr (kind == value_kind::integer) {
+      return static_cast<T>(static_cast<bits>(static_cast<bits>(old) + static_cast<bits>(value)));
+    } else {
+      return old + value;
+    }
+  } else if constexpr (Op == atom_op::bitwise_and) {
+    return static_cast<T>(old & value);
+  } else if constexpr (Op == atom_op::bitwise_or) {
+    return static_cast<T>(old | value);
+  } else if constexpr (Op == atom_op::bitwise_xor) {
+    return static_cast<T>(old ^ value);
+  } else if constexpr (Op == atom_op::inc) {
+    return old >= value ? T{0} : static_cast<T>(old + 1);
+  } else if constexpr (Op == atom_op::dec) {
+    return old == 0 || old > value ? value : static_cast<T>(old - 1);
+  } else if constexpr (kind == value_kind::integer) {
+    return (value < old) == (Op == atom_op::min) ? value : old;
+  } else if constexpr (kind == value_kind::half_pair || kind == value_kind::bfloat16_pair) {
+    const bits low =
+        extreme_of_bits<Op>(static_cast<unsigned short>(to_bits(old)), static_cast<unsigned short>(to_bits(value)));
+    const bits high =
+        extreme_of_bits<Op>(static_cast<unsigned short>(to_bits(old) >> 16), static_cast<unsigned short>(to_bits(value) >> 16));
+    return from_bits<T>(high << 16 | low);
+  } else {
+    return from_bits<T>(extreme_of_bits<Op>(to_bits(old), to_bits(value)));
+  }
+}
+
+/// The object as the compare-and-swap sees it: itself, or for objects of 8 and 16 bits the aligned 32-bit word around it, whose
+/// other bits keep the value they were read with.
+template <class Bits, bool IsWord = sizeof(Bits) >= 4>
+struct cell {
+  using word_type = Bits;
+  Bits* word;
+
+  __device__ explicit cell(Bits* object) noexcept : word(object) {}
+  [[nodiscard]] __device__ Bits part(word_type whole) const noexcept { return whole; }
+  [[nodiscard]] __device__ word_type with(word_type, Bits part) const noexcept { return part; }
+};
+template <class Bits>
+struct cell<Bits, false> {
+  using word_type = unsigned;
+  unsigned* word;
+  unsigned shift;
+
+  __device__ explicit cell(Bits* object) noexcept
+      : word(reinterpret_cast<unsigned*>(reinterpret_cast<unsigned long long>(object) & ~3ULL)),
+        shift(static_cast<unsigned>(reinterpret_cast<unsigned long long>(object) & 3) * 8) {}
+  [[nodiscard]] __device__ Bits part(word_type whole) const noexcept { return static_cast<Bits>(whole >> shift); }
+  [[nodiscard]] __device__ word_type with(word_type whole, Bits part) const noexcept {
+    constexpr unsigned mask = (1U << (8 * sizeof(Bits))) - 1;
+    return (whole & ~(mask << shift)) | static_cast<unsigned>(part) << shift;
+  }
+};
+
+/// Sleeps between attempts: not at all after the first failure, which tells the new value, then twice as long each time.
+class back_off {
+ public:
+  __device__ void operator()() noexcept {
+    if (nanoseconds_ != 0) {
+      // nanosleep.u32 t;  PTX ISA 6.3, sm_70
+      asm volatile("nanosleep.u32 %0;" ::"r"(nanoseconds_) : "memory");
+    }
+    nanoseconds_ = nanoseconds_ == 0 ? 16 : nanoseconds_ < longest ? 2 * nanoseconds_ : longest;
+  }
+
+ private:
+  static constexpr unsigned longest = 256;
+  unsigned nanoseconds_ = 0;
+};
+
+/// Replaces the object's bits, as `next` says, until no other thread came between, and puts the bits before into `old`. Returns
+/// false, having written nothing, as soon as `next(old, desired)` does. Compares bits. The order is applied once, outside the
+/// loop.
+template <thread_scope Scope, memory_order Order, class Bits, class Next>
+__device__ inline bool compare_and_swap_loop(Bits* object, Bits& old, Next next) {
+  const cell<Bits> c(object);
+  using word_type = typename cell<Bits>::word_type;
+  half_fence<Scope, release_half(Order)>();
+  word_type seen = ptx_load<Scope, memory_order::relaxed>(c.word);
+  back_off wait;
+  bool written = false;
+  for (;;) {
+    old = c.part(seen);
+    Bits desired;
+    if (!next(old, desired)) {
+      break;
+    }
+    const word_type found = ptx_compare_and_swap<Scope, memory_order::relaxed>(c.word, seen, c.with(seen, desired));
+    if (found == seen) {
+      written = true;
+      break;
+    }
+    seen = found;
+    wait();
+  }
+  half_fence<Scope, acquire_half(Order)>();
+  return written;
+}
+
+/// `function` of a value, as a loop asks for it: of its bits. The loop is compiled for the device even if the host alone calls
+/// it.
+template <class T, class Function>
+struct replacement {
+  Function function;
+
+  MEMBAR_CALLS_EITHER
+  template <class Bits>
+  MEMBAR_HOST_DEVICE bool operator()(Bits seen, Bits& desired) {
+    desired = to_bits<T>(function(from_bits<T>(seen)));
+    return true;
+  }
+};
+
+template <class T, thread_scope Scope, memory_order Order, class Function>
+__device__ inline T update_loop(T* object, Function function) {
+  using bits = bits_of<T>;
+  bits old;
+  compare_and_swap_loop<Scope, Order>(reinterpret_cast<bits*>(object), old, replacement<T, Function>{function});
+  return from_bits<T>(old);
+}
+
+/// Refuses, in the pass that compiles for a device, what the architecture has neither an instruction nor a loop for.
+template <class T>
+__device__ constexpr void require_compare_and_swap() noexcept {
+  static_assert(
+      has_hopper_instructions || sizeof(T) < 16,
+      "membar: a 16-byte read-modify-write requires compute capability 9.0: compile this code for sm_90 or newer only; "
+      "16-byte loads and stores work before it");
+}
+
+template <class T>
+__device__ constexpr void require_vector_instructions() noexcept {
+  static_assert(has_hopper_instructions || kind_of<T> != value_kind::vector,
+                "membar: vector atomics require compute capability 9.0: compile this code for sm_90 or newer only, or use the "
+                "elements one by one");
+}
+
+/// What an operation on a `T` becomes.
+enum class lowering {
+  instruction,   ///< one atom or red
+  integer_form,  ///< the minimum or maximum of integers, signed or unsigned as the sign of the operand says
+  loop           ///< of compare-and-swap
+};
+
+template <atom_op Op, class T>
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr lowering lowering_of() noexcept {
+  constexpr ptx_type type = native_type<T>(Op);
+  if (type != ptx_type::none && (has_hopper_instructions || !needs_hopper(type))) {
+    return lowering::instruction;
+  }
+  return kind_of<T> == value_kind::floating ? lowering::integer_form : lowering::loop;
+}
+
+/// Calls `emit` with the operation and the type of the instruction. The minimum and maximum of floating-point values in total
+/// order are those of their bits: as signed integers unless the operand is negative, else, the other way round, as unsigned
+/// ones.
+template <atom_op Op, class T, class Emit>
+__device__ inline auto in_integer_form(bits_of<T> operand, Emit emit) noexcept {
+  constexpr bool narrow = sizeof(T) == 4;
+  constexpr ptx_type as_signed = narrow ? ptx_type::s32 : ptx_type::s64;
+  constexpr ptx_type as_unsigned = narrow ? ptx_type::u32 : ptx_type::u64;
+  constexpr atom_op opposite = Op == atom_op::min ? atom_op::max : atom_op::min;
+  if (operand >> (8 * sizeof(T) - 1) == 0) {
+    return emit.template operator()<Op, as_signed>();
+  }
+  return emit.template operator()<opposite, as_unsigned>();
+}
+
+/// The bits of a vector's elements.
+template <class T, int Size>
+struct element_bits {
+  bits_of<T> values[Size];
+
+  [[nodiscard]] __device__ static element_bits of(const vector<T, Size>& from) noexcept {
+    element_bits result;
+    for (int i = 0; i != Size; ++i) {
+      result.values[i] = to_bits(from.elements[i]);
+    }
+    return result;
+  }
+  [[nodiscard]] __device__ vector<T, Size> get() const noexcept {
+    vector<T, Size> result;
+    for (int i = 0; i != Size; ++i) {
+      result.elements[i] = from_bits<T>(values[i]);
+    }
+    return result;
+  }
+};
+
+/// Returns the value before.
+template <atom_op Op, class T, thread_scope Scope, memory_order Order>
+__device__ inline T device_fetch(T* object, T value) noexcept {
+  constexpr ptx_type type = native_type<T>(Op);
+  constexpr memory_order own = order_after_fence<Order, memory_order::acquire>;
+  require_architecture_of<Scope>();
+  if constexpr (kind_of<T> == value_kind::vector) {
+    require_vector_instructions<T>();
+    const auto operand = element_bits<typename T::value_type, T::size>::of(value);
+    auto old = operand;
+    fence_if_sequentially_consistent<Scope, Order>();
+    ptx_atom<Op, type, Scope, own>(object, operand.values, old.values);
+    return old.get();
+  } else if constexpr (lowering_of<Op, T>() == lowering::instruction) {
+    const bits_of<T> operand = to_bits(value);
+    fence_if_sequentially_consistent<Scope, Order>();
+    return from_bits<T>(ptx_atom<Op, type, Scope, own>(object, operand));
+  } else if constexpr (lowering_of<Op, T>() == lowering::integer_form) {
+    const bits_of<T> operand = to_bits(value);
+    fence_if_sequentially_consistent<Scope, Order>();
+    return from_bits<T>(in_integer_form<Op, T>(
+        operand, [&]<atom_op IntegerOp, ptx_type Type>() { return ptx_atom<IntegerOp, Type, Scope, own>(object, operand); }));
+  } else {
+    require_compare_and_swap<T>();
+    return update_loop<T, Scope, Order>(object, [=](T old) { return applied<Op>(old, value); });
+  }
+}
+
+/// Returns nothing: `Order` is relaxed or release.
+template <atom_op Op, class T, thread_scope Scope, memory_order Order>
+__device__ inline void device_reduce(T* object, T value) noexcept {
+  constexpr ptx_type type = native_type<T>(Op);
+  require_architecture_of<Scope>();
+  if constexpr (kind_of<T> == value_kind::vector) {
+    require_vector_instructions<T>();
+    const auto operand = element_bits<typename T::value_type, T::size>::of(value);
+    ptx_red<Op, type, Scope, Order>(object, operand.values);
+  } else if constexpr (lowering_of<Op, T>() == lowering::instruction) {
+    ptx_red<Op, type, Scope, Order>(object, to_bits(value));
+  } else if constexpr (lowering_of<Op, T>() == lowering::integer_form) {
+    in_integer_form<Op, T>(to_bits(value), [&]<atom_op IntegerOp, ptx_type Type>() {
+      ptx_red<IntegerOp, Type, Scope, Order>(object, to_bits(value));
+    });
+  } else {
+    require_compare_and_swap<T>();
+    update_loop<T, Scope, Order>(object, [=](T old) { return applied<Op>(old, value); });
+  }
+}
+
+template <class T, thread_scope Scope, memory_order Order>
+__device__ inline T device_load(const T* object) noexcept {
+  require_architecture_of<Scope>();
+  fence_if_sequentially_consistent<Scope, Order>();
+  return from_bits<T>(
+      ptx_load<Scope, order_after_fence<Order, memory_order::acquire>>(reinterpret_cast<const bits_of<T>*>(object)));
+}
+
+template <class T, thread_scope Scope, memory_order Order>
+__device__ inline void device_store(T* object, const T& value) noexcept {
+  require_architecture_of<Scope>();
+  const bits_of<T> bits = to_bits(value);
+  fence_if_sequentially_consistent<Scope, Order>();
+  ptx_store<Scope, order_after_fence<Order, memory_order::relaxed>>(reinterpret_cast<bits_of<T>*>(object), bits);
+}
+
+template <class T, thread_scope Scope, memory_order Order>
+__device__ inline bool device_compare_exchange(T* object, T& expected, const T& desired) noexcept {
+  using bits = bits_of<T>;
+  require_architecture_of<Scope>();
+  require_compare_and_swap<T>();
+  const bits wanted = to_bits(expected);
+  const bits replacing = to_bits(desired);
+  bits* const address = reinterpret_cast<bits*>(object);
+  bits old;
+  if constexpr (sizeof(T) == 1) {
+    const bool exchanged = compare_and_swap_loop<Scope, Order>(address, old, [&](bits seen, bits& next) {
+      next = replacing;
+      return seen == wanted;
+    });
+    expected = from_bits<T>(old);
+    return exchanged;
+  } else {
+    fence_if_sequentially_consistent<Scope, Order>();
+    old = ptx_compare_and_swap<Scope, order_after_fence<Order, memory_order::acquire>>(address, wanted, replacing);
+    expected = from_bits<T>(old);
+    return old == wanted;
+  }
+}
+
+/// Returns once the object's bits are other than those of `old`.
+template <class T, thread_scope Scope, memory_order Order>
+__device__ inline void device_wait(const T* object, const T& old) noexcept {
+  require_architecture_of<Scope>();
+  half_fence<Scope, release_half(Order)>();
+  const bits_of<T>* const address = reinterpret_cast<const bits_of<T>*>(object);
+  back_off wait;
+  while (ptx_load<Scope, memory_order::relaxed>(address) == to_bits(old)) {
+    wait();
+  }
+  half_fence<Scope, acquire_half(Order)>();
+}
+
+}  // namespace membar::detail

@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Checks a part of the codegen matrix that matrix.py wrote: the instructions of every case, and the code of those written by hand.
+
+usage: check_matrix.py [--ptx-only] [--name <name>] <part.json> -- <nvcc> <option>...
+
+Of each kernel's PTX the instructions that touch memory, order it or wait are compared, in their order, with the expected ones;
+fences must stand outside of loops. Then both files are assembled, and the bytes of each kernel's code must be the same. Exit
+status: 0 if all cases are as expected, 1 if not, 2 if the part does not compile.
+"""
+
+import argparse
+import collections
+import json
+import pathlib
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+
+ENTRY = re.compile(r"\.entry (\w+)\(.*?\n\{\n(.*?)\n\n\}\n", re.DOTALL)
+INSTRUCTION = re.compile(r"^\s*(?:@!?%p\d+\s+)?(atom|red|fence|membar|bar|barrier|ld|st|nanosleep|bra|brx|call)([\w.:]*)(.*)$")
+LABEL = re.compile(r"^(\$\w+):")
+OPERANDS = {"atom": 3, "red": 2, "ld": 2, "st": 2}
+
+
+def normal(instruction):
+    """An instruction without the order of its modifiers: PTX accepts several, atom.add.relaxed.gpu and atom.relaxed.gpu.add."""
+    opcode, _, rest = instruction.partition(".")
+    return opcode + "".join("." + word for word in sorted(rest.split(".")) if word)
+
+
+def read_kernel(body):
+    """The instructions that matter, the number of plain stores of results, and the fences that stand in a loop."""
+    lines = body.splitlines()
+    labels, found, stores, looped, ranges = {}, [], 0, [], []
+    for number, line in enumerate(lines):
+        if match := LABEL.match(line):
+            labels[match.group(1)] = number
+        match = INSTRUCTION.match(line)
+        if not match:
+            continue
+        opcode, modifiers, operands = match.groups()
+        if opcode in ("bra", "brx"):
+            target = re.search(r"\$\w+", operands)
+            if target and target.group(0) in labels:  # a jump back
+                ranges.append((labels[target.group(0)], number))
+            continue
+        if opcode == "nanosleep" or modifiers.startswith(".param"):
+            continue
+        if opcode == "st" and modifiers.startswith(".global"):
+            stores += 1
+            continue
+        found.append((number, normal(opcode + modifiers)))
+    for first, last in ranges:
+        looped += [i for number, i in found if first <= number <= last and i.startswith(("fence", "membar"))]
+    return [i for _, i in found], stores, looped, bool(ranges)
+
+
+def differences(name, expected, body):
+    found, stores, fences_in_loops, has_loop = read_kernel(body)
+    if expected["looped"]:  # whose first turn the compiler may write out
+        found = [i for i, before in zip(found, [None, *found]) if i != before]
+    remaining = collections.deque(found)
+    for wanted in expected["instructions"]:
+        choices = sorted(map(normal, wanted)) if isinstance(wanted, list) else [normal(wanted)]
+        got = sorted(remaining.popleft() for _ in range(min(len(choices), len(remaining))))
+        if got != choices:
+            return f"{name}: expected {expected['instructions']}, found {found}"
+    if remaining:
+        return f"{name}: expected {expected['instructions']}, found {found}"
+    if fences_in_loops:
+        return f"{name}: {fences_in_loops} in a loop"
+    if has_loop != expected["looped"]:
+        return f"{name}: {'a' if has_loop else 'no'} loop"
+    # A result of 16 bytes and more may be stored in several instructions.
+    if (stores == 0) != (expected["stores"] == 0):
+        return f"{name}: expected {expected['stores']} plain stores, found {stores}"
+    return None
+
+
+def code_of_kernels(cubin):
+    """The bytes of each section .text.<kernel> of an ELF file."""
+    image = pathlib.Path(cubin).read_bytes()
+    if image[:5] != b"\x7fELF\x02":
+        raise SystemExit(f"{cubin} is no 64-bit ELF file")
+    offset, = struct.unpack_from("<Q", image, 0x28)
+    size, count, names_index = struct.unpack_from("<HHH", image, 0x3A)
+    sections = [struct.unpack_from("<IIQQQQ", image, offset + i * size) for i in range(count)]
+    names = sections[names_index][4]
+    code = {}
+    for name, _, _, _, at, length in sections:
+        start = names + name
+        text = image[start:image.index(b"\0", start)].decode()
+        if text.startswith(".text."):
+            code[text[len(".text."):]] = image[at:at + length]
+    return code
+
+
+def run(command):
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        print(done.stdout + done.stderr, file=sys.stderr)
+        print(f"failed: {' '.join(map(str, command))}", file=sys.stderr)
+        sys.exit(2)
+
+
+def main():
+    options, separator, nvcc = (sys.argv[1:], None, []) if "--" not in sys.argv else (
+        sys.argv[1:sys.argv.index("--")], "--", sys.argv[sys.argv.index("--") + 1:])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--ptx-only", action="store_true", help="compare the PTX, and leave out the code")
+    parser.add_argument("part", type=pathlib.Path)
+    arguments = parser.parse_args(options)
+    if not separator or not nvcc:
+        parser.error("the compiler's command follows --")
+    part = json.loads(arguments.part.read_text())
+    cases = part["cases"]
+    architecture = f"-arch=sm_{part['architecture']}"
+    source = arguments.part.with_suffix(".cu")
+
+    with tempfile.TemporaryDirectory() as folder:
+        ptx = pathlib.Path(folder, "membar.ptx")
+        run([*nvcc, "-ptx", architecture, "-o", ptx, source])
+        kernels = dict(ENTRY.findall(ptx.read_text()))
+        wrong = [d for name, case in cases.items() if (d := differences(name, case, kernels.get(name, "")))]
+        hand = [name for name, case in cases.items() if case["by_hand"]]
+        if not arguments.ptx_only:
+            ours, theirs = pathlib.Path(folder, "membar.cubin"), pathlib.Path(folder, "by_hand.cubin")
+            run([*nvcc, "-cubin", architecture, "-o", ours, ptx])
+            by_hand = source.with_name(source.stem + "_by_hand.cu")
+            run([*nvcc, "-cubin", architecture, "-o", theirs, by_hand])
+            our_code, their_code = code_of_kernels(ours), code_of_kernels(theirs)
+            for name in hand:
+                if not their_code.get(name):
+                    wrong.append(f"{name}: there is no code by hand")
+                elif our_code.get(name) != their_code[name]:
+                    wrong.append(f"{name}: {len(our_code.get(name, b''))} bytes of code are not the "
+                                 f"{len(their_code[name])} bytes of the kernel written by hand")
+    for line in wrong:
+        print(line)
+    bytes_equal = "" if arguments.ptx_only else f"; the code of {len(hand)} is that of kernels written by hand"
+    print(f"{arguments.part.stem}: {len(cases)} cases, {len(wrong)} not as expected{bytes_equal if not wrong else ''}")
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Breaks the headers in one place at a time, and counts what the codegen matrix catches.
+
+usage: mutate.py [--sample <n>] [--json <file>] [--list] <matrix folder> -- <nvcc> <option>...
+
+A mutation replaces one scope, one memory order or one opcode by another, in fence.cuh, atomic.cuh, memory_order.hpp and what they
+include from detail/. It is caught if the sample part of the matrix no longer compiles or no longer is as expected; a mutation that
+the sample lets through is tried on all parts. Exit status: 0 if every mutation is caught, 1 if not, 2 if the headers fail unmutated.
+"""
+
+import argparse
+import json
+import pathlib
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+HEADERS = ["fence.cuh", "atomic.cuh", "memory_order.hpp", "detail/ptx.cuh", "detail/atomic_ptx.cuh", "detail/atomic_device.cuh",
+           "detail/atomic_type.cuh"]
+
+# What stands in for what. Each word of a line is mutated on its own.
+ORDERS = {
+    "relaxed": ["acquire", "release"],
+    "acquire": ["relaxed", "acq_rel"],
+    "release": ["relaxed", "acq_rel"],
+    "acq_rel": ["acquire", "release"],
+    "seq_cst": ["acq_rel"],
+}
+SCOPES = {"block": ["device"], "cluster": ["system"], "device": ["block", "system"], "system": ["device"]}
+OPERATIONS = {
+    "exchange": ["add"],
+    "add": ["exchange"],
+    "bitwise_and": ["bitwise_or"],
+    "bitwise_or": ["bitwise_xor"],
+    "bitwise_xor": ["bitwise_and"],
+    "min": ["max"],
+    "max": ["min"],
+    "inc": ["dec"],
+    "dec": ["inc"],
+}
+TYPES = {
+    "b32": ["b64"], "b64": ["b32"], "b128": ["b64"], "s32": ["u32"], "u32": ["s32"], "s64": ["u64"], "u64": ["s64"],
+    "f32": ["f64"], "f64": ["f32"], "f16": ["bf16"], "f16x2": ["bf16x2"], "bf16": ["f16"], "bf16x2": ["f16x2"],
+    "v2_f32": ["v4_f32"], "v4_f32": ["v2_f32"],
+    "v2_f16": ["v2_bf16"], "v4_f16": ["v4_bf16"], "v8_f16": ["v8_bf16"],
+    "v2_bf16": ["v2_f16"], "v4_bf16": ["v4_f16"], "v8_bf16": ["v8_f16"],
+}
+# In the text of instructions and in the tables of their words.
+TEXT = {
+    "relaxed": ["acquire"], "acquire": ["relaxed"], "release": ["relaxed"], "acq_rel": ["acquire"], "sc": ["acq_rel"],
+    "cta": ["gpu"], "cluster": ["gpu"], "gpu": ["cta", "sys"], "sys": ["gpu"],
+    "exch": ["add"], "add": ["exch"], "and": ["or"], "or": ["xor"], "xor": ["and"], "min": ["max"], "max": ["min"],
+    "inc": ["dec"], "dec": ["inc"], "cas": ["exch"],
+    "b8": ["b16"], "b16": ["b8"], "b32": ["b64"], "b64": ["b32"], "b128": ["b64"],
+    "s32": ["u32"], "u32": ["s32"], "s64": ["u64"], "u64": ["s64"], "f32": ["b32"], "f64": ["b64"],
+    "f16": ["bf16"], "f16x2": ["bf16x2"], "bf16": ["f16"], "bf16x2": ["f16x2"],
+    "v2": ["v4"], "v4": ["v2"], "v8": ["v4"],
+    "alias": ["async"], "async": ["alias"], "global": ["shared::cta"], "tensormap": ["async"],
+    "shared::cta": ["shared::cluster"], "shared::cluster": ["shared::cta"],
+}
+STRING = re.compile(r'"([^"]*)"')
+PREFIXED = {"memory_order": ORDERS, "thread_scope": SCOPES, "atom_op": OPERATIONS, "ptx_type": TYPES}
+
+
+def mutations(path, text):
+    """Yields (line number, column, old, new) of every mutation of a header."""
+    in_message = in_asm = in_rule = for_old_compiler = False
+    lines = text.splitlines()
+    for number, (line, following) in enumerate(zip(lines, [*lines[1:], ""])):
+        stripped = line.strip()
+        in_message = in_message or stripped.startswith("static_assert")
+        in_asm = in_asm or "asm volatile" in line
+        # Rules of what may be called emit nothing; tests/compile_fail/ breaks them.
+        # What only older compilers see.
+        for_old_compiler = stripped.startswith("#if __CUDACC_VER") or (
+            for_old_compiler and not stripped.startswith(("#else", "#endif")))
+        if for_old_compiler or stripped.startswith("requires(") or following.strip().startswith("static_assert"):
+            continue
+        in_rule = in_rule or stripped.startswith("concept ") or "order_among<" in line
+        if in_rule:
+            in_rule = ";" not in line
+            continue
+        if in_message:
+            in_message = not stripped.endswith(");")
+            continue
+        if not stripped.startswith(("//", "#")):
+            for string in STRING.finditer(line):
+                if not (in_asm or "text[]" in line):
+                    break
+                if string.group(1) == "memory" or len(string.group(1)) < 2 or string.group(1).startswith("="):
+                    continue
+                for word in re.finditer(r"shared::\w+|\w+", string.group(1)):
+                    for new in TEXT.get(word.group(0), []):
+                        yield number, string.start(1) + word.start(), word.group(0), new
+            code = line.split("//")[0]
+            # A template argument in the name of a specialisation is what is specialised, not what is emitted.
+            if "struct ptx_" in code or "case " in code and ":" in code and "return" not in code:
+                code = ""
+            for match in re.finditer(r"\b(memory_order|thread_scope|atom_op|ptx_type)::(\w+)", code):
+                for new in PREFIXED[match.group(1)].get(match.group(2), []):
+                    yield number, match.start(2), match.group(2), new
+            for match in re.finditer(r"= cuda::(memory_order|thread_scope)_(\w+)", code):
+                for new in PREFIXED[match.group(1)].get(match.group(2), []):
+                    yield number, match.start(2), match.group(2), new
+            for match in re.finditer(r"thread_fence<Scope>\((\w+)\)", code):
+                for new in ORDERS[match.group(1)]:
+                    if new != "relaxed":
+                        yield number, match.start(1), match.group(1), new
+        if in_asm and stripped.endswith(";"):
+            in_asm = False
+
+
+def main():
+    if "--" not in sys.argv:
+        raise SystemExit("usage: mutate.py [option...] <matrix folder> -- <nvcc> <option>...")
+    split = sys.argv.index("--")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sample", type=int, help="try that many mutations only, chosen by --seed")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--json", type=pathlib.Path, help="write the result to this file")
+    parser.add_argument("--list", action="store_true", help="print the mutations and do nothing")
+    parser.add_argument("matrix", type=pathlib.Path)
+    arguments = parser.parse_args(sys.argv[1:split])
+    nvcc = sys.argv[split + 1:]
+    own = [o for o in nvcc if o.startswith("-I") and pathlib.Path(o[2:], "membar").is_dir()]
+    if not own:
+        raise SystemExit("mutate.py: the compiler's command names no -I<folder> of membar's headers")
+    include = pathlib.Path(own[0][2:])
+    sources = {header: (include / "membar" / header).read_text() for header in HEADERS}
+    every = [(header, *m) for header, text in sources.items() for m in mutations(header, text)]
+    if arguments.list:
+        for header, number, column, old, new in every:
+            print(f"{header}:{number + 1}:{column + 1}: {old} -> {new}: {sources[header].splitlines()[number].strip()}")
+        print(f"{len(every)} mutations")
+        return 0
+    chosen = every
+    if arguments.sample:
+        chosen = random.Random(arguments.seed).sample(every, min(arguments.sample, len(every)))
+
+    parts = sorted(p for p in arguments.matrix.glob("*.json") if not p.stem.startswith("sample"))
+    sample = arguments.matrix / "sample_sm_90.json"
+    with tempfile.TemporaryDirectory() as folder:
+        mutated = pathlib.Path(folder, "include")
+        shutil.copytree(include, mutated)
+        command = [option if option != own[0] else f"-I{mutated}" for option in nvcc]
+
+        def fails(part):
+            check = [sys.executable, HERE / "check_matrix.py", "--ptx-only", part, "--", *command]
+            return subprocess.run(check, capture_output=True, text=True).returncode
+
+        if fails(sample):
+            print("the headers fail without a mutation")
+            return 2
+        caught, survivors, started = {"does not compile": 0, "not as expected": 0}, [], time.time()
+        for count, (header, number, column, old, new) in enumerate(chosen, 1):
+            lines = sources[header].splitlines(keepends=True)
+            line = lines[number]
+            lines[number] = line[:column] + new + line[column + len(old):]
+            path = mutated / "membar" / header
+            path.write_text("".join(lines))
+            status = fails(sample) or next((s for s in map(fails, parts) if s), 0)
+            path.write_text(sources[header])
+            where = f"{header}:{number + 1}: {old} -> {new}: {line.strip()}"
+            if status:
+                caught["does not compile" if status == 2 else "not as expected"] += 1
+            else:
+                survivors.append(where)
+                print(f"SURVIVED {where}", flush=True)
+            if count % 25 == 0:
+                print(f"{count} of {len(chosen)}, {time.time() - started:.0f} s", flush=True)
+    print(f"{len(chosen)} mutations of {len(every)}: {caught['not as expected']} not as expected, "
+          f"{caught['does not compile']} do not compile, {len(survivors)} survived")
+    if arguments.json:
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
+        arguments.json.write_text(json.dumps({"mutations": len(every), "tried": len(chosen), "caught": caught,
+                                              "survived": survivors}, indent=1) + "\n")
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Numbers of every type that atomics hold, and contests of 512 threads for an object per order.
+#pragma once
+
+#include <membar/aggregated.cuh>
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+namespace types {
+
+using membar::thread_scope;
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+inline constexpr bool has_hopper = false;
+#else
+inline constexpr bool has_hopper = true;
+#endif
+
+/// Threads of a contest, however they are spread over blocks.
+inline constexpr unsigned contestants = 512;
+inline constexpr int orders = 5;
+
+template <class T>
+inline constexpr bool is_half = std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16>;
+template <class T>
+inline constexpr bool is_float = std::is_floating_point_v<T> || is_half<T>;
+template <class T>
+inline constexpr bool needs_hopper = sizeof(T) == 16;
+
+template <class T>
+__host__ __device__ T number(int i) {
+  if constexpr (std::is_same_v<T, __half>) {
+    return __float2half(static_cast<float>(i));
+  } else if constexpr (std::is_same_v<T, __nv_bfloat16>) {
+    return __float2bfloat16(static_cast<float>(i));
+  } else {
+    return static_cast<T>(i);
+  }
+}
+
+/// Counting starts here, so that every count up to `contestants` is exact in bfloat16, and integers wrap.
+template <class T>
+__host__ __device__ T start() {
+  if constexpr (is_float<T>) {
+    return number<T>(-256);
+  } else {
+    return static_cast<T>(static_cast<T>(~T{0}) - 5);
+  }
+}
+
+/// How often 1 was added to `start` to make `value`, modulo 2^16 and the type's own range.
+template <class T>
+__host__ __device__ unsigned count_of(T value) {
+  if constexpr (std::is_same_v<T, __half>) {
+    return static_cast<unsigned>(__half2float(value) + 256);
+  } else if constexpr (std::is_same_v<T, __nv_bfloat16>) {
+    return static_cast<unsigned>(__bfloat162float(value) + 256);
+  } else if constexpr (is_float<T>) {
+    return static_cast<unsigned>(value + 256);
+  } else if constexpr (sizeof(T) == 1) {
+    return static_cast<unsigned>(static_cast<unsigned char>(value - start<T>()));
+  } else {
+    return static_cast<unsigned>(static_cast<std::uint64_t>(value) - static_cast<std::uint64_t>(start<T>())) & 0xffffU;
+  }
+}
+
+/// How many counts a type tells apart, of those that a contest reaches.
+template <class T>
+inline constexpr unsigned distinct = sizeof(T) == 1 ? 256 : contestants;
+
+/// An object between two that nobody touches, for 8 and 16 bits in the same word.
+template <class T>
+struct guarded {
+  T before;
+  T object;
+  T after;
+};
+
+/// What a contest leaves: the objects, and how often each count was seen before an operation.
+template <class T>
+struct contest {
+  guarded<T> cells[orders];
+  unsigned seen[orders][contestants];
+  unsigned strange;  ///< values that nobody made
+};
+
+template <class T>
+__device__ void saw(contest<T>& all, int order, T old) {
+  const unsigned count = count_of(old);
+  if (count < contestants) {
+    atomicAdd(&all.seen[order][count], 1U);
+  } else {
+    atomicAdd(&all.strange, 1U);
+  }
+}
+
+template <class Function>
+__device__ void for_each_order(Function function) {
+  function(membar::relaxed);
+  function(membar::acquire);
+  function(membar::release);
+  function(membar::acq_rel);
+  function(membar::seq_cst);
+}
+
+/// Where the cells are.
+enum class place { global, shared, distributed_shared };
+
+/// Has each thread of the group call `step(cell, order)` once for each order: on the cells in global memory, or on copies.
+template <class T, class Step>
+__device__ void on_cells(contest<T>& all, place where, Step step) {
+  __shared__ guarded<T> copies[orders];
+  guarded<T>* cells = all.cells;
+  bool keeper = false;
+  const auto meet = [&] {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    if (where == place::distributed_shared) {
+      __cluster_barrier_arrive();
+      __cluster_barrier_wait();
+      return;
+    }
+#endif
+    __syncthreads();
+  };
+  if (where != place::global) {
+    cells = copies;
+    keeper = threadIdx.x == 0;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    if (where == place::distributed_shared) {
+      keeper = keeper && __clusterRelativeBlockRank() == 0;
+      cells = static_cast<guarded<T>*>(__cluster_map_shared_rank(copies, 0));
+    }
+#endif
+    if (keeper) {
+      memcpy(static_cast<void*>(copies), static_cast<const void*>(all.cells), sizeof copies);
+    }
+    meet();
+  }
+  for_each_order([&](auto order) { step(cells[static_cast<int>(order.value)].object, order); });
+  if (where != place::global) {
+    meet();
+    if (keeper) {
+      memcpy(static_cast<void*>(all.cells), static_cast<const void*>(copies), sizeof copies);
+    }
+  }
+}
+
+// The ways to add 1, each of which returns the value before, or not at all.
+
+struct by_fetch_add {
+  static constexpr bool returns = true;
+  template <class T, thread_scope Scope, class Order>
+  __device__ static T step(T& object, Order order) {
+    return membar::atomic_ref<T, Scope>(object).fetch_add(number<T>(1), order);
+  }
+};
+struct by_fetch_sub {
+  static constexpr bool returns = true;
+  template <class T, thread_scope Scope, class Order>
+  __device__ static T step(T& object, Order order) {
+    return membar::atomic_ref<T, Scope>(object).fetch_sub(number<T>(-1), order);
+  }
+};
+struct by_compare_exchange {
+  static constexpr bool returns = true;
+  template <class T, thread_scope Scope, class Order>
+  __device__ static T step(T& object, Order order) {
+    const membar::atomic_ref<T, Scope> n(object);
+    T seen = n.load(membar::relaxed);
+    while (!n.compare_exchange(seen, static_cast<T>(seen + number<T>(1)), order, membar::relaxed)) {
+    }
+    return seen;
+  }
+};
+struct by_fetch_update {
+  static constexpr bool returns = true;
+  template <class T, thread_scope Scope, class Order>
+  __device__ static T step(T& object, Order order) {
+    return membar::atomic_ref<T, Scope>(object).fetch_update([](T x) { return static_cast<T>(x + number<T>(1)); }, order);
+  }
+};
+template <membar::aggregation Form>
+struct by_aggregation {
+  static constexpr bool returns = true;
+  template <class T, thread_scope Scope, class Order>
+  __device__ static T step(T& object, Order order) {
+    return membar::aggregated_ref<T, Scope, Form>(object).fetch_add(number<T>(1), order);
+  }
+};
+struct by_aggregated_function {
+  static constexpr bool returns = true;
+  template <class T, thread_scope Scope, class Order>
+  __device__ static T step(T& object, Order order) {
+    const auto sum = [](T a, T b) { return static_cast<T>(a + b); };
+    return membar::aggregated_ref<T, Scope>(object).fetch_combine(number<T>(1), sum, order);
+  }
+};
+/// A reduction of the order's release half, relaxed or release.
+struct by_add {
+  static constexpr bool returns = false;
+  template <class T, thread_scope Scope, class Order>
+  __device__ static T step(T& object, Order) {
+    if constexpr (membar::reduction_order<Order>) {
+      membar::atomic_ref<T, Scope>(object).add(number<T>(1), Order{});
+    } else {
+      membar::atomic_ref<T, Scope>(object).sub(number<T>(-1), membar::release);
+    }
+    return number<T>(0);
+  }
+};
+struct by_aggregated_add {
+  static constexpr bool returns = false;
+  template <class T, thread_scope Scope, class Order>
+  __device__ static T step(T& object, Order) {
+    membar::aggregated_ref<T, Scope>(object).add(number<T>(1), membar::release);
+    return number<T>(0);
+  }
+};
+
+template <class How, class T, thread_scope Scope>
+__global__ void count(contest<T>* all, place where) {
+  if constexpr (has_hopper || (Scope != thread_scope::cluster && !needs_hopper<T>)) {
+    on_cells(*all, where, [&](T& object, auto order) {
+      const T old = How::template step<T, Scope>(object, order);
+      if constexpr (How::returns) {
+        saw(*all, static_cast<int>(order.value), old);
+      }
+    });
+  }
+}
+
+/// A thread's operand: every sign, both zeros, infinities, and numbers of all sizes. No NaN.
+template <class T>
+__host__ __device__ T operand(unsigned rank) {
+  const int magnitude = static_cast<int>((rank * 2654435761U) >> 24);
+  if constexpr (is_float<T>) {
+    if (magnitude == 0) {
+      return (rank & 1) != 0 ? number<T>(0) : -number<T>(0);
+    }
+    return (rank & 1) != 0 ? number<T>(magnitude) : -number<T>(magnitude);
+  } else {
+    return static_cast<T>((rank & 1) != 0 ? magnitude : -magnitude);
+  }
+}
+
+template <bool Maximum, bool Returns, class T, thread_scope Scope>
+__global__ void find_extreme(contest<T>* all, place where) {
+  if constexpr (has_hopper || (Scope != thread_scope::cluster && !needs_hopper<T>)) {
+    const T mine = operand<T>(blockIdx.x * blockDim.x + threadIdx.x);
+    on_cells(*all, where, [&](T& object, auto order) {
+      const membar::atomic_ref<T, Scope> n(object);
+      if constexpr (Returns) {
+        Maximum ? n.fetch_max(mine, order) : n.fetch_min(mine, order);
+      } else {
+        Maximum ? n.max(mine, membar::release) : n.min(mine, membar::relaxed);
+      }
+    });
+  }
+}
+
+/// Every value is taken out once: `seen` counts them by the rank that put them in.
+template <class T, thread_scope Scope>
+__global__ void pass_around(contest<T>* all, place where) {
+  if constexpr (has_hopper || (Scope != thread_scope::cluster && !needs_hopper<T>)) {
+    const int rank = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+    on_cells(*all, where, [&](T& object, auto order) {
+      const T mine = is_float<T> ? number<T>(rank + 1 - 256) : static_cast<T>(start<T>() + number<T>(rank + 1));
+      const T old = membar::atomic_ref<T, Scope>(object).exchange(mine, order);
+      // The last rank's value is one count too far for `seen`; it is `contestants` on the host's side.
+      if (count_of(old) != contestants) {
+        saw(*all, static_cast<int>(order.value), old);
+      }
+    });
+  }
+}
+
+template <bool Aggregated, class T, thread_scope Scope>
+__global__ void wrap(contest<T>* all, place where, bool up, T limit) {
+  if constexpr (has_hopper || (Scope != thread_scope::cluster && !needs_hopper<T>)) {
+    on_cells(*all, where, [&](T& object, auto order) {
+      T old;
+      if constexpr (Aggregated) {
+        const membar::aggregated_ref<T, Scope> n(object);
+        old = up ? n.fetch_inc(limit, order) : n.fetch_dec(limit, order);
+      } else {
+        const membar::atomic_ref<T, Scope> n(object);
+        old = up ? n.fetch_inc(limit, order) : n.fetch_dec(limit, order);
+      }
+      if (old <= limit) {
+        atomicAdd(&all->seen[static_cast<int>(order.value)][static_cast<unsigned>(old)], 1U);
+      } else {
+        atomicAdd(&all->strange, 1U);
+      }
+    });
+  }
+}
+
+}  // namespace types

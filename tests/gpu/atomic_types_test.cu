@@ -1,0 +1,527 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The values of atomics of every type but the integers of 32 and 64 bits, which atomic_contention_test.cu has, under
+// contention: as properties that hold whatever the order in which threads come. One kernel at a time, so no test here carries
+// the label `concurrent`.
+#include <membar/launch.hpp>
+
+#include "atomic_types.cuh"
+#include "support/cuda_handles.hpp"
+#include "support/gpu_test.hpp"
+
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <vector>
+
+namespace {
+
+using membar::thread_scope;
+using types::contest;
+using types::contestants;
+using types::number;
+using types::orders;
+using types::place;
+
+template <class T>
+bool same_bits(const T& a, const T& b) {
+  return std::memcmp(&a, &b, sizeof(T)) == 0;
+}
+
+template <class T>
+class atomic_type : public membar_test::gpu_test {
+ protected:
+  /// Runs a contest for objects that begin with `initial`, in one place, and calls `check` with what it left.
+  template <class Kernel, class Check, class... Arguments>
+  static void contend(Kernel kernel, thread_scope scope, place where, T initial, Check check, Arguments... arguments) {
+    SCOPED_TRACE(std::string(name(scope)) + " scope, " +
+                 (where == place::global   ? "global"
+                  : where == place::shared ? "shared"
+                                           : "distributed shared") +
+                 " memory");
+    const auto all = std::make_unique<contest<T>>();
+    std::memset(static_cast<void*>(all.get()), 0, sizeof *all);
+    for (auto& cell : all->cells) {
+      cell = {number<T>(42), initial, number<T>(43)};
+    }
+    const support::device_memory<contest<T>> device(1);
+    membar_test::check(cudaMemcpy(device.get(), all.get(), sizeof *all, cudaMemcpyHostToDevice));
+    const bool one_block = where == place::shared || scope == thread_scope::block;
+    const bool cluster = !one_block && (where == place::distributed_shared || scope == thread_scope::cluster);
+    const unsigned blocks = one_block ? 1 : cluster ? 2 : 8;
+    const membar::launch_config config{blocks, contestants / blocks};
+    if (cluster) {
+      membar::launch(config.with(membar::cluster_dimensions{2, 1, 1}), kernel, device.get(), where, arguments...);
+    } else {
+      membar::launch(config, kernel, device.get(), where, arguments...);
+    }
+    membar_test::finish();
+    membar_test::check(cudaMemcpy(all.get(), device.get(), sizeof *all, cudaMemcpyDeviceToHost));
+    EXPECT_EQ(all->strange, 0U) << "values that nobody made";
+    for (int order = 0; order != orders; ++order) {
+      SCOPED_TRACE("order " + std::to_string(order));
+      EXPECT_TRUE(same_bits(all->cells[order].before, number<T>(42))) << "the neighbour before was changed";
+      EXPECT_TRUE(same_bits(all->cells[order].after, number<T>(43))) << "the neighbour after was changed";
+      check(*all, order);
+    }
+  }
+
+  /// Calls `run` for each scope, with each place where its threads can be. Scopes differ in one word of the instructions, which
+  /// the codegen tests see for every operation; here few operations run at all of them, for kernels take long to compile.
+  template <bool AllScopes = false, class Run>
+  static void everywhere(Run run) {
+    const bool hopper = has_compute_capability(9);
+    if (types::needs_hopper<T> && !hopper) {
+      return;
+    }
+    if constexpr (AllScopes) {
+      run.template operator()<thread_scope::block>(place::global);
+      run.template operator()<thread_scope::block>(place::shared);
+      run.template operator()<thread_scope::system>(place::global);
+    }
+    run.template operator()<thread_scope::device>(place::global);
+    run.template operator()<thread_scope::device>(place::shared);
+    if (hopper) {
+      run.template operator()<thread_scope::cluster>(place::global);
+      run.template operator()<thread_scope::cluster>(place::distributed_shared);
+      run.template operator()<thread_scope::device>(place::distributed_shared);
+    }
+  }
+
+  template <class How, bool AllScopes = false>
+  static void expect_counts() {
+    const T initial = types::start<T>();  // captured, for nvcc warns of a captureless template
+    everywhere<AllScopes>([&]<thread_scope Scope>(place where) {
+      contend(types::count<How, T, Scope>, Scope, where, initial, [](const contest<T>& all, int order) {
+        EXPECT_EQ(types::count_of(all.cells[order].object), contestants % (sizeof(T) == 1 ? 256 : contestants + 1));
+        if (How::returns) {
+          for (unsigned i = 0; i != types::distinct<T>; ++i) {
+            ASSERT_EQ(all.seen[order][i], contestants / types::distinct<T>) << "old values of count " << i;
+          }
+        }
+      });
+    });
+  }
+
+  template <bool Maximum, bool Returns>
+  static void expect_extreme() {
+    // An independent total order: the sign and magnitude of the bits as a signed number.
+    const auto less = [](T a, T b) {
+      if constexpr (types::is_float<T>) {
+        const auto key = [](T x) {
+          std::uint64_t bits = 0;
+          std::memcpy(&bits, &x, sizeof x);
+          const std::uint64_t sign = std::uint64_t{1} << (8 * sizeof x - 1);
+          const auto magnitude = static_cast<std::int64_t>(bits & (sign - 1));
+          return (bits & sign) != 0 ? -magnitude - 1 : magnitude;
+        };
+        return key(a) < key(b);
+      } else {
+        return a < b;
+      }
+    };
+    T expected = types::operand<T>(0);
+    for (unsigned rank = 0; rank != contestants; ++rank) {
+      const T other = types::operand<T>(rank);
+      expected = less(other, expected) != Maximum && !same_bits(other, expected) ? other : expected;
+    }
+    everywhere([&]<thread_scope Scope>(place where) {
+      contend(types::find_extreme<Maximum, Returns, T, Scope>, Scope, where, types::operand<T>(0),
+              [&](const contest<T>& all, int order) { EXPECT_TRUE(same_bits(all.cells[order].object, expected)); });
+    });
+  }
+};
+
+using value_types = ::testing::Types<signed char, unsigned char, short, unsigned short, __int128, unsigned __int128, float,
+                                     double, __half, __nv_bfloat16>;
+TYPED_TEST_SUITE(atomic_type, value_types);
+
+// One cluster's blocks are not numbered as a grid's, but every rank occurs once either way.
+
+TYPED_TEST(atomic_type, fetch_add_conserves_the_sum_and_returns_every_old_value_once) {
+  this->template expect_counts<types::by_fetch_add, true>();
+}
+TYPED_TEST(atomic_type, compare_exchange_loses_no_increment) { this->template expect_counts<types::by_compare_exchange>(); }
+TYPED_TEST(atomic_type, reductions_conserve_the_sum) { this->template expect_counts<types::by_add>(); }
+TYPED_TEST(atomic_type, minimum_is_found) {
+  this->template expect_extreme<false, true>();
+  this->template expect_extreme<false, false>();
+}
+TYPED_TEST(atomic_type, maximum_is_found) {
+  this->template expect_extreme<true, true>();
+  this->template expect_extreme<true, false>();
+}
+
+TYPED_TEST(atomic_type, exchange_gives_back_every_value_once) {
+  using T = TypeParam;
+  const T initial = types::start<T>();
+  this->everywhere([&]<thread_scope Scope>(place where) {
+    atomic_type<T>::contend(types::pass_around<T, Scope>, Scope, where, initial, [](const contest<T>& all, int order) {
+      // What was taken out and what remains is the initial value and one of each rank.
+      std::vector<unsigned> seen(all.seen[order], all.seen[order] + contestants);
+      seen.push_back(0);
+      unsigned total = 1;
+      for (unsigned each : seen) {
+        total += each;
+      }
+      seen[contestants] = contestants + 1 - total;  // not counted on the device
+      ++seen[types::count_of(all.cells[order].object)];
+      if (sizeof(T) == 1) {
+        EXPECT_EQ(seen[0], 3U) << "the initial value, and those of two ranks";
+        for (unsigned i = 1; i != 256; ++i) {
+          ASSERT_EQ(seen[i], 2U) << "value " << i;
+        }
+      } else {
+        for (unsigned i = 0; i != contestants; ++i) {
+          ASSERT_EQ(seen[i], 1U) << "value " << i;
+        }
+      }
+    });
+  });
+}
+
+/// One type of each kind of lowering.
+template <class T>
+class atomic_lowering : public atomic_type<T> {};
+using lowered_types = ::testing::Types<unsigned char, __int128, float, __half>;
+TYPED_TEST_SUITE(atomic_lowering, lowered_types);
+
+TYPED_TEST(atomic_lowering, fetch_sub_conserves_the_sum_and_returns_every_old_value_once) {
+  this->template expect_counts<types::by_fetch_sub>();
+}
+TYPED_TEST(atomic_lowering, fetch_update_loses_no_increment) { this->template expect_counts<types::by_fetch_update>(); }
+TYPED_TEST(atomic_lowering, aggregation_at_one_address_returns_every_old_value_once) {
+  this->template expect_counts<types::by_aggregation<membar::aggregation::one_address>>();
+}
+TYPED_TEST(atomic_lowering, aggregation_at_any_address_returns_every_old_value_once) {
+  this->template expect_counts<types::by_aggregation<membar::aggregation::any_address>>();
+}
+TYPED_TEST(atomic_lowering, aggregation_of_a_function_returns_every_old_value_once) {
+  this->template expect_counts<types::by_aggregated_function>();
+}
+TYPED_TEST(atomic_lowering, aggregated_reductions_conserve_the_sum) {
+  this->template expect_counts<types::by_aggregated_add>();
+}
+
+template <class T>
+class atomic_unsigned_type : public atomic_type<T> {};
+using unsigned_types = ::testing::Types<unsigned char, unsigned short, unsigned, unsigned long long, unsigned __int128>;
+TYPED_TEST_SUITE(atomic_unsigned_type, unsigned_types);
+
+TYPED_TEST(atomic_unsigned_type, wraps_at_the_limit_and_returns_every_value_in_turn) {
+  using T = TypeParam;
+  for (const bool up : {true, false}) {
+    const auto check = [up](const contest<T>& all, int order) {
+      for (unsigned value = 0; value != 10; ++value) {
+        // Upwards from 0, the values before are 0, 1, ... 9, 0, ...; downwards 0, 9, 8, ... 1, 0, ...
+        const unsigned turn = up ? value : (10 - value) % 10;
+        EXPECT_EQ(all.seen[order][value], contestants / 10 + (turn < contestants % 10 ? 1 : 0)) << "value " << value;
+      }
+      EXPECT_TRUE(all.cells[order].object == static_cast<T>(up ? contestants % 10 : (10 - contestants % 10) % 10));
+    };
+    this->everywhere([&]<thread_scope Scope>(place where) {
+      atomic_type<T>::contend(types::wrap<false, T, Scope>, Scope, where, T{0}, check, up, T{9});
+      atomic_type<T>::contend(types::wrap<true, T, Scope>, Scope, where, T{0}, check, up, T{9});
+    });
+  }
+}
+
+class atomic_objects : public membar_test::gpu_test {};
+
+struct two_halves {
+  long long first;
+  long long second;
+};
+
+/// Counts what is not whole: values whose halves are of two stores.
+template <thread_scope Scope>
+__global__ void store_and_load_halves(two_halves* object, unsigned* torn, unsigned* exchanged) {
+  const membar::atomic_ref<two_halves, Scope> n(*object);
+  const long long rank = blockIdx.x * blockDim.x + threadIdx.x;
+  for (int turn = 0; turn != 64; ++turn) {
+    n.store({rank, ~rank}, membar::relaxed);
+    const two_halves relaxed = n.load(membar::relaxed);
+    const two_halves acquired = n.load(membar::acquire);
+    bool whole = relaxed.first == ~relaxed.second && acquired.first == ~acquired.second;
+    if constexpr (types::has_hopper) {
+      const two_halves old = n.exchange({-rank, ~-rank}, membar::acq_rel);
+      two_halves expected = old;
+      if (n.compare_exchange(expected, {rank, ~rank}, membar::release, membar::relaxed)) {
+        atomicAdd(exchanged, 1U);
+      }
+      whole = whole && old.first == ~old.second && expected.first == ~expected.second;
+    }
+    if (!whole) {
+      atomicAdd(torn, 1U);
+    }
+  }
+}
+
+TEST_F(atomic_objects, no_read_of_16_bytes_is_torn) {
+  const support::device_memory<two_halves> object(1);
+  const support::device_memory<unsigned> counts(2);
+  const two_halves initial{0, ~0LL};
+  membar_test::check(cudaMemcpy(object.get(), &initial, sizeof initial, cudaMemcpyHostToDevice));
+  membar_test::check(cudaMemset(counts.get(), 0, 2 * sizeof(unsigned)));
+  membar::launch(membar::launch_config{16, 128}, store_and_load_halves<thread_scope::device>, object.get(), counts.get(),
+                 counts.get() + 1);
+  membar::launch(membar::launch_config{16, 128}, store_and_load_halves<thread_scope::system>, object.get(), counts.get(),
+                 counts.get() + 1);
+  membar_test::finish();
+  unsigned seen[2] = {};
+  membar_test::check(cudaMemcpy(seen, counts.get(), sizeof seen, cudaMemcpyDeviceToHost));
+  EXPECT_EQ(seen[0], 0U);
+}
+
+/// Every thread adds its rank to each element, with and without the value before.
+template <class T, int Size>
+__global__ void add_vectors(membar::vector<T, Size>* objects) {
+  if constexpr (types::has_hopper) {
+    const membar::atomic_ref<membar::vector<T, Size>, thread_scope::device> sum(objects[0]);
+    membar::vector<T, Size> ones;
+    for (int i = 0; i != Size; ++i) {
+      ones[i] = number<T>(1);
+    }
+    sum.fetch_add(ones, membar::relaxed);
+    sum.add(ones, membar::release);
+    sum.fetch_sub(ones, membar::acq_rel);
+    if constexpr (!std::is_same_v<T, float>) {
+      const membar::atomic_ref<membar::vector<T, Size>, thread_scope::device> most(objects[1]);
+      const membar::atomic_ref<membar::vector<T, Size>, thread_scope::device> least(objects[2]);
+      for (int i = 0; i != Size; ++i) {
+        ones[i] = number<T>(static_cast<int>(threadIdx.x) + i);
+      }
+      most.fetch_max(ones, membar::acquire);
+      most.max(ones, membar::relaxed);
+      least.fetch_min(ones, membar::seq_cst);
+      least.min(ones, membar::release);
+    }
+  }
+}
+
+template <class T, int Size>
+void expect_vector_sums() {
+  SCOPED_TRACE(std::to_string(Size) + " elements of " + std::to_string(sizeof(T)) + " bytes");
+  using vector = membar::vector<T, Size>;
+  vector objects[3];
+  for (int i = 0; i != Size; ++i) {
+    objects[0][i] = number<T>(0);
+    objects[1][i] = number<T>(-1);
+    objects[2][i] = number<T>(200);
+  }
+  const support::device_memory<vector> device(3);
+  membar_test::check(cudaMemcpy(device.get(), objects, sizeof objects, cudaMemcpyHostToDevice));
+  membar::launch(membar::launch_config{4, 32}, add_vectors<T, Size>, device.get());
+  membar_test::finish();
+  membar_test::check(cudaMemcpy(objects, device.get(), sizeof objects, cudaMemcpyDeviceToHost));
+  for (int i = 0; i != Size; ++i) {
+    EXPECT_TRUE(same_bits(objects[0][i], number<T>(128))) << "element " << i;
+    if (!std::is_same_v<T, float>) {
+      EXPECT_TRUE(same_bits(objects[1][i], number<T>(31 + i))) << "element " << i;
+      EXPECT_TRUE(same_bits(objects[2][i], number<T>(i))) << "element " << i;
+    }
+  }
+}
+
+TEST_F(atomic_objects, vectors_are_added_by_element) {
+  if (!has_compute_capability(9)) {
+    GTEST_SKIP() << "this test needs vector atomics, and the GPU has a compute capability below 9.0";
+  }
+  expect_vector_sums<float, 2>();
+  expect_vector_sums<float, 4>();
+  expect_vector_sums<__half, 2>();
+  expect_vector_sums<__half, 4>();
+  expect_vector_sums<__half, 8>();
+  expect_vector_sums<__nv_bfloat16, 2>();
+  expect_vector_sums<__nv_bfloat16, 4>();
+  expect_vector_sums<__nv_bfloat16, 8>();
+}
+
+template <class Pair, class T>
+__global__ void add_pairs(Pair* objects) {
+  const membar::atomic_ref<Pair, thread_scope::device> sum(objects[0]);
+  const membar::atomic_ref<Pair, thread_scope::device> most(objects[1]);
+  const Pair one(number<T>(1), number<T>(-1));
+  sum.fetch_add(one, membar::acq_rel);
+  sum.add(one, membar::relaxed);
+  sum.sub(one, membar::release);
+  const int rank = static_cast<int>(threadIdx.x);
+  most.fetch_max(Pair(number<T>(rank), number<T>(-rank)), membar::relaxed);
+}
+
+template <class Pair, class T>
+void expect_pair_sums() {
+  Pair objects[2] = {Pair(number<T>(0), number<T>(0)), Pair(number<T>(-9), number<T>(-9))};
+  const support::device_memory<Pair> device(2);
+  membar_test::check(cudaMemcpy(device.get(), objects, sizeof objects, cudaMemcpyHostToDevice));
+  membar::launch(membar::launch_config{4, 32}, add_pairs<Pair, T>, device.get());
+  membar_test::finish();
+  membar_test::check(cudaMemcpy(static_cast<void*>(objects), device.get(), sizeof objects, cudaMemcpyDeviceToHost));
+  EXPECT_TRUE(same_bits(objects[0], Pair(number<T>(128), number<T>(-128))));
+  EXPECT_TRUE(same_bits(objects[1], Pair(number<T>(31), number<T>(0))) ||
+              same_bits(objects[1], Pair(number<T>(31), -number<T>(0))));
+}
+
+TEST_F(atomic_objects, pairs_are_added_by_element) {
+  expect_pair_sums<__half2, __half>();
+  expect_pair_sums<__nv_bfloat162, __nv_bfloat16>();
+}
+
+/// The rules for what has no order among numbers: the total order of bits.
+template <class T>
+__global__ void order_totally(T* objects, T nan, T negative_nan) {
+  const auto at = [&](int i) { return membar::atomic_ref<T, thread_scope::device>(objects[i]); };
+  at(0).fetch_max(number<T>(0), membar::relaxed);   // -0 -> +0
+  at(1).fetch_min(-number<T>(0), membar::relaxed);  // +0 -> -0
+  at(2).fetch_max(nan, membar::relaxed);            // 1 -> NaN
+  at(3).fetch_min(nan, membar::relaxed);            // 1 stays
+  at(4).max(negative_nan, membar::relaxed);         // 1 stays
+  at(5).min(negative_nan, membar::relaxed);         // 1 -> -NaN
+  at(6).fetch_max(number<T>(3), membar::acquire);   // NaN stays
+  at(7).fetch_min(number<T>(-3), membar::release);  // -2 -> -3
+  at(8).fetch_max(number<T>(-3), membar::acq_rel);  // -4 -> -3
+}
+
+template <class T>
+void expect_total_order() {
+  const auto nan = number<T>(0) / number<T>(0);
+  const T positive = std::signbit(static_cast<float>(nan)) ? -nan : nan;
+  T objects[9] = {-number<T>(0), number<T>(0), number<T>(1),  number<T>(1), number<T>(1),
+                  number<T>(1),  positive,     number<T>(-2), number<T>(-4)};
+  const T expected[9] = {number<T>(0), -number<T>(0), positive,      number<T>(1), number<T>(1),
+                         -positive,    positive,      number<T>(-3), number<T>(-3)};
+  const support::device_memory<T> device(9);
+  membar_test::check(cudaMemcpy(device.get(), objects, sizeof objects, cudaMemcpyHostToDevice));
+  membar::launch(membar::launch_config{1, 1}, order_totally<T>, device.get(), positive, -positive);
+  membar_test::finish();
+  membar_test::check(cudaMemcpy(static_cast<void*>(objects), device.get(), sizeof objects, cudaMemcpyDeviceToHost));
+  for (int i = 0; i != 9; ++i) {
+    EXPECT_TRUE(same_bits(objects[i], expected[i])) << "case " << i;
+  }
+}
+
+TEST_F(atomic_objects, floating_point_extremes_follow_the_total_order) {
+  expect_total_order<float>();
+  expect_total_order<double>();
+}
+
+__global__ void move_pointers(int** object, int* base, unsigned* seen) {
+  int* const old = membar::atomic_ref<int*, thread_scope::device>(*object).fetch_add(2, membar::relaxed);
+  atomicAdd(&seen[(old - base) / 2], 1U);
+  membar::atomic_ref<int*, thread_scope::device>(object[1]).sub(1, membar::release);
+}
+
+TEST_F(atomic_objects, pointers_move_by_objects) {
+  const support::device_memory<int> some(1);
+  const support::device_memory<unsigned> seen(128);
+  const support::device_memory<int*> objects(2);
+  int* values[2] = {some.get(), some.get()};
+  membar_test::check(cudaMemcpy(objects.get(), values, sizeof values, cudaMemcpyHostToDevice));
+  membar_test::check(cudaMemset(seen.get(), 0, 128 * sizeof(unsigned)));
+  membar::launch(membar::launch_config{4, 32}, move_pointers, objects.get(), some.get(), seen.get());
+  membar_test::finish();
+  membar_test::check(cudaMemcpy(values, objects.get(), sizeof values, cudaMemcpyDeviceToHost));
+  unsigned counts[128] = {};
+  membar_test::check(cudaMemcpy(counts, seen.get(), sizeof counts, cudaMemcpyDeviceToHost));
+  EXPECT_EQ(values[0], some.get() + 256);
+  EXPECT_EQ(values[1], some.get() - 128);
+  for (unsigned each : counts) {
+    EXPECT_EQ(each, 1U);
+  }
+}
+
+/// One warp waits for what another of the block stores.
+__global__ void wait_for_a_store(int* object, int* data, int* result) {
+  const membar::atomic_ref<int, thread_scope::block> flag(*object);
+  if (threadIdx.x == 0) {
+    flag.wait(0, membar::acquire);
+    *result = *data;
+  } else if (threadIdx.x == 32) {
+    *data = 42;
+    flag.store(1, membar::release);
+    flag.notify_one();
+  }
+}
+
+TEST_F(atomic_objects, a_wait_ends_with_the_store_and_acquires) {
+  const support::device_memory<int> memory(3);
+  membar_test::check(cudaMemset(memory.get(), 0, 3 * sizeof(int)));
+  membar::launch(membar::launch_config{1, 64}, wait_for_a_store, memory.get(), memory.get() + 1, memory.get() + 2);
+  membar_test::finish();
+  int result = 0;
+  membar_test::check(cudaMemcpy(&result, memory.get() + 2, sizeof result, cudaMemcpyDeviceToHost));
+  EXPECT_EQ(result, 42);
+}
+
+/// Lanes of each warp refer to several counters: which, changes with the turn.
+__global__ void count_at_several_addresses(unsigned* counters, unsigned* seen, unsigned each) {
+  for (unsigned turn = 0; turn != 8; ++turn) {
+    const unsigned slot = ((threadIdx.x * 2654435761U) >> (8 + turn)) % 16;
+    if ((threadIdx.x + turn) % 3 != 0) {  // not all lanes
+      const unsigned old = membar::aggregated_ref<unsigned, thread_scope::device>(counters[slot]).fetch_add(1, membar::acq_rel);
+      if (old < each) {
+        atomicAdd(&seen[slot * each + old], 1U);
+      }
+    }
+  }
+}
+
+TEST_F(atomic_objects, aggregation_groups_lanes_by_address) {
+  constexpr unsigned each = 8 * 512;
+  const support::device_memory<unsigned> memory(16 + 16 * each);
+  membar_test::check(cudaMemset(memory.get(), 0, (16 + 16 * each) * sizeof(unsigned)));
+  membar::launch(membar::launch_config{2, 256}, count_at_several_addresses, memory.get(), memory.get() + 16, each);
+  membar_test::finish();
+  std::vector<unsigned> values(16 + 16 * each);
+  membar_test::check(cudaMemcpy(values.data(), memory.get(), values.size() * sizeof(unsigned), cudaMemcpyDeviceToHost));
+  for (unsigned slot = 0; slot != 16; ++slot) {
+    for (unsigned i = 0; i != each; ++i) {
+      ASSERT_EQ(values[16 + slot * each + i], i < values[slot] ? 1U : 0U) << "slot " << slot << ", old value " << i;
+    }
+  }
+}
+
+template <class Order>
+__global__ void count_letters(const unsigned char* text, unsigned n, unsigned* bins, float* largest, Order order) {
+  __shared__ membar::privatized_histogram<unsigned, 16> mine;
+  __shared__ membar::privatized_counter<float, membar::maximum> top;
+  for (int twice = 0; twice != 2; ++twice) {
+    mine.clear();
+    top.clear(-1000.0F);
+    for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
+      mine.add(text[i] % 16, 1U);
+      top.add(0, -static_cast<float>(text[i]));
+    }
+    mine.template flush<thread_scope::device>(bins, order);
+    top.template flush<thread_scope::device>(largest, order);
+  }
+}
+
+TEST_F(atomic_objects, a_privatized_histogram_counts_all) {
+  constexpr unsigned n = 10'000;
+  std::vector<unsigned char> text(n);
+  unsigned expected[16] = {};
+  for (unsigned i = 0; i != n; ++i) {
+    text[i] = static_cast<unsigned char>(((i * 2654435761U) >> 20) % 200 + 7);
+    expected[text[i] % 16] += 2;
+  }
+  const support::device_memory<unsigned char> device_text(n);
+  const support::device_memory<unsigned> bins(16);
+  const support::device_memory<float> largest(1);
+  const float least = -1e30F;
+  membar_test::check(cudaMemcpy(device_text.get(), text.data(), n, cudaMemcpyHostToDevice));
+  membar_test::check(cudaMemset(bins.get(), 0, 16 * sizeof(unsigned)));
+  membar_test::check(cudaMemcpy(largest.get(), &least, sizeof least, cudaMemcpyHostToDevice));
+  membar::launch(membar::launch_config{5, 96}, count_letters<membar::release_t>, device_text.get(), n, bins.get(),
+                 largest.get(), membar::release);
+  membar_test::finish();
+  unsigned counts[16] = {};
+  float top = 0;
+  membar_test::check(cudaMemcpy(counts, bins.get(), sizeof counts, cudaMemcpyDeviceToHost));
+  membar_test::check(cudaMemcpy(&top, largest.get(), sizeof top, cudaMemcpyDeviceToHost));
+  for (int bin = 0; bin != 16; ++bin) {
+    EXPECT_EQ(counts[bin], expected[bin]) << "bin " << bin;
+  }
+  EXPECT_EQ(top, -7.0F);
+}
+
+}  // namespace
