@@ -15,6 +15,13 @@ if(CMAKE_SCRIPT_MODE_FILE)
   if(failed)
     message(FATAL_ERROR "the PTX for sm_${ARCHITECTURE} is not what ${SOURCE} says; see ${PTX}")
   endif()
+  execute_process(COMMAND ${NVCC} -cubin -arch=sm_${ARCHITECTURE} -o ${PTX}.cubin ${PTX} RESULT_VARIABLE failed)
+  if(failed)
+    message(FATAL_ERROR "the PTX for sm_${ARCHITECTURE} does not assemble; see ${PTX}")
+  endif()
+  file(STRINGS ${SOURCE} kernels REGEX "^// CHECK-LABEL: ")
+  list(LENGTH kernels count)
+  message("${count} kernels are what ${SOURCE} says")
   return()
 endif()
 
@@ -23,17 +30,18 @@ find_program(FILECHECK NAMES FileCheck FileCheck-20 FileCheck-19 FileCheck-18 Fi
              PATHS ${llvm_bin_dirs} DOC "LLVM's FileCheck, for the codegen tests")
 
 # membar_add_codegen_test(<file.cu> ARCHITECTURES <arch>... [OPTIONS <nvcc option>...]): for each architecture one test
-# codegen.<file>.sm_<arch>, which compiles the file to PTX and matches it with the file's own lines of the prefixes CHECK and
-# SM_<arch>. nvcc takes seconds per start, so prefer few files with many kernels.
+# codegen.<file>.sm_<arch>, which compiles the file to PTX, matches it with the file's own lines of the prefixes CHECK and
+# SM_<arch>, and assembles it. The file may be a generated one, with its full path. nvcc takes seconds per start, so prefer few files with many kernels.
 function(membar_add_codegen_test file)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "ARCHITECTURES;OPTIONS")
   cmake_path(GET file STEM LAST_ONLY stem)
+  cmake_path(ABSOLUTE_PATH file)
   set(nvcc ${membar_nvcc} ${arg_OPTIONS})
   foreach(architecture IN LISTS arg_ARCHITECTURES)
     set(name codegen.${stem}.sm_${architecture})
     add_test(NAME ${name}
       COMMAND ${CMAKE_COMMAND} "-DNVCC=${nvcc}" -DFILECHECK=${FILECHECK} -DARCHITECTURE=${architecture}
-              -DSOURCE=${CMAKE_CURRENT_SOURCE_DIR}/${file} -DPTX=${CMAKE_CURRENT_BINARY_DIR}/${stem}.sm_${architecture}.ptx
+              -DSOURCE=${file} -DPTX=${CMAKE_CURRENT_BINARY_DIR}/${stem}.sm_${architecture}.ptx
               -P ${CMAKE_CURRENT_FUNCTION_LIST_FILE})
     set_tests_properties(${name} PROPERTIES LABELS codegen SKIP_REGULAR_EXPRESSION "^SKIPPED: ")
   endforeach()
