@@ -280,6 +280,13 @@ struct quad_register {
   unsigned long long high;
 };
 
+/// The bytes of `from` as another type. A function of its own: nvcc 13.0 breaks down over the built-in where it tries to
+/// evaluate it for a constant initializer.
+template <class To, class From>
+__device__ inline To bits_as(const From& from) noexcept {
+  return __builtin_bit_cast(To, from);
+}
+
 template <class... Said>
 __device__ constexpr unsigned long long policy_bits(const Said&... said) noexcept {
   unsigned long long bits = 0;
@@ -397,35 +404,35 @@ template <class Opcode, bool WithPolicy, bool Ordered, int Bytes, class T>
 __device__ inline void store_registers(std::size_t address, const T& object,
                                        [[maybe_unused]] unsigned long long policy) noexcept {
   if constexpr (Bytes == 1) {
-    const unsigned short value = __builtin_bit_cast(registers<1>, object).byte;
+    const unsigned short value = bits_as<registers<1>>(object).byte;
     if constexpr (WithPolicy) {
       asm volatile("st%0.b8 [%1], %2, %3;" ::"C"(Opcode::text), "l"(address), "h"(value), "l"(policy) : "memory");
     } else {
       asm volatile("st%0.b8 [%1], %2;" ::"C"(Opcode::text), "l"(address), "h"(value) : "memory");
     }
   } else if constexpr (Bytes == 2) {
-    const auto value = __builtin_bit_cast(registers<2>, object).half;
+    const auto value = bits_as<registers<2>>(object).half;
     if constexpr (WithPolicy) {
       asm volatile("st%0.b16 [%1], %2, %3;" ::"C"(Opcode::text), "l"(address), "h"(value), "l"(policy) : "memory");
     } else {
       asm volatile("st%0.b16 [%1], %2;" ::"C"(Opcode::text), "l"(address), "h"(value) : "memory");
     }
   } else if constexpr (Bytes == 4) {
-    const auto value = __builtin_bit_cast(registers<4>, object).words[0];
+    const auto value = bits_as<registers<4>>(object).words[0];
     if constexpr (WithPolicy) {
       asm volatile("st%0.b32 [%1], %2, %3;" ::"C"(Opcode::text), "l"(address), "r"(value), "l"(policy) : "memory");
     } else {
       asm volatile("st%0.b32 [%1], %2;" ::"C"(Opcode::text), "l"(address), "r"(value) : "memory");
     }
   } else if constexpr (Bytes == 8) {
-    const auto value = __builtin_bit_cast(registers<8>, object).word;
+    const auto value = bits_as<registers<8>>(object).word;
     if constexpr (WithPolicy) {
       asm volatile("st%0.b64 [%1], %2, %3;" ::"C"(Opcode::text), "l"(address), "l"(value), "l"(policy) : "memory");
     } else {
       asm volatile("st%0.b64 [%1], %2;" ::"C"(Opcode::text), "l"(address), "l"(value) : "memory");
     }
   } else if constexpr (Bytes == 16 && Ordered) {
-    const auto value = __builtin_bit_cast(quad_register, object);
+    const auto value = bits_as<quad_register>(object);
     if constexpr (WithPolicy) {
       asm volatile("{ .reg .b128 q; mov.b128 q, {%2, %3}; st%0.b128 [%1], q, %4; }" ::"C"(Opcode::text), "l"(address),
                    "l"(value.low), "l"(value.high), "l"(policy)
@@ -436,7 +443,7 @@ __device__ inline void store_registers(std::size_t address, const T& object,
                    : "memory");
     }
   } else if constexpr (Bytes == 16) {
-    const auto value = __builtin_bit_cast(registers<16>, object);
+    const auto value = bits_as<registers<16>>(object);
     const unsigned(&w)[4] = value.words;
     if constexpr (WithPolicy) {
       asm volatile("st%0.v4.b32 [%1], {%2, %3, %4, %5}, %6;" ::"C"(Opcode::text), "l"(address), "r"(w[0]), "r"(w[1]), "r"(w[2]),
@@ -448,7 +455,7 @@ __device__ inline void store_registers(std::size_t address, const T& object,
                    : "memory");
     }
   } else {
-    const auto value = __builtin_bit_cast(registers<32>, object);
+    const auto value = bits_as<registers<32>>(object);
     const unsigned(&w)[8] = value.words;
     if constexpr (WithPolicy) {
       asm volatile("st%0.v8.b32 [%1], {%2, %3, %4, %5, %6, %7, %8, %9}, %10;" ::"C"(Opcode::text), "l"(address), "r"(w[0]),
@@ -481,9 +488,9 @@ __device__ inline T load_with(const T* address, const Said&... said) noexcept {
     thread_fence<Scope>(seq_cst);
   }
   using own = typename own_order<Order, memory_order::acquire>::type;
-  return __builtin_bit_cast(
-      T, load_registers<opcode<Kind, own, Scope, global, Said...>, times_said<says::policy, Said...> != 0, ordered, sizeof(T)>(
-             address_of<global>(address), policy_bits(said...)));
+  return bits_as<T>(
+      load_registers<opcode<Kind, own, Scope, global, Said...>, times_said<says::policy, Said...> != 0, ordered, sizeof(T)>(
+          address_of<global>(address), policy_bits(said...)));
 }
 
 template <thread_scope Scope, class Order, class T, class... Said>
