@@ -53,20 +53,20 @@ struct atomic_party {
   int device = 0;
   bool pageable_access = false;
   bool concurrent_managed_access = false;
-  atomic_link to_host;
-  atomic_link to_owner;  ///< to the device that the memory is on, where it is another
+  atomic_link to_host{};
+  atomic_link to_owner{};  ///< to the device that the memory is on, where it is another
 };
 
 /// All that the answer depends on, as a value.
 struct atomicity_facts {
   memory_kind kind = memory_kind::device;
   int owner = 0;  ///< the device that the memory is on
-  atomic_party device;
+  atomic_party device{};
   /// The host uses the object at the same time.
   bool with_host = false;
   /// `peer` uses the object at the same time.
   bool with_peer = false;
-  atomic_party peer;
+  atomic_party peer{};
 };
 
 /// The answer, and why.

@@ -29,13 +29,13 @@ struct hot_region {
 /// A kernel that may run at the same time as those of other streams; kernels of one stream run one after the other.
 struct planned_kernel {
   cudaStream_t stream = nullptr;
-  std::vector<hot_region> regions;
+  std::vector<hot_region> regions{};
 };
 
 /// What the planner decided for the kernel of the same index: off where the kernel has no region.
 struct planned_window {
   cudaStream_t stream = nullptr;
-  access_policy_window window;
+  access_policy_window window{};
   /// The share of the set-aside, in bytes: window bytes times hit ratio do not exceed it.
   std::size_t share = 0;
 };
@@ -194,16 +194,16 @@ namespace detail {
 
 /// One window that the tuner tried.
 struct l2_trial {
-  access_policy_window window;
+  access_policy_window window{};
   double median_seconds = 0.0;
 };
 
 /// What the tuner found: the best window, or one that is off where none pays.
 struct tuned_window {
-  access_policy_window window;
+  access_policy_window window{};
   double seconds = 0.0;
   double seconds_without = 0.0;
-  std::vector<l2_trial> trials;
+  std::vector<l2_trial> trials{};
 
   [[nodiscard]] double speedup() const noexcept { return seconds_without / seconds; }
 };
