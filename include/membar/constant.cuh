@@ -35,7 +35,7 @@ struct constant_table {
 
   using value_type = T;
 
-  [[nodiscard]] static constexpr std::size_t size() noexcept { return Size; }
+  [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr std::size_t size() noexcept { return Size; }
 
   /// The element at `index`, at the cost of one access per different index among the threads of the warp.
   [[nodiscard]] __device__ const T& operator[](std::size_t index) const noexcept { return values[index]; }
