@@ -58,8 +58,8 @@ inline constexpr cuda::memory_order cuda_order<memory_order::acq_rel> = cuda::me
 /// there membar emits them. On the host every scope acts as an operation of the host's memory model.
 ///
 /// Requires: the object aligned to its size, in global, shared or distributed shared memory (or host memory that the device
-/// reaches); cluster scope requires compute capability 9.0.
-/// Source: PTX ISA, "atom", "ld", "st", "Memory Consistency Model".
+/// reaches); cluster scope requires compute capability 9.0 in all code compiled for a device, host functions of the same file
+/// included. Source: PTX ISA, "atom", "ld", "st", "Memory Consistency Model".
 template <class T, thread_scope Scope>
 class atomic_ref {
   static_assert(atomic_integer<T>, "membar: an atomic holds an integer of 32 or 64 bits, without const or volatile");

@@ -11,6 +11,7 @@
 #include <membar/error.hpp>
 #include <membar/sync_domain.hpp>
 
+#include <concepts>
 #include <cstddef>
 
 namespace membar {
@@ -279,6 +280,13 @@ concept legal_on_a_stream = attribute_traits<Attribute>::places.stream;
 template <class Attribute>
 concept legal_on_a_graph_node = attribute_traits<Attribute>::places.node;
 
+/// The rule that a type holds whatever value an attribute has; the tags `sync_domain::default_` and `sync_domain::remote` do
+/// not.
+template <class Attribute>
+concept readable_back = requires(const cudaLaunchAttributeValue& value) {
+  { attribute_traits<Attribute>::decode(value) } -> std::same_as<Attribute>;
+};
+
 namespace detail {
 
 template <class Attribute>
@@ -321,6 +329,7 @@ void set_attribute(cudaGraphNode_t node, const Attribute& value) {
 template <class Attribute>
 [[nodiscard]] Attribute get_attribute(cudaStream_t stream) {
   static_assert(legal_on_a_stream<Attribute>, "membar: CUDA does not accept this attribute on a stream");
+  static_assert(readable_back<Attribute>, "membar: read this attribute back as the type that holds any of its values");
   cudaLaunchAttributeValue value{};
   check(cudaStreamGetAttribute(stream, attribute_traits<Attribute>::ids[0], &value), "cudaStreamGetAttribute",
         "pass a stream of the current device");
@@ -331,6 +340,7 @@ template <class Attribute>
 template <class Attribute>
 [[nodiscard]] Attribute get_attribute(cudaGraphNode_t node) {
   static_assert(legal_on_a_graph_node<Attribute>, "membar: CUDA does not accept this attribute on a graph node");
+  static_assert(readable_back<Attribute>, "membar: read this attribute back as the type that holds any of its values");
   cudaLaunchAttributeValue value{};
   check(cudaGraphKernelNodeGetAttribute(node, attribute_traits<Attribute>::ids[0], &value), "cudaGraphKernelNodeGetAttribute",
         "pass a kernel node of a graph that still exists");

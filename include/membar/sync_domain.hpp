@@ -69,14 +69,13 @@ struct physical_domain {
 [[nodiscard]] inline int sync_domain_count(int device) {
   int count = 0;
   const cudaError_t status = cudaDeviceGetAttribute(&count, cudaDevAttrMemSyncDomainCount, device);
-  if (status == cudaErrorInvalidDevice) {
-    static_cast<void>(cudaGetLastError());
+  if (status != cudaSuccess) {
     int devices = 0;
     static_cast<void>(cudaGetDeviceCount(&devices));
-    throw error(status, "membar: there is no device %d: this process sees %d, numbered from 0; pass an index below that",
-                device, devices);
+    static_cast<void>(cudaGetLastError());
+    throw error(status, "membar: there is no device %d (%s): this process sees %d, numbered from 0; pass an index below that",
+                device, cudaGetErrorString(status), devices);
   }
-  check(status, "cudaDeviceGetAttribute", "a working CUDA driver and device are needed to count synchronization domains");
   return count;
 }
 

@@ -31,6 +31,13 @@ inline void finish(std::source_location where = std::source_location::current())
   check(cudaDeviceSynchronize(), where);
 }
 
+/// Loads a kernel onto the current device now. At its first launch it might wait for kernels that run, and they for it.
+template <class... Parameters>
+void load(void (*kernel)(Parameters...), std::source_location where = std::source_location::current()) {
+  cudaFuncAttributes attributes{};
+  check(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel)), where);
+}
+
 [[nodiscard]] inline bool demanded(const char* variable) {
   const char* value = std::getenv(variable);
   return value != nullptr && std::string_view(value) == "1";

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Which victims and noises there are, and which of their combinations are measured by default.
+#pragma once
+
+#include "victims.cuh"
+
+#include <membar/memory_order.hpp>
+#include <membar/thread_scope.hpp>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fence_interference {
+
+using membar::thread_scope;
+
+/// Whether a chain's stream shares a hardware queue with NCCL's. Streams fall on the device's queues in turn, and a queue that
+/// holds work which cannot start yet slows down the other streams on it, in every arm alike.
+enum class queue { own, shared };
+
+/// A victim by name; `kernel` is null for a chain of kernels.
+struct victim_description {
+  std::string name;
+  operation_victim::kernel_pointer kernel = nullptr;
+  sm_placement placement = sm_placement::own_sm;
+  thread_scope scope = thread_scope::device;
+  kernel_boundary::chain_form form = kernel_boundary::chain_form::stream;
+  queue chain_queue = queue::own;
+};
+
+template <class Operation>
+void add_operation(std::vector<victim_description>& victims, const std::string& name, thread_scope scope) {
+  victims.push_back({name + ".own_sm", timed_operation<Operation>, sm_placement::own_sm, scope});
+  victims.push_back({name + ".shared_sm", timed_operation<Operation>, sm_placement::shared_sm, scope});
+}
+
+template <thread_scope Scope>
+void add_fences(std::vector<victim_description>& victims) {
+  const std::string name = std::string("fence.") + membar::name(Scope);
+  add_operation<fence_operation<Scope, membar::acq_rel_t>>(victims, name + ".acq_rel", Scope);
+  add_operation<fence_operation<Scope, membar::seq_cst_t>>(victims, name + ".seq_cst", Scope);
+}
+
+template <thread_scope Scope>
+void add_accesses(std::vector<victim_description>& victims) {
+  add_operation<release_store_operation<Scope>>(victims, std::string("release_store.") + membar::name(Scope), Scope);
+  add_operation<acquire_load_operation<Scope>>(victims, std::string("acquire_load.") + membar::name(Scope), Scope);
+}
+
+inline std::vector<victim_description> all_victims() {
+  std::vector<victim_description> victims;
+  victims.push_back({.name = "kernel_boundary.stream", .form = kernel_boundary::chain_form::stream});
+  victims.push_back({.name = "kernel_boundary.graph", .form = kernel_boundary::chain_form::graph});
+  victims.push_back({.name = "kernel_boundary.shared_queue", .chain_queue = queue::shared});
+  add_fences<thread_scope::block>(victims);
+  add_fences<thread_scope::cluster>(victims);
+  add_fences<thread_scope::device>(victims);
+  add_fences<thread_scope::system>(victims);
+  add_accesses<thread_scope::device>(victims);
+  add_accesses<thread_scope::system>(victims);
+  return victims;
+}
+
+inline constexpr std::string_view all_noises[] = {"spin",       "local.saturating",  "local.paced",  "host.saturating",
+                                                  "host.paced", "nvlink.saturating", "nvlink.paced", "nccl.saturating",
+                                                  "nccl.paced"};
+
+inline bool starts_with(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
+
+/// Whether a case is run without `--all`: every arm for the kernel boundary and for the device fence that shares a
+/// multiprocessor, the two decisive arms beside the noises that matter for the rest. A machine without a peer has only the host
+/// as a far place.
+inline bool in_default_set(const victim_description& victim, std::string_view noise, std::string_view arm_name, bool has_peer) {
+  if (victim.kernel == nullptr) {
+    return victim.chain_queue == queue::own || arm_name == "same" || arm_name == "separate";
+  }
+  if (victim.name == "fence.device.acq_rel.shared_sm") {
+    return !starts_with(noise, "nccl");
+  }
+  if (arm_name != "same" && arm_name != "separate") {
+    return false;
+  }
+  const bool wide = victim.scope == thread_scope::device || victim.scope == thread_scope::system;
+  const std::string_view far = has_peer ? "nvlink" : "host";
+  return (starts_with(noise, far) && (wide || noise.ends_with("saturating"))) ||
+         (victim.scope == thread_scope::system && noise == "host.saturating");
+}
+
+}  // namespace fence_interference

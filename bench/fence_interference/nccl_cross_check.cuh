@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Arm env0: the same experiment in a process of its own, in which NCCL itself was told to use the default domain.
+#pragma once
+
+#include "arms.hpp"
+#include "cases.cuh"
+#include "figures.hpp"
+#include "nccl_noise.hpp"
+#include "workshop.cuh"
+
+#include <support/machine_context.hpp>
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+namespace fence_interference {
+
+/// The child's side of arm env0: all repetitions in a process where NCCL itself uses the default domain; prints what it
+/// measured.
+inline void measure_as_child(workshop& workshop, int device, int repetitions) {
+  const victim_description chain = all_victims().front();
+  nccl_noise noise(workshop.streams(), device, workshop.peer().value(), 0, nccl_noise::map_choice::untouched);
+  workshop.find_queues(noise, env0);
+  case_result result;
+  for (int i = 0; i != repetitions; ++i) {
+    measure(workshop, chain, &noise, env0, result);
+    std::printf("median %.17g rate %.17g\n", result.medians.back(), result.noise_gbps.back());
+  }
+  for (const double ns : result.ns) {
+    std::printf("sample %.17g\n", ns);
+  }
+}
+
+/// The parent's side of arm env0.
+inline void measure_in_child(int device, int peer, int repetitions, case_result& result) {
+  char self[4096] = {};
+  if (readlink("/proc/self/exe", self, sizeof self - 1) <= 0) {
+    throw std::runtime_error("the bench could not find its own executable to run the cross-check");
+  }
+  std::istringstream lines(
+      support::output_of("NCCL_MEM_SYNC_DOMAIN=0 '" + std::string(self) + "' --as_child --device=" + std::to_string(device) +
+                         " --peer=" + std::to_string(peer) + " --repetitions=" + std::to_string(repetitions)));
+  for (std::string line; std::getline(lines, line);) {
+    double value = 0;
+    double rate = 0;
+    if (std::sscanf(line.c_str(), "median %lf rate %lf", &value, &rate) == 2) {
+      result.medians.push_back(value);
+      result.noise_gbps.push_back(rate);
+    } else if (std::sscanf(line.c_str(), "sample %lf", &value) == 1) {
+      result.ns.push_back(value);
+    }
+  }
+  if (result.ns.empty()) {
+    throw std::runtime_error("the process with NCCL_MEM_SYNC_DOMAIN=0 measured nothing");
+  }
+}
+}  // namespace fence_interference

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The error that the model throws: a test that cannot be read, or that has no verdict.
+#pragma once
+
+#include <exception>
+#include <string>
+#include <utility>
+
+namespace membar::model {
+
+/// Why a test has no verdict, and where in its text. `what()` is "line:column: message", or the message alone for a test
+/// that has no text.
+class error : public std::exception {
+ public:
+  explicit error(std::string message) : message_(std::move(message)), text_(message_) {}
+
+  error(int line, int column, std::string message)
+      : line_(line),
+        column_(column),
+        message_(std::move(message)),
+        text_(std::to_string(line) + ":" + std::to_string(column) + ": " + message_) {}
+
+  /// The line, counted from 1; 0 if the error has no place in a text.
+  [[nodiscard]] int line() const noexcept { return line_; }
+  /// The column, counted from 1; 0 if the error has no place in a text.
+  [[nodiscard]] int column() const noexcept { return column_; }
+  /// The sentence without the place.
+  [[nodiscard]] const std::string& message() const noexcept { return message_; }
+
+  [[nodiscard]] const char* what() const noexcept override { return text_.c_str(); }
+
+ private:
+  int line_ = 0;
+  int column_ = 0;
+  std::string message_;
+  std::string text_;
+};
+
+}  // namespace membar::model

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The events of one execution, before it is said which write each read takes its value from.
+#pragma once
+
+#include <membar/model/program.hpp>
+#include <membar/model/relation.hpp>
+
+#include <cstdint>
+#include <span>
+
+namespace membar::model {
+
+/// What an event does. Source: PTX ISA, "Operation types".
+enum class event_kind : std::uint8_t { read, write, fence, proxy_fence, barrier };
+
+/// One event. A load is a read, a store a write, a read-modify-write a read and a write joined by `partner`; a failed
+/// compare-and-swap is a read alone.
+struct event {
+  event_kind kind = event_kind::write;
+  int thread = -1;  ///< -1: the initial write of a location
+  int instruction = -1;
+  int vector = -1;          ///< accesses of one vector instruction share a number and are not ordered among themselves
+  bool strong = false;      ///< fences, and memory operations that are not weak
+  bool acquires = false;    ///< reads and fences
+  bool releases = false;    ///< writes, fences and cluster or mbarrier arrivals
+  bool sequential = false;  ///< `fence.sc`
+  bool reduction = false;   ///< of a `red`
+  thread_scope scope = thread_scope::block;
+  proxy via = proxy::generic;
+  int location = -1;
+  int address = -1;   ///< virtual address
+  int physical = -1;  ///< the memory behind it
+  int bytes = 4;
+  int partner = -1;         ///< the other half of a read-modify-write
+  int value = -1;           ///< expression that a write stores
+  event_set data = 0;       ///< reads that the stored value was computed from
+  event_set addressed = 0;  ///< reads that the address was computed from
+  event_set control = 0;    ///< reads that decided a branch before this event
+
+  barrier_kind barrier = barrier_kind::block;
+  bool mbarrier = false;
+  bool arrives = false;
+  bool waits = false;
+  int id = -1;        ///< expression: the barrier's number, `bar.warp.sync`'s lane mask, an mbarrier's phase
+  int resource = -1;  ///< expression: the second number of a barrier, -1: none
+  int quorum = -1;    ///< expression: how many meet, -1: all that come
+};
+
+/// One node of the expressions that registers and stored values are made of.
+struct expression {
+  enum class kind_t : std::uint8_t { constant, read, apply };
+  kind_t kind = kind_t::constant;
+  operation what = operation::move;
+  std::int64_t value = 0;  ///< constant
+  int left = -1;           ///< read: the event; apply: expression
+  int right = -1;
+  event_set depends = 0;  ///< the reads it is computed from
+};
+
+/// Something a chosen path through a thread takes for granted, to be checked once the values are known.
+struct assumption {
+  comparison test = comparison::equal;
+  int left = -1;
+  int right = -1;
+  bool expected = true;
+};
+
+/// Whether two places are in one block. Block numbers count per GPU.
+[[nodiscard]] constexpr bool same_block(const place& x, const place& y) noexcept {
+  return !x.host && !y.host && x.gpu == y.gpu && x.block == y.block;
+}
+
+/// Whether two places are in one cluster. A block without a cluster is alone in one.
+[[nodiscard]] constexpr bool same_cluster(const place& x, const place& y) noexcept {
+  return !x.host && !y.host && x.gpu == y.gpu && (x.cluster < 0 || y.cluster < 0 ? x.block == y.block : x.cluster == y.cluster);
+}
+
+}  // namespace membar::model

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What a litmus test is made of: places, locations, instructions, threads and a condition on the final state.
+#pragma once
+
+#include <membar/memory_order.hpp>
+#include <membar/model/error.hpp>
+#include <membar/thread_scope.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace membar::model {
+
+/// An array that grows up to a fixed capacity, so that the same code runs at compile time and without an allocation.
+template <class T, int Capacity>
+class bounded {
+ public:
+  [[nodiscard]] constexpr T& operator[](int index) noexcept { return items_[static_cast<std::size_t>(index)]; }
+  [[nodiscard]] constexpr const T& operator[](int index) const noexcept { return items_[static_cast<std::size_t>(index)]; }
+  [[nodiscard]] constexpr int size() const noexcept { return size_; }
+  [[nodiscard]] constexpr const T* begin() const noexcept { return items_.data(); }
+  [[nodiscard]] constexpr const T* end() const noexcept { return items_.data() + size_; }
+
+  /// Appends and returns the new item's index. Throws `error` with `message` where the capacity is used up.
+  constexpr int push(const T& item, const char* message) {
+    if (size_ == Capacity) {
+      throw error(message);
+    }
+    (*this)[size_] = item;
+    return size_++;
+  }
+
+  /// Drops every item from `size` on.
+  constexpr void shrink(int size) noexcept { size_ = size; }
+
+ private:
+  std::array<T, static_cast<std::size_t>(Capacity)> items_{};
+  int size_ = 0;
+};
+
+/// Where a thread runs. Block numbers count per GPU; a block belongs to one cluster and one domain.
+struct place {
+  int gpu = 0;
+  int domain = 0;    ///< physical memory synchronization domain
+  int cluster = -1;  ///< -1: the block is alone in its cluster
+  int block = 0;
+  int warp = 0;       ///< only `bar.warp.sync` asks for it
+  bool host = false;  ///< a CPU thread: every other member is then without meaning
+};
+
+/// The path an access takes to memory, or the paths a proxy fence joins.
+/// Source: PTX ISA, "Proxies"; Lustig et al., ISCA 2022.
+enum class proxy : std::uint8_t { generic, surface, texture, constant, alias, other };
+
+/// What a location's name stands for: a virtual address, and the memory behind it.
+struct location {
+  int address = 0;   ///< locations of equal address are the same virtual address, seen through several proxies
+  int physical = 0;  ///< locations of equal number are the same memory
+  std::int64_t initial = 0;
+  int arrivals = 0;  ///< an mbarrier's expected count; 0: ordinary memory
+};
+
+/// The instructions a test is written in.
+enum class opcode : std::uint8_t {
+  load,
+  store,
+  atomic,       ///< read-modify-write that returns the old value
+  reduction,    ///< read-modify-write that returns nothing
+  fence,        ///< `fence.sem.scope`
+  proxy_fence,  ///< `fence.proxy.kind`
+  barrier,      ///< `bar.cta.{sync,red,arrive}`, `bar.warp.sync`, `barrier.cluster.{arrive,wait}`
+  mbarrier_arrive,
+  mbarrier_wait,  ///< `test_wait`, `try_wait`: its result is 1 if the phase is complete
+  compute,        ///< register arithmetic and moves
+  branch,         ///< jumps if the comparison holds
+  jump
+};
+
+/// Arithmetic of `compute`, and the modification of an atomic.
+enum class operation : std::uint8_t {
+  move,  ///< the value of the operand: a register move, `exch`
+  add,
+  subtract,
+  multiply,
+  divide,
+  bit_and,
+  bit_or,
+  bit_xor,
+  minimum,
+  maximum,
+  increment,        ///< PTX `inc`: wraps to 0 at the operand
+  decrement,        ///< PTX `dec`: wraps to the operand at 0
+  compare_exchange  ///< `cas`: writes only where the comparison holds
+};
+
+/// The comparison of a branch or of a condition.
+enum class comparison : std::uint8_t { equal, not_equal, less, less_equal, greater, greater_equal };
+
+/// Which barrier an instruction is on, and who takes part.
+enum class barrier_kind : std::uint8_t { block, warp, cluster };
+
+/// A constant or a register of the thread.
+struct operand {
+  bool is_register = false;
+  int index = 0;           ///< the register
+  std::int64_t value = 0;  ///< the constant
+};
+
+/// One instruction. Members that its opcode does not use keep their defaults.
+struct instruction {
+  opcode code = opcode::compute;
+  operation what = operation::move;
+  comparison test = comparison::equal;
+  bool strong = false;  ///< memory operations: not weak
+  memory_order order = memory_order::relaxed;
+  thread_scope scope = thread_scope::block;
+  proxy via = proxy::generic;
+  barrier_kind barrier = barrier_kind::block;
+  bool arrives = false;      ///< barriers: this instruction is an arrival
+  bool waits = false;        ///< barriers: this instruction waits for the others
+  bool has_quorum = false;   ///< barriers: operand `c` is the number that meets
+  std::uint8_t bytes = 4;    ///< the access's size
+  std::uint8_t element = 0;  ///< a vector access's elements after the first continue the previous instruction's access
+  int destination = -1;      ///< register, -1: none
+  bool indirect = false;     ///< the address is in register `target`
+  int target = -1;           ///< location, or register that holds an address, or the instruction a jump leads to
+  operand a{};
+  operand b{};
+  operand c{};
+  int line = 0;  ///< in the text the test was read from
+};
+
+/// One thread of a test.
+struct thread_view {
+  place where{};
+  std::span<const instruction> code{};
+  std::span<const std::int64_t> registers{};  ///< initial values; their number is the number of registers
+};
+
+/// An order that the CUDA API gives: everything in thread `before` precedes everything in thread `after`.
+struct api_edge {
+  int before = 0;
+  int after = 0;
+};
+
+/// A test's program, without the condition.
+struct program_view {
+  std::span<const location> locations{};
+  std::span<const thread_view> threads{};
+  std::span<const api_edge> api{};
+};
+
+/// The value of a register that holds the address of location `index`: out of the way of values that tests use.
+[[nodiscard]] constexpr std::int64_t address_value(int index) noexcept {
+  return (std::int64_t{1} << 40) + 16 * std::int64_t{index};
+}
+
+/// What a condition compares.
+struct term {
+  enum class kind_t : std::uint8_t { constant, register_value, memory_value };
+  kind_t kind = kind_t::constant;
+  int thread = 0;
+  int index = 0;  ///< register or location
+  std::int64_t value = 0;
+};
+
+/// One node of a condition. Children precede their parent; the last node is the root.
+struct condition_node {
+  enum class kind_t : std::uint8_t { always, compare, negation, conjunction, disjunction };
+  kind_t kind = kind_t::always;
+  comparison test = comparison::equal;
+  term left{};
+  term right{};
+  int first = 0;   ///< child
+  int second = 0;  ///< child
+};
+
+/// How a condition is meant.
+enum class quantifier : std::uint8_t { exists, not_exists, forall };
+
+[[nodiscard]] constexpr bool compare(comparison test, std::int64_t left, std::int64_t right) noexcept {
+  switch (test) {
+    case comparison::equal:
+      return left == right;
+    case comparison::not_equal:
+      return left != right;
+    case comparison::less:
+      return left < right;
+    case comparison::less_equal:
+      return left <= right;
+    case comparison::greater:
+      return left > right;
+    case comparison::greater_equal:
+      return left >= right;
+  }
+  return false;
+}
+
+/// The result of `what` on two values. Sums and products wrap; a division by zero is 0, as a test has no trap.
+[[nodiscard]] constexpr std::int64_t apply(operation what, std::int64_t left, std::int64_t right) noexcept {
+  const auto l = static_cast<std::uint64_t>(left);
+  const auto r = static_cast<std::uint64_t>(right);
+  switch (what) {
+    case operation::move:
+    case operation::compare_exchange:
+      return right;
+    case operation::add:
+      return static_cast<std::int64_t>(l + r);
+    case operation::subtract:
+      return static_cast<std::int64_t>(l - r);
+    case operation::multiply:
+      return static_cast<std::int64_t>(l * r);
+    case operation::divide:
+      return right == 0 ? 0 : right == -1 ? static_cast<std::int64_t>(std::uint64_t{0} - l) : left / right;
+    case operation::bit_and:
+      return static_cast<std::int64_t>(l & r);
+    case operation::bit_or:
+      return static_cast<std::int64_t>(l | r);
+    case operation::bit_xor:
+      return static_cast<std::int64_t>(l ^ r);
+    case operation::minimum:
+      return left < right ? left : right;
+    case operation::maximum:
+      return left < right ? right : left;
+    case operation::increment:
+      return l >= r ? 0 : static_cast<std::int64_t>(l + 1);
+    case operation::decrement:
+      return l == 0 || l > r ? right : static_cast<std::int64_t>(l - 1);
+  }
+  return 0;
+}
+
+}  // namespace membar::model

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Sets of events as 64-bit words, and relations between events as rows of such words.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+namespace membar::model {
+
+/// The most events one execution may have, initial writes included: a set of events is one machine word.
+inline constexpr int max_events = 64;
+
+/// A set of events; bit `i` stands for event `i`.
+using event_set = std::uint64_t;
+
+/// The set that holds `event` alone.
+[[nodiscard]] constexpr event_set only(int event) noexcept { return event_set{1} << static_cast<unsigned>(event); }
+
+/// Whether `set` holds `event`.
+[[nodiscard]] constexpr bool contains(event_set set, int event) noexcept {
+  return ((set >> static_cast<unsigned>(event)) & 1U) != 0;
+}
+
+/// The smallest event of a set that is not empty.
+[[nodiscard]] constexpr int first(event_set set) noexcept { return std::countr_zero(set); }
+
+/// `for (event_set s = set; s != 0; s = rest(s)) use(first(s));` visits every event of `set`.
+[[nodiscard]] constexpr event_set rest(event_set set) noexcept { return set & (set - 1); }
+
+/// A relation between events: row `a` is the set of all `b` with `a -> b`.
+class relation {
+ public:
+  [[nodiscard]] constexpr event_set& operator[](int event) noexcept { return rows_[static_cast<std::size_t>(event)]; }
+  [[nodiscard]] constexpr event_set operator[](int event) const noexcept { return rows_[static_cast<std::size_t>(event)]; }
+
+  [[nodiscard]] constexpr bool holds(int from, int to) const noexcept { return contains((*this)[from], to); }
+  constexpr void add(int from, int to) noexcept { (*this)[from] |= only(to); }
+
+  /// The events reached by one step from any event of `from`.
+  [[nodiscard]] constexpr event_set image(event_set from) const noexcept {
+    event_set result = 0;
+    for (; from != 0; from = rest(from)) {
+      result |= (*this)[first(from)];
+    }
+    return result;
+  }
+
+  /// Adds `from -> to` to a relation over the first `count` events that is transitively closed, and keeps it closed.
+  constexpr void add_closed(int count, int from, int to) noexcept {
+    const event_set reached = only(to) | (*this)[to];
+    (*this)[from] |= reached;
+    for (int before = 0; before < count; ++before) {
+      // all ones where `before` reaches `from`: without a branch, so that several rows are done at once
+      const event_set reaches = event_set{0} - (((*this)[before] >> static_cast<unsigned>(from)) & 1U);
+      (*this)[before] |= reached & reaches;
+    }
+  }
+
+  /// Takes over the first `count` rows of `other`.
+  constexpr void copy(const relation& other, int count) noexcept {
+    for (int row = 0; row < count; ++row) {
+      (*this)[row] = other[row];
+    }
+  }
+
+  /// Replaces the relation over the first `count` events by its transitive closure.
+  constexpr void close(int count) noexcept {
+    for (int through = 0; through < count; ++through) {
+      const event_set reached = (*this)[through];
+      if (reached != 0) {
+        for (int before = 0; before < count; ++before) {
+          if (holds(before, through)) {
+            (*this)[before] |= reached;
+          }
+        }
+      }
+    }
+  }
+
+  /// The relation over the first `count` events, read backwards.
+  [[nodiscard]] constexpr relation inverse(int count) const noexcept {
+    relation result;
+    for (int from = 0; from < count; ++from) {
+      for (event_set to = (*this)[from]; to != 0; to = rest(to)) {
+        result.add(first(to), from);
+      }
+    }
+    return result;
+  }
+
+  /// Whether no path over `nodes` leads back to where it started.
+  [[nodiscard]] constexpr bool acyclic(event_set nodes) const noexcept {
+    for (;;) {
+      event_set leaves = 0;
+      for (event_set at = nodes; at != 0; at = rest(at)) {
+        if (((*this)[first(at)] & nodes) == 0) {
+          leaves |= only(first(at));
+          nodes &= ~only(first(at));
+        }
+      }
+      if (nodes == 0) {
+        return true;
+      }
+      if (leaves == 0) {
+        return false;
+      }
+    }
+  }
+
+ private:
+  std::array<event_set, max_events> rows_{};
+};
+
+}  // namespace membar::model

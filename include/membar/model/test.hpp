@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Litmus tests written in C++ with membar's vocabulary, decided at compile time or at run time.
+///
+/// ```cpp
+/// namespace model = membar::model;
+/// constexpr model::variable x{0}, y{1};
+/// constexpr model::reg r0{0}, r1{1};
+/// constexpr auto mp = model::litmus(
+///     model::thread(model::block(0), model::store(x, 1),
+///                   model::store<membar::thread_scope::device>(y, 1, membar::release)),
+///     model::thread(model::block(1), model::load<membar::thread_scope::device>(r0, y, membar::acquire),
+///                   model::load(r1, x)))
+///     .when(model::in(1, r0) == 1 && model::in(1, r1) == 0);
+/// static_assert(model::forbidden(mp));
+/// ```
+///
+/// One engine decides both: what a `static_assert` proves is what `membar-litmus` says. Tests of two to four threads with a
+/// few accesses each stay within the default limits of compilers; larger ones are decided by the same call at run time.
+#pragma once
+
+#include <membar/memory_order.hpp>
+#include <membar/model/decide.hpp>
+#include <membar/model/program.hpp>
+#include <membar/thread_scope.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace membar::model {
+
+/// A location of a test; every location starts as 0.
+struct variable {
+  int index = 0;
+};
+
+/// A register of a thread; every register starts as 0.
+struct reg {
+  int index = 0;
+};
+
+/// A constant or a register, where an instruction takes either.
+struct source {
+  operand value{};
+  constexpr source(std::int64_t constant) noexcept : value{false, 0, constant} {}  // NOLINT: constants are sources
+  constexpr source(int constant) noexcept : value{false, 0, constant} {}           // NOLINT
+  constexpr source(reg r) noexcept : value{true, r.index, 0} {}                    // NOLINT: registers are sources
+};
+
+/// @name Places
+/// @{
+/// A thread in block `number` of a GPU.
+[[nodiscard]] constexpr place block(int number, int gpu = 0) noexcept {
+  place where;
+  where.gpu = gpu;
+  where.block = number;
+  return where;
+}
+/// The same place in a thread block cluster.
+[[nodiscard]] constexpr place in_cluster(place where, int number) noexcept {
+  where.cluster = number;
+  return where;
+}
+/// The same place in a physical memory synchronization domain.
+[[nodiscard]] constexpr place in_domain(place where, int number) noexcept {
+  where.domain = number;
+  return where;
+}
+/// A CPU thread.
+[[nodiscard]] constexpr place host() noexcept {
+  place where;
+  where.host = true;
+  return where;
+}
+/// @}
+
+namespace detail {
+[[nodiscard]] constexpr instruction access(opcode code, variable at) noexcept {
+  instruction i;
+  i.code = code;
+  i.target = at.index;
+  return i;
+}
+[[nodiscard]] constexpr instruction ordered(instruction i, memory_order order, thread_scope scope) noexcept {
+  i.strong = true;
+  i.order = order;
+  i.scope = scope;
+  return i;
+}
+}  // namespace detail
+
+/// @name Instructions
+/// @{
+/// Weak load: `ld.weak`.
+[[nodiscard]] constexpr instruction load(reg to, variable from) noexcept {
+  instruction i = detail::access(opcode::load, from);
+  i.destination = to.index;
+  return i;
+}
+/// `ld.{relaxed,acquire}.scope`.
+template <thread_scope Scope, class Order>
+  requires order_among<Order, memory_order::relaxed, memory_order::acquire>
+[[nodiscard]] constexpr instruction load(reg to, variable from, Order) noexcept {
+  return detail::ordered(load(to, from), Order::value, Scope);
+}
+/// Weak store: `st.weak`.
+[[nodiscard]] constexpr instruction store(variable to, source value) noexcept {
+  instruction i = detail::access(opcode::store, to);
+  i.a = value.value;
+  return i;
+}
+/// `st.{relaxed,release}.scope`.
+template <thread_scope Scope, class Order>
+  requires order_among<Order, memory_order::relaxed, memory_order::release>
+[[nodiscard]] constexpr instruction store(variable to, source value, Order) noexcept {
+  return detail::ordered(store(to, value), Order::value, Scope);
+}
+/// The rule for updates: any order that one instruction can have.
+template <class Order>
+concept update_order =
+    order_among<Order, memory_order::relaxed, memory_order::acquire, memory_order::release, memory_order::acq_rel>;
+/// `atom.order.scope.add`.
+template <thread_scope Scope, update_order Order>
+[[nodiscard]] constexpr instruction fetch_add(reg old, variable at, source value, Order) noexcept {
+  instruction i = detail::ordered(detail::access(opcode::atomic, at), Order::value, Scope);
+  i.what = operation::add;
+  i.destination = old.index;
+  i.a = value.value;
+  return i;
+}
+/// `atom.order.scope.exch`.
+template <thread_scope Scope, update_order Order>
+[[nodiscard]] constexpr instruction exchange(reg old, variable at, source value, Order order) noexcept {
+  instruction i = fetch_add<Scope>(old, at, value, order);
+  i.what = operation::move;
+  return i;
+}
+/// `atom.order.scope.cas`: writes nothing where the value is not the expected one.
+template <thread_scope Scope, update_order Order>
+[[nodiscard]] constexpr instruction compare_exchange(reg old, variable at, source expected, source desired,
+                                                     Order order) noexcept {
+  instruction i = fetch_add<Scope>(old, at, expected, order);
+  i.what = operation::compare_exchange;
+  i.b = desired.value;
+  return i;
+}
+/// `red.{relaxed,release}.scope.add`.
+template <thread_scope Scope, class Order>
+  requires order_among<Order, memory_order::relaxed, memory_order::release>
+[[nodiscard]] constexpr instruction add(variable at, source value, Order) noexcept {
+  instruction i = detail::ordered(detail::access(opcode::reduction, at), Order::value, Scope);
+  i.what = operation::add;
+  i.a = value.value;
+  return i;
+}
+/// `fence.{acquire,release,acq_rel,sc}.scope`.
+template <thread_scope Scope, fence_order Order>
+[[nodiscard]] constexpr instruction thread_fence(Order) noexcept {
+  instruction i;
+  i.code = opcode::fence;
+  i.order = Order::value;
+  i.scope = Scope;
+  return i;
+}
+/// `bar.cta.sync number`.
+[[nodiscard]] constexpr instruction sync_block(int number = 0) noexcept {
+  instruction i;
+  i.code = opcode::barrier;
+  i.arrives = true;
+  i.waits = true;
+  i.a.value = number;
+  i.b.value = -1;
+  return i;
+}
+/// `barrier.cluster.arrive.release` or, with `membar::relaxed`, `.relaxed`.
+template <class Order = release_t>
+  requires order_among<Order, memory_order::relaxed, memory_order::release>
+[[nodiscard]] constexpr instruction arrive_cluster(Order = Order{}) noexcept {
+  instruction i;
+  i.code = opcode::barrier;
+  i.barrier = barrier_kind::cluster;
+  i.arrives = true;
+  i.order = Order::value;
+  return i;
+}
+/// `barrier.cluster.wait.acquire`.
+[[nodiscard]] constexpr instruction wait_cluster() noexcept {
+  instruction i;
+  i.code = opcode::barrier;
+  i.barrier = barrier_kind::cluster;
+  i.waits = true;
+  i.order = memory_order::acquire;
+  return i;
+}
+/// @}
+
+/// A condition on the final state, built with `==`, `!=`, `&&`, `||` and `!`.
+struct condition {
+  bounded<condition_node, 32> nodes{};
+
+  [[nodiscard]] friend constexpr condition operator&&(const condition& left, const condition& right) {
+    return join(condition_node::kind_t::conjunction, left, right);
+  }
+  [[nodiscard]] friend constexpr condition operator||(const condition& left, const condition& right) {
+    return join(condition_node::kind_t::disjunction, left, right);
+  }
+  [[nodiscard]] friend constexpr condition operator!(condition inner) {
+    condition_node n;
+    n.kind = condition_node::kind_t::negation;
+    n.first = inner.nodes.size() - 1;
+    inner.nodes.push(n, too_long);
+    return inner;
+  }
+
+ private:
+  static constexpr const char* too_long = "a condition has more than 32 parts";
+
+  [[nodiscard]] static constexpr condition join(condition_node::kind_t kind, condition left, const condition& right) {
+    const int shift = left.nodes.size();
+    for (condition_node n : right.nodes) {
+      n.first += shift;
+      n.second += shift;
+      left.nodes.push(n, too_long);
+    }
+    condition_node n;
+    n.kind = kind;
+    n.first = shift - 1;
+    n.second = left.nodes.size() - 1;
+    left.nodes.push(n, too_long);
+    return left;
+  }
+};
+
+/// A final value that a condition compares.
+struct final_value {
+  term what{};
+
+  [[nodiscard]] friend constexpr condition operator==(const final_value& left, std::int64_t right) {
+    return compared(comparison::equal, left, right);
+  }
+  [[nodiscard]] friend constexpr condition operator!=(const final_value& left, std::int64_t right) {
+    return compared(comparison::not_equal, left, right);
+  }
+
+ private:
+  [[nodiscard]] static constexpr condition compared(comparison test, const final_value& left, std::int64_t right) {
+    condition_node n;
+    n.kind = condition_node::kind_t::compare;
+    n.test = test;
+    n.left = left.what;
+    n.right.value = right;
+    condition c;
+    c.nodes.push(n, "a condition has more than 32 parts");
+    return c;
+  }
+};
+
+/// The final value of a register of thread `number`, counted from 0.
+[[nodiscard]] constexpr final_value in(int number, reg r) noexcept {
+  return {{term::kind_t::register_value, number, r.index, 0}};
+}
+/// The final value of a location.
+[[nodiscard]] constexpr final_value in_memory(variable v) noexcept { return {{term::kind_t::memory_value, 0, v.index, 0}}; }
+
+/// A thread's place and instructions.
+template <std::size_t Count>
+struct thread_code {
+  place where{};
+  std::array<instruction, Count> code{};
+};
+
+/// A thread of a test: its place, then its instructions in program order.
+template <class... Instructions>
+[[nodiscard]] constexpr thread_code<sizeof...(Instructions)> thread(const place& where,
+                                                                    const Instructions&... instructions) noexcept {
+  return {where, {instructions...}};
+}
+
+/// A litmus test: threads, and a condition on the final state.
+template <std::size_t... Counts>
+class litmus_program {
+ public:
+  static constexpr std::size_t threads = sizeof...(Counts);
+
+  constexpr explicit litmus_program(const thread_code<Counts>&... code) noexcept {
+    std::size_t t = 0;
+    std::size_t at = 0;
+    const auto append = [&](const auto& one) {
+      places_[t] = one.where;
+      for (const instruction& i : one.code) {
+        code_[at++] = i;
+        const bool memory =
+            i.code == opcode::load || i.code == opcode::store || i.code == opcode::atomic || i.code == opcode::reduction;
+        locations_ = memory ? std::max(locations_, i.target + 1) : locations_;
+      }
+      ends_[t++] = at;
+    };
+    (append(code), ...);
+  }
+
+  /// The same program, asked about the final states that satisfy `wanted`.
+  [[nodiscard]] constexpr litmus_program when(const condition& wanted) const {
+    litmus_program result = *this;
+    result.wanted_ = wanted;
+    for (const condition_node& n : wanted.nodes) {
+      if (n.kind == condition_node::kind_t::compare && n.left.kind == term::kind_t::register_value &&
+          (n.left.thread < 0 || n.left.thread >= static_cast<int>(threads))) {
+        throw error("a condition names a thread that the test does not have");
+      }
+      if (n.kind == condition_node::kind_t::compare && n.left.kind == term::kind_t::memory_value) {
+        result.locations_ = std::max(result.locations_, n.left.index + 1);
+      }
+    }
+    return result;
+  }
+
+  /// The same program with an edge of the CUDA API: thread `before` has ended when thread `after` begins, as for kernels that
+  /// a stream, an event or a graph orders. Threads are counted from 0.
+  [[nodiscard]] constexpr litmus_program ordered(int before, int after) const {
+    if (before < 0 || after < 0 || std::max(before, after) >= static_cast<int>(threads)) {
+      throw error("an edge of the API names a thread that the test does not have");
+    }
+    litmus_program result = *this;
+    api_edge edge;
+    edge.before = before;
+    edge.after = after;
+    result.api_.push(edge, "a test has more than 8 edges of the API");
+    return result;
+  }
+
+  /// Whether some execution ends in a state that satisfies the condition.
+  [[nodiscard]] constexpr bool reachable() const {
+    std::array<location, max_variables> memory{};
+    for (int i = 0; i < max_variables; ++i) {
+      memory[static_cast<std::size_t>(i)].address = i;
+      memory[static_cast<std::size_t>(i)].physical = i;
+    }
+    if (locations_ > max_variables) {
+      throw error("a test has more than 16 locations");
+    }
+    const std::array<std::int64_t, max_registers> zeros{};
+    std::array<thread_view, threads> views{};
+    for (std::size_t t = 0; t < threads; ++t) {
+      const std::size_t begin = t == 0 ? 0 : ends_[t - 1];
+      views[t] = {places_[t], std::span<const instruction>(code_.data() + begin, ends_[t] - begin), zeros};
+    }
+    test_view test;
+    test.program = {std::span<const location>(memory.data(), static_cast<std::size_t>(locations_)), views,
+                    std::span<const api_edge>(api_.begin(), static_cast<std::size_t>(api_.size()))};
+    test.condition = {wanted_.nodes.begin(), static_cast<std::size_t>(wanted_.nodes.size())};
+    return decide(test).reachable;
+  }
+
+ private:
+  static constexpr int max_variables = 16;
+
+  std::array<place, threads> places_{};
+  std::array<instruction, (Counts + ... + 0)> code_{};
+  std::array<std::size_t, threads> ends_{};
+  condition wanted_{};
+  bounded<api_edge, 8> api_{};
+  int locations_ = 0;
+};
+
+/// A test of these threads; `when` adds the condition.
+template <std::size_t... Counts>
+[[nodiscard]] constexpr litmus_program<Counts...> litmus(const thread_code<Counts>&... threads) noexcept {
+  return litmus_program<Counts...>(threads...);
+}
+
+/// Whether the model allows the test's condition: some execution ends in such a state.
+template <std::size_t... Counts>
+[[nodiscard]] constexpr bool allowed(const litmus_program<Counts...>& test) {
+  return test.reachable();
+}
+
+/// Whether the model forbids the test's condition: no execution ends in such a state.
+template <std::size_t... Counts>
+[[nodiscard]] constexpr bool forbidden(const litmus_program<Counts...>& test) {
+  return !test.reachable();
+}
+
+}  // namespace membar::model

@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Threads that contend for atomic objects, and what must hold of the values afterwards whatever the order in which they came.
+#pragma once
+
+#include <membar/atomic.cuh>
+
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+#include <vector>
+
+namespace contention {
+
+using membar::thread_scope;
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+inline constexpr bool has_clusters = false;
+#else
+inline constexpr bool has_clusters = true;
+#endif
+
+/// Where the objects are.
+enum class placement { global, shared, distributed_shared };
+
+/// Which threads contend for one set of objects.
+enum class group { block, cluster, grid };
+
+/// A set has an object for each order, or pair of orders, of an operation.
+inline constexpr int most_objects = 15;
+
+template <class Function>
+__device__ void for_each_order(Function function) {
+  function(membar::relaxed);
+  function(membar::acquire);
+  function(membar::release);
+  function(membar::acq_rel);
+  function(membar::seq_cst);
+}
+
+template <class Order>
+inline constexpr int index_of = static_cast<int>(Order::value);
+
+/// A reproducible scatter over all bits.
+__host__ __device__ constexpr std::uint64_t scattered(std::uint64_t id) {
+  std::uint64_t x = (id + 1) * 0x9e3779b97f4a7c15;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+/// An id in every 32-bit half of a value: halves that differ show a torn access.
+template <class T>
+__host__ __device__ constexpr T encoded(unsigned id) {
+  return static_cast<T>(sizeof(T) == 8 ? std::uint64_t{id} << 32 | id : id);
+}
+
+inline constexpr unsigned torn = ~0U;
+
+template <class T>
+__host__ __device__ constexpr unsigned decoded(T value) {
+  const unsigned low = static_cast<unsigned>(value);
+  if constexpr (sizeof(T) == 8) {
+    return static_cast<unsigned>(static_cast<std::uint64_t>(value) >> 32) == low ? low : torn;
+  }
+  return low;
+}
+
+/// A thread's view of a contest: the objects, and a tally per object of how often each thing was seen.
+template <class T>
+struct contestant {
+  T* objects;
+  unsigned* tally;
+  unsigned tally_size;  ///< the last entry counts what no index stands for
+  unsigned rank;        ///< of this thread in its group
+  unsigned turns;
+
+  __device__ void saw(int object, std::uint64_t index) const {
+    const std::uint64_t last = tally_size - 1;
+    atomicAdd(&tally[static_cast<unsigned>(object) * tally_size + (index < last ? index : last)], 1U);
+  }
+};
+
+/// The unsigned distance from `from` to `to`, wrapping.
+template <class T>
+__host__ __device__ constexpr std::uint64_t distance(T from, T to) {
+  using U = std::make_unsigned_t<T>;
+  return static_cast<U>(static_cast<U>(to) - static_cast<U>(from));
+}
+
+template <class T>
+__host__ __device__ constexpr T advanced(T from, std::uint64_t by) {
+  using U = std::make_unsigned_t<T>;
+  return static_cast<T>(static_cast<U>(static_cast<U>(from) + static_cast<U>(by)));
+}
+
+// The operations. Each has: the number of objects, their initial value, one thread's part, and what must hold for n parts in
+// all: how many indices are each seen exactly once, and the final value. Initial values let additions wrap.
+
+struct fetch_add {
+  static constexpr int objects = 5;
+  template <class T>
+  static constexpr T initial = std::numeric_limits<T>::max() - 5;
+  template <class T, thread_scope Scope>
+  __device__ static void run(const contestant<T>& c) {
+    for_each_order([&](auto order) {
+      for (unsigned turn = 0; turn != c.turns; ++turn) {
+        const T old = membar::atomic_ref<T, Scope>(c.objects[index_of<decltype(order)>]).fetch_add(T{1}, order);
+        c.saw(index_of<decltype(order)>, distance(initial<T>, old));
+      }
+    });
+  }
+  template <class T>
+  static unsigned seen_once(unsigned n) {
+    return n;
+  }
+  template <class T>
+  static T final(unsigned n) {
+    return advanced(initial<T>, n);
+  }
+};
+
+struct fetch_sub {
+  static constexpr int objects = 5;
+  static constexpr unsigned step = 3;
+  template <class T>
+  static constexpr T initial = std::numeric_limits<T>::min() + 5;
+  template <class T, thread_scope Scope>
+  __device__ static void run(const contestant<T>& c) {
+    for_each_order([&](auto order) {
+      for (unsigned turn = 0; turn != c.turns; ++turn) {
+        const T old = membar::atomic_ref<T, Scope>(c.objects[index_of<decltype(order)>]).fetch_sub(T{step}, order);
+        const std::uint64_t gone = distance(old, initial<T>);
+        c.saw(index_of<decltype(order)>, gone % step == 0 ? gone / step : torn);
+      }
+    });
+  }
+  template <class T>
+  static unsigned seen_once(unsigned n) {
+    return n;
+  }
+  template <class T>
+  static T final(unsigned n) {
+    return advanced(initial<T>, std::uint64_t{0} - std::uint64_t{step} * n);
+  }
+};
+
+/// What is taken out, and what remains, is what was put in.
+struct exchange {
+  static constexpr int objects = 5;
+  template <class T>
+  static constexpr T initial = encoded<T>(0);
+  static constexpr bool final_is_one_of_the_seen = true;
+  template <class T, thread_scope Scope>
+  __device__ static void run(const contestant<T>& c) {
+    for_each_order([&](auto order) {
+      for (unsigned turn = 0; turn != c.turns; ++turn) {
+        const T mine = encoded<T>(c.rank * c.turns + turn + 1);
+        const T old = membar::atomic_ref<T, Scope>(c.objects[index_of<decltype(order)>]).exchange(mine, order);
+        c.saw(index_of<decltype(order)>, decoded(old));
+      }
+    });
+  }
+  template <class T>
+  static unsigned seen_once(unsigned n) {
+    return n + 1;
+  }
+};
+
+/// An increment by compare_exchange, for every pair of a success and a failure order. The loop ends: somebody's always
+/// succeeds.
+struct compare_exchange {
+  static constexpr int objects = 15;
+  template <class T>
+  static constexpr T initial = std::numeric_limits<T>::max() - 5;
+  template <class T, thread_scope Scope, class Success, class Failure>
+  __device__ static void increment(const contestant<T>& c, int object, Success success, Failure failure) {
+    const membar::atomic_ref<T, Scope> counter(c.objects[object]);
+    for (unsigned turn = 0; turn != c.turns; ++turn) {
+      T expected = counter.load(membar::relaxed);
+      while (!counter.compare_exchange(expected, advanced(expected, 1), success, failure)) {
+      }
+      c.saw(object, distance(initial<T>, expected));
+    }
+  }
+  template <class T, thread_scope Scope>
+  __device__ static void run(const contestant<T>& c) {
+    for_each_order([&](auto success) {
+      constexpr int first = 3 * index_of<decltype(success)>;
+      increment<T, Scope>(c, first, success, membar::relaxed);
+      increment<T, Scope>(c, first + 1, success, membar::acquire);
+      increment<T, Scope>(c, first + 2, success, membar::seq_cst);
+    });
+  }
+  template <class T>
+  static unsigned seen_once(unsigned n) {
+    return n;
+  }
+  template <class T>
+  static T final(unsigned n) {
+    return advanced(initial<T>, n);
+  }
+};
+
+/// Threads clear bits: of each bit, exactly one thread finds it set.
+struct fetch_and {
+  static constexpr int objects = 5;
+  template <class T>
+  static constexpr T initial = static_cast<T>(~std::uint64_t{0});
+  template <class T, thread_scope Scope>
+  __device__ static void run(const contestant<T>& c) {
+    for_each_order([&](auto order) {
+      for (unsigned turn = 0; turn != c.turns; ++turn) {
+        const unsigned bit = (c.rank * c.turns + turn) % (8 * sizeof(T));
+        const T mask = static_cast<T>(std::uint64_t{1} << bit);
+        const T old =
+            membar::atomic_ref<T, Scope>(c.objects[index_of<decltype(order)>]).fetch_and(static_cast<T>(~mask), order);
+        if ((old & mask) != 0) {
+          c.saw(index_of<decltype(order)>, bit);
+        }
+      }
+    });
+  }
+  template <class T>
+  static unsigned seen_once(unsigned n) {
+    return n < 8 * sizeof(T) ? n : static_cast<unsigned>(8 * sizeof(T));
+  }
+  template <class T>
+  static T final(unsigned n) {
+    T value = initial<T>;
+    for (unsigned bit = 0; bit != seen_once<T>(n); ++bit) {
+      value = static_cast<T>(value & ~static_cast<T>(std::uint64_t{1} << bit));
+    }
+    return value;
+  }
+};
+
+/// Threads set bits: of each bit, exactly one thread finds it clear.
+struct fetch_or {
+  static constexpr int objects = 5;
+  template <class T>
+  static constexpr T initial = T{0};
+  template <class T, thread_scope Scope>
+  __device__ static void run(const contestant<T>& c) {
+    for_each_order([&](auto order) {
+      for (unsigned turn = 0; turn != c.turns; ++turn) {
+        const unsigned bit = (c.rank * c.turns + turn) % (8 * sizeof(T));
+        const T mask = static_cast<T>(std::uint64_t{1} << bit);
+        const T old = membar::atomic_ref<T, Scope>(c.objects[index_of<decltype(order)>]).fetch_or(mask, order);
+        if ((old & mask) == 0) {
+          c.saw(index_of<decltype(order)>, bit);
+        }
+      }
+    });
+  }
+  template <class T>
+  static unsigned seen_once(unsigned n) {
+    return fetch_and::seen_once<T>(n);
+  }
+  template <class T>
+  static T final(unsigned n) {
+    return static_cast<T>(~fetch_and::final<T>(n));
+  }
+};
+
+struct fetch_xor {
+  static constexpr int objects = 5;
+  template <class T>
+  static constexpr T initial = T{5};
+  template <class T, thread_scope Scope>
+  __device__ static void run(const contestant<T>& c) {
+    for_each_order([&](auto order) {
+      for (unsigned turn = 0; turn != c.turns; ++turn) {
+        const T value = static_cast<T>(scattered(c.rank * c.turns + turn));
+        membar::atomic_ref<T, Scope>(c.objects[index_of<decltype(order)>]).fetch_xor(value, order);
+      }
+    });
+  }
+  template <class T>
+  static unsigned seen_once(unsigned) {
+    return 0;
+  }
+  template <class T>
+  static T final(unsigned n) {
+    T value = initial<T>;
+    for (unsigned id = 0; id != n; ++id) {
+      value = static_cast<T>(value ^ static_cast<T>(scattered(id)));
+    }
+    return value;
+  }
+};
+
+/// The values have every sign; a thread never sees the minimum grow.
+struct fetch_min {
+  static constexpr int objects = 5;
+  template <class T>
+  static constexpr T initial = std::numeric_limits<T>::max();
+  template <class T, thread_scope Scope>
+  __device__ static void run(const contestant<T>& c) {
+    for_each_order([&](auto order) {
+      T before = initial<T>;
+      for (unsigned turn = 0; turn != c.turns; ++turn) {
+        const T value = static_cast<T>(scattered(c.rank * c.turns + turn));
+        const T old = membar::atomic_ref<T, Scope>(c.objects[index_of<decltype(order)>]).fetch_min(value, order);
+        if (old > before) {
+          c.saw(index_of<decltype(order)>, torn);
+        }
+        before = old < value ? old : value;
+      }
+    });
+  }
+  template <class T>
+  static unsigned seen_once(unsigned) {
+    return 0;
+  }
+  template <class T>
+  static T final(unsigned n) {
+    T value = initial<T>;
+    for (unsigned id = 0; id != n; ++id) {
+      const T other = static_cast<T>(scattered(id));
+      value = other < value ? other : value;
+    }
+    return value;
+  }
+};
+
+/// The values have every sign; a thread never sees the maximum shrink.
+struct fetch_max {
+  static constexpr int objects = 5;
+  template <class T>
+  static constexpr T initial = std::numeric_limits<T>::min();
+  template <class T, thread_scope Scope>
+  __device__ static void run(const contestant<T>& c) {
+    for_each_order([&](auto order) {
+      T before = initial<T>;
+      for (unsigned turn = 0; turn != c.turns; ++turn) {
+        const T value = static_cast<T>(scattered(c.rank * c.turns + turn));
+        const T old = membar::atomic_ref<T, Scope>(c.objects[index_of<decltype(order)>]).fetch_max(value, order);
+        if (old < before) {
+          c.saw(index_of<decltype(order)>, torn);
+        }
+        before = old > value ? old : value;
+      }
+    });
+  }
+  template <class T>
+  static unsigned seen_once(unsigned) {
+    return 0;
+  }
+  template <class T>
+  static T final(unsigned n) {
+    T value = initial<T>;
+    for (unsigned id = 0; id != n; ++id) {
+      const T other = static_cast<T>(scattered(id));
+      value = other > value ? other : value;
+    }
+    return value;
+  }
+};
+
+/// Every load finds a value that somebody stored, whole.
+struct load_store {
+  static constexpr int objects = 3;
+  template <class T>
+  static constexpr T initial = encoded<T>(0);
+  template <class T, thread_scope Scope, class Store, class Load>
+  __device__ static void store_and_load(const contestant<T>& c, int object, Store store, Load load) {
+    const membar::atomic_ref<T, Scope> cell(c.objects[object]);
+    for (unsigned turn = 0; turn != c.turns; ++turn) {
+      cell.store(encoded<T>(c.rank * c.turns + turn + 1), store);
+      const unsigned id = decoded(cell.load(load));
+      if (id >= c.tally_size - 1) {
+        c.saw(object, torn);
+      }
+    }
+  }
+  template <class T, thread_scope Scope>
+  __device__ static void run(const contestant<T>& c) {
+    store_and_load<T, Scope>(c, 0, membar::relaxed, membar::relaxed);
+    store_and_load<T, Scope>(c, 1, membar::release, membar::acquire);
+    store_and_load<T, Scope>(c, 2, membar::seq_cst, membar::seq_cst);
+  }
+  template <class T>
+  static unsigned seen_once(unsigned) {
+    return 0;
+  }
+};
+
+/// Runs `Operation` on the objects at `global`, or on copies of them in shared memory that are written back.
+template <class Operation, class T, thread_scope Scope>
+__global__ void contend(T* global, unsigned* tally, unsigned tally_size, placement where, group who, unsigned turns) {
+  if constexpr (Scope != thread_scope::cluster || has_clusters) {
+    __shared__ T shared[most_objects];
+    unsigned set = blockIdx.x;
+    unsigned rank = threadIdx.x;
+    bool keeper = true;  // of the shared copies
+    T* copies = shared;
+    if (who == group::grid) {
+      set = 0;
+      rank = blockIdx.x * blockDim.x + threadIdx.x;
+    }
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    if (who == group::cluster) {
+      set = __clusterIdx().x;
+      rank = __clusterRelativeBlockRank() * blockDim.x + threadIdx.x;
+      if (where == placement::distributed_shared) {
+        keeper = __clusterRelativeBlockRank() == 0;
+        copies = static_cast<T*>(__cluster_map_shared_rank(shared, 0));
+      }
+    }
+#endif
+    const auto meet = [&] {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+      if (who == group::cluster) {
+        __cluster_barrier_arrive();
+        __cluster_barrier_wait();
+        return;
+      }
+#endif
+      __syncthreads();
+    };
+    T* const home = global + set * most_objects;
+    const bool copied = where != placement::global;
+    if (copied && keeper && threadIdx.x < most_objects) {
+      shared[threadIdx.x] = home[threadIdx.x];
+    }
+    meet();
+    Operation::template run<T, Scope>(contestant<T>{.objects = copied ? copies : home,
+                                                    .tally = tally + set * most_objects * tally_size,
+                                                    .tally_size = tally_size,
+                                                    .rank = rank,
+                                                    .turns = turns});
+    meet();
+    if (copied && keeper && threadIdx.x < most_objects) {
+      home[threadIdx.x] = shared[threadIdx.x];
+    }
+  }
+}
+
+}  // namespace contention

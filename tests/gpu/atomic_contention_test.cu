@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The values of every atomic operation under contention: all scopes, orders and types, in global, shared and distributed shared
+// memory. One kernel at a time, so no test here carries the label `concurrent`.
+#include <membar/launch.hpp>
+
+#include "atomic_contention.cuh"
+#include "support/cuda_handles.hpp"
+#include "support/gpu_test.hpp"
+
+#include <string>
+
+namespace {
+
+using contention::group;
+using contention::placement;
+using membar::thread_scope;
+
+constexpr unsigned blocks = 8;
+constexpr unsigned threads = 64;
+constexpr unsigned cluster_size = 2;
+constexpr unsigned turns = 8;
+
+template <class T>
+constexpr const char* type_name = "";
+template <>
+constexpr const char* type_name<int> = "int";
+template <>
+constexpr const char* type_name<unsigned> = "unsigned";
+template <>
+constexpr const char* type_name<long long> = "long long";
+template <>
+constexpr const char* type_name<unsigned long long> = "unsigned long long";
+
+template <class Operation, class T, thread_scope Scope>
+void expect_values(placement where, group who) {
+  const char* const places[] = {"global", "shared", "distributed shared"};
+  SCOPED_TRACE(std::string(type_name<T>) + " in " + places[static_cast<int>(where)] + " memory");
+  const unsigned sets = who == group::grid ? 1 : who == group::block ? blocks : blocks / cluster_size;
+  const unsigned n = blocks / sets * threads * turns;
+  const unsigned tally_size = n + 2;
+
+  std::vector<T> objects(sets * contention::most_objects, Operation::template initial<T>);
+  std::vector<unsigned> tally(sets * contention::most_objects * tally_size);
+  const support::device_memory<T> device_objects(objects.size());
+  const support::device_memory<unsigned> device_tally(tally.size());
+  const support::stream stream;
+  membar_test::check(cudaMemcpy(device_objects.get(), objects.data(), objects.size() * sizeof(T), cudaMemcpyHostToDevice));
+
+  const auto kernel = contention::contend<Operation, T, Scope>;
+  const membar::launch_config config{blocks, threads, stream.get()};
+  const auto launch = [&](const auto& configuration) {
+    membar::launch(configuration, kernel, device_objects.get(), device_tally.get(), tally_size, where, who, turns);
+  };
+  if (who == group::cluster) {
+    launch(config.with(membar::cluster_dimensions{cluster_size, 1, 1}));
+  } else {
+    launch(config);
+  }
+  stream.synchronize();
+  membar_test::check(cudaMemcpy(objects.data(), device_objects.get(), objects.size() * sizeof(T), cudaMemcpyDeviceToHost));
+  membar_test::check(cudaMemcpy(tally.data(), device_tally.get(), tally.size() * sizeof tally[0], cudaMemcpyDeviceToHost));
+
+  for (unsigned set = 0; set != sets; ++set) {
+    for (unsigned object = 0; object != Operation::objects; ++object) {
+      const unsigned at = set * contention::most_objects + object;
+      unsigned* const seen = &tally[at * tally_size];
+      if constexpr (requires { Operation::final_is_one_of_the_seen; }) {
+        const unsigned last = contention::decoded(objects[at]);
+        ASSERT_LE(last, n) << "set " << set << ", object " << object;
+        ++seen[last];
+      } else if constexpr (requires { Operation::template final<T>(n); }) {
+        ASSERT_EQ(objects[at], Operation::template final<T>(n)) << "set " << set << ", object " << object;
+      } else {
+        ASSERT_LE(contention::decoded(objects[at]), n) << "set " << set << ", object " << object;
+        ASSERT_NE(contention::decoded(objects[at]), 0U) << "nothing was stored in set " << set << ", object " << object;
+      }
+      for (unsigned index = 0; index != Operation::template seen_once<T>(n); ++index) {
+        ASSERT_EQ(seen[index], 1U) << "set " << set << ", object " << object << ": index " << index << " of " << n;
+      }
+      ASSERT_EQ(seen[tally_size - 1], 0U) << "set " << set << ", object " << object << ": values that nobody produced";
+    }
+  }
+}
+
+template <class Operation, class T, thread_scope Scope>
+void expect_values_in_every_place(bool device_has_clusters) {
+  expect_values<Operation, T, Scope>(placement::shared, group::block);
+  if constexpr (Scope == thread_scope::block) {
+    expect_values<Operation, T, Scope>(placement::global, group::block);
+  } else if constexpr (Scope == thread_scope::cluster) {
+    expect_values<Operation, T, Scope>(placement::global, group::cluster);
+  } else {
+    expect_values<Operation, T, Scope>(placement::global, group::grid);
+  }
+  if constexpr (Scope != thread_scope::block) {
+    if (device_has_clusters) {
+      expect_values<Operation, T, Scope>(placement::distributed_shared, group::cluster);
+    }
+  }
+}
+
+/// Every test runs once per scope.
+class atomic_contention : public membar_test::gpu_test, public ::testing::WithParamInterface<thread_scope> {
+ protected:
+  void SetUp() override {
+    membar_test::gpu_test::SetUp();
+    if (!IsSkipped() && !HasFatalFailure() && GetParam() == thread_scope::cluster && !has_compute_capability(9)) {
+      GTEST_SKIP() << "this test needs thread block clusters, and the GPU has a compute capability below 9.0";
+    }
+  }
+
+  /// Calls `function` with the scope and each type, as template arguments.
+  template <class Function>
+  static void for_each_type(Function function) {
+    const auto at_scope = [&]<thread_scope Scope>() {
+      function.template operator()<int, Scope>();
+      function.template operator()<unsigned, Scope>();
+      function.template operator()<long long, Scope>();
+      function.template operator()<unsigned long long, Scope>();
+    };
+    switch (GetParam()) {
+      case thread_scope::block:
+        return at_scope.template operator()<thread_scope::block>();
+      case thread_scope::cluster:
+        return at_scope.template operator()<thread_scope::cluster>();
+      case thread_scope::device:
+        return at_scope.template operator()<thread_scope::device>();
+      case thread_scope::system:
+        return at_scope.template operator()<thread_scope::system>();
+    }
+  }
+
+  template <class Operation>
+  static void expect_values_of_every_type() {
+    const bool clusters = has_compute_capability(9);
+    for_each_type([&]<class T, thread_scope Scope>() { expect_values_in_every_place<Operation, T, Scope>(clusters); });
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(, atomic_contention,
+                         ::testing::Values(thread_scope::block, thread_scope::cluster, thread_scope::device,
+                                           thread_scope::system),
+                         [](const auto& each) { return std::string(name(each.param)); });
+
+TEST_P(atomic_contention, fetch_add_conserves_the_sum_and_returns_every_old_value_once) {
+  expect_values_of_every_type<contention::fetch_add>();
+}
+TEST_P(atomic_contention, fetch_sub_conserves_the_sum_and_returns_every_old_value_once) {
+  expect_values_of_every_type<contention::fetch_sub>();
+}
+TEST_P(atomic_contention, exchange_gives_back_every_value_once) { expect_values_of_every_type<contention::exchange>(); }
+TEST_P(atomic_contention, compare_exchange_loses_no_increment) { expect_values_of_every_type<contention::compare_exchange>(); }
+TEST_P(atomic_contention, fetch_and_clears_every_bit_once) { expect_values_of_every_type<contention::fetch_and>(); }
+TEST_P(atomic_contention, fetch_or_sets_every_bit_once) { expect_values_of_every_type<contention::fetch_or>(); }
+TEST_P(atomic_contention, fetch_xor_combines_every_value) { expect_values_of_every_type<contention::fetch_xor>(); }
+TEST_P(atomic_contention, fetch_min_finds_the_smallest) { expect_values_of_every_type<contention::fetch_min>(); }
+TEST_P(atomic_contention, fetch_max_finds_the_largest) { expect_values_of_every_type<contention::fetch_max>(); }
+TEST_P(atomic_contention, loads_find_what_was_stored_untorn) { expect_values_of_every_type<contention::load_store>(); }
+
+/// What a compare_exchange did that found another value: result, `expected` afterwards, the object afterwards.
+template <class T, thread_scope Scope>
+__global__ void fail_to_exchange(T* result) {
+  if constexpr (Scope != thread_scope::cluster || contention::has_clusters) {
+    const membar::atomic_ref<T, Scope> object(result[2]);
+    object.store(contention::encoded<T>(7), membar::relaxed);
+    T expected = contention::encoded<T>(8);
+    result[0] = object.compare_exchange(expected, contention::encoded<T>(9), membar::acq_rel, membar::acquire) ? T{1} : T{0};
+    result[1] = expected;
+  }
+}
+
+TEST_P(atomic_contention, compare_exchange_that_fails_tells_the_value_and_changes_nothing) {
+  for_each_type([&]<class T, thread_scope Scope>() {
+    const support::device_memory<T> result(3);
+    membar::launch(membar::launch_config{1, 1}, fail_to_exchange<T, Scope>, result.get());
+    T seen[3] = {};
+    membar_test::check(cudaMemcpy(seen, result.get(), sizeof seen, cudaMemcpyDeviceToHost));
+    EXPECT_EQ(seen[0], T{0}) << type_name<T>;
+    EXPECT_EQ(seen[1], contention::encoded<T>(7)) << type_name<T>;
+    EXPECT_EQ(seen[2], contention::encoded<T>(7)) << type_name<T>;
+  });
+}
+
+}  // namespace

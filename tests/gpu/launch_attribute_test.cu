@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Attributes on launches (read back by capturing them), streams and graph kernel nodes, as the CUDA driver sees them. What the
+// headers decide by themselves is tested on made-up devices in tests/unit. No test here carries the label `concurrent`. Some
+// make CUDA refuse a call on purpose: compute-sanitizer takes `--report-api-errors no`.
+#include <membar/launch.hpp>
+#include <membar/stream_partition.hpp>
+
+#include "support/captured_graph.hpp"
+#include "support/cuda_handles.hpp"
+#include "support/gpu_test.hpp"
+
+#include <array>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace {
+
+using membar::get_attribute;
+using membar::launch_config;
+using membar::physical_domain;
+using membar::set_attribute;
+using membar::sync_domain;
+using membar::sync_domain_map;
+using membar_test::captured_graph;
+
+__global__ void set_to_one(int* out) {
+  if (blockIdx.x == 0 && threadIdx.x == 0) {
+    *out = 1;
+  }
+}
+
+class launch_attribute : public membar_test::gpu_test {
+ protected:
+  void SetUp() override {
+    membar_test::gpu_test::SetUp();
+    if (!IsSkipped() && !HasFatalFailure()) {
+      stream.emplace();
+      out.emplace(1);
+    }
+  }
+
+  /// The graph of a launch with `attributes` into `stream`.
+  template <class... Attributes>
+  [[nodiscard]] captured_graph captured(const Attributes&... attributes) {
+    return captured_graph(stream->get(), [&] {
+      const auto with = [](const auto& self, const auto& config, const auto&... more) {
+        if constexpr (sizeof...(more) == 0) {
+          return config;
+        } else {
+          return [&](const auto& first, const auto&... rest) { return self(self, config.with(first), rest...); }(more...);
+        }
+      };
+      membar::launch(with(with, launch_config{2, 32, stream->get()}, attributes...), set_to_one, out->get());
+    });
+  }
+
+  /// What a captured launch with `value` has for that attribute.
+  template <class Attribute>
+  [[nodiscard]] Attribute read_back(const Attribute& value) {
+    const captured_graph graph = captured(value);
+    return get_attribute<Attribute>(graph.kernel_node());
+  }
+
+  template <class Attribute>
+  void expect_set_on_stream(const Attribute& value) {
+    set_attribute(stream->get(), value);
+    EXPECT_EQ(get_attribute<Attribute>(stream->get()), value);
+  }
+
+  template <class Attribute>
+  void expect_set_on_node(const Attribute& value) {
+    const captured_graph graph = captured();
+    set_attribute(graph.kernel_node(), value);
+    EXPECT_EQ(get_attribute<Attribute>(graph.kernel_node()), value);
+  }
+
+  [[nodiscard]] static int highest_priority() {
+    int lowest = 0;
+    int highest = 0;
+    membar_test::check(cudaDeviceGetStreamPriorityRange(&lowest, &highest));
+    return highest;
+  }
+
+  /// The id of the last domain: another one than the first, where there are several.
+  [[nodiscard]] static int last_domain() { return membar::sync_domain_count() - 1; }
+
+  std::optional<support::stream> stream;
+  std::optional<support::device_memory<int>> out;
+};
+
+/// Tests of what needs several domains.
+class several_domains : public launch_attribute {
+ protected:
+  void SetUp() override {
+    launch_attribute::SetUp();
+    if (!IsSkipped() && !HasFatalFailure() && membar::sync_domain_count() < 4) {
+      GTEST_SKIP() << "this test needs 4 synchronization domains, and the GPU has " << membar::sync_domain_count();
+    }
+  }
+};
+
+/// Tests of what needs compute capability 9.0 for another reason.
+class hopper : public launch_attribute {
+ protected:
+  void SetUp() override {
+    launch_attribute::SetUp();
+    if (!IsSkipped() && !HasFatalFailure() && !has_compute_capability(9)) {
+      GTEST_SKIP() << "this test needs compute capability 9.0, and the GPU has less";
+    }
+  }
+};
+
+// The count.
+
+TEST_F(launch_attribute, the_domain_count_is_what_the_driver_says) {
+  int count = 0;
+  membar_test::check(cudaDeviceGetAttribute(&count, cudaDevAttrMemSyncDomainCount, 0));
+  EXPECT_EQ(membar::sync_domain_count(0), count);
+  EXPECT_EQ(membar::sync_domain_count(), count);
+  EXPECT_GE(count, 1);
+}
+
+TEST_F(launch_attribute, there_are_4_domains_on_hopper_and_1_before) {
+  if (!has_compute_capability(9)) {
+    EXPECT_EQ(membar::sync_domain_count(), 1);
+  } else if (!has_compute_capability(9, 1)) {
+    EXPECT_EQ(membar::sync_domain_count(), 4);
+  } else {
+    GTEST_SKIP() << "the count of domains is stated for compute capabilities up to 9.0, and the GPU has a later one";
+  }
+}
+
+TEST_F(launch_attribute, a_device_that_does_not_exist_is_an_error_that_names_it) {
+  for (const int device : {1000, -1}) {
+    try {
+      static_cast<void>(membar::sync_domain_count(device));
+      FAIL() << "no error for device " << device;
+    } catch (const membar::error& failure) {
+      EXPECT_NE(std::string(failure.what()).find("no device " + std::to_string(device)), std::string::npos) << failure.what();
+    }
+    EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess) << "the error is left for the next call";
+  }
+}
+
+// On a launch.
+
+TEST_F(launch_attribute, the_domain_of_a_launch_is_read_back) {
+  EXPECT_EQ(read_back(sync_domain(sync_domain::default_)), sync_domain::default_);
+  EXPECT_EQ(read_back(sync_domain(sync_domain::remote)), sync_domain::remote);
+  EXPECT_EQ(get_attribute<sync_domain>(captured(sync_domain::remote).kernel_node()), sync_domain::remote);
+}
+
+TEST_F(several_domains, the_map_of_a_launch_is_read_back) {
+  for (int a = 0; a != 4; ++a) {
+    for (int b = 0; b != 4; ++b) {
+      const sync_domain_map map{.default_ = a, .remote = b};
+      EXPECT_EQ(read_back(map), map);
+    }
+  }
+}
+
+TEST_F(several_domains, the_physical_domain_of_a_launch_is_read_back_as_its_map) {
+  set_attribute(stream->get(), sync_domain_map{.default_ = 1, .remote = 2});
+  set_attribute(stream->get(), sync_domain::remote);
+  const captured_graph graph = captured(physical_domain<3>{});
+  const cudaGraphNode_t node = graph.kernel_node();
+  EXPECT_EQ(get_attribute<sync_domain_map>(node).physical(get_attribute<sync_domain>(node)), 3);
+  EXPECT_EQ(get_attribute<sync_domain_map>(node), (sync_domain_map{.default_ = 3, .remote = 3}));
+}
+
+TEST_F(launch_attribute, the_priority_of_a_launch_is_read_back) {
+  EXPECT_EQ(read_back(membar::priority{highest_priority()}), membar::priority{highest_priority()});
+  EXPECT_EQ(read_back(membar::priority{0}), membar::priority{0});
+}
+
+TEST_F(launch_attribute, a_cooperative_launch_is_read_back) {
+  EXPECT_EQ(read_back(membar::cooperative{true}), membar::cooperative{true});
+  EXPECT_EQ(read_back(membar::cooperative{false}), membar::cooperative{false});
+}
+
+TEST_F(hopper, the_cluster_dimensions_of_a_launch_are_read_back) {
+  EXPECT_EQ(read_back(membar::cluster_dimensions{2, 1, 1}), (membar::cluster_dimensions{2, 1, 1}));
+}
+
+TEST_F(hopper, the_cluster_scheduling_of_a_launch_is_read_back) {
+  const captured_graph graph = captured(membar::cluster_dimensions{2, 1, 1}, membar::cluster_scheduling::spread);
+  EXPECT_EQ(get_attribute<membar::cluster_scheduling>(graph.kernel_node()), membar::cluster_scheduling::spread);
+}
+
+TEST_F(several_domains, several_attributes_of_a_launch_are_read_back) {
+  const captured_graph graph = captured(sync_domain::remote, sync_domain_map{.default_ = 0, .remote = 2},
+                                        membar::priority{highest_priority()}, membar::cooperative{});
+  EXPECT_EQ(get_attribute<sync_domain>(graph.kernel_node()), sync_domain::remote);
+  EXPECT_EQ(get_attribute<sync_domain_map>(graph.kernel_node()), (sync_domain_map{.default_ = 0, .remote = 2}));
+  EXPECT_EQ(get_attribute<membar::priority>(graph.kernel_node()), membar::priority{highest_priority()});
+  EXPECT_EQ(get_attribute<membar::cooperative>(graph.kernel_node()), membar::cooperative{});
+}
+
+// On a stream.
+
+TEST_F(several_domains, a_new_stream_has_cudas_domain_and_map) {
+  EXPECT_EQ(get_attribute<sync_domain>(stream->get()), sync_domain::default_);
+  EXPECT_EQ(get_attribute<sync_domain_map>(stream->get()), sync_domain_map{});
+}
+
+TEST_F(launch_attribute, the_domain_of_a_stream_is_read_back) {
+  expect_set_on_stream(sync_domain(sync_domain::remote));
+  expect_set_on_stream(sync_domain(sync_domain::default_));
+}
+
+TEST_F(several_domains, the_map_of_a_stream_is_read_back) {
+  expect_set_on_stream(sync_domain_map{.default_ = 3, .remote = 2});
+  expect_set_on_stream(sync_domain_map{.default_ = 0, .remote = 0});
+}
+
+TEST_F(launch_attribute, the_synchronization_policy_of_a_stream_is_read_back) {
+  expect_set_on_stream(membar::synchronization_policy::blocking_sync);
+  expect_set_on_stream(membar::synchronization_policy::spin);
+}
+
+TEST_F(launch_attribute, the_priority_of_a_stream_is_read_back) { expect_set_on_stream(membar::priority{highest_priority()}); }
+
+TEST_F(several_domains, a_map_with_an_id_beyond_the_count_is_an_error_that_says_the_count_and_changes_nothing) {
+  const sync_domain_map before{.default_ = 2, .remote = 3};
+  set_attribute(stream->get(), before);
+  const int count = membar::sync_domain_count();
+  for (const int id : {-1, count, 255, 256, 260}) {
+    try {
+      set_attribute(stream->get(), sync_domain_map{.default_ = 0, .remote = id});
+      FAIL() << "id " << id;
+    } catch (const membar::error& failure) {
+      const std::string sentence = failure.what();
+      EXPECT_NE(sentence.find(" is " + std::to_string(id) + ","), std::string::npos) << sentence;
+      EXPECT_NE(sentence.find(" has " + std::to_string(count) + " "), std::string::npos) << sentence;
+    }
+    EXPECT_EQ(get_attribute<sync_domain_map>(stream->get()), before);
+  }
+}
+
+TEST_F(several_domains, a_scope_on_a_stream_is_restored_nested_and_after_an_exception) {
+  const sync_domain_map before{.default_ = 2, .remote = 3};
+  set_attribute(stream->get(), before);
+  try {
+    const membar::scoped_stream_attribute map(stream->get(), sync_domain_map{.default_ = 1, .remote = 1});
+    const membar::scoped_stream_attribute domain(stream->get(), sync_domain::remote);
+    {
+      const membar::scoped_stream_attribute inner(stream->get(), sync_domain_map{.default_ = 3, .remote = 3});
+      EXPECT_EQ(get_attribute<sync_domain_map>(stream->get()), (sync_domain_map{.default_ = 3, .remote = 3}));
+    }
+    EXPECT_EQ(get_attribute<sync_domain_map>(stream->get()), (sync_domain_map{.default_ = 1, .remote = 1}));
+    EXPECT_EQ(get_attribute<sync_domain>(stream->get()), sync_domain::remote);
+    throw std::runtime_error("somewhere in the scope");
+  } catch (const std::runtime_error&) {
+  }
+  EXPECT_EQ(get_attribute<sync_domain_map>(stream->get()), before);
+  EXPECT_EQ(get_attribute<sync_domain>(stream->get()), sync_domain::default_);
+}
+
+TEST_F(launch_attribute, a_partition_gives_the_domains_in_turn_and_puts_the_maps_back) {
+  const std::array<support::stream, 6> streams;
+  std::array<cudaStream_t, 6> handles{};
+  std::array<sync_domain_map, 6> before{};
+  const int count = membar::sync_domain_count();
+  for (std::size_t i = 0; i != handles.size(); ++i) {
+    handles[i] = streams[i].get();
+    before[i] = {.default_ = static_cast<int>(i) % count, .remote = last_domain()};
+    set_attribute(handles[i], before[i]);
+  }
+  {
+    const membar::stream_partition partition(handles);
+    for (std::size_t i = 0; i != handles.size(); ++i) {
+      const int domain = static_cast<int>(i) % count;
+      EXPECT_EQ(partition.domain(i), domain);
+      EXPECT_EQ(get_attribute<sync_domain_map>(handles[i]), (sync_domain_map{.default_ = domain, .remote = domain}));
+    }
+  }
+  for (std::size_t i = 0; i != handles.size(); ++i) {
+    EXPECT_EQ(get_attribute<sync_domain_map>(handles[i]), before[i]) << "stream " << i;
+  }
+  {
+    membar::stream_partition partition(handles);
+    partition.keep();
+  }
+  EXPECT_EQ(get_attribute<sync_domain_map>(handles[5]), (sync_domain_map{.default_ = 5 % count, .remote = 5 % count}));
+}
+
+// On a graph kernel node.
+
+TEST_F(launch_attribute, the_domain_of_a_node_is_read_back) { expect_set_on_node(sync_domain(sync_domain::remote)); }
+
+TEST_F(several_domains, the_map_of_a_node_is_read_back) { expect_set_on_node(sync_domain_map{.default_ = 3, .remote = 1}); }
+
+TEST_F(launch_attribute, the_priority_of_a_node_is_read_back) { expect_set_on_node(membar::priority{highest_priority()}); }
+
+TEST_F(launch_attribute, a_node_becomes_cooperative) { expect_set_on_node(membar::cooperative{}); }
+
+TEST_F(hopper, the_cluster_dimensions_of_a_node_are_read_back) { expect_set_on_node(membar::cluster_dimensions{2, 1, 1}); }
+
+TEST_F(launch_attribute, a_node_that_is_no_kernel_node_is_an_error) {
+  cudaGraphNode_t empty = nullptr;
+  const captured_graph graph = captured();
+  membar_test::check(cudaGraphAddEmptyNode(&empty, graph.get(), nullptr, 0));
+  EXPECT_THROW(set_attribute(empty, sync_domain::remote), membar::error);
+  EXPECT_THROW(static_cast<void>(get_attribute<sync_domain>(empty)), membar::error);
+  EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess) << "the error is left for the next call";
+}
+
+TEST_F(several_domains, capture_copies_the_streams_domain_and_map_to_the_node) {
+  set_attribute(stream->get(), sync_domain::remote);
+  set_attribute(stream->get(), sync_domain_map{.default_ = 1, .remote = 3});
+  const captured_graph graph = captured();
+  EXPECT_EQ(get_attribute<sync_domain>(graph.kernel_node()), sync_domain::remote);
+  EXPECT_EQ(get_attribute<sync_domain_map>(graph.kernel_node()), (sync_domain_map{.default_ = 1, .remote = 3}));
+}
+
+TEST_F(several_domains, the_launchs_own_attributes_beat_the_streams) {
+  set_attribute(stream->get(), sync_domain::remote);
+  set_attribute(stream->get(), sync_domain_map{.default_ = 1, .remote = 3});
+  const captured_graph domain = captured(sync_domain::default_);
+  EXPECT_EQ(get_attribute<sync_domain>(domain.kernel_node()), sync_domain::default_);
+  EXPECT_EQ(get_attribute<sync_domain_map>(domain.kernel_node()), (sync_domain_map{.default_ = 1, .remote = 3}));
+  const captured_graph map = captured(sync_domain_map{.default_ = 0, .remote = 2});
+  EXPECT_EQ(get_attribute<sync_domain>(map.kernel_node()), sync_domain::remote);
+  EXPECT_EQ(get_attribute<sync_domain_map>(map.kernel_node()), (sync_domain_map{.default_ = 0, .remote = 2}));
+}
+
+TEST_F(several_domains, the_stream_that_launches_a_graph_does_not_change_its_nodes) {
+  const captured_graph graph = captured(sync_domain::remote, sync_domain_map{.default_ = 1, .remote = 2});
+  const support::stream other;
+  set_attribute(other.get(), sync_domain::default_);
+  set_attribute(other.get(), sync_domain_map{.default_ = 3, .remote = 3});
+  graph.run(other.get());
+  EXPECT_EQ(get_attribute<sync_domain>(graph.kernel_node()), sync_domain::remote);
+  EXPECT_EQ(get_attribute<sync_domain_map>(graph.kernel_node()), (sync_domain_map{.default_ = 1, .remote = 2}));
+  EXPECT_EQ(get_attribute<sync_domain_map>(other.get()), (sync_domain_map{.default_ = 3, .remote = 3}));
+}
+
+TEST_F(several_domains, changing_a_stream_does_not_change_what_was_captured_from_it) {
+  set_attribute(stream->get(), sync_domain_map{.default_ = 1, .remote = 2});
+  const captured_graph graph = captured();
+  set_attribute(stream->get(), sync_domain_map{.default_ = 3, .remote = 3});
+  EXPECT_EQ(get_attribute<sync_domain_map>(graph.kernel_node()), (sync_domain_map{.default_ = 1, .remote = 2}));
+}
+
+// On a device with a single domain the same code runs: domains change nothing, and an id that does not exist is still an error.
+TEST_F(launch_attribute, with_a_single_domain_remote_launches_run_and_a_second_id_is_an_error) {
+  if (membar::sync_domain_count() != 1) {
+    GTEST_SKIP() << "this test is about devices with a single synchronization domain, and the GPU has "
+                 << membar::sync_domain_count();
+  }
+  membar::launch(launch_config{1, 1, stream->get()}.with(sync_domain::remote), set_to_one, out->get());
+  stream->synchronize();
+  EXPECT_THROW(set_attribute(stream->get(), sync_domain_map{}), membar::error);
+  set_attribute(stream->get(), sync_domain_map{.default_ = 0, .remote = 0});
+}
+
+}  // namespace

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Launches: streams, attributes, shared memory, refusals, and handles bound to a synchronization domain. No test here carries
+// the label `concurrent`.
+#include <membar/launch.hpp>
+
+#include "support/cuda_handles.hpp"
+#include "support/gpu_test.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace {
+
+using membar::domain_bound;
+using membar::launch_config;
+using membar::physical_domain;
+using membar::set_attribute;
+using membar::sync_domain;
+using membar::sync_domain_map;
+
+__global__ void add(int* out, int value) { *out += value; }
+
+struct pair {
+  int first;
+  double second;
+};
+__global__ void take(int* out, pair values, const float* null, long long wide) {
+  *out = values.first == 3 && values.second == 0.5 && null == nullptr && wide == -1 ? 1 : 2;
+}
+
+__global__ void last_shared_byte(int* out, unsigned bytes) {
+  extern __shared__ unsigned char memory[];
+  memory[bytes - 1] = 7;
+  *out = memory[bytes - 1];
+}
+
+__global__ void add_after_dependency(int* out, int value) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  cudaGridDependencySynchronize();
+#endif
+  *out += value;
+}
+
+__global__ void set_bound(domain_bound<int*> out) { *out.get() = 1; }
+template <int Id>
+__global__ void set_statically_bound(domain_bound<int*, Id> out) {
+  *out.get() = 1;
+}
+
+class launch : public membar_test::gpu_test {
+ protected:
+  void SetUp() override {
+    membar_test::gpu_test::SetUp();
+    if (!IsSkipped() && !HasFatalFailure()) {
+      stream.emplace();
+      out.emplace(1);
+    }
+  }
+
+  /// The value at `out` once everything has ended.
+  [[nodiscard]] int value() const {
+    membar_test::finish();
+    int seen = 0;
+    membar_test::check(cudaMemcpy(&seen, out->get(), sizeof seen, cudaMemcpyDeviceToHost));
+    return seen;
+  }
+
+  void clear() const {
+    membar_test::check(cudaMemset(out->get(), 0, sizeof(int)));
+    membar_test::finish();
+  }
+
+  [[nodiscard]] launch_config<> config() const { return {1, 1, stream->get()}; }
+
+  /// Expects an error that names both domains and the remedy, and that nothing was launched.
+  template <class Launch>
+  void expect_refused(Launch launch_it, int bound, int domain) {
+    clear();
+    try {
+      launch_it();
+      ADD_FAILURE() << "launched";
+    } catch (const membar::error& failure) {
+      const std::string sentence = failure.what();
+      EXPECT_NE(sentence.find("bound to physical synchronization domain " + std::to_string(bound)), std::string::npos)
+          << sentence;
+      EXPECT_NE(sentence.find("runs in domain " + std::to_string(domain)), std::string::npos) << sentence;
+      EXPECT_NE(sentence.find("thread_scope::system"), std::string::npos) << sentence;
+    }
+    EXPECT_EQ(value(), 0) << "the kernel ran";
+  }
+
+  template <class Launch>
+  void expect_launched(Launch launch_it) {
+    clear();
+    launch_it();
+    EXPECT_EQ(value(), 1) << "the kernel did not run";
+  }
+
+  [[nodiscard]] domain_bound<int*> bound_to(int id) const { return {out->get(), id}; }
+  template <int Id>
+  [[nodiscard]] domain_bound<int*, Id> statically_bound() const {
+    return domain_bound<int*, Id>(out->get());
+  }
+
+  std::optional<support::stream> stream;
+  std::optional<support::device_memory<int>> out;
+};
+
+class bound_launch : public launch {
+ protected:
+  void SetUp() override {
+    launch::SetUp();
+    if (!IsSkipped() && !HasFatalFailure() && membar::sync_domain_count() < 4) {
+      GTEST_SKIP() << "this test needs 4 synchronization domains, and the GPU has " << membar::sync_domain_count();
+    }
+  }
+};
+
+TEST_F(launch, runs_in_a_stream_without_attributes) {
+  membar::launch(config(), add, out->get(), 3);
+  EXPECT_EQ(value(), 3);
+}
+
+TEST_F(launch, runs_in_the_null_stream) {
+  membar::launch(launch_config{1, 1}, add, out->get(), 3);
+  EXPECT_EQ(value(), 3);
+  membar::launch(launch_config{1, 1}.with(sync_domain::remote), add, out->get(), 4);
+  EXPECT_EQ(value(), 7);
+}
+
+TEST_F(launch, converts_arguments_to_parameters) {
+  membar::launch(config(), take, out->get(), pair{3, 0.5}, nullptr, -1);
+  EXPECT_EQ(value(), 1);
+}
+
+TEST_F(launch, runs_with_dynamic_shared_memory) {
+  constexpr unsigned bytes = 48 * 1024;
+  membar::launch(launch_config{1, 1, stream->get(), bytes}, last_shared_byte, out->get(), bytes);
+  EXPECT_EQ(value(), 7);
+}
+
+TEST_F(launch, dynamic_shared_memory_above_48_KiB_needs_the_opt_in_and_the_error_says_what_to_check) {
+  constexpr unsigned bytes = 64 * 1024;
+  const launch_config large{1, 1, stream->get(), bytes};
+  try {
+    membar::launch(large, last_shared_byte, out->get(), bytes);
+    FAIL() << "launched";
+  } catch (const membar::error& failure) {
+    EXPECT_EQ(failure.code(), cudaErrorInvalidValue) << failure.what();
+    EXPECT_NE(std::string_view(failure.what()).find("shared memory"), std::string_view::npos) << failure.what();
+  }
+  EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess) << "the error is left for the next call";
+  EXPECT_EQ(value(), 0);
+
+  membar_test::check(cudaFuncSetAttribute(last_shared_byte, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+  membar::launch(large, last_shared_byte, out->get(), bytes);
+  EXPECT_EQ(value(), 7);
+  membar_test::check(cudaFuncSetAttribute(last_shared_byte, cudaFuncAttributeMaxDynamicSharedMemorySize, 48 * 1024));
+}
+
+TEST_F(launch, a_block_that_is_too_large_is_an_error_and_the_next_launch_runs) {
+  EXPECT_THROW(membar::launch(launch_config{1, 2048, stream->get()}, add, out->get(), 3), membar::error);
+  EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess) << "the error is left for the next call";
+  membar::launch(config(), add, out->get(), 4);
+  EXPECT_EQ(value(), 4);
+}
+
+TEST_F(launch, runs_with_a_cooperative_grid) {
+  membar::launch(config().with(membar::cooperative{}), add, out->get(), 3);
+  EXPECT_EQ(value(), 3);
+}
+
+TEST_F(launch, runs_with_programmatic_stream_serialization) {
+  if (!has_compute_capability(9)) {
+    GTEST_SKIP() << "this test needs programmatic dependent launch, and the GPU has a compute capability below 9.0";
+  }
+  membar::launch(config(), add, out->get(), 3);
+  for (int i = 0; i != 10; ++i) {
+    membar::launch(config().with(membar::programmatic_stream_serialization{}), add_after_dependency, out->get(), 1);
+  }
+  EXPECT_EQ(value(), 13) << "each kernel waits for its predecessor's writes";
+}
+
+TEST_F(launch, runs_with_programmatic_and_completion_events) {
+  if (!has_compute_capability(9)) {
+    GTEST_SKIP() << "this test needs programmatic dependent launch, and the GPU has a compute capability below 9.0";
+  }
+  const support::event programmatic(cudaEventDisableTiming);
+  membar::launch(config().with(membar::programmatic_event{programmatic.get()}), add, out->get(), 3);
+  programmatic.synchronize();
+#if CUDART_VERSION >= 12030
+  const support::event started(cudaEventDisableTiming);
+  membar::launch(config().with(membar::launch_completion_event{started.get()}), add, out->get(), 3);
+  started.synchronize();
+  EXPECT_EQ(value(), 6);
+#endif
+}
+
+#if CUDART_VERSION >= 12080
+TEST_F(launch, runs_with_a_shared_memory_carveout) {
+  membar::launch(config().with(membar::shared_memory_carveout{100}), add, out->get(), 3);
+  membar::launch(config().with(membar::shared_memory_carveout{0}), add, out->get(), 4);
+  EXPECT_EQ(value(), 7);
+}
+#endif
+
+#if CUDART_VERSION >= 13000
+TEST_F(launch, runs_with_nvlink_centric_scheduling) {
+  membar::launch(config().with(membar::nvlink_centric_scheduling{}), add, out->get(), 3);
+  EXPECT_EQ(value(), 3);
+}
+#endif
+
+TEST_F(bound_launch, a_value_out_of_range_launches_nothing) {
+  EXPECT_THROW(
+      membar::launch(config().with(sync_domain_map{.default_ = 0, .remote = membar::sync_domain_count()}), add, out->get(), 3),
+      membar::error);
+  EXPECT_EQ(value(), 0);
+}
+
+TEST_F(bound_launch, a_handle_of_the_launchs_static_domain_runs) {
+  expect_launched([&] { membar::launch(config().with(physical_domain<2>{}), set_statically_bound<2>, statically_bound<2>()); });
+  expect_launched([&] { membar::launch(config().with(physical_domain<2>{}), set_bound, bound_to(2)); });
+  expect_refused([&] { membar::launch(config().with(physical_domain<2>{}), set_bound, bound_to(1)); }, 1, 2);
+}
+
+TEST_F(bound_launch, the_launchs_domain_and_map_decide) {
+  const auto own = config().with(sync_domain::remote).with(sync_domain_map{.default_ = 1, .remote = 3});
+  expect_launched([&] { membar::launch(own, set_bound, bound_to(3)); });
+  expect_launched([&] { membar::launch(own, set_statically_bound<3>, statically_bound<3>()); });
+  expect_refused([&] { membar::launch(own, set_bound, bound_to(1)); }, 1, 3);
+  expect_refused([&] { membar::launch(own, set_statically_bound<1>, statically_bound<1>()); }, 1, 3);
+}
+
+TEST_F(bound_launch, what_the_launch_does_not_name_the_stream_decides) {
+  set_attribute(stream->get(), sync_domain_map{.default_ = 1, .remote = 2});
+  expect_launched([&] { membar::launch(config(), set_bound, bound_to(1)); });
+  expect_launched([&] { membar::launch(config().with(sync_domain::remote), set_bound, bound_to(2)); });
+  expect_refused([&] { membar::launch(config(), set_bound, bound_to(0)); }, 0, 1);
+  set_attribute(stream->get(), sync_domain::remote);
+  expect_launched([&] { membar::launch(config(), set_bound, bound_to(2)); });
+  expect_refused([&] { membar::launch(config(), set_bound, bound_to(1)); }, 1, 2);
+}
+
+TEST_F(bound_launch, the_null_streams_domain_is_known) {
+  expect_launched([&] { membar::launch(launch_config{1, 1}, set_bound, bound_to(0)); });
+  expect_refused([&] { membar::launch(launch_config{1, 1}, set_bound, bound_to(1)); }, 1, 0);
+  expect_launched([&] { membar::launch(launch_config{1, 1}.with(sync_domain::remote), set_bound, bound_to(1)); });
+}
+
+TEST_F(launch, with_a_single_domain_every_launch_runs_in_it) {
+  if (membar::sync_domain_count() != 1) {
+    GTEST_SKIP() << "this test is about devices with a single synchronization domain, and the GPU has "
+                 << membar::sync_domain_count();
+  }
+  expect_launched([&] { membar::launch(config().with(sync_domain::remote), set_bound, bound_to(0)); });
+  expect_launched([&] { membar::launch(config().with(physical_domain<0>{}), set_bound, bound_to(0)); });
+  expect_refused([&] { membar::launch(config(), set_bound, bound_to(1)); }, 1, 0);
+}
+
+}  // namespace

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Host and kernel use one object in pinned host memory at once, at system scope.
+// Every test here carries the label `concurrent`: the host acts while the kernel runs.
+#include <membar/launch.hpp>
+
+#include "atomic_contention.cuh"
+#include "support/cuda_handles.hpp"
+#include "support/deadline.cuh"
+#include "support/gpu_test.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace {
+
+using contention::decoded;
+using contention::encoded;
+using membar::thread_scope;
+
+template <class T>
+using system_ref = membar::atomic_ref<T, thread_scope::system>;
+
+class system_scope : public membar_test::gpu_test {
+ protected:
+  static bool host_has_native_atomics() {
+    int native = 0;
+    membar_test::check(cudaDeviceGetAttribute(&native, cudaDevAttrHostNativeAtomicSupported, 0));
+    return native != 0;
+  }
+};
+
+/// Adds `count` ones once the host has started.
+template <class T>
+__global__ void add(T* counter, int* host_is_there, int* timed_out, int count) {
+  const membar_test::device_deadline deadline;
+  while (system_ref<int>(*host_is_there).load(membar::relaxed) == 0) {
+    if (deadline.passed()) {
+      *timed_out = 1;
+      return;
+    }
+  }
+  for (int i = 0; i != count; ++i) {
+    system_ref<T>(*counter).fetch_add(T{1}, membar::acq_rel);
+  }
+}
+
+template <class T>
+void expect_no_increment_lost() {
+  constexpr int threads = 32;
+  constexpr int count = 1000;
+  const support::pinned_memory<T> counter(1);
+  const support::pinned_memory<int> host_is_there(1);
+  const support::pinned_memory<int> timed_out(1);
+  const support::stream stream;
+  membar::launch(membar::launch_config{1, threads, stream.get()}, add<T>, counter.get(), host_is_there.get(), timed_out.get(),
+                 count);
+  system_ref<int>(host_is_there[0]).store(1, membar::relaxed);
+  for (int i = 0; i != threads * count; ++i) {
+    system_ref<T>(counter[0]).fetch_add(T{1}, membar::acq_rel);
+  }
+  stream.synchronize();
+  EXPECT_EQ(timed_out[0], 0) << "the kernel waited in vain for the host";
+  EXPECT_EQ(counter[0], static_cast<T>(2 * threads * count));
+}
+
+TEST_F(system_scope, host_and_kernel_lose_no_increment) {
+  if (!host_has_native_atomics()) {
+    GTEST_SKIP() << "this test needs a link to the host with atomics (cudaDevAttrHostNativeAtomicSupported), and this GPU's "
+                    "has none: read-modify-writes of pinned memory are atomic among the device's threads only";
+  }
+  expect_no_increment_lost<int>();
+  expect_no_increment_lost<unsigned>();
+  expect_no_increment_lost<long long>();
+  expect_no_increment_lost<unsigned long long>();
+}
+
+/// The kernel's threads lose no increment of pinned memory among themselves, whatever the link.
+TEST_F(system_scope, a_kernel_loses_no_increment_of_host_memory) {
+  constexpr int blocks = 4;
+  constexpr int threads = 64;
+  constexpr int count = 50;
+  const support::pinned_memory<unsigned long long> counter(1);
+  const support::pinned_memory<int> go(1);
+  const support::pinned_memory<int> timed_out(1);
+  go[0] = 1;
+  const support::stream stream;
+  membar::launch(membar::launch_config{blocks, threads, stream.get()}, add<unsigned long long>, counter.get(), go.get(),
+                 timed_out.get(), count);
+  stream.synchronize();
+  EXPECT_EQ(timed_out[0], 0);
+  EXPECT_EQ(counter[0], static_cast<unsigned long long>(blocks * threads * count));
+}
+
+constexpr unsigned stores = 200'000;
+
+template <class T>
+__global__ void store_growing(T* cell, unsigned last) {
+  for (unsigned id = 1; id <= last; ++id) {
+    system_ref<T>(*cell).store(encoded<T>(id), membar::relaxed);
+  }
+}
+
+struct reading {
+  unsigned long long torn;
+  unsigned long long backwards;
+  int timed_out;
+};
+
+template <class T>
+__global__ void load_growing(T* cell, reading* result, unsigned last) {
+  reading seen{};
+  unsigned before = 0;
+  membar_test::device_deadline deadline;
+  while (before != last) {
+    const unsigned id = decoded(system_ref<T>(*cell).load(membar::relaxed));
+    if (id == contention::torn) {
+      ++seen.torn;
+      continue;
+    }
+    if (id < before) {
+      ++seen.backwards;
+    }
+    if (id != before) {
+      before = id;
+      deadline.renew();
+    } else if (deadline.passed()) {
+      seen.timed_out = 1;
+      break;
+    }
+  }
+  *result = seen;
+}
+
+TEST_F(system_scope, the_host_reads_64_bits_that_a_kernel_stores_untorn) {
+  using T = unsigned long long;
+  const support::pinned_memory<T> cell(1);
+  const support::stream stream;
+  membar::launch(membar::launch_config{1, 1, stream.get()}, store_growing<T>, cell.get(), stores);
+  unsigned before = 0;
+  unsigned torn = 0;
+  unsigned backwards = 0;
+  membar_test::host_deadline deadline;
+  while (before != stores && !deadline.passed()) {
+    const unsigned id = decoded(system_ref<T>(cell[0]).load(membar::relaxed));
+    if (id == contention::torn) {
+      ++torn;
+      continue;
+    }
+    backwards += id < before ? 1U : 0U;
+    if (id != before) {
+      before = id;
+      deadline.renew();
+    }
+  }
+  stream.synchronize();
+  EXPECT_EQ(before, stores) << "the host waited in vain for the kernel";
+  EXPECT_EQ(torn, 0U);
+  EXPECT_EQ(backwards, 0U) << "an older value after a newer one of the same object";
+}
+
+TEST_F(system_scope, a_kernel_reads_64_bits_that_the_host_stores_untorn) {
+  using T = unsigned long long;
+  const support::pinned_memory<T> cell(1);
+  const support::pinned_memory<reading> result(1);
+  const support::stream stream;
+  membar::launch(membar::launch_config{1, 1, stream.get()}, load_growing<T>, cell.get(), result.get(), stores);
+  for (unsigned id = 1; id <= stores; ++id) {
+    system_ref<T>(cell[0]).store(encoded<T>(id), membar::relaxed);
+  }
+  stream.synchronize();
+  EXPECT_EQ(result[0].timed_out, 0) << "the kernel waited in vain for the host";
+  EXPECT_EQ(result[0].torn, 0U);
+  EXPECT_EQ(result[0].backwards, 0U) << "an older value after a newer one of the same object";
+}
+
+}  // namespace

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# Builds the fuzzer with ASan and UBSan, replays the corpus and the catalogue, and fuzzes for a few seconds.
+if(NOT COMPILER)
+  message("SKIPPED: model.fuzz_reader needs clang++ with libFuzzer, and no clang++ was found")
+  return()
+endif()
+execute_process(
+  COMMAND ${COMPILER} -std=c++20 -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -I${INCLUDE} ${SOURCE} -o
+          ${FUZZER} RESULT_VARIABLE built ERROR_VARIABLE messages)
+if(NOT built EQUAL 0)
+  if(messages MATCHES "libclang_rt.fuzzer")
+    message("SKIPPED: model.fuzz_reader needs libFuzzer, and ${COMPILER} comes without it")
+    return()
+  endif()
+  message(FATAL_ERROR "the fuzzer does not build:\n${messages}")
+endif()
+set(scratch ${FUZZER}.corpus)
+file(REMOVE_RECURSE ${scratch})
+file(MAKE_DIRECTORY ${scratch})
+execute_process(
+  COMMAND ${FUZZER} -seed=1 -max_total_time=${SECONDS} -timeout=20 -rss_limit_mb=1024 -max_len=2000 -print_final_stats=1
+          -artifact_prefix=${scratch}/ ${scratch} ${CORPUS} ${CATALOGUE}/allowed ${CATALOGUE}/forbidden
+  RESULT_VARIABLE fuzzed ERROR_VARIABLE messages)
+string(REGEX MATCH "stat::number_of_executed_units: *[0-9]+" count "${messages}")
+message("${count}")
+if(NOT fuzzed EQUAL 0)
+  message(FATAL_ERROR "the fuzzer found an input:\n${messages}")
+endif()
+if(NOT count)
+  message(FATAL_ERROR "the fuzzer ran nothing:\n${messages}")
+endif()

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// libFuzzer target: any bytes are read as a litmus test. What is read is written and read again; small tests are decided.
+#include <membar/model/explain.hpp>
+#include <membar/model/litmus_file.hpp>
+#include <membar/model/outcomes.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+namespace {
+
+/// Stops after some candidates, so that a large test is no hang.
+struct bounded_visitor {
+  template <class Enumerator>
+  bool viable(const Enumerator&) const {
+    return true;
+  }
+  template <class Enumerator>
+  bool accept(const Enumerator&) {
+    return ++seen < 200;
+  }
+  int seen = 0;
+};
+
+bool small(const membar::model::litmus_test& test) {
+  std::size_t instructions = 0;
+  for (const auto& t : test.threads) {
+    instructions += t.code.size();
+  }
+  return test.threads.size() <= 4 && instructions <= 8 && test.locations.size() <= 4;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace membar::model;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  try {
+    const litmus_test test = read_litmus(text);
+    const std::string once = write_litmus(test);
+    if (write_litmus(read_litmus(once)) != once) {
+      std::abort();  // what was written is not what is read back
+    }
+    if (small(test)) {
+      bounded_visitor visitor;
+      const test_view view = test.view();
+      (void)enumerator<bounded_visitor>(view.program, visitor).run();
+      if (test.has_condition) {
+        (void)explain(test, explanation_format::json);
+      }
+    }
+  } catch (const error& e) {
+    if (e.message().empty()) {
+      std::abort();
+    }
+  }
+  return 0;
+}

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Writes docs/gallery.md from the catalogue in tests/model/litmus; with --check, says whether it is up to date."""
+
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CATALOGUE = ROOT / "tests" / "model" / "litmus"
+GALLERY = ROOT / "docs" / "gallery.md"
+
+FAMILIES = {
+    "MP": "Message passing: data, then a flag; a reader that sees the flag looks at the data.",
+    "SB": "Store buffering: each thread stores one location and loads the other's.",
+    "LB": "Load buffering: each thread loads one location and then stores the other's.",
+    "S": "A store, then a flag; the thread that sees the flag stores the same location.",
+    "R": "Two stores of one location, one behind a store and one before a load of the other location.",
+    "2+2W": "Two threads store the same two locations in opposite order.",
+    "WRC": "Write to read causality: a second thread passes on what it has read.",
+    "RWC": "Read to write causality: what a second thread has read, against a third thread's store.",
+    "WWC": "Write to write causality: what a second thread has read, against a third thread's store of the same location.",
+    "ISA2": "Message passing in two hops.",
+    "IRIW": "Independent reads of independent writes.",
+    "CoWW": "Coherence of two stores.",
+    "CoWR-init": "Coherence of a store and a load of one thread.",
+    "CoRW1": "Coherence of a load and a store of one thread.",
+    "CoRR": "Coherence of two loads.",
+    "CoWR": "Coherence of a store, a load and another thread's store.",
+    "CoRW2": "Coherence of a load, a store and another thread's store.",
+    "CoTotal": "Whether two readers agree on the order of two stores.",
+    "CoTransitive": "Transitivity of coherence.",
+    "Atomicity": "Nothing comes between the read and the write of an update, if it is morally strong with it.",
+    "Cas": "Compare-and-swap.",
+    "Lock": "Locks.",
+    "Hang": "Barriers that are never complete: no execution ends.",
+    "NoHang": "A barrier that is complete after all.",
+    "Proxy": "Generic, surface, texture and constant proxies.",
+    "Alias": "Virtual addresses of the same memory.",
+    "Vector": "Vector accesses.",
+}
+
+
+def family(name):
+    known = [f for f in FAMILIES if name == f or name.startswith((f + "+", f + "."))]
+    if not known:
+        sys.exit(f"make_gallery.py: no family for {name}; add it to FAMILIES")
+    return max(known, key=len)
+
+
+def gallery():
+    tests = {}
+    for path in CATALOGUE.glob("*/*.litmus"):
+        text = path.read_text()
+        reason = " ".join(re.search(r"\(\*(.*?)\*\)", text, re.S).group(1).split())
+        tests.setdefault(family(path.stem), []).append((path.stem, path.parent.name, reason, text))
+    count = sum(len(group) for group in tests.values())
+    out = [
+        "# Gallery of litmus tests",
+        "",
+        f"{count} tests, generated from `tests/model/litmus` by `tests/model/make_gallery.py`; do not edit. Unless a reason says",
+        "otherwise, threads are in different blocks of one GPU and one memory synchronization domain. How to read a test is in",
+        "[litmus_files.md](litmus_files.md), the rules behind the verdicts in [model.md](model.md).",
+        "",
+    ]
+    for name, words in FAMILIES.items():
+        group = sorted(tests.get(name, []))
+        if not group:
+            continue
+        out += [f"## {name}", "", words, "", "```", re.sub(r"\(\*.*?\*\)\n", "", group[0][3], flags=re.S).strip(), "```", ""]
+        out += ["| test | verdict | why |", "| --- | --- | --- |"]
+        out += [f"| [{t}](../tests/model/litmus/{verdict}/{t}.litmus) | {verdict} | {why.replace('|', chr(92) + '|')} |" for t, verdict, why, _ in group]
+        out += [""]
+    return "\n".join(out)
+
+
+def main():
+    text = gallery()
+    if sys.argv[1:] == ["--check"]:
+        if not GALLERY.exists() or GALLERY.read_text() != text:
+            sys.exit("docs/gallery.md does not show the catalogue as it is: run tests/model/make_gallery.py")
+    elif sys.argv[1:]:
+        sys.exit(__doc__)
+    else:
+        GALLERY.parent.mkdir(exist_ok=True)
+        GALLERY.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The mutation score of the catalogue: for every rule, the model without it is run over every catalogue test, and at least
+/// three tests must change their verdict. Prints one line per rule.
+///
+/// usage: model_mutants FOLDER
+#include <membar/model/litmus_file.hpp>
+
+#include <algorithm>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using namespace membar::model;
+
+/// Rules whose absence changes no verdict of any test, and why.
+const std::vector<std::pair<rule, const char*>> equivalent = {
+    {rule::program_order_is_morally_strong,
+     "accesses that program order relates are ordered by base causality already: a weak access is in no pattern and no update, "
+     "and a strong one includes its own thread in every scope"},
+    {rule::axiom_fence_sc,
+     "the Fence-SC order is part of base causality: a pair oriented against it only adds a cycle to base causality, which "
+     "forbids more, and the orientation that the axiom wants is always among the ones tried"},
+};
+
+struct named_test {
+  std::string name;
+  litmus_test test;
+};
+
+bool holds_without(const litmus_test& test, rule dropped) { return decide(test.view(), every_rule_but(dropped)).holds; }
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count != 2) {
+    std::cerr << "usage: model_mutants FOLDER\n";
+    return 2;
+  }
+  std::vector<named_test> tests;
+  try {
+    std::set<std::string> files;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(arguments[1])) {
+      if (entry.path().extension() == ".litmus") {
+        files.insert(entry.path().string());
+      }
+    }
+    for (const std::string& file : files) {
+      std::ifstream in(file, std::ios::binary);
+      const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+      tests.push_back({std::filesystem::path(file).stem().string(), read_litmus(text)});
+      if (!decide(tests.back().test).holds) {
+        std::cout << "FAIL: " << file << " does not hold with every rule in force\n";
+        return 1;
+      }
+    }
+  } catch (const std::exception& e) {
+    std::cout << "FAIL: " << e.what() << '\n';
+    return 1;
+  }
+  if (tests.size() < 100) {
+    std::cout << "FAIL: only " << tests.size() << " catalogue tests found\n";
+    return 1;
+  }
+  int failures = 0;
+  int mutants = 0;
+  for (int i = 0; i < static_cast<int>(rule::count); ++i) {
+    const rule dropped = static_cast<rule>(i);
+    std::vector<std::string> changed;
+    for (const named_test& t : tests) {
+      if (!holds_without(t.test, dropped)) {
+        changed.push_back(t.name);
+      }
+    }
+    const auto argued = std::find_if(equivalent.begin(), equivalent.end(), [&](const auto& e) { return e.first == dropped; });
+    const bool expected_equivalent = argued != equivalent.end();
+    const bool good = expected_equivalent ? changed.empty() : changed.size() >= 3;
+    failures += good ? 0 : 1;
+    mutants += expected_equivalent ? 0 : 1;
+    std::cout << (good ? "ok    " : "FAIL  ") << name(dropped) << ": " << changed.size() << " tests change";
+    for (std::size_t k = 0; k < std::min<std::size_t>(3, changed.size()); ++k) {
+      std::cout << (k == 0 ? " (" : ", ") << changed[k] << (k + 1 == std::min<std::size_t>(3, changed.size()) ? ")" : "");
+    }
+    if (expected_equivalent) {
+      std::cout << " [equivalent: " << argued->second << "]";
+    }
+    std::cout << '\n';
+  }
+  std::cout << mutants << " mutants over " << tests.size() << " tests, " << failures
+            << " without three tests that tell them apart\n";
+  return failures == 0 ? 0 : 1;
+}

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The reader: what it accepts, and where its errors point.
+#include <membar/model/litmus_file.hpp>
+#include <membar/model/outcomes.hpp>
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace membar::model;
+
+const std::string header = "PTX t\n{ x=0; y=0; }\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n";
+
+/// "line:column message" of the error that reading `text` gives.
+std::string error_of(const std::string& text) {
+  try {
+    (void)read_litmus(text);
+    return "no error";
+  } catch (const error& e) {
+    return std::to_string(e.line()) + ":" + std::to_string(e.column()) + " " + e.message();
+  }
+}
+
+instruction only_instruction(const std::string& text) {
+  const litmus_test test = read_litmus("PTX t\n{ x=0; b @ mbarrier 2; }\n P0@cta 0,gpu 0 ;\n " + text + " ;\nexists (x == 0)");
+  EXPECT_EQ(test.threads[0].code.size(), 1U);
+  return test.threads[0].code.front();
+}
+
+TEST(Reader, ErrorsPointAtLineAndColumn) {
+  const std::string end = "exists (x == 0)\n";
+  EXPECT_EQ(error_of("LISA t\n{ }"), "1:1 a litmus test starts with 'PTX', found 'LISA'");
+  EXPECT_EQ(error_of(""), "1:1 a litmus test starts with 'PTX', found the end of the file");
+  EXPECT_EQ(error_of("PTX t\n x=0;\n"), "3:1 expected '{' before the initial state, found the end of the file");
+  EXPECT_EQ(error_of(header + " st.weak x 1 | ;\n" + end), "4:12 expected ',' between operands, found '1'");
+  EXPECT_EQ(error_of(header + " st.weak x, 1 | ld.acquire r0, y ;\n" + end),
+            "4:17 'ld.acquire' needs a scope: cta, cluster, gpu or sys");
+  EXPECT_EQ(error_of(header + " st.weak x, 1\n" + end), "5:1 expected '|' or ';' after an instruction, found 'exists'");
+  EXPECT_EQ(error_of(header + " st.weak x, 1 | st.weak y, 1 | st.weak y, 1 ;\n" + end),
+            "4:32 this row has more columns than there are threads");
+  EXPECT_EQ(error_of(header + " goto AWAY | ;\n" + end), "4:7 there is no label 'AWAY' in this thread");
+  EXPECT_EQ(error_of(header + " nonsense r0 | ;\n" + end), "4:2 'nonsense' is no instruction");
+  EXPECT_EQ(error_of(header + "exists (z == 0)\n"), "4:9 'z' is no location of this test");
+  EXPECT_EQ(error_of(header + "exists (P7:r0 == 0)\n"), "4:9 there is no thread P7");
+  EXPECT_EQ(error_of(header + "exists (x == 0\n"), "5:1 expected ')' in the condition, found the end of the file");
+  EXPECT_EQ(error_of(header + end + "more"), "5:1 expected the end of the file after the condition, found 'more'");
+  EXPECT_EQ(error_of("PTX t\n{ x=99999999999999999999; }\n"), "2:5 this number does not fit in 64 bits");
+  EXPECT_EQ(error_of("PTX t (* open\n{ }"), "2:4 expected a thread, as in 'P0@cta 0,gpu 0', found the end of the file");
+  EXPECT_EQ(error_of("PTX t\n{ x=0; (* open }"), "2:8 this comment does not end");
+}
+
+TEST(Reader, PlacesMustBeWholeAndConsistent) {
+  const auto places = [](const std::string& row) {
+    return error_of("PTX t\n{ x=0; }\n" + row + ";\nst.weak x, 1;\nexists (x == 0)\n");
+  };
+  EXPECT_EQ(places("P0@cta 0"), "3:1 a place needs both cta and gpu");
+  EXPECT_EQ(places("P0@gpu 0"), "3:1 a place needs both cta and gpu");
+  EXPECT_EQ(places("P0@cta 0,cta 1,gpu 0"), "3:10 'cta' is given twice");
+  EXPECT_EQ(places("P0@host,gpu 0"), "3:1 a host thread has no other place");
+  EXPECT_EQ(places("P0@cta 0,gpu 0 | P0@cta 1,gpu 0"), "3:18 'P0' is declared already");
+  EXPECT_EQ(places("P0@cta 0,cluster 0,gpu 0 | P1@cta 0,cluster 1,gpu 0"), "3:28 cta 0 is in two clusters");
+  EXPECT_EQ(places("P0@cta 0,cluster 0,gpu 0 | P1@cta 0,gpu 0"), "3:28 cta 0 is in two clusters");
+  EXPECT_EQ(places("P0@cta 0,domain 0,gpu 0 | P1@cta 0,domain 1,gpu 0"), "3:27 cta 0 is in two domains");
+  EXPECT_EQ(places("P0@cta 0,cluster 4,gpu 0 | P1@cta 1,cluster 4,domain 1,gpu 0"), "3:28 cluster 4 is in two domains");
+  EXPECT_EQ(places("P0@cta 0,cluster 4,gpu 0 | P1@cta 0,cluster 5,domain 1,gpu 1"), "no error");
+}
+
+TEST(Reader, PlacesComeInAnyOrder) {
+  const litmus_test test =
+      read_litmus("PTX t\n{ x=0; }\nP0@gpu 3 , domain 1,cta 2,cluster 5|P1 @ host;\nst.weak x, 1| ;\nexists (x == 0)");
+  const place& where = test.threads[0].where;
+  EXPECT_EQ(where.gpu, 3);
+  EXPECT_EQ(where.domain, 1);
+  EXPECT_EQ(where.block, 2);
+  EXPECT_EQ(where.cluster, 5);
+  EXPECT_TRUE(test.threads[1].where.host);
+}
+
+TEST(Reader, CommentsStringsAndBlanksAreSkipped) {
+  const litmus_test test = read_litmus(
+      "\xEF\xBB\xBF(* first *)\r\nptx name of the test \n\"a description; with { braces } and | bars\non two lines\" // a "
+      "remark\n"
+      "{\r\n x = 0 ; (* inside *) y=-3; P0:r7 = 0x1F;\n};\n\n P0 @ cta 0 , gpu 0 ;\r\n\n st.weak  x ,\n 1 ;\n\n// remark\n~ "
+      "exists\n( x == 2 )\n(* end *)\n");
+  EXPECT_EQ(test.name, "name of the test");
+  EXPECT_EQ(test.locations[1].initial, -3);
+  EXPECT_EQ(test.threads[0].registers[0], 31);
+  EXPECT_EQ(test.quantified, quantifier::not_exists);
+  EXPECT_EQ(test.condition_text, "( x == 2 )");
+}
+
+TEST(Reader, AccessesHaveTheirOrderScopeAndProxy) {
+  EXPECT_FALSE(only_instruction("ld.weak r0, x").strong);
+  EXPECT_FALSE(only_instruction("ld r0, x").strong);
+  const instruction acquire = only_instruction("ld.acquire.cluster r0, x");
+  EXPECT_TRUE(acquire.strong);
+  EXPECT_EQ(acquire.order, membar::memory_order::acquire);
+  EXPECT_EQ(acquire.scope, membar::thread_scope::cluster);
+  const instruction plain_volatile = only_instruction("st.volatile.global.u32 x, 1");
+  EXPECT_TRUE(plain_volatile.strong);
+  EXPECT_EQ(plain_volatile.order, membar::memory_order::relaxed);
+  EXPECT_EQ(plain_volatile.scope, membar::thread_scope::system);
+  EXPECT_EQ(only_instruction("ld.mmio.relaxed.sys.u32 r0, x").scope, membar::thread_scope::system);
+  EXPECT_EQ(only_instruction("sust.weak x, 1").via, proxy::surface);
+  EXPECT_EQ(only_instruction("tld.weak r0, x").via, proxy::texture);
+  EXPECT_EQ(only_instruction("cold.weak r0, x").via, proxy::constant);
+  EXPECT_EQ(only_instruction("LD.ACQUIRE.GPU r0, [x]").order, membar::memory_order::acquire);
+  EXPECT_EQ(only_instruction("st.weak.b64 x, 1").bytes, 8);
+}
+
+TEST(Reader, LoadsOfNumbersAreMoves) {
+  for (const char* text : {"ld r0, 7", "ld.weak r0, 7", "mov r0, 7", "mov.u32 r0, 0x7"}) {
+    const instruction move = only_instruction(text);
+    EXPECT_EQ(move.code, opcode::compute) << text;
+    EXPECT_EQ(move.b.value, 7) << text;
+  }
+  EXPECT_EQ(only_instruction("ld r0, r1").code, opcode::compute);
+  EXPECT_TRUE(only_instruction("ld.weak r0, [r1]").indirect);
+  EXPECT_EQ(error_of(header + " ld.relaxed.gpu r0, 7 | ;\nexists (x == 0)"),
+            "4:21 'ld.relaxed.gpu' wants a location, found '7'");
+}
+
+TEST(Reader, UpdatesHaveTheirOperation) {
+  const instruction cas = only_instruction("atom.acq_rel.sys.cas r0, x, 1, 2");
+  EXPECT_EQ(cas.what, operation::compare_exchange);
+  EXPECT_EQ(cas.a.value, 1);
+  EXPECT_EQ(cas.b.value, 2);
+  EXPECT_EQ(only_instruction("atom.relaxed.gpu.plus r0, x, 1").what, operation::add);
+  EXPECT_EQ(only_instruction("atom.relaxed.gpu.exch r0, x, r1").a.is_register, true);
+  EXPECT_EQ(only_instruction("atom.add r0, x, 1").scope, membar::thread_scope::device);
+  EXPECT_EQ(only_instruction("red.release.cta.max x, 1").code, opcode::reduction);
+  // spellings that exist in litmus files only
+  EXPECT_EQ(only_instruction("red.acq_rel.cta.exch x, 1").what, operation::move);
+  EXPECT_EQ(only_instruction("red.acquire.cta.cas x, 1, 2").what, operation::compare_exchange);
+  EXPECT_EQ(only_instruction("atom.relaxed.gpu.global.add.u32 r0, [x], 1").bytes, 4);
+}
+
+TEST(Reader, FencesAndBarriersHaveTheirForms) {
+  EXPECT_EQ(only_instruction("fence.sc.gpu").order, membar::memory_order::seq_cst);
+  EXPECT_EQ(only_instruction("fence.gpu").order, membar::memory_order::acq_rel);
+  EXPECT_EQ(only_instruction("membar.gl").scope, membar::thread_scope::device);
+  EXPECT_EQ(only_instruction("membar.gl").order, membar::memory_order::seq_cst);
+  EXPECT_EQ(only_instruction("fence.proxy.alias").via, proxy::alias);
+  EXPECT_EQ(only_instruction("fence.proxy.async.shared::cta").via, proxy::other);
+  EXPECT_EQ(only_instruction("fence.proxy.tensormap::generic.acquire.gpu [x], 128").via, proxy::other);
+  EXPECT_FALSE(only_instruction("bar.cta.arrive 3").waits);
+  EXPECT_TRUE(only_instruction("bar.sync 3").waits);
+  EXPECT_TRUE(only_instruction("barrier.cta.red 3, r1, 2").has_quorum);
+  EXPECT_EQ(only_instruction("bar.warp.sync 0xffffffff").barrier, barrier_kind::warp);
+  EXPECT_EQ(only_instruction("barrier.cluster.arrive.relaxed.aligned").order, membar::memory_order::relaxed);
+  EXPECT_TRUE(only_instruction("barrier.cluster.wait").waits);
+  EXPECT_EQ(only_instruction("mbarrier.try_wait.acquire.cluster b, 1").scope, membar::thread_scope::cluster);
+}
+
+TEST(Reader, FormsThatDoNotExistAreRefused) {
+  const auto refused = [](const std::string& text) { return error_of(header + " " + text + " | ;\nexists (x == 0)"); };
+  for (const char* text : {"ld.release.gpu r0, x",
+                           "st.acquire.gpu x, 1",
+                           "ld.sc.gpu r0, x",
+                           "ld.relaxed r0, x",
+                           "atom.weak.add r0, x, 1",
+                           "atom.relaxed.gpu r0, x, 1",
+                           "red.relaxed.gpu.cas x, 1",
+                           "fence.relaxed.gpu",
+                           "fence.sc",
+                           "fence.proxy",
+                           "fence.proxy.rubbish",
+                           "bar.cta.wait 0",
+                           "bar.cta.sync 0, 0, 0",
+                           "barrier.cluster.sync",
+                           "membar.gpu",
+                           "mbarrier.arrive x",
+                           "ld.weak.relaxed.gpu r0, x",
+                           "ld.relaxed.gpu.sys r0, x",
+                           "ld.volatile.gpu r0, x",
+                           "st.weak r0, 1",
+                           "ld.weak x, y",
+                           "st.weak x, y",
+                           "add r0, 1",
+                           "beq r0, 1",
+                           "ld.weak.rubbish r0, x",
+                           "ld.weak.v2 {r0}, x"}) {
+    const std::string found = refused(text);
+    if (std::string(text) == "st.weak r0, 1") {
+      EXPECT_EQ(found, "no error") << "a register may hold an address";
+      continue;
+    }
+    EXPECT_EQ(found.rfind("4:", 0), 0U) << text << ": " << found;
+  }
+  EXPECT_EQ(error_of("PTX t\n{ x=0; }\nP0@host;\nbar.cta.sync 0;\nexists (x == 0)"),
+            "4:1 a host thread takes part in no barrier");
+}
+
+TEST(Reader, ConditionsHaveTheUsualPrecedence) {
+  const auto condition = [](const std::string& text) {
+    return decide(read_litmus("PTX t\n{ x=1; y=2; }\nP0@cta 0,gpu 0;\nld r0, 3;\nexists " + text)).reachable;
+  };
+  EXPECT_TRUE(condition("x == 1 \\/ x == 2 /\\ y == 7"));
+  EXPECT_FALSE(condition("(x == 1 \\/ x == 2) /\\ y == 7"));
+  EXPECT_TRUE(condition("~x == 2 /\\ y == 2"));
+  EXPECT_TRUE(condition("not (x = 2 \\/ y = 3)"));
+  EXPECT_TRUE(condition("0:r0 = 3 && [x] != 2"));
+  EXPECT_TRUE(condition("P0: r0 > x /\\ y >= x /\\ x < y"));
+  EXPECT_TRUE(condition("0==0"));
+  EXPECT_TRUE(condition("true"));
+}
+
+TEST(Reader, WhatTheConditionNamesIsObservedInItsOrder) {
+  const litmus_test test =
+      read_litmus(header + " ld.weak r1, x | ld.weak r0, y ;\nexists (y == 0 /\\ 1:r0 == 1 /\\ P0:r1 == 0 /\\ y == 1)");
+  ASSERT_EQ(test.observed.size(), 3U);
+  EXPECT_EQ(test.observed[0].name, "y");
+  EXPECT_EQ(test.observed[1].name, "P1:r0");
+  EXPECT_EQ(test.observed[2].name, "P0:r1");
+  EXPECT_EQ(outcomes(test), std::vector<std::string>{"y=0 P1:r0=0 P0:r1=0"});
+}
+
+TEST(Reader, AliasesAndViewsKnowTheirMemory) {
+  const litmus_test test = read_litmus(
+      "PTX t\n{ x=4; s @ surface aliases x; a @ generic aliases x; t @ texture aliases a; rd1=7; }\nP0@cta 0,gpu 0;\nld.weak "
+      "r0, rd1;\nexists (a == 4)");
+  EXPECT_EQ(test.locations[1].address, 0);
+  EXPECT_EQ(test.locations[2].address, 2);
+  EXPECT_EQ(test.locations[3].address, 2);
+  EXPECT_EQ(test.locations[3].physical, 0);
+  EXPECT_TRUE(decide(test).holds);
+  EXPECT_EQ(error_of("PTX t\n{ s @ surface aliases x; }"), "2:23 'x' is not declared before its alias");
+}
+
+TEST(Reader, LimitsAreErrorsAndNotCrashes) {
+  std::string many = "PTX t\n{ x=0; }\nP0@cta 0,gpu 0;\n";
+  for (int i = 0; i < 80; ++i) {
+    many += "st.weak x, " + std::to_string(i) + ";\n";
+  }
+  const litmus_test test = read_litmus(many + "exists (x == 0)");
+  EXPECT_THROW((void)decide(test), error);
+  std::string deep = header + "exists ";
+  for (int i = 0; i < 5000; ++i) {
+    deep += "(";
+  }
+  EXPECT_NE(error_of(deep).find("nested too deeply"), std::string::npos);
+  std::string wide = "PTX t\n{ x=0; }\nP0@cta 0,gpu 0";
+  for (int i = 1; i < 20; ++i) {
+    wide += " | P" + std::to_string(i) + "@cta 0,gpu 0";
+  }
+  EXPECT_NE(error_of(wide + ";\nexists (x == 0)").find("more than 16 threads"), std::string::npos);
+}
+
+TEST(Reader, ATestWithoutAConditionHasNoVerdict) {
+  EXPECT_THROW((void)decide(read_litmus(header + " st.weak x, 1 | ;\n")), error);
+  EXPECT_EQ(outcomes(read_litmus(header + " st.weak x, 1 | ;\nlocations [x; P0:r0;]")),
+            std::vector<std::string>{"x=1 P0:r0=0"});
+}
+
+}  // namespace

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Verdicts that are easy to get wrong, each written out once more, and the readings where the texts leave room.
+#include <membar/model/litmus_file.hpp>
+#include <membar/model/outcomes.hpp>
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace membar::model;
+
+bool holds(const std::string& text) { return decide(read_litmus(text)).holds; }
+
+/// Two threads in two blocks of one GPU, unless `places` says otherwise.
+bool reachable(const std::vector<std::string>& first_thread, const std::vector<std::string>& second,
+               const std::string& condition, const std::string& places = "P0@cta 0,gpu 0 | P1@cta 1,gpu 0") {
+  std::string text = "PTX t\n{ x=0; y=0; z=0; }\n" + places + ";\n";
+  for (std::size_t i = 0; i < first_thread.size() || i < second.size(); ++i) {
+    text += (i < first_thread.size() ? first_thread[i] : "") + " | " + (i < second.size() ? second[i] : "") + ";\n";
+  }
+  return decide(read_litmus(text + "exists " + condition)).reachable;
+}
+
+const std::string stale = "(P1:r0 == 1 /\\ P1:r1 == 0)";
+
+TEST(Verdicts, WeakFlagNeedsFenceScOnBothSides) {
+  const auto flagged = [](const std::string& writer, const std::string& reader) {
+    return reachable({"st.weak x, 1", writer, "st.weak y, 1"}, {"ld.weak r0, y", reader, "ld.weak r1, x"}, stale);
+  };
+  EXPECT_FALSE(flagged("fence.sc.gpu", "fence.sc.gpu"));
+  EXPECT_TRUE(flagged("fence.sc.gpu", "fence.acq_rel.gpu"));
+  EXPECT_TRUE(flagged("fence.acq_rel.gpu", "fence.sc.gpu"));
+  EXPECT_TRUE(flagged("fence.acq_rel.gpu", "fence.acq_rel.gpu"));
+}
+
+TEST(Verdicts, ReductionBeforeAFenceDoesNotAcquire) {
+  const std::vector<std::string> writer = {"st.weak x, 1", "st.release.gpu y, 1"};
+  EXPECT_TRUE(reachable(writer, {"red.relaxed.gpu.add y, 1", "fence.acquire.gpu", "ld.weak r1, x"}, "(y == 2 /\\ P1:r1 == 0)"));
+  EXPECT_FALSE(
+      reachable(writer, {"atom.relaxed.gpu.add r0, y, 1", "fence.acquire.gpu", "ld.weak r1, x"}, "(y == 2 /\\ P1:r1 == 0)"));
+}
+
+TEST(Verdicts, InclusionMustBeMutual) {
+  const auto mixed = [](const std::string& places) {
+    return reachable({"st.weak x, 1", "st.release.cta y, 1"}, {"ld.acquire.gpu r0, y", "ld.weak r1, x"}, stale, places);
+  };
+  EXPECT_FALSE(mixed("P0@cta 0,gpu 0 | P1@cta 0,gpu 0"));
+  EXPECT_TRUE(mixed("P0@cta 0,gpu 0 | P1@cta 1,gpu 0"));
+  EXPECT_TRUE(mixed("P0@cta 0,gpu 0 | P1@cta 0,gpu 1"));
+}
+
+TEST(Verdicts, FourAcqRelUpdatesForbidStoreBuffering) {
+  const std::string both = "(P0:r1 == 0 /\\ P1:r1 == 0)";
+  const std::string x1 = "atom.acq_rel.gpu.exch r0, x, 1";
+  const std::string y1 = "atom.acq_rel.gpu.exch r0, y, 1";
+  EXPECT_FALSE(reachable({x1, "atom.acq_rel.gpu.add r1, y, 0"}, {y1, "atom.acq_rel.gpu.add r1, x, 0"}, both));
+  EXPECT_TRUE(reachable({x1, "ld.acquire.gpu r1, y"}, {y1, "ld.acquire.gpu r1, x"}, both));
+  EXPECT_TRUE(reachable({"st.release.gpu x, 1", "atom.acq_rel.gpu.add r1, y, 0"},
+                        {"st.release.gpu y, 1", "atom.acq_rel.gpu.add r1, x, 0"}, both));
+}
+
+TEST(Verdicts, AWeakWriterIsNotOrderedWithAStrongOne) {
+  EXPECT_TRUE(reachable({"st.relaxed.gpu x, 1", "ld.relaxed.gpu r0, x"}, {"st.weak x, 2"}, "(P0:r0 == 2 /\\ x == 1)"));
+  EXPECT_TRUE(reachable({"ld.relaxed.gpu r0, x", "st.relaxed.gpu x, 1"}, {"st.weak x, 2"}, "(P0:r0 == 2 /\\ x == 2)"));
+}
+
+TEST(Verdicts, TheFinalValuesOfTwoLocationsAreIndependent) {
+  const std::string text =
+      "PTX t\n{ x=0; y=0; }\nP0@cta 0,gpu 0 | P1@cta 1,gpu 0;\nst.weak x, 1 | st.weak x, 2;\nst.weak y, 1 | st.weak y, "
+      "2;\nexists (x == 0 /\\ y == 0)";
+  EXPECT_EQ(outcomes(read_litmus(text)), (std::vector<std::string>{"x=1 y=1", "x=1 y=2", "x=2 y=1", "x=2 y=2"}));
+}
+
+TEST(Verdicts, ABackwardJumpIsTakenAtMostOnce) {
+  const std::string text = "PTX t\n{ x=0; }\nP0@cta 0,gpu 0;\nadd r0, r0, 1;\nbne r0, 5, AGAIN;\nAGAIN:;\nexists (P0:r0 == 1)";
+  EXPECT_TRUE(holds(text));
+  const std::string loop = "PTX t\n{ x=0; }\nP0@cta 0,gpu 0;\nL: add r0, r0, 1;\nblt r0, N, L;\nexists (P0:r0 == N)";
+  const auto with = [&](const std::string& n) {
+    std::string out = loop;
+    for (std::size_t at = out.find('N'); at != std::string::npos; at = out.find('N', at + 1)) {
+      out.replace(at, 1, n);
+    }
+    return out;
+  };
+  EXPECT_TRUE(holds(with("2")));
+  const decision cut = decide(read_litmus(with("3")));
+  EXPECT_FALSE(cut.reachable);
+  EXPECT_TRUE(cut.counts.cut);
+}
+
+TEST(Verdicts, QuantifiersOverNoExecution) {
+  const std::string hang = "PTX t\n{ x=0; }\nP0@cta 0,gpu 0;\nbar.cta.sync 0, 0, 2;\nld.weak r0, x;\n";
+  EXPECT_FALSE(holds(hang + "exists (P0:r0 == 0)"));
+  EXPECT_TRUE(holds(hang + "~exists (P0:r0 == 0)"));
+  EXPECT_TRUE(holds(hang + "forall (P0:r0 == 1)"));
+}
+
+TEST(Verdicts, AFilterLeavesExecutionsOut) {
+  const std::string text = "PTX t\n{ x=0; }\nP0@cta 0,gpu 0 | P1@cta 1,gpu 0;\nst.weak x, 1 | ld.weak r0, x;\n";
+  EXPECT_TRUE(holds(text + "exists (P1:r0 == 0)"));
+  EXPECT_FALSE(holds(text + "filter (P1:r0 == 1)\nexists (P1:r0 == 0)"));
+  EXPECT_TRUE(holds(text + "filter (P1:r0 == 1)\nforall (P1:r0 == 1)"));
+}
+
+TEST(Verdicts, RegistersNameBarriers) {
+  const std::string text =
+      "PTX t\n{ x=0; y=0; z=0; }\nP0@cta 0,gpu 0 | P1@cta 0,gpu 0 | P2@cta 1,gpu 0;\nld.weak r2, z | st.weak x, 1 | st.weak z, "
+      "1;\n"
+      "bar.cta.sync 1, r2 | bar.cta.sync 1, 1 |;\nld.weak r0, x | | ;\n";
+  EXPECT_TRUE(holds(text + "exists (P0:r2 == 0 /\\ P0:r0 == 0)"));
+  EXPECT_FALSE(holds(text + "exists (P0:r2 == 1 /\\ P0:r0 == 0)"));
+}
+
+TEST(Verdicts, MixedSizeRacesHaveNoVerdict) {
+  const std::string race =
+      "PTX t\n{ x=0; }\nP0@cta 0,gpu 0 | P1@cta 1,gpu 0;\nst.weak.b64 x, 1 | ld.weak.b32 r0, x;\nexists (P1:r0 == 1)";
+  try {
+    (void)holds(race);
+    FAIL() << "no error";
+  } catch (const error& e) {
+    EXPECT_NE(e.message().find("mixed-size data race"), std::string::npos);
+  }
+  const std::string strong =
+      "PTX t\n{ x=0; }\nP0@cta 0,gpu 0 | P1@cta 1,gpu 0;\nst.relaxed.gpu.b64 x, 1 | ld.relaxed.gpu.b32 r0, x;\nexists (P1:r0 "
+      "== 1)";
+  EXPECT_THROW((void)holds(strong), error);
+  const std::string ordered =
+      "PTX t\n{ x=0; }\nP0@cta 0,gpu 0 | P1@cta 0,gpu 0;\nst.weak.b64 x, 0x100000007 | bar.cta.sync 0;\nbar.cta.sync 0 | "
+      "ld.weak.b32 r0, x;\nexists (P1:r0 == 7)";
+  EXPECT_TRUE(holds(ordered));
+  const std::string equal =
+      "PTX t\n{ x=0; }\nP0@cta 0,gpu 0 | P1@cta 1,gpu 0;\nst.weak.b64 x, 1 | ld.weak.u64 r0, x;\nexists (P1:r0 == 1)";
+  EXPECT_TRUE(holds(equal));
+}
+
+TEST(Verdicts, AddressesInRegistersReachTheirLocations) {
+  const std::string text =
+      "PTX t\n{ a=0; b=0; p=&a; }\nP0@cta 0,gpu 0 | P1@cta 1,gpu 0;\nst.relaxed.gpu p, r9 | ld.relaxed.gpu r0, p;\n | st.weak "
+      "[r0], 5;\n";
+  const std::string with_register = text;
+  EXPECT_TRUE(decide(read_litmus(std::string(with_register).replace(with_register.find("p=&a;"), 5, "p=&a; P0:r9=&b;") +
+                                 "exists (b == 5)"))
+                  .holds);
+  EXPECT_TRUE(decide(read_litmus(std::string(with_register).replace(with_register.find("p=&a;"), 5, "p=&a; P0:r9=&b;") +
+                                 "exists (a == 5)"))
+                  .holds);
+  EXPECT_FALSE(decide(read_litmus(std::string(with_register).replace(with_register.find("p=&a;"), 5, "p=&a; P0:r9=&b;") +
+                                  "exists (a == 5 /\\ b == 5)"))
+                   .holds);
+}
+
+}  // namespace

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <membar/launch.hpp>
+#include <membar/launch_attribute.hpp>
+
+#include "made_up_device.hpp"
+
+#include <concepts>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace {
+
+using made_up::now;
+using membar::attribute_traits;
+using membar::get_attribute;
+using membar::set_attribute;
+using membar::sync_domain;
+using membar::sync_domain_map;
+
+class launch_attribute : public made_up::machine_test {
+ protected:
+  made_up::stream stream;
+  made_up::node node;
+};
+
+// Where an attribute is legal. That the calls obey the concepts is tested in tests/compile_fail; where it is legal, each call
+// compiles.
+
+/// The rule that a value can be read back: not as the tag of a domain, which is known only at run time.
+template <class Attribute>
+concept readable = requires(cudaLaunchAttributeValue value) {
+  { attribute_traits<Attribute>::decode(value) } -> std::same_as<Attribute>;
+};
+
+template <class Attribute>
+[[maybe_unused]] void use_where_legal(const membar::launch_config<>& config, cudaStream_t stream, cudaGraphNode_t node,
+                                      const Attribute& value) {
+  if constexpr (membar::legal_on_a_launch<Attribute>) {
+    static_cast<void>(config.with(value));
+  }
+  if constexpr (membar::legal_on_a_stream<Attribute>) {
+    set_attribute(stream, value);
+    if constexpr (readable<Attribute>) {
+      static_cast<void>(get_attribute<Attribute>(stream));
+    }
+    const membar::scoped_stream_attribute<Attribute> scope(stream, value);
+  }
+  if constexpr (membar::legal_on_a_graph_node<Attribute>) {
+    set_attribute(node, value);
+    if constexpr (readable<Attribute>) {
+      static_cast<void>(get_attribute<Attribute>(node));
+    }
+  }
+}
+
+template <class Attribute>
+consteval bool legal_on(bool launch, bool stream, bool node) {
+  static_cast<void>(&use_where_legal<Attribute>);
+  return membar::legal_on_a_launch<Attribute> == launch && membar::legal_on_a_stream<Attribute> == stream &&
+         membar::legal_on_a_graph_node<Attribute> == node;
+}
+
+//                                                              launch stream node
+static_assert(legal_on<sync_domain>(/*                       */ true, true, true));
+static_assert(legal_on<sync_domain::default_t>(/*            */ true, true, true));
+static_assert(legal_on<sync_domain::remote_t>(/*             */ true, true, true));
+static_assert(legal_on<sync_domain_map>(/*                   */ true, true, true));
+static_assert(legal_on<membar::priority>(/*                  */ true, true, true));
+static_assert(legal_on<membar::cooperative>(/*               */ true, false, true));
+static_assert(legal_on<membar::cluster_dimensions>(/*        */ true, false, true));
+static_assert(legal_on<membar::cluster_scheduling>(/*        */ true, false, true));
+static_assert(legal_on<membar::programmatic_stream_serialization>(true, false, false));
+static_assert(legal_on<membar::programmatic_event>(/*        */ true, false, false));
+static_assert(legal_on<membar::physical_domain<0>>(/*        */ true, false, false));
+static_assert(legal_on<membar::physical_domain<3>>(/*        */ true, false, false));
+static_assert(legal_on<membar::synchronization_policy>(/*    */ false, true, false));
+#if CUDART_VERSION >= 12030
+static_assert(legal_on<membar::launch_completion_event>(/*   */ true, false, false));
+#endif
+#if CUDART_VERSION >= 12080
+static_assert(legal_on<membar::preferred_cluster_dimensions>(/**/ true, false, true));
+static_assert(legal_on<membar::shared_memory_carveout>(/*    */ true, false, false));
+#endif
+#if CUDART_VERSION >= 13000
+static_assert(legal_on<membar::nvlink_centric_scheduling>(/* */ true, true, true));
+#endif
+
+// What is no attribute is legal nowhere.
+struct no_attribute {};
+static_assert(legal_on<no_attribute>(false, false, false));
+static_assert(legal_on<int>(false, false, false));
+static_assert(legal_on<cudaLaunchAttribute>(false, false, false));
+
+// Each attribute is CUDA's of that name.
+template <class Attribute>
+consteval bool has_id(cudaLaunchAttributeID id) {
+  return sizeof(attribute_traits<Attribute>::ids) == sizeof(id) && attribute_traits<Attribute>::ids[0] == id;
+}
+static_assert(has_id<sync_domain>(cudaLaunchAttributeMemSyncDomain));
+static_assert(has_id<sync_domain_map>(cudaLaunchAttributeMemSyncDomainMap));
+static_assert(has_id<membar::priority>(cudaLaunchAttributePriority));
+static_assert(has_id<membar::cooperative>(cudaLaunchAttributeCooperative));
+static_assert(has_id<membar::cluster_dimensions>(cudaLaunchAttributeClusterDimension));
+static_assert(has_id<membar::cluster_scheduling>(cudaLaunchAttributeClusterSchedulingPolicyPreference));
+static_assert(has_id<membar::programmatic_stream_serialization>(cudaLaunchAttributeProgrammaticStreamSerialization));
+static_assert(has_id<membar::programmatic_event>(cudaLaunchAttributeProgrammaticEvent));
+static_assert(has_id<membar::synchronization_policy>(cudaLaunchAttributeSynchronizationPolicy));
+#if CUDART_VERSION >= 12030
+static_assert(has_id<membar::launch_completion_event>(cudaLaunchAttributeLaunchCompletionEvent));
+#endif
+#if CUDART_VERSION >= 12080
+static_assert(has_id<membar::preferred_cluster_dimensions>(cudaLaunchAttributePreferredClusterDimension));
+static_assert(has_id<membar::shared_memory_carveout>(cudaLaunchAttributePreferredSharedMemoryCarveout));
+#endif
+#if CUDART_VERSION >= 13000
+static_assert(has_id<membar::nvlink_centric_scheduling>(cudaLaunchAttributeNvlinkUtilCentricScheduling));
+#endif
+
+/// CUDA's value of a launch attribute.
+template <class Attribute>
+cudaLaunchAttributeValue encoded(const Attribute& value) {
+  cudaLaunchAttribute out{};
+  attribute_traits<Attribute>::encode(value, &out);
+  return out.val;
+}
+
+template <class Attribute>
+void expect_round_trip(const Attribute& value) {
+  EXPECT_EQ(attribute_traits<Attribute>::decode(encoded(value)), value);
+}
+
+TEST_F(launch_attribute, survives_the_way_to_cuda_and_back) {
+  expect_round_trip(sync_domain(sync_domain::default_));
+  expect_round_trip(sync_domain(sync_domain::remote));
+  expect_round_trip(sync_domain_map{.default_ = 3, .remote = 2});
+  expect_round_trip(membar::priority{-5});
+  expect_round_trip(membar::cooperative{true});
+  expect_round_trip(membar::cooperative{false});
+  expect_round_trip(membar::cluster_dimensions{2, 3, 4});
+  expect_round_trip(membar::cluster_scheduling::default_);
+  expect_round_trip(membar::cluster_scheduling::spread);
+  expect_round_trip(membar::cluster_scheduling::load_balancing);
+  expect_round_trip(membar::synchronization_policy::automatic);
+  expect_round_trip(membar::synchronization_policy::spin);
+  expect_round_trip(membar::synchronization_policy::yield);
+  expect_round_trip(membar::synchronization_policy::blocking_sync);
+#if CUDART_VERSION >= 12080
+  expect_round_trip(membar::preferred_cluster_dimensions{4, 3, 2});
+#endif
+#if CUDART_VERSION >= 13000
+  expect_round_trip(membar::nvlink_centric_scheduling{true});
+  expect_round_trip(membar::nvlink_centric_scheduling{false});
+#endif
+}
+
+TEST_F(launch_attribute, of_launches_alone_reaches_cuda_as_given) {
+  EXPECT_EQ(encoded(membar::programmatic_stream_serialization{true}).programmaticStreamSerializationAllowed, 1);
+  EXPECT_EQ(encoded(membar::programmatic_stream_serialization{false}).programmaticStreamSerializationAllowed, 0);
+
+  const auto event = reinterpret_cast<cudaEvent_t>(&stream);
+  const auto programmatic = encoded(membar::programmatic_event{event, 3, true}).programmaticEvent;
+  EXPECT_EQ(programmatic.event, event);
+  EXPECT_EQ(programmatic.flags, 3);
+  EXPECT_EQ(programmatic.triggerAtBlockStart, 1);
+#if CUDART_VERSION >= 12030
+  const auto completion = encoded(membar::launch_completion_event{event, 3}).launchCompletionEvent;
+  EXPECT_EQ(completion.event, event);
+  EXPECT_EQ(completion.flags, 3);
+#endif
+#if CUDART_VERSION >= 12080
+  EXPECT_EQ(encoded(membar::shared_memory_carveout{0}).sharedMemCarveout, 0U);
+  EXPECT_EQ(encoded(membar::shared_memory_carveout{100}).sharedMemCarveout, 100U);
+  EXPECT_THROW(static_cast<void>(encoded(membar::shared_memory_carveout{101})), membar::error);
+  EXPECT_THROW(static_cast<void>(encoded(membar::shared_memory_carveout{-1})), membar::error);
+#endif
+}
+
+TEST_F(launch_attribute, a_tag_is_the_domain_it_names) {
+  EXPECT_EQ(encoded(sync_domain::default_).memSyncDomain, cudaLaunchMemSyncDomainDefault);
+  EXPECT_EQ(encoded(sync_domain::remote).memSyncDomain, cudaLaunchMemSyncDomainRemote);
+}
+
+TEST_F(launch_attribute, is_set_on_a_stream_and_read_back) {
+  set_attribute(stream.handle(), sync_domain::remote);
+  set_attribute(stream.handle(), sync_domain_map{.default_ = 2, .remote = 3});
+  EXPECT_EQ(get_attribute<sync_domain>(stream.handle()), sync_domain::remote);
+  EXPECT_EQ(get_attribute<sync_domain_map>(stream.handle()), (sync_domain_map{.default_ = 2, .remote = 3}));
+}
+
+TEST_F(launch_attribute, is_set_on_a_node_and_read_back) {
+  set_attribute(node.handle(), sync_domain::remote);
+  set_attribute(node.handle(), membar::cooperative{});
+  EXPECT_EQ(get_attribute<sync_domain>(node.handle()), sync_domain::remote);
+  EXPECT_EQ(get_attribute<membar::cooperative>(node.handle()), membar::cooperative{true});
+}
+
+TEST_F(launch_attribute, a_value_that_is_refused_leaves_stream_and_node_as_they_were) {
+  for (const int count : {1, 2, 4}) {
+    now().domain_count = count;
+    const sync_domain_map before{.default_ = 0, .remote = 0};
+    set_attribute(stream.handle(), before);
+    set_attribute(node.handle(), before);
+    for (const int id : {-1, count, 260}) {
+      const sync_domain_map map{.default_ = 0, .remote = id};
+      try {
+        set_attribute(stream.handle(), map);
+        FAIL() << id << " of " << count;
+      } catch (const membar::error& failure) {
+        EXPECT_NE(std::string_view(failure.what()).find(" has " + std::to_string(count) + " "), std::string_view::npos)
+            << failure.what();
+      }
+      EXPECT_THROW(set_attribute(node.handle(), map), membar::error);
+      EXPECT_THROW(static_cast<void>(membar::scoped_stream_attribute(stream.handle(), map)), membar::error);
+      EXPECT_EQ(get_attribute<sync_domain_map>(stream.handle()), before);
+      EXPECT_EQ(get_attribute<sync_domain_map>(node.handle()), before);
+    }
+  }
+}
+
+TEST_F(launch_attribute, every_map_that_exists_is_accepted) {
+  for (const int count : {1, 2, 4}) {
+    now().domain_count = count;
+    for (int a = 0; a != count; ++a) {
+      for (int b = 0; b != count; ++b) {
+        const sync_domain_map map{.default_ = a, .remote = b};
+        set_attribute(stream.handle(), map);
+        EXPECT_EQ(get_attribute<sync_domain_map>(stream.handle()), map);
+      }
+    }
+  }
+}
+
+TEST_F(launch_attribute, what_cuda_refuses_is_an_error) {
+  stream.valid = false;
+  node.valid = false;
+  EXPECT_THROW(set_attribute(stream.handle(), sync_domain::remote), membar::error);
+  EXPECT_THROW(static_cast<void>(get_attribute<sync_domain>(stream.handle())), membar::error);
+  EXPECT_THROW(set_attribute(node.handle(), sync_domain::remote), membar::error);
+  EXPECT_THROW(static_cast<void>(get_attribute<sync_domain>(node.handle())), membar::error);
+  EXPECT_EQ(now().last_error, cudaSuccess) << "the error is left for the next call";
+}
+
+TEST_F(launch_attribute, a_scope_puts_the_previous_value_back) {
+  set_attribute(stream.handle(), sync_domain_map{.default_ = 3, .remote = 2});
+  {
+    const membar::scoped_stream_attribute outer(stream.handle(), sync_domain_map{.default_ = 1, .remote = 1});
+    {
+      const membar::scoped_stream_attribute inner(stream.handle(), sync_domain_map{.default_ = 2, .remote = 2});
+      EXPECT_EQ(get_attribute<sync_domain_map>(stream.handle()), (sync_domain_map{.default_ = 2, .remote = 2}));
+    }
+    EXPECT_EQ(get_attribute<sync_domain_map>(stream.handle()), (sync_domain_map{.default_ = 1, .remote = 1}));
+  }
+  EXPECT_EQ(get_attribute<sync_domain_map>(stream.handle()), (sync_domain_map{.default_ = 3, .remote = 2}));
+}
+
+TEST_F(launch_attribute, a_scope_left_by_an_exception_puts_the_previous_value_back) {
+  try {
+    const membar::scoped_stream_attribute scope(stream.handle(), sync_domain::remote);
+    EXPECT_EQ(get_attribute<sync_domain>(stream.handle()), sync_domain::remote);
+    throw std::runtime_error("somewhere in the scope");
+  } catch (const std::runtime_error&) {
+  }
+  EXPECT_EQ(get_attribute<sync_domain>(stream.handle()), sync_domain::default_);
+}
+
+TEST_F(launch_attribute, a_restore_that_fails_goes_to_the_handler_and_throws_nothing) {
+  static std::string sentence;
+  sentence.clear();
+  const auto previous = membar::set_restore_failure_handler([](const char* words) noexcept { sentence = words; });
+  {
+    const membar::scoped_stream_attribute scope(stream.handle(), sync_domain::remote);
+    stream.read_only = true;
+  }
+  membar::set_restore_failure_handler(previous);
+  EXPECT_NE(sentence.find("cudaStreamSetAttribute"), sentence.npos) << sentence;
+  EXPECT_NE(sentence.find("still changed"), sentence.npos) << sentence;
+  EXPECT_EQ(sentence.find('\n'), sentence.npos) << "one sentence";
+  EXPECT_EQ(now().last_error, cudaSuccess) << "the error is left for the next call";
+}
+
+TEST_F(launch_attribute, a_restore_that_fails_is_printed_where_no_handler_was_set) {
+  ::testing::internal::CaptureStderr();
+  {
+    const membar::scoped_stream_attribute scope(stream.handle(), sync_domain::remote);
+    stream.read_only = true;
+  }
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("still changed"), std::string::npos);
+}
+
+static_assert(!std::is_copy_constructible_v<membar::scoped_stream_attribute<sync_domain>>);
+static_assert(!std::is_move_constructible_v<membar::scoped_stream_attribute<sync_domain>>);
+static_assert(std::is_nothrow_destructible_v<membar::scoped_stream_attribute<sync_domain>>);
+
+}  // namespace

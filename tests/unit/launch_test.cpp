@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <membar/launch.hpp>
+
+#include "made_up_device.hpp"
+
+#include <concepts>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace {
+
+using made_up::now;
+using membar::domain_bound;
+using membar::launch_config;
+using membar::physical_domain;
+using membar::set_attribute;
+using membar::sync_domain;
+using membar::sync_domain_map;
+
+/// A struct that holds a bound handle; below it tells its domain.
+struct channel {
+  int length;
+  domain_bound<int*> flag;
+};
+
+/// The same, with a domain known at compile time.
+struct fixed_channel {
+  domain_bound<int*, 2> flag;
+};
+
+}  // namespace
+
+template <>
+struct membar::domain_of<channel> {
+  static constexpr int static_id = membar::dynamic_domain;
+  [[nodiscard]] static constexpr int id(const channel& c) noexcept { return c.flag.domain(); }
+};
+template <>
+struct membar::domain_of<fixed_channel> {
+  static constexpr int static_id = 2;
+  [[nodiscard]] static constexpr int id(const fixed_channel& c) noexcept { return c.flag.domain(); }
+};
+
+namespace {
+
+static_assert(membar::bound_to_domain<channel> && membar::bound_to_domain<fixed_channel>);
+
+// Stand-ins for kernels: nothing calls them.
+void no_parameters() {}
+void two_parameters(int, const float*) {}
+void wide_parameter(long long) {}
+void takes_dynamic(domain_bound<int*>) {}
+void takes_fixed(domain_bound<int*, 2>) {}
+void takes_channel(int, channel) {}
+void takes_fixed_channel(fixed_channel) {}
+void never_throws(int) noexcept {}
+
+// Attributes are given once; a physical domain is a domain and a map.
+template <class Attribute>
+consteval bool is_domain() {
+  return std::same_as<Attribute, sync_domain> || std::same_as<Attribute, sync_domain::default_t> ||
+         std::same_as<Attribute, sync_domain::remote_t>;
+}
+template <class Attribute>
+inline constexpr bool is_physical = false;
+template <int Id>
+inline constexpr bool is_physical<physical_domain<Id>> = true;
+
+template <class First, class Second>
+consteval bool clash() {
+  return std::same_as<First, Second> || (is_domain<First>() && is_domain<Second>()) ||
+         (is_physical<First> && (is_physical<Second> || is_domain<Second>() || std::same_as<Second, sync_domain_map>)) ||
+         (is_physical<Second> && (is_domain<First>() || std::same_as<First, sync_domain_map>));
+}
+
+template <class... Attributes>
+struct list {};
+
+template <class First, class... All>
+consteval bool first_given_with(list<All...>) {
+  return ((membar::not_given_before<First, All> == !clash<First, All>()) && ...);
+}
+template <class... All>
+consteval bool every_pair(list<All...> all) {
+  return (first_given_with<All>(all) && ...);
+}
+
+static_assert(every_pair(list<sync_domain, sync_domain::default_t, sync_domain::remote_t, sync_domain_map, physical_domain<0>,
+                              physical_domain<3>, membar::priority, membar::cooperative, membar::cluster_dimensions,
+                              membar::cluster_scheduling, membar::programmatic_stream_serialization, membar::programmatic_event
+#if CUDART_VERSION >= 12030
+                              ,
+                              membar::launch_completion_event
+#endif
+#if CUDART_VERSION >= 12080
+                              ,
+                              membar::preferred_cluster_dimensions, membar::shared_memory_carveout
+#endif
+#if CUDART_VERSION >= 13000
+                              ,
+                              membar::nvlink_centric_scheduling
+#endif
+                              >{}));
+static_assert(!membar::not_given_before<sync_domain, membar::priority, sync_domain_map, sync_domain::remote_t>,
+              "also when others stand between");
+
+class launch : public made_up::machine_test {
+ protected:
+  /// The value that the last launch has for an attribute; a failure where it has none.
+  [[nodiscard]] static cudaLaunchAttributeValue launched_with(cudaLaunchAttributeID id) {
+    for (const cudaLaunchAttribute& attribute : now().launches.back().attributes) {
+      if (attribute.id == id) {
+        return attribute.val;
+      }
+    }
+    ADD_FAILURE() << "launched without attribute " << id;
+    return {};
+  }
+
+  /// Expects an error that names both domains and the remedy, and no launch.
+  template <class Launch>
+  static void expect_refused(Launch launch_it, int bound, int domain) {
+    const std::size_t before = now().launches.size();
+    try {
+      launch_it();
+      FAIL() << "launched";
+    } catch (const membar::error& failure) {
+      const std::string_view sentence = failure.what();
+      EXPECT_NE(sentence.find("bound to physical synchronization domain " + std::to_string(bound)), sentence.npos) << sentence;
+      EXPECT_NE(sentence.find("runs in domain " + std::to_string(domain)), sentence.npos) << sentence;
+      EXPECT_NE(sentence.find("thread_scope::system"), sentence.npos) << sentence;
+    }
+    EXPECT_EQ(now().launches.size(), before);
+  }
+
+  made_up::stream stream;
+  launch_config<> config{dim3(2, 3, 4), dim3(5, 6, 7), stream.handle(), 1234};
+  int* data = nullptr;
+};
+
+TEST_F(launch, config_tells_what_it_was_given) {
+  EXPECT_EQ(config.grid().x * 100 + config.grid().y * 10 + config.grid().z, 234U);
+  EXPECT_EQ(config.block().x * 100 + config.block().y * 10 + config.block().z, 567U);
+  EXPECT_EQ(config.stream(), stream.handle());
+  EXPECT_EQ(config.dynamic_shared_bytes(), 1234U);
+
+  const auto more =
+      config.with(sync_domain::remote).with(membar::priority{-3}).with(sync_domain_map{.default_ = 2, .remote = 3});
+  EXPECT_EQ(more.grid().z, 4U);
+  EXPECT_EQ(more.block().y, 6U);
+  EXPECT_EQ(more.stream(), stream.handle());
+  EXPECT_EQ(more.dynamic_shared_bytes(), 1234U);
+  EXPECT_EQ(more.get<membar::priority>(), membar::priority{-3});
+  EXPECT_EQ(more.get<sync_domain_map>(), (sync_domain_map{.default_ = 2, .remote = 3}));
+}
+
+TEST_F(launch, config_defaults_to_the_null_stream_and_no_dynamic_shared_memory) {
+  const launch_config plain{1, 32};
+  EXPECT_EQ(plain.grid().x, 1U);
+  EXPECT_EQ(plain.block().x, 32U);
+  EXPECT_EQ(plain.stream(), nullptr);
+  EXPECT_EQ(plain.dynamic_shared_bytes(), 0U);
+}
+
+template <class Config, class Attribute>
+concept knows = requires(const Config& config) { config.template get<Attribute>(); };
+static_assert(!knows<launch_config<>, sync_domain>);
+static_assert(knows<launch_config<sync_domain>, sync_domain> && !knows<launch_config<sync_domain>, sync_domain_map>);
+static_assert(launch_config{1, 32}.with(membar::cooperative{}).get<membar::cooperative>().enabled, "at compile time too");
+
+TEST_F(launch, passes_grid_block_stream_shared_memory_and_kernel) {
+  membar::launch(config, no_parameters);
+  ASSERT_EQ(now().launches.size(), 1U);
+  const made_up::launch& made = now().launches[0];
+  EXPECT_EQ(made.grid.x * 100 + made.grid.y * 10 + made.grid.z, 234U);
+  EXPECT_EQ(made.block.x * 100 + made.block.y * 10 + made.block.z, 567U);
+  EXPECT_EQ(made.stream, stream.handle());
+  EXPECT_EQ(made.dynamic_shared_bytes, 1234U);
+  EXPECT_EQ(made.kernel, reinterpret_cast<const void*>(no_parameters));
+  EXPECT_TRUE(made.attributes.empty());
+}
+
+TEST_F(launch, passes_every_attribute_with_its_id) {
+  membar::launch(config.with(sync_domain::remote)
+                     .with(sync_domain_map{.default_ = 2, .remote = 3})
+                     .with(membar::priority{-1})
+                     .with(membar::cooperative{})
+                     .with(membar::cluster_dimensions{2, 1, 1})
+                     .with(membar::programmatic_stream_serialization{}),
+                 no_parameters);
+  EXPECT_EQ(now().launches.back().attributes.size(), 6U);
+  EXPECT_EQ(launched_with(cudaLaunchAttributeMemSyncDomain).memSyncDomain, cudaLaunchMemSyncDomainRemote);
+  EXPECT_EQ(launched_with(cudaLaunchAttributeMemSyncDomainMap).memSyncDomainMap.default_, 2);
+  EXPECT_EQ(launched_with(cudaLaunchAttributeMemSyncDomainMap).memSyncDomainMap.remote, 3);
+  EXPECT_EQ(launched_with(cudaLaunchAttributePriority).priority, -1);
+  EXPECT_EQ(launched_with(cudaLaunchAttributeCooperative).cooperative, 1);
+  EXPECT_EQ(launched_with(cudaLaunchAttributeClusterDimension).clusterDim.x, 2U);
+  EXPECT_EQ(launched_with(cudaLaunchAttributeProgrammaticStreamSerialization).programmaticStreamSerializationAllowed, 1);
+}
+
+TEST_F(launch, a_physical_domain_holds_for_both_logical_domains) {
+  membar::launch(config.with(membar::priority{-1}).with(physical_domain<3>{}).with(membar::cooperative{}), no_parameters);
+  EXPECT_EQ(now().launches.back().attributes.size(), 4U);
+  EXPECT_EQ(launched_with(cudaLaunchAttributeMemSyncDomainMap).memSyncDomainMap.default_, 3);
+  EXPECT_EQ(launched_with(cudaLaunchAttributeMemSyncDomainMap).memSyncDomainMap.remote, 3);
+  static_cast<void>(launched_with(cudaLaunchAttributeMemSyncDomain));  // else the stream's domain would be copied
+  EXPECT_EQ(launched_with(cudaLaunchAttributeCooperative).cooperative, 1);
+}
+
+TEST_F(launch, arguments_become_the_parameters_types) {
+  long long seen = 0;
+  now().on_launch = [&](void** arguments) { seen = *static_cast<long long*>(arguments[0]); };
+  membar::launch(config, wide_parameter, -7);
+  EXPECT_EQ(seen, -7);
+
+  const float value = 0;
+  now().on_launch = [&](void** arguments) {
+    EXPECT_EQ(*static_cast<int*>(arguments[0]), 42);
+    EXPECT_EQ(*static_cast<const float**>(arguments[1]), &value);
+  };
+  membar::launch(config, two_parameters, short{42}, &value);
+  EXPECT_EQ(now().launches.size(), 2U);
+}
+
+TEST_F(launch, a_kernel_may_be_noexcept) {
+  membar::launch(config, never_throws, 1);
+  EXPECT_EQ(now().launches.size(), 1U);
+}
+
+TEST_F(launch, a_value_out_of_range_is_refused_and_nothing_launched) {
+  EXPECT_THROW(membar::launch(config.with(sync_domain_map{.default_ = 0, .remote = 4}), no_parameters), membar::error);
+  now().domain_count = 2;
+  EXPECT_THROW(membar::launch(config.with(physical_domain<2>{}), no_parameters), membar::error);
+  EXPECT_TRUE(now().launches.empty());
+}
+
+TEST_F(launch, what_cuda_refuses_is_an_error) {
+  now().refuses_launches = true;
+  try {
+    membar::launch(config, no_parameters);
+    FAIL() << "launched";
+  } catch (const membar::error& failure) {
+    EXPECT_EQ(failure.code(), cudaErrorInvalidConfiguration);
+    EXPECT_NE(std::string_view(failure.what()).find("cudaLaunchKernelExC"), std::string_view::npos) << failure.what();
+  }
+  EXPECT_EQ(now().last_error, cudaSuccess) << "the error is left for the next call";
+}
+
+// Sharing bound to a domain.
+
+TEST_F(launch, a_handle_of_the_static_domain_is_accepted) {
+  membar::launch(config.with(physical_domain<2>{}), takes_fixed, domain_bound<int*, 2>(data));
+  membar::launch(config.with(physical_domain<2>{}), takes_dynamic, domain_bound<int*>(data, 2));
+  membar::launch(config.with(physical_domain<2>{}), takes_fixed_channel, fixed_channel{domain_bound<int*, 2>(data)});
+  EXPECT_EQ(now().launches.size(), 3U);
+}
+
+TEST_F(launch, a_handle_of_another_domain_than_the_static_one_is_refused) {
+  expect_refused([&] { membar::launch(config.with(physical_domain<2>{}), takes_dynamic, domain_bound<int*>(data, 1)); }, 1, 2);
+}
+
+TEST_F(launch, the_launchs_own_domain_and_map_decide) {
+  set_attribute(stream.handle(), sync_domain_map{.default_ = 3, .remote = 3});
+  const auto own = config.with(sync_domain::remote).with(sync_domain_map{.default_ = 0, .remote = 2});
+  membar::launch(own, takes_dynamic, domain_bound<int*>(data, 2));
+  membar::launch(own, takes_fixed, domain_bound<int*, 2>(data));
+  EXPECT_EQ(now().launches.size(), 2U);
+  expect_refused([&] { membar::launch(own, takes_dynamic, domain_bound<int*>(data, 3)); }, 3, 2);
+  expect_refused([&] { membar::launch(own, takes_dynamic, domain_bound<int*>(data, 0)); }, 0, 2);
+}
+
+TEST_F(launch, what_the_launch_does_not_name_the_stream_decides) {
+  set_attribute(stream.handle(), sync_domain_map{.default_ = 1, .remote = 2});
+  membar::launch(config, takes_dynamic, domain_bound<int*>(data, 1));
+  membar::launch(config.with(sync_domain::remote), takes_fixed, domain_bound<int*, 2>(data));
+  membar::launch(config.with(sync_domain(sync_domain::remote)), takes_fixed, domain_bound<int*, 2>(data));
+  set_attribute(stream.handle(), sync_domain::remote);
+  membar::launch(config, takes_fixed, domain_bound<int*, 2>(data));
+  membar::launch(config.with(sync_domain_map{.default_ = 1, .remote = 0}), takes_dynamic, domain_bound<int*>(data, 0));
+  membar::launch(config.with(sync_domain::default_), takes_dynamic, domain_bound<int*>(data, 1));
+  EXPECT_EQ(now().launches.size(), 6U);
+  expect_refused([&] { membar::launch(config, takes_dynamic, domain_bound<int*>(data, 1)); }, 1, 2);
+  expect_refused([&] { membar::launch(config.with(sync_domain::default_), takes_fixed, domain_bound<int*, 2>(data)); }, 2, 1);
+}
+
+TEST_F(launch, the_null_streams_attributes_decide_there) {
+  set_attribute(cudaStream_t{nullptr}, sync_domain_map{.default_ = 2, .remote = 3});
+  membar::launch(launch_config{1, 1}, takes_fixed, domain_bound<int*, 2>(data));
+  EXPECT_EQ(now().launches.size(), 1U);
+}
+
+TEST_F(launch, a_struct_is_checked_by_its_domain_of) {
+  membar::launch(config, takes_channel, 1, channel{1, domain_bound<int*>(data, 0)});
+  EXPECT_EQ(now().launches.size(), 1U);
+  expect_refused([&] { membar::launch(config, takes_channel, 1, channel{1, domain_bound<int*>(data, 3)}); }, 3, 0);
+  expect_refused([&] { membar::launch(config, takes_fixed_channel, fixed_channel{domain_bound<int*, 2>(data)}); }, 2, 0);
+}
+
+TEST_F(launch, with_a_single_domain_every_launch_runs_in_it) {
+  now().domain_count = 1;
+  membar::launch(config.with(sync_domain::remote), takes_dynamic, domain_bound<int*>(data, 0));
+  membar::launch(config.with(physical_domain<0>{}), takes_dynamic, domain_bound<int*>(data, 0));
+  EXPECT_EQ(now().launches.size(), 2U);
+  expect_refused([&] { membar::launch(config, takes_dynamic, domain_bound<int*>(data, 1)); }, 1, 0);
+}
+
+TEST_F(launch, a_stream_that_cannot_be_asked_for_its_domain_is_an_error) {
+  stream.valid = false;
+  EXPECT_THROW(membar::launch(config, takes_dynamic, domain_bound<int*>(data, 0)), membar::error);
+  EXPECT_TRUE(now().launches.empty());
+}
+
+}  // namespace
