@@ -78,7 +78,7 @@ def by_arm(rows, x, figure):
 
 def save(figure, axis, path, title):
     axis.grid(alpha=0.3)
-    axis.legend(fontsize=8)
+    axis.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.01, 1.0))
     figure.tight_layout()
     figure.savefig(path)
     pyplot.close(figure)
@@ -89,7 +89,7 @@ def lines_picture(path, title, x_label, y_label, series, log_x=False):
     """`series` is {name: [(x, y)...]}."""
     if pyplot is None:
         return ""
-    figure, axis = pyplot.subplots(figsize=(10, 5.5), dpi=150)
+    figure, axis = pyplot.subplots(figsize=(11, 5), dpi=150)
     for i, (name, points) in enumerate(series.items()):
         points = sorted(points)
         axis.plot([x for x, _ in points], [y for _, y in points], label=name, color=COLOURS[i % len(COLOURS)],
@@ -106,7 +106,7 @@ def bars_picture(path, title, y_label, groups):
     if pyplot is None:
         return ""
     arms = list(dict.fromkeys(arm for values in groups.values() for arm in values))
-    figure, axis = pyplot.subplots(figsize=(10, 5.5), dpi=150)
+    figure, axis = pyplot.subplots(figsize=(11, 5), dpi=150)
     width = 0.8 / max(len(arms), 1)
     for i, arm in enumerate(arms):
         axis.bar([group + i * width for group in range(len(groups))], [values.get(arm, 0) for values in groups.values()], width,
