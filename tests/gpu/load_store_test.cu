@@ -4,6 +4,7 @@
 #include <membar/load_store.cuh>
 #include <membar/read_only.cuh>
 
+#include "support/deadline.cuh"
 #include "support/gpu_test.hpp"
 
 #include <cstdint>
@@ -244,7 +245,8 @@ __global__ void write_under_watch(int* data, std::size_t size, int written, int*
     __syncthreads();
     if (threadIdx.x == 0) {
       membar::store<thread_scope::device>(stage, 1, release);
-      while (membar::load<thread_scope::device>(stage, acquire) != 2) {
+      const membar_test::device_deadline deadline;
+      while (membar::load<thread_scope::device>(stage, acquire) != 2 && !deadline.passed()) {
       }
     }
     __syncthreads();
@@ -252,7 +254,8 @@ __global__ void write_under_watch(int* data, std::size_t size, int written, int*
       atomicAdd(changed, 1);
     }
   } else if (threadIdx.x == 0) {
-    while (membar::load<thread_scope::device>(stage, acquire) != 1) {
+    const membar_test::device_deadline deadline;
+    while (membar::load<thread_scope::device>(stage, acquire) != 1 && !deadline.passed()) {
     }
     if (written >= 0) {
       data[written] += 1;

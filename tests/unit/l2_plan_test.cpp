@@ -93,6 +93,14 @@ TEST(plan_windows, counts_a_region_that_streams_share_once) {
   EXPECT_EQ(planned[1].window.hit_ratio, 1.0F);
 }
 
+TEST(plan_windows, does_not_take_a_shared_region_for_one_of_a_stream) {
+  // While the second stream reads the shared region, the first one may be at its other kernel.
+  const std::vector<planned_kernel> kernels = {
+      {stream(1), {{at(0), 24 * MiB}}}, {stream(2), {{at(0), 24 * MiB}}}, {stream(1), {{at(MiB << 10), 24 * MiB}}}};
+  const auto planned = membar::plan_windows(kernels, big);
+  EXPECT_LE(planned[1].window.persisting_bytes() + planned[2].window.persisting_bytes(), big.set_aside);
+}
+
 TEST(plan_windows, covers_neighbouring_regions_by_one_window) {
   const std::vector<planned_kernel> kernels = {{stream(1), {{at(5 * MiB), 4 * MiB}, {at(0), 5 * MiB}}}};
   const auto planned = membar::plan_windows(kernels, big);

@@ -36,7 +36,7 @@ TEST_F(l2_facts, tell_a_mig_instance_by_its_name) {
   EXPECT_FALSE(membar::l2_facts_of(1).mig);
   now().devices[1].name = "NVIDIA H200 MIG 1g.18gb";
   EXPECT_TRUE(membar::l2_facts_of(1).mig);
-  now().devices[1].name = "NVIDIA AMIGA";
+  now().devices[1].name = "NVIDIA AMIG 1";
   EXPECT_FALSE(membar::l2_facts_of(1).mig);
 }
 

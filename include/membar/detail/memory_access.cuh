@@ -194,7 +194,7 @@ __device__ constexpr void check_access() noexcept {
   constexpr bool is_ordered = !std::is_same_v<Order, no_order>;
   constexpr bool has_operator = times_said<says::cache_operator, Said...> != 0;
   constexpr bool has_hint = ((said_by<Said> != says::order) || ...);
-  using cache_op = picked<says::cache_operator, Said...>;
+  using given_operator = picked<says::cache_operator, Said...>;
 
   static_assert(
       !std::is_volatile_v<T>,
@@ -219,7 +219,7 @@ __device__ constexpr void check_access() noexcept {
                 "membar: a cache operator and an L1 eviction priority say the same thing twice: use one");
   static_assert(times_said<says::prefetch, Said...> == 0 || is_load, "membar: a store takes no L2 prefetch size");
   if constexpr (has_operator) {
-    constexpr cache_operator op = cache_op::value;
+    constexpr cache_operator op = given_operator::value;
     static_assert(Kind != access_kind::load || (op != cache_operator::wb && op != cache_operator::wt),
                   "membar: a load takes the cache operators ca, cg, cs, lu, cv");
     static_assert(Kind != access_kind::store || op == cache_operator::wb || op == cache_operator::cg ||
