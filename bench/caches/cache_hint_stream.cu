@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The question: what do hints give a streaming copy, and what do they spare the others? The copy's bandwidth, and the time
+/// that a kernel needs for a hot table in L2 after it.
+#include "cache_bench.hpp"
+
+#include <membar/launch.hpp>
+#include <membar/load_store.cuh>
+
+#include <memory>
+
+namespace {
+
+/// A copy by one kind of load and store; a policy is made once per thread.
+struct plain {
+  __device__ uint4 load(const uint4* p) const { return *p; }
+  __device__ void store(uint4* p, uint4 value) const { *p = value; }
+};
+struct no_allocate {
+  __device__ uint4 load(const uint4* p) const { return membar::load_weak(p, membar::l1::no_allocate); }
+  __device__ void store(uint4* p, uint4 value) const { membar::store_weak(p, value, membar::l1::no_allocate); }
+};
+struct streaming_operator {
+  __device__ uint4 load(const uint4* p) const { return membar::load_weak(p, membar::cache_op::cs); }
+  __device__ void store(uint4* p, uint4 value) const { membar::store_weak(p, value, membar::cache_op::cs); }
+};
+struct raw_intrinsics {
+  __device__ uint4 load(const uint4* p) const { return __ldcs(p); }
+  __device__ void store(uint4* p, uint4 value) const { __stcs(p, value); }
+};
+template <class Prefetch>
+struct prefetching {
+  __device__ uint4 load(const uint4* p) const { return membar::load_weak(p, membar::l1::no_allocate, Prefetch()); }
+  __device__ void store(uint4* p, uint4 value) const { membar::store_weak(p, value, membar::l1::no_allocate); }
+};
+struct evict_first {
+  membar::cache_policy<membar::l2::evict_first> once{1.0F};
+  __device__ evict_first() {}
+  __device__ uint4 load(const uint4* p) const { return membar::load_weak(p, once); }
+  __device__ void store(uint4* p, uint4 value) const { membar::store_weak(p, value, once); }
+};
+struct everything {
+  membar::cache_policy<membar::l2::evict_first> once{1.0F};
+  __device__ everything() {}
+  __device__ uint4 load(const uint4* p) const {
+    return membar::load_weak(p, membar::l1::no_allocate, once, membar::prefetch_size<256>());
+  }
+  __device__ void store(uint4* p, uint4 value) const { membar::store_weak(p, value, membar::l1::no_allocate, once); }
+};
+struct raw_everything {
+  unsigned long long once;
+  __device__ raw_everything() { asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(once)::"memory"); }
+  __device__ uint4 load(const uint4* p) const {
+    uint4 v;
+    // ld.weak.global.L1::no_allocate.L2::cache_hint.L2::256B.v4.b32 d, [a], cache-policy;  (PTX ISA 7.4, sm_80)
+    asm volatile("ld.weak.global.L1::no_allocate.L2::cache_hint.L2::256B.v4.b32 {%0, %1, %2, %3}, [%4], %5;"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(__cvta_generic_to_global(p)), "l"(once)
+                 : "memory");
+    return v;
+  }
+  __device__ void store(uint4* p, uint4 v) const {
+    // st.weak.global.L1::no_allocate.L2::cache_hint.v4.b32 [a], b, cache-policy;  (PTX ISA 7.4, sm_80)
+    asm volatile(
+        "st.weak.global.L1::no_allocate.L2::cache_hint.v4.b32 [%0], {%1, %2, %3, %4}, %5;" ::"l"(__cvta_generic_to_global(p)),
+        "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w), "l"(once)
+        : "memory");
+  }
+};
+
+template <class Way>
+__global__ void copy(const uint4* in, uint4* out, std::size_t count) {
+  const Way way;
+  for (std::size_t i = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x; i < count;
+       i += std::size_t{gridDim.x} * blockDim.x) {
+    way.store(out + i, way.load(in + i));
+  }
+}
+
+__global__ void read_table(const uint4* table, std::size_t count, unsigned* out) {
+  unsigned sum = 0;
+  for (std::size_t i = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x; i < count;
+       i += std::size_t{gridDim.x} * blockDim.x) {
+    sum += membar::load_weak(table + i, membar::cache_op::cg).x;
+  }
+  if (sum == 1) {
+    *out = sum;
+  }
+}
+
+struct workshop {
+  std::size_t table_count;
+  support::device_memory<uint4> table;
+  support::device_memory<uint4> in{(std::size_t{256} << 20) / sizeof(uint4)};
+  support::device_memory<uint4> out{(std::size_t{256} << 20) / sizeof(uint4)};
+  support::device_memory<unsigned> sum{1};
+  support::stream stream;
+
+  explicit workshop(int device)
+      : table_count(static_cast<std::size_t>(support::attribute(cudaDevAttrL2CacheSize, device)) / 4 / sizeof(uint4)),
+        table(table_count) {}
+};
+
+using shared_workshop = std::shared_ptr<std::unique_ptr<workshop>>;
+
+template <class Way>
+void add_arm(const cache_bench::suite& cases, const shared_workshop& bench, const char* arm) {
+  cases.add(std::string("cache_hint_stream/copy/") + arm, [bench, device = cases.device()] {
+    if (*bench == nullptr) {
+      *bench = std::make_unique<workshop>(device);
+    }
+    workshop& here = **bench;
+    const auto read = [&] {
+      membar::launch(membar::launch_config{1024, 256, here.stream.get()}, read_table, here.table.get(), here.table_count,
+                     here.sum.get());
+    };
+    const auto copy_all = [&] {
+      membar::launch(membar::launch_config{1024, 256, here.stream.get()}, copy<Way>, here.in.get(), here.out.get(),
+                     here.in.size());
+    };
+    read();
+    read();
+    const double seconds = cache_bench::seconds_of(here.stream, copy_all);
+    const double after = cache_bench::seconds_of(here.stream, read);
+    const double warm = cache_bench::seconds_of(here.stream, read);
+    const double bytes = 2.0 * static_cast<double>(here.in.size() * sizeof(uint4));
+    return cache_bench::figure{
+        seconds, {{"GB_per_s", bytes / seconds * 1e-9}, {"table_after_us", after * 1e6}, {"table_warm_us", warm * 1e6}}};
+  });
+}
+
+void add_cases(cache_bench::suite& cases) {
+  if (!cases.waived() && support::attribute(cudaDevAttrComputeCapabilityMajor, cases.device()) < 8) {
+    cases.waive("cache policies need compute capability 8.0");
+  }
+  const auto bench = std::make_shared<std::unique_ptr<workshop>>();
+  add_arm<plain>(cases, bench, "plain");
+  add_arm<no_allocate>(cases, bench, "no_allocate");
+  add_arm<streaming_operator>(cases, bench, "cs");
+  add_arm<raw_intrinsics>(cases, bench, "raw_ldcs_stcs");
+  add_arm<prefetching<membar::prefetch_size<64>>>(cases, bench, "prefetch_64B");
+  add_arm<prefetching<membar::prefetch_size<128>>>(cases, bench, "prefetch_128B");
+  add_arm<prefetching<membar::prefetch_size<256>>>(cases, bench, "prefetch_256B");
+  add_arm<evict_first>(cases, bench, "evict_first");
+  add_arm<everything>(cases, bench, "everything");
+  add_arm<raw_everything>(cases, bench, "raw_everything");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return cache_bench::run(argc, argv, "What do hints give a streaming copy, and what do they spare the others?", add_cases);
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The question: what does an access-policy window give a kernel that reads a hot region beside a stream, and which window is
+/// best? The sliding-window experiment of the CUDA C++ Programming Guide, with sizes as fractions of the largest set-aside.
+#include "cache_bench.hpp"
+
+#include <membar/l2_plan.hpp>
+#include <membar/launch.hpp>
+#include <membar/load_store.cuh>
+
+#include <map>
+#include <memory>
+
+namespace {
+
+using membar::access_policy_window;
+
+__global__ void hot_and_stream(int* hot, std::size_t hot_count, int* stream, std::size_t stream_count) {
+  for (std::size_t i = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x; i < stream_count;
+       i += std::size_t{gridDim.x} * blockDim.x) {
+    hot[i % hot_count] = 2 * hot[i % hot_count];
+    stream[i] = 2 * stream[i];
+  }
+}
+
+__global__ void read_hot(const int* hot, std::size_t count, int* out) {
+  int sum = 0;
+  for (std::size_t i = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x; i < count;
+       i += std::size_t{gridDim.x} * blockDim.x) {
+    sum += membar::load_weak(hot + i, membar::cache_op::cg);
+  }
+  if (sum == 1) {
+    *out = sum;
+  }
+}
+
+/// The device, its memory, and the whole set-aside held while the bench runs.
+class workshop {
+ public:
+  explicit workshop(int device)
+      : largest_(membar::l2_facts_of(device).max_set_aside),
+        hold_(device, largest_),
+        facts_(membar::l2_facts_of(device)),
+        hot_(2 * largest_ / sizeof(int)),
+        stream_data_((std::size_t{1} << 30) / sizeof(int)) {}
+
+  [[nodiscard]] const membar::l2_facts& facts() const noexcept { return facts_; }
+  [[nodiscard]] const void* hot() const noexcept { return hot_.get(); }
+  [[nodiscard]] std::size_t region(double fraction) const {
+    return static_cast<std::size_t>(fraction * static_cast<double>(largest_)) / 128 * 128;
+  }
+
+  /// One run after one to warm up, on lines that no earlier case left.
+  double seconds(std::size_t region_bytes, const access_policy_window& window) {
+    membar::reset_persisting_lines();
+    launch(region_bytes, window);
+    return cache_bench::seconds_of(stream_, [&] { launch(region_bytes, window); });
+  }
+
+  /// The same with CUDA's own calls.
+  double raw_seconds(std::size_t region_bytes, float ratio) {
+    membar::reset_persisting_lines();
+    cudaLaunchAttribute attribute{};
+    attribute.id = cudaLaunchAttributeAccessPolicyWindow;
+    attribute.val.accessPolicyWindow = {hot_.get(), std::min(region_bytes, facts_.max_window), ratio,
+                                        cudaAccessPropertyPersisting, cudaAccessPropertyStreaming};
+    cudaLaunchConfig_t config{};
+    config.gridDim = blocks;
+    config.blockDim = threads;
+    config.stream = stream_.get();
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+    const auto launch_raw = [&] {
+      membar::check(cudaLaunchKernelEx(&config, hot_and_stream, hot_.get(), region_bytes / sizeof(int), stream_data_.get(),
+                                       stream_data_.size()),
+                    "cudaLaunchKernelEx");
+    };
+    launch_raw();
+    return cache_bench::seconds_of(stream_, launch_raw);
+  }
+
+  const access_policy_window& tuned(std::size_t region_bytes) {
+    const auto found = tuned_.find(region_bytes);
+    if (found != tuned_.end()) {
+      return found->second;
+    }
+    const auto timed = [&](const access_policy_window& window) {
+      launch(region_bytes, window);
+      return cache_bench::seconds_of(stream_, [&] { launch(region_bytes, window); });
+    };
+    return tuned_.emplace(region_bytes, membar::tune_window(hot_.get(), region_bytes, facts_, timed).window).first->second;
+  }
+
+  /// The time to read a region of half the set-aside that was made to persist, after `flushes` kernels that read 1 GiB each.
+  double seconds_after(int flushes, bool with_window) {
+    membar::reset_persisting_lines();
+    const std::size_t bytes = region(0.5);
+    const access_policy_window window{.start = hot_.get(), .bytes = bytes};
+    read(window, hot_.get(), bytes / sizeof(int), with_window);
+    for (int i = 0; i != flushes; ++i) {
+      read(window, stream_data_.get(), stream_data_.size(), false);
+    }
+    return cache_bench::seconds_of(stream_, [&] { read(window, hot_.get(), bytes / sizeof(int), false); });
+  }
+
+ private:
+  static constexpr unsigned blocks = 4096;
+  static constexpr unsigned threads = 256;
+
+  void launch(std::size_t region_bytes, const access_policy_window& window) {
+    membar::launch(membar::launch_config{blocks, threads, stream_.get()}.with(window), hot_and_stream, hot_.get(),
+                   region_bytes / sizeof(int), stream_data_.get(), stream_data_.size());
+  }
+
+  void read(const access_policy_window& window, const int* data, std::size_t count, bool with_window) {
+    membar::launch(membar::launch_config{1024, threads, stream_.get()}.with(with_window ? window : access_policy_window{}),
+                   read_hot, data, count, out_.get());
+  }
+
+  std::size_t largest_;
+  membar::l2_set_aside hold_;
+  membar::l2_facts facts_;
+  support::device_memory<int> hot_;
+  support::device_memory<int> stream_data_;
+  support::device_memory<int> out_{1};
+  support::stream stream_;
+  std::map<std::size_t, access_policy_window> tuned_;
+};
+
+void add_cases(cache_bench::suite& cases) {
+  if (!cases.waived()) {
+    const membar::l2_facts facts = membar::l2_facts_of(cases.device());
+    if (facts.max_set_aside == 0 || facts.mps) {
+      cases.waive("the device sets no L2 aside (MIG, MPS, or a compute capability below 8.0)");
+    }
+  }
+  const auto bench = std::make_shared<std::unique_ptr<workshop>>();
+  const auto shop = [bench, device = cases.device()]() -> workshop& {
+    if (*bench == nullptr) {
+      *bench = std::make_unique<workshop>(device);
+    }
+    return **bench;
+  };
+  for (const char* const fraction_text : {"0.1", "0.25", "0.5", "0.75", "0.9", "1.0", "1.1", "1.25", "1.5", "1.75", "2.0"}) {
+    const double fraction = std::atof(fraction_text);
+    const std::string prefix = std::string("l2_window/region_") + fraction_text + "/";
+    const auto windowed = [&](const std::string& arm, auto choose) {
+      cases.add(prefix + arm, [shop, fraction, choose] {
+        workshop& here = shop();
+        const std::size_t region = here.region(fraction);
+        const access_policy_window window = choose(here, region);
+        return cache_bench::figure{here.seconds(region, window),
+                                   {{"region_MB", static_cast<double>(region) * 1e-6},
+                                    {"window_MB", static_cast<double>(window.bytes) * 1e-6},
+                                    {"hit_ratio", window.off() ? 0.0 : static_cast<double>(window.hit_ratio)}}};
+      });
+    };
+    const auto with_ratio = [](const workshop& here, std::size_t bytes, double ratio) {
+      return access_policy_window{.start = here.hot(),
+                                  .bytes = std::min(bytes, here.facts().max_window),
+                                  .hit_ratio = static_cast<float>(std::min(1.0, ratio))};
+    };
+    windowed("none", [](workshop&, std::size_t) { return access_policy_window{}; });
+    windowed("ratio_1", [with_ratio](workshop& here, std::size_t region) { return with_ratio(here, region, 1.0); });
+    windowed("guide", [with_ratio](workshop& here, std::size_t region) {
+      return with_ratio(here, region, static_cast<double>(here.facts().set_aside) * 2 / 3 / static_cast<double>(region));
+    });
+    windowed("plan", [](workshop& here, std::size_t region) {
+      return membar::l2_plan(here.facts()).window(here.hot(), std::min(region, here.facts().max_window));
+    });
+    windowed("tuned", [](workshop& here, std::size_t region) { return here.tuned(region); });
+    cases.add(prefix + "raw_ratio_1",
+              [shop, fraction] { return cache_bench::figure{shop().raw_seconds(shop().region(fraction), 1.0F)}; });
+    for (const double size : {0.5, 0.75, 1.0}) {
+      for (int eighths = 1; eighths <= 8; ++eighths) {
+        char arm[64];
+        std::snprintf(arm, sizeof arm, "sweep_size_%.2f_ratio_%.3f", size, eighths / 8.0);
+        windowed(arm, [with_ratio, size, eighths](workshop& here, std::size_t region) {
+          return with_ratio(here, static_cast<std::size_t>(static_cast<double>(region) * size), eighths / 8.0);
+        });
+      }
+    }
+  }
+  for (const int flushes : {0, 1, 4, 16, 64, 256}) {
+    for (const bool with_window : {false, true}) {
+      cases.add("l2_window/return_to_normal/" + std::to_string(flushes) + "_flushes/" + (with_window ? "window" : "none"),
+                [shop, flushes, with_window] { return cache_bench::figure{shop().seconds_after(flushes, with_window)}; });
+    }
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return cache_bench::run(argc, argv, "What does an L2 access-policy window give, and which one is best?", add_cases);
+}

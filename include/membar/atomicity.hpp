@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Whether an operation of system scope on a pointer is atomic against the host or another device: a question of where the
+/// memory is and which links lie between, which no compiler checks.
+///
+/// Atomicity is not ordering: what is atomic here is ordered by its memory order as anywhere else.
+/// Source: libcu++ documentation, "Memory model: Atomicity"; CUDA 13.0's `cudaDeviceGetHostAtomicCapabilities` and
+/// `cudaDeviceGetP2PAtomicCapabilities`.
+#pragma once
+
+#include <membar/error.hpp>
+
+namespace membar {
+
+/// What is done to the object. `load_or_store` is a relaxed or stronger load or store; the others read and write.
+enum class atomic_operation {
+  load_or_store,
+  integer_add,
+  integer_min,
+  integer_max,
+  increment,
+  decrement,
+  bitwise_and,
+  bitwise_or,
+  bitwise_xor,
+  exchange,
+  compare_exchange,
+  float_add,
+  float_min,
+  float_max
+};
+
+/// An operation, and what the links' capabilities distinguish.
+struct atomic_use {
+  atomic_operation operation = atomic_operation::integer_add;
+  int bytes = 4;              ///< of the object: 4, 8 or 16; loads and stores also 1 and 2
+  bool is_signed = false;     ///< of an integer
+  bool returns_value = true;  ///< false for a reduction
+};
+
+/// Where memory is.
+enum class memory_kind { device, mapped, managed, pageable };
+
+/// A link between a device and the memory, and the atomic operations that it carries.
+struct atomic_link {
+  bool native = false;        ///< all of them
+  bool partial = false;       ///< some of them: `capabilities`. Known from CUDA 13.0 on
+  unsigned capabilities = 0;  ///< of the operation asked about: bits of `cudaAtomicOperationCapability`
+};
+
+/// A device that accesses the memory.
+struct atomic_party {
+  int device = 0;
+  bool pageable_access = false;
+  bool concurrent_managed_access = false;
+  atomic_link to_host{};
+  atomic_link to_owner{};  ///< to the device that the memory is on, where it is another
+};
+
+/// All that the answer depends on, as a value.
+struct atomicity_facts {
+  memory_kind kind = memory_kind::device;
+  int owner = 0;  ///< the device that the memory is on
+  atomic_party device{};
+  /// The host uses the object at the same time.
+  bool with_host = false;
+  /// `peer` uses the object at the same time.
+  bool with_peer = false;
+  atomic_party peer{};
+};
+
+/// The answer, and why.
+struct atomicity {
+  bool atomic = false;
+  const char* reason = "";
+
+  explicit constexpr operator bool() const noexcept { return atomic; }
+};
+
+namespace detail {
+
+/// Bits of cudaAtomicOperationCapability, which CUDA 13.0 introduced.
+enum atomic_capability : unsigned {
+  capability_signed = 1U << 0,
+  capability_unsigned = 1U << 1,
+  capability_reduction = 1U << 2,
+  capability_scalar_32 = 1U << 3,
+  capability_scalar_64 = 1U << 4,
+  capability_scalar_128 = 1U << 5
+};
+
+[[nodiscard]] constexpr bool has_a_sign(atomic_operation operation) noexcept {
+  return operation == atomic_operation::integer_add || operation == atomic_operation::integer_min ||
+         operation == atomic_operation::integer_max;
+}
+
+[[nodiscard]] constexpr unsigned needed_capabilities(const atomic_use& use) noexcept {
+  unsigned needed = use.bytes == 4 ? capability_scalar_32 : use.bytes == 8 ? capability_scalar_64 : capability_scalar_128;
+  if (has_a_sign(use.operation)) {
+    needed |= use.is_signed ? capability_signed : capability_unsigned;
+  }
+  if (!use.returns_value) {
+    needed |= capability_reduction;
+  }
+  return needed;
+}
+
+[[nodiscard]] constexpr bool carries(const atomic_link& link, const atomic_use& use) noexcept {
+  return link.native || (link.partial && (link.capabilities & needed_capabilities(use)) == needed_capabilities(use));
+}
+
+}  // namespace detail
+
+/// Whether `use` at system scope is atomic among those that `facts` say use the object at once.
+[[nodiscard]] constexpr atomicity atomicity_of(const atomicity_facts& facts, const atomic_use& use) noexcept {
+  const bool alone = !facts.with_host && !facts.with_peer;
+  switch (facts.kind) {
+    case memory_kind::pageable:
+      if (!facts.device.pageable_access || (facts.with_peer && !facts.peer.pageable_access)) {
+        return {
+            false,
+            "the memory is the host's own, and a device has no access to pageable memory: register it or use managed memory"};
+      }
+      return {true, "the memory is the host's own, and the devices have coherent access to pageable memory"};
+    case memory_kind::managed:
+      if (alone && !facts.device.concurrent_managed_access) {
+        return {true, "the memory is managed and only this device uses it meanwhile"};
+      }
+      if (!facts.device.concurrent_managed_access || (facts.with_peer && !facts.peer.concurrent_managed_access)) {
+        return {false,
+                "the memory is managed, and a device has no concurrent managed access: only one side may use it at a time"};
+      }
+      return {true, "the memory is managed, and the devices have concurrent managed access"};
+    case memory_kind::mapped:
+      if (use.operation == atomic_operation::load_or_store) {
+        return {true, "the memory is mapped host memory, and a naturally aligned load or store is atomic there"};
+      }
+      if (alone) {
+        return {true, "the memory is mapped host memory and only this device uses it meanwhile"};
+      }
+      if (!detail::carries(facts.device.to_host, use) || (facts.with_peer && !detail::carries(facts.peer.to_host, use))) {
+        return {
+            false,
+            "the memory is mapped host memory, and a link to the host does not carry this operation as an atomic one: let one "
+            "side write each object, with loads and stores, or use managed memory"};
+      }
+      return {true, "the memory is mapped host memory, and the links to the host carry this operation as an atomic one"};
+    case memory_kind::device:
+      if (facts.with_host) {
+        return {false,
+                "the memory is a device's, where the host takes no part in atomic operations: use mapped or managed memory"};
+      }
+      if (facts.device.device != facts.owner && facts.with_peer && !detail::carries(facts.device.to_owner, use)) {
+        return {false, "the link from this device to the memory's does not carry this operation as an atomic one"};
+      }
+      if (facts.with_peer && facts.peer.device != facts.owner && !detail::carries(facts.peer.to_owner, use)) {
+        return {false, "the link from the peer to the memory's device does not carry this operation as an atomic one"};
+      }
+      return {true, facts.with_peer ? "the memory is a device's, and the links between the devices carry this operation"
+                                    : "the memory is a device's and only this device uses it meanwhile"};
+  }
+  return {false, "the kind of memory is unknown"};
+}
+
+namespace detail {
+
+[[nodiscard]] inline bool flag_attribute(cudaDeviceAttr which, int device) {
+  int value = 0;
+  check(cudaDeviceGetAttribute(&value, which, device), "cudaDeviceGetAttribute", "pass the index of a device that exists");
+  return value != 0;
+}
+
+#if CUDART_VERSION >= 13000
+/// CUDA's name of an operation that reads and writes.
+[[nodiscard]] constexpr cudaAtomicOperation native(atomic_operation operation) noexcept {
+  switch (operation) {
+    case atomic_operation::integer_min:
+      return cudaAtomicOperationIntegerMin;
+    case atomic_operation::integer_max:
+      return cudaAtomicOperationIntegerMax;
+    case atomic_operation::increment:
+      return cudaAtomicOperationIntegerIncrement;
+    case atomic_operation::decrement:
+      return cudaAtomicOperationIntegerDecrement;
+    case atomic_operation::bitwise_and:
+      return cudaAtomicOperationAnd;
+    case atomic_operation::bitwise_or:
+      return cudaAtomicOperationOr;
+    case atomic_operation::bitwise_xor:
+      return cudaAtomicOperationXOR;
+    case atomic_operation::exchange:
+      return cudaAtomicOperationExchange;
+    case atomic_operation::compare_exchange:
+      return cudaAtomicOperationCAS;
+    case atomic_operation::float_add:
+      return cudaAtomicOperationFloatAdd;
+    case atomic_operation::float_min:
+      return cudaAtomicOperationFloatMin;
+    case atomic_operation::float_max:
+      return cudaAtomicOperationFloatMax;
+    case atomic_operation::integer_add:
+    case atomic_operation::load_or_store:
+      break;
+  }
+  return cudaAtomicOperationIntegerAdd;
+}
+#endif
+
+[[nodiscard]] inline atomic_link link_to_host(int device, [[maybe_unused]] const atomic_use& use) {
+  atomic_link link;
+  link.native = flag_attribute(cudaDevAttrHostNativeAtomicSupported, device);
+#if CUDART_VERSION >= 13000
+  link.partial = flag_attribute(cudaDevAttrOnlyPartialHostNativeAtomicSupported, device);
+  if (link.partial && use.operation != atomic_operation::load_or_store) {
+    const cudaAtomicOperation operation = native(use.operation);
+    check(cudaDeviceGetHostAtomicCapabilities(&link.capabilities, &operation, 1, device),
+          "cudaDeviceGetHostAtomicCapabilities");
+    link.native = false;
+  }
+#endif
+  return link;
+}
+
+[[nodiscard]] inline atomic_link link_between(int device, int owner, [[maybe_unused]] const atomic_use& use) {
+  atomic_link link;
+  if (device == owner) {
+    link.native = true;
+    return link;
+  }
+  int value = 0;
+  check(cudaDeviceGetP2PAttribute(&value, cudaDevP2PAttrNativeAtomicSupported, device, owner), "cudaDeviceGetP2PAttribute");
+  link.native = value != 0;
+#if CUDART_VERSION >= 13000
+  check(cudaDeviceGetP2PAttribute(&value, cudaDevP2PAttrOnlyPartialNativeAtomicSupported, device, owner),
+        "cudaDeviceGetP2PAttribute");
+  link.partial = value != 0;
+  if (link.partial && use.operation != atomic_operation::load_or_store) {
+    const cudaAtomicOperation operation = native(use.operation);
+    check(cudaDeviceGetP2PAtomicCapabilities(&link.capabilities, &operation, 1, device, owner),
+          "cudaDeviceGetP2PAtomicCapabilities");
+    link.native = false;
+  }
+#endif
+  return link;
+}
+
+[[nodiscard]] inline atomic_party party(int device, memory_kind kind, int owner, const atomic_use& use) {
+  return {device, flag_attribute(cudaDevAttrPageableMemoryAccess, device),
+          flag_attribute(cudaDevAttrConcurrentManagedAccess, device), link_to_host(device, use),
+          kind == memory_kind::device ? link_between(device, owner, use) : atomic_link{}};
+}
+
+[[nodiscard]] inline atomicity_facts facts_of(const void* pointer, int device, const atomic_use& use) {
+  cudaPointerAttributes attributes{};
+  check(cudaPointerGetAttributes(&attributes, pointer), "cudaPointerGetAttributes", "pass an address that this process uses");
+  atomicity_facts facts;
+  switch (attributes.type) {
+    case cudaMemoryTypeDevice:
+      facts.kind = memory_kind::device;
+      break;
+    case cudaMemoryTypeHost:
+      facts.kind = memory_kind::mapped;
+      break;
+    case cudaMemoryTypeManaged:
+      facts.kind = memory_kind::managed;
+      break;
+    default:
+      facts.kind = memory_kind::pageable;
+      break;
+  }
+  facts.owner = attributes.device;
+  facts.device = party(device, facts.kind, facts.owner, use);
+  return facts;
+}
+
+}  // namespace detail
+
+/// Whether `use` of the object at `pointer` by `device`, at system scope, is atomic while the host uses the object too.
+[[nodiscard]] inline atomicity atomicity_with_host(const void* pointer, int device, const atomic_use& use) {
+  atomicity_facts facts = detail::facts_of(pointer, device, use);
+  facts.with_host = true;
+  return atomicity_of(facts, use);
+}
+
+/// Whether `use` of the object at `pointer` by `device` and by `peer`, at system scope, is atomic while both do it.
+[[nodiscard]] inline atomicity atomicity_with_peer(const void* pointer, int device, int peer, const atomic_use& use) {
+  atomicity_facts facts = detail::facts_of(pointer, device, use);
+  facts.with_peer = true;
+  facts.peer = detail::party(peer, facts.kind, facts.owner, use);
+  return atomicity_of(facts, use);
+}
+
+/// Whether `use` of the object at `pointer` is atomic among the threads of `device` alone.
+[[nodiscard]] inline atomicity atomicity_alone(const void* pointer, int device, const atomic_use& use) {
+  return atomicity_of(detail::facts_of(pointer, device, use), use);
+}
+
+}  // namespace membar

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Instructions that move or mark cache lines without reading or writing data: prefetch, priority, discard.
+///
+/// All are for global memory. None orders anything, and none but `discard_l2` changes what a later load reads.
+#pragma once
+
+#include <membar/cache_hint.cuh>
+
+#include <cstdint>
+#include <type_traits>
+
+namespace membar {
+
+namespace detail {
+
+/// `Dependent` delays the rule until the call is instantiated.
+template <int Floor, class Dependent>
+__device__ constexpr void require_cache_control() noexcept {
+#if defined(__CUDA_ARCH__)
+  static_assert(Floor != 800 || __CUDA_ARCH__ >= 800,
+                "membar: L2 priorities and discard require compute capability 8.0: compile this code for sm_80 or newer only");
+  static_assert(Floor != 900 || __CUDA_ARCH__ >= 900,
+                "membar: a bulk prefetch requires compute capability 9.0: compile this code for sm_90 or newer only");
+#endif
+}
+
+}  // namespace detail
+
+/// Brings the line that holds `address` into L1. PTX: `prefetch.global.L1 [a]`. Source: PTX ISA, "prefetch".
+__device__ inline void prefetch_l1(const void* address) noexcept {
+  // prefetch{.space}.level [a];  (PTX ISA 2.0, sm_20)
+  asm volatile("prefetch.global.L1 [%0];" ::"l"(__cvta_generic_to_global(address)) : "memory");
+}
+
+/// Brings the line that holds `address` into L2. PTX: `prefetch.global.L2 [a]`. Source: PTX ISA, "prefetch".
+__device__ inline void prefetch_l2(const void* address) noexcept {
+  // prefetch{.space}.level [a];  (PTX ISA 2.0, sm_20)
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(address)) : "memory");
+}
+
+/// Brings the line that holds `address` into L2 and gives it a priority: `l2::evict_last`, which makes it persist, or
+/// `l2::evict_normal`, which brings a persisting line back to normal.
+///
+/// PTX: `prefetch.global.L2::{evict_last,evict_normal} [a]`. Requires compute capability 8.0. Source: PTX ISA, "prefetch".
+template <l2_priority Priority>
+__device__ inline void prefetch_l2(const void* address, l2_hint<Priority>) noexcept {
+  static_assert(Priority == l2_priority::evict_last || Priority == l2_priority::evict_normal,
+                "membar: a prefetch into L2 gives a line the priority evict_last or evict_normal");
+  detail::require_cache_control<800, l2_hint<Priority>>();
+  // prefetch{.global}.level::eviction_priority [a];  (PTX ISA 7.4, sm_80)
+  asm volatile("prefetch.global%0 [%1];" ::"C"(detail::l2_text<Priority>::text), "l"(__cvta_generic_to_global(address))
+               : "memory");
+}
+
+/// Starts to bring `bytes` bytes from `address` into L2, with a policy if one is given; one thread asks for all of them, and
+/// nobody is told when they are there.
+///
+/// PTX: `cp.async.bulk.prefetch.L2.global{.L2::cache_hint} [a], size{, policy}`. Requires compute capability 9.0; address and
+/// size multiples of 16 (the second form checks the size when it is compiled). Source: PTX ISA, "cp.async.bulk.prefetch".
+template <class T>
+__device__ inline void bulk_prefetch_l2(const T* address, std::uint32_t bytes) noexcept {
+  detail::require_cache_control<900, T>();
+  // cp.async.bulk.prefetch.L2.src{.level::cache_hint} [a], size{, cache-policy};  (PTX ISA 8.0, sm_90)
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(address)), "r"(bytes) : "memory");
+}
+template <class T>
+__device__ inline void bulk_prefetch_l2(const T* address, std::uint32_t bytes, l2_policy policy) noexcept {
+  detail::require_cache_control<900, T>();
+  // cp.async.bulk.prefetch.L2.src{.level::cache_hint} [a], size{, cache-policy};  (PTX ISA 8.0, sm_90)
+  asm volatile("cp.async.bulk.prefetch.L2.global.L2::cache_hint [%0], %1, %2;" ::"l"(__cvta_generic_to_global(address)),
+               "r"(bytes), "l"(policy.bits())
+               : "memory");
+}
+template <std::uint32_t Bytes, class T, class... Policy>
+__device__ inline void bulk_prefetch_l2(const T* address, Policy... policy) noexcept {
+  static_assert(Bytes > 0 && Bytes % 16 == 0, "membar: a bulk prefetch moves a multiple of 16 bytes");
+  bulk_prefetch_l2(address, Bytes, policy...);
+}
+
+/// Gives the 128 bytes at `address` that priority in L2: `l2::evict_normal`, which takes a persisting line back, is the only
+/// one there is.
+///
+/// PTX: `applypriority.global.L2::evict_normal [a], 128`. Requires compute capability 8.0; `address` a multiple of 128.
+/// Source: PTX ISA, "applypriority".
+template <int Bytes = 128, l2_priority Priority>
+__device__ inline void apply_priority(const void* address, l2_hint<Priority>) noexcept {
+  static_assert(Priority == l2_priority::evict_normal, "membar: apply_priority gives the priority evict_normal and no other");
+  static_assert(Bytes == 128, "membar: apply_priority acts on 128 bytes");
+  detail::require_cache_control<800, l2_hint<Priority>>();
+  // applypriority{.global}.level::eviction_priority [a], size;  (PTX ISA 7.4, sm_80)
+  asm volatile("applypriority.global.L2::evict_normal [%0], 128;" ::"l"(__cvta_generic_to_global(address)) : "memory");
+}
+
+/// Throws the 128 bytes at `address` away without writing them back: what they hold is undefined until they are written again.
+///
+/// PTX: `discard.global.L2 [a], 128`. Requires compute capability 8.0; `address` a multiple of 128. Source: PTX ISA, "discard".
+template <int Bytes = 128, class T>
+__device__ inline void discard_l2(T* address) noexcept {
+  static_assert(!std::is_const_v<T>, "membar: discard_l2 destroys what it is given: pass a pointer to what is not const");
+  static_assert(Bytes == 128, "membar: discard_l2 acts on 128 bytes");
+  detail::require_cache_control<800, T>();
+  // discard{.global}.level [a], size;  (PTX ISA 7.4, sm_80)
+  asm volatile("discard.global.L2 [%0], 128;" ::"l"(__cvta_generic_to_global(address)) : "memory");
+}
+
+}  // namespace membar

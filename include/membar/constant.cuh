@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Constant memory: typed tables that fit into its 64 KiB, their upload, and a check of how many addresses a warp reads at
+/// once.
+///
+/// Constant memory is off-chip and has a cache of its own, which answers one address per warp at a time: all threads at one
+/// index is one broadcast, k different indices take k times as long. It is for values that a whole warp needs at once, such
+/// as the coefficients of a formula. Kernel parameters travel the same way; `const __grid_constant__` keeps one there.
+#pragma once
+
+#include <membar/detail/config.hpp>
+#include <membar/error.hpp>
+
+#include <cassert>
+#include <cstddef>
+#include <cstdio>
+#include <type_traits>
+
+namespace membar {
+
+/// What a program may use of constant memory, in bytes: the tables of all its source files together.
+inline constexpr std::size_t constant_memory_bytes = std::size_t{64} * 1024;
+
+/// A table in constant memory: declare it at namespace scope, `__constant__ membar::constant_table<float, 9> weights;`.
+///
+/// For other source files declare it again, `extern __constant__ membar::constant_table<float, 9> weights;`, and compile all of
+/// them as relocatable device code (`-rdc=true`). Its values are undefined until an `upload`.
+/// Requires: `Size` elements of at most 64 KiB; a trivially copyable element without an initializer. An index is below `Size`.
+template <class T, std::size_t Size>
+struct constant_table {
+  static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_default_constructible_v<T>,
+                "membar: a constant table holds a trivially copyable type without constructor: CUDA does not run one");
+  static_assert(Size > 0, "membar: a constant table has at least one element");
+  static_assert(Size <= constant_memory_bytes / sizeof(T), "membar: a constant table has at most 65536 bytes");
+
+  using value_type = T;
+
+  [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr std::size_t size() noexcept { return Size; }
+
+  /// The element at `index`, at the cost of one access per different index among the threads of the warp.
+  [[nodiscard]] __device__ const T& operator[](std::size_t index) const noexcept { return values[index]; }
+
+  /// The element at an index that all active threads of the warp share: one access. Builds with assertions check that it is.
+  [[nodiscard]] __device__ const T& broadcast(std::size_t index) const noexcept;
+
+  /// The element at a constant index, which all threads share.
+  template <std::size_t Index>
+  [[nodiscard]] __device__ const T& broadcast() const noexcept {
+    static_assert(Index < Size, "membar: the index lies behind the end of the constant table");
+    return values[Index];
+  }
+
+  T values[Size];
+};
+
+/// The rule that tables fit into constant memory together. Each is checked alone anyway; the sum over a program's source files
+/// is known to its author: `static_assert(membar::fit_into_constant_memory<decltype(weights), decltype(limits)>);`
+template <class... Tables>
+inline constexpr bool fit_into_constant_memory = (std::size_t{0} + ... + sizeof(Tables)) <= constant_memory_bytes;
+
+/// How many different values the active threads of the warp have: as an index into constant memory, how many accesses it takes.
+[[nodiscard]] __device__ inline unsigned distinct_in_warp(unsigned long long value) noexcept {
+  const unsigned active = __activemask();
+  const unsigned same = __match_any_sync(active, value);
+  unsigned lane;
+  // mov.u32 d, %laneid;  (PTX ISA 1.3)
+  asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane)::"memory");
+  const bool first_of_its_kind = (same & ((1U << lane) - 1)) == 0;
+  return static_cast<unsigned>(__popc(__ballot_sync(active, first_of_its_kind)));
+}
+
+template <class T, std::size_t Size>
+__device__ const T& constant_table<T, Size>::broadcast(std::size_t index) const noexcept {
+  assert(distinct_in_warp(index) == 1);
+  return values[index];
+}
+
+/// What a kernel's accesses to a constant table cost, as counted by `count_constant_access`.
+struct constant_access_counts {
+  unsigned long long warps = 0;      ///< accesses, one per warp that made one
+  unsigned long long addresses = 0;  ///< different addresses, added up: the accesses' cost
+  unsigned worst = 0;                ///< most different addresses of one access, 1 to 32
+
+  /// Different addresses per access: 1 is a broadcast.
+  [[nodiscard]] double per_warp() const noexcept {
+    return warps == 0 ? 0.0 : static_cast<double>(addresses) / static_cast<double>(warps);
+  }
+};
+
+/// Counts one access of the warp's active threads, each to its `index`, into `counts`, which all threads of the grid may share.
+__device__ inline void count_constant_access(constant_access_counts& counts, std::size_t index) noexcept {
+  const unsigned active = __activemask();
+  const unsigned distinct = distinct_in_warp(index);
+  unsigned lane;
+  // mov.u32 d, %laneid;  (PTX ISA 1.3)
+  asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane)::"memory");
+  if (lane == static_cast<unsigned>(__ffs(static_cast<int>(active))) - 1) {
+    atomicAdd(&counts.warps, 1ULL);
+    atomicAdd(&counts.addresses, static_cast<unsigned long long>(distinct));
+    atomicMax(&counts.worst, distinct);
+  }
+}
+
+/// Prints one sentence to stderr, and returns true, if the counted accesses are not broadcasts.
+inline bool warn_if_divergent(const constant_access_counts& counts, const char* table) noexcept {
+  if (counts.worst <= 1) {
+    return false;
+  }
+  std::fprintf(stderr,
+               "membar: the constant table %s is read at %.1f different addresses per warp (%u at worst), and each costs an "
+               "access of its own: keep what threads index differently in read-only or shared memory\n",
+               table, counts.per_warp(), counts.worst);
+  return true;
+}
+
+namespace detail {
+
+/// Throws unless elements `first` to `first + count` lie in a table of `size`.
+inline void validate_upload(std::size_t first, std::size_t count, std::size_t size) {
+  if (first > size || count > size - first) {
+    throw error(
+        cudaErrorInvalidValue,
+        "membar: an upload of %zu elements from element %zu does not fit into a constant table of %zu: pass at most %zu", count,
+        first, size, first > size ? std::size_t{0} : size - first);
+  }
+}
+
+}  // namespace detail
+
+/// Copies `count` values into `table` from element `first`, ordered in `stream`: kernels enqueued later read them.
+///
+/// Returns at once if `values` is pinned memory, which must then stay as it is until the copy is done. The table of the current
+/// device is written. No kernel that reads the table may run meanwhile: constant memory is read-only while a kernel runs.
+/// Errors: more values than the table holds from `first` on; what CUDA refuses. Nothing is copied then.
+template <class T, std::size_t Size>
+void upload_part(const constant_table<T, Size>& table, std::size_t first, const std::type_identity_t<T>* values,
+                 std::size_t count, cudaStream_t stream) {
+  detail::validate_upload(first, count, Size);
+  check(cudaMemcpyToSymbolAsync(static_cast<const void*>(&table), values, count * sizeof(T), first * sizeof(T),
+                                cudaMemcpyHostToDevice, stream),
+        "cudaMemcpyToSymbolAsync", "pass a table declared __constant__ and values in host memory");
+}
+
+/// Copies all values of `table`: `count` must be its size.
+template <class T, std::size_t Size>
+void upload(const constant_table<T, Size>& table, const std::type_identity_t<T>* values, std::size_t count,
+            cudaStream_t stream) {
+  if (count != Size) {
+    throw error(cudaErrorInvalidValue,
+                "membar: an upload of %zu elements is not the whole of a constant table of %zu: pass %zu, or use upload_part",
+                count, Size, Size);
+  }
+  upload_part(table, 0, values, count, stream);
+}
+
+/// Copies an array into `table`; type and size are checked when this is compiled.
+template <class T, std::size_t Size, class U, std::size_t Count>
+void upload(const constant_table<T, Size>& table, const U (&values)[Count], cudaStream_t stream) {
+  static_assert(std::is_same_v<T, U>, "membar: an upload has the type of the constant table: convert the values first");
+  static_assert(Count == Size, "membar: an upload has as many elements as the constant table: use upload_part for fewer");
+  upload_part(table, 0, values, Count, stream);
+}
+
+/// The address in global memory of `table` on the current device, through which a kernel can write it.
+///
+/// Such a write and a read through the table are different proxies, and no fence orders them: only the end of the writing
+/// kernel, with the reading one after it in the stream, does.
+template <class T, std::size_t Size>
+[[nodiscard]] T* global_address_of(const constant_table<T, Size>& table) {
+  void* address = nullptr;
+  check(cudaGetSymbolAddress(&address, static_cast<const void*>(&table)), "cudaGetSymbolAddress",
+        "pass a table declared __constant__");
+  return static_cast<T*>(address);
+}
+
+}  // namespace membar

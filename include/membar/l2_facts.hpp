@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What a device says about its L2: sizes, limits, and what keeps a program from setting lines aside.
+#pragma once
+
+#include <membar/error.hpp>
+
+#include <cstddef>
+
+namespace membar {
+
+/// The L2 of a device, in bytes, as a value: so that what is decided from it can be tested with made-up devices.
+struct l2_facts {
+  int device = 0;
+  std::size_t l2_bytes = 0;
+  /// The largest set-aside for persisting lines; 0 where there is none.
+  std::size_t max_set_aside = 0;
+  /// The largest access-policy window; 0 where there is none.
+  std::size_t max_window = 0;
+  /// The set-aside at the moment: the device's limit.
+  std::size_t set_aside = 0;
+  /// The device is a MIG instance, where CUDA disables the set-aside.
+  bool mig = false;
+  /// The device is shared through MPS, where the server's start fixes the set-aside. Always false where the runtime cannot
+  /// tell.
+  bool mps = false;
+};
+
+namespace detail {
+
+/// Makes a device current for a scope.
+class current_device {
+ public:
+  explicit current_device(int device) {
+    check(cudaGetDevice(&previous_), "cudaGetDevice", "a working CUDA driver and device are needed");
+    if (previous_ != device) {
+      check(cudaSetDevice(device), "cudaSetDevice", "pass the index of a device that exists");
+    }
+    changed_ = previous_ != device;
+  }
+  current_device(const current_device&) = delete;
+  current_device& operator=(const current_device&) = delete;
+  ~current_device() {
+    if (changed_) {
+      report_failed_restore(cudaSetDevice(previous_), "cudaSetDevice");
+    }
+  }
+
+ private:
+  int previous_ = 0;
+  bool changed_ = false;
+};
+
+[[nodiscard]] inline std::size_t size_attribute(cudaDeviceAttr which, int device) {
+  int value = 0;
+  check(cudaDeviceGetAttribute(&value, which, device), "cudaDeviceGetAttribute", "pass the index of a device that exists");
+  return static_cast<std::size_t>(value);
+}
+
+/// A MIG instance says so in its name only: "NVIDIA A100-SXM4-40GB MIG 1g.5gb".
+[[nodiscard]] constexpr bool names_a_mig_instance(const char* name) noexcept {
+  for (; *name != '\0'; ++name) {
+    if (name[0] == ' ' && name[1] == 'M' && name[2] == 'I' && name[3] == 'G' && name[4] == ' ') {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Why the device sets nothing aside: the end of a sentence that says what was asked for.
+[[nodiscard]] constexpr const char* why_no_set_aside(const l2_facts& facts) noexcept {
+  if (facts.mig) {
+    return "it is a MIG instance, where CUDA disables the set-aside: use the whole device, or leave the window out";
+  }
+  return "it has no set-aside for persisting lines (compute capability 8.0 does): leave the window out";
+}
+
+}  // namespace detail
+
+/// The facts about `device`; what a window is checked against on every launch, so nothing slow is asked.
+[[nodiscard]] inline l2_facts l2_facts_of(int device) {
+  l2_facts facts;
+  facts.device = device;
+  facts.l2_bytes = detail::size_attribute(cudaDevAttrL2CacheSize, device);
+  facts.max_set_aside = detail::size_attribute(cudaDevAttrMaxPersistingL2CacheSize, device);
+  facts.max_window = detail::size_attribute(cudaDevAttrMaxAccessPolicyWindowSize, device);
+  // cudaDevAttrMpsEnabled, which older toolkits do not name and older drivers do not answer.
+  int mps = 0;
+  if (cudaDeviceGetAttribute(&mps, static_cast<cudaDeviceAttr>(133), device) == cudaSuccess) {
+    facts.mps = mps != 0;
+  } else {
+    static_cast<void>(cudaGetLastError());
+  }
+  if (facts.max_set_aside == 0) {
+    cudaDeviceProp properties;
+    check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties", "pass the index of a device that exists");
+    facts.mig = detail::names_a_mig_instance(properties.name);
+    return facts;
+  }
+  const detail::current_device current(device);
+  check(cudaDeviceGetLimit(&facts.set_aside, cudaLimitPersistingL2CacheSize), "cudaDeviceGetLimit",
+        "a working CUDA driver and device are needed");
+  return facts;
+}
+
+/// The facts about the calling thread's current device.
+[[nodiscard]] inline l2_facts l2_facts_of_current_device() {
+  int device = 0;
+  check(cudaGetDevice(&device), "cudaGetDevice", "a working CUDA driver and device are needed");
+  return l2_facts_of(device);
+}
+
+}  // namespace membar

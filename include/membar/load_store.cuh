@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Loads and stores with everything one instruction can say: order, scope, L1 eviction priority, L2 policy, prefetch size.
+#pragma once
+
+#include <membar/cache_hint.cuh>
+#include <membar/detail/memory_access.cuh>
+#include <membar/memory_order.hpp>
+#include <membar/thread_scope.hpp>
+
+#include <type_traits>
+
+namespace membar {
+
+/// Reads `*address` with an order, for the threads in `Scope`; behind the pointer, in any order, stand the order's tag and at
+/// most one each of an L1 eviction priority, an L2 policy and a prefetch size: `load<thread_scope::system>(p, acquire)`.
+///
+/// Synchronizes: acquire synchronizes with the release operation whose value it reads, if each one's scope includes the other's
+/// thread; relaxed orders nothing but is atomic; `mmio`, at system scope only, is relaxed and neither merged nor repeated.
+/// One access whatever the size: 16 bytes are `.b128`, not a vector.
+///
+/// PTX: `ld.{relaxed,acquire}.S{.global.HINTS}.T`; seq_cst: `fence.sc.S; ld.acquire.S...`; mmio: `ld.mmio.relaxed.sys.T`.
+/// With S = cta, cluster, gpu, sys for block, cluster, device, system.
+/// Requires: a trivially copyable type of 1, 2, 4, 8 or 16 bytes, aligned to its size; with a hint, global memory; an L2 policy
+/// compute capability 8.0; 16 bytes CUDA 12.3. Source: PTX ISA, "ld".
+template <thread_scope Scope, class T, class... Said>
+[[nodiscard]] __device__ inline T load(const T* address, Said... said) noexcept {
+  using order = detail::picked<detail::says::order, Said...>;
+  constexpr bool is_mmio = std::is_same_v<order, mmio_t>;
+  static_assert(!std::is_same_v<order, detail::unsaid>,
+                "membar: a load with a scope takes an order: relaxed, acquire or seq_cst; load_weak takes none");
+  static_assert(std::is_same_v<order, detail::unsaid> || is_mmio || load_order<order>,
+                "membar: a load takes relaxed, acquire or seq_cst: it has nothing to release");
+  static_assert(!is_mmio || Scope == thread_scope::system, "membar: an mmio access has system scope");
+  detail::require_architecture_of<Scope>();
+  if constexpr (is_mmio || load_order<order>) {
+    return detail::load_with<detail::access_kind::load, Scope, order>(address, said...);
+  }
+}
+
+/// Reads `*address` without an order, as `*address` does, with hints: at most one each of an L1 eviction priority or a cache
+/// operator, an L2 policy, a prefetch size and, for 32 bytes, an L2 eviction priority.
+///
+/// Synchronizes with nothing, and races with a concurrent store like any plain load. PTX: `ld.weak{.global.HINTS}.T`, of 16
+/// and 32 bytes `.v4.b32` and `.v8.b32`. Requires: as `load`; 32 bytes compute capability 10.0. Source: PTX ISA, "ld".
+template <class T, class... Said>
+[[nodiscard]] __device__ inline T load_weak(const T* address, Said... said) noexcept {
+  static_assert(detail::times_said<detail::says::order, Said...> == 0,
+                "membar: a weak access has no order: use load or store with a scope");
+  return detail::load_with<detail::access_kind::load, thread_scope::system, detail::no_order>(address, said...);
+}
+
+/// Writes `value` to `*address` with an order, for the threads in `Scope`; behind the value, in any order, stand the order's
+/// tag and at most one each of an L1 eviction priority and an L2 policy: `store<thread_scope::device>(p, 1, release)`.
+///
+/// Synchronizes: release synchronizes with the acquire operation that reads the value, if each one's scope includes the other's
+/// thread, and carries what this thread has observed; relaxed orders nothing but is atomic; `mmio` as for `load`.
+///
+/// PTX: `st.{relaxed,release}.S{.global.HINTS}.T`; seq_cst: `fence.sc.S; st.relaxed.S...`; mmio: `st.mmio.relaxed.sys.T`.
+/// Requires: as `load`. Source: PTX ISA, "st".
+template <thread_scope Scope, class T, class... Said>
+__device__ inline void store(T* address, const std::remove_cv_t<T>& value, Said... said) noexcept {
+  using order = detail::picked<detail::says::order, Said...>;
+  constexpr bool is_mmio = std::is_same_v<order, mmio_t>;
+  static_assert(!std::is_same_v<order, detail::unsaid>,
+                "membar: a store with a scope takes an order: relaxed, release or seq_cst; store_weak takes none");
+  static_assert(std::is_same_v<order, detail::unsaid> || is_mmio || store_order<order>,
+                "membar: a store takes relaxed, release or seq_cst: it has nothing to acquire");
+  static_assert(!is_mmio || Scope == thread_scope::system, "membar: an mmio access has system scope");
+  static_assert(!std::is_const_v<T>, "membar: a store needs a pointer to what is not const");
+  detail::require_architecture_of<Scope>();
+  if constexpr ((is_mmio || store_order<order>) && !std::is_const_v<T>) {
+    detail::store_with<Scope, order>(address, value, said...);
+  }
+}
+
+/// Writes `value` to `*address` without an order, as `*address = value` does, with hints: as `load_weak`, but no prefetch size.
+///
+/// Synchronizes with nothing. PTX: `st.weak{.global.HINTS}.T`. Requires: as `load_weak`. Source: PTX ISA, "st".
+template <class T, class... Said>
+__device__ inline void store_weak(T* address, const std::remove_cv_t<T>& value, Said... said) noexcept {
+  static_assert(detail::times_said<detail::says::order, Said...> == 0,
+                "membar: a weak access has no order: use load or store with a scope");
+  static_assert(!std::is_const_v<T>, "membar: a store needs a pointer to what is not const");
+  if constexpr (!std::is_const_v<T>) {
+    detail::store_with<thread_scope::system, detail::no_order>(address, value, said...);
+  }
+}
+
+}  // namespace membar

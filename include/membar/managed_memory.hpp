@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Managed (unified) memory: one address, pages that move to whoever touches them; advice and prefetch, alike in CUDA 12
+/// and 13.
+///
+/// It pays where it is not known in advance who touches what, or where data exceeds the device's memory; where it is known, a
+/// prefetch or a copy is quicker than faults. Host and device may use it at once only where the device has concurrent managed
+/// access; elsewhere the host must wait for every kernel before it touches any of it. For variables CUDA has `__managed__`.
+#pragma once
+
+#include <membar/error.hpp>
+
+#include <cstddef>
+#include <type_traits>
+
+namespace membar {
+
+/// Where pages are, or should be: on a device, or on the host, or on one of its NUMA nodes.
+class memory_location {
+ public:
+  enum class kind { device, host, host_numa, host_numa_current };
+
+  [[nodiscard]] static constexpr memory_location device(int index) noexcept { return {kind::device, index}; }
+  [[nodiscard]] static constexpr memory_location host() noexcept { return {kind::host, 0}; }
+  /// Node `node` of the host. Requires CUDA 12.2.
+  [[nodiscard]] static constexpr memory_location host_numa(int node) noexcept { return {kind::host_numa, node}; }
+  /// The host's node next to the calling thread. Requires CUDA 12.2.
+  [[nodiscard]] static constexpr memory_location host_numa_current() noexcept { return {kind::host_numa_current, 0}; }
+
+  [[nodiscard]] constexpr kind which() const noexcept { return which_; }
+  [[nodiscard]] constexpr int id() const noexcept { return id_; }
+
+  friend constexpr bool operator==(memory_location, memory_location) noexcept = default;
+
+ private:
+  constexpr memory_location(kind which, int id) noexcept : which_(which), id_(id) {}
+
+  kind which_;
+  int id_;
+};
+
+/// What a device says about managed memory, as a value.
+struct managed_facts {
+  int device = 0;
+  bool managed_memory = false;
+  /// Host and device may use managed memory at once, and pages move by faults.
+  bool concurrent_access = false;
+};
+
+/// The facts about `device`.
+[[nodiscard]] inline managed_facts managed_facts_of(int device) {
+  const auto attribute = [&](cudaDeviceAttr which) {
+    int value = 0;
+    check(cudaDeviceGetAttribute(&value, which, device), "cudaDeviceGetAttribute", "pass the index of a device that exists");
+    return value != 0;
+  };
+  return {device, attribute(cudaDevAttrManagedMemory), attribute(cudaDevAttrConcurrentManagedAccess)};
+}
+
+/// Throws unless pages can be sent to a device with these facts, or advised about it.
+inline void validate_managed(const managed_facts& facts) {
+  if (!facts.managed_memory) {
+    throw error(cudaErrorNotSupported, "membar: device %d has no managed memory: copy the data, or use mapped memory",
+                facts.device);
+  }
+  if (!facts.concurrent_access) {
+    throw error(cudaErrorNotSupported,
+                "membar: device %d has no concurrent managed access, so pages move at launches and not by advice or prefetch: "
+                "leave these calls out there",
+                facts.device);
+  }
+}
+
+namespace detail {
+
+inline void validate_location(memory_location location) {
+  if (location.which() == memory_location::kind::device) {
+    validate_managed(managed_facts_of(location.id()));
+  }
+}
+
+/// The device number that CUDA took for a location before it had locations; throws for what has none.
+[[nodiscard]] inline int device_number_of(memory_location location) {
+  switch (location.which()) {
+    case memory_location::kind::device:
+      return location.id();
+    case memory_location::kind::host:
+      return cudaCpuDeviceId;
+    case memory_location::kind::host_numa:
+    case memory_location::kind::host_numa_current:
+      break;
+  }
+  throw error(cudaErrorNotSupported,
+              "membar: a NUMA node of the host as a memory location requires CUDA 12.2: use "
+              "memory_location::host()");
+}
+
+#if CUDART_VERSION >= 12020
+[[nodiscard]] inline cudaMemLocation native(memory_location location) noexcept {
+  cudaMemLocation result{};
+  result.id = location.id();
+  switch (location.which()) {
+    case memory_location::kind::device:
+      result.type = cudaMemLocationTypeDevice;
+      break;
+    case memory_location::kind::host:
+      result.type = cudaMemLocationTypeHost;
+      break;
+    case memory_location::kind::host_numa:
+      result.type = cudaMemLocationTypeHostNuma;
+      break;
+    case memory_location::kind::host_numa_current:
+      result.type = cudaMemLocationTypeHostNumaCurrent;
+      break;
+  }
+  return result;
+}
+#endif
+
+// The same calls under three names: by device number until CUDA 12.1, by location with a suffix until CUDA 12.9, then without.
+[[nodiscard]] inline cudaError_t advise(const void* start, std::size_t bytes, cudaMemoryAdvise advice,
+                                        memory_location location) {
+#if CUDART_VERSION >= 13000
+  return cudaMemAdvise(start, bytes, advice, native(location));
+#elif CUDART_VERSION >= 12020
+  return cudaMemAdvise_v2(start, bytes, advice, native(location));
+#else
+  return cudaMemAdvise(start, bytes, advice, device_number_of(location));
+#endif
+}
+
+[[nodiscard]] inline cudaError_t prefetch(const void* start, std::size_t bytes, memory_location location, cudaStream_t stream) {
+#if CUDART_VERSION >= 13000
+  return cudaMemPrefetchAsync(start, bytes, native(location), 0, stream);
+#elif CUDART_VERSION >= 12020
+  return cudaMemPrefetchAsync_v2(start, bytes, native(location), 0, stream);
+#else
+  return cudaMemPrefetchAsync(start, bytes, device_number_of(location), stream);
+#endif
+}
+
+inline void advise_checked(const void* start, std::size_t bytes, cudaMemoryAdvise advice, memory_location location) {
+  validate_location(location);
+  check(advise(start, bytes, advice, location), "cudaMemAdvise", "pass a range of managed memory and a location that exists");
+}
+
+}  // namespace detail
+
+/// Pages will mostly be read: readers keep copies of their own, and a write throws these away. `false` takes it back.
+inline void advise_read_mostly(const void* start, std::size_t bytes, bool read_mostly = true) {
+  detail::advise_checked(start, bytes, read_mostly ? cudaMemAdviseSetReadMostly : cudaMemAdviseUnsetReadMostly,
+                         memory_location::host());
+}
+
+/// Pages should stay at `location`; others map them where they can, instead of pulling them.
+inline void advise_preferred_location(const void* start, std::size_t bytes, memory_location location) {
+  detail::advise_checked(start, bytes, cudaMemAdviseSetPreferredLocation, location);
+}
+inline void advise_no_preferred_location(const void* start, std::size_t bytes) {
+  detail::advise_checked(start, bytes, cudaMemAdviseUnsetPreferredLocation, memory_location::host());
+}
+
+/// `location` will access the pages: keep them mapped there, so that it does not fault. `false` takes it back.
+inline void advise_accessed_by(const void* start, std::size_t bytes, memory_location location, bool accessed = true) {
+  detail::advise_checked(start, bytes, accessed ? cudaMemAdviseSetAccessedBy : cudaMemAdviseUnsetAccessedBy, location);
+}
+
+/// Moves pages to `location`, ordered in `stream`: kernels enqueued later find them there.
+///
+/// Errors: a device without concurrent managed access, memory that is not managed.
+inline void prefetch_pages(const void* start, std::size_t bytes, memory_location location, cudaStream_t stream) {
+  detail::validate_location(location);
+  check(detail::prefetch(start, bytes, location, stream), "cudaMemPrefetchAsync",
+        "pass a range of managed memory and a location that exists");
+}
+
+/// `size` objects in managed memory, uninitialized, visible to every device and the host.
+///
+/// Requires: a trivially copyable and destructible type. It is freed, and no kernel may still use it, when this object dies.
+template <class T>
+class managed_memory {
+  static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>,
+                "membar: managed memory holds a trivially copyable and destructible type: no constructor runs for a device");
+
+ public:
+  explicit managed_memory(std::size_t size) : size_(size) {
+    if (size > static_cast<std::size_t>(-1) / sizeof(T)) {
+      throw error(cudaErrorInvalidValue, "membar: %zu objects of %zu bytes are more than an address can count: ask for fewer",
+                  size, sizeof(T));
+    }
+    void* memory = nullptr;
+    check(cudaMallocManaged(&memory, size * sizeof(T), cudaMemAttachGlobal), "cudaMallocManaged",
+          "the system has too little memory, or the device has no managed memory");
+    data_ = static_cast<T*>(memory);
+  }
+  managed_memory(managed_memory&& other) noexcept : data_(other.data_), size_(other.size_) {
+    other.data_ = nullptr;
+    other.size_ = 0;
+  }
+  managed_memory& operator=(managed_memory&& other) noexcept {
+    if (this != &other) {
+      free();
+      data_ = other.data_;
+      size_ = other.size_;
+      other.data_ = nullptr;
+      other.size_ = 0;
+    }
+    return *this;
+  }
+  ~managed_memory() { free(); }
+
+  [[nodiscard]] T* data() const noexcept { return data_; }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] T& operator[](std::size_t index) const noexcept { return data_[index]; }
+  [[nodiscard]] T* begin() const noexcept { return data_; }
+  [[nodiscard]] T* end() const noexcept { return data_ + size_; }
+
+ private:
+  void free() noexcept {
+    if (data_ != nullptr) {
+      static_cast<void>(cudaFree(data_));
+    }
+  }
+
+  T* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace membar

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Data that nobody writes while a kernel runs: loads through the read-only (non-coherent) path, for any trivially copyable
+/// type, and a span that is read no other way.
+///
+/// The path may keep a line for as long as the kernel runs, whatever is written meanwhile. So a read-only load is undefined if
+/// anything, this thread included, writes its bytes between the start and the end of the kernel. Data written by an earlier
+/// kernel of the stream, or copied before the launch, is safe. With programmatic dependent launch, data of the previous kernel
+/// is safe after `cudaGridDependencySynchronize` only.
+#pragma once
+
+#include <membar/detail/config.hpp>
+#include <membar/detail/memory_access.cuh>
+#include <membar/memory_order.hpp>
+#include <membar/thread_scope.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace membar {
+
+namespace detail {
+
+/// The widest load that a type's alignment and size allow.
+template <class T>
+inline constexpr std::size_t chunk_bytes = [] {
+  std::size_t bytes = 16;
+  while (bytes > alignof(T) || sizeof(T) % bytes != 0) {
+    bytes /= 2;
+  }
+  return bytes;
+}();
+
+template <std::size_t Bytes>
+struct alignas(Bytes) chunk {
+  unsigned char bytes[Bytes];
+};
+
+template <class T>
+struct chunks {
+  chunk<chunk_bytes<T>> parts[sizeof(T) / chunk_bytes<T>];
+};
+
+/// Whether one instruction moves a `T` on the architecture that is compiled for.
+template <class T>
+__device__ consteval bool one_read_only_load() noexcept {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
+  constexpr std::size_t widest = 32;
+#else
+  constexpr std::size_t widest = 16;
+#endif
+  return alignof(T) >= sizeof(T) && (sizeof(T) & (sizeof(T) - 1)) == 0 && sizeof(T) <= widest;
+}
+
+}  // namespace detail
+
+/// Reads `*address`, which nothing writes while the kernel runs, through the read-only path; behind the pointer stand at most
+/// one each of an L1 eviction priority or the cache operator ca, cg or cs, an L2 policy and a prefetch size.
+///
+/// Synchronizes with nothing, and sees no write of the running kernel for certain. PTX: `ld.global.nc{HINTS}.T`, of 16 bytes
+/// `.v4.b32`; a type that no single instruction moves takes the fewest that its alignment allows, each with the same hints.
+/// Requires: a trivially copyable type, global memory. Source: PTX ISA, "ld.global.nc".
+template <class T, class... Said>
+[[nodiscard]] __device__ inline T load_read_only(const T* address, Said... said) noexcept {
+  static_assert(
+      detail::times_said<detail::says::order, Said...> == 0,
+      "membar: a read-only load has no order: nothing writes what it reads; use load with a scope for data that changes");
+  static_assert(std::is_trivially_copyable_v<T>, "membar: a read-only load moves the bytes of a trivially copyable type");
+  using detail::access_kind;
+  if constexpr (detail::times_said<detail::says::order, Said...> == 0 && std::is_trivially_copyable_v<T>) {
+    if constexpr (detail::one_read_only_load<T>() || detail::times_said<detail::says::l2, Said...> != 0) {
+      return detail::load_with<access_kind::read_only_load, thread_scope::system, detail::no_order>(address, said...);
+    } else {
+      detail::chunks<T> whole;
+      const auto* const parts = reinterpret_cast<const detail::chunk<detail::chunk_bytes<T>>*>(address);
+#pragma unroll
+      for (std::size_t i = 0; i != sizeof(T) / detail::chunk_bytes<T>; ++i) {
+        whole.parts[i] =
+            detail::load_with<access_kind::read_only_load, thread_scope::system, detail::no_order>(parts + i, said...);
+      }
+      return detail::bits_as<T>(whole);
+    }
+  }
+}
+
+/// A span that is read through the read-only path and no other: made on the host or the device, passed to a kernel by value.
+///
+/// It offers no reference to an element, so nothing can be written through it and the compiler cannot mix ordinary loads in.
+/// `const T* __restrict__` asks the compiler for the same loads, and it may decline; this span always has them.
+/// Requires: `T` trivially copyable, global memory, and what the head of this file says: no write while the kernel runs.
+template <class T>
+class read_only_span {
+ public:
+  static_assert(!std::is_volatile_v<T>, "membar: what is volatile changes, and is not read-only");
+  static_assert(std::is_trivially_copyable_v<T>, "membar: a read-only load moves the bytes of a trivially copyable type");
+  using value_type = std::remove_const_t<T>;
+
+  constexpr read_only_span() noexcept = default;
+  MEMBAR_HOST_DEVICE constexpr read_only_span(const value_type* data, std::size_t size) noexcept : data_(data), size_(size) {}
+
+  /// The element at `index`, which is below `size()`; hints as for `load_read_only`.
+  [[nodiscard]] __device__ value_type operator[](std::size_t index) const noexcept { return load_read_only(data_ + index); }
+  template <class... Said>
+  [[nodiscard]] __device__ value_type load(std::size_t index, Said... said) const noexcept {
+    return load_read_only(data_ + index, said...);
+  }
+
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool empty() const noexcept { return size_ == 0; }
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr const value_type* data() const noexcept { return data_; }
+
+  /// `count` elements from `first`; both must lie in this span.
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr read_only_span subspan(std::size_t first, std::size_t count) const noexcept {
+    return {data_ + first, count};
+  }
+
+ private:
+  const value_type* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+template <class T>
+read_only_span(const T*, std::size_t) -> read_only_span<T>;
+template <class T>
+read_only_span(T*, std::size_t) -> read_only_span<T>;
+
+/// For debugging: finds a write to a span between two points of a kernel.
+///
+/// Every thread of a block makes one at the beginning and asks `unchanged()` at the end. A thread watches its share of the
+/// bytes, which it reads past L1 and past the read-only path: a fingerprint at the beginning, another at the end. A write that
+/// puts the same value, or the old value back, is not found, nor is one before the first or after the second reading.
+/// It reads the whole span twice per block.
+template <class T>
+class read_only_watch {
+ public:
+  __device__ explicit read_only_watch(read_only_span<T> span) noexcept : span_(span), fingerprint_(fingerprint()) {}
+
+  /// Whether this thread's share of the span is as it was.
+  [[nodiscard]] __device__ bool unchanged() const noexcept { return fingerprint() == fingerprint_; }
+
+  /// Stops the kernel with an error if this thread's share of the span has changed.
+  __device__ void stop_if_changed() const noexcept {
+    if (!unchanged()) {
+      __trap();
+    }
+  }
+
+ private:
+  using value_type = typename read_only_span<T>::value_type;
+  static constexpr std::size_t word_bytes = detail::chunk_bytes<value_type> < 4 ? detail::chunk_bytes<value_type> : 4;
+  using word =
+      std::conditional_t<word_bytes == 4, std::uint32_t, std::conditional_t<word_bytes == 2, std::uint16_t, std::uint8_t>>;
+
+  [[nodiscard]] __device__ std::uint64_t fingerprint() const noexcept {
+    const std::size_t threads = std::size_t{blockDim.x} * blockDim.y * blockDim.z;
+    const std::size_t thread = threadIdx.x + blockDim.x * (threadIdx.y + std::size_t{blockDim.y} * threadIdx.z);
+    const auto* const words = reinterpret_cast<const word*>(span_.data());
+    constexpr std::uint64_t prime = 1099511628211U;  // of the FNV-1a hash, which takes every bit of a word into account
+    std::uint64_t hash = 14695981039346656037U;
+    for (std::size_t i = thread; i < span_.size() * sizeof(value_type) / word_bytes; i += threads) {
+      const word read = detail::load_with<detail::access_kind::load, thread_scope::device, relaxed_t>(words + i, relaxed_t{});
+      hash = (hash ^ read) * prime;
+    }
+    return hash;
+  }
+
+  read_only_span<T> span_;
+  std::uint64_t fingerprint_;
+};
+
+}  // namespace membar

@@ -1,0 +1,263 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Writes the codegen matrix of hints: every legal combination of order, scope, width and cache hints of a load or a store.
+
+usage: hints.py <folder>
+
+The tables below restate the documentation comments of load_store.cuh, read_only.cuh, cache_hint.cuh and cache_control.cuh in PTX,
+independently of the headers. A kernel holds all combinations of hints of one kind of access; each access is checked to be its one
+instruction with its operands, and CHECK-NOT lines between them refuse any other access, fence, branch or call.
+"""
+
+import itertools
+import pathlib
+import sys
+
+SCOPES = {"block": "cta", "cluster": "cluster", "device": "gpu", "system": "sys"}
+LOAD_ORDERS = ["relaxed", "acquire", "seq_cst"]
+STORE_ORDERS = ["relaxed", "release", "seq_cst"]
+
+# Bytes -> type of a weak access, PTX type, letters of its registers, how many.
+WEAK = {
+    1: ("unsigned char", "b8", "rs", 1),
+    2: ("unsigned short", "b16", "rs", 1),
+    4: ("unsigned", "b32", "r", 1),
+    8: ("unsigned long long", "b64", "rd", 1),
+    16: ("uint4", "v4.b32", "r", 4),
+}
+WIDE = {32: ("eight", "v8.b32", "r", 8)}
+ORDERED = {bytes_: row for bytes_, row in WEAK.items() if bytes_ < 16}
+ORDERED[16] = ("ulonglong2", "b128", "rd", 2)
+
+L1 = ["", "evict_normal", "evict_unchanged", "evict_first", "evict_last", "no_allocate"]
+L2 = ["", "evict_normal", "evict_first", "evict_last"]
+PREFETCH = ["", "64B", "128B", "256B"]
+LOAD_OPERATORS = ["ca", "cg", "cs", "lu", "cv"]
+STORE_OPERATORS = ["wb", "cg", "cs", "wt"]
+READ_ONLY_OPERATORS = ["ca", "cg", "cs"]
+
+NOTHING_ELSE = (
+    r"// CHECK-NOT: {{[[:space:]](atom|red|fence|membar|bar|barrier|ld|st|bra|brx|call|createpolicy|prefetch|discard|"
+    r"applypriority|cp|@%p[0-9]+)[[:space:].]}}"
+)
+SKIP = "{{[[:space:]]*}}"
+
+
+class Source:
+    """One generated file: kernels, and the lines that FileCheck wants of each."""
+
+    def __init__(self, headers):
+        self.lines = ["// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception", "// Written by tests/codegen/hints.py."]
+        self.lines += [f"#include <membar/{header}>" for header in headers]
+        self.lines += ["", "using namespace membar;", "struct alignas(32) eight { unsigned words[8]; };"]
+        self.cases = 0
+
+    def kernel(self, name, parameters, statements, checks):
+        """`checks` has the expected instructions of each statement."""
+        self.lines += ["", f"// CHECK-LABEL: .entry {name}("]
+        for index, parameter in enumerate(parameters):
+            kind = f"ld.param.{{{{[bus]}}}}64 {SKIP}"
+            self.lines += [NOTHING_ELSE, f"// CHECK: {kind}%{{{{rd[0-9]+}}}}, [{name}_param_{index}];"]
+        for expected in itertools.chain.from_iterable(checks):
+            self.lines += [NOTHING_ELSE, f"// CHECK: {expected}"]
+        self.lines += [NOTHING_ELSE, "// CHECK: {{^[[:space:]]}}ret;"]
+        self.lines += [f'extern "C" __global__ void {name}({", ".join(parameters)}) {{']
+        self.lines += [f"  {statement}" for statement in statements]
+        self.lines += ["}"]
+        self.cases += len(statements)
+
+
+POLICY = "const cache_policy<l2::evict_last> policy(1.0f);"
+MADE = "createpolicy.fractional.L2::evict_last.b64 %[[POLICY:rd[0-9]+]], %{{f[0-9]+}};"
+
+
+def hints_of(operators, prefetches, l2_priorities):
+    """Every combination as (arguments, PTX before the policy's, PTX after): operator or L1 priority, L2, policy, prefetch size."""
+    first = [(f"l1::{l1}" if l1 else "", "", f".L1::{l1}" if l1 else "") for l1 in L1]
+    first += [(f"cache_op::{operator}", f".{operator}", "") for operator in operators]
+    for (argument, operator, l1), l2, policy, prefetch in itertools.product(first, l2_priorities, [False, True], prefetches):
+        arguments = [argument] if argument else []
+        arguments += [f"l2::{l2}"] if l2 else []
+        arguments += ["policy"] if policy else []
+        arguments += [f"prefetch_{prefetch}"] if prefetch else []
+        text = l1 + (f".L2::{l2}" if l2 else "") + (".L2::cache_hint" if policy else "")
+        text += f".L2::{prefetch}" if prefetch else ""
+        yield arguments, operator, text, policy
+
+
+def registers(letters, count, name):
+    """The value's registers as the instruction has them, and each one's name."""
+    if count == 1:
+        return f"%[[{name}:{letters}[0-9]+]]", f"%[[{name}]]"
+    parts = [f"%[[{name}{i}:{letters}[0-9]+]]" for i in range(count)]
+    again = [f"%[[{name}{i}]]" for i in range(count)]
+    return "{" + ",{{ *}}".join(parts) + "}", "{" + ",{{ *}}".join(again) + "}"
+
+
+def plain(bytes_, ordered):
+    """What nvcc moves plain objects by: bits and vector."""
+    kind = {1: "8", 2: "16", 4: "32", 8: "64", 16: "64" if ordered else "32", 32: "32"}[bytes_]
+    return kind, {16: "v2." if ordered else "v4.", 32: "v8."}.get(bytes_, "")
+
+
+def result_stores(bytes_, ordered, again):
+    """How nvcc stores the value that was loaded."""
+    kind, vector = plain(bytes_, ordered)
+    return [f"st.global.{vector}{{{{[bus]}}}}{kind} {SKIP}[%{{{{rd[0-9]+.*}}}}], {again};"]
+
+
+def add_loads(source, name, widths, call, semantics, combinations, fence=None, order=None, read_only=False):
+    """One kernel per width; `semantics` is what stands behind `ld`, `call` the function with its scope."""
+    for bytes_, (cpp, ptx, letters, count) in widths.items():
+        ordered = order is not None
+        statements, checks = [POLICY], [[MADE]]
+        for index, (arguments, operator, text, policy) in enumerate(combinations):
+            given = list(arguments)
+            if order is not None:
+                given.insert(index % (len(given) + 1), order)  # in any order
+            statements.append(f"out[{index}] = {call}({', '.join([f'in + {index}'] + given)});")
+            space = ".global" if arguments or read_only else ""
+            nc = ".nc" if read_only else ""
+            opcode = f"ld{semantics}{space}{operator}{nc}{text}.{ptx}"
+            value, again = registers(letters, count, "V")
+            operand = "[%{{rd[0-9]+}}]" + (", %[[POLICY]]" if policy else "")
+            expected = [fence] if fence else []
+            if ordered and bytes_ == 16:
+                expected.append(f"{{ .reg .b128 q; {opcode} q, {operand}; mov.b128 {value}, q; }}")
+            else:
+                expected.append(f"{opcode} {value}, {operand};")
+            checks.append(expected + result_stores(bytes_, ordered, again))
+        source.kernel(f"{name}_{bytes_}", [f"const {cpp}* in", f"{cpp}* out"], statements, checks)
+
+
+def add_stores(source, name, widths, call, semantics, combinations, fence=None, order=None):
+    for bytes_, (cpp, ptx, letters, count) in widths.items():
+        ordered = order is not None
+        statements, checks = [POLICY, "const auto value = *in;"], [[MADE]]
+        kind, vector = plain(bytes_, ordered)
+        value, again = registers(letters, count, "V")
+        checks.append([f"ld.global.{vector}{{{{[bus]}}}}{kind} {SKIP}{value}, [%{{{{rd[0-9]+}}}}];"])
+        for index, (arguments, operator, text, policy) in enumerate(combinations):
+            given = list(arguments)
+            if order is not None:
+                given.insert(index % (len(given) + 1), order)
+            statements.append(f"{call}({', '.join([f'out + {index}', 'value'] + given)});")
+            opcode = f"st{semantics}{'.global' if arguments else ''}{operator}{text}.{ptx}"
+            hint = ", %[[POLICY]]" if policy else ""
+            expected = [fence] if fence else []
+            if ordered and bytes_ == 16:
+                expected.append(f"{{ .reg .b128 q; mov.b128 q, {again}; {opcode} [%{{{{rd[0-9]+}}}}], q{hint}; }}")
+            else:
+                expected.append(f"{opcode} [%{{{{rd[0-9]+}}}}], {again}{hint};")
+            checks.append(expected)
+        source.kernel(f"{name}_{bytes_}", [f"const {cpp}* in", f"{cpp}* out"], statements, checks)
+
+
+def add_ordered(source, scope):
+    ptx = SCOPES[scope]
+    for order in LOAD_ORDERS:
+        own, fence = (("acquire", f"fence.sc.{ptx};") if order == "seq_cst" else (order, None))
+        add_loads(source, f"load_{order}_{scope}", ORDERED, f"load<thread_scope::{scope}>", f".{own}.{ptx}",
+                  list(hints_of([], PREFETCH, [""])), fence, order)
+    for order in STORE_ORDERS:
+        own, fence = (("relaxed", f"fence.sc.{ptx};") if order == "seq_cst" else (order, None))
+        add_stores(source, f"store_{order}_{scope}", ORDERED, f"store<thread_scope::{scope}>", f".{own}.{ptx}",
+                   list(hints_of([], [""], [""])), fence, order)
+
+
+def add_single(source, name, parameters, statement, expected):
+    source.kernel(name, parameters, [statement], [expected])
+
+
+def add_policies(source):
+    """Every createpolicy, and mmio accesses."""
+    primaries = ["evict_normal", "evict_unchanged", "evict_first", "evict_last"]
+    for primary, secondary in itertools.product(primaries, ["evict_unchanged", "evict_first"]):
+        text = f".L2::{primary}" + ("" if secondary == "evict_unchanged" else f".L2::{secondary}")
+        add_single(source, f"policy_{primary}_{secondary}", ["const int* in", "int* out"],
+                   f"*out = load_weak(in, cache_policy<l2::{primary}, l2::{secondary}>(0.25));",
+                   ["mov.f32 " + SKIP + "%[[F:f[0-9]+]], 0f3E800000;",
+                    f"createpolicy.fractional{text}.b64 %[[POLICY:rd[0-9]+]], %[[F]];",
+                    "ld.weak.global.L2::cache_hint.b32 %[[V:r[0-9]+]], [%{{rd[0-9]+}}], %[[POLICY]];",
+                    f"st.global.{{{{[bus]}}}}32 {SKIP}[%{{{{rd[0-9]+}}}}], %[[V]];"])
+        add_single(source, f"range_{primary}_{secondary}", ["const int* in", "int* out"],
+                   f"*out = load_weak(in, cache_policy_range<l2::{primary}, l2::{secondary}>(in, 4096, 8192));",
+                   [f"createpolicy.range.global{text}.b64 %[[POLICY:rd[0-9]+]], [%{{{{rd[0-9]+}}}}], %{{{{r[0-9]+}}}}, "
+                    "%{{r[0-9]+}};",
+                    "ld.weak.global.L2::cache_hint.b32 %[[V:r[0-9]+]], [%{{rd[0-9]+}}], %[[POLICY]];",
+                    f"st.global.{{{{[bus]}}}}32 {SKIP}[%{{{{rd[0-9]+}}}}], %[[V]];"])
+    for bytes_, (cpp, ptx, letters, count) in ORDERED.items():
+        value, again = registers(letters, count, "V")
+        load = f"ld.mmio.relaxed.sys.{ptx} "
+        store = f"st.mmio.relaxed.sys.{ptx} [%{{{{rd[0-9]+}}}}], "
+        kind, vector = plain(bytes_, True)
+        if bytes_ == 16:
+            loaded = f"{{ .reg .b128 q; {load}q, [%{{{{rd[0-9]+}}}}]; mov.b128 {value}, q; }}"
+            stored = f"{{ .reg .b128 q; mov.b128 q, {again}; {store}q; }}"
+        else:
+            loaded, stored = f"{load}{value}, [%{{{{rd[0-9]+}}}}];", f"{store}{again};"
+        add_single(source, f"load_mmio_{bytes_}", [f"const {cpp}* in", f"{cpp}* out"],
+                   "*out = load<thread_scope::system>(in, mmio);", [loaded] + result_stores(bytes_, True, again))
+        add_single(source, f"store_mmio_{bytes_}", [f"const {cpp}* in", f"{cpp}* out"],
+                   "store<thread_scope::system>(out, *in, mmio);",
+                   [f"ld.global.{vector}{{{{[bus]}}}}{kind} {SKIP}{value}, [%{{{{rd[0-9]+}}}}];", stored])
+    for name, statement, expected in [
+        ("prefetch_l1_", "prefetch_l1(in);", "prefetch.global.L1 [%{{rd[0-9]+}}];"),
+        ("prefetch_l2_", "prefetch_l2(in);", "prefetch.global.L2 [%{{rd[0-9]+}}];"),
+        ("prefetch_last", "prefetch_l2(in, l2::evict_last);", "prefetch.global.L2::evict_last [%{{rd[0-9]+}}];"),
+        ("prefetch_normal", "prefetch_l2(in, l2::evict_normal);", "prefetch.global.L2::evict_normal [%{{rd[0-9]+}}];"),
+        ("apply", "apply_priority(in, l2::evict_normal);", "applypriority.global.L2::evict_normal [%{{rd[0-9]+}}], 128;"),
+        ("discard_", "discard_l2(in);", "discard.global.L2 [%{{rd[0-9]+}}], 128;"),
+    ]:
+        add_single(source, name, ["int* in"], statement, [expected])
+
+
+def add_bulk(source):
+    add_single(source, "bulk", ["int* in"], "bulk_prefetch_l2(in, 4096);",
+               ["cp.async.bulk.prefetch.L2.global [%{{rd[0-9]+}}], %{{r[0-9]+}};"])
+    add_single(source, "bulk_checked", ["int* in"], "bulk_prefetch_l2<256>(in);",
+               ["cp.async.bulk.prefetch.L2.global [%{{rd[0-9]+}}], %{{r[0-9]+}};"])
+    source.kernel("bulk_policy", ["int* in"], [POLICY, "bulk_prefetch_l2(in, 4096, policy);"],
+                  [[MADE], ["cp.async.bulk.prefetch.L2.global.L2::cache_hint [%{{rd[0-9]+}}], %{{r[0-9]+}}, %[[POLICY]];"]])
+
+
+def sources():
+    for scope in SCOPES:
+        source = Source(["load_store.cuh"])
+        add_ordered(source, scope)
+        yield f"hints_{scope}.cu", source
+    source = Source(["load_store.cuh", "read_only.cuh"])
+    add_loads(source, "load_weak", WEAK, "load_weak", ".weak", list(hints_of(LOAD_OPERATORS, PREFETCH, [""])))
+    add_loads(source, "load_read_only", WEAK, "load_read_only", "", list(hints_of(READ_ONLY_OPERATORS, PREFETCH, [""])),
+              read_only=True)
+    add_stores(source, "store_weak", WEAK, "store_weak", ".weak", list(hints_of(STORE_OPERATORS, [""], [""])))
+    yield "hints_weak.cu", source
+    source = Source(["load_store.cuh", "cache_control.cuh"])
+    add_policies(source)
+    yield "hints_control.cu", source
+    source = Source(["cache_control.cuh"])
+    add_bulk(source)
+    yield "hints_control_sm_90.cu", source
+    source = Source(["load_store.cuh", "read_only.cuh"])
+    add_loads(source, "load_weak", WIDE, "load_weak", ".weak", list(hints_of(LOAD_OPERATORS, PREFETCH, L2)))
+    add_loads(source, "load_read_only", WIDE, "load_read_only", "", list(hints_of(READ_ONLY_OPERATORS, PREFETCH, L2)),
+              read_only=True)
+    add_stores(source, "store_weak", WIDE, "store_weak", ".weak", list(hints_of(STORE_OPERATORS, [""], L2)))
+    yield "hints_sm_100.cu", source
+
+
+def main(folder):
+    pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
+    total = 0
+    for name, source in sources():
+        text = "\n".join(source.lines) + "\n"
+        path = pathlib.Path(folder, name)
+        if not path.exists() or path.read_text() != text:  # an unchanged file keeps its date
+            path.write_text(text)
+        print(f"{name}: {source.cases} accesses")
+        total += source.cases
+    print(f"codegen matrix of hints: {total} accesses")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <membar/access_policy_window.hpp>
+#include <membar/l2_plan.hpp>
+#include <membar/launch.hpp>
+
+#include "support/gpu_test.hpp"
+
+#include <array>
+#include <limits>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+namespace {
+
+using membar::access_policy_window;
+using membar::access_property;
+using membar_test::check;
+
+constexpr std::size_t MiB = std::size_t{1} << 20;
+
+__global__ void nothing() {}
+
+/// A test on a device that can set lines of L2 aside; it leaves the limit as it finds it, or fails.
+class l2_on_a_gpu : public membar_test::gpu_test {
+ protected:
+  void SetUp() override {
+    gpu_test::SetUp();
+    if (IsSkipped() || HasFatalFailure()) {
+      return;
+    }
+    const membar::l2_facts facts = membar::l2_facts_of(0);
+    if (facts.max_set_aside == 0 || facts.mps) {
+      GTEST_SKIP() << "device 0 sets no lines of L2 aside (MIG, MPS, or a compute capability below 8.0)";
+    }
+    check(cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, MiB));  // not what anything here asks for
+    found_ = limit();
+    check(cudaStreamCreate(&stream));
+    check(cudaMalloc(&region, bytes));
+  }
+
+  void TearDown() override {
+    if (region != nullptr) {
+      EXPECT_EQ(limit(), found_) << "the limit was not put back";
+      check(cudaStreamDestroy(stream));
+      check(cudaFree(region));
+      check(cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 0));
+    }
+  }
+
+  static std::size_t limit() {
+    std::size_t value = 0;
+    check(cudaDeviceGetLimit(&value, cudaLimitPersistingL2CacheSize));
+    return value;
+  }
+
+  [[nodiscard]] access_policy_window window() const {
+    return {region, bytes, 0.75F, access_property::persisting, access_property::streaming};
+  }
+
+  /// The window on the node of what `work` launches.
+  template <class Work>
+  [[nodiscard]] access_policy_window captured(Work work) const {
+    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    work();
+    cudaGraph_t graph = nullptr;
+    check(cudaStreamEndCapture(stream, &graph));
+    std::array<cudaGraphNode_t, 2> nodes{};
+    std::size_t count = nodes.size();
+    check(cudaGraphGetNodes(graph, nodes.data(), &count));
+    EXPECT_EQ(count, 1U);
+    const auto found = membar::get_attribute<access_policy_window>(nodes[0]);
+    check(cudaGraphDestroy(graph));
+    return found;
+  }
+
+  static constexpr std::size_t bytes = 4 * MiB;
+  cudaStream_t stream = nullptr;
+  void* region = nullptr;
+
+ private:
+  std::size_t found_ = 0;
+};
+
+TEST_F(l2_on_a_gpu, a_window_of_a_launch_is_read_back) {
+  EXPECT_EQ(captured([&] { membar::launch(membar::launch_config{1, 1, stream}.with(window()), nothing); }), window());
+  membar::launch(membar::launch_config{1, 1, stream}.with(window()), nothing);
+  membar_test::finish();
+}
+
+TEST_F(l2_on_a_gpu, a_window_of_a_stream_is_read_back_and_put_back) {
+  {
+    const membar::scoped_stream_attribute restore(stream, window());
+    EXPECT_EQ(membar::get_attribute<access_policy_window>(stream), window());
+  }
+  EXPECT_TRUE(membar::get_attribute<access_policy_window>(stream).off());
+}
+
+TEST_F(l2_on_a_gpu, a_window_of_a_stream_is_put_back_after_an_exception) {
+  const auto work = [&] {
+    const membar::scoped_stream_attribute restore(stream, window());
+    throw std::runtime_error("in the middle");
+  };
+  EXPECT_THROW(work(), std::runtime_error);
+  EXPECT_TRUE(membar::get_attribute<access_policy_window>(stream).off());
+}
+
+TEST_F(l2_on_a_gpu, a_window_of_a_stream_goes_through_capture) {
+  const membar::scoped_stream_attribute restore(stream, window());
+  EXPECT_EQ(captured([&] { membar::launch(membar::launch_config{1, 1, stream}, nothing); }), window());
+}
+
+TEST_F(l2_on_a_gpu, a_window_of_a_launch_goes_before_the_streams) {
+  const membar::scoped_stream_attribute restore(stream, window());
+  access_policy_window own = window();
+  own.hit_ratio = 0.25F;
+  EXPECT_EQ(captured([&] { membar::launch(membar::launch_config{1, 1, stream}.with(own), nothing); }), own);
+}
+
+TEST_F(l2_on_a_gpu, a_window_of_a_node_is_read_back_and_turned_off) {
+  cudaGraph_t graph = nullptr;
+  check(cudaGraphCreate(&graph, 0));
+  cudaKernelNodeParams parameters{};
+  parameters.func = reinterpret_cast<void*>(&nothing);
+  parameters.gridDim = parameters.blockDim = dim3(1);
+  cudaGraphNode_t node = nullptr;
+  check(cudaGraphAddKernelNode(&node, graph, nullptr, 0, &parameters));
+  membar::set_attribute(node, window());
+  EXPECT_EQ(membar::get_attribute<access_policy_window>(node), window());
+  membar::set_attribute(node, access_policy_window{});
+  EXPECT_TRUE(membar::get_attribute<access_policy_window>(node).off());
+  check(cudaGraphDestroy(graph));
+}
+
+TEST_F(l2_on_a_gpu, every_legal_pair_of_properties_is_taken) {
+  for (const access_property hit : {access_property::normal, access_property::streaming, access_property::persisting}) {
+    for (const access_property miss : {access_property::normal, access_property::streaming}) {
+      const access_policy_window each{region, bytes, 0.5F, hit, miss};
+      membar::set_attribute(stream, each);
+      EXPECT_EQ(membar::get_attribute<access_policy_window>(stream), each);
+      membar::launch(membar::launch_config{1, 1, stream}, nothing);
+    }
+  }
+  membar_test::finish();
+}
+
+TEST_F(l2_on_a_gpu, a_window_that_is_refused_changes_nothing) {
+  membar::set_attribute(stream, window());
+  const membar::l2_facts facts = membar::l2_facts_of(0);
+  access_policy_window wrong[5] = {window(), window(), window(), window(), window()};
+  wrong[0].bytes = facts.max_window + 1;
+  wrong[1].hit_ratio = std::numeric_limits<float>::quiet_NaN();
+  wrong[2].hit_ratio = 1.5F;
+  wrong[3].start = nullptr;
+  wrong[4].miss = access_property::persisting;
+  for (const access_policy_window& each : wrong) {
+    EXPECT_THROW(membar::set_attribute(stream, each), membar::error);
+    EXPECT_THROW(membar::launch(membar::launch_config{1, 1, stream}.with(each), nothing), membar::error);
+    EXPECT_EQ(membar::get_attribute<access_policy_window>(stream), window());
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  }
+}
+
+TEST_F(l2_on_a_gpu, the_set_aside_is_held_and_put_back) {
+  const std::size_t most = membar::l2_facts_of(0).max_set_aside;
+  {
+    const membar::l2_set_aside first(0, most / 4);
+    const std::size_t of_one = limit();
+    EXPECT_GE(of_one, most / 4);
+    {
+      const membar::l2_set_aside second(0, most / 4);
+      EXPECT_GE(limit(), most / 4 * 2);
+      const membar::l2_set_aside third(0, most);
+      EXPECT_EQ(limit(), most);
+    }
+    EXPECT_EQ(limit(), of_one);
+  }
+}
+
+TEST_F(l2_on_a_gpu, the_set_aside_is_put_back_in_any_order_and_after_an_exception) {
+  auto first = std::make_unique<membar::l2_set_aside>(0, 2 * MiB);
+  auto second = std::make_unique<membar::l2_set_aside>(0, 4 * MiB);
+  first.reset();
+  EXPECT_GE(limit(), 4 * MiB);
+  second.reset();
+  const auto work = [] {
+    const membar::l2_set_aside outer(0, 2 * MiB);
+    const membar::l2_set_aside inner(0, 2 * MiB);
+    throw std::runtime_error("in the middle");
+  };
+  EXPECT_THROW(work(), std::runtime_error);
+}
+
+TEST_F(l2_on_a_gpu, a_plan_fits_into_what_is_held) {
+  const membar::l2_set_aside hold(0, 2 * MiB);
+  const access_policy_window planned = membar::l2_plan(0).window(region, bytes);
+  EXPECT_LE(planned.persisting_bytes(), limit());
+  EXPECT_LT(planned.hit_ratio, 1.0F);
+  membar::set_attribute(stream, planned);
+  EXPECT_EQ(membar::get_attribute<access_policy_window>(stream), planned);
+}
+
+TEST_F(l2_on_a_gpu, the_tuner_runs_the_kernel_and_leaves_no_window) {
+  const membar::l2_set_aside hold(0, 2 * MiB);
+  membar::tuning_options options;
+  options.repetitions = 1;
+  int runs = 0;
+  const membar::tuned_window tuned = membar::tune_window(
+      region, bytes, membar::l2_facts_of(0),
+      [&](const access_policy_window& each) {
+        ++runs;
+        membar::launch(membar::launch_config{1, 1, stream}.with(each), nothing);
+        check(cudaStreamSynchronize(stream));
+        return 1.0;
+      },
+      options);
+  EXPECT_GT(runs, 4);
+  EXPECT_TRUE(tuned.window.off());
+}
+
+TEST_F(l2_on_a_gpu, the_limits_of_two_devices_are_kept_apart) {
+  int devices = 0;
+  check(cudaGetDeviceCount(&devices));
+  if (devices < 2) {
+    GTEST_SKIP() << "this test needs a second GPU";
+  }
+  const membar::l2_facts before = membar::l2_facts_of(1);
+  {
+    const membar::l2_set_aside first(0, 2 * MiB);
+    const membar::l2_set_aside second(1, 3 * MiB);
+    EXPECT_GE(limit(), 2 * MiB);
+    EXPECT_GE(membar::l2_facts_of(1).set_aside, 3 * MiB);
+    int current = -1;
+    check(cudaGetDevice(&current));
+    EXPECT_EQ(current, 0);
+  }
+  EXPECT_EQ(membar::l2_facts_of(1).set_aside, before.set_aside);
+}
+
+}  // namespace

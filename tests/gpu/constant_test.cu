@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "constant_table.cuh"
+#include "support/gpu_test.hpp"
+
+#include <cstdint>
+#include <vector>
+
+__constant__ membar::constant_table<int, 100> shared_table;
+
+namespace {
+
+using membar_test::check;
+
+__constant__ membar::constant_table<double, 4> numbers;
+
+class constants : public membar_test::gpu_test {
+ protected:
+  void SetUp() override {
+    gpu_test::SetUp();
+    if (!IsSkipped() && !HasFatalFailure()) {
+      check(cudaMallocManaged(&out, 128 * sizeof(int)));
+      check(cudaStreamCreate(&stream));
+    }
+  }
+  void TearDown() override {
+    if (out != nullptr) {
+      check(cudaFree(out));
+      check(cudaStreamDestroy(stream));
+    }
+  }
+
+  int* out = nullptr;
+  cudaStream_t stream = nullptr;
+};
+
+__global__ void read_all_ways(int index, int* out) {
+  out[0] = static_cast<int>(numbers[static_cast<std::size_t>(index)]);
+  out[1] = static_cast<int>(numbers.broadcast(static_cast<std::size_t>(index)));
+  out[2] = static_cast<int>(numbers.broadcast<3>());
+}
+
+TEST_F(constants, are_what_was_uploaded_before_in_the_stream) {
+  const double values[4] = {5, 6, 7, 8};
+  membar::upload(numbers, values, stream);
+  read_all_ways<<<1, 1, 0, stream>>>(1, out);
+  membar_test::finish();
+  EXPECT_EQ(out[0], 6);
+  EXPECT_EQ(out[1], 6);
+  EXPECT_EQ(out[2], 8);
+  const double part[2] = {-1, -2};
+  membar::upload_part(numbers, 1, part, 2, stream);
+  read_all_ways<<<1, 1, 0, stream>>>(2, out);
+  membar_test::finish();
+  EXPECT_EQ(out[0], -2);
+  EXPECT_EQ(out[2], 8);
+}
+
+TEST_F(constants, are_seen_from_another_source_file) {
+  std::vector<int> values(100);
+  for (std::size_t i = 0; i != values.size(); ++i) {
+    values[i] = static_cast<int>(i * i);
+  }
+  membar::upload(shared_table, values.data(), values.size(), stream);
+  copy_shared_table(out, stream);
+  membar_test::finish();
+  for (std::size_t i = 0; i != values.size(); ++i) {
+    EXPECT_EQ(out[i], values[i]);
+  }
+}
+
+__global__ void write_table(int* table, int value) { table[threadIdx.x] = value; }
+
+TEST_F(constants, written_by_a_kernel_are_seen_by_the_next) {
+  for (const int value : {1, 2, 3}) {
+    write_table<<<1, 100, 0, stream>>>(membar::global_address_of(shared_table), value);
+    copy_shared_table(out, stream);
+    membar_test::finish();
+    for (std::size_t i = 0; i != shared_table.size(); ++i) {
+      ASSERT_EQ(out[i], value);
+    }
+  }
+}
+
+__global__ void count(unsigned different, membar::constant_access_counts* counts, unsigned* distinct) {
+  const unsigned index = threadIdx.x % different;
+  membar::count_constant_access(*counts, index);
+  distinct[threadIdx.x] = membar::distinct_in_warp(index);
+}
+
+TEST_F(constants, addresses_of_a_warp_are_counted) {
+  membar::constant_access_counts* counts = nullptr;
+  check(cudaMallocManaged(&counts, sizeof *counts));
+  auto* const distinct = reinterpret_cast<unsigned*>(out);
+  for (unsigned different = 1; different <= 32; ++different) {
+    *counts = {};
+    count<<<1, 32>>>(different, counts, distinct);
+    membar_test::finish();
+    EXPECT_EQ(counts->warps, 1U);
+    EXPECT_EQ(counts->addresses, different);
+    EXPECT_EQ(counts->worst, different);
+    EXPECT_EQ(distinct[0], different);
+    EXPECT_EQ(distinct[31], different);
+  }
+  check(cudaFree(counts));
+}
+
+__global__ void count_in_a_branch(membar::constant_access_counts* counts) {
+  if (threadIdx.x >= 20) {
+    membar::count_constant_access(*counts, threadIdx.x / 4);
+  }
+}
+
+TEST_F(constants, only_active_threads_are_counted) {
+  membar::constant_access_counts* counts = nullptr;
+  check(cudaMallocManaged(&counts, sizeof *counts));
+  *counts = {};
+  count_in_a_branch<<<1, 32>>>(counts);
+  membar_test::finish();
+  EXPECT_EQ(counts->warps, 1U);
+  EXPECT_EQ(counts->addresses, 3U);
+  check(cudaFree(counts));
+}
+
+TEST_F(constants, an_upload_of_the_wrong_size_changes_nothing) {
+  const double values[4] = {1, 2, 3, 4};
+  membar::upload(numbers, values, stream);
+  const double other[4] = {9, 9, 9, 9};
+  EXPECT_THROW(membar::upload(numbers, other, 3, stream), membar::error);
+  EXPECT_THROW(membar::upload_part(numbers, 2, other, 3, stream), membar::error);
+  read_all_ways<<<1, 1, 0, stream>>>(2, out);
+  membar_test::finish();
+  EXPECT_EQ(out[0], 3);
+}
+
+}  // namespace

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <membar/l2_facts.hpp>
+#include <membar/l2_set_aside.hpp>
+
+#include "made_up_l2.hpp"
+
+#include <memory>
+#include <stdexcept>
+
+namespace {
+
+using made_up_l2::MiB;
+using made_up_l2::now;
+using made_up_l2::refusal;
+using ::testing::Test;
+
+class l2_set_aside : public made_up_l2::machine_test {
+ protected:
+  static std::size_t limit(int device = 0) { return now().devices[static_cast<std::size_t>(device)].limit; }
+};
+using l2_facts = l2_set_aside;
+
+TEST_F(l2_facts, are_what_the_device_says) {
+  now().devices[0].limit = 7 * MiB;
+  const membar::l2_facts facts = membar::l2_facts_of(0);
+  EXPECT_EQ(facts.l2_bytes, 60 * MiB);
+  EXPECT_EQ(facts.max_set_aside, 40 * MiB);
+  EXPECT_EQ(facts.max_window, 128 * MiB);
+  EXPECT_EQ(facts.set_aside, 7 * MiB);
+  EXPECT_FALSE(facts.mig);
+  EXPECT_FALSE(facts.mps);
+}
+
+TEST_F(l2_facts, tell_a_mig_instance_by_its_name) {
+  now().devices[1].attributes[cudaDevAttrMaxPersistingL2CacheSize] = 0;
+  EXPECT_FALSE(membar::l2_facts_of(1).mig);
+  now().devices[1].name = "NVIDIA H200 MIG 1g.18gb";
+  EXPECT_TRUE(membar::l2_facts_of(1).mig);
+  now().devices[1].name = "NVIDIA AMIG 1";
+  EXPECT_FALSE(membar::l2_facts_of(1).mig);
+}
+
+TEST_F(l2_facts, leave_mps_open_where_the_runtime_cannot_tell) {
+  now().devices[0].attributes.erase(cudaDevAttrMpsEnabled);
+  EXPECT_FALSE(membar::l2_facts_of(0).mps);
+  now().devices[0].attributes[cudaDevAttrMpsEnabled] = 1;
+  EXPECT_TRUE(membar::l2_facts_of(0).mps);
+}
+
+TEST_F(l2_facts, do_not_change_the_current_device) {
+  static_cast<void>(membar::l2_facts_of(1));
+  EXPECT_EQ(now().current, 0);
+}
+
+TEST_F(l2_set_aside, sets_the_limit_and_puts_it_back) {
+  now().devices[0].limit = 3 * MiB;
+  {
+    const membar::l2_set_aside hold(0, 24 * MiB);
+    EXPECT_EQ(limit(), 24 * MiB);
+    EXPECT_EQ(hold.bytes(), 24 * MiB);
+    EXPECT_EQ(hold.device(), 0);
+  }
+  EXPECT_EQ(limit(), 3 * MiB);
+}
+
+TEST_F(l2_set_aside, adds_up_what_is_held) {
+  auto first = std::make_unique<membar::l2_set_aside>(0, 10 * MiB);
+  auto second = std::make_unique<membar::l2_set_aside>(0, 20 * MiB);
+  EXPECT_EQ(limit(), 30 * MiB);
+  EXPECT_EQ(first->granted_together(), 30 * MiB);
+  first.reset();  // in the order of making, not of nesting
+  EXPECT_EQ(limit(), 20 * MiB);
+  second.reset();
+  EXPECT_EQ(limit(), 0U);
+}
+
+TEST_F(l2_set_aside, is_never_more_than_the_largest) {
+  now().devices[0].limit = 5 * MiB;
+  auto first = std::make_unique<membar::l2_set_aside>(0, 30 * MiB);
+  auto second = std::make_unique<membar::l2_set_aside>(0, 30 * MiB);
+  EXPECT_EQ(limit(), 40 * MiB);
+  EXPECT_EQ(second->granted_together(), 40 * MiB);
+  second.reset();
+  EXPECT_EQ(limit(), 30 * MiB);
+  first.reset();
+  EXPECT_EQ(limit(), 5 * MiB);
+}
+
+TEST_F(l2_set_aside, puts_the_limit_back_after_an_exception) {
+  now().devices[0].limit = MiB;
+  const auto work = [] {
+    const membar::l2_set_aside outer(0, 8 * MiB);
+    const membar::l2_set_aside inner(0, 8 * MiB);
+    throw std::runtime_error("in the middle");
+  };
+  EXPECT_THROW(work(), std::runtime_error);
+  EXPECT_EQ(limit(), MiB);
+}
+
+TEST_F(l2_set_aside, keeps_devices_apart) {
+  now().devices[1].limit = 2 * MiB;
+  {
+    const membar::l2_set_aside first(0, 8 * MiB);
+    const membar::l2_set_aside second(1, 16 * MiB);
+    EXPECT_EQ(limit(0), 8 * MiB);
+    EXPECT_EQ(limit(1), 16 * MiB);
+    EXPECT_EQ(now().current, 0);
+  }
+  EXPECT_EQ(limit(0), 0U);
+  EXPECT_EQ(limit(1), 2 * MiB);
+  EXPECT_EQ(now().current, 0);
+}
+
+TEST_F(l2_set_aside, that_cannot_be_set_leaves_the_limit_and_the_account) {
+  now().devices[0].limit = MiB;
+  now().devices[0].refuses_limits = cudaErrorInvalidValue;
+  EXPECT_NE(refusal([] { const membar::l2_set_aside hold(0, 8 * MiB); }), "");
+  now().devices[0].refuses_limits = cudaSuccess;
+  EXPECT_EQ(limit(), MiB);
+  {
+    const membar::l2_set_aside hold(0, 4 * MiB);
+    EXPECT_EQ(limit(), 4 * MiB) << "the failed one is counted";
+  }
+  EXPECT_EQ(limit(), MiB);
+}
+
+TEST_F(l2_set_aside, on_a_mig_instance_is_refused_in_a_sentence) {
+  now().devices[1].attributes[cudaDevAttrMaxPersistingL2CacheSize] = 0;
+  now().devices[1].name = "NVIDIA H200 MIG 1g.18gb";
+  EXPECT_EQ(
+      refusal([] { const membar::l2_set_aside hold(1, 1024); }),
+      "membar: 1024 bytes of L2 cannot be set aside on device 1: it is a MIG instance, where CUDA disables the set-aside: use "
+      "the whole device, or leave the window out");
+  EXPECT_TRUE(now().devices[1].limits_set.empty());
+}
+
+TEST_F(l2_set_aside, before_compute_capability_8_is_refused_in_a_sentence) {
+  now().devices[0].attributes[cudaDevAttrMaxPersistingL2CacheSize] = 0;
+  EXPECT_NE(refusal([] { const membar::l2_set_aside hold(0, 1024); }).find("no set-aside for persisting lines"),
+            std::string::npos);
+}
+
+TEST_F(l2_set_aside, under_mps_is_what_the_server_fixed) {
+  now().devices[0].attributes[cudaDevAttrMpsEnabled] = 1;
+  now().devices[0].limit = 10 * MiB;
+  EXPECT_EQ(refusal([] { const membar::l2_set_aside hold(0, 8 * MiB); }), "");
+  const std::string said = refusal([] { const membar::l2_set_aside hold(0, 11 * MiB); });
+  EXPECT_NE(said.find("MPS fixed the limit at 10485760"), std::string::npos) << said;
+  EXPECT_NE(said.find("CUDA_DEVICE_DEFAULT_PERSISTING_L2_CACHE_PERCENTAGE_LIMIT"), std::string::npos) << said;
+  EXPECT_TRUE(now().devices[0].limits_set.empty());
+  EXPECT_EQ(limit(), 10 * MiB);
+}
+
+TEST_F(l2_set_aside, that_cannot_be_put_back_is_reported_and_does_not_throw) {
+  {
+    const membar::l2_set_aside hold(0, 8 * MiB);
+    now().devices[0].refuses_limits = cudaErrorUnknown;
+  }
+  ASSERT_EQ(now().failures.size(), 1U);
+  EXPECT_NE(now().failures[0].find("cudaDeviceSetLimit"), std::string::npos);
+}
+
+}  // namespace
