@@ -14,18 +14,18 @@ namespace membar {
 
 /// A binary operation that atomics know: as a function object, and as the instruction it becomes.
 template <detail::atom_op Op>
-struct atomic_operation {
+struct combining_operation {
   template <class T>
   [[nodiscard]] MEMBAR_HOST_DEVICE T operator()(T left, T right) const noexcept {
     return detail::applied<Op>(left, right);
   }
 };
-using plus = atomic_operation<detail::atom_op::add>;
-using minimum = atomic_operation<detail::atom_op::min>;
-using maximum = atomic_operation<detail::atom_op::max>;
-using bit_and = atomic_operation<detail::atom_op::bitwise_and>;
-using bit_or = atomic_operation<detail::atom_op::bitwise_or>;
-using bit_xor = atomic_operation<detail::atom_op::bitwise_xor>;
+using plus = combining_operation<detail::atom_op::add>;
+using minimum = combining_operation<detail::atom_op::min>;
+using maximum = combining_operation<detail::atom_op::max>;
+using bit_and = combining_operation<detail::atom_op::bitwise_and>;
+using bit_or = combining_operation<detail::atom_op::bitwise_or>;
+using bit_xor = combining_operation<detail::atom_op::bitwise_xor>;
 
 /// Makes `operation(value, operand)` the value and returns the one before: by its instruction if `operation` is one of
 /// membar's, else in a loop of compare-and-swap.

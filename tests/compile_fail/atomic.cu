@@ -30,8 +30,7 @@ __global__ void orders(int* object, int* result) {
   n.store(1, membar::seq_cst);
 #endif
 
-#ifdef RULE_a_failed_compare_exchange_releases_nothing  // expect: a compare_exchange that fails takes relaxed, acquire or \
-                                                        // seq_cst
+#ifdef RULE_a_failed_compare_exchange_releases_nothing  // expect: a compare_exchange that fails takes relaxed, acquire or
   n.compare_exchange(expected, 1, membar::acq_rel, membar::release);
 #else
   n.compare_exchange(expected, 1, membar::acq_rel, membar::acquire);
@@ -57,15 +56,13 @@ __global__ void orders(int* object, int* result) {
 }
 
 __global__ void owning_orders(membar::atomic<int, thread_scope::device>* n, int* result) {
-#ifdef RULE_a_load_of_an_owning_atomic_releases_nothing  // expect: a load takes relaxed, acquire or seq_cst: it has nothing to \
-                                                         // release
+#ifdef RULE_a_load_of_an_owning_atomic_releases_nothing  // expect: a load takes relaxed, acquire or seq_cst: it has nothing to
   *result = n->load(membar::release);
 #else
   *result = n->load(membar::acquire);
 #endif
 
-#ifdef RULE_a_store_to_an_owning_atomic_acquires_nothing  // expect: a store takes relaxed, release or seq_cst: it has nothing \
-                                                          // to acquire
+#ifdef RULE_a_store_to_an_owning_atomic_acquires_nothing  // expect: a store takes relaxed, release or seq_cst: it has nothing
   n->store(1, membar::acquire);
 #else
   n->store(1, membar::release);
@@ -95,15 +92,13 @@ struct plain {
 struct incomplete;
 
 __global__ void values(void* object) {
-#ifdef RULE_an_atomic_has_a_size_of_the_instruction_set  // expect: an atomic holds a trivially copyable object of 1, 2, 4, 8 or \
-                                                         // 16 bytes
+#ifdef RULE_an_atomic_has_a_size_of_the_instruction_set  // expect: an atomic holds a trivially copyable object of 1, 2, 4, 8 or
   membar::atomic_ref<three_bytes, thread_scope::device>(*static_cast<three_bytes*>(object)).store({}, membar::relaxed);
 #else
   membar::atomic_ref<short, thread_scope::device>(*static_cast<short*>(object)).store({}, membar::relaxed);
 #endif
 
-#ifdef RULE_an_atomic_is_no_larger_than_16_bytes  // expect: an atomic holds a trivially copyable object of 1, 2, 4, 8 or 16 \
-                                                  // bytes
+#ifdef RULE_an_atomic_is_no_larger_than_16_bytes  // expect: an atomic holds a trivially copyable object of 1, 2, 4, 8 or 16
   membar::atomic_ref<twenty_bytes, thread_scope::device>(*static_cast<twenty_bytes*>(object)).store({}, membar::relaxed);
 #else
   membar::atomic_ref<plain, thread_scope::device>(*static_cast<plain*>(object)).store({}, membar::relaxed);
@@ -121,8 +116,7 @@ __global__ void values(void* object) {
   static_cast<void>(membar::atomic_ref<int, thread_scope::device>(*static_cast<int*>(object)));
 #endif
 
-#ifdef RULE_no_three_bytes_are_an_owning_atomic  // expect: an atomic holds a trivially copyable object of 1, 2, 4, 8 or 16 \
-                                                 // bytes
+#ifdef RULE_no_three_bytes_are_an_owning_atomic  // expect: an atomic holds a trivially copyable object of 1, 2, 4, 8 or 16
   static_cast<void>(static_cast<membar::atomic<three_bytes, thread_scope::device>*>(object)->load(membar::relaxed));
 #else
   static_cast<void>(static_cast<membar::atomic<bool, thread_scope::device>*>(object)->load(membar::relaxed));
@@ -144,22 +138,19 @@ __global__ void operations(void* object) {
   using doubles = membar::vector<double, 2>;
   const atomic_ref<doubles, thread_scope::device> pairs(*static_cast<doubles*>(object));
 
-#ifdef RULE_a_reduction_acquires_nothing  // expect: a reduction takes relaxed or release: it returns nothing, so there is \
-                                          // nothing to acquire
+#ifdef RULE_a_reduction_acquires_nothing  // expect: a reduction takes relaxed or release: it returns nothing, so there is
   n.add(1, membar::acquire);
 #else
   n.add(1, membar::relaxed);
 #endif
 
-#ifdef RULE_a_reduction_is_not_acq_rel  // expect: a reduction takes relaxed or release: it returns nothing, so there is nothing \
-                                        // to acquire
+#ifdef RULE_a_reduction_is_not_acq_rel  // expect: a reduction takes relaxed or release: it returns nothing, so there is nothing
   n.max(1, membar::acq_rel);
 #else
   n.max(1, membar::release);
 #endif
 
-#ifdef RULE_a_reduction_is_not_sequentially_consistent  // expect: a reduction takes relaxed or release: it returns nothing, so \
-                                                        // there is nothing to acquire
+#ifdef RULE_a_reduction_is_not_sequentially_consistent  // expect: a reduction takes relaxed or release: it returns nothing, so
   n.bit_or(1, membar::seq_cst);
 #else
   n.fetch_or(1, membar::seq_cst);
@@ -177,22 +168,19 @@ __global__ void operations(void* object) {
   n.fetch_update([](int x) { return x; }, membar::relaxed);
 #endif
 
-#ifdef RULE_no_structure_is_added  // expect: addition takes integers, float, double, half, bfloat16, their packed pairs, \
-                                   // pointers to objects
+#ifdef RULE_no_structure_is_added  // expect: addition takes integers, float, double, half, bfloat16, their packed pairs,
   s.fetch_add(plain{1}, membar::relaxed);
 #else
   n.fetch_add(1, membar::relaxed);
 #endif
 
-#ifdef RULE_no_bool_is_added  // expect: addition takes integers, float, double, half, bfloat16, their packed pairs, pointers to \
-                              // objects
+#ifdef RULE_no_bool_is_added  // expect: addition takes integers, float, double, half, bfloat16, their packed pairs, pointers to
   b.add(true, membar::relaxed);
 #else
   b.store(true, membar::relaxed);
 #endif
 
-#ifdef RULE_no_void_pointer_moves  // expect: addition takes integers, float, double, half, bfloat16, their packed pairs, \
-                                   // pointers to objects
+#ifdef RULE_no_void_pointer_moves  // expect: addition takes integers, float, double, half, bfloat16, their packed pairs,
   v.fetch_add(1, membar::relaxed);
 #else
   p.fetch_add(1, membar::relaxed);
@@ -204,8 +192,7 @@ __global__ void operations(void* object) {
   p.add(1, membar::relaxed);
 #endif
 
-#ifdef RULE_no_vector_of_doubles_is_added  // expect: addition takes integers, float, double, half, bfloat16, their packed \
-                                           // pairs, pointers to objects
+#ifdef RULE_no_vector_of_doubles_is_added  // expect: addition takes integers, float, double, half, bfloat16, their packed
   pairs.add(doubles{}, membar::relaxed);
 #else
   fours.add(floats{}, membar::relaxed);

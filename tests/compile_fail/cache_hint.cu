@@ -31,7 +31,6 @@ __global__ void policies(unsigned long long* out) {
 #endif
 
 #ifdef RULE_evict_normal_is_no_secondary_priority  // expect: membar: the secondary priority of a cache policy is
-                                                   // evict_unchanged or
   *out = cache_policy<l2::evict_last, l2::evict_normal>(0.5).bits();
 #else
   *out = cache_policy<l2::evict_last, l2::evict_first>(0.5).bits();
@@ -46,7 +45,6 @@ __global__ void policies(unsigned long long* out) {
 
 __global__ void control(int* p, const int* q) {
 #ifdef RULE_a_prefetch_is_not_evict_first  // expect: membar: a prefetch into L2 gives a line the priority evict_last or
-                                           // evict_normal
   prefetch_l2(p, l2::evict_first);
 #else
   prefetch_l2(p, l2::evict_last);
@@ -86,7 +84,6 @@ __global__ void control(int* p, const int* q) {
 __global__ void interop(const int* p, int* out) {
   const cuda::annotated_ptr<const int, cuda::access_property::persisting> hot(p);
 #ifdef RULE_an_annotated_pointer_has_its_policy  // expect: membar: an access takes each kind of hint, and an order, at most
-                                                 // once
   *out = load_weak(hot, cache_policy<l2::evict_first>(1.0f));
 #else
   *out = load_weak(hot, l1::no_allocate);

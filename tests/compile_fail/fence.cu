@@ -4,8 +4,7 @@
 using membar::thread_scope;
 
 __global__ void fences() {
-#ifdef RULE_a_fence_is_never_relaxed  // expect: a fence takes acquire, release, acq_rel or seq_cst: a relaxed fence would order \
-                                      // nothing
+#ifdef RULE_a_fence_is_never_relaxed  // expect: a fence takes acquire, release, acq_rel or seq_cst: a relaxed fence would order
   membar::thread_fence<thread_scope::device>(membar::relaxed);
 #else
   membar::thread_fence<thread_scope::device>(membar::acq_rel);

@@ -140,7 +140,6 @@ void arguments(const launch_config<>& config, float* data) {
 #endif
 
 #ifdef RULE_an_argument_is_convertible_to_its_parameter  // expect: each argument of a launch must convert to the type of its
-                                                         // kernel parameter
   membar::launch(config, kernel, data, 1);
 #else
   membar::launch(config, kernel, short{1}, data);
@@ -162,7 +161,6 @@ void sharing(const launch_config<>& config, int* data) {
 #endif
 
 #ifdef RULE_a_raw_pointer_is_bound_to_no_domain  // expect: each argument of a launch must convert to the type of its kernel
-                                                 // parameter
   membar::launch(config.with(physical_domain<1>{}), bound_kernel, data);
 #else
   membar::launch(config, bound_kernel, handle);

@@ -131,7 +131,6 @@ __global__ void hints(int* p, int* out) {
 #endif
 
 #ifdef RULE_a_cache_operator_goes_with_no_l1_priority  // expect: membar: a cache operator and an L1 eviction priority say the
-                                                       // same
   *out = load_weak(p, cache_op::cs, l1::evict_first);
 #else
   *out = load_weak(p, cache_op::cs, policy, prefetch_64B);
@@ -162,7 +161,6 @@ __global__ void hints(int* p, int* out) {
 #endif
 
 #ifdef RULE_a_priority_for_l2_at_the_access_needs_32_bytes  // expect: membar: an L2 eviction priority at the access itself
-                                                            // needs 32
   *out = load_weak(p, l2::evict_last);
 #else
   *out = load_weak(p, policy);

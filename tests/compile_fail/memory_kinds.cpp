@@ -18,7 +18,6 @@ int main() {
 #endif
 
 #ifdef RULE_managed_memory_runs_no_destructor  // expect: membar: managed memory holds a trivially copyable and destructible
-                                               // type
   membar::managed_memory<owner> pages(1);
 #else
   membar::managed_memory<int> pages(1);
