@@ -239,6 +239,9 @@ int run(int argc, char** argv) {
   const auto add = [&](const victim_description& victim, std::string_view noise_name, const arm& arm) {
     const case_name name{victim.name, std::string(noise_name), std::string(arm.name)};
     case_result& result = table.add(name);
+    if (noise_name != "none") {
+      result.required = requirement_of(victim.name, arm);
+    }
     const std::string reason = bench == nullptr ? no_device : bench->waiver(victim, noise_name, arm);
     result.note = reason.empty() ? "" : "waived: " + reason;
     const int sets = reason.empty() ? options.repetitions : 1;

@@ -3,6 +3,8 @@
 /// What the cases measured, the figures derived from several of them, and how both are written out.
 #pragma once
 
+#include "required.hpp"
+
 #include <support/machine_context.hpp>
 #include <support/statistics.hpp>
 
@@ -34,7 +36,8 @@ struct case_result {
   std::vector<double> ns;
   std::vector<double> medians;  ///< of each repetition
   std::vector<double> noise_gbps;
-  std::string note;  ///< why nothing was measured: "waived: ..." or "failed: ..."
+  std::string note;                     ///< why nothing was measured: "waived: ..." or "failed: ..."
+  std::optional<requirement> required;  ///< beside noise: what the memory model asks the victim to wait for
 };
 
 using figures = std::vector<std::pair<std::string, double>>;
@@ -61,10 +64,16 @@ class result_table {
 
   /// A case's figures. Times in ns and in cycles of a `ghz` clock; ratios of medians where both cases were measured:
   /// slowdown = this arm / no noise, and on the arm that it belongs to interference = same / none, relief = same / separate,
-  /// residual = separate / none.
+  /// residual = separate / none. What the model requires is 1 or 0, and known without a measurement.
   [[nodiscard]] figures figures_of(const case_name& name, double ghz) const {
     const case_result& result = results_.at(name.text());
     figures out;
+    if (result.required) {
+      out.emplace_back("orders_own", result.required->own);
+      out.emplace_back("orders_noise", result.required->noise);
+      out.emplace_back("orders_noise_seen_at_device_scope", result.required->noise_seen_at_device_scope);
+      out.emplace_back("orders_noise_seen_at_system_scope", result.required->noise_seen_at_system_scope);
+    }
     if (result.ns.empty()) {
       return out;
     }
@@ -257,9 +266,25 @@ class table_reporter : public benchmark::BenchmarkReporter {
 
 /// Writes every case and all of its figures as comma-separated values; a figure that a case lacks is an empty field.
 inline void write_csv(std::ostream& out, const result_table& table, double ghz) {
-  const char* const columns[] = {"p50_ns",     "p90_ns",       "p99_ns",     "max_ns",   "p50_cycles",
-                                 "p90_cycles", "p99_cycles",   "max_cycles", "samples",  "spread",
-                                 "noise_gbps", "interference", "relief",     "residual", "slowdown"};
+  const char* const columns[] = {"p50_ns",
+                                 "p90_ns",
+                                 "p99_ns",
+                                 "max_ns",
+                                 "p50_cycles",
+                                 "p90_cycles",
+                                 "p99_cycles",
+                                 "max_cycles",
+                                 "samples",
+                                 "spread",
+                                 "noise_gbps",
+                                 "interference",
+                                 "relief",
+                                 "residual",
+                                 "slowdown",
+                                 "orders_own",
+                                 "orders_noise",
+                                 "orders_noise_seen_at_device_scope",
+                                 "orders_noise_seen_at_system_scope"};
   out << "victim,noise,arm";
   for (const char* column : columns) {
     out << ',' << column;

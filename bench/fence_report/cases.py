@@ -9,6 +9,8 @@ from . import words
 
 COUNTERS = ("p50_ns", "p90_ns", "p99_ns", "max_ns", "p50_cycles", "p90_cycles", "p99_cycles", "max_cycles",
             "samples", "spread", "noise_gbps")
+# What the memory model requires of the victim, 1 or 0: known of waived cases, too.
+REQUIRED = ("orders_own", "orders_noise", "orders_noise_seen_at_device_scope", "orders_noise_seen_at_system_scope")
 STORED = ("interference", "slowdown", "relief", "residual")
 
 # Google Benchmark appends the way a case was run to its name.
@@ -25,6 +27,7 @@ class Case:
         self.kind, _, self.pace = noise.partition(".")
         self.counters = {}
         self.stored = {}
+        self.required = None  # the answers to REQUIRED, as a tuple of bool
         self.waived = None  # the reason, in words
         self.failed = None
 
@@ -66,6 +69,13 @@ class Results:
 
     def alone(self, victim):
         return self.case(victim, "none", "alone")
+
+    def required(self, victim, arm):
+        """What the model requires of the victim in an arm, whatever the noise; None if the file does not say."""
+        for case in self.cases:
+            if case.victim == victim and case.arm == arm and case.required is not None:
+                return case.required
+        return None
 
     def ratio(self, victim, noise, arm, over):
         """p50 of one arm over p50 of another; `over` may be 'alone'. None unless both were measured."""
@@ -114,6 +124,9 @@ def _parse_name(entry, index, path):
 
 def _parse_case(entry, index, path):
     case = Case(*_parse_name(entry, index, path))
+    answers = [_number(entry.get(counter)) for counter in REQUIRED]
+    if None not in answers:
+        case.required = tuple(answer != 0 for answer in answers)
     label = entry.get("label", "")
     if entry.get("error_occurred"):
         case.failed = str(entry.get("error_message") or "no message")

@@ -5,6 +5,7 @@ import csv
 import io
 
 from . import cases as case_file
+from . import required as requirements
 from . import words
 
 
@@ -73,6 +74,32 @@ def _victim_section(results, victim, picture):
     return text + _table(head, rows, 2)
 
 
+def _required_section(results, decided):
+    """Required and wasted waiting; `decided` holds the answers of the model, which need no measurement."""
+    groups = requirements.groups(decided)
+    if not groups:
+        return ""
+    text = ("\n## Required and wasted waiting\n\nWhat a victim must wait for is a matter of the memory model and not of the machine. "
+            "membar's executable model has decided it for every victim and arm: which earlier stores a thread that synchronizes with "
+            "the victim cannot miss.\n\n")
+    yes = {True: "yes", False: "no"}
+    text += _table(["victims", "noise in", "its own stores", "the noise's", "the noise's, if it had acquired a flag of it at device scope",
+                    "at system scope"],
+                   [[who, where] + [yes[answer] for answer in answers] for who, where, answers in groups], 6)
+    text += "\n" + requirements.sentence(decided) + "\n"
+    rows = []
+    for victim, noise, alone, same, separate in requirements.waits(results):
+        divisor, unit = words.unit_of(alone)
+        rows.append([words.victim_name(victim), words.noise_name(noise), "%s %s" % (words.duration(alone, divisor), unit),
+                     "%s %s" % (words.duration(same - alone, divisor), unit), "%.0f %%" % (100 * (same - alone) / same),
+                     "%s %s" % (words.duration(max(separate - alone, 0.0), divisor), unit) if separate is not None else "—"])
+    if rows:
+        text += ("\nWhere the noise made a difference (medians): alone is what the victim's own stores take; the rest is wasted. What is "
+                 "left in a separate domain is congestion on the way to memory and, at system scope, the wait that no domain takes away.\n\n")
+        text += _table(["victim", "beside", "alone", "wasted in the same domain", "share", "left in a separate domain"], rows, 2)
+    return text
+
+
 def report(results, controls, verdict, pictures, recorded=None):
     """The whole report. `pictures` maps a victim (or 'overview') to a file name; `recorded`, if the figures are not of
     this machine, is the pair (line, this machine's results or None)."""
@@ -104,6 +131,7 @@ def report(results, controls, verdict, pictures, recorded=None):
     if results.one_domain:
         text += " This GPU has one memory synchronization domain: there is no separate domain, hence no relief and no residual."
     text += " Spread is the relative range of the medians of the repetitions.\n"
+    text += _required_section(results, recorded[1] if recorded and recorded[1] is not None else results)
     for family, title, what in words.FAMILIES:
         members = [v for v in results.victims() if v.split(".")[0] == family]
         if members:

@@ -41,6 +41,15 @@ class Synthetic:
             self.case(victim, noise, arm, twin * {"alias": 1.02, "env0": 0.99, "swapped": 1.03, "map": 0.98}[arm], gbps)
         return self
 
+    def requires(self, victim, arm, own, noise, at_device, at_system):
+        """The model's answers, on every case of the victim and arm that is there."""
+        for entry in self.entries:
+            parts = entry["name"].split("/")
+            if parts[0] == victim and parts[2] == arm:
+                entry.update(orders_own=own, orders_noise=noise, orders_noise_seen_at_device_scope=at_device,
+                             orders_noise_seen_at_system_scope=at_system)
+        return self
+
     def waived(self, victim, noise, arm, reason):
         self.entries.append({"name": "/".join((victim, noise, arm)), "run_type": "iteration", "label": "waived: " + reason})
         return self

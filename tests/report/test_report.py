@@ -24,7 +24,7 @@ CMAKE = os.environ.get("MEMBAR_CMAKE") or shutil.which("cmake")
 sys.path.insert(0, HERE)
 sys.path.insert(0, os.path.abspath(BENCH))
 
-from fence_report import cases, controls, verdict  # noqa: E402
+from fence_report import cases, controls, markdown, verdict  # noqa: E402
 from synthetic import Synthetic, everything  # noqa: E402
 
 MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
@@ -69,6 +69,10 @@ class Scratch(unittest.TestCase):
 
     def load(self, made):
         return cases.load(made.write(self.path("in.json")))
+
+    def report(self, made):
+        results = self.load(made)
+        return markdown.report(results, controls.check(results), "", {})
 
     def verdict_of(self, made):
         results = self.load(made)
@@ -275,6 +279,36 @@ class Ratios(Scratch):
         made.entries[0]["name"] += "/iterations:1/manual_time"
         made.entries.append(dict(made.entries[1], run_type="aggregate", name=made.entries[1]["name"] + "_mean"))
         self.assertEqual(self.load(made).interference(BOUNDARY, "nvlink.saturating"), 4.0)
+
+
+class Required(Scratch):
+    def made(self):
+        made = Synthetic().alone("fence.device.acq_rel.shared_sm", 300.0)
+        made.beside("fence.device.acq_rel.shared_sm", "nvlink.saturating", 1200.0, 400.0)
+        made.requires("fence.device.acq_rel.shared_sm", "same", 1, 0, 1, 1)
+        return made.requires("fence.device.acq_rel.shared_sm", "separate", 1, 0, 0, 1)
+
+    def test_is_left_out_where_the_file_does_not_say(self):
+        made = Synthetic().alone("kernel_boundary.stream", 100.0)
+        self.assertNotIn("Required and wasted", self.report(made.beside("kernel_boundary.stream", "nvlink.saturating", 300.0, 120.0)))
+
+    def test_tells_wasted_waiting_from_required_waiting(self):
+        text = self.report(self.made())
+        self.assertIn("| device-scope fences | the same domain | yes | no | yes | yes |", text)
+        self.assertIn("|  | a separate one | yes | no | no | yes |", text)
+        self.assertIn("all time beyond that of the victim alone is wasted", text)
+        self.assertIn("| 300 ns | 900 ns | 75 % | 100 ns |", text)
+
+    def test_says_if_a_victim_must_wait_for_the_noise(self):
+        made = self.made().requires("fence.device.acq_rel.shared_sm", "same", 1, 1, 1, 1)
+        text = self.report(made)
+        self.assertIn("have to wait for the noise although they never looked at it", text)
+        self.assertNotIn("is wasted. The hardware", text)
+
+    def test_needs_no_measurement(self):
+        made = Synthetic().waived("acquire_load.device.own_sm", "nvlink.saturating", "same", "no GPU")
+        made.requires("acquire_load.device.own_sm", "same", 0, 0, 0, 0)
+        self.assertIn("| device-scope acquire loads | the same domain | no | no | no | no |", self.report(made))
 
 
 class Output(Scratch):

@@ -102,7 +102,7 @@ namespace detail {
 }
 /// `ld.{relaxed,acquire}.scope`.
 template <thread_scope Scope, class Order>
-requires order_among<Order, memory_order::relaxed, memory_order::acquire>
+  requires order_among<Order, memory_order::relaxed, memory_order::acquire>
 [[nodiscard]] constexpr instruction load(reg to, variable from, Order) noexcept {
   return detail::ordered(load(to, from), Order::value, Scope);
 }
@@ -114,7 +114,7 @@ requires order_among<Order, memory_order::relaxed, memory_order::acquire>
 }
 /// `st.{relaxed,release}.scope`.
 template <thread_scope Scope, class Order>
-requires order_among<Order, memory_order::relaxed, memory_order::release>
+  requires order_among<Order, memory_order::relaxed, memory_order::release>
 [[nodiscard]] constexpr instruction store(variable to, source value, Order) noexcept {
   return detail::ordered(store(to, value), Order::value, Scope);
 }
@@ -149,7 +149,7 @@ template <thread_scope Scope, update_order Order>
 }
 /// `red.{relaxed,release}.scope.add`.
 template <thread_scope Scope, class Order>
-requires order_among<Order, memory_order::relaxed, memory_order::release>
+  requires order_among<Order, memory_order::relaxed, memory_order::release>
 [[nodiscard]] constexpr instruction add(variable at, source value, Order) noexcept {
   instruction i = detail::ordered(detail::access(opcode::reduction, at), Order::value, Scope);
   i.what = operation::add;
@@ -177,7 +177,7 @@ template <thread_scope Scope, fence_order Order>
 }
 /// `barrier.cluster.arrive.release` or, with `membar::relaxed`, `.relaxed`.
 template <class Order = release_t>
-requires order_among<Order, memory_order::relaxed, memory_order::release>
+  requires order_among<Order, memory_order::relaxed, memory_order::release>
 [[nodiscard]] constexpr instruction arrive_cluster(Order = Order{}) noexcept {
   instruction i;
   i.code = opcode::barrier;
@@ -317,6 +317,20 @@ class litmus_program {
     return result;
   }
 
+  /// The same program with an edge of the CUDA API: thread `before` has ended when thread `after` begins, as for kernels that
+  /// a stream, an event or a graph orders. Threads are counted from 0.
+  [[nodiscard]] constexpr litmus_program ordered(int before, int after) const {
+    if (before < 0 || after < 0 || std::max(before, after) >= static_cast<int>(threads)) {
+      throw error("an edge of the API names a thread that the test does not have");
+    }
+    litmus_program result = *this;
+    api_edge edge;
+    edge.before = before;
+    edge.after = after;
+    result.api_.push(edge, "a test has more than 8 edges of the API");
+    return result;
+  }
+
   /// Whether some execution ends in a state that satisfies the condition.
   [[nodiscard]] constexpr bool reachable() const {
     std::array<location, max_variables> memory{};
@@ -334,7 +348,8 @@ class litmus_program {
       views[t] = {places_[t], std::span<const instruction>(code_.data() + begin, ends_[t] - begin), zeros};
     }
     test_view test;
-    test.program = {std::span<const location>(memory.data(), static_cast<std::size_t>(locations_)), views, {}};
+    test.program = {std::span<const location>(memory.data(), static_cast<std::size_t>(locations_)), views,
+                    std::span<const api_edge>(api_.begin(), static_cast<std::size_t>(api_.size()))};
     test.condition = {wanted_.nodes.begin(), static_cast<std::size_t>(wanted_.nodes.size())};
     return decide(test).reachable;
   }
@@ -346,6 +361,7 @@ class litmus_program {
   std::array<instruction, (Counts + ... + 0)> code_{};
   std::array<std::size_t, threads> ends_{};
   condition wanted_{};
+  bounded<api_edge, 8> api_{};
   int locations_ = 0;
 };
 

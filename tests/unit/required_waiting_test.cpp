@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What the fence report says a victim has to wait for.
+#include <bench/fence_interference/required.hpp>
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace {
+
+using fence_interference::arm;
+using fence_interference::requirement;
+using fence_interference::requirement_of;
+
+const char* const publishers[] = {"kernel_boundary.stream",      "kernel_boundary.graph",
+                                  "fence.block.acq_rel.own_sm",  "fence.cluster.seq_cst.own_sm",
+                                  "fence.device.acq_rel.own_sm", "fence.device.seq_cst.shared_sm",
+                                  "fence.system.acq_rel.own_sm", "fence.system.seq_cst.shared_sm",
+                                  "release_store.device.own_sm", "release_store.system.shared_sm"};
+
+TEST(required_waiting, nobody_waits_for_noise_that_he_has_not_looked_at) {
+  for (const arm& each : fence_interference::domain_arms) {
+    for (const char* victim : publishers) {
+      EXPECT_FALSE(requirement_of(victim, each).noise) << victim << ' ' << each.name;
+    }
+  }
+}
+
+TEST(required_waiting, what_publishes_waits_for_the_own_stores) {
+  for (const arm& each : fence_interference::domain_arms) {
+    for (const char* victim : publishers) {
+      EXPECT_TRUE(requirement_of(victim, each).own) << victim << ' ' << each.name;
+    }
+  }
+}
+
+TEST(required_waiting, device_scope_passes_on_what_was_seen_in_the_own_domain_only) {
+  for (const arm& each : fence_interference::domain_arms) {
+    for (const char* victim : publishers) {
+      EXPECT_EQ(requirement_of(victim, each).noise_seen_at_device_scope, each.victim.physical() == each.noise.physical())
+          << victim << ' ' << each.name;
+    }
+  }
+}
+
+TEST(required_waiting, system_scope_passes_on_what_was_seen_in_any_domain) {
+  for (const arm& each : fence_interference::domain_arms) {
+    for (const char* victim : publishers) {
+      EXPECT_TRUE(requirement_of(victim, each).noise_seen_at_system_scope) << victim << ' ' << each.name;
+    }
+  }
+}
+
+TEST(required_waiting, an_acquire_load_publishes_nothing) {
+  for (const char* victim : {"acquire_load.device.own_sm", "acquire_load.system.shared_sm"}) {
+    const requirement found = requirement_of(victim, fence_interference::same);
+    EXPECT_FALSE(found.own || found.noise || found.noise_seen_at_device_scope || found.noise_seen_at_system_scope) << victim;
+  }
+}
+
+TEST(required_waiting, a_victim_without_a_scope_is_refused) {
+  EXPECT_ANY_THROW(static_cast<void>(requirement_of("fence.galaxy.acq_rel.own_sm", fence_interference::same)));
+}
+
+}  // namespace
