@@ -266,7 +266,11 @@ class publisher {
     if constexpr (Lanes == 1) {
       return mine;
     } else {
-      return __reduce_max_sync(0xffffffffU, static_cast<unsigned>(mine));
+      for (int step = 16; step != 0; step /= 2) {
+        const unsigned long long other = __shfl_xor_sync(0xffffffffU, mine, step);
+        mine = other > mine ? other : mine;
+      }
+      return mine;
     }
   }
 
