@@ -131,6 +131,16 @@ template <bool LooksFirst>
       .when(in(1, r0) == 2);
 }
 
+/// A packed channel of many producers: two fill a slot one after the other, and the first one's word replaces the second's, for
+/// which the consumer then waits in vain.
+template <class Say, class Hear>
+[[nodiscard]] constexpr auto lost_word(Say say, Hear hear) {
+  return litmus(thread(block(0), store<device>(x, 1, relaxed)),
+                thread(block(1), load<device>(r0, x, relaxed), jump_unless(r0, 1, 3), store<device>(y, 1, say)),
+                thread(block(2), load<device>(r0, y, hear), jump_unless(r0, 1, 3), store<device>(x, 2, relaxed)))
+      .when(in(2, r0) == 1 && in_memory(x) == 1);
+}
+
 /// A message and its sequence number in two words, both relaxed: why they must be one.
 [[nodiscard]] constexpr auto unpacked_message() { return stale_data<device>(relaxed, relaxed); }
 

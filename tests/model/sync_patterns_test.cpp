@@ -82,6 +82,11 @@ const order_row every_order[] = {
     {"mpsc_channel.cuh", "own.stamp.load(acquire)", "relaxed", "a message is overwritten while it is read",
      VERDICTS(overwritten_while_read<device>, (release, acquire), (release, relaxed))},
 
+    {"packed_channel.cuh", "all_->take(message, taken_, release)", "relaxed",
+     "of many producers: an earlier word replaces a later one", VERDICTS(lost_word, (release, acquire), (relaxed, acquire))},
+    {"packed_channel.cuh", "all_.head.load(acquire)", "relaxed", "of many producers: an earlier word replaces a later one",
+     VERDICTS(lost_word, (release, acquire), (release, relaxed))},
+
     {"ticket_lock.cuh", "serving_.add(1, release)", "relaxed", "a holder does not see what the one before wrote",
      VERDICTS(stale_data_under_ticket_lock, (release, acquire), (relaxed, acquire))},
     {"ticket_lock.cuh", "serving_.load(acquire)", "relaxed", "a holder does not see what the one before wrote",
@@ -231,7 +236,7 @@ TEST(SyncPatterns, ABatchHasOneSignalOfASourceBecauseOneFenceDoesNotOrderTwo) {
   EXPECT_TRUE(model::forbidden(signals_out_of_order(release)));
 }
 
-TEST(SyncPatterns, APackedMessageNeedsNoOrderButOneWord) {
+TEST(SyncPatterns, APackedMessageOfOneProducerNeedsNoOrderButOneWord) {
   EXPECT_TRUE(model::forbidden(packed_word_overtaken<true>()));
   EXPECT_TRUE(model::allowed(packed_word_overtaken<false>())) << "what was not looked at must not be acknowledged";
   EXPECT_TRUE(model::allowed(unpacked_message()));

@@ -33,13 +33,15 @@ struct packed_slots {
   static_assert(sizeof(Message) <= 12, "membar: a packed message has at most 12 bytes: use spsc_channel or mpsc_channel");
   static_assert(is_power_of_two(Capacity), "membar: the capacity of a channel is a power of two");
 
-  [[nodiscard]] MEMBAR_HOST_DEVICE bool take(Message& message, unsigned long long position) noexcept {
+  /// Takes the message of `position` if it is there, and says so with the order that the producers need.
+  template <class Order>
+  [[nodiscard]] MEMBAR_HOST_DEVICE bool take(Message& message, unsigned long long position, Order order) noexcept {
     const packed_word word = slots[position % Capacity].load(relaxed);
     if (word.filled != static_cast<unsigned>(position / Capacity) + 1) {
       return false;
     }
     memcpy(&message, word.message, sizeof(Message));
-    head.store(position + 1, relaxed);
+    head.store(position + 1, order);
     return true;
   }
 
@@ -127,7 +129,7 @@ class packed_spsc_channel {
       if (closed_) {
         return wait_result::closed;
       }
-      if (all_->take(message, taken_)) {
+      if (all_->take(message, taken_, relaxed)) {
         ++taken_;
         return wait_result::done;
       }
@@ -157,9 +159,11 @@ class packed_spsc_channel {
 
 /// `packed_spsc_channel` for producers that are any threads in `Scope`: each producer's messages in order, each taken once.
 ///
-/// It synchronizes with nothing, as that one. Producers claim slots by compare-and-swap, as in `mpsc_channel`, which says what
-/// memory that needs, what a producer that stops in between does, and how `close` ends it.
-/// PTX: push: ld.relaxed of two counters, atom.relaxed.cas, st.relaxed.b128; pop: ld.relaxed.b128, st.relaxed.
+/// No push synchronizes with its pop, as there, and no fence stands between a message and its consumer. The other way there are
+/// orders: two producers that fill a slot one after the other are different threads, so that only a pop that releases and a
+/// push that acquires keep the earlier word from replacing the later one. Producers claim slots by compare-and-swap, as in
+/// `mpsc_channel`, which says what memory that needs, what a producer that stops in between does, and how `close` ends it.
+/// PTX: push: ld.relaxed, ld.acquire, atom.relaxed.cas, st.relaxed.b128; pop: ld.relaxed.b128, st.release.
 template <class Message, int Capacity, thread_scope Scope>
 class packed_mpsc_channel {
  public:
@@ -175,7 +179,7 @@ class packed_mpsc_channel {
         return wait_result::closed;
       }
       // Where the head has passed this position already, the position is an old one, and the swap fails.
-      const unsigned long long taken = all_.head.load(relaxed);
+      const unsigned long long taken = all_.head.load(acquire);
       if (taken + Capacity <= position) {
         return wait_result::would_wait;
       }
@@ -202,7 +206,7 @@ class packed_mpsc_channel {
 
     /// Takes the oldest message; `would_wait` if it is not there, `closed` if none will come.
     MEMBAR_HOST_DEVICE wait_result try_pop(Message& message) noexcept {
-      if (all_->take(message, taken_)) {
+      if (all_->take(message, taken_, release)) {
         ++taken_;
         return wait_result::done;
       }
