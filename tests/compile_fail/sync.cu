@@ -25,57 +25,57 @@ template <class T>
 constexpr unsigned long long complete = sizeof(T);
 
 #ifdef RULE_a_publisher_widens  // expect: a publisher widens: the scope it publishes at is wider than the one it is fed at
-constexpr auto size_0 = complete<membar::publisher<1, 2, thread_scope::system, thread_scope::device>>;
+static_assert(complete<membar::publisher<1, 2, thread_scope::system, thread_scope::device>> != 0);
 #else
-constexpr auto size_0 = complete<membar::publisher<1, 2, thread_scope::block, thread_scope::device>>;
+static_assert(complete<membar::publisher<1, 2, thread_scope::block, thread_scope::device>> != 0);
 #endif
 
 #ifdef RULE_a_publisher_does_not_keep_the_scope  // expect: a publisher widens
-constexpr auto size_1 = complete<membar::publisher<1, 2, thread_scope::device, thread_scope::device>>;
+static_assert(complete<membar::publisher<1, 2, thread_scope::device, thread_scope::device>> != 0);
 #else
-constexpr auto size_1 = complete<membar::publisher<1, 2, thread_scope::device, thread_scope::system>>;
+static_assert(complete<membar::publisher<1, 2, thread_scope::device, thread_scope::system>> != 0);
 #endif
 
 #ifdef RULE_a_lag_is_a_power_of_two  // expect: the lag of a publisher is a power of two
-constexpr auto size_2 = complete<membar::publisher<1, 3>>;
+static_assert(complete<membar::publisher<1, 3>> != 0);
 #else
-constexpr auto size_2 = complete<membar::publisher<1, 4>>;
+static_assert(complete<membar::publisher<1, 4>> != 0);
 #endif
 
 #ifdef RULE_a_publisher_has_a_source  // expect: a publisher has at least one source
-constexpr auto size_3 = complete<membar::publisher<0, 4>>;
+static_assert(complete<membar::publisher<0, 4>> != 0);
 #else
-constexpr auto size_3 = complete<membar::publisher<33, 4>>;
+static_assert(complete<membar::publisher<33, 4>> != 0);
 #endif
 
 #ifdef RULE_a_message_is_trivially_copyable  // expect: a message of a channel is trivially copyable
-constexpr auto size_4 = complete<membar::spsc_channel<not_trivial, 4, thread_scope::device>>;
+static_assert(complete<membar::spsc_channel<not_trivial, 4, thread_scope::device>> != 0);
 #else
-constexpr auto size_4 = complete<membar::spsc_channel<sixteen_bytes, 4, thread_scope::device>>;
+static_assert(complete<membar::spsc_channel<sixteen_bytes, 4, thread_scope::device>> != 0);
 #endif
 
 #ifdef RULE_a_message_of_many_producers_is_trivially_copyable  // expect: a message of a channel is trivially copyable
-constexpr auto size_5 = complete<membar::mpsc_channel<not_trivial, 4, thread_scope::device>>;
+static_assert(complete<membar::mpsc_channel<not_trivial, 4, thread_scope::device>> != 0);
 #else
-constexpr auto size_5 = complete<membar::mpsc_channel<sixteen_bytes, 4, thread_scope::device>>;
+static_assert(complete<membar::mpsc_channel<sixteen_bytes, 4, thread_scope::device>> != 0);
 #endif
 
 #ifdef RULE_a_capacity_is_a_power_of_two  // expect: the capacity of a channel is a power of two
-constexpr auto size_6 = complete<membar::spsc_channel<int, 12, thread_scope::device>>;
+static_assert(complete<membar::spsc_channel<int, 12, thread_scope::device>> != 0);
 #else
-constexpr auto size_6 = complete<membar::spsc_channel<int, 1, thread_scope::device>>;
+static_assert(complete<membar::spsc_channel<int, 1, thread_scope::device>> != 0);
 #endif
 
 #ifdef RULE_a_packed_message_leaves_room_for_its_number  // expect: a packed message has at most 12 bytes
-constexpr auto size_7 = complete<membar::packed_spsc_channel<sixteen_bytes, 4, thread_scope::device>>;
+static_assert(complete<membar::packed_spsc_channel<sixteen_bytes, 4, thread_scope::device>> != 0);
 #else
-constexpr auto size_7 = complete<membar::packed_spsc_channel<twelve_bytes, 4, thread_scope::device>>;
+static_assert(complete<membar::packed_spsc_channel<twelve_bytes, 4, thread_scope::device>> != 0);
 #endif
 
 #ifdef RULE_a_sequence_lock_holds_what_is_trivially_copyable  // expect: the value of a sequence lock is trivially copyable
-constexpr auto size_8 = complete<membar::sequence_lock<not_trivial, thread_scope::device>>;
+static_assert(complete<membar::sequence_lock<not_trivial, thread_scope::device>> != 0);
 #else
-constexpr auto size_8 = complete<membar::sequence_lock<sixteen_bytes, thread_scope::device>>;
+static_assert(complete<membar::sequence_lock<sixteen_bytes, thread_scope::device>> != 0);
 #endif
 
 __global__ void barriers(membar::grid_barrier<thread_scope::device>* grid, membar::cross_barrier<2>* cross,
@@ -105,7 +105,7 @@ __global__ void barriers(membar::grid_barrier<thread_scope::device>* grid, memba
   *result = grid->wait(arrival, membar::relaxed, budget);
 #endif
 
-#ifdef RULE_a_budget_has_a_unit  // expect: constructor "membar::wait_budget::wait_budget(unsigned long long)"
+#ifdef RULE_a_budget_has_a_unit  // expect: is inaccessible
   *result = grid->sync(wait_budget(5));
 #else
   *result = grid->sync(wait_budget::nanoseconds(5));
