@@ -341,7 +341,7 @@ class litmus_program {
     if (locations_ > max_variables) {
       throw error("a test has more than 16 locations");
     }
-    const std::array<std::int64_t, max_registers> zeros{};
+    [[maybe_unused]] const std::array<std::int64_t, max_registers> zeros{};
     std::array<thread_view, threads> views{};
     for (std::size_t t = 0; t < threads; ++t) {
       const std::size_t begin = t == 0 ? 0 : ends_[t - 1];
