@@ -641,6 +641,12 @@ class Pictures(Scratch):
         made.entries = [e for e in made.entries if e["name"].split("/")[0] in (BOUNDARY, DEVICE, "acquire_load.system.own_sm")]
         return made
 
+    def test_the_publisher_has_a_picture(self):
+        drawn = self.draw(self.some(), "--publisher", self.write(json.dumps(published()), "publisher.json"))
+        self.assertIn("publisher.png", drawn)
+        self.assertIn("](publisher.png)", self.text("out", "report.md"))
+        self.assertNotIn("publisher.png", self.draw(self.some()))  # and none is left of an earlier report
+
     def texts_of(self, made, recorded):
         """Everything that is written in the pictures of `made`."""
         from fence_report import pictures

@@ -92,7 +92,7 @@ class polling {
       static_cast<void>(sched_yield());
       now = host_clock_ns();
     }
-    if (polls_ == polls_per_look) {
+    if (begin_ == 0) {
       begin_ = now;
     }
     return now - begin_ >= budget_;
