@@ -75,7 +75,7 @@ TYPED_TEST_SUITE(one_producer, one_producer_channels);
 
 TYPED_TEST(one_producer, passes_every_message_once_whole_and_in_order) {
   zeroed<TypeParam> channel;
-  std::thread producing([&] {
+  std::jthread producing([&] {
     typename TypeParam::producer end(*channel);
     for (unsigned i = 0; i != messages; ++i) {
       ASSERT_EQ(end.push(numbered(0, i), generous), wait_result::done);
@@ -168,7 +168,7 @@ TYPED_TEST_SUITE(many_producers, many_producer_channels);
 TYPED_TEST(many_producers, pass_every_message_once_whole_and_each_in_its_order) {
   constexpr unsigned producers = 3;
   zeroed<TypeParam> channel;
-  std::vector<std::thread> producing;
+  std::vector<std::jthread> producing;
   for (unsigned p = 0; p != producers; ++p) {
     producing.emplace_back([&, p] {
       for (unsigned i = 0; i != messages / producers; ++i) {
@@ -184,7 +184,7 @@ TYPED_TEST(many_producers, pass_every_message_once_whole_and_each_in_its_order) 
     ASSERT_TRUE(whole(got));
     ASSERT_EQ(got.number, next[got.producer]++);
   }
-  for (std::thread& thread : producing) {
+  for (std::jthread& thread : producing) {
     thread.join();
   }
   message got{};
@@ -248,7 +248,7 @@ TYPED_TEST(fair_lock, is_held_by_one_thread_at_a_time) {
   long long counter = 0;
   constexpr int threads = 3;
   constexpr int rounds = 5000;
-  std::vector<std::thread> working;
+  std::vector<std::jthread> working;
   for (int t = 0; t != threads; ++t) {
     working.emplace_back([&, t] {
       const typename TypeParam::holder mine(*lock);
@@ -271,7 +271,7 @@ TYPED_TEST(fair_lock, is_held_by_one_thread_at_a_time) {
       }
     });
   }
-  for (std::thread& thread : working) {
+  for (std::jthread& thread : working) {
     thread.join();
   }
   EXPECT_EQ(counter, threads * rounds);
@@ -305,7 +305,7 @@ TEST(cross_barrier_on_the_host, lets_no_rank_on_before_all_have_come) {
   barrier::flags* const all[ranks] = {&*flags[0], &*flags[1], &*flags[2]};
   constexpr int rounds = 2000;
   int phase[ranks] = {};
-  std::vector<std::thread> working;
+  std::vector<std::jthread> working;
   for (int r = 0; r != ranks; ++r) {
     working.emplace_back([&, r] {
       barrier mine(all, r);
@@ -319,7 +319,7 @@ TEST(cross_barrier_on_the_host, lets_no_rank_on_before_all_have_come) {
       }
     });
   }
-  for (std::thread& thread : working) {
+  for (std::jthread& thread : working) {
     thread.join();
   }
 }
