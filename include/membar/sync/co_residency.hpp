@@ -6,6 +6,8 @@
 #include <membar/error.hpp>
 #include <membar/launch.hpp>
 
+#include <cstddef>
+
 namespace membar {
 
 /// How many blocks of `kernel` the current device has room for at once, if nothing else runs on it.

@@ -5,6 +5,8 @@
 
 #include <membar/sync/wait_budget.cuh>
 
+#include <type_traits>
+
 namespace membar {
 
 /// A queue of at most `Capacity` messages from any threads in `Scope` to one consumer: each producer's in order, each taken

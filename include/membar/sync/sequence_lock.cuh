@@ -7,6 +7,7 @@
 #include <membar/sync/wait_budget.cuh>
 
 #include <cstring>
+#include <type_traits>
 
 namespace membar {
 

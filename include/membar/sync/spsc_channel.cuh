@@ -5,6 +5,8 @@
 
 #include <membar/sync/wait_budget.cuh>
 
+#include <type_traits>
+
 namespace membar {
 
 /// A queue of at most `Capacity` messages from one thread to another, in order, each taken once.
