@@ -15,12 +15,12 @@ import tempfile
 sys.dont_write_bytecode = True  # leaves the source tree as it was
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from fence_report import cases, controls, markdown, verdict, words  # noqa: E402
+from fence_report import cases, controls, markdown, publisher, verdict, words  # noqa: E402
 from fence_report.cases import ReportError  # noqa: E402
 
 INSTALL = "no pictures: matplotlib is missing, install it with `pip install matplotlib` and run report.py again"
 # Pictures that an earlier report may have left behind, and that this one must not appear to contain.
-_PICTURE = re.compile(r"(overview|(kernel_boundary|fence|release_store|acquire_load)\.[a-z_.]+)\.png")
+_PICTURE = re.compile(r"(overview|publisher|(kernel_boundary|fence|release_store|acquire_load)\.[a-z_.]+)\.png")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -35,6 +35,8 @@ def _options(arguments):
     parser.add_argument("--output-dir", required=True, metavar="DIR", help="folder for report.md and the pictures")
     parser.add_argument("--recorded", metavar="FILE",
                         help="recorded JSON, drawn (and marked as recorded) where --input holds no measured case")
+    parser.add_argument("--publisher", metavar="FILE",
+                        help="JSON of the bench publisher; where it holds no measured case, that beside --recorded")
     parser.add_argument("--csv", metavar="FILE", help="also write every case as CSV")
     return parser.parse_args(arguments)
 
@@ -61,6 +63,24 @@ def _choose(options):
                           % (why, options.recorded))
     print("report.py: %s; drawing the recorded %s" % (why, options.recorded))
     return recorded, own, True
+
+
+def _publisher(options):
+    """(figures of the bench publisher or None, whether they are recorded ones)."""
+    own = publisher.load(options.publisher) if options.publisher else None
+    if own or not options.recorded:
+        return own, False
+    recorded = os.path.join(os.path.dirname(options.recorded), "publisher.json")
+    return (publisher.load(recorded), True) if os.path.exists(recorded) else (None, False)
+
+
+def _draw_publisher(figures, folder, line):
+    try:
+        from fence_report import pictures
+    except ImportError:
+        return None
+    pictures.draw_publisher(figures, os.path.join(folder, "publisher.png"), line)
+    return "publisher.png"
 
 
 def _pictures(results, folder, line):
@@ -109,6 +129,9 @@ def run(options):
     line = words.recorded_line(results.context) if is_recorded else None
     checked = controls.check(results)
     paragraph = verdict.verdict(results, checked)
+    published, published_is_recorded = _publisher(options)
+    if published:
+        paragraph += publisher.sentence(published)
 
     folder = os.path.abspath(options.output_dir)
     created = not os.path.isdir(folder)
@@ -118,8 +141,12 @@ def run(options):
         # Inside the output folder, so that the moves at the end stay on one file system and cannot be half done.
         staging = tempfile.mkdtemp(dir=folder, prefix=".fence-report-")
         drawn = _pictures(results, staging, line)
-        _write(os.path.join(staging, "report.md"),
-               markdown.report(results, checked, paragraph, drawn, (line, own) if is_recorded else None))
+        text = markdown.report(results, checked, paragraph, drawn, (line, own) if is_recorded else None)
+        if published:
+            mark = words.recorded_line(published.context) if published_is_recorded else None
+            section = publisher.section(published, _draw_publisher(published, staging, mark))
+            text += section if mark is None else section.replace("\n\n", "\n\n> **%s.**\n\n" % words.sentence_case(mark), 1)
+        _write(os.path.join(staging, "report.md"), text)
         if options.csv:
             try:
                 _write_csv(options.csv, markdown.table(results, is_recorded))

@@ -2,7 +2,7 @@
 #
 # Runs the bench fence_interference and draws its report. The target fence_report calls
 #   cmake -DMEMBAR_BENCH=<exe> -DMEMBAR_REPORT=<report.py> -DMEMBAR_OUTPUT_DIR=<dir>
-#         [-DMEMBAR_RECORDED=<json>] [-DMEMBAR_BENCH_ARGS=<arguments>] -P fence_report.cmake
+#         [-DMEMBAR_RECORDED=<json>] [-DMEMBAR_BENCH_ARGS=<arguments>] [-DMEMBAR_PUBLISHER=<exe>] -P fence_report.cmake
 # Without Python the tables, JSON and CSV of the bench remain; without matplotlib the report has no pictures.
 
 cmake_minimum_required(VERSION 3.23)
@@ -31,6 +31,18 @@ execute_process(
   RESULT_VARIABLE result)
 if(NOT result EQUAL 0)
   message(FATAL_ERROR "fence_report: ${MEMBAR_BENCH} failed (${result}); its own message is above, and no report was drawn")
+endif()
+
+# The second bench of the report: publishing by every warp against a publisher warp.
+set(publisher)
+if(MEMBAR_PUBLISHER)
+  file(REMOVE "${output}/publisher.json")
+  execute_process(COMMAND "${MEMBAR_PUBLISHER}" "--benchmark_out=${output}/publisher.json" --benchmark_out_format=json
+    RESULT_VARIABLE result)
+  if(NOT result EQUAL 0)
+    message(FATAL_ERROR "fence_report: ${MEMBAR_PUBLISHER} failed (${result}); its own message is above, and no report was drawn")
+  endif()
+  set(publisher --publisher "${output}/publisher.json")
 endif()
 
 find_program(python NAMES python3 python NO_CACHE)
@@ -85,7 +97,7 @@ if(NOT "${MEMBAR_RECORDED}" STREQUAL "" AND EXISTS "${MEMBAR_RECORDED}")
 endif()
 # Prints where the report is, and the verdict.
 execute_process(
-  COMMAND "${drawing_python}" "${MEMBAR_REPORT}" --input "${json}" --output-dir "${output}" ${recorded}
+  COMMAND "${drawing_python}" "${MEMBAR_REPORT}" --input "${json}" --output-dir "${output}" ${recorded} ${publisher}
   RESULT_VARIABLE result)
 if(NOT result EQUAL 0)
   message(FATAL_ERROR "fence_report: ${MEMBAR_REPORT} failed (${result}); its own message is above, and the results of the "

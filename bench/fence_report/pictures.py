@@ -330,6 +330,37 @@ def _draw_overview(results, path, recorded):
     figure.savefig(path, dpi=DPI)
 
 
+def draw_publisher(figures, path, recorded):
+    """Pace of computing warps beside each noise, four warps a block: three ways, on one axis of cycles."""
+    warps = min(figures.warps(), key=lambda count: abs(count - 4))
+    ways = (("nothing", "the work alone", FAINT, "|"), ("publisher", "publisher warp", SEPARATE, "o"),
+            ("release", "a release in every warp", SAME, "s"))
+    noises = figures.noises()
+    values = [figures.get("pace", way, warps, noise) for way, _, _, _ in ways for noise in noises]
+    values = [value for value in values if value]
+    with matplotlib.rc_context(FONTS):
+        figure = _figure(2.0 + 0.34 * len(noises))
+        top = _frame(figure, figures, "Publishing to the whole system, %s a block" % words.counted(warps, "warp"),
+                     "Cycles of one iteration of a warp that computes and publishes; p50, a bar to p90", recorded)
+        height = figure.get_size_inches()[1]
+        axis = figure.add_axes((0.24, 0.95 / height, 0.72, 1 - (0.95 + top + 0.3) / height))
+        for row, noise in enumerate(noises):
+            for way, label, colour, marker in ways:
+                middle, far = (figures.get("pace", way, warps, noise, counter) for counter in ("p50_cycles", "p90_cycles"))
+                if middle:
+                    axis.plot([middle, max(far or middle, middle)], [row, row], color=colour, linewidth=3, solid_capstyle="butt")
+                    axis.plot([middle], [row], marker=marker, color=colour, markersize=7, linestyle="none",
+                              label=label if row == 0 else None)
+        axis.set_yticks(range(len(noises)))
+        axis.set_yticklabels([words.noise_name(noise) for noise in noises])
+        axis.set_ylim(len(noises) - 0.4, -0.6)
+        _log_axis(axis, min(values), max(values))
+        axis.set_xlabel("cycles (logarithmic)")
+        axis.grid(axis="x", color="#DDDDDD", linewidth=0.6)
+        axis.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncol=3, frameon=False)
+        figure.savefig(path)
+
+
 def draw_all(results, folder, recorded):
     """Draws everything into `folder`; returns {victim or 'overview': file name}."""
     names = {}

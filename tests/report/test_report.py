@@ -7,6 +7,7 @@
 import ast
 import csv
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -515,6 +516,70 @@ class BadInput(Scratch):
 
 
 @unittest.skipUnless(CMAKE and os.name == "posix", "needs cmake and a POSIX system")
+def published(gain=12.0):
+    """A made-up result of the bench publisher: a release costs `gain` times as much beside NVLink stores."""
+    entries = []
+    for warps in (1, 4):
+        for noise in ("none", "nvlink.saturating"):
+            beside = gain if noise != "none" else 1.5
+            for way, cycles in (("nothing", 1950), ("release", 2000 * beside), ("publisher", 2000)):
+                rest = "%s/warps:%d%s/%s/iterations:1/repeats:9/manual_time" % (
+                    way, warps, "/lag:16" if way == "publisher" else "", noise)
+                for what in ("pace", "latency"):
+                    if (what, way) != ("latency", "nothing"):
+                        entries += [{"name": what + "/" + rest, "run_type": "iteration", "p50_cycles": cycles + off,
+                                     "p90_cycles": cycles + 50, "fences": 100, "publications": 16000 * warps, "largest_lag": 9}
+                                    for off in (-1, 0, 1)]
+    entries.append({"name": "pace/release/warps:4/none", "run_type": "aggregate", "p50_cycles": 1})
+    return {"context": {"gpu": "Synthetic GPU"}, "benchmarks": entries}
+
+
+class Publisher(Scratch):
+    def report_with(self, result, *more):
+        made = everything().write(self.path("in.json"))
+        done = self.run_report("--input", made, "--output-dir", self.output, "--publisher",
+                               self.write(json.dumps(result), "publisher.json"), *more)
+        return done, (self.text("out", "report.md") if done.returncode == 0 else "")
+
+    def test_the_verdict_has_a_sentence_with_the_gain_and_the_latency(self):
+        done, report = self.report_with(published())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        said = report.splitlines()[2]
+        self.assertIn("Beside saturating NVLink stores a publisher warp per block lets up to 4 publishing warps compute up to 12× faster "
+                      "than a release in each, at 100 % of their pace without noise", said)
+        self.assertIn("a publication then takes 2,000 cycles instead of 24,000", said)
+        self.assertIn(said, done.stdout)
+
+    def test_the_section_has_a_row_for_each_noise_and_number_of_warps(self):
+        report = self.report_with(published())[1]
+        self.assertIn("## Publisher", report)
+        self.assertIn("| 4 | NVLink stores, saturating | 1,950 | 24,000 | 2,000 |", report)
+        self.assertIn("| 1 | no noise | 1,950 | 3,000 | 2,000 |", report)
+        self.assertIn("100 for 64,000", report)
+
+    def test_no_gain_is_said(self):
+        self.assertIn("A publisher warp per block gives nothing back here.", self.report_with(published(1.0))[1])
+
+    def test_without_a_measured_case_there_is_no_section(self):
+        waived = {"benchmarks": [{"name": "pace/release/warps:4/none", "label": "waived: no CUDA device"}]}
+        done, report = self.report_with(waived)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("## Publisher", report)
+
+    def test_the_recorded_figures_stand_in_and_are_marked(self):
+        os.mkdir(self.path("kept"))
+        everything().write(self.path("kept", "fence_interference.json"))
+        self.write(json.dumps(published()), "kept", "publisher.json")
+        report = self.report_with({"benchmarks": []}, "--recorded", self.path("kept", "fence_interference.json"))[1]
+        section = report[report.index("## Publisher"):]
+        self.assertIn("> **Recorded", section)
+
+    def test_a_file_of_another_bench_is_refused_in_one_sentence(self):
+        done = self.report_with({"benchmarks": [{"name": "something/else", "p50_cycles": 1}]})[0]
+        self.assertEqual(done.returncode, 1)
+        self.assertIn('has a case "something/else", which is none of the bench publisher', done.stderr)
+
+
 class Script(Scratch):
     """cmake/fence_report.cmake with a made-up bench."""
 
@@ -596,6 +661,12 @@ class Pictures(Scratch):
         made = everything()
         made.entries = [e for e in made.entries if e["name"].split("/")[0] in (BOUNDARY, DEVICE, "acquire_load.system.own_sm")]
         return made
+
+    def test_the_publisher_has_a_picture(self):
+        drawn = self.draw(self.some(), "--publisher", self.write(json.dumps(published()), "publisher.json"))
+        self.assertIn("publisher.png", drawn)
+        self.assertIn("](publisher.png)", self.text("out", "report.md"))
+        self.assertNotIn("publisher.png", self.draw(self.some()))  # and none is left of an earlier report
 
     def texts_of(self, made, recorded):
         """Everything that is written in the pictures of `made`."""

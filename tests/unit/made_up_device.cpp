@@ -73,13 +73,13 @@ cudaError_t __wrap_cudaGetDeviceCount(int* count) {
 }
 
 cudaError_t __wrap_cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
-  if (attribute != cudaDevAttrMemSyncDomainCount) {
+  if (attribute != cudaDevAttrMemSyncDomainCount && attribute != cudaDevAttrMultiProcessorCount) {
     return made_up::answer(cudaErrorInvalidValue);
   }
   if (!now().driver || device < 0 || device >= now().devices) {
     return made_up::with_driver(cudaErrorInvalidDevice);
   }
-  *value = now().domain_count;
+  *value = attribute == cudaDevAttrMemSyncDomainCount ? now().domain_count : now().multiprocessors;
   return cudaSuccess;
 }
 
@@ -112,6 +112,15 @@ cudaError_t __wrap_cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const v
     now().on_launch(arguments);
   }
   return cudaSuccess;
+}
+
+cudaError_t __wrap_cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void*, int threads, std::size_t,
+                                                                          unsigned) {
+  if (threads > 1024) {
+    return made_up::answer(cudaErrorInvalidValue);
+  }
+  *blocks = now().blocks_per_multiprocessor;
+  return made_up::with_driver(cudaSuccess);
 }
 
 }  // extern "C"

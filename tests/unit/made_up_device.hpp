@@ -43,6 +43,8 @@ struct launch {
 struct machine {
   int devices = 1;
   int domain_count = 4;
+  int multiprocessors = 10;
+  int blocks_per_multiprocessor = 3;
   bool driver = true;
   bool refuses_launches = false;
   stream null_stream;

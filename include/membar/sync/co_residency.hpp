@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Whether all blocks of a launch can be on the device at once, which blocks that wait for each other need.
+#pragma once
+
+#include <membar/error.hpp>
+#include <membar/launch.hpp>
+
+#include <cstddef>
+
+namespace membar {
+
+/// How many blocks of `kernel` the current device has room for at once, if nothing else runs on it.
+template <class... Parameters>
+[[nodiscard]] unsigned co_resident_blocks(void (*kernel)(Parameters...), dim3 block, std::size_t dynamic_shared_bytes = 0) {
+  int device = 0;
+  int multiprocessors = 0;
+  int blocks = 0;
+  check(cudaGetDevice(&device), "cudaGetDevice", "a working CUDA driver and device are needed");
+  check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device), "cudaDeviceGetAttribute");
+  check(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&blocks, reinterpret_cast<const void*>(kernel),
+                                                               static_cast<int>(block.x * block.y * block.z),
+                                                               dynamic_shared_bytes, cudaOccupancyDefault),
+        "cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags",
+        "check the block's extent and that the program was compiled "
+        "for this device");
+  return static_cast<unsigned>(multiprocessors) * static_cast<unsigned>(blocks);
+}
+
+/// Throws `error` unless the device has room for a grid of `blocks` where there is room for `co_resident`. Values, so that the
+/// rule holds for any device.
+inline void validate_co_residency(unsigned long long blocks, unsigned co_resident) {
+  if (blocks > co_resident) {
+    throw error(
+        cudaErrorCooperativeLaunchTooLarge,
+        "membar: a grid of %llu blocks that wait for each other was asked for, but the device holds %u of them at once: "
+        "launch at most that many, each doing more",
+        blocks, co_resident);
+  }
+}
+
+/// Launches a kernel whose blocks wait for each other: a cooperative launch, for which CUDA guarantees that all blocks are on
+/// the device at once.
+///
+/// Errors: `error`, and nothing is launched, if the device does not hold the grid; and those of `launch`. What it does not see:
+/// other kernels that never end, which delay the launch; grids on other devices, which must all be launched before the host
+/// waits for any.
+template <class... Attributes, class... Parameters, class... Arguments>
+void launch_co_resident(const launch_config<Attributes...>& config, void (*kernel)(Parameters...), Arguments&&... arguments) {
+  const dim3 grid = config.grid();
+  validate_co_residency(static_cast<unsigned long long>(grid.x) * grid.y * grid.z,
+                        co_resident_blocks(kernel, config.block(), config.dynamic_shared_bytes()));
+  launch(config.with(cooperative{}), kernel, static_cast<Arguments&&>(arguments)...);
+}
+
+}  // namespace membar

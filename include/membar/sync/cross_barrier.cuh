@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// A barrier of a few threads that run on several devices, in several synchronization domains, or on the host.
+#pragma once
+
+#include <membar/fence.cuh>
+#include <membar/sync/wait_budget.cuh>
+
+namespace membar {
+
+/// A barrier of `Ranks` threads by flags alone: it takes loads and stores, and no atomics of the link.
+///
+/// Each rank has `flags` in memory that is near to it and that the others reach; arriving stores to everybody's, waiting polls
+/// the own. Ranks may also share one set of flags. All-zero bytes are flags to which nobody has come. `system` scope is for
+/// ranks in several domains, on several devices or on the host, `device` for kernels in one physical domain.
+///
+/// Synchronizes: with `arrive(release)` and `wait(acquire)`, what happened before any rank's arrive is visible after any rank's
+/// wait; with `relaxed` on either side, nothing of that rank is ordered. To cover a grid, let one thread be the rank:
+/// `grid_barrier` before it, and after it. It does not guarantee: anything if a rank never comes: `wait` returns `timed_out`
+/// then; zero the flags before they are used again.
+///
+/// PTX: arrive: one fence.release and a st.relaxed for each rank; on the host, a release store for each; wait: ld.acquire of
+/// each rank's flag. Requires: CUDA 12.8; each rank in one thread at a time; fewer than 2^31 phases ahead of the slowest.
+template <int Ranks, thread_scope Scope = thread_scope::system>
+class cross_barrier {
+  static_assert(Ranks > 0, "membar: a barrier has at least one rank");
+
+ public:
+  static constexpr int ranks = Ranks;
+  static constexpr thread_scope scope = Scope;
+
+  /// How often each rank has come, as one of them sees it.
+  class flags {
+    friend class cross_barrier;
+    atomic<unsigned, Scope> phase_of_[Ranks];
+  };
+
+  /// The end of rank `self`. `all[r]` are the flags that rank r polls. It goes on from the phase that its own flags show.
+  MEMBAR_HOST_DEVICE cross_barrier(flags* const (&all)[Ranks], int self) noexcept : self_(self) {
+    for (int r = 0; r != Ranks; ++r) {
+      all_[r] = all[r];
+    }
+    phase_ = all_[self]->phase_of_[self].load(relaxed);
+  }
+
+  /// This rank has come.
+  MEMBAR_CALLS_EITHER
+  template <class Order>
+  MEMBAR_HOST_DEVICE void arrive(Order) noexcept {
+    static_assert(order_among<Order, memory_order::relaxed, memory_order::release>,
+                  "membar: arriving at a barrier takes relaxed or release: what it acquires, the wait acquires");
+    ++phase_;
+    constexpr bool releases = Order::value == memory_order::release;
+    if constexpr (releases && !detail::compiling_for_device) {
+      for (int r = 0; r != Ranks; ++r) {
+        all_[r]->phase_of_[self_].store(phase_, release);
+      }
+    } else {
+      if constexpr (releases) {
+        thread_fence<Scope>(release);
+      }
+      for (int r = 0; r != Ranks; ++r) {
+        all_[r]->phase_of_[self_].store(phase_, relaxed);
+      }
+    }
+  }
+
+  /// Waits until every rank has come as often as this one.
+  template <class Order>
+  MEMBAR_HOST_DEVICE wait_result wait(Order order, wait_budget budget) noexcept {
+    static_assert(order_among<Order, memory_order::relaxed, memory_order::acquire>,
+                  "membar: waiting at a barrier takes relaxed or acquire: what it releases, the arrive releases");
+    int come = 0;
+    return detail::wait_until(budget, [&] {
+      // Phases wrap, and a rank may be one ahead.
+      while (come != Ranks && static_cast<int>(all_[self_]->phase_of_[come].load(order) - phase_) >= 0) {
+        ++come;
+      }
+      return come == Ranks ? wait_result::done : wait_result::would_wait;
+    });
+  }
+
+  /// Both at once.
+  MEMBAR_HOST_DEVICE wait_result sync(wait_budget budget) noexcept {
+    arrive(release);
+    return wait(acquire, budget);
+  }
+
+ private:
+  flags* all_[Ranks];
+  int self_;
+  unsigned phase_;
+};
+
+}  // namespace membar

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// A bounded queue from many producers to one consumer.
+#pragma once
+
+#include <membar/sync/wait_budget.cuh>
+
+#include <type_traits>
+
+namespace membar {
+
+/// A queue of at most `Capacity` messages from any threads in `Scope` to one consumer: each producer's in order, each taken
+/// once.
+///
+/// It lives in memory that all reach; all-zero bytes are an open, empty channel. Producers claim slots by compare-and-swap, so
+/// the memory must take such atomics from all of them at `Scope`: across PCIe most do not, there use one `spsc_channel` for
+/// each producer. Device scope needs all kernels in one physical domain.
+///
+/// Synchronizes: a `pop` that is done synchronizes with the `push` of its message, and a push into a slot comes after the pop
+/// that emptied it. It does not guarantee: order between producers; fairness; that a pop passes by a slot whose producer
+/// stopped between its claim and its store (the pop ends with `timed_out`); that `closed` synchronizes with `close`. Ends: as
+/// `spsc_channel`. Any side may call `close`: no push is done after it, and what was pushed before is still taken.
+///
+/// PTX: push: ld.relaxed, ld.acquire, atom.relaxed.cas, st of the message, st.release; pop: ld.acquire, ld of the message,
+/// st.release. Requires: `Message` trivially copyable; `Capacity` a power of two.
+template <class Message, int Capacity, thread_scope Scope>
+class mpsc_channel {
+  static_assert(std::is_trivially_copyable_v<Message>, "membar: a message of a channel is trivially copyable");
+  static_assert(detail::is_power_of_two(Capacity), "membar: the capacity of a channel is a power of two");
+
+ public:
+  using value_type = Message;
+  static constexpr int capacity = Capacity;
+  static constexpr thread_scope scope = Scope;
+
+  /// Appends `message`; `would_wait` if the channel is full. By any thread. It repeats only when another push was faster.
+  MEMBAR_HOST_DEVICE wait_result try_push(const Message& message) noexcept {
+    unsigned long long position = tail_.load(relaxed);
+    for (;;) {
+      if ((position & detail::closed_bit) != 0) {
+        return wait_result::closed;
+      }
+      slot& own = slots_[position % Capacity];
+      const unsigned long long empty = position / Capacity * 2;
+      const unsigned long long stamp = own.stamp.load(acquire);
+      if (stamp < empty) {
+        return wait_result::would_wait;
+      }
+      if (stamp > empty) {
+        position = tail_.load(relaxed);
+      } else if (tail_.compare_exchange(position, position + 1, relaxed, relaxed)) {
+        own.message = message;
+        own.stamp.store(empty + 1, release);
+        return wait_result::done;
+      }
+    }
+  }
+
+  /// The same, and waits for room.
+  MEMBAR_HOST_DEVICE wait_result push(const Message& message, wait_budget budget) noexcept {
+    return detail::wait_until(budget, [&] { return try_push(message); });
+  }
+
+  /// Refuses every later push. By any thread.
+  MEMBAR_HOST_DEVICE void close() noexcept { static_cast<void>(tail_.fetch_or(detail::closed_bit, relaxed)); }
+
+  /// The consumer's end: one thread's, at a time.
+  class consumer {
+   public:
+    MEMBAR_HOST_DEVICE explicit consumer(mpsc_channel& channel) noexcept
+        : channel_(&channel), taken_(channel.head_.load(relaxed)) {}
+
+    /// Takes the oldest message; `would_wait` if it is not there, `closed` if none will come.
+    MEMBAR_HOST_DEVICE wait_result try_pop(Message& message) noexcept {
+      slot& next = channel_->slots_[taken_ % Capacity];
+      const unsigned long long full = taken_ / Capacity * 2 + 1;
+      if (next.stamp.load(acquire) != full) {
+        const bool ended = channel_->tail_.load(relaxed) == (taken_ | detail::closed_bit);
+        return ended ? wait_result::closed : wait_result::would_wait;
+      }
+      message = next.message;
+      next.stamp.store(full + 1, release);
+      channel_->head_.store(++taken_, relaxed);
+      return wait_result::done;
+    }
+
+    /// The same, and waits for a message.
+    MEMBAR_HOST_DEVICE wait_result pop(Message& message, wait_budget budget) noexcept {
+      return detail::wait_until(budget, [&] { return try_pop(message); });
+    }
+
+   private:
+    mpsc_channel* channel_;
+    unsigned long long taken_;
+  };
+
+ private:
+  /// Its stamp is twice the number of times it was emptied, and one more while it is full.
+  struct slot {
+    atomic<unsigned long long, Scope> stamp;
+    Message message;
+  };
+
+  alignas(128) atomic<unsigned long long, Scope> tail_;
+  alignas(128) atomic<unsigned long long, Scope> head_;  ///< for the next consumer only
+  alignas(128) slot slots_[Capacity];
+};
+
+}  // namespace membar

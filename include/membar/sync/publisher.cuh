@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// A publisher: warps hand it their releases at a narrow scope, without waiting, and it makes them visible at a wide one, many
+/// with one fence. It keeps system-scope fences off the path of the warps that compute.
+#pragma once
+
+#include <membar/fence.cuh>
+#include <membar/sync/wait_budget.cuh>
+
+namespace membar {
+
+/// What a publisher did while it served.
+struct publisher_report {
+  wait_result end;  ///< `closed`: every source closed, everything published; `timed_out`: none did anything for that long
+  unsigned long long fences;              ///< fences issued, one per batch
+  unsigned long long batches_of_several;  ///< batches in which one fence did for more than one publication
+  unsigned long long largest_lag;         ///< most publications of one source that were seen to wait at once
+};
+
+/// Publications of up to `Sources` threads, handed over at scope `From` and made visible at scope `To` by the warp (or thread)
+/// that serves: `publish(signal, value)` costs its caller one release store at `From`.
+///
+/// Use, by a block: `__shared__ membar::publisher<4, 16> p;`, one thread `p.init()`, a barrier; then four threads each make a
+/// `publisher<4, 16>::source` with an index of its own, publish, and close it, while one other warp runs `p.serve_warp(idle)`.
+/// With `From = device` the object lives in device memory, and a block of its own serves the whole device; all-zero bytes are a
+/// publisher whose sources are all open.
+///
+/// Synchronizes: a consumer that acquires, at scope `To` or wider, the value of a publication synchronizes with the publisher's
+/// fence, hence with everything that happened before that `publish`: what its thread did and observed (put a barrier of the
+/// warp or block before it to cover others), and every publication that the same source made before. So if it acquires `value`
+/// of a signal, it also finds the values of that source's earlier publications, in any signal, or later ones. It does not
+/// guarantee: order between sources; that a consumer sees every value of a signal (a later one may have replaced it); that
+/// `publish` has made anything visible when it returns (`flush` does that); anything to a consumer that loads the signal
+/// relaxed.
+///
+/// Lag: at most `Lag` publications of a source wait; the next `publish` waits for the publisher. A batch takes from each source
+/// what waits for one signal; a source that changes signals with every publication gets one fence for each, shared with the
+/// other sources. PTX: publish: st.release.FROM of the tail; serve: ld.acquire.FROM of the tails, one fence.release.TO,
+/// st.relaxed.TO of the values, st.release.FROM of the heads. Requires: CUDA 12.8; `To` wider than `From`; at `device` both
+/// sides in one physical domain; a serving warp that runs at once with its sources. Each signal is stored to by this publisher
+/// only.
+template <int Sources, int Lag, thread_scope From = thread_scope::block, thread_scope To = thread_scope::system>
+class publisher {
+  struct entry {
+    unsigned long long* signal;
+    unsigned long long value;
+  };
+
+  static_assert(Sources > 0, "membar: a publisher has at least one source");
+  static_assert(detail::is_power_of_two(Lag), "membar: the lag of a publisher is a power of two");
+  static_assert(static_cast<int>(From) < static_cast<int>(To),
+                "membar: a publisher widens: the scope it publishes at is wider than the one it is fed at");
+
+ public:
+  static constexpr int sources = Sources;
+  static constexpr int lag_limit = Lag;
+
+  /// Opens the first `open` sources and closes the others. By one thread; a barrier, or the launch, comes between this and the
+  /// first use.
+  __device__ void init(int open = Sources) noexcept {
+    for (int i = 0; i != Sources; ++i) {
+      tails_[i].store(i < open ? 0 : detail::closed_bit, relaxed);
+      heads_[i].store(0, relaxed);
+    }
+    fences_.store(0, relaxed);
+  }
+
+  /// One source's end: the only thread that publishes under this index, at a time.
+  class source {
+   public:
+    __device__ source(publisher& to, int index) noexcept
+        : tail_(&to.tails_[index]), head_(&to.heads_[index]), entries_(to.entries_[index]) {
+      const unsigned long long tail = tail_->load(relaxed);
+      closed_ = (tail & detail::closed_bit) != 0;
+      pushed_ = tail & ~detail::closed_bit;
+      taken_ = pushed_ < Lag ? 0 : pushed_ - Lag;
+    }
+
+    /// Hands over "make `value` the value of `signal`". `would_wait` if `Lag` publications wait; `closed` after `close`, or if
+    /// the publisher has stopped serving, which is noticed at the latest when the lag is used up.
+    __device__ wait_result try_publish(unsigned long long& signal, unsigned long long value) noexcept {
+      if (closed_) {
+        return wait_result::closed;
+      }
+      if (pushed_ - taken_ == Lag) {
+        const unsigned long long head = head_->load(acquire);
+        taken_ = head & ~detail::closed_bit;
+        if ((head & detail::closed_bit) != 0) {
+          closed_ = true;
+          return wait_result::closed;
+        }
+        if (pushed_ - taken_ == Lag) {
+          return wait_result::would_wait;
+        }
+      }
+      entries_[pushed_ % Lag] = {&signal, value};
+      tail_->store(++pushed_, release);
+      return wait_result::done;
+    }
+
+    /// The same, and waits for room.
+    __device__ wait_result publish(unsigned long long& signal, unsigned long long value, wait_budget budget) noexcept {
+      return detail::wait_until(budget, [&] { return try_publish(signal, value); });
+    }
+
+    /// Waits until the publisher has stored the value of every publication of this source. What follows in this thread comes
+    /// after those stores. `closed` if the publisher stopped before that.
+    __device__ wait_result flush(wait_budget budget) noexcept {
+      return detail::wait_until(budget, [&] {
+        const unsigned long long head = head_->load(acquire);
+        taken_ = head & ~detail::closed_bit;
+        const bool stopped = (head & detail::closed_bit) != 0;
+        return taken_ == pushed_ ? wait_result::done : stopped ? wait_result::closed : wait_result::would_wait;
+      });
+    }
+
+    /// Says that nothing more comes. What was handed over is still published.
+    __device__ void close() noexcept {
+      closed_ = true;
+      tail_->store(pushed_ | detail::closed_bit, release);
+    }
+
+   private:
+    atomic<unsigned long long, From>* tail_;
+    atomic<unsigned long long, From>* head_;
+    entry* entries_;
+    unsigned long long pushed_;
+    unsigned long long taken_;
+    bool closed_;
+  };
+
+  /// Closes every source. By one thread, after every publication (a barrier of the block does), and with no source used later.
+  __device__ void shutdown() noexcept {
+    for (int i = 0; i != Sources; ++i) {
+      tails_[i].fetch_or(detail::closed_bit, relaxed);
+    }
+  }
+
+  /// Publishes until every source has closed, or none has published for as long as `idle`. By all 32 lanes of one warp.
+  __device__ publisher_report serve_warp(wait_budget idle) noexcept {
+    unsigned lane = 0;
+    // mov.u32 d, %laneid;  PTX ISA 1.3
+    asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane)::"memory");
+    return serve<32>(static_cast<int>(lane), idle);
+  }
+
+  /// The same by one thread, which needs no warp of its own and is slower with many sources.
+  __device__ publisher_report serve_thread(wait_budget idle) noexcept { return serve<1>(0, idle); }
+
+  /// Fences issued since `init`: a relaxed look, from any thread in `From`.
+  [[nodiscard]] __device__ unsigned long long fences() const noexcept { return fences_.load(relaxed); }
+
+  /// How many publications of a source wait: a relaxed look.
+  [[nodiscard]] __device__ unsigned long long lag(int index) const noexcept {
+    const unsigned long long head = heads_[index].load(relaxed) & ~detail::closed_bit;
+    const unsigned long long tail = tails_[index].load(relaxed) & ~detail::closed_bit;
+    return tail < head ? 0 : tail - head;
+  }
+
+ private:
+  template <int Lanes>
+  [[nodiscard]] __device__ static bool any(bool mine) noexcept {
+    if constexpr (Lanes == 1) {
+      return mine;
+    } else {
+      return __any_sync(0xffffffffU, mine) != 0;
+    }
+  }
+
+  /// How many of a source's publications from `head` to `tail` are for one signal: a fence for more would leave the later
+  /// signals unordered with the earlier ones.
+  [[nodiscard]] __device__ unsigned run_length(int index, unsigned long long head, unsigned long long tail) const noexcept {
+    const unsigned long long* const signal = entries_[index][head % Lag].signal;
+    unsigned length = 1;
+    while (head + length != tail && entries_[index][(head + length) % Lag].signal == signal) {
+      ++length;
+    }
+    return length;
+  }
+
+  template <int Lanes>
+  __device__ publisher_report serve(int lane, wait_budget idle) noexcept {
+    constexpr int per_lane = (Sources + Lanes - 1) / Lanes;
+    unsigned long long heads[per_lane];
+    unsigned runs[per_lane];
+    publisher_report report{wait_result::closed, 0, 0, 0};
+#pragma unroll
+    for (int i = 0; i != per_lane; ++i) {
+      const int index = lane + i * Lanes;
+      heads[i] = index < Sources ? heads_[index].load(relaxed) & ~detail::closed_bit : 0;
+    }
+    for (detail::polling poll(idle);;) {
+      bool open = false;
+      unsigned batch = 0;
+#pragma unroll
+      for (int i = 0; i != per_lane; ++i) {
+        const int index = lane + i * Lanes;
+        runs[i] = 0;
+        if (index < Sources) {
+          const unsigned long long tail = tails_[index].load(acquire);
+          const unsigned long long waiting = (tail & ~detail::closed_bit) - heads[i];
+          open = open || (tail & detail::closed_bit) == 0 || waiting != 0;
+          if (waiting != 0) {
+            runs[i] = run_length(index, heads[i], heads[i] + waiting);
+            report.largest_lag = waiting > report.largest_lag ? waiting : report.largest_lag;
+          }
+          batch += runs[i];
+        }
+      }
+      if (!any<Lanes>(batch != 0)) {
+        if (!any<Lanes>(open)) {
+          break;
+        }
+        if (any<Lanes>(poll.over())) {
+          report.end = wait_result::timed_out;
+          break;
+        }
+        // Warps that compute need the issue slots more.
+        __nanosleep(32);
+        continue;
+      }
+      poll = detail::polling(idle);
+      // One fence for all: the lanes are together here, so it is one instruction of the warp.
+      thread_fence<To>(release);
+      ++report.fences;
+      report.batches_of_several += several<Lanes>(batch) ? 1 : 0;
+#pragma unroll
+      for (int i = 0; i != per_lane; ++i) {
+        const int index = lane + i * Lanes;
+        if (runs[i] != 0) {
+          for (unsigned k = 0; k != runs[i]; ++k) {
+            const entry next = entries_[index][(heads[i] + k) % Lag];
+            atomic_ref<unsigned long long, To>(*next.signal).store(next.value, relaxed);
+          }
+          heads[i] += runs[i];
+          heads_[index].store(heads[i], release);
+        }
+      }
+      if (lane == 0) {
+        fences_.store(fences_.load(relaxed) + 1, relaxed);
+      }
+    }
+#pragma unroll
+    for (int i = 0; i != per_lane; ++i) {
+      const int index = lane + i * Lanes;
+      if (index < Sources) {
+        heads_[index].store(heads[i] | detail::closed_bit, release);
+      }
+    }
+    report.largest_lag = most<Lanes>(report.largest_lag);
+    return report;
+  }
+
+  template <int Lanes>
+  [[nodiscard]] __device__ static bool several(unsigned batch) noexcept {
+    if constexpr (Lanes == 1) {
+      return batch > 1;
+    } else {
+      const unsigned lanes = __ballot_sync(0xffffffffU, batch != 0);
+      return (lanes & (lanes - 1)) != 0 || __any_sync(0xffffffffU, batch > 1) != 0;
+    }
+  }
+
+  template <int Lanes>
+  [[nodiscard]] __device__ static unsigned long long most(unsigned long long mine) noexcept {
+    if constexpr (Lanes == 1) {
+      return mine;
+    } else {
+      for (int step = 16; step != 0; step /= 2) {
+        const unsigned long long other = __shfl_xor_sync(0xffffffffU, mine, step);
+        mine = other > mine ? other : mine;
+      }
+      return mine;
+    }
+  }
+
+  atomic<unsigned long long, From> tails_[Sources];
+  atomic<unsigned long long, From> heads_[Sources];
+  atomic<unsigned long long, From> fences_;
+  entry entries_[Sources][Lag];
+};
+
+}  // namespace membar

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// A lock whose waiters form a queue, each polling a word of its own.
+#pragma once
+
+#include <membar/sync/wait_budget.cuh>
+
+namespace membar {
+
+/// The fair lock of Mellor-Crummey and Scott: for many waiters, because each polls its own node and an unlock touches one.
+///
+/// Synchronizes: a `lock` or `try_lock` that is done synchronizes with the `unlock` before it. All-zero bytes are a free lock.
+/// It does not guarantee: that a thread gets on while a waiter before it does not run. Locks of one warp: as `ticket_lock`.
+/// Ends: a `lock` that waits longer than its budget returns `timed_out` and closes the lock; later locks return `closed`, those
+/// who wait end with their own budgets. The nodes of waits that timed out must stay in memory. An `unlock` waits only for a
+/// successor that has asked and not yet linked itself; if that is gone, it too returns `timed_out` and closes the lock.
+///
+/// PTX: lock: atom.acq_rel.exch, st.release of the link, ld.acquire of the own node; unlock: ld.acquire of the link, st.release
+/// to the next node, or atom.release.cas. Requires: nodes in memory that all threads in `Scope` reach (not on a thread's
+/// stack), one per thread that locks or waits. Device scope needs all kernels in one physical domain. Source: Mellor-Crummey
+/// and Scott, "Algorithms for scalable synchronization on shared-memory multiprocessors", 1991.
+template <thread_scope Scope>
+class queue_lock {
+ public:
+  static constexpr thread_scope scope = Scope;
+
+  /// A place in the queue. It is one thread's from its `lock` to its `unlock`, and can be used again then.
+  class alignas(32) node {
+    friend class queue_lock;
+    atomic<node*, Scope> next_;
+    atomic<unsigned, Scope> granted_;
+  };
+
+  /// Takes the lock if it is free; else `would_wait`.
+  MEMBAR_HOST_DEVICE wait_result try_lock(node& own) noexcept {
+    if (closed_.load(relaxed) != 0) {
+      return wait_result::closed;
+    }
+    own.next_.store(nullptr, relaxed);
+    node* expected = nullptr;
+    return tail_.compare_exchange(expected, &own, acq_rel, relaxed) ? wait_result::done : wait_result::would_wait;
+  }
+
+  /// Takes the lock, after all who asked before.
+  MEMBAR_HOST_DEVICE wait_result lock(node& own, wait_budget budget) noexcept {
+    if (closed_.load(relaxed) != 0) {
+      return wait_result::closed;
+    }
+    own.next_.store(nullptr, relaxed);
+    own.granted_.store(0, relaxed);
+    node* const before = tail_.exchange(&own, acq_rel);
+    if (before == nullptr) {
+      return wait_result::done;
+    }
+    before->next_.store(&own, release);
+    return closing(detail::wait_until(
+        budget, [&] { return own.granted_.load(acquire) != 0 ? wait_result::done : wait_result::would_wait; }));
+  }
+
+  /// Passes the lock on. By its holder, with the node it locked with.
+  MEMBAR_HOST_DEVICE wait_result unlock(node& own, wait_budget budget) noexcept {
+    node* next = own.next_.load(acquire);
+    if (next == nullptr) {
+      node* expected = &own;
+      if (tail_.compare_exchange(expected, nullptr, release, relaxed)) {
+        return wait_result::done;
+      }
+      const wait_result linked = closing(detail::wait_until(budget, [&] {
+        next = own.next_.load(acquire);
+        return next != nullptr ? wait_result::done : wait_result::would_wait;
+      }));
+      if (linked != wait_result::done) {
+        return linked;
+      }
+    }
+    next->granted_.store(1, release);
+    return wait_result::done;
+  }
+
+ private:
+  MEMBAR_HOST_DEVICE wait_result closing(wait_result result) noexcept {
+    if (result == wait_result::timed_out) {
+      closed_.store(1, relaxed);
+    }
+    return result;
+  }
+
+  alignas(128) atomic<node*, Scope> tail_;
+  alignas(128) atomic<unsigned, Scope> closed_;
+};
+
+}  // namespace membar

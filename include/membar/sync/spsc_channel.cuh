@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// A bounded queue from one producer to one consumer: threads of a block, of a device, of two devices, or of host and device.
+#pragma once
+
+#include <membar/sync/wait_budget.cuh>
+
+#include <type_traits>
+
+namespace membar {
+
+/// A queue of at most `Capacity` messages from one thread to another, in order, each taken once.
+///
+/// It lives in memory that both reach (device memory, a peer's, pinned host memory); all-zero bytes are an open, empty channel.
+/// It takes loads and stores only, so it works across every link. Device scope needs both kernels in one physical domain: pass
+/// `domain_bound<channel*, N>` to have `launch` check that, or use system scope.
+///
+/// Synchronizes: a `pop` that is done synchronizes with the `push` of its message: what happened before the push is visible
+/// after the pop, other memory included. A push into a slot comes after the pop that emptied it. A pop that returns `closed`
+/// synchronizes with the producer's `close`. It does not guarantee: that a push after the consumer's `close` is refused before
+/// the channel is full; anything to threads other than the two, unless they synchronize with them. Ends: full for the whole
+/// budget, or a consumer that is gone: `timed_out`; closed by the other side, or used after the own `close`: `closed`; closed
+/// by the producer: the rest is still taken.
+///
+/// PTX: push: st of the message, st.release of a counter, and ld.acquire of the other counter when the channel seems full; pop
+/// the same the other way round. Requires: `Message` trivially copyable; `Capacity` a power of two.
+template <class Message, int Capacity, thread_scope Scope>
+class spsc_channel {
+  static_assert(std::is_trivially_copyable_v<Message>, "membar: a message of a channel is trivially copyable");
+  static_assert(detail::is_power_of_two(Capacity), "membar: the capacity of a channel is a power of two");
+
+ public:
+  using value_type = Message;
+  static constexpr int capacity = Capacity;
+  static constexpr thread_scope scope = Scope;
+
+  /// The producer's end: one thread's, at a time.
+  class producer {
+   public:
+    MEMBAR_HOST_DEVICE explicit producer(spsc_channel& channel) noexcept : channel_(&channel) {
+      const unsigned long long tail = channel.tail_.load(relaxed);
+      closed_ = (tail & detail::closed_bit) != 0;
+      pushed_ = tail & ~detail::closed_bit;
+      taken_ = pushed_ < Capacity ? 0 : pushed_ - Capacity;
+    }
+
+    /// Appends `message`; `would_wait` if the channel is full.
+    MEMBAR_HOST_DEVICE wait_result try_push(const Message& message) noexcept {
+      if (closed_) {
+        return wait_result::closed;
+      }
+      if (pushed_ - taken_ == Capacity) {
+        const unsigned long long head = channel_->head_.load(acquire);
+        taken_ = head & ~detail::closed_bit;
+        if ((head & detail::closed_bit) != 0) {
+          closed_ = true;
+          return wait_result::closed;
+        }
+        if (pushed_ - taken_ == Capacity) {
+          return wait_result::would_wait;
+        }
+      }
+      channel_->slots_[pushed_ % Capacity] = message;
+      channel_->tail_.store(++pushed_, release);
+      return wait_result::done;
+    }
+
+    /// The same, and waits for room.
+    MEMBAR_HOST_DEVICE wait_result push(const Message& message, wait_budget budget) noexcept {
+      return detail::wait_until(budget, [&] { return try_push(message); });
+    }
+
+    /// Says that no message follows.
+    MEMBAR_HOST_DEVICE void close() noexcept {
+      closed_ = true;
+      channel_->tail_.store(pushed_ | detail::closed_bit, release);
+    }
+
+   private:
+    spsc_channel* channel_;
+    unsigned long long pushed_;
+    unsigned long long taken_;
+    bool closed_;
+  };
+
+  /// The consumer's end: one thread's, at a time.
+  class consumer {
+   public:
+    MEMBAR_HOST_DEVICE explicit consumer(spsc_channel& channel) noexcept : channel_(&channel) {
+      const unsigned long long head = channel.head_.load(relaxed);
+      closed_ = (head & detail::closed_bit) != 0;
+      taken_ = head & ~detail::closed_bit;
+      pushed_ = taken_;
+    }
+
+    /// Takes the oldest message; `would_wait` if there is none, `closed` if none will come.
+    MEMBAR_HOST_DEVICE wait_result try_pop(Message& message) noexcept {
+      if (closed_) {
+        return wait_result::closed;
+      }
+      if (pushed_ == taken_) {
+        const unsigned long long tail = channel_->tail_.load(acquire);
+        pushed_ = tail & ~detail::closed_bit;
+        if (pushed_ == taken_) {
+          return (tail & detail::closed_bit) != 0 ? wait_result::closed : wait_result::would_wait;
+        }
+      }
+      message = channel_->slots_[taken_ % Capacity];
+      channel_->head_.store(++taken_, release);
+      return wait_result::done;
+    }
+
+    /// The same, and waits for a message.
+    MEMBAR_HOST_DEVICE wait_result pop(Message& message, wait_budget budget) noexcept {
+      return detail::wait_until(budget, [&] { return try_pop(message); });
+    }
+
+    /// Says that nothing more is taken: the producer finds the channel closed, at the latest when it is full.
+    MEMBAR_HOST_DEVICE void close() noexcept {
+      closed_ = true;
+      channel_->head_.store(taken_ | detail::closed_bit, relaxed);
+    }
+
+   private:
+    spsc_channel* channel_;
+    unsigned long long taken_;
+    unsigned long long pushed_;
+    bool closed_;
+  };
+
+ private:
+  alignas(128) atomic<unsigned long long, Scope> tail_;
+  alignas(128) atomic<unsigned long long, Scope> head_;
+  alignas(128) Message slots_[Capacity];
+};
+
+}  // namespace membar

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// How long a synchronization pattern may wait, and how a wait ends: never in a hang.
+#pragma once
+
+#include <membar/atomic.cuh>
+#include <membar/detail/config.hpp>
+
+#include <sched.h>
+#include <time.h>
+
+namespace membar {
+
+/// How an operation of a pattern ended. Only `done` synchronizes, unless the operation says otherwise.
+enum class wait_result : unsigned char {
+  done,        ///< it happened
+  would_wait,  ///< a `try_` operation found that it would have to wait, and changed nothing
+  timed_out,   ///< the wait budget is used up
+  closed       ///< the object was closed: no such operation will happen again
+};
+
+/// The result's name: "done", "would_wait", "timed_out" or "closed".
+[[nodiscard]] constexpr const char* name(wait_result result) noexcept {
+  switch (result) {
+    case wait_result::done:
+      return "done";
+    case wait_result::would_wait:
+      return "would_wait";
+    case wait_result::timed_out:
+      return "timed_out";
+    case wait_result::closed:
+      return "closed";
+  }
+  return "unknown wait result";
+}
+
+/// The longest time that a wait may take, in nanoseconds. Every wait of a pattern takes one: there is no default and no
+/// "for ever". A wait looks a few dozen times before it first reads the clock, so that a short one costs no clock.
+class wait_budget {
+ public:
+  [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr wait_budget nanoseconds(unsigned long long count) noexcept {
+    return wait_budget(count);
+  }
+  [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr wait_budget microseconds(unsigned long long count) noexcept {
+    return wait_budget(count * 1000);
+  }
+  [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr wait_budget milliseconds(unsigned long long count) noexcept {
+    return wait_budget(count * 1'000'000);
+  }
+
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned long long in_nanoseconds() const noexcept { return nanoseconds_; }
+
+ private:
+  MEMBAR_HOST_DEVICE constexpr explicit wait_budget(unsigned long long nanoseconds) noexcept : nanoseconds_(nanoseconds) {}
+
+  unsigned long long nanoseconds_;
+};
+
+namespace detail {
+
+[[nodiscard]] __device__ inline unsigned long long device_clock_ns() noexcept {
+  unsigned long long now = 0;
+  // mov.u64 d, %globaltimer;  PTX ISA 3.1, sm_30
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now)::"memory");
+  return now;
+}
+
+[[nodiscard]] inline unsigned long long host_clock_ns() noexcept {
+  timespec now{};
+  static_cast<void>(clock_gettime(CLOCK_MONOTONIC, &now));
+  return static_cast<unsigned long long>(now.tv_sec) * 1'000'000'000ULL + static_cast<unsigned long long>(now.tv_nsec);
+}
+
+/// Ends a loop of polls when its budget is used up.
+class polling {
+ public:
+  MEMBAR_HOST_DEVICE explicit polling(wait_budget budget) noexcept : budget_(budget.in_nanoseconds()) {}
+
+  /// Called after each poll in vain: whether the budget is used up.
+  MEMBAR_CALLS_EITHER
+  template <class Tag = void>
+  [[nodiscard]] MEMBAR_HOST_DEVICE bool over() noexcept {
+    constexpr unsigned polls_per_look = 32;
+    if (++polls_ % polls_per_look != 0) {
+      return false;
+    }
+    unsigned long long now = 0;
+    if constexpr (compiling_for_device) {
+      now = device_clock_ns();
+    } else {
+      // The one that is waited for may need this processor.
+      static_cast<void>(sched_yield());
+      now = host_clock_ns();
+    }
+    if (begin_ == 0) {
+      begin_ = now;
+    }
+    return now - begin_ >= budget_;
+  }
+
+ private:
+  unsigned long long budget_;
+  unsigned long long begin_ = 0;
+  unsigned polls_ = 0;
+};
+
+/// Lets others run for about `nanoseconds`; on the host, nothing.
+MEMBAR_CALLS_EITHER
+template <class Tag = void>
+MEMBAR_HOST_DEVICE void pause([[maybe_unused]] unsigned nanoseconds) noexcept {
+  if constexpr (compiling_for_device) {
+    __nanosleep(nanoseconds);
+  }
+}
+
+/// Repeats `attempt` as long as it would have to wait and `budget` lasts.
+MEMBAR_CALLS_EITHER
+template <class Attempt>
+MEMBAR_HOST_DEVICE wait_result wait_until(wait_budget budget, Attempt attempt) noexcept {
+  for (polling poll(budget);;) {
+    const wait_result result = attempt();
+    if (result != wait_result::would_wait) {
+      return result;
+    }
+    if (poll.over()) {
+      return wait_result::timed_out;
+    }
+  }
+}
+
+/// The bit of a counter that says that its side was closed; the others count. No counter ever reaches it.
+inline constexpr unsigned long long closed_bit = 1ULL << 63;
+
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool is_power_of_two(int value) noexcept {
+  return value > 0 && (value & (value - 1)) == 0;
+}
+
+}  // namespace detail
+}  // namespace membar

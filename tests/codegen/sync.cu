@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Which fences and orders the synchronization patterns come to, where that is what they are for.
+#include <membar/sync/grid_barrier.cuh>
+#include <membar/sync/last_block.cuh>
+#include <membar/sync/packed_channel.cuh>
+#include <membar/sync/publisher.cuh>
+#include <membar/sync/ticket_lock.cuh>
+
+using membar::thread_scope;
+using publisher = membar::publisher<4, 16>;
+using packed = membar::packed_spsc_channel<int, 16, thread_scope::system>;
+
+// A publication is two plain stores and one release at block scope; nothing of it is at system scope.
+// CHECK-LABEL: .entry publish(
+// CHECK-NOT: fence.
+// CHECK-NOT: .sys
+// CHECK: st.release.cta.b64
+// CHECK-NOT: fence.
+// CHECK-NOT: .sys
+// CHECK: ret;
+extern "C" __global__ void publish(publisher* p, unsigned long long* signal, membar::wait_result* result) {
+  publisher::source source(*p, 0);
+  *result = source.try_publish(*signal, 1);
+}
+
+// One fence for all that a batch holds.
+// CHECK-LABEL: .entry serve(
+// CHECK-NOT: fence.
+// CHECK: ld.acquire.cta.b64
+// CHECK: fence.release.sys;
+// CHECK-NOT: fence.
+// CHECK: st.relaxed.sys.b64
+// CHECK-NOT: fence.
+// CHECK: st.release.cta.b64
+// CHECK-NOT: fence.
+// CHECK: ret;
+extern "C" __global__ void serve(publisher* p, membar::publisher_report* report) {
+  *report = p->serve_warp(membar::wait_budget::milliseconds(1));
+}
+
+// CHECK-LABEL: .entry push_packed(
+// CHECK-NOT: {{fence|acquire|release}}
+// CHECK: st.relaxed.sys.b128
+// CHECK-NOT: {{fence|acquire|release}}
+// CHECK: ret;
+extern "C" __global__ void push_packed(packed* channel, membar::wait_result* result) {
+  packed::producer end(*channel);
+  *result = end.try_push(1);
+}
+
+// CHECK-LABEL: .entry pop_packed(
+// CHECK-NOT: {{fence|acquire|release}}
+// CHECK: ld.relaxed.sys.b128
+// CHECK-NOT: {{fence|acquire|release}}
+// CHECK: ret;
+extern "C" __global__ void pop_packed(packed* channel, int* message, membar::wait_result* result) {
+  packed::consumer end(*channel);
+  *result = end.try_pop(*message);
+}
+
+// CHECK-LABEL: .entry meet(
+// CHECK-NOT: fence.
+// CHECK: atom.add.release.gpu
+// CHECK-NOT: fence.
+// CHECK: ld.acquire.gpu
+// CHECK-NOT: fence.
+// CHECK: ret;
+extern "C" __global__ void meet(membar::grid_barrier<thread_scope::device>* barrier, membar::wait_result* result) {
+  *result = barrier->sync(membar::wait_budget::milliseconds(1));
+}
+
+// CHECK-LABEL: .entry arrive_last(
+// CHECK-NOT: fence.
+// CHECK: atom.acq_rel.gpu.inc.u32
+// CHECK-NOT: fence.
+// CHECK: ret;
+extern "C" __global__ void arrive_last(membar::last_block<thread_scope::device>* last, bool* result) {
+  *result = last->arrive();
+}
+
+// CHECK-LABEL: .entry unlock(
+// CHECK-NOT: fence.
+// CHECK: red.release.gpu.add.u64
+// CHECK-NOT: fence.
+// CHECK: ret;
+extern "C" __global__ void unlock(membar::ticket_lock<thread_scope::device>* lock) { lock->unlock(); }

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Barriers of a grid and the last block: what was written before is seen after, and a grid that cannot meet is told.
+#include <membar/sync/co_residency.hpp>
+#include <membar/sync/grid_barrier.cuh>
+#include <membar/sync/last_block.cuh>
+
+#include <support/cuda_handles.hpp>
+
+#include "support/gpu_test.hpp"
+#include "support/sync.cuh"
+
+#include <algorithm>
+
+namespace {
+
+using membar::thread_scope;
+using membar::wait_result;
+using membar_test::generous;
+
+struct outcome {
+  unsigned long long stale;
+  unsigned late;
+};
+
+/// In every phase each thread writes its cell, and after the barrier reads that of the same thread in another block.
+template <thread_scope Scope, bool Split>
+__global__ void meet(membar::grid_barrier<Scope>* barrier, unsigned* cells, unsigned* between, unsigned phases, outcome* seen) {
+  const unsigned mine = blockIdx.x * blockDim.x + threadIdx.x;
+  unsigned long long stale = 0;
+  for (unsigned phase = 1; phase <= phases; ++phase) {
+    cells[mine] = phase;
+    wait_result met = wait_result::done;
+    if constexpr (Split) {
+      const auto arrival = barrier->arrive(membar::release);
+      ++between[mine];  // nobody else's business
+      met = barrier->wait(arrival, membar::acquire, generous);
+    } else {
+      met = barrier->sync(generous);
+    }
+    if (met != wait_result::done) {
+      seen->late = 1;
+      return;
+    }
+    const unsigned other = (blockIdx.x + phase) % gridDim.x * blockDim.x + threadIdx.x;
+    stale += cells[other] == phase ? 0 : 1;
+    if (barrier->sync(generous) != wait_result::done) {
+      seen->late = 1;
+      return;
+    }
+  }
+  if (stale != 0) {
+    membar::atomic_ref<unsigned long long, thread_scope::device>(seen->stale).add(stale, membar::relaxed);
+  }
+}
+
+class grid_barrier : public membar_test::gpu_test {
+ protected:
+  template <thread_scope Scope, bool Split>
+  static void expect_meetings() {
+    constexpr unsigned threads = 64;
+    constexpr unsigned phases = 5'000;
+    const unsigned blocks = std::min(264U, membar::co_resident_blocks(meet<Scope, Split>, threads));
+    const support::device_memory<membar::grid_barrier<Scope>> barrier(1);
+    const support::device_memory<unsigned> cells(blocks * threads);
+    const support::device_memory<unsigned> between(blocks * threads);
+    const support::device_memory<outcome> seen(1);
+    membar::launch_co_resident(membar::launch_config{blocks, threads}, meet<Scope, Split>, barrier.get(), cells.get(),
+                               between.get(), phases, seen.get());
+    membar_test::finish();
+    outcome got{};
+    membar_test::check(cudaMemcpy(&got, seen.get(), sizeof got, cudaMemcpyDeviceToHost));
+    EXPECT_EQ(got.late, 0U);
+    EXPECT_EQ(got.stale, 0U);
+  }
+};
+
+TEST_F(grid_barrier, shows_after_it_what_was_written_before) { expect_meetings<thread_scope::device, false>(); }
+TEST_F(grid_barrier, shows_it_with_arriving_and_waiting_apart) { expect_meetings<thread_scope::device, true>(); }
+TEST_F(grid_barrier, shows_it_at_system_scope) { expect_meetings<thread_scope::system, true>(); }
+
+__global__ void wait_for_one_more(membar::grid_barrier<thread_scope::device>* barrier, wait_result* results) {
+  const auto arrival = barrier->arrive(membar::release, gridDim.x + 1, blockIdx.x == 0);
+  const wait_result result = barrier->wait(arrival, membar::acquire, membar_test::short_one);
+  if (threadIdx.x == 31) {
+    results[blockIdx.x] = result;
+  }
+}
+
+TEST_F(grid_barrier, with_a_block_missing_ends_within_the_budget) {
+  const support::device_memory<membar::grid_barrier<thread_scope::device>> barrier(1);
+  const support::device_memory<wait_result> results(2);
+  membar::launch_co_resident(membar::launch_config{2, 32}, wait_for_one_more, barrier.get(), results.get());
+  membar_test::finish();
+  wait_result seen[2] = {};
+  membar_test::check(cudaMemcpy(seen, results.get(), sizeof seen, cudaMemcpyDeviceToHost));
+  EXPECT_EQ(seen[0], wait_result::timed_out);
+  EXPECT_EQ(seen[1], wait_result::timed_out);
+}
+
+TEST_F(grid_barrier, of_a_grid_that_cannot_be_on_the_device_at_once_is_refused_at_launch) {
+  const support::device_memory<membar::grid_barrier<thread_scope::device>> barrier(1);
+  const support::device_memory<wait_result> results(2);
+  const unsigned room = membar::co_resident_blocks(wait_for_one_more, 32);
+  EXPECT_THROW(membar::launch_co_resident(membar::launch_config{room + 1, 32}, wait_for_one_more, barrier.get(), results.get()),
+               membar::error);
+  membar_test::finish();
+}
+
+template <thread_scope Scope>
+__global__ void sum_of_blocks(membar::last_block<Scope>* last, unsigned long long* partial, unsigned long long* result,
+                              unsigned* lasts) {
+  unsigned long long total = 0;
+  const auto plus = [](unsigned long long a, unsigned long long b) { return a + b; };
+  const unsigned long long own = blockIdx.x + 1;
+  if (membar::last_block_reduce(*last, own, partial, plus, total) && threadIdx.x == 0) {
+    *result = total;
+    ++*lasts;
+  }
+}
+
+TEST_F(grid_barrier, is_not_needed_where_the_last_block_finishes) {
+  constexpr unsigned blocks = 2'000;
+  constexpr unsigned launches = 300;
+  const support::device_memory<membar::last_block<thread_scope::device>> last(1);
+  const support::device_memory<unsigned long long> partial(blocks);
+  const support::device_memory<unsigned long long> result(1);
+  const support::device_memory<unsigned> lasts(1);
+  for (unsigned i = 0; i != launches; ++i) {
+    membar_test::check(cudaMemset(partial.get(), 0, blocks * sizeof(unsigned long long)));
+    membar::launch(membar::launch_config{blocks, 64}, sum_of_blocks<thread_scope::device>, last.get(), partial.get(),
+                   result.get(), lasts.get());
+    unsigned long long seen = 0;
+    membar_test::check(cudaMemcpy(&seen, result.get(), sizeof seen, cudaMemcpyDeviceToHost));
+    ASSERT_EQ(seen, static_cast<unsigned long long>(blocks) * (blocks + 1) / 2);
+  }
+  unsigned count = 0;
+  membar_test::check(cudaMemcpy(&count, lasts.get(), sizeof count, cudaMemcpyDeviceToHost));
+  EXPECT_EQ(count, launches);
+}
+
+}  // namespace

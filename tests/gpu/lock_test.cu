@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Locks under contention: one holder at a time, who sees what all before did; granted in the order of asking; every wait ends.
+#include <membar/sync/co_residency.hpp>
+#include <membar/sync/queue_lock.cuh>
+#include <membar/sync/sequence_lock.cuh>
+#include <membar/sync/ticket_lock.cuh>
+
+#include <support/cuda_handles.hpp>
+
+#include "support/gpu_test.hpp"
+#include "support/sync.cuh"
+
+#include <cstdlib>
+
+namespace {
+
+using membar::thread_scope;
+using membar::wait_result;
+using membar_test::generous;
+
+constexpr unsigned blocks = 64;
+
+unsigned long long acquisitions_wanted() {
+  const char* wanted = std::getenv("MEMBAR_STRESS_ACQUISITIONS");
+  return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 500'000;
+}
+
+/// Both locks with one interface; a block has one node.
+template <thread_scope Scope>
+struct ticket {
+  membar::ticket_lock<Scope> of;
+  __device__ wait_result lock(membar::wait_budget budget) { return of.lock(budget); }
+  __device__ wait_result try_lock() { return of.try_lock(); }
+  __device__ void unlock() { of.unlock(); }
+};
+template <thread_scope Scope>
+struct queue {
+  membar::queue_lock<Scope> of;
+  typename membar::queue_lock<Scope>::node nodes[blocks];
+  __device__ wait_result lock(membar::wait_budget budget) { return of.lock(nodes[blockIdx.x], budget); }
+  __device__ wait_result try_lock() { return of.try_lock(nodes[blockIdx.x]); }
+  __device__ void unlock() { static_cast<void>(of.unlock(nodes[blockIdx.x], generous)); }
+};
+
+/// Guarded by the lock, and never accessed atomically.
+struct guarded {
+  unsigned long long count;
+  unsigned holder;
+  unsigned long long violations;
+  unsigned failures;
+};
+
+template <class Lock>
+__global__ void contend(Lock* lock, guarded* data, unsigned long long rounds) {
+  for (unsigned long long i = 0; i != rounds; ++i) {
+    wait_result taken = i % 16 == 0 ? lock->try_lock() : wait_result::would_wait;
+    if (taken != wait_result::done) {
+      taken = lock->lock(generous);
+    }
+    if (taken != wait_result::done) {
+      membar::atomic_ref<unsigned, thread_scope::system>(data->failures).add(1U, membar::relaxed);
+      return;
+    }
+    data->violations += data->holder == 0 ? 0 : 1;
+    data->holder = blockIdx.x + 1;
+    ++data->count;
+    data->violations += data->holder == blockIdx.x + 1 ? 0 : 1;
+    data->holder = 0;
+    lock->unlock();
+  }
+}
+
+template <class Lock>
+class fair_lock : public membar_test::gpu_test {};
+using locks = ::testing::Types<ticket<thread_scope::device>, ticket<thread_scope::system>, queue<thread_scope::device>,
+                               queue<thread_scope::system>>;
+TYPED_TEST_SUITE(fair_lock, locks);
+
+TYPED_TEST(fair_lock, is_held_by_one_block_at_a_time) {
+  const support::device_memory<TypeParam> lock(1);
+  const support::device_memory<guarded> data(1);
+  const unsigned long long rounds = acquisitions_wanted() / blocks;
+  membar::launch_co_resident(membar::launch_config{blocks, 1}, contend<TypeParam>, lock.get(), data.get(), rounds);
+  membar_test::finish();
+  guarded seen{};
+  membar_test::check(cudaMemcpy(&seen, data.get(), sizeof seen, cudaMemcpyDeviceToHost));
+  EXPECT_EQ(seen.failures, 0U);
+  EXPECT_EQ(seen.violations, 0U);
+  EXPECT_EQ(seen.count, rounds * blocks);
+  this->RecordProperty("acquisitions", std::to_string(seen.count));
+}
+
+struct order {
+  unsigned asking;
+  unsigned granted[blocks];
+  unsigned grants;
+  unsigned failures;
+};
+
+/// Block 0 holds the lock while the others ask one after the other; each gives its lock the time to have taken a place.
+template <class Lock>
+__global__ void ask_in_turn(Lock* lock, order* seen) {
+  const membar::atomic_ref<unsigned, thread_scope::device> asking(seen->asking);
+  const auto my_turn = [&] { return asking.load(membar::acquire) == blockIdx.x ? wait_result::done : wait_result::would_wait; };
+  const auto all_asked = [&] { return asking.load(membar::acquire) == blocks ? wait_result::done : wait_result::would_wait; };
+  if (blockIdx.x == 0) {
+    if (lock->lock(generous) != wait_result::done) {
+      ++seen->failures;
+      return;
+    }
+    asking.store(1, membar::release);
+    static_cast<void>(membar::detail::wait_until(generous, all_asked));
+    static_cast<void>(membar::detail::wait_until(membar_test::short_one, [] { return wait_result::would_wait; }));
+    lock->unlock();
+    return;
+  }
+  static_cast<void>(membar::detail::wait_until(generous, my_turn));
+  // The one before has surely asked by now.
+  static_cast<void>(membar::detail::wait_until(membar::wait_budget::microseconds(100), [] { return wait_result::would_wait; }));
+  asking.store(blockIdx.x + 1, membar::release);
+  if (lock->lock(generous) == wait_result::done) {
+    seen->granted[seen->grants++] = blockIdx.x;
+    lock->unlock();
+  } else {
+    membar::atomic_ref<unsigned, thread_scope::device>(seen->failures).add(1U, membar::relaxed);
+  }
+}
+
+TYPED_TEST(fair_lock, is_granted_in_the_order_of_asking) {
+  for (int round = 0; round != 20; ++round) {
+    const support::device_memory<TypeParam> lock(1);
+    const support::device_memory<order> seen(1);
+    membar::launch_co_resident(membar::launch_config{blocks, 1}, ask_in_turn<TypeParam>, lock.get(), seen.get());
+    membar_test::finish();
+    order got{};
+    membar_test::check(cudaMemcpy(&got, seen.get(), sizeof got, cudaMemcpyDeviceToHost));
+    ASSERT_EQ(got.failures, 0U);
+    ASSERT_EQ(got.grants, blocks - 1);
+    for (unsigned i = 0; i != blocks - 1; ++i) {
+      ASSERT_EQ(got.granted[i], i + 1);
+    }
+  }
+}
+
+template <class Lock>
+__global__ void hold_for_ever(Lock* lock, wait_result* results) {
+  // Block 0 asks first and never unlocks; block 1 then waits in vain and block 2 asks last.
+  if (blockIdx.x == 0) {
+    results[0] = lock->lock(generous);
+  } else if (blockIdx.x == 1) {
+    static_cast<void>(membar::detail::wait_until(membar_test::short_one, [] { return wait_result::would_wait; }));
+    results[1] = lock->lock(membar_test::short_one);
+  } else {
+    static_cast<void>(
+        membar::detail::wait_until(membar::wait_budget::milliseconds(20), [] { return wait_result::would_wait; }));
+    results[2] = lock->lock(generous);
+  }
+}
+
+TYPED_TEST(fair_lock, whose_holder_is_gone_closes_after_the_budget) {
+  const support::device_memory<TypeParam> lock(1);
+  const support::device_memory<wait_result> results(3);
+  membar::launch_co_resident(membar::launch_config{3, 1}, hold_for_ever<TypeParam>, lock.get(), results.get());
+  membar_test::finish();
+  wait_result seen[3] = {};
+  membar_test::check(cudaMemcpy(seen, results.get(), sizeof seen, cudaMemcpyDeviceToHost));
+  EXPECT_EQ(seen[0], wait_result::done);
+  EXPECT_EQ(seen[1], wait_result::timed_out);
+  EXPECT_EQ(seen[2], wait_result::closed);
+}
+
+/// A value of 40 bytes whose words belong together.
+struct record {
+  unsigned long long words[5];
+};
+
+struct reading {
+  unsigned long long torn;
+  unsigned long long backwards;
+  unsigned long long done;
+  unsigned failures;
+};
+
+template <thread_scope Scope>
+__global__ void write_and_read(membar::sequence_lock<record, Scope>* lock, reading* seen, unsigned long long writes) {
+  if (threadIdx.x != 0) {
+    return;
+  }
+  if (blockIdx.x == 0) {
+    for (unsigned long long i = 1; i <= writes; ++i) {
+      lock->write(record{{i, 2 * i, 3 * i, 4 * i, 5 * i}});
+      __nanosleep(2000);  // readers get on when the writer pauses
+    }
+    return;
+  }
+  reading mine{};
+  record got{};
+  for (unsigned long long last = 0; last != writes;) {
+    if (lock->read(got, generous) != wait_result::done) {
+      ++mine.failures;
+      break;
+    }
+    for (unsigned long long w = 0; w != 5; ++w) {
+      mine.torn += got.words[w] == (w + 1) * got.words[0] ? 0 : 1;
+    }
+    mine.backwards += got.words[0] < last ? 1 : 0;
+    last = got.words[0];
+    ++mine.done;
+  }
+  seen[blockIdx.x] = mine;
+}
+
+class sequence_lock : public membar_test::gpu_test {
+ protected:
+  template <thread_scope Scope>
+  static void expect_whole_values() {
+    constexpr unsigned readers = 31;
+    const support::device_memory<membar::sequence_lock<record, Scope>> lock(1);
+    const support::device_memory<reading> seen(readers + 1);
+    membar::launch_co_resident(membar::launch_config{readers + 1, 32}, write_and_read<Scope>, lock.get(), seen.get(),
+                               20'000ULL);
+    membar_test::finish();
+    reading got[readers + 1];
+    membar_test::check(cudaMemcpy(got, seen.get(), sizeof got, cudaMemcpyDeviceToHost));
+    for (unsigned r = 1; r != readers + 1; ++r) {
+      EXPECT_EQ(got[r].failures, 0U);
+      EXPECT_EQ(got[r].torn, 0U);
+      EXPECT_EQ(got[r].backwards, 0U);
+      EXPECT_GT(got[r].done, 0U);
+    }
+  }
+};
+
+TEST_F(sequence_lock, gives_whole_values_at_device_scope) { expect_whole_values<thread_scope::device>(); }
+TEST_F(sequence_lock, gives_whole_values_at_system_scope) { expect_whole_values<thread_scope::system>(); }
+
+}  // namespace

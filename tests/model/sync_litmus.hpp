@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The litmus tests of the synchronization patterns. Each is a template on the orders of one pattern: as the header has them
+/// the model must forbid its condition, with one weakened it must allow it. `none` as an order leaves a fence out.
+#pragma once
+
+#include <membar/model/test.hpp>
+
+#include <concepts>
+
+namespace sync_litmus {
+
+namespace model = membar::model;
+using membar::acq_rel;
+using membar::acquire;
+using membar::relaxed;
+using membar::release;
+using membar::thread_scope;
+using model::block;
+using model::host;
+using model::in;
+using model::in_domain;
+using model::in_memory;
+using model::litmus;
+using model::load;
+using model::store;
+using model::thread;
+
+inline constexpr auto in_block = thread_scope::block;
+inline constexpr auto device = thread_scope::device;
+inline constexpr auto system_wide = thread_scope::system;
+
+inline constexpr model::variable x{0};
+inline constexpr model::variable y{1};
+inline constexpr model::variable z{2};
+inline constexpr model::variable w{3};
+inline constexpr model::reg r0{0};
+inline constexpr model::reg r1{1};
+inline constexpr model::reg r2{2};
+
+struct none_t {};
+inline constexpr none_t none{};
+
+/// A fence, or, for `none`, nothing: an assignment to a register that no test reads.
+template <thread_scope Scope, class Order>
+[[nodiscard]] constexpr model::instruction fence_or_nothing(Order order) {
+  if constexpr (std::same_as<Order, none_t>) {
+    model::instruction nothing;
+    nothing.destination = 7;
+    return nothing;
+  } else {
+    return model::thread_fence<Scope>(order);
+  }
+}
+
+/// Jumps to instruction `target` of the thread, counted from 0, unless the register has the value.
+[[nodiscard]] constexpr model::instruction jump_unless(model::reg r, std::int64_t value, int target) {
+  model::instruction jump;
+  jump.code = model::opcode::branch;
+  jump.test = model::comparison::not_equal;
+  jump.a = {true, r.index, 0};
+  jump.b = {false, 0, value};
+  jump.target = target;
+  return jump;
+}
+
+/// What one thread wrote before it set a word is not visible to one that found the word set.
+template <thread_scope Scope, class Set, class Find>
+[[nodiscard]] constexpr auto stale_data(Set set, Find find, model::place writer = block(0), model::place reader = block(1)) {
+  return litmus(thread(writer, store(x, 1), store<Scope>(y, 1, set)), thread(reader, load<Scope>(r0, y, find), load(r1, x)))
+      .when(in(1, r0) == 1 && in(1, r1) == 0);
+}
+
+/// A reader that has read a slot and says so reads what the writer stores to it afterwards. The writer's store depends on what
+/// it read, as in the code.
+template <thread_scope Scope, class Say, class Hear>
+[[nodiscard]] constexpr auto overwritten_while_read(Say say, Hear hear, model::place reader = block(0),
+                                                    model::place writer = block(1)) {
+  return litmus(thread(reader, load(r0, x), store<Scope>(y, 1, say)),
+                thread(writer, load<Scope>(r0, y, hear), jump_unless(r0, 1, 3), store(x, 2)))
+      .when(in(0, r0) == 2);
+}
+
+/// A word that several threads in turn set, as when an end of a queue is handed on at a barrier: the second one's store must
+/// release what the first did.
+template <class Set>
+[[nodiscard]] constexpr auto stale_data_of_the_one_before(Set second) {
+  return litmus(thread(block(0), store(x, 1), store<in_block>(y, 1, release), model::sync_block()),
+                thread(block(0), model::sync_block(), store<in_block>(y, 2, second)),
+                thread(block(0), load<in_block>(r0, y, acquire), load(r1, x)))
+      .when(in(2, r0) == 2 && in(2, r1) == 0);
+}
+
+/// The publisher: a warp stores data and an entry and hands over at block scope; the publisher stores the entry's value to the
+/// signal; whoever acquires the signal finds old data.
+template <thread_scope To, class HandOver, class TakeOver, class Fence>
+[[nodiscard]] constexpr auto published_without_data(HandOver hand_over, TakeOver take_over, Fence fence,
+                                                    model::place consumer = host()) {
+  return litmus(thread(block(0), store(x, 1), store(w, 1), store<in_block>(y, 1, hand_over)),
+                thread(block(0), load<in_block>(r0, y, take_over), load(r1, w), fence_or_nothing<To>(fence),
+                       store<system_wide>(z, model::source(r1), relaxed)),
+                thread(consumer, load<system_wide>(r0, z, acquire), load(r1, x)))
+      .when(in(1, r0) == 1 && in(2, r0) == 1 && in(2, r1) == 0);
+}
+
+/// Two signals of one source in the order of their publication: the second is seen and the first is not.
+template <class FenceBetween>
+[[nodiscard]] constexpr auto signals_out_of_order(FenceBetween between) {
+  return litmus(thread(block(0), model::thread_fence<system_wide>(release), store<system_wide>(x, 1, relaxed),
+                       fence_or_nothing<system_wide>(between), store<system_wide>(y, 1, relaxed)),
+                thread(host(), load<system_wide>(r0, y, acquire), load<system_wide>(r1, x, relaxed)))
+      .when(in(1, r0) == 1 && in(1, r1) == 0);
+}
+
+/// After a flush the source finds a signal that the publisher has not stored to.
+template <class Say, class Hear>
+[[nodiscard]] constexpr auto flushed_before_stored(Say say, Hear hear) {
+  return litmus(thread(block(0), store<system_wide>(x, 1, relaxed), store<in_block>(y, 1, say)),
+                thread(block(0), load<in_block>(r0, y, hear), load<system_wide>(r1, x, relaxed)))
+      .when(in(1, r0) == 1 && in(1, r1) == 0);
+}
+
+/// A packed channel: the consumer acknowledges a word after it has read it, or (the twin) without looking at it, and reads the
+/// word of the next turn.
+template <bool LooksFirst>
+[[nodiscard]] constexpr auto packed_word_overtaken() {
+  return litmus(thread(block(0), store<device>(x, 1, relaxed), load<device>(r0, y, relaxed), jump_unless(r0, 1, 4),
+                       store<device>(x, 2, relaxed)),
+                thread(block(1), load<device>(r0, x, relaxed),
+                       LooksFirst ? jump_unless(r0, 1, 3) : fence_or_nothing<device>(none), store<device>(y, 1, relaxed)))
+      .when(in(1, r0) == 2);
+}
+
+/// A packed channel of many producers: two fill a slot one after the other, and the first one's word replaces the second's, for
+/// which the consumer then waits in vain.
+template <class Say, class Hear>
+[[nodiscard]] constexpr auto lost_word(Say say, Hear hear) {
+  return litmus(thread(block(0), store<device>(x, 1, relaxed)),
+                thread(block(1), load<device>(r0, x, relaxed), jump_unless(r0, 1, 3), store<device>(y, 1, say)),
+                thread(block(2), load<device>(r0, y, hear), jump_unless(r0, 1, 3), store<device>(x, 2, relaxed)))
+      .when(in(2, r0) == 1 && in_memory(x) == 1);
+}
+
+/// A message and its sequence number in two words, both relaxed: why they must be one.
+[[nodiscard]] constexpr auto unpacked_message() { return stale_data<device>(relaxed, relaxed); }
+
+/// A lock with counters: the next holder does not see what the one before it wrote.
+template <class Unlock, class Wait>
+[[nodiscard]] constexpr auto stale_data_under_ticket_lock(Unlock unlock, Wait wait) {
+  return litmus(thread(block(0), store(x, 1), model::add<device>(y, 1, unlock)),
+                thread(block(1), load<device>(r0, y, wait), load(r1, x)))
+      .when(in(1, r0) == 1 && in(1, r1) == 0);
+}
+
+/// The holder reads what the next one writes.
+template <class Unlock, class Wait>
+[[nodiscard]] constexpr auto early_write_under_ticket_lock(Unlock unlock, Wait wait) {
+  return litmus(thread(block(0), load(r0, x), model::add<device>(y, 1, unlock)),
+                thread(block(1), load<device>(r0, y, wait), jump_unless(r0, 1, 3), store(x, 2)))
+      .when(in(0, r0) == 2);
+}
+
+/// `try_lock`: the ticket is taken by a relaxed compare-and-swap after the counter was read.
+template <class Unlock, class Look>
+[[nodiscard]] constexpr auto stale_data_under_tried_ticket_lock(Unlock unlock, Look look) {
+  return litmus(thread(block(0), model::fetch_add<device>(r0, z, 1, relaxed), store(x, 1), model::add<device>(y, 1, unlock)),
+                thread(block(1), load<device>(r0, y, look), model::compare_exchange<device>(r1, z, 1, 2, relaxed), load(r2, x)))
+      .when(in(1, r0) == 1 && in(1, r1) == 1 && in(1, r2) == 0);
+}
+
+/// A queue lock: a node's own initialization (9) overwrites the link that its successor stored, who then waits for ever.
+template <class First, class Second>
+[[nodiscard]] constexpr auto lost_link(First first, Second second) {
+  return litmus(thread(block(0), store<device>(x, 9, relaxed), model::exchange<device>(r0, y, 1, first)),
+                thread(block(1), model::exchange<device>(r0, y, 2, second), store<device>(x, 2, release)))
+      .when(in(1, r0) == 1 && in_memory(x) == 9);
+}
+
+/// The same where the first one took the lock by `try_lock`.
+template <class First>
+[[nodiscard]] constexpr auto lost_link_after_try_lock(First first) {
+  return litmus(thread(block(0), store<device>(x, 9, relaxed), model::compare_exchange<device>(r0, y, 0, 1, first)),
+                thread(block(1), model::exchange<device>(r0, y, 2, acq_rel), store<device>(x, 2, release)))
+      .when(in(1, r0) == 1 && in_memory(x) == 9);
+}
+
+/// A node's own initialization of its grant (9) overwrites the grant, which it then waits for.
+template <class Link, class Follow>
+[[nodiscard]] constexpr auto lost_grant(Link link, Follow follow) {
+  return litmus(thread(block(0), load<device>(r0, y, follow), store<device>(x, 1, release)),
+                thread(block(1), store<device>(x, 9, relaxed), store<device>(y, 1, link)))
+      .when(in(0, r0) == 1 && in_memory(x) == 9);
+}
+
+/// A lock that was free between two holders (5): the second does not see what the first wrote.
+template <class Free, class Take>
+[[nodiscard]] constexpr auto stale_data_under_free_lock(Free free, Take take) {
+  return litmus(thread(block(0), store(x, 1), model::compare_exchange<device>(r0, y, 0, 5, free)),
+                thread(block(1), model::exchange<device>(r0, y, 2, take), load(r1, x)))
+      .when(in(1, r0) == 5 && in(1, r1) == 0);
+}
+
+/// The same where the second one takes the lock by `try_lock`.
+template <class Take>
+[[nodiscard]] constexpr auto stale_data_under_tried_lock(Take take) {
+  return litmus(thread(block(0), store(x, 1), model::compare_exchange<device>(r0, y, 0, 5, release)),
+                thread(block(1), model::compare_exchange<device>(r0, y, 5, 2, take), load(r1, x)))
+      .when(in(1, r0) == 5 && in(1, r1) == 0);
+}
+
+/// A sequence lock: the reader finds the same even number twice, and data of another write between.
+template <class FenceBefore, class End, class Begin, class FenceAfter>
+[[nodiscard]] constexpr auto torn_read(FenceBefore fence_before, End end, Begin begin, FenceAfter fence_after) {
+  return litmus(thread(block(0), store<device>(y, 1, relaxed), fence_or_nothing<device>(fence_before),
+                       store<device>(x, 1, relaxed), store<device>(y, 2, end)),
+                thread(block(1), load<device>(r0, y, begin), load<device>(r1, x, relaxed),
+                       fence_or_nothing<device>(fence_after), load<device>(r2, y, relaxed)))
+      .when((in(1, r0) == 0 && in(1, r1) == 1 && in(1, r2) == 0) || (in(1, r0) == 2 && in(1, r1) == 0 && in(1, r2) == 2));
+}
+
+/// A grid barrier of two blocks: after it one does not see what the other wrote before it.
+template <thread_scope Scope, class Arrive, class Wait>
+[[nodiscard]] constexpr auto stale_data_after_barrier(Arrive arrive, Wait wait, model::place other = block(1)) {
+  return litmus(thread(block(0), store(x, 1), model::fetch_add<Scope>(r0, y, 1, arrive)),
+                thread(other, model::fetch_add<Scope>(r0, y, 2, arrive), load<Scope>(r1, y, wait), load(r2, x)))
+      .when(in(1, r1) == 3 && in(1, r2) == 0);
+}
+
+/// The other way: before it one reads what the other writes after it.
+template <thread_scope Scope, class Arrive, class Wait>
+[[nodiscard]] constexpr auto early_write_after_barrier(Arrive arrive, Wait wait) {
+  return litmus(thread(block(0), load(r0, x), model::fetch_add<Scope>(r1, y, 1, arrive)),
+                thread(block(1), model::fetch_add<Scope>(r0, y, 2, arrive), load<Scope>(r1, y, wait), jump_unless(r1, 3, 4),
+                       store(x, 1)))
+      .when(in(0, r0) == 1);
+}
+
+/// A barrier by flags, each set after one fence.
+template <class Fence, class Wait>
+[[nodiscard]] constexpr auto stale_data_after_flags(Fence fence, Wait wait) {
+  return litmus(thread(block(0), store(x, 1), fence_or_nothing<system_wide>(fence), store<system_wide>(y, 1, relaxed)),
+                thread(host(), load<system_wide>(r0, y, wait), load(r1, x)))
+      .when(in(1, r0) == 1 && in(1, r1) == 0);
+}
+
+/// The last block does not see the partial result of another. Both add with the same order.
+template <class Order>
+[[nodiscard]] constexpr auto stale_partial(Order order) {
+  return litmus(thread(block(0), store(x, 1), model::fetch_add<device>(r0, y, 1, order)),
+                thread(block(1), model::fetch_add<device>(r0, y, 1, order), load(r1, x)))
+      .when(in(1, r0) == 1 && in(1, r1) == 0);
+}
+
+}  // namespace sync_litmus

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Every order in the synchronization patterns is needed: the table names the order where it stands in the header, the litmus
+/// test that it keeps from going wrong, and the model's verdicts on the test as it is and with that order weakened. An order in
+/// a header that the table does not name fails here, too.
+#include "sync_litmus.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <ostream>
+#include <regex>
+#include <set>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace {
+
+using namespace sync_litmus;
+
+struct order_row {
+  const char* header;    ///< in include/membar/sync
+  const char* code;      ///< the line of the header, or enough of it
+  const char* weakened;  ///< what the twin has in its place
+  const char* violation;
+  bool (*as_written)();  ///< whether the model allows the violation
+  bool (*twin)();
+};
+
+std::ostream& operator<<(std::ostream& out, const order_row& row) {
+  return out << row.header << ": " << row.code << " as " << row.weakened << ": " << row.violation;
+}
+
+// The two columns of verdicts: the litmus test with the orders of the header, and with those of the twin.
+#define VERDICTS(test, right, weak) +[] { return model::allowed(test right); }, +[] { return model::allowed(test weak); }
+
+const order_row every_order[] = {
+    // The publisher, from a warp by way of the publisher's to the host.
+    {"publisher.cuh", "tail_->store(++pushed_, release)", "relaxed", "the signal is there and the data is not",
+     VERDICTS(published_without_data<system_wide>, (release, acquire, release), (relaxed, acquire, release))},
+    {"publisher.cuh", "tails_[index].load(acquire)", "relaxed", "the signal is there and the data is not",
+     VERDICTS(published_without_data<system_wide>, (release, acquire, release), (release, relaxed, release))},
+    {"publisher.cuh", "thread_fence<To>(release)", "none", "the signal is there and the data is not",
+     VERDICTS(published_without_data<system_wide>, (release, acquire, release), (release, acquire, none))},
+    {"publisher.cuh", "heads_[index].store(heads[i], release)", "relaxed", "an entry is overwritten while it is read",
+     VERDICTS(overwritten_while_read<in_block>, (release, acquire, block(0), block(0)),
+              (relaxed, acquire, block(0), block(0)))},
+    {"publisher.cuh", "head_->load(acquire)", "relaxed", "an entry is overwritten while it is read",
+     VERDICTS(overwritten_while_read<in_block>, (release, acquire, block(0), block(0)),
+              (release, relaxed, block(0), block(0)))},
+    {"publisher.cuh", "heads_[index].store(heads[i], release)", "relaxed", "flush returns before the signal is stored",
+     VERDICTS(flushed_before_stored, (release, acquire), (relaxed, acquire))},
+    {"publisher.cuh", "head_->load(acquire)", "relaxed", "flush returns before the signal is stored",
+     VERDICTS(flushed_before_stored, (release, acquire), (release, relaxed))},
+    {"publisher.cuh", "tail_->store(pushed_ | detail::closed_bit, release)", "relaxed",
+     "the source was handed on before it was closed: an entry is stale",
+     VERDICTS(stale_data_of_the_one_before, (release), (relaxed))},
+    {"publisher.cuh", "heads_[index].store(heads[i] | detail::closed_bit, release)", "relaxed",
+     "serving was handed on before it ended: flush returns before the signal is stored",
+     VERDICTS(stale_data_of_the_one_before, (release), (relaxed))},
+
+    {"spsc_channel.cuh", "channel_->tail_.store(++pushed_, release)", "relaxed", "a message is stale",
+     VERDICTS(stale_data<device>, (release, acquire), (relaxed, acquire))},
+    {"spsc_channel.cuh", "channel_->tail_.load(acquire)", "relaxed", "a message is stale",
+     VERDICTS(stale_data<device>, (release, acquire), (release, relaxed))},
+    {"spsc_channel.cuh", "channel_->head_.store(++taken_, release)", "relaxed", "a message is overwritten while it is read",
+     VERDICTS(overwritten_while_read<device>, (release, acquire), (relaxed, acquire))},
+    {"spsc_channel.cuh", "channel_->head_.load(acquire)", "relaxed", "a message is overwritten while it is read",
+     VERDICTS(overwritten_while_read<device>, (release, acquire), (release, relaxed))},
+    {"spsc_channel.cuh", "channel_->tail_.store(pushed_ | detail::closed_bit, release)", "relaxed",
+     "what happened before close is not seen after a pop that returns closed",
+     VERDICTS(stale_data<device>, (release, acquire), (relaxed, acquire))},
+
+    {"mpsc_channel.cuh", "own.stamp.store(empty + 1, release)", "relaxed", "a message is stale",
+     VERDICTS(stale_data<device>, (release, acquire), (relaxed, acquire))},
+    {"mpsc_channel.cuh", "next.stamp.load(acquire)", "relaxed", "a message is stale",
+     VERDICTS(stale_data<device>, (release, acquire), (release, relaxed))},
+    {"mpsc_channel.cuh", "next.stamp.store(full + 1, release)", "relaxed", "a message is overwritten while it is read",
+     VERDICTS(overwritten_while_read<device>, (release, acquire), (relaxed, acquire))},
+    {"mpsc_channel.cuh", "own.stamp.load(acquire)", "relaxed", "a message is overwritten while it is read",
+     VERDICTS(overwritten_while_read<device>, (release, acquire), (release, relaxed))},
+
+    {"packed_channel.cuh", "all_->take(message, taken_, release)", "relaxed",
+     "of many producers: an earlier word replaces a later one", VERDICTS(lost_word, (release, acquire), (relaxed, acquire))},
+    {"packed_channel.cuh", "all_.head.load(acquire)", "relaxed", "of many producers: an earlier word replaces a later one",
+     VERDICTS(lost_word, (release, acquire), (release, relaxed))},
+
+    {"ticket_lock.cuh", "serving_.add(1, release)", "relaxed", "a holder does not see what the one before wrote",
+     VERDICTS(stale_data_under_ticket_lock, (release, acquire), (relaxed, acquire))},
+    {"ticket_lock.cuh", "serving_.load(acquire)", "relaxed", "a holder does not see what the one before wrote",
+     VERDICTS(stale_data_under_ticket_lock, (release, acquire), (release, relaxed))},
+    {"ticket_lock.cuh", "serving_.add(1, release)", "relaxed", "a holder reads what the next one writes",
+     VERDICTS(early_write_under_ticket_lock, (release, acquire), (relaxed, acquire))},
+    {"ticket_lock.cuh", "serving_.load(acquire)", "relaxed", "a holder by try_lock does not see what the one before wrote",
+     VERDICTS(stale_data_under_tried_ticket_lock, (release, acquire), (release, relaxed))},
+
+    {"queue_lock.cuh", "tail_.exchange(&own, acq_rel)", "acquire", "a node's link is lost",
+     VERDICTS(lost_link, (acq_rel, acq_rel), (acquire, acq_rel))},
+    {"queue_lock.cuh", "tail_.exchange(&own, acq_rel)", "release", "a node's link is lost",
+     VERDICTS(lost_link, (acq_rel, acq_rel), (acq_rel, release))},
+    {"queue_lock.cuh", "tail_.exchange(&own, acq_rel)", "release", "a holder does not see what the one before wrote",
+     VERDICTS(stale_data_under_free_lock, (release, acq_rel), (release, release))},
+    {"queue_lock.cuh", "tail_.compare_exchange(expected, nullptr, release, relaxed)", "relaxed",
+     "a holder does not see what the one before wrote",
+     VERDICTS(stale_data_under_free_lock, (release, acq_rel), (relaxed, acq_rel))},
+    {"queue_lock.cuh", "tail_.compare_exchange(expected, &own, acq_rel, relaxed)", "acquire", "a node's link is lost",
+     VERDICTS(lost_link_after_try_lock, (acq_rel), (acquire))},
+    {"queue_lock.cuh", "tail_.compare_exchange(expected, &own, acq_rel, relaxed)", "release",
+     "a holder does not see what the one before wrote", VERDICTS(stale_data_under_tried_lock, (acq_rel), (release))},
+    {"queue_lock.cuh", "before->next_.store(&own, release)", "relaxed", "a node's grant is lost",
+     VERDICTS(lost_grant, (release, acquire), (relaxed, acquire))},
+    {"queue_lock.cuh", "own.next_.load(acquire)", "relaxed", "a node's grant is lost",
+     VERDICTS(lost_grant, (release, acquire), (release, relaxed))},
+    {"queue_lock.cuh", "next->granted_.store(1, release)", "relaxed", "a holder does not see what the one before wrote",
+     VERDICTS(stale_data<device>, (release, acquire), (relaxed, acquire))},
+    {"queue_lock.cuh", "own.granted_.load(acquire)", "relaxed", "a holder does not see what the one before wrote",
+     VERDICTS(stale_data<device>, (release, acquire), (release, relaxed))},
+
+    {"sequence_lock.cuh", "thread_fence<Scope>(release)", "none", "a read mixes two writes",
+     VERDICTS(torn_read, (release, release, acquire, acquire), (none, release, acquire, acquire))},
+    {"sequence_lock.cuh", "sequence_.store(sequence + 2, release)", "relaxed", "a read takes bytes older than its number",
+     VERDICTS(torn_read, (release, release, acquire, acquire), (release, relaxed, acquire, acquire))},
+    {"sequence_lock.cuh", "sequence_.load(acquire)", "relaxed", "a read takes bytes older than its number",
+     VERDICTS(torn_read, (release, release, acquire, acquire), (release, release, relaxed, acquire))},
+    {"sequence_lock.cuh", "thread_fence<Scope>(acquire)", "none", "a read mixes two writes",
+     VERDICTS(torn_read, (release, release, acquire, acquire), (release, release, acquire, none))},
+
+    {"grid_barrier.cuh", "sync(release, acquire, budget)", "relaxed, acquire", "data from before the barrier is stale after it",
+     VERDICTS(stale_data_after_barrier<device>, (release, acquire), (relaxed, acquire))},
+    {"grid_barrier.cuh", "sync(release, acquire, budget)", "release, relaxed", "data from before the barrier is stale after it",
+     VERDICTS(stale_data_after_barrier<device>, (release, acquire), (release, relaxed))},
+    {"grid_barrier.cuh", "sync(release, acquire, budget)", "relaxed, acquire", "a write after the barrier is read before it",
+     VERDICTS(early_write_after_barrier<device>, (release, acquire), (relaxed, acquire))},
+
+    {"cross_barrier.cuh", "phase_of_[self_].store(phase_, release)", "relaxed",
+     "data from before the barrier is stale after it",
+     VERDICTS(stale_data<system_wide>, (release, acquire, host(), block(0)), (relaxed, acquire, host(), block(0)))},
+    {"cross_barrier.cuh", "thread_fence<Scope>(release)", "none", "data from before the barrier is stale after it",
+     VERDICTS(stale_data_after_flags, (release, acquire), (none, acquire))},
+    {"cross_barrier.cuh", "arrive(release)", "relaxed", "data from before the barrier is stale after it",
+     VERDICTS(stale_data_after_flags, (release, acquire), (none, acquire))},
+    {"cross_barrier.cuh", "wait(acquire, budget)", "relaxed", "data from before the barrier is stale after it",
+     VERDICTS(stale_data_after_flags, (release, acquire), (release, relaxed))},
+
+    {"last_block.cuh", "arrived_.fetch_inc(blocks - 1, acq_rel)", "acquire", "the last block takes a stale partial result",
+     VERDICTS(stale_partial, (acq_rel), (acquire))},
+    {"last_block.cuh", "arrived_.fetch_inc(blocks - 1, acq_rel)", "release", "the last block takes a stale partial result",
+     VERDICTS(stale_partial, (acq_rel), (release))},
+};
+#undef VERDICTS
+
+// The smallest of them, decided by the compiler.
+static_assert(model::forbidden(stale_data<device>(release, acquire)));
+static_assert(model::allowed(stale_data<device>(relaxed, acquire)) && model::allowed(stale_data<device>(release, relaxed)));
+static_assert(model::forbidden(overwritten_while_read<device>(release, acquire)));
+static_assert(model::allowed(overwritten_while_read<device>(relaxed, acquire)));
+static_assert(model::allowed(overwritten_while_read<device>(release, relaxed)));
+static_assert(model::forbidden(published_without_data<system_wide>(release, acquire, release)));
+static_assert(model::allowed(published_without_data<system_wide>(release, acquire, none)));
+static_assert(model::forbidden(packed_word_overtaken<true>()) && model::allowed(packed_word_overtaken<false>()));
+static_assert(model::forbidden(stale_partial(acq_rel)));
+
+class every_order_of_the_patterns : public ::testing::TestWithParam<order_row> {};
+INSTANTIATE_TEST_SUITE_P(, every_order_of_the_patterns, ::testing::ValuesIn(every_order), [](const auto& each) {
+  std::string name = std::string(each.param.header) + "_" + std::to_string(each.index);
+  for (char& c : name) {
+    c = c == '.' ? '_' : c;
+  }
+  return name;
+});
+
+TEST_P(every_order_of_the_patterns, keeps_the_guarantee) {
+  EXPECT_FALSE(GetParam().as_written()) << "the model allows, as the header is written: " << GetParam();
+}
+
+TEST_P(every_order_of_the_patterns, is_needed) {
+  EXPECT_TRUE(GetParam().twin()) << "the weaker order would do: " << GetParam();
+}
+
+/// The lines of a header that name an order other than relaxed outside comments, strings and static_asserts.
+std::vector<std::string> lines_with_orders(const std::filesystem::path& header) {
+  std::ifstream file(header);
+  std::vector<std::string> found;
+  const std::regex order(R"(\b(release|acquire|acq_rel|seq_cst)\b)");
+  const std::regex not_an_order(R"(//.*|"[^"]*"|memory_order::\w+)");
+  for (std::string line; std::getline(file, line);) {
+    line = std::regex_replace(line, not_an_order, "");
+    if (std::regex_search(line, order)) {
+      found.push_back(line);
+    }
+  }
+  return found;
+}
+
+TEST(SyncPatterns, EveryOrderInTheHeadersIsInTheTable) {
+  std::set<std::string> headers;
+  for (const auto& file : std::filesystem::directory_iterator(MEMBAR_SYNC_HEADERS)) {
+    const std::string name = file.path().filename().string();
+    headers.insert(name);
+    for (const std::string& line : lines_with_orders(file.path())) {
+      bool known = false;
+      for (const order_row& row : every_order) {
+        known = known || (name == row.header && line.find(row.code) != std::string::npos);
+      }
+      EXPECT_TRUE(known) << name << " has an order that no row of the table is about: " << line;
+    }
+  }
+  for (const order_row& row : every_order) {
+    bool there = false;
+    if (headers.contains(row.header)) {
+      for (const std::string& line : lines_with_orders(std::filesystem::path(MEMBAR_SYNC_HEADERS) / row.header)) {
+        there = there || line.find(row.code) != std::string::npos;
+      }
+    }
+    EXPECT_TRUE(there) << "the header has no such line any more: " << row;
+  }
+}
+
+TEST(SyncPatterns, APublisherCoversConsumersOnTheHostOnAPeerAndInAnotherDomain) {
+  EXPECT_TRUE(model::forbidden(published_without_data<system_wide>(release, acquire, release, host())));
+  EXPECT_TRUE(model::forbidden(published_without_data<system_wide>(release, acquire, release, block(0, 1))));
+  EXPECT_TRUE(model::forbidden(published_without_data<system_wide>(release, acquire, release, in_domain(block(1), 1))));
+}
+
+TEST(SyncPatterns, APublisherAtDeviceScopeCoversItsOwnDomainOnly) {
+  EXPECT_TRUE(model::forbidden(published_without_data<device>(release, acquire, release, block(1))));
+  EXPECT_TRUE(model::allowed(published_without_data<device>(release, acquire, release, in_domain(block(1), 1))));
+  EXPECT_TRUE(model::allowed(published_without_data<device>(release, acquire, release, block(0, 1))));
+  EXPECT_TRUE(model::allowed(published_without_data<device>(release, acquire, release, host())));
+}
+
+TEST(SyncPatterns, ABatchHasOneSignalOfASourceBecauseOneFenceDoesNotOrderTwo) {
+  EXPECT_TRUE(model::allowed(signals_out_of_order(none)));
+  EXPECT_TRUE(model::forbidden(signals_out_of_order(release)));
+}
+
+TEST(SyncPatterns, APackedMessageOfOneProducerNeedsNoOrderButOneWord) {
+  EXPECT_TRUE(model::forbidden(packed_word_overtaken<true>()));
+  EXPECT_TRUE(model::allowed(packed_word_overtaken<false>())) << "what was not looked at must not be acknowledged";
+  EXPECT_TRUE(model::allowed(unpacked_message()));
+}
+
+TEST(SyncPatterns, ScopesNarrowerThanTheThreadsAreApartDoNotDo) {
+  EXPECT_TRUE(model::allowed(stale_data<device>(release, acquire, block(0), in_domain(block(1), 1))));
+  EXPECT_TRUE(model::forbidden(stale_data<system_wide>(release, acquire, block(0), in_domain(block(1), 1))));
+  EXPECT_TRUE(model::allowed(stale_data<device>(release, acquire, block(0), block(0, 1))));
+  EXPECT_TRUE(model::forbidden(stale_data<system_wide>(release, acquire, block(0), block(0, 1))));
+  EXPECT_TRUE(model::allowed(overwritten_while_read<in_block>(release, acquire)));
+  EXPECT_TRUE(model::allowed(stale_data_after_barrier<device>(release, acquire, in_domain(block(1), 1))));
+  EXPECT_TRUE(model::forbidden(stale_data_after_barrier<system_wide>(release, acquire, in_domain(block(1), 1))));
+}
+
+/// Two threads of each of two blocks: one that has data, and the first thread, which arrives and waits for all.
+TEST(SyncPatterns, AGridBarrierCoversEveryThreadOfTheBlocks) {
+  const auto barrier = [](auto arrive, auto wait) {
+    return model::allowed(
+        litmus(thread(block(0), store(x, 1), model::sync_block(0)),
+               thread(block(0), model::sync_block(0), model::fetch_add<device>(r0, y, 1, arrive)),
+               thread(block(1), model::fetch_add<device>(r0, y, 2, arrive), load<device>(r1, y, wait), model::sync_block(0)),
+               thread(block(1), model::sync_block(0), load(r0, x)))
+            .when(in(2, r1) == 3 && in(3, r0) == 0));
+  };
+  EXPECT_FALSE(barrier(release, acquire));
+  EXPECT_TRUE(barrier(relaxed, acquire));
+  EXPECT_TRUE(barrier(release, relaxed));
+}
+
+TEST(SyncPatterns, AGridBarrierOfThreeBlocksKeepsTheChainThroughTheOneInBetween) {
+  const auto barrier =
+      litmus(thread(block(0), store(x, 1), model::fetch_add<device>(r0, y, 1, release)),
+             thread(block(1), model::fetch_add<device>(r0, y, 2, relaxed)),
+             thread(block(2), model::fetch_add<device>(r0, y, 4, release), load<device>(r1, y, acquire), load(r2, x)))
+          .when(in(2, r1) == 7 && in(2, r2) == 0);
+  EXPECT_TRUE(model::forbidden(barrier));
+}
+
+TEST(SyncPatterns, ClaimsOfSlotsAndTicketsAreNeverGivenTwice) {
+  const auto claims = [](auto scope, model::place other) {
+    constexpr thread_scope Scope = decltype(scope)::value;
+    return model::allowed(litmus(thread(block(0), model::compare_exchange<Scope>(r0, x, 0, 1, relaxed)),
+                                 thread(other, model::compare_exchange<Scope>(r0, x, 0, 1, relaxed)))
+                              .when(in(0, r0) == 0 && in(1, r0) == 0));
+  };
+  EXPECT_FALSE(claims(std::integral_constant<thread_scope, device>{}, block(1)));
+  EXPECT_TRUE(claims(std::integral_constant<thread_scope, device>{}, in_domain(block(1), 1)));
+  EXPECT_FALSE(claims(std::integral_constant<thread_scope, system_wide>{}, in_domain(block(1), 1)));
+}
+
+}  // namespace

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The patterns between two devices: channels, a barrier by flags near to each, and a publisher whose signals are on the peer.
+#include <membar/launch.hpp>
+#include <membar/sync/cross_barrier.cuh>
+#include <membar/sync/packed_channel.cuh>
+#include <membar/sync/publisher.cuh>
+#include <membar/sync/spsc_channel.cuh>
+
+#include <support/cuda_handles.hpp>
+
+#include "support/gpu_test.hpp"
+#include "support/sync.cuh"
+
+#include <memory>
+
+namespace {
+
+using membar::thread_scope;
+using membar::wait_result;
+using membar_test::channel_outcome;
+using membar_test::generous;
+using membar_test::message;
+
+constexpr unsigned messages = 1'000'000;
+constexpr int capacity = 256;
+
+template <class Channel>
+__global__ void produce(Channel* to, channel_outcome* outcome) {
+  membar_test::produce(*to, 0, messages, *outcome);
+}
+template <class Channel>
+__global__ void consume(Channel* from, channel_outcome* outcome) {
+  membar_test::consume(*from, 0, ~0ULL, *outcome);
+}
+
+template <class Channel>
+class channel_between_devices : public membar_test::multi_gpu_test {};
+using channels = ::testing::Types<membar::spsc_channel<message, capacity, thread_scope::system>,
+                                  membar::packed_spsc_channel<message, capacity, thread_scope::system>>;
+TYPED_TEST_SUITE(channel_between_devices, channels);
+
+TYPED_TEST(channel_between_devices, loses_duplicates_reorders_and_tears_nothing) {
+  const support::pinned_memory<channel_outcome> outcomes(2);
+  std::unique_ptr<support::device_memory<TypeParam>> channel;
+  {
+    const support::device_guard guard(this->second);  // near to the consumer, which polls
+    channel = std::make_unique<support::device_memory<TypeParam>>(1);
+    membar_test::load(consume<TypeParam>);
+  }
+  membar_test::load(produce<TypeParam>);
+  membar::launch(membar::launch_config{1, 1}, produce<TypeParam>, channel->get(), outcomes.get());
+  {
+    const support::device_guard guard(this->second);
+    membar::launch(membar::launch_config{1, 1}, consume<TypeParam>, channel->get(), outcomes.get() + 1);
+    membar_test::finish();
+  }
+  membar_test::finish();
+  for (std::size_t end = 0; end != 2; ++end) {
+    EXPECT_EQ(outcomes[end].messages, messages);
+    EXPECT_EQ(outcomes[end].torn, 0U);
+    EXPECT_EQ(outcomes[end].out_of_order, 0U);
+  }
+  EXPECT_EQ(outcomes[1].ended, static_cast<unsigned>(wait_result::closed));
+}
+
+using barrier = membar::cross_barrier<2>;
+constexpr int phases = 20'000;
+
+struct side {
+  barrier::flags flags;
+  int written;
+  unsigned stale;
+  unsigned late;
+};
+
+__global__ void meet(side* first, side* second, int rank) {
+  barrier::flags* const flags[2] = {&first->flags, &second->flags};
+  side& own = rank == 0 ? *first : *second;
+  const side& other = rank == 0 ? *second : *first;
+  barrier mine(flags, rank);
+  for (int phase = 1; phase <= phases; ++phase) {
+    own.written = phase;
+    own.late |= mine.sync(generous) == wait_result::done ? 0U : 1U;
+    own.stale += other.written == phase ? 0U : 1U;
+    own.late |= mine.sync(generous) == wait_result::done ? 0U : 1U;
+    if (own.late != 0) {
+      return;
+    }
+  }
+}
+
+class sync_between_devices : public membar_test::multi_gpu_test {};
+
+TEST_F(sync_between_devices, barrier_shows_after_it_what_was_written_before) {
+  const support::device_memory<side> near(1);
+  std::unique_ptr<support::device_memory<side>> far;
+  membar_test::load(meet);
+  {
+    const support::device_guard guard(second);
+    far = std::make_unique<support::device_memory<side>>(1);
+    membar_test::load(meet);
+    membar::launch(membar::launch_config{1, 1}, meet, near.get(), far->get(), 1);
+  }
+  membar::launch(membar::launch_config{1, 1}, meet, near.get(), far->get(), 0);
+  membar_test::finish();
+  {
+    const support::device_guard guard(second);
+    membar_test::finish();
+  }
+  side seen[2];
+  membar_test::check(cudaMemcpy(&seen[0], near.get(), sizeof(side), cudaMemcpyDefault));
+  membar_test::check(cudaMemcpy(&seen[1], far->get(), sizeof(side), cudaMemcpyDefault));
+  for (const side& each : seen) {
+    EXPECT_EQ(each.written, phases);
+    EXPECT_EQ(each.late, 0U);
+    EXPECT_EQ(each.stale, 0U);
+  }
+}
+
+constexpr int sources = 4;
+constexpr unsigned rounds = 20'000;
+
+struct post {
+  unsigned data;
+  unsigned long long signal;
+};
+
+struct outcome {
+  unsigned long long stale;
+  unsigned late;
+  unsigned failures;
+  unsigned long long fences;
+};
+
+__global__ void publish_to_the_peer(post* posts, outcome* seen) {
+  __shared__ membar::publisher<sources, 16> publisher;
+  const int warp = static_cast<int>(threadIdx.x / 32);
+  if (threadIdx.x == 0) {
+    publisher.init();
+  }
+  __syncthreads();
+  if (warp == sources) {
+    const membar::publisher_report report = publisher.serve_warp(generous);
+    if (threadIdx.x % 32 == 0) {
+      seen->fences = report.fences;
+    }
+  } else if (threadIdx.x % 32 == 0) {
+    membar::publisher<sources, 16>::source source(publisher, warp);
+    unsigned failures = 0;
+    for (unsigned i = 1; i <= rounds; ++i) {
+      membar::atomic_ref<unsigned, thread_scope::system>(posts[warp].data).store(i, membar::relaxed);
+      failures += source.publish(posts[warp].signal, i, generous) == wait_result::done ? 0 : 1;
+    }
+    source.close();
+    membar::atomic_ref<unsigned, thread_scope::system>(seen->failures).add(failures, membar::relaxed);
+  }
+}
+
+__global__ void read_on_the_peer(post* posts, outcome* seen) {
+  post& from = posts[threadIdx.x];
+  const membar::atomic_ref<unsigned long long, thread_scope::system> signal(from.signal);
+  const membar::atomic_ref<unsigned, thread_scope::system> data(from.data);
+  unsigned long long value = 0;
+  membar::detail::polling poll(generous);
+  while (value != rounds && !poll.over()) {
+    value = signal.load(membar::acquire);
+    seen[threadIdx.x].stale += data.load(membar::relaxed) < value ? 1 : 0;
+  }
+  seen[threadIdx.x].late = value == rounds ? 0 : 1;
+}
+
+TEST_F(sync_between_devices, publisher_shows_no_signal_before_its_data) {
+  const support::pinned_memory<outcome> writer(1);
+  const support::pinned_memory<outcome> readers(sources);
+  std::unique_ptr<support::device_memory<post>> posts;
+  membar_test::load(publish_to_the_peer);
+  {
+    const support::device_guard guard(second);
+    posts = std::make_unique<support::device_memory<post>>(sources);
+    membar_test::load(read_on_the_peer);
+    membar::launch(membar::launch_config{1, sources}, read_on_the_peer, posts->get(), readers.get());
+  }
+  membar::launch(membar::launch_config{1, 32 * (sources + 1)}, publish_to_the_peer, posts->get(), writer.get());
+  membar_test::finish();
+  {
+    const support::device_guard guard(second);
+    membar_test::finish();
+  }
+  EXPECT_EQ(writer[0].failures, 0U);
+  EXPECT_LE(writer[0].fences, static_cast<unsigned long long>(rounds) * sources);
+  for (std::size_t s = 0; s != sources; ++s) {
+    EXPECT_EQ(readers[s].stale, 0U);
+    EXPECT_EQ(readers[s].late, 0U);
+  }
+}
+
+}  // namespace

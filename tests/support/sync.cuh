@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What the stress tests of the synchronization patterns share: messages that show when they are torn, lost or out of order,
+/// and the two ends of a channel that check them.
+#pragma once
+
+#include <membar/sync/wait_budget.cuh>
+
+namespace membar_test {
+
+using membar::wait_budget;
+using membar::wait_result;
+
+/// Longer than anything that goes well.
+inline constexpr wait_budget generous = wait_budget::milliseconds(10'000);
+inline constexpr wait_budget short_one = wait_budget::milliseconds(2);
+
+struct message {
+  unsigned producer;
+  unsigned number;
+  unsigned check;
+};
+
+[[nodiscard]] MEMBAR_HOST_DEVICE inline unsigned check_of(unsigned producer, unsigned number) {
+  return producer * 2654435761U + number * 40503U + 1;
+}
+
+/// What an end of a channel saw.
+struct channel_outcome {
+  unsigned long long messages = 0;
+  unsigned long long torn = 0;
+  unsigned long long out_of_order = 0;  ///< lost, duplicated or reordered
+  unsigned ended = 0;                   ///< the `wait_result` of the last call
+};
+
+/// Pushes `count` messages and closes.
+template <class Channel>
+MEMBAR_HOST_DEVICE void produce(Channel& channel, unsigned producer, unsigned count, channel_outcome& outcome) {
+  typename Channel::producer end(channel);
+  wait_result result = wait_result::done;
+  unsigned i = 0;
+  while (i != count && (result = end.push(message{producer, i, check_of(producer, i)}, generous)) == wait_result::done) {
+    ++i;
+  }
+  end.close();
+  outcome.messages = i;
+  outcome.ended = static_cast<unsigned>(result);
+}
+
+/// Pushes `count` messages into a channel of many producers, which others may still use.
+template <class Channel>
+MEMBAR_HOST_DEVICE void produce_among_many(Channel& channel, unsigned producer, unsigned count, channel_outcome& outcome) {
+  wait_result result = wait_result::done;
+  unsigned i = 0;
+  while (i != count && (result = channel.push(message{producer, i, check_of(producer, i)}, generous)) == wait_result::done) {
+    ++i;
+  }
+  outcome.messages = i;
+  outcome.ended = static_cast<unsigned>(result);
+}
+
+/// Takes messages of producers `first`, `first + 1`, ... until the channel is closed, or `count` of them.
+template <class Channel, int Producers = 1>
+MEMBAR_HOST_DEVICE void consume(Channel& channel, unsigned first, unsigned long long count, channel_outcome& outcome) {
+  typename Channel::consumer end(channel);
+  unsigned next[Producers] = {};
+  channel_outcome seen;
+  wait_result result = wait_result::done;
+  message got{};
+  while (seen.messages != count && (result = end.pop(got, generous)) == wait_result::done) {
+    ++seen.messages;
+    const unsigned p = got.producer - first;
+    if (p >= Producers || got.check != check_of(got.producer, got.number)) {
+      ++seen.torn;
+      continue;
+    }
+    seen.out_of_order += got.number == next[p] ? 0 : 1;
+    next[p] = got.number + 1;
+  }
+  seen.ended = static_cast<unsigned>(result);
+  outcome = seen;
+}
+
+}  // namespace membar_test
