@@ -40,7 +40,7 @@ TEST_F(co_residency, of_one_block_more_is_an_error_that_says_how_many_there_may_
 }
 
 TEST_F(co_residency, counts_a_grid_of_more_than_four_thousand_million_blocks_whole) {
-  EXPECT_THROW(membar::launch_co_resident(membar::launch_config{dim3(65536, 65535, 2), 64}, meets, 1), membar::error);
+  EXPECT_THROW(membar::launch_co_resident(membar::launch_config{dim3(65536, 32768, 2), 64}, meets, 1), membar::error);
 }
 
 TEST_F(co_residency, of_a_block_that_cannot_run_is_an_error) {
