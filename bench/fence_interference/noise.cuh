@@ -8,6 +8,7 @@
 #include <membar/atomic.cuh>
 #include <membar/launch.hpp>
 #include <support/cuda_handles.hpp>
+#include <support/device_clock.cuh>
 
 #include <algorithm>
 #include <chrono>
@@ -73,12 +74,7 @@ struct noise_block {
   unsigned long long end_ns;
 };
 
-__device__ inline unsigned long long device_nanoseconds() {
-  unsigned long long ns = 0;
-  // mov.u64 d, %globaltimer;  (PTX ISA 3.1, sm_30)
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns)::"memory");
-  return ns;
-}
+using support::device_nanoseconds;
 
 __device__ inline unsigned multiprocessor_id() {
   unsigned id = 0;

@@ -8,6 +8,7 @@
 /// access; elsewhere the host must wait for every kernel before it touches any of it. For variables CUDA has `__managed__`.
 #pragma once
 
+#include <membar/detail/owned_array.hpp>
 #include <membar/error.hpp>
 
 #include <cstddef>
@@ -178,52 +179,20 @@ inline void prefetch_pages(const void* start, std::size_t bytes, memory_location
 ///
 /// Requires: a trivially copyable and destructible type. It is freed, and no kernel may still use it, when this object dies.
 template <class T>
-class managed_memory {
+class managed_memory : public detail::owned_array<T, &cudaFree> {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>,
                 "membar: managed memory holds a trivially copyable and destructible type: no constructor runs for a device");
 
  public:
-  explicit managed_memory(std::size_t size) : size_(size) {
-    if (size > static_cast<std::size_t>(-1) / sizeof(T)) {
-      throw error(cudaErrorInvalidValue, "membar: %zu objects of %zu bytes are more than an address can count: ask for fewer",
-                  size, sizeof(T));
-    }
-    void* memory = nullptr;
-    check(cudaMallocManaged(&memory, size * sizeof(T), cudaMemAttachGlobal), "cudaMallocManaged",
-          "the system has too little memory, or the device has no managed memory");
-    data_ = static_cast<T*>(memory);
-  }
-  managed_memory(managed_memory&& other) noexcept : data_(other.data_), size_(other.size_) {
-    other.data_ = nullptr;
-    other.size_ = 0;
-  }
-  managed_memory& operator=(managed_memory&& other) noexcept {
-    if (this != &other) {
-      free();
-      data_ = other.data_;
-      size_ = other.size_;
-      other.data_ = nullptr;
-      other.size_ = 0;
-    }
-    return *this;
-  }
-  ~managed_memory() { free(); }
-
-  [[nodiscard]] T* data() const noexcept { return data_; }
-  [[nodiscard]] std::size_t size() const noexcept { return size_; }
-  [[nodiscard]] T& operator[](std::size_t index) const noexcept { return data_[index]; }
-  [[nodiscard]] T* begin() const noexcept { return data_; }
-  [[nodiscard]] T* end() const noexcept { return data_ + size_; }
+  explicit managed_memory(std::size_t size) : detail::owned_array<T, &cudaFree>(allocated(size), size) {}
 
  private:
-  void free() noexcept {
-    if (data_ != nullptr) {
-      static_cast<void>(cudaFree(data_));
-    }
+  [[nodiscard]] static void* allocated(std::size_t size) {
+    void* memory = nullptr;
+    check(cudaMallocManaged(&memory, detail::bytes_of_array<T>(size), cudaMemAttachGlobal), "cudaMallocManaged",
+          "the system has too little memory, or the device has no managed memory");
+    return memory;
   }
-
-  T* data_ = nullptr;
-  std::size_t size_ = 0;
 };
 
 }  // namespace membar

@@ -9,6 +9,7 @@
 /// them. Whether a read-modify-write is atomic against the host depends on the link: see atomicity.hpp.
 #pragma once
 
+#include <membar/detail/owned_array.hpp>
 #include <membar/error.hpp>
 
 #include <cstddef>
@@ -80,55 +81,24 @@ inline void validate_mapping(const mapping_facts& facts) {
 /// Requires: a trivially copyable and destructible type; unified addressing. Errors: a device without either, or no memory to
 /// pin. It is freed, and no kernel may still use it, when this object dies.
 template <class T>
-class mapped_memory {
+class mapped_memory : public detail::owned_array<T, &cudaFreeHost> {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>,
                 "membar: mapped memory holds a trivially copyable and destructible type: no constructor runs for a device");
 
  public:
-  explicit mapped_memory(std::size_t size, mapping how = {}) : size_(size) {
-    detail::validate_mapping(detail::mapping_facts_of_current_device());
-    if (size > static_cast<std::size_t>(-1) / sizeof(T)) {
-      throw error(cudaErrorInvalidValue, "membar: %zu objects of %zu bytes are more than an address can count: ask for fewer",
-                  size, sizeof(T));
-    }
-    void* memory = nullptr;
-    check(cudaHostAlloc(&memory, size * sizeof(T), detail::allocation_flags(how)), "cudaHostAlloc",
-          "the host has too little memory to pin, or the process may not pin that much");
-    std::memset(memory, 0, size * sizeof(T));
-    data_ = static_cast<T*>(memory);
-  }
-  mapped_memory(mapped_memory&& other) noexcept : data_(other.data_), size_(other.size_) {
-    other.data_ = nullptr;
-    other.size_ = 0;
-  }
-  mapped_memory& operator=(mapped_memory&& other) noexcept {
-    if (this != &other) {
-      free();
-      data_ = other.data_;
-      size_ = other.size_;
-      other.data_ = nullptr;
-      other.size_ = 0;
-    }
-    return *this;
-  }
-  ~mapped_memory() { free(); }
-
-  /// The address, for the host and the devices alike.
-  [[nodiscard]] T* data() const noexcept { return data_; }
-  [[nodiscard]] std::size_t size() const noexcept { return size_; }
-  [[nodiscard]] T& operator[](std::size_t index) const noexcept { return data_[index]; }
-  [[nodiscard]] T* begin() const noexcept { return data_; }
-  [[nodiscard]] T* end() const noexcept { return data_ + size_; }
+  explicit mapped_memory(std::size_t size, mapping how = {})
+      : detail::owned_array<T, &cudaFreeHost>(allocated(size, how), size) {}
 
  private:
-  void free() noexcept {
-    if (data_ != nullptr) {
-      static_cast<void>(cudaFreeHost(data_));
-    }
+  [[nodiscard]] static void* allocated(std::size_t size, mapping how) {
+    detail::validate_mapping(detail::mapping_facts_of_current_device());
+    const std::size_t bytes = detail::bytes_of_array<T>(size);
+    void* memory = nullptr;
+    check(cudaHostAlloc(&memory, bytes, detail::allocation_flags(how)), "cudaHostAlloc",
+          "the host has too little memory to pin, or the process may not pin that much");
+    std::memset(memory, 0, bytes);
+    return memory;
   }
-
-  T* data_ = nullptr;
-  std::size_t size_ = 0;
 };
 
 /// Host memory of the program's own, pinned and mapped for every device until this object dies.

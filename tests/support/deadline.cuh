@@ -3,6 +3,8 @@
 /// Deadlines: nothing in a test waits for ever, so that what would hang fails and says so.
 #pragma once
 
+#include <support/device_clock.cuh>
+
 #include <chrono>
 
 namespace membar_test {
@@ -12,17 +14,10 @@ class device_deadline {
  public:
   __device__ explicit device_deadline(unsigned long long nanoseconds = 2'000'000'000) : nanoseconds_(nanoseconds) { renew(); }
 
-  __device__ void renew() { end_ = now() + nanoseconds_; }
-  [[nodiscard]] __device__ bool passed() const { return now() > end_; }
+  __device__ void renew() { end_ = support::device_nanoseconds() + nanoseconds_; }
+  [[nodiscard]] __device__ bool passed() const { return support::device_nanoseconds() > end_; }
 
  private:
-  [[nodiscard]] __device__ static unsigned long long now() {
-    unsigned long long nanoseconds;
-    // mov.u64 d, %globaltimer;  (PTX ISA 3.1, sm_30)
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(nanoseconds)::"memory");
-    return nanoseconds;
-  }
-
   unsigned long long nanoseconds_;
   unsigned long long end_;
 };

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The ownership that the kinds of allocated memory have in common.
+#pragma once
+
+#include <membar/error.hpp>
+
+#include <cstddef>
+
+namespace membar::detail {
+
+/// The bytes of `size` objects of a `T`. Throws `error` if they are more than an address can count.
+template <class T>
+[[nodiscard]] std::size_t bytes_of_array(std::size_t size) {
+  if (size > static_cast<std::size_t>(-1) / sizeof(T)) {
+    throw error(cudaErrorInvalidValue, "membar: %zu objects of %zu bytes are more than an address can count: ask for fewer",
+                size, sizeof(T));
+  }
+  return size * sizeof(T);
+}
+
+/// Objects in memory that `Free` gives back. Movable, not copyable.
+template <class T, cudaError_t (*Free)(void*)>
+class owned_array {
+ public:
+  owned_array(owned_array&& other) noexcept : data_(other.data_), size_(other.size_) {
+    other.data_ = nullptr;
+    other.size_ = 0;
+  }
+  owned_array& operator=(owned_array&& other) noexcept {
+    if (this != &other) {
+      free();
+      data_ = other.data_;
+      size_ = other.size_;
+      other.data_ = nullptr;
+      other.size_ = 0;
+    }
+    return *this;
+  }
+
+  /// The address, for the host and the devices alike.
+  [[nodiscard]] T* data() const noexcept { return data_; }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] T& operator[](std::size_t index) const noexcept { return data_[index]; }
+  [[nodiscard]] T* begin() const noexcept { return data_; }
+  [[nodiscard]] T* end() const noexcept { return data_ + size_; }
+
+ protected:
+  /// Takes over memory for `size` objects.
+  owned_array(void* memory, std::size_t size) noexcept : data_(static_cast<T*>(memory)), size_(size) {}
+  ~owned_array() { free(); }
+
+ private:
+  void free() noexcept {
+    if (data_ != nullptr) {
+      static_cast<void>(Free(data_));
+    }
+  }
+
+  T* data_;
+  std::size_t size_;
+};
+
+}  // namespace membar::detail
