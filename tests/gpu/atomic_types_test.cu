@@ -65,19 +65,16 @@ class atomic_type : public membar_test::gpu_test {
     }
   }
 
-  /// Calls `run` for each scope, with each place where its threads can be. Scopes differ in one word of the instructions, which
-  /// the codegen tests see for every operation; here few operations run at all of them, for kernels take long to compile.
-  template <bool AllScopes = false, class Run>
+  /// Calls `run` for each scope, with each place where its threads can be.
+  template <class Run>
   static void everywhere(Run run) {
     const bool hopper = has_compute_capability(9);
     if (types::needs_hopper<T> && !hopper) {
       return;
     }
-    if constexpr (AllScopes) {
-      run.template operator()<thread_scope::block>(place::global);
-      run.template operator()<thread_scope::block>(place::shared);
-      run.template operator()<thread_scope::system>(place::global);
-    }
+    run.template operator()<thread_scope::block>(place::global);
+    run.template operator()<thread_scope::block>(place::shared);
+    run.template operator()<thread_scope::system>(place::global);
     run.template operator()<thread_scope::device>(place::global);
     run.template operator()<thread_scope::device>(place::shared);
     if (hopper) {
@@ -87,10 +84,10 @@ class atomic_type : public membar_test::gpu_test {
     }
   }
 
-  template <class How, bool AllScopes = false>
+  template <class How>
   static void expect_counts() {
     const T initial = types::start<T>();  // captured, for nvcc warns of a captureless template
-    everywhere<AllScopes>([&]<thread_scope Scope>(place where) {
+    everywhere([&]<thread_scope Scope>(place where) {
       contend(types::count<How, T, Scope>, Scope, where, initial, [](const contest<T>& all, int order) {
         EXPECT_EQ(types::count_of(all.cells[order].object), contestants % (sizeof(T) == 1 ? 256 : contestants + 1));
         if (How::returns) {
@@ -138,7 +135,7 @@ TYPED_TEST_SUITE(atomic_type, value_types);
 // One cluster's blocks are not numbered as a grid's, but every rank occurs once either way.
 
 TYPED_TEST(atomic_type, fetch_add_conserves_the_sum_and_returns_every_old_value_once) {
-  this->template expect_counts<types::by_fetch_add, true>();
+  this->template expect_counts<types::by_fetch_add>();
 }
 TYPED_TEST(atomic_type, compare_exchange_loses_no_increment) { this->template expect_counts<types::by_compare_exchange>(); }
 TYPED_TEST(atomic_type, reductions_conserve_the_sum) { this->template expect_counts<types::by_add>(); }

@@ -8,8 +8,12 @@
 #include "support/deadline.cuh"
 #include "support/gpu_test.hpp"
 
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
 #include <cstdint>
 #include <string>
+#include <type_traits>
 
 namespace {
 
@@ -72,6 +76,9 @@ TEST_F(system_scope, host_and_kernel_lose_no_increment) {
   expect_no_increment_lost<unsigned>();
   expect_no_increment_lost<long long>();
   expect_no_increment_lost<unsigned long long>();
+  expect_no_increment_lost<unsigned short>();
+  expect_no_increment_lost<float>();
+  expect_no_increment_lost<double>();
 }
 
 /// The kernel's threads lose no increment of pinned memory among themselves, whatever the link.
@@ -170,6 +177,113 @@ TEST_F(system_scope, a_kernel_reads_64_bits_that_the_host_stores_untorn) {
   stream.synchronize();
   EXPECT_EQ(result[0].timed_out, 0) << "the kernel waited in vain for the host";
   EXPECT_EQ(result[0].torn, 0U);
+  EXPECT_EQ(result[0].backwards, 0U) << "an older value after a newer one of the same object";
+}
+
+/// One side counts up, by read-modify-writes of every order, and the other reads: only one side modifies, so this needs no atomics
+/// of the link.
+template <class T>
+class counting : public system_scope {
+ public:
+  /// Every count up to here is exact: half has integers to 2048, bfloat16 to 256, a byte to 255.
+  [[nodiscard]] static int limit() { return std::is_same_v<T, __nv_bfloat16> || sizeof(T) == 1 ? 250 : 2000; }
+
+  __host__ __device__ static T one() { return static_cast<T>(1.0F); }
+  __host__ __device__ static int as_int(T value) { return static_cast<int>(static_cast<float>(value)); }
+
+  /// One step of the count, in the order that its number chooses.
+  MEMBAR_CALLS_EITHER
+  template <class Tag = void>
+  __host__ __device__ static void step(T* cell, int number) {
+    const system_ref<T> count(*cell);
+    switch (number % 5) {
+      case 0:
+        static_cast<void>(count.fetch_add(one(), membar::relaxed));
+        break;
+      case 1:
+        static_cast<void>(count.fetch_add(one(), membar::acquire));
+        break;
+      case 2:
+        static_cast<void>(count.fetch_add(one(), membar::release));
+        break;
+      case 3:
+        static_cast<void>(count.fetch_add(one(), membar::acq_rel));
+        break;
+      default:
+        static_cast<void>(count.fetch_add(one(), membar::seq_cst));
+    }
+  }
+};
+
+using counted_types = ::testing::Types<signed char, unsigned char, short, unsigned short, int, unsigned, long long,
+                                       unsigned long long, float, double, __half, __nv_bfloat16>;
+TYPED_TEST_SUITE(counting, counted_types);
+
+template <class T>
+__global__ void count_up(T* cell, int limit) {
+  for (int i = 0; i != limit; ++i) {
+    counting<T>::step(cell, i);
+  }
+}
+
+template <class T>
+__global__ void watch_counting(T* cell, reading* result, int limit) {
+  reading seen{};
+  int before = 0;
+  membar_test::device_deadline deadline;
+  while (before != limit) {
+    const int now = counting<T>::as_int(system_ref<T>(*cell).load(membar::acquire)) & (sizeof(T) == 1 ? 255 : -1);
+    seen.torn += now > limit ? 1 : 0;
+    seen.backwards += now < before ? 1 : 0;
+    if (now != before) {
+      before = now;
+      deadline.renew();
+    } else if (deadline.passed()) {
+      seen.timed_out = 1;
+      break;
+    }
+  }
+  *result = seen;
+}
+
+TYPED_TEST(counting, the_host_sees_a_kernel_count_in_order) {
+  using T = TypeParam;
+  const int limit = this->limit();
+  const support::pinned_memory<T> cell(1);
+  const support::stream stream;
+  membar::launch(membar::launch_config{1, 1, stream.get()}, count_up<T>, cell.get(), limit);
+  int before = 0;
+  int backwards = 0;
+  int strange = 0;
+  membar_test::host_deadline deadline;
+  while (before != limit && !deadline.passed()) {
+    const int now = this->as_int(system_ref<T>(cell[0]).load(membar::acquire)) & (sizeof(T) == 1 ? 255 : -1);
+    strange += now > limit ? 1 : 0;
+    backwards += now < before ? 1 : 0;
+    if (now != before) {
+      before = now;
+      deadline.renew();
+    }
+  }
+  stream.synchronize();
+  EXPECT_EQ(before, limit) << "the host waited in vain for the kernel";
+  EXPECT_EQ(strange, 0) << "values that nobody made";
+  EXPECT_EQ(backwards, 0) << "an older value after a newer one of the same object";
+}
+
+TYPED_TEST(counting, a_kernel_sees_the_host_count_in_order) {
+  using T = TypeParam;
+  const int limit = this->limit();
+  const support::pinned_memory<T> cell(1);
+  const support::pinned_memory<reading> result(1);
+  const support::stream stream;
+  membar::launch(membar::launch_config{1, 1, stream.get()}, watch_counting<T>, cell.get(), result.get(), limit);
+  for (int i = 0; i != limit; ++i) {
+    this->step(cell.get(), i);
+  }
+  stream.synchronize();
+  EXPECT_EQ(result[0].timed_out, 0) << "the kernel waited in vain for the host";
+  EXPECT_EQ(result[0].torn, 0U) << "values that nobody made";
   EXPECT_EQ(result[0].backwards, 0U) << "an older value after a newer one of the same object";
 }
 
