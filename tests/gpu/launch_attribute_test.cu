@@ -188,6 +188,21 @@ TEST_F(hopper, the_cluster_scheduling_of_a_launch_is_read_back) {
   EXPECT_EQ(get_attribute<membar::cluster_scheduling>(graph.kernel_node()), membar::cluster_scheduling::spread);
 }
 
+#if CUDART_VERSION >= 12080
+TEST_F(hopper, the_preferred_cluster_dimensions_of_a_launch_are_read_back) {
+  const captured_graph graph = captured(membar::cluster_dimensions{1, 1, 1}, membar::preferred_cluster_dimensions{2, 1, 1});
+  EXPECT_EQ(get_attribute<membar::preferred_cluster_dimensions>(graph.kernel_node()),
+            (membar::preferred_cluster_dimensions{2, 1, 1}));
+}
+#endif
+
+#if CUDART_VERSION >= 13000
+TEST_F(launch_attribute, the_nvlink_centric_scheduling_of_a_launch_is_read_back) {
+  EXPECT_EQ(read_back(membar::nvlink_centric_scheduling{true}), membar::nvlink_centric_scheduling{true});
+  EXPECT_EQ(read_back(membar::nvlink_centric_scheduling{false}), membar::nvlink_centric_scheduling{false});
+}
+#endif
+
 TEST_F(several_domains, several_attributes_of_a_launch_are_read_back) {
   const captured_graph graph = captured(sync_domain::remote, sync_domain_map{.default_ = 0, .remote = 2},
                                         membar::priority{highest_priority()}, membar::cooperative{});
@@ -220,6 +235,13 @@ TEST_F(launch_attribute, the_synchronization_policy_of_a_stream_is_read_back) {
 }
 
 TEST_F(launch_attribute, the_priority_of_a_stream_is_read_back) { expect_set_on_stream(membar::priority{highest_priority()}); }
+
+#if CUDART_VERSION >= 13000
+TEST_F(launch_attribute, the_nvlink_centric_scheduling_of_a_stream_is_read_back) {
+  expect_set_on_stream(membar::nvlink_centric_scheduling{true});
+  expect_set_on_stream(membar::nvlink_centric_scheduling{false});
+}
+#endif
 
 TEST_F(several_domains, a_map_with_an_id_beyond_the_count_is_an_error_that_says_the_count_and_changes_nothing) {
   const sync_domain_map before{.default_ = 2, .remote = 3};
@@ -296,6 +318,27 @@ TEST_F(launch_attribute, the_priority_of_a_node_is_read_back) { expect_set_on_no
 TEST_F(launch_attribute, a_node_becomes_cooperative) { expect_set_on_node(membar::cooperative{}); }
 
 TEST_F(hopper, the_cluster_dimensions_of_a_node_are_read_back) { expect_set_on_node(membar::cluster_dimensions{2, 1, 1}); }
+
+TEST_F(hopper, the_cluster_scheduling_of_a_node_is_read_back) {
+  const captured_graph graph = captured(membar::cluster_dimensions{2, 1, 1});
+  set_attribute(graph.kernel_node(), membar::cluster_scheduling::load_balancing);
+  EXPECT_EQ(get_attribute<membar::cluster_scheduling>(graph.kernel_node()), membar::cluster_scheduling::load_balancing);
+}
+
+#if CUDART_VERSION >= 12080
+TEST_F(hopper, the_preferred_cluster_dimensions_of_a_node_are_read_back) {
+  const captured_graph graph = captured(membar::cluster_dimensions{1, 1, 1});
+  set_attribute(graph.kernel_node(), membar::preferred_cluster_dimensions{2, 1, 1});
+  EXPECT_EQ(get_attribute<membar::preferred_cluster_dimensions>(graph.kernel_node()),
+            (membar::preferred_cluster_dimensions{2, 1, 1}));
+}
+#endif
+
+#if CUDART_VERSION >= 13000
+TEST_F(launch_attribute, the_nvlink_centric_scheduling_of_a_node_is_read_back) {
+  expect_set_on_node(membar::nvlink_centric_scheduling{true});
+}
+#endif
 
 TEST_F(launch_attribute, a_node_that_is_no_kernel_node_is_an_error) {
   cudaGraphNode_t empty = nullptr;
