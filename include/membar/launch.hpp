@@ -109,33 +109,20 @@ inline constexpr int static_domain<physical_domain<Id>, Rest...> = Id;
 template <class First, class... Rest>
 inline constexpr int static_domain<First, Rest...> = static_domain<Rest...>;
 
-/// The value that the launch names for `Wanted`, under any of its types, else the stream's.
-template <class Wanted, class... Attributes>
-[[nodiscard]] Wanted effective(const launch_config<Attributes...>& config) {
-  if constexpr ((share_an_attribute_id<Wanted, Attributes>() || ...)) {
-    cudaLaunchAttributeValue value{};
-    const auto take = [&]<class Attribute>(const Attribute& attribute) {
-      if constexpr (share_an_attribute_id<Wanted, Attribute>()) {
-        value = encoded(attribute).val;
-      }
-    };
-    (take(config.template get<Attributes>()), ...);
-    return attribute_traits<Wanted>::decode(value);
-  } else {
-    return get_attribute<Wanted>(config.stream());
+/// The value that the launch names for `Wanted`, else the stream's.
+template <class Wanted>
+[[nodiscard]] Wanted effective(const cudaLaunchConfig_t& launch) {
+  for (const cudaLaunchAttribute* given = launch.attrs; given != launch.attrs + launch.numAttrs; ++given) {
+    if (given->id == attribute_traits<Wanted>::ids[0]) {
+      return attribute_traits<Wanted>::decode(given->val);
+    }
   }
+  return get_attribute<Wanted>(launch.stream);
 }
 
 /// The physical domain that the launch runs in: its own attributes first, then the stream's.
-template <class... Attributes>
-[[nodiscard]] int physical_domain_of(const launch_config<Attributes...>& config) {
-  if constexpr (static_domain<Attributes...> != dynamic_domain) {
-    return static_domain<Attributes...>;
-  } else if (sync_domain_count() == 1) {
-    return 0;
-  } else {
-    return effective<sync_domain_map>(config).physical(effective<sync_domain>(config));
-  }
+[[nodiscard]] inline int physical_domain_of(const cudaLaunchConfig_t& launch) {
+  return sync_domain_count() == 1 ? 0 : effective<sync_domain_map>(launch).physical(effective<sync_domain>(launch));
 }
 
 /// Refuses an argument whose device scope is bound to a domain other than the launch's.
@@ -192,8 +179,9 @@ void launch(const launch_config<Attributes...>& config, void (*kernel)(Parameter
 
   const auto launch_with = [&](Parameters... parameters) {
     if constexpr ((bound_to_domain<Parameters> || ...)) {
-      const int domain = detail::physical_domain_of(config);
-      (detail::check_domain<detail::static_domain<Attributes...>>(parameters, domain), ...);
+      constexpr int fixed = detail::static_domain<Attributes...>;
+      const int domain = fixed != dynamic_domain ? fixed : detail::physical_domain_of(native);
+      (detail::check_domain<fixed>(parameters, domain), ...);
     }
     void* pointers[] = {const_cast<void*>(static_cast<const void*>(&parameters))..., nullptr};
     check(cudaLaunchKernelExC(&native, reinterpret_cast<const void*>(kernel), pointers), "cudaLaunchKernelExC",
