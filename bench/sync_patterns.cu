@@ -60,13 +60,17 @@ struct cooperative_groups_grid {
   }
 };
 
-/// The loop that is found in many kernels: a counter, fences by hand. It has no deadline, as it has none there; the launch is
-/// one that cannot hang for want of room.
+/// Polls after which a loop by hand gives up, seconds later than any that goes well; counting them costs it nothing beside the
+/// load.
+constexpr unsigned most_polls = 1U << 24;
+
+/// The loop that is found in many kernels: a counter, fences by hand.
 struct flags_by_hand {
   unsigned count;
   volatile unsigned phase;
   __device__ bool meet() {
     __syncthreads();
+    unsigned polls = 0;
     if (threadIdx.x == 0) {
       const unsigned seen = phase;
       __threadfence();
@@ -75,13 +79,13 @@ struct flags_by_hand {
         __threadfence();
         phase = seen + 1;
       } else {
-        while (phase == seen) {
+        while (phase == seen && ++polls != most_polls) {
         }
       }
       __threadfence();
     }
     __syncthreads();
-    return true;
+    return polls != most_polls;
   }
 };
 
@@ -150,7 +154,10 @@ struct cuda_semaphore {
 struct lock_by_hand {
   int word;
   __device__ bool lock() {
-    while (atomicCAS(&word, 0, 1) != 0) {
+    for (unsigned polls = 0; atomicCAS(&word, 0, 1) != 0;) {
+      if (++polls == most_polls) {
+        return false;
+      }
     }
     __threadfence();
     return true;
@@ -218,16 +225,18 @@ struct slot_by_hand {
 __global__ void pass_by_hand(slot_by_hand* slots, unsigned count, report* seen) {
   slot_by_hand& slot = slots[blockIdx.x / 2];
   unsigned wrong = 0;
-  for (unsigned i = 0; i != count; ++i) {
+  unsigned polls = 0;
+  for (unsigned i = 0; i != count && polls < most_polls; ++i) {
+    polls = 0;
     if (blockIdx.x % 2 == 0) {
-      while (slot.full != 0) {
+      while (slot.full != 0 && ++polls != most_polls) {
       }
       __threadfence();
       slot.what.words[0] = i;
       __threadfence();
       slot.full = 1;
     } else {
-      while (slot.full == 0) {
+      while (slot.full == 0 && ++polls != most_polls) {
       }
       __threadfence();
       wrong += slot.what.words[0] == i ? 0 : 1;
@@ -237,8 +246,9 @@ __global__ void pass_by_hand(slot_by_hand* slots, unsigned count, report* seen) 
   }
   if (blockIdx.x % 2 == 1) {
     membar::atomic_ref<unsigned long long, thread_scope::device>(seen->count).add(count, membar::relaxed);
-    membar::atomic_ref<unsigned, thread_scope::device>(seen->failures).add(wrong, membar::relaxed);
   }
+  wrong += polls == most_polls ? 1 : 0;
+  membar::atomic_ref<unsigned, thread_scope::device>(seen->failures).add(wrong, membar::relaxed);
 }
 
 /// Each case runs once per repetition, on new objects. Times what `enqueue` launches on `stream`, per event that it reports;
