@@ -15,7 +15,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -52,25 +51,35 @@ struct cell_part {
 struct outcome_digit {
   std::string name;
   model::term what{};
-  int finish_of = -1;                ///< not a value but whether this thread ended: digit 0 if it did
-  bool hidden = false;               ///< named by the filter only
-  std::vector<std::int64_t> values;  ///< digit -> value; one digit more stands for every other value
+  int end_of = -1;                   ///< not a value, but how this thread ended: see `end_digit`
+  std::vector<std::int64_t> values;  ///< of digit 0, 1, ..., as the model has them; the digit after the last one is "other"
 
   [[nodiscard]] int radix() const noexcept { return static_cast<int>(values.size()) + 1; }
-  /// The thread that writes the digit; -1: it is read from memory when the instance is over.
+  /// The thread that reports the digit; -1: it is read from memory when the instance is over.
   [[nodiscard]] int thread() const noexcept {
-    return finish_of >= 0 ? finish_of : what.kind == model::term::kind_t::register_value ? what.thread : -1;
+    return end_of >= 0 ? end_of : what.kind == model::term::kind_t::register_value ? what.thread : -1;
   }
 };
 
-/// What the model says of an outcome that was observed.
-enum class standing : std::uint8_t {
-  allowed,
-  forbidden,
-  unfinished,  ///< a thread left a loop at its limit: no outcome
-  filtered,    ///< the test's filter leaves it out
-  undecided    ///< the model follows one repetition of a loop, and this outcome may need more
+/// How a thread ended, for threads that have a loop or an address in a register.
+enum class end_digit : unsigned char {
+  reached,    ///< as every other thread
+  strayed,    ///< at an access to an address that is no location's: it read a value that no execution gives
+  unfinished  ///< at a jump, `jump_limit` times back
 };
+
+/// The counts of a run without those of the instances that have no outcome.
+struct folded_counts {
+  std::vector<std::uint64_t> counts;  ///< per outcome of the observed values
+  std::uint64_t unfinished = 0;
+  std::uint64_t strayed = 0;   ///< no execution of the model does
+  std::uint64_t filtered = 0;  ///< left out by the test's filter
+};
+
+/// A line of a litmus file that stands in the way of a run.
+[[noreturn]] inline void refuse_line(int line, const std::string& why) {
+  throw model::error("line " + std::to_string(line) + ": " + why);
+}
 
 /// A litmus test made ready to run. Throws `model::error`, with the line, for a test that no GPU or host thread can run as it is
 /// written.
@@ -87,16 +96,29 @@ class run_plan {
   }
 
   [[nodiscard]] const model::litmus_test& test() const noexcept { return test_; }
-  [[nodiscard]] const std::vector<outcome_digit>& observations() const noexcept { return observations_; }
+  /// What the condition names, or `locations`; then what only the filter names; then how threads ended.
+  [[nodiscard]] const std::vector<outcome_digit>& digits() const noexcept { return digits_; }
+  /// How thread `thread` ends, if that is a digit; else a null pointer.
+  [[nodiscard]] const outcome_digit* end_of(int thread) const noexcept {
+    for (const outcome_digit& d : digits_) {
+      if (d.end_of == thread) {
+        return &d;
+      }
+    }
+    return nullptr;
+  }
   [[nodiscard]] int cells() const noexcept { return static_cast<int>(initial_.size()); }
   /// A cell's bytes when an instance begins.
   [[nodiscard]] const std::array<unsigned char, cell_bytes>& initial(int cell) const noexcept {
     return initial_[static_cast<std::size_t>(cell)];
   }
   [[nodiscard]] const cell_part& part(int location) const noexcept { return parts_[static_cast<std::size_t>(location)]; }
-  /// Whether some instruction's address is in a register.
-  [[nodiscard]] bool indirect() const noexcept { return indirect_; }
-  [[nodiscard]] bool cut() const noexcept { return cut_; }
+
+  /// Whether the address that `token` stands for may be that of location `location` for an access of `bytes` bytes.
+  [[nodiscard]] bool may_point_to(int location, int bytes) const noexcept {
+    const model::location& one = test_.locations[static_cast<std::size_t>(location)];
+    return one.arrivals == 0 && part(location).cell >= 0 && part(location).bytes == bytes && one.address == location;
+  }
 
   /// A value of the model as registers and memory hold it: an address is its token.
   [[nodiscard]] std::int64_t machine_value(std::int64_t value) const noexcept {
@@ -106,83 +128,66 @@ class run_plan {
     return address ? address_token(static_cast<int>(index)) : value;
   }
 
-  /// A value that a run observed as it is printed.
-  [[nodiscard]] std::string value_text(std::int64_t machine) const {
-    for (std::size_t i = 0; i < test_.locations.size(); ++i) {
-      if (machine == address_token(static_cast<int>(i))) {
-        return "&" + test_.location_names[i];
-      }
+  /// The digit of a value that a register or a location holds.
+  [[nodiscard]] unsigned digit(int which, std::int64_t machine) const noexcept {
+    const std::vector<std::int64_t>& values = digits_[static_cast<std::size_t>(which)].values;
+    unsigned d = 0;
+    while (d < values.size() && machine_value(values[d]) != machine) {
+      ++d;
     }
-    return std::to_string(machine);
+    return d;
   }
 
-  /// What the model says of the outcome with these digits, one per observation.
-  [[nodiscard]] standing judge(const std::vector<int>& digits) const {
-    for (std::size_t o = 0; o < observations_.size(); ++o) {
-      if (observations_[o].finish_of >= 0 && digits[o] != 0) {
-        return standing::unfinished;
-      }
+  /// Sorts the counts of a run, one per number made of all digits, by what the observed values alone were.
+  [[nodiscard]] folded_counts fold(const std::vector<std::uint64_t>& counts) const {
+    std::size_t observed = 1;
+    for (std::size_t d = 0; d < test_.observed.size(); ++d) {
+      observed *= static_cast<std::size_t>(digits_[d].radix());
     }
-    const standing unlisted = open_loops_ ? standing::undecided : standing::forbidden;
-    if (is_other(digits)) {
-      return unlisted;
-    }
-    std::vector<std::int64_t> values = values_of(digits);
-    if (!satisfied(test_.filter, values)) {
-      return standing::filtered;
-    }
-    values.resize(test_.observed.size());
-    return allowed_.count(values) != 0 ? standing::allowed : unlisted;
-  }
-
-  /// Whether the outcome satisfies the test's condition. One with a value that no execution gives does not.
-  [[nodiscard]] bool satisfies(const std::vector<int>& digits) const {
-    return test_.has_condition && !is_other(digits) && satisfied(test_.condition, values_of(digits));
-  }
-
-  /// Whether some execution of the model satisfies the test's condition.
-  [[nodiscard]] bool reachable() const noexcept { return reachable_; }
-
-  /// The outcome in herd's words: "P1:r0=1; P1:r1=0;".
-  [[nodiscard]] std::string outcome_text(const std::vector<int>& digits) const {
-    std::string out;
-    for (std::size_t o = 0; o < observations_.size(); ++o) {
-      const outcome_digit& one = observations_[o];
-      if (one.hidden || one.finish_of >= 0) {
+    folded_counts result;
+    result.counts.assign(observed, 0);
+    for (std::size_t outcome = 0; outcome < counts.size(); ++outcome) {
+      if (counts[outcome] == 0) {
         continue;
       }
-      const bool other = digits[o] == one.radix() - 1;
-      out += (out.empty() ? "" : " ") + one.name + "=" +
-             (other ? "other" : value_text(one.values[static_cast<std::size_t>(digits[o])])) + ";";
+      bool unfinished = false;
+      bool strayed = false;
+      bool other = false;
+      std::vector<std::int64_t> values;
+      std::size_t rest = outcome;
+      for (const outcome_digit& d : digits_) {
+        const auto radix = static_cast<std::size_t>(d.radix());
+        const std::size_t one = rest % radix;
+        rest /= radix;
+        unfinished = unfinished || (d.end_of >= 0 && one >= static_cast<std::size_t>(end_digit::unfinished));
+        strayed = strayed || (d.end_of >= 0 && one == static_cast<std::size_t>(end_digit::strayed));
+        other = other || one == d.values.size();
+        values.push_back(one < d.values.size() ? d.values[one] : 0);
+      }
+      if (strayed) {
+        result.strayed += counts[outcome];
+      } else if (unfinished) {
+        result.unfinished += counts[outcome];
+      } else if (!other && !satisfied(test_.filter, values)) {
+        result.filtered += counts[outcome];
+      } else {
+        result.counts[outcome % observed] += counts[outcome];
+      }
     }
-    return out;
-  }
-
-  /// What stands in an instruction's way of running on a device or on the host, as one sentence.
-  [[noreturn]] void refuse(int line, const std::string& why) const {
-    throw model::error("line " + std::to_string(line) + ": " + why);
+    return result;
   }
 
  private:
-  // A final state for a condition or a filter, from the value of each digit.
+  // A final state for the filter, from the value of each digit.
   struct seen_state {
     const run_plan* plan;
     const std::vector<std::int64_t>* values;
 
     [[nodiscard]] bool known(const model::term&) const noexcept { return true; }
     [[nodiscard]] std::int64_t value(const model::term& t) const {
-      return t.kind == model::term::kind_t::constant ? plan->machine_value(t.value)
-                                                     : (*values)[static_cast<std::size_t>(plan->find(t))];
+      return t.kind == model::term::kind_t::constant ? t.value : (*values)[static_cast<std::size_t>(plan->find(t))];
     }
   };
-
-  [[nodiscard]] std::vector<std::int64_t> values_of(const std::vector<int>& digits) const {
-    std::vector<std::int64_t> values;
-    for (std::size_t o = 0; o < observations_.size(); ++o) {
-      values.push_back(observations_[o].values[static_cast<std::size_t>(digits[o])]);
-    }
-    return values;
-  }
 
   [[nodiscard]] bool satisfied(const std::vector<model::condition_node>& nodes, const std::vector<std::int64_t>& values) const {
     return model::evaluate(nodes, seen_state{this, &values}) == model::truth::yes;
@@ -193,21 +198,12 @@ class run_plan {
   }
 
   [[nodiscard]] int find(const model::term& t) const noexcept {
-    for (std::size_t o = 0; o < observations_.size(); ++o) {
-      if (observations_[o].finish_of < 0 && same(observations_[o].what, t)) {
+    for (std::size_t o = 0; o < digits_.size(); ++o) {
+      if (digits_[o].end_of < 0 && same(digits_[o].what, t)) {
         return static_cast<int>(o);
       }
     }
     return -1;
-  }
-
-  [[nodiscard]] bool is_other(const std::vector<int>& digits) const {
-    for (std::size_t o = 0; o < observations_.size(); ++o) {
-      if (digits[o] == observations_[o].radix() - 1 && observations_[o].finish_of < 0) {
-        return true;
-      }
-    }
-    return false;
   }
 
   [[nodiscard]] static bool is_access(model::opcode code) noexcept {
@@ -220,7 +216,8 @@ class run_plan {
   void check_statements() const {
     if (!test_.api.empty()) {
       throw model::error("'P" + std::to_string(test_.threads[static_cast<std::size_t>(test_.api.front().before)].number) +
-                         " precedes P" + std::to_string(test_.threads[static_cast<std::size_t>(test_.api.front().after)].number) +
+                         " precedes P" +
+                         std::to_string(test_.threads[static_cast<std::size_t>(test_.api.front().after)].number) +
                          "': in a run all threads of a test run at once, so no order of the CUDA API lies between them");
     }
     if (test_.observed.empty()) {
@@ -232,15 +229,15 @@ class run_plan {
         const std::string quoted = "'" + t.text[n] + "': ";
         switch (i.code) {
           case model::opcode::barrier:
-            refuse(i.line, quoted + "a block runs many instances of a test at once, so a test that runs has no barriers");
+            refuse_line(i.line, quoted + "a block runs many instances of a test at once, so a test that runs has no barriers");
           case model::opcode::mbarrier_arrive:
           case model::opcode::mbarrier_wait:
-            refuse(i.line, quoted + "a block runs many instances of a test at once, so a test that runs has no mbarriers");
+            refuse_line(i.line, quoted + "a block runs many instances of a test at once, so a test that runs has no mbarriers");
           default:
             break;
         }
         if (is_access(i.code) && i.via != model::proxy::generic) {
-          refuse(i.line, quoted + "surfaces, textures and constants exist in the model only; runs have generic accesses");
+          refuse_line(i.line, quoted + "surfaces, textures and constants exist in the model only; a run has generic accesses only");
         }
       }
     }
@@ -258,7 +255,6 @@ class run_plan {
         if (!is_access(i.code)) {
           continue;
         }
-        indirect_ = indirect_ || i.indirect;
         if (i.indirect) {
           continue;
         }
@@ -279,6 +275,10 @@ class run_plan {
       }
     }
     for (std::size_t l = 0; l < parts_.size(); ++l) {
+      if (physical(static_cast<int>(l)) != l && test_.locations[l].address == static_cast<int>(l)) {
+        throw model::error("'" + test_.location_names[l] + "' is another virtual address of '" +
+                           test_.location_names[physical(static_cast<int>(l))] + "', and the memory of a run has one address");
+      }
       if (test_.locations[l].arrivals != 0 || physical(static_cast<int>(l)) != l) {
         continue;
       }
@@ -316,19 +316,16 @@ class run_plan {
   void width(std::vector<int>& widths, int location, const model::instruction& i) const {
     int& known = widths[physical(location)];
     if (known != 0 && known != i.bytes) {
-      refuse(i.line, "'" + test_.location_names[static_cast<std::size_t>(location)] + "' is accessed with " +
-                         std::to_string(i.bytes) + " and with " + std::to_string(known) +
-                         " bytes; what a run observes of a location is one value of one size");
+      refuse_line(i.line, "'" + test_.location_names[static_cast<std::size_t>(location)] + "' is accessed with " +
+                              std::to_string(i.bytes) + " and with " + std::to_string(known) +
+                              " bytes; what a run observes of a location is one value of one size");
     }
     known = i.bytes;
   }
 
   void place_element(std::vector<int>& arrays, int first, const model::instruction& i) const {
     if ((i.element + 1) * i.bytes > static_cast<int>(cell_bytes)) {
-      refuse(i.line, "a vector of more than " + std::to_string(cell_bytes) + " bytes does not fit a run's cells");
-    }
-    if (physical(i.target) != static_cast<std::size_t>(i.target) || physical(first) != static_cast<std::size_t>(first)) {
-      refuse(i.line, "a vector access through an alias does not run");
+      refuse_line(i.line, "a vector of more than " + std::to_string(cell_bytes) + " bytes does not fit a run's cells");
     }
     arrays[static_cast<std::size_t>(i.target)] = first;
     arrays[static_cast<std::size_t>(first)] = first;
@@ -343,40 +340,45 @@ class run_plan {
     const cell_part& p = part(location);
     const std::int64_t value = machine_value(test_.locations[physical(location)].initial);
     if (!fits(value, p.bytes)) {
-      throw model::error("'" + test_.location_names[static_cast<std::size_t>(location)] + "' starts as " + value_text(value) +
-                         ", which does not fit the " + std::to_string(p.bytes) +
-                         (p.bytes == 1 ? " byte" : " bytes") + " of its accesses as a signed number: give them a wider type, such as .b64");
+      throw model::error("'" + test_.location_names[static_cast<std::size_t>(location)] + "' starts as " +
+                         model::value_text(test_, test_.locations[physical(location)].initial) + ", which does not fit the " +
+                         std::to_string(p.bytes) + (p.bytes == 1 ? " byte" : " bytes") +
+                         " of its accesses as a signed number: give them a wider type, such as .b64");
     }
     for (int b = 0; b < p.bytes; ++b) {
       initial_[static_cast<std::size_t>(p.cell)][static_cast<std::size_t>(p.offset + b)] =
-          static_cast<unsigned char>(b < 8 ? value >> (8 * b) : value < 0 ? 0xff : 0);
+          static_cast<unsigned char>(b < 8       ? value >> (8 * b)
+                                     : value < 0 ? 0xff
+                                                 : 0);
     }
   }
 
   // ---- observations
 
-  void observe(const std::string& name, const model::term& what, bool hidden) {
-    if (find(what) < 0) {
-      observations_.push_back({name, what, -1, hidden, {}});
-    }
-  }
-
   void name_observations() {
     for (const model::observable& o : test_.observed) {
-      observations_.push_back({o.name, o.what, -1, false, {}});
+      digits_.push_back({o.name, o.what, -1, {}});
     }
     for (const model::condition_node& n : test_.filter) {
       for (const model::term* t : {&n.left, &n.right}) {
-        if (n.kind == model::condition_node::kind_t::compare && t->kind != model::term::kind_t::constant) {
-          observe("filter", *t, true);
+        const bool named = n.kind == model::condition_node::kind_t::compare && t->kind != model::term::kind_t::constant;
+        if (named && find(*t) < 0) {
+          digits_.push_back({"of the filter", *t, -1, {}});
         }
       }
     }
+    for (const outcome_digit& d : digits_) {
+      if (d.thread() < 0 && part(d.what.index).offset != 0) {
+        throw model::error("'" + d.name +
+                           "': the final value of an element of a vector is not observed; load it into a register");
+      }
+    }
     for (std::size_t t = 0; t < test_.threads.size(); ++t) {
-      if (jumps_back(test_.threads[t])) {
-        observations_.push_back(
-            {"P" + std::to_string(test_.threads[t].number) + ":end", {}, static_cast<int>(t), true, {0}});
-        open_loops_ = open_loops_ || !only_waits(test_.threads[t]);
+      const model::litmus_test::thread& thread = test_.threads[t];
+      const bool points = std::any_of(thread.code.begin(), thread.code.end(),
+                                      [](const model::instruction& i) { return is_access(i.code) && i.indirect; });
+      if (points || jumps_back(thread)) {
+        digits_.push_back({"the end of P" + std::to_string(thread.number), {}, static_cast<int>(t), {0, 1}});
       }
     }
   }
@@ -394,9 +396,9 @@ class run_plan {
     return false;
   }
 
-  // Whether every loop only waits: a repetition of it leaves no trace but the values that it has read last, so that one that
-  // goes round often ends like one that goes round once.
-  [[nodiscard]] static bool only_waits(const model::litmus_test::thread& t) noexcept {
+  // The model follows one repetition. That decides a loop that only waits: a turn of it leaves no trace but the values that it
+  // has read last, so that one that goes round often ends like one that goes round once. It does not decide any other.
+  static void require_waiting(const model::litmus_test::thread& t) {
     for (std::size_t back = 0; back < t.code.size(); ++back) {
       if (!jumps(t.code[back]) || t.code[back].target > static_cast<int>(back)) {
         continue;
@@ -410,11 +412,12 @@ class run_plan {
                            end.code == model::opcode::branch && end.test == model::comparison::not_equal && end.a.is_register &&
                            end.a.index == i.destination && !end.b.is_register && !i.a.is_register && end.b.value == i.a.value;
         if (!reads && !tries) {
-          return false;
+          refuse_line(i.line, "'" + t.text[n] +
+                                  "' is repeated by a jump back, and the model decides repetitions of loads and of a " +
+                                  "compare-and-swap that failed only: write the repetitions out");
         }
       }
     }
-    return true;
   }
 
   // ---- what the model says
@@ -424,16 +427,15 @@ class run_plan {
     const model::test_view view = test_.view();
     model::require_defined(view.program, model::every_rule{}, limit);
     model::enumerator<model::outcome_collector> search(view.program, visitor, model::every_rule{}, limit);
-    cut_ = search.run().cut;
-    open_loops_ = open_loops_ && cut_;
-    for (const std::vector<std::int64_t>& outcome : visitor.found()) {
-      std::vector<std::int64_t> values;
-      for (std::size_t o = 0; o < outcome.size(); ++o) {
-        values.push_back(machine_value(outcome[o]));
-        add_value(observations_[o], values.back());
+    if (search.run().cut) {
+      for (const model::litmus_test::thread& t : test_.threads) {
+        require_waiting(t);
       }
-      reachable_ = reachable_ || (test_.has_condition && satisfied(test_.condition, values));
-      allowed_.insert(std::move(values));
+    }
+    for (const std::vector<std::int64_t>& outcome : visitor.found()) {
+      for (std::size_t o = 0; o < outcome.size(); ++o) {
+        add_value(digits_[o], outcome[o]);
+      }
     }
   }
 
@@ -454,9 +456,9 @@ class run_plan {
         return false;
       }
       --steps_left;
-      for (outcome_digit& o : plan->observations_) {
-        if (o.thread() >= 0 && o.finish_of < 0 && execution.known(o.what.thread, o.what.index)) {
-          add_value(o, plan->machine_value(execution.register_value(o.what.thread, o.what.index)));
+      for (outcome_digit& o : plan->digits_) {
+        if (o.thread() >= 0 && o.end_of < 0 && execution.known(o.what.thread, o.what.index)) {
+          add_value(o, execution.register_value(o.what.thread, o.what.index));
         }
       }
       bool complete = true;
@@ -484,13 +486,13 @@ class run_plan {
     if (write.thread >= 0 && !fits(machine, write.bytes)) {
       const model::instruction& i =
           test_.threads[static_cast<std::size_t>(write.thread)].code[static_cast<std::size_t>(write.instruction)];
-      refuse(i.line, "the value " + value_text(machine) + " does not fit the " + std::to_string(i.bytes) +
-                         (i.bytes == 1 ? " byte" : " bytes") +
-                         " that are written as a signed number: give the accesses a wider type, such as .b64");
+      refuse_line(i.line, "the value " + model::value_text(test_, value) + " does not fit the " + std::to_string(i.bytes) +
+                              (i.bytes == 1 ? " byte" : " bytes") +
+                              " that are written as a signed number: give the accesses a wider type, such as .b64");
     }
-    for (outcome_digit& o : observations_) {
+    for (outcome_digit& o : digits_) {
       if (o.thread() < 0 && static_cast<int>(physical(o.what.index)) == write.physical) {
-        add_value(o, machine);
+        add_value(o, value);
       }
     }
   }
@@ -504,22 +506,21 @@ class run_plan {
         for (const auto& [named, value] : {std::pair(&n.left, &n.right), std::pair(&n.right, &n.left)}) {
           const int o = named->kind == model::term::kind_t::constant ? -1 : find(*named);
           if (o >= 0 && value->kind == model::term::kind_t::constant) {
-            add_value(observations_[static_cast<std::size_t>(o)], machine_value(value->value));
+            add_value(digits_[static_cast<std::size_t>(o)], value->value);
           }
         }
       }
     };
     constants(test_.condition);
     constants(test_.filter);
-    for (outcome_digit& o : observations_) {
+    for (outcome_digit& o : digits_) {
       if (o.thread() < 0) {
-        add_value(o, machine_value(test_.locations[physical(o.what.index)].initial));
-      } else if (o.finish_of < 0) {
-        add_value(o, machine_value(test_.threads[static_cast<std::size_t>(o.what.thread)]
-                                       .registers[static_cast<std::size_t>(o.what.index)]));
+        add_value(o, test_.locations[physical(o.what.index)].initial);
+      } else if (o.end_of < 0) {
+        add_value(o, test_.threads[static_cast<std::size_t>(o.what.thread)].registers[static_cast<std::size_t>(o.what.index)]);
       }
     }
-    const std::vector<outcome_digit> necessary = observations_;
+    const std::vector<outcome_digit> necessary = digits_;
     // every rule dropped but the ones that say what instructions do, and No-Thin-Air: values follow from other values
     model::every_rule_but rules;
     for (int r = 0; r < static_cast<int>(model::rule::count); ++r) {
@@ -537,28 +538,28 @@ class run_plan {
     const model::test_view view = test_.view();
     model::enumerator<value_collector, model::every_rule_but>(view.program, visitor, rules).run();
     if (keys() > max_outcomes) {
-      observations_ = necessary;
+      digits_ = necessary;
     }
-    for (outcome_digit& o : observations_) {
+    for (outcome_digit& o : digits_) {
       std::sort(o.values.begin(), o.values.end());
     }
   }
 
   [[nodiscard]] std::uint64_t keys() const noexcept {
     std::uint64_t product = 1;
-    for (const outcome_digit& o : observations_) {
+    for (const outcome_digit& o : digits_) {
       product *= product > max_outcomes ? 1 : static_cast<std::uint64_t>(o.radix());
     }
     return product;
   }
 
   void check_keys() const {
-    if (observations_.size() > static_cast<std::size_t>(max_observations)) {
-      throw model::error("the test observes " + std::to_string(observations_.size()) +
+    if (digits_.size() > static_cast<std::size_t>(max_observations)) {
+      throw model::error("the test observes " + std::to_string(digits_.size()) +
                          " values (a thread that loops counts once more), and a run at most " +
                          std::to_string(max_observations));
     }
-    for (const outcome_digit& o : observations_) {
+    for (const outcome_digit& o : digits_) {
       if (o.radix() > 255) {
         throw model::error("'" + o.name + "' may have " + std::to_string(o.values.size()) +
                            " values, and a run tells 254 apart: observe less in one test");
@@ -575,12 +576,7 @@ class run_plan {
   model::litmus_test test_;
   std::vector<cell_part> parts_;
   std::vector<std::array<unsigned char, cell_bytes>> initial_;
-  std::vector<outcome_digit> observations_;
-  std::set<std::vector<std::int64_t>> allowed_;
-  bool indirect_ = false;
-  bool cut_ = false;
-  bool open_loops_ = false;
-  bool reachable_ = false;
+  std::vector<outcome_digit> digits_;
 };
 
 }  // namespace membar::litmus

@@ -89,7 +89,7 @@ class source_writer {
   // ---- what the kernel asks of a test
 
   [[nodiscard]] std::string facts() const {
-    const std::vector<outcome_digit>& digits = plan_->observations();
+    const std::vector<outcome_digit>& digits = plan_->digits();
     std::string out = "  static constexpr int threads = " + std::to_string(plan_->test().threads.size()) + ";\n";
     out += "  static constexpr int locations = " + std::to_string(plan_->cells()) + ";\n";
     out += "  static constexpr int observations = " + std::to_string(digits.size()) + ";\n\n";
@@ -145,7 +145,6 @@ class source_writer {
 
   [[nodiscard]] std::string thread_function(std::size_t number) {
     thread_ = &plan_->test().threads[number];
-    number_ = number;
     addresses_.clear();
     uses_zero_ = uses_turns_ = false;
     carries_control_ = false;
@@ -199,13 +198,13 @@ class source_writer {
       out += "  done:\n";
     }
     out += "    (void)at;\n    (void)out;\n";
-    for (std::size_t o = 0; o < plan_->observations().size(); ++o) {
-      const outcome_digit& d = plan_->observations()[o];
+    for (std::size_t o = 0; o < plan_->digits().size(); ++o) {
+      const outcome_digit& d = plan_->digits()[o];
       if (d.thread() != static_cast<int>(number)) {
         continue;
       }
-      out += "    out." + (d.finish_of >= 0 ? "put(" + std::to_string(o) + ", end"
-                                            : "write(" + std::to_string(o) + ", " + reg(d.what.index)) +
+      out += "    out." +
+             (d.end_of >= 0 ? "put(" + std::to_string(o) + ", end" : "write(" + std::to_string(o) + ", " + reg(d.what.index)) +
              ");\n";
     }
     return out + "  }\n\n";
@@ -256,7 +255,10 @@ class source_writer {
     if (s == thread_scope::cluster) {
       needs_capability(90);
     }
-    return s == thread_scope::block ? "cta" : s == thread_scope::cluster ? "cluster" : s == thread_scope::device ? "gpu" : "sys";
+    return s == thread_scope::block     ? "cta"
+           : s == thread_scope::cluster ? "cluster"
+           : s == thread_scope::device  ? "gpu"
+                                        : "sys";
   }
 
   [[nodiscard]] static std::string order(memory_order o) {
@@ -289,11 +291,7 @@ class source_writer {
             computed && (!b.is_register || twice) ? opaque(b, what) : plain(b)};
   }
 
-  [[nodiscard]] bool may_point_to(const instruction& i, std::size_t l) const {
-    const model::location& one = plan_->test().locations[l];
-    const cell_part& part = plan_->part(static_cast<int>(l));
-    return one.arrivals == 0 && part.cell >= 0 && part.bytes == i.bytes && one.address == static_cast<int>(l);
-  }
+  [[nodiscard]] static std::string ended(end_digit how) { return std::to_string(static_cast<int>(how)); }
 
   // The C++ expression of an access's address, and the statement that computes it.
   [[nodiscard]] std::pair<std::string, std::string> address(const instruction& i, bool writes) {
@@ -310,12 +308,12 @@ class source_writer {
     const std::string token = reg(i.target);
     std::string chain = "unsigned long long p = ";
     for (std::size_t l = 0; l < plan_->test().locations.size(); ++l) {
-      if (may_point_to(i, l)) {
+      if (plan_->may_point_to(static_cast<int>(l), i.bytes)) {
         addresses_.insert(static_cast<int>(l));
         chain += token + " == " + literal(address_token(static_cast<int>(l))) + " ? a" + std::to_string(l) + " : ";
       }
     }
-    return {chain + "0; if (p == 0) { end = 1; goto done; } ", "p" + control};
+    return {chain + "0; if (p == 0) { end = " + ended(end_digit::strayed) + "; goto done; } ", "p" + control};
   }
 
   // ---- instructions
@@ -398,11 +396,7 @@ class source_writer {
 
   // What a register becomes of `bytes` bytes that were read.
   [[nodiscard]] static std::string widened(const std::string& value, int bytes) {
-    return std::string(bytes == 1   ? "(signed char)"
-                       : bytes == 2 ? "(short)"
-                       : bytes == 4 ? "(int)"
-                                    : "(long long)") +
-           value;
+    return std::string(bytes == 1 ? "(signed char)" : bytes == 2 ? "(short)" : bytes == 4 ? "(int)" : "(long long)") + value;
   }
 
   // 16 bytes are one value if their high half is the sign of the low one; torn ones become a value that no test has.
@@ -488,10 +482,7 @@ class source_writer {
       case operation::bit_or:
       case operation::bit_xor:
         need(word, "4 and 8 bytes");
-        return std::string(i.what == operation::bit_and  ? ".and"
-                           : i.what == operation::bit_or ? ".or"
-                                                         : ".xor") +
-               type(i, "b");
+        return std::string(i.what == operation::bit_and ? ".and" : i.what == operation::bit_or ? ".or" : ".xor") + type(i, "b");
       case operation::minimum:
       case operation::maximum:
         need(word, "4 and 8 bytes");
@@ -545,9 +536,12 @@ class source_writer {
     const bool returns = !reduces && !sinks;
     const int first = returns ? 1 : 0;
     std::string text = "    { " + prepare + (returns ? holder(i.bytes) + " v; " : "") + "asm volatile(\"" + name + " " +
-                       (returns ? "%0, " : sinks ? "_, " : "") + "[%" + std::to_string(first) + "], %" +
-                       std::to_string(first + 1) + (compares ? ", %" + std::to_string(first + 2) : "") + ";\" : " +
-                       (returns ? "\"=" + constraint(i.bytes) + "\"(v)" : "") + " : \"l\"(" + where + "), " +
+                       (returns ? "%0, "
+                        : sinks ? "_, "
+                                : "") +
+                       "[%" + std::to_string(first) + "], %" + std::to_string(first + 1) +
+                       (compares ? ", %" + std::to_string(first + 2) : "") +
+                       ";\" : " + (returns ? "\"=" + constraint(i.bytes) + "\"(v)" : "") + " : \"l\"(" + where + "), " +
                        narrowed(a, i.bytes) + (compares ? ", " + narrowed(plain(i.b), i.bytes) : "") + " : \"memory\"); ";
     return text + (returns ? reg(i.destination) + " = " + widened("v", i.bytes) + "; " : "") + "}\n";
   }
@@ -574,16 +568,15 @@ class source_writer {
     if (i.via != model::proxy::other) {
       refuse("this proxy fence exists in the model only: PTX has alias, async and tensormap ones");
     }
-    static const std::set<std::string> known = {
-        "fence.proxy.async",
-        "fence.proxy.async.global",
-        "fence.proxy.async.shared::cta",
-        "fence.proxy.async.shared::cluster",
-        "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster",
-        "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster"};
+    static const std::set<std::string> known = {"fence.proxy.async",
+                                                "fence.proxy.async.global",
+                                                "fence.proxy.async.shared::cta",
+                                                "fence.proxy.async.shared::cluster",
+                                                "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster",
+                                                "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster"};
     static const std::string tensormap = "fence.proxy.tensormap::generic.release.";
-    const bool releases = name.rfind(tensormap, 0) == 0 && std::set<std::string>{"cta", "cluster", "gpu", "sys"}.count(
-                                                               name.substr(tensormap.size())) != 0;
+    const bool releases = name.rfind(tensormap, 0) == 0 &&
+                          std::set<std::string>{"cta", "cluster", "gpu", "sys"}.count(name.substr(tensormap.size())) != 0;
     if (name.rfind("fence.proxy.tensormap::generic.acquire", 0) == 0) {
       refuse("it acquires a tensor map of 128 bytes, and the locations of a run have " + std::to_string(cell_bytes));
     }
@@ -632,7 +625,8 @@ class source_writer {
     if (i.target <= static_cast<int>(at_)) {
       uses_turns_ = true;
       go = "if (++turns == " + std::to_string(jump_limit) +
-           " || (turns % 32 == 0 && membar::litmus::abandoned(at))) { end = " + end_digit() + "; goto done; } " + go;
+           " || (turns % 32 == 0 && membar::litmus::abandoned(at))) { end = " + ended(end_digit::unfinished) +
+           "; goto done; } " + go;
     }
     if (i.code == opcode::jump) {
       return "    { " + go + " }\n";
@@ -650,16 +644,10 @@ class source_writer {
            carried + "if (taken != 0) { " + go + " } }\n";
   }
 
-  // The digit that says that the thread left a loop at its limit: the last one.
-  [[nodiscard]] std::string end_digit() const {
-    return std::to_string(plan_->end_of(static_cast<int>(number_))->radix() - 1);
-  }
-
   const run_plan* plan_;
   std::string name_;
   test_source out_;
   const model::litmus_test::thread* thread_ = nullptr;
-  std::size_t number_ = 0;
   std::size_t at_ = 0;
   std::set<int> addresses_;
   bool uses_zero_ = false;
