@@ -237,7 +237,8 @@ class run_plan {
             break;
         }
         if (is_access(i.code) && i.via != model::proxy::generic) {
-          refuse_line(i.line, quoted + "surfaces, textures and constants exist in the model only; a run has generic accesses only");
+          refuse_line(i.line,
+                      quoted + "surfaces, textures and constants exist in the model only; a run has generic accesses only");
         }
       }
     }
