@@ -120,6 +120,20 @@ class run_plan {
     return one.arrivals == 0 && part(location).cell >= 0 && part(location).bytes == bytes && one.address == location;
   }
 
+  /// A read-modify-write by a GPU thread of memory that a host thread writes, as "line 5: '...'"; empty if there is none. It is one
+  /// access only where the link between the two makes it one.
+  [[nodiscard]] std::string update_shared_with_host() const {
+    for (const model::litmus_test::thread& gpu : test_.threads) {
+      for (std::size_t n = 0; n < gpu.code.size() && !gpu.where.host; ++n) {
+        const model::instruction& i = gpu.code[n];
+        if (updates(i) && written_by_host(i)) {
+          return "line " + std::to_string(i.line) + ": '" + gpu.text[n] + "'";
+        }
+      }
+    }
+    return {};
+  }
+
   /// A value of the model as registers and memory hold it: an address is its token.
   [[nodiscard]] std::int64_t machine_value(std::int64_t value) const noexcept {
     const std::int64_t index = (value - model::address_value(0)) / 16;
@@ -209,6 +223,22 @@ class run_plan {
   [[nodiscard]] static bool is_access(model::opcode code) noexcept {
     return code == model::opcode::load || code == model::opcode::store || code == model::opcode::atomic ||
            code == model::opcode::reduction;
+  }
+
+  [[nodiscard]] static bool updates(const model::instruction& i) noexcept {
+    return i.code == model::opcode::atomic || i.code == model::opcode::reduction;
+  }
+
+  [[nodiscard]] bool written_by_host(const model::instruction& i) const {
+    for (const model::litmus_test::thread& t : test_.threads) {
+      for (const model::instruction& j : t.code) {
+        const bool writes = t.where.host && is_access(j.code) && j.code != model::opcode::load;
+        if (writes && (i.indirect || j.indirect || physical(i.target) == physical(j.target))) {
+          return true;
+        }
+      }
+    }
+    return false;
   }
 
   // ---- what no run can do

@@ -655,6 +655,23 @@ class source_writer {
   bool carries_control_ = false;
 };
 
+/// Throws `model::error`, with the line, if the source asks for more than a device of `compute_capability` (major * 10 + minor) or
+/// the compiler of version `nvrtc` has.
+inline void require_compilable(const test_source& source, int compute_capability, int nvrtc) {
+  const auto dotted = [](int number, int parts) {
+    return std::to_string(number / parts) + "." + std::to_string(number % parts);
+  };
+  if (source.compute_capability > compute_capability) {
+    throw model::error(source.capability_reason + (source.capability_reason.empty() ? "the litmus engine" : "") +
+                       " needs compute capability " + dotted(source.compute_capability, 10) + ", and the device has " +
+                       dotted(compute_capability, 10));
+  }
+  if (source.nvrtc > nvrtc) {
+    throw model::error(source.nvrtc_reason + (source.nvrtc_reason.empty() ? "the litmus engine" : "") + " needs NVRTC " +
+                       dotted(source.nvrtc / 10, 100) + " or newer, and NVRTC " + dotted(nvrtc / 10, 100) + " was found");
+  }
+}
+
 /// The translation unit of a test: what NVRTC compiles.
 [[nodiscard]] inline test_source write_source(const run_plan& plan) {
   test_source source = source_writer(plan).write();
