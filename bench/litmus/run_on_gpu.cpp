@@ -81,7 +81,9 @@ struct test_pair {
 
 [[nodiscard]] test_pair make_tests(const litmus::run_plan& plan, const litmus::host_threads& on_host, const void* kernel) {
   test_pair made;
+  made.reported.twin = plan.test();
   made.counted.twin = plan.test();
+  made.counted.twin.locations.resize(static_cast<std::size_t>(plan.cells()));  // what the engine lays out
   made.counted.kernel = kernel;
   for (int c = 0; c < plan.cells(); ++c) {
     std::uint64_t first = 0;
@@ -95,7 +97,6 @@ struct test_pair {
       on_host(thread, at, out);
     };
   }
-  made.reported = made.counted;
   for (std::size_t d = 0; d < plan.digits().size(); ++d) {
     const litmus::outcome_digit& one = plan.digits()[d];
     const litmus::observed_value observed{{one.name, one.what}, one.values};
@@ -156,16 +157,9 @@ struct test_pair {
   const litmus::run_plan plan(model::read_litmus(text_of(file)), request.limit);
   const litmus::host_threads on_host(plan);
   const litmus::test_source source = litmus::write_source(plan);
-  std::vector<model::place> places;
-  for (const model::litmus_test::thread& t : plan.test().threads) {
-    places.push_back(t.where);
-  }
-  const litmus::placement where = litmus::place(places, engine.where());
-  if (where.launches.empty()) {
-    throw model::error("no thread of this test runs on a GPU, and run is about GPUs");
-  }
-  require_native_atomics(plan, where, engine.where());
-  const int capability = capability_of(where, engine.where());
+  const litmus::placement where = litmus::place_threads(plan.test(), engine.runs_on());
+  require_native_atomics(plan, where, engine.runs_on());
+  const int capability = capability_of(where, engine.runs_on());
   const int version = compile.library().version();
   litmus::require_compilable(source, capability, version);
   if (!compile.library().knows(capability)) {
