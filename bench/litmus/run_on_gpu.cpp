@@ -81,17 +81,9 @@ struct test_pair {
 
 [[nodiscard]] test_pair make_tests(const litmus::run_plan& plan, const litmus::host_threads& on_host, const void* kernel) {
   test_pair made;
-  made.reported.twin = plan.test();
-  made.counted.twin = plan.test();
-  made.counted.twin.locations.resize(static_cast<std::size_t>(plan.cells()));  // what the engine lays out
+  made.reported.twin = made.counted.twin = plan.test();
+  made.reported.cells = made.counted.cells = plan.cells();
   made.counted.kernel = kernel;
-  for (int c = 0; c < plan.cells(); ++c) {
-    std::uint64_t first = 0;
-    for (std::size_t b = 8; b-- > 0;) {
-      first = first << 8U | plan.initial(c)[b];
-    }
-    made.counted.initial.push_back(first);
-  }
   if (on_host.any()) {
     made.counted.on_host = [&on_host](int thread, const litmus::cells& at, const litmus::digits& out) {
       on_host(thread, at, out);

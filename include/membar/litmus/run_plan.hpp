@@ -398,12 +398,6 @@ class run_plan {
         }
       }
     }
-    for (const outcome_digit& d : digits_) {
-      if (d.thread() < 0 && part(d.what.index).offset != 0) {
-        throw model::error("'" + d.name +
-                           "': the final value of an element of a vector is not observed; load it into a register");
-      }
-    }
     for (std::size_t t = 0; t < test_.threads.size(); ++t) {
       const model::litmus_test::thread& thread = test_.threads[t];
       const bool points = std::any_of(thread.code.begin(), thread.code.end(),

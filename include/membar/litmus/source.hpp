@@ -98,8 +98,8 @@ class source_writer {
       const bool memory = digits[o].thread() < 0;
       const cell_part part = memory ? plan_->part(digits[o].what.index) : cell_part{};
       out += "    if (o == " + std::to_string(o) + ") return {" + (memory ? std::to_string(part.cell) : "-1") + ", " +
-             std::to_string(std::min(part.bytes, 8)) + ", " + std::to_string(digits[o].radix()) + "};  // " +
-             printable(digits[o].name) + "\n";
+             std::to_string(std::min(part.bytes, 8)) + ", " + std::to_string(digits[o].radix()) + ", " +
+             std::to_string(part.offset) + "};  // " + printable(digits[o].name) + "\n";
     }
     out += "    return {};\n  }\n\n";
     out += "  __host__ __device__ static constexpr unsigned digit(int o, long long value) {\n";
