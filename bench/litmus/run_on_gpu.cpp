@@ -17,6 +17,7 @@
 #include <membar/litmus/tuner.hpp>
 #include <membar/model/litmus_file.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -37,6 +38,14 @@ namespace {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
   static_cast<void>(cudaGetLastError());
+  if (status == cudaErrorInsufficientDriver) {
+    int driver = 0;
+    static_cast<void>(cudaDriverGetVersion(&driver));
+    return driver == 0
+               ? "run needs a GPU, and no NVIDIA driver is installed here"
+               : "run needs a driver for CUDA " + litmus::cuda_version_text(CUDART_VERSION) +
+                     ", and the one installed is for CUDA " + litmus::cuda_version_text(driver) + ": install a newer one";
+  }
   return "run needs a GPU, and the CUDA runtime finds none" +
          (status == cudaSuccess ? std::string() : std::string(": ") + cudaGetErrorString(status));
 }
@@ -93,40 +102,50 @@ struct test_pair {
     const litmus::outcome_digit& one = plan.digits()[d];
     const litmus::observed_value observed{{one.name, one.what}, one.values};
     made.counted.observed.push_back(observed);
-    if (d < plan.test().observed.size()) {
+    if (one.end_of < 0) {
       made.reported.observed.push_back(observed);
     }
   }
   return made;
 }
 
+/// The best parameters of a search for what the test's condition asks for; without one, for what no interleaving gives.
 [[nodiscard]] litmus::parameters tuned(litmus::engine& engine, const litmus::run_plan& plan, const test_pair& test,
                                        const litmus::placement& where, const run_request& request) {
-  const std::vector<bool> wanted = litmus::wanted_outcomes(test.reported);
   litmus::tune_options options;
   options.seconds = request.tune_seconds;
   options.seed = request.seed;
+  options.homes = static_cast<int>(where.launches.size());
+  options.wanted = plan.test().has_condition ? litmus::objective::condition : litmus::objective::not_sequentially_consistent;
+  const std::vector<bool> wanted = litmus::wanted_outcomes(test.reported, options.wanted);
+  std::string failure;
+  bool ran = false;
   const auto try_out = [&](const litmus::parameters& how) {
     litmus::trial one;
-    one.tried = how;
     try {
       litmus::run_options run;
       run.seconds = options.trial_seconds;
       run.seed = request.seed;
-      const litmus::run_result result = engine.run(test.counted, where, how, run);
-      const litmus::folded_counts folded = plan.fold(result.counts);
-      std::uint64_t seen = 0;
+      const litmus::run_result seen = engine.run(test.counted, where, how, run);
+      const litmus::folded_counts folded = plan.fold(seen.counts);
       for (std::size_t o = 0; o < folded.counts.size(); ++o) {
-        seen += wanted[o] ? folded.counts[o] : 0;
+        one.wanted += wanted[o] ? folded.counts[o] : 0;
       }
-      one.wanted_per_second = static_cast<double>(seen) / result.seconds;
-      one.instances_per_second = static_cast<double>(result.instances) / result.seconds;
-    } catch (const std::exception& e) {
-      one.failure = e.what();
+      one.instances = seen.instances;
+      one.seconds = seen.seconds;
+      ran = true;
+    } catch (const membar::error& e) {
+      failure = one.failure = e.what();
     }
     return one;
   };
-  return litmus::tune(try_out, options).best;
+  const auto begin = std::chrono::steady_clock::now();
+  const auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
+  const litmus::parameters best = litmus::tune(try_out, elapsed, options).best;
+  if (!ran) {
+    throw model::error(failure);
+  }
+  return best;
 }
 
 /// What a report does not show: instances that have no outcome.
@@ -138,7 +157,6 @@ struct test_pair {
     }
   };
   line(folded.unfinished, "left a loop after " + std::to_string(litmus::jump_limit) + " turns: they have no outcome");
-  line(folded.filtered, "are left out by the filter");
   line(folded.strayed, "accessed an address that is no location's: forbidden by the model");
   return out;
 }
@@ -168,13 +186,14 @@ struct test_pair {
   litmus::run_result result = engine.run(test.counted, where, how, options);
   litmus::folded_counts folded = plan.fold(result.counts);
   result.counts = std::move(folded.counts);
-  const litmus::report seen = litmus::make_report(test.reported, result);
+  litmus::report seen = litmus::make_report(test.reported, result, litmus::allowed_outcomes(test.reported, request.limit));
+  seen.tuned = request.tune_seconds > 0;
   if (request.json) {
     const auto number = [](const char* name, std::uint64_t value) {
       return std::string("\"") + name + "\": " + std::to_string(value) + ", ";
     };
-    std::cout << "{" << number("unfinished", folded.unfinished) << number("filtered", folded.filtered)
-              << number("strayed", folded.strayed) << litmus::json_of(seen).substr(1);
+    std::cout << "{" << number("unfinished", folded.unfinished) << number("strayed", folded.strayed)
+              << litmus::json_of(seen).substr(1);
   } else {
     std::cout << litmus::text_of(seen) << remainder_text(folded);
   }

@@ -72,8 +72,7 @@ enum class end_digit : unsigned char {
 struct folded_counts {
   std::vector<std::uint64_t> counts;  ///< per outcome of the observed values
   std::uint64_t unfinished = 0;
-  std::uint64_t strayed = 0;   ///< no execution of the model does
-  std::uint64_t filtered = 0;  ///< left out by the test's filter
+  std::uint64_t strayed = 0;  ///< no execution of the model does
 };
 
 /// A line of a litmus file that stands in the way of a run.
@@ -152,61 +151,32 @@ class run_plan {
     return d;
   }
 
-  /// Sorts the counts of a run, one per number made of all digits, by what the observed values alone were.
+  /// Sorts the counts of a run, one per outcome with all digits, into those of the observed values alone.
   [[nodiscard]] folded_counts fold(const std::vector<std::uint64_t>& counts) const {
     std::size_t observed = 1;
-    for (std::size_t d = 0; d < test_.observed.size(); ++d) {
-      observed *= static_cast<std::size_t>(digits_[d].radix());
+    for (const outcome_digit& d : digits_) {
+      observed *= d.end_of < 0 ? static_cast<std::size_t>(d.radix()) : 1;
     }
     folded_counts result;
     result.counts.assign(observed, 0);
     for (std::size_t outcome = 0; outcome < counts.size(); ++outcome) {
-      if (counts[outcome] == 0) {
-        continue;
-      }
       bool unfinished = false;
       bool strayed = false;
-      bool other = false;
-      std::vector<std::int64_t> values;
-      std::size_t rest = outcome;
+      std::size_t ends = outcome / observed;
       for (const outcome_digit& d : digits_) {
-        const auto radix = static_cast<std::size_t>(d.radix());
-        const std::size_t one = rest % radix;
-        rest /= radix;
-        unfinished = unfinished || (d.end_of >= 0 && one >= static_cast<std::size_t>(end_digit::unfinished));
-        strayed = strayed || (d.end_of >= 0 && one == static_cast<std::size_t>(end_digit::strayed));
-        other = other || one == d.values.size();
-        values.push_back(one < d.values.size() ? d.values[one] : 0);
+        if (d.end_of >= 0) {
+          const auto end = static_cast<end_digit>(ends % static_cast<std::size_t>(d.radix()));
+          ends /= static_cast<std::size_t>(d.radix());
+          unfinished = unfinished || end == end_digit::unfinished;
+          strayed = strayed || end == end_digit::strayed;
+        }
       }
-      if (strayed) {
-        result.strayed += counts[outcome];
-      } else if (unfinished) {
-        result.unfinished += counts[outcome];
-      } else if (!other && !satisfied(test_.filter, values)) {
-        result.filtered += counts[outcome];
-      } else {
-        result.counts[outcome % observed] += counts[outcome];
-      }
+      (strayed ? result.strayed : unfinished ? result.unfinished : result.counts[outcome % observed]) += counts[outcome];
     }
     return result;
   }
 
  private:
-  // A final state for the filter, from the value of each digit.
-  struct seen_state {
-    const run_plan* plan;
-    const std::vector<std::int64_t>* values;
-
-    [[nodiscard]] bool known(const model::term&) const noexcept { return true; }
-    [[nodiscard]] std::int64_t value(const model::term& t) const {
-      return t.kind == model::term::kind_t::constant ? t.value : (*values)[static_cast<std::size_t>(plan->find(t))];
-    }
-  };
-
-  [[nodiscard]] bool satisfied(const std::vector<model::condition_node>& nodes, const std::vector<std::int64_t>& values) const {
-    return model::evaluate(nodes, seen_state{this, &values}) == model::truth::yes;
-  }
-
   [[nodiscard]] static bool same(const model::term& a, const model::term& b) noexcept {
     return a.kind == b.kind && a.index == b.index && (a.kind != model::term::kind_t::register_value || a.thread == b.thread);
   }
@@ -394,7 +364,7 @@ class run_plan {
       for (const model::term* t : {&n.left, &n.right}) {
         const bool named = n.kind == model::condition_node::kind_t::compare && t->kind != model::term::kind_t::constant;
         if (named && find(*t) < 0) {
-          digits_.push_back({"of the filter", *t, -1, {}});
+          digits_.push_back({name_of(*t), *t, -1, {}});
         }
       }
     }
@@ -406,6 +376,14 @@ class run_plan {
         digits_.push_back({"the end of P" + std::to_string(thread.number), {}, static_cast<int>(t), {0, 1}});
       }
     }
+  }
+
+  [[nodiscard]] std::string name_of(const model::term& t) const {
+    if (t.kind == model::term::kind_t::memory_value) {
+      return test_.location_names[static_cast<std::size_t>(t.index)];
+    }
+    const model::litmus_test::thread& thread = test_.threads[static_cast<std::size_t>(t.thread)];
+    return "P" + std::to_string(thread.number) + ":" + thread.register_names[static_cast<std::size_t>(t.index)];
   }
 
   [[nodiscard]] static bool jumps(const model::instruction& i) noexcept {
