@@ -139,13 +139,15 @@ inline constexpr unsigned delay = 0xb00;
 inline constexpr unsigned stress = 0xc00;
 }  // namespace purpose
 
-/// Number `which` of `of` different numbers below `n`, which a step draws: a base and a gap that all of them share.
+/// Number `which` of `of` different numbers below `n`, which a step draws: a base, a gap that all of them share, and which way
+/// round they are.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned apart(const layout& l, unsigned step, unsigned base, unsigned gap,
                                                           unsigned which, unsigned of, unsigned n) noexcept {
   const unsigned first = scaled(draw(l.seed, step, base), n);
+  const unsigned random = draw(l.seed, step, gap);
   // (of - 1) gaps stay below n, so that no two meet
-  const unsigned distance = 1 + scaled(draw(l.seed, step, gap), n / of);
-  return add_modulo(first, which * distance, n);
+  const unsigned distance = 1 + scaled(random, n / of);
+  return add_modulo(first, ((random & 1U) != 0 ? of - 1 - which : which) * distance, n);
 }
 
 /// The block's part of both directions: how far the seat's blocks are from the instance's home, in clusters and in a cluster.
