@@ -156,7 +156,7 @@ TEST_P(litmus_layout, gives_every_instance_cells_and_digits_of_its_own) {
         std::vector<bool> taken(l.region_bytes() / cell_bytes);
         for (unsigned instance = 0; instance < l.instances(); ++instance) {
           for (unsigned location = 0; location < l.locations; ++location) {
-            const unsigned long long offset = cell_offset(l, step, location, instance);
+            const unsigned long long offset = cell_offset(l, rotation_of(l, step, location), location, instance);
             ASSERT_EQ(offset % cell_bytes, 0U);
             ASSERT_LE(offset + cell_bytes, l.region_bytes());
             ASSERT_FALSE(taken[offset / cell_bytes]);
@@ -184,7 +184,7 @@ TEST_P(litmus_layout, keeps_a_location_in_the_same_cells_in_every_step) {
       const auto cells = [&](unsigned step) {
         std::set<unsigned long long> all;
         for (unsigned instance = 0; instance < l.instances(); ++instance) {
-          all.insert(cell_offset(l, step, location, instance));
+          all.insert(cell_offset(l, rotation_of(l, step, location), location, instance));
         }
         return all;
       };
