@@ -204,7 +204,7 @@ int main(int count, char** arguments) {
       }
     } else if (word == "--json") {
       format = model::explanation_format::json;
-    } else if (word == "--dot") {
+    } else if (word == "--dot" && command != "run") {
       format = model::explanation_format::dot;
     } else if (word == "--help") {
       std::cout << usage;

@@ -39,7 +39,7 @@ def nvrtc_is_missing():
 MISSING = nvrtc_is_missing()
 
 
-class Run(unittest.TestCase):
+class Case(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -56,6 +56,8 @@ class Run(unittest.TestCase):
         for part in parts:
             self.assertIn(part, text)
 
+
+class Run(Case):
     def test_without_a_gpu_it_says_so_in_one_sentence(self):
         code, out, err = run(CATALOGUE)
         self.assertEqual((code, out), (2, ""))
@@ -102,6 +104,13 @@ class Run(unittest.TestCase):
         self.assertEqual(code, 2)
         self.assertIn("no file given", err)
 
+    def test_parameters_that_are_none_are_one_sentence(self):
+        for text, part in (("nonsense=1", "nonsense"), ("width=33", "width")):
+            code, out, err = run(f"--params={text}", self.file("t.litmus", MP))
+            self.assertEqual((code, out), (2, ""), text)
+            self.assert_one_sentence(err)
+            self.assertTrue(part in err or "without a CUDA toolkit" in err, err)
+
     def test_a_folder_without_tests_is_an_error(self):
         code, out, err = run(self.folder)
         self.assertEqual((code, out), (2, ""))
@@ -121,7 +130,7 @@ class Run(unittest.TestCase):
 
 
 @unittest.skipIf(MISSING, MISSING)
-class Compile(Run):
+class Compile(Case):
     def compiled(self, *words, **environment):
         """The words behind the size, per file."""
         code, out, err = run("--compile-for=90", *words, **environment)
