@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -49,7 +50,7 @@ class memory {
   }
 
   [[nodiscard]] litmus::cells cells(unsigned instance) {
-    return {where_, reinterpret_cast<unsigned char*>(cells_.data()), 0, instance, nullptr, 0};
+    return {where_, reinterpret_cast<unsigned char*>(cells_.data()), rotations_.data(), instance, nullptr, 0};
   }
   [[nodiscard]] litmus::digits digits(unsigned instance) { return {where_, digits_.data(), instance}; }
 
@@ -78,6 +79,7 @@ class memory {
  private:
   const litmus::run_plan* plan_;
   litmus::layout where_{};
+  std::array<unsigned, litmus::max_locations> rotations_{};
   std::vector<litmus::cell_value> cells_;
   std::vector<unsigned char> digits_;
 };

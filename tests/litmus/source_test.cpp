@@ -31,7 +31,8 @@ using membar::tests::read_text;
 [[nodiscard]] std::string role_kernel(const std::string& type, std::size_t thread, const std::string& name) {
   return "extern \"C\" __global__ void " + name +
          "(const __grid_constant__ membar::litmus::launch_view view) {\n"
-         "  const membar::litmus::cells at(view.where, view.cells, 0, threadIdx.x, view.all_words, 0);\n"
+         "  const unsigned rotations[membar::litmus::max_locations] = {};\n"
+         "  const membar::litmus::cells at(view.where, view.cells, rotations, threadIdx.x, view.all_words, 0);\n"
          "  const membar::litmus::results<" +
          type +
          "> out(view.where, view.digits, threadIdx.x);\n"
