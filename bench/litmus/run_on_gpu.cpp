@@ -199,8 +199,8 @@ struct test_pair {
   }
   std::cout << '\n' << std::flush;
   for (const litmus::outcome& one : seen.outcomes) {
-    if (one.count != 0 && (!one.allowed || one.corrupt())) {
-      std::cerr << file << "\tforbidden: " << one.text << " was seen " << one.count << " times\n";
+    if (one.count != 0 && !one.allowed) {
+      std::cerr << file << (one.corrupt() ? "\tcorrupt: " : "\tforbidden: ") << one.text << " was seen " << one.count << " times\n";
     }
   }
   if (folded.strayed != 0) {

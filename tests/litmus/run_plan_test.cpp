@@ -27,7 +27,8 @@ using membar::tests::read_text;
   for (const litmus::outcome_digit& d : plan.digits()) {
     text += (text.empty() ? "" : " ") + d.name + "{";
     for (const std::int64_t value : d.values) {
-      text += (text.back() == '{' ? "" : ",") + model::value_text(plan.test(), value);
+      text += text.back() == '{' ? "" : ",";
+      text += model::value_text(plan.test(), value);
     }
     text += "}";
   }
