@@ -61,7 +61,7 @@ inline constexpr int tried_shares[] = {10, 25, 50, 75, 100};
 inline constexpr int tried_switch[] = {0, 1};
 inline constexpr int tried_three[] = {0, 1, 2};
 inline constexpr int tried_patterns[] = {0, 1, 2, 3};
-inline constexpr int tried_delays[] = {0, 32, 128, 512, 2048};
+inline constexpr int tried_delays[] = {0, 32, 128, 512, 2048, 16384};
 inline constexpr int tried_strides[] = {16, 32, 64, 128, 256};
 inline constexpr int tried_pre_stress[] = {0, 1, 4, 16, 64};
 inline constexpr int tried_stress[] = {0, 10, 25, 50};
@@ -188,7 +188,7 @@ inline constexpr parameter_row parameter_table[] = {
   }
   std::string all;
   for (const char* word : row.words) {
-    all += (all.empty() ? "" : ", ") + std::string(word);
+    all.append(all.empty() ? "" : ", ").append(word);
   }
   return all;
 }
@@ -237,8 +237,8 @@ inline void validate(const parameters& p) {
   std::string text;
   for (const detail::parameter_row& row : detail::parameter_table) {
     const int value = row.get(p);
-    text += (text.empty() ? "" : " ") + std::string(row.name) + "=" +
-            (row.words.empty() ? std::to_string(value) : std::string(row.words[static_cast<std::size_t>(value)]));
+    text.append(text.empty() ? "" : " ").append(row.name).append("=");
+    text += row.words.empty() ? std::to_string(value) : std::string(row.words[static_cast<std::size_t>(value)]);
   }
   return text;
 }
