@@ -204,6 +204,26 @@ struct unit {
          i.code == model::opcode::reduction || i.code == model::opcode::fence || i.code == model::opcode::proxy_fence;
 }
 
+/// The accesses to memory that stand between the first and the last statement and are none of the source's: they would move the test's
+/// accesses apart in time. The zero that cannot be foreseen lies in constant memory.
+[[nodiscard]] std::vector<std::string> accesses_between(const std::vector<std::string>& lines) {
+  static const std::regex access(R"(^\s*(@%p\d+ )?(ld|st|atom|red|bar|membar|fence)\.(?!const|param))");
+  const auto mark = [](const char* words) {
+    return [words](const std::string& line) { return line.find(words) != std::string::npos; };
+  };
+  const auto first = std::find_if(lines.begin(), lines.end(), mark("begin inline asm"));
+  const auto last = std::find_if(lines.rbegin(), lines.rend(), mark("end inline asm")).base();
+  std::vector<std::string> found;
+  bool inside = false;
+  for (auto line = first; line < last; ++line) {
+    inside = mark("begin inline asm")(*line) || (inside && !mark("end inline asm")(*line));
+    if (!inside && std::regex_search(*line, access)) {
+      found.push_back(*line);
+    }
+  }
+  return found;
+}
+
 /// The instructions of a thread that are statements, in order, with the body of each loop `turns` times.
 [[nodiscard]] std::vector<std::size_t> instructions_of(const model::litmus_test::thread& thread, int turns) {
   std::vector<std::size_t> order;
@@ -240,6 +260,9 @@ void expect_the_files_instructions(const unit& made, const std::string& ptx) {
         if (!engines) {
           statements.push_back(statement);
         }
+      }
+      if (made.plans[n]->end_of(static_cast<int>(t)) == nullptr) {  // a loop's code is not in the order in which it runs
+        EXPECT_EQ(accesses_between(kernel->second), std::vector<std::string>{}) << test.name << " P" << t;
       }
       // a compiler may write the first turn of a loop apart: that is the loop's body once more
       const std::vector<std::size_t> once = instructions_of(test.threads[t], 1);
