@@ -102,12 +102,6 @@ class CommandLine(unittest.TestCase):
         self.assertGreaterEqual(len(documents), 200)
         self.assertEqual({d["verdict"] for d in documents}, {"allowed", "forbidden"})
 
-    def test_run_says_that_it_cannot(self):
-        code, out, err = run("run", CATALOGUE)
-        if code == 2 and out == "":
-            self.assertEqual(len(err.splitlines()), 1)
-            self.assertIn("without the GPU engine", err)
-
     def test_a_search_beyond_its_limit_is_undecided(self):
         path = self.file("t.litmus", MP + "~exists " + OUTCOME)
         code, out, _ = run("verdict", "--limit=1", path)

@@ -86,7 +86,11 @@ class enumerator {
   [[nodiscard]] constexpr std::int64_t register_value(int thread, int reg) const noexcept {
     return evaluate(registers_[static_cast<std::size_t>(thread)][static_cast<std::size_t>(reg)]);
   }
-  /// The value that a read returns or a write stores.
+  /// Whether the value that a read returns or a write stores follows from the reads chosen so far.
+  [[nodiscard]] constexpr bool known(int event_index) const noexcept {
+    return events_[event_index].kind == event_kind::read ? contains(known_, event_index) : resolved(events_[event_index].value);
+  }
+  /// The value that a read returns or a write stores, if it is known.
   [[nodiscard]] constexpr std::int64_t value(int event_index) const noexcept {
     return events_[event_index].kind == event_kind::read ? values_[static_cast<std::size_t>(event_index)]
                                                          : evaluate(events_[event_index].value);

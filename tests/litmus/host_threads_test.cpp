@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Threads of the host against the model: what runs alone ends as the one execution says, what runs one after the other as some
+/// execution, and what runs at once as no forbidden one.
+#include "../model/random_test.hpp"
+#include "kernel_texts.hpp"
+
+#include <membar/litmus/host_threads.hpp>
+#include <membar/litmus/launch_view.hpp>
+#include <membar/model/outcomes.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <numeric>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using namespace membar;
+using membar::tests::catalogue;
+using membar::tests::litmus_files;
+using membar::tests::plan_of;
+using membar::tests::read_text;
+
+/// Memory and digits of `instances` instances, as the engine lays them out.
+class memory {
+ public:
+  memory(const litmus::run_plan& plan, unsigned instances) : plan_(&plan) {
+    where_.width = instances;
+    where_.locations = static_cast<unsigned>(plan.cells());
+    where_.observations = static_cast<unsigned>(plan.digits().size());
+    cells_.resize(where_.region_bytes() / sizeof(litmus::cell_value));
+    digits_.resize(where_.digit_bytes());
+  }
+
+  void reset(unsigned instance) {
+    const litmus::cells at = cells(instance);
+    for (int c = 0; c < plan_->cells(); ++c) {
+      std::memcpy(at.as<char>(c), plan_->initial(c).data(), litmus::cell_bytes);
+    }
+  }
+
+  [[nodiscard]] litmus::cells cells(unsigned instance) {
+    return {where_, reinterpret_cast<unsigned char*>(cells_.data()), rotations_.data(), instance, nullptr, 0};
+  }
+  [[nodiscard]] litmus::digits digits(unsigned instance) { return {where_, digits_.data(), instance}; }
+
+  /// The outcome as the engine counts it.
+  [[nodiscard]] std::size_t key(unsigned instance) {
+    std::size_t key = 0;
+    std::size_t weight = 1;
+    for (std::size_t d = 0; d < plan_->digits().size(); ++d) {
+      const litmus::outcome_digit& one = plan_->digits()[d];
+      std::size_t digit = digits_[litmus::digit_offset(where_, static_cast<unsigned>(d), instance)];
+      if (one.thread() < 0) {
+        const litmus::cell_part& part = plan_->part(one.what.index);
+        const char* const from = cells(instance).as<char>(part.cell) + part.offset;
+        std::int64_t value = 0;
+        std::memcpy(&value, from, static_cast<std::size_t>(part.bytes));
+        const int unused = 64 - 8 * part.bytes;
+        value = static_cast<std::int64_t>(static_cast<std::uint64_t>(value) << unused) >> unused;
+        digit = plan_->digit(static_cast<int>(d), value);
+      }
+      key += digit * weight;
+      weight *= static_cast<std::size_t>(one.radix());
+    }
+    return key;
+  }
+
+ private:
+  const litmus::run_plan* plan_;
+  litmus::layout where_{};
+  std::array<unsigned, litmus::max_locations> rotations_{};
+  std::vector<litmus::cell_value> cells_;
+  std::vector<unsigned char> digits_;
+};
+
+/// An outcome as `outcomes` prints it; "other" and how threads ended stand out.
+[[nodiscard]] std::string text_of(const litmus::run_plan& plan, std::size_t key) {
+  std::string text;
+  for (const litmus::outcome_digit& d : plan.digits()) {
+    const std::size_t digit = key % static_cast<std::size_t>(d.radix());
+    key /= static_cast<std::size_t>(d.radix());
+    if (d.end_of >= 0) {
+      text += digit == 0 ? "" : " end=" + std::to_string(digit);
+    } else {
+      text += (text.empty() ? "" : " ") + d.name + "=" +
+              (digit < d.values.size() ? model::value_text(plan.test(), d.values[digit]) : "other");
+    }
+  }
+  return text;
+}
+
+/// The test with all of its threads on the host, if it runs there.
+[[nodiscard]] tests::plan_or_reason on_host(model::litmus_test test) {
+  for (model::litmus_test::thread& t : test.threads) {
+    t.where = {};
+    t.where.host = true;
+  }
+  tests::plan_or_reason made;
+  try {
+    made.plan = std::make_unique<litmus::run_plan>(std::move(test));
+    static_cast<void>(litmus::host_threads(*made.plan));
+  } catch (const std::exception& e) {
+    made = {};
+    made.reason = e.what();
+  }
+  return made;
+}
+
+[[nodiscard]] std::string run_alone(const std::string& text) {
+  const tests::plan_or_reason one = on_host(model::read_litmus(text));
+  if (one.plan == nullptr) {
+    return one.reason;
+  }
+  memory at(*one.plan, 32);
+  at.reset(3);
+  litmus::host_threads (*one.plan)(0, at.cells(3), at.digits(3));
+  return text_of(*one.plan, at.key(3));
+}
+
+TEST(HostThreads, AThreadAloneEndsAsTheModelSays) {
+  const std::vector<std::string> programs = {// each operation, with values that tell operands apart
+                                             "st.weak x, 7 ;\n atom.relaxed.sys.add r0, x, 5 ;\n ld.weak r1, x",
+                                             "st.weak x, 7 ;\n atom.relaxed.sys.sub r0, x, 5 ;\n ld.weak r1, x",
+                                             "st.weak x, 7 ;\n atom.relaxed.sys.mul r0, x, 5 ;\n ld.weak r1, x",
+                                             "st.weak x, 7 ;\n atom.relaxed.sys.div r0, x, 5 ;\n ld.weak r1, x",
+                                             "st.weak x, 7 ;\n atom.acq_rel.sys.and r0, x, 12 ;\n ld.weak r1, x",
+                                             "st.weak x, 7 ;\n atom.acquire.sys.or r0, x, 12 ;\n ld.weak r1, x",
+                                             "st.weak x, 7 ;\n atom.release.sys.xor r0, x, 12 ;\n ld.weak r1, x",
+                                             "st.weak x, 7 ;\n atom.relaxed.sys.min r0, x, -5 ;\n ld.weak r1, x",
+                                             "st.weak x, 7 ;\n atom.relaxed.sys.max r0, x, 15 ;\n ld.weak r1, x",
+                                             "st.weak x, 7 ;\n atom.relaxed.sys.inc r0, x, 7 ;\n ld.weak r1, x",
+                                             "st.weak x, 7 ;\n atom.relaxed.sys.dec r0, x, 5 ;\n ld.weak r1, x",
+                                             "st.weak x, 7 ;\n atom.acq_rel.sys.exch r0, x, 5 ;\n ld.weak r1, x",
+                                             "st.weak x, 7 ;\n atom.acq_rel.sys.cas r0, x, 7, 5 ;\n ld.weak r1, x",
+                                             "st.weak x, 7 ;\n atom.acq_rel.sys.cas r0, x, 5, 9 ;\n ld.weak r1, x",
+                                             "st.weak x, 7 ;\n red.relaxed.sys.add x, 5 ;\n ld.weak r1, x",
+                                             "st.release.sys.b8 x, -3 ;\n ld.acquire.sys.b8 r0, x ;\n mov r1, r0",
+                                             "st.release.sys.b16 x, -3 ;\n ld.acquire.sys.b16 r0, x ;\n mov r1, r0",
+                                             "st.volatile.b64 x, -3 ;\n ld.volatile.b64 r0, x ;\n mov r1, r0",
+                                             "ld.weak r0, [p] ;\n st.weak [p], 4 ;\n ld.weak r1, x",
+                                             "st.weak.v2 v, {8, 9} ;\n ld.weak.v2 {r0, r1}, v",
+                                             "fence.sc.sys ;\n fence.acq_rel.gpu ;\n fence.acquire.cta ;\n "
+                                             "fence.release.cluster ;\n membar.gl ;\n ld r0, 3 ;\n sub r1, r0, 5",
+                                             "ld r0, 3 ;\n L: ;\n beq r0, 3, END ;\n st.weak x, 9 ;\n END: ;\n ld.weak r1, x",
+                                             "ld r0, 9 ;\n div r1, r0, 0 ;\n div r0, r0, 2",
+                                             "goto END ;\n st.weak x, 9 ;\n END: ;\n ld.weak r1, x",
+                                             "mov r0, p ;\n add r1, p, 0"};
+  for (const std::string& program : programs) {
+    const std::string text =
+        "PTX t\n{ x=0; v=0; v[1]=0; P0:p=&x; }\n P0@host ;\n " + program + " ;\nexists (P0:r0 == 0 /\\ P0:r1 == 0)\n";
+    const std::vector<std::string> outcomes = model::outcomes(model::read_litmus(text));
+    ASSERT_EQ(outcomes.size(), 1U) << program;
+    EXPECT_EQ(run_alone(text), outcomes.front()) << program;
+  }
+}
+
+TEST(HostThreads, RandomThreadsOneAfterTheOtherEndAsTheModelAllows) {
+  std::size_t compared = 0;
+  tests::random_tests stream(6, {.threads = 3, .instructions = 4});
+  for (int n = 0; n < 300; ++n) {
+    const tests::random_program program = stream.next();
+    const std::string text = program.text({0, 1, 2}, {"x", "y"}, program.everything());
+    const tests::plan_or_reason one = on_host(model::read_litmus(text));
+    if (one.plan == nullptr) {
+      continue;
+    }
+    const model::litmus_test& test = one.plan->test();
+    const std::vector<std::string> allowed = model::outcomes(test);
+    const litmus::host_threads threads(*one.plan);
+    memory at(*one.plan, 32);
+    std::vector<int> order(test.threads.size());
+    std::iota(order.begin(), order.end(), 0);
+    do {
+      at.reset(5);
+      for (const int t : order) {
+        threads(t, at.cells(5), at.digits(5));
+      }
+      const std::string seen = text_of(*one.plan, at.key(5));
+      EXPECT_TRUE(std::binary_search(allowed.begin(), allowed.end(), seen)) << seen << " of\n" << text;
+      ++compared;
+    } while (std::next_permutation(order.begin(), order.end()));
+  }
+  EXPECT_GE(compared, 200U);
+}
+
+TEST(HostThreads, TheCatalogueOneThreadAfterTheOtherEndsAsTheModelAllows) {
+  std::size_t compared = 0;
+  std::size_t unfinished = 0;
+  for (const auto& path : litmus_files(catalogue)) {
+    const tests::plan_or_reason one = on_host(model::read_litmus(read_text(path)));
+    if (one.plan == nullptr) {
+      continue;
+    }
+    const model::litmus_test& test = one.plan->test();
+    const std::vector<std::string> allowed = model::outcomes(test);
+    const litmus::host_threads threads(*one.plan);
+    memory at(*one.plan, 32);
+    std::vector<int> order(test.threads.size());
+    std::iota(order.begin(), order.end(), 0);
+    do {
+      at.reset(0);
+      for (const int t : order) {
+        threads(t, at.cells(0), at.digits(0));
+      }
+      const std::string seen = text_of(*one.plan, at.key(0));
+      if (seen.find("end=2") != std::string::npos) {
+        ++unfinished;
+      } else {
+        EXPECT_TRUE(std::binary_search(allowed.begin(), allowed.end(), seen)) << path << ": " << seen;
+        ++compared;
+      }
+    } while (std::next_permutation(order.begin(), order.end()));
+  }
+  EXPECT_GE(compared, 600U);
+  EXPECT_EQ(unfinished, 0U) << "no lock of the catalogue waits for a thread that comes later";
+}
+
+TEST(HostThreads, ALoopThatWaitsInVainEndsAtItsLimit) {
+  EXPECT_EQ(run_alone("PTX t\n{ x=0; }\n P0@host ;\n L: ;\n ld.acquire.sys r0, x ;\n bne r0, 1, L ;\nexists (P0:r0 == 0)\n"),
+            "P0:r0=0 end=2");
+}
+
+TEST(HostThreads, AnAddressThatIsNoLocationsIsNotAccessed) {
+  EXPECT_EQ(run_alone("PTX t\n{ x=5; P0:p=12345; }\n P0@host ;\n st.weak [p], 1 ;\nexists (x == 5)\n"), "x=5 end=1");
+}
+
+/// Runs a test's threads at once, over and over, and returns the outcomes.
+[[nodiscard]] std::set<std::string> run_at_once(const litmus::run_plan& plan, unsigned rounds) {
+  constexpr unsigned instances = 64;
+  const litmus::host_threads threads(plan);
+  const auto count = static_cast<unsigned>(plan.test().threads.size());
+  memory at(plan, instances);
+  std::set<std::string> seen;
+  std::atomic<unsigned> arrived{0};
+  const auto meet = [&](unsigned barrier) {
+    ++arrived;
+    while (arrived.load() < barrier * count) {
+      std::this_thread::yield();
+    }
+  };
+  std::vector<std::thread> running;
+  for (unsigned t = 0; t < count; ++t) {
+    running.emplace_back([&, t] {
+      for (unsigned round = 0; round < rounds; ++round) {
+        if (t == 0) {
+          for (unsigned i = 0; i < instances; ++i) {
+            at.reset(i);
+          }
+        }
+        meet(3 * round + 1);
+        for (unsigned i = 0; i < instances; ++i) {
+          threads(static_cast<int>(t), at.cells(i), at.digits(i));
+        }
+        meet(3 * round + 2);
+        if (t == 0) {
+          for (unsigned i = 0; i < instances; ++i) {
+            seen.insert(text_of(plan, at.key(i)));
+          }
+        }
+        meet(3 * round + 3);
+      }
+    });
+  }
+  for (std::thread& one : running) {
+    one.join();
+  }
+  return seen;
+}
+
+TEST(HostThreads, ThreadsAtOnceEndAsTheModelAllows) {
+  for (const char* name : {"MP.sys.two_blocks", "SB+fence.sc.sys.two_blocks", "Atomicity.increments.sys.two_gpus",
+                           "CoRR.relaxed+weak.sys", "MP+release-then-relaxed.sys", "Lock.sys.two-domains"}) {
+    const tests::plan_or_reason one =
+        on_host(model::read_litmus(read_text(catalogue / "forbidden" / (std::string(name) + ".litmus"))));
+    ASSERT_NE(one.plan, nullptr) << one.reason;
+    const std::vector<std::string> allowed = model::outcomes(one.plan->test());
+    for (const std::string& outcome : run_at_once(*one.plan, 200)) {
+      if (outcome.find("end=2") == std::string::npos) {
+        EXPECT_TRUE(std::binary_search(allowed.begin(), allowed.end(), outcome)) << name << ": " << outcome;
+      }
+    }
+  }
+}
+
+TEST(HostThreads, WhatTheHostCannotDoIsNamed) {
+  const auto reason = [](const std::string& instruction) {
+    return run_alone("PTX t\n{ x=0; }\n P0@host ;\n " + instruction + " ;\nexists (P0:r0 == 0)\n");
+  };
+  EXPECT_EQ(reason("fence.proxy.alias"),
+            "line 4: 'fence.proxy.alias': a host thread has one path to memory, and no fence between several");
+  EXPECT_EQ(reason("ld.relaxed.sys.b128 r0, x"),
+            "line 4: 'ld.relaxed.sys.b128 r0, x': a host thread has accesses of 1, 2, 4 and 8 bytes");
+}
+
+}  // namespace

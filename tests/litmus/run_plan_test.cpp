@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What a run knows of a litmus file before it runs: cells, digits and their values, and why a file does not run.
+#include "kernel_texts.hpp"
+
+#include <membar/litmus/run_plan.hpp>
+#include <membar/model/outcomes.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace membar;
+using membar::tests::catalogue;
+using membar::tests::litmus_files;
+using membar::tests::plan_of;
+using membar::tests::read_text;
+
+[[nodiscard]] std::string digits_text(const litmus::run_plan& plan) {
+  std::string text;
+  for (const litmus::outcome_digit& d : plan.digits()) {
+    text += (text.empty() ? "" : " ") + d.name + "{";
+    for (const std::int64_t value : d.values) {
+      text += text.back() == '{' ? "" : ",";
+      text += model::value_text(plan.test(), value);
+    }
+    text += "}";
+  }
+  return text;
+}
+
+/// The digits of a test, or why it does not run.
+[[nodiscard]] std::string digits_of(const std::string& text) {
+  const tests::plan_or_reason one = plan_of(text);
+  return one.plan == nullptr ? one.reason : digits_text(*one.plan);
+}
+
+[[nodiscard]] std::string two_threads(const std::string& start, const std::string& first, const std::string& second,
+                                      const std::string& ending) {
+  return "PTX t\n{ " + start + " }\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n " + first + " | " + second + " ;\n" + ending + "\n";
+}
+
+TEST(RunPlan, ADigitHasEveryValueThatAnExecutionGives) {
+  EXPECT_EQ(digits_of(two_threads("x=3;", "st.weak x, 5", "ld.weak r0, x", "exists (P1:r0 == 5)")), "P1:r0{0,3,5}")
+      << "0 is the register's first value";
+  EXPECT_EQ(digits_of(two_threads("x=0;", "atom.relaxed.gpu.add r0, x, 2", "atom.relaxed.gpu.add r0, x, 3", "exists (x == 5)")),
+            "x{0,2,3,5}");
+  EXPECT_EQ(digits_of(two_threads("x=0;", "st.weak x, 1", "st.weak x, 2", "exists (x == 9)")), "x{0,1,2,9}")
+      << "also one that only the condition names";
+}
+
+TEST(RunPlan, AForbiddenValueHasADigitToo) {
+  // the lost update is forbidden; should hardware show it, it has a name
+  const tests::plan_or_reason one =
+      plan_of(two_threads("x=0;", "atom.relaxed.gpu.add r0, x, 1", "atom.relaxed.gpu.add r0, x, 1", "~exists (x == 1)"));
+  ASSERT_NE(one.plan, nullptr) << one.reason;
+  EXPECT_EQ(model::outcomes(one.plan->test()), std::vector<std::string>{"x=2"});
+  EXPECT_EQ(digits_text(*one.plan), "x{0,1,2}");
+}
+
+TEST(RunPlan, EveryAllowedOutcomeOfTheCatalogueHasDigits) {
+  std::size_t plans = 0;
+  for (const auto& path : litmus_files(catalogue)) {
+    const tests::plan_or_reason one = plan_of(read_text(path));
+    if (one.plan == nullptr) {
+      continue;
+    }
+    ++plans;
+    model::outcome_collector visitor(one.plan->test());
+    model::enumerator<model::outcome_collector>(one.plan->test().view().program, visitor).run();
+    for (const std::vector<std::int64_t>& values : visitor.found()) {
+      for (std::size_t v = 0; v < values.size(); ++v) {
+        const std::vector<std::int64_t>& known = one.plan->digits()[v].values;
+        EXPECT_NE(std::find(known.begin(), known.end(), values[v]), known.end()) << path << " " << values[v];
+      }
+    }
+  }
+  EXPECT_GE(plans, 290U);
+}
+
+TEST(RunPlan, AnAddressIsATokenThatFitsFourBytesAndKeepsDistances) {
+  const tests::plan_or_reason one =
+      plan_of(two_threads("w=0; x=&w; z=0; P1:r5=&z;", "ld.weak r0, x", "st.weak x, r5", "exists (P0:r0 == &z)"));
+  ASSERT_NE(one.plan, nullptr) << one.reason;
+  EXPECT_EQ(digits_text(*one.plan), "P0:r0{0,&w,&z}");
+  const auto token = [&](int location) { return one.plan->machine_value(model::address_value(location)); };
+  EXPECT_EQ(token(2) - token(0), model::address_value(2) - model::address_value(0));
+  EXPECT_TRUE(litmus::fits(litmus::address_token(63), 4));
+  EXPECT_EQ(one.plan->digit(0, token(0)), 1U);
+  EXPECT_EQ(one.plan->digit(0, model::address_value(0)), 3U) << "not the model's own number";
+  EXPECT_EQ(one.plan->machine_value(7), 7);
+}
+
+TEST(RunPlan, ElementsOfAVectorShareACellAndOthersDoNot) {
+  const tests::plan_or_reason one = plan_of(two_threads("v=1; v[1]=-2; y=3; y[1]=4;", "ld.weak.v2 {r0, r1}, v",
+                                                        "ld.weak r0, y[1]", "exists (P0:r0 == 0 /\\ v[1] == 0)"));
+  ASSERT_NE(one.plan, nullptr) << one.reason;
+  ASSERT_EQ(one.plan->cells(), 3);
+  EXPECT_EQ(one.plan->part(0).cell, one.plan->part(1).cell);
+  EXPECT_EQ(one.plan->part(1).offset, 4);
+  EXPECT_NE(one.plan->part(2).cell, one.plan->part(3).cell);
+  const auto& bytes = one.plan->initial(one.plan->part(0).cell);
+  EXPECT_EQ(std::vector<int>(bytes.begin(), bytes.begin() + 9), (std::vector<int>{1, 0, 0, 0, 0xfe, 0xff, 0xff, 0xff, 0}));
+}
+
+TEST(RunPlan, HowALoopOrAnAddressEndsIsADigit) {
+  const std::string spin =
+      "PTX t\n{ x=0; }\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n st.release.gpu x, 1 | L: ;\n | ld.acquire.gpu r0, x ;\n | bne r0, "
+      "1, L ;\nexists (P1:r0 == 1)\n";
+  const tests::plan_or_reason one = plan_of(spin);
+  ASSERT_NE(one.plan, nullptr) << one.reason;
+  EXPECT_EQ(digits_text(*one.plan), "P1:r0{0,1} the end of P1{0,1}");
+  // 3 * 3 outcomes: r0 in 0, 1, other; then reached, strayed, unfinished
+  const litmus::folded_counts folded = one.plan->fold({1, 2, 4, 8, 16, 32, 64, 128, 256});
+  EXPECT_EQ(folded.counts, (std::vector<std::uint64_t>{1, 2, 4}));
+  EXPECT_EQ(folded.strayed, 8U + 16U + 32U);
+  EXPECT_EQ(folded.unfinished, 64U + 128U + 256U);
+}
+
+TEST(RunPlan, WithoutLoopsFoldingChangesNothing) {
+  const tests::plan_or_reason one = plan_of(read_text(catalogue / "allowed" / "MP+relaxed.litmus"));
+  ASSERT_NE(one.plan, nullptr) << one.reason;
+  const std::vector<std::uint64_t> counts = {9, 8, 7, 6, 5, 4, 3, 2, 1};
+  EXPECT_EQ(one.plan->fold(counts).counts, counts);
+}
+
+TEST(RunPlan, WhatOnlyTheFilterNamesIsObservedBehindTheCondition) {
+  EXPECT_EQ(digits_of(two_threads("x=0; y=0;", "st.weak x, 1", "ld.weak r0, x", "filter (y == 0)\nexists (P1:r0 == 1)")),
+            "P1:r0{0,1} y{0}");
+}
+
+TEST(RunPlan, WhyATestDoesNotRunIsOneSentence) {
+  const auto alone = [](const std::string& start, const std::string& code, const std::string& ending) {
+    return digits_of("PTX t\n{ " + start + " }\n P0@cta 0,gpu 0 ;\n " + code + " ;\n" + ending + "\n");
+  };
+  EXPECT_EQ(alone("x=0;", "st.weak x, 1", ""),
+            "the test names no register and no location to observe: add a condition, or locations [...]");
+  EXPECT_EQ(alone("x=300;", "ld.weak.b8 r0, x", "exists (P0:r0 == 0)"),
+            "'x' starts as 300, which does not fit the 1 byte of its accesses as a signed number: give them a wider type, such "
+            "as .b64");
+  EXPECT_EQ(alone("x=0;", "st.weak.b16 x, 40000", "exists (x == 0)"),
+            "line 4: the value 40000 does not fit the 2 bytes that are written as a signed number: give the accesses a wider "
+            "type, such as .b64");
+  EXPECT_EQ(alone("x=0;", "st.weak.b64 x, 1 ;\n ld.weak r0, x", "exists (P0:r0 == 0)"),
+            "line 5: 'x' is accessed with 4 and with 8 bytes; what a run observes of a location is one value of one size");
+  EXPECT_EQ(alone("x=0; a @ generic aliases x;", "st.weak a, 1", "exists (x == 0)"),
+            "'a' is another virtual address of 'x', and the memory of a run has one address");
+  EXPECT_EQ(alone("b @ mbarrier 1; x=0;", "mbarrier.arrive b", "exists (x == 0)"),
+            "line 4: 'mbarrier.arrive b': a block runs many instances of a test at once, so a test that runs has no mbarriers");
+  EXPECT_EQ(
+      alone("x=0;", "L: ;\n atom.relaxed.gpu.add r0, x, 1 ;\n bne r0, 5, L", "exists (P0:r0 == 0)"),
+      "line 5: 'atom.relaxed.gpu.add r0, x, 1' is repeated by a jump back, and the model decides repetitions of loads and of a "
+      "compare-and-swap that failed only: write the repetitions out");
+  std::string start;
+  std::string code;
+  std::string wanted;
+  for (int i = 0; i < 8; ++i) {
+    const std::string n = std::to_string(i);
+    start += "x" + n + "=0; ";
+    code += (i == 0 ? "" : " ;\n ") + ("ld.weak r" + n + ", x" + n);
+    wanted += (i == 0 ? "" : " /\\ ") + ("P0:r" + n + " == 1");
+  }
+  EXPECT_EQ(
+      alone(start, code, "exists (" + wanted + ")"),
+      "what the test observes may have more than 4096 outcomes, which is as many as a run counts: observe less in one test");
+  for (int i = 8; i < 17; ++i) {
+    start += "x" + std::to_string(i) + "=0; ";
+  }
+  EXPECT_EQ(alone(start, "ld.weak r0, x0", "exists (P0:r0 == 1)"), "the test has 17 locations, and a run has at most 16");
+}
+
+TEST(RunPlan, AnUpdateThatTheHostTakesPartInIsNamed) {
+  const auto shared = [](const std::string& gpu, const std::string& host) {
+    const tests::plan_or_reason one =
+        plan_of("PTX t\n{ x=0; y=0; }\n P0@cta 0,gpu 0 | P1@host ;\n " + gpu + " | " + host + " ;\nexists (x == 1)\n");
+    return one.plan == nullptr ? one.reason : one.plan->update_shared_with_host();
+  };
+  EXPECT_EQ(shared("red.relaxed.sys.add x, 1", "st.weak x, 2"), "line 4: 'red.relaxed.sys.add x, 1'");
+  EXPECT_EQ(shared("red.relaxed.sys.add x, 1", "atom.relaxed.sys.add r0, x, 2"), "line 4: 'red.relaxed.sys.add x, 1'");
+  EXPECT_EQ(shared("red.relaxed.sys.add x, 1", "ld.weak r0, x"), "");
+  EXPECT_EQ(shared("red.relaxed.sys.add x, 1", "st.weak y, 2"), "");
+  EXPECT_EQ(shared("st.weak x, 1", "atom.relaxed.sys.add r0, x, 2"), "");
+}
+
+}  // namespace

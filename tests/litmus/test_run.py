@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The command `membar-litmus run`, as far as it goes without a GPU: sources, compilation, the cache, sentences, exit statuses.
+
+usage: test_run.py MEMBAR_LITMUS CATALOGUE
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+COMMAND, CATALOGUE = sys.argv[1], pathlib.Path(sys.argv[2])
+
+MP = r"""PTX MP
+{ x=0; y=0; }
+ P0@cta 0,gpu 0      | P1@cta 1,gpu 0       ;
+ st.weak x, 1        | ld.acquire.gpu r0, y ;
+ st.release.gpu y, 1 | ld.weak r1, x        ;
+~exists (P1:r0 == 1 /\ P1:r1 == 0)
+"""
+
+
+def run(*words, command=COMMAND, **environment):
+    done = subprocess.run([str(command), "run", *map(str, words)], capture_output=True, text=True, timeout=300,
+                          env={**os.environ, "CUDA_VISIBLE_DEVICES": "", **environment})
+    return done.returncode, done.stdout, done.stderr
+
+
+def nvrtc_is_missing():
+    """Why nothing can be compiled here; empty if something can."""
+    code, _, err = run("--compile-for=90", "--no-cache", CATALOGUE / "allowed" / "MP+relaxed.litmus")
+    return err if code != 0 and "NVRTC" in err else ""
+
+
+MISSING = nvrtc_is_missing()
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def file(self, name, text):
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def assert_one_sentence(self, text, *parts):
+        self.assertEqual(len(text.splitlines()), 1, text)
+        for part in parts:
+            self.assertIn(part, text)
+
+
+class Run(Case):
+    def test_without_a_gpu_it_says_so_in_one_sentence(self):
+        code, out, err = run(CATALOGUE)
+        self.assertEqual((code, out), (2, ""))
+        self.assertTrue(err.startswith("membar-litmus: "))
+        self.assert_one_sentence(err)
+        self.assertTrue("run needs a GPU" in err or "run needs a driver" in err or "without a CUDA toolkit" in err, err)
+
+    def test_the_source_of_a_test_is_printed_without_a_gpu(self):
+        code, out, err = run("--source", self.file("t.litmus", MP))
+        self.assertEqual((code, err), (0, ""))
+        for part in ("#include <membar/litmus/kernel.cuh>", "struct file_test", "membar_litmus_kernel",
+                     'asm volatile("st.release.gpu.global.b32 [%0], %1;"', 'asm volatile("ld.acquire.gpu.global.b32 %0, [%1];"'):
+            self.assertIn(part, out)
+
+    def test_a_test_that_cannot_run_is_one_sentence_and_the_next_one_goes_on(self):
+        malformed = self.file("a.litmus", MP.replace("ld.weak r1, x", "ld.weak r1 x"))
+        barrier = self.file("b.litmus", MP.replace("st.weak x, 1 ", "bar.cta.sync 0"))
+        good = self.file("c.litmus", MP)
+        code, out, err = run("--source", malformed, barrier, self.folder / "missing.litmus", good)
+        self.assertEqual(code, 2)
+        self.assertIn("struct file_test", out)
+        lines = err.splitlines()
+        self.assertEqual(lines[0], f"{malformed}\terror: 5:35: expected ',' between operands, found 'x'")
+        self.assertEqual(lines[1], f"{barrier}\terror: line 4: 'bar.cta.sync 0': a block runs many instances of a test at once, "
+                                   "so a test that runs has no barriers")
+        self.assertEqual(lines[2], f"{self.folder / 'missing.litmus'}\terror: cannot open the file")
+        self.assertEqual(len(lines), 3)
+
+    def test_what_only_a_host_thread_lacks_is_a_sentence_too(self):
+        path = self.file("t.litmus", MP.replace("cta 1,gpu 0", "host       ").replace("ld.weak r1, x    ", "fence.proxy.alias"))
+        code, _, err = run("--source", path)
+        self.assertEqual(code, 2)
+        self.assert_one_sentence(err, "line 5: 'fence.proxy.alias': a host thread has one path to memory")
+
+    def test_wrong_options_are_refused_with_the_usage(self):
+        path = self.file("t.litmus", MP)
+        for word in ("--seconds=0", "--seconds=x", "--seconds=", "--tune=-1", "--seed=x", "--seed=-1", "--compile-for=sm_90", "--cache=",
+                     "--jobs=2", "--dot", "--nonsense", "--limit=x"):
+            code, out, err = run(word, path)
+            self.assertEqual((code, out), (2, ""), word)
+            self.assertIn(word.split("=")[0], err)
+            self.assertIn("usage:", err)
+        code, _, err = run()
+        self.assertEqual(code, 2)
+        self.assertIn("no file given", err)
+
+    def test_parameters_that_are_none_are_one_sentence(self):
+        for text, part in (("nonsense=1", "nonsense"), ("width=33", "width")):
+            code, out, err = run(f"--params={text}", self.file("t.litmus", MP))
+            self.assertEqual((code, out), (2, ""), text)
+            self.assert_one_sentence(err)
+            self.assertTrue(part in err or "without a CUDA toolkit" in err, err)
+
+    def test_a_folder_without_tests_is_an_error(self):
+        code, out, err = run(self.folder)
+        self.assertEqual((code, out), (2, ""))
+        self.assert_one_sentence(err, "no *.litmus")
+
+    def test_help_names_every_option(self):
+        done = subprocess.run([COMMAND, "--help"], capture_output=True, text=True, timeout=60)
+        for option in ("--seconds=S", "--tune=S", "--params=TEXT", "--seed=N", "--json", "--source", "--compile-for=CC", "--cache=DIR",
+                       "--no-cache", "Exit status of run"):
+            self.assertIn(option, done.stdout)
+        self.assertEqual(done.returncode, 0)
+
+    def test_nvrtc_missing_is_one_sentence(self):
+        code, out, err = run("--compile-for=90", self.file("t.litmus", MP), MEMBAR_NVRTC="/no/such/file.so")
+        self.assertEqual((code, out), (2, ""))
+        self.assert_one_sentence(err, "MEMBAR_NVRTC is '/no/such/file.so', which cannot be opened", "unset it")
+
+
+@unittest.skipIf(MISSING, MISSING)
+class Compile(Case):
+    def compiled(self, *words, **environment):
+        """The words behind the size, per file."""
+        code, out, err = run("--compile-for=90", *words, **environment)
+        self.assertEqual(code, 0, err)
+        return [line.split("\t")[1].split(", ")[1] for line in out.splitlines()], err
+
+    def test_a_test_is_compiled_once(self):
+        path = self.file("t.litmus", MP)
+        cache = self.folder / "cache"
+        self.assertEqual(self.compiled(f"--cache={cache}", path), (["compiled"], ""))
+        self.assertEqual(self.compiled(f"--cache={cache}", path), (["kept from before"], ""))
+        self.assertEqual(len(list(cache.iterdir())), 1)
+        path.write_text(MP.replace("st.weak x, 1 ", "st.relaxed.gpu x, 1 "))
+        self.assertEqual(self.compiled(f"--cache={cache}", path), (["compiled"], ""))
+        self.assertEqual(self.compiled(f"--cache={cache}", path), (["kept from before"], ""))
+
+    def test_the_usual_folder_is_the_xdg_one(self):
+        path = self.file("t.litmus", MP)
+        self.assertEqual(self.compiled(path, XDG_CACHE_HOME=str(self.folder / "xdg")), (["compiled"], ""))
+        self.assertEqual(len(list((self.folder / "xdg" / "membar").iterdir())), 1)
+        self.assertEqual(self.compiled(path, XDG_CACHE_HOME=str(self.folder / "xdg")), (["kept from before"], ""))
+
+    def test_no_cache_keeps_nothing(self):
+        path = self.file("t.litmus", MP)
+        for _ in range(2):
+            self.assertEqual(self.compiled("--no-cache", path, XDG_CACHE_HOME=str(self.folder / "xdg")), (["compiled"], ""))
+        self.assertFalse((self.folder / "xdg").exists())
+
+    def test_a_damaged_file_is_compiled_again(self):
+        path = self.file("t.litmus", MP)
+        cache = self.folder / "cache"
+        self.compiled(f"--cache={cache}", path)
+        (kept,) = cache.iterdir()
+        good = kept.read_bytes()
+        for damaged in (b"", good[:-1], good[:-1] + bytes([good[-1] ^ 1]), b"x" + good[1:]):
+            kept.write_bytes(damaged)
+            self.assertEqual(self.compiled(f"--cache={cache}", path), (["compiled"], ""))
+            self.assertEqual(kept.read_bytes(), good)
+
+    def test_a_folder_that_cannot_be_written_is_said_and_does_not_stop(self):
+        path = self.file("t.litmus", MP)
+        words, err = self.compiled(f"--cache={path}", path)
+        self.assertEqual(words, ["compiled"])
+        self.assert_one_sentence(err, "compiled tests are not kept", "--no-cache")
+
+    def test_an_architecture_that_nvrtc_does_not_know_is_one_sentence(self):
+        code, out, err = run("--compile-for=99", self.file("t.litmus", MP))
+        self.assertEqual((code, out), (2, ""))
+        self.assert_one_sentence(err, "makes no code for compute capability 9.9")
+
+    def test_an_instruction_that_the_device_lacks_is_one_sentence(self):
+        path = self.file("t.litmus", MP.replace("acquire.gpu", "acquire.cluster"))
+        code, out, err = run("--compile-for=80", "--no-cache", path)
+        self.assertEqual((code, out), (2, ""))
+        self.assert_one_sentence(err, "line 4: 'ld.acquire.cluster r0, y' needs compute capability 9.0, and the device has 8.0")
+
+    def test_the_executable_works_alone(self):
+        alone = self.folder / "elsewhere" / "membar-litmus"
+        alone.parent.mkdir()
+        shutil.copy2(COMMAND, alone)
+        code, out, err = run("--compile-for=90", "--no-cache", self.file("t.litmus", MP), command=alone)
+        self.assertEqual((code, err), (0, ""))
+        self.assertIn("compiled", out)
+
+
+if __name__ == "__main__":
+    del sys.argv[1:]
+    if MISSING:
+        print("SKIPPED: what compiles: " + MISSING)
+    unittest.main()

@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`membar-litmus run` on a GPU: files of the catalogue run, what they show is allowed, and the report adds up.
+
+usage: test_run_on_gpu.py MEMBAR_LITMUS CATALOGUE
+
+Without a GPU it skips (exit status 77), unless MEMBAR_REQUIRE_GPU is 1. MEMBAR_LITMUS_SECONDS is how long each test runs (default 0.3).
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+COMMAND, CATALOGUE = sys.argv[1], pathlib.Path(sys.argv[2])
+SECONDS = os.environ.get("MEMBAR_LITMUS_SECONDS", "0.3")
+
+# allowed and forbidden ones of each shape, in one process each
+CLASSIC = {
+    "MP": ["allowed/MP+relaxed", "forbidden/MP.gpu.two_blocks"],
+    "SB": ["allowed/SB+weak", "forbidden/SB+fence.sc.gpu.two_blocks"],
+    "LB": ["allowed/LB+ld.relaxed.gpu+st.relaxed.gpu", "forbidden/LB+ld.acquire.gpu+st.release.gpu"],
+    "IRIW": ["allowed/IRIW+relaxed", "forbidden/IRIW+fence.sc"],
+    "ISA2": ["allowed/ISA2.cta+gpu.three-blocks", "forbidden/ISA2.gpu"],
+    "WRC": ["allowed/WRC+relaxed-second-hop", "forbidden/WRC+release+acquire"],
+    "RWC": ["allowed/RWC+fence.acq_rel.gpu", "forbidden/RWC+fence.sc.gpu"],
+    "2+2W": ["allowed/2+2W+relaxed", "forbidden/2+2W+fence.sc.gpu"],
+    "CoRR": ["allowed/CoRR.weak", "forbidden/CoRR.relaxed"],
+}
+# loops, addresses, vectors, updates, one block, the same data in several sizes
+OTHERS = ["forbidden/Lock.spin", "forbidden/Lock.ticket", "forbidden/LB+address+data", "forbidden/LB+false-data+false-data",
+          "forbidden/Vector.behind-release", "forbidden/Atomicity.increments.gpu.two_blocks", "forbidden/MP.cta.one_block",
+          "forbidden/Cas.fails-and-is-read"]
+CLUSTER = ["forbidden/MP.cluster.one_cluster", "forbidden/SB+fence.sc.cluster.one_cluster"]
+DOMAINS = ["forbidden/MP.sys.two_domains", "allowed/MP.gpu.two_domains"]
+HOST = ["forbidden/MP.sys.host", "forbidden/SB+fence.sc.sys.host", "forbidden/WRC+sys.host"]
+
+
+def run(*words):
+    done = subprocess.run([COMMAND, "run", *map(str, words)], capture_output=True, text=True, timeout=600)
+    return done.returncode, done.stdout, done.stderr
+
+
+def file_of(name):
+    return CATALOGUE / (name + ".litmus")
+
+
+class OnGpu(unittest.TestCase):
+    def check(self, document, name):
+        self.assertTrue(document["sound"], document)
+        self.assertGreater(document["instances"], 0, name)
+        counted = sum(o["count"] for o in document["outcomes"]) + document["unfinished"] + document["strayed"]
+        self.assertEqual(counted, document["instances"], name)
+        self.assertEqual(document["strayed"], 0, name)
+        for outcome in document["outcomes"]:
+            if outcome["count"] != 0:
+                self.assertEqual(outcome["model"], "allowed", (name, outcome))
+        if name.startswith("forbidden/"):
+            self.assertEqual((document["positive"], document["condition_allowed"]), (0, False), name)
+
+    def run_all(self, names):
+        code, out, err = run("--json", f"--seconds={SECONDS}", *map(file_of, names))
+        documents = [json.loads(line) for line in out.splitlines() if line]
+        self.assertEqual((code, err), (0, ""), names)
+        self.assertEqual([d["test"] for d in documents], [n.split("/")[1] for n in names])
+        for document, name in zip(documents, names):
+            self.check(document, name)
+
+    def run_where_possible(self, names):
+        """Runs what the machine has room for; what it lacks is one sentence, and no report."""
+        for name in names:
+            code, out, err = run("--json", f"--seconds={SECONDS}", file_of(name))
+            if code == 2:
+                self.assertEqual((out, len(err.splitlines())), ("", 1), err)
+                self.assertRegex(err, "needs|no such|makes no update")
+                print(f"not run: {err.strip()}")
+                continue
+            self.assertEqual((code, err), (0, ""), name)
+            self.check(json.loads(out), name)
+
+    def test_the_classic_tests_show_what_the_model_allows(self):
+        for names in CLASSIC.values():
+            self.run_all(names)
+
+    def test_loops_addresses_vectors_and_updates_run(self):
+        self.run_all(OTHERS)
+
+    def test_clusters_and_domains_run_where_there_are_any(self):
+        self.run_where_possible(CLUSTER + DOMAINS)
+
+    def test_a_gpu_and_a_host_thread_show_what_the_model_allows(self):
+        self.run_where_possible(HOST)
+
+    def test_two_gpus_run_or_are_named(self):
+        self.run_where_possible(["forbidden/MP.sys.two_gpus", "allowed/MP.gpu.two_gpus"])
+
+    def test_the_report_speaks_herds_words(self):
+        code, out, _ = run(f"--seconds={SECONDS}", file_of("allowed/MP+relaxed"))
+        self.assertEqual(code, 0)
+        for line in ("Test MP+relaxed Allowed", "Histogram (", "Observation MP+relaxed ", "Rate ", "Statistics: "):
+            self.assertTrue(any(one.startswith(line) for one in out.splitlines()), (line, out))
+
+    def test_the_time_of_a_run_is_kept_within_bounds(self):
+        import time
+        path = file_of("allowed/SB+weak")
+        run("--seconds=0.1", path)  # compiled from here on
+        begin = time.monotonic()
+        code, _, _ = run("--seconds=1", path)
+        self.assertEqual(code, 0)
+        self.assertLess(time.monotonic() - begin, 15)
+
+    def test_a_search_of_parameters_ends_and_its_result_runs_again(self):
+        code, out, err = run("--json", "--tune=2", f"--seconds={SECONDS}", file_of("allowed/SB+weak"))
+        self.assertEqual((code, err), (0, ""))
+        document = json.loads(out)
+        self.assertTrue(document["tuned"])
+        code, out, err = run("--json", f"--params={document['parameters']}", f"--seconds={SECONDS}", file_of("allowed/SB+weak"))
+        self.assertEqual((code, err), (0, ""))
+        self.assertEqual(json.loads(out)["parameters"], document["parameters"])
+
+    def test_a_thread_that_waits_for_nothing_is_unfinished_and_the_next_test_runs(self):
+        text = "PTX wait\n{ x=0; y=0; }\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n L: | st.weak y, 1 ;\n ld.relaxed.gpu r0, x | ;\n bne r0, 1, L | ;\nexists (P0:r0 == 0)\n"
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "wait.litmus")
+            path.write_text(text)
+            code, out, err = run("--json", f"--seconds={SECONDS}", path, file_of("allowed/SB+weak"))
+        documents = [json.loads(line) for line in out.splitlines() if line]
+        self.assertEqual(documents[-1]["test"], "SB+weak", err)
+        if code == 0:
+            self.assertEqual(documents[0]["unfinished"], documents[0]["instances"])
+        else:  # or its time is over first
+            self.assertEqual((code, len(err.splitlines())), (2, 1), err)
+            self.assertIn("timed out", err)
+
+    def test_another_seed_is_another_run_and_both_are_sound(self):
+        for seed in (1, 2, 3):
+            code, out, err = run("--json", f"--seed={seed}", f"--seconds={SECONDS}", file_of("forbidden/ISA2.gpu"))
+            self.assertEqual((code, err), (0, ""))
+            self.assertEqual(json.loads(out)["seed"], seed)
+
+
+if __name__ == "__main__":
+    code, _, err = run("--seconds=0.1", file_of("forbidden/MP.gpu.two_blocks"))
+    missing = [w for w in ("run needs a GPU", "run needs a driver", "without a CUDA toolkit", "NVRTC") if w in err]
+    required = os.environ.get("MEMBAR_REQUIRE_GPU") == "1" or os.environ.get("MEMBAR_REQUIRE_MULTI_GPU") == "1"
+    if missing and not required:
+        print("SKIPPED: " + err.strip())
+        sys.exit(77)
+    if missing:
+        sys.exit(err)
+    del sys.argv[1:]
+    unittest.main()
