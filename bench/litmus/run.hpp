@@ -47,7 +47,8 @@ enum status : int {
 /// The compiler, with the cache that was asked for.
 [[nodiscard]] membar::litmus::compiler make_compiler(const run_request& request);
 
-/// The request to compile a source for a compute capability: with the texts of the kernel's headers that this executable carries.
+/// The request to compile a source for a compute capability: with the texts of the kernel's headers that this executable
+/// carries.
 [[nodiscard]] membar::litmus::compilation compilation_of(const std::string& source, int compute_capability);
 
 /// Prints "FILE<TAB>error: reason" on the error stream.

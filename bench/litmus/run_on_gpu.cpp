@@ -157,6 +157,7 @@ struct test_pair {
     }
   };
   line(folded.unfinished, "left a loop after " + std::to_string(litmus::jump_limit) + " turns: they have no outcome");
+  line(folded.unknown, "did not report how a thread ended: the engine or the machine failed");
   line(folded.strayed, "accessed an address that is no location's: forbidden by the model");
   return out;
 }
@@ -193,20 +194,24 @@ struct test_pair {
       return std::string("\"") + name + "\": " + std::to_string(value) + ", ";
     };
     std::cout << "{" << number("unfinished", folded.unfinished) << number("strayed", folded.strayed)
-              << litmus::json_of(seen).substr(1);
+              << number("unknown", folded.unknown) << litmus::json_of(seen).substr(1);
   } else {
     std::cout << litmus::text_of(seen) << remainder_text(folded);
   }
   std::cout << '\n' << std::flush;
   for (const litmus::outcome& one : seen.outcomes) {
     if (one.count != 0 && !one.allowed) {
-      std::cerr << file << (one.corrupt() ? "\tcorrupt: " : "\tforbidden: ") << one.text << " was seen " << one.count << " times\n";
+      std::cerr << file << (one.corrupt() ? "\tcorrupt: " : "\tforbidden: ") << one.text << " was seen " << one.count
+                << " times\n";
     }
   }
   if (folded.strayed != 0) {
     std::cerr << file << "\tforbidden: " << folded.strayed << " instances accessed an address that is no location's\n";
   }
-  return seen.sound() && folded.strayed == 0;
+  if (folded.unknown != 0) {
+    std::cerr << file << "\tcorrupt: " << folded.unknown << " instances did not report how a thread ended\n";
+  }
+  return seen.sound() && folded.strayed == 0 && folded.unknown == 0;
 }
 
 }  // namespace

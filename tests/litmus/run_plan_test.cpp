@@ -115,12 +115,13 @@ TEST(RunPlan, HowALoopOrAnAddressEndsIsADigit) {
       "1, L ;\nexists (P1:r0 == 1)\n";
   const tests::plan_or_reason one = plan_of(spin);
   ASSERT_NE(one.plan, nullptr) << one.reason;
-  EXPECT_EQ(digits_text(*one.plan), "P1:r0{0,1} the end of P1{0,1}");
-  // 3 * 3 outcomes: r0 in 0, 1, other; then reached, strayed, unfinished
-  const litmus::folded_counts folded = one.plan->fold({1, 2, 4, 8, 16, 32, 64, 128, 256});
+  EXPECT_EQ(digits_text(*one.plan), "P1:r0{0,1} the end of P1{0,1,2}");
+  // 3 * 4 outcomes: r0 in 0, 1, other; then reached, strayed, unfinished, none of these
+  const litmus::folded_counts folded = one.plan->fold({1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048});
   EXPECT_EQ(folded.counts, (std::vector<std::uint64_t>{1, 2, 4}));
   EXPECT_EQ(folded.strayed, 8U + 16U + 32U);
   EXPECT_EQ(folded.unfinished, 64U + 128U + 256U);
+  EXPECT_EQ(folded.unknown, 512U + 1024U + 2048U);
 }
 
 TEST(RunPlan, WithoutLoopsFoldingChangesNothing) {

@@ -204,8 +204,8 @@ struct unit {
          i.code == model::opcode::reduction || i.code == model::opcode::fence || i.code == model::opcode::proxy_fence;
 }
 
-/// The accesses to memory that stand between the first and the last statement and are none of the source's: they would move the test's
-/// accesses apart in time. The zero that cannot be foreseen lies in constant memory.
+/// The accesses to memory that stand between the first and the last statement and are none of the source's: they would move the
+/// test's accesses apart in time. The zero that cannot be foreseen lies in constant memory.
 [[nodiscard]] std::vector<std::string> accesses_between(const std::vector<std::string>& lines) {
   static const std::regex access(R"(^\s*(@%p\d+ )?(ld|st|atom|red|bar|membar|fence)\.(?!const|param))");
   const auto mark = [](const char* words) {

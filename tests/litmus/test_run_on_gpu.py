@@ -54,7 +54,7 @@ class OnGpu(unittest.TestCase):
         self.assertGreater(document["instances"], 0, name)
         counted = sum(o["count"] for o in document["outcomes"]) + document["unfinished"] + document["strayed"]
         self.assertEqual(counted, document["instances"], name)
-        self.assertEqual(document["strayed"], 0, name)
+        self.assertEqual((document["strayed"], document["unknown"]), (0, 0), name)
         for outcome in document["outcomes"]:
             if outcome["count"] != 0:
                 self.assertEqual(outcome["model"], "allowed", (name, outcome))

@@ -232,9 +232,9 @@ class nvrtc {
   int (*architectures_)(int*) = nullptr;
 };
 
-/// Compiled code on disk, one file per request. A file holds the whole request and a checksum of what it gave, so that neither a
-/// collision of names nor a damaged file is ever taken for a result. Written under another name and then renamed: who reads at the
-/// same time sees a whole file or none.
+/// Compiled code on disk, one file per request. A file holds the whole request and a checksum of what it gave, so that neither
+/// a collision of names nor a damaged file is ever taken for a result. Written under another name and then renamed: who reads
+/// at the same time sees a whole file or none.
 class code_cache {
  public:
   /// Without a folder nothing is kept.
@@ -336,7 +336,8 @@ class compiler {
   explicit compiler(code_cache cache = {}, std::vector<std::string> folders = {})
       : cache_(std::move(cache)), folders_(std::move(folders)) {}
 
-  /// The code for `what`. Throws `std::runtime_error`, with one sentence, if there is no NVRTC or it does not compile the source.
+  /// The code for `what`. Throws `std::runtime_error`, with one sentence, if there is no NVRTC or it does not compile the
+  /// source.
   [[nodiscard]] std::string operator()(const compilation& what) {
     const std::string key = key_of(what, library().version());
     if (std::optional<std::string> code = cache_.find(key)) {

@@ -2,8 +2,8 @@
 /// @file
 /// The threads of a litmus file whose place is `host`: interpreted, each access one atomic operation of the processor.
 ///
-/// A weak access is a relaxed one, a scope is system scope, and a fence is the C++ fence of its order: the host has nothing weaker,
-/// so what it shows is what the file allows, and less than a weaker processor might show.
+/// A weak access is a relaxed one, a scope is system scope, and a fence is the C++ fence of its order: the host has nothing
+/// weaker, so what it shows is what the file allows, and less than a weaker processor might show.
 #pragma once
 
 #include <membar/litmus/launch_view.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a litmus file becomes where it runs: cells of memory, observed values as digits, and the outcomes that the model allows.
+/// What a litmus file becomes where it runs: cells of memory, and what is observed as digits.
 #pragma once
 
 #include <membar/litmus/instance_layout.hpp>
@@ -16,7 +16,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -63,9 +62,10 @@ struct outcome_digit {
 
 /// How a thread ended, for threads that have a loop or an address in a register.
 enum class end_digit : unsigned char {
-  reached,    ///< as every other thread
-  strayed,    ///< at an access to an address that is no location's: it read a value that no execution gives
-  unfinished  ///< at a jump, `jump_limit` times back
+  reached,     ///< as every other thread
+  strayed,     ///< at an access to an address that is no location's: it read a value that no execution gives
+  unfinished,  ///< at a jump, `jump_limit` times back
+  unknown      ///< it reported none of these
 };
 
 /// The counts of a run without those of the instances that have no outcome.
@@ -73,6 +73,7 @@ struct folded_counts {
   std::vector<std::uint64_t> counts;  ///< per outcome of the observed values
   std::uint64_t unfinished = 0;
   std::uint64_t strayed = 0;  ///< no execution of the model does
+  std::uint64_t unknown = 0;  ///< a thread did not report how it ended: a failure of the machine or of the engine
 };
 
 /// A line of a litmus file that stands in the way of a run.
@@ -80,8 +81,8 @@ struct folded_counts {
   throw model::error("line " + std::to_string(line) + ": " + why);
 }
 
-/// A litmus test made ready to run. Throws `model::error`, with the line, for a test that no GPU or host thread can run as it is
-/// written.
+/// A litmus test made ready to run. Throws `model::error`, with the line, for a test that no GPU or host thread can run as it
+/// is written.
 class run_plan {
  public:
   /// With `limit` other than 0 the model gives up after that many steps, and the test cannot run.
@@ -119,8 +120,8 @@ class run_plan {
     return one.arrivals == 0 && part(location).cell >= 0 && part(location).bytes == bytes && one.address == location;
   }
 
-  /// A read-modify-write by a GPU thread of memory that a host thread writes, as "line 5: '...'"; empty if there is none. It is one
-  /// access only where the link between the two makes it one.
+  /// A read-modify-write by a GPU thread of memory that a host thread writes, as "line 5: '...'"; empty if there is none. It is
+  /// one access only where the link between the two makes it one.
   [[nodiscard]] std::string update_shared_with_host() const {
     for (const model::litmus_test::thread& gpu : test_.threads) {
       for (std::size_t n = 0; n < gpu.code.size() && !gpu.where.host; ++n) {
@@ -160,18 +161,23 @@ class run_plan {
     folded_counts result;
     result.counts.assign(observed, 0);
     for (std::size_t outcome = 0; outcome < counts.size(); ++outcome) {
-      bool unfinished = false;
-      bool strayed = false;
+      auto worst = end_digit::reached;
       std::size_t ends = outcome / observed;
       for (const outcome_digit& d : digits_) {
         if (d.end_of >= 0) {
           const auto end = static_cast<end_digit>(ends % static_cast<std::size_t>(d.radix()));
           ends /= static_cast<std::size_t>(d.radix());
-          unfinished = unfinished || end == end_digit::unfinished;
-          strayed = strayed || end == end_digit::strayed;
+          // what a thread read that strayed is what counts, also if another one waited for it in vain
+          worst = end == end_digit::unknown || worst == end_digit::unknown   ? end_digit::unknown
+                  : end == end_digit::strayed || worst == end_digit::strayed ? end_digit::strayed
+                  : end == end_digit::reached                                ? worst
+                                                                             : end;
         }
       }
-      (strayed ? result.strayed : unfinished ? result.unfinished : result.counts[outcome % observed]) += counts[outcome];
+      (worst == end_digit::unknown      ? result.unknown
+       : worst == end_digit::strayed    ? result.strayed
+       : worst == end_digit::unfinished ? result.unfinished
+                                        : result.counts[outcome % observed]) += counts[outcome];
     }
     return result;
   }
@@ -373,7 +379,7 @@ class run_plan {
       const bool points = std::any_of(thread.code.begin(), thread.code.end(),
                                       [](const model::instruction& i) { return is_access(i.code) && i.indirect; });
       if (points || jumps_back(thread)) {
-        digits_.push_back({"the end of P" + std::to_string(thread.number), {}, static_cast<int>(t), {0, 1}});
+        digits_.push_back({"the end of P" + std::to_string(thread.number), {}, static_cast<int>(t), {0, 1, 2}});
       }
     }
   }

@@ -655,8 +655,8 @@ class source_writer {
   bool carries_control_ = false;
 };
 
-/// Throws `model::error`, with the line, if the source asks for more than a device of `compute_capability` (major * 10 + minor) or
-/// the compiler of version `nvrtc` has.
+/// Throws `model::error`, with the line, if the source asks for more than a device of `compute_capability` (major * 10 + minor)
+/// or the compiler of version `nvrtc` has.
 inline void require_compilable(const test_source& source, int compute_capability, int nvrtc) {
   const auto dotted = [](int number, int parts) {
     return std::to_string(number / parts) + "." + std::to_string(number % parts);
