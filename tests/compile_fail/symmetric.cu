@@ -28,8 +28,9 @@ struct not_trivial {
 
 using network = membar::basic_peer_backend<membar::visibility::destination_only>;
 
-__global__ void copies(symmetric_span<int> data, symmetric_span<float> floats, symmetric<padded> with_gap, symmetric<whole> object,
-                       symmetric<counter<int>> count, symmetric<membar::signal<membar::set>> flag, int* own, pe other) {
+__global__ void copies(symmetric_span<int> data, symmetric_span<float> floats, symmetric<padded> with_gap,
+                       symmetric<whole> object, symmetric<counter<int>> count, symmetric<membar::signal<membar::set>> flag,
+                       int* own, pe other) {
 #ifdef RULE_a_private_pointer_is_not_put_to  // expect: a private pointer is no symmetric address
   membar::put(membar::by_block, own, own, other);
 #else

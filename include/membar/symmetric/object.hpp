@@ -55,9 +55,10 @@ inline constexpr bool is_direct<direct_span<T>> = true;
 
 template <class T>
 MEMBAR_HOST_DEVICE constexpr void refuse_other_type() noexcept {
-  static_assert(!std::is_same_v<T, T>,
-                "membar: a symmetric object has one type and one backend: operations of another type on it would not be atomic or "
-                "ordered with its own");
+  static_assert(
+      !std::is_same_v<T, T>,
+      "membar: a symmetric object has one type and one backend: operations of another type on it would not be atomic or "
+      "ordered with its own");
 }
 
 /// How heaps and backends make symmetric addresses, and operations read them.
@@ -142,7 +143,8 @@ class symmetric_span : public detail::symmetric_address<T, Backend> {
   symmetric_span(direct_span<T>) = delete;
   template <class Other, class OtherBackend>
     requires(!std::is_same_v<symmetric_span<Other, OtherBackend>, symmetric_span>)
-  MEMBAR_HOST_DEVICE constexpr symmetric_span(const symmetric_span<Other, OtherBackend>& other) noexcept : base(nullptr, other.reach()) {
+  MEMBAR_HOST_DEVICE constexpr symmetric_span(const symmetric_span<Other, OtherBackend>& other) noexcept
+      : base(nullptr, other.reach()) {
     detail::refuse_other_type<Other>();
   }
 
