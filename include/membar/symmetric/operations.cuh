@@ -4,7 +4,7 @@
 ///
 /// A group (`by_thread`, `by_warp`, `by_block`) does an operation together: all of it call it with the same arguments. A
 /// source of a put is any memory of the own PE; what is put to is named by a symmetric address and a PE, which may be the own
-/// one.
+/// one. No operation begins with a meeting of the group: where one thread wrote what another one copies, they meet before.
 #pragma once
 
 #include <membar/symmetric/backend.hpp>
