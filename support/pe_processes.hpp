@@ -8,6 +8,7 @@
 
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,6 +35,7 @@ template <class Body>
     throw std::runtime_error("membar: no process could be forked");
   }
   if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody waits on when the process that watches the time is gone
     int status = 1;
     try {
       status = body();

@@ -86,7 +86,19 @@ class world {
   static constexpr std::size_t heap_bytes = std::size_t{640} << 20;
 
   explicit world(const std::vector<int>& devices)
-      : backend(devices), heap(backend, heap_bytes), streams(backend), reports_(static_cast<std::size_t>(backend.count())) {}
+      : backend(devices), heap(backend, heap_bytes), streams(backend), reports_(static_cast<std::size_t>(backend.count())) {
+    // membar's memory needs none of this; the copies that it is compared with do.
+    for (const pe from : backend.local_pes()) {
+      const membar::device_guard guard(backend.device_of(from));
+      const pe to = membar::ring_neighbour(from, 1, backend.count());
+      const cudaError_t status = cudaDeviceEnablePeerAccess(backend.device_of(to), 0);
+      if (status == cudaErrorPeerAccessAlreadyEnabled) {
+        static_cast<void>(cudaGetLastError());
+      } else {
+        membar::check(status, "cudaDeviceEnablePeerAccess");
+      }
+    }
+  }
 
   /// Launches one block of `kernel` on every PE, with what `arguments(which, launch)` passes to `launch`, the number of rounds
   /// and a report behind it; returns PE 0's nanoseconds per round. Throws if a wait was in vain.

@@ -34,6 +34,14 @@ double transfer_nanoseconds(world& two, benchmark::State& state, std::size_t byt
   return ns;
 }
 
+void copy_by_engines(const world& two, void* to, const void* from, std::size_t bytes, int times) {
+  for (int i = 0; i != times; ++i) {
+    membar::check(
+        cudaMemcpyPeerAsync(to, two.backend.device_of(pe(1)), from, two.backend.device_of(pe(0)), bytes, two.streams.of(pe(0))),
+        "cudaMemcpyPeerAsync");
+  }
+}
+
 void add_cases(world* two, const std::string& waived) {
   const std::string question = "put_bandwidth/";
   for (const std::size_t mebibytes : {1, 16, 64, 256}) {
@@ -53,11 +61,19 @@ void add_cases(world* two, const std::string& waived) {
     }
     add_case(question + "cudaMemcpyPeerAsync" + size, waived, [=](benchmark::State& state) {
       return transfer_nanoseconds(*two, state, bytes, [&](const auto& data, const auto& source, int times) {
-        for (int i = 0; i != times; ++i) {
-          membar::check(cudaMemcpyPeerAsync(data.on(pe(1)).local(), two->backend.device_of(pe(1)), source.on(pe(0)).local(),
-                                            two->backend.device_of(pe(0)), bytes, two->streams.of(pe(0))),
-                        "cudaMemcpyPeerAsync");
-        }
+        copy_by_engines(*two, data.on(pe(1)).local(), source.on(pe(0)).local(), bytes, times);
+      });
+    });
+    // The same between memory of cudaMalloc, so that it does not depend on how membar maps its own.
+    add_case(question + "cudaMemcpyPeerAsync_plain" + size, waived, [=](benchmark::State& state) {
+      const support::device_memory<unsigned char> source(bytes);
+      std::unique_ptr<support::device_memory<unsigned char>> data;
+      {
+        const membar::device_guard guard(two->backend.device_of(pe(1)));
+        data = std::make_unique<support::device_memory<unsigned char>>(bytes);
+      }
+      return transfer_nanoseconds(*two, state, bytes, [&](const auto&, const auto&, int times) {
+        copy_by_engines(*two, data->get(), source.get(), bytes, times);
       });
     });
 #ifdef MEMBAR_BENCH_HAS_NCCL
