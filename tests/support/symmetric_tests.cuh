@@ -159,6 +159,63 @@ TEST_P(symmetric_pes, plain_allocations_serve_as_well) {
   expect_all_passed(membar::by_warp, pass_packed<membar::by_warp_t, peer_backend>, 0, plain);
 }
 
+// Copies between addresses that are aligned in every way, and what lies beside them.
+
+__global__ void put_bytes(symmetric_span<unsigned char> to, const unsigned char* from, pe other) {
+  membar::put(membar::by_block, to, from, other);
+}
+__global__ void get_bytes(unsigned char* to, symmetric_span<unsigned char> from, pe other) {
+  membar::get(membar::by_block, to, from, other);
+}
+
+TEST_P(symmetric_pes, copies_move_their_bytes_and_no_others) {
+  constexpr std::size_t room = 5'120;
+  peer_backend backend(devices());
+  symmetric_heap<peer_backend> heap(backend, 1 << 20);
+  const auto data = heap.allocate<unsigned char>(room);
+  const pe here(0);
+  const pe there(1);
+  unsigned char* const far = heap.address_at(data.on(there), there);
+  const support::device_memory<unsigned char> near(room);
+  std::vector<unsigned char> pattern(room);
+  for (std::size_t i = 0; i != room; ++i) {
+    pattern[i] = static_cast<unsigned char>(i * 7 % 251 + 1);  // never 0
+  }
+  const auto on_the_other = [&](auto work) {
+    const membar::device_guard guard(backend.device_of(there));
+    work();
+    finish();
+  };
+  const auto expect_only = [&](const unsigned char* memory, std::size_t to, std::size_t from, std::size_t size) {
+    std::vector<unsigned char> got(room);
+    check(cudaMemcpy(got.data(), memory, room, cudaMemcpyDefault));
+    std::vector<unsigned char> wanted(room);
+    std::copy(pattern.begin() + static_cast<std::ptrdiff_t>(from), pattern.begin() + static_cast<std::ptrdiff_t>(from + size),
+              wanted.begin() + static_cast<std::ptrdiff_t>(to));
+    EXPECT_EQ(got, wanted) << size << " bytes from " << from << " to " << to;
+  };
+  for (const std::size_t to : {0, 1, 4, 8, 15, 16}) {
+    for (const std::size_t from : {0, 2, 3, 4, 8, 16}) {
+      for (const std::size_t size : {0, 1, 15, 16, 33, 256, 4'999}) {
+        check(cudaMemcpy(near.get(), pattern.data(), room, cudaMemcpyDefault));
+        finish();
+        on_the_other([&] { check(cudaMemset(far, 0, room)); });
+        membar::launch(membar::launch_config{1, 64}, put_bytes, data.on(here).subspan(to, size), near.get() + from, there);
+        finish();
+        expect_only(far, to, from, size);
+
+        on_the_other([&] { check(cudaMemcpy(far, pattern.data(), room, cudaMemcpyDefault)); });
+        check(cudaMemset(near.get(), 0, room));
+        finish();
+        membar::launch(membar::launch_config{1, 64}, get_bytes, near.get() + to, data.on(here).subspan(from, size), there);
+        finish();
+        expect_only(near.get(), to, from, size);
+      }
+    }
+  }
+  heap.free(data);
+}
+
 // Three PEs: 0 puts to 1 and tells 2, which reads what 1 has, and answers 0.
 
 struct third_report {
