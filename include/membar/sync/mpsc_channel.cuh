@@ -3,7 +3,8 @@
 /// A bounded queue from many producers to one consumer.
 #pragma once
 
-#include <membar/sync/wait_budget.cuh>
+#include <membar/atomic.cuh>
+#include <membar/wait_budget.cuh>
 
 #include <type_traits>
 

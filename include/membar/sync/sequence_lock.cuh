@@ -3,8 +3,9 @@
 /// A value that one thread writes and any number read without writing anything.
 #pragma once
 
+#include <membar/atomic.cuh>
 #include <membar/fence.cuh>
-#include <membar/sync/wait_budget.cuh>
+#include <membar/wait_budget.cuh>
 
 #include <cstring>
 #include <type_traits>
