@@ -3,6 +3,7 @@
 /// Owning handles of CUDA objects for the project's benches, tests and examples. Not part of the library.
 #pragma once
 
+#include <membar/device_guard.hpp>
 #include <membar/error.hpp>
 
 #include <cstddef>
@@ -10,20 +11,7 @@
 
 namespace support {
 
-/// Makes a device current for a scope.
-class device_guard {
- public:
-  explicit device_guard(int device) {
-    membar::check(cudaGetDevice(&previous_), "cudaGetDevice");
-    membar::check(cudaSetDevice(device), "cudaSetDevice", "pass the index of a device that exists");
-  }
-  device_guard(const device_guard&) = delete;
-  device_guard& operator=(const device_guard&) = delete;
-  ~device_guard() { static_cast<void>(cudaSetDevice(previous_)); }
-
- private:
-  int previous_ = 0;
-};
+using membar::device_guard;
 
 /// A stream that does not synchronize with the default stream.
 class stream {

@@ -4,7 +4,7 @@
 /// and the two ends of a channel that check them.
 #pragma once
 
-#include <membar/sync/wait_budget.cuh>
+#include <membar/wait_budget.cuh>
 
 namespace membar_test {
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <membar/fence.cuh>
-#include <membar/sync/wait_budget.cuh>
+#include <membar/wait_budget.cuh>
 
 namespace membar {
 

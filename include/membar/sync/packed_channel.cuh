@@ -4,44 +4,37 @@
 /// second access to find out whether a message is there.
 #pragma once
 
-#include <membar/sync/wait_budget.cuh>
+#include <membar/detail/packed_word.cuh>
+#include <membar/wait_budget.cuh>
 
-#include <cstring>
 #include <type_traits>
 
 namespace membar {
 
 namespace detail {
 
-/// A message and the number of times that its slot was filled, in what is loaded and stored at once.
-struct alignas(16) packed_word {
-  unsigned char message[12];
-  unsigned filled;
-};
-
+/// A message in the word of a slot that was filled `turn` times before.
 template <class Message>
 [[nodiscard]] MEMBAR_HOST_DEVICE packed_word pack(const Message& message, unsigned long long turn) noexcept {
-  packed_word word{};
-  memcpy(word.message, &message, sizeof(Message));
-  word.filled = static_cast<unsigned>(turn) + 1;
-  return word;
+  return packed_piece(&message, 0, static_cast<unsigned>(turn) + 1);
 }
 
 /// What the consumer of a packed channel does, whoever produces.
 template <class Message, int Capacity, thread_scope Scope>
 struct packed_slots {
   static_assert(std::is_trivially_copyable_v<Message>, "membar: a message of a channel is trivially copyable");
-  static_assert(sizeof(Message) <= 12, "membar: a packed message has at most 12 bytes: use spsc_channel or mpsc_channel");
+  static_assert(sizeof(Message) <= packed_word::capacity,
+                "membar: a packed message has at most 12 bytes: use spsc_channel or mpsc_channel");
   static_assert(is_power_of_two(Capacity), "membar: the capacity of a channel is a power of two");
 
   /// Takes the message of `position` if it is there, and says so with the order that the producers need.
   template <class Order>
   [[nodiscard]] MEMBAR_HOST_DEVICE bool take(Message& message, unsigned long long position, Order order) noexcept {
     const packed_word word = slots[position % Capacity].load(relaxed);
-    if (word.filled != static_cast<unsigned>(position / Capacity) + 1) {
+    if (word.sequence != static_cast<unsigned>(position / Capacity) + 1) {
       return false;
     }
-    memcpy(&message, word.message, sizeof(Message));
+    unpack_piece(&message, 0, word);
     head.store(position + 1, order);
     return true;
   }

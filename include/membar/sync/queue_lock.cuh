@@ -3,7 +3,7 @@
 /// A lock whose waiters form a queue, each polling a word of its own.
 #pragma once
 
-#include <membar/sync/wait_budget.cuh>
+#include <membar/wait_budget.cuh>
 
 namespace membar {
 

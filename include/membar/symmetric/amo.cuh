@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Atomic memory operations (AMOs) on counters of any PE, of those that the counter's type lists. By the calling thread.
+///
+/// Each is atomic among those of the same counter by all PEs. Orders are `relaxed` unless a tag behind the PE says more, and hold at system scope; a
+/// release covers what this thread has put to the same PE, by blocking operations, and what is visible everywhere in that class.
+#pragma once
+
+#include <membar/symmetric/operations.cuh>
+
+#include <type_traits>
+
+namespace membar {
+
+namespace detail {
+
+template <class Counter, amo Operation>
+[[nodiscard]] __device__ constexpr bool require_amo() noexcept {
+  constexpr bool symmetric = require_symmetric<Counter>();
+  if constexpr (symmetric) {
+    using element = typename Counter::element_type;
+    static_assert(is_counter<element>,
+                  "membar: an AMO takes a counter: on data or a signal it would not be atomic with what else changes them");
+    static_assert(is_one<Counter> || !is_counter<element>, "membar: an AMO takes one counter: take one of the span by [index]");
+    if constexpr (is_counter<element> && is_one<Counter>) {
+      constexpr bool listed = (element::amos & Operation) != amo::none;
+      static_assert(
+          listed,
+          "membar: this AMO is not among those that the counter's type lists: list it, so that the heap can check that every "
+          "link carries it");
+      return listed;
+    } else {
+      return false;
+    }
+  } else {
+    return false;
+  }
+}
+
+/// What a counter holds; of what is no counter a type that its arguments convert to, so that the sentence is the only error.
+template <class Counter>
+struct counted_of {
+  using type = double;
+};
+template <class Address>
+  requires(is_symmetric<Address> && is_counter<typename Address::element_type>)
+struct counted_of<Address> {
+  using type = typename Address::element_type::value_type;
+};
+template <class Counter>
+using counted = typename counted_of<Counter>::type;
+
+template <class Order>
+__device__ constexpr void require_no_result_order() noexcept {
+  static_assert(order_among<Order, memory_order::relaxed, memory_order::release>,
+                "membar: an AMO without a result takes relaxed or release: what is not returned cannot be acquired");
+}
+template <class Order>
+__device__ constexpr void require_result_order() noexcept {
+  static_assert(order_among<Order, memory_order::relaxed, memory_order::acquire, memory_order::release, memory_order::acq_rel>,
+                "membar: an AMO takes relaxed, acquire, release or acq_rel: no backend has one order of all of them");
+}
+
+template <amo Operation, class Counter, class Value, class Order>
+__device__ inline Value apply_amo(const Counter& counter, Value value, pe other, Order order) noexcept {
+  return transport<typename Counter::reach_type>::template apply<Operation>(
+      counter.reach(), word_access::raw(symmetric_access::local(counter)), value, other, order);
+}
+
+}  // namespace detail
+
+/// The counter's value at `other`. PTX (peer): `ld.{relaxed,acquire}.sys`. NVSHMEM: `nvshmem_*_atomic_fetch`.
+template <class Counter, class Order = relaxed_t>
+[[nodiscard]] __device__ inline auto amo_load(const Counter& counter, pe other, Order order = Order()) noexcept {
+  static_assert(order_among<Order, memory_order::relaxed, memory_order::acquire>,
+                "membar: an AMO that loads takes relaxed or acquire: it writes nothing to release");
+  if constexpr (detail::require_amo<Counter, amo::load>()) {
+    return detail::apply_amo<amo::load>(counter, detail::counted<Counter>{}, other, order);
+  }
+}
+
+/// Makes `value` the counter's value at `other`. PTX (peer): `st.{relaxed,release}.sys`. NVSHMEM: `nvshmem_*_atomic_set`.
+template <class Counter, class Order = relaxed_t>
+__device__ inline void amo_store(const Counter& counter, detail::counted<Counter> value, pe other,
+                                 Order order = Order()) noexcept {
+  detail::require_no_result_order<Order>();
+  if constexpr (detail::require_amo<Counter, amo::store>()) {
+    static_cast<void>(detail::apply_amo<amo::store>(counter, value, other, order));
+  }
+}
+
+/// Makes `desired` the value at `other` if it was `expected`; returns what it was. PTX (peer): `atom.cas.*.sys`. NVSHMEM:
+/// `nvshmem_*_atomic_compare_swap`.
+template <class Counter, class Order = relaxed_t>
+__device__ inline auto amo_compare_exchange(const Counter& counter, detail::counted<Counter> expected,
+                                            detail::counted<Counter> desired, pe other, Order order = Order()) noexcept {
+  detail::require_result_order<Order>();
+  if constexpr (detail::require_amo<Counter, amo::compare_exchange>()) {
+    return detail::transport<typename Counter::reach_type>::compare_exchange(
+        counter.reach(), detail::word_access::raw(detail::symmetric_access::local(counter)), expected, desired, other, order);
+  }
+}
+
+/// Makes `value` the value at `other`; returns what it was. PTX (peer): `atom.exch.*.sys`. NVSHMEM: `nvshmem_*_atomic_swap`.
+template <class Counter, class Order = relaxed_t>
+__device__ inline auto amo_exchange(const Counter& counter, detail::counted<Counter> value, pe other,
+                                    Order order = Order()) noexcept {
+  detail::require_result_order<Order>();
+  if constexpr (detail::require_amo<Counter, amo::exchange>()) {
+    return detail::apply_amo<amo::exchange>(counter, value, other, order);
+  }
+}
+
+// Arithmetic. The first form of each returns nothing, the second what the value was. PTX (peer): `red.*.sys` and `atom.*.sys`.
+// NVSHMEM: `nvshmem_*_atomic_*` and `nvshmem_*_atomic_fetch_*`; it has neither minimum nor maximum.
+
+/// Adds `value`, wrapping.
+template <class Counter, class Order = relaxed_t>
+__device__ inline void amo_add(const Counter& counter, detail::counted<Counter> value, pe other,
+                               Order order = Order()) noexcept {
+  detail::require_no_result_order<Order>();
+  if constexpr (detail::require_amo<Counter, amo::add>()) {
+    static_cast<void>(detail::apply_amo<amo::add>(counter, value, other, order));
+  }
+}
+template <class Counter, class Order = relaxed_t>
+__device__ inline auto amo_fetch_add(const Counter& counter, detail::counted<Counter> value, pe other,
+                                     Order order = Order()) noexcept {
+  detail::require_result_order<Order>();
+  if constexpr (detail::require_amo<Counter, amo::fetch_add>()) {
+    return detail::apply_amo<amo::fetch_add>(counter, value, other, order);
+  }
+}
+
+/// The bitwise and with `value`.
+template <class Counter, class Order = relaxed_t>
+__device__ inline void amo_bit_and(const Counter& counter, detail::counted<Counter> value, pe other,
+                                   Order order = Order()) noexcept {
+  detail::require_no_result_order<Order>();
+  if constexpr (detail::require_amo<Counter, amo::bit_and>()) {
+    static_cast<void>(detail::apply_amo<amo::bit_and>(counter, value, other, order));
+  }
+}
+template <class Counter, class Order = relaxed_t>
+__device__ inline auto amo_fetch_and(const Counter& counter, detail::counted<Counter> value, pe other,
+                                     Order order = Order()) noexcept {
+  detail::require_result_order<Order>();
+  if constexpr (detail::require_amo<Counter, amo::fetch_and>()) {
+    return detail::apply_amo<amo::fetch_and>(counter, value, other, order);
+  }
+}
+
+/// The bitwise or with `value`.
+template <class Counter, class Order = relaxed_t>
+__device__ inline void amo_bit_or(const Counter& counter, detail::counted<Counter> value, pe other,
+                                  Order order = Order()) noexcept {
+  detail::require_no_result_order<Order>();
+  if constexpr (detail::require_amo<Counter, amo::bit_or>()) {
+    static_cast<void>(detail::apply_amo<amo::bit_or>(counter, value, other, order));
+  }
+}
+template <class Counter, class Order = relaxed_t>
+__device__ inline auto amo_fetch_or(const Counter& counter, detail::counted<Counter> value, pe other,
+                                    Order order = Order()) noexcept {
+  detail::require_result_order<Order>();
+  if constexpr (detail::require_amo<Counter, amo::fetch_or>()) {
+    return detail::apply_amo<amo::fetch_or>(counter, value, other, order);
+  }
+}
+
+/// The bitwise exclusive or with `value`.
+template <class Counter, class Order = relaxed_t>
+__device__ inline void amo_bit_xor(const Counter& counter, detail::counted<Counter> value, pe other,
+                                   Order order = Order()) noexcept {
+  detail::require_no_result_order<Order>();
+  if constexpr (detail::require_amo<Counter, amo::bit_xor>()) {
+    static_cast<void>(detail::apply_amo<amo::bit_xor>(counter, value, other, order));
+  }
+}
+template <class Counter, class Order = relaxed_t>
+__device__ inline auto amo_fetch_xor(const Counter& counter, detail::counted<Counter> value, pe other,
+                                     Order order = Order()) noexcept {
+  detail::require_result_order<Order>();
+  if constexpr (detail::require_amo<Counter, amo::fetch_xor>()) {
+    return detail::apply_amo<amo::fetch_xor>(counter, value, other, order);
+  }
+}
+
+/// The smaller of the value and `value`.
+template <class Counter, class Order = relaxed_t>
+__device__ inline void amo_min(const Counter& counter, detail::counted<Counter> value, pe other,
+                               Order order = Order()) noexcept {
+  detail::require_no_result_order<Order>();
+  if constexpr (detail::require_amo<Counter, amo::min>()) {
+    static_cast<void>(detail::apply_amo<amo::min>(counter, value, other, order));
+  }
+}
+template <class Counter, class Order = relaxed_t>
+__device__ inline auto amo_fetch_min(const Counter& counter, detail::counted<Counter> value, pe other,
+                                     Order order = Order()) noexcept {
+  detail::require_result_order<Order>();
+  if constexpr (detail::require_amo<Counter, amo::fetch_min>()) {
+    return detail::apply_amo<amo::fetch_min>(counter, value, other, order);
+  }
+}
+
+/// The larger of the value and `value`.
+template <class Counter, class Order = relaxed_t>
+__device__ inline void amo_max(const Counter& counter, detail::counted<Counter> value, pe other,
+                               Order order = Order()) noexcept {
+  detail::require_no_result_order<Order>();
+  if constexpr (detail::require_amo<Counter, amo::max>()) {
+    static_cast<void>(detail::apply_amo<amo::max>(counter, value, other, order));
+  }
+}
+template <class Counter, class Order = relaxed_t>
+__device__ inline auto amo_fetch_max(const Counter& counter, detail::counted<Counter> value, pe other,
+                                     Order order = Order()) noexcept {
+  detail::require_result_order<Order>();
+  if constexpr (detail::require_amo<Counter, amo::fetch_max>()) {
+    return detail::apply_amo<amo::fetch_max>(counter, value, other, order);
+  }
+}
+
+}  // namespace membar

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What the heap, the operations and the launcher ask of a backend of symmetric memory.
+#pragma once
+
+#include <membar/atomicity.hpp>
+#include <membar/error.hpp>
+#include <membar/symmetric/pe.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <memory>
+#include <type_traits>
+
+namespace membar {
+
+/// The rule for the device's part of a backend: a small value that kernels take, and that says who and how many the PEs are.
+/// Its operations are in `detail::transport<Reach>`, device code of the backend's own header.
+template <class Reach>
+concept symmetric_reach = std::is_trivially_copyable_v<Reach> && requires(const Reach& reach, void* local, pe which) {
+  { reach.self() } -> std::same_as<pe>;
+  { reach.count() } -> std::same_as<int>;
+  { reach.direct(local, which) } -> std::same_as<void*>;
+};
+
+/// The rule for memory that a backend has at every PE, for a heap to divide: as many bytes, aligned alike, not zeroed.
+template <class Region, class Reach>
+concept symmetric_region = std::movable<Region> && requires(const Region& region, pe which) {
+  { region.bytes() } -> std::same_as<std::size_t>;
+  { region.base(which) } -> std::same_as<void*>;      // of a PE of this process
+  { region.reach_of(which) } -> std::same_as<Reach>;  // as that PE
+};
+
+/// The rule for a backend. The members that are collective are called by every process, in one order.
+///
+/// * `visible`: the visibility class, which the types of symmetric objects carry.
+/// * `count()`, `local_pes()`: how many PEs there are, and which of them this process launches kernels for.
+/// * `device_of(which)`: the device of a PE of this process.
+/// * `supports(use)`: whether an atomic operation is atomic between every two PEs, and why not.
+/// * `all_gather(mine, all)`, collective: each process gives one number for each of its PEs, and gets those of all. It returns
+///   when all have called it, so that it is a barrier of the hosts as well.
+/// * `map(bytes)`, collective: a region.
+template <class Backend>
+concept symmetric_backend =
+    symmetric_reach<typename Backend::reach> && symmetric_region<typename Backend::region, typename Backend::reach> &&
+    requires(Backend& backend, const Backend& facts, pe which, std::size_t bytes, const atomic_use& use,
+             const unsigned long long* mine, unsigned long long* all) {
+      { Backend::visible } -> std::convertible_to<visibility>;
+      { facts.count() } -> std::same_as<int>;
+      { facts.local_pes() } -> std::same_as<pe_range>;
+      { facts.device_of(which) } -> std::same_as<int>;
+      { facts.supports(use) } -> std::same_as<atomicity>;
+      backend.all_gather(mine, all);
+      { backend.map(bytes) } -> std::same_as<typename Backend::region>;
+    };
+
+/// The device's part of a backend, as kernels take it.
+template <symmetric_backend Backend>
+using reach_of = typename Backend::reach;
+
+namespace detail {
+
+/// A backend's operations in device code; each backend specializes it for its reach.
+template <class Reach>
+struct transport;
+
+/// What every process says of each of its PEs, by PE. Collective.
+template <class Backend>
+[[nodiscard]] std::unique_ptr<unsigned long long[]> gathered(Backend& backend, unsigned long long value) {
+  const auto local = static_cast<std::size_t>(backend.local_pes().size());
+  const auto mine = std::make_unique<unsigned long long[]>(local);
+  auto all = std::make_unique<unsigned long long[]>(static_cast<std::size_t>(backend.count()));
+  for (std::size_t i = 0; i != local; ++i) {
+    mine[i] = value;
+  }
+  backend.all_gather(mine.get(), all.get());
+  return all;
+}
+
+/// Throws `error`, on every PE, unless all processes call it with one value. `what` completes "PE 1 has ... 3, and PE 0 has 2".
+template <class Backend>
+void agree(Backend& backend, const char* what, unsigned long long value) {
+  const auto all = gathered(backend, value);
+  for (int i = 1; i < backend.count(); ++i) {
+    if (all[static_cast<std::size_t>(i)] != all[0]) {
+      throw error(
+          cudaErrorInvalidValue,
+          "membar: a collective call differs between PEs: PE %d has %s %llu, and PE 0 has %llu: call it on every PE, in "
+          "one order, with the same arguments",
+          i, what, all[static_cast<std::size_t>(i)], all[0]);
+    }
+  }
+}
+
+/// Throws `error`, on every PE, if `what` failed on any.
+template <class Backend>
+void agree_on_success(Backend& backend, cudaError_t status, const char* what) {
+  const auto all = gathered(backend, static_cast<unsigned long long>(status));
+  for (int i = 0; i < backend.count(); ++i) {
+    if (const auto code = static_cast<cudaError_t>(all[static_cast<std::size_t>(i)]); code != cudaSuccess) {
+      throw error(code, "membar: %s failed on PE %d with %s (%s), and is taken back on all", what, i, cudaGetErrorName(code),
+                  cudaGetErrorString(code));
+    }
+  }
+}
+
+/// Returns when every process has called it.
+template <class Backend>
+void meet(Backend& backend) {
+  static_cast<void>(gathered(backend, 0));
+}
+
+}  // namespace detail
+}  // namespace membar

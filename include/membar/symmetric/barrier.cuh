@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// A barrier of all PEs, by one group of each.
+#pragma once
+
+#include <membar/symmetric/operations.cuh>
+#include <membar/symmetric/wait.cuh>
+#include <membar/wait_budget.cuh>
+
+#include <type_traits>
+
+namespace membar {
+
+namespace detail {
+
+template <class Words, class Order>
+[[nodiscard]] __device__ constexpr bool require_barrier() noexcept {
+  static_assert(order_among<Order, memory_order::relaxed, memory_order::acq_rel>,
+                "membar: a barrier takes acq_rel, or relaxed to order nothing: every PE is on both sides of it");
+  constexpr bool symmetric = require_symmetric<Words>();
+  if constexpr (symmetric) {
+    constexpr bool words = std::is_same_v<typename Words::element_type, barrier_word> && !is_one<Words>;
+    static_assert(words, "membar: a barrier takes the words that a heap's allocate_barrier gave");
+    return words && order_among<Order, memory_order::relaxed, memory_order::acq_rel>;
+  } else {
+    return false;
+  }
+}
+
+/// What a thread of the group waits for in vain.
+struct missing_pe {
+  const void* address = nullptr;
+  unsigned long long expected = 0;
+  unsigned long long seen = 0;
+};
+
+/// Arrives everywhere and waits for everybody, up to the last meeting of the group. Returns whether those that fall to this thread came.
+template <class Group, class Words, class Order>
+[[nodiscard]] __device__ inline bool arrive_and_wait(Group group, const Words& words, wait_budget budget, Order,
+                                                     missing_pe& missing) noexcept {
+  using backend_operations = transport<typename Words::reach_type>;
+  barrier_word* const own = symmetric_access::local(words);
+  const int count = words.count();
+  const int self = words.self().index();
+  // The last word counts this PE's barriers. All of the group read it before the first meeting, and one writes it after that.
+  unsigned long long* const counted = word_access::raw(own + count);
+  const unsigned long long phase = membar::load<thread_scope::system>(counted, relaxed) + 1;
+  backend_operations::arrive_everywhere(group, words.reach(), word_access::raw(own + self), phase, Order{});
+  if (Group::rank() == 0) {
+    membar::store<thread_scope::system>(counted, phase, relaxed);
+  }
+  using load_order = std::conditional_t<std::is_same_v<Order, relaxed_t>, relaxed_t, acquire_t>;
+  for (int k = static_cast<int>(Group::rank()); k < count - 1; k += static_cast<int>(Group::size())) {
+    const unsigned long long* const word = word_access::raw(own + (self + 1 + k) % count);
+    unsigned long long seen = 0;
+    if (!poll_signal(word, at_least(phase), budget, seen, load_order{})) {
+      missing = {word, phase, seen};
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace detail
+
+/// Waits until every PE has come as often as this one: `done`, or `timed_out` to all of the group. `words` are a barrier's of a heap.
+///
+/// Synchronizes, with `acq_rel`: what any PE's group did before, puts included, is visible to every PE's group after; with `relaxed` nothing is ordered.
+/// One group of each PE at a time. After `timed_out` the barrier is of no use any more. Of PEs that wait for each other all must be running.
+/// PTX (peer): a meeting of the group; `st.release.sys.b64` to each other PE, of several by one thread `fence.acq_rel.sys` and `st.relaxed.sys.b64`;
+/// `ld.acquire.sys.b64` of each other PE's word until it has come, divided among the threads; a meeting. NVSHMEM: `nvshmem_quiet` and
+/// `nvshmemx_signal_op` for the arrival.
+template <class Group, class Words, class Order = acq_rel_t>
+[[nodiscard]] __device__ inline wait_result try_barrier(Group group, const Words& words, wait_budget budget,
+                                                        Order order = Order()) noexcept {
+  detail::require_group<Group>();
+  if constexpr (detail::require_barrier<Words, Order>()) {
+    detail::missing_pe missing;
+    return Group::any(!detail::arrive_and_wait(group, words, budget, order, missing)) ? wait_result::timed_out
+                                                                                      : wait_result::done;
+  } else {
+    return wait_result::timed_out;
+  }
+}
+
+/// The same, and where the budget is used up it prints PE, address, expected and seen value, and ends the kernel by a trap.
+template <class Group, class Words, class Order = acq_rel_t>
+__device__ inline void barrier(Group group, const Words& words, wait_budget budget, Order order = Order()) noexcept {
+  detail::require_group<Group>();
+  if constexpr (detail::require_barrier<Words, Order>()) {
+    detail::missing_pe missing;
+    if (!detail::arrive_and_wait(group, words, budget, order, missing)) {
+      detail::trap_waiting("barrier word", words.self().index(), missing.address, at_least::words, missing.expected,
+                           missing.seen, budget.in_nanoseconds());
+    }
+    Group::sync();
+  }
+}
+
+}  // namespace membar

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Who does an operation together: a thread, a warp or a block. All of the group call it, with the same arguments.
+#pragma once
+
+#include <membar/detail/config.hpp>
+
+namespace membar {
+
+/// The calling thread alone.
+struct by_thread_t {
+  static constexpr const char* name = "thread";
+  [[nodiscard]] __device__ static unsigned rank() noexcept { return 0; }
+  [[nodiscard]] __device__ static unsigned size() noexcept { return 1; }
+  __device__ static void sync() noexcept {}
+  [[nodiscard]] __device__ static bool any(bool value) noexcept { return value; }
+};
+
+namespace detail {
+
+[[nodiscard]] __device__ inline unsigned rank_in_block() noexcept {
+  return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+}
+
+}  // namespace detail
+
+/// The calling thread's warp, all 32 lanes of it.
+struct by_warp_t {
+  static constexpr const char* name = "warp";
+  [[nodiscard]] __device__ static unsigned rank() noexcept { return detail::rank_in_block() % 32; }
+  [[nodiscard]] __device__ static unsigned size() noexcept { return 32; }
+  __device__ static void sync() noexcept { __syncwarp(); }
+  /// A meeting that tells everybody whether anybody has `value`.
+  [[nodiscard]] __device__ static bool any(bool value) noexcept {
+    const bool result = __any_sync(0xffffffffU, value ? 1 : 0) != 0;
+    __syncwarp();  // a vote orders no memory accesses
+    return result;
+  }
+};
+
+/// The calling thread's block, all threads of it.
+struct by_block_t {
+  static constexpr const char* name = "block";
+  [[nodiscard]] __device__ static unsigned rank() noexcept { return detail::rank_in_block(); }
+  [[nodiscard]] __device__ static unsigned size() noexcept { return blockDim.x * blockDim.y * blockDim.z; }
+  __device__ static void sync() noexcept { __syncthreads(); }
+  [[nodiscard]] __device__ static bool any(bool value) noexcept { return __syncthreads_or(value ? 1 : 0) != 0; }
+};
+
+inline constexpr by_thread_t by_thread{};
+inline constexpr by_warp_t by_warp{};
+inline constexpr by_block_t by_block{};
+
+namespace detail {
+
+template <class Group>
+inline constexpr bool is_group = false;
+template <>
+inline constexpr bool is_group<by_thread_t> = true;
+template <>
+inline constexpr bool is_group<by_warp_t> = true;
+template <>
+inline constexpr bool is_group<by_block_t> = true;
+
+}  // namespace detail
+}  // namespace membar

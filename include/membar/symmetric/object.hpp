@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Symmetric objects: an object of the same type at the same place of every PE's symmetric heap, named by one PE's address of it.
+///
+/// A symmetric address is valid on the PE that has it, and names the objects of all others to the operations. What is not one, a pointer or the
+/// address of another PE's object, is of another type, from which there is no way back.
+#pragma once
+
+#include <membar/detail/config.hpp>
+#include <membar/symmetric/pe.hpp>
+#include <membar/symmetric/word.hpp>
+
+#include <cstddef>
+#include <type_traits>
+
+namespace membar {
+
+template <class T, class Backend = peer_backend>
+class symmetric;
+template <class T, class Backend = peer_backend>
+class symmetric_span;
+
+/// Objects of another PE, or of this one, as loads and stores reach them. It is no symmetric address and does not become one.
+template <class T>
+class direct_span {
+ public:
+  using element_type = T;
+
+  MEMBAR_HOST_DEVICE constexpr explicit direct_span(T* data, std::size_t size) noexcept : data_(data), size_(size) {}
+
+  /// The address; null where no load or store reaches the PE.
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr T* data() const noexcept { return data_; }
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr T& operator[](std::size_t index) const noexcept { return data_[index]; }
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr explicit operator bool() const noexcept { return data_ != nullptr; }
+
+ private:
+  T* data_;
+  std::size_t size_;
+};
+
+namespace detail {
+
+template <class T>
+inline constexpr bool is_symmetric = false;
+template <class T, class Backend>
+inline constexpr bool is_symmetric<symmetric<T, Backend>> = true;
+template <class T, class Backend>
+inline constexpr bool is_symmetric<symmetric_span<T, Backend>> = true;
+
+template <class T>
+inline constexpr bool is_direct = false;
+template <class T>
+inline constexpr bool is_direct<direct_span<T>> = true;
+
+/// How heaps and backends make symmetric addresses, and operations read them.
+struct symmetric_access;
+
+/// What both forms of symmetric address have in common.
+template <class T, class Backend>
+class symmetric_address {
+  static_assert(is_word<T> || std::is_trivially_copyable_v<T>,
+                "membar: symmetric memory holds a trivially copyable type: its bytes travel between PEs");
+  static_assert(!std::is_const_v<T> && !std::is_volatile_v<T>,
+                "membar: symmetric memory holds a type without const or volatile");
+
+ public:
+  using element_type = T;
+  using backend = Backend;
+  using reach_type = typename Backend::reach;
+
+  /// How the PE that has this address reaches the others: its number and theirs.
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr const reach_type& reach() const noexcept { return reach_; }
+
+  /// The PE that this address is valid on.
+  [[nodiscard]] MEMBAR_HOST_DEVICE pe self() const noexcept { return reach_.self(); }
+  /// How many PEs there are.
+  [[nodiscard]] MEMBAR_HOST_DEVICE int count() const noexcept { return reach_.count(); }
+
+ protected:
+  MEMBAR_HOST_DEVICE constexpr symmetric_address(T* local, const reach_type& reach) noexcept : local_(local), reach_(reach) {}
+
+  MEMBAR_HOST_DEVICE static constexpr void require_data() noexcept {
+    static_assert(!is_word<T>,
+                  "membar: a signal, a counter, a barrier word and a packed message have no plain access, at no PE: use their "
+                  "operations");
+  }
+
+  T* local_;
+  [[no_unique_address]] reach_type reach_;
+};
+
+}  // namespace detail
+
+/// The address of one symmetric object. A pointer is none, whatever it points to.
+///
+/// `T` is data, trivially copyable, or a word (word.hpp). Only a heap makes one; from a pointer there is no conversion.
+template <class T, class Backend>
+class symmetric : public detail::symmetric_address<T, Backend> {
+  using base = detail::symmetric_address<T, Backend>;
+
+ public:
+  symmetric(T*) = delete;
+  symmetric(direct_span<T>) = delete;
+
+  /// This PE's own object, as a private pointer.
+  [[nodiscard]] MEMBAR_HOST_DEVICE T* local() const noexcept {
+    base::require_data();
+    return this->local_;
+  }
+
+  /// The object of `which`, for direct loads and stores; empty where none reach it. Not a symmetric address.
+  [[nodiscard]] MEMBAR_HOST_DEVICE direct_span<T> at(pe which) const noexcept {
+    base::require_data();
+    return direct_span<T>(static_cast<T*>(this->reach_.direct(this->local_, which)), 1);
+  }
+
+ private:
+  friend struct detail::symmetric_access;
+  MEMBAR_HOST_DEVICE constexpr symmetric(T* local, const typename base::reach_type& reach) noexcept : base(local, reach) {}
+};
+
+/// The address of `size()` symmetric objects, one behind the other. Arithmetic stays within them.
+template <class T, class Backend>
+class symmetric_span : public detail::symmetric_address<T, Backend> {
+  using base = detail::symmetric_address<T, Backend>;
+
+ public:
+  symmetric_span(T*) = delete;
+  symmetric_span(direct_span<T>) = delete;
+
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr std::size_t size() const noexcept { return size_; }
+
+  /// This PE's own objects, as a private pointer.
+  [[nodiscard]] MEMBAR_HOST_DEVICE T* local() const noexcept {
+    base::require_data();
+    return this->local_;
+  }
+
+  /// The objects of `which`, for direct loads and stores; empty where none reach them. Not a symmetric address.
+  [[nodiscard]] MEMBAR_HOST_DEVICE direct_span<T> at(pe which) const noexcept {
+    base::require_data();
+    return direct_span<T>(static_cast<T*>(this->reach_.direct(this->local_, which)), size_);
+  }
+
+  /// Object `index`, which is not checked.
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr symmetric<T, Backend> operator[](std::size_t index) const noexcept;
+
+  /// `size` objects from `first` on; what lies beyond the end is cut off.
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr symmetric_span subspan(std::size_t first, std::size_t size) const noexcept {
+    const std::size_t from = first < size_ ? first : size_;
+    return symmetric_span(this->local_ + from, size < size_ - from ? size : size_ - from, this->reach_);
+  }
+
+ private:
+  friend struct detail::symmetric_access;
+  MEMBAR_HOST_DEVICE constexpr symmetric_span(T* local, std::size_t size, const typename base::reach_type& reach) noexcept
+      : base(local, reach), size_(size) {}
+
+  std::size_t size_;
+};
+
+namespace detail {
+
+struct symmetric_access {
+  template <class T, class Backend>
+  [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr symmetric<T, Backend> object(
+      T* local, const typename Backend::reach& reach) noexcept {
+    return symmetric<T, Backend>(local, reach);
+  }
+  template <class T, class Backend>
+  [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr symmetric_span<T, Backend> span(
+      T* local, std::size_t size, const typename Backend::reach& reach) noexcept {
+    return symmetric_span<T, Backend>(local, size, reach);
+  }
+  /// The own PE's address of an object, words included.
+  template <class Address>
+  [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr typename Address::element_type* local(const Address& address) noexcept {
+    return address.local_;
+  }
+};
+
+}  // namespace detail
+
+template <class T, class Backend>
+MEMBAR_HOST_DEVICE constexpr symmetric<T, Backend> symmetric_span<T, Backend>::operator[](std::size_t index) const noexcept {
+  return detail::symmetric_access::object<T, Backend>(this->local_ + index, this->reach_);
+}
+
+}  // namespace membar

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Packed messages: small payloads whose sequence number travels in the same 16-byte words, so that neither a fence nor a signal is needed.
+#pragma once
+
+#include <membar/detail/packed_word.cuh>
+#include <membar/symmetric/operations.cuh>
+#include <membar/symmetric/wait.cuh>
+#include <membar/wait_budget.cuh>
+
+#include <cstddef>
+#include <type_traits>
+
+namespace membar {
+
+namespace detail {
+
+template <class Box, class Value>
+[[nodiscard]] __device__ constexpr bool require_packed() noexcept {
+  constexpr bool symmetric = require_symmetric<Box>();
+  if constexpr (symmetric) {
+    using element = typename Box::element_type;
+    static_assert(
+        is_packed<element>,
+        "membar: a packed message goes to a symmetric object of type packed<T>: nothing else is read by its operations");
+    static_assert(is_one<Box> || !is_packed<element>,
+                  "membar: a packed message goes to one box: take one of the span by [index]");
+    constexpr bool everywhere = Box::backend::visible == visibility::everywhere;
+    static_assert(everywhere,
+                  "membar: packed messages need the visibility class everywhere: their words are stores of 16 bytes, which a "
+                  "network does "
+                  "not keep whole; use put_signal");
+    if constexpr (is_packed<element> && is_one<Box>) {
+      constexpr bool same = std::is_same_v<typename element::value_type, std::remove_const_t<Value>>;
+      static_assert(same, "membar: a packed message has the type of its box: the pointer is to another type");
+      static_assert(
+          has_no_padding<typename element::value_type>,
+          "membar: a packed message moves every byte, and this type has bytes that are no value: take the padding out; "
+          "for a struct of floating-point members without padding specialize membar::has_no_padding");
+      return same && everywhere && has_no_padding<typename element::value_type>;
+    } else {
+      return false;
+    }
+  } else {
+    return false;
+  }
+}
+
+/// The pieces that fall to the calling thread: whether all of them came. `seen` is the number in the last word looked at.
+template <class Group, class Box, class To>
+[[nodiscard]] __device__ inline bool take_pieces(const Box& box, To* to, unsigned sequence, wait_budget budget,
+                                                 unsigned& seen) noexcept {
+  const auto* const words = reinterpret_cast<const packed_word*>(word_access::raw(symmetric_access::local(box)));
+  polling poll(budget);
+  for (std::size_t i = Group::rank(); i < packed_words(sizeof(To)); i += Group::size()) {
+    for (;;) {
+      const packed_word word = membar::load<thread_scope::system>(words + i, relaxed);
+      seen = word.sequence;
+      if (seen == sequence) {
+        unpack_piece(to, i, word);
+        break;
+      }
+      if (poll.over()) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+}  // namespace detail
+
+/// Sends the object at `from`, of this PE, to the box of `other`, under the number `sequence`. On return `from` may be used again, by the whole group.
+///
+/// Synchronizes with nothing: the message is all that is passed. The box must be free: whoever owns it has taken the message before, and has said
+/// so by any message of its own behind that. `sequence` is not 0 and not that of the message before.
+/// PTX: `st.relaxed.sys.b128` for each 12 bytes, each word by one thread; a meeting of the group. Requires: the visibility class `everywhere`.
+template <class Group, class Box, class From>
+__device__ inline void put_packed(Group, const Box& box, const From* from, unsigned sequence, pe other) noexcept {
+  detail::require_group<Group>();
+  if constexpr (detail::require_packed<Box, From>()) {
+    auto* const words = static_cast<detail::packed_word*>(
+        box.reach().direct(detail::word_access::raw(detail::symmetric_access::local(box)), other));
+    for (std::size_t i = Group::rank(); i < detail::packed_words(sizeof(From)); i += Group::size()) {
+      membar::store<thread_scope::system>(words + i, detail::packed_piece(from, i, sequence), relaxed);
+    }
+    Group::sync();
+  }
+}
+
+/// Whether the message `sequence` is in the calling PE's own box; if so it is at `to`. By the calling thread.
+template <class Box, class To>
+[[nodiscard]] __device__ inline bool test_packed(const Box& box, To* to, unsigned sequence) noexcept {
+  if constexpr (detail::require_packed<Box, To>()) {
+    const auto* const words =
+        reinterpret_cast<const detail::packed_word*>(detail::word_access::raw(detail::symmetric_access::local(box)));
+    for (std::size_t i = 0; i != detail::packed_words(sizeof(To)); ++i) {
+      const detail::packed_word word = membar::load<thread_scope::system>(words + i, relaxed);
+      if (word.sequence != sequence) {
+        return false;
+      }
+      detail::unpack_piece(to, i, word);
+    }
+    return true;
+  } else {
+    return false;
+  }
+}
+
+/// Waits for the message `sequence` in the calling PE's own box, and puts it at `to`, which the whole group may read on return. `timed_out`, to all of the
+/// group, leaves `to` partly written.
+///
+/// Synchronizes with nothing. PTX: `ld.relaxed.sys.b128` of each word until its number is there; a meeting of the group.
+template <class Group, class Box, class To>
+[[nodiscard]] __device__ inline wait_result try_take_packed(Group, const Box& box, To* to, unsigned sequence,
+                                                            wait_budget budget) noexcept {
+  detail::require_group<Group>();
+  if constexpr (detail::require_packed<Box, To>()) {
+    unsigned seen = 0;
+    return Group::any(!detail::take_pieces<Group>(box, to, sequence, budget, seen)) ? wait_result::timed_out
+                                                                                    : wait_result::done;
+  } else {
+    return wait_result::timed_out;
+  }
+}
+
+/// The same, and where the budget is used up it prints PE, address, expected and seen number, and ends the kernel by a trap.
+template <class Group, class Box, class To>
+__device__ inline void take_packed(Group, const Box& box, To* to, unsigned sequence, wait_budget budget) noexcept {
+  detail::require_group<Group>();
+  if constexpr (detail::require_packed<Box, To>()) {
+    unsigned seen = 0;
+    if (!detail::take_pieces<Group>(box, to, sequence, budget, seen)) {
+      detail::trap_waiting("packed message", box.self().index(), detail::symmetric_access::local(box), "equal to", sequence,
+                           seen, budget.in_nanoseconds());
+    }
+    Group::sync();
+  }
+}
+
+}  // namespace membar

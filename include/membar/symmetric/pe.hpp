@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Processing elements: the GPUs, numbered, that take part in symmetric memory, and how far what one of them puts is seen.
+#pragma once
+
+#include <membar/detail/config.hpp>
+
+namespace membar {
+
+/// The number of a processing element: one GPU, or one process's share of one, from 0 to the backend's count less 1. It is
+/// not a device index, and no integer becomes one by itself.
+class pe {
+ public:
+  MEMBAR_HOST_DEVICE constexpr explicit pe(int index) noexcept : index_(index) {}
+
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr int index() const noexcept { return index_; }
+
+  [[nodiscard]] friend MEMBAR_HOST_DEVICE constexpr bool operator==(pe a, pe b) noexcept { return a.index_ == b.index_; }
+  [[nodiscard]] friend MEMBAR_HOST_DEVICE constexpr bool operator<(pe a, pe b) noexcept { return a.index_ < b.index_; }
+
+ private:
+  int index_;
+};
+
+/// The PE that is `steps` (also negative) after `from` on a ring of `count`.
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr pe ring_neighbour(pe from, int steps, int count) noexcept {
+  return pe(((from.index() + steps) % count + count) % count);
+}
+
+/// PEs with consecutive numbers, to be iterated over.
+class pe_range {
+ public:
+  class iterator {
+   public:
+    constexpr explicit iterator(int index) noexcept : index_(index) {}
+    [[nodiscard]] constexpr pe operator*() const noexcept { return pe(index_); }
+    constexpr iterator& operator++() noexcept {
+      ++index_;
+      return *this;
+    }
+    friend constexpr bool operator==(iterator, iterator) noexcept = default;
+
+   private:
+    int index_;
+  };
+
+  /// `size` PEs from `first` on.
+  constexpr pe_range(pe first, int size) noexcept : first_(first), size_(size) {}
+
+  [[nodiscard]] constexpr int size() const noexcept { return size_; }
+  [[nodiscard]] constexpr pe front() const noexcept { return first_; }
+  [[nodiscard]] constexpr bool contains(pe which) const noexcept {
+    return which.index() >= first_.index() && which.index() - first_.index() < size_;
+  }
+  [[nodiscard]] constexpr iterator begin() const noexcept { return iterator(first_.index()); }
+  [[nodiscard]] constexpr iterator end() const noexcept { return iterator(first_.index() + size_); }
+
+ private:
+  pe first_;
+  int size_;
+};
+
+/// Where data is visible after the operation that completed it (`quiet`, or a release that was acquired).
+enum class visibility {
+  everywhere,        ///< at every PE: links that loads and stores travel, such as NVLink
+  destination_only,  ///< at the PE that it was put to: a network lies between some PEs
+};
+
+/// The class's name: "everywhere" or "destination_only".
+[[nodiscard]] constexpr const char* name(visibility seen) noexcept {
+  switch (seen) {
+    case visibility::everywhere:
+      return "everywhere";
+    case visibility::destination_only:
+      return "destination_only";
+  }
+  return "unknown visibility";
+}
+
+/// The backend that symmetric types have where none is named: one process, peer access (peer_backend.hpp).
+template <visibility Visible>
+class basic_peer_backend;
+using peer_backend = basic_peer_backend<visibility::everywhere>;
+
+}  // namespace membar

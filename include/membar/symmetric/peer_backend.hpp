@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Symmetric memory of one process over peer access: nothing to install, every PE a GPU of this machine.
+#pragma once
+
+#include <membar/atomicity.hpp>
+#include <membar/detail/config.hpp>
+#include <membar/detail/virtual_memory.hpp>
+#include <membar/device_guard.hpp>
+#include <membar/error.hpp>
+#include <membar/symmetric/backend.hpp>
+#include <membar/symmetric/pe.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace membar {
+
+/// How a PE of the peer backend reaches the objects of the others: an address of its own, and the distance from it to theirs.
+class peer_reach {
+ public:
+  /// PEs at equal distances, `stride` bytes apart.
+  MEMBAR_HOST_DEVICE constexpr peer_reach(pe self, int count, std::ptrdiff_t stride) noexcept
+      : distances_(nullptr), stride_(stride), self_(self), count_(count) {}
+  /// PEs at distances that stand, by PE, in memory of the device of PE `self`.
+  MEMBAR_HOST_DEVICE constexpr peer_reach(pe self, int count, const std::ptrdiff_t* distances) noexcept
+      : distances_(distances), stride_(0), self_(self), count_(count) {}
+
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr pe self() const noexcept { return self_; }
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr int count() const noexcept { return count_; }
+
+  /// The object of `which` whose counterpart here is at `local`. Of plain allocations (`peer_memory::plain`) in device code only.
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr void* direct(void* local, pe which) const noexcept {
+    const std::ptrdiff_t distance =
+        distances_ == nullptr ? (which.index() - self_.index()) * stride_ : distances_[which.index()];
+    return static_cast<unsigned char*>(local) + distance;
+  }
+
+ private:
+  const std::ptrdiff_t* distances_;
+  std::ptrdiff_t stride_;
+  pe self_;
+  int count_;
+};
+
+/// How the peer backend gets memory that devices reach at each other.
+enum class peer_memory {
+  automatic,  ///< `mapped` where every device has it, else `plain`
+  mapped,     ///< one range of addresses, by the driver's virtual memory management: the PEs' memory at equal distances
+  plain,      ///< an allocation of each device's, peer access enabled for all of them
+};
+
+/// What a machine says about the devices that shall be PEs, as a value. Pairs are in rows: `[from * devices.size() + to]`.
+struct peer_facts {
+  std::vector<int> devices;          ///< the device of each PE; one may appear more than once
+  std::vector<char> access;          ///< by pair of PEs: whether `from` loads and stores memory of `to`
+  std::vector<char> virtual_memory;  ///< by PE
+
+  [[nodiscard]] bool reaches(std::size_t from, std::size_t to) const { return access[from * devices.size() + to] != 0; }
+};
+
+/// Throws `error` unless every PE reaches every other, naming two that do not and what to do.
+inline void validate_peers(const peer_facts& facts) {
+  if (facts.devices.empty()) {
+    throw error(cudaErrorNoDevice, "membar: a peer backend of no device was asked for: name one or more devices that exist");
+  }
+  for (std::size_t from = 0; from != facts.devices.size(); ++from) {
+    for (std::size_t to = 0; to != facts.devices.size(); ++to) {
+      if (!facts.reaches(from, to)) {
+        throw error(cudaErrorPeerAccessUnsupported,
+                    "membar: device %d has no peer access to device %d: name devices that reach each other ('nvidia-smi topo "
+                    "-p2p r' shows them), or use the NVSHMEM backend",
+                    facts.devices[from], facts.devices[to]);
+      }
+    }
+  }
+}
+
+/// The way that `asked` comes to on that machine. Throws `error` if it is `mapped` and a device does not have it.
+[[nodiscard]] inline peer_memory chosen_memory(const peer_facts& facts, peer_memory asked) {
+  if (asked == peer_memory::plain) {
+    return asked;
+  }
+  const auto without = std::find(facts.virtual_memory.begin(), facts.virtual_memory.end(), static_cast<char>(0));
+  if (without == facts.virtual_memory.end()) {
+    return peer_memory::mapped;
+  }
+  if (asked == peer_memory::mapped) {
+    throw error(cudaErrorNotSupported,
+                "membar: device %d has no virtual memory management: ask for peer_memory::plain, which needs none",
+                facts.devices[static_cast<std::size_t>(without - facts.virtual_memory.begin())]);
+  }
+  return peer_memory::plain;
+}
+
+/// Whether `use` is atomic between every two PEs. `links` are those of the pairs, in rows as in `peer_facts`.
+[[nodiscard]] inline atomicity atomicity_between(const peer_facts& facts, const std::vector<atomic_link>& links,
+                                                 const atomic_use& use) {
+  const std::size_t count = facts.devices.size();
+  for (std::size_t from = 0; from != count; ++from) {
+    for (std::size_t to = 0; to != count; ++to) {
+      atomicity_facts pair;
+      pair.owner = facts.devices[to];
+      pair.device.device = facts.devices[from];
+      pair.device.to_owner = links[from * count + to];
+      pair.with_peer = true;
+      pair.peer.device = facts.devices[to];
+      if (const atomicity answer = atomicity_of(pair, use); !answer) {
+        return answer;
+      }
+    }
+  }
+  return {true, "every link between the devices carries this operation as an atomic one"};
+}
+
+/// The facts about `devices`.
+[[nodiscard]] inline peer_facts peer_facts_of(const std::vector<int>& devices) {
+  peer_facts facts;
+  facts.devices = devices;
+  for (const int from : devices) {
+    for (const int to : devices) {
+      int access = 1;
+      if (from != to) {
+        check(cudaDeviceCanAccessPeer(&access, from, to), "cudaDeviceCanAccessPeer", "pass the indices of devices that exist");
+      }
+      facts.access.push_back(static_cast<char>(access != 0));
+    }
+    facts.virtual_memory.push_back(static_cast<char>(detail::has_virtual_memory(from)));
+  }
+  return facts;
+}
+
+/// All devices that this process sees.
+[[nodiscard]] inline std::vector<int> visible_devices() {
+  int count = 0;
+  check(cudaGetDeviceCount(&count), "cudaGetDeviceCount", "a working CUDA driver and device are needed");
+  std::vector<int> devices(static_cast<std::size_t>(count));
+  for (int i = 0; i != count; ++i) {
+    devices[static_cast<std::size_t>(i)] = i;
+  }
+  return devices;
+}
+
+namespace detail {
+
+/// One allocation of each PE, which all of them reach.
+class peer_region {
+ public:
+  [[nodiscard]] static peer_region mapped(const std::vector<int>& devices, std::size_t bytes) {
+    const virtual_memory_calls& driver = virtual_memory();
+    std::size_t unit = 1;
+    for (const int device : devices) {
+      initialize(device);
+      const CUmemAllocationProp wanted = memory_of(device);
+      std::size_t granularity = 0;
+      check(as_runtime(driver.granularity(&granularity, &wanted, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)),
+            "cuMemGetAllocationGranularity");
+      unit = std::max(unit, granularity);
+    }
+    const std::size_t count = devices.size();
+    if (bytes > (static_cast<std::size_t>(-1) / 2 - unit) / count) {
+      throw error(cudaErrorInvalidValue,
+                  "membar: a symmetric heap of %zu bytes was asked for: ask for less than the devices have", bytes);
+    }
+    peer_region made(devices, (bytes + unit - 1) / unit * unit);
+    check(as_runtime(driver.reserve(&made.range_, count * made.bytes_, unit, 0, 0)), "cuMemAddressReserve",
+          "the process has too little room for addresses");
+    std::vector<CUmemAccessDesc> access;
+    for (std::size_t i = 0; i != count; ++i) {
+      const CUmemAllocationProp wanted = memory_of(devices[i]);
+      CUmemGenericAllocationHandle memory = 0;
+      check(as_runtime(driver.create(&memory, made.bytes_, &wanted, 0)), "cuMemCreate",
+            "a device has too little free memory for the symmetric heap");
+      const CUresult placed = driver.map(made.range_ + i * made.bytes_, made.bytes_, 0, memory, 0);
+      // The mapping holds the memory from here on.
+      const CUresult released = driver.release(memory);
+      check(as_runtime(placed), "cuMemMap");
+      made.bases_.push_back(reinterpret_cast<void*>(made.range_ + i * made.bytes_));
+      check(as_runtime(released), "cuMemRelease");
+      if (std::find(devices.begin(), devices.begin() + static_cast<std::ptrdiff_t>(i), devices[i]) ==
+          devices.begin() + static_cast<std::ptrdiff_t>(i)) {
+        CUmemAccessDesc each{};
+        each.location = wanted.location;
+        each.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+        access.push_back(each);
+      }
+    }
+    check(as_runtime(driver.set_access(made.range_, count * made.bytes_, access.data(), access.size())), "cuMemSetAccess",
+          "the devices must have peer access to each other");
+    return made;
+  }
+
+  [[nodiscard]] static peer_region plain(const std::vector<int>& devices, std::size_t bytes) {
+    peer_region made(devices, bytes);
+    for (const int device : devices) {
+      enable_access(device, devices);
+      const device_guard guard(device);
+      void* memory = nullptr;
+      check(cudaMalloc(&memory, bytes), "cudaMalloc", "a device has too little free memory for the symmetric heap");
+      made.bases_.push_back(memory);
+    }
+    for (std::size_t from = 0; from != devices.size(); ++from) {
+      std::vector<std::ptrdiff_t> distances;
+      for (const void* to : made.bases_) {
+        // As integers: the allocations are different objects.
+        distances.push_back(static_cast<std::ptrdiff_t>(reinterpret_cast<std::size_t>(to)) -
+                            static_cast<std::ptrdiff_t>(reinterpret_cast<std::size_t>(made.bases_[from])));
+      }
+      const device_guard guard(devices[from]);
+      void* table = nullptr;
+      check(cudaMalloc(&table, distances.size() * sizeof(std::ptrdiff_t)), "cudaMalloc",
+            "a device has too little free memory for the symmetric heap");
+      made.distances_.push_back(static_cast<std::ptrdiff_t*>(table));
+      check(cudaMemcpy(table, distances.data(), distances.size() * sizeof(std::ptrdiff_t), cudaMemcpyHostToDevice),
+            "cudaMemcpy");
+    }
+    return made;
+  }
+
+  peer_region(peer_region&& other) noexcept
+      : devices_(std::move(other.devices_)),
+        bytes_(other.bytes_),
+        range_(std::exchange(other.range_, 0)),
+        bases_(std::move(other.bases_)),
+        distances_(std::move(other.distances_)) {
+    other.bases_.clear();
+    other.distances_.clear();
+  }
+  peer_region& operator=(peer_region&& other) noexcept {
+    std::swap(devices_, other.devices_);
+    std::swap(bytes_, other.bytes_);
+    std::swap(range_, other.range_);
+    std::swap(bases_, other.bases_);
+    std::swap(distances_, other.distances_);
+    return *this;
+  }
+  ~peer_region() {
+    if (range_ != 0) {
+      const virtual_memory_calls& driver = virtual_memory();
+      for (std::size_t i = 0; i != bases_.size(); ++i) {
+        report_failed_restore(as_runtime(driver.unmap(range_ + i * bytes_, bytes_)), "cuMemUnmap");
+      }
+      report_failed_restore(as_runtime(driver.unreserve(range_, devices_.size() * bytes_)), "cuMemAddressFree");
+    } else {
+      for (void* const base : bases_) {
+        report_failed_restore(cudaFree(base), "cudaFree");
+      }
+    }
+    for (void* const table : distances_) {
+      report_failed_restore(cudaFree(table), "cudaFree");
+    }
+  }
+
+  /// At each PE.
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+  [[nodiscard]] void* base(pe which) const { return bases_.at(static_cast<std::size_t>(which.index())); }
+  [[nodiscard]] peer_reach reach_of(pe which) const {
+    const int count = static_cast<int>(devices_.size());
+    return range_ != 0 ? peer_reach(which, count, static_cast<std::ptrdiff_t>(bytes_))
+                       : peer_reach(which, count, distances_.at(static_cast<std::size_t>(which.index())));
+  }
+
+ private:
+  peer_region(const std::vector<int>& devices, std::size_t bytes) : devices_(devices), bytes_(bytes) {}
+
+  /// The runtime makes a device's context at the first call that needs it; the driver's calls do not.
+  static void initialize(int device) {
+    const device_guard guard(device);
+    check(cudaFree(nullptr), "cudaFree", "a working CUDA driver and device are needed");
+  }
+
+  static void enable_access(int device, const std::vector<int>& devices) {
+    const device_guard guard(device);
+    for (const int peer : devices) {
+      if (peer == device) {
+        continue;
+      }
+      const cudaError_t status = cudaDeviceEnablePeerAccess(peer, 0);
+      if (status == cudaErrorPeerAccessAlreadyEnabled) {
+        static_cast<void>(cudaGetLastError());  // by somebody else, and no error of the next call
+      } else {
+        check(status, "cudaDeviceEnablePeerAccess", "the devices must have peer access to each other");
+      }
+    }
+  }
+
+  std::vector<int> devices_;
+  std::size_t bytes_;
+  CUdeviceptr range_ = 0;
+  std::vector<void*> bases_;
+  std::vector<std::ptrdiff_t*> distances_;
+};
+
+}  // namespace detail
+
+/// The peer backend: PE i is `devices[i]`, all of this process. `peer_backend` is the one whose data is visible everywhere.
+///
+/// Loads and stores reach every PE, so what is complete is visible everywhere; with `visibility::destination_only` it promises
+/// less, so that a program for a cluster is developed on one machine and what the cluster does not have does not compile.
+/// A device that appears twice is two PEs, for tests: kernels that wait for each other must then have room at once.
+///
+/// Requires: peer access between every two devices; no multicast. Errors: `error` naming the two devices without it, or the
+/// device without what was asked for. The backend is a value and holds nothing; the memory belongs to the heaps.
+template <visibility Visible>
+class basic_peer_backend {
+ public:
+  static constexpr visibility visible = Visible;
+  using reach = peer_reach;
+  using region = detail::peer_region;
+
+  /// All devices that the process sees.
+  basic_peer_backend() : basic_peer_backend(visible_devices()) {}
+  explicit basic_peer_backend(const std::vector<int>& devices, peer_memory how = peer_memory::automatic)
+      : basic_peer_backend(peer_facts_of(devices), how) {}
+  /// Facts, so that what it decides is tested on any machine.
+  explicit basic_peer_backend(peer_facts facts, peer_memory how = peer_memory::automatic) : facts_(std::move(facts)) {
+    validate_peers(facts_);
+    memory_ = chosen_memory(facts_, how);
+  }
+
+  [[nodiscard]] int count() const noexcept { return static_cast<int>(facts_.devices.size()); }
+  /// All of them.
+  [[nodiscard]] pe_range local_pes() const noexcept { return {pe(0), count()}; }
+  [[nodiscard]] int device_of(pe which) const { return facts_.devices.at(static_cast<std::size_t>(which.index())); }
+  [[nodiscard]] const peer_facts& facts() const noexcept { return facts_; }
+  [[nodiscard]] peer_memory memory() const noexcept { return memory_; }
+
+  /// Whether `use` is atomic between every two PEs.
+  [[nodiscard]] atomicity supports(const atomic_use& use) const {
+    std::vector<atomic_link> links;
+    for (const int from : facts_.devices) {
+      for (const int to : facts_.devices) {
+        links.push_back(detail::link_between(from, to, use));
+      }
+    }
+    return atomicity_between(facts_, links, use);
+  }
+
+  /// All PEs are of this process: what one gives, all have.
+  void all_gather(const unsigned long long* mine, unsigned long long* all) const { std::copy(mine, mine + count(), all); }
+
+  [[nodiscard]] region map(std::size_t bytes) const {
+    return memory_ == peer_memory::mapped ? region::mapped(facts_.devices, bytes) : region::plain(facts_.devices, bytes);
+  }
+
+ private:
+  peer_facts facts_;
+  peer_memory memory_ = peer_memory::plain;
+};
+
+static_assert(symmetric_backend<peer_backend>);
+
+}  // namespace membar

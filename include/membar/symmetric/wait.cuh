@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Waiting for signals: with an acquire at system scope, and with a budget.
+#pragma once
+
+#include <membar/load_store.cuh>
+#include <membar/symmetric/operations.cuh>
+#include <membar/wait_budget.cuh>
+
+#include <cstdio>
+#include <type_traits>
+
+namespace membar {
+
+/// The condition that a signal has a value. A value that is overwritten before it was looked at is missed, so it is for `signal<set>`
+/// whose sender waits for an answer.
+class equals {
+ public:
+  MEMBAR_HOST_DEVICE constexpr explicit equals(unsigned long long value) noexcept : value_(value) {}
+  static constexpr const char* words = "equal to";
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned long long value() const noexcept { return value_; }
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool holds(unsigned long long seen) const noexcept { return seen == value_; }
+
+ private:
+  unsigned long long value_;
+};
+
+/// The condition that a signal has reached a value: `seen - value`, as a signed number, is not negative, so that counts may wrap, if they
+/// stay within 2^63 of each other. On a stream and in a kernel alike.
+class at_least {
+ public:
+  MEMBAR_HOST_DEVICE constexpr explicit at_least(unsigned long long value) noexcept : value_(value) {}
+  static constexpr const char* words = "at least";
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned long long value() const noexcept { return value_; }
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool holds(unsigned long long seen) const noexcept {
+    return static_cast<long long>(seen - value_) >= 0;
+  }
+
+ private:
+  unsigned long long value_;
+};
+
+namespace detail {
+
+template <class Signal, class Condition, class Order, thread_scope Scope>
+[[nodiscard]] __device__ constexpr bool require_wait() noexcept {
+  constexpr bool condition = std::is_same_v<Condition, equals> || std::is_same_v<Condition, at_least>;
+  static_assert(
+      Scope == thread_scope::system,
+      "membar: a signal comes from another PE: it is waited for at system scope, which alone includes that PE's threads");
+  static_assert(condition, "membar: a wait is for equals(value) or at_least(value)");
+  static_assert(order_among<Order, memory_order::relaxed, memory_order::acquire>,
+                "membar: a wait takes acquire or relaxed: it has nothing to release");
+  constexpr bool signal = require_signal<Signal>();
+  if constexpr (signal) {
+    constexpr bool exact =
+        std::is_same_v<typename Signal::element_type, membar::signal<add>> && std::is_same_v<Condition, equals>;
+    static_assert(!exact,
+                  "membar: a signal that is added to may pass a value between two looks: wait until it is at_least(value)");
+    return !exact && condition && Scope == thread_scope::system &&
+           order_among<Order, memory_order::relaxed, memory_order::acquire>;
+  } else {
+    return false;
+  }
+}
+
+/// Polls until the condition holds or the budget is used up; `seen` is the last value looked at.
+template <class Order, class Condition>
+[[nodiscard]] __device__ inline bool poll_signal(const unsigned long long* word, Condition condition, wait_budget budget,
+                                                 unsigned long long& seen, Order order) noexcept {
+  for (polling poll(budget);;) {
+    seen = membar::load<thread_scope::system>(word, order);
+    if (condition.holds(seen)) {
+      return true;
+    }
+    if (poll.over()) {
+      return false;
+    }
+  }
+}
+
+/// Says what was waited for and ends the kernel. Out of line, so that it costs the wait no registers.
+__device__ __noinline__ inline void trap_waiting(const char* what, int self, const void* address, const char* words,
+                                                 unsigned long long expected, unsigned long long seen,
+                                                 unsigned long long nanoseconds) noexcept {
+  printf(
+      "membar: PE %d waited %llu ns for the %s at %p to be %s %llu, and saw %llu: who sends it has not come, has ended, or "
+      "waits itself\n",
+      self, nanoseconds, what, address, words, expected, seen);
+  __trap();
+}
+
+}  // namespace detail
+
+/// The calling PE's own signal, as it is now. By the calling thread. PTX: `ld.{acquire,relaxed}.sys.b64`.
+template <class Signal, class Order = acquire_t>
+[[nodiscard]] __device__ inline unsigned long long signal_value(const Signal& signal, Order order = Order()) noexcept {
+  if constexpr (detail::require_wait<Signal, at_least, Order, thread_scope::system>()) {
+    return membar::load<thread_scope::system>(
+        static_cast<const unsigned long long*>(detail::word_access::raw(detail::symmetric_access::local(signal))), order);
+  } else {
+    return 0;
+  }
+}
+
+/// Whether the calling PE's own signal meets `condition` now. By the calling thread, which acquires if it does.
+///
+/// Synchronizes: with the release that wrote the value, or a later one of an adding signal. PTX: `ld.acquire.sys.b64`.
+template <thread_scope Scope = thread_scope::system, class Signal, class Condition, class Order = acquire_t>
+[[nodiscard]] __device__ inline bool test(const Signal& signal, Condition condition, Order order = Order()) noexcept {
+  if constexpr (detail::require_wait<Signal, Condition, Order, Scope>()) {
+    return condition.holds(signal_value(signal, order));
+  } else {
+    return false;
+  }
+}
+
+/// Waits until the calling PE's own signal meets `condition`, and returns `done`, or `timed_out` to all of the group.
+///
+/// Synchronizes, when done: with the release that wrote the value, for all of the group. PTX: by one thread `ld.acquire.sys.b64` until it does; a meeting
+/// of the group that tells how it ended.
+template <thread_scope Scope = thread_scope::system, class Group, class Signal, class Condition, class Order = acquire_t>
+[[nodiscard]] __device__ inline wait_result try_wait(Group, const Signal& signal, Condition condition, wait_budget budget,
+                                                     Order order = Order()) noexcept {
+  detail::require_group<Group>();
+  if constexpr (detail::require_wait<Signal, Condition, Order, Scope>()) {
+    bool late = false;
+    if (Group::rank() == 0) {
+      unsigned long long seen = 0;
+      late = !detail::poll_signal(detail::word_access::raw(detail::symmetric_access::local(signal)), condition, budget, seen,
+                                  order);
+    }
+    return Group::any(late) ? wait_result::timed_out : wait_result::done;
+  } else {
+    return wait_result::timed_out;
+  }
+}
+
+/// The same, and where the budget is used up it prints PE, address, expected and seen value, and ends the kernel by a trap.
+template <thread_scope Scope = thread_scope::system, class Group, class Signal, class Condition, class Order = acquire_t>
+__device__ inline void wait(Group, const Signal& signal, Condition condition, wait_budget budget,
+                            Order order = Order()) noexcept {
+  detail::require_group<Group>();
+  if constexpr (detail::require_wait<Signal, Condition, Order, Scope>()) {
+    if (Group::rank() == 0) {
+      const unsigned long long* const word = detail::word_access::raw(detail::symmetric_access::local(signal));
+      unsigned long long seen = 0;
+      if (!detail::poll_signal(word, condition, budget, seen, order)) {
+        detail::trap_waiting("signal", signal.self().index(), word, Condition::words, condition.value(), seen,
+                             budget.in_nanoseconds());
+      }
+    }
+    Group::sync();
+  }
+}
+
+}  // namespace membar

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The kinds of words in symmetric memory that are not data: signals, counters, barrier words and packed words. Each is changed and read by its
+/// own operations only, because on no backend does anything else keep them whole.
+#pragma once
+
+#include <membar/detail/config.hpp>
+
+#include <type_traits>
+
+namespace membar {
+
+/// The kind of signal that a sender sets: the newest value is what counts.
+struct set {};
+/// The kind of signal that senders add to: it counts, and nobody may rely on seeing every value.
+struct add {};
+
+namespace detail {
+struct word_access;
+}
+
+/// A word that PEs are told by: 64 bits, changed by `notify` and `put_signal`, waited for and tested by its own PE.
+///
+/// `signal<set>` and `signal<add>` are different types because a wait for a value must know which values are sure to be seen:
+/// of a word that is added to, only that it reached a value. It holds 0 at first.
+template <class Kind>
+class signal {
+  static_assert(std::is_same_v<Kind, set> || std::is_same_v<Kind, add>,
+                "membar: a signal is set or added to: signal<set> or signal<add>");
+
+ public:
+  using kind = Kind;
+  signal() = delete;
+  signal(const signal&) = delete;
+  signal& operator=(const signal&) = delete;
+
+ private:
+  friend struct detail::word_access;
+  alignas(8) unsigned long long value_;
+};
+
+/// Operations on a counter at any PE, for the list of those that a program uses; links between devices need not carry all.
+enum class amo : unsigned {
+  none = 0,
+  load = 1U << 0,
+  store = 1U << 1,
+  exchange = 1U << 2,
+  compare_exchange = 1U << 3,
+  add = 1U << 4,        ///< without a result
+  fetch_add = 1U << 5,  ///< with one
+  bit_and = 1U << 6,
+  fetch_and = 1U << 7,
+  bit_or = 1U << 8,
+  fetch_or = 1U << 9,
+  bit_xor = 1U << 10,
+  fetch_xor = 1U << 11,
+  min = 1U << 12,
+  fetch_min = 1U << 13,
+  max = 1U << 14,
+  fetch_max = 1U << 15,
+};
+
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr amo operator|(amo a, amo b) noexcept {
+  return static_cast<amo>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
+}
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr amo operator&(amo a, amo b) noexcept {
+  return static_cast<amo>(static_cast<unsigned>(a) & static_cast<unsigned>(b));
+}
+
+/// What both backends have for every type of counter.
+inline constexpr amo every_type_amos = amo::load | amo::store | amo::exchange;
+/// What both backends have for integers besides: sums and compare-and-swaps of both signs, and bits.
+inline constexpr amo integer_amos = every_type_amos | amo::compare_exchange | amo::add | amo::fetch_add | amo::bit_and |
+                                    amo::fetch_and | amo::bit_or | amo::fetch_or | amo::bit_xor | amo::fetch_xor;
+
+/// The operations of a counter of `T` that names none.
+template <class T>
+inline constexpr amo default_amos = std::is_integral_v<T> ? integer_amos : every_type_amos;
+
+/// A word that PEs change together by atomic operations (AMOs) of exactly one type, `T`, of those that `Amos` lists.
+///
+/// Atomic only among themselves: no put, no plain access and no AMO of another type on the same memory keeps them so, and none
+/// compiles. The list is checked against the links between the devices where memory for it is allocated. It holds 0 at first.
+template <class T, amo Amos = default_amos<T>>
+class counter {
+  static_assert(std::is_arithmetic_v<T> && !std::is_same_v<T, bool> && (sizeof(T) == 4 || sizeof(T) == 8),
+                "membar: a counter holds a number of 4 or 8 bytes, which atomic operations between PEs have");
+  static_assert(
+      std::is_integral_v<T> || Amos == (Amos & (every_type_amos | amo::add | amo::fetch_add)),
+      "membar: a floating-point counter is loaded, stored, exchanged and added to: the links carry nothing else of it");
+
+ public:
+  using value_type = T;
+  static constexpr amo amos = Amos;
+  counter() = delete;
+  counter(const counter&) = delete;
+  counter& operator=(const counter&) = delete;
+
+ private:
+  friend struct detail::word_access;
+  alignas(sizeof(T)) T value_;
+};
+
+/// A word of a barrier of all PEs (barrier.cuh): a PE has one for each, and one more of its own.
+class barrier_word {
+ public:
+  barrier_word() = delete;
+  barrier_word(const barrier_word&) = delete;
+  barrier_word& operator=(const barrier_word&) = delete;
+
+ private:
+  friend struct detail::word_access;
+  alignas(8) unsigned long long phase_;
+};
+
+/// Room for packed messages of a `T` (packed.cuh): 16-byte words of 12 bytes of message and a sequence number.
+template <class T>
+class packed {
+  static_assert(std::is_trivially_copyable_v<T>, "membar: a packed message is trivially copyable");
+
+ public:
+  using value_type = T;
+  packed() = delete;
+  packed(const packed&) = delete;
+  packed& operator=(const packed&) = delete;
+
+ private:
+  friend struct detail::word_access;
+  // As packed_word.cuh divides it.
+  alignas(16) unsigned words_[4 * ((sizeof(T) + 11) / 12)];
+};
+
+namespace detail {
+
+template <class T>
+inline constexpr bool is_signal = false;
+template <class Kind>
+inline constexpr bool is_signal<signal<Kind>> = true;
+
+template <class T>
+inline constexpr bool is_counter = false;
+template <class T, amo Amos>
+inline constexpr bool is_counter<counter<T, Amos>> = true;
+
+template <class T>
+inline constexpr bool is_packed = false;
+template <class T>
+inline constexpr bool is_packed<packed<T>> = true;
+
+/// The operations' way into a word. Nothing is read or written here.
+struct word_access {
+  template <class Kind>
+  [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr unsigned long long* raw(signal<Kind>* word) noexcept {
+    return &word->value_;
+  }
+  template <class T, amo Amos>
+  [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr T* raw(counter<T, Amos>* word) noexcept {
+    return &word->value_;
+  }
+  [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr unsigned long long* raw(barrier_word* word) noexcept {
+    return &word->phase_;
+  }
+  template <class T>
+  [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr unsigned* raw(packed<T>* word) noexcept {
+    return word->words_;
+  }
+};
+
+}  // namespace detail
+
+/// Whether symmetric memory of `T` is words with operations of their own, and no data.
+template <class T>
+inline constexpr bool is_word =
+    detail::is_signal<T> || detail::is_counter<T> || detail::is_packed<T> || std::is_same_v<T, barrier_word>;
+
+/// Whether all bytes of a `T` are its value. Operations of one object at a fixed size move and compare bytes, and padding is none that anyone
+/// wrote. The compiler knows for what has no floating-point member; specialize it for a struct of those that has no gap.
+template <class T>
+inline constexpr bool has_no_padding =
+    std::has_unique_object_representations_v<T> || std::is_same_v<T, float> || std::is_same_v<T, double>;
+
+}  // namespace membar
