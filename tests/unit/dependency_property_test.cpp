@@ -241,7 +241,7 @@ struct counts {
   int cautious = 0;  ///< reported, though no schedule hangs
 };
 
-constexpr unsigned programs = 60000;  // of each kind
+constexpr unsigned programs = 3000;  // of each kind
 
 class dependency_property : public ::testing::TestWithParam<std::pair<const char*, ingredients>> {};
 
