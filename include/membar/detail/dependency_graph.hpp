@@ -37,6 +37,19 @@ class order_matrix {
     }
     return changed;
   }
+  /// What each of `some` is or comes after comes before `second`. Returns whether that is new.
+  bool add_common(const std::vector<std::size_t>& some, std::size_t second) noexcept {
+    bool changed = false;
+    for (std::size_t i = 0; i != words_; ++i) {
+      std::uint64_t common = ~std::uint64_t{0};
+      for (const std::size_t each : some) {
+        common &= rows_[each * words_ + i] | (each / 64 == i ? std::uint64_t{1} << (each % 64) : 0);
+      }
+      changed = changed || (common & ~rows_[second * words_ + i]) != 0;
+      rows_[second * words_ + i] |= common;
+    }
+    return changed;
+  }
 
  private:
   std::size_t words_;
@@ -424,12 +437,13 @@ class dependency_graph {
     return result;
   }
 
-  /// What the signal of a counter holds at most when the wait ends, without the notification `but`.
+  /// What a counter holds at most when the wait ends, if the notification `but` has not run by then.
   [[nodiscard]] std::uint64_t most(std::size_t wait, std::size_t but) const {
     const stream_operation& operation = operation_of(wait);
     std::uint64_t sum = at_start(operation.pe, operation.object);
     for (const std::size_t each : notifications_of(wait)) {
-      sum += each != but && !order_.before(wait, each) ? operation_of(each).effect.value : 0;
+      const bool counts = each != but && !order_.before(but, each) && !order_.before(wait, each);
+      sum += counts ? operation_of(each).effect.value : 0;
     }
     return sum;
   }
@@ -468,14 +482,14 @@ class dependency_graph {
         }
         if (is_added_to(n)) {
           for (const std::size_t each : notifications_of(n)) {
-            if (most(n, each) < operation_of(n).condition.value && !order_.before(n, each)) {
+            if (!operation_of(n).condition.holds(most(n, each)) && !order_.before(n, each)) {
               changed = derived.insert({each, n}).second || changed;
             }
           }
         } else {
           const std::vector<std::size_t> possible = candidates(n);
-          if (possible.size() == 1 && possible.front() != none) {
-            changed = derived.insert({possible.front(), n}).second || changed;
+          if (!possible.empty() && possible.front() != none) {
+            changed = order_.add_common(possible, n) || changed;
           }
         }
       }

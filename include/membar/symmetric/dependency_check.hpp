@@ -17,8 +17,8 @@
 /// after the wait; where no such order is found the program is reported (`lost_signal`), though it may be that no schedule hangs.
 /// Within captured graphs, `concurrent_collectives`, `grid_too_large` and `early_host_copy`, too, are reported where nothing is
 /// found that orders them: these reports are about what CUDA or NVSHMEM leaves undefined, whether or not it hangs.
-/// An order is found if it follows from streams, events, the host's waits, collectives, a signal that only one
-/// notification can bring to its value, and a counter that reaches its value only with the notification.
+/// An order is found if it follows from streams, events, the host's waits, collectives, what all notifications that can bring a
+/// signal to its value come after, and what a counter cannot reach its value without.
 ///
 /// Source: NVSHMEM's documentation, "NVSHMEM and the CUDA model"; CUDA C++ Programming Guide, "Asynchronous concurrent execution".
 #pragma once
@@ -32,6 +32,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <queue>
 #include <set>
@@ -157,31 +158,52 @@ class dependency_analysis : public dependency_graph {
     std::size_t to = 0;
     std::size_t cost = 0;
     const char* how = "";
+    bool by_host = false;  ///< the host's wait, and no stream, puts it there
   };
   static constexpr std::size_t false_dependency = 1000;
 
-  /// What a node that never runs depends on, among those that never run. Nodes that hold nothing up are passed over.
-  [[nodiscard]] std::vector<edge> blockers(std::size_t n, const std::vector<char>& ran) const {
-    std::vector<edge> result;
-    const bool shared = &ran == &done_;
-    const node& each = nodes_[n];
-    for (std::size_t other = 0; other != nodes_.size(); ++other) {
-      if (other == n || ran[other] || !nodes_[other].blocks) {
-        continue;
-      }
-      const bool graph =
-          each.unit >= 0 && units_[static_cast<std::size_t>(each.pe)][static_cast<std::size_t>(each.unit)].any_order;
-      if (given_.before(other, n)) {
-        result.push_back({other, 1, behind(n, other)});
-      } else if (shared && nodes_[other].pe == each.pe && nodes_[other].unit >= 0 &&
-                 (nodes_[other].unit < each.unit || (nodes_[other].unit == each.unit && graph && !ready_[other] &&
-                                                     !given_.before(n, other) && !same_kernel(other, n)))) {
-        result.push_back({other, false_dependency, "may share a hardware queue with, and then is behind,"});
+  /// Where the program stands when nothing more runs: what has not run though all before it by stream, event or host has.
+  [[nodiscard]] std::vector<std::size_t> heads(const std::vector<char>& ran) const {
+    std::vector<std::size_t> result;
+    for (std::size_t n = 0; n != nodes_.size(); ++n) {
+      if (!ran[n] && std::all_of(nodes_[n].after.begin(), nodes_[n].after.end(),
+                                 [&](std::size_t before) { return ran[before] || (&ran == &done_ && ready_[before]); })) {
+        result.push_back(n);
       }
     }
-    for (const std::size_t before : each.after) {
-      if (!ran[before] && !nodes_[before].blocks) {
-        result.push_back({before, 2, behind(n, before)});  // which may be held up by its own queue
+    return result;
+  }
+
+  /// What the queue of each PE stands at, with one queue for each device.
+  [[nodiscard]] std::vector<std::size_t> fronts() const {
+    std::vector<std::size_t> result;
+    for (const std::vector<dependency_unit>& queue : units_) {
+      for (const dependency_unit& unit : queue) {
+        const std::size_t before = result.size();
+        std::copy_if(unit.nodes.begin(), unit.nodes.end(), std::back_inserter(result),
+                     [&](std::size_t n) { return !done_[n] && nodes_[n].blocks; });
+        if (result.size() != before) {
+          break;
+        }
+      }
+    }
+    return result;
+  }
+
+  /// What a node that never runs depends on: the heads that it is behind, what its queue stands at, and what it waits for.
+  [[nodiscard]] std::vector<edge> blockers(std::size_t n, const std::vector<char>& ran, const std::vector<std::size_t>& heads,
+                                           const std::vector<std::size_t>& fronts) const {
+    std::vector<edge> result;
+    const node& each = nodes_[n];
+    for (const std::size_t other : heads) {
+      if (given_.before(other, n)) {
+        const bool by_host = host_puts_behind(n, other, ran);
+        result.push_back({other, nodes_[other].blocks ? 1U : 2U, by_host ? "is enqueued only after" : behind(n), by_host});
+      }
+    }
+    for (const std::size_t other : fronts) {
+      if (other != n && queue_puts_behind(n, other)) {
+        result.push_back({other, false_dependency, "may share a hardware queue with, and then is behind,"});
       }
     }
     if (each.kind == kind_t::waits) {
@@ -199,72 +221,102 @@ class dependency_analysis : public dependency_graph {
     return result;
   }
 
+  /// Whether `n` is enqueued after the host has waited for `other`, which is in another stream or is the host's wait itself.
+  [[nodiscard]] bool host_puts_behind(std::size_t n, std::size_t other, const std::vector<char>& ran) const {
+    if (nodes_[n].unit < 0 ||
+        (nodes_[other].unit >= 0 && operation_of(n).stream == operation_of(other).stream && nodes_[n].pe == nodes_[other].pe)) {
+      return false;
+    }
+    for (std::size_t host = 0; host != nodes_.size(); ++host) {
+      if (!ran[host] && nodes_[host].unit < 0 && nodes_[host].blocks && given_.before(host, n) &&
+          (host == other || given_.before(other, host))) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// Whether a queue may run `n` after `other` though nothing orders them.
+  [[nodiscard]] bool queue_puts_behind(std::size_t n, std::size_t other) const {
+    const node& each = nodes_[n];
+    if (nodes_[other].pe != each.pe || nodes_[other].unit > each.unit || given_.before(other, n)) {
+      return false;
+    }
+    const dependency_unit& unit = units_[static_cast<std::size_t>(each.pe)][static_cast<std::size_t>(each.unit)];
+    return nodes_[other].unit < each.unit ||
+           (unit.any_order && !ready_[other] && !given_.before(n, other) && !same_kernel(other, n));
+  }
+
   /// "is behind", or for the host's waits "waits for".
-  [[nodiscard]] const char* behind(std::size_t n, std::size_t other) const {
+  [[nodiscard]] const char* behind(std::size_t n) const {
     if (nodes_[n].unit < 0 && nodes_[n].blocks && nodes_[n].kind == kind_t::passes) {
       return "waits for";
-    }
-    if (nodes_[other].unit < 0 && nodes_[other].kind != kind_t::notifies) {
-      return "is enqueued after";
     }
     return "is behind";
   }
 
   using path = std::vector<std::pair<std::size_t, edge>>;
 
-  /// The shortest cycle of nodes that never run, whatever queues there are; where there is none, the one with the fewest
-  /// dependencies that only a shared queue makes, and of these the shortest.
+  /// The shortest cycle through where the program stands, whatever queues there are; where there is none, the one with the fewest dependencies that
+  /// only a shared queue makes, and of these the shortest.
   [[nodiscard]] path shortest_cycle() const {
-    const bool all_free = std::find(free_.begin(), free_.end(), 0) == free_.end();
-    const std::vector<char>& ran = all_free ? done_ : free_;
+    const bool only_by_queues = std::find(free_.begin(), free_.end(), 0) == free_.end();
+    const std::vector<char>& ran = only_by_queues ? done_ : free_;
+    const std::vector<std::size_t> from = heads(ran);
+    const std::vector<std::size_t> queues = only_by_queues ? fronts() : std::vector<std::size_t>();
     std::vector<std::vector<edge>> edges(nodes_.size());
     for (std::size_t n = 0; n != nodes_.size(); ++n) {
       if (!ran[n]) {
-        edges[n] = blockers(n, ran);
+        edges[n] = blockers(n, ran, from, queues);
       }
     }
     path best;
     std::size_t best_cost = none;
-    for (std::size_t start = 0; start != nodes_.size(); ++start) {
-      for (const edge& first : edges[start]) {
-        if (all_free ? first.cost >= false_dependency : nodes_[start].blocks) {
-          close(start, first, edges, best, best_cost);
-        }
-      }
+    for (const std::size_t head : only_by_queues ? queues : from) {
+      find_cycle(head, only_by_queues, edges, best, best_cost);
     }
     return best;
   }
 
-  /// Replaces `best` by the cheapest cycle that begins with the edge `first` of `start`, if that is cheaper.
-  void close(std::size_t start, const edge& first, const std::vector<std::vector<edge>>& edges, path& best,
-             std::size_t& best_cost) const {
-    std::vector<std::size_t> cost(nodes_.size(), none);
-    path came(nodes_.size());
+  /// Replaces `best` by the cheapest cycle through `start`, if that is cheaper. With `only_by_queues` one of its dependencies is
+  /// a false one.
+  void find_cycle(std::size_t start, bool only_by_queues, const std::vector<std::vector<edge>>& edges, path& best,
+                  std::size_t& best_cost) const {
+    // A state is a node, and whether a false dependency led there.
+    std::vector<std::size_t> cost(2 * nodes_.size(), none);
+    path came(2 * nodes_.size());
     using entry = std::pair<std::size_t, std::size_t>;
     std::priority_queue<entry, std::vector<entry>, std::greater<>> open;
-    cost[first.to] = first.cost;
-    open.push({first.cost, first.to});
+    const std::size_t goal = 2 * start + (only_by_queues ? 1 : 0);
+    bool begun = false;
+    open.push({0, 2 * start});
     while (!open.empty()) {
-      const auto [so_far, n] = open.top();
+      const auto [so_far, state] = open.top();
       open.pop();
-      if (n == start || so_far >= best_cost) {
+      if ((begun && state == goal) || so_far >= best_cost) {
         break;
       }
-      for (const edge& each : edges[n]) {
-        if (so_far == cost[n] && so_far + each.cost < cost[each.to]) {
-          cost[each.to] = so_far + each.cost;
-          came[each.to] = {n, each};
-          open.push({cost[each.to], each.to});
+      if (begun && so_far != cost[state]) {
+        continue;
+      }
+      begun = true;
+      for (const edge& each : edges[state / 2]) {
+        const std::size_t to = 2 * each.to + (each.cost >= false_dependency ? 1 : state % 2);
+        if (so_far + each.cost < cost[to]) {
+          cost[to] = so_far + each.cost;
+          came[to] = {state, each};
+          open.push({cost[to], to});
         }
       }
     }
-    if (cost[start] < best_cost) {
-      best_cost = cost[start];
+    if (cost[goal] < best_cost) {
+      best_cost = cost[goal];
       best.clear();
-      for (std::size_t at = start; at != first.to; at = came[at].first) {
-        best.push_back(came[at]);
-      }
-      best.push_back({start, first});
+      std::size_t state = goal;
+      do {
+        best.push_back({came[state].first / 2, came[state].second});
+        state = came[state].first;
+      } while (state != 2 * start);
       std::reverse(best.begin(), best.end());
     }
   }
@@ -346,7 +398,7 @@ class dependency_analysis : public dependency_graph {
       if (out.cost >= false_dependency) {
         return hazard::wait_before_notify;
       }
-      host = host || (nodes_[n].unit < 0 && nodes_[n].blocks);
+      host = host || out.by_host || (nodes_[n].unit < 0 && nodes_[n].blocks);
       meets = meets || nodes_[n].kind == kind_t::meets;
       put_behind_barrier = put_behind_barrier || (nodes_[n].kind == kind_t::notifies && nodes_[out.to].kind == kind_t::meets);
     }

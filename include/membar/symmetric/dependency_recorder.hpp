@@ -5,8 +5,10 @@
 
 #include <membar/error.hpp>
 #include <membar/symmetric/dependency_check.hpp>
+#include <membar/symmetric/pe.hpp>
 #include <membar/symmetric/stream_program.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -58,70 +60,74 @@ class dependency_recorder {
     const std::lock_guard lock(mutex_);
     program_.names[{kind, what}] = text;
   }
-  void declare_team(handle_id team, std::vector<int> members) {
+  void declare_team(handle_id team, const std::vector<pe>& members) {
     const std::lock_guard lock(mutex_);
-    for (const int member : members) {
-      need_pe(member, "a member of a team");
+    std::vector<int> numbers;
+    for (const pe member : members) {
+      need_pe(member.index(), "a member of a team");
+      numbers.push_back(member.index());
     }
-    program_.teams[team] = std::move(members);
+    program_.teams[team] = std::move(numbers);
   }
-  void signal_holds(int pe, handle_id signal, std::uint64_t value) {
+  void signal_holds(pe who, handle_id signal, std::uint64_t value) {
     const std::lock_guard lock(mutex_);
-    need_pe(pe, "the PE of a signal");
-    program_.signals[{pe, signal}] = value;
+    need_pe(who.index(), "the PE of a signal");
+    program_.signals[{who.index(), signal}] = value;
   }
   /// @}
 
   /// @name What a PE enqueues
   /// @{
   /// A kernel or copy that waits for nothing and leaves the symmetric heap alone.
-  void work(int pe, handle_id stream, const char* name = "") { enqueue(operation_kind::work, pe, stream, {}, name); }
+  void work(pe who, handle_id stream, const char* name = "") { enqueue(operation_kind::work, who, stream, {}, name); }
 
   /// A put, a get or a kernel that reads or writes the heap of `target`.
-  void access(int pe, handle_id stream, int target, const char* name = "") {
-    stream_operation operation = made(operation_kind::access, pe, stream, {}, name);
-    operation.target = target;
+  void access(pe who, handle_id stream, pe target, const char* name = "") {
+    stream_operation operation = made(operation_kind::access, who, stream, {}, name);
+    operation.target = target.index();
     record(operation);
   }
 
   /// A put with signal, or a signal operation: changes the signal of `target`. One that does not block is delivered when a quiet
   /// or a collective of the same stream has ended, at the latest.
-  void notify(int pe, handle_id stream, int target, handle_id signal, signal_effect effect, const char* name = "",
+  void notify(pe who, handle_id stream, pe target, handle_id signal, signal_effect effect, const char* name = "",
               bool blocking = true) {
-    stream_operation operation = made(operation_kind::notify, pe, stream, signal, name);
-    operation.target = target;
+    stream_operation operation = made(operation_kind::notify, who, stream, signal, name);
+    operation.target = target.index();
     operation.effect = effect;
     operation.blocking = blocking;
     record(operation);
   }
 
   /// A wait for the PE's own signal.
-  void wait(int pe, handle_id stream, handle_id signal, signal_condition until, const char* name = "") {
-    stream_operation operation = made(operation_kind::wait, pe, stream, signal, name);
+  void wait(pe who, handle_id stream, handle_id signal, signal_condition until, const char* name = "") {
+    stream_operation operation = made(operation_kind::wait, who, stream, signal, name);
     operation.condition = until;
     record(operation);
   }
 
-  void quiet(int pe, handle_id stream) { enqueue(operation_kind::quiet, pe, stream, {}, ""); }
+  void quiet(pe who, handle_id stream) { enqueue(operation_kind::quiet, who, stream, {}, ""); }
 
   /// A barrier or another collective; the name tells those of one team apart.
-  void collective(int pe, handle_id stream, handle_id team = world_team, const char* name = "") {
-    enqueue(operation_kind::collective, pe, stream, team, name);
+  void collective(pe who, handle_id stream, handle_id team = world_team, const char* name = "") {
+    enqueue(operation_kind::collective, who, stream, team, name);
   }
 
-  void record_event(int pe, handle_id event, handle_id stream) { enqueue(operation_kind::record_event, pe, stream, event, ""); }
+  void record_event(pe who, handle_id event, handle_id stream) {
+    enqueue(operation_kind::record_event, who, stream, event, "");
+  }
   /// `cudaStreamWaitEvent`: waits for the last record of the event so far.
-  void wait_event(int pe, handle_id stream, handle_id event) { enqueue(operation_kind::wait_event, pe, stream, event, ""); }
+  void wait_event(pe who, handle_id stream, handle_id event) { enqueue(operation_kind::wait_event, who, stream, event, ""); }
 
   /// A launch whose blocks wait or notify. Steps of one role follow each other; roles run side by side.
-  void kernel(int pe, handle_id stream, kernel_shape shape, const std::vector<kernel_role>& roles, const char* name = "") {
-    stream_operation operation = made(operation_kind::kernel, pe, stream, {}, name);
+  void kernel(pe who, handle_id stream, kernel_shape shape, const std::vector<kernel_role>& roles, const char* name = "") {
+    stream_operation operation = made(operation_kind::kernel, who, stream, {}, name);
     operation.shape = shape;
     operation.kernel = 1;  // its own number follows
     std::vector<stream_operation> all{operation};
     for (std::size_t role = 0; role != roles.size(); ++role) {
       for (const kernel_step& each : roles[role]) {
-        stream_operation step = made(each.kind, pe, stream, each.object, "");
+        stream_operation step = made(each.kind, who, stream, each.object, "");
         step.target = each.target;
         step.effect = each.effect;
         step.condition = each.condition;
@@ -138,48 +144,50 @@ class dependency_recorder {
   /// @name Capture
   /// @{
   /// What is enqueued into the stream from now on is captured; a stream that waits for an event recorded there joins.
-  void begin_capture(int pe, handle_id stream) {
+  void begin_capture(pe who, handle_id stream) {
     const std::lock_guard lock(mutex_);
-    need_pe(pe, "the PE");
-    if (captures_.contains({pe, stream})) {
+    need_pe(who.index(), "the PE");
+    if (captures_.contains({who.index(), stream})) {
       throw error(cudaErrorIllegalState, "membar: a stream of PE %d that is captured already was to be captured: end it first",
-                  pe);
+                  who.index());
     }
-    captures_[{pe, stream}] = ++graphs_;
+    captures_[{who.index(), stream}] = ++graphs_;
   }
 
   /// Ends the capture that the stream is part of, and returns the graph.
-  [[nodiscard]] handle_id end_capture(int pe, handle_id stream) {
+  [[nodiscard]] handle_id end_capture(pe who, handle_id stream) {
     const std::lock_guard lock(mutex_);
-    const auto found = captures_.find({pe, stream});
+    const auto found = captures_.find({who.index(), stream});
     if (found == captures_.end()) {
       throw error(cudaErrorIllegalState, "membar: the capture of a stream of PE %d that is not captured was to end: begin it",
-                  pe);
+                  who.index());
     }
     const unsigned graph = found->second;
     std::erase_if(captures_, [&](const auto& each) { return each.second == graph; });
     return handle_id(static_cast<std::uint64_t>(graph));
   }
 
-  void launch_graph(int pe, handle_id stream, handle_id graph) { enqueue(operation_kind::launch_graph, pe, stream, graph, ""); }
+  void launch_graph(pe who, handle_id stream, handle_id graph) {
+    enqueue(operation_kind::launch_graph, who, stream, graph, "");
+  }
   /// @}
 
   /// @name What the host waits for
   /// @{
-  void synchronize_stream(int pe, handle_id stream) { host_waits(made(operation_kind::host_stream, pe, stream, {}, "")); }
-  void synchronize_event(int pe, handle_id event) { host_waits(made(operation_kind::host_event, pe, {}, event, "")); }
+  void synchronize_stream(pe who, handle_id stream) { host_waits(made(operation_kind::host_stream, who, stream, {}, "")); }
+  void synchronize_event(pe who, handle_id event) { host_waits(made(operation_kind::host_event, who, {}, event, "")); }
   /// Also for what waits for the device by itself: `cudaFree`, for instance.
-  void synchronize_pe(int pe) { host_waits(made(operation_kind::host_pe, pe, {}, {}, "")); }
+  void synchronize_pe(pe who) { host_waits(made(operation_kind::host_pe, who, {}, {}, "")); }
 
   /// A collective that the host calls for a PE.
-  void host_collective(int pe, handle_id team = world_team, const char* name = "") {
-    host_waits(made(operation_kind::host_collective, pe, {}, team, name));
+  void host_collective(pe who, handle_id team = world_team, const char* name = "") {
+    host_waits(made(operation_kind::host_collective, who, {}, team, name));
   }
 
-  /// A copy or memset that the host calls, to or from the heap of `pe`, in a stream: does it return before it has run? One that
+  /// A copy or memset that the host calls, to or from the heap of `who`, in a stream: does it return before it has run? One that
   /// does not is a wait of the host.
-  void host_copy(int pe, handle_id stream, bool may_return_early, const char* name = "") {
-    stream_operation operation = made(operation_kind::host_copy, pe, stream, {}, name);
+  void host_copy(pe who, handle_id stream, bool may_return_early, const char* name = "") {
+    stream_operation operation = made(operation_kind::host_copy, who, stream, {}, name);
     operation.early = may_return_early;
     if (may_return_early) {
       record(operation);
@@ -242,26 +250,26 @@ class dependency_recorder {
   using key = std::pair<int, handle_id>;
   static_assert(std::is_trivially_copyable_v<stream_operation>);
 
-  [[nodiscard]] static stream_operation made(operation_kind kind, int pe, handle_id stream, handle_id object,
+  [[nodiscard]] static stream_operation made(operation_kind kind, pe who, handle_id stream, handle_id object,
                                              const char* name) {
     stream_operation operation;
     operation.kind = kind;
-    operation.pe = pe;
+    operation.pe = who.index();
     operation.stream = stream;
     operation.object = object;
     std::snprintf(operation.name, sizeof operation.name, "%s", name);
     return operation;
   }
 
-  void need_pe(int pe, const char* what) const {
-    if (pe < 0 || pe >= program_.pes) {
+  void need_pe(int which, const char* what) const {
+    if (which < 0 || which >= program_.pes) {
       throw error(cudaErrorInvalidValue, "membar: %s is %d, but the program has %d PEs, numbered from 0: name one of them",
-                  what, pe, program_.pes);
+                  what, which, program_.pes);
     }
   }
 
-  void enqueue(operation_kind kind, int pe, handle_id stream, handle_id object, const char* name) {
-    record(made(kind, pe, stream, object, name));
+  void enqueue(operation_kind kind, pe who, handle_id stream, handle_id object, const char* name) {
+    record(made(kind, who, stream, object, name));
   }
   void record(const stream_operation& operation) {
     const std::lock_guard lock(mutex_);

@@ -4,6 +4,8 @@
 /// which the host calls them. No CUDA call: streams, events, signals and teams are numbers or addresses.
 #pragma once
 
+#include <membar/symmetric/pe.hpp>
+
 #include <compare>
 #include <cstdint>
 #include <map>
@@ -40,23 +42,26 @@ enum class named : unsigned char { stream, event, signal, team, graph };
 /// The team of all PEs, which need not be declared.
 inline constexpr handle_id world_team{};
 
-/// What a notification does to a signal: `set_to(v)` or `add(v)`. A signal is either set or added to, never both.
+/// What a notification does to a signal: `signal_set(v)` or `signal_add(v)`. A signal is either set or added to, never both.
 struct signal_effect {
   bool adds = false;
   std::uint64_t value = 0;
 };
-[[nodiscard]] constexpr signal_effect set_to(std::uint64_t value) noexcept { return {false, value}; }
-[[nodiscard]] constexpr signal_effect add(std::uint64_t value) noexcept { return {true, value}; }
+[[nodiscard]] constexpr signal_effect signal_set(std::uint64_t value) noexcept { return {false, value}; }
+[[nodiscard]] constexpr signal_effect signal_add(std::uint64_t value) noexcept { return {true, value}; }
 
-/// What a wait asks of a signal: `equal_to(v)`, for signals that are set, or `at_least(v)`, compared without a sign.
+/// What a wait asks of a signal: `signal_equals(v)`, for signals that are set, or
+/// `signal_at_least(v)`, where numbers may wrap, as in the device's waits (wait.cuh).
 struct signal_condition {
   bool at_least = false;
   std::uint64_t value = 0;
 
-  [[nodiscard]] constexpr bool holds(std::uint64_t seen) const noexcept { return at_least ? seen >= value : seen == value; }
+  [[nodiscard]] constexpr bool holds(std::uint64_t seen) const noexcept {
+    return at_least ? static_cast<std::int64_t>(seen - value) >= 0 : seen == value;
+  }
 };
-[[nodiscard]] constexpr signal_condition equal_to(std::uint64_t value) noexcept { return {false, value}; }
-[[nodiscard]] constexpr signal_condition at_least(std::uint64_t value) noexcept { return {true, value}; }
+[[nodiscard]] constexpr signal_condition signal_equals(std::uint64_t value) noexcept { return {false, value}; }
+[[nodiscard]] constexpr signal_condition signal_at_least(std::uint64_t value) noexcept { return {true, value}; }
 
 /// What an operation is.
 enum class operation_kind : unsigned char {
@@ -113,8 +118,8 @@ struct kernel_step {
 [[nodiscard]] inline kernel_step step_wait(handle_id signal, signal_condition until) {
   return {operation_kind::wait, signal, 0, {}, until};
 }
-[[nodiscard]] inline kernel_step step_notify(int target, handle_id signal, signal_effect effect) {
-  return {operation_kind::notify, signal, target, effect, {}};
+[[nodiscard]] inline kernel_step step_notify(pe target, handle_id signal, signal_effect effect) {
+  return {operation_kind::notify, signal, target.index(), effect, {}};
 }
 [[nodiscard]] inline kernel_step step_collective(handle_id team = world_team) {
   return {operation_kind::collective, team, 0, {}, {}};
