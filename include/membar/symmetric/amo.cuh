@@ -37,10 +37,10 @@ template <class Counter, amo Operation>
   }
 }
 
-/// What a counter holds; of what is no counter a type that its arguments convert to, so that the sentence is the only error.
+/// What a counter holds; of what is no counter a type that its arguments convert to, so that its sentence is the only error.
 template <class Counter>
 struct counted_of {
-  using type = double;
+  using type = anything;
 };
 template <class Address>
   requires(is_symmetric<Address> && is_counter<typename Address::element_type>)
@@ -75,7 +75,7 @@ template <class Counter, class Order = relaxed_t>
   static_assert(order_among<Order, memory_order::relaxed, memory_order::acquire>,
                 "membar: an AMO that loads takes relaxed or acquire: it writes nothing to release");
   if constexpr (detail::require_amo<Counter, amo::load>()) {
-    return detail::apply_amo<amo::load>(counter, detail::counted<Counter>{}, other, order);
+    return detail::apply_amo<amo::load>(counter, detail::counted<Counter>(), other, order);
   }
 }
 

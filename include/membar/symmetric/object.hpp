@@ -53,6 +53,14 @@ inline constexpr bool is_direct = false;
 template <class T>
 inline constexpr bool is_direct<direct_span<T>> = true;
 
+template <class T>
+MEMBAR_HOST_DEVICE constexpr void refuse_other_type() noexcept {
+  static_assert(
+      !std::is_same_v<T, T>,
+      "membar: a symmetric object has one type and one backend: operations of another type on it would not be atomic or "
+      "ordered with its own");
+}
+
 /// How heaps and backends make symmetric addresses, and operations read them.
 struct symmetric_access;
 
@@ -102,6 +110,11 @@ class symmetric : public detail::symmetric_address<T, Backend> {
  public:
   symmetric(T*) = delete;
   symmetric(direct_span<T>) = delete;
+  template <class Other, class OtherBackend>
+    requires(!std::is_same_v<symmetric<Other, OtherBackend>, symmetric>)
+  MEMBAR_HOST_DEVICE constexpr symmetric(const symmetric<Other, OtherBackend>& other) noexcept : base(nullptr, other.reach()) {
+    detail::refuse_other_type<Other>();
+  }
 
   /// This PE's own object, as a private pointer.
   [[nodiscard]] MEMBAR_HOST_DEVICE T* local() const noexcept {
@@ -128,6 +141,12 @@ class symmetric_span : public detail::symmetric_address<T, Backend> {
  public:
   symmetric_span(T*) = delete;
   symmetric_span(direct_span<T>) = delete;
+  template <class Other, class OtherBackend>
+    requires(!std::is_same_v<symmetric_span<Other, OtherBackend>, symmetric_span>)
+  MEMBAR_HOST_DEVICE constexpr symmetric_span(const symmetric_span<Other, OtherBackend>& other) noexcept
+      : base(nullptr, other.reach()) {
+    detail::refuse_other_type<Other>();
+  }
 
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr std::size_t size() const noexcept { return size_; }
 

@@ -105,6 +105,45 @@ template <class Address, class Source>
   return matches && !is_direct<Source>;
 }
 
+/// Both sides of a copy.
+template <class Address, class Source>
+[[nodiscard]] __device__ constexpr bool require_copy() noexcept {
+  if constexpr (require_data<Address>()) {
+    return require_source<Address, Source>();
+  } else {
+    return false;
+  }
+}
+
+/// One object of data that an operation of fixed size moves.
+template <class Address>
+[[nodiscard]] __device__ constexpr bool require_fixed_size_object() noexcept {
+  if constexpr (require_data<Address>()) {
+    return require_one<Address>() && require_fixed_size<typename Address::element_type>();
+  } else {
+    return false;
+  }
+}
+
+/// What converts from anything: the parameter of a call that is refused anyway, so that its sentence is the only error.
+struct anything {
+  template <class T>
+  __device__ constexpr anything(const T&) noexcept {}
+};
+
+/// What a symmetric address of data is of.
+template <class Address>
+struct element {
+  using type = anything;
+};
+template <class Address>
+  requires(is_symmetric<Address> && !is_word<typename Address::element_type>)
+struct element<Address> {
+  using type = typename Address::element_type;
+};
+template <class Address>
+using element_of = typename element<Address>::type;
+
 template <class Source>
 [[nodiscard]] __device__ constexpr const void* source_of(const Source& from) noexcept {
   return from;
@@ -184,7 +223,7 @@ __device__ inline flushed<Group> flush(Group, const Reach& reach) noexcept {
 template <class Group, class To, class From>
 __device__ inline void put(Group group, const To& to, const From& from, pe other) noexcept {
   detail::require_group<Group>();
-  if constexpr (detail::require_data<To>() && detail::require_source<To, From>()) {
+  if constexpr (detail::require_copy<To, From>()) {
     detail::transport<typename To::reach_type>::put(group, to.reach(), detail::symmetric_access::local(to),
                                                     detail::source_of(from), detail::bytes_of(to), other);
     Group::sync();
@@ -195,7 +234,7 @@ __device__ inline void put(Group group, const To& to, const From& from, pe other
 template <class Group, class To, class From>
 __device__ inline void put_nonblocking(Group group, const To& to, const From& from, pe other) noexcept {
   detail::require_group<Group>();
-  if constexpr (detail::require_data<To>() && detail::require_source<To, From>()) {
+  if constexpr (detail::require_copy<To, From>()) {
     detail::transport<typename To::reach_type>::put_nonblocking(group, to.reach(), detail::symmetric_access::local(to),
                                                                 detail::source_of(from), detail::bytes_of(to), other);
   }
@@ -208,7 +247,7 @@ __device__ inline void put_nonblocking(Group group, const To& to, const From& fr
 template <class Group, class To, class From>
 __device__ inline void get(Group group, To* to, const From& from, pe other) noexcept {
   detail::require_group<Group>();
-  if constexpr (detail::require_data<From>() && detail::require_source<From, To*>()) {
+  if constexpr (detail::require_copy<From, To*>()) {
     detail::transport<typename From::reach_type>::get(group, from.reach(), to, detail::symmetric_access::local(from),
                                                       detail::bytes_of(from), other);
     Group::sync();
@@ -219,7 +258,7 @@ __device__ inline void get(Group group, To* to, const From& from, pe other) noex
 template <class Group, class To, class From>
 __device__ inline void get_nonblocking(Group group, To* to, const From& from, pe other) noexcept {
   detail::require_group<Group>();
-  if constexpr (detail::require_data<From>() && detail::require_source<From, To*>()) {
+  if constexpr (detail::require_copy<From, To*>()) {
     detail::transport<typename From::reach_type>::get_nonblocking(
         group, from.reach(), to, detail::symmetric_access::local(from), detail::bytes_of(from), other);
   }
@@ -230,12 +269,9 @@ __device__ inline void get_nonblocking(Group group, To* to, const From& from, pe
 /// Relaxed: it orders nothing, and is no way to tell anybody. PTX (peer): `st.relaxed.sys`. NVSHMEM: `nvshmem_*_p`. Requires: 1, 2, 4, 8 or 16 bytes
 /// without padding.
 template <class To>
-__device__ inline void put_value(const To& to, const std::type_identity_t<typename To::element_type>& value,
-                                 pe other) noexcept {
-  if constexpr (detail::require_data<To>() && detail::require_one<To>()) {
-    if constexpr (detail::require_fixed_size<typename To::element_type>()) {
-      detail::transport<typename To::reach_type>::put_value(to.reach(), detail::symmetric_access::local(to), value, other);
-    }
+__device__ inline void put_value(const To& to, const detail::element_of<To>& value, pe other) noexcept {
+  if constexpr (detail::require_fixed_size_object<To>()) {
+    detail::transport<typename To::reach_type>::put_value(to.reach(), detail::symmetric_access::local(to), value, other);
   }
 }
 
@@ -244,12 +280,9 @@ __device__ inline void put_value(const To& to, const std::type_identity_t<typena
 /// Two fetches by a thread are ordered by a `fence` between them, and by nothing else. PTX (peer): `ld.relaxed.sys`. NVSHMEM: `nvshmem_*_g`.
 /// Requires: 1, 2, 4, 8 or 16 bytes without padding.
 template <class From>
-[[nodiscard]] __device__ inline typename From::element_type fetch(const From& from, pe other) noexcept {
-  static_assert(!detail::is_counter<typename From::element_type>, "membar: a counter is fetched with amo_fetch");
-  if constexpr (detail::require_data<From>() && detail::require_one<From>()) {
-    if constexpr (detail::require_fixed_size<typename From::element_type>()) {
-      return detail::transport<typename From::reach_type>::fetch(from.reach(), detail::symmetric_access::local(from), other);
-    }
+[[nodiscard]] __device__ inline auto fetch(const From& from, pe other) noexcept {
+  if constexpr (detail::require_fixed_size_object<From>()) {
+    return detail::transport<typename From::reach_type>::fetch(from.reach(), detail::symmetric_access::local(from), other);
   }
 }
 
@@ -263,7 +296,7 @@ template <class Group, class To, class From, class Signal>
 __device__ inline void put_signal(Group group, const To& to, const From& from, const Signal& signal, unsigned long long value,
                                   pe other) noexcept {
   detail::require_group<Group>();
-  if constexpr (detail::require_data<To>() && detail::require_source<To, From>() && detail::require_signal<Signal>()) {
+  if constexpr (detail::require_copy<To, From>() && detail::require_signal<Signal>()) {
     detail::transport<typename To::reach_type>::template put_signal<typename Signal::element_type::kind>(
         group, to.reach(), detail::symmetric_access::local(to), detail::source_of(from), detail::bytes_of(to),
         detail::word_access::raw(detail::symmetric_access::local(signal)), value, other);
@@ -275,7 +308,7 @@ template <class Group, class To, class From, class Signal>
 __device__ inline void put_signal_nonblocking(Group group, const To& to, const From& from, const Signal& signal,
                                               unsigned long long value, pe other) noexcept {
   detail::require_group<Group>();
-  if constexpr (detail::require_data<To>() && detail::require_source<To, From>() && detail::require_signal<Signal>()) {
+  if constexpr (detail::require_copy<To, From>() && detail::require_signal<Signal>()) {
     detail::transport<typename To::reach_type>::template put_signal_nonblocking<typename Signal::element_type::kind>(
         group, to.reach(), detail::symmetric_access::local(to), detail::source_of(from), detail::bytes_of(to),
         detail::word_access::raw(detail::symmetric_access::local(signal)), value, other);

@@ -204,8 +204,8 @@ class symmetric_heap {
     static_assert(is_word<T> || std::is_trivially_copyable_v<T>,
                   "membar: symmetric memory holds a trivially copyable type: its bytes travel between PEs");
     require_atomics<T>();
-    return symmetric_array<T, Backend>(this, allocate_bytes(size, sizeof(T), alignment < alignof(T) ? alignof(T) : alignment),
-                                       size, next_id_ - 1);
+    const std::size_t offset = allocate_bytes(size, sizeof(T), alignment < alignof(T) ? alignof(T) : alignment);
+    return symmetric_array<T, Backend>(this, offset, size, ids_.at(offset));
   }
 
   /// The words of one barrier of all PEs. Collective.

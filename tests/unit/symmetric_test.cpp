@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Symmetric memory as the host sees it: which devices may be PEs, where memory comes from, what the heap keeps count of, what
+// the links must carry, and what happens when PEs differ.
+#include <membar/symmetric/peer_backend.hpp>
+#include <membar/symmetric/symmetric_heap.hpp>
+
+#include "made_up_peers.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace {
+
+using made_up_peers::now;
+using made_up_peers::refusal;
+using membar::amo;
+using membar::atomic_operation;
+using membar::counter;
+using membar::pe;
+using membar::peer_backend;
+using membar::peer_memory;
+using membar::symmetric_heap;
+
+bool contains(const std::string& text, const char* words) { return text.find(words) != std::string::npos; }
+
+TEST(pe, has_neighbours_on_a_ring) {
+  static_assert(membar::ring_neighbour(pe(0), -1, 4) == pe(3));
+  static_assert(membar::ring_neighbour(pe(3), 1, 4) == pe(0));
+  static_assert(membar::ring_neighbour(pe(2), -7, 4) == pe(3));
+  int sum = 0;
+  for (const pe each : membar::pe_range(pe(2), 3)) {
+    sum += each.index();
+  }
+  EXPECT_EQ(sum, 2 + 3 + 4);
+  EXPECT_TRUE(membar::pe_range(pe(2), 3).contains(pe(4)));
+  EXPECT_FALSE(membar::pe_range(pe(2), 3).contains(pe(5)));
+  EXPECT_FALSE(membar::pe_range(pe(2), 3).contains(pe(1)));
+}
+
+TEST(padding, is_what_fixed_sizes_refuse) {
+  struct gap {
+    char a;
+    int b;
+  };
+  static_assert(membar::has_no_padding<int> && membar::has_no_padding<float> && membar::has_no_padding<double>);
+  static_assert(!membar::has_no_padding<gap>);
+}
+
+class peers : public made_up_peers::machine_test {};
+
+TEST_F(peers, are_all_visible_devices_unless_told) {
+  const peer_backend all;
+  EXPECT_EQ(all.count(), 4);
+  const peer_backend some(std::vector<int>{2, 0});
+  EXPECT_EQ(some.count(), 2);
+  EXPECT_EQ(some.device_of(pe(0)), 2);
+  EXPECT_EQ(some.device_of(pe(1)), 0);
+  EXPECT_EQ(some.local_pes().size(), 2);
+}
+
+TEST_F(peers, without_access_are_named_with_the_remedy) {
+  now().no_access = {{1, 3}};
+  EXPECT_EQ(
+      refusal([] { const peer_backend all; }),
+      "membar: device 1 has no peer access to device 3: name devices that reach each other ('nvidia-smi topo -p2p r' shows "
+      "them), or use the NVSHMEM backend");
+  EXPECT_EQ(refusal([] { const peer_backend some(std::vector<int>{0, 1, 2}); }), "");
+}
+
+TEST_F(peers, are_at_least_one) {
+  EXPECT_TRUE(contains(refusal([] { const peer_backend none(std::vector<int>{}); }), "a peer backend of no device"));
+}
+
+TEST_F(peers, that_do_not_exist_are_refused) {
+  EXPECT_TRUE(contains(refusal([] { const peer_backend far(std::vector<int>{0, 9}); }), "cudaDeviceCanAccessPeer"));
+}
+
+TEST_F(peers, may_share_a_device) {
+  peer_backend twins(std::vector<int>{1, 1});
+  const symmetric_heap heap(twins, 1);
+  EXPECT_EQ(now().accessible_to, std::vector<int>{1});
+  EXPECT_EQ(now().mapped.size(), 2U);
+}
+
+TEST_F(peers, without_virtual_memory_have_plain_allocations) {
+  EXPECT_EQ(peer_backend().memory(), peer_memory::mapped);
+  now().no_virtual_memory = {2};
+  EXPECT_EQ(peer_backend().memory(), peer_memory::plain);
+  EXPECT_EQ(peer_backend(std::vector<int>{0, 1}).memory(), peer_memory::mapped);
+  EXPECT_EQ(peer_backend(std::vector<int>{0, 1}, peer_memory::plain).memory(), peer_memory::plain);
+  EXPECT_EQ(refusal([] { const peer_backend all(std::vector<int>{1, 2}, peer_memory::mapped); }),
+            "membar: device 2 has no virtual memory management: ask for peer_memory::plain, which needs none");
+}
+
+/// On both kinds of memory.
+class region : public peers, public ::testing::WithParamInterface<peer_memory> {};
+INSTANTIATE_TEST_SUITE_P(of_both_kinds, region, ::testing::Values(peer_memory::mapped, peer_memory::plain));
+
+TEST_P(region, reaches_the_same_object_at_every_pe) {
+  {
+    const peer_backend backend(std::vector<int>{0, 1, 2}, GetParam());
+    const auto memory = backend.map(1000);
+    EXPECT_GE(memory.bytes(), 1000U);
+    for (const pe from : backend.local_pes()) {
+      EXPECT_EQ(memory.reach_of(from).self(), from);
+      EXPECT_EQ(memory.reach_of(from).count(), 3);
+      for (const pe to : backend.local_pes()) {
+        auto* const local = static_cast<unsigned char*>(memory.base(from)) + 24;
+        EXPECT_EQ(memory.reach_of(from).direct(local, to), static_cast<unsigned char*>(memory.base(to)) + 24);
+      }
+    }
+  }
+  EXPECT_TRUE(now().clean());
+  EXPECT_TRUE(now().failures.empty());
+}
+
+TEST_P(region, moves) {
+  {
+    const peer_backend backend(std::vector<int>{0, 1}, GetParam());
+    auto first = backend.map(1000);
+    void* const base = first.base(pe(1));
+    auto second = std::move(first);
+    EXPECT_EQ(second.base(pe(1)), base);
+    first = backend.map(2000);
+    second = std::move(first);
+    EXPECT_GE(second.bytes(), 2000U);
+  }
+  EXPECT_TRUE(now().clean());
+}
+
+TEST_P(region, gives_everything_back_where_it_cannot_be_made) {
+  const char* const calls[] = {"cudaMalloc", "cuMemAddressReserve", "cuMemCreate",
+                               "cuMemMap",   "cuMemSetAccess",      "cudaDeviceEnablePeerAccess"};
+  const peer_backend backend(std::vector<int>{0, 1, 2}, GetParam());
+  int refusals = 0;
+  for (const char* call : calls) {
+    for (int successes = 0; successes != 6; ++successes) {
+      now().fails = {{call, {successes, cudaErrorMemoryAllocation}}};
+      refusals += refusal([&] { const auto memory = backend.map(1000); }).empty() ? 0 : 1;
+      EXPECT_TRUE(now().clean()) << call << " after " << successes;
+    }
+  }
+  EXPECT_GE(refusals, 8);
+  EXPECT_TRUE(now().failures.empty());
+}
+
+TEST_F(peers, ask_for_no_more_than_addresses_count) {
+  const peer_backend backend;
+  EXPECT_TRUE(contains(refusal([&] { const auto memory = backend.map(~std::size_t{0} / 4); }), "ask for less"));
+}
+
+class links : public peers {
+ protected:
+  [[nodiscard]] static bool carry(atomic_operation operation, int bytes = 4, bool returns_value = true) {
+    return static_cast<bool>(peer_backend(std::vector<int>{0, 1}).supports({operation, bytes, false, returns_value}));
+  }
+};
+
+TEST_F(links, that_carry_all_atomics_carry_each) { EXPECT_TRUE(carry(atomic_operation::compare_exchange, 8)); }
+
+TEST_F(links, that_carry_none_carry_none_in_either_direction) {
+  now().no_native_atomics = {{1, 0}};
+  EXPECT_FALSE(carry(atomic_operation::integer_add));
+  now().no_native_atomics = {{0, 1}};
+  EXPECT_FALSE(carry(atomic_operation::integer_add));
+  now().no_native_atomics = {{0, 2}};
+  EXPECT_TRUE(carry(atomic_operation::integer_add));
+}
+
+TEST_F(links, that_carry_some_are_asked_for_each) {
+  using membar::detail::atomic_capability;
+  // Unsigned reductions of 64 bits, and nothing that returns.
+  now().partial = {{{0, 1},
+                    atomic_capability::capability_unsigned | atomic_capability::capability_reduction |
+                        atomic_capability::capability_scalar_64},
+                   {{1, 0}, ~0U}};
+  EXPECT_TRUE(carry(atomic_operation::integer_add, 8, false));
+  EXPECT_FALSE(carry(atomic_operation::integer_add, 4, false));
+}
+
+class heap : public peers {
+ protected:
+  peer_backend backend{std::vector<int>{0, 1}};
+};
+
+TEST_F(heap, gives_zeros_at_every_pe_before_it_returns) {
+  symmetric_heap all(backend, 1 << 16);
+  const auto data = all.allocate<int>(100);
+  EXPECT_EQ(now().zeroed, (std::vector<std::pair<int, std::size_t>>{{0, 400}, {1, 400}}));
+  for (const pe each : backend.local_pes()) {
+    const auto span = data.on(each);
+    EXPECT_EQ(span.size(), 100U);
+    EXPECT_EQ(span.self(), each);
+    for (std::size_t i = 0; i != 100; ++i) {
+      ASSERT_EQ(span.local()[i], 0);
+    }
+    for (const pe other : backend.local_pes()) {
+      EXPECT_EQ(span.at(other).data(), data.on(other).local());
+      EXPECT_EQ(span[7].at(other).data(), data.on(other).local() + 7);
+    }
+  }
+  all.free(data);
+  EXPECT_EQ(now().current, 0);
+}
+
+TEST_F(heap, zeroes_what_was_used_before) {
+  symmetric_heap all(backend, 1 << 16);
+  const auto before = all.allocate<int>(8);
+  before.on(pe(1)).local()[3] = 7;
+  all.free(before);
+  const auto after = all.allocate<int>(8);
+  EXPECT_EQ(after.on(pe(1)).local()[3], 0);
+  all.free(after);
+}
+
+TEST_F(heap, aligns_as_it_is_told) {
+  symmetric_heap all(backend, 1 << 20);
+  const auto small = all.allocate<char>(1);
+  const auto wide = all.allocate<char>(1, 4096);
+  const auto least = all.allocate<char>(1);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(wide.on(pe(1)).local()) % 4096, 0U);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(least.on(pe(0)).local()) % 128, 0U);
+  EXPECT_EQ(refusal([&] { static_cast<void>(all.allocate<char>(1, 96)); }),
+            "membar: an alignment of 96 was asked for: it is a power of two");
+  for (const auto& each : {small, wide, least}) {
+    all.free(each);
+  }
+}
+
+TEST_F(heap, cuts_spans_at_their_end) {
+  symmetric_heap all(backend, 1 << 16);
+  const auto data = all.allocate<int>(10);
+  const auto span = data.on(pe(0));
+  EXPECT_EQ(span.subspan(2, 3).size(), 3U);
+  EXPECT_EQ(span.subspan(8, 3).size(), 2U);
+  EXPECT_EQ(span.subspan(11, 3).size(), 0U);
+  EXPECT_EQ(span.subspan(2, 3).local(), span.local() + 2);
+  all.free(data);
+}
+
+TEST_F(heap, frees_in_any_order_and_joins_what_is_free) {
+  symmetric_heap all(backend, 1 << 16);
+  const std::size_t whole = all.largest_free();
+  std::vector<membar::symmetric_array<int, peer_backend>> held;
+  for (int i = 0; i != 6; ++i) {
+    held.push_back(all.allocate<int>(32));
+  }
+  for (const int i : {1, 4, 0, 5, 3, 2}) {
+    all.free(held[static_cast<std::size_t>(i)]);
+  }
+  EXPECT_EQ(all.bytes_taken(), 0U);
+  EXPECT_EQ(all.largest_free(), whole);
+}
+
+TEST_F(heap, says_what_room_is_left) {
+  symmetric_heap all(backend, 1 << 16);
+  const auto most = all.allocate<char>((1 << 16) - 256);
+  EXPECT_EQ(
+      refusal([&] { static_cast<void>(all.allocate<char>(257)); }),
+      "membar: 257 bytes do not fit into the symmetric heap: 65280 of 65536 are taken and the largest gap has 256: make the "
+      "heap larger");
+  EXPECT_TRUE(contains(refusal([&] { static_cast<void>(all.allocate<int>(~std::size_t{0} / 2)); }), "has room for"));
+  EXPECT_TRUE(contains(refusal([&] { static_cast<void>(all.allocate<int>(0)); }), "ask for 1 or more"));
+  EXPECT_EQ(all.bytes_taken(), static_cast<std::size_t>((1 << 16) - 256));
+  all.free(most);
+  EXPECT_TRUE(contains(refusal([&] { const symmetric_heap none(backend, 0); }), "a symmetric heap of 0 bytes"));
+}
+
+TEST_F(heap, refuses_to_free_twice) {
+  symmetric_heap all(backend, 1 << 16);
+  const auto first = all.allocate<int>(8);
+  all.free(first);
+  EXPECT_EQ(refusal([&] { all.free(first); }),
+            "membar: allocation 1 of the symmetric heap was freed a second time: free each once on every PE");
+  // The same place, another allocation: the old name of it is still the old one.
+  const auto second = all.allocate<int>(8);
+  EXPECT_TRUE(contains(refusal([&] { all.free(first); }), "allocation 1 of the symmetric heap was freed a second time"));
+  all.free(second);
+}
+
+TEST_F(heap, refuses_to_free_what_is_anothers) {
+  symmetric_heap one(backend, 1 << 16);
+  symmetric_heap other(backend, 1 << 16);
+  const auto data = one.allocate<int>(8);
+  EXPECT_EQ(refusal([&] { other.free(data); }),
+            "membar: an allocation of another symmetric heap was freed: free it in the heap that allocated it");
+  one.free(data);
+}
+
+TEST_F(heap, reports_what_was_not_freed) {
+  {
+    symmetric_heap all(backend, 1 << 16);
+    static_cast<void>(all.allocate<int>(8));
+    static_cast<void>(all.allocate<char>(1));
+  }
+  ASSERT_EQ(now().failures.size(), 1U);
+  EXPECT_EQ(now().failures[0],
+            "membar: a symmetric heap ends with 2 allocations of 33 bytes that were not freed: free each on every PE");
+  EXPECT_TRUE(now().clean());
+}
+
+TEST_F(heap, changes_nothing_where_zeroing_fails) {
+  symmetric_heap all(backend, 1 << 16);
+  now().fails = {{"cudaMemsetAsync", {1, cudaErrorIllegalAddress}}};
+  EXPECT_TRUE(
+      contains(refusal([&] { static_cast<void>(all.allocate<int>(8)); }), "the zeroing of an allocation failed on PE 0"));
+  EXPECT_EQ(all.bytes_taken(), 0U);
+  EXPECT_EQ(now().streams, 0);
+  EXPECT_EQ(now().current, 0);
+}
+
+TEST_F(heap, has_no_words_that_the_links_do_not_carry) {
+  symmetric_heap all(backend, 1 << 16);
+  now().no_native_atomics = {{0, 1}};
+  EXPECT_TRUE(contains(refusal([&] { static_cast<void>(all.allocate<membar::signal<membar::add>>(1)); }),
+                       "an atomic operation of signal<add>"));
+  EXPECT_TRUE(contains(refusal([&] { static_cast<void>(all.allocate<counter<int>>(1)); }), "name fewer operations"));
+  EXPECT_EQ(all.bytes_taken(), 0U);
+  // What is only stored needs no atomics.
+  const auto flags = all.allocate<membar::signal<membar::set>>(1);
+  const auto words = all.allocate<counter<int, amo::load | amo::store>>(1);
+  all.free(flags);
+  all.free(words);
+}
+
+TEST_F(heap, has_counters_of_the_operations_that_partial_links_carry) {
+  using membar::detail::atomic_capability;
+  symmetric_heap all(backend, 1 << 16);
+  const unsigned some = atomic_capability::capability_unsigned | atomic_capability::capability_reduction |
+                        atomic_capability::capability_scalar_32;
+  now().partial = {{{0, 1}, some}, {{1, 0}, some}};
+  const auto sums = all.allocate<counter<unsigned, amo::add>>(1);
+  EXPECT_TRUE(
+      contains(refusal([&] { static_cast<void>(all.allocate<counter<int, amo::add>>(1)); }), "not atomic between all PEs"));
+  EXPECT_TRUE(contains(refusal([&] { static_cast<void>(all.allocate<counter<unsigned long long, amo::add>>(1)); }), "8 bytes"));
+  all.free(sums);
+}
+
+TEST_F(heap, has_a_word_for_each_pe_and_one_more_in_a_barrier) {
+  symmetric_heap all(backend, 1 << 16);
+  const auto words = all.allocate_barrier();
+  EXPECT_EQ(words.size(), 3U);
+  all.free(words);
+}
+
+TEST_F(heap, keeps_offsets_apart_whatever_is_asked_of_it) {
+  membar::detail::offset_allocator bytes(4096);
+  std::mt19937 random(7);
+  std::map<std::size_t, std::size_t> held;
+  for (int i = 0; i != 20'000; ++i) {
+    if (random() % 2 == 0) {
+      const std::size_t wanted = random() % 300 + 1;
+      const std::size_t alignment = std::size_t{1} << random() % 8;
+      const std::size_t at = bytes.take(wanted, alignment);
+      if (at == membar::detail::offset_allocator::none) {
+        continue;
+      }
+      ASSERT_EQ(at % alignment, 0U);
+      ASSERT_LE(at + wanted, 4096U);
+      const auto after = held.lower_bound(at);
+      ASSERT_TRUE(after == held.end() || at + wanted <= after->first);
+      ASSERT_TRUE(after == held.begin() || std::prev(after)->first + std::prev(after)->second <= at);
+      held[at] = wanted;
+    } else if (!held.empty()) {
+      auto victim = held.begin();
+      std::advance(victim, static_cast<long>(random() % held.size()));
+      ASSERT_EQ(bytes.size_at(victim->first), victim->second);
+      bytes.give_back(victim->first);
+      held.erase(victim);
+    }
+  }
+  for (const auto& [at, size] : held) {
+    bytes.give_back(at);
+  }
+  EXPECT_EQ(bytes.largest_hole(), 4096U);
+}
+
+/// Two processes of one PE each, of which this is one; the test says what the other gives.
+class made_up_cluster {
+ public:
+  static constexpr membar::visibility visible = membar::visibility::destination_only;
+  using reach = membar::peer_reach;
+  using region = membar::detail::peer_region;
+
+  [[nodiscard]] int count() const { return 2; }
+  [[nodiscard]] membar::pe_range local_pes() const { return {pe(1), 1}; }
+  [[nodiscard]] int device_of(pe) const { return 0; }
+  [[nodiscard]] membar::atomicity supports(const membar::atomic_use&) const { return {true, ""}; }
+  void all_gather(const unsigned long long* mine, unsigned long long* all) {
+    all[1] = mine[0];
+    all[0] = other ? *other : mine[0];
+    other.reset();
+    ++meetings;
+  }
+  [[nodiscard]] region map(std::size_t bytes) const { return region::plain({0, 0}, bytes); }
+
+  std::optional<unsigned long long> other;  ///< what the other process gives next, if not the same
+  int meetings = 0;
+};
+static_assert(membar::symmetric_backend<made_up_cluster>);
+
+class heap_of_processes : public peers {
+ protected:
+  made_up_cluster cluster;
+};
+
+TEST_F(heap_of_processes, refuses_collective_calls_that_differ) {
+  cluster.other = 4096;
+  EXPECT_EQ(refusal([&] { const symmetric_heap all(cluster, 8192); }),
+            "membar: a collective call differs between PEs: PE 1 has a heap of bytes 8192, and PE 0 has 4096: call it on every "
+            "PE, in "
+            "one order, with the same arguments");
+  symmetric_heap all(cluster, 8192);
+  cluster.other = 11;
+  EXPECT_TRUE(contains(refusal([&] { static_cast<void>(all.allocate<int>(10)); }), "PE 1 has an allocation of objects 10"));
+  const auto first = all.allocate<int>(1);
+  const auto second = all.allocate<int>(1);
+  cluster.other = 1;
+  EXPECT_TRUE(contains(refusal([&] { all.free(second); }), "PE 1 has freed allocation number 2, and PE 0 has 1"));
+  all.free(first);
+  all.free(second);
+  EXPECT_EQ(all.bytes_taken(), 0U);
+}
+
+TEST_F(heap_of_processes, meets_behind_the_zeroing) {
+  symmetric_heap all(cluster, 8192);
+  const int before = cluster.meetings;
+  const auto data = all.allocate<int>(1);
+  EXPECT_GT(cluster.meetings, before);
+  EXPECT_EQ(now().zeroed.size(), 1U);
+  all.free(data);
+}
+
+TEST_F(heap_of_processes, fails_on_every_pe_where_it_fails_on_one) {
+  symmetric_heap all(cluster, 8192);
+  now().fails = {{"cudaMemsetAsync", {0, cudaErrorIllegalAddress}}};
+  EXPECT_TRUE(contains(refusal([&] { static_cast<void>(all.allocate<int>(1)); }), "failed on PE"));
+  EXPECT_EQ(all.bytes_taken(), 0U);
+}
+
+TEST_F(heap_of_processes, has_no_symmetric_address_of_another_process) {
+  symmetric_heap all(cluster, 8192);
+  const auto data = all.allocate<int>(1);
+  EXPECT_EQ(data.on(pe(1)).self(), pe(1));
+  EXPECT_EQ(refusal([&] { static_cast<void>(data.on(pe(0))); }),
+            "membar: a symmetric address of PE 0 was asked for in the process of PEs 1 to 1: it is valid on its own PE only");
+  all.free(data);
+}
+
+}  // namespace
