@@ -15,15 +15,15 @@ struct alignas(16) copy_unit {
 };
 
 /// Copies `count` units, thread `rank` of `size` every `size`-th one: neighbours access neighbours, and each thread has
-/// `Unroll` loads under way before its first store.
+/// `Unroll` loads under way before its first store, of the rest as many as are left.
 template <class Unit, int Unroll>
 __device__ inline void copy_units(unsigned rank, unsigned size, void* to, const void* from, std::size_t count) noexcept {
   auto* const destination = static_cast<Unit*>(to);
   const auto* const source = static_cast<const Unit*>(from);
   const std::size_t step = size;
+  Unit units[Unroll];
   std::size_t i = rank;
   for (; i + (Unroll - 1) * step < count; i += Unroll * step) {
-    Unit units[Unroll];
 #pragma unroll
     for (int u = 0; u != Unroll; ++u) {
       units[u] = load_weak(source + i + static_cast<std::size_t>(u) * step);
@@ -33,8 +33,19 @@ __device__ inline void copy_units(unsigned rank, unsigned size, void* to, const 
       store_weak(destination + i + static_cast<std::size_t>(u) * step, units[u]);
     }
   }
-  for (; i < count; i += step) {
-    store_weak(destination + i, load_weak(source + i));
+  if (i < count) {
+#pragma unroll
+    for (int u = 0; u != Unroll; ++u) {
+      if (i + static_cast<std::size_t>(u) * step < count) {
+        units[u] = load_weak(source + i + static_cast<std::size_t>(u) * step);
+      }
+    }
+#pragma unroll
+    for (int u = 0; u != Unroll; ++u) {
+      if (i + static_cast<std::size_t>(u) * step < count) {
+        store_weak(destination + i + static_cast<std::size_t>(u) * step, units[u]);
+      }
+    }
   }
 }
 
@@ -51,22 +62,29 @@ __device__ inline void copy_aligned_alike(unsigned rank, unsigned size, unsigned
   copy_units<unsigned char, 1>(rank, size, to + tail, from + tail, bytes - tail);
 }
 
+/// Where an address or the size is no multiple of 16. Out of line, for it is long and seldom what is wanted fast.
+__device__ __noinline__ inline void copy_odd(unsigned rank, unsigned size, unsigned char* to, const unsigned char* from,
+                                             std::size_t bytes) noexcept {
+  const std::uintptr_t difference = reinterpret_cast<std::uintptr_t>(to) ^ reinterpret_cast<std::uintptr_t>(from);
+  if (difference % sizeof(copy_unit) == 0) {
+    copy_aligned_alike<copy_unit>(rank, size, to, from, bytes);
+  } else if (difference % sizeof(unsigned long long) == 0) {
+    copy_aligned_alike<unsigned long long>(rank, size, to, from, bytes);
+  } else if (difference % sizeof(unsigned) == 0) {
+    copy_aligned_alike<unsigned>(rank, size, to, from, bytes);
+  } else {
+    copy_units<unsigned char, 8>(rank, size, to, from, bytes);
+  }
+}
+
 /// Copies `bytes` by the calling group; `to` and `from` do not overlap. Nobody waits for anybody.
 template <class Group>
 __device__ inline void group_copy(Group, void* to, const void* from, std::size_t bytes) noexcept {
-  const unsigned rank = Group::rank();
-  const unsigned size = Group::size();
-  auto* const destination = static_cast<unsigned char*>(to);
-  const auto* const source = static_cast<const unsigned char*>(from);
-  const std::uintptr_t difference = reinterpret_cast<std::uintptr_t>(to) ^ reinterpret_cast<std::uintptr_t>(from);
-  if (difference % sizeof(copy_unit) == 0) {
-    copy_aligned_alike<copy_unit>(rank, size, destination, source, bytes);
-  } else if (difference % sizeof(unsigned long long) == 0) {
-    copy_aligned_alike<unsigned long long>(rank, size, destination, source, bytes);
-  } else if (difference % sizeof(unsigned) == 0) {
-    copy_aligned_alike<unsigned>(rank, size, destination, source, bytes);
+  const std::uintptr_t bits = reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from) | bytes;
+  if (bits % sizeof(copy_unit) == 0) {
+    copy_units<copy_unit, 8>(Group::rank(), Group::size(), to, from, bytes / sizeof(copy_unit));
   } else {
-    copy_units<unsigned char, 8>(rank, size, destination, source, bytes);
+    copy_odd(Group::rank(), Group::size(), static_cast<unsigned char*>(to), static_cast<const unsigned char*>(from), bytes);
   }
 }
 

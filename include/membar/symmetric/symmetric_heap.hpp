@@ -232,6 +232,18 @@ class symmetric_heap {
     return region_.reach_of(which);
   }
 
+  /// The address of a symmetric object's counterpart at `other`, a PE of this process, for copies that the host enqueues.
+  template <class T>
+  [[nodiscard]] T* address_at(const symmetric_span<T, Backend>& object, pe other) const {
+    const auto* const local = reinterpret_cast<const unsigned char*>(detail::symmetric_access::local(object));
+    const auto offset = static_cast<std::size_t>(local - static_cast<const unsigned char*>(base(object.self())));
+    if (offset >= region_.bytes()) {
+      throw error(cudaErrorInvalidValue,
+                  "membar: a symmetric object of another heap was passed: pass the heap that allocated it");
+    }
+    return address_of<T>(other, offset);
+  }
+
   [[nodiscard]] Backend& backend() const noexcept { return *backend_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_of_.bytes(); }
   [[nodiscard]] std::size_t bytes_taken() const noexcept { return bytes_of_.bytes_taken(); }
@@ -278,10 +290,14 @@ class symmetric_heap {
     }
   }
 
+  [[nodiscard]] void* base(pe which) const {
+    require_local(which);
+    return region_.base(which);
+  }
+
   template <class T>
   [[nodiscard]] T* address_of(pe which, std::size_t offset) const {
-    require_local(which);
-    return reinterpret_cast<T*>(static_cast<unsigned char*>(region_.base(which)) + offset);
+    return reinterpret_cast<T*>(static_cast<unsigned char*>(base(which)) + offset);
   }
 
   std::size_t allocate_bytes(std::size_t size, std::size_t element, std::size_t alignment) {

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Symmetric operations as work of a stream: each enqueues and returns, and runs in the stream's order.
+///
+/// They are kernels of one thread in the logical remote synchronization domain, so that their system-scope releases keep no fence of the program's
+/// other kernels waiting; a copy is the backend's. The device of the stream is current, as for any launch, and is that of the symmetric object's PE.
+/// Waits and barriers hold the stream until another PE comes: enqueue what they wait for first (docs/deadlocks.md).
+#pragma once
+
+#include <membar/launch.hpp>
+#include <membar/symmetric/barrier.cuh>
+#include <membar/symmetric/operations.cuh>
+#include <membar/symmetric/symmetric_heap.hpp>
+#include <membar/symmetric/wait.cuh>
+
+#include <cstddef>
+#include <type_traits>
+
+namespace membar {
+
+namespace detail {
+
+/// A backend's copy as work of a stream.
+template <class Backend>
+struct stream_transport;
+
+template <visibility Visible>
+struct stream_transport<basic_peer_backend<Visible>> {
+  using backend = basic_peer_backend<Visible>;
+
+  template <class T>
+  static void put(const symmetric_heap<backend>& heap, const symmetric_span<T, backend>& to, const T* from, pe other,
+                  cudaStream_t stream) {
+    check(cudaMemcpyAsync(heap.address_at(to, other), from, to.size() * sizeof(T), cudaMemcpyDefault, stream),
+          "cudaMemcpyAsync", "pass memory of this PE, and a stream of its device");
+  }
+};
+
+template <class Signal>
+__global__ void notify_kernel(Signal signal, unsigned long long value, pe other) {
+  notify(by_thread, signal, value, other, quiet(by_thread, signal.reach()));
+}
+
+template <class Signal, class Condition>
+__global__ void wait_kernel(Signal signal, Condition condition, wait_budget budget) {
+  wait(by_thread, signal, condition, budget);
+}
+
+template <class Words>
+__global__ void barrier_kernel(Words words, wait_budget budget) {
+  barrier(by_thread, words, budget);
+}
+
+template <class Reach>
+__global__ void quiet_kernel(Reach reach) {
+  quiet(by_thread, reach);
+}
+
+[[nodiscard]] inline auto communication_launch(cudaStream_t stream) {
+  return launch_config{1, 1, stream}.with(sync_domain::remote);
+}
+
+}  // namespace detail
+
+/// Enqueues a copy of the objects at `from` to all of `to` at `other`. `from` is in use until the stream has done it.
+///
+/// What follows in the stream finds it complete; `notify_on_stream` tells the other PE. Peer: `cudaMemcpyAsync`. NVSHMEM: `nvshmemx_putmem_on_stream`.
+template <class T, symmetric_backend Backend>
+void put_on_stream(const symmetric_heap<Backend>& heap, const symmetric_span<T, Backend>& to,
+                   const std::type_identity_t<T>* from, pe other, cudaStream_t stream) {
+  static_assert(!is_word<T>, "membar: words have operations of their own: they are no data");
+  detail::stream_transport<Backend>::put(heap, to, from, other, stream);
+}
+
+/// Enqueues a notification: it releases what the stream has done before, puts to `other` included. Errors: those of `launch`.
+template <class Kind, symmetric_backend Backend>
+void notify_on_stream(const symmetric<signal<Kind>, Backend>& signal, unsigned long long value, pe other, cudaStream_t stream) {
+  using address = symmetric<membar::signal<Kind>, Backend>;
+  launch(detail::communication_launch(stream), detail::notify_kernel<address>, signal, value, other);
+}
+
+/// Enqueues a wait for the stream's own PE's signal; where the budget is used up it prints who waited for what, and the stream's
+/// next calls report a failed kernel. What follows in the stream has acquired.
+template <class Kind, symmetric_backend Backend, class Condition>
+void wait_on_stream(const symmetric<signal<Kind>, Backend>& signal, Condition condition, wait_budget budget,
+                    cudaStream_t stream) {
+  using address = symmetric<membar::signal<Kind>, Backend>;
+  launch(detail::communication_launch(stream), detail::wait_kernel<address, Condition>, signal, condition, budget);
+}
+
+/// Enqueues a barrier of all PEs. Each PE enqueues its own; `words` are not in use by a kernel meanwhile.
+template <symmetric_backend Backend>
+void barrier_on_stream(const symmetric_span<barrier_word, Backend>& words, wait_budget budget, cudaStream_t stream) {
+  launch(detail::communication_launch(stream), detail::barrier_kernel<symmetric_span<barrier_word, Backend>>, words, budget);
+}
+
+/// Enqueues the completion of all puts that the stream has started.
+template <symmetric_reach Reach>
+void quiet_on_stream(const Reach& reach, cudaStream_t stream) {
+  launch(detail::communication_launch(stream), detail::quiet_kernel<Reach>, reach);
+}
+
+}  // namespace membar

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What the operations of symmetric memory come to over peer access: which fences and orders there are, where they stand, and
+// that there are no others.
+#include <membar/symmetric/amo.cuh>
+#include <membar/symmetric/barrier.cuh>
+#include <membar/symmetric/packed.cuh>
+#include <membar/symmetric/wait.cuh>
+
+using membar::pe;
+using membar::symmetric;
+using membar::symmetric_span;
+
+constexpr membar::wait_budget budget = membar::wait_budget::milliseconds(1);
+
+struct message {
+  int words[8];
+};
+
+// A put is weak accesses, sixteen bytes wide, eight loads before the first store; it orders nothing.
+// CHECK-LABEL: .entry put_by_block(
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
+// CHECK-COUNT-8: ld.weak.v4.b32
+// CHECK-COUNT-8: st.weak.v4.b32
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
+// CHECK: bar.sync
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
+// CHECK: ret;
+extern "C" __global__ void put_by_block(symmetric_span<int> to, const int* from, pe other) {
+  membar::put(membar::by_block, to, from, other);
+}
+
+// One release behind the meeting of the block, and no other fence.
+// CHECK-LABEL: .entry put_signal_by_block(
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
+// CHECK: st.weak.v4.b32
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
+// CHECK: bar.sync
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.}}
+// CHECK: st.release.sys.b64
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.}}
+// CHECK: ret;
+extern "C" __global__ void put_signal_by_block(symmetric_span<int> to, const int* from,
+                                               symmetric<membar::signal<membar::set>> flag, pe other) {
+  membar::put_signal(membar::by_block, to, from, flag, 1, other);
+}
+
+// CHECK-LABEL: .entry put_signal_by_warp(
+// CHECK: st.weak.v4.b32
+// CHECK: bar.warp.sync
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.}}
+// CHECK: red.release.sys.add.u64
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.}}
+// CHECK: ret;
+extern "C" __global__ void put_signal_by_warp(symmetric_span<int> to, const int* from,
+                                              symmetric<membar::signal<membar::add>> sum, pe other) {
+  membar::put_signal(membar::by_warp, to, from, sum, 1, other);
+}
+
+// CHECK-LABEL: .entry put_signal_by_thread(
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.}}
+// CHECK: st.weak
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.}}
+// CHECK: st.release.sys.b64
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.}}
+// CHECK: ret;
+extern "C" __global__ void put_signal_by_thread(symmetric_span<int> to, const int* from,
+                                                symmetric<membar::signal<membar::set>> flag, pe other) {
+  membar::put_signal(membar::by_thread, to, from, flag, 1, other);
+}
+
+// CHECK-LABEL: .entry notify_after_fence(
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
+// CHECK: bar.sync
+// CHECK: fence.acq_rel.sys;
+// CHECK: bar.sync
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
+// CHECK: st.relaxed.sys.b64
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
+// CHECK: ret;
+extern "C" __global__ void notify_after_fence(symmetric<membar::signal<membar::set>> flag, pe other) {
+  membar::notify(membar::by_block, flag, 1, other, membar::fence(membar::by_block, flag.reach()));
+}
+
+// CHECK-LABEL: .entry notify_after_quiet(
+// CHECK: fence.acq_rel.sys;
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
+// CHECK: red.relaxed.sys.add.u64
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
+// CHECK: ret;
+extern "C" __global__ void notify_after_quiet(symmetric<membar::signal<membar::add>> sum, pe other) {
+  membar::notify(membar::by_thread, sum, 1, other, membar::quiet(membar::by_thread, sum.reach()));
+}
+
+// CHECK-LABEL: .entry flush_by_block(
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
+// CHECK: bar.sync
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
+// CHECK: ret;
+extern "C" __global__ void flush_by_block(symmetric<int> data) { membar::flush(membar::by_block, data.reach()); }
+
+// CHECK-LABEL: .entry notify_released(
+// CHECK-NOT: {{fence\.|\.acquire|membar\.}}
+// CHECK: bar.sync
+// CHECK: st.release.sys.b64
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.}}
+// CHECK: ret;
+extern "C" __global__ void notify_released(symmetric<membar::signal<membar::set>> flag, pe other) {
+  membar::notify(membar::by_block, flag, 1, other);
+}
+
+// CHECK-LABEL: .entry notify_relaxed(
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.}}
+// CHECK: st.relaxed.sys.b64
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.}}
+// CHECK: ret;
+extern "C" __global__ void notify_relaxed(symmetric<membar::signal<membar::set>> flag, pe other) {
+  membar::notify(membar::by_thread, flag, 1, other, membar::relaxed);
+}
+
+// CHECK-LABEL: .entry notify_third(
+// CHECK: bar.sync
+// CHECK: st.release.sys.b64
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.}}
+// CHECK: ret;
+extern "C" __global__ void notify_third(symmetric<membar::signal<membar::set>> flag, pe other) {
+  membar::notify_transitively(membar::by_block, flag, 1, other);
+}
+
+// A wait acquires at system scope by one thread, and tells the others at a barrier of the block.
+// CHECK-LABEL: .entry wait_by_block(
+// CHECK-NOT: {{fence\.|\.release|membar\.|bar\.}}
+// CHECK: ld.acquire.sys.b64
+// CHECK-NOT: {{fence\.|\.release|membar\.|bar\.}}
+// CHECK: {{bar|barrier}}.{{(cta\.)?}}red.{{.*}}or
+// CHECK-NOT: {{fence\.|\.release|membar\.}}
+// CHECK: ret;
+extern "C" __global__ void wait_by_block(symmetric<membar::signal<membar::set>> flag, membar::wait_result* result) {
+  *result = membar::try_wait(membar::by_block, flag, membar::equals(1), budget);
+}
+
+// CHECK-LABEL: .entry test_relaxed(
+// CHECK-NOT: {{fence\.|\.acquire|membar\.}}
+// CHECK: ld.relaxed.sys.b64
+// CHECK-NOT: {{fence\.|\.acquire|membar\.}}
+// CHECK: ret;
+extern "C" __global__ void test_relaxed(symmetric<membar::signal<membar::set>> flag, bool* result) {
+  *result = membar::test(flag, membar::equals(1), membar::relaxed);
+}
+
+// Two fetches, and what orders them.
+// CHECK-LABEL: .entry fetch_two(
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
+// CHECK: ld.relaxed.sys.b32
+// CHECK: fence.acq_rel.sys;
+// CHECK: ld.relaxed.sys.b32
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
+// CHECK: ret;
+extern "C" __global__ void fetch_two(symmetric<int> first, symmetric<int> second, int* result, pe other) {
+  result[0] = membar::fetch(first, other);
+  membar::fence(membar::by_thread, first.reach());
+  result[1] = membar::fetch(second, other);
+}
+
+// CHECK-LABEL: .entry put_value(
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
+// CHECK: st.relaxed.sys.b64
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
+// CHECK: ret;
+extern "C" __global__ void put_value(symmetric<double> to, double value, pe other) { membar::put_value(to, value, other); }
+
+// CHECK-LABEL: .entry amos(
+// CHECK-NOT: {{fence\.|membar\.}}
+// CHECK: red.relaxed.sys{{.*}}add
+// CHECK-NOT: {{fence\.|membar\.}}
+// CHECK: atom{{.*}}acq_rel{{.*}}
+// CHECK-NOT: {{fence\.|membar\.}}
+// CHECK: ld.acquire.sys
+// CHECK-NOT: {{fence\.|membar\.}}
+// CHECK: ret;
+extern "C" __global__ void amos(symmetric<membar::counter<unsigned>> count, unsigned* result, pe other) {
+  membar::amo_add(count, 1U, other);
+  result[0] = membar::amo_fetch_add(count, 1U, other, membar::acq_rel);
+  result[1] = membar::amo_load(count, other, membar::acquire);
+}
+
+// A packed message: three words of 16 bytes, and no order anywhere.
+// CHECK-LABEL: .entry put_packed(
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
+// CHECK: st.relaxed.sys.b128
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
+// CHECK: ret;
+extern "C" __global__ void put_packed(symmetric<membar::packed<message>> box, const message* from, pe other) {
+  membar::put_packed(membar::by_warp, box, from, 1, other);
+}
+
+// CHECK-LABEL: .entry take_packed(
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
+// CHECK: ld.relaxed.sys.b128
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
+// CHECK: ret;
+extern "C" __global__ void take_packed(symmetric<membar::packed<message>> box, message* to, membar::wait_result* result) {
+  *result = membar::try_take_packed(membar::by_warp, box, to, 1, budget);
+}
+
+// CHECK-LABEL: .entry barrier_by_block(
+// CHECK: bar.sync
+// CHECK: st.release.sys.b64
+// CHECK: ld.acquire.sys.b64
+// CHECK: {{bar|barrier}}.{{(cta\.)?}}red.{{.*}}or
+// CHECK: ret;
+extern "C" __global__ void barrier_by_block(symmetric_span<membar::barrier_word> words, membar::wait_result* result) {
+  *result = membar::try_barrier(membar::by_block, words, budget);
+}
+
+// CHECK-LABEL: .entry barrier_relaxed(
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
+// CHECK: ret;
+extern "C" __global__ void barrier_relaxed(symmetric_span<membar::barrier_word> words, membar::wait_result* result) {
+  *result = membar::try_barrier(membar::by_block, words, budget, membar::relaxed);
+}

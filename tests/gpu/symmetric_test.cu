@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Symmetric memory on one GPU that is all PEs: what needs no link.
+#include "support/symmetric_tests.cuh"
+
+namespace membar_test {
+
+INSTANTIATE_TEST_SUITE_P(on, symmetric_pes, ::testing::Values(machine::one_gpu), name_of);
+INSTANTIATE_TEST_SUITE_P(on, symmetric_barrier, ::testing::Values(machine::one_gpu), name_of);
+
+}  // namespace membar_test

@@ -1,0 +1,714 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Tests of symmetric memory between two or three PEs of the peer backend, under load: no message is lost, torn or older than
+/// its signal, counters count, barriers hold, and every wait ends. On two GPUs, and on one GPU that is several PEs.
+#pragma once
+
+#include <membar/symmetric/amo.cuh>
+#include <membar/symmetric/barrier.cuh>
+#include <membar/symmetric/on_stream.cuh>
+#include <membar/symmetric/packed.cuh>
+#include <membar/symmetric/wait.cuh>
+
+#include <support/cuda_handles.hpp>
+
+#include "support/gpu_test.hpp"
+#include "support/sync.cuh"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace membar_test {
+
+using membar::pe;
+using membar::peer_backend;
+using membar::symmetric;
+using membar::symmetric_heap;
+using membar::symmetric_span;
+
+/// Messages of a protocol, over all channels together; MEMBAR_STRESS_MESSAGES asks for more.
+[[nodiscard]] inline unsigned long long symmetric_messages_wanted() {
+  const char* wanted = std::getenv("MEMBAR_STRESS_MESSAGES");
+  return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 2'000'000;
+}
+
+/// What both ends of all channels of a PE saw.
+struct pe_report {
+  unsigned long long messages;  ///< received, each checked
+  unsigned long long stale;     ///< words that were not what was sent
+  unsigned long long late;      ///< waits in vain
+};
+
+inline constexpr unsigned most_words = 512;
+
+struct packed_payload {
+  int words[25];
+};
+
+/// The symmetric memory of all channels, as one PE sees it. Channel c has its part of each.
+struct channel_memory {
+  symmetric_span<int> data;
+  symmetric_span<int> more;    ///< a second array, for two puts
+  symmetric_span<int> source;  ///< private to its PE, except for gets
+  symmetric_span<membar::signal<membar::set>> ready;
+  symmetric_span<membar::signal<membar::add>> sum;
+  symmetric_span<membar::signal<membar::set>> taken;
+  symmetric_span<membar::packed<packed_payload>> boxes;
+
+  [[nodiscard]] __device__ symmetric_span<int> data_of(unsigned channel, unsigned size) const {
+    return data.subspan(channel * most_words, size);
+  }
+  [[nodiscard]] __device__ symmetric_span<int> more_of(unsigned channel, unsigned size) const {
+    return more.subspan(channel * most_words, size);
+  }
+  [[nodiscard]] __device__ int* source_of(unsigned channel) const { return source.local() + channel * most_words; }
+};
+
+[[nodiscard]] __device__ inline int word_of(unsigned channel, unsigned round, unsigned index) {
+  return static_cast<int>(channel * 2654435761U + round * 40503U + index);
+}
+
+template <class Group>
+__device__ void fill(Group, int* to, unsigned size, unsigned channel, unsigned round) {
+  for (unsigned i = Group::rank(); i < size; i += Group::size()) {
+    to[i] = word_of(channel, round, i);
+  }
+  Group::sync();
+}
+
+/// How many of this thread's words are not what was sent.
+template <class Group>
+[[nodiscard]] __device__ unsigned wrong_words(Group, const int* from, unsigned size, unsigned channel, unsigned round) {
+  unsigned wrong = 0;
+  for (unsigned i = Group::rank(); i < size; i += Group::size()) {
+    wrong += from[i] == word_of(channel, round, i) ? 0 : 1;
+  }
+  return wrong;
+}
+
+// Protocols: what a sender does in a round, and what a receiver does until it may look at the data. `source` holds the message,
+// and may be written again once `send` returned.
+
+struct by_put_signal {
+  template <class Group>
+  static __device__ void send(Group group, const channel_memory& all, unsigned channel, unsigned size, unsigned round,
+                              pe other) {
+    membar::put_signal(group, all.data_of(channel, size), all.source_of(channel), all.ready[channel], round, other);
+  }
+  template <class Group>
+  static __device__ wait_result receive(Group group, const channel_memory& all, unsigned channel, unsigned, unsigned round,
+                                        pe) {
+    return membar::try_wait(group, all.ready[channel], membar::equals(round), generous);
+  }
+};
+
+struct by_put_signal_added {
+  template <class Group>
+  static __device__ void send(Group group, const channel_memory& all, unsigned channel, unsigned size, unsigned, pe other) {
+    membar::put_signal_nonblocking(group, all.data_of(channel, size), all.source_of(channel), all.sum[channel], 1, other);
+    membar::flush(group, all.data.reach());
+  }
+  template <class Group>
+  static __device__ wait_result receive(Group group, const channel_memory& all, unsigned channel, unsigned, unsigned round,
+                                        pe) {
+    return membar::try_wait(group, all.sum[channel], membar::at_least(round), generous);
+  }
+};
+
+/// Two arrays, one signal: a fence between.
+struct by_two_puts_and_a_fence {
+  template <class Group>
+  static __device__ void send(Group group, const channel_memory& all, unsigned channel, unsigned size, unsigned round,
+                              pe other) {
+    membar::put(group, all.data_of(channel, size), all.source_of(channel), other);
+    membar::put(group, all.more_of(channel, size), all.source_of(channel), other);
+    membar::notify(group, all.ready[channel], round, other, membar::fence(group, all.data.reach()));
+  }
+  template <class Group>
+  static __device__ wait_result receive(Group group, const channel_memory& all, unsigned channel, unsigned, unsigned round,
+                                        pe) {
+    return membar::try_wait(group, all.ready[channel], membar::at_least(round), generous);
+  }
+};
+
+struct by_put_and_notify {
+  template <class Group>
+  static __device__ void send(Group group, const channel_memory& all, unsigned channel, unsigned size, unsigned round,
+                              pe other) {
+    membar::put(group, all.data_of(channel, size), all.source_of(channel), other);
+    membar::notify(group, all.ready[channel], round, other);
+  }
+  template <class Group>
+  static __device__ wait_result receive(Group group, const channel_memory& all, unsigned channel, unsigned, unsigned round,
+                                        pe) {
+    return membar::try_wait(group, all.ready[channel], membar::equals(round), generous);
+  }
+};
+
+struct by_nonblocking_put_and_quiet {
+  template <class Group>
+  static __device__ void send(Group group, const channel_memory& all, unsigned channel, unsigned size, unsigned round,
+                              pe other) {
+    membar::put_nonblocking(group, all.data_of(channel, size), all.source_of(channel), other);
+    membar::notify(group, all.ready[channel], round, other, membar::quiet(group, all.data.reach()));
+  }
+  template <class Group>
+  static __device__ wait_result receive(Group group, const channel_memory& all, unsigned channel, unsigned, unsigned round,
+                                        pe) {
+    return membar::try_wait(group, all.ready[channel], membar::equals(round), generous);
+  }
+};
+
+/// The receiver fetches what the sender has in its own memory.
+struct by_get {
+  static constexpr bool source_is_read_by_the_receiver = true;
+  template <class Group>
+  static __device__ void send(Group group, const channel_memory& all, unsigned channel, unsigned, unsigned round, pe other) {
+    membar::notify(group, all.ready[channel], round, other);
+  }
+  template <class Group>
+  static __device__ wait_result receive(Group group, const channel_memory& all, unsigned channel, unsigned size, unsigned round,
+                                        pe other) {
+    const wait_result result = membar::try_wait(group, all.ready[channel], membar::equals(round), generous);
+    membar::get(group, all.data.local() + channel * most_words, all.source.subspan(channel * most_words, size), other);
+    return result;
+  }
+};
+
+template <class Protocol>
+inline constexpr bool source_is_read_by_the_receiver = requires { Protocol::source_is_read_by_the_receiver; };
+template <class Protocol>
+inline constexpr bool has_more = std::is_same_v<Protocol, by_two_puts_and_a_fence>;
+
+/// The channel of the calling group, and whether the calling thread takes part.
+template <class Group>
+struct place {
+  unsigned channel;
+  bool takes_part;
+};
+template <class Group>
+[[nodiscard]] __device__ place<Group> place_of(Group) {
+  if constexpr (std::is_same_v<Group, membar::by_block_t>) {
+    return {blockIdx.x, true};
+  } else {
+    // One thread of a warp: threads of one warp must not wait for each other.
+    return {blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32,
+            !std::is_same_v<Group, membar::by_thread_t> || threadIdx.x % 32 == 0};
+  }
+}
+
+__device__ inline void add_to(unsigned long long& sum, unsigned long long value) {
+  if (value != 0) {
+    membar::atomic_ref<unsigned long long, membar::thread_scope::device>(sum).add(value, membar::relaxed);
+  }
+}
+
+/// Half of the channels send and half receive; at the other PE the other way round. Each message is answered before the next.
+template <class Protocol, class Group>
+__global__ void pass_messages(channel_memory all, unsigned rounds, unsigned size, pe other, pe_report* report) {
+  const Group group;
+  const place<Group> here = place_of(group);
+  if (!here.takes_part) {
+    return;
+  }
+  const unsigned channel = here.channel;
+  const bool sends = (channel + static_cast<unsigned>(all.data.self().index())) % 2 == 0;
+  unsigned long long stale = 0;
+  unsigned round = 1;
+  bool late = false;
+  for (; round <= rounds && !late; ++round) {
+    if (sends) {
+      fill(group, all.source_of(channel), size, channel, round);
+      Protocol::send(group, all, channel, size, round, other);
+      if constexpr (!source_is_read_by_the_receiver<Protocol>) {
+        fill(group, all.source_of(channel), size, channel, 0);  // what would be seen if the source were still in use
+      }
+      late = membar::try_wait(group, all.taken[channel], membar::equals(round), generous) != wait_result::done;
+    } else {
+      late = Protocol::receive(group, all, channel, size, round, other) != wait_result::done;
+      stale += wrong_words(group, all.data.local() + channel * most_words, size, channel, round);
+      if constexpr (has_more<Protocol>) {
+        stale += wrong_words(group, all.more.local() + channel * most_words, size, channel, round);
+      }
+      membar::notify(group, all.taken[channel], round, other);
+    }
+  }
+  add_to(report->stale, stale);
+  if (Group::rank() == 0) {
+    add_to(report->late, late ? 1 : 0);
+    add_to(report->messages, sends || late ? 0 : rounds);
+  }
+}
+
+/// Packed messages there and back: the answer is what frees the box.
+template <class Group>
+__global__ void pass_packed(channel_memory all, unsigned rounds, unsigned, pe other, pe_report* report) {
+  constexpr unsigned size = sizeof(packed_payload) / sizeof(int);
+  const Group group;
+  const place<Group> here = place_of(group);
+  if (!here.takes_part) {
+    return;
+  }
+  const unsigned channel = here.channel;
+  const bool first = (channel + static_cast<unsigned>(all.data.self().index())) % 2 == 0;
+  const auto box = all.boxes[channel];
+  auto* const out = reinterpret_cast<packed_payload*>(all.source_of(channel));
+  auto* const in = reinterpret_cast<packed_payload*>(all.data.local() + channel * most_words);
+  unsigned long long stale = 0;
+  bool late = false;
+  for (unsigned round = 1; round <= rounds && !late; ++round) {
+    if (first) {
+      fill(group, out->words, size, channel, round);
+      membar::put_packed(group, box, out, round, other);
+      fill(group, out->words, size, channel, 0);
+    }
+    late = membar::try_take_packed(group, box, in, round, generous) != wait_result::done;
+    stale += wrong_words(group, in->words, size, channel, round);
+    if (!first) {
+      Group::sync();
+      membar::put_packed(group, box, in, round, other);
+    }
+  }
+  add_to(report->stale, stale);
+  if (Group::rank() == 0) {
+    add_to(report->late, late ? 1 : 0);
+    add_to(report->messages, late ? 0 : rounds);
+  }
+}
+
+/// Which devices are the PEs.
+enum class machine { two_gpus, one_gpu };
+
+[[nodiscard]] inline std::string name_of(const ::testing::TestParamInfo<machine>& info) {
+  return info.param == machine::two_gpus ? "two_gpus" : "one_gpu";
+}
+
+/// Two PEs on two GPUs, or on one.
+class symmetric_pes : public multi_gpu_test, public ::testing::WithParamInterface<machine> {
+ protected:
+  void SetUp() override {
+    if (GetParam() == machine::two_gpus) {
+      multi_gpu_test::SetUp();
+    } else {
+      gpu_test::SetUp();
+    }
+    if (IsSkipped() || HasFatalFailure()) {
+      return;
+    }
+    int multiprocessors = 0;
+    check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, first));
+    // So that the kernels of all PEs have room at once, also where they share a device.
+    blocks = std::min(64U, static_cast<unsigned>(multiprocessors) / 4 / 2 * 2);
+  }
+
+  [[nodiscard]] std::vector<int> devices(int count = 2) const {
+    std::vector<int> result;
+    for (int i = 0; i != count; ++i) {
+      result.push_back(GetParam() == machine::two_gpus && i % 2 == 1 ? second : first);
+    }
+    return result;
+  }
+
+  /// Launches `kernel(arguments of the PE...)` for every PE, each in a stream of its own, and waits for all of them.
+  template <class Backend, class... Parameters, class Arguments>
+  void run(Backend& backend, unsigned grid, unsigned threads, void (*kernel)(Parameters...), Arguments arguments) {
+    std::vector<std::unique_ptr<support::stream>> streams;
+    for (const pe which : backend.local_pes()) {
+      const membar::device_guard guard(backend.device_of(which));
+      load(kernel);
+      streams.push_back(std::make_unique<support::stream>());
+    }
+    for (const pe which : backend.local_pes()) {
+      const membar::device_guard guard(backend.device_of(which));
+      arguments(which, [&](auto... values) {
+        membar::launch(membar::launch_config{grid, threads, streams[static_cast<std::size_t>(which.index())]->get()}, kernel,
+                       values...);
+      });
+    }
+    for (const auto& each : streams) {
+      check(cudaStreamSynchronize(each->get()));
+    }
+  }
+
+  /// Passes messages by `kernel` in channels of `group`, and expects that all arrived whole.
+  template <class Group, class Kernel>
+  void expect_all_passed(Group, Kernel kernel, unsigned size, const std::vector<membar::peer_memory>& kinds) {
+    constexpr bool by_block = std::is_same_v<Group, membar::by_block_t>;
+    constexpr unsigned warps = 8;
+    const unsigned channels = by_block ? blocks : blocks * warps;
+    for (const membar::peer_memory kind : kinds) {
+      peer_backend backend(devices(), kind);
+      symmetric_heap<peer_backend> heap(backend, std::size_t{channels} * (3 * most_words * sizeof(int) + 1024) + (1 << 20));
+      const auto data = heap.allocate<int>(std::size_t{channels} * most_words);
+      const auto more = heap.allocate<int>(std::size_t{channels} * most_words);
+      const auto source = heap.allocate<int>(std::size_t{channels} * most_words);
+      const auto ready = heap.allocate<membar::signal<membar::set>>(channels);
+      const auto sum = heap.allocate<membar::signal<membar::add>>(channels);
+      const auto taken = heap.allocate<membar::signal<membar::set>>(channels);
+      const auto boxes = heap.allocate<membar::packed<packed_payload>>(channels);
+      std::vector<std::unique_ptr<support::device_memory<pe_report>>> reports;
+      for (const pe which : backend.local_pes()) {
+        const membar::device_guard guard(backend.device_of(which));
+        reports.push_back(std::make_unique<support::device_memory<pe_report>>(1));
+      }
+      const unsigned rounds =
+          static_cast<unsigned>(std::max<unsigned long long>(1, symmetric_messages_wanted() / kinds.size() / channels));
+      run(backend, blocks, warps * 32, kernel, [&](pe which, auto launch) {
+        launch(channel_memory{data.on(which), more.on(which), source.on(which), ready.on(which), sum.on(which), taken.on(which),
+                              boxes.on(which)},
+               rounds, size, membar::ring_neighbour(which, 1, 2), reports[static_cast<std::size_t>(which.index())]->get());
+      });
+      unsigned long long messages = 0;
+      for (const auto& each : reports) {
+        pe_report got{};
+        check(cudaMemcpy(&got, each->get(), sizeof got, cudaMemcpyDefault));
+        EXPECT_EQ(got.stale, 0U);
+        EXPECT_EQ(got.late, 0U);
+        messages += got.messages;
+      }
+      EXPECT_GE(messages, std::size_t{channels} * rounds);
+      RecordProperty("messages", std::to_string(messages));
+      heap.free(boxes);
+      heap.free(data);
+      heap.free(taken);
+      heap.free(more);
+      heap.free(sum);
+      heap.free(source);
+      heap.free(ready);
+    }
+  }
+
+  template <class Protocol>
+  void expect_protocol() {
+    const std::vector<membar::peer_memory> mapped{membar::peer_memory::automatic};
+    // Sizes: one that is copied in wide units, and two that are not.
+    expect_all_passed(membar::by_thread, pass_messages<Protocol, membar::by_thread_t>, 5, mapped);
+    expect_all_passed(membar::by_warp, pass_messages<Protocol, membar::by_warp_t>, 64, mapped);
+    expect_all_passed(membar::by_block, pass_messages<Protocol, membar::by_block_t>, 511, mapped);
+  }
+
+  unsigned blocks = 0;
+};
+
+TEST_P(symmetric_pes, put_with_signal_shows_its_data) { expect_protocol<by_put_signal>(); }
+TEST_P(symmetric_pes, put_with_an_added_signal_shows_its_data) { expect_protocol<by_put_signal_added>(); }
+TEST_P(symmetric_pes, two_puts_and_a_fence_show_both_arrays) { expect_protocol<by_two_puts_and_a_fence>(); }
+TEST_P(symmetric_pes, notification_releases_the_put_before_it) { expect_protocol<by_put_and_notify>(); }
+TEST_P(symmetric_pes, quiet_completes_what_does_not_block) { expect_protocol<by_nonblocking_put_and_quiet>(); }
+TEST_P(symmetric_pes, get_reads_what_was_notified) { expect_protocol<by_get>(); }
+
+TEST_P(symmetric_pes, packed_messages_are_whole) {
+  const std::vector<membar::peer_memory> mapped{membar::peer_memory::automatic};
+  expect_all_passed(membar::by_thread, pass_packed<membar::by_thread_t>, 0, mapped);
+  expect_all_passed(membar::by_warp, pass_packed<membar::by_warp_t>, 0, mapped);
+  expect_all_passed(membar::by_block, pass_packed<membar::by_block_t>, 0, mapped);
+}
+
+TEST_P(symmetric_pes, plain_allocations_serve_as_well) {
+  const std::vector<membar::peer_memory> plain{membar::peer_memory::plain};
+  expect_all_passed(membar::by_warp, pass_messages<by_put_signal, membar::by_warp_t>, 64, plain);
+  expect_all_passed(membar::by_warp, pass_packed<membar::by_warp_t>, 0, plain);
+}
+
+// Three PEs: 0 puts to 1 and tells 2, which reads what 1 has, and answers 0.
+
+struct third_report {
+  unsigned long long stale;
+  unsigned long long late;
+};
+
+__global__ void tell_a_third(symmetric_span<int> data, symmetric_span<membar::signal<membar::set>> told,
+                             symmetric_span<membar::signal<membar::set>> answered, unsigned rounds, third_report* report) {
+  const unsigned channel = blockIdx.x;
+  const symmetric<int> word = data[channel];
+  const int self = data.self().index();
+  unsigned long long late = 0;
+  unsigned long long stale = 0;
+  for (unsigned round = 1; round <= rounds && late == 0; ++round) {
+    if (self == 0) {
+      // Waits for nobody at 1: only the third is told.
+      membar::put_value(word, static_cast<int>(round), pe(1));
+      membar::notify_transitively(membar::by_thread, told[channel], round, pe(2));
+      late +=
+          membar::try_wait(membar::by_thread, answered[channel], membar::equals(round), generous) == wait_result::done ? 0 : 1;
+    } else if (self == 2) {
+      late += membar::try_wait(membar::by_thread, told[channel], membar::equals(round), generous) == wait_result::done ? 0 : 1;
+      stale += membar::fetch(word, pe(1)) == static_cast<int>(round) ? 0 : 1;
+      membar::notify(membar::by_thread, answered[channel], round, pe(0));
+    }
+  }
+  add_to(report->late, late);
+  add_to(report->stale, stale);
+}
+
+TEST_P(symmetric_pes, third_pe_sees_what_it_was_told_of) {
+  peer_backend backend(devices(3));
+  symmetric_heap<peer_backend> heap(backend, 1 << 20);
+  const auto data = heap.allocate<int>(blocks);
+  const auto told = heap.allocate<membar::signal<membar::set>>(blocks);
+  const auto answered = heap.allocate<membar::signal<membar::set>>(blocks);
+  const support::pinned_memory<third_report> reports(3);
+  const unsigned rounds = static_cast<unsigned>(symmetric_messages_wanted() / 4 / blocks);
+  run(backend, blocks, 1, tell_a_third, [&](pe which, auto launch) {
+    launch(data.on(which), told.on(which), answered.on(which), rounds, reports.get() + which.index());
+  });
+  for (std::size_t i = 0; i != 3; ++i) {
+    EXPECT_EQ(reports[i].late, 0U);
+    EXPECT_EQ(reports[i].stale, 0U);
+  }
+  heap.free(told);
+  heap.free(data);
+  heap.free(answered);
+}
+
+// Counters.
+
+__global__ void count_everywhere(symmetric_span<membar::counter<unsigned long long>> sums,
+                                 symmetric<membar::counter<int>> tickets, int* taken, unsigned rounds) {
+  const int count = sums.count();
+  for (unsigned i = 0; i != rounds; ++i) {
+    const pe to(static_cast<int>(i) % count);
+    membar::amo_add(sums[0], 1ULL, to);
+    static_cast<void>(membar::amo_fetch_add(sums[1], 2ULL, to));
+    unsigned long long seen = membar::amo_load(sums[2], to);
+    for (;;) {
+      const unsigned long long was = membar::amo_compare_exchange(sums[2], seen, seen + 3, to);
+      if (was == seen) {
+        break;
+      }
+      seen = was;
+    }
+    membar::amo_bit_xor(sums[3], 1ULL, to);
+  }
+  const int ticket = membar::amo_fetch_add(tickets, 1, pe(0));
+  taken[ticket] = 1;
+}
+
+TEST_P(symmetric_pes, counters_lose_nothing) {
+  peer_backend backend(devices());
+  symmetric_heap<peer_backend> heap(backend, 1 << 20);
+  const auto sums = heap.allocate<membar::counter<unsigned long long>>(4);
+  const auto tickets = heap.allocate<membar::counter<int>>(1);
+  constexpr unsigned threads = 64;
+  constexpr unsigned grid = 4;
+  constexpr unsigned rounds = 400;
+  const unsigned all = threads * grid * 2;
+  const support::pinned_memory<int> taken(all);
+  run(backend, grid, threads, count_everywhere,
+      [&](pe which, auto launch) { launch(sums.on(which), tickets.on(which)[0], taken.get(), rounds); });
+  for (const pe which : backend.local_pes()) {
+    unsigned long long got[4] = {};
+    check(cudaMemcpy(got, heap.address_at(sums.on(which), which), sizeof got, cudaMemcpyDefault));
+    EXPECT_EQ(got[0], all * rounds / 2ULL);
+    EXPECT_EQ(got[1], all * rounds / 2ULL * 2);
+    EXPECT_EQ(got[2], all * rounds / 2ULL * 3);
+    EXPECT_EQ(got[3], all * rounds / 2ULL % 2);
+  }
+  for (unsigned i = 0; i != all; ++i) {
+    EXPECT_EQ(taken[i], 1) << "ticket " << i;
+  }
+  heap.free(tickets);
+  heap.free(sums);
+}
+
+// Barriers: everybody writes to everybody's slot, meets, and finds all of them written; and meets again before the next write.
+
+template <class Group>
+__global__ void meet_again(symmetric_span<int> slots, symmetric_span<membar::barrier_word> words, unsigned rounds,
+                           pe_report* report) {
+  const Group group;
+  const int count = slots.count();
+  const int self = slots.self().index();
+  const int threads = static_cast<int>(Group::size());
+  const int rank = static_cast<int>(Group::rank());
+  unsigned long long stale = 0;
+  bool late = false;
+  for (unsigned round = 1; round <= rounds && !late; ++round) {
+    // Each thread of the group puts: the barrier must release all of them.
+    for (int i = rank; i < count * 32; i += threads) {
+      const pe to(i / 32);
+      slots.at(to)[static_cast<std::size_t>(self * 32 + i % 32)] = static_cast<int>(round);
+    }
+    late = membar::try_barrier(group, words, generous) != wait_result::done;
+    for (int i = rank; i < count * 32; i += threads) {
+      stale += slots.local()[i] == static_cast<int>(round) ? 0 : 1;
+    }
+    late |= membar::try_barrier(group, words, generous) != wait_result::done;
+  }
+  add_to(report->stale, stale);
+  if (rank == 0) {
+    add_to(report->late, late ? 1 : 0);
+  }
+}
+
+class symmetric_barrier : public symmetric_pes {
+ protected:
+  template <class Group>
+  void expect_barriers_hold(Group, int pes, unsigned threads) {
+    peer_backend backend(devices(pes));
+    symmetric_heap<peer_backend> heap(backend, 1 << 20);
+    const auto slots = heap.allocate<int>(static_cast<std::size_t>(pes) * 32);
+    const auto words = heap.allocate_barrier();
+    const support::pinned_memory<pe_report> reports(static_cast<std::size_t>(pes));
+    run(backend, 1, threads, meet_again<Group>,
+        [&](pe which, auto launch) { launch(slots.on(which), words.on(which), 20'000U, reports.get() + which.index()); });
+    for (std::size_t i = 0; i != static_cast<std::size_t>(pes); ++i) {
+      EXPECT_EQ(reports[i].late, 0U);
+      EXPECT_EQ(reports[i].stale, 0U);
+    }
+    heap.free(slots);
+    heap.free(words);
+  }
+};
+
+TEST_P(symmetric_barrier, of_two_holds) {
+  expect_barriers_hold(membar::by_thread, 2, 1);
+  expect_barriers_hold(membar::by_warp, 2, 32);
+  expect_barriers_hold(membar::by_block, 2, 256);
+}
+TEST_P(symmetric_barrier, of_five_holds) {
+  expect_barriers_hold(membar::by_thread, 5, 1);
+  expect_barriers_hold(membar::by_block, 5, 64);
+}
+
+// Waits that are in vain.
+
+struct lonely_report {
+  wait_result wait;
+  wait_result packed;
+  wait_result barrier;
+};
+
+__global__ void wait_alone(symmetric<membar::signal<membar::set>> flag, symmetric<membar::packed<packed_payload>> box,
+                           symmetric_span<membar::barrier_word> words, packed_payload* to, lonely_report* report) {
+  const wait_result wait = membar::try_wait(membar::by_block, flag, membar::equals(1), short_one);
+  const wait_result packed = membar::try_take_packed(membar::by_block, box, to, 1, short_one);
+  const wait_result barrier = membar::try_barrier(membar::by_block, words, short_one);
+  // Every thread is told: one that was not would not come here, or would say otherwise.
+  if (threadIdx.x == blockDim.x - 1) {
+    *report = {wait, packed, barrier};
+  }
+}
+
+TEST_P(symmetric_pes, waits_in_vain_end_within_the_budget) {
+  peer_backend backend(devices());
+  symmetric_heap<peer_backend> heap(backend, 1 << 20);
+  const auto flag = heap.allocate<membar::signal<membar::set>>(1);
+  const auto box = heap.allocate<membar::packed<packed_payload>>(1);
+  const auto words = heap.allocate_barrier();
+  const support::device_memory<packed_payload> to(1);
+  const support::pinned_memory<lonely_report> report(1);
+  membar::launch(membar::launch_config{1, 96}, wait_alone, flag.on(pe(0))[0], box.on(pe(0))[0], words.on(pe(0)), to.get(),
+                 report.get());
+  finish();
+  EXPECT_EQ(report[0].wait, wait_result::timed_out);
+  EXPECT_EQ(report[0].packed, wait_result::timed_out);
+  EXPECT_EQ(report[0].barrier, wait_result::timed_out);
+  heap.free(words);
+  heap.free(flag);
+  heap.free(box);
+}
+
+__global__ void wait_and_trap(symmetric<membar::signal<membar::set>> flag) {
+  membar::wait(membar::by_warp, flag, membar::equals(42), short_one);
+}
+
+/// Ends the process: a trap leaves nothing of it that could be used.
+[[noreturn]] inline void wait_until_trapped(const std::vector<int>& devices) {
+  peer_backend backend(devices);
+  symmetric_heap<peer_backend> heap(backend, 1 << 20);
+  const auto flag = heap.allocate<membar::signal<membar::set>>(1);
+  membar::launch(membar::launch_config{1, 32}, wait_and_trap, flag.on(pe(0))[0]);
+  const cudaError_t ended = cudaDeviceSynchronize();
+  std::fflush(stdout);
+  std::fprintf(stderr, "the kernel ended with %s\n", cudaGetErrorName(ended));
+  std::_Exit(ended == cudaSuccess ? 0 : 3);
+}
+
+TEST_P(symmetric_pes, wait_in_vain_traps_and_names_who_waited_for_what) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process of its own, for a fork has no CUDA
+  const auto trapped = [&] {
+    dup2(STDERR_FILENO, STDOUT_FILENO);  // where kernels print
+    wait_until_trapped(devices());
+  };
+  EXPECT_EXIT(trapped(), ::testing::ExitedWithCode(3),
+              "membar: PE 0 waited 2000000 ns for the signal at 0x[0-9a-f]+ to be equal to 42, and saw 0");
+}
+
+// Streams.
+
+__global__ void write_all(int* to, unsigned size, int value) {
+  for (unsigned i = threadIdx.x; i < size; i += blockDim.x) {
+    to[i] = value;
+  }
+}
+__global__ void count_wrong(const int* from, unsigned size, int value, unsigned long long* wrong) {
+  for (unsigned i = threadIdx.x; i < size; i += blockDim.x) {
+    add_to(*wrong, from[i] == value ? 0 : 1);
+  }
+}
+
+TEST_P(symmetric_pes, stream_operations_keep_the_streams_order) {
+  constexpr unsigned size = 1 << 16;
+  constexpr int rounds = 50;
+  peer_backend backend(devices());
+  symmetric_heap<peer_backend> heap(backend, 4 << 20);
+  const auto data = heap.allocate<int>(size);
+  const auto source = heap.allocate<int>(size);
+  const auto ready = heap.allocate<membar::signal<membar::set>>(1);
+  const auto taken = heap.allocate<membar::signal<membar::set>>(1);
+  const auto words = heap.allocate_barrier();
+  const support::stream sending;
+  std::unique_ptr<support::stream> receiving;
+  std::unique_ptr<support::device_memory<unsigned long long>> wrong;
+  const pe sender(0);
+  const pe receiver(1);
+  {
+    const membar::device_guard guard(backend.device_of(receiver));
+    receiving = std::make_unique<support::stream>();
+    wrong = std::make_unique<support::device_memory<unsigned long long>>(1);
+    load(count_wrong);
+  }
+  load(write_all);
+  for (int round = 1; round <= rounds; ++round) {
+    membar::launch(membar::launch_config{1, 256, sending.get()}, write_all, source.on(sender).local(), size, round);
+    membar::put_on_stream(heap, data.on(sender), source.on(sender).local(), receiver, sending.get());
+    membar::notify_on_stream(ready.on(sender)[0], static_cast<unsigned long long>(round), receiver, sending.get());
+    {
+      // Enqueued behind what it waits for.
+      const membar::device_guard guard(backend.device_of(receiver));
+      membar::wait_on_stream(ready.on(receiver)[0], membar::equals(static_cast<unsigned long long>(round)), generous,
+                             receiving->get());
+      membar::launch(membar::launch_config{1, 256, receiving->get()}, count_wrong,
+                     static_cast<const int*>(data.on(receiver).local()), size, round, wrong->get());
+      membar::notify_on_stream(taken.on(receiver)[0], static_cast<unsigned long long>(round), sender, receiving->get());
+    }
+    membar::wait_on_stream(taken.on(sender)[0], membar::equals(static_cast<unsigned long long>(round)), generous,
+                           sending.get());
+  }
+  membar::quiet_on_stream(heap.reach_of(sender), sending.get());
+  membar::barrier_on_stream(words.on(sender), generous, sending.get());
+  {
+    const membar::device_guard guard(backend.device_of(receiver));
+    membar::barrier_on_stream(words.on(receiver), generous, receiving->get());
+  }
+  sending.synchronize();
+  receiving->synchronize();
+  unsigned long long got = 1;
+  check(cudaMemcpy(&got, wrong->get(), sizeof got, cudaMemcpyDefault));
+  EXPECT_EQ(got, 0U);
+  for (const auto& each : {data, source}) {
+    heap.free(each);
+  }
+  heap.free(ready);
+  heap.free(taken);
+  heap.free(words);
+}
+
+}  // namespace membar_test
