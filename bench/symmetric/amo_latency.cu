@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The question: what does an atomic operation on a counter cost, of the own PE and of another, waited for and not; beside the raw
+/// intrinsic and NVSHMEM? A time is that of one operation of one thread.
+#include "peer_world.cuh"
+
+namespace {
+
+using namespace symmetric_bench;
+
+/// What a user would write without membar.
+__global__ void raw_chain(unsigned long long* there, unsigned rounds, kernel_report* report) {
+  unsigned long long seen = 0;
+  timed_rounds(membar::by_thread, rounds, report, [&](unsigned) {
+    seen = atomicAdd_system(there, 1 + (seen >> 63));
+    return true;
+  });
+}
+
+template <class... Parameters>
+double amo_nanoseconds(world& two, pe target, void (*kernel)(Parameters...)) {
+  const auto counters = two.heap.allocate<membar::counter<unsigned long long>>(3);
+  // PE 1 does the same to its own counter, so that it is no second party.
+  const double ns = two.round_nanoseconds(
+      1, 5'000, kernel, [&](pe which, auto launch) { launch(counters.on(which), which == pe(0) ? target : pe(1)); });
+  two.heap.free(counters);
+  return ns;
+}
+
+double raw_nanoseconds(world& two, pe target) {
+  const auto words = two.heap.allocate<unsigned long long>(2);
+  const double ns = two.round_nanoseconds(1, 5'000, raw_chain, [&](pe which, auto launch) {
+    launch(which == pe(0) ? words.on(target).local() : words.on(which).local() + 1);
+  });
+  two.heap.free(words);
+  return ns;
+}
+
+void add_cases(world* two, const std::string& waived) {
+  for (const pe target : {pe(0), pe(1)}) {
+    const std::string where = target == pe(0) ? "/own_pe" : "/other_pe";
+    const auto add = [&](const char* arm, auto kernel) {
+      add_case("amo_latency/" + std::string(arm) + where, waived,
+               [=](benchmark::State&) { return amo_nanoseconds(*two, target, kernel); });
+    };
+    add("membar_peer_fetch_add", &fetch_add_chain<peer_backend>);
+    add("membar_peer_compare_exchange", &compare_exchange_chain<peer_backend>);
+    add("membar_peer_add_and_quiet", &add_stream<peer_backend>);
+    add_case("amo_latency/atomicAdd_system" + where, waived, [=](benchmark::State&) { return raw_nanoseconds(*two, target); });
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return run_bench(argc, argv, "amo_latency", add_cases); }

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The question: what does a barrier of two GPUs cost in a kernel, by groups of several sizes, with and without order, and on
+/// streams; beside a barrier of flags between threads, and NVSHMEM's? A time is that of one barrier.
+#include "peer_world.cuh"
+
+#include <membar/symmetric/on_stream.cuh>
+#include <membar/sync/cross_barrier.cuh>
+
+namespace {
+
+using namespace symmetric_bench;
+
+using flags = membar::cross_barrier<2>::flags;
+
+__global__ void cross_barriers(flags* first, flags* second, int rank, unsigned rounds, kernel_report* report) {
+  flags* const all[2] = {first, second};
+  membar::cross_barrier<2> barrier(all, rank);
+  timed_rounds(membar::by_thread, rounds, report, [&](unsigned) { return barrier.sync(generous) == wait_result::done; });
+}
+
+template <class... Parameters>
+double barrier_nanoseconds(world& two, unsigned threads, void (*kernel)(Parameters...)) {
+  const auto words = two.heap.allocate_barrier();
+  const double ns = two.round_nanoseconds(threads, 3'000, kernel, [&](pe which, auto launch) { launch(words.on(which)); });
+  two.heap.free(words);
+  return ns;
+}
+
+double cross_barrier_nanoseconds(world& two) {
+  const auto memory = two.heap.allocate<unsigned char>(sizeof(flags));
+  const auto flags_of = [&](int which) { return reinterpret_cast<flags*>(memory.on(pe(which)).local()); };
+  const double ns = two.round_nanoseconds(1, 3'000, cross_barriers,
+                                          [&](pe which, auto launch) { launch(flags_of(0), flags_of(1), which.index()); });
+  two.heap.free(memory);
+  return ns;
+}
+
+double stream_barrier_nanoseconds(world& two) {
+  constexpr int rounds = 100;
+  const auto words = two.heap.allocate_barrier();
+  const support::event begin;
+  const support::event end;
+  for (int round = -10; round != rounds; ++round) {
+    for (const pe which : two.backend.local_pes()) {
+      const membar::device_guard guard(two.backend.device_of(which));
+      if (round == 0 && which == pe(0)) {
+        begin.record(two.streams.of(which));
+      }
+      membar::barrier_on_stream(words.on(which), generous, two.streams.of(which));
+    }
+  }
+  end.record(two.streams.of(pe(0)));
+  two.streams.synchronize();
+  two.heap.free(words);
+  return end.nanoseconds_since(begin) / rounds;
+}
+
+void add_cases(world* two, const std::string& waived) {
+  const auto add = [&](const char* arm, unsigned threads, auto kernel) {
+    add_case("barrier_latency/" + std::string(arm) + "/threads:" + std::to_string(threads), waived,
+             [=](benchmark::State&) { return barrier_nanoseconds(*two, threads, kernel); });
+  };
+  add("membar_peer_by_thread", 1, &barriers<membar::by_thread_t, membar::acq_rel_t, peer_backend>);
+  add("membar_peer_by_warp", 32, &barriers<membar::by_warp_t, membar::acq_rel_t, peer_backend>);
+  for (const unsigned threads : {64U, 256U, 1024U}) {
+    add("membar_peer_by_block", threads, &barriers<membar::by_block_t, membar::acq_rel_t, peer_backend>);
+  }
+  add("membar_peer_relaxed_by_block", 256, &barriers<membar::by_block_t, membar::relaxed_t, peer_backend>);
+  add_case("barrier_latency/cross_barrier/threads:1", waived,
+           [=](benchmark::State&) { return cross_barrier_nanoseconds(*two); });
+  add_case("barrier_latency/membar_peer_on_stream", waived,
+           [=](benchmark::State&) { return stream_barrier_nanoseconds(*two); });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return run_bench(argc, argv, "barrier_latency", add_cases); }

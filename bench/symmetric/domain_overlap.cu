@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The question: a kernel puts to another GPU without pause; how much slower does a chain of small kernels beside it get, which only
+/// touch local memory, if the two share a synchronization domain, and if the communication is launched in the remote domain? A time is
+/// that of one kernel of the chain.
+#include "peer_world.cuh"
+
+#include <membar/load_store.cuh>
+#include <membar/sync_domain.hpp>
+
+namespace {
+
+using namespace symmetric_bench;
+
+/// Puts by all blocks, each with a signal, until it is told to stop; never longer than its budget.
+__global__ void communicate(symmetric_span<unsigned char> data, const unsigned char* source,
+                            symmetric_span<membar::signal<membar::add>> signals, const unsigned* stop, unsigned* started) {
+  const std::size_t part = data.size() / gridDim.x / 16 * 16;
+  const std::size_t first = part * blockIdx.x;
+  const unsigned long long begin = support::device_nanoseconds();
+  for (bool done = false, first_round = true; !done; first_round = false) {
+    membar::put_signal(membar::by_block, data.subspan(first, part), source + first, signals[blockIdx.x], 1, pe(1));
+    bool over = false;
+    if (threadIdx.x == 0) {
+      if (first_round) {
+        membar::atomic_ref<unsigned, membar::thread_scope::system>(*started).fetch_add(1, membar::release);
+      }
+      over = membar::load<membar::thread_scope::system>(stop, membar::relaxed) != 0 ||
+             support::device_nanoseconds() - begin > generous.in_nanoseconds();
+    }
+    done = membar::by_block_t::any(over);
+  }
+}
+
+/// One kernel of the chain: every thread stores a few words.
+__global__ void local_step(unsigned* words, unsigned value) {
+  for (unsigned i = 0; i != 4; ++i) {
+    words[(i * gridDim.x + blockIdx.x) * blockDim.x + threadIdx.x] = value + i;
+  }
+}
+
+enum class arm { alone, same_domain, remote_domain };
+
+double chain_nanoseconds(world& two, arm which) {
+  constexpr unsigned blocks = 32;
+  constexpr unsigned steps = 400;
+  constexpr std::size_t bytes = std::size_t{32} << 20;
+  const auto data = two.heap.allocate<unsigned char>(bytes);
+  const auto source = two.heap.allocate<unsigned char>(bytes);
+  const auto signals = two.heap.allocate<membar::signal<membar::add>>(blocks);
+  const membar::device_guard guard(two.backend.device_of(pe(0)));
+  const support::stream chain;
+  const support::device_memory<unsigned> words(4 * 64 * 256);
+  const support::device_memory<unsigned> control(
+      2);  // stop, started: near to the kernel, so that polling is no traffic elsewhere
+  const support::stream control_stream;
+  const support::event begin;
+  const support::event end;
+  load_everywhere(two.backend, communicate);
+  load_everywhere(two.backend, local_step);
+  const auto step_chain = [&](unsigned count) {
+    for (unsigned i = 0; i != count; ++i) {
+      membar::launch(membar::launch_config{64, 256, chain.get()}, local_step, words.get(), i);
+    }
+  };
+  step_chain(50);
+  chain.synchronize();
+
+  const auto value_of = [&](int index) {
+    unsigned value = 0;
+    membar::check(cudaMemcpyAsync(&value, control.get() + index, sizeof value, cudaMemcpyDeviceToHost, control_stream.get()),
+                  "cudaMemcpyAsync");
+    control_stream.synchronize();
+    return value;
+  };
+  const auto stop = [&] {
+    const unsigned one = 1;
+    membar::check(cudaMemcpyAsync(control.get(), &one, sizeof one, cudaMemcpyHostToDevice, control_stream.get()),
+                  "cudaMemcpyAsync");
+    control_stream.synchronize();
+  };
+  if (which != arm::alone) {
+    const auto logical = which == arm::remote_domain ? membar::sync_domain(membar::sync_domain::remote)
+                                                     : membar::sync_domain(membar::sync_domain::default_);
+    membar::launch(membar::launch_config{blocks, 512, two.streams.of(pe(0))}.with(logical), communicate, data.on(pe(0)),
+                   static_cast<const unsigned char*>(source.on(pe(0)).local()), signals.on(pe(0)),
+                   static_cast<const unsigned*>(control.get()), control.get() + 1);
+    // The kernel ends by itself, so that this loop ends too.
+    while (value_of(1) != blocks) {
+      const cudaError_t running = cudaStreamQuery(two.streams.of(pe(0)));
+      if (running != cudaErrorNotReady) {
+        membar::check(running, "cudaStreamQuery", "the communication kernel failed");
+        break;
+      }
+      static_cast<void>(cudaGetLastError());
+    }
+  }
+  begin.record(chain.get());
+  step_chain(steps);
+  end.record(chain.get());
+  chain.synchronize();
+  const bool ran_beside = which == arm::alone || cudaStreamQuery(two.streams.of(pe(0))) == cudaErrorNotReady;
+  static_cast<void>(cudaGetLastError());
+  stop();
+  two.streams.synchronize();
+  two.heap.free(data);
+  two.heap.free(source);
+  two.heap.free(signals);
+  if (!ran_beside) {
+    throw std::runtime_error("the communication did not run for as long as the chain: nothing is known about the two together");
+  }
+  return end.nanoseconds_since(begin) / steps;
+}
+
+void add_cases(world* two, const std::string& waived) {
+  add_case("domain_overlap/alone", waived, [=](benchmark::State&) { return chain_nanoseconds(*two, arm::alone); });
+  add_case("domain_overlap/same_domain", waived, [=](benchmark::State&) { return chain_nanoseconds(*two, arm::same_domain); });
+  const bool one_domain = two != nullptr && membar::sync_domain_count(two->backend.device_of(pe(0))) == 1;
+  add_case("domain_overlap/remote_domain", one_domain ? "the device has one synchronization domain" : waived,
+           [=](benchmark::State&) { return chain_nanoseconds(*two, arm::remote_domain); });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return run_bench(argc, argv, nullptr, add_cases); }

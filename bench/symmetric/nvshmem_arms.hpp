@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The arms of NVSHMEM: measured by the program symmetric_nvshmem, whose processes are one for each GPU, and read from its output.
+#pragma once
+
+#include <support/machine_context.hpp>
+
+#include <unistd.h>
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace symmetric_bench {
+
+/// A case, measured several times; or why it was not.
+struct nvshmem_result {
+  std::string name;
+  std::string waived;
+  std::vector<double> nanoseconds;
+};
+
+/// What symmetric_nvshmem, beside this program, says of a question. Its lines are "<name> <ns> <ns> ...", or "waived <reason>".
+[[nodiscard]] inline std::vector<nvshmem_result> nvshmem_results([[maybe_unused]] const std::string& question) {
+#ifdef MEMBAR_BENCH_HAS_NVSHMEM
+  char path[4096] = {};
+  const auto length = readlink("/proc/self/exe", path, sizeof path - 1);
+  std::string program(path, length > 0 ? static_cast<std::size_t>(length) : 0);
+  program = program.substr(0, program.rfind('/') + 1) + "symmetric_nvshmem";
+  std::istringstream lines(support::output_of(program + " " + question));
+  std::vector<nvshmem_result> results;
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    nvshmem_result result;
+    words >> result.name;
+    if (result.name == "waived") {
+      std::getline(words >> std::ws, result.waived);
+      result.name = question + "/nvshmem";
+    } else if (result.name.rfind(question + "/", 0) != 0) {
+      continue;  // NVSHMEM's own words
+    }
+    for (double value = 0; words >> value;) {
+      result.nanoseconds.push_back(value);
+    }
+    if (!result.waived.empty() || !result.nanoseconds.empty()) {
+      results.push_back(result);
+    }
+  }
+  if (results.empty()) {
+    results.push_back({question + "/nvshmem", "symmetric_nvshmem measured nothing: run it by hand to see why", {}});
+  }
+  return results;
+#else
+  return {{question + "/nvshmem", "membar was built without NVSHMEM", {}}};
+#endif
+}
+
+}  // namespace symmetric_bench

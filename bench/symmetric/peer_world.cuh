@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Two GPUs as PEs of the peer backend, and the cases of a bench: registered by name, waived in words where something is missing.
+#pragma once
+
+#include <membar/launch.hpp>
+#include <membar/symmetric/peer_backend.hpp>
+#include <membar/symmetric/symmetric_heap.hpp>
+#include <support/cuda_handles.hpp>
+#include <support/machine_context.hpp>
+
+#include "kernels.cuh"
+#include "nvshmem_arms.hpp"
+
+#include <benchmark/benchmark.h>
+
+#include <cstdio>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace symmetric_bench {
+
+using membar::pe;
+using membar::peer_backend;
+
+/// The first two devices that have peer access to each other; fewer where there are none.
+[[nodiscard]] inline std::vector<int> two_peers() {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) != cudaSuccess) {
+    static_cast<void>(cudaGetLastError());
+    return {};
+  }
+  for (int a = 0; a < count; ++a) {
+    for (int b = a + 1; b < count; ++b) {
+      int forth = 0;
+      int back = 0;
+      membar::check(cudaDeviceCanAccessPeer(&forth, a, b), "cudaDeviceCanAccessPeer");
+      membar::check(cudaDeviceCanAccessPeer(&back, b, a), "cudaDeviceCanAccessPeer");
+      if (forth != 0 && back != 0) {
+        return {a, b};
+      }
+    }
+  }
+  return {};
+}
+
+/// A stream of each PE's device.
+class pe_streams {
+ public:
+  explicit pe_streams(const peer_backend& backend) {
+    for (const pe each : backend.local_pes()) {
+      const membar::device_guard guard(backend.device_of(each));
+      streams_.push_back(std::make_unique<support::stream>());
+    }
+  }
+  [[nodiscard]] cudaStream_t of(pe which) const { return streams_[static_cast<std::size_t>(which.index())]->get(); }
+  void synchronize() const {
+    for (const auto& each : streams_) {
+      each->synchronize();
+    }
+  }
+
+ private:
+  std::vector<std::unique_ptr<support::stream>> streams_;
+};
+
+/// Loads a kernel at every PE: at its first launch it might wait for one that runs and waits for it.
+template <class... Parameters>
+void load_everywhere(const peer_backend& backend, void (*kernel)(Parameters...)) {
+  for (const pe each : backend.local_pes()) {
+    const membar::device_guard guard(backend.device_of(each));
+    cudaFuncAttributes attributes{};
+    membar::check(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel)), "cudaFuncGetAttributes");
+  }
+}
+
+/// Two PEs, a heap, and what a kernel of each reports.
+class world {
+ public:
+  static constexpr std::size_t heap_bytes = std::size_t{640} << 20;
+
+  explicit world(const std::vector<int>& devices)
+      : backend(devices), heap(backend, heap_bytes), streams(backend), reports_(static_cast<std::size_t>(backend.count())) {}
+
+  /// Launches one block of `kernel` on every PE, with what `arguments(which, launch)` passes to `launch`, the number of rounds and a
+  /// report behind it; returns PE 0's nanoseconds per round. Throws if a wait was in vain.
+  template <class... Parameters, class Arguments>
+  double round_nanoseconds(unsigned threads, unsigned rounds, void (*kernel)(Parameters...), Arguments arguments) {
+    load_everywhere(backend, kernel);
+    for (const pe which : backend.local_pes()) {
+      const membar::device_guard guard(backend.device_of(which));
+      kernel_report* const report = reports_.get() + which.index();
+      *report = {0, 1};
+      arguments(which, [&](auto... values) {
+        membar::launch(membar::launch_config{1, threads, streams.of(which)}, kernel, values..., rounds, report);
+      });
+    }
+    streams.synchronize();
+    for (const pe which : backend.local_pes()) {
+      if (reports_[static_cast<std::size_t>(which.index())].failures != 0) {
+        throw std::runtime_error("a wait was in vain");
+      }
+    }
+    return static_cast<double>(reports_[0].nanoseconds) / rounds;
+  }
+
+  peer_backend backend;
+  membar::symmetric_heap<peer_backend> heap;
+  pe_streams streams;
+
+ private:
+  support::pinned_memory<kernel_report> reports_;
+};
+
+/// What a case measures: nanoseconds, once for each repetition, and counters that it adds.
+using measurement = std::function<double(benchmark::State&)>;
+
+/// Registers a case that is repeated nine times, or waived with the reason.
+inline void add_case(const std::string& name, const std::string& waived, measurement measure) {
+  benchmark::RegisterBenchmark(name.c_str(),
+                               [waived, measure = std::move(measure)](benchmark::State& state) {
+                                 for (auto _ : state) {
+                                   double ns = 0;
+                                   if (waived.empty()) {
+                                     try {
+                                       ns = measure(state);
+                                     } catch (const std::exception& failure) {
+                                       state.SkipWithError(failure.what());
+                                       break;
+                                     }
+                                   }
+                                   state.SetIterationTime(ns * 1e-9);
+                                 }
+                                 if (!waived.empty()) {
+                                   state.SetLabel("waived: " + waived);
+                                 }
+                               })
+      ->Iterations(1)
+      ->Repetitions(waived.empty() ? 9 : 1)
+      ->UseManualTime()
+      ->Unit(benchmark::kNanosecond);
+}
+
+/// Adds the arms of NVSHMEM for `question`: measured once, by a program of their own in processes of their own.
+inline void add_nvshmem_cases(const std::string& question) {
+  for (const nvshmem_result& each : nvshmem_results(question)) {
+    add_case(each.name, each.waived, [each, next = std::size_t{0}](benchmark::State&) mutable {
+      return each.nanoseconds[next++ % each.nanoseconds.size()];
+    });
+  }
+}
+
+/// Runs a bench. `add(world, reason)` registers the cases: `world` is null where `reason` says what is missing.
+template <class Add>
+int run_bench(int argc, char** argv, const char* question, Add add) {
+  try {
+    benchmark::Initialize(&argc, argv);
+    if (benchmark::ReportUnrecognizedArguments(argc, argv)) {
+      return 1;
+    }
+    // Before this process uses CUDA: both need the GPUs to themselves.
+    if (question != nullptr) {
+      add_nvshmem_cases(question);
+    }
+    const std::vector<int> devices = two_peers();
+    std::unique_ptr<world> two;
+    std::string missing = "no two devices with peer access to each other";
+    if (!devices.empty()) {
+      missing.clear();
+      membar::check(cudaSetDevice(devices[0]), "cudaSetDevice");  // whose events are recorded
+      two = std::make_unique<world>(devices);
+      for (const auto& [key, value] : support::machine_context(devices[0])) {
+        benchmark::AddCustomContext(key, value);
+      }
+      benchmark::AddCustomContext("link", support::link_between(devices[0], devices[1]));
+    }
+    add(two.get(), missing);
+    benchmark::RunSpecifiedBenchmarks();
+    benchmark::Shutdown();
+    return 0;
+  } catch (const std::exception& failure) {
+    std::fprintf(stderr, "%s\n", failure.what());
+    return 1;
+  }
+}
+
+}  // namespace symmetric_bench
