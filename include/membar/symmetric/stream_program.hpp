@@ -6,7 +6,6 @@
 
 #include <membar/symmetric/pe.hpp>
 
-#include <compare>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -30,7 +29,8 @@ class handle_id {
   handle_id(const void* handle) noexcept : number_(reinterpret_cast<std::uintptr_t>(handle)) {}
 
   [[nodiscard]] constexpr std::uint64_t number() const noexcept { return number_; }
-  friend constexpr auto operator<=>(handle_id, handle_id) noexcept = default;
+  friend constexpr bool operator==(handle_id a, handle_id b) noexcept { return a.number_ == b.number_; }
+  friend constexpr bool operator<(handle_id a, handle_id b) noexcept { return a.number_ < b.number_; }
 
  private:
   std::uint64_t number_ = 0;
