@@ -4,16 +4,12 @@
 /// its signal, counters count, barriers hold, and every wait ends. On two GPUs, and on one GPU that is several PEs.
 #pragma once
 
-#include <membar/symmetric/amo.cuh>
-#include <membar/symmetric/barrier.cuh>
 #include <membar/symmetric/on_stream.cuh>
-#include <membar/symmetric/packed.cuh>
-#include <membar/symmetric/wait.cuh>
 
 #include <support/cuda_handles.hpp>
 
 #include "support/gpu_test.hpp"
-#include "support/sync.cuh"
+#include "support/symmetric_protocols.cuh"
 
 #include <unistd.h>
 
@@ -26,261 +22,8 @@
 
 namespace membar_test {
 
-using membar::pe;
 using membar::peer_backend;
-using membar::symmetric;
 using membar::symmetric_heap;
-using membar::symmetric_span;
-
-/// Messages of a protocol, over all channels together; MEMBAR_STRESS_MESSAGES asks for more.
-[[nodiscard]] inline unsigned long long symmetric_messages_wanted() {
-  const char* wanted = std::getenv("MEMBAR_STRESS_MESSAGES");
-  return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 2'000'000;
-}
-
-/// What both ends of all channels of a PE saw.
-struct pe_report {
-  unsigned long long messages;  ///< received, each checked
-  unsigned long long stale;     ///< words that were not what was sent
-  unsigned long long late;      ///< waits in vain
-};
-
-inline constexpr unsigned most_words = 512;
-
-struct packed_payload {
-  int words[25];
-};
-
-/// The symmetric memory of all channels, as one PE sees it. Channel c has its part of each.
-struct channel_memory {
-  symmetric_span<int> data;
-  symmetric_span<int> more;    ///< a second array, for two puts
-  symmetric_span<int> source;  ///< private to its PE, except for gets
-  symmetric_span<membar::signal<membar::set>> ready;
-  symmetric_span<membar::signal<membar::add>> sum;
-  symmetric_span<membar::signal<membar::set>> taken;
-  symmetric_span<membar::packed<packed_payload>> boxes;
-
-  [[nodiscard]] __device__ symmetric_span<int> data_of(unsigned channel, unsigned size) const {
-    return data.subspan(channel * most_words, size);
-  }
-  [[nodiscard]] __device__ symmetric_span<int> more_of(unsigned channel, unsigned size) const {
-    return more.subspan(channel * most_words, size);
-  }
-  [[nodiscard]] __device__ int* source_of(unsigned channel) const { return source.local() + channel * most_words; }
-};
-
-[[nodiscard]] __device__ inline int word_of(unsigned channel, unsigned round, unsigned index) {
-  return static_cast<int>(channel * 2654435761U + round * 40503U + index);
-}
-
-template <class Group>
-__device__ void fill(Group, int* to, unsigned size, unsigned channel, unsigned round) {
-  for (unsigned i = Group::rank(); i < size; i += Group::size()) {
-    to[i] = word_of(channel, round, i);
-  }
-  Group::sync();
-}
-
-/// How many of this thread's words are not what was sent.
-template <class Group>
-[[nodiscard]] __device__ unsigned wrong_words(Group, const int* from, unsigned size, unsigned channel, unsigned round) {
-  unsigned wrong = 0;
-  for (unsigned i = Group::rank(); i < size; i += Group::size()) {
-    wrong += from[i] == word_of(channel, round, i) ? 0 : 1;
-  }
-  return wrong;
-}
-
-// Protocols: what a sender does in a round, and what a receiver does until it may look at the data. `source` holds the message,
-// and may be written again once `send` returned.
-
-struct by_put_signal {
-  template <class Group>
-  static __device__ void send(Group group, const channel_memory& all, unsigned channel, unsigned size, unsigned round,
-                              pe other) {
-    membar::put_signal(group, all.data_of(channel, size), all.source_of(channel), all.ready[channel], round, other);
-  }
-  template <class Group>
-  static __device__ wait_result receive(Group group, const channel_memory& all, unsigned channel, unsigned, unsigned round,
-                                        pe) {
-    return membar::try_wait(group, all.ready[channel], membar::equals(round), generous);
-  }
-};
-
-struct by_put_signal_added {
-  template <class Group>
-  static __device__ void send(Group group, const channel_memory& all, unsigned channel, unsigned size, unsigned, pe other) {
-    membar::put_signal_nonblocking(group, all.data_of(channel, size), all.source_of(channel), all.sum[channel], 1, other);
-    membar::flush(group, all.data.reach());
-  }
-  template <class Group>
-  static __device__ wait_result receive(Group group, const channel_memory& all, unsigned channel, unsigned, unsigned round,
-                                        pe) {
-    return membar::try_wait(group, all.sum[channel], membar::at_least(round), generous);
-  }
-};
-
-/// Two arrays, one signal: a fence between.
-struct by_two_puts_and_a_fence {
-  template <class Group>
-  static __device__ void send(Group group, const channel_memory& all, unsigned channel, unsigned size, unsigned round,
-                              pe other) {
-    membar::put(group, all.data_of(channel, size), all.source_of(channel), other);
-    membar::put(group, all.more_of(channel, size), all.source_of(channel), other);
-    membar::notify(group, all.ready[channel], round, other, membar::fence(group, all.data.reach()));
-  }
-  template <class Group>
-  static __device__ wait_result receive(Group group, const channel_memory& all, unsigned channel, unsigned, unsigned round,
-                                        pe) {
-    return membar::try_wait(group, all.ready[channel], membar::at_least(round), generous);
-  }
-};
-
-struct by_put_and_notify {
-  template <class Group>
-  static __device__ void send(Group group, const channel_memory& all, unsigned channel, unsigned size, unsigned round,
-                              pe other) {
-    membar::put(group, all.data_of(channel, size), all.source_of(channel), other);
-    membar::notify(group, all.ready[channel], round, other);
-  }
-  template <class Group>
-  static __device__ wait_result receive(Group group, const channel_memory& all, unsigned channel, unsigned, unsigned round,
-                                        pe) {
-    return membar::try_wait(group, all.ready[channel], membar::equals(round), generous);
-  }
-};
-
-struct by_nonblocking_put_and_quiet {
-  template <class Group>
-  static __device__ void send(Group group, const channel_memory& all, unsigned channel, unsigned size, unsigned round,
-                              pe other) {
-    membar::put_nonblocking(group, all.data_of(channel, size), all.source_of(channel), other);
-    membar::notify(group, all.ready[channel], round, other, membar::quiet(group, all.data.reach()));
-  }
-  template <class Group>
-  static __device__ wait_result receive(Group group, const channel_memory& all, unsigned channel, unsigned, unsigned round,
-                                        pe) {
-    return membar::try_wait(group, all.ready[channel], membar::equals(round), generous);
-  }
-};
-
-/// The receiver fetches what the sender has in its own memory.
-struct by_get {
-  static constexpr bool source_is_read_by_the_receiver = true;
-  template <class Group>
-  static __device__ void send(Group group, const channel_memory& all, unsigned channel, unsigned, unsigned round, pe other) {
-    membar::notify(group, all.ready[channel], round, other);
-  }
-  template <class Group>
-  static __device__ wait_result receive(Group group, const channel_memory& all, unsigned channel, unsigned size, unsigned round,
-                                        pe other) {
-    const wait_result result = membar::try_wait(group, all.ready[channel], membar::equals(round), generous);
-    membar::get(group, all.data.local() + channel * most_words, all.source.subspan(channel * most_words, size), other);
-    return result;
-  }
-};
-
-template <class Protocol>
-inline constexpr bool source_is_read_by_the_receiver = requires { Protocol::source_is_read_by_the_receiver; };
-template <class Protocol>
-inline constexpr bool has_more = std::is_same_v<Protocol, by_two_puts_and_a_fence>;
-
-/// The channel of the calling group, and whether the calling thread takes part.
-template <class Group>
-struct place {
-  unsigned channel;
-  bool takes_part;
-};
-template <class Group>
-[[nodiscard]] __device__ place<Group> place_of(Group) {
-  if constexpr (std::is_same_v<Group, membar::by_block_t>) {
-    return {blockIdx.x, true};
-  } else {
-    // One thread of a warp: threads of one warp must not wait for each other.
-    return {blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32,
-            !std::is_same_v<Group, membar::by_thread_t> || threadIdx.x % 32 == 0};
-  }
-}
-
-__device__ inline void add_to(unsigned long long& sum, unsigned long long value) {
-  if (value != 0) {
-    membar::atomic_ref<unsigned long long, membar::thread_scope::device>(sum).add(value, membar::relaxed);
-  }
-}
-
-/// Half of the channels send and half receive; at the other PE the other way round. Each message is answered before the next.
-template <class Protocol, class Group>
-__global__ void pass_messages(channel_memory all, unsigned rounds, unsigned size, pe other, pe_report* report) {
-  const Group group;
-  const place<Group> here = place_of(group);
-  if (!here.takes_part) {
-    return;
-  }
-  const unsigned channel = here.channel;
-  const bool sends = (channel + static_cast<unsigned>(all.data.self().index())) % 2 == 0;
-  unsigned long long stale = 0;
-  unsigned round = 1;
-  bool late = false;
-  for (; round <= rounds && !late; ++round) {
-    if (sends) {
-      fill(group, all.source_of(channel), size, channel, round);
-      Protocol::send(group, all, channel, size, round, other);
-      if constexpr (!source_is_read_by_the_receiver<Protocol>) {
-        fill(group, all.source_of(channel), size, channel, 0);  // what would be seen if the source were still in use
-      }
-      late = membar::try_wait(group, all.taken[channel], membar::equals(round), generous) != wait_result::done;
-    } else {
-      late = Protocol::receive(group, all, channel, size, round, other) != wait_result::done;
-      stale += wrong_words(group, all.data.local() + channel * most_words, size, channel, round);
-      if constexpr (has_more<Protocol>) {
-        stale += wrong_words(group, all.more.local() + channel * most_words, size, channel, round);
-      }
-      membar::notify(group, all.taken[channel], round, other);
-    }
-  }
-  add_to(report->stale, stale);
-  if (Group::rank() == 0) {
-    add_to(report->late, late ? 1 : 0);
-    add_to(report->messages, sends || late ? 0 : rounds);
-  }
-}
-
-/// Packed messages there and back: the answer is what frees the box.
-template <class Group>
-__global__ void pass_packed(channel_memory all, unsigned rounds, unsigned, pe other, pe_report* report) {
-  constexpr unsigned size = sizeof(packed_payload) / sizeof(int);
-  const Group group;
-  const place<Group> here = place_of(group);
-  if (!here.takes_part) {
-    return;
-  }
-  const unsigned channel = here.channel;
-  const bool first = (channel + static_cast<unsigned>(all.data.self().index())) % 2 == 0;
-  const auto box = all.boxes[channel];
-  auto* const out = reinterpret_cast<packed_payload*>(all.source_of(channel));
-  auto* const in = reinterpret_cast<packed_payload*>(all.data.local() + channel * most_words);
-  unsigned long long stale = 0;
-  bool late = false;
-  for (unsigned round = 1; round <= rounds && !late; ++round) {
-    if (first) {
-      fill(group, out->words, size, channel, round);
-      membar::put_packed(group, box, out, round, other);
-      fill(group, out->words, size, channel, 0);
-    }
-    late = membar::try_take_packed(group, box, in, round, generous) != wait_result::done;
-    stale += wrong_words(group, in->words, size, channel, round);
-    if (!first) {
-      Group::sync();
-      membar::put_packed(group, box, in, round, other);
-    }
-  }
-  add_to(report->stale, stale);
-  if (Group::rank() == 0) {
-    add_to(report->late, late ? 1 : 0);
-    add_to(report->messages, late ? 0 : rounds);
-  }
-}
 
 /// Which devices are the PEs.
 enum class machine { two_gpus, one_gpu };
@@ -360,8 +103,8 @@ class symmetric_pes : public multi_gpu_test, public ::testing::WithParamInterfac
       const unsigned rounds =
           static_cast<unsigned>(std::max<unsigned long long>(1, symmetric_messages_wanted() / kinds.size() / channels));
       run(backend, blocks, warps * 32, kernel, [&](pe which, auto launch) {
-        launch(channel_memory{data.on(which), more.on(which), source.on(which), ready.on(which), sum.on(which), taken.on(which),
-                              boxes.on(which)},
+        launch(channel_memory<peer_backend>{data.on(which), more.on(which), source.on(which), ready.on(which), sum.on(which),
+                                            taken.on(which), boxes.on(which)},
                rounds, size, membar::ring_neighbour(which, 1, 2), reports[static_cast<std::size_t>(which.index())]->get());
       });
       unsigned long long messages = 0;
@@ -388,9 +131,9 @@ class symmetric_pes : public multi_gpu_test, public ::testing::WithParamInterfac
   void expect_protocol() {
     const std::vector<membar::peer_memory> mapped{membar::peer_memory::automatic};
     // Sizes: one that is copied in wide units, and two that are not.
-    expect_all_passed(membar::by_thread, pass_messages<Protocol, membar::by_thread_t>, 5, mapped);
-    expect_all_passed(membar::by_warp, pass_messages<Protocol, membar::by_warp_t>, 64, mapped);
-    expect_all_passed(membar::by_block, pass_messages<Protocol, membar::by_block_t>, 511, mapped);
+    expect_all_passed(membar::by_thread, pass_messages<Protocol, membar::by_thread_t, peer_backend>, 5, mapped);
+    expect_all_passed(membar::by_warp, pass_messages<Protocol, membar::by_warp_t, peer_backend>, 64, mapped);
+    expect_all_passed(membar::by_block, pass_messages<Protocol, membar::by_block_t, peer_backend>, 511, mapped);
   }
 
   unsigned blocks = 0;
@@ -405,15 +148,15 @@ TEST_P(symmetric_pes, get_reads_what_was_notified) { expect_protocol<by_get>(); 
 
 TEST_P(symmetric_pes, packed_messages_are_whole) {
   const std::vector<membar::peer_memory> mapped{membar::peer_memory::automatic};
-  expect_all_passed(membar::by_thread, pass_packed<membar::by_thread_t>, 0, mapped);
-  expect_all_passed(membar::by_warp, pass_packed<membar::by_warp_t>, 0, mapped);
-  expect_all_passed(membar::by_block, pass_packed<membar::by_block_t>, 0, mapped);
+  expect_all_passed(membar::by_thread, pass_packed<membar::by_thread_t, peer_backend>, 0, mapped);
+  expect_all_passed(membar::by_warp, pass_packed<membar::by_warp_t, peer_backend>, 0, mapped);
+  expect_all_passed(membar::by_block, pass_packed<membar::by_block_t, peer_backend>, 0, mapped);
 }
 
 TEST_P(symmetric_pes, plain_allocations_serve_as_well) {
   const std::vector<membar::peer_memory> plain{membar::peer_memory::plain};
-  expect_all_passed(membar::by_warp, pass_messages<by_put_signal, membar::by_warp_t>, 64, plain);
-  expect_all_passed(membar::by_warp, pass_packed<membar::by_warp_t>, 0, plain);
+  expect_all_passed(membar::by_warp, pass_messages<by_put_signal, membar::by_warp_t, peer_backend>, 64, plain);
+  expect_all_passed(membar::by_warp, pass_packed<membar::by_warp_t, peer_backend>, 0, plain);
 }
 
 // Three PEs: 0 puts to 1 and tells 2, which reads what 1 has, and answers 0.
@@ -517,36 +260,6 @@ TEST_P(symmetric_pes, counters_lose_nothing) {
   heap.free(sums);
 }
 
-// Barriers: everybody writes to everybody's slot, meets, and finds all of them written; and meets again before the next write.
-
-template <class Group>
-__global__ void meet_again(symmetric_span<int> slots, symmetric_span<membar::barrier_word> words, unsigned rounds,
-                           pe_report* report) {
-  const Group group;
-  const int count = slots.count();
-  const int self = slots.self().index();
-  const int threads = static_cast<int>(Group::size());
-  const int rank = static_cast<int>(Group::rank());
-  unsigned long long stale = 0;
-  bool late = false;
-  for (unsigned round = 1; round <= rounds && !late; ++round) {
-    // Each thread of the group puts: the barrier must release all of them.
-    for (int i = rank; i < count * 32; i += threads) {
-      const pe to(i / 32);
-      slots.at(to)[static_cast<std::size_t>(self * 32 + i % 32)] = static_cast<int>(round);
-    }
-    late = membar::try_barrier(group, words, generous) != wait_result::done;
-    for (int i = rank; i < count * 32; i += threads) {
-      stale += slots.local()[i] == static_cast<int>(round) ? 0 : 1;
-    }
-    late |= membar::try_barrier(group, words, generous) != wait_result::done;
-  }
-  add_to(report->stale, stale);
-  if (rank == 0) {
-    add_to(report->late, late ? 1 : 0);
-  }
-}
-
 class symmetric_barrier : public symmetric_pes {
  protected:
   template <class Group>
@@ -556,7 +269,7 @@ class symmetric_barrier : public symmetric_pes {
     const auto slots = heap.allocate<int>(static_cast<std::size_t>(pes) * 32);
     const auto words = heap.allocate_barrier();
     const support::pinned_memory<pe_report> reports(static_cast<std::size_t>(pes));
-    run(backend, 1, threads, meet_again<Group>,
+    run(backend, 1, threads, meet_again<Group, peer_backend>,
         [&](pe which, auto launch) { launch(slots.on(which), words.on(which), 20'000U, reports.get() + which.index()); });
     for (std::size_t i = 0; i != static_cast<std::size_t>(pes); ++i) {
       EXPECT_EQ(reports[i].late, 0U);

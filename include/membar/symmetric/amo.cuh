@@ -71,7 +71,8 @@ __device__ inline Value apply_amo(const Counter& counter, Value value, pe other,
 
 /// The counter's value at `other`. PTX (peer): `ld.{relaxed,acquire}.sys`. NVSHMEM: `nvshmem_*_atomic_fetch`.
 template <class Counter, class Order = relaxed_t>
-[[nodiscard]] __device__ inline auto amo_load(const Counter& counter, pe other, Order order = Order()) noexcept {
+[[nodiscard]] __device__ inline detail::counted<Counter> amo_load(const Counter& counter, pe other,
+                                                                  Order order = Order()) noexcept {
   static_assert(order_among<Order, memory_order::relaxed, memory_order::acquire>,
                 "membar: an AMO that loads takes relaxed or acquire: it writes nothing to release");
   if constexpr (detail::require_amo<Counter, amo::load>()) {
@@ -92,8 +93,9 @@ __device__ inline void amo_store(const Counter& counter, detail::counted<Counter
 /// Makes `desired` the value at `other` if it was `expected`; returns what it was. PTX (peer): `atom.cas.*.sys`. NVSHMEM:
 /// `nvshmem_*_atomic_compare_swap`.
 template <class Counter, class Order = relaxed_t>
-__device__ inline auto amo_compare_exchange(const Counter& counter, detail::counted<Counter> expected,
-                                            detail::counted<Counter> desired, pe other, Order order = Order()) noexcept {
+__device__ inline detail::counted<Counter> amo_compare_exchange(const Counter& counter, detail::counted<Counter> expected,
+                                                                detail::counted<Counter> desired, pe other,
+                                                                Order order = Order()) noexcept {
   detail::require_result_order<Order>();
   if constexpr (detail::require_amo<Counter, amo::compare_exchange>()) {
     return detail::transport<typename Counter::reach_type>::compare_exchange(
@@ -103,8 +105,8 @@ __device__ inline auto amo_compare_exchange(const Counter& counter, detail::coun
 
 /// Makes `value` the value at `other`; returns what it was. PTX (peer): `atom.exch.*.sys`. NVSHMEM: `nvshmem_*_atomic_swap`.
 template <class Counter, class Order = relaxed_t>
-__device__ inline auto amo_exchange(const Counter& counter, detail::counted<Counter> value, pe other,
-                                    Order order = Order()) noexcept {
+__device__ inline detail::counted<Counter> amo_exchange(const Counter& counter, detail::counted<Counter> value, pe other,
+                                                        Order order = Order()) noexcept {
   detail::require_result_order<Order>();
   if constexpr (detail::require_amo<Counter, amo::exchange>()) {
     return detail::apply_amo<amo::exchange>(counter, value, other, order);
@@ -124,8 +126,8 @@ __device__ inline void amo_add(const Counter& counter, detail::counted<Counter> 
   }
 }
 template <class Counter, class Order = relaxed_t>
-__device__ inline auto amo_fetch_add(const Counter& counter, detail::counted<Counter> value, pe other,
-                                     Order order = Order()) noexcept {
+__device__ inline detail::counted<Counter> amo_fetch_add(const Counter& counter, detail::counted<Counter> value, pe other,
+                                                         Order order = Order()) noexcept {
   detail::require_result_order<Order>();
   if constexpr (detail::require_amo<Counter, amo::fetch_add>()) {
     return detail::apply_amo<amo::fetch_add>(counter, value, other, order);
@@ -142,8 +144,8 @@ __device__ inline void amo_bit_and(const Counter& counter, detail::counted<Count
   }
 }
 template <class Counter, class Order = relaxed_t>
-__device__ inline auto amo_fetch_and(const Counter& counter, detail::counted<Counter> value, pe other,
-                                     Order order = Order()) noexcept {
+__device__ inline detail::counted<Counter> amo_fetch_and(const Counter& counter, detail::counted<Counter> value, pe other,
+                                                         Order order = Order()) noexcept {
   detail::require_result_order<Order>();
   if constexpr (detail::require_amo<Counter, amo::fetch_and>()) {
     return detail::apply_amo<amo::fetch_and>(counter, value, other, order);
@@ -160,8 +162,8 @@ __device__ inline void amo_bit_or(const Counter& counter, detail::counted<Counte
   }
 }
 template <class Counter, class Order = relaxed_t>
-__device__ inline auto amo_fetch_or(const Counter& counter, detail::counted<Counter> value, pe other,
-                                    Order order = Order()) noexcept {
+__device__ inline detail::counted<Counter> amo_fetch_or(const Counter& counter, detail::counted<Counter> value, pe other,
+                                                        Order order = Order()) noexcept {
   detail::require_result_order<Order>();
   if constexpr (detail::require_amo<Counter, amo::fetch_or>()) {
     return detail::apply_amo<amo::fetch_or>(counter, value, other, order);
@@ -178,8 +180,8 @@ __device__ inline void amo_bit_xor(const Counter& counter, detail::counted<Count
   }
 }
 template <class Counter, class Order = relaxed_t>
-__device__ inline auto amo_fetch_xor(const Counter& counter, detail::counted<Counter> value, pe other,
-                                     Order order = Order()) noexcept {
+__device__ inline detail::counted<Counter> amo_fetch_xor(const Counter& counter, detail::counted<Counter> value, pe other,
+                                                         Order order = Order()) noexcept {
   detail::require_result_order<Order>();
   if constexpr (detail::require_amo<Counter, amo::fetch_xor>()) {
     return detail::apply_amo<amo::fetch_xor>(counter, value, other, order);
@@ -196,8 +198,8 @@ __device__ inline void amo_min(const Counter& counter, detail::counted<Counter> 
   }
 }
 template <class Counter, class Order = relaxed_t>
-__device__ inline auto amo_fetch_min(const Counter& counter, detail::counted<Counter> value, pe other,
-                                     Order order = Order()) noexcept {
+__device__ inline detail::counted<Counter> amo_fetch_min(const Counter& counter, detail::counted<Counter> value, pe other,
+                                                         Order order = Order()) noexcept {
   detail::require_result_order<Order>();
   if constexpr (detail::require_amo<Counter, amo::fetch_min>()) {
     return detail::apply_amo<amo::fetch_min>(counter, value, other, order);
@@ -214,8 +216,8 @@ __device__ inline void amo_max(const Counter& counter, detail::counted<Counter> 
   }
 }
 template <class Counter, class Order = relaxed_t>
-__device__ inline auto amo_fetch_max(const Counter& counter, detail::counted<Counter> value, pe other,
-                                     Order order = Order()) noexcept {
+__device__ inline detail::counted<Counter> amo_fetch_max(const Counter& counter, detail::counted<Counter> value, pe other,
+                                                         Order order = Order()) noexcept {
   detail::require_result_order<Order>();
   if constexpr (detail::require_amo<Counter, amo::fetch_max>()) {
     return detail::apply_amo<amo::fetch_max>(counter, value, other, order);

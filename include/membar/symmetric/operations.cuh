@@ -280,7 +280,7 @@ __device__ inline void put_value(const To& to, const detail::element_of<To>& val
 /// Two fetches by a thread are ordered by a `fence` between them, and by nothing else. PTX (peer): `ld.relaxed.sys`. NVSHMEM: `nvshmem_*_g`.
 /// Requires: 1, 2, 4, 8 or 16 bytes without padding.
 template <class From>
-[[nodiscard]] __device__ inline auto fetch(const From& from, pe other) noexcept {
+[[nodiscard]] __device__ inline detail::element_of<From> fetch(const From& from, pe other) noexcept {
   if constexpr (detail::require_fixed_size_object<From>()) {
     return detail::transport<typename From::reach_type>::fetch(from.reach(), detail::symmetric_access::local(from), other);
   }

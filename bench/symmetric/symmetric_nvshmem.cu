@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The arms of NVSHMEM in the benches of symmetric memory: membar's NVSHMEM backend and NVSHMEM's own calls. `symmetric_nvshmem
+/// <question>` prints a line for each case, `<name> <ns> <ns> ...`; the bench of that question runs it and shows them beside its own.
+#include <membar/symmetric/nvshmem_backend.cuh>
+#include <support/cuda_handles.hpp>
+#include <support/pe_processes.hpp>
+
+#include "kernels.cuh"
+
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace symmetric_bench {
+namespace {
+
+using backend = membar::nvshmem_backend;
+
+constexpr int repetitions = 9;
+
+/// NVSHMEM's put with signal and its wait, which does not acquire; `acquires` adds the fence that it lacks.
+template <class Group, bool Acquires>
+__global__ void raw_round_trips(unsigned char* data, const unsigned char* source, std::size_t bytes, std::uint64_t* signal,
+                                unsigned long long first, unsigned rounds, kernel_report* report) {
+  const Group group;
+  const int self = nvshmem_my_pe();
+  const int other = 1 - self;
+  const auto send = [&](unsigned long long value) {
+    if constexpr (std::is_same_v<Group, membar::by_block_t>) {
+      nvshmemx_putmem_signal_block(data, source, bytes, signal, value, NVSHMEM_SIGNAL_SET, other);
+    } else if constexpr (std::is_same_v<Group, membar::by_warp_t>) {
+      nvshmemx_putmem_signal_warp(data, source, bytes, signal, value, NVSHMEM_SIGNAL_SET, other);
+    } else {
+      nvshmem_putmem_signal(data, source, bytes, signal, value, NVSHMEM_SIGNAL_SET, other);
+    }
+  };
+  timed_rounds(group, rounds, report, [&](unsigned round) {
+    if (self == 0) {
+      send(first + round);
+    }
+    if (Group::rank() == 0) {
+      nvshmem_signal_wait_until(signal, NVSHMEM_CMP_EQ, first + round);
+      if constexpr (Acquires) {
+        membar::thread_fence<membar::thread_scope::system>(membar::acq_rel);
+      }
+    }
+    Group::sync();
+    if (self != 0) {
+      send(first + round);
+    }
+    return true;
+  });
+}
+
+__global__ void raw_put_parts(unsigned char* data, const unsigned char* source, std::size_t bytes, unsigned rounds) {
+  const std::size_t part = bytes / gridDim.x / 16 * 16;
+  const std::size_t first = part * blockIdx.x;
+  const std::size_t size = blockIdx.x == gridDim.x - 1 ? bytes - first : part;
+  for (unsigned round = 0; round != rounds; ++round) {
+    nvshmemx_putmem_nbi_block(data + first, source + first, size, 1 - nvshmem_my_pe());
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    nvshmem_quiet();
+  }
+}
+
+__global__ void raw_fetch_add_chain(std::uint64_t* word, int other, unsigned rounds, kernel_report* report) {
+  std::uint64_t seen = 0;
+  timed_rounds(membar::by_thread, rounds, report, [&](unsigned) {
+    seen = nvshmem_uint64_atomic_fetch_add(word, 1 + (seen >> 63), other);
+    return true;
+  });
+}
+
+/// `acquires`: the fence behind it that NVSHMEM's barrier lacks.
+template <bool Acquires>
+__global__ void raw_barriers(unsigned rounds, kernel_report* report) {
+  timed_rounds(membar::by_block, rounds, report, [&](unsigned) {
+    nvshmemx_barrier_all_block();
+    if constexpr (Acquires) {
+      if (threadIdx.x == 0) {
+        membar::thread_fence<membar::thread_scope::system>(membar::acq_rel);
+      }
+      __syncthreads();
+    }
+    return true;
+  });
+}
+
+/// One PE's side of all cases: both run the same ones in the same order, and PE 0 prints.
+class side {
+ public:
+  side(const membar::nvshmem_session& session, std::string question)
+      : self(session.self()), backend_(session), heap(backend_, std::size_t{544} << 20), question_(std::move(question)) {}
+
+  /// Measures a case several times, all PEs together, and prints its line.
+  void add(const std::string& name, const std::function<double()>& nanoseconds) {
+    std::string line = question_ + "/" + name;
+    for (int i = 0; i != repetitions; ++i) {
+      membar::detail::meet(backend_);
+      char text[64] = {};
+      std::snprintf(text, sizeof text, " %.3f", nanoseconds());
+      line += text;
+    }
+    if (self == pe(0)) {
+      std::printf("%s\n", line.c_str());
+    }
+  }
+
+  /// One block on every PE; PE's own nanoseconds per round.
+  template <class... Parameters, class... Arguments>
+  double round_nanoseconds(unsigned threads, unsigned rounds, void (*kernel)(Parameters...), Arguments... arguments) {
+    report_[0] = {0, 1};
+    membar::launch(membar::launch_config{1, threads, stream_.get()}, kernel, arguments..., rounds, report_.get());
+    stream_.synchronize();
+    if (report_[0].failures != 0) {
+      throw std::runtime_error("a wait was in vain");
+    }
+    return static_cast<double>(report_[0].nanoseconds) / rounds;
+  }
+
+  /// The time of what `enqueue` puts into the stream, on PE 0 only, in nanoseconds per transfer.
+  template <class Enqueue>
+  double transfer_nanoseconds(Enqueue enqueue) {
+    constexpr int transfers = 10;
+    if (self != pe(0)) {
+      return 0;
+    }
+    const support::event begin;
+    const support::event end;
+    enqueue(1, stream_.get());
+    begin.record(stream_.get());
+    enqueue(transfers, stream_.get());
+    end.record(stream_.get());
+    end.synchronize();
+    return end.nanoseconds_since(begin) / transfers;
+  }
+
+  pe self;
+
+ private:
+  backend backend_;
+
+ public:
+  membar::symmetric_heap<backend> heap;
+
+ private:
+  std::string question_;
+  support::stream stream_;
+  support::pinned_memory<kernel_report> report_{1};
+};
+
+template <class T>
+std::uint64_t* raw_address(const membar::symmetric_heap<backend>& heap, const membar::symmetric_array<T, backend>& of,
+                           pe self) {
+  return reinterpret_cast<std::uint64_t*>(heap.address_at(of.on(self), self));
+}
+
+void put_signal_latency(side& here) {
+  constexpr std::size_t largest = std::size_t{1} << 20;
+  const auto data = here.heap.allocate<unsigned char>(largest);
+  const auto source = here.heap.allocate<unsigned char>(largest);
+  const auto signals = here.heap.allocate<membar::signal<membar::set>>(1);
+  auto* const raw = raw_address(here.heap, signals, here.self);
+  const unsigned char* const from = source.on(here.self).local();
+  unsigned long long first = 0;
+  for (const std::size_t bytes : {std::size_t{16}, std::size_t{1024}, std::size_t{16384}, std::size_t{262144}, largest}) {
+    const unsigned rounds = bytes > 65536 ? 300 : 2'000;
+    const auto both = [&](const char* group, unsigned threads, auto membars, auto nvshmems, auto acquiring) {
+      const std::string where = std::string("/") + group + ":" + std::to_string(threads) + "/bytes:" + std::to_string(bytes);
+      const auto raws = [&](auto kernel) {
+        const double ns = here.round_nanoseconds(threads, rounds, kernel, data.on(here.self).local(), from, bytes, raw, first);
+        first += warm_up + rounds;
+        return ns;
+      };
+      here.add("membar_nvshmem" + where, [&] {
+        const double ns = here.round_nanoseconds(threads, rounds, membars, data.on(here.self).subspan(0, bytes), from,
+                                                 signals.on(here.self), first);
+        first += warm_up + rounds;
+        return ns;
+      });
+      here.add("nvshmem" + where, [&] { return raws(nvshmems); });
+      here.add("nvshmem_and_acquire" + where, [&] { return raws(acquiring); });
+    };
+    if (bytes <= 1024) {
+      both("thread", 1, &put_signal_round_trips<membar::by_thread_t, backend>, &raw_round_trips<membar::by_thread_t, false>,
+           &raw_round_trips<membar::by_thread_t, true>);
+    }
+    if (bytes <= 16384) {
+      both("warp", 32, &put_signal_round_trips<membar::by_warp_t, backend>, &raw_round_trips<membar::by_warp_t, false>,
+           &raw_round_trips<membar::by_warp_t, true>);
+    }
+    for (const unsigned threads : {64U, 256U, 1024U}) {
+      both("block", threads, &put_signal_round_trips<membar::by_block_t, backend>, &raw_round_trips<membar::by_block_t, false>,
+           &raw_round_trips<membar::by_block_t, true>);
+    }
+  }
+  here.heap.free(data);
+  here.heap.free(source);
+  here.heap.free(signals);
+}
+
+void put_bandwidth(side& here) {
+  for (const std::size_t mebibytes : {1, 16, 64, 256}) {
+    const std::size_t bytes = mebibytes << 20;
+    const std::string size = "/MiB:" + std::to_string(mebibytes);
+    const auto data = here.heap.allocate<unsigned char>(bytes);
+    const auto source = here.heap.allocate<unsigned char>(bytes);
+    const auto to = data.on(here.self);
+    const unsigned char* const from = source.on(here.self).local();
+    for (const unsigned blocks : {32U, 64U, 132U}) {
+      const std::string where = "/blocks:" + std::to_string(blocks) + "/threads:1024" + size;
+      here.add("membar_nvshmem" + where, [&] {
+        return here.transfer_nanoseconds([&](int times, cudaStream_t stream) {
+          membar::launch(membar::launch_config{blocks, 1024, stream}, put_parts<backend>, to, from,
+                         static_cast<unsigned>(times));
+        });
+      });
+      here.add("nvshmem" + where, [&] {
+        return here.transfer_nanoseconds([&](int times, cudaStream_t stream) {
+          membar::launch(membar::launch_config{blocks, 1024, stream}, raw_put_parts, to.local(), from, bytes,
+                         static_cast<unsigned>(times));
+        });
+      });
+    }
+    here.add("nvshmem_on_stream" + size, [&] {
+      return here.transfer_nanoseconds([&](int times, cudaStream_t stream) {
+        for (int i = 0; i != times; ++i) {
+          nvshmemx_putmem_on_stream(to.local(), from, bytes, 1, stream);
+        }
+        nvshmemx_quiet_on_stream(stream);
+      });
+    });
+    here.heap.free(data);
+    here.heap.free(source);
+  }
+}
+
+void amo_latency(side& here) {
+  const auto counters = here.heap.allocate<membar::counter<unsigned long long>>(3);
+  const auto words = here.heap.allocate<unsigned long long>(1);
+  auto* const raw = raw_address(here.heap, words, here.self);
+  for (const pe target : {pe(0), pe(1)}) {
+    const pe mine = here.self == pe(0) ? target : pe(1);
+    const std::string where = target == pe(0) ? "/own_pe" : "/other_pe";
+    const auto add = [&](const char* arm, auto kernel) {
+      here.add(arm + where, [&, kernel] { return here.round_nanoseconds(1, 5'000, kernel, counters.on(here.self), mine); });
+    };
+    add("membar_nvshmem_fetch_add", &fetch_add_chain<backend>);
+    add("membar_nvshmem_compare_exchange", &compare_exchange_chain<backend>);
+    add("membar_nvshmem_add_and_quiet", &add_stream<backend>);
+    here.add("nvshmem_fetch_add" + where,
+             [&] { return here.round_nanoseconds(1, 5'000, raw_fetch_add_chain, raw, mine.index()); });
+  }
+  here.heap.free(counters);
+  here.heap.free(words);
+}
+
+void barrier_latency(side& here) {
+  const auto words = here.heap.allocate_barrier();
+  for (const unsigned threads : {64U, 256U, 1024U}) {
+    const std::string where = "/threads:" + std::to_string(threads);
+    here.add("membar_nvshmem_by_block" + where, [&] {
+      return here.round_nanoseconds(threads, 3'000, barriers<membar::by_block_t, membar::acq_rel_t, backend>,
+                                    words.on(here.self));
+    });
+    here.add("nvshmem_by_block" + where, [&] { return here.round_nanoseconds(threads, 3'000, raw_barriers<false>); });
+    here.add("nvshmem_by_block_and_acquire" + where,
+             [&] { return here.round_nanoseconds(threads, 3'000, raw_barriers<true>); });
+  }
+  here.heap.free(words);
+}
+
+int run(int argc, char** argv) {
+  const std::string question = argc == 2 ? argv[1] : "";
+  void (*const answer)(side&) = question == "put_signal_latency" ? put_signal_latency
+                                : question == "put_bandwidth"    ? put_bandwidth
+                                : question == "amo_latency"      ? amo_latency
+                                : question == "barrier_latency"  ? barrier_latency
+                                                                 : nullptr;
+  if (answer == nullptr) {
+    std::fprintf(stderr, "symmetric_nvshmem put_signal_latency|put_bandwidth|amo_latency|barrier_latency\n");
+    return 2;
+  }
+  if (support::gpus_of_this_machine() < 2) {
+    std::printf("waived fewer than two GPUs\n");
+    return 0;
+  }
+  setenv("NVSHMEM_SYMMETRIC_SIZE", "1G", 0);
+  for (const int code : support::run_as_pes(2, std::chrono::minutes(5), [&](const membar::nvshmem_session& session) {
+         side here(session, question);
+         answer(here);
+         return 0;
+       })) {
+    if (code != 0) {
+      std::printf("waived a process of NVSHMEM ended with %d: run symmetric_nvshmem %s by hand to see why\n", code,
+                  question.c_str());
+      return 0;
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace symmetric_bench
+
+int main(int argc, char** argv) {
+  try {
+    return symmetric_bench::run(argc, argv);
+  } catch (const std::exception& failure) {
+    std::fprintf(stderr, "%s\n", failure.what());
+    return 1;
+  }
+}

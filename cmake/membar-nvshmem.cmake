@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# The component nvshmem: membar::nvshmem, which is membar::membar and NVSHMEM. The source tree and the installed package include this
+# file. NVSHMEM is looked for in its own CMake package, in the folder MEMBAR_NVSHMEM_ROOT (or the environment's NVSHMEM_HOME), and in
+# the site-packages of the active Python, where the wheel nvidia-nvshmem-cu13 puts it.
+#
+# Its device code is a library, so whoever links membar::nvshmem sets CUDA_SEPARABLE_COMPILATION on his target.
+
+# Finds header and libraries below <folders>: sets <prefix>_INCLUDE, <prefix>_DEVICE and <prefix>_HOST, or leaves one of them false.
+function(_membar_find_nvshmem_in prefix)
+  set(below PATHS ${ARGN} NO_DEFAULT_PATH NO_CACHE)
+  find_path(header nvshmem.h ${below} PATH_SUFFIXES include)
+  find_file(device libnvshmem_device.a ${below} PATH_SUFFIXES lib lib64)
+  # The wheel has the library under its SONAME only.
+  find_file(host NAMES libnvshmem_host.so libnvshmem_host.so.3 ${below} PATH_SUFFIXES lib lib64)
+  set(${prefix}_INCLUDE ${header} PARENT_SCOPE)
+  set(${prefix}_DEVICE ${device} PARENT_SCOPE)
+  set(${prefix}_HOST ${host} PARENT_SCOPE)
+endfunction()
+
+# Defines membar::nvshmem if NVSHMEM is found; sets MEMBAR_NVSHMEM_WHERE to where, or MEMBAR_NVSHMEM_MISSING to a sentence.
+function(_membar_add_nvshmem)
+  if(TARGET membar::nvshmem)
+    return()
+  endif()
+  find_package(NVSHMEM QUIET CONFIG)
+  if(TARGET nvshmem::nvshmem_device AND TARGET nvshmem::nvshmem_host)
+    set(libraries nvshmem::nvshmem_device nvshmem::nvshmem_host)
+    set(where "its CMake package ${NVSHMEM_DIR}")
+  else()
+    set(folders ${MEMBAR_NVSHMEM_ROOT} $ENV{MEMBAR_NVSHMEM_ROOT} $ENV{NVSHMEM_HOME})
+    find_package(Python3 QUIET COMPONENTS Interpreter)
+    if(Python3_Interpreter_FOUND)
+      execute_process(COMMAND ${Python3_EXECUTABLE} -c
+                        "import site, sysconfig; print(';'.join([sysconfig.get_path('purelib'), site.getusersitepackages()]))"
+                      OUTPUT_VARIABLE sites OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+      list(TRANSFORM sites APPEND /nvidia/nvshmem)
+      list(APPEND folders ${sites})
+    endif()
+    _membar_find_nvshmem_in(nvshmem ${folders})
+    if(NOT nvshmem_INCLUDE OR NOT nvshmem_DEVICE OR NOT nvshmem_HOST)
+      list(JOIN folders ", " looked)
+      set(MEMBAR_NVSHMEM_MISSING
+          "no NVSHMEM found as a CMake package or in ${looked}: install the wheel nvidia-nvshmem-cu13, or set MEMBAR_NVSHMEM_ROOT"
+          PARENT_SCOPE)
+      return()
+    endif()
+    set(libraries ${nvshmem_DEVICE} ${nvshmem_HOST})
+    set(where ${nvshmem_INCLUDE})
+  endif()
+
+  add_library(membar_nvshmem INTERFACE IMPORTED GLOBAL)
+  add_library(membar::nvshmem ALIAS membar_nvshmem)
+  target_link_libraries(membar_nvshmem INTERFACE membar::membar ${libraries})
+  if(nvshmem_INCLUDE)
+    target_include_directories(membar_nvshmem SYSTEM INTERFACE ${nvshmem_INCLUDE})
+  endif()
+  # NVSHMEM's headers use what C++20 deprecates.
+  target_compile_options(membar_nvshmem INTERFACE "$<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:-diag-suppress=3012,3013>")
+  set(MEMBAR_NVSHMEM_WHERE ${where} PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Symmetric memory over NVSHMEM: one process for each GPU, on one machine or many. Component `nvshmem` of the package.
+#pragma once
+
+#include <membar/atomicity.hpp>
+#include <membar/detail/config.hpp>
+#include <membar/error.hpp>
+#include <membar/symmetric/backend.hpp>
+#include <membar/symmetric/pe.hpp>
+
+// A plain C++ compiler reads the host's half only.
+#if defined(__CUDACC__)
+#include <nvshmem.h>
+#include <nvshmemx.h>
+#else
+#include <nvshmem_host.h>
+#endif
+
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+namespace membar {
+
+/// How a PE reaches the others by NVSHMEM, which knows the way itself: who it is, and how many there are.
+class nvshmem_reach {
+ public:
+  MEMBAR_HOST_DEVICE constexpr nvshmem_reach(pe self, int count) noexcept : self_(self), count_(count) {}
+
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr pe self() const noexcept { return self_; }
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr int count() const noexcept { return count_; }
+
+  /// The object of `which` whose counterpart here is at `local`; null where no load or store reaches it.
+  [[nodiscard]] MEMBAR_HOST_DEVICE void* direct(void* local, pe which) const noexcept {
+    return nvshmem_ptr(local, which.index());
+  }
+
+ private:
+  pe self_;
+  int count_;
+};
+
+/// What processes need in common to find each other: made by one of them, in the process that becomes PE 0, and handed to all
+/// (through a shared page, a file, a socket). It is plain bytes.
+using nvshmem_id = nvshmemx_uniqueid_t;
+
+/// An id for a job. The calling process must be PE 0 of it, and have made no CUDA call in a parent it was forked from.
+[[nodiscard]] inline nvshmem_id make_nvshmem_id() {
+  nvshmem_id id = NVSHMEMX_UNIQUEID_INITIALIZER;
+  if (const int status = nvshmemx_get_uniqueid(&id); status != 0) {
+    throw error(cudaErrorUnknown,
+                "membar: nvshmemx_get_uniqueid failed with %d: put NVSHMEM's folder of libraries on LD_LIBRARY_PATH, where its "
+                "bootstrap plugins are",
+                status);
+  }
+  return id;
+}
+
+/// NVSHMEM, from its initialisation to its end. One in the life of a process, made after `cudaSetDevice` and before its backend.
+///
+/// Errors: NVSHMEM ends the process itself where it cannot start, after a line on standard error.
+class nvshmem_session {
+ public:
+  /// As a launcher that NVSHMEM knows has set it up (`nvshmrun`, PMI).
+  [[nodiscard]] static nvshmem_session of_launcher() {
+    nvshmem_init();
+    return nvshmem_session();
+  }
+
+  /// As PE `rank` of `count`, with the id that all of them have.
+  [[nodiscard]] static nvshmem_session of_id(int rank, int count, const nvshmem_id& id) {
+    if (rank < 0 || rank >= count) {
+      throw error(cudaErrorInvalidValue, "membar: PE %d of %d was asked for: number them from 0", rank, count);
+    }
+    nvshmemx_init_attr_t how = NVSHMEMX_INIT_ATTR_INITIALIZER;
+    if (const int status = nvshmemx_set_attr_uniqueid_args(rank, count, &id, &how); status != 0) {
+      throw error(cudaErrorInvalidValue,
+                  "membar: nvshmemx_set_attr_uniqueid_args failed with %d: pass an id of make_nvshmem_id", status);
+    }
+    static_cast<void>(nvshmemx_init_attr(NVSHMEMX_INIT_WITH_UNIQUEID, &how));
+    return nvshmem_session();
+  }
+
+  /// As the ranks of an MPI communicator: pass the address of an `MPI_Comm`, after `MPI_Init`.
+  [[nodiscard]] static nvshmem_session of_mpi(void* communicator) {
+    nvshmemx_init_attr_t how = NVSHMEMX_INIT_ATTR_INITIALIZER;
+    how.mpi_comm = communicator;
+    static_cast<void>(nvshmemx_init_attr(NVSHMEMX_INIT_WITH_MPI_COMM, &how));
+    return nvshmem_session();
+  }
+
+  nvshmem_session(nvshmem_session&& other) noexcept : open_(std::exchange(other.open_, false)) {}
+  nvshmem_session& operator=(nvshmem_session&&) = delete;
+  ~nvshmem_session() {
+    if (open_) {
+      nvshmem_finalize();
+    }
+  }
+
+  [[nodiscard]] pe self() const noexcept { return pe(nvshmem_my_pe()); }
+  [[nodiscard]] int count() const noexcept { return nvshmem_n_pes(); }
+
+ private:
+  nvshmem_session() = default;
+
+  bool open_ = true;
+};
+
+namespace detail {
+
+/// An allocation of NVSHMEM's heap, which all processes make and free together.
+class nvshmem_region {
+ public:
+  nvshmem_region(pe self, int count, std::size_t bytes)
+      : memory_(nvshmem_align(alignment, bytes)), bytes_(bytes), self_(self), count_(count) {
+    if (memory_ == nullptr) {
+      throw error(
+          cudaErrorMemoryAllocation,
+          "membar: NVSHMEM's heap has no room for %zu bytes: set NVSHMEM_SYMMETRIC_SIZE to more before the program starts",
+          bytes);
+    }
+  }
+  nvshmem_region(nvshmem_region&& other) noexcept
+      : memory_(std::exchange(other.memory_, nullptr)), bytes_(other.bytes_), self_(other.self_), count_(other.count_) {}
+  nvshmem_region& operator=(nvshmem_region&& other) noexcept {
+    std::swap(memory_, other.memory_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~nvshmem_region() {
+    if (memory_ != nullptr) {
+      nvshmem_free(memory_);
+    }
+  }
+
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+  [[nodiscard]] void* base(pe) const noexcept { return memory_; }
+  [[nodiscard]] nvshmem_reach reach_of(pe) const noexcept { return {self_, count_}; }
+
+ private:
+  static constexpr std::size_t alignment = 65536;
+
+  void* memory_;
+  std::size_t bytes_;
+  pe self_;
+  int count_;
+};
+
+}  // namespace detail
+
+/// The NVSHMEM backend: each process is one PE. `nvshmem_backend` promises that data is visible at its destination only, which holds on every
+/// cluster; `basic_nvshmem_backend<visibility::everywhere>` is for machines on which loads and stores reach every PE, which is checked.
+///
+/// AMOs are NVSHMEM's own: of integers additions, compare-and-swaps and bits, of all types loads, stores and exchanges.
+/// Requires: NVSHMEM 3; relocatable device code. Errors: `error`, on every PE. The session outlives the backend, and it its heaps.
+template <visibility Visible>
+class basic_nvshmem_backend {
+ public:
+  static constexpr visibility visible = Visible;
+  using reach = nvshmem_reach;
+  using region = detail::nvshmem_region;
+
+  /// On the device that is current, which the session was made with.
+  explicit basic_nvshmem_backend(const nvshmem_session& session)
+      : self_(session.self()), count_(session.count()), scratch_(self_, count_, 3 * bytes_of_all()) {
+    check(cudaGetDevice(&device_), "cudaGetDevice", "a working CUDA driver and device are needed");
+    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    if constexpr (visible == visibility::everywhere) {
+      require_direct_reach();
+    }
+  }
+  basic_nvshmem_backend(const basic_nvshmem_backend&) = delete;
+  basic_nvshmem_backend& operator=(const basic_nvshmem_backend&) = delete;
+  ~basic_nvshmem_backend() { detail::report_failed_restore(cudaStreamDestroy(stream_), "cudaStreamDestroy"); }
+
+  [[nodiscard]] int count() const noexcept { return count_; }
+  /// The process's own.
+  [[nodiscard]] pe_range local_pes() const noexcept { return {self_, 1}; }
+  [[nodiscard]] int device_of(pe) const noexcept { return device_; }
+
+  /// Whether NVSHMEM has `use`.
+  [[nodiscard]] atomicity supports(const atomic_use& use) const noexcept {
+    switch (use.operation) {
+      case atomic_operation::load_or_store:
+      case atomic_operation::exchange:
+      case atomic_operation::integer_add:
+      case atomic_operation::compare_exchange:
+      case atomic_operation::bitwise_and:
+      case atomic_operation::bitwise_or:
+      case atomic_operation::bitwise_xor:
+        return {true, "NVSHMEM has this operation, atomic between all PEs"};
+      case atomic_operation::integer_min:
+      case atomic_operation::integer_max:
+      case atomic_operation::increment:
+      case atomic_operation::decrement:
+      case atomic_operation::float_add:
+      case atomic_operation::float_min:
+      case atomic_operation::float_max:
+        break;
+    }
+    return {false, "NVSHMEM has no such operation"};
+  }
+
+  /// Gathers the number of every process. Collective.
+  void all_gather(const unsigned long long* mine, unsigned long long* all) {
+    auto* const source = static_cast<unsigned long long*>(scratch_.base(self_));
+    // Two results in turn: a process that is ahead writes the next one while another still reads this one.
+    unsigned long long* const gathered = source + static_cast<std::size_t>(count_) * (1 + turn_);
+    turn_ = 1 - turn_;
+    const std::size_t word = sizeof(unsigned long long);
+    check(cudaMemcpyAsync(source, mine, word, cudaMemcpyHostToDevice, stream_), "cudaMemcpyAsync");
+    if (const int status = nvshmemx_fcollectmem_on_stream(NVSHMEM_TEAM_WORLD, gathered, source, word, stream_); status != 0) {
+      throw error(cudaErrorUnknown, "membar: nvshmemx_fcollectmem_on_stream failed with %d: is another process gone?", status);
+    }
+    check(cudaMemcpyAsync(all, gathered, bytes_of_all(), cudaMemcpyDeviceToHost, stream_), "cudaMemcpyAsync");
+    check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize", "a kernel failed");
+  }
+
+  [[nodiscard]] region map(std::size_t bytes) const { return region(self_, count_, bytes); }
+
+ private:
+  [[nodiscard]] std::size_t bytes_of_all() const noexcept {
+    return static_cast<std::size_t>(count_) * sizeof(unsigned long long);
+  }
+
+  void require_direct_reach() {
+    int out_of_reach = -1;
+    for (int i = 0; i != count_; ++i) {
+      if (nvshmem_ptr(scratch_.base(self_), i) == nullptr) {
+        out_of_reach = i;
+      }
+    }
+    const auto all = detail::gathered(*this, static_cast<unsigned long long>(out_of_reach + 1));
+    for (int i = 0; i != count_; ++i) {
+      if (const unsigned long long other = all[static_cast<std::size_t>(i)]; other != 0) {
+        check(cudaStreamDestroy(stream_), "cudaStreamDestroy");
+        throw error(cudaErrorNotSupported,
+                    "membar: the visibility class everywhere was asked for, but no load or store of PE %d reaches PE %d: use "
+                    "nvshmem_backend, which is destination_only",
+                    i, static_cast<int>(other) - 1);
+      }
+    }
+  }
+
+  pe self_;
+  int count_;
+  int device_ = 0;
+  cudaStream_t stream_ = nullptr;
+  region scratch_;
+  std::size_t turn_ = 0;
+};
+
+using nvshmem_backend = basic_nvshmem_backend<visibility::destination_only>;
+
+static_assert(symmetric_backend<nvshmem_backend>);
+
+}  // namespace membar

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Symmetric memory over NVSHMEM: the protocols that the peer backend passes, in processes that are one for each GPU. The process of
+// the tests makes no CUDA call, for it forks.
+#include <membar/symmetric/nvshmem_backend.cuh>
+
+#include <support/cuda_handles.hpp>
+#include <support/pe_processes.hpp>
+
+#include "support/symmetric_protocols.cuh"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace membar_test {
+namespace {
+
+using membar::symmetric_heap;
+
+constexpr int pes = 2;
+constexpr unsigned blocks = 32;
+
+class nvshmem : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (support::gpus_of_this_machine() >= pes) {
+      return;
+    }
+    constexpr auto missing = "this test needs two GPUs, and the CUDA runtime finds fewer";
+    const char* const demanded = std::getenv("MEMBAR_REQUIRE_MULTI_GPU");
+    if (demanded != nullptr && std::string_view(demanded) == "1") {
+      FAIL() << missing;
+    }
+    GTEST_SKIP() << missing;
+  }
+
+  /// Runs `body(session)` at every PE and expects that it returns 0 everywhere.
+  template <class Body>
+  static void expect_success(Body body) {
+    for (const int code : support::run_as_pes(pes, std::chrono::seconds(240), body)) {
+      EXPECT_EQ(code, 0) << "-1: crashed or late; what was wrong is on standard error";
+    }
+  }
+};
+
+/// What is wrong with a report, on standard error; the exit code of the process.
+int verdict(const pe_report& got) {
+  if (got.stale != 0 || got.late != 0) {
+    std::fprintf(stderr, "%llu words were not what was sent, %llu waits were in vain, %llu messages were received\n", got.stale,
+                 got.late, got.messages);
+    return 1;
+  }
+  return 0;
+}
+
+template <class Backend, class Group, class Kernel>
+int pass_by(const membar::nvshmem_session& session, Group, Kernel kernel, unsigned size) {
+  constexpr bool by_block = std::is_same_v<Group, membar::by_block_t>;
+  constexpr unsigned warps = 8;
+  constexpr unsigned channels = by_block ? blocks : blocks * warps;
+  Backend backend(session);
+  symmetric_heap<Backend> heap(backend, std::size_t{channels} * (3 * most_words * sizeof(int) + 1024) + (1 << 20));
+  const pe self = session.self();
+  const auto data = heap.template allocate<int>(std::size_t{channels} * most_words);
+  const auto more = heap.template allocate<int>(std::size_t{channels} * most_words);
+  const auto source = heap.template allocate<int>(std::size_t{channels} * most_words);
+  const auto ready = heap.template allocate<membar::signal<membar::set>>(channels);
+  const auto sum = heap.template allocate<membar::signal<membar::add>>(channels);
+  const auto taken = heap.template allocate<membar::signal<membar::set>>(channels);
+  const auto boxes = heap.template allocate<membar::packed<packed_payload>>(channels);
+  const support::device_memory<pe_report> report(1);
+  const unsigned rounds = static_cast<unsigned>(std::max<unsigned long long>(1, symmetric_messages_wanted() / channels));
+  membar::launch(membar::launch_config{blocks, warps * 32}, kernel,
+                 channel_memory<Backend>{data.on(self), more.on(self), source.on(self), ready.on(self), sum.on(self),
+                                         taken.on(self), boxes.on(self)},
+                 rounds, size, membar::ring_neighbour(self, 1, pes), report.get());
+  membar::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize", "a kernel failed");
+  pe_report got{};
+  membar::check(cudaMemcpy(&got, report.get(), sizeof got, cudaMemcpyDefault), "cudaMemcpy");
+  // Everybody has ended before anything is freed: free is collective.
+  for (const auto& each : {data, more, source}) {
+    heap.free(each);
+  }
+  heap.free(ready);
+  heap.free(sum);
+  heap.free(taken);
+  heap.free(boxes);
+  return verdict(got);
+}
+
+template <class Protocol>
+int protocol(const membar::nvshmem_session& session) {
+  using backend = membar::nvshmem_backend;
+  return pass_by<backend>(session, membar::by_thread, pass_messages<Protocol, membar::by_thread_t, backend>, 5) |
+         pass_by<backend>(session, membar::by_warp, pass_messages<Protocol, membar::by_warp_t, backend>, 64) |
+         pass_by<backend>(session, membar::by_block, pass_messages<Protocol, membar::by_block_t, backend>, 511);
+}
+
+TEST_F(nvshmem, put_with_signal_shows_its_data) { expect_success(protocol<by_put_signal>); }
+TEST_F(nvshmem, put_with_an_added_signal_shows_its_data) { expect_success(protocol<by_put_signal_added>); }
+TEST_F(nvshmem, two_puts_and_a_fence_show_both_arrays) { expect_success(protocol<by_two_puts_and_a_fence>); }
+TEST_F(nvshmem, notification_releases_the_put_before_it) { expect_success(protocol<by_put_and_notify>); }
+TEST_F(nvshmem, quiet_completes_what_does_not_block) { expect_success(protocol<by_nonblocking_put_and_quiet>); }
+TEST_F(nvshmem, get_reads_what_was_notified) { expect_success(protocol<by_get>); }
+
+TEST_F(nvshmem, packed_messages_are_whole_where_all_is_in_reach) {
+  expect_success([](const membar::nvshmem_session& session) {
+    using backend = membar::basic_nvshmem_backend<membar::visibility::everywhere>;
+    return pass_by<backend>(session, membar::by_warp, pass_packed<membar::by_warp_t, backend>, 0);
+  });
+}
+
+TEST_F(nvshmem, barriers_hold) {
+  expect_success([](const membar::nvshmem_session& session) {
+    using backend = membar::nvshmem_backend;
+    backend of(session);
+    symmetric_heap<backend> heap(of, 1 << 20);
+    const auto slots = heap.allocate<int>(pes * 32);
+    const auto words = heap.allocate_barrier();
+    const support::device_memory<pe_report> report(1);
+    membar::launch(membar::launch_config{1, 256}, meet_again<membar::by_block_t, backend>, slots.on(session.self()),
+                   words.on(session.self()), 5'000U, report.get());
+    membar::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize", "a kernel failed");
+    pe_report got{};
+    membar::check(cudaMemcpy(&got, report.get(), sizeof got, cudaMemcpyDefault), "cudaMemcpy");
+    heap.free(slots);
+    heap.free(words);
+    return verdict(got);
+  });
+}
+
+TEST_F(nvshmem, collective_calls_that_differ_are_errors_of_every_pe) {
+  expect_success([](const membar::nvshmem_session& session) {
+    membar::nvshmem_backend of(session);
+    symmetric_heap<membar::nvshmem_backend> heap(of, 1 << 20);
+    try {
+      static_cast<void>(heap.allocate<int>(10 + static_cast<std::size_t>(session.self().index())));
+    } catch (const membar::error& refused) {
+      return std::string(refused.what()).find("PE 1 has an allocation of objects 11, and PE 0 has 10") != std::string::npos ? 0
+                                                                                                                            : 2;
+    }
+    return 3;
+  });
+}
+
+}  // namespace
+}  // namespace membar_test
