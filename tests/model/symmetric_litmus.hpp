@@ -105,6 +105,25 @@ template <class Fence, class Arrive, class Wait>
       .when(in(0, r0) == 1 && in(1, r0) == 1 && (in(0, r1) == 0 || in(1, r1) == 0));
 }
 
+/// One thread of a block completes the puts by a fence, and after a meeting another stores the signal: behind a fence of its own, or not.
+template <class Fence>
+[[nodiscard]] constexpr auto signalled_by_another_thread(Fence fence) {
+  return litmus(thread(on(0), store(x, 1), model::thread_fence<system_wide>(acq_rel), model::sync_block()),
+                thread(on(0), model::sync_block(), fence_or_nothing<system_wide>(fence), store<system_wide>(y, 1, relaxed)),
+                thread(on(1), load<system_wide>(r0, y, acquire), load(r1, x)))
+      .when(in(2, r0) == 1 && in(2, r1) == 0);
+}
+
+/// The last PE to add to a counter takes what the others have put before they added.
+template <class Fence>
+[[nodiscard]] constexpr auto last_of_counter_without_data(Fence fence) {
+  return litmus(
+             thread(on(0), store(x, 1), model::thread_fence<system_wide>(acq_rel),
+                    model::fetch_add<system_wide>(r0, y, 1, relaxed)),
+             thread(on(1), model::fetch_add<system_wide>(r0, y, 1, relaxed), fence_or_nothing<system_wide>(fence), load(r1, x)))
+      .when(in(1, r0) == 1 && in(1, r1) == 0);
+}
+
 /// The other way: before a barrier a PE reads what another writes after it.
 template <class Arrive, class Wait>
 [[nodiscard]] constexpr auto read_from_after_barrier(Arrive arrive, Wait wait) {

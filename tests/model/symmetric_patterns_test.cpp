@@ -60,6 +60,16 @@ const order_row every_order[] = {
      "a barrier: what is written after it is read before",
      VERDICTS(read_from_after_barrier, (release, acquire), (relaxed, acquire))},
 
+    {"nvshmem_backend.cuh", "      thread_fence<thread_scope::system>(acq_rel)", "none",
+     "a barrier whose threads signal: what another thread's quiet completed is stale after it",
+     VERDICTS(signalled_by_another_thread, (acq_rel), (none))},
+    {"nvshmem_backend.cuh", "      thread_fence<thread_scope::system>(acq_rel)", "acquire",
+     "a barrier whose threads signal: what another thread's quiet completed is stale after it",
+     VERDICTS(signalled_by_another_thread, (acq_rel), (acquire))},
+    {"nvshmem_backend.cuh", "      thread_fence<thread_scope::system>(acq_rel)", "release",
+     "an AMO that acquires: the last one to add does not see what the others have put",
+     VERDICTS(last_of_counter_without_data, (acq_rel), (release))},
+
     {"barrier.cuh", "relaxed_t>, relaxed_t, acquire_t>", "relaxed_t", "what was written before a barrier is stale after it",
      VERDICTS(stale_after_barrier, (none, release, acquire), (none, release, relaxed))},
     {"barrier.cuh", "class Order = acq_rel_t>", "relaxed_t", "what was written before a barrier is stale after it",
