@@ -31,12 +31,14 @@ template <class Message>
   const void* const piece =
       __builtin_assume_aligned(reinterpret_cast<const unsigned char*>(from) + index * packed_word::capacity, alignment);
   packed_word word{};
-  if (index != last) {
-    memcpy(word.message, piece, packed_word::capacity);
-  } else {
-    memcpy(word.message, piece, sizeof(Message) - last * packed_word::capacity);
-  }
   word.sequence = sequence;
+  if constexpr (last != 0) {
+    if (index != last) {
+      memcpy(word.message, piece, packed_word::capacity);
+      return word;
+    }
+  }
+  memcpy(word.message, piece, sizeof(Message) - last * packed_word::capacity);
   return word;
 }
 
@@ -46,11 +48,13 @@ MEMBAR_HOST_DEVICE void unpack_piece(Message* to, std::size_t index, const packe
   constexpr std::size_t last = packed_words(sizeof(Message)) - 1;
   constexpr std::size_t alignment = alignof(Message) < 4 ? alignof(Message) : 4;
   void* const piece = __builtin_assume_aligned(reinterpret_cast<unsigned char*>(to) + index * packed_word::capacity, alignment);
-  if (index != last) {
-    memcpy(piece, word.message, packed_word::capacity);
-  } else {
-    memcpy(piece, word.message, sizeof(Message) - last * packed_word::capacity);
+  if constexpr (last != 0) {
+    if (index != last) {
+      memcpy(piece, word.message, packed_word::capacity);
+      return;
+    }
   }
+  memcpy(piece, word.message, sizeof(Message) - last * packed_word::capacity);
 }
 
 }  // namespace membar::detail

@@ -115,10 +115,29 @@ inline void validate_peers(const peer_facts& facts) {
   return {true, "every link between the devices carries this operation as an atomic one"};
 }
 
+/// All devices that this process sees.
+[[nodiscard]] inline std::vector<int> visible_devices() {
+  int count = 0;
+  check(cudaGetDeviceCount(&count), "cudaGetDeviceCount", "a working CUDA driver and device are needed");
+  std::vector<int> devices(static_cast<std::size_t>(count));
+  for (int i = 0; i != count; ++i) {
+    devices[static_cast<std::size_t>(i)] = i;
+  }
+  return devices;
+}
+
 /// The facts about `devices`.
 [[nodiscard]] inline peer_facts peer_facts_of(const std::vector<int>& devices) {
   peer_facts facts;
   facts.devices = devices;
+  const int visible = static_cast<int>(visible_devices().size());
+  for (const int from : devices) {
+    if (from < 0 || from >= visible) {
+      throw error(cudaErrorInvalidDevice,
+                  "membar: device %d was named as a PE, and the process sees devices 0 to %d: name one of them", from,
+                  visible - 1);
+    }
+  }
   for (const int from : devices) {
     for (const int to : devices) {
       int access = 1;
@@ -130,17 +149,6 @@ inline void validate_peers(const peer_facts& facts) {
     facts.virtual_memory.push_back(static_cast<char>(detail::has_virtual_memory(from)));
   }
   return facts;
-}
-
-/// All devices that this process sees.
-[[nodiscard]] inline std::vector<int> visible_devices() {
-  int count = 0;
-  check(cudaGetDeviceCount(&count), "cudaGetDeviceCount", "a working CUDA driver and device are needed");
-  std::vector<int> devices(static_cast<std::size_t>(count));
-  for (int i = 0; i != count; ++i) {
-    devices[static_cast<std::size_t>(i)] = i;
-  }
-  return devices;
 }
 
 namespace detail {

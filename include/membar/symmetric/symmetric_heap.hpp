@@ -198,7 +198,7 @@ class symmetric_heap {
     }
   }
 
-  /// `size` objects at every PE, of zero bytes, aligned to `alignment`, at least 16. Collective.
+  /// `size` objects at every PE, of zero bytes, aligned to `alignment`, at least 128. Collective.
   template <class T>
   [[nodiscard]] symmetric_array<T, Backend> allocate(std::size_t size, std::size_t alignment = alignof(T)) {
     static_assert(is_word<T> || std::is_trivially_copyable_v<T>,
@@ -312,6 +312,15 @@ class symmetric_heap {
     }
     if ((alignment & (alignment - 1)) != 0) {
       throw error(cudaErrorInvalidValue, "membar: an alignment of %zu was asked for: it is a power of two", alignment);
+    }
+    for (const pe which : backend_->local_pes()) {
+      if (reinterpret_cast<std::uintptr_t>(region_.base(which)) % alignment != 0) {
+        throw error(cudaErrorInvalidValue,
+                    "membar: an alignment of %zu was asked for, and the backend's memory at PE %d has less: ask for 256 at "
+                    "most, or for "
+                    "peer_memory::mapped",
+                    alignment, which.index());
+      }
     }
     const std::size_t bytes = size * element;
     const std::size_t offset = bytes_of_.take(bytes, alignment < least_alignment ? least_alignment : alignment);
