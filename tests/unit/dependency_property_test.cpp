@@ -132,7 +132,8 @@ class random_program {
     std::uint64_t& sum = sums_[{other, signal}];
     sum += value;
     if (below(5) != 0) {
-      wait(other, signal, signal < 2 ? (below(3) == 0 ? 1 : sum) : value);
+      const std::uint64_t set_value = below(6) == 0 ? 0 : value;  // 0 is there from the start
+      wait(other, signal, signal < 2 ? (below(3) == 0 ? 1 : sum) : set_value);
     }
     if (with_.sets && signal >= 2 && below(3) == 0) {
       notify(other, other, signal, 0);

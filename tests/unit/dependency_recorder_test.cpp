@@ -135,6 +135,41 @@ TEST(DependencyRecorder, CollectivesOfOneTeamOnTwoStreams) {
   EXPECT_EQ(kinds(two_teams), nothing);
 }
 
+/// Two barriers on two streams, the second behind a wait for signal `ready`, between what `before` notifies behind the first and `after`.
+template <class Before, class After>
+std::vector<hazard> barriers_ordered_by_a_signal(membar::signal_condition until, Before before, After after) {
+  dependency_recorder recorder(1);
+  recorder.collective(pe(0), main_stream);
+  before(recorder, main_stream);
+  recorder.wait(pe(0), side_stream, ready, until);
+  recorder.collective(pe(0), side_stream);
+  after(recorder, side_stream);
+  return kinds(recorder);
+}
+
+TEST(DependencyRecorder, ASignalOrdersCollectivesToo) {
+  const auto none = [](dependency_recorder&, int) {};
+  const auto adds = [](int times) {
+    return [times](dependency_recorder& recorder, int stream) {
+      for (int i = 0; i != times; ++i) {
+        recorder.notify(pe(0), stream, pe(0), ready, signal_add(1));
+      }
+    };
+  };
+  const auto sets = [](unsigned value) {
+    return
+        [value](dependency_recorder& recorder, int stream) { recorder.notify(pe(0), stream, pe(0), ready, signal_set(value)); };
+  };
+  EXPECT_EQ(barriers_ordered_by_a_signal(signal_at_least(1), adds(1), none), nothing);
+  EXPECT_EQ(barriers_ordered_by_a_signal(signal_at_least(1), adds(2), none), nothing) << "the second comes after the first";
+  EXPECT_EQ(barriers_ordered_by_a_signal(signal_at_least(1), adds(1), adds(1)), nothing) << "the second comes after the wait";
+  EXPECT_EQ(barriers_ordered_by_a_signal(signal_equals(1), sets(1), none), nothing);
+  EXPECT_EQ(barriers_ordered_by_a_signal(signal_equals(1), sets(1), sets(1)), nothing) << "the second comes after the wait";
+  EXPECT_EQ(barriers_ordered_by_a_signal(signal_at_least(0), adds(1), none), only(hazard::concurrent_collectives));
+  EXPECT_EQ(barriers_ordered_by_a_signal(signal_equals(0), sets(0), none), only(hazard::concurrent_collectives))
+      << "the value is there from the start";
+}
+
 TEST(DependencyRecorder, CollectivesOfOneTeamOnAStreamAndTheHost) {
   dependency_recorder wrong(2, host_threads::one_per_pe);
   dependency_recorder right(2, host_threads::one_per_pe);

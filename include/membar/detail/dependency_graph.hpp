@@ -411,15 +411,12 @@ class dependency_graph {
     return operation_of(wait).condition.holds(operation_of(notification).effect.value);
   }
 
-  /// Whether something of another value is set between `first`, or the start, and the wait, in every schedule.
+  /// Whether something is set between `first`, or the start, and the wait, in every schedule: then that is not what ends it.
   [[nodiscard]] bool replaced_before(std::size_t first, std::size_t wait) const {
-    for (const std::size_t other : notifications_of(wait)) {
-      if (other != first && !brings(other, wait) && order_.before(other, wait) &&
-          (first == none || order_.before(first, other))) {
-        return true;
-      }
-    }
-    return false;
+    const std::vector<std::size_t>& all = notifications_of(wait);
+    return std::any_of(all.begin(), all.end(), [&](std::size_t other) {
+      return other != first && order_.before(other, wait) && (first == none || order_.before(first, other));
+    });
   }
 
   /// The sets whose value the wait may be ended by; `none` stands for the value at the start.
