@@ -426,6 +426,15 @@ TEST(DependencyRecorder, AnEventMeansItsLastRecordBeforeTheWait) {
   EXPECT_EQ(kinds(again), nothing);
 }
 
+TEST(DependencyRecorder, AnEventIsOneProcesssOwn) {
+  for (const host_threads hosts : {host_threads::one, host_threads::one_per_pe}) {
+    dependency_recorder recorder(2, hosts);
+    recorder.record_event(pe(0), 1, main_stream);
+    recorder.wait_event(pe(1), main_stream, 1);
+    EXPECT_EQ(kinds(recorder), hosts == host_threads::one ? nothing : only(hazard::unrecorded_event));
+  }
+}
+
 TEST(DependencyRecorder, AnEventThatWasNotRecorded) {
   dependency_recorder recorder(1);
   recorder.wait_event(pe(0), side_stream, 1);
@@ -468,6 +477,17 @@ TEST(DependencyRecorder, AGraphRunsWhenItIsLaunchedAndAsOftenAsThat) {
   EXPECT_EQ(kinds(recorder), only(hazard::never_notified));
   recorder.launch_graph(pe(0), side_stream, graph);
   EXPECT_EQ(kinds(recorder), nothing);
+}
+
+TEST(DependencyRecorder, AGraphThatIsNotThereIsAnError) {
+  dependency_recorder recorder(1);
+  EXPECT_THROW(recorder.launch_graph(pe(0), main_stream, 1), membar::error);
+  recorder.begin_capture(pe(0), main_stream);
+  recorder.work(pe(0), main_stream);
+  const handle_id graph = recorder.end_capture(pe(0), main_stream);
+  recorder.launch_graph(pe(0), main_stream, graph);
+  recorder.forget();
+  EXPECT_THROW(recorder.launch_graph(pe(0), main_stream, graph), membar::error);
 }
 
 TEST(DependencyRecorder, WhatCaptureDoesNotAllowIsAnError) {

@@ -222,7 +222,7 @@ class simulator {
     calls_.clear();
     std::map<std::pair<int, handle_id>, std::uint64_t> stream;
     std::map<int, std::uint64_t> queue;
-    std::map<handle_id, std::uint64_t> event;
+    std::map<std::pair<int, handle_id>, std::uint64_t> event;  // each process has its own
     std::map<int, std::uint64_t> host;
     for (std::size_t i = 0; i != program_.operations.size(); ++i) {
       const stream_operation& operation = program_.operations[i];
@@ -237,14 +237,14 @@ class simulator {
                              (operation.kind == operation_kind::host_stream && whose.second == operation.stream);
           after |= asked && whose.first == operation.pe ? last : 0;
         }
-        after |= operation.kind == operation_kind::host_event ? event[operation.object] : 0;
+        after |= operation.kind == operation_kind::host_event ? event[{thread, operation.object}] : 0;
         host[thread] |= expand(i, after);
         continue;
       }
       const std::pair<int, handle_id> own{operation.pe, operation.stream};
       std::uint64_t after = host[thread] | stream[own] | queue[queue_of_[own]];
       if (operation.kind == operation_kind::wait_event) {
-        after |= event[operation.object];
+        after |= event[{thread, operation.object}];
       }
       std::uint64_t ends = 0;
       if (operation.kind == operation_kind::launch_graph) {
@@ -253,7 +253,7 @@ class simulator {
         ends = expand(i, after);
       }
       if (operation.kind == operation_kind::record_event) {
-        event[operation.object] = ends;
+        event[{thread, operation.object}] = ends;
       }
       if (operation.kind == operation_kind::host_copy && !operation.early) {
         host[thread] |= ends;

@@ -132,7 +132,7 @@ class dependency_graph {
   /// Where operations are appended: the streams of the program, or those of a graph that is being launched.
   struct place {
     std::map<std::pair<int, handle_id>, std::size_t> last;
-    std::map<handle_id, std::size_t> events;
+    std::map<std::pair<std::size_t, handle_id>, std::size_t> events;  ///< by host thread: a process's own
     std::size_t begin = none;
     int unit = -1;
   };
@@ -241,7 +241,7 @@ class dependency_graph {
   /// The last record of the event; `none` where there was none, which is reported.
   [[nodiscard]] std::size_t event(std::size_t index, const place& where) {
     const stream_operation& operation = program_.operations[index];
-    const auto recorded = where.events.find(operation.object);
+    const auto recorded = where.events.find({host_of(operation.pe), operation.object});
     if (recorded != where.events.end()) {
       return recorded->second;
     }
@@ -268,7 +268,7 @@ class dependency_graph {
         break;
       case operation_kind::record_event:
         last = make(kind_t::passes, index, operation.pe, where.unit, after);
-        where.events[operation.object] = last;
+        where.events[{host_of(operation.pe), operation.object}] = last;
         break;
       case operation_kind::wait_event: {
         std::vector<std::size_t> both = after;

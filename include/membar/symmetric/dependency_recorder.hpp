@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <map>
 #include <mutex>
+#include <set>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -163,6 +164,7 @@ class dependency_recorder {
                   who.index());
     }
     const unsigned graph = found->second;
+    captured_.insert(graph);
     std::erase_if(captures_, [&](const auto& each) { return each.second == graph; });
     return handle_id(static_cast<std::uint64_t>(graph));
   }
@@ -217,7 +219,7 @@ class dependency_recorder {
     return program_.operations;
   }
 
-  /// Adds what another process recorded of other PEs. Graphs and kernels get numbers of their own.
+  /// Adds what another process recorded of other PEs, all at once. Graphs and kernels get numbers of their own.
   void append(std::span<const stream_operation> others) {
     const std::lock_guard lock(mutex_);
     append_locked(others);
@@ -244,6 +246,7 @@ class dependency_recorder {
     program_.signals = detail::dependency_analysis(program_).signals_at_end();
     program_.operations.clear();
     events_.clear();
+    captured_.clear();
   }
 
  private:
@@ -321,12 +324,15 @@ class dependency_recorder {
     }
     for (const stream_operation& operation : checked) {
       if (operation.kind == operation_kind::record_event) {
-        events_[operation.object] = operation.graph;
+        events_[{host_of(operation.pe), operation.object}] = operation.graph;
       }
       if (operation.kind == operation_kind::wait_event && operation.graph != 0) {
         captures_.try_emplace({operation.pe, operation.stream}, operation.graph);
       }
       program_.operations.push_back(operation);
+    }
+    for (const auto& [theirs, ours] : graphs) {
+      captured_.insert(ours);
     }
     kernels_ += static_cast<unsigned>(kernels.size());
     graphs_ += static_cast<unsigned>(graphs.size());
@@ -368,6 +374,8 @@ class dependency_recorder {
     }
   }
 
+  [[nodiscard]] int host_of(int which) const noexcept { return program_.hosts == host_threads::one ? 0 : which; }
+
   /// The graph that the operation is captured in; 0 if it is enqueued.
   [[nodiscard]] unsigned graph_of(const stream_operation& operation) const {
     const auto capture = captures_.find({operation.pe, operation.stream});
@@ -380,6 +388,12 @@ class dependency_recorder {
         return 0;
       case operation_kind::host_copy:
       case operation_kind::launch_graph:
+        if (operation.kind == operation_kind::launch_graph &&
+            !captured_.contains(static_cast<unsigned>(operation.object.number()))) {
+          throw error(cudaErrorInvalidValue,
+                      "membar: PE %d was to launch graph %llu, which was not captured here, or was forgotten: capture it first",
+                      operation.pe, static_cast<unsigned long long>(operation.object.number()));
+        }
         if (own != 0) {
           throw error(
               cudaErrorStreamCaptureUnsupported,
@@ -388,7 +402,7 @@ class dependency_recorder {
         }
         return 0;
       case operation_kind::wait_event: {
-        const auto event = events_.find(operation.object);
+        const auto event = events_.find({host_of(operation.pe), operation.object});
         const unsigned theirs = event == events_.end() ? own : event->second;
         const bool captured =
             std::any_of(captures_.begin(), captures_.end(), [&](const auto& each) { return each.second == theirs; });
@@ -409,7 +423,8 @@ class dependency_recorder {
   mutable std::mutex mutex_;
   stream_program program_;
   std::map<key, unsigned> captures_;
-  std::map<handle_id, unsigned> events_;
+  std::map<key, unsigned> events_;  ///< by host thread: the graph that the last record is in
+  std::set<unsigned> captured_;
   std::map<key, bool> adds_;
   unsigned kernels_ = 0;
   unsigned graphs_ = 0;
