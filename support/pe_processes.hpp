@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Processes that are the PEs of an NVSHMEM job on one machine, without MPI: forked before any CUDA call, with the job's id in a page
-/// that they share, and ended when they take too long.
+/// Processes that are the PEs of an NVSHMEM job on one machine, without MPI: forked before any CUDA call, with the job's id in
+/// a page that they share, and ended when they take too long.
 #pragma once
 
 #include <membar/symmetric/nvshmem_backend.hpp>
@@ -97,8 +97,8 @@ struct shared_page {
   return count < 0 ? 0 : count;
 }
 
-/// Runs `body(session)` as `count` PEs, PE i on device i, and returns the exit codes: what `body` returns, 1 for an exception, -1 for
-/// a process that crashed or was late. The calling process has made no CUDA call, and makes none.
+/// Runs `body(session)` as `count` PEs, PE i on device i, and returns the exit codes: what `body` returns, 1 for an exception,
+/// -1 for a process that crashed or was late. The calling process has made no CUDA call, and makes none.
 template <class Body>
 [[nodiscard]] std::vector<int> run_as_pes(int count, std::chrono::seconds time, Body body) {
   // What NVSHMEM needs on one machine without a network; what the user says goes first.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what does an atomic operation on a counter cost, of the own PE and of another, waited for and not; beside the raw
-/// intrinsic and NVSHMEM? A time is that of one operation of one thread.
+/// The question: what does an atomic operation on a counter cost, of the own PE and of another, waited for and not; beside the
+/// raw intrinsic and NVSHMEM? A time is that of one operation of one thread.
 #include "peer_world.cuh"
 
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: a kernel puts to another GPU without pause; how much slower does a chain of small kernels beside it get, which only
-/// touch local memory, if the two share a synchronization domain, and if the communication is launched in the remote domain? A time is
-/// that of one kernel of the chain.
+/// The question: a kernel puts to another GPU without pause; how much slower does a chain of small kernels beside it get,
+/// which only touch local memory, if the two share a synchronization domain, and if the communication is launched in the
+/// remote domain? A time is that of one kernel of the chain.
 #include "peer_world.cuh"
 
 #include <membar/load_store.cuh>

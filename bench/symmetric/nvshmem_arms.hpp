@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The arms of NVSHMEM: measured by the program symmetric_nvshmem, whose processes are one for each GPU, and read from its output.
+/// The arms of NVSHMEM: measured by the program symmetric_nvshmem, whose processes are one for each GPU, and read from its
+/// output.
 #pragma once
 
 #include <support/machine_context.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Two GPUs as PEs of the peer backend, and the cases of a bench: registered by name, waived in words where something is missing.
+/// Two GPUs as PEs of the peer backend, and the cases of a bench: registered by name, waived in words where something is
+/// missing.
 #pragma once
 
 #include <membar/launch.hpp>
@@ -87,8 +88,8 @@ class world {
   explicit world(const std::vector<int>& devices)
       : backend(devices), heap(backend, heap_bytes), streams(backend), reports_(static_cast<std::size_t>(backend.count())) {}
 
-  /// Launches one block of `kernel` on every PE, with what `arguments(which, launch)` passes to `launch`, the number of rounds and a
-  /// report behind it; returns PE 0's nanoseconds per round. Throws if a wait was in vain.
+  /// Launches one block of `kernel` on every PE, with what `arguments(which, launch)` passes to `launch`, the number of rounds
+  /// and a report behind it; returns PE 0's nanoseconds per round. Throws if a wait was in vain.
   template <class... Parameters, class Arguments>
   double round_nanoseconds(unsigned threads, unsigned rounds, void (*kernel)(Parameters...), Arguments arguments) {
     load_everywhere(backend, kernel);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: how much of the link does a put by a whole grid reach, beside a copy by the device's engines, NVSHMEM and NCCL? A
-/// time is that of one transfer, to its completion; GB/s is the data of one transfer over it.
+/// The question: how much of the link does a put by a whole grid reach, beside a copy by the device's engines, NVSHMEM and
+/// NCCL? A time is that of one transfer, to its completion; GB/s is the data of one transfer over it.
 #include "peer_world.cuh"
 
 #ifdef MEMBAR_BENCH_HAS_NCCL

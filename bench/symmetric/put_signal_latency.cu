@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: how long does a message take from one GPU to another and back, by put with signal, by its parts, and packed with
-/// its sequence number; beside NVSHMEM's own calls, and NCCL's send and receive? A time is that of one round trip.
+/// The question: how long does a message take from one GPU to another and back, by put with signal, by its parts, and packed
+/// with its sequence number; beside NVSHMEM's own calls, and NCCL's send and receive? A time is that of one round trip.
 #include "peer_world.cuh"
 
 #ifdef MEMBAR_BENCH_HAS_NCCL

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The arms of NVSHMEM in the benches of symmetric memory: membar's NVSHMEM backend and NVSHMEM's own calls. `symmetric_nvshmem
-/// <question>` prints a line for each case, `<name> <ns> <ns> ...`; the bench of that question runs it and shows them beside its own.
+/// The arms of NVSHMEM in the benches of symmetric memory: membar's NVSHMEM backend and NVSHMEM's own calls.
+/// `symmetric_nvshmem <question>` prints a line for each case, `<name> <ns> <ns> ...`; the bench of that question runs it and
+/// shows them beside its own.
 #include <membar/symmetric/nvshmem_backend.cuh>
 #include <support/cuda_handles.hpp>
 #include <support/pe_processes.hpp>

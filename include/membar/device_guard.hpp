@@ -7,7 +7,8 @@
 
 namespace membar {
 
-/// Makes `device` current for the calling thread, and the previous one again when it dies. Errors: a device that does not exist.
+/// Makes `device` current for the calling thread, and the previous one again when it dies. Errors: a device that does not
+/// exist.
 class device_guard {
  public:
   [[nodiscard("the previous device is current again when this object dies: give it a name")]] explicit device_guard(

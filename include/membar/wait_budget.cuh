@@ -3,7 +3,7 @@
 /// How long a synchronization pattern may wait, and how a wait ends: never in a hang.
 #pragma once
 
-#include <membar/atomic.cuh>
+#include <membar/detail/compilation.cuh>
 #include <membar/detail/config.hpp>
 
 #include <sched.h>

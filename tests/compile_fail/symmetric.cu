@@ -309,7 +309,7 @@ static_assert(complete<counter<long long>> != 0);
 #endif
 
 #ifdef RULE_a_counter_of_floats_has_no_bits  // expect: a floating-point counter is loaded, stored, exchanged and added to
-static_assert(complete<counter<float, amo::bit_and>> != 0);
+static_assert(complete<counter<float, amo::bitwise_and>> != 0);
 #else
 static_assert(complete<counter<float, amo::add>> != 0);
 #endif

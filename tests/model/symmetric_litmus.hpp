@@ -25,8 +25,8 @@ template <bool Meets>
   }
 }
 
-/// A put with signal, or a notification, by a block: one thread's part of the data, another's signal; one thread waits, and another looks. The signal
-/// is there and the data is not.
+/// A put with signal, or a notification, by a block: one thread's part of the data, another's signal; one thread waits, and
+/// another looks. The signal is there and the data is not.
 template <bool MeetsBefore = true, bool MeetsAfter = true, thread_scope Scope = system_wide, class Set, class Find>
 [[nodiscard]] constexpr auto signalled_without_data(Set set, Find find) {
   return litmus(
@@ -62,7 +62,8 @@ template <class Tell, class Hear, class TellOn>
       .when(in(1, r0) == 1 && in(2, r0) == 1 && in(2, r1) == 0);
 }
 
-/// Over a network the card stores what PE 0 puts to PE 1, and reports completion, in an order that holds at PE 1 only. PE 0 then tells PE 2 itself.
+/// Over a network the card stores what PE 0 puts to PE 1, and reports completion, in an order that holds at PE 1 only. PE 0
+/// then tells PE 2 itself.
 [[nodiscard]] constexpr auto third_pe_told_by_the_sender_over_a_network() {
   return litmus(thread(network(), store<system_wide>(x, 1, relaxed), store<system_wide>(w, 1, relaxed)),
                 thread(on(0), load<system_wide>(r0, w, acquire), store<system_wide>(z, 1, release)),
@@ -105,7 +106,8 @@ template <class Fence, class Arrive, class Wait>
       .when(in(0, r0) == 1 && in(1, r0) == 1 && (in(0, r1) == 0 || in(1, r1) == 0));
 }
 
-/// One thread of a block completes the puts by a fence, and after a meeting another stores the signal: behind a fence of its own, or not.
+/// One thread of a block completes the puts by a fence, and after a meeting another stores the signal: behind a fence of its
+/// own, or not.
 template <class Fence>
 [[nodiscard]] constexpr auto signalled_by_another_thread(Fence fence) {
   return litmus(thread(on(0), store(x, 1), model::thread_fence<system_wide>(acq_rel), model::sync_block()),
@@ -133,7 +135,8 @@ template <class Arrive, class Wait>
       .when(in(0, r1) == 1);
 }
 
-/// A packed message: its box is used again after the receiver's answer, which it sends when it has read the message, or (the twin) before.
+/// A packed message: its box is used again after the receiver's answer, which it sends when it has read the message, or (the
+/// twin) before.
 template <bool LooksFirst>
 [[nodiscard]] constexpr auto box_used_too_early() {
   return litmus(

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Every order in the device headers of symmetric memory is needed, as sync_patterns_test.cpp has it for the patterns; and what the
-/// guarantees between PEs rest on besides: meetings, scopes, one number for each word, and links that are visible everywhere.
+/// Every order in the device headers of symmetric memory is needed, as sync_patterns_test.cpp has it for the patterns; and
+/// what the guarantees between PEs rest on besides: meetings, scopes, one number for each word, and links that are visible
+/// everywhere.
 #include "order_table.hpp"
 #include "symmetric_litmus.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Symmetric memory over NVSHMEM: the protocols that the peer backend passes, in processes that are one for each GPU. The process of
-// the tests makes no CUDA call, for it forks.
+// Symmetric memory over NVSHMEM: the protocols that the peer backend passes, in processes that are one for each GPU. The
+// process of the tests makes no CUDA call, for it forks.
 #include <membar/symmetric/nvshmem_backend.cuh>
 
 #include <support/cuda_handles.hpp>

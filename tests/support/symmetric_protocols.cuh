@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Protocols of symmetric memory under load, written once for every backend: messages that show when they are torn, lost or older
-/// than their signal, in many channels at once.
+/// Protocols of symmetric memory under load, written once for every backend: messages that show when they are torn, lost or
+/// older than their signal, in many channels at once.
 #pragma once
 
 #include <membar/symmetric/amo.cuh>

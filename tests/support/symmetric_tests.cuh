@@ -227,7 +227,7 @@ __global__ void count_everywhere(symmetric_span<membar::counter<unsigned long lo
       }
       seen = was;
     }
-    membar::amo_bit_xor(sums[3], 1ULL, to);
+    membar::amo_bitwise_xor(sums[3], 1ULL, to);
   }
   const int ticket = membar::amo_fetch_add(tickets, 1, pe(0));
   taken[ticket] = 1;

@@ -135,7 +135,8 @@ TEST(DependencyRecorder, CollectivesOfOneTeamOnTwoStreams) {
   EXPECT_EQ(kinds(two_teams), nothing);
 }
 
-/// Two barriers on two streams, the second behind a wait for signal `ready`, between what `before` notifies behind the first and `after`.
+/// Two barriers on two streams, the second behind a wait for signal `ready`, between what `before` notifies behind the first
+/// and `after`.
 template <class Before, class After>
 std::vector<hazard> barriers_ordered_by_a_signal(membar::signal_condition until, Before before, After after) {
   dependency_recorder recorder(1);

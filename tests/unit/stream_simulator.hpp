@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Runs a small `stream_program` in every schedule: every assignment of streams to hardware queues, every order of the nodes of a
-/// captured graph, every interleaving. Written after the definition in dependency_check.hpp, and slow.
+/// Runs a small `stream_program` in every schedule: every assignment of streams to hardware queues, every order of the nodes
+/// of a captured graph, every interleaving. Written after the definition in dependency_check.hpp, and slow.
 #pragma once
 
 #include <membar/symmetric/stream_program.hpp>

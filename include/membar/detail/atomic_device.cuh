@@ -5,20 +5,9 @@
 #pragma once
 
 #include <membar/detail/atomic_ptx.cuh>
+#include <membar/detail/compilation.cuh>
 
 namespace membar::detail {
-
-#if defined(__CUDA_ARCH__)
-inline constexpr bool compiling_for_device = true;
-#if __CUDA_ARCH__ >= 900
-inline constexpr bool has_hopper_instructions = true;
-#else
-inline constexpr bool has_hopper_instructions = false;
-#endif
-#else
-inline constexpr bool compiling_for_device = false;
-inline constexpr bool has_hopper_instructions = true;
-#endif
 
 /// The order of a compare-and-swap that is as strong as both of its outcomes ask for.
 template <memory_order Success, memory_order Failure>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A stream program as a graph: what comes before what in every schedule, and what never runs in the worst one. The definition is
-/// that of symmetric/dependency_check.hpp.
+/// A stream program as a graph: what comes before what in every schedule, and what never runs in the worst one. The
+/// definition is that of symmetric/dependency_check.hpp.
 #pragma once
 
 #include <membar/error.hpp>
@@ -572,7 +572,8 @@ class dependency_graph {
     return changed;
   }
 
-  /// In a graph: which nodes run once what they depend on in the graph has run, whatever else of it has. Returns whether more do.
+  /// In a graph: which nodes run once what they depend on in the graph has run, whatever else of it has. Returns whether more
+  /// do.
   bool make_ready(const dependency_unit& unit) {
     bool any = false;
     for (bool changed = true; changed;) {

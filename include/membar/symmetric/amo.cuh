@@ -2,8 +2,9 @@
 /// @file
 /// Atomic memory operations (AMOs) on counters of any PE, of those that the counter's type lists. By the calling thread.
 ///
-/// Each is atomic among those of the same counter by all PEs. Orders are `relaxed` unless a tag behind the PE says more, and hold at system scope; a
-/// release covers what this thread has put to the same PE, by blocking operations, and what is visible everywhere in that class.
+/// Each is atomic among those of the same counter by all PEs. Orders are `relaxed` unless a tag behind the PE says more, and
+/// hold at system scope; a release covers what this thread has put to the same PE, by blocking operations, and what is visible
+/// everywhere in that class.
 #pragma once
 
 #include <membar/symmetric/operations.cuh>
@@ -136,11 +137,11 @@ __device__ inline detail::counted<Counter> amo_fetch_add(const Counter& counter,
 
 /// The bitwise and with `value`.
 template <class Counter, class Order = relaxed_t>
-__device__ inline void amo_bit_and(const Counter& counter, detail::counted<Counter> value, pe other,
-                                   Order order = Order()) noexcept {
+__device__ inline void amo_bitwise_and(const Counter& counter, detail::counted<Counter> value, pe other,
+                                       Order order = Order()) noexcept {
   detail::require_no_result_order<Order>();
-  if constexpr (detail::require_amo<Counter, amo::bit_and>()) {
-    static_cast<void>(detail::apply_amo<amo::bit_and>(counter, value, other, order));
+  if constexpr (detail::require_amo<Counter, amo::bitwise_and>()) {
+    static_cast<void>(detail::apply_amo<amo::bitwise_and>(counter, value, other, order));
   }
 }
 template <class Counter, class Order = relaxed_t>
@@ -154,11 +155,11 @@ __device__ inline detail::counted<Counter> amo_fetch_and(const Counter& counter,
 
 /// The bitwise or with `value`.
 template <class Counter, class Order = relaxed_t>
-__device__ inline void amo_bit_or(const Counter& counter, detail::counted<Counter> value, pe other,
-                                  Order order = Order()) noexcept {
+__device__ inline void amo_bitwise_or(const Counter& counter, detail::counted<Counter> value, pe other,
+                                      Order order = Order()) noexcept {
   detail::require_no_result_order<Order>();
-  if constexpr (detail::require_amo<Counter, amo::bit_or>()) {
-    static_cast<void>(detail::apply_amo<amo::bit_or>(counter, value, other, order));
+  if constexpr (detail::require_amo<Counter, amo::bitwise_or>()) {
+    static_cast<void>(detail::apply_amo<amo::bitwise_or>(counter, value, other, order));
   }
 }
 template <class Counter, class Order = relaxed_t>
@@ -172,11 +173,11 @@ __device__ inline detail::counted<Counter> amo_fetch_or(const Counter& counter, 
 
 /// The bitwise exclusive or with `value`.
 template <class Counter, class Order = relaxed_t>
-__device__ inline void amo_bit_xor(const Counter& counter, detail::counted<Counter> value, pe other,
-                                   Order order = Order()) noexcept {
+__device__ inline void amo_bitwise_xor(const Counter& counter, detail::counted<Counter> value, pe other,
+                                       Order order = Order()) noexcept {
   detail::require_no_result_order<Order>();
-  if constexpr (detail::require_amo<Counter, amo::bit_xor>()) {
-    static_cast<void>(detail::apply_amo<amo::bit_xor>(counter, value, other, order));
+  if constexpr (detail::require_amo<Counter, amo::bitwise_xor>()) {
+    static_cast<void>(detail::apply_amo<amo::bitwise_xor>(counter, value, other, order));
   }
 }
 template <class Counter, class Order = relaxed_t>

@@ -34,7 +34,8 @@ struct missing_pe {
   unsigned long long seen = 0;
 };
 
-/// Arrives everywhere and waits for everybody, up to the last meeting of the group. Returns whether those that fall to this thread came.
+/// Arrives everywhere and waits for everybody, up to the last meeting of the group. Returns whether those that fall to this
+/// thread came.
 template <class Group, class Words, class Order>
 [[nodiscard]] __device__ inline bool arrive_and_wait(Group group, const Words& words, wait_budget budget, Order,
                                                      missing_pe& missing) noexcept {
@@ -63,13 +64,14 @@ template <class Group, class Words, class Order>
 
 }  // namespace detail
 
-/// Waits until every PE has come as often as this one: `done`, or `timed_out` to all of the group. `words` are a barrier's of a heap.
+/// Waits until every PE has come as often as this one: `done`, or `timed_out` to all of the group. `words` are a barrier's of
+/// a heap.
 ///
-/// Synchronizes, with `acq_rel`: what any PE's group did before, puts included, is visible to every PE's group after; with `relaxed` nothing is ordered.
-/// One group of each PE at a time. After `timed_out` the barrier is of no use any more. Of PEs that wait for each other all must be running.
-/// PTX (peer): a meeting of the group; `st.release.sys.b64` to each other PE, of several by one thread `fence.acq_rel.sys` and `st.relaxed.sys.b64`;
-/// `ld.acquire.sys.b64` of each other PE's word until it has come, divided among the threads; a meeting. NVSHMEM: `nvshmem_quiet` and
-/// `nvshmemx_signal_op` for the arrival.
+/// Synchronizes, with `acq_rel`: what any PE's group did before, puts included, is visible to every PE's group after; with
+/// `relaxed` nothing is ordered. One group of each PE at a time. After `timed_out` the barrier is of no use any more. Of PEs
+/// that wait for each other all must be running. PTX (peer): a meeting of the group; `st.release.sys.b64` to each other PE, of
+/// several by one thread `fence.acq_rel.sys` and `st.relaxed.sys.b64`; `ld.acquire.sys.b64` of each other PE's word until it
+/// has come, divided among the threads; a meeting. NVSHMEM: `nvshmem_quiet` and `nvshmemx_signal_op` for the arrival.
 template <class Group, class Words, class Order = acq_rel_t>
 [[nodiscard]] __device__ inline wait_result try_barrier(Group group, const Words& words, wait_budget budget,
                                                         Order order = Order()) noexcept {

@@ -24,8 +24,8 @@ struct launch_offer {
   bool wrong_streams = false;        ///< its process gave a stream for some of its PEs and not for others
 };
 
-/// Throws `error` unless every PE can launch what it wants, and all want the same. What it throws depends on the offers alone, so that every PE
-/// that has them throws the same. `offers` are by PE.
+/// Throws `error` unless every PE can launch what it wants, and all want the same. What it throws depends on the offers
+/// alone, so that every PE that has them throws the same. `offers` are by PE.
 inline void validate_collective_launch(std::span<const launch_offer> offers) {
   for (std::size_t pe = 0; pe != offers.size(); ++pe) {
     const launch_offer& each = offers[pe];
@@ -140,16 +140,16 @@ template <class Backend>
 
 }  // namespace detail
 
-/// Launches `kernel` on every PE: cooperatively, so that all blocks of a PE run at once, and in the logical remote synchronization domain, so that
-/// local kernels do not wait for its writes to other PEs.
+/// Launches `kernel` on every PE: cooperatively, so that all blocks of a PE run at once, and in the logical remote
+/// synchronization domain, so that local kernels do not wait for its writes to other PEs.
 ///
-/// Collective: every process calls it with the same grid. `streams` has one for each PE of this process, in order, or is empty for the default
-/// streams; `arguments(which)` gives a tuple of what the kernel takes on that PE. All PEs of the process are launched before it returns, and the
-/// host waits for none of them.
-/// Errors: `error`, the same on every PE and before anything is launched, naming the PE that cannot, and what it wants and has room for. A launch that
-/// CUDA refuses nevertheless is an error on every PE, after which kernels of the others may wait for it until their budgets end.
-/// What it does not see: other kernels, which delay the launch, and for ever if they wait for this one; on a PE that is one of several on a
-/// device, those of the others.
+/// Collective: every process calls it with the same grid. `streams` has one for each PE of this process, in order, or is
+/// empty for the default streams; `arguments(which)` gives a tuple of what the kernel takes on that PE. All PEs of the
+/// process are launched before it returns, and the host waits for none of them. Errors: `error`, the same on every PE and
+/// before anything is launched, naming the PE that cannot, and what it wants and has room for. A launch that CUDA refuses
+/// nevertheless is an error on every PE, after which kernels of the others may wait for it until their budgets end. What it
+/// does not see: other kernels, which delay the launch, and for ever if they wait for this one; on a PE that is one of
+/// several on a device, those of the others.
 template <symmetric_backend Backend, class... Parameters, class Arguments>
 void collective_launch(Backend& backend, const collective_grid& shape, std::span<const cudaStream_t> streams,
                        void (*kernel)(Parameters...), Arguments arguments) {

@@ -3,24 +3,28 @@
 /// Whether what the PEs enqueue can come to an end: a decision about a `stream_program`, without running it.
 ///
 /// **The schedules of a program.** Each stream of a PE falls on one of the device's hardware queues, on which no one knows. A
-/// queue runs its operations one after the other in the order in which they were enqueued; a stream is part of one queue, so that
-/// two streams may hold each other up although nothing orders them. A captured graph is enqueued at once, and its nodes run in any
-/// order of the queue's choice that its edges allow. The host thread enqueues an operation after the waits it called before. An
-/// operation runs when it is the first of its queue, what its events name has run, and:
-/// a wait's signal holds its value; each member of a collective's team has come to its call of the same number. Blocks of one
-/// kernel run at once.
+/// queue runs its operations one after the other in the order in which they were enqueued; a stream is part of one queue, so
+/// that two streams may hold each other up although nothing orders them. A captured graph is enqueued at once, and its nodes
+/// run in any order of the queue's choice that its edges allow. The host thread enqueues an operation after the waits it
+/// called before. An operation runs when it is the first of its queue, what its events name has run, and: a wait's signal
+/// holds its value; each member of a collective's team has come to its call of the same number. Blocks of one kernel run at
+/// once.
 ///
-/// **The answer.** The program hangs if there is a schedule in which something never runs. With counters, collectives and events
-/// that is decided exactly: what runs only makes more run, so that the schedule with one queue for each device is the worst, and
-/// what runs in it is the same whatever comes first. A signal that is set is different, for a later value can replace the one that
-/// is waited for. It is decided as a counter where every set of another value is ordered before the one that is waited for, or
-/// after the wait; where no such order is found the program is reported (`lost_signal`), though it may be that no schedule hangs.
-/// Within captured graphs, `concurrent_collectives`, `grid_too_large` and `early_host_copy`, too, are reported where nothing is
-/// found that orders them: these reports are about what CUDA or NVSHMEM leaves undefined, whether or not it hangs.
-/// An order is found if it follows from streams, events, the host's waits, collectives, what all notifications that can bring a
-/// signal to its value come after, and what a counter cannot reach its value without.
+/// **The answer.** The program hangs if there is a schedule in which something never runs. With counters, collectives and
+/// events that is decided exactly: what runs only makes more run, so that the schedule with one queue for each device is the
+/// worst, and what runs in it is the same whatever comes first. A signal that is set is different, for a later value can
+/// replace the one that is waited for. It is decided as a counter where every set of another value is ordered before the one
+/// that is waited for, or after the wait; where no such order is found the program is reported (`lost_signal`), though it may
+/// be that no schedule hangs. Of captured graphs, too, some are reported that never hang: where each order of their nodes
+/// holds up something, and no order holds up all. No program that hangs in some schedule goes unreported.
 ///
-/// Source: NVSHMEM's documentation, "NVSHMEM and the CUDA model"; CUDA C++ Programming Guide, "Asynchronous concurrent execution".
+/// `concurrent_collectives`, `grid_too_large` and `early_host_copy` are about what CUDA or NVSHMEM leaves undefined, whether
+/// or not it hangs; the first and the last are reported unless an order is found. An order is found if it follows from
+/// streams, events, the host's waits, collectives, what all notifications that can bring a signal to its value come after,
+/// and what a counter cannot reach its value without.
+///
+/// Source: NVSHMEM's documentation, "NVSHMEM and the CUDA model"; CUDA C++ Programming Guide, "Asynchronous concurrent
+/// execution".
 #pragma once
 
 #include <membar/detail/dependency_graph.hpp>
@@ -257,8 +261,8 @@ class dependency_analysis : public dependency_graph {
 
   using path = std::vector<std::pair<std::size_t, edge>>;
 
-  /// The shortest cycle through where the program stands, whatever queues there are; where there is none, the one with the fewest dependencies that
-  /// only a shared queue makes, and of these the shortest.
+  /// The shortest cycle through where the program stands, whatever queues there are; where there is none, the one with the
+  /// fewest dependencies that only a shared queue makes, and of these the shortest.
   [[nodiscard]] path shortest_cycle() const {
     const bool only_by_queues = std::find(free_.begin(), free_.end(), 0) == free_.end();
     const std::vector<char>& ran = only_by_queues ? done_ : free_;
@@ -278,8 +282,8 @@ class dependency_analysis : public dependency_graph {
     return best;
   }
 
-  /// Replaces `best` by the cheapest cycle through `start`, if that is cheaper. With `only_by_queues` one of its dependencies is
-  /// a false one.
+  /// Replaces `best` by the cheapest cycle through `start`, if that is cheaper. With `only_by_queues` one of its dependencies
+  /// is a false one.
   void find_cycle(std::size_t start, bool only_by_queues, const std::vector<std::vector<edge>>& edges, path& best,
                   std::size_t& best_cost) const {
     // A state is a node, and whether a false dependency led there.

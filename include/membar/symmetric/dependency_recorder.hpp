@@ -39,8 +39,8 @@ class dependency_error : public error {
 /// (dependency_check.hpp says what that means).
 ///
 /// Call each function just before the call that it stands for. With one host thread for all PEs, the functions that stand for a
-/// wait of the host throw `dependency_error`, and record nothing, if that wait would never return. With one host thread for each
-/// PE nobody knows what the others will still enqueue: join the records (`operations`, `append`), and ask `check`.
+/// wait of the host throw `dependency_error`, and record nothing, if that wait would never return. With one host thread for
+/// each PE nobody knows what the others will still enqueue: join the records (`operations`, `append`), and ask `check`.
 /// Errors: `error` for a PE or a target that does not exist, and for what CUDA or the kinds of signals do not allow; nothing
 /// is recorded then. Thread-safe; the order of the record is the order of the calls.
 class dependency_recorder {
@@ -89,8 +89,8 @@ class dependency_recorder {
     record(operation);
   }
 
-  /// A put with signal, or a signal operation: changes the signal of `target`. One that does not block is delivered when a quiet
-  /// or a collective of the same stream has ended, at the latest.
+  /// A put with signal, or a signal operation: changes the signal of `target`. One that does not block is delivered when a
+  /// quiet or a collective of the same stream has ended, at the latest.
   void notify(pe who, handle_id stream, pe target, handle_id signal, signal_effect effect, const char* name = "",
               bool blocking = true) {
     stream_operation operation = made(operation_kind::notify, who, stream, signal, name);
@@ -186,8 +186,8 @@ class dependency_recorder {
     host_waits(made(operation_kind::host_collective, who, {}, team, name));
   }
 
-  /// A copy or memset that the host calls, to or from the heap of `who`, in a stream: does it return before it has run? One that
-  /// does not is a wait of the host.
+  /// A copy or memset that the host calls, to or from the heap of `who`, in a stream: does it return before it has run? One
+  /// that does not is a wait of the host.
   void host_copy(pe who, handle_id stream, bool may_return_early, const char* name = "") {
     stream_operation operation = made(operation_kind::host_copy, who, stream, {}, name);
     operation.early = may_return_early;
@@ -231,8 +231,8 @@ class dependency_recorder {
     return program_;
   }
 
-  /// Forgets the operations, at a point where all of them have ended: every signal keeps the value it then has. Events and graphs are
-  /// forgotten too. Throws the first report, and forgets nothing, if not all end in every schedule.
+  /// Forgets the operations, at a point where all of them have ended: every signal keeps the value it then has. Events and
+  /// graphs are forgotten too. Throws the first report, and forgets nothing, if not all end in every schedule.
   void forget() {
     const std::lock_guard lock(mutex_);
     std::vector<dependency_report> all = check_dependencies(program_);

@@ -2,10 +2,10 @@
 /// @file
 /// Copies between the host and the own PE's symmetric objects that have run when they return.
 ///
-/// `cudaMemcpy` and `cudaMemset` may return before they have run: from pageable memory, within a device, to a device in all cases of a
-/// memset. The next operation on the heap, on another stream or PE, then overtakes them. Either of two things helps: an
-/// asynchronous copy and a wait for its stream, or the flag by which all such calls on a context, or on an allocation, are
-/// synchronous. There is a form for each, and none without.
+/// `cudaMemcpy` and `cudaMemset` may return before they have run: from pageable memory, within a device, to a device in all
+/// cases of a memset. The next operation on the heap, on another stream or PE, then overtakes them. Either of two things
+/// helps: an asynchronous copy and a wait for its stream, or the flag by which all such calls on a context, or on an
+/// allocation, are synchronous. There is a form for each, and none without.
 #pragma once
 
 #include <membar/detail/driver_function.hpp>
@@ -75,8 +75,8 @@ constexpr void require_copyable() noexcept {
 
 /// Copies `from` to the own PE's objects at `to`, in `stream`, and returns when that has run.
 ///
-/// What is enqueued afterwards, on any stream of any PE, comes after the copy. It waits for all that the stream holds: a wait for
-/// another PE that nobody has enqueued yet is a deadlock. Errors: different sizes; what CUDA refuses.
+/// What is enqueued afterwards, on any stream of any PE, comes after the copy. It waits for all that the stream holds: a wait
+/// for another PE that nobody has enqueued yet is a deadlock. Errors: different sizes; what CUDA refuses.
 template <class T, class Backend>
 void copy_to(const symmetric_span<T, Backend>& to, std::type_identity_t<std::span<const T>> from, cudaStream_t stream) {
   detail::require_copyable<T>();
@@ -126,8 +126,8 @@ void copy_to(const symmetric_span<T, Backend>& to, std::type_identity_t<std::spa
 
 /// Makes host copies of one allocation synchronous until it dies (`CU_POINTER_ATTRIBUTE_SYNC_MEMOPS`).
 ///
-/// For memory of `cudaMalloc`: a heap of plain allocations (`peer_memory::plain`). Memory that the driver maps has no such flag:
-/// its context has. Errors: `error` that says so. Where the flag was set before it stays set.
+/// For memory of `cudaMalloc`: a heap of plain allocations (`peer_memory::plain`). Memory that the driver maps has no such
+/// flag: its context has. Errors: `error` that says so. Where the flag was set before it stays set.
 class synchronous_copies {
  public:
   [[nodiscard("the flag is put back when this object dies: give it a name")]] explicit synchronous_copies(void* memory)

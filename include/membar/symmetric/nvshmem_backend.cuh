@@ -15,7 +15,8 @@
 
 namespace membar::detail {
 
-/// NVSHMEM orders by system fences of the calling thread, and has no acquire: each operation that must acquire fences behind itself.
+/// NVSHMEM orders by system fences of the calling thread, and has no acquire: each operation that must acquire fences behind
+/// itself.
 template <>
 struct transport<nvshmem_reach> {
   template <class Group>
@@ -231,15 +232,15 @@ struct transport<nvshmem_reach> {
       nvshmem_uint32_atomic_add(word, value, other);
     } else if constexpr (Operation == amo::fetch_add) {
       return nvshmem_uint32_atomic_fetch_add(word, value, other);
-    } else if constexpr (Operation == amo::bit_and) {
+    } else if constexpr (Operation == amo::bitwise_and) {
       nvshmem_uint32_atomic_and(word, value, other);
     } else if constexpr (Operation == amo::fetch_and) {
       return nvshmem_uint32_atomic_fetch_and(word, value, other);
-    } else if constexpr (Operation == amo::bit_or) {
+    } else if constexpr (Operation == amo::bitwise_or) {
       nvshmem_uint32_atomic_or(word, value, other);
     } else if constexpr (Operation == amo::fetch_or) {
       return nvshmem_uint32_atomic_fetch_or(word, value, other);
-    } else if constexpr (Operation == amo::bit_xor) {
+    } else if constexpr (Operation == amo::bitwise_xor) {
       nvshmem_uint32_atomic_xor(word, value, other);
     } else if constexpr (Operation == amo::fetch_xor) {
       return nvshmem_uint32_atomic_fetch_xor(word, value, other);
@@ -259,15 +260,15 @@ struct transport<nvshmem_reach> {
       nvshmem_uint64_atomic_add(word, value, other);
     } else if constexpr (Operation == amo::fetch_add) {
       return nvshmem_uint64_atomic_fetch_add(word, value, other);
-    } else if constexpr (Operation == amo::bit_and) {
+    } else if constexpr (Operation == amo::bitwise_and) {
       nvshmem_uint64_atomic_and(word, value, other);
     } else if constexpr (Operation == amo::fetch_and) {
       return nvshmem_uint64_atomic_fetch_and(word, value, other);
-    } else if constexpr (Operation == amo::bit_or) {
+    } else if constexpr (Operation == amo::bitwise_or) {
       nvshmem_uint64_atomic_or(word, value, other);
     } else if constexpr (Operation == amo::fetch_or) {
       return nvshmem_uint64_atomic_fetch_or(word, value, other);
-    } else if constexpr (Operation == amo::bit_xor) {
+    } else if constexpr (Operation == amo::bitwise_xor) {
       nvshmem_uint64_atomic_xor(word, value, other);
     } else if constexpr (Operation == amo::fetch_xor) {
       return nvshmem_uint64_atomic_fetch_xor(word, value, other);

@@ -57,7 +57,8 @@ using nvshmem_id = nvshmemx_uniqueid_t;
   return id;
 }
 
-/// NVSHMEM, from its initialisation to its end. One in the life of a process, made after `cudaSetDevice` and before its backend.
+/// NVSHMEM, from its initialisation to its end. One in the life of a process, made after `cudaSetDevice` and before its
+/// backend.
 ///
 /// Errors: NVSHMEM ends the process itself where it cannot start, after a line on standard error.
 class nvshmem_session {
@@ -149,11 +150,13 @@ class nvshmem_region {
 
 }  // namespace detail
 
-/// The NVSHMEM backend: each process is one PE. `nvshmem_backend` promises that data is visible at its destination only, which holds on every
-/// cluster; `basic_nvshmem_backend<visibility::everywhere>` is for machines on which loads and stores reach every PE, which is checked.
+/// The NVSHMEM backend: each process is one PE. `nvshmem_backend` promises that data is visible at its destination only, which
+/// holds on every cluster; `basic_nvshmem_backend<visibility::everywhere>` is for machines on which loads and stores reach
+/// every PE, which is checked.
 ///
 /// AMOs are NVSHMEM's own: of integers additions, compare-and-swaps and bits, of all types loads, stores and exchanges.
-/// Requires: NVSHMEM 3; relocatable device code. Errors: `error`, on every PE. The session outlives the backend, and it its heaps.
+/// Requires: NVSHMEM 3; relocatable device code. Errors: `error`, on every PE. The session outlives the backend, and it its
+/// heaps.
 template <visibility Visible>
 class basic_nvshmem_backend {
  public:

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Symmetric objects: an object of the same type at the same place of every PE's symmetric heap, named by one PE's address of it.
+/// Symmetric objects: an object of the same type at the same place of every PE's symmetric heap, named by one PE's address of
+/// it.
 ///
-/// A symmetric address is valid on the PE that has it, and names the objects of all others to the operations. What is not one, a pointer or the
-/// address of another PE's object, is of another type, from which there is no way back.
+/// A symmetric address is valid on the PE that has it, and names the objects of all others to the operations. What is not one,
+/// a pointer or the address of another PE's object, is of another type, from which there is no way back.
 #pragma once
 
 #include <membar/detail/config.hpp>

@@ -2,9 +2,10 @@
 /// @file
 /// Symmetric operations as work of a stream: each enqueues and returns, and runs in the stream's order.
 ///
-/// They are kernels of one thread in the logical remote synchronization domain, so that their system-scope releases keep no fence of the program's
-/// other kernels waiting; a copy is the backend's. The device of the stream is current, as for any launch, and is that of the symmetric object's PE.
-/// Waits and barriers hold the stream until another PE comes: enqueue what they wait for first (docs/deadlocks.md).
+/// They are kernels of one thread in the logical remote synchronization domain, so that their system-scope releases keep no
+/// fence of the program's other kernels waiting; a copy is the backend's. The device of the stream is current, as for any
+/// launch, and is that of the symmetric object's PE. Waits and barriers hold the stream until another PE comes: enqueue what
+/// they wait for first (docs/deadlocks.md).
 #pragma once
 
 #include <membar/launch.hpp>
@@ -64,7 +65,8 @@ __global__ void quiet_kernel(Reach reach) {
 
 /// Enqueues a copy of the objects at `from` to all of `to` at `other`. `from` is in use until the stream has done it.
 ///
-/// What follows in the stream finds it complete; `notify_on_stream` tells the other PE. Peer: `cudaMemcpyAsync`. NVSHMEM: `nvshmemx_putmem_on_stream`.
+/// What follows in the stream finds it complete; `notify_on_stream` tells the other PE. Peer: `cudaMemcpyAsync`. NVSHMEM:
+/// `nvshmemx_putmem_on_stream`.
 template <class T, symmetric_backend Backend>
 void put_on_stream(const symmetric_heap<Backend>& heap, const symmetric_span<T, Backend>& to,
                    const std::type_identity_t<T>* from, pe other, cudaStream_t stream) {
@@ -79,8 +81,8 @@ void notify_on_stream(const symmetric<signal<Kind>, Backend>& signal, unsigned l
   launch(detail::communication_launch(stream), detail::notify_kernel<address>, signal, value, other);
 }
 
-/// Enqueues a wait for the stream's own PE's signal; where the budget is used up it prints who waited for what, and the stream's
-/// next calls report a failed kernel. What follows in the stream has acquired.
+/// Enqueues a wait for the stream's own PE's signal; where the budget is used up it prints who waited for what, and the
+/// stream's next calls report a failed kernel. What follows in the stream has acquired.
 template <class Kind, symmetric_backend Backend, class Condition>
 void wait_on_stream(const symmetric<signal<Kind>, Backend>& signal, Condition condition, wait_budget budget,
                     cudaStream_t stream) {

@@ -2,8 +2,9 @@
 /// @file
 /// One-sided operations on symmetric objects: put, get, put with signal, notifications, and what orders and completes them.
 ///
-/// A group (`by_thread`, `by_warp`, `by_block`) does an operation together: all of it call it with the same arguments. A source of a put is any
-/// memory of the own PE; what is put to is named by a symmetric address and a PE, which may be the own one.
+/// A group (`by_thread`, `by_warp`, `by_block`) does an operation together: all of it call it with the same arguments. A
+/// source of a put is any memory of the own PE; what is put to is named by a symmetric address and a PE, which may be the own
+/// one. No operation begins with a meeting of the group: where one thread wrote what another one copies, they meet before.
 #pragma once
 
 #include <membar/symmetric/backend.hpp>
@@ -24,7 +25,8 @@ __device__ constexpr void require_group() noexcept {
   static_assert(is_group<Group>, "membar: an operation is done by_thread, by_warp or by_block");
 }
 
-/// A symmetric address of data, and nothing that looks like one. Returns whether it is, so that one sentence is all that is printed.
+/// A symmetric address of data, and nothing that looks like one. Returns whether it is, so that one sentence is all that is
+/// printed.
 template <class Address>
 [[nodiscard]] __device__ constexpr bool require_symmetric() noexcept {
   static_assert(
@@ -160,8 +162,8 @@ template <class T, class Backend>
 
 }  // namespace detail
 
-// What fence, quiet and flush leave behind, for the operation that needs it: each of its own type, and of the group that did it, because the order
-// holds for the operations of the thread that the group elected.
+// What fence, quiet and flush leave behind, for the operation that needs it: each of its own type, and of the group that did
+// it, because the order holds for the operations of the thread that the group elected.
 
 /// Puts of the group before are ordered before what it puts and notifies later, at each PE.
 template <class Group>
@@ -188,7 +190,8 @@ __device__ inline fenced<Group> fence(Group, const Reach& reach) noexcept {
   return {};
 }
 
-/// Completes all that the group has started: puts are visible at their destinations, in the class `everywhere` at every PE; results of gets are there.
+/// Completes all that the group has started: puts are visible at their destinations, in the class `everywhere` at every PE;
+/// results of gets are there.
 ///
 /// PTX (peer): as `fence`. NVSHMEM: `nvshmem_quiet`.
 template <class Group, symmetric_reach Reach>
@@ -217,9 +220,9 @@ __device__ inline flushed<Group> flush(Group, const Reach& reach) noexcept {
 
 /// Copies the objects at `from`, of this PE, to all of `to` at `other`; on return `from` may be used again, by the whole group.
 ///
-/// Synchronizes with nothing: `put_signal` or a notification tells the other PE. PTX (peer): `ld.weak.v4.b32` and `st.weak.v4.b32`, eight under way
-/// per thread, where both addresses are as far from a multiple of 16, narrower ones elsewhere; a meeting of the group. NVSHMEM:
-/// `nvshmemx_putmem_*`.
+/// Synchronizes with nothing: `put_signal` or a notification tells the other PE. PTX (peer): `ld.weak.v4.b32` and
+/// `st.weak.v4.b32`, eight under way per thread, where both addresses are as far from a multiple of 16, narrower ones
+/// elsewhere; a meeting of the group. NVSHMEM: `nvshmemx_putmem_*`.
 template <class Group, class To, class From>
 __device__ inline void put(Group group, const To& to, const From& from, pe other) noexcept {
   detail::require_group<Group>();
@@ -242,8 +245,8 @@ __device__ inline void put_nonblocking(Group group, const To& to, const From& fr
 
 /// Copies all of `from` at `other` to the objects at `to`, of this PE; on return they are there, for the whole group.
 ///
-/// Synchronizes with nothing: wait for a signal first. Two gets are ordered by a `fence` only if they are `fetch`es. PTX (peer): as `put`.
-/// NVSHMEM: `nvshmemx_getmem_*`.
+/// Synchronizes with nothing: wait for a signal first. Two gets are ordered by a `fence` only if they are `fetch`es. PTX
+/// (peer): as `put`. NVSHMEM: `nvshmemx_getmem_*`.
 template <class Group, class To, class From>
 __device__ inline void get(Group group, To* to, const From& from, pe other) noexcept {
   detail::require_group<Group>();
@@ -266,8 +269,8 @@ __device__ inline void get_nonblocking(Group group, To* to, const From& from, pe
 
 /// Stores one object, whole, at `other`. By the calling thread.
 ///
-/// Relaxed: it orders nothing, and is no way to tell anybody. PTX (peer): `st.relaxed.sys`. NVSHMEM: `nvshmem_*_p`. Requires: 1, 2, 4, 8 or 16 bytes
-/// without padding.
+/// Relaxed: it orders nothing, and is no way to tell anybody. PTX (peer): `st.relaxed.sys`. NVSHMEM: `nvshmem_*_p`. Requires:
+/// 1, 2, 4, 8 or 16 bytes without padding.
 template <class To>
 __device__ inline void put_value(const To& to, const detail::element_of<To>& value, pe other) noexcept {
   if constexpr (detail::require_fixed_size_object<To>()) {
@@ -277,8 +280,8 @@ __device__ inline void put_value(const To& to, const detail::element_of<To>& val
 
 /// Reads one object, whole, at `other`. By the calling thread.
 ///
-/// Two fetches by a thread are ordered by a `fence` between them, and by nothing else. PTX (peer): `ld.relaxed.sys`. NVSHMEM: `nvshmem_*_g`.
-/// Requires: 1, 2, 4, 8 or 16 bytes without padding.
+/// Two fetches by a thread are ordered by a `fence` between them, and by nothing else. PTX (peer): `ld.relaxed.sys`. NVSHMEM:
+/// `nvshmem_*_g`. Requires: 1, 2, 4, 8 or 16 bytes without padding.
 template <class From>
 [[nodiscard]] __device__ inline detail::element_of<From> fetch(const From& from, pe other) noexcept {
   if constexpr (detail::require_fixed_size_object<From>()) {
@@ -288,10 +291,10 @@ template <class From>
 
 /// `put`, and then tells `other`: sets the signal to `value`, or adds `value` to it.
 ///
-/// Synchronizes: its data is released to the wait or test there that acquires the signal's new value. Of other puts it says nothing that holds on
-/// every backend: two of them with one signal behind take a `fence` and `notify`. On return `from` may be used again.
-/// PTX (peer): `put`; a meeting of the group; by one thread `st.release.sys.b64`, of a signal that is added to `red.release.sys.add.u64`. NVSHMEM:
-/// `nvshmemx_putmem_signal_*`.
+/// Synchronizes: its data is released to the wait or test there that acquires the signal's new value. Of other puts it says
+/// nothing that holds on every backend: two of them with one signal behind take a `fence` and `notify`. On return `from` may
+/// be used again. PTX (peer): `put`; a meeting of the group; by one thread `st.release.sys.b64`, of a signal that is added to
+/// `red.release.sys.add.u64`. NVSHMEM: `nvshmemx_putmem_signal_*`.
 template <class Group, class To, class From, class Signal>
 __device__ inline void put_signal(Group group, const To& to, const From& from, const Signal& signal, unsigned long long value,
                                   pe other) noexcept {
@@ -317,10 +320,10 @@ __device__ inline void put_signal_nonblocking(Group group, const To& to, const F
 
 /// Tells `other`: sets the signal to `value`, or adds `value` to it.
 ///
-/// Synchronizes, with `release`: what the group has put to `other` before, by blocking operations, is released to whoever acquires the new value there;
-/// what it put to other PEs, only by `notify_transitively`. With `relaxed`: nothing.
-/// PTX (peer): a meeting of the group; by one thread `st.{release,relaxed}.sys.b64` or `red.{release,relaxed}.sys.add.u64`. NVSHMEM: `nvshmem_fence`
-/// for `release`, and `nvshmemx_signal_op`.
+/// Synchronizes, with `release`: what the group has put to `other` before, by blocking operations, is released to whoever
+/// acquires the new value there; what it put to other PEs, only by `notify_transitively`. With `relaxed`: nothing. PTX (peer):
+/// a meeting of the group; by one thread `st.{release,relaxed}.sys.b64` or `red.{release,relaxed}.sys.add.u64`. NVSHMEM:
+/// `nvshmem_fence` for `release`, and `nvshmemx_signal_op`.
 template <class Group, class Signal, class Order = release_t>
   requires memory_order_tag<Order>
 __device__ inline void notify(Group, const Signal& signal, unsigned long long value, pe other, Order order = Order()) noexcept {
@@ -336,7 +339,8 @@ __device__ inline void notify(Group, const Signal& signal, unsigned long long va
   }
 }
 
-/// The same behind a `fence` or `quiet` of the same group, which released already: only the missing part is done, by the thread that fenced.
+/// The same behind a `fence` or `quiet` of the same group, which released already: only the missing part is done, by the
+/// thread that fenced.
 template <class Group, class Signal, class FencedGroup>
 __device__ inline void notify(Group group, const Signal& signal, unsigned long long value, pe other,
                               fenced<FencedGroup>) noexcept {
@@ -360,9 +364,10 @@ __device__ inline void notify(Group, const Signal&, unsigned long long, pe, flus
 
 /// Tells `other` of what this PE has put to any PE, and of what it has been told: a transitive notification.
 ///
-/// Synchronizes: all that the group has put anywhere, and has observed, is released to whoever acquires the new value. Requires the visibility class
-/// `everywhere`: across a network data is visible at its destination only, and a third PE may be told of it too early.
-/// PTX (peer): as `notify` with `release`, which is cumulative at system scope. NVSHMEM: `nvshmem_quiet`, `nvshmemx_signal_op`.
+/// Synchronizes: all that the group has put anywhere, and has observed, is released to whoever acquires the new value.
+/// Requires the visibility class `everywhere`: across a network data is visible at its destination only, and a third PE may be
+/// told of it too early. PTX (peer): as `notify` with `release`, which is cumulative at system scope. NVSHMEM:
+/// `nvshmem_quiet`, `nvshmemx_signal_op`.
 template <class Group, class Signal>
 __device__ inline void notify_transitively(Group group, const Signal& signal, unsigned long long value, pe other) noexcept {
   detail::require_group<Group>();

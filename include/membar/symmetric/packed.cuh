@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Packed messages: small payloads whose sequence number travels in the same 16-byte words, so that neither a fence nor a signal is needed.
+/// Packed messages: small payloads whose sequence number travels in the same 16-byte words, so that neither a fence nor a
+/// signal is needed.
 #pragma once
 
 #include <membar/detail/packed_word.cuh>
@@ -70,11 +71,13 @@ template <class Group, class Box, class To>
 
 }  // namespace detail
 
-/// Sends the object at `from`, of this PE, to the box of `other`, under the number `sequence`. On return `from` may be used again, by the whole group.
+/// Sends the object at `from`, of this PE, to the box of `other`, under the number `sequence`. On return `from` may be used
+/// again, by the whole group.
 ///
-/// Synchronizes with nothing: the message is all that is passed. The box must be free: whoever owns it has taken the message before, and has said
-/// so by any message of its own behind that. `sequence` is not 0 and not that of the message before.
-/// PTX: `st.relaxed.sys.b128` for each 12 bytes, each word by one thread; a meeting of the group. Requires: the visibility class `everywhere`.
+/// Synchronizes with nothing: the message is all that is passed. The box must be free: whoever owns it has taken the message
+/// before, and has said so by any message of its own behind that. `sequence` is not 0 and not that of the message before. PTX:
+/// `st.relaxed.sys.b128` for each 12 bytes, each word by one thread; a meeting of the group. Requires: the visibility class
+/// `everywhere`.
 template <class Group, class Box, class From>
 __device__ inline void put_packed(Group, const Box& box, const From* from, unsigned sequence, pe other) noexcept {
   detail::require_group<Group>();
@@ -107,8 +110,8 @@ template <class Box, class To>
   }
 }
 
-/// Waits for the message `sequence` in the calling PE's own box, and puts it at `to`, which the whole group may read on return. `timed_out`, to all of the
-/// group, leaves `to` partly written.
+/// Waits for the message `sequence` in the calling PE's own box, and puts it at `to`, which the whole group may read on
+/// return. `timed_out`, to all of the group, leaves `to` partly written.
 ///
 /// Synchronizes with nothing. PTX: `ld.relaxed.sys.b128` of each word until its number is there; a meeting of the group.
 template <class Group, class Box, class To>

@@ -74,7 +74,8 @@ struct transport<peer_reach> {
   __device__ static void put_signal(Group group, const peer_reach& reach, void* to, const void* from, std::size_t bytes,
                                     unsigned long long* word, unsigned long long value, pe other) noexcept {
     put(group, reach, to, from, bytes, other);
-    // The meeting makes the group's stores precede the release, which is cumulative; it is also what ends the reading of `from`.
+    // The meeting makes the group's stores precede the release, which is cumulative; it is also what ends the reading of
+    // `from`.
     Group::sync();
     if (Group::rank() == 0) {
       notify<Kind>(reach, word, value, other, release);
@@ -138,15 +139,15 @@ struct transport<peer_reach> {
       there.add(value, order);
     } else if constexpr (Operation == amo::fetch_add) {
       return there.fetch_add(value, order);
-    } else if constexpr (Operation == amo::bit_and) {
+    } else if constexpr (Operation == amo::bitwise_and) {
       there.bit_and(value, order);
     } else if constexpr (Operation == amo::fetch_and) {
       return there.fetch_and(value, order);
-    } else if constexpr (Operation == amo::bit_or) {
+    } else if constexpr (Operation == amo::bitwise_or) {
       there.bit_or(value, order);
     } else if constexpr (Operation == amo::fetch_or) {
       return there.fetch_or(value, order);
-    } else if constexpr (Operation == amo::bit_xor) {
+    } else if constexpr (Operation == amo::bitwise_xor) {
       there.bit_xor(value, order);
     } else if constexpr (Operation == amo::fetch_xor) {
       return there.fetch_xor(value, order);

@@ -31,7 +31,8 @@ class peer_reach {
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr pe self() const noexcept { return self_; }
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr int count() const noexcept { return count_; }
 
-  /// The object of `which` whose counterpart here is at `local`. Of plain allocations (`peer_memory::plain`) in device code only.
+  /// The object of `which` whose counterpart here is at `local`. Of plain allocations (`peer_memory::plain`) in device code
+  /// only.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr void* direct(void* local, pe which) const noexcept {
     const std::ptrdiff_t distance =
         distances_ == nullptr ? (which.index() - self_.index()) * stride_ : distances_[which.index()];

@@ -13,14 +13,15 @@ namespace membar {
 
 /// Who calls a team's collectives on one PE: one stream at a time, or the host.
 ///
-/// Collectives of one team must come in one order on every PE; two streams, or a stream and the host, have none. Take a hold around
-/// the calls that enqueue collectives: while one lives, the team belongs to its stream and its thread; when it has died, to whoever
-/// comes next, as soon as what was enqueued has ended. `on` and `on_host` refuse to come earlier; `on_after_previous` and
-/// `on_host_after_previous` wait: the new stream for an event, the host for the work itself.
+/// Collectives of one team must come in one order on every PE; two streams, or a stream and the host, have none. Take a hold
+/// around the calls that enqueue collectives: while one lives, the team belongs to its stream and its thread; when it has
+/// died, to whoever comes next, as soon as what was enqueued has ended. `on` and `on_host` refuse to come earlier;
+/// `on_after_previous` and `on_host_after_previous` wait: the new stream for an event, the host for the work itself.
 ///
-/// Made while the PE's device is current, one for each team and PE of the process; it outlives its holds. Thread-safe. It costs a
-/// record of an event a hold, and a query where the stream changes. Errors: `error` naming the team, who has it and the remedy;
-/// nothing is changed then. In a stream that is captured nothing runs yet: hold the team again where the graph is launched.
+/// Made while the PE's device is current, one for each team and PE of the process; it outlives its holds. Thread-safe. It
+/// costs a record of an event a hold, and a query where the stream changes. Errors: `error` naming the team, who has it and
+/// the remedy; nothing is changed then. In a stream that is captured nothing runs yet: hold the team again where the graph is
+/// launched.
 class stream_guard {
  public:
   /// `team` is what errors call it.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the PEs of a program enqueue, as values: operations on streams, captured graphs and the host's own waits, in the order in
-/// which the host calls them. No CUDA call: streams, events, signals and teams are numbers or addresses.
+/// What the PEs of a program enqueue, as values: operations on streams, captured graphs and the host's own waits, in the
+/// order in which the host calls them. No CUDA call: streams, events, signals and teams are numbers or addresses.
 #pragma once
 
 #include <membar/symmetric/pe.hpp>
@@ -14,8 +14,8 @@
 
 namespace membar {
 
-/// Who calls: one host thread for all PEs (one process with all GPUs), or one for each PE (one process per GPU). One thread that
-/// waits for a PE enqueues nothing for the others meanwhile.
+/// Who calls: one host thread for all PEs (one process with all GPUs), or one for each PE (one process per GPU). One thread
+/// that waits for a PE enqueues nothing for the others meanwhile.
 enum class host_threads : unsigned char { one, one_per_pe };
 
 /// What is known of a stream, an event, a signal, a team or a graph: which one it is.

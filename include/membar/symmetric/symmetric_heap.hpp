@@ -17,7 +17,8 @@ namespace membar {
 
 namespace detail {
 
-/// Which bytes of a heap are taken: offsets, first fit, the neighbours of what is freed joined. The same calls give the same offsets at every PE.
+/// Which bytes of a heap are taken: offsets, first fit, the neighbours of what is freed joined. The same calls give the same
+/// offsets at every PE.
 class offset_allocator {
  public:
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
@@ -126,11 +127,11 @@ struct needed_atomics<counter<T, Amos>> {
     ask(amo::compare_exchange, atomic_operation::compare_exchange, true);
     ask(amo::add, integer ? atomic_operation::integer_add : atomic_operation::float_add, false);
     ask(amo::fetch_add, integer ? atomic_operation::integer_add : atomic_operation::float_add, true);
-    ask(amo::bit_and, atomic_operation::bitwise_and, false);
+    ask(amo::bitwise_and, atomic_operation::bitwise_and, false);
     ask(amo::fetch_and, atomic_operation::bitwise_and, true);
-    ask(amo::bit_or, atomic_operation::bitwise_or, false);
+    ask(amo::bitwise_or, atomic_operation::bitwise_or, false);
     ask(amo::fetch_or, atomic_operation::bitwise_or, true);
-    ask(amo::bit_xor, atomic_operation::bitwise_xor, false);
+    ask(amo::bitwise_xor, atomic_operation::bitwise_xor, false);
     ask(amo::fetch_xor, atomic_operation::bitwise_xor, true);
     ask(amo::min, atomic_operation::integer_min, false);
     ask(amo::fetch_min, atomic_operation::integer_min, true);
@@ -152,11 +153,12 @@ class symmetric_array {
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
-  /// Where object `index` lies in the heap, in bytes: the same at every PE, so that it names the object (to a dependency_recorder, for one).
+  /// Where object `index` lies in the heap, in bytes: the same at every PE, so that it names the object, to a
+  /// `dependency_recorder` for one.
   [[nodiscard]] std::size_t offset(std::size_t index = 0) const noexcept { return offset_ + index * sizeof(T); }
 
-  /// The objects' symmetric address as the PE `which`, which is one of this process: what its kernels take. Errors: a PE of another process,
-  /// whose symmetric address means nothing here.
+  /// The objects' symmetric address as the PE `which`, which is one of this process: what its kernels take. Errors: a PE of
+  /// another process, whose symmetric address means nothing here.
   [[nodiscard]] symmetric_span<T, Backend> on(pe which) const {
     return detail::symmetric_access::span<T, Backend>(heap_->template address_of<T>(which, offset_), size_,
                                                       heap_->reach_of(which));
@@ -179,8 +181,9 @@ class symmetric_array {
 /// is allocated holds zeros at every PE before the call returns at any, so no PE's put can meet another's zeroing. Nothing may
 /// use what is freed: every PE's kernels that did have ended.
 ///
-/// Errors, of every PE, and nothing is changed: `error` naming what differs between PEs, the room that is left, the link that carries no such atomic
-/// operation; for `free`, what was freed before or belongs to another heap. A heap that dies with allocations says how many. The backend outlives it.
+/// Errors, of every PE, and nothing is changed: `error` naming what differs between PEs, the room that is left, the link that
+/// carries no such atomic operation; for `free`, what was freed before or belongs to another heap. A heap that dies with
+/// allocations says how many. The backend outlives it.
 template <symmetric_backend Backend>
 class symmetric_heap {
  public:

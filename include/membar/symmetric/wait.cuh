@@ -12,8 +12,8 @@
 
 namespace membar {
 
-/// The condition that a signal has a value. A value that is overwritten before it was looked at is missed, so it is for `signal<set>`
-/// whose sender waits for an answer.
+/// The condition that a signal has a value. A value that is overwritten before it was looked at is missed, so it is for
+/// `signal<set>` whose sender waits for an answer.
 class equals {
  public:
   MEMBAR_HOST_DEVICE constexpr explicit equals(unsigned long long value) noexcept : value_(value) {}
@@ -25,8 +25,8 @@ class equals {
   unsigned long long value_;
 };
 
-/// The condition that a signal has reached a value: `seen - value`, as a signed number, is not negative, so that counts may wrap, if they
-/// stay within 2^63 of each other. On a stream and in a kernel alike.
+/// The condition that a signal has reached a value: `seen - value`, as a signed number, is not negative, so that counts may
+/// wrap, if they stay within 2^63 of each other. On a stream and in a kernel alike.
 class at_least {
  public:
   MEMBAR_HOST_DEVICE constexpr explicit at_least(unsigned long long value) noexcept : value_(value) {}
@@ -117,8 +117,8 @@ template <thread_scope Scope = thread_scope::system, class Signal, class Conditi
 
 /// Waits until the calling PE's own signal meets `condition`, and returns `done`, or `timed_out` to all of the group.
 ///
-/// Synchronizes, when done: with the release that wrote the value, for all of the group. PTX: by one thread `ld.acquire.sys.b64` until it does; a meeting
-/// of the group that tells how it ended.
+/// Synchronizes, when done: with the release that wrote the value, for all of the group. PTX: by one thread
+/// `ld.acquire.sys.b64` until it does; a meeting of the group that tells how it ended.
 template <thread_scope Scope = thread_scope::system, class Group, class Signal, class Condition, class Order = acquire_t>
 [[nodiscard]] __device__ inline wait_result try_wait(Group, const Signal& signal, Condition condition, wait_budget budget,
                                                      Order order = Order()) noexcept {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The kinds of words in symmetric memory that are not data: signals, counters, barrier words and packed words. Each is changed and read by its
-/// own operations only, because on no backend does anything else keep them whole.
+/// The kinds of words in symmetric memory that are not data: signals, counters, barrier words and packed words. Each is
+/// changed and read by its own operations only, because on no backend does anything else keep them whole.
 #pragma once
 
 #include <membar/detail/config.hpp>
@@ -48,11 +48,11 @@ enum class amo : unsigned {
   compare_exchange = 1U << 3,
   add = 1U << 4,        ///< without a result
   fetch_add = 1U << 5,  ///< with one
-  bit_and = 1U << 6,
+  bitwise_and = 1U << 6,
   fetch_and = 1U << 7,
-  bit_or = 1U << 8,
+  bitwise_or = 1U << 8,
   fetch_or = 1U << 9,
-  bit_xor = 1U << 10,
+  bitwise_xor = 1U << 10,
   fetch_xor = 1U << 11,
   min = 1U << 12,
   fetch_min = 1U << 13,
@@ -70,8 +70,8 @@ enum class amo : unsigned {
 /// What both backends have for every type of counter.
 inline constexpr amo every_type_amos = amo::load | amo::store | amo::exchange;
 /// What both backends have for integers besides: sums and compare-and-swaps of both signs, and bits.
-inline constexpr amo integer_amos = every_type_amos | amo::compare_exchange | amo::add | amo::fetch_add | amo::bit_and |
-                                    amo::fetch_and | amo::bit_or | amo::fetch_or | amo::bit_xor | amo::fetch_xor;
+inline constexpr amo integer_amos = every_type_amos | amo::compare_exchange | amo::add | amo::fetch_add | amo::bitwise_and |
+                                    amo::fetch_and | amo::bitwise_or | amo::fetch_or | amo::bitwise_xor | amo::fetch_xor;
 
 /// The operations of a counter of `T` that names none.
 template <class T>
@@ -173,8 +173,9 @@ template <class T>
 inline constexpr bool is_word =
     detail::is_signal<T> || detail::is_counter<T> || detail::is_packed<T> || std::is_same_v<T, barrier_word>;
 
-/// Whether all bytes of a `T` are its value. Operations of one object at a fixed size move and compare bytes, and padding is none that anyone
-/// wrote. The compiler knows for what has no floating-point member; specialize it for a struct of those that has no gap.
+/// Whether all bytes of a `T` are its value. Operations of one object at a fixed size move and compare bytes, and padding is
+/// none that anyone wrote. The compiler knows for what has no floating-point member; specialize it for a struct of those that
+/// has no gap.
 template <class T>
 inline constexpr bool has_no_padding =
     std::has_unique_object_representations_v<T> || std::is_same_v<T, float> || std::is_same_v<T, double>;

@@ -3,6 +3,7 @@
 /// A barrier of a few threads that run on several devices, in several synchronization domains, or on the host.
 #pragma once
 
+#include <membar/atomic.cuh>
 #include <membar/fence.cuh>
 #include <membar/wait_budget.cuh>
 

@@ -3,6 +3,7 @@
 /// A barrier of all blocks of a grid, or of several grids, with arriving and waiting apart.
 #pragma once
 
+#include <membar/atomic.cuh>
 #include <membar/wait_budget.cuh>
 
 namespace membar {

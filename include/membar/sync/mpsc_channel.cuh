@@ -3,6 +3,7 @@
 /// A bounded queue from many producers to one consumer.
 #pragma once
 
+#include <membar/atomic.cuh>
 #include <membar/wait_budget.cuh>
 
 #include <type_traits>

@@ -4,6 +4,7 @@
 /// second access to find out whether a message is there.
 #pragma once
 
+#include <membar/atomic.cuh>
 #include <membar/detail/packed_word.cuh>
 #include <membar/wait_budget.cuh>
 

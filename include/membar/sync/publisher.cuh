@@ -4,6 +4,7 @@
 /// with one fence. It keeps system-scope fences off the path of the warps that compute.
 #pragma once
 
+#include <membar/atomic.cuh>
 #include <membar/fence.cuh>
 #include <membar/wait_budget.cuh>
 

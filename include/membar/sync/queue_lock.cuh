@@ -3,6 +3,7 @@
 /// A lock whose waiters form a queue, each polling a word of its own.
 #pragma once
 
+#include <membar/atomic.cuh>
 #include <membar/wait_budget.cuh>
 
 namespace membar {

@@ -3,6 +3,7 @@
 /// A value that one thread writes and any number read without writing anything.
 #pragma once
 
+#include <membar/atomic.cuh>
 #include <membar/fence.cuh>
 #include <membar/wait_budget.cuh>
 

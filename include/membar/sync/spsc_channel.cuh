@@ -3,6 +3,7 @@
 /// A bounded queue from one producer to one consumer: threads of a block, of a device, of two devices, or of host and device.
 #pragma once
 
+#include <membar/atomic.cuh>
 #include <membar/wait_budget.cuh>
 
 #include <type_traits>

@@ -3,6 +3,7 @@
 /// A lock that is granted in the order in which it was asked for.
 #pragma once
 
+#include <membar/atomic.cuh>
 #include <membar/wait_budget.cuh>
 
 namespace membar {
