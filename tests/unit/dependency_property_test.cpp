@@ -32,6 +32,7 @@ struct ingredients {
   bool kernels = false;
   bool graphs = false;
   bool copies = false;
+  bool nonblocking = false;  ///< notifications that are delivered later
 };
 
 class random_program {
@@ -73,6 +74,7 @@ class random_program {
     n.target = to;
     n.object = signal;
     n.effect = {signal < 2, value};
+    n.blocking = !with_.nonblocking || below(3) != 0;
   }
   void wait(int pe, int signal, std::uint64_t value) {
     stream_operation& w = push(operation_kind::wait, pe);
@@ -120,6 +122,12 @@ class random_program {
         if (with_.copies) {
           push(operation_kind::host_copy, pe).early = below(3) != 0;
           push(operation_kind::access, pe).target = other;
+          return;
+        }
+        break;
+      case 5:
+        if (with_.nonblocking) {
+          push(operation_kind::quiet, pe);
           return;
         }
         break;
@@ -250,6 +258,7 @@ INSTANTIATE_TEST_SUITE_P(, dependency_property,
                          ::testing::Values(std::pair("counters", ingredients{}), std::pair("sets", ingredients{.sets = true}),
                                            std::pair("hosts", ingredients{.sets = true, .hosts = true}),
                                            std::pair("kernels", ingredients{.kernels = true}),
+                                           std::pair("deliveries", ingredients{.sets = true, .nonblocking = true}),
                                            std::pair("copies", ingredients{.hosts = true, .copies = true}),
                                            std::pair("graphs", ingredients{.events = false, .graphs = true})),
                          [](const auto& each) { return std::string(each.param.first); });

@@ -185,8 +185,17 @@ class simulator {
   /// The items of an operation; returns those that end it.
   std::uint64_t expand(std::size_t index, std::uint64_t after) {
     const stream_operation& operation = program_.operations[index];
+    const std::pair<int, handle_id> stream{operation.pe, operation.stream};
+    if (operation.kind == operation_kind::notify && !operation.blocking) {
+      const std::uint64_t issued = bit(add(item::kind_t::passes, index, after));
+      deliveries_[stream] |= bit(add(item::kind_t::notifies, index, issued));
+      return issued;
+    }
     if (operation.kind == operation_kind::notify) {
       return bit(add(item::kind_t::notifies, index, after));
+    }
+    if (operation.kind == operation_kind::quiet || (operation.kind == operation_kind::collective && !is_step(operation))) {
+      after |= deliveries_[stream];
     }
     if (operation.kind == operation_kind::wait) {
       return bit(add(item::kind_t::waits, index, after));
@@ -220,6 +229,7 @@ class simulator {
     ++result_.schedules;
     items_.clear();
     calls_.clear();
+    deliveries_.clear();
     std::map<std::pair<int, handle_id>, std::uint64_t> stream;
     std::map<int, std::uint64_t> queue;
     std::map<std::pair<int, handle_id>, std::uint64_t> event;  // each process has its own
@@ -386,6 +396,7 @@ class simulator {
   bool any_order_ = false;
   std::vector<item> items_;
   std::map<std::pair<handle_id, int>, std::vector<std::pair<std::size_t, std::size_t>>> calls_;
+  std::map<std::pair<int, handle_id>, std::uint64_t> deliveries_;  ///< issued without blocking
   std::set<std::pair<std::uint64_t, values>> seen_;
 };
 
