@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Barriers of a grid and the last block: what was written before is seen after, and a grid that cannot meet is told.
-#include <membar/sync/co_residency.hpp>
+#include <membar/co_residency.hpp>
 #include <membar/sync/grid_barrier.cuh>
 #include <membar/sync/last_block.cuh>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Channels between blocks under load: no message is lost, duplicated, reordered or torn, and every wait ends.
-#include <membar/sync/co_residency.hpp>
+#include <membar/co_residency.hpp>
 #include <membar/sync/mpsc_channel.cuh>
 #include <membar/sync/packed_channel.cuh>
 #include <membar/sync/spsc_channel.cuh>

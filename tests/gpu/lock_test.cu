@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Locks under contention: one holder at a time, who sees what all before did; granted in the order of asking; every wait ends.
-#include <membar/sync/co_residency.hpp>
+#include <membar/co_residency.hpp>
 #include <membar/sync/queue_lock.cuh>
 #include <membar/sync/sequence_lock.cuh>
 #include <membar/sync/ticket_lock.cuh>

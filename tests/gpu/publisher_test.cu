@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The publisher: who acquires a signal finds the data and the source's earlier signals; lag is bounded; every wait ends.
-#include <membar/sync/co_residency.hpp>
+#include <membar/co_residency.hpp>
 #include <membar/sync/publisher.cuh>
 
 #include <support/cuda_handles.hpp>

@@ -38,6 +38,7 @@ FAMILIES = {
     "Proxy": "Generic, surface, texture and constant proxies.",
     "Alias": "Virtual addresses of the same memory.",
     "Vector": "Vector accesses.",
+    "Put": "Symmetric memory between GPUs: puts, signals, counters, barriers and packed messages.",
 }
 
 # The test of a family that is shown in full; the first one if none is named.
@@ -57,6 +58,7 @@ SHOWN = {
     "Lock": "Lock.cas-acquire+release",
     "Proxy": "Proxy.MP.destination-fence",
     "Alias": "Alias.MP+fence-at-writer",
+    "Put": "Put.signal",
 }
 
 

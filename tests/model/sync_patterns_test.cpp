@@ -3,35 +3,17 @@
 /// Every order in the synchronization patterns is needed: the table names the order where it stands in the header, the litmus
 /// test that it keeps from going wrong, and the model's verdicts on the test as it is and with that order weakened. An order in
 /// a header that the table does not name fails here, too.
+#include "order_table.hpp"
 #include "sync_litmus.hpp"
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-#include <ostream>
-#include <regex>
-#include <set>
-#include <string>
 #include <type_traits>
-#include <vector>
 
 namespace {
 
 using namespace sync_litmus;
-
-struct order_row {
-  const char* header;    ///< in include/membar/sync
-  const char* code;      ///< the line of the header, or enough of it
-  const char* weakened;  ///< what the twin has in its place
-  const char* violation;
-  bool (*as_written)();  ///< whether the model allows the violation
-  bool (*twin)();
-};
-
-std::ostream& operator<<(std::ostream& out, const order_row& row) {
-  return out << row.header << ": " << row.code << " as " << row.weakened << ": " << row.violation;
-}
+using order_table::order_row;
 
 // The two columns of verdicts: the litmus test with the orders of the header, and with those of the twin.
 #define VERDICTS(test, right, weak) +[] { return model::allowed(test right); }, +[] { return model::allowed(test weak); }
@@ -162,61 +144,13 @@ static_assert(model::allowed(published_without_data<system_wide>(release, acquir
 static_assert(model::forbidden(packed_word_overtaken<true>()) && model::allowed(packed_word_overtaken<false>()));
 static_assert(model::forbidden(stale_partial(acq_rel)));
 
-class every_order_of_the_patterns : public ::testing::TestWithParam<order_row> {};
-INSTANTIATE_TEST_SUITE_P(, every_order_of_the_patterns, ::testing::ValuesIn(every_order), [](const auto& each) {
-  std::string name = std::string(each.param.header) + "_" + std::to_string(each.index);
-  for (char& c : name) {
-    c = c == '.' ? '_' : c;
-  }
-  return name;
-});
+class every_order_of_the_patterns : public order_table::row_test {};
+INSTANTIATE_TEST_SUITE_P(, every_order_of_the_patterns, ::testing::ValuesIn(every_order), order_table::name_of_row);
 
-TEST_P(every_order_of_the_patterns, keeps_the_guarantee) {
-  EXPECT_FALSE(GetParam().as_written()) << "the model allows, as the header is written: " << GetParam();
-}
+TEST_P(every_order_of_the_patterns, keeps_the_guarantee) { expect_the_guarantee(); }
+TEST_P(every_order_of_the_patterns, is_needed) { expect_the_need(); }
 
-TEST_P(every_order_of_the_patterns, is_needed) {
-  EXPECT_TRUE(GetParam().twin()) << "the weaker order would do: " << GetParam();
-}
-
-/// The lines of a header that name an order other than relaxed outside comments, strings and static_asserts.
-std::vector<std::string> lines_with_orders(const std::filesystem::path& header) {
-  std::ifstream file(header);
-  std::vector<std::string> found;
-  const std::regex order(R"(\b(release|acquire|acq_rel|seq_cst)\b)");
-  const std::regex not_an_order(R"(//.*|"[^"]*"|memory_order::\w+)");
-  for (std::string line; std::getline(file, line);) {
-    line = std::regex_replace(line, not_an_order, "");
-    if (std::regex_search(line, order)) {
-      found.push_back(line);
-    }
-  }
-  return found;
-}
-
-TEST(SyncPatterns, EveryOrderInTheHeadersIsInTheTable) {
-  std::set<std::string> headers;
-  for (const auto& file : std::filesystem::directory_iterator(MEMBAR_SYNC_HEADERS)) {
-    const std::string name = file.path().filename().string();
-    headers.insert(name);
-    for (const std::string& line : lines_with_orders(file.path())) {
-      bool known = false;
-      for (const order_row& row : every_order) {
-        known = known || (name == row.header && line.find(row.code) != std::string::npos);
-      }
-      EXPECT_TRUE(known) << name << " has an order that no row of the table is about: " << line;
-    }
-  }
-  for (const order_row& row : every_order) {
-    bool there = false;
-    if (headers.contains(row.header)) {
-      for (const std::string& line : lines_with_orders(std::filesystem::path(MEMBAR_SYNC_HEADERS) / row.header)) {
-        there = there || line.find(row.code) != std::string::npos;
-      }
-    }
-    EXPECT_TRUE(there) << "the header has no such line any more: " << row;
-  }
-}
+TEST(SyncPatterns, EveryOrderInTheHeadersIsInTheTable) { order_table::expect_every_order_of(MEMBAR_SYNC_HEADERS, every_order); }
 
 TEST(SyncPatterns, APublisherCoversConsumersOnTheHostOnAPeerAndInAnotherDomain) {
   EXPECT_TRUE(model::forbidden(published_without_data<system_wide>(release, acquire, release, host())));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <membar/sync/co_residency.hpp>
+#include <membar/co_residency.hpp>
 
 #include "made_up_device.hpp"
 

@@ -231,6 +231,20 @@ TEST_F(heap, aligns_as_it_is_told) {
   }
 }
 
+TEST_F(heap, names_objects_by_their_place) {
+  symmetric_heap all(backend, 1 << 16);
+  const auto first = all.allocate<int>(4);
+  const auto second = all.allocate<int>(4);
+  for (const pe which : backend.local_pes()) {
+    const auto distance =
+        reinterpret_cast<std::uintptr_t>(second.on(which).local()) - reinterpret_cast<std::uintptr_t>(first.on(which).local());
+    EXPECT_EQ(second.offset() - first.offset(), distance);
+  }
+  EXPECT_EQ(first.offset(3), first.offset() + 3 * sizeof(int));
+  all.free(first);
+  all.free(second);
+}
+
 TEST_F(heap, cuts_spans_at_their_end) {
   symmetric_heap all(backend, 1 << 16);
   const auto data = all.allocate<int>(10);

@@ -153,6 +153,10 @@ class symmetric_array {
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
+  /// Where object `index` lies in the heap, in bytes: the same at every PE, so that it names the object, to a
+  /// `dependency_recorder` for one.
+  [[nodiscard]] std::size_t offset(std::size_t index = 0) const noexcept { return offset_ + index * sizeof(T); }
+
   /// The objects' symmetric address as the PE `which`, which is one of this process: what its kernels take. Errors: a PE of
   /// another process, whose symmetric address means nothing here.
   [[nodiscard]] symmetric_span<T, Backend> on(pe which) const {

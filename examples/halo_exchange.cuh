@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Halo exchange: heat in a ring that is divided among GPUs. Each step a GPU puts its outermost cells, with a signal, into its
+/// neighbours' memory and goes on when theirs have come. One kernel does all steps: no host and no barrier in between.
+/// Templates on the backend: halo_exchange.cu runs them in one process, halo_exchange_nvshmem.cu in one for each GPU.
+#pragma once
+
+#include <membar/symmetric/collective_launch.hpp>
+#include <membar/symmetric/host_copy.hpp>
+#include <membar/symmetric/symmetric_heap.hpp>
+#include <membar/symmetric/wait.cuh>
+
+#include <cstdio>
+#include <vector>
+
+using membar::pe, membar::symmetric_span;
+constexpr std::size_t cells = 1024, row = cells + 2;  // with a cell of each neighbour's
+constexpr int steps = 2000;
+
+/// `heat` is two rows, read and written in turn: a neighbour's cell of the next step never meets one that is still read.
+template <class Backend>
+__global__ void spread(symmetric_span<double, Backend> heat, symmetric_span<membar::signal<membar::set>, Backend> arrived) {
+  const pe left = membar::ring_neighbour(heat.self(), -1, heat.count());
+  const pe right = membar::ring_neighbour(heat.self(), 1, heat.count());
+  for (unsigned step = 1; step <= steps; ++step) {
+    const auto next = heat.subspan(step % 2 * row, row);
+    const double* const in = heat.local() + (step - 1) % 2 * row;
+    double* const out = next.local();
+    for (std::size_t i = threadIdx.x + 1; i <= cells; i += blockDim.x) {
+      out[i] = (in[i - 1] + 2 * in[i] + in[i + 1]) / 4;
+    }
+    __syncthreads();
+    membar::put_signal(membar::by_block, next.subspan(cells + 1, 1), out + 1, arrived[1], step, left);
+    membar::put_signal(membar::by_block, next.subspan(0, 1), out + cells, arrived[0], step, right);
+    for (unsigned side = 0; side != 2; ++side) {  // at least: a neighbour that was faster has set the next step already
+      membar::wait(membar::by_block, arrived[side], membar::at_least(step), membar::wait_budget::milliseconds(2000));
+    }
+  }
+}
+
+/// Runs it on all PEs. Collective. Returns how many cells of this process's PEs are not as on the host.
+template <class Backend>
+std::size_t exchange_halos(Backend& gpus) {
+  membar::symmetric_heap heap(gpus, std::size_t{1} << 20);
+  const auto heat = heap.template allocate<double>(2 * row);
+  const auto arrived = heap.template allocate<membar::signal<membar::set>>(2);  // from the left, from the right
+  if (gpus.local_pes().contains(pe(0))) {
+    const double hot[] = {1};
+    membar::copy_to(heat.on(pe(0)).subspan(2, 1), hot, nullptr);
+  }
+  membar::collective_launch(gpus, {1, 256}, {}, spread<Backend>,
+                            [&](pe which) { return std::tuple(heat.on(which), arrived.on(which)); });
+
+  // The same on the host, the whole ring at once.
+  const std::size_t size = static_cast<std::size_t>(gpus.count()) * cells;
+  std::vector<double> ring(size), before, seen(2 * row);
+  ring[1] = 1;
+  for (int step = 0; step != steps; ++step) {
+    before = ring;
+    for (std::size_t i = 0; i != size; ++i) {
+      ring[i] = (before[(i + size - 1) % size] + 2 * before[i] + before[(i + 1) % size]) / 4;
+    }
+  }
+  std::size_t wrong = 0;
+  for (const pe which : gpus.local_pes()) {
+    const membar::device_guard there(gpus.device_of(which));
+    membar::copy_from(seen, heat.on(which), nullptr);  // after the kernel, in its stream
+    for (std::size_t i = 0; i != cells; ++i) {
+      wrong += seen[steps % 2 * row + 1 + i] == ring[static_cast<std::size_t>(which.index()) * cells + i] ? 0 : 1;
+    }
+  }
+  heap.free(heat);
+  heap.free(arrived);
+  std::printf("%d GPUs, %d steps: %zu of %zu cells of this process are not as on the host\n", gpus.count(), steps, wrong,
+              static_cast<std::size_t>(gpus.local_pes().size()) * cells);
+  return wrong;
+}

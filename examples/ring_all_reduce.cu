@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// All-reduce on a ring: in each step a GPU puts one part of its vector, with a signal, to its right neighbour. After count - 1
+/// steps each part is summed up somewhere; after as many again, everywhere.
+#include <membar/symmetric/collective_launch.hpp>
+#include <membar/symmetric/host_copy.hpp>
+#include <membar/symmetric/symmetric_heap.hpp>
+#include <membar/symmetric/wait.cuh>
+
+#include <cstdio>
+#include <vector>
+
+using membar::pe, membar::signal, membar::symmetric, membar::symmetric_span;
+
+/// The inbox has a slot for each step, so that nothing is overwritten: a faster left neighbour fills the next one.
+template <class Backend>
+__global__ void sum(symmetric_span<float, Backend> vector, symmetric_span<float, Backend> inbox,
+                    symmetric<signal<membar::set>, Backend> arrived) {
+  const int count = vector.count(), self = vector.self().index();
+  const std::size_t part = vector.size() / static_cast<std::size_t>(count);
+  const pe right = membar::ring_neighbour(vector.self(), 1, count);
+  for (int step = 0; step != 2 * (count - 1); ++step) {
+    const auto number = static_cast<unsigned>(step) + 1;
+    const auto slot = inbox.subspan(static_cast<std::size_t>(step) * part, part);
+    const float* const sent = vector.local() + static_cast<std::size_t>((self - step + 2 * count) % count) * part;
+    float* const received = vector.local() + static_cast<std::size_t>((self - step - 1 + 2 * count) % count) * part;
+    membar::put_signal(membar::by_block, slot, sent, arrived, number, right);
+    membar::wait(membar::by_block, arrived, membar::at_least(number), membar::wait_budget::milliseconds(2000));
+    for (std::size_t i = threadIdx.x; i < part; i += blockDim.x) {
+      received[i] = slot.local()[i] + (step < count - 1 ? received[i] : 0);
+    }
+    __syncthreads();
+  }
+}
+
+int main() try {
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices < 2) {
+    std::puts("SKIPPED: an all-reduce needs two GPUs");
+    return 77;
+  }
+  membar::peer_backend gpus;
+  const auto count = static_cast<std::size_t>(gpus.count());
+  const std::size_t part = 1 << 14, size = count * part;
+  membar::symmetric_heap heap(gpus, 16 * size * sizeof(float));
+  const auto vector = heap.allocate<float>(size);
+  const auto inbox = heap.allocate<float>(2 * (count - 1) * part);
+  const auto arrived = heap.allocate<signal<membar::set>>(1);
+  std::vector<float> values(size);
+  for (const pe which : gpus.local_pes()) {
+    for (std::size_t i = 0; i != size; ++i) {
+      values[i] =
+          static_cast<float>((i + 1) % 64 * static_cast<std::size_t>(which.index() + 1));  // whole numbers: sums are exact
+    }
+    const membar::device_guard there(gpus.device_of(which));
+    membar::copy_to(vector.on(which), values, nullptr);
+  }
+  membar::collective_launch(gpus, {1, 512}, {}, sum<membar::peer_backend>,
+                            [&](pe which) { return std::tuple(vector.on(which), inbox.on(which), arrived.on(which)[0]); });
+
+  std::size_t wrong = 0;
+  for (const pe which : gpus.local_pes()) {
+    const membar::device_guard there(gpus.device_of(which));
+    membar::copy_from(values, vector.on(which), nullptr);  // after the kernel, in its stream
+    for (std::size_t i = 0; i != size; ++i) {
+      wrong += values[i] == static_cast<float>((i + 1) % 64 * (count * (count + 1) / 2)) ? 0 : 1;
+    }
+  }
+  heap.free(arrived);
+  heap.free(inbox);
+  heap.free(vector);
+  std::printf("%zu GPUs: %zu of %zu sums are wrong\n", count, wrong, count * size);
+  return wrong == 0 ? 0 : 1;
+} catch (const membar::error& failure) {
+  const bool no_peers = failure.code() == cudaErrorPeerAccessUnsupported;
+  std::printf("%s%s\n", no_peers ? "SKIPPED: " : "", failure.what());
+  return no_peers ? 77 : 1;
+}

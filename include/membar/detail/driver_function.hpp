@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Functions that only the driver has, found at run time, so that nothing links against it.
+#pragma once
+
+#include <membar/error.hpp>
+
+#include <cuda.h>
+
+namespace membar::detail {
+
+/// The driver's function `name`, whose type is `Function`. Throws `error` where the driver has none.
+template <class Function>
+[[nodiscard]] Function* driver_function(const char* name) {
+  void* entry = nullptr;
+  cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
+#if CUDART_VERSION >= 12050
+  const cudaError_t status = cudaGetDriverEntryPointByVersion(name, &entry, 12000, cudaEnableDefault, &found);
+#else
+  const cudaError_t status = cudaGetDriverEntryPoint(name, &entry, cudaEnableDefault, &found);
+#endif
+  check(status, "cudaGetDriverEntryPoint", "a working CUDA driver is needed");
+  if (found != cudaDriverEntryPointSuccess || entry == nullptr) {
+    throw error(cudaErrorNotSupported, "membar: the CUDA driver has no %s: install a driver of CUDA 12.0 or newer", name);
+  }
+  return reinterpret_cast<Function*>(entry);
+}
+
+/// The driver's codes are the runtime's.
+[[nodiscard]] constexpr cudaError_t as_runtime(CUresult code) noexcept { return static_cast<cudaError_t>(code); }
+
+}  // namespace membar::detail

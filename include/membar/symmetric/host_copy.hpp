@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Copies between the host and the own PE's symmetric objects that have run when they return.
+///
+/// `cudaMemcpy` and `cudaMemset` may return before they have run: from pageable memory, within a device, to a device in all
+/// cases of a memset. The next operation on the heap, on another stream or PE, then overtakes them. Either of two things
+/// helps: an asynchronous copy and a wait for its stream, or the flag by which all such calls on a context, or on an
+/// allocation, are synchronous. There is a form for each, and none without.
+#pragma once
+
+#include <membar/detail/driver_function.hpp>
+#include <membar/error.hpp>
+#include <membar/symmetric/object.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+
+namespace membar {
+
+namespace detail {
+
+inline void validate_copy(std::size_t here, std::size_t there, const char* direction) {
+  if (here != there) {
+    throw error(cudaErrorInvalidValue,
+                "membar: %zu objects of the host were to be copied %s %zu symmetric ones: pass as many, or a subspan", here,
+                direction, there);
+  }
+}
+
+/// Copies in the stream, and waits for it.
+inline void copy_and_wait(void* to, const void* from, std::size_t bytes, cudaStream_t stream) {
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream), "cudaMemcpyAsync",
+        "pass objects of this process and a stream of the PE's device");
+  check(cudaStreamSynchronize(stream), "cudaStreamSynchronize", "an earlier operation in the stream failed");
+}
+
+struct copy_flag_calls {
+  decltype(cuPointerGetAttribute)* pointer_get = driver_function<decltype(cuPointerGetAttribute)>("cuPointerGetAttribute");
+  decltype(cuPointerSetAttribute)* pointer_set = driver_function<decltype(cuPointerSetAttribute)>("cuPointerSetAttribute");
+  decltype(cuCtxGetFlags)* context_get = driver_function<decltype(cuCtxGetFlags)>("cuCtxGetFlags");
+};
+
+[[nodiscard]] inline const copy_flag_calls& copy_flags() {
+  static const copy_flag_calls calls;
+  return calls;
+}
+
+/// Whether the context of the current device, which is made current if none is, copies synchronously.
+[[nodiscard]] inline bool context_is_synchronous() {
+  check(cudaFree(nullptr), "cudaFree", "a working CUDA driver and device are needed");
+  unsigned flags = 0;
+  check(as_runtime(copy_flags().context_get(&flags)), "cuCtxGetFlags");
+  constexpr unsigned sync_memops = 0x80;  // CU_CTX_SYNC_MEMOPS, which toolkits before 12.1 do not name
+  return (flags & sync_memops) != 0;
+}
+
+[[nodiscard]] inline bool allocation_is_synchronous(const void* memory) {
+  unsigned value = 0;
+  const CUresult status = copy_flags().pointer_get(&value, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS,
+                                                   static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(memory)));
+  // Memory that the driver maps itself, as a symmetric heap's may be, has no such attribute.
+  return status == CUDA_SUCCESS && value != 0;
+}
+
+template <class T>
+constexpr void require_copyable() noexcept {
+  static_assert(!is_word<T>,
+                "membar: signals, counters and other words are not copied: they hold zero at first, and change by their own "
+                "operations only");
+}
+
+}  // namespace detail
+
+/// Copies `from` to the own PE's objects at `to`, in `stream`, and returns when that has run.
+///
+/// What is enqueued afterwards, on any stream of any PE, comes after the copy. It waits for all that the stream holds: a wait
+/// for another PE that nobody has enqueued yet is a deadlock. Errors: different sizes; what CUDA refuses.
+template <class T, class Backend>
+void copy_to(const symmetric_span<T, Backend>& to, std::type_identity_t<std::span<const T>> from, cudaStream_t stream) {
+  detail::require_copyable<T>();
+  detail::validate_copy(from.size(), to.size(), "to");
+  detail::copy_and_wait(to.local(), from.data(), from.size_bytes(), stream);
+}
+
+/// Copies the own PE's objects at `from` to `to`, in `stream`, and returns when they are there.
+template <class T, class Backend>
+void copy_from(std::type_identity_t<std::span<T>> to, const symmetric_span<T, Backend>& from, cudaStream_t stream) {
+  detail::require_copyable<T>();
+  detail::validate_copy(to.size(), from.size(), "from");
+  detail::copy_and_wait(to.data(), from.local(), to.size_bytes(), stream);
+}
+
+/// Sets every byte of the own PE's objects, in `stream`, and returns when that has run.
+template <class T, class Backend>
+void fill_bytes(const symmetric_span<T, Backend>& objects, unsigned char value, cudaStream_t stream) {
+  detail::require_copyable<T>();
+  check(cudaMemsetAsync(objects.local(), value, objects.size() * sizeof(T), stream), "cudaMemsetAsync",
+        "pass objects of this process and a stream of the PE's device");
+  check(cudaStreamSynchronize(stream), "cudaStreamSynchronize", "an earlier operation in the stream failed");
+}
+
+/// Whether `cudaMemcpy` and `cudaMemset` of this memory have run when they return: the flag of the allocation, or that of the
+/// current device's context, which is the only one for memory that the driver maps. The PE's device is current.
+[[nodiscard]] inline bool copies_are_synchronous(const void* memory) {
+  return detail::allocation_is_synchronous(memory) || detail::context_is_synchronous();
+}
+
+/// Copies without a stream, where the flag makes that safe. Errors: `error` where it does not, and nothing is copied; different
+/// sizes. The PE's device is current.
+template <class T, class Backend>
+void copy_to(const symmetric_span<T, Backend>& to, std::type_identity_t<std::span<const T>> from) {
+  detail::require_copyable<T>();
+  detail::validate_copy(from.size(), to.size(), "to");
+  if (!copies_are_synchronous(to.local())) {
+    throw error(
+        cudaErrorNotPermitted,
+        "membar: a copy to PE %d's symmetric memory without a stream may return before it has run: pass a stream, or make "
+        "copies synchronous (synchronous_copies, or CU_CTX_SYNC_MEMOPS where the context is made)",
+        to.self().index());
+  }
+  check(cudaMemcpy(to.local(), from.data(), from.size_bytes(), cudaMemcpyDefault), "cudaMemcpy",
+        "pass objects of this process");
+}
+
+/// Makes host copies of one allocation synchronous until it dies (`CU_POINTER_ATTRIBUTE_SYNC_MEMOPS`).
+///
+/// For memory of `cudaMalloc`: a heap of plain allocations (`peer_memory::plain`). Memory that the driver maps has no such
+/// flag: its context has. Errors: `error` that says so. Where the flag was set before it stays set.
+class synchronous_copies {
+ public:
+  [[nodiscard("the flag is put back when this object dies: give it a name")]] explicit synchronous_copies(void* memory)
+      : memory_(static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(memory))),
+        set_(!detail::allocation_is_synchronous(memory)) {
+    if (set_) {
+      if (const CUresult status = set(1); status != CUDA_SUCCESS) {
+        throw error(
+            detail::as_runtime(status),
+            "membar: host copies of the memory at %p cannot be made synchronous (%s): memory that the driver maps takes the "
+            "flag from its context; make that with CU_CTX_SYNC_MEMOPS, or copy with a stream",
+            memory, cudaGetErrorName(detail::as_runtime(status)));
+      }
+    }
+  }
+  synchronous_copies(const synchronous_copies&) = delete;
+  synchronous_copies& operator=(const synchronous_copies&) = delete;
+  ~synchronous_copies() {
+    if (set_) {
+      detail::report_failed_restore(detail::as_runtime(set(0)), "cuPointerSetAttribute");
+    }
+  }
+
+ private:
+  [[nodiscard]] CUresult set(unsigned value) const {
+    return detail::copy_flags().pointer_set(&value, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, memory_);
+  }
+
+  CUdeviceptr memory_;
+  bool set_;
+};
+
+}  // namespace membar

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// One team, one stream at a time; the host and a stream not at once. What breaks that is an error in the call that would.
+#pragma once
+
+#include <membar/error.hpp>
+
+#include <cstdio>
+#include <mutex>
+#include <thread>
+
+namespace membar {
+
+/// Who calls a team's collectives on one PE: one stream at a time, or the host.
+///
+/// Collectives of one team must come in one order on every PE; two streams, or a stream and the host, have none. Take a hold
+/// around the calls that enqueue collectives: while one lives, the team belongs to its stream and its thread; when it has
+/// died, to whoever comes next, as soon as what was enqueued has ended. `on` and `on_host` refuse to come earlier;
+/// `on_after_previous` and `on_host_after_previous` wait: the new stream for an event, the host for the work itself.
+///
+/// Made while the PE's device is current, one for each team and PE of the process; it outlives its holds. Thread-safe. It
+/// costs a record of an event a hold, and a query where the stream changes. Errors: `error` naming the team, who has it and
+/// the remedy; nothing is changed then. In a stream that is captured nothing runs yet: hold the team again where the graph is
+/// launched.
+class stream_guard {
+ public:
+  /// `team` is what errors call it.
+  explicit stream_guard(const char* team) {
+    std::snprintf(team_, sizeof team_, "%s", team);
+    check(cudaEventCreateWithFlags(&last_work_, cudaEventDisableTiming), "cudaEventCreateWithFlags",
+          "a working CUDA driver and device are needed");
+  }
+  stream_guard(const stream_guard&) = delete;
+  stream_guard& operator=(const stream_guard&) = delete;
+  ~stream_guard() { detail::report_failed_restore(cudaEventDestroy(last_work_), "cudaEventDestroy"); }
+
+  /// The team, held until this object dies. Holds of the same stream and thread may be nested.
+  class hold {
+   public:
+    hold(const hold&) = delete;
+    hold& operator=(const hold&) = delete;
+    ~hold() { guard_->release(); }
+
+   private:
+    friend class stream_guard;
+    explicit hold(stream_guard& guard) noexcept : guard_(&guard) {}
+
+    stream_guard* guard_;
+  };
+
+  /// Takes the team for `stream`.
+  [[nodiscard("the team is given back when the hold dies: give it a name")]] hold on(cudaStream_t stream) {
+    take({false, stream}, false);
+    return hold(*this);
+  }
+  /// The same, and lets `stream` wait for what the team has been used for in another.
+  [[nodiscard("the team is given back when the hold dies: give it a name")]] hold on_after_previous(cudaStream_t stream) {
+    take({false, stream}, true);
+    return hold(*this);
+  }
+  /// Takes the team for collectives that the calling thread calls itself.
+  [[nodiscard("the team is given back when the hold dies: give it a name")]] hold on_host() {
+    take({true, nullptr}, false);
+    return hold(*this);
+  }
+  /// The same, and waits for what the team has been used for in a stream.
+  [[nodiscard("the team is given back when the hold dies: give it a name")]] hold on_host_after_previous() {
+    take({true, nullptr}, true);
+    return hold(*this);
+  }
+
+ private:
+  struct user {
+    bool host = false;
+    cudaStream_t stream = nullptr;
+    friend bool operator==(const user&, const user&) = default;
+  };
+
+  /// What an error calls a user.
+  struct user_name {
+    explicit user_name(const user& who) noexcept {
+      if (who.host) {
+        std::snprintf(text, sizeof text, "the host");
+      } else if (who.stream == nullptr) {
+        std::snprintf(text, sizeof text, "the default stream");
+      } else {
+        std::snprintf(text, sizeof text, "stream %p", static_cast<void*>(who.stream));
+      }
+    }
+    char text[40];
+  };
+
+  void take(const user& next, bool wait) {
+    const std::lock_guard lock(mutex_);
+    if (holds_ != 0) {
+      if (!(next == current_)) {
+        throw error(cudaErrorNotPermitted,
+                    "membar: team %s is in use on %s and was to be used on %s: one team, one of them at a time; end the first "
+                    "hold, or give the second a team of its own",
+                    team_, user_name(current_).text, user_name(next).text);
+      }
+      if (thread_ != std::this_thread::get_id()) {
+        throw error(
+            cudaErrorNotPermitted,
+            "membar: team %s is in use on %s by another thread: which of the two comes first differs between PEs; let one "
+            "thread call a team's collectives",
+            team_, user_name(current_).text);
+      }
+    } else if (work_ && !(next == current_)) {
+      order(next, wait);
+      work_ = false;
+    }
+    current_ = next;
+    thread_ = std::this_thread::get_id();
+    ++holds_;
+  }
+
+  /// Sees to it that what the team was used for in another stream comes first.
+  void order(const user& next, bool wait) {
+    if (wait) {
+      if (next.host) {
+        check(cudaEventSynchronize(last_work_), "cudaEventSynchronize", "an earlier operation failed");
+      } else {
+        check(cudaStreamWaitEvent(next.stream, last_work_, 0), "cudaStreamWaitEvent", "pass a stream of the current device");
+      }
+      return;
+    }
+    const cudaError_t status = cudaEventQuery(last_work_);
+    if (status == cudaErrorNotReady) {
+      static_cast<void>(cudaGetLastError());
+      throw error(
+          cudaErrorNotReady,
+          "membar: team %s was to be used on %s while its work on %s may still run: wait for that stream first, or use %s, "
+          "which waits",
+          team_, user_name(next).text, user_name(current_).text, next.host ? "on_host_after_previous" : "on_after_previous");
+    }
+    check(status, "cudaEventQuery", "an earlier operation failed");
+  }
+
+  void release() noexcept {
+    const std::lock_guard lock(mutex_);
+    if (--holds_ != 0 || current_.host) {
+      return;
+    }
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    cudaError_t status = cudaStreamIsCapturing(current_.stream, &capture);
+    if (status == cudaSuccess && capture == cudaStreamCaptureStatusNone) {
+      status = cudaEventRecord(last_work_, current_.stream);
+      work_ = status == cudaSuccess;
+    }
+    detail::report_failed_restore(status, "cudaEventRecord");
+  }
+
+  std::mutex mutex_;
+  cudaEvent_t last_work_ = nullptr;
+  bool work_ = false;  ///< the event stands for work of `current_`
+  int holds_ = 0;
+  user current_;
+  std::thread::id thread_;
+  char team_[64];
+};
+
+}  // namespace membar

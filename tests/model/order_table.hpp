@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// A table of why each order in some headers is there: the line, the weaker order, what goes wrong with it, and the model's two
+/// verdicts. Every line of the headers with an order stronger than relaxed must have a row, and every row a line.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <ostream>
+#include <regex>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace order_table {
+
+struct order_row {
+  const char* header;    ///< in the folder that the table is about
+  const char* code;      ///< the line of the header, or enough of it
+  const char* weakened;  ///< what the twin has in its place
+  const char* violation;
+  bool (*as_written)();  ///< whether the model allows the violation
+  bool (*twin)();
+};
+
+inline std::ostream& operator<<(std::ostream& out, const order_row& row) {
+  return out << row.header << ": " << row.code << " as " << row.weakened << ": " << row.violation;
+}
+
+class row_test : public ::testing::TestWithParam<order_row> {
+ protected:
+  static void expect_the_guarantee() {
+    EXPECT_FALSE(GetParam().as_written()) << "the model allows, as the header is written: " << GetParam();
+  }
+  static void expect_the_need() { EXPECT_TRUE(GetParam().twin()) << "the weaker order would do: " << GetParam(); }
+};
+
+inline std::string name_of_row(const ::testing::TestParamInfo<order_row>& each) {
+  std::string name = std::string(each.param.header) + "_" + std::to_string(each.index);
+  for (char& c : name) {
+    c = c == '.' ? '_' : c;
+  }
+  return name;
+}
+
+/// The lines of a header that name an order other than relaxed outside comments, strings and static_asserts.
+inline std::vector<std::string> lines_with_orders(const std::filesystem::path& header) {
+  std::ifstream file(header);
+  std::vector<std::string> found;
+  const std::regex order(R"(\b(release|acquire|acq_rel|seq_cst)(_t)?\b)");
+  const std::regex not_an_order(R"(//.*|"[^"]*"|memory_order::\w+)");
+  for (std::string line; std::getline(file, line);) {
+    line = std::regex_replace(line, not_an_order, "");
+    if (std::regex_search(line, order)) {
+      found.push_back(line);
+    }
+  }
+  return found;
+}
+
+/// The device headers of a folder and the table agree.
+inline void expect_every_order_of(const std::filesystem::path& folder, std::span<const order_row> table) {
+  std::set<std::string> headers;
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    if (file.path().extension() != ".cuh") {
+      continue;  // the host's: nothing there is ordered by an instruction
+    }
+    const std::string name = file.path().filename().string();
+    headers.insert(name);
+    for (const std::string& line : lines_with_orders(file.path())) {
+      bool known = false;
+      for (const order_row& row : table) {
+        known = known || (name == row.header && line.find(row.code) != std::string::npos);
+      }
+      EXPECT_TRUE(known) << name << " has an order that no row of the table is about: " << line;
+    }
+  }
+  for (const order_row& row : table) {
+    bool there = false;
+    if (headers.contains(row.header)) {
+      for (const std::string& line : lines_with_orders(folder / row.header)) {
+        there = there || line.find(row.code) != std::string::npos;
+      }
+    }
+    EXPECT_TRUE(there) << "the header has no such line any more: " << row;
+  }
+}
+
+}  // namespace order_table

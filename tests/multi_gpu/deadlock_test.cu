@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The catalogue of deadlocks on two GPUs, every wait under a budget: what the recorder reports to hang does, what is put right
+/// does not, and the test run goes on either way.
+#include <membar/co_residency.hpp>
+#include <membar/device_guard.hpp>
+#include <membar/launch.hpp>
+#include <membar/symmetric/barrier.cuh>
+#include <membar/symmetric/symmetric_heap.hpp>
+#include <membar/symmetric/wait.cuh>
+
+#include <support/cuda_handles.hpp>
+
+#include "support/deadlock_catalogue.hpp"
+#include "support/gpu_test.hpp"
+
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using membar::add;
+using membar::barrier_word;
+using membar::handle_id;
+using membar::pe;
+using membar::peer_backend;
+using membar::set;
+using membar::signal;
+using membar::symmetric;
+using membar::symmetric_span;
+using membar::wait_budget;
+using membar::wait_result;
+
+/// Before CUDA starts: one hardware queue for each device, so that streams do share one.
+const int one_queue = setenv("CUDA_DEVICE_MAX_CONNECTIONS", "1", 1);
+
+constexpr unsigned not_run = ~0U;
+
+__device__ void report(unsigned* result, wait_result ended) { *result = static_cast<unsigned>(ended); }
+
+__global__ void notify_set(symmetric<signal<set>> signal, unsigned long long value, pe target) {
+  membar::notify(membar::by_thread, signal, value, target);
+}
+__global__ void notify_add(symmetric<signal<add>> signal, unsigned long long value, pe target) {
+  membar::notify(membar::by_thread, signal, value, target);
+}
+__global__ void wait_set(symmetric<signal<set>> signal, unsigned long long value, wait_budget budget, unsigned* result) {
+  report(result, membar::try_wait(membar::by_thread, signal, membar::equals(value), budget));
+}
+__global__ void wait_add(symmetric<signal<add>> signal, unsigned long long value, wait_budget budget, unsigned* result) {
+  report(result, membar::try_wait(membar::by_thread, signal, membar::at_least(value), budget));
+}
+__global__ void meet(symmetric_span<barrier_word> words, wait_budget budget, unsigned* result) {
+  report(result, membar::try_barrier(membar::by_thread, words, budget));
+}
+/// The last block notifies, the others wait. Any that waits in vain says so.
+__global__ void notify_from_the_last_block(symmetric<signal<add>> signal, pe target, wait_budget budget, unsigned* result) {
+  if (blockIdx.x == gridDim.x - 1) {
+    membar::notify(membar::by_thread, signal, 1, target);
+  } else if (membar::try_wait(membar::by_thread, signal, membar::at_least(1), budget) != wait_result::done) {
+    report(result, wait_result::timed_out);
+  }
+}
+__global__ void nothing() {}
+
+/// Takes a program's operations and runs them on two GPUs.
+class gpus {
+ public:
+  gpus(int first, int second, wait_budget budget)
+      : backend_(std::vector<int>{first, second}), heap_(backend_, 1 << 20), budget_(budget) {
+    for (unsigned& each : results()) {
+      each = not_run;
+    }
+    for (const pe which : backend_.local_pes()) {
+      const membar::device_guard guard(backend_.device_of(which));
+      for (auto& stream : streams_[which.index()]) {
+        stream = std::make_unique<support::stream>();
+      }
+      // At its first launch a kernel might wait for one that runs, and that for it.
+      membar_test::load(notify_set);
+      membar_test::load(notify_add);
+      membar_test::load(wait_set);
+      membar_test::load(wait_add);
+      membar_test::load(meet);
+      membar_test::load(notify_from_the_last_block);
+      membar_test::load(nothing);
+    }
+  }
+  gpus(const gpus&) = delete;
+  gpus& operator=(const gpus&) = delete;
+  ~gpus() {
+    heap_.free(private_);
+    heap_.free(row_);
+    heap_.free(all_);
+    heap_.free(counts_);
+    heap_.free(flags_);
+  }
+
+  [[nodiscard]] unsigned long long room() {
+    const membar::device_guard guard(backend_.device_of(pe(0)));
+    return membar::co_resident_blocks(notify_from_the_last_block, 1);
+  }
+
+  void declare_team(handle_id, const std::vector<pe>&) {}
+  void work(pe who, int stream) { enqueue(who, stream, nothing); }
+  void notify(pe who, int stream, pe target, int number, membar::signal_effect effect) {
+    const auto index = static_cast<std::size_t>(number);
+    if (effect.adds) {
+      enqueue(who, stream, notify_add, counts_.on(who)[index], effect.value, target);
+    } else {
+      enqueue(who, stream, notify_set, flags_.on(who)[index], effect.value, target);
+    }
+  }
+  void wait(pe who, int stream, int number, membar::signal_condition until) {
+    const auto index = static_cast<std::size_t>(number);
+    if (until.at_least) {
+      enqueue(who, stream, wait_add, counts_.on(who)[index], until.value, budget_, next_result());
+    } else {
+      enqueue(who, stream, wait_set, flags_.on(who)[index], until.value, budget_, next_result());
+    }
+  }
+  void collective(pe who, int stream, int team = 0) {
+    enqueue(who, stream, meet, team == 0 ? all_.on(who) : row_.on(who), budget_, next_result());
+  }
+  void record_event(pe who, int number, int stream) {
+    const membar::device_guard guard(backend_.device_of(who));
+    auto& event = events_[number];
+    event = std::make_unique<support::event>(cudaEventDisableTiming);
+    event->record(at(who, stream));
+  }
+  void wait_event(pe who, int stream, int number) {
+    const membar::device_guard guard(backend_.device_of(who));
+    membar_test::check(cudaStreamWaitEvent(at(who, stream), events_.at(number)->get(), 0));
+  }
+  void kernel(pe who, int stream, membar::kernel_shape shape, const std::vector<membar::kernel_role>&) {
+    const membar::device_guard guard(backend_.device_of(who));
+    const membar::launch_config config{dim3(static_cast<unsigned>(shape.blocks)), dim3(1), at(who, stream)};
+    unsigned* const result = next_result();
+    *result = static_cast<unsigned>(wait_result::done);
+    const auto launch = [&](const auto& with) {
+      membar::launch(with, notify_from_the_last_block, counts_.on(who)[0], pe(0), budget_, result);
+    };
+    if (shape.cooperative) {
+      launch(config.with(membar::cooperative{}));
+    } else {
+      launch(config);
+    }
+  }
+  void host_copy(pe who, int, bool) {
+    const membar::device_guard guard(backend_.device_of(who));
+    const std::vector<unsigned char> values(64);
+    membar_test::check(cudaMemcpy(private_.on(who).local(), values.data(), values.size(), cudaMemcpyDefault));
+  }
+  void synchronize_stream(pe who, int stream) {
+    const membar::device_guard guard(backend_.device_of(who));
+    membar_test::check(cudaStreamSynchronize(at(who, stream)));
+  }
+
+  /// Waits for everything; returns how many waits ended otherwise than they should.
+  [[nodiscard]] unsigned waits_in_vain() {
+    for (const pe which : backend_.local_pes()) {
+      const membar::device_guard guard(backend_.device_of(which));
+      membar_test::finish();
+    }
+    unsigned in_vain = 0;
+    for (std::size_t i = 0; i != used_; ++i) {
+      EXPECT_NE(results_[i], not_run) << "wait " << i << " did not run";
+      in_vain += results_[i] == static_cast<unsigned>(wait_result::done) ? 0 : 1;
+    }
+    return in_vain;
+  }
+
+ private:
+  struct all_results {
+    unsigned* first;
+    [[nodiscard]] unsigned* begin() const { return first; }
+    [[nodiscard]] unsigned* end() const { return first + most_waits; }
+  };
+  static constexpr std::size_t most_waits = 16;
+
+  [[nodiscard]] all_results results() { return {results_.get()}; }
+  [[nodiscard]] unsigned* next_result() { return results_.get() + used_++; }
+  [[nodiscard]] cudaStream_t at(pe who, int stream) const { return streams_[who.index()][stream]->get(); }
+
+  template <class... Parameters, class... Arguments>
+  void enqueue(pe who, int stream, void (*code)(Parameters...), Arguments... arguments) {
+    const membar::device_guard guard(backend_.device_of(who));
+    membar::launch(membar::launch_config{1, 1, at(who, stream)}, code, arguments...);
+  }
+
+  peer_backend backend_;
+  membar::symmetric_heap<peer_backend> heap_;
+  membar::symmetric_array<signal<set>, peer_backend> flags_ = heap_.allocate<signal<set>>(1);
+  membar::symmetric_array<signal<add>, peer_backend> counts_ = heap_.allocate<signal<add>>(1);
+  membar::symmetric_array<barrier_word, peer_backend> all_ = heap_.allocate_barrier();
+  membar::symmetric_array<barrier_word, peer_backend> row_ = heap_.allocate_barrier();
+  membar::symmetric_array<unsigned char, peer_backend> private_ = heap_.allocate<unsigned char>(64);
+  wait_budget budget_;
+  support::pinned_memory<unsigned> results_{most_waits};
+  std::size_t used_ = 0;
+  std::unique_ptr<support::stream> streams_[2][3];
+  std::map<int, std::unique_ptr<support::event>> events_;
+};
+
+template <class Entry>
+class deadlock_on_gpus : public membar_test::multi_gpu_test {};
+using entries = ::testing::Types<deadlocks::barrier_before_put, deadlocks::wait_before_notify,
+                                 deadlocks::concurrent_collectives, deadlocks::grid_too_large, deadlocks::early_host_copy,
+                                 deadlocks::cycle, deadlocks::two_teams_in_two_orders, deadlocks::host_before_enqueue,
+                                 deadlocks::never_notified, deadlocks::missing_member, deadlocks::lost_signal>;
+TYPED_TEST_SUITE(deadlock_on_gpus, entries);
+
+TYPED_TEST(deadlock_on_gpus, is_reported_by_its_name_and_ends_within_its_budget) {
+  const auto reports = deadlocks::reports_of([](auto& to) { TypeParam::wrong(to); });
+  ASSERT_FALSE(reports.empty());
+  EXPECT_EQ(reports.front().kind, TypeParam::kind) << reports.front().sentence;
+
+  gpus machine(this->first, this->second, wait_budget::milliseconds(200));
+  TypeParam::wrong(machine);
+  const unsigned in_vain = machine.waits_in_vain();
+  if (TypeParam::on_gpus == deadlocks::effect::hangs) {
+    EXPECT_GT(in_vain, 0U) << "nothing hung, though the recorder says: " << reports.front().sentence;
+  } else if (TypeParam::on_gpus == deadlocks::effect::runs_early) {
+    EXPECT_EQ(in_vain, 0U);
+  }
+  this->RecordProperty("waits_in_vain", std::to_string(in_vain));
+}
+
+TYPED_TEST(deadlock_on_gpus, put_right_runs) {
+  gpus machine(this->first, this->second, wait_budget::milliseconds(10'000));
+  TypeParam::right(machine);
+  EXPECT_EQ(machine.waits_in_vain(), 0U);
+}
+
+}  // namespace

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Collective launches on made-up machines: one process with all GPUs, and one process, here a thread, per GPU.
+#include <membar/symmetric/collective_launch.hpp>
+#include <membar/symmetric/peer_backend.hpp>
+
+#include "made_up_streams.hpp"
+
+#include <algorithm>
+#include <barrier>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+namespace {
+
+using made_up_streams::now;
+using made_up_streams::refusal;
+using membar::collective_grid;
+using membar::launch_offer;
+using membar::pe;
+using membar::pe_range;
+
+void meets(int) {}
+const auto its_number = [](pe which) { return std::tuple(which.index()); };
+
+/// PE i is device i; what PEs say to each other goes through memory that all processes have.
+struct meeting_place {
+  explicit meeting_place(int processes, int count) : barrier(processes), values(static_cast<std::size_t>(count)) {}
+  std::barrier<> barrier;
+  std::vector<unsigned long long> values;
+};
+
+class made_up_backend {
+ public:
+  static constexpr membar::visibility visible = membar::visibility::everywhere;
+  using reach = membar::peer_reach;
+  using region = membar::detail::peer_region;
+
+  made_up_backend(meeting_place& place, pe_range local) : place_(&place), local_(local) {}
+
+  [[nodiscard]] int count() const { return static_cast<int>(place_->values.size()); }
+  [[nodiscard]] pe_range local_pes() const { return local_; }
+  [[nodiscard]] int device_of(pe which) const { return which.index(); }
+  [[nodiscard]] membar::atomicity supports(const membar::atomic_use&) const { return {true, ""}; }
+  void all_gather(const unsigned long long* mine, unsigned long long* all) {
+    std::copy(mine, mine + local_.size(), place_->values.begin() + local_.front().index());
+    place_->barrier.arrive_and_wait();
+    std::copy(place_->values.begin(), place_->values.end(), all);
+    place_->barrier.arrive_and_wait();
+  }
+  [[nodiscard]] region map(std::size_t) const { throw membar::error(cudaErrorNotSupported, "made up"); }
+
+ private:
+  meeting_place* place_;
+  pe_range local_;
+};
+static_assert(membar::symmetric_backend<made_up_backend>);
+
+class collective_launch_of : public made_up_streams::machine_test {
+ protected:
+  static bool contains(const std::string& text, const char* words) { return text.find(words) != std::string::npos; }
+
+  /// What one process with all PEs is told.
+  static std::string in_one_process(collective_grid grid, std::vector<cudaStream_t> streams = {}) {
+    meeting_place place(1, now().devices);
+    made_up_backend backend(place, pe_range(pe(0), now().devices));
+    return refusal([&] { membar::collective_launch(backend, grid, streams, meets, its_number); });
+  }
+
+  /// What each of the processes is told, each with a grid of its own.
+  static std::vector<std::string> in_processes(std::vector<unsigned> grids) {
+    meeting_place place(static_cast<int>(grids.size()), static_cast<int>(grids.size()));
+    std::vector<std::string> told(grids.size());
+    std::vector<std::thread> processes;
+    for (int i = 0; i != static_cast<int>(grids.size()); ++i) {
+      processes.emplace_back([&, i] {
+        made_up_backend backend(place, pe_range(pe(i), 1));
+        told[static_cast<std::size_t>(i)] = refusal([&] {
+          membar::collective_launch(backend, {dim3(grids[static_cast<std::size_t>(i)]), dim3(64)}, {}, meets, its_number);
+        });
+      });
+    }
+    for (std::thread& each : processes) {
+      each.join();
+    }
+    return told;
+  }
+};
+
+TEST_F(collective_launch_of, a_grid_that_fits_is_cooperative_and_remote_on_every_pe) {
+  made_up_streams::stream streams[4];
+  EXPECT_EQ(in_one_process({20, 64}, {streams[0].handle(), streams[1].handle(), streams[2].handle(), streams[3].handle()}), "");
+  ASSERT_EQ(now().launches.size(), 4U);
+  for (int i = 0; i != 4; ++i) {
+    const auto& launch = now().launches[static_cast<std::size_t>(i)];
+    EXPECT_EQ(launch.device, i);
+    EXPECT_EQ(launch.stream, streams[i].handle());
+    EXPECT_EQ(launch.grid.x, 20U);
+    ASSERT_EQ(launch.attributes.size(), 2U);
+    for (const cudaLaunchAttribute& attribute : launch.attributes) {
+      if (attribute.id == cudaLaunchAttributeCooperative) {
+        EXPECT_EQ(attribute.val.cooperative, 1);
+      } else {
+        EXPECT_EQ(attribute.id, cudaLaunchAttributeMemSyncDomain);
+        EXPECT_EQ(attribute.val.memSyncDomain, cudaLaunchMemSyncDomainRemote);
+      }
+    }
+  }
+}
+
+TEST_F(collective_launch_of, a_grid_that_one_pe_cannot_hold_launches_nowhere) {
+  now().multiprocessors[2] = 7;
+  const std::string told = in_one_process({20, 64});
+  EXPECT_EQ(
+      told,
+      "membar: a collective launch is given up on every PE, because PE 2 wants 20 blocks that wait for each other and has "
+      "room for 14 at once: launch at most that many on each, each doing more");
+  EXPECT_TRUE(now().launches.empty());
+  EXPECT_EQ(in_one_process({14, 64}), "");
+}
+
+TEST_F(collective_launch_of, a_grid_that_one_process_cannot_hold_is_the_same_error_in_all) {
+  now().multiprocessors[1] = 3;
+  const auto told = in_processes({7, 7, 7});
+  for (const std::string& each : told) {
+    EXPECT_TRUE(contains(each, "because PE 1 wants 7 blocks that wait for each other and has room for 6")) << each;
+  }
+  EXPECT_TRUE(now().launches.empty());
+  EXPECT_EQ(in_processes({6, 6, 6}), (std::vector<std::string>(3)));
+  EXPECT_EQ(now().launches.size(), 3U);
+}
+
+TEST_F(collective_launch_of, different_grids_is_an_error_in_all) {
+  for (const std::string& each : in_processes({8, 8, 9})) {
+    EXPECT_TRUE(contains(each, "PE 2 wants 9 blocks, and PE 0 wants 8")) << each;
+  }
+  EXPECT_TRUE(now().launches.empty());
+}
+
+TEST_F(collective_launch_of, a_device_without_cooperative_launches_is_named) {
+  now().no_cooperative_launch = {3};
+  EXPECT_TRUE(contains(in_one_process({1, 64}), "PE 3 has no room for a block of it, or no cooperative launch"));
+}
+
+TEST_F(collective_launch_of, a_question_that_fails_on_one_pe_is_an_error_in_all) {
+  now().refuses_questions = {1};
+  for (const std::string& each : in_processes({1, 1})) {
+    EXPECT_TRUE(contains(each, "PE 1 could not ask its device how many blocks it holds (cudaErrorNoKernelImageForDevice)"))
+        << each;
+  }
+}
+
+TEST_F(collective_launch_of, a_launch_that_fails_after_all_is_an_error_in_all) {
+  now().refuses_launches = {0};
+  for (const std::string& each : in_processes({1, 1})) {
+    EXPECT_TRUE(contains(each, "failed on PE 0 with cudaErrorLaunchOutOfResources")) << each;
+    EXPECT_TRUE(contains(each, "may wait for it until their budgets end")) << each;
+  }
+}
+
+TEST_F(collective_launch_of, streams_for_some_pes_only_is_an_error) {
+  made_up_streams::stream stream;
+  EXPECT_TRUE(contains(in_one_process({1, 64}, {stream.handle()}), "gave streams for some of its PEs only"));
+  EXPECT_TRUE(now().launches.empty());
+}
+
+TEST_F(collective_launch_of, pes_leaves_the_current_device_as_it_was) {
+  EXPECT_EQ(in_one_process({1, 64}), "");
+  int device = -1;
+  EXPECT_EQ(cudaGetDevice(&device), cudaSuccess);
+  EXPECT_EQ(device, 0);
+}
+
+TEST(LaunchAgreement, CountsGridsOfMoreThanFourThousandMillionBlocksWhole) {
+  const launch_offer offers[] = {{1ULL << 33, 264, cudaSuccess, false}};
+  EXPECT_THROW(membar::validate_collective_launch(offers), membar::error);
+}
+
+}  // namespace

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Each deadlock of docs/deadlocks.md is reported by its name before anything is enqueued, and the program put right is not.
+#include "support/deadlock_catalogue.hpp"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+template <class Entry>
+class deadlock_catalogue : public ::testing::Test {};
+using entries = ::testing::Types<deadlocks::barrier_before_put, deadlocks::wait_before_notify,
+                                 deadlocks::concurrent_collectives, deadlocks::grid_too_large, deadlocks::early_host_copy,
+                                 deadlocks::cycle, deadlocks::two_teams_in_two_orders, deadlocks::host_before_enqueue,
+                                 deadlocks::never_notified, deadlocks::missing_member, deadlocks::lost_signal>;
+TYPED_TEST_SUITE(deadlock_catalogue, entries);
+
+TYPED_TEST(deadlock_catalogue, is_reported_by_its_name) {
+  const auto reports = deadlocks::reports_of([](auto& to) { TypeParam::wrong(to); });
+  ASSERT_FALSE(reports.empty());
+  EXPECT_EQ(reports.front().kind, TypeParam::kind) << reports.front().sentence;
+  EXPECT_EQ(reports.front().sentence.rfind(std::string("membar: ") + name(TypeParam::kind) + ": ", 0), 0U)
+      << reports.front().sentence;
+  std::printf("%s\n", reports.front().sentence.c_str());
+}
+
+TYPED_TEST(deadlock_catalogue, put_right_is_not_reported) {
+  const auto reports = deadlocks::reports_of([](auto& to) { TypeParam::right(to); });
+  EXPECT_TRUE(reports.empty()) << reports.front().sentence;
+}
+
+}  // namespace

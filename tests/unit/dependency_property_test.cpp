@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What dependency_check.hpp promises, on thousands of small random programs, each run in every schedule.
+#include <membar/symmetric/dependency_check.hpp>
+
+#include "stream_simulator.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace {
+
+using membar::hazard;
+using membar::operation_kind;
+using membar::stream_operation;
+using membar::stream_program;
+using stream_simulator::outcome;
+
+/// What a random program may contain.
+struct ingredients {
+  bool sets = false;  ///< signals 2 and 3 are set; 0 and 1 are added to
+  bool events = true;
+  bool teams = true;
+  bool hosts = false;
+  bool kernels = false;
+  bool graphs = false;
+  bool copies = false;
+  bool nonblocking = false;  ///< notifications that are delivered later
+};
+
+class random_program {
+ public:
+  random_program(unsigned seed, ingredients with) : random_(seed), with_(with) {}
+
+  [[nodiscard]] stream_program make() {
+    program_.pes = 2 + below(2);
+    program_.hosts = with_.hosts && below(2) == 0 ? membar::host_threads::one_per_pe : membar::host_threads::one;
+    program_.teams[1] = {0, 1};
+    const int length = 3 + below(4);
+    for (int i = 0; i != length; ++i) {
+      add_group();
+    }
+    if (with_.graphs) {
+      capture();
+    }
+    // What is in a good order so far is put out of it here and there.
+    for (int swaps = below(4); swaps != 0 && !with_.graphs; --swaps) {
+      swap(static_cast<std::size_t>(below(static_cast<int>(program_.operations.size()))));
+    }
+    return program_;
+  }
+
+ private:
+  int below(int limit) { return std::uniform_int_distribution<int>(0, limit - 1)(random_); }
+
+  stream_operation& push(operation_kind kind, int pe) {
+    stream_operation operation;
+    operation.kind = kind;
+    operation.pe = pe;
+    operation.stream = 1 + below(2);
+    program_.operations.push_back(operation);
+    return program_.operations.back();
+  }
+
+  void notify(int from, int to, int signal, std::uint64_t value) {
+    stream_operation& n = push(operation_kind::notify, from);
+    n.target = to;
+    n.object = signal;
+    n.effect = {signal < 2, value};
+    n.blocking = !with_.nonblocking || below(3) != 0;
+  }
+  void wait(int pe, int signal, std::uint64_t value) {
+    stream_operation& w = push(operation_kind::wait, pe);
+    w.object = signal;
+    w.condition = {signal < 2, value};
+  }
+
+  void add_group() {
+    const int pe = below(program_.pes);
+    const int other = below(program_.pes);
+    switch (below(8)) {
+      case 0:
+        if (with_.teams) {
+          const bool world = below(3) == 0;
+          for (int member = 0; member != (world ? program_.pes : 2); ++member) {
+            push(operation_kind::collective, member).object = world ? 0 : 1;
+          }
+          return;
+        }
+        break;
+      case 1:
+        if (with_.events) {
+          const int event = below(2);
+          push(operation_kind::record_event, pe).object = event;
+          if (below(4) == 0) {
+            push(operation_kind::record_event, pe).object = event;
+          }
+          push(operation_kind::wait_event, program_.hosts == membar::host_threads::one ? other : pe).object = event;
+          return;
+        }
+        break;
+      case 2:
+        if (with_.hosts) {
+          push(below(2) == 0 ? operation_kind::host_stream : operation_kind::host_pe, pe);
+          return;
+        }
+        break;
+      case 3:
+        if (with_.kernels) {
+          kernel(pe, other);
+          return;
+        }
+        break;
+      case 4:
+        if (with_.copies) {
+          push(operation_kind::host_copy, pe).early = below(3) != 0;
+          push(operation_kind::access, pe).target = other;
+          return;
+        }
+        break;
+      case 5:
+        if (with_.nonblocking) {
+          push(operation_kind::quiet, pe);
+          return;
+        }
+        break;
+      default:
+        break;
+    }
+    const int signal = below(2) + (with_.sets && below(2) == 0 ? 2 : 0);
+    const std::uint64_t value = signal < 2 ? 1 : 1 + static_cast<std::uint64_t>(below(2));
+    notify(pe, other, signal, value);
+    std::uint64_t& sum = sums_[{other, signal}];
+    sum += value;
+    if (below(5) != 0) {
+      const std::uint64_t set_value = below(6) == 0 ? 0 : value;  // 0 is there from the start
+      wait(other, signal, signal < 2 ? (below(3) == 0 ? 1 : sum) : set_value);
+    }
+    if (with_.sets && signal >= 2 && below(3) == 0) {
+      notify(other, other, signal, 0);
+    }
+  }
+
+  void kernel(int pe, int other) {
+    stream_operation& launch = push(operation_kind::kernel, pe);
+    launch.kernel = ++kernels_;
+    const membar::handle_id stream = launch.stream;
+    for (unsigned role = 0; role != 2; ++role) {
+      for (int steps = 1 + below(2); steps != 0; --steps) {
+        if (below(2) == 0) {
+          notify(pe, other, below(2), 1);
+          sums_[{other, static_cast<int>(program_.operations.back().object.number())}] += 1;
+        } else {
+          wait(pe, below(2), 1);
+        }
+        program_.operations.back().kernel = kernels_;
+        program_.operations.back().role = role;
+        program_.operations.back().stream = stream;
+      }
+    }
+  }
+
+  /// Puts a run of one PE's operations into a graph, which is launched where they stood.
+  void capture() {
+    const int pe = below(program_.pes);
+    std::vector<stream_operation> outside;
+    std::vector<stream_operation> inside;
+    std::size_t at = 0;
+    bool begun = false;
+    for (const stream_operation& each : program_.operations) {
+      const bool fits = each.pe == pe && each.kernel == 0 && each.kind != operation_kind::record_event &&
+                        each.kind != operation_kind::wait_event && inside.size() < 4;
+      if (fits) {
+        if (!begun) {
+          at = outside.size();
+          begun = true;
+        }
+        inside.push_back(each);
+        inside.back().graph = 1;
+      } else {
+        outside.push_back(each);
+      }
+    }
+    if (inside.empty()) {
+      return;
+    }
+    if (inside.size() > 2 && below(2) == 0) {  // an edge between its streams
+      stream_operation record = inside[1];
+      record.kind = operation_kind::record_event;
+      record.object = 9;
+      stream_operation wait = record;
+      wait.kind = operation_kind::wait_event;
+      wait.stream = 3 - static_cast<int>(record.stream.number());
+      inside.insert(inside.begin() + 2, {record, wait});
+    }
+    stream_operation launch;
+    launch.kind = operation_kind::launch_graph;
+    launch.pe = pe;
+    launch.stream = 1 + below(2);
+    launch.object = 1;
+    outside.insert(outside.begin() + static_cast<std::ptrdiff_t>(at), launch);
+    program_.operations = inside;
+    program_.operations.insert(program_.operations.end(), outside.begin(), outside.end());
+  }
+
+  void swap(std::size_t i) {
+    std::vector<stream_operation>& all = program_.operations;
+    const auto movable = [](const stream_operation& each) { return each.kernel == 0; };
+    if (i + 1 < all.size() && movable(all[i]) && movable(all[i + 1])) {
+      std::swap(all[i], all[i + 1]);
+    }
+  }
+
+  std::mt19937 random_;
+  ingredients with_;
+  stream_program program_;
+  std::map<std::pair<int, int>, std::uint64_t> sums_;
+  unsigned kernels_ = 0;
+};
+
+/// A program as a failed test prints it.
+std::string text(const stream_program& program) {
+  const char* const names[] = {"work",         "access",     "notify",   "wait",   "quiet",           "collective",
+                               "record_event", "wait_event", "kernel",   "launch", "host collective", "host_stream",
+                               "host_event",   "host_pe",    "host_copy"};
+  std::string result = program.hosts == membar::host_threads::one ? "one host\n" : "a host for each PE\n";
+  for (const stream_operation& each : program.operations) {
+    result += "  PE " + std::to_string(each.pe) + " stream " + std::to_string(each.stream.number()) + " " +
+              names[static_cast<int>(each.kind)] + " object " + std::to_string(each.object.number()) + " to " +
+              std::to_string(each.target) + (each.effect.adds ? " + " : " := ") + std::to_string(each.effect.value) +
+              " until " + std::to_string(each.condition.value) +
+              (each.kernel != 0 ? " kernel " + std::to_string(each.kernel) + " role " + std::to_string(each.role) : "") +
+              (each.graph != 0 ? " captured" : "") + (each.early ? " early" : "") + "\n";
+  }
+  return result;
+}
+
+struct counts {
+  int programs = 0;
+  int hang = 0;
+  int reported_to_hang = 0;
+  int clean = 0;
+  int cautious = 0;  ///< reported, though no schedule hangs
+};
+
+constexpr unsigned programs = 3000;  // of each kind
+
+class dependency_property : public ::testing::TestWithParam<std::pair<const char*, ingredients>> {};
+
+INSTANTIATE_TEST_SUITE_P(, dependency_property,
+                         ::testing::Values(std::pair("counters", ingredients{}), std::pair("sets", ingredients{.sets = true}),
+                                           std::pair("hosts", ingredients{.sets = true, .hosts = true}),
+                                           std::pair("kernels", ingredients{.kernels = true}),
+                                           std::pair("deliveries", ingredients{.sets = true, .nonblocking = true}),
+                                           std::pair("copies", ingredients{.hosts = true, .copies = true}),
+                                           std::pair("graphs", ingredients{.events = false, .graphs = true})),
+                         [](const auto& each) { return std::string(each.param.first); });
+
+TEST_P(dependency_property, holds_in_every_schedule) {
+  const ingredients with = GetParam().second;
+  counts seen;
+  for (unsigned seed = 0; seed != programs; ++seed) {
+    const stream_program program = random_program(seed, with).make();
+    const std::vector<membar::dependency_report> reports = membar::check_dependencies(program);
+    const outcome real = stream_simulator::run(program);
+    std::set<hazard> kinds;
+    std::string said = text(program);
+    for (const auto& report : reports) {
+      kinds.insert(report.kind);
+      said += report.sentence + "\n";
+    }
+    const bool says_hang = std::any_of(kinds.begin(), kinds.end(), [](hazard kind) { return membar::hangs(kind); });
+    ++seen.programs;
+    seen.hang += real.hangs ? 1 : 0;
+    seen.reported_to_hang += says_hang ? 1 : 0;
+    seen.clean += reports.empty() ? 1 : 0;
+
+    // What hangs in some schedule is reported.
+    if (real.hangs) {
+      ASSERT_TRUE(says_hang || kinds.contains(hazard::lost_signal)) << "not reported, seed " << seed << "\n" << said;
+    }
+    // What is reported to hang does in some schedule: except in graphs, always.
+    if (says_hang && !real.hangs) {
+      ++seen.cautious;
+      ASSERT_TRUE(with.graphs) << "reported and does not hang, seed " << seed << "\n" << said;
+    }
+    if (kinds.contains(hazard::lost_signal) && !says_hang && !real.hangs) {
+      ++seen.cautious;
+    }
+    // The names are right: a false dependency is one, and nothing else is.
+    if (says_hang && !kinds.contains(hazard::lost_signal) && !with.graphs) {
+      ASSERT_EQ(real.hangs_with_own_queues, !kinds.contains(hazard::wait_before_notify)) << "seed " << seed << "\n" << said;
+    }
+    // What is undefined is reported.
+    if (real.collectives_at_once) {
+      ASSERT_TRUE(kinds.contains(hazard::concurrent_collectives)) << "seed " << seed << "\n" << said;
+    }
+    if (real.copy_overtaken) {
+      ASSERT_TRUE(kinds.contains(hazard::early_host_copy)) << "seed " << seed << "\n" << said;
+    }
+  }
+  EXPECT_GT(seen.hang, seen.programs / 20) << "too few of the programs hang";
+  EXPECT_GT(seen.clean, seen.programs / 20) << "too few of the programs are clean";
+  EXPECT_LT(seen.cautious, seen.programs / 20) << "too many of the programs are reported for nothing";
+  std::printf("%d programs: %d hang, %d are reported to hang, %d are clean, %d are reported for nothing\n", seen.programs,
+              seen.hang, seen.reported_to_hang, seen.clean, seen.cautious);
+}
+
+}  // namespace
