@@ -8,9 +8,9 @@
 #include <support/cuda_handles.hpp>
 
 #include "support/gpu_test.hpp"
+#include "support/stress.hpp"
 #include "support/sync.cuh"
 
-#include <cstdlib>
 #include <vector>
 
 namespace {
@@ -25,10 +25,7 @@ constexpr unsigned pairs = 32;
 constexpr int producers_each = 3;
 
 /// All channels of a test together; MEMBAR_STRESS_MESSAGES asks for more.
-unsigned long long messages_wanted() {
-  const char* wanted = std::getenv("MEMBAR_STRESS_MESSAGES");
-  return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 4'000'000;
-}
+unsigned long long messages_wanted() { return membar_test::stress_count("MEMBAR_STRESS_MESSAGES", 4'000'000); }
 
 /// Blocks 2i and 2i + 1 are the ends of channel i.
 template <class Channel>

@@ -8,9 +8,8 @@
 #include <support/cuda_handles.hpp>
 
 #include "support/gpu_test.hpp"
+#include "support/stress.hpp"
 #include "support/sync.cuh"
-
-#include <cstdlib>
 
 namespace {
 
@@ -20,10 +19,7 @@ using membar_test::generous;
 
 constexpr unsigned blocks = 64;
 
-unsigned long long acquisitions_wanted() {
-  const char* wanted = std::getenv("MEMBAR_STRESS_ACQUISITIONS");
-  return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 500'000;
-}
+unsigned long long acquisitions_wanted() { return membar_test::stress_count("MEMBAR_STRESS_ACQUISITIONS", 500'000); }
 
 /// Both locks with one interface; a block has one node.
 template <thread_scope Scope>

@@ -9,9 +9,9 @@
 #include <membar/symmetric/packed.cuh>
 #include <membar/symmetric/wait.cuh>
 
+#include "support/stress.hpp"
 #include "support/sync.cuh"
 
-#include <cstdlib>
 #include <type_traits>
 
 namespace membar_test {
@@ -22,8 +22,7 @@ using membar::symmetric_span;
 
 /// Messages of a protocol, over all channels together; MEMBAR_STRESS_MESSAGES asks for more.
 [[nodiscard]] inline unsigned long long symmetric_messages_wanted() {
-  const char* wanted = std::getenv("MEMBAR_STRESS_MESSAGES");
-  return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 2'000'000;
+  return stress_count("MEMBAR_STRESS_MESSAGES", 2'000'000);
 }
 
 /// What both ends of all channels of a PE saw.
