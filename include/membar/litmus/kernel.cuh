@@ -253,12 +253,12 @@ __device__ inline void stress_line(const launch_view& view, stress_pattern patte
 
 /// What a block beyond the testing ones does: stress, until the launch's testing blocks have come to the last barrier.
 __device__ inline void stress_until_done(const launch_view& view, unsigned long long deadline) noexcept {
-  constexpr unsigned turns_per_look = 32;
-  constexpr unsigned accesses_per_turn = 32;
+  // Looks are rare: the words are what the testing blocks meet at, and may be in the host's memory.
+  constexpr unsigned turns_per_look = 8;
+  constexpr unsigned accesses_per_turn = 128;
   const unsigned last = (1 + view.steps) * view.where.blocks;
   const unsigned warp = (blockIdx.x * blockDim.x + threadIdx.x) / warp_lanes;
   for (unsigned turn = 0; static_cast<int>(load_relaxed(&view.own_words->arrived, false) - last) < 0; ++turn) {
-    // the word may be in the host's memory, which is slow to reach
     if (turn % turns_per_look == 0 && (load_relaxed(&view.all_words->abandoned, true) != 0 || clock_ns() > deadline)) {
       return;
     }
@@ -325,6 +325,15 @@ __device__ void tally_and_reset(const launch_view& view, unsigned region, const 
       *reinterpret_cast<cell_value*>(cells + offset) = Test::initial(location);
     }
   }
+}
+
+/// Whether this warp tallies and resets before it tests. The two are in different regions: any order will do.
+[[nodiscard]] __device__ inline bool tallies_first(const launch_view& view, unsigned step) noexcept {
+  if (view.tally != tally_time::mixed) {
+    return view.tally == tally_time::before;
+  }
+  const unsigned warp = (blockIdx.x * view.where.width + threadIdx.x) / warp_lanes;
+  return (mixed(draw(view.where.seed, step, purpose::tally) ^ warp * 0x9e3779b9U) & 1U) != 0;
 }
 
 /// Runs test thread `which` of one instance.
@@ -449,8 +458,12 @@ __device__ void run_launch(const launch_view& view) {
     if (view.align && !detail::meet_in_time(view, k + 1, deadline)) {
       return;
     }
+    const bool tallies_first = detail::tallies_first(view, step);
+    if (view.keeper && tallies_first) {
+      detail::tally_and_reset<Test>(view, region ^ 1U, plans[region ^ 1U], k != 0, counts);
+    }
     detail::run_test_threads<Test>(view, step, plans[region], region, deadline);
-    if (view.keeper) {
+    if (view.keeper && !tallies_first) {
       detail::tally_and_reset<Test>(view, region ^ 1U, plans[region ^ 1U], k != 0, counts);
     }
     if (!detail::meet(view, k + 2, deadline, step + 1, plans[region ^ 1U])) {
