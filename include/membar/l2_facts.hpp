@@ -3,6 +3,7 @@
 /// What a device says about its L2: sizes, limits, and what keeps a program from setting lines aside.
 #pragma once
 
+#include <membar/device_guard.hpp>
 #include <membar/error.hpp>
 
 #include <cstddef>
@@ -27,29 +28,6 @@ struct l2_facts {
 };
 
 namespace detail {
-
-/// Makes a device current for a scope.
-class current_device {
- public:
-  explicit current_device(int device) {
-    check(cudaGetDevice(&previous_), "cudaGetDevice", "a working CUDA driver and device are needed");
-    if (previous_ != device) {
-      check(cudaSetDevice(device), "cudaSetDevice", "pass the index of a device that exists");
-    }
-    changed_ = previous_ != device;
-  }
-  current_device(const current_device&) = delete;
-  current_device& operator=(const current_device&) = delete;
-  ~current_device() {
-    if (changed_) {
-      report_failed_restore(cudaSetDevice(previous_), "cudaSetDevice");
-    }
-  }
-
- private:
-  int previous_ = 0;
-  bool changed_ = false;
-};
 
 [[nodiscard]] inline std::size_t size_attribute(cudaDeviceAttr which, int device) {
   int value = 0;
@@ -97,7 +75,7 @@ class current_device {
     facts.mig = detail::names_a_mig_instance(properties.name);
     return facts;
   }
-  const detail::current_device current(device);
+  const device_guard current(device);
   check(cudaDeviceGetLimit(&facts.set_aside, cudaLimitPersistingL2CacheSize), "cudaDeviceGetLimit",
         "a working CUDA driver and device are needed");
   return facts;

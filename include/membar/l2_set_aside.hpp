@@ -6,6 +6,7 @@
 /// the sum of what is held.
 #pragma once
 
+#include <membar/device_guard.hpp>
 #include <membar/error.hpp>
 #include <membar/l2_facts.hpp>
 
@@ -106,7 +107,7 @@ class l2_set_aside {
     }
     detail::validate_set_aside(facts.max_set_aside == 0 ? bytes : changed.limit(), facts);
     if (!changed.fixed && changed.limit() != facts.set_aside) {
-      const detail::current_device current(device);
+      const device_guard current(device);
       check(detail::set_set_aside(changed.limit()), "cudaDeviceSetLimit", "the set-aside of L2 is fixed, as it is under MPS");
     }
     ++changed.holders;

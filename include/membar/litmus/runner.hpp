@@ -4,6 +4,7 @@
 #pragma once
 
 #include <membar/detail/owned_array.hpp>
+#include <membar/device_guard.hpp>
 #include <membar/error.hpp>
 #include <membar/launch_attribute.hpp>
 #include <membar/litmus/instance_layout.hpp>
@@ -114,21 +115,6 @@ struct run_shape {
 }
 
 namespace detail {
-
-/// Makes a device current for a scope.
-class current_device {
- public:
-  explicit current_device(int ordinal) {
-    check(cudaGetDevice(&previous_), "cudaGetDevice");
-    check(cudaSetDevice(ordinal), "cudaSetDevice", "pass the index of a device that exists");
-  }
-  current_device(const current_device&) = delete;
-  current_device& operator=(const current_device&) = delete;
-  ~current_device() { membar::detail::report_failed_restore(cudaSetDevice(previous_), "cudaSetDevice"); }
-
- private:
-  int previous_ = 0;
-};
 
 /// Memory of the current device.
 class device_bytes : public membar::detail::owned_array<unsigned char, &cudaFree> {
@@ -370,7 +356,7 @@ class engine {
     std::vector<launch_view> views = views_of(where, shape);
     std::vector<detail::timed_stream> streams;
     for (const placement::launch& launch : where.launches) {
-      const detail::current_device current(device_of(launch).ordinal);
+      const device_guard current(device_of(launch).ordinal);
       streams.emplace_back();
     }
     run_result result;
@@ -408,7 +394,7 @@ class engine {
       steps = static_cast<std::uint64_t>(std::min(fit, 16.0 * static_cast<double>(steps)));
     }
     result.counts.resize(test.outcomes());
-    const detail::current_device current(device_of(where.launches[home_of(shape)]).ordinal);
+    const device_guard current(device_of(where.launches[home_of(shape)]).ordinal);
     check(cudaMemcpy(result.counts.data(), views[home_of(shape)].counts, result.counts.size() * sizeof(std::uint64_t),
                      cudaMemcpyDeviceToHost),
           "cudaMemcpy");
@@ -490,7 +476,7 @@ class engine {
   [[nodiscard]] unsigned fitting_blocks(const runnable_test& test, const placement& where, const parameters& how) {
     unsigned fitting = std::numeric_limits<unsigned>::max();
     for (const placement::launch& launch : where.launches) {
-      const detail::current_device current(device_of(launch).ordinal);
+      const device_guard current(device_of(launch).ordinal);
       const unsigned here =
           detail::blocks_that_fit(test.kernel, device_of(launch), block_width(where, how), where.cluster, shared_bytes(test));
       fitting = std::min(fitting, here / static_cast<unsigned>(launches_on(where, launch.device)));
@@ -529,7 +515,7 @@ class engine {
     const std::size_t digit_bytes_needed = 2 * shape.where.digit_bytes();
     const placement::launch& keeper = where.launches[home_of(shape)];
     {
-      const detail::current_device current(device_of(keeper).ordinal);
+      const device_guard current(device_of(keeper).ordinal);
       device_memory& home = memory_of(keeper);
       common.counts = reinterpret_cast<unsigned long long*>(home.counts.at_least(max_outcomes * sizeof(std::uint64_t)));
       if (where.host_threads.empty()) {
@@ -545,7 +531,7 @@ class engine {
     std::vector<launch_view> views;
     for (std::size_t l = 0; l < where.launches.size(); ++l) {
       const placement::launch& launch = where.launches[l];
-      const detail::current_device current(device_of(launch).ordinal);
+      const device_guard current(device_of(launch).ordinal);
       device_memory& own = memory_of(launch);
       launch_view view = common;
       view.party = static_cast<unsigned>(l);
@@ -577,7 +563,7 @@ class engine {
       views[l].first_step = first_step;
       views[l].steps = steps;
       views[l].budget_ns = static_cast<unsigned long long>(budget_seconds * 1e9);
-      const detail::current_device current(device_of(where.launches[l]).ordinal);
+      const device_guard current(device_of(where.launches[l]).ordinal);
       check(cudaMemset(views[l].own_words, 0, sizeof(launch_words)), "cudaMemset");
       if (views[l].keeper) {
         check(cudaMemset(views[l].all_words, 0, sizeof(shared_words)), "cudaMemset");
@@ -637,7 +623,7 @@ class engine {
   void launch(const runnable_test& test, const placement::launch& launch, const run_shape& shape, launch_view& view,
               const detail::timed_stream& stream) const {
     const machine::device& device = device_of(launch);
-    const detail::current_device current(device.ordinal);
+    const device_guard current(device.ordinal);
     detail::launch_attributes attributes(shape.where.cluster, launch.domain, device.domains);
     cudaLaunchConfig_t config{};
     config.gridDim = shape.where.blocks + shape.stress_blocks;
