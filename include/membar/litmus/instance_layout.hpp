@@ -21,7 +21,8 @@ inline constexpr unsigned max_outcomes = 4096;
 /// Launches and host threads that meet at a step's end.
 inline constexpr int max_parties = 16;
 
-inline constexpr unsigned lanes = 32;
+/// Threads of a warp.
+inline constexpr unsigned warp_lanes = 32;
 /// The size of the memory behind a location; an access of any size fits.
 inline constexpr unsigned cell_bytes = 16;
 /// Instances' cells are rotated by whole lines of 128 bytes.
@@ -37,7 +38,7 @@ enum class spread : unsigned char {
 /// How many instances a step runs, and how their memory is laid out. All launches of a run have the same.
 struct layout {
   unsigned blocks = 1;     ///< per launch, without those that only make stress; whole clusters
-  unsigned width = lanes;  ///< threads per block: a power of two, at least 32
+  unsigned width = warp_lanes;  ///< threads per block: a power of two, at least 32
   unsigned cluster = 1;    ///< blocks per cluster
   unsigned batch = 1;      ///< instances of a test thread that a GPU thread runs in a step, one after the other
   unsigned locations = 1;
@@ -77,7 +78,7 @@ struct position {
   unsigned thread = 0;
   unsigned round = 0;
 
-  friend constexpr bool operator==(const position&, const position&) noexcept = default;
+  friend MEMBAR_HOST_DEVICE constexpr bool operator==(const position&, const position&) noexcept = default;
 };
 
 namespace detail {
@@ -169,7 +170,7 @@ struct thread_map {
 };
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr thread_map thread_map_of(const layout& l, const seat& s, unsigned step) noexcept {
   thread_map m;
-  const unsigned range = l.within == spread::lanes ? lanes : l.within == spread::warps ? l.width / lanes : l.width;
+  const unsigned range = l.within == spread::lanes ? warp_lanes : l.within == spread::warps ? l.width / warp_lanes : l.width;
   m.shift = apart(l, step, purpose::slot_base + s.group, purpose::slot_gap + s.group, s.slot, s.slots, range);
   if (l.within == spread::warps) {
     // warps differ already, so that the lanes of each test thread go their own way
@@ -198,10 +199,10 @@ struct thread_map {
   if (l.within == spread::block) {
     thread = (at.thread * m.factor + m.shift) & (l.width - 1);
   } else if (l.within == spread::lanes) {
-    thread = (at.thread & ~(lanes - 1)) | ((at.thread * m.factor + m.shift) & (lanes - 1));
+    thread = (at.thread & ~(warp_lanes - 1)) | ((at.thread * m.factor + m.shift) & (warp_lanes - 1));
   } else {
-    const unsigned warp = (at.thread / lanes + m.shift) & (l.width / lanes - 1);
-    thread = warp * lanes + ((at.thread * m.lane_factor + m.lane_shift) & (lanes - 1));
+    const unsigned warp = (at.thread / warp_lanes + m.shift) & (l.width / warp_lanes - 1);
+    thread = warp * warp_lanes + ((at.thread * m.lane_factor + m.lane_shift) & (warp_lanes - 1));
   }
   return (at.round * l.blocks + cluster * l.cluster + rank) * l.width + thread;
 }
@@ -219,10 +220,10 @@ struct thread_map {
   if (l.within == spread::block) {
     thread = ((home_thread - m.shift) * detail::inverse(m.factor)) & (l.width - 1);
   } else if (l.within == spread::lanes) {
-    thread = (home_thread & ~(lanes - 1)) | (((home_thread - m.shift) * detail::inverse(m.factor)) & (lanes - 1));
+    thread = (home_thread & ~(warp_lanes - 1)) | (((home_thread - m.shift) * detail::inverse(m.factor)) & (warp_lanes - 1));
   } else {
-    const unsigned warp = (home_thread / lanes - m.shift) & (l.width / lanes - 1);
-    thread = warp * lanes + (((home_thread - m.lane_shift) * detail::inverse(m.lane_factor)) & (lanes - 1));
+    const unsigned warp = (home_thread / warp_lanes - m.shift) & (l.width / warp_lanes - 1);
+    thread = warp * warp_lanes + (((home_thread - m.lane_shift) * detail::inverse(m.lane_factor)) & (warp_lanes - 1));
   }
   return {cluster * l.cluster + rank, thread, instance / l.per_round()};
 }

@@ -41,18 +41,377 @@ template <class Test>
   return count;
 }
 
+namespace detail {
+
+/// @name The words that blocks meet at
+/// At device scope, or at system scope if `wide`.
+/// @{
+[[nodiscard]] __device__ inline unsigned load_relaxed(const unsigned* word, bool wide) noexcept {
+  unsigned value = 0;
+  if (wide) {
+    // ld.relaxed.scope.u32 d, [a];  PTX ISA 6.0, sm_70
+    asm volatile("ld.relaxed.sys.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
+  } else {
+    asm volatile("ld.relaxed.gpu.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
+  }
+  return value;
+}
+[[nodiscard]] __device__ inline unsigned load_acquire(const unsigned* word, bool wide) noexcept {
+  unsigned value = 0;
+  if (wide) {
+    // ld.acquire.scope.u32 d, [a];  PTX ISA 6.0, sm_70
+    asm volatile("ld.acquire.sys.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
+  } else {
+    asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
+  }
+  return value;
+}
+__device__ inline void store_relaxed(unsigned* word, unsigned value) noexcept {
+  // st.relaxed.scope.u32 [a], b;  PTX ISA 6.0, sm_70
+  asm volatile("st.relaxed.sys.u32 [%0], %1;" ::"l"(word), "r"(value) : "memory");
+}
+__device__ inline void store_release(unsigned* word, unsigned value) noexcept {
+  // st.release.scope.u32 [a], b;  PTX ISA 6.0, sm_70
+  asm volatile("st.release.sys.u32 [%0], %1;" ::"l"(word), "r"(value) : "memory");
+}
+/// Adds 1, acquires and releases, and returns what was there.
+[[nodiscard]] __device__ inline unsigned arrive(unsigned* word, bool wide) noexcept {
+  unsigned before = 0;
+  if (wide) {
+    // atom.acq_rel.scope.add.u32 d, [a], b;  PTX ISA 6.0, sm_70
+    asm volatile("atom.acq_rel.sys.add.u32 %0, [%1], 1;" : "=r"(before) : "l"(word) : "memory");
+  } else {
+    asm volatile("atom.acq_rel.gpu.add.u32 %0, [%1], 1;" : "=r"(before) : "l"(word) : "memory");
+  }
+  return before;
+}
+/// Adds 1 and releases.
+__device__ inline void arrive_only(unsigned* word) noexcept {
+  // red.release.scope.add.u32 [a], b;  PTX ISA 6.0, sm_70
+  asm volatile("red.release.gpu.add.u32 [%0], 1;" ::"l"(word) : "memory");
+}
+/// Adds 1 and orders nothing.
+__device__ inline void arrive_unordered(unsigned* word) noexcept {
+  // red.relaxed.scope.add.u32 [a], b;  PTX ISA 6.0, sm_70
+  asm volatile("red.relaxed.gpu.add.u32 [%0], 1;" ::"l"(word) : "memory");
+}
+/// @}
+
+[[nodiscard]] __device__ inline unsigned long long clock_ns() noexcept {
+  unsigned long long now = 0;
+  // mov.u64 d, %globaltimer;  PTX ISA 3.1, sm_30
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now)::"memory");
+  return now;
+}
+[[nodiscard]] __device__ inline unsigned clock_cycles() noexcept {
+  unsigned now = 0;
+  // mov.u32 d, %clock;  PTX ISA 1.0
+  asm volatile("mov.u32 %0, %%clock;" : "=r"(now)::"memory");
+  return now;
+}
+
+/// The compiler moves no access across this; it is no instruction.
+__device__ inline void compiler_fence() noexcept { asm volatile("" ::: "memory"); }
+
+/// Waits until the counter `word` has come to `target`. False if the run is given up, by others or now because the deadline has
+/// passed.
+__device__ inline bool wait_for(const launch_view& view, const unsigned* word, unsigned target, bool wide,
+                                unsigned long long deadline, unsigned barrier) noexcept {
+  constexpr unsigned polls_per_look = 64;
+  for (unsigned polls = 1; static_cast<int>(load_relaxed(word, wide) - target) < 0; ++polls) {
+    if (polls % polls_per_look == 0) {
+      if (load_relaxed(&view.all_words->abandoned, true) != 0) {
+        return false;
+      }
+      if (clock_ns() > deadline) {
+        store_relaxed(&view.all_words->abandoned_at, barrier);
+        store_relaxed(&view.all_words->abandoned, 1 + view.party);
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+/// The part of `meet` that one thread does.
+__device__ inline bool meet_others(const launch_view& view, unsigned barrier, unsigned long long deadline) noexcept {
+  launch_words& own = *view.own_words;
+  const unsigned all_arrived = barrier * view.where.blocks;
+  if (view.parties == 1) {
+    arrive_only(&own.arrived);
+    if (!wait_for(view, &own.arrived, all_arrived, false, deadline, barrier)) {
+      return false;
+    }
+    static_cast<void>(load_acquire(&own.arrived, false));
+    return true;
+  }
+  if (arrive(&own.arrived, true) + 1 != all_arrived) {
+    if (!wait_for(view, &own.passed, barrier, true, deadline, barrier)) {
+      return false;
+    }
+    static_cast<void>(load_acquire(&own.passed, true));
+    return true;
+  }
+  // The last block of this launch meets the other parties, and tells the launch.
+  store_release(&view.all_words->parties[view.party].reached, barrier);
+  for (unsigned p = 0; p < view.parties; ++p) {
+    const unsigned* const reached = &view.all_words->parties[p].reached;
+    if (p != view.party) {
+      if (!wait_for(view, reached, barrier, true, deadline, barrier)) {
+        return false;
+      }
+      static_cast<void>(load_acquire(reached, true));
+    }
+  }
+  store_release(&own.passed, barrier);
+  return true;
+}
+
+/// The barrier of all testing blocks of all launches and all host threads; the `barrier`-th of the slice, counted from 1. False
+/// if the run is given up.
+///
+/// What any thread did before it is visible to every thread after it, weak accesses included: bar.sync brings what the block's
+/// threads did to its first thread, which releases it; the first thread of every other block acquires it, and bar.sync hands it
+/// to the block. Every hop is morally strong, so base causality orders a reset or a store of an earlier step before every access
+/// of a later one: a stale value in L1, in a store queue or on a link is then forbidden by the axioms Coherence and Causality,
+/// and cannot be taken for a weak outcome. Within one launch device scope covers all of its blocks, which are in one domain.
+/// With several parties every operation is at system scope, which alone includes other domains, other devices and the host.
+/// tests/model/litmus_engine_test.cpp has the model decide this for each placement, and show what each weaker barrier would
+/// let through.
+__device__ inline bool meet(const launch_view& view, unsigned barrier, unsigned long long deadline) noexcept {
+  __syncthreads();
+  int given_up = 0;
+  if (threadIdx.x == 0) {
+    given_up = meet_others(view, barrier, deadline) ? 0 : 1;
+  }
+  return __syncthreads_or(given_up) == 0;
+}
+
+/// Brings the blocks of the launch to one point in time, and orders nothing.
+__device__ inline bool meet_in_time(const launch_view& view, unsigned turn, unsigned long long deadline) noexcept {
+  int given_up = 0;
+  if (threadIdx.x == 0) {
+    arrive_unordered(&view.own_words->aligned);
+    given_up = wait_for(view, &view.own_words->aligned, turn * view.where.blocks, false, deadline, turn) ? 0 : 1;
+  }
+  return __syncthreads_or(given_up) == 0;
+}
+
+/// `turns` times two accesses of this thread's word of scratch line `line`.
+__device__ inline void stress_line(const launch_view& view, stress_pattern pattern, unsigned line, unsigned turns) noexcept {
+  const unsigned lane_word = threadIdx.x * sizeof(unsigned) % view.stress_line_bytes;
+  auto* const word = reinterpret_cast<unsigned*>(view.scratch + 1ULL * line * view.stress_line_bytes + lane_word);
+  const bool first_stores = pattern == stress_pattern::store_store || pattern == stress_pattern::store_load;
+  const bool second_stores = pattern == stress_pattern::store_store || pattern == stress_pattern::load_store;
+  unsigned value = line;
+  for (unsigned turn = 0; turn < turns; ++turn) {
+    for (const bool stores : {first_stores, second_stores}) {
+      if (stores) {
+        // st.relaxed.scope.u32 [a], b;  PTX ISA 6.0, sm_70
+        asm volatile("st.relaxed.gpu.u32 [%0], %1;" ::"l"(word), "r"(turn) : "memory");
+      } else {
+        value += load_relaxed(word, false);
+      }
+    }
+  }
+  // what was loaded is used, so that no turn overtakes the last one
+  asm volatile("" ::"r"(value) : "memory");
+}
+
+/// What a block beyond the testing ones does: stress, until the launch's testing blocks have come to the last barrier.
+__device__ inline void stress_until_done(const launch_view& view, unsigned long long deadline) noexcept {
+  constexpr unsigned turns_per_look = 64;
+  const unsigned last = (1 + view.steps) * view.where.blocks;
+  const unsigned warp = (blockIdx.x * blockDim.x + threadIdx.x) / warp_lanes;
+  for (unsigned turn = 0; static_cast<int>(load_relaxed(&view.own_words->arrived, false) - last) < 0 &&
+                          load_relaxed(&view.all_words->abandoned, true) == 0 && clock_ns() <= deadline;
+       ++turn) {
+    const unsigned random = mixed(draw(view.where.seed, turn, purpose::stress) ^ (warp * 0x9e3779b9U));
+    stress_line(view, view.pattern, scaled(random, view.stress_lines), turns_per_look);
+  }
+}
+
+/// Counts `key`, of which every lane of the warp has one: one addition for each different key.
+__device__ inline void count(unsigned* counts, unsigned key) noexcept {
+  const unsigned lane = threadIdx.x % warp_lanes;
+  for (unsigned left = 0xffffffffU; left != 0;) {
+    const int leader = __ffs(static_cast<int>(left)) - 1;
+    const unsigned taken = __shfl_sync(0xffffffffU, key, leader);
+    const unsigned same = __ballot_sync(0xffffffffU, key == taken);
+    if (lane == static_cast<unsigned>(leader)) {
+      atomicAdd(&counts[taken], static_cast<unsigned>(__popc(same)));
+    }
+    left &= ~same;
+  }
+}
+
+/// The first bytes of a cell, sign extended.
+[[nodiscard]] __device__ inline long long value_of(const unsigned char* cell, int bytes) noexcept {
+  return bytes == 1   ? *reinterpret_cast<const signed char*>(cell)
+         : bytes == 2 ? *reinterpret_cast<const short*>(cell)
+         : bytes == 4 ? *reinterpret_cast<const int*>(cell)
+                      : *reinterpret_cast<const long long*>(cell);
+}
+
+/// A GPU thread's share of a region that nobody tests in: counts the outcomes of `step`, which ran there, if `tallies`, and makes
+/// the cells what they are when an instance begins. A thread resets the cells that it has read, and no others.
+template <class Test>
+__device__ void tally_and_reset(const launch_view& view, unsigned region, unsigned step, bool tallies,
+                                unsigned* counts) noexcept {
+  unsigned char* const cells = view.cells + region * view.where.region_bytes();
+  const unsigned char* const digits = view.digits + region * view.where.digit_bytes();
+  for (unsigned round = 0; round < view.where.batch; ++round) {
+    const unsigned instance = home_instance(view.where, {blockIdx.x, threadIdx.x, round});
+    if (tallies) {
+      unsigned key = 0;
+      unsigned weight = 1;
+#pragma unroll
+      for (int o = 0; o < Test::observations; ++o) {
+        const observation seen = Test::observed(o);
+        unsigned digit = seen.radix - 1;
+        if (seen.location < 0) {
+          digit = digits[digit_offset(view.where, static_cast<unsigned>(o), instance)];
+        } else {
+          const unsigned char* const cell =
+              cells + cell_offset(view.where, step, static_cast<unsigned>(seen.location), instance);
+          digit = Test::digit(o, value_of(cell, seen.bytes));
+        }
+        key += (digit < seen.radix ? digit : seen.radix - 1) * weight;
+        weight *= seen.radix;
+      }
+      count(counts, key);
+    }
+#pragma unroll
+    for (int location = 0; location < Test::locations; ++location) {
+      const unsigned long long offset = cell_offset(view.where, step, static_cast<unsigned>(location), instance);
+      *reinterpret_cast<cell_value*>(cells + offset) = Test::initial(location);
+    }
+  }
+}
+
+/// Runs test thread `which` of one instance.
+template <class Test, int Thread = 0>
+__device__ void run_test_thread(const launch_view& view, unsigned which, unsigned step, unsigned region, const position& at,
+                                unsigned long long deadline) noexcept {
+  if constexpr (Thread < Test::threads) {
+    if (which == Thread) {
+      const unsigned instance = instance_at(view.where, view.seats[Thread], step, at);
+      const cells memory(view.where, view.cells + region * view.where.region_bytes(), step, instance, view.all_words, deadline);
+      const results<Test> out(view.where, view.digits + region * view.where.digit_bytes(), instance);
+      compiler_fence();
+      Test::template run<Thread>(memory, out);
+      compiler_fence();
+    } else {
+      run_test_thread<Test, Thread + 1>(view, which, step, region, at, deadline);
+    }
+  }
+}
+
+/// Runs every test thread of this launch, each of another instance, `batch` times.
+template <class Test>
+__device__ void run_test_threads(const launch_view& view, unsigned step, unsigned region,
+                                 unsigned long long deadline) noexcept {
+  const unsigned runner = blockIdx.x * view.where.width + threadIdx.x;
+  unsigned random = draw(view.where.seed, step, purpose::order);
+  unsigned first = 0;
+  if (view.order != run_order::fixed) {
+    random = mixed(random ^ (view.order == run_order::by_warp ? runner / warp_lanes : runner) * 0x9e3779b9U);
+    first = scaled(random, view.own_count);
+  }
+  for (unsigned round = 0; round < view.where.batch; ++round) {
+    for (unsigned i = 0; i < view.own_count; ++i) {
+      if (view.delay != 0) {
+        random = mixed(random + (runner / warp_lanes) * 0x27d4eb2fU + i);
+        const unsigned wait = scaled(random, view.delay + 1);
+        for (const unsigned begin = clock_cycles(); clock_cycles() - begin < wait;) {
+        }
+      }
+      run_test_thread<Test>(view, view.own[add_modulo(i, first, view.own_count)], step, region,
+                            {blockIdx.x, threadIdx.x, round}, deadline);
+    }
+  }
+}
+
+}  // namespace detail
+
 /// Whether the run has been given up, or its time is over: a loop inside a test leaves then, and the run is reported as timed
 /// out. Reads a clock and a word that others share; look at it every few dozen turns.
-[[nodiscard]] __device__ inline bool abandoned(const cells& at) noexcept;
+[[nodiscard]] __device__ inline bool abandoned(const cells& at) noexcept {
+  if (detail::load_relaxed(&at.words()->abandoned, true) != 0) {
+    return true;
+  }
+  if (detail::clock_ns() <= at.deadline()) {
+    return false;
+  }
+  detail::store_relaxed(&at.words()->abandoned, 1 + max_parties);
+  return true;
+}
 
-/// A launch's part of a run: the body of `run_instances`, for kernels of another name.
+/// A launch's part of a slice: the body of `run_instances`, for kernels of another name.
 ///
-/// Launch: `where.blocks` testing blocks of `where.width` threads, then any number of blocks that make stress; all resident at
-/// once. Dynamic shared memory: 4 bytes per outcome.
+/// Two regions of memory take turns: while a step runs in one, the other, where the step before ran, is tallied and reset. One
+/// barrier ends both.
+///
+/// Launch: `where.blocks` testing blocks of `where.width` threads, then any number of blocks that make stress, all resident at
+/// once; in clusters of `where.cluster` blocks if that is not 1. Dynamic shared memory: 4 bytes per outcome.
+///
+/// What an instance costs in L2, in sectors of 32 bytes: an access of the test half a sector to one (16-byte cells, a warp's side by
+/// side or scattered), a reset half a sector per location, an observed location half a sector more, a register 1/32 to write
+/// (up to 1/4 scattered) and 1/32 to read. Message passing: 3.1 to 5.6 sectors, 100 to 180 bytes; IRIW: 4.3 to 8.1. There is no
+/// atomic per instance, and one barrier for `batch` instances per thread.
 template <class Test>
-__device__ void run_launch(const launch_view& view);
+__device__ void run_launch(const launch_view& view) {
+  static_assert(Test::threads <= max_threads && Test::locations <= max_locations && Test::observations <= max_observations,
+                "membar: a litmus test on a GPU has at most 16 threads, 16 locations and 16 observations");
+  static_assert(outcome_count<Test>() <= max_outcomes,
+                "membar: a litmus test on a GPU has at most 4096 outcomes: observe less, or fewer values");
+  extern __shared__ unsigned membar_litmus_counts[];
+  unsigned* const counts = membar_litmus_counts;
+  const unsigned long long deadline = detail::clock_ns() + view.budget_ns;
+  if (blockIdx.x >= view.where.blocks) {
+    detail::stress_until_done(view, deadline);
+    return;
+  }
+  for (unsigned key = threadIdx.x; key < outcome_count<Test>(); key += view.where.width) {
+    counts[key] = 0;
+  }
+  if (view.keeper) {
+    detail::tally_and_reset<Test>(view, 0, view.first_step, false, counts);
+  }
+  if (!detail::meet(view, 1, deadline)) {
+    return;
+  }
+  for (unsigned k = 0; k < view.steps; ++k) {
+    const unsigned step = view.first_step + k;
+    const unsigned region = k & 1U;
+    if (view.pre_stress != 0) {
+      const unsigned warp = (blockIdx.x * view.where.width + threadIdx.x) / warp_lanes;
+      const unsigned random = detail::mixed(detail::draw(view.where.seed, step, detail::purpose::stress) ^ warp * 0x9e3779b9U);
+      detail::stress_line(view, view.pre_pattern, detail::scaled(random, view.stress_lines), view.pre_stress);
+    }
+    if (view.align && !detail::meet_in_time(view, k + 1, deadline)) {
+      return;
+    }
+    detail::run_test_threads<Test>(view, step, region, deadline);
+    if (view.keeper) {
+      detail::tally_and_reset<Test>(view, region ^ 1U, step - 1, k != 0, counts);
+    }
+    if (!detail::meet(view, k + 2, deadline)) {
+      return;
+    }
+  }
+  if (view.keeper) {
+    detail::tally_and_reset<Test>(view, (view.steps & 1U) ^ 1U, view.first_step + view.steps - 1, true, counts);
+    __syncthreads();
+    for (unsigned key = threadIdx.x; key < outcome_count<Test>(); key += view.where.width) {
+      if (counts[key] != 0) {
+        atomicAdd(&view.counts[key], static_cast<unsigned long long>(counts[key]));
+      }
+    }
+  }
+}
 
-/// The kernel. At most 64 registers a thread, so that 1024 threads fit into a multiprocessor.
+/// The kernel. It has at most 64 registers, so that 1024 threads fit into a multiprocessor.
 template <class Test>
 __global__ void __launch_bounds__(1024, 1) run_instances(const __grid_constant__ launch_view view) {
   run_launch<Test>(view);
