@@ -125,12 +125,12 @@ struct store_weak {
     return 0;
   }
   static constexpr auto twin(model::variable at, model::reg) { return sequence(model::store(at, Value)); }
-  static std::string text() { return "store_weak"; }
+  static std::string text() { return std::is_same_v<T, unsigned> ? "store_weak" : type_name<T>() + ".store_weak"; }
 };
 
 template <class T = unsigned>
 struct load_weak {
-  static constexpr int observations = number<T>::parts;
+  static constexpr int observations = 1;
   MEMBAR_CALLS_EITHER
   MEMBAR_HOST_DEVICE static unsigned run(void* cell) noexcept {
 #if defined(__CUDA_ARCH__)
@@ -140,7 +140,7 @@ struct load_weak {
 #endif
   }
   static constexpr auto twin(model::variable at, model::reg first) { return sequence(model::load(first, at)); }
-  static std::string text() { return "load_weak"; }
+  static std::string text() { return std::is_same_v<T, unsigned> ? "load_weak" : type_name<T>() + ".load_weak"; }
 };
 
 /// `volatile` is relaxed, at system scope.
@@ -284,18 +284,17 @@ enum class update_kind { exchange, add, sub, bit_and, bit_or, bit_xor, min, max,
 }
 
 [[nodiscard]] constexpr model::operation operation_of(update_kind kind) {
-  constexpr model::operation operations[] = {model::operation::move,      model::operation::add,       model::operation::subtract,
-                                             model::operation::bit_and,   model::operation::bit_or,    model::operation::bit_xor,
-                                             model::operation::minimum,   model::operation::maximum,   model::operation::increment,
+  constexpr model::operation operations[] = {model::operation::move,     model::operation::add,     model::operation::subtract,
+                                             model::operation::bit_and,  model::operation::bit_or,  model::operation::bit_xor,
+                                             model::operation::minimum,  model::operation::maximum, model::operation::increment,
                                              model::operation::decrement};
   return operations[static_cast<int>(kind)];
 }
 
 /// Whether the header says that an update of a `T` is a loop (docs/headers/atomic.md, "Types").
 template <update_kind Kind, class T>
-inline constexpr bool is_loop =
-    sizeof(T) < 4 || (sizeof(T) == 16 && Kind != update_kind::exchange) ||
-    (sizeof(T) == 8 && (Kind == update_kind::inc || Kind == update_kind::dec));
+inline constexpr bool is_loop = sizeof(T) < 4 || (sizeof(T) == 16 && Kind != update_kind::exchange) ||
+                                (sizeof(T) == 8 && (Kind == update_kind::inc || Kind == update_kind::dec));
 
 template <update_kind Kind, class Ref, class T, class Order>
 MEMBAR_HOST_DEVICE inline T update_by(const Ref& object, T value, Order order) noexcept {
@@ -359,8 +358,7 @@ template <update_kind Kind, thread_scope Scope, memory_order Order, int Value = 
 struct update {
   static constexpr int observations = number<T>::parts;
   MEMBAR_HOST_DEVICE static unsigned run(void* cell) noexcept {
-    return number<T>::digits(
-        update_by<Kind>(membar::atomic_ref<T, Scope>(as<T>(cell)), number<T>::of(Value), tag<Order>));
+    return number<T>::digits(update_by<Kind>(membar::atomic_ref<T, Scope>(as<T>(cell)), number<T>::of(Value), tag<Order>));
   }
   static constexpr auto twin(model::variable at, model::reg first) {
     const auto make = [=](auto o) { return updated<Kind, Scope>(first, at, Value, o); };
@@ -434,9 +432,7 @@ struct compare_exchange {
       return joined(as_instruction<Scope, order, memory_order::acquire>(make), parts_of<T>(first));
     }
   }
-  static std::string text() {
-    return spelled<T>(std::string("compare_exchange.") + membar::name(Success), Failure, Scope);
-  }
+  static std::string text() { return spelled<T>(std::string("compare_exchange.") + membar::name(Success), Failure, Scope); }
 };
 
 /// `fetch_update` by a function that makes `Value` the value.
@@ -483,6 +479,101 @@ struct aggregated_add {
 };
 /// @}
 
+/// @name What atomicity is told apart from
+/// @{
+
+/// An increment by a load and a store: what comes between them is lost.
+template <thread_scope Scope, int Value = 1, class T = unsigned>
+struct split_add {
+  static constexpr int observations = 1;
+  MEMBAR_HOST_DEVICE static unsigned run(void* cell) noexcept {
+    const membar::atomic_ref<T, Scope> object(as<T>(cell));
+    const T old = object.load(membar::relaxed);
+    object.store(static_cast<T>(old + number<T>::of(Value)), membar::relaxed);
+    return number<T>::digits(old);
+  }
+  static constexpr auto twin(model::variable at, model::reg first) {
+    model::instruction sum;
+    sum.what = model::operation::add;
+    sum.destination = unread.index + 1;
+    sum.a = {true, first.index, 0};
+    sum.b = {false, 0, Value};
+    return sequence(model::load<Scope>(first, at, membar::relaxed), sum,
+                    model::store<Scope>(at, model::source(model::reg{unread.index + 1}), membar::relaxed));
+  }
+  static std::string text() { return spelled<T>("load-add-store", memory_order::relaxed, Scope); }
+};
+
+/// `fetch_add(1)` of one of the bytes of a word, in which the others must keep their values.
+template <thread_scope Scope, int Byte>
+struct add_to_byte {
+  static constexpr int observations = 0;
+  __device__ static unsigned run(void* cell) noexcept {
+    membar::atomic_ref<unsigned char, Scope>(static_cast<unsigned char*>(cell)[Byte]).fetch_add(1, membar::relaxed);
+    return 0;
+  }
+  /// The word around it is what the loop compares and swaps.
+  static constexpr auto twin(model::variable at, model::reg) {
+    return sequence(model::fetch_add<Scope>(unread, at, 1 << (8 * Byte), membar::relaxed));
+  }
+  static std::string text() {
+    return spelled<unsigned char>("fetch_add_byte" + std::to_string(Byte), memory_order::relaxed, Scope);
+  }
+};
+
+/// Sixteen bytes by two stores of eight. In the twin the upper half is the next location.
+template <thread_scope Scope>
+struct store_halves {
+  static constexpr int observations = 0;
+  __device__ static unsigned run(void* cell) noexcept {
+    auto* const half = static_cast<unsigned long long*>(cell);
+    membar::store<Scope>(half, 1ULL, membar::relaxed);
+    membar::store<Scope>(half + 1, 1ULL, membar::relaxed);
+    return 0;
+  }
+  static constexpr auto twin(model::variable at, model::reg) {
+    return sequence(model::store<Scope>(at, 1, membar::relaxed),
+                    model::store<Scope>(model::variable{at.index + 1}, 1, membar::relaxed));
+  }
+  static std::string text() { return spelled("store-two-halves", memory_order::relaxed, Scope); }
+};
+template <thread_scope Scope>
+struct load_halves {
+  static constexpr int observations = 2;
+  __device__ static unsigned run(void* cell) noexcept {
+    const auto* const half = static_cast<const unsigned long long*>(cell);
+    const unsigned low = number<unsigned long long>::digits(membar::load<Scope>(half, membar::relaxed));
+    return low | number<unsigned long long>::digits(membar::load<Scope>(half + 1, membar::relaxed)) << 4;
+  }
+  static constexpr auto twin(model::variable at, model::reg first) {
+    return sequence(model::load<Scope>(first, at, membar::relaxed),
+                    model::load<Scope>(model::reg{first.index + 1}, model::variable{at.index + 1}, membar::relaxed));
+  }
+  static std::string text() { return spelled("load-two-halves", memory_order::relaxed, Scope); }
+};
+
+/// Sixteen bytes without an order: a vector of four words, which is four accesses. The twin tells two of them apart.
+struct store_vector {
+  static constexpr int observations = 0;
+  __device__ static unsigned run(void* cell) noexcept {
+    membar::store_weak(&as<quad>(cell), number<quad>::of(1));
+    return 0;
+  }
+  static constexpr auto twin(model::variable at, model::reg) {
+    return sequence(model::store(at, 1), model::store(model::variable{at.index + 1}, 1));
+  }
+  static std::string text() { return "quad.store_weak"; }
+};
+struct load_vector {
+  static constexpr int observations = 2;
+  __device__ static unsigned run(void* cell) noexcept { return number<quad>::digits(membar::load_weak(&as<const quad>(cell))); }
+  static constexpr auto twin(model::variable at, model::reg first) {
+    return sequence(model::load(first, at), model::load(model::reg{first.index + 1}, model::variable{at.index + 1}));
+  }
+  static std::string text() { return "quad.load_weak"; }
+};
+/// @}
+
 /// Two actions on one location, one after the other.
 template <class First, class Second>
 struct both {
@@ -497,6 +588,20 @@ struct both {
   }
   static std::string text() { return First::text() + "-" + Second::text(); }
 };
+
+/// Actions on one location, as many as there are.
+template <class... Actions>
+struct chain_of;
+template <class Only>
+struct chain_of<Only> {
+  using type = Only;
+};
+template <class First, class... Rest>
+struct chain_of<First, Rest...> {
+  using type = both<First, typename chain_of<Rest...>::type>;
+};
+template <class... Actions>
+using chain = typename chain_of<Actions...>::type;
 
 /// An action whose result is thrown away.
 template <class Action>

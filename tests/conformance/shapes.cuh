@@ -19,21 +19,22 @@ template <class... Actions>
 
 /// Data, then a flag; a reader that sees the flag looks at the data.
 template <class Release, class Acquire>
-struct message_passing
-    : program<finally<>, std::conditional_t<Acquire::observations == 2, outcome<1, 1, 0>, outcome<1, 0>>,
-              thread<at<x, store_weak<>>, at<y, Release>>, thread<see<y, Acquire>, see<x, load_weak<>>>> {
+struct message_passing : program<finally<>, std::conditional_t<Acquire::observations == 2, outcome<1, 1, 0>, outcome<1, 0>>,
+                                 thread<at<x, store_weak<>>, at<y, Release>>, thread<see<y, Acquire>, see<x, load_weak<>>>> {
   static std::string name() { return shape_name<Release, Acquire>("MP"); }
 };
 
 /// Each thread writes one location and reads the other's.
 template <class Write, class Read>
-struct store_buffering : program<finally<>, outcome<0, 0>, thread<at<x, Write>, see<y, Read>>, thread<at<y, Write>, see<x, Read>>> {
+struct store_buffering
+    : program<finally<>, outcome<0, 0>, thread<at<x, Write>, see<y, Read>>, thread<at<y, Write>, see<x, Read>>> {
   static std::string name() { return shape_name<Write, Read>("SB"); }
 };
 
 /// Each thread reads one location and writes the other's.
 template <class Read, class Write>
-struct load_buffering : program<finally<>, outcome<1, 1>, thread<see<x, Read>, at<y, Write>>, thread<see<y, Read>, at<x, Write>>> {
+struct load_buffering
+    : program<finally<>, outcome<1, 1>, thread<see<x, Read>, at<y, Write>>, thread<see<y, Read>, at<x, Write>>> {
   static std::string name() { return shape_name<Read, Write>("LB"); }
 };
 
@@ -45,10 +46,10 @@ struct store_after_flag : program<finally<x>, outcome<1, 2>, thread<at<x, store_
 };
 
 /// Two stores of one location, one behind a store and one before a load of the other location.
-template <class Write, class OtherWrite, class Read>
+template <class Write, class Second, class Other, class Read>
 struct store_against_load
-    : program<finally<y>, outcome<0, 2>, thread<at<x, Write>, at<y, store_weak<1>>>, thread<at<y, OtherWrite>, see<x, Read>>> {
-  static std::string name() { return shape_name<Write, OtherWrite, Read>("R"); }
+    : program<finally<y>, outcome<0, 2>, thread<at<x, Write>, at<y, Second>>, thread<at<y, Other>, see<x, Read>>> {
+  static std::string name() { return shape_name<Write, Second, Other, Read>("R"); }
 };
 
 /// Two threads write the same two locations in opposite order.
@@ -60,9 +61,8 @@ struct opposite_writes
 
 /// A second thread passes on what it has read.
 template <class Write, class Read, class Release, class Acquire>
-struct write_to_read_causality
-    : program<finally<>, outcome<1, 1, 0>, thread<at<x, Write>>, thread<see<x, Read>, at<y, Release>>,
-              thread<see<y, Acquire>, see<x, load_weak<>>>> {
+struct write_to_read_causality : program<finally<>, outcome<1, 1, 0>, thread<at<x, Write>>,
+                                         thread<see<x, Read>, at<y, Release>>, thread<see<y, Acquire>, see<x, load_weak<>>>> {
   static std::string name() { return shape_name<Write, Read, Release, Acquire>("WRC"); }
 };
 
@@ -76,9 +76,8 @@ struct read_to_write_causality
 
 /// Message passing in two hops, the second of which may be at another scope.
 template <class Release, class Acquire, class SecondRelease, class SecondAcquire>
-struct two_hops
-    : program<finally<>, outcome<1, 1, 0>, thread<at<x, store_weak<>>, at<y, Release>>,
-              thread<see<y, Acquire>, at<z, SecondRelease>>, thread<see<z, SecondAcquire>, see<x, load_weak<>>>> {
+struct two_hops : program<finally<>, outcome<1, 1, 0>, thread<at<x, store_weak<>>, at<y, Release>>,
+                          thread<see<y, Acquire>, at<z, SecondRelease>>, thread<see<z, SecondAcquire>, see<x, load_weak<>>>> {
   static std::string name() { return shape_name<Release, Acquire, SecondRelease, SecondAcquire>("ISA2"); }
 };
 
@@ -98,17 +97,15 @@ struct coherent_reads : program<finally<>, outcome<1, 0>, thread<at<x, Write>>, 
 
 /// A message whose flag another thread has updated in between.
 template <class Release, class Update, class Acquire>
-struct release_sequence
-    : program<finally<>, outcome<1, 2, 0>, thread<at<x, store_weak<>>, at<y, Release>>, thread<see<y, Update>>,
-              thread<see<y, Acquire>, see<x, load_weak<>>>> {
+struct release_sequence : program<finally<>, outcome<1, 2, 0>, thread<at<x, store_weak<>>, at<y, Release>>,
+                                  thread<see<y, Update>>, thread<see<y, Acquire>, see<x, load_weak<>>>> {
   static std::string name() { return shape_name<Release, Update, Acquire>("RelSeq"); }
 };
 
 /// Two updates that both find the value before: one of them is lost.
 template <class Update, class Other = Update>
-struct lost_update
-    : program<finally<>, std::conditional_t<Update::observations == 2, outcome<0, 0, 0, 0>, outcome<0, 0>>,
-              thread<see<x, Update>>, thread<see<x, Other>>> {
+struct lost_update : program<finally<>, std::conditional_t<Update::observations == 2, outcome<0, 0, 0, 0>, outcome<0, 0>>,
+                             thread<see<x, Update>>, thread<see<x, Other>>> {
   static std::string name() { return shape_name<Update, Other>("Atomicity"); }
 };
 
