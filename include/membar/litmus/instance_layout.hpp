@@ -37,10 +37,10 @@ enum class spread : unsigned char {
 
 /// How many instances a step runs, and how their memory is laid out. All launches of a run have the same.
 struct layout {
-  unsigned blocks = 1;     ///< per launch, without those that only make stress; whole clusters
+  unsigned blocks = 1;          ///< per launch, without those that only make stress; whole clusters
   unsigned width = warp_lanes;  ///< threads per block: a power of two, at least 32
-  unsigned cluster = 1;    ///< blocks per cluster
-  unsigned batch = 1;      ///< instances of a test thread that a GPU thread runs in a step, one after the other
+  unsigned cluster = 1;         ///< blocks per cluster
+  unsigned batch = 1;           ///< instances of a test thread that a GPU thread runs in a step, one after the other
   unsigned locations = 1;
   unsigned observations = 1;
   unsigned stride = cell_bytes;  ///< bytes from a cell to that of the next instance, a multiple of 16

@@ -197,22 +197,26 @@ __device__ inline bool meet_in_time(const launch_view& view, unsigned turn, unsi
   return __syncthreads_or(given_up) == 0;
 }
 
+__device__ inline void stress_access(unsigned* word, bool stores, unsigned& value) noexcept {
+  if (stores) {
+    // st.relaxed.scope.u32 [a], b;  PTX ISA 6.0, sm_70
+    asm volatile("st.relaxed.gpu.u32 [%0], %1;" ::"l"(word), "r"(value) : "memory");
+  } else {
+    value += load_relaxed(word, false);
+  }
+}
+
 /// `turns` times two accesses of this thread's word of scratch line `line`.
 __device__ inline void stress_line(const launch_view& view, stress_pattern pattern, unsigned line, unsigned turns) noexcept {
-  const unsigned lane_word = threadIdx.x * sizeof(unsigned) % view.stress_line_bytes;
-  auto* const word = reinterpret_cast<unsigned*>(view.scratch + 1ULL * line * view.stress_line_bytes + lane_word);
+  const unsigned offset = line * view.stress_line_bytes + threadIdx.x * 4U % view.stress_line_bytes;
+  auto* const word = reinterpret_cast<unsigned*>(view.scratch + offset);
   const bool first_stores = pattern == stress_pattern::store_store || pattern == stress_pattern::store_load;
   const bool second_stores = pattern == stress_pattern::store_store || pattern == stress_pattern::load_store;
   unsigned value = line;
+#pragma unroll 1
   for (unsigned turn = 0; turn < turns; ++turn) {
-    for (const bool stores : {first_stores, second_stores}) {
-      if (stores) {
-        // st.relaxed.scope.u32 [a], b;  PTX ISA 6.0, sm_70
-        asm volatile("st.relaxed.gpu.u32 [%0], %1;" ::"l"(word), "r"(turn) : "memory");
-      } else {
-        value += load_relaxed(word, false);
-      }
-    }
+    stress_access(word, first_stores, value);
+    stress_access(word, second_stores, value);
   }
   // what was loaded is used, so that no turn overtakes the last one
   asm volatile("" ::"r"(value) : "memory");
@@ -220,14 +224,17 @@ __device__ inline void stress_line(const launch_view& view, stress_pattern patte
 
 /// What a block beyond the testing ones does: stress, until the launch's testing blocks have come to the last barrier.
 __device__ inline void stress_until_done(const launch_view& view, unsigned long long deadline) noexcept {
-  constexpr unsigned turns_per_look = 64;
+  constexpr unsigned turns_per_look = 32;
+  constexpr unsigned accesses_per_turn = 32;
   const unsigned last = (1 + view.steps) * view.where.blocks;
   const unsigned warp = (blockIdx.x * blockDim.x + threadIdx.x) / warp_lanes;
-  for (unsigned turn = 0; static_cast<int>(load_relaxed(&view.own_words->arrived, false) - last) < 0 &&
-                          load_relaxed(&view.all_words->abandoned, true) == 0 && clock_ns() <= deadline;
-       ++turn) {
+  for (unsigned turn = 0; static_cast<int>(load_relaxed(&view.own_words->arrived, false) - last) < 0; ++turn) {
+    // the word may be in the host's memory, which is slow to reach
+    if (turn % turns_per_look == 0 && (load_relaxed(&view.all_words->abandoned, true) != 0 || clock_ns() > deadline)) {
+      return;
+    }
     const unsigned random = mixed(draw(view.where.seed, turn, purpose::stress) ^ (warp * 0x9e3779b9U));
-    stress_line(view, view.pattern, scaled(random, view.stress_lines), turns_per_look);
+    stress_line(view, view.pattern, scaled(random, view.stress_lines), accesses_per_turn);
   }
 }
 
@@ -260,6 +267,7 @@ __device__ void tally_and_reset(const launch_view& view, unsigned region, unsign
                                 unsigned* counts) noexcept {
   unsigned char* const cells = view.cells + region * view.where.region_bytes();
   const unsigned char* const digits = view.digits + region * view.where.digit_bytes();
+#pragma unroll 1
   for (unsigned round = 0; round < view.where.batch; ++round) {
     const unsigned instance = home_instance(view.where, {blockIdx.x, threadIdx.x, round});
     if (tallies) {
@@ -318,7 +326,9 @@ __device__ void run_test_threads(const launch_view& view, unsigned step, unsigne
     random = mixed(random ^ (view.order == run_order::by_warp ? runner / warp_lanes : runner) * 0x9e3779b9U);
     first = scaled(random, view.own_count);
   }
+#pragma unroll 1
   for (unsigned round = 0; round < view.where.batch; ++round) {
+#pragma unroll 1
     for (unsigned i = 0; i < view.own_count; ++i) {
       if (view.delay != 0) {
         random = mixed(random + (runner / warp_lanes) * 0x27d4eb2fU + i);
@@ -381,6 +391,7 @@ __device__ void run_launch(const launch_view& view) {
   if (!detail::meet(view, 1, deadline)) {
     return;
   }
+#pragma unroll 1
   for (unsigned k = 0; k < view.steps; ++k) {
     const unsigned step = view.first_step + k;
     const unsigned region = k & 1U;

@@ -3,49 +3,276 @@
 /// How a litmus test is stressed: the parameters, a reproducible draw of them, and their text.
 #pragma once
 
+#include <membar/error.hpp>
 #include <membar/litmus/instance_layout.hpp>
 #include <membar/litmus/launch_view.hpp>
 
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace membar::litmus {
 
-/// How instances are laid out and what runs beside them. Any value keeps a run sound; what they change is how often an outcome
+/// How instances are laid out and what runs beside them. Any value keeps a run sound: parameters change how often an outcome
 /// is seen, and how fast the test runs.
 struct parameters {
-  int width = 256;  ///< threads per block: 32 to 1024, a power of two
+  int width = 256;  ///< threads per block
   int batch = 1;    ///< instances that a GPU thread runs of a test thread between two barriers
-  int share = 100;  ///< percent of the blocks that fit which test; the others make stress, if `stress` says so
+  int share = 100;  ///< percent of the blocks that fit which test
   spread within = spread::block;
   run_order order = run_order::by_warp;
   int delay = 0;          ///< clocks at most that a warp waits before a test thread
   bool align = false;     ///< blocks meet once more right before they test
   int stride = 16;        ///< bytes from an instance's cell to the next one's
   bool together = false;  ///< an instance's cells are neighbours
-  int pre_stress = 0;     ///< turns of stress by the testing threads before a step
+  int pre_stress = 0;     ///< turns of stress by the testing threads before each step
   stress_pattern pre_pattern = stress_pattern::store_load;
-  bool stress = false;  ///< blocks beyond `share` stress scratch memory
+  int stress = 0;  ///< percent of the blocks that fit which make stress all the time
   stress_pattern pattern = stress_pattern::store_load;
-  int stress_lines = 64;  ///< lines of scratch memory
-  int stress_line_bytes = 128;
-  int home = 0;  ///< which launch's device has the cells, where a run has several devices
+  int stress_lines = 64;        ///< lines of scratch memory that are stressed
+  int stress_line_bytes = 128;  ///< from a line to the next
+  int home = 0;                 ///< which launch's device has the cells
 
   friend bool operator==(const parameters&, const parameters&) = default;
 };
 
-/// The parameters that number `index` of the sequence of `seed` stands for: every value of every parameter comes up.
-[[nodiscard]] parameters draw_parameters(std::uint64_t seed, std::uint64_t index);
+namespace detail {
+
+/// One parameter: its name in text, its range, and what a search tries of it.
+struct parameter_row {
+  const char* name;
+  int least;
+  int most;
+  int multiple;                        ///< values are multiples of it
+  std::span<const int> tried;          ///< ascending
+  std::span<const char* const> words;  ///< of 0, 1, ..., where values have names
+  int (*get)(const parameters&);
+  void (*set)(parameters&, int);
+};
+
+inline constexpr int tried_widths[] = {32, 64, 128, 256, 512, 1024};
+inline constexpr int tried_batches[] = {1, 2, 4};
+inline constexpr int tried_shares[] = {10, 25, 50, 75, 100};
+inline constexpr int tried_switch[] = {0, 1};
+inline constexpr int tried_three[] = {0, 1, 2};
+inline constexpr int tried_patterns[] = {0, 1, 2, 3};
+inline constexpr int tried_delays[] = {0, 32, 128, 512, 2048};
+inline constexpr int tried_strides[] = {16, 32, 64, 128, 256};
+inline constexpr int tried_pre_stress[] = {0, 1, 4, 16, 64};
+inline constexpr int tried_stress[] = {0, 10, 25, 50};
+inline constexpr int tried_lines[] = {1, 2, 4, 16, 64, 256, 1024};
+inline constexpr int tried_line_bytes[] = {32, 64, 128, 256, 1024};
+inline constexpr int tried_home[] = {0};
+
+inline constexpr const char* words_within[] = {"lanes", "warps", "block"};
+inline constexpr const char* words_order[] = {"fixed", "warp", "lane"};
+inline constexpr const char* words_pattern[] = {"st/st", "st/ld", "ld/st", "ld/ld"};
+
+inline constexpr parameter_row parameter_table[] = {
+    {"width",
+     32,
+     1024,
+     32,
+     tried_widths,
+     {},
+     [](const parameters& p) { return p.width; },
+     [](parameters& p, int v) { p.width = v; }},
+    {"batch",
+     1,
+     1024,
+     1,
+     tried_batches,
+     {},
+     [](const parameters& p) { return p.batch; },
+     [](parameters& p, int v) { p.batch = v; }},
+    {"share",
+     1,
+     100,
+     1,
+     tried_shares,
+     {},
+     [](const parameters& p) { return p.share; },
+     [](parameters& p, int v) { p.share = v; }},
+    {"within", 0, 2, 1, tried_three, words_within, [](const parameters& p) { return static_cast<int>(p.within); },
+     [](parameters& p, int v) { p.within = static_cast<spread>(v); }},
+    {"order", 0, 2, 1, tried_three, words_order, [](const parameters& p) { return static_cast<int>(p.order); },
+     [](parameters& p, int v) { p.order = static_cast<run_order>(v); }},
+    {"delay",
+     0,
+     1'000'000,
+     1,
+     tried_delays,
+     {},
+     [](const parameters& p) { return p.delay; },
+     [](parameters& p, int v) { p.delay = v; }},
+    {"align",
+     0,
+     1,
+     1,
+     tried_switch,
+     {},
+     [](const parameters& p) { return p.align ? 1 : 0; },
+     [](parameters& p, int v) { p.align = v != 0; }},
+    {"stride",
+     16,
+     4096,
+     16,
+     tried_strides,
+     {},
+     [](const parameters& p) { return p.stride; },
+     [](parameters& p, int v) { p.stride = v; }},
+    {"together",
+     0,
+     1,
+     1,
+     tried_switch,
+     {},
+     [](const parameters& p) { return p.together ? 1 : 0; },
+     [](parameters& p, int v) { p.together = v != 0; }},
+    {"prestress",
+     0,
+     10'000,
+     1,
+     tried_pre_stress,
+     {},
+     [](const parameters& p) { return p.pre_stress; },
+     [](parameters& p, int v) { p.pre_stress = v; }},
+    {"prepattern", 0, 3, 1, tried_patterns, words_pattern, [](const parameters& p) { return static_cast<int>(p.pre_pattern); },
+     [](parameters& p, int v) { p.pre_pattern = static_cast<stress_pattern>(v); }},
+    {"stress",
+     0,
+     99,
+     1,
+     tried_stress,
+     {},
+     [](const parameters& p) { return p.stress; },
+     [](parameters& p, int v) { p.stress = v; }},
+    {"pattern", 0, 3, 1, tried_patterns, words_pattern, [](const parameters& p) { return static_cast<int>(p.pattern); },
+     [](parameters& p, int v) { p.pattern = static_cast<stress_pattern>(v); }},
+    {"lines",
+     1,
+     65'536,
+     1,
+     tried_lines,
+     {},
+     [](const parameters& p) { return p.stress_lines; },
+     [](parameters& p, int v) { p.stress_lines = v; }},
+    {"line",
+     4,
+     4096,
+     4,
+     tried_line_bytes,
+     {},
+     [](const parameters& p) { return p.stress_line_bytes; },
+     [](parameters& p, int v) { p.stress_line_bytes = v; }},
+    {"home",
+     0,
+     max_parties - 1,
+     1,
+     tried_home,
+     {},
+     [](const parameters& p) { return p.home; },
+     [](parameters& p, int v) { p.home = v; }},
+};
+
+/// What a parameter may be, in words.
+[[nodiscard]] inline std::string range_of(const parameter_row& row) {
+  if (row.words.empty()) {
+    return std::to_string(row.least) + " to " + std::to_string(row.most) +
+           (row.multiple == 1 ? "" : ", a multiple of " + std::to_string(row.multiple));
+  }
+  std::string all;
+  for (const char* word : row.words) {
+    all += (all.empty() ? "" : ", ") + std::string(word);
+  }
+  return all;
+}
+
+/// The shares of blocks that test and that stress are at most the whole.
+inline void make_room(parameters& p) noexcept { p.stress = std::min(p.stress, 100 - p.share); }
+
+}  // namespace detail
+
+/// Throws `error` with a sentence if a value is out of its range.
+inline void validate(const parameters& p) {
+  for (const detail::parameter_row& row : detail::parameter_table) {
+    const int value = row.get(p);
+    if (value < row.least || value > row.most || value % row.multiple != 0) {
+      throw error(cudaErrorInvalidValue, "membar: the parameter %s is %d: it can be %s", row.name, value,
+                  detail::range_of(row).c_str());
+    }
+  }
+  if ((p.width & (p.width - 1)) != 0) {
+    throw error(cudaErrorInvalidValue, "membar: the parameter width is %d: it must be a power of two from 32 to 1024", p.width);
+  }
+  if (p.share + p.stress > 100) {
+    throw error(cudaErrorInvalidValue,
+                "membar: the parameters share and stress are %d and %d percent of the blocks: together they can be 100",
+                p.share, p.stress);
+  }
+}
+
+/// Member `index` of the sequence of parameters that `seed` stands for. `homes` is the number of launches that can own the
+/// memory.
+[[nodiscard]] inline parameters draw_parameters(std::uint64_t seed, std::uint64_t index, int homes = 1) {
+  parameters p;
+  unsigned purpose = 0;
+  for (const detail::parameter_row& row : detail::parameter_table) {
+    const unsigned random = detail::draw(seed, static_cast<unsigned>(index), purpose++);
+    row.set(p, row.tried[detail::scaled(random, static_cast<unsigned>(row.tried.size()))]);
+  }
+  p.home = static_cast<int>(
+      detail::scaled(detail::draw(seed, static_cast<unsigned>(index), purpose), static_cast<unsigned>(std::max(homes, 1))));
+  detail::make_room(p);
+  return p;
+}
 
 /// "width=256 batch=1 share=100 ...": one line, which `parse_parameters` reads.
-[[nodiscard]] std::string text_of(const parameters& p);
+[[nodiscard]] inline std::string text_of(const parameters& p) {
+  std::string text;
+  for (const detail::parameter_row& row : detail::parameter_table) {
+    const int value = row.get(p);
+    text += (text.empty() ? "" : " ") + std::string(row.name) + "=" +
+            (row.words.empty() ? std::to_string(value) : std::string(row.words[static_cast<std::size_t>(value)]));
+  }
+  return text;
+}
 
-/// Reads what `text_of` writes; what it does not name keeps its value in `base`. Throws `std::invalid_argument` with a sentence
-/// that names the word, the limit and what is possible.
-[[nodiscard]] parameters parse_parameters(std::string_view text, parameters base = {});
-
-/// Throws `std::invalid_argument` with a sentence if a value is out of its range.
-void validate(const parameters& p);
+/// Reads what `text_of` writes, separated by spaces or commas; what is not named keeps its value in `base`. Throws `error` with
+/// a sentence that names the word and what it can be.
+[[nodiscard]] inline parameters parse_parameters(std::string_view text, parameters base = {}) {
+  constexpr std::string_view separators = " ,\t\n";
+  for (std::size_t at = text.find_first_not_of(separators); at != std::string_view::npos;
+       at = text.find_first_not_of(separators, at)) {
+    const std::size_t end = std::min(text.find_first_of(separators, at), text.size());
+    const std::string word(text.substr(at, end - at));
+    at = end;
+    const std::string name = word.substr(0, word.find('='));
+    const auto* const row = std::find_if(std::begin(detail::parameter_table), std::end(detail::parameter_table),
+                                         [&](const detail::parameter_row& each) { return name == each.name; });
+    if (row == std::end(detail::parameter_table)) {
+      throw error(cudaErrorInvalidValue, "membar: there is no parameter '%s': the parameters are %s", name.c_str(),
+                  text_of(parameters{}).c_str());
+    }
+    const std::string value = name.size() == word.size() ? "" : word.substr(name.size() + 1);
+    int number = 0;
+    const auto named = std::find(row->words.begin(), row->words.end(), std::string_view(value));
+    const auto [rest, status] = std::from_chars(value.data(), value.data() + value.size(), number);
+    if (!row->words.empty() && named != row->words.end()) {
+      number = static_cast<int>(named - row->words.begin());
+    } else if (!row->words.empty() || status != std::errc{} || rest != value.data() + value.size()) {
+      throw error(cudaErrorInvalidValue, "membar: the parameter %s is '%s': it can be %s", row->name, value.c_str(),
+                  detail::range_of(*row).c_str());
+    }
+    row->set(base, number);
+  }
+  validate(base);
+  return base;
+}
 
 }  // namespace membar::litmus

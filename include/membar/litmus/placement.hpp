@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Where the threads of a litmus test run on a machine: from the places of the model to launches, clusters, blocks and lanes,
+/// Where the threads of a litmus test run on a machine: from the places of the model to launches, clusters, blocks and warps,
 /// or to a sentence that says what the machine lacks.
 #pragma once
 
@@ -9,8 +9,11 @@
 #include <membar/model/program.hpp>
 #include <membar/sync_domain.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace membar::litmus {
@@ -23,37 +26,228 @@ struct machine {
     int major = 0;
     int minor = 0;
     int multiprocessors = 0;
-    int domains = 1;  ///< memory synchronization domains
-    bool maps_host_memory = false;
-    std::vector<bool> reaches;  ///< per device of the machine: peer access, with native atomics
+    int domains = 1;                ///< memory synchronization domains
+    bool maps_host_memory = false;  ///< at one address for both sides
+    std::vector<bool> reaches;      ///< per device of the machine: whether this one can access its memory
   };
   std::vector<device> devices;
 };
 
-/// The machine this process runs on. Without a GPU it has no devices.
-[[nodiscard]] machine this_machine();
+/// The machine that this process runs on. Where there is no GPU it has no devices.
+[[nodiscard]] inline machine this_machine() {
+  machine found;
+  int count = 0;
+  if (cudaGetDeviceCount(&count) != cudaSuccess) {
+    static_cast<void>(cudaGetLastError());
+    return found;
+  }
+  const auto attribute = [](cudaDeviceAttr which, int device) {
+    int value = 0;
+    check(cudaDeviceGetAttribute(&value, which, device), "cudaDeviceGetAttribute");
+    return value;
+  };
+  for (int d = 0; d < count; ++d) {
+    cudaDeviceProp properties{};
+    check(cudaGetDeviceProperties(&properties, d), "cudaGetDeviceProperties");
+    machine::device device;
+    device.ordinal = d;
+    device.name = properties.name;
+    device.major = properties.major;
+    device.minor = properties.minor;
+    device.multiprocessors = properties.multiProcessorCount;
+    device.domains = sync_domain_count(d);
+    device.maps_host_memory = attribute(cudaDevAttrCanMapHostMemory, d) != 0 && attribute(cudaDevAttrUnifiedAddressing, d) != 0;
+    for (int other = 0; other < count; ++other) {
+      int reaches = other == d ? 1 : 0;
+      if (other != d) {
+        check(cudaDeviceCanAccessPeer(&reaches, d, other), "cudaDeviceCanAccessPeer");
+      }
+      device.reaches.push_back(reaches != 0);
+    }
+    found.devices.push_back(std::move(device));
+  }
+  return found;
+}
 
 /// Where the threads of a test run.
 struct placement {
   struct launch {
     int device = 0;            ///< index in `machine::devices`
     int domain = 0;            ///< physical memory synchronization domain
-    std::vector<int> threads;  ///< the test threads it runs
+    std::vector<int> threads;  ///< the test threads that it runs
   };
   std::vector<launch> launches;   ///< on GPUs
-  std::vector<int> host_threads;  ///< the test threads that the host runs, one host thread each
+  std::vector<int> host_threads;  ///< the test threads that the host runs, each on a thread of its own
   std::vector<seat> seats;        ///< per test thread
   unsigned cluster = 1;           ///< blocks per cluster, at least
   unsigned clusters = 1;          ///< clusters of an instance in a launch, at most
   unsigned slots = 1;             ///< threads of an instance in a block, at most
-  bool warps_differ = false;      ///< threads of one block were given different warps
+  bool warps_differ = false;      ///< threads of one block have different warps
 
-  [[nodiscard]] bool several_parties() const noexcept { return launches.size() + host_threads.size() > 1; }
+  /// Launches and host threads that meet at a step's end.
+  [[nodiscard]] std::size_t parties() const noexcept { return launches.size() + host_threads.size(); }
 };
 
-/// Where the threads with these places run on `on`. GPU n of the test is the n-th of the devices used; other threads of a
-/// device whose places say another domain are another launch. Throws `error` with one sentence if the machine lacks what the
-/// places ask for.
-[[nodiscard]] placement place(std::span<const model::place> places, const machine& on);
+namespace detail {
+
+/// The position of `wanted` in `seen`, to which it is added if it is new.
+template <class T>
+[[nodiscard]] unsigned char number_of(std::vector<T>& seen, const T& wanted) {
+  const auto found = std::find(seen.begin(), seen.end(), wanted);
+  const auto number = static_cast<unsigned char>(found - seen.begin());
+  if (found == seen.end()) {
+    seen.push_back(wanted);
+  }
+  return number;
+}
+
+/// `wanted` devices that reach each other, the first possible ones; fewer if there are not as many.
+inline bool pick_peers(const machine& on, std::size_t wanted, std::vector<int>& picked) {
+  if (picked.size() == wanted) {
+    return true;
+  }
+  for (std::size_t d = picked.empty() ? 0 : static_cast<std::size_t>(picked.back()) + 1; d < on.devices.size(); ++d) {
+    const bool joined = std::all_of(picked.begin(), picked.end(), [&](int p) {
+      const auto other = static_cast<std::size_t>(p);
+      return on.devices[d].reaches[other] && on.devices[other].reaches[d];
+    });
+    if (joined) {
+      picked.push_back(static_cast<int>(d));
+      if (pick_peers(on, wanted, picked)) {
+        return true;
+      }
+      picked.pop_back();
+    }
+  }
+  return false;
+}
+
+}  // namespace detail
+
+/// Where threads with these places run on the machine. The GPUs of a test are the first devices that reach each other; what a
+/// GPU runs in one domain is one launch. Blocks of one cluster need a cluster launch, other blocks none: a block is in a cluster of
+/// its own then. Threads of one block whose places name different warps run in different warps; otherwise the parameters
+/// decide.
+///
+/// Errors: `error` with one sentence if the machine lacks what the places ask for.
+[[nodiscard]] inline placement place_threads(std::span<const model::place> places, const machine& on) {
+  if (places.empty() || places.size() > static_cast<std::size_t>(max_threads)) {
+    throw error(cudaErrorInvalidValue, "membar: the test has %zu threads: a test on a GPU has 1 to %d", places.size(),
+                max_threads);
+  }
+  if (on.devices.empty()) {
+    throw error(cudaErrorNoDevice, "membar: the test needs a GPU, and this machine has none that CUDA can use");
+  }
+  placement where;
+  where.seats.resize(places.size());
+  std::vector<int> gpus;
+  for (const model::place& p : places) {
+    if (!p.host) {
+      static_cast<void>(detail::number_of(gpus, p.gpu));
+    }
+  }
+  if (gpus.empty()) {
+    throw error(cudaErrorInvalidValue, "membar: every thread of the test is on the host: nothing of it runs on a GPU");
+  }
+  std::vector<int> devices;
+  if (!detail::pick_peers(on, gpus.size(), devices)) {
+    throw error(cudaErrorPeerAccessUnsupported,
+                "membar: the test needs %zu GPUs that can access each other's memory, and this machine has no %zu such devices "
+                "among its %zu",
+                gpus.size(), gpus.size(), on.devices.size());
+  }
+
+  std::vector<std::pair<int, int>> launches;              // GPU and domain
+  std::vector<std::pair<int, int>> blocks;                // GPU and block
+  std::vector<std::vector<std::pair<bool, int>>> groups;  // per launch: a cluster's number, or that of a block without one
+  std::vector<std::vector<std::vector<int>>> members;     // per launch and cluster group: blocks
+  std::vector<std::vector<int>> warps;                    // per block: of its threads
+  for (std::size_t t = 0; t < places.size(); ++t) {
+    const model::place& p = places[t];
+    if (p.host) {
+      continue;
+    }
+    const int device = devices[detail::number_of(gpus, p.gpu)];
+    const machine::device& facts = on.devices[static_cast<std::size_t>(device)];
+    if (p.domain < 0 || p.domain >= facts.domains) {
+      throw error(cudaErrorNotSupported,
+                  "membar: the test needs memory synchronization domain %d, and %s has %d: domains begin with compute "
+                  "capability 9.0",
+                  p.domain, facts.name.c_str(), facts.domains);
+    }
+    seat& s = where.seats[t];
+    s.launch = detail::number_of(launches, {p.gpu, p.domain});
+    if (s.launch == where.launches.size()) {
+      where.launches.push_back({device, p.domain, {}});
+      groups.emplace_back();
+      members.emplace_back();
+    }
+    where.launches[s.launch].threads.push_back(static_cast<int>(t));
+    s.group = detail::number_of(blocks, {p.gpu, p.block});
+    if (s.group == warps.size()) {
+      warps.emplace_back();
+    }
+    s.slot = static_cast<unsigned char>(warps[s.group].size());
+    warps[s.group].push_back(p.warp);
+    s.cluster_group = detail::number_of(groups[s.launch], {p.cluster >= 0, p.cluster >= 0 ? p.cluster : p.block});
+    if (s.cluster_group == members[s.launch].size()) {
+      members[s.launch].emplace_back();
+    }
+    s.rank = detail::number_of(members[s.launch][s.cluster_group], p.block);
+  }
+  std::size_t ranks = 1;
+  for (std::size_t t = 0; t < places.size(); ++t) {
+    seat& s = where.seats[t];
+    if (places[t].host) {
+      s.launch = static_cast<unsigned char>(where.launches.size() + where.host_threads.size());
+      where.host_threads.push_back(static_cast<int>(t));
+      continue;
+    }
+    const std::vector<int>& own = warps[s.group];
+    s.slots = static_cast<unsigned char>(own.size());
+    s.cluster_groups = static_cast<unsigned char>(groups[s.launch].size());
+    ranks = std::max(ranks, members[s.launch][s.cluster_group].size());
+    where.slots = std::max(where.slots, static_cast<unsigned>(s.slots));
+    where.clusters = std::max(where.clusters, static_cast<unsigned>(s.cluster_groups));
+    where.warps_differ = where.warps_differ || std::any_of(own.begin(), own.end(), [&](int w) { return w != own.front(); });
+  }
+  if (where.parties() > static_cast<std::size_t>(max_parties)) {
+    throw error(cudaErrorNotSupported, "membar: the test needs %zu launches and host threads: at most %d can meet",
+                where.parties(), max_parties);
+  }
+  for (const placement::launch& l : where.launches) {
+    const machine::device& facts = on.devices[static_cast<std::size_t>(l.device)];
+    if (ranks > 1 && facts.major < 9) {
+      throw error(cudaErrorNotSupported,
+                  "membar: the test needs a thread block cluster, and %s has compute capability %d.%d: clusters begin with 9.0",
+                  facts.name.c_str(), facts.major, facts.minor);
+    }
+    if (!where.host_threads.empty() && !facts.maps_host_memory) {
+      throw error(cudaErrorNotSupported,
+                  "membar: the test needs memory that the host and %s share at one address, which that device cannot map",
+                  facts.name.c_str());
+    }
+  }
+  constexpr std::size_t portable_cluster = 8;
+  while (where.cluster < ranks) {
+    where.cluster *= 2;
+  }
+  if (where.cluster > portable_cluster) {
+    throw error(cudaErrorNotSupported, "membar: the test needs a cluster of %zu blocks: every device has clusters of up to %zu",
+                ranks, portable_cluster);
+  }
+  return where;
+}
+
+/// The same for the threads of a test.
+template <class Test>
+  requires requires(const Test& test) { test.threads.front().where; }
+[[nodiscard]] placement place_threads(const Test& test, const machine& on) {
+  std::vector<model::place> places;
+  for (const auto& thread : test.threads) {
+    places.push_back(thread.where);
+  }
+  return place_threads(std::span<const model::place>(places), on);
+}
 
 }  // namespace membar::litmus
