@@ -252,7 +252,7 @@ __device__ inline void count(unsigned* counts, unsigned key) noexcept {
   }
 }
 
-/// The first bytes of a cell, sign extended.
+/// The first bytes of a part of a cell, sign extended.
 [[nodiscard]] __device__ inline long long value_of(const unsigned char* cell, int bytes) noexcept {
   return bytes == 1   ? *reinterpret_cast<const signed char*>(cell)
          : bytes == 2 ? *reinterpret_cast<const short*>(cell)
@@ -282,7 +282,7 @@ __device__ void tally_and_reset(const launch_view& view, unsigned region, unsign
         } else {
           const unsigned char* const cell =
               cells + cell_offset(view.where, step, static_cast<unsigned>(seen.location), instance);
-          digit = Test::digit(o, value_of(cell, seen.bytes));
+          digit = Test::digit(o, value_of(cell + seen.offset, seen.bytes));
         }
         key += (digit < seen.radix ? digit : seen.radix - 1) * weight;
         weight *= seen.radix;

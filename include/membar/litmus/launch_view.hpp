@@ -15,6 +15,7 @@ struct observation {
   int location = -1;   ///< -1: a register
   int bytes = 4;       ///< of the location that are read: 1, 2, 4 or 8, sign extended
   unsigned radix = 2;  ///< digits: one for each expected value, and the last for all others
+  int offset = 0;      ///< of the bytes in the location's cell
 };
 
 /// What a cell holds when an instance begins.

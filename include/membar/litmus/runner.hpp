@@ -99,7 +99,7 @@ struct run_shape {
   shape.stress_blocks = std::min(part(how.stress), fitting - shape.where.blocks);
   shape.where.cluster = where.cluster;
   shape.where.batch = static_cast<unsigned>(how.batch);
-  shape.where.locations = static_cast<unsigned>(test.twin.locations.size());
+  shape.where.locations = static_cast<unsigned>(test.cells);
   shape.where.observations = static_cast<unsigned>(test.observed.size());
   shape.where.stride = static_cast<unsigned>(how.stride);
   shape.where.together = how.together;
@@ -468,10 +468,9 @@ class engine {
       throw error(cudaErrorInvalidValue, "membar: %s has %llu outcomes, and %u can be counted: observe less, or fewer values",
                   test.twin.name.c_str(), static_cast<unsigned long long>(test.outcomes()), max_outcomes);
     }
-    if (test.twin.locations.size() > static_cast<std::size_t>(max_locations) ||
-        test.observed.size() > static_cast<std::size_t>(max_observations) || test.twin.locations.empty()) {
-      throw error(cudaErrorInvalidValue, "membar: %s has %zu locations and %zu observations: there can be 1 to %d and up to %d",
-                  test.twin.name.c_str(), test.twin.locations.size(), test.observed.size(), max_locations, max_observations);
+    if (test.cells < 1 || test.cells > max_locations || test.observed.size() > static_cast<std::size_t>(max_observations)) {
+      throw error(cudaErrorInvalidValue, "membar: %s has %d locations and %zu observations: there can be 1 to %d and up to %d",
+                  test.twin.name.c_str(), test.cells, test.observed.size(), max_locations, max_observations);
     }
     if (test.kernel == nullptr || where.seats.size() != test.twin.threads.size()) {
       throw error(cudaErrorInvalidValue, "membar: %s has no kernel, or a placement of another test", test.twin.name.c_str());

@@ -29,15 +29,15 @@ struct observed_value {
 struct runnable_test {
   model::litmus_test twin;               ///< names, places, condition, and what is allowed
   std::vector<observed_value> observed;  ///< in the order of the kernel's observations
+  int cells = 0;                         ///< per instance: the kernel's locations
   const void* kernel = nullptr;          ///< `run_instances` of the test: a function, or a `cudaKernel_t`
-  std::vector<std::uint64_t> initial;    ///< per location: the first 8 bytes of a cell, for the host's part
   host_thread on_host;                   ///< for tests with threads on the host
 
-  /// The number of outcomes, those with unexpected values included.
+  /// The number of outcomes, those with unexpected values included; more than can be counted if it does not fit.
   [[nodiscard]] std::uint64_t outcomes() const noexcept {
     std::uint64_t count = 1;
     for (const observed_value& o : observed) {
-      count *= o.radix();
+      count = count > max_outcomes ? count : count * o.radix();
     }
     return count;
   }
