@@ -30,7 +30,9 @@ struct plan {
   double tune_seconds = 0;                          ///< of each control
   std::vector<membar::litmus::parameters> given{};  ///< sets of parameters to begin with
   double hunt_seconds = 0;  ///< if not 0: guarantees in turns, until one is broken or as much time is over
-  std::function<bool(const placed_test&, bool is_guarantee, const std::string& family)> wanted;
+  bool guarantees = true;
+  bool controls = true;
+  std::function<bool(const guarantee&)> wanted;
 };
 
 /// What became of a test.
@@ -77,13 +79,14 @@ class campaign {
   campaign(const suite& all, plan how, std::function<void(const tally&)> progress)
       : all_(&all), plan_(std::move(how)), progress_(std::move(progress)) {
     for (const guarantee& row : all.guarantees()) {
-      const bool wanted = plan_.wanted(*all.find(row.test), true, row.family);
-      if (wanted) {
-        tally_of(row.test, true, row.family);
-      }
-      for (const std::string& control : row.controls) {
-        if (wanted && plan_.hunt_seconds == 0 && plan_.wanted(*all.find(control), false, row.family)) {
-          tally_of(control, false, row.family);
+      if (plan_.wanted(row)) {
+        if (plan_.guarantees) {
+          add(row.test, true, row.family);
+        }
+        for (const std::string& control : row.controls) {
+          if (plan_.controls) {
+            add(control, false, row.family);
+          }
         }
       }
     }
@@ -129,7 +132,7 @@ class campaign {
   }
 
  private:
-  void tally_of(const std::string& test, bool is_guarantee, const std::string& family) {
+  void add(const std::string& test, bool is_guarantee, const std::string& family) {
     if (index_.emplace(test, tallies_.size()).second) {
       tally one;
       one.test = all_->find(test);
@@ -141,12 +144,8 @@ class campaign {
 
   /// A place that the machine lacks is a skip, in the engine's words.
   void find_place(tally& t) {
-    std::vector<membar::model::place> places;
-    for (const auto& thread : t.test->test.twin.threads) {
-      places.push_back(thread.where);
-    }
     try {
-      places_.emplace(t.test, membar::litmus::place(places, engine_.runs_on()));
+      places_.emplace(t.test, membar::litmus::place_threads(t.test->test.twin, engine_.runs_on()));
     } catch (const membar::error& lack) {
       t.was_skipped = true;
       t.reason = lack.what();
