@@ -1,55 +1,314 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a run saw, in words: outcomes by name, each allowed or forbidden by the model, and what the numbers say about more runs.
+/// What a run saw, in words: outcomes by name, each allowed or forbidden by the model, and what the numbers say of further runs.
 #pragma once
 
+#include <membar/litmus/parameters.hpp>
 #include <membar/litmus/runner.hpp>
 #include <membar/litmus/test.hpp>
+#include <membar/model/decide.hpp>
+#include <membar/model/enumerate.hpp>
+#include <membar/model/litmus_test.hpp>
+#include <membar/model/outcomes.hpp>
 
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <set>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace membar::litmus {
 
-/// One outcome that was seen, or that the model allows.
+/// @name What numbers say
+/// @{
+/// The largest rate with which an outcome can occur that none of `trials` showed, with 95 % confidence: the rule of three. 1
+/// where there are fewer than three.
+[[nodiscard]] inline double rate_bound(std::uint64_t trials) noexcept {
+  return trials < 3 ? 1.0 : 3.0 / static_cast<double>(trials);
+}
+/// The probability that a run as long shows an outcome never, where one showed it `seen` times: outcomes that come one by one
+/// are as a Poisson process.
+[[nodiscard]] inline double chance_of_missing(std::uint64_t seen) noexcept { return std::exp(-static_cast<double>(seen)); }
+/// @}
+
+/// The twin of a test, asked about what the test observes, in its order.
+[[nodiscard]] inline model::litmus_test asked_of(const runnable_test& test) {
+  model::litmus_test asked = test.twin;
+  asked.observed.clear();
+  for (const observed_value& o : test.observed) {
+    asked.observed.push_back(o.what);
+  }
+  return asked;
+}
+
+/// The outcomes that the model allows, as values in the order of the test's observations. `limit` is that of the model's search,
+/// 0 for none. Throws `model::error` if the model cannot decide the test.
+[[nodiscard]] inline std::set<std::vector<std::int64_t>> allowed_outcomes(const runnable_test& test,
+                                                                          std::uint64_t limit = 300'000'000) {
+  model::litmus_test asked = asked_of(test);
+  // what the filter leaves out is not forbidden
+  asked.filter.clear();
+  model::outcome_collector visitor(asked);
+  const model::test_view view = asked.view();
+  model::require_defined(view.program, model::every_rule{}, limit);
+  model::enumerator<model::outcome_collector>(view.program, visitor, model::every_rule{}, limit).run();
+  return visitor.found();
+}
+
+/// One outcome: seen, or allowed by the model and not seen.
 struct outcome {
-  std::vector<std::int64_t> values;  ///< per observation
-  std::vector<bool> unexpected;      ///< per observation: a value that the test cannot produce
+  std::vector<std::int64_t> values;  ///< per observation; 0 where it is unexpected
+  std::vector<bool> unexpected;      ///< per observation: a value that no thread writes
   std::uint64_t count = 0;
   bool allowed = false;    ///< by the model
   bool satisfies = false;  ///< the test's condition
+  bool filtered = false;   ///< the test's filter leaves it out
   std::string text;        ///< "P1:r0=1; P1:r1=0;"
 
-  [[nodiscard]] bool corrupt() const noexcept;
+  /// Memory was not what it should have been, or a thread did not report: a failure of the machine or of the engine.
+  [[nodiscard]] bool corrupt() const noexcept {
+    return std::find(unexpected.begin(), unexpected.end(), true) != unexpected.end();
+  }
 };
+
+namespace detail {
+
+/// An outcome as the model's conditions see it.
+struct outcome_state {
+  const runnable_test* test;
+  const outcome* seen;
+
+  [[nodiscard]] bool known(const model::term& t) const noexcept {
+    const std::size_t o = find(t);
+    return t.kind == model::term::kind_t::constant || (o < test->observed.size() && !seen->unexpected[o]);
+  }
+  [[nodiscard]] std::int64_t value(const model::term& t) const noexcept {
+    return t.kind == model::term::kind_t::constant ? t.value : seen->values[find(t)];
+  }
+
+ private:
+  [[nodiscard]] std::size_t find(const model::term& t) const noexcept {
+    std::size_t o = 0;
+    for (; o < test->observed.size(); ++o) {
+      const model::term& what = test->observed[o].what.what;
+      if (what.kind == t.kind && what.index == t.index &&
+          (t.kind == model::term::kind_t::memory_value || what.thread == t.thread)) {
+        break;
+      }
+    }
+    return o;
+  }
+};
+
+/// Fills in what follows from an outcome's values.
+inline void describe(const runnable_test& test, const std::set<std::vector<std::int64_t>>& allowed, outcome& o) {
+  const outcome_state state{&test, &o};
+  o.allowed = !o.corrupt() && allowed.count(o.values) != 0;
+  o.filtered = !o.corrupt() && model::evaluate(test.twin.filter, state) == model::truth::no;
+  o.satisfies = test.twin.has_condition && !o.filtered && model::evaluate(test.twin.condition, state) == model::truth::yes;
+  for (std::size_t i = 0; i < test.observed.size(); ++i) {
+    o.text += (i == 0 ? "" : " ") + test.observed[i].what.name + "=" +
+              (o.unexpected[i] ? "other" : model::value_text(test.twin, o.values[i])) + ";";
+  }
+}
+
+/// The outcome that the engine counts as `key`.
+[[nodiscard]] inline outcome outcome_of(const runnable_test& test, const std::set<std::vector<std::int64_t>>& allowed,
+                                        std::uint64_t key) {
+  outcome o;
+  for (const observed_value& observed : test.observed) {
+    const std::size_t digit = static_cast<std::size_t>(key % observed.radix());
+    key /= observed.radix();
+    const bool expected = digit < observed.values.size();
+    o.values.push_back(expected ? observed.values[digit] : 0);
+    o.unexpected.push_back(!expected);
+  }
+  describe(test, allowed, o);
+  return o;
+}
+
+}  // namespace detail
 
 /// A run and what it means.
 struct report {
   std::string name;
-  std::vector<outcome> outcomes;  ///< those seen, and those allowed and not seen; by their values
-  run_result run{};
-  std::string condition;  ///< as it was written
+  std::string condition;  ///< as it was written; empty if there is none
   model::quantifier quantified = model::quantifier::exists;
-  std::uint64_t positive = 0;  ///< instances that satisfy the condition
-  std::uint64_t negative = 0;
-  bool condition_allowed = false;  ///< by the model
+  std::vector<outcome> outcomes;  ///< those seen, by their values; then those allowed and not seen
+  run_result run{};
+  std::uint64_t positive = 0;      ///< instances that satisfy the condition
+  std::uint64_t negative = 0;      ///< instances that do not
+  bool condition_allowed = false;  ///< the model allows an outcome that satisfies it
+  bool tuned = false;              ///< the parameters are the best of a search
 
-  /// Whether every outcome that was seen is allowed.
-  [[nodiscard]] bool sound() const noexcept;
+  /// Whether every outcome that was seen is allowed by the model.
+  [[nodiscard]] bool sound() const noexcept {
+    return std::all_of(outcomes.begin(), outcomes.end(), [](const outcome& o) { return o.count == 0 || o.allowed; });
+  }
+  /// herd's word for how often the condition was satisfied.
+  [[nodiscard]] const char* observation() const noexcept {
+    return positive == 0 ? "Never" : negative == 0 ? "Always" : "Sometimes";
+  }
 };
 
-/// Names the outcomes of a run and asks the model about each. Throws `model::error` if the model cannot decide the test.
-[[nodiscard]] report make_report(const runnable_test& test, const run_result& run);
+/// Names the outcomes of a run; `allowed` are those that the model allows.
+[[nodiscard]] inline report make_report(const runnable_test& test, const run_result& run,
+                                        const std::set<std::vector<std::int64_t>>& allowed) {
+  report r;
+  r.name = test.twin.name;
+  r.condition = test.twin.has_condition ? test.twin.condition_text : "";
+  r.quantified = test.twin.quantified;
+  r.run = run;
+  for (std::size_t key = 0; key < run.counts.size(); ++key) {
+    if (run.counts[key] != 0) {
+      outcome o = detail::outcome_of(test, allowed, key);
+      o.count = run.counts[key];
+      if (!o.filtered) {
+        (o.satisfies ? r.positive : r.negative) += o.count;
+      }
+      r.outcomes.push_back(std::move(o));
+    }
+  }
+  std::sort(r.outcomes.begin(), r.outcomes.end(), [](const outcome& a, const outcome& b) {
+    return std::tie(a.unexpected, a.values) < std::tie(b.unexpected, b.values);
+  });
+  const std::size_t seen = r.outcomes.size();
+  for (const std::vector<std::int64_t>& values : allowed) {
+    outcome o;
+    o.values = values;
+    o.unexpected.assign(values.size(), false);
+    detail::describe(test, allowed, o);
+    r.condition_allowed = r.condition_allowed || o.satisfies;
+    const bool known = std::any_of(r.outcomes.begin(), r.outcomes.begin() + static_cast<std::ptrdiff_t>(seen),
+                                   [&](const outcome& one) { return !one.corrupt() && one.values == values; });
+    if (!known) {
+      r.outcomes.push_back(std::move(o));
+    }
+  }
+  return r;
+}
 
-/// The report in herd's words.
-[[nodiscard]] std::string text_of(const report& r);
-/// The report as one JSON object on one line.
-[[nodiscard]] std::string json_of(const report& r);
+/// The same; asks the model.
+[[nodiscard]] inline report make_report(const runnable_test& test, const run_result& run) {
+  return make_report(test, run, allowed_outcomes(test));
+}
 
-/// With `seen` of `trials`, the largest rate that fits, with 95 % confidence: 3 / trials if none was seen.
-[[nodiscard]] double rate_bound(std::uint64_t trials) noexcept;
-/// The probability that a run as long sees none, where one saw `seen`.
-[[nodiscard]] double chance_of_missing(std::uint64_t seen) noexcept;
+namespace detail {
+
+[[nodiscard]] inline std::string number_text(double value, const char* format = "%.3g") {
+  char text[64] = {};
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
+/// A probability; one too small for a `double` is not 0.
+[[nodiscard]] inline std::string chance_text(double chance) { return chance > 0 ? number_text(chance) : "below 1e-300"; }
+
+/// What an outcome is called in a column.
+[[nodiscard]] inline const char* mark_of(const outcome& o) noexcept {
+  return o.corrupt() ? "corrupt" : o.allowed ? "allowed" : "forbidden";
+}
+
+[[nodiscard]] inline std::string padded(std::string text, std::size_t width) {
+  text.resize(std::max(text.size(), width), ' ');
+  return text;
+}
+
+}  // namespace detail
+
+/// The report in herd's words, with a column that says what the model allows, and what the numbers say at the end.
+[[nodiscard]] inline std::string text_of(const report& r) {
+  const char* const kind = r.quantified == model::quantifier::exists   ? "Allowed"
+                           : r.quantified == model::quantifier::forall ? "Required"
+                                                                       : "Forbidden";
+  const char* const quantifier = r.quantified == model::quantifier::exists   ? "exists"
+                                 : r.quantified == model::quantifier::forall ? "forall"
+                                                                             : "~exists";
+  std::size_t seen = 0;
+  std::size_t count_width = 0;
+  std::size_t text_width = 0;
+  for (const outcome& o : r.outcomes) {
+    seen += o.count != 0 ? 1 : 0;
+    count_width = std::max(count_width, std::to_string(o.count).size());
+    text_width = std::max(text_width, o.text.size());
+  }
+  std::string out =
+      "Test " + r.name + " " + kind + "\nHistogram (" + std::to_string(seen) + " state" + (seen == 1 ? "" : "s") + ")\n";
+  for (const outcome& o : r.outcomes) {
+    if (o.count != 0) {
+      out += detail::padded(std::to_string(o.count), count_width) + (o.satisfies ? " *> " : " :> ") +
+             detail::padded(o.text, text_width) + "  " + detail::mark_of(o) + (o.filtered ? ", left out by the filter" : "") +
+             "\n";
+    }
+  }
+  for (const outcome& o : r.outcomes) {
+    if (o.count == 0) {
+      out += detail::padded("0", count_width) + (o.satisfies ? " *> " : " :> ") + detail::padded(o.text, text_width) +
+             "  allowed, not observed\n";
+    }
+  }
+  if (!r.condition.empty()) {
+    const bool holds = r.quantified == model::quantifier::exists   ? r.positive != 0
+                       : r.quantified == model::quantifier::forall ? r.negative == 0
+                                                                   : r.positive == 0;
+    out += std::string(holds ? "Ok" : "No") + "\nWitnesses\nPositive: " + std::to_string(r.positive) +
+           " Negative: " + std::to_string(r.negative) + "\nCondition " + quantifier + " " + r.condition + "\nObservation " +
+           r.name + " " + r.observation() + " " + std::to_string(r.positive) + " " + std::to_string(r.negative) + "\n";
+  }
+  out += "Rate " + detail::number_text(r.run.rate()) + " instances/s in " + detail::number_text(r.run.seconds) + " s on " +
+         r.run.device + ", " + (r.tuned ? "best parameters: " : "parameters: ") + text_of(r.run.used) + "\n";
+  if (!r.condition.empty()) {
+    const std::string model_says = r.condition_allowed ? "which the model allows" : "which the model forbids";
+    if (r.positive != 0) {
+      out += "Statistics: the condition, " + model_says + ", held " + std::to_string(r.positive) +
+             " times: the chance that a run as long misses it is " + detail::chance_text(chance_of_missing(r.positive)) + "\n";
+    } else {
+      out += "Statistics: the condition, " + model_says + ", held in none of " + std::to_string(r.run.instances) +
+             " instances: it holds at a rate below " + detail::number_text(rate_bound(r.run.instances)) +
+             ", with 95 % confidence, under these parameters on this machine\n";
+    }
+  }
+  for (const outcome& o : r.outcomes) {
+    if (o.count != 0 && !o.allowed) {
+      out += std::string(o.corrupt() ? "Corrupt: " : "Forbidden: ") + o.text + " was observed " + std::to_string(o.count) +
+             " times, and " + (o.corrupt() ? "no thread of the test writes such a value" : "the model does not allow it") +
+             "\n";
+    }
+  }
+  return out;
+}
+
+/// The report as one JSON object, on one line.
+[[nodiscard]] inline std::string json_of(const report& r) {
+  const auto word = [](bool b) { return std::string(b ? "true" : "false"); };
+  const auto exact = [](double value) { return detail::number_text(value, "%.17g"); };
+  std::string out = "{\"test\": " + model::quoted(r.name) + ", \"quantifier\": " +
+                    model::quoted(r.quantified == model::quantifier::exists   ? "exists"
+                                  : r.quantified == model::quantifier::forall ? "forall"
+                                                                              : "~exists") +
+                    ", \"condition\": " + model::quoted(r.condition) + ", \"condition_allowed\": " + word(r.condition_allowed) +
+                    ", \"sound\": " + word(r.sound()) + ", \"observation\": " + model::quoted(r.observation()) +
+                    ", \"positive\": " + std::to_string(r.positive) + ", \"negative\": " + std::to_string(r.negative) +
+                    ", \"instances\": " + std::to_string(r.run.instances) + ", \"steps\": " + std::to_string(r.run.steps) +
+                    ", \"seconds\": " + exact(r.run.seconds) + ", \"instances_per_second\": " + exact(r.run.rate()) +
+                    ", \"chance_of_missing\": " + exact(chance_of_missing(r.positive)) +
+                    ", \"rate_bound\": " + exact(rate_bound(r.run.instances)) + ", \"device\": " + model::quoted(r.run.device) +
+                    ", \"seed\": " + std::to_string(r.run.shape.seed) + ", \"tuned\": " + word(r.tuned) +
+                    ", \"parameters\": " + model::quoted(text_of(r.run.used)) +
+                    ", \"blocks\": " + std::to_string(r.run.shape.blocks) +
+                    ", \"stress_blocks\": " + std::to_string(r.run.stress_blocks) + ", \"outcomes\": [";
+  for (std::size_t i = 0; i < r.outcomes.size(); ++i) {
+    const outcome& o = r.outcomes[i];
+    out += (i == 0 ? "" : ", ") + ("{\"state\": " + model::quoted(o.text)) + ", \"count\": " + std::to_string(o.count) +
+           ", \"model\": " + model::quoted(detail::mark_of(o)) + ", \"satisfies\": " + word(o.satisfies) +
+           ", \"filtered\": " + word(o.filtered) + "}";
+  }
+  return out + "]}";
+}
 
 }  // namespace membar::litmus

@@ -490,25 +490,6 @@ class explanation_printer {
     return out;
   }
 
-  [[nodiscard]] static std::string quoted(const std::string& text) {
-    std::string out = "\"";
-    for (const char c : text) {
-      const auto code = static_cast<unsigned char>(c);
-      if (c == '"' || c == '\\') {
-        out += '\\';
-        out += c;
-      } else if (code < 0x20) {
-        static constexpr char digits[] = "0123456789abcdef";
-        out += "\\u00";
-        out += digits[code >> 4];
-        out += digits[code & 15];
-      } else {
-        out += c;
-      }
-    }
-    return out + "\"";
-  }
-
   [[nodiscard]] std::string json() const {
     std::string out = "{\"test\": " + quoted(test_.name) + ", \"verdict\": " + quoted(verdict_word()) +
                       ", \"condition\": " + quoted(question());

@@ -67,6 +67,26 @@ class outcome_collector {
   return std::to_string(value);
 }
 
+/// Text as a JSON string.
+[[nodiscard]] inline std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto code = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (code < 0x20) {
+      static constexpr char digits[] = "0123456789abcdef";
+      out += "\\u00";
+      out += digits[code >> 4];
+      out += digits[code & 15];
+    } else {
+      out += c;
+    }
+  }
+  return out + "\"";
+}
+
 /// The final states of `test`, as "P0:r0=1 P1:r1=0 x=1": what its condition and its `locations` name, in that order; sorted
 /// as byte strings. Throws `error` if the test exceeds a limit or has no defined behaviour, or if the search takes more than
 /// `limit` steps (0: any number).

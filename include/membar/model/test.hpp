@@ -331,6 +331,22 @@ class litmus_program {
     return result;
   }
 
+  /// @name What the test is made of
+  /// @{
+  [[nodiscard]] constexpr const place& where(std::size_t thread) const noexcept { return places_[thread]; }
+  [[nodiscard]] constexpr std::span<const instruction> code(std::size_t thread) const noexcept {
+    const std::size_t begin = thread == 0 ? 0 : ends_[thread - 1];
+    return {code_.data() + begin, ends_[thread] - begin};
+  }
+  [[nodiscard]] constexpr std::span<const condition_node> asked() const noexcept {
+    return {wanted_.nodes.begin(), static_cast<std::size_t>(wanted_.nodes.size())};
+  }
+  [[nodiscard]] constexpr std::span<const api_edge> api() const noexcept {
+    return {api_.begin(), static_cast<std::size_t>(api_.size())};
+  }
+  [[nodiscard]] constexpr int locations() const noexcept { return locations_; }
+  /// @}
+
   /// Whether some execution ends in a state that satisfies the condition.
   [[nodiscard]] constexpr bool reachable() const {
     std::array<location, max_variables> memory{};
@@ -344,13 +360,11 @@ class litmus_program {
     [[maybe_unused]] const std::array<std::int64_t, max_registers> zeros{};
     std::array<thread_view, threads> views{};
     for (std::size_t t = 0; t < threads; ++t) {
-      const std::size_t begin = t == 0 ? 0 : ends_[t - 1];
-      views[t] = {places_[t], std::span<const instruction>(code_.data() + begin, ends_[t] - begin), zeros};
+      views[t] = {places_[t], code(t), zeros};
     }
     test_view test;
-    test.program = {std::span<const location>(memory.data(), static_cast<std::size_t>(locations_)), views,
-                    std::span<const api_edge>(api_.begin(), static_cast<std::size_t>(api_.size()))};
-    test.condition = {wanted_.nodes.begin(), static_cast<std::size_t>(wanted_.nodes.size())};
+    test.program = {std::span<const location>(memory.data(), static_cast<std::size_t>(locations_)), views, api()};
+    test.condition = asked();
     return decide(test).reachable;
   }
 

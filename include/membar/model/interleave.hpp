@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Every final state that some interleaving of a test's threads gives: what a sequentially consistent machine could show.
+///
+/// An outcome that the memory model allows and no interleaving gives is weak: to see one is to see the hardware reorder.
+#pragma once
+
+#include <membar/model/error.hpp>
+#include <membar/model/litmus_test.hpp>
+#include <membar/model/program.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace membar::model {
+
+/// Walks through all interleavings of a test, each reachable state once.
+class interleaving {
+ public:
+  explicit interleaving(const litmus_test& test) : test_(&test) {}
+
+  /// The values of what the test observes at the end of each interleaving. Fences change nothing here. Throws `error` for a test
+  /// with barriers, and for one with more than a million states.
+  [[nodiscard]] std::set<std::vector<std::int64_t>> outcomes() {
+    state first;
+    for (const litmus_test::thread& t : test_->threads) {
+      first.at.push_back(0);
+      first.registers.push_back(t.registers);
+    }
+    for (const location& l : test_->locations) {
+      first.memory.push_back(l.initial);
+    }
+    std::vector<state> open = {first};
+    seen_.insert(first);
+    while (!open.empty()) {
+      const state here = std::move(open.back());
+      open.pop_back();
+      bool ended = true;
+      for (std::size_t t = 0; t < test_->threads.size(); ++t) {
+        if (static_cast<std::size_t>(here.at[t]) < test_->threads[t].code.size()) {
+          ended = false;
+          state next = here;
+          step(next, t);
+          if (seen_.insert(next).second) {
+            open.push_back(std::move(next));
+          }
+        }
+      }
+      if (ended) {
+        ends_.insert(observed(here));
+      }
+      constexpr std::size_t most_states = 1'000'000;
+      if (seen_.size() > most_states) {
+        throw error("the interleavings of the test have more than a million states");
+      }
+    }
+    return ends_;
+  }
+
+ private:
+  struct state {
+    std::vector<int> at;  // per thread: the next instruction
+    std::vector<std::vector<std::int64_t>> registers;
+    std::vector<std::int64_t> memory;  // per physical location
+
+    friend auto operator<=>(const state&, const state&) = default;
+  };
+
+  void step(state& s, std::size_t t) const {
+    const instruction& i = test_->threads[t].code[static_cast<std::size_t>(s.at[t])];
+    std::vector<std::int64_t>& registers = s.registers[t];
+    const auto value = [&](const operand& o) { return o.is_register ? registers[static_cast<std::size_t>(o.index)] : o.value; };
+    const auto set = [&](std::int64_t result) {
+      if (i.destination >= 0) {
+        registers[static_cast<std::size_t>(i.destination)] = result;
+      }
+    };
+    ++s.at[t];
+    switch (i.code) {
+      case opcode::load:
+        set(memory(s, registers, i));
+        break;
+      case opcode::store:
+        memory(s, registers, i) = value(i.a);
+        break;
+      case opcode::atomic:
+      case opcode::reduction: {
+        std::int64_t& cell = memory(s, registers, i);
+        const std::int64_t old = cell;
+        if (i.what != operation::compare_exchange) {
+          cell = apply(i.what, old, value(i.a));
+        } else if (old == value(i.a)) {
+          cell = value(i.b);
+        }
+        set(old);
+        break;
+      }
+      case opcode::compute:
+        set(apply(i.what, value(i.a), value(i.b)));
+        break;
+      case opcode::branch:
+        s.at[t] = compare(i.test, value(i.a), value(i.b)) ? i.target : s.at[t];
+        break;
+      case opcode::jump:
+        s.at[t] = i.target;
+        break;
+      case opcode::fence:
+      case opcode::proxy_fence:
+        break;
+      case opcode::barrier:
+      case opcode::mbarrier_arrive:
+      case opcode::mbarrier_wait:
+        throw error("the interleavings of a test with barriers are not enumerated");
+    }
+  }
+
+  [[nodiscard]] std::int64_t& memory(state& s, const std::vector<std::int64_t>& registers, const instruction& i) const {
+    std::size_t index = static_cast<std::size_t>(i.target);
+    if (i.indirect) {
+      const std::int64_t address = registers[index];
+      for (index = 0; index < test_->locations.size() && address != address_value(static_cast<int>(index)); ++index) {
+      }
+      if (index == test_->locations.size()) {
+        throw error("an interleaving accesses an address that is no location's");
+      }
+    }
+    return s.memory[static_cast<std::size_t>(test_->locations[index].physical)];
+  }
+
+  [[nodiscard]] std::vector<std::int64_t> observed(const state& s) const {
+    std::vector<std::int64_t> values;
+    for (const observable& o : test_->observed) {
+      const auto index = static_cast<std::size_t>(o.what.index);
+      values.push_back(o.what.kind == term::kind_t::memory_value
+                           ? s.memory[static_cast<std::size_t>(test_->locations[index].physical)]
+                           : s.registers[static_cast<std::size_t>(o.what.thread)][index]);
+    }
+    return values;
+  }
+
+  const litmus_test* test_;
+  std::set<state> seen_;
+  std::set<std::vector<std::int64_t>> ends_;
+};
+
+/// The values of what `test` observes at the end of each interleaving of its threads.
+[[nodiscard]] inline std::set<std::vector<std::int64_t>> interleaved_outcomes(const litmus_test& test) {
+  return interleaving(test).outcomes();
+}
+
+}  // namespace membar::model

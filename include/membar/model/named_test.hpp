@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// A test written in C++ (test.hpp) with names and text, as if it had been read from a file: to print it, explain it, or ask for
+/// all of its outcomes.
+#pragma once
+
+#include <membar/memory_order.hpp>
+#include <membar/model/litmus_test.hpp>
+#include <membar/model/program.hpp>
+#include <membar/model/test.hpp>
+#include <membar/thread_scope.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace membar::model {
+
+namespace detail {
+
+/// Location `index` of a test in C++: x, y, z, w, then v4, v5, ...
+[[nodiscard]] inline std::string location_name(int index) {
+  static constexpr const char* first_ones[] = {"x", "y", "z", "w"};
+  return index < 4 ? first_ones[index] : "v" + std::to_string(index);
+}
+
+[[nodiscard]] inline std::string ptx_name(thread_scope scope) {
+  switch (scope) {
+    case thread_scope::block:
+      return "cta";
+    case thread_scope::cluster:
+      return "cluster";
+    case thread_scope::device:
+      return "gpu";
+    case thread_scope::system:
+      return "sys";
+  }
+  return "";
+}
+
+[[nodiscard]] inline std::string ptx_name(memory_order order) { return order == memory_order::seq_cst ? "sc" : name(order); }
+
+[[nodiscard]] inline std::string ptx_name(operation what) {
+  static constexpr const char* names[] = {"exch", "add", "sub", "mul", "div", "and", "or",
+                                          "xor",  "min", "max", "inc", "dec", "cas"};
+  return names[static_cast<std::size_t>(what)];
+}
+
+[[nodiscard]] inline std::string operand_text(const operand& o) {
+  return o.is_register ? "r" + std::to_string(o.index) : std::to_string(o.value);
+}
+
+/// An instruction as a litmus file writes it.
+[[nodiscard]] inline std::string instruction_text(const instruction& i) {
+  const std::string size = i.bytes == 4 ? "" : ".b" + std::to_string(8 * i.bytes);
+  const std::string how = (i.strong ? ptx_name(i.order) + "." + ptx_name(i.scope) : "weak") + size;
+  const std::string to = "r" + std::to_string(i.destination) + ", ";
+  const std::string at = i.indirect ? "[r" + std::to_string(i.target) + "]" : location_name(i.target);
+  const std::string update = ptx_name(i.order) + "." + ptx_name(i.scope) + "." + ptx_name(i.what) + size + " ";
+  switch (i.code) {
+    case opcode::load:
+      return "ld." + how + " " + to + at;
+    case opcode::store:
+      return "st." + how + " " + at + ", " + operand_text(i.a);
+    case opcode::atomic:
+      return "atom." + update + to + at + ", " + operand_text(i.a) +
+             (i.what == operation::compare_exchange ? ", " + operand_text(i.b) : "");
+    case opcode::reduction:
+      return "red." + update + at + ", " + operand_text(i.a);
+    case opcode::fence:
+      return "fence." + ptx_name(i.order) + "." + ptx_name(i.scope);
+    case opcode::barrier:
+      if (i.barrier == barrier_kind::cluster) {
+        return i.arrives ? "barrier.cluster.arrive." + ptx_name(i.order) : "barrier.cluster.wait.acquire";
+      }
+      return "bar.cta.sync " + operand_text(i.a);
+    default:
+      throw error("a test in C++ has an instruction that a litmus file has no words for");
+  }
+}
+
+[[nodiscard]] inline std::string term_text(const term& t) {
+  return t.kind == term::kind_t::constant         ? std::to_string(t.value)
+         : t.kind == term::kind_t::register_value ? "P" + std::to_string(t.thread) + ":r" + std::to_string(t.index)
+                                                  : location_name(t.index);
+}
+
+[[nodiscard]] inline std::string condition_text(std::span<const condition_node> nodes, std::size_t root) {
+  static constexpr const char* signs[] = {"==", "!=", "<", "<=", ">", ">="};
+  const condition_node& n = nodes[root];
+  const auto child = [&](int index) {
+    const condition_node& inner = nodes[static_cast<std::size_t>(index)];
+    const bool alone = inner.kind == condition_node::kind_t::compare || inner.kind == n.kind;
+    const std::string text = condition_text(nodes, static_cast<std::size_t>(index));
+    return alone ? text : "(" + text + ")";
+  };
+  switch (n.kind) {
+    case condition_node::kind_t::always:
+      return "true";
+    case condition_node::kind_t::compare:
+      return term_text(n.left) + " " + signs[static_cast<std::size_t>(n.test)] + " " + term_text(n.right);
+    case condition_node::kind_t::negation:
+      return "~(" + condition_text(nodes, static_cast<std::size_t>(n.first)) + ")";
+    case condition_node::kind_t::conjunction:
+      return child(n.first) + " /\\ " + child(n.second);
+    case condition_node::kind_t::disjunction:
+      return child(n.first) + " \\/ " + child(n.second);
+  }
+  return "";
+}
+
+}  // namespace detail
+
+/// `test` under the name `name`: its locations are x, y, z, w, v4, ..., its registers r0, r1, ..., and what its condition names is
+/// observed, in the order of the condition. Throws `error` for a test without a condition.
+template <std::size_t... Counts>
+[[nodiscard]] litmus_test named_test(const litmus_program<Counts...>& test, std::string name) {
+  if (test.asked().empty()) {
+    throw error("the test '" + name + "' asks for nothing: give it a condition with when()");
+  }
+  litmus_test result;
+  result.name = std::move(name);
+  for (int l = 0; l < test.locations(); ++l) {
+    result.location_names.push_back(detail::location_name(l));
+    result.locations.push_back({l, l, 0, 0});
+  }
+  for (std::size_t t = 0; t < sizeof...(Counts); ++t) {
+    litmus_test::thread thread;
+    thread.number = static_cast<int>(t);
+    thread.where = test.where(t);
+    int registers = 0;
+    for (const instruction& i : test.code(t)) {
+      thread.code.push_back(i);
+      thread.text.push_back(detail::instruction_text(i));
+      for (const int used : {i.destination, i.a.is_register ? i.a.index : -1, i.b.is_register ? i.b.index : -1}) {
+        registers = std::max(registers, used + 1);
+      }
+    }
+    for (const condition_node& n : test.asked()) {
+      if (n.kind == condition_node::kind_t::compare && n.left.kind == term::kind_t::register_value &&
+          n.left.thread == static_cast<int>(t)) {
+        registers = std::max(registers, n.left.index + 1);
+      }
+    }
+    for (int r = 0; r < registers; ++r) {
+      thread.register_names.push_back("r" + std::to_string(r));
+      thread.registers.push_back(0);
+    }
+    result.threads.push_back(std::move(thread));
+  }
+  result.api.assign(test.api().begin(), test.api().end());
+  result.condition.assign(test.asked().begin(), test.asked().end());
+  result.has_condition = true;
+  result.condition_text = "(" + detail::condition_text(test.asked(), test.asked().size() - 1) + ")";
+  for (const condition_node& n : test.asked()) {
+    const std::string text = detail::term_text(n.left);
+    const bool known =
+        std::any_of(result.observed.begin(), result.observed.end(), [&](const observable& o) { return o.name == text; });
+    if (n.kind == condition_node::kind_t::compare && !known) {
+      result.observed.push_back({text, n.left});
+    }
+  }
+  return result;
+}
+
+}  // namespace membar::model
