@@ -496,8 +496,8 @@ struct split_add {
     model::instruction sum;
     sum.what = model::operation::add;
     sum.destination = unread.index + 1;
-    sum.a = {true, first.index, 0};
-    sum.b = {false, 0, Value};
+    sum.a = {false, 0, Value};
+    sum.b = {true, first.index, 0};
     return sequence(model::load<Scope>(first, at, membar::relaxed), sum,
                     model::store<Scope>(at, model::source(model::reg{unread.index + 1}), membar::relaxed));
   }

@@ -78,6 +78,9 @@ namespace detail {
         return i.arrives ? "barrier.cluster.arrive." + ptx_name(i.order) : "barrier.cluster.wait.acquire";
       }
       return "bar.cta.sync " + operand_text(i.a);
+    case opcode::compute:
+      return i.what == operation::move ? "mov " + to + operand_text(i.b)
+                                       : ptx_name(i.what) + " " + to + operand_text(i.a) + ", " + operand_text(i.b);
     default:
       throw error("a test in C++ has an instruction that a litmus file has no words for");
   }
