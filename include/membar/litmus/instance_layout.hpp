@@ -139,93 +139,95 @@ inline constexpr unsigned delay = 0xb00;
 inline constexpr unsigned stress = 0xc00;
 }  // namespace purpose
 
-/// Number `which` of `of` different numbers below `n`, which a step draws: a base and a gap that all of them share.
+/// Number `which` of `of` different numbers below `n`, which a step draws: a base, a gap that all of them share, and which way
+/// round they are.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned apart(const layout& l, unsigned step, unsigned base, unsigned gap,
                                                           unsigned which, unsigned of, unsigned n) noexcept {
   const unsigned first = scaled(draw(l.seed, step, base), n);
+  const unsigned random = draw(l.seed, step, gap);
   // (of - 1) gaps stay below n, so that no two meet
-  const unsigned distance = 1 + scaled(draw(l.seed, step, gap), n / of);
-  return add_modulo(first, which * distance, n);
+  const unsigned distance = 1 + scaled(random, n / of);
+  return add_modulo(first, ((random & 1U) != 0 ? of - 1 - which : which) * distance, n);
 }
 
-/// The block's part of both directions: how far the seat's blocks are from the instance's home, in clusters and in a cluster.
-struct block_shift {
-  unsigned clusters;
-  unsigned rank;
-};
-[[nodiscard]] MEMBAR_HOST_DEVICE constexpr block_shift block_shift_of(const layout& l, const seat& s, unsigned step) noexcept {
-  const unsigned clusters = l.blocks / l.cluster;
-  const unsigned shift = apart(l, step, purpose::cluster_base + s.launch, purpose::cluster_gap + s.launch, s.cluster_group,
-                               s.cluster_groups, clusters);
-  const unsigned first = scaled(draw(l.seed, step, purpose::rank_base + s.launch), l.cluster);
-  return {shift, add_modulo(first, s.rank, l.cluster)};
+/// What the low bits of a thread's number are that a step permutes by a factor: the lane's, or all of the block's.
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned low_bits(const layout& l) noexcept {
+  return l.within == spread::block ? l.width - 1 : warp_lanes - 1;
 }
 
-/// The thread's part: home = (thread * factor + shift) modulo `width`, in the lanes, the warps or the whole block.
-struct thread_map {
+}  // namespace detail
+
+/// How a step permutes what one test thread's runners are at home to: blocks by a distance in clusters and one in the cluster;
+/// threads by a factor and a shift of their low bits, and a shift of their high bits.
+struct seat_map {
+  unsigned clusters = 0;
+  unsigned rank = 0;
   unsigned factor = 1;
   unsigned shift = 0;
-  unsigned lane_factor = 1;  ///< of `spread::warps`: what happens to the lanes
-  unsigned lane_shift = 0;
+  unsigned high_shift = 0;
 };
-[[nodiscard]] MEMBAR_HOST_DEVICE constexpr thread_map thread_map_of(const layout& l, const seat& s, unsigned step) noexcept {
-  thread_map m;
-  const unsigned range = l.within == spread::lanes ? warp_lanes : l.within == spread::warps ? l.width / warp_lanes : l.width;
-  m.shift = apart(l, step, purpose::slot_base + s.group, purpose::slot_gap + s.group, s.slot, s.slots, range);
+
+/// The map of the seat `s` in `step`.
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr seat_map seat_map_of(const layout& l, const seat& s, unsigned step) noexcept {
+  using namespace detail;  // NOLINT: the draws
+  seat_map m;
+  m.clusters = apart(l, step, purpose::cluster_base + s.launch, purpose::cluster_gap + s.launch, s.cluster_group,
+                     s.cluster_groups, l.blocks / l.cluster);
+  m.rank = add_modulo(scaled(draw(l.seed, step, purpose::rank_base + s.launch), l.cluster), s.rank, l.cluster);
   if (l.within == spread::warps) {
-    // warps differ already, so that the lanes of each test thread go their own way
+    // the warps differ, so that the lanes of each test thread go their own way
     const unsigned own = s.group * max_threads + s.slot;
-    m.lane_factor = draw(l.seed, step, purpose::lane_factor + own) | 1U;
-    m.lane_shift = draw(l.seed, step, purpose::lane_base + own);
+    m.factor = draw(l.seed, step, purpose::lane_factor + own) | 1U;
+    m.shift = draw(l.seed, step, purpose::lane_base + own);
+    m.high_shift = warp_lanes * apart(l, step, purpose::slot_base + s.group, purpose::slot_gap + s.group, s.slot, s.slots,
+                                      l.width / warp_lanes);
   } else {
     // one factor for all threads of a block: different shifts are then different threads
     m.factor = draw(l.seed, step, purpose::factor + s.group) | 1U;
+    m.shift = apart(l, step, purpose::slot_base + s.group, purpose::slot_gap + s.group, s.slot, s.slots, low_bits(l) + 1);
   }
   return m;
 }
 
-}  // namespace detail
+/// The block that is home to the instances of which block `block` runs the test thread with map `m`.
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned home_block(const layout& l, const seat_map& m, unsigned block) noexcept {
+  const unsigned cluster = detail::subtract_modulo(block / l.cluster, m.clusters, l.blocks / l.cluster);
+  return cluster * l.cluster + detail::subtract_modulo(block % l.cluster, m.rank, l.cluster);
+}
+
+/// The same for threads of a block.
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned home_thread(const layout& l, unsigned factor, unsigned shift,
+                                                                unsigned high_shift, unsigned thread) noexcept {
+  const unsigned low = detail::low_bits(l);
+  return ((thread * factor + shift) & low) | (((thread & ~low) + high_shift) & (l.width - 1) & ~low);
+}
+
+/// The instance that is at home at `at`: neighbours are at home at neighbours. There its outcome is tallied, and its cells are
+/// reset.
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned home_instance(const layout& l, const position& at) noexcept {
+  return (at.round * l.blocks + at.block) * l.width + at.thread;
+}
 
 /// The instance of which the GPU thread at `at` runs the test thread with seat `s` in `step`. For every seat and step this is
 /// one to one; seats of one block group give the instance different threads of one block, seats of different groups different
 /// blocks.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned instance_at(const layout& l, const seat& s, unsigned step,
                                                                 const position& at) noexcept {
-  const detail::block_shift far = detail::block_shift_of(l, s, step);
-  const unsigned cluster = detail::subtract_modulo(at.block / l.cluster, far.clusters, l.blocks / l.cluster);
-  const unsigned rank = detail::subtract_modulo(at.block % l.cluster, far.rank, l.cluster);
-  const detail::thread_map m = detail::thread_map_of(l, s, step);
-  unsigned thread = 0;
-  if (l.within == spread::block) {
-    thread = (at.thread * m.factor + m.shift) & (l.width - 1);
-  } else if (l.within == spread::lanes) {
-    thread = (at.thread & ~(warp_lanes - 1)) | ((at.thread * m.factor + m.shift) & (warp_lanes - 1));
-  } else {
-    const unsigned warp = (at.thread / warp_lanes + m.shift) & (l.width / warp_lanes - 1);
-    thread = warp * warp_lanes + ((at.thread * m.lane_factor + m.lane_shift) & (warp_lanes - 1));
-  }
-  return (at.round * l.blocks + cluster * l.cluster + rank) * l.width + thread;
+  const seat_map m = seat_map_of(l, s, step);
+  return home_instance(l, {home_block(l, m, at.block), home_thread(l, m.factor, m.shift, m.high_shift, at.thread), at.round});
 }
 
 /// The other direction: the GPU thread that runs the test thread with seat `s` of `instance` in `step`.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr position position_of(const layout& l, const seat& s, unsigned step,
                                                                 unsigned instance) noexcept {
-  const unsigned home_block = instance / l.width % l.blocks;
-  const unsigned home_thread = instance % l.width;
-  const detail::block_shift far = detail::block_shift_of(l, s, step);
-  const unsigned cluster = detail::add_modulo(home_block / l.cluster, far.clusters, l.blocks / l.cluster);
-  const unsigned rank = detail::add_modulo(home_block % l.cluster, far.rank, l.cluster);
-  const detail::thread_map m = detail::thread_map_of(l, s, step);
-  unsigned thread = 0;
-  if (l.within == spread::block) {
-    thread = ((home_thread - m.shift) * detail::inverse(m.factor)) & (l.width - 1);
-  } else if (l.within == spread::lanes) {
-    thread = (home_thread & ~(warp_lanes - 1)) | (((home_thread - m.shift) * detail::inverse(m.factor)) & (warp_lanes - 1));
-  } else {
-    const unsigned warp = (home_thread / warp_lanes - m.shift) & (l.width / warp_lanes - 1);
-    thread = warp * warp_lanes + (((home_thread - m.lane_shift) * detail::inverse(m.lane_factor)) & (warp_lanes - 1));
-  }
-  return {cluster * l.cluster + rank, thread, instance / l.per_round()};
+  const seat_map m = seat_map_of(l, s, step);
+  const unsigned block = instance / l.width % l.blocks;
+  const unsigned cluster = detail::add_modulo(block / l.cluster, m.clusters, l.blocks / l.cluster);
+  const unsigned thread = instance % l.width;
+  const unsigned low = detail::low_bits(l);
+  return {cluster * l.cluster + detail::add_modulo(block % l.cluster, m.rank, l.cluster),
+          (((thread - m.shift) * detail::inverse(m.factor)) & low) | ((thread - m.high_shift) & (l.width - 1) & ~low),
+          instance / l.per_round()};
 }
 
 /// The instance that is `turn`-th in `step` for a host thread which runs the test thread with seat `s`: round by round, as the
@@ -237,20 +239,18 @@ struct thread_map {
   return turn / n * n + detail::add_modulo(turn % n, shift, n);
 }
 
-/// The instance whose outcome the GPU thread at `at` tallies, and whose cells it resets: neighbours are neighbours.
-[[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned home_instance(const layout& l, const position& at) noexcept {
-  return (at.round * l.blocks + at.block) * l.width + at.thread;
+/// By how many instances the cells of `location` are rotated in `step`: by whole lines, so that the distance between an instance's
+/// cells changes with every step.
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned rotation_of(const layout& l, unsigned step, unsigned location) noexcept {
+  const unsigned random = detail::draw(l.seed, step, detail::purpose::rotation + (l.together ? 0 : location));
+  return cells_per_line * detail::scaled(random, l.instances() / cells_per_line);
 }
 
-/// The bytes from a region's start to the cell of `location` of `instance` in `step`. Locations are rotated against each other
-/// by whole lines, so that the distance between an instance's cells changes with every step.
-[[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned long long cell_offset(const layout& l, unsigned step, unsigned location,
+/// The bytes from a region's start to the cell of `location` of `instance`, in a step that rotates it by `rotation`.
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned long long cell_offset(const layout& l, unsigned rotation, unsigned location,
                                                                           unsigned instance) noexcept {
   const unsigned n = l.instances();
-  const unsigned rotated = l.together ? 0 : location;
-  const unsigned shift =
-      cells_per_line * detail::scaled(detail::draw(l.seed, step, detail::purpose::rotation + rotated), n / cells_per_line);
-  const unsigned index = detail::add_modulo(instance, shift, n);
+  const unsigned index = detail::add_modulo(instance, rotation, n);
   return l.together ? (1ULL * index * l.locations + location) * l.stride : (1ULL * location * n + index) * l.stride;
 }
 

@@ -113,6 +113,29 @@ __device__ inline void arrive_unordered(unsigned* word) noexcept {
 /// The compiler moves no access across this; it is no instruction.
 __device__ inline void compiler_fence() noexcept { asm volatile("" ::: "memory"); }
 
+/// What a step's permutations are for one block, for each test thread and location. One warp finds out for all.
+struct block_plan {
+  struct seat_plan {
+    unsigned home_block;
+    unsigned factor;
+    unsigned shift;
+    unsigned high_shift;
+  };
+  seat_plan seats[max_threads];
+  unsigned rotations[max_locations];
+};
+static_assert(max_threads + max_locations == warp_lanes, "a lane for each");
+
+/// The part of `lane` in the plan of `step` for this block.
+__device__ inline void plan_step(const launch_view& view, unsigned step, unsigned lane, block_plan& plan) noexcept {
+  if (lane < max_threads) {
+    const seat_map m = seat_map_of(view.where, view.seats[lane], step);
+    plan.seats[lane] = {home_block(view.where, m, blockIdx.x), m.factor, m.shift, m.high_shift};
+  } else {
+    plan.rotations[lane - max_threads] = rotation_of(view.where, step, lane - max_threads);
+  }
+}
+
 /// Waits until the counter `word` has come to `target`. False if the run is given up, by others or now because the deadline has
 /// passed.
 __device__ inline bool wait_for(const launch_view& view, const unsigned* word, unsigned target, bool wide,
@@ -178,8 +201,14 @@ __device__ inline bool meet_others(const launch_view& view, unsigned barrier, un
 /// With several parties every operation is at system scope, which alone includes other domains, other devices and the host.
 /// tests/model/litmus_engine_test.cpp has the model decide this for each placement, and show what each weaker barrier would
 /// let through.
-__device__ inline bool meet(const launch_view& view, unsigned barrier, unsigned long long deadline) noexcept {
+///
+/// While the block waits its last warp plans `step`, the next one.
+__device__ inline bool meet(const launch_view& view, unsigned barrier, unsigned long long deadline, unsigned step,
+                            block_plan& plan) noexcept {
   __syncthreads();
+  if (threadIdx.x >= view.where.width - warp_lanes) {
+    plan_step(view, step, threadIdx.x % warp_lanes, plan);
+  }
   int given_up = 0;
   if (threadIdx.x == 0) {
     given_up = meet_others(view, barrier, deadline) ? 0 : 1;
@@ -260,10 +289,10 @@ __device__ inline void count(unsigned* counts, unsigned key) noexcept {
                       : *reinterpret_cast<const long long*>(cell);
 }
 
-/// A GPU thread's share of a region that nobody tests in: counts the outcomes of `step`, which ran there, if `tallies`, and makes
-/// the cells what they are when an instance begins. A thread resets the cells that it has read, and no others.
+/// A GPU thread's share of a region that nobody tests in: counts the outcomes of the step that ran there by `plan`, if `tallies`,
+/// and makes the cells what they are when an instance begins. A thread resets the cells that it has read, and no others.
 template <class Test>
-__device__ void tally_and_reset(const launch_view& view, unsigned region, unsigned step, bool tallies,
+__device__ void tally_and_reset(const launch_view& view, unsigned region, const block_plan& plan, bool tallies,
                                 unsigned* counts) noexcept {
   unsigned char* const cells = view.cells + region * view.where.region_bytes();
   const unsigned char* const digits = view.digits + region * view.where.digit_bytes();
@@ -281,7 +310,7 @@ __device__ void tally_and_reset(const launch_view& view, unsigned region, unsign
           digit = digits[digit_offset(view.where, static_cast<unsigned>(o), instance)];
         } else {
           const unsigned char* const cell =
-              cells + cell_offset(view.where, step, static_cast<unsigned>(seen.location), instance);
+              cells + cell_offset(view.where, plan.rotations[seen.location], static_cast<unsigned>(seen.location), instance);
           digit = Test::digit(o, value_of(cell + seen.offset, seen.bytes));
         }
         key += (digit < seen.radix ? digit : seen.radix - 1) * weight;
@@ -291,7 +320,8 @@ __device__ void tally_and_reset(const launch_view& view, unsigned region, unsign
     }
 #pragma unroll
     for (int location = 0; location < Test::locations; ++location) {
-      const unsigned long long offset = cell_offset(view.where, step, static_cast<unsigned>(location), instance);
+      const unsigned long long offset =
+          cell_offset(view.where, plan.rotations[location], static_cast<unsigned>(location), instance);
       *reinterpret_cast<cell_value*>(cells + offset) = Test::initial(location);
     }
   }
@@ -299,45 +329,49 @@ __device__ void tally_and_reset(const launch_view& view, unsigned region, unsign
 
 /// Runs test thread `which` of one instance.
 template <class Test, int Thread = 0>
-__device__ void run_test_thread(const launch_view& view, unsigned which, unsigned step, unsigned region, const position& at,
-                                unsigned long long deadline) noexcept {
+__device__ void run_test_thread(const launch_view& view, unsigned which, const block_plan& plan, unsigned region,
+                                unsigned round, unsigned long long deadline) noexcept {
   if constexpr (Thread < Test::threads) {
     if (which == Thread) {
-      const unsigned instance = instance_at(view.where, view.seats[Thread], step, at);
-      const cells memory(view.where, view.cells + region * view.where.region_bytes(), step, instance, view.all_words, deadline);
+      const block_plan::seat_plan& seat = plan.seats[Thread];
+      const unsigned instance = home_instance(
+          view.where, {seat.home_block, home_thread(view.where, seat.factor, seat.shift, seat.high_shift, threadIdx.x), round});
+      const cells memory(view.where, view.cells + region * view.where.region_bytes(), plan.rotations, instance, view.all_words,
+                         deadline);
       const results<Test> out(view.where, view.digits + region * view.where.digit_bytes(), instance);
       compiler_fence();
       Test::template run<Thread>(memory, out);
       compiler_fence();
     } else {
-      run_test_thread<Test, Thread + 1>(view, which, step, region, at, deadline);
+      run_test_thread<Test, Thread + 1>(view, which, plan, region, round, deadline);
     }
   }
 }
 
 /// Runs every test thread of this launch, each of another instance, `batch` times.
 template <class Test>
-__device__ void run_test_threads(const launch_view& view, unsigned step, unsigned region,
+__device__ void run_test_threads(const launch_view& view, unsigned step, const block_plan& plan, unsigned region,
                                  unsigned long long deadline) noexcept {
   const unsigned runner = blockIdx.x * view.where.width + threadIdx.x;
-  unsigned random = draw(view.where.seed, step, purpose::order);
+  unsigned random = 0;
   unsigned first = 0;
-  if (view.order != run_order::fixed) {
-    random = mixed(random ^ (view.order == run_order::by_warp ? runner / warp_lanes : runner) * 0x9e3779b9U);
-    first = scaled(random, view.own_count);
+  if (view.order != run_order::fixed || view.delay != 0) {
+    // A warp's lanes draw alike, unless each is to begin with a test thread of its own.
+    random = draw(view.where.seed, step, purpose::order);
+    random = mixed(random ^ (view.order == run_order::by_lane ? runner : runner / warp_lanes) * 0x9e3779b9U);
+    first = view.order == run_order::fixed ? 0 : scaled(random, view.own_count);
   }
 #pragma unroll 1
   for (unsigned round = 0; round < view.where.batch; ++round) {
 #pragma unroll 1
     for (unsigned i = 0; i < view.own_count; ++i) {
       if (view.delay != 0) {
-        random = mixed(random + (runner / warp_lanes) * 0x27d4eb2fU + i);
+        random = mixed(random + i + 1);
         const unsigned wait = scaled(random, view.delay + 1);
         for (const unsigned begin = clock_cycles(); clock_cycles() - begin < wait;) {
         }
       }
-      run_test_thread<Test>(view, view.own[add_modulo(i, first, view.own_count)], step, region,
-                            {blockIdx.x, threadIdx.x, round}, deadline);
+      run_test_thread<Test>(view, view.own[add_modulo(i, first, view.own_count)], plan, region, round, deadline);
     }
   }
 }
@@ -377,6 +411,7 @@ __device__ void run_launch(const launch_view& view) {
                 "membar: a litmus test on a GPU has at most 4096 outcomes: observe less, or fewer values");
   extern __shared__ unsigned membar_litmus_counts[];
   unsigned* const counts = membar_litmus_counts;
+  __shared__ detail::block_plan plans[2];  // of this step and of the one before, then of the next one
   const unsigned long long deadline = detail::clock_ns() + view.budget_ns;
   if (blockIdx.x >= view.where.blocks) {
     detail::stress_until_done(view, deadline);
@@ -385,10 +420,15 @@ __device__ void run_launch(const launch_view& view) {
   for (unsigned key = threadIdx.x; key < outcome_count<Test>(); key += view.where.width) {
     counts[key] = 0;
   }
-  if (view.keeper) {
-    detail::tally_and_reset<Test>(view, 0, view.first_step, false, counts);
+  if (threadIdx.x < max_locations) {
+    plans[1].rotations[threadIdx.x] = 0;
   }
-  if (!detail::meet(view, 1, deadline)) {
+  __syncthreads();
+  if (view.keeper) {
+    // nothing has run there: any rotation resets all of it
+    detail::tally_and_reset<Test>(view, 0, plans[1], false, counts);
+  }
+  if (!detail::meet(view, 1, deadline, view.first_step, plans[0])) {
     return;
   }
 #pragma unroll 1
@@ -403,16 +443,17 @@ __device__ void run_launch(const launch_view& view) {
     if (view.align && !detail::meet_in_time(view, k + 1, deadline)) {
       return;
     }
-    detail::run_test_threads<Test>(view, step, region, deadline);
+    detail::run_test_threads<Test>(view, step, plans[region], region, deadline);
     if (view.keeper) {
-      detail::tally_and_reset<Test>(view, region ^ 1U, step - 1, k != 0, counts);
+      detail::tally_and_reset<Test>(view, region ^ 1U, plans[region ^ 1U], k != 0, counts);
     }
-    if (!detail::meet(view, k + 2, deadline)) {
+    if (!detail::meet(view, k + 2, deadline, step + 1, plans[region ^ 1U])) {
       return;
     }
   }
   if (view.keeper) {
-    detail::tally_and_reset<Test>(view, (view.steps & 1U) ^ 1U, view.first_step + view.steps - 1, true, counts);
+    const unsigned last = (view.steps & 1U) ^ 1U;
+    detail::tally_and_reset<Test>(view, last, plans[last], true, counts);
     __syncthreads();
     for (unsigned key = threadIdx.x; key < outcome_count<Test>(); key += view.where.width) {
       if (counts[key] != 0) {

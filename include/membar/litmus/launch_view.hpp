@@ -84,15 +84,17 @@ struct launch_view {
 /// The memory of one instance, as a test thread sees it.
 class cells {
  public:
-  MEMBAR_HOST_DEVICE constexpr cells(const layout& where, unsigned char* region, unsigned step, unsigned instance,
+  /// `rotations` are those of the step, per location.
+  MEMBAR_HOST_DEVICE constexpr cells(const layout& where, unsigned char* region, const unsigned* rotations, unsigned instance,
                                      shared_words* words, unsigned long long deadline) noexcept
-      : where_(&where), region_(region), step_(step), instance_(instance), words_(words), deadline_(deadline) {}
+      : where_(&where), region_(region), rotations_(rotations), instance_(instance), words_(words), deadline_(deadline) {}
 
   /// The location's 16 bytes, aligned to 16, as a `T`.
   template <class T>
   [[nodiscard]] MEMBAR_HOST_DEVICE T* as(int location) const noexcept {
     static_assert(sizeof(T) <= cell_bytes, "membar: a location of a litmus test has 16 bytes");
-    return reinterpret_cast<T*>(region_ + cell_offset(*where_, step_, static_cast<unsigned>(location), instance_));
+    return reinterpret_cast<T*>(region_ +
+                                cell_offset(*where_, rotations_[location], static_cast<unsigned>(location), instance_));
   }
 
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned instance() const noexcept { return instance_; }
@@ -103,7 +105,7 @@ class cells {
  private:
   const layout* where_;
   unsigned char* region_;
-  unsigned step_;
+  const unsigned* rotations_;
   unsigned instance_;
   shared_words* words_;
   unsigned long long deadline_;

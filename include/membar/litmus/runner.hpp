@@ -282,10 +282,14 @@ class host_party {
     for (unsigned k = 0; k < view_.steps; ++k) {
       const unsigned step = view_.first_step + k;
       const unsigned region = k & 1U;
+      unsigned rotations[max_locations] = {};
+      for (unsigned location = 0; location < view_.where.locations; ++location) {
+        rotations[location] = rotation_of(view_.where, step, location);
+      }
       for (unsigned turn = 0; turn < view_.where.instances(); ++turn) {
         const unsigned instance = host_instance(view_.where, own, step, turn);
         (*code_)(thread_,
-                 cells(view_.where, view_.cells + region * view_.where.region_bytes(), step, instance, view_.all_words, 0),
+                 cells(view_.where, view_.cells + region * view_.where.region_bytes(), rotations, instance, view_.all_words, 0),
                  digits(view_.where, view_.digits + region * view_.where.digit_bytes(), instance));
       }
       if (!meet(k + 2)) {
