@@ -188,26 +188,23 @@ class Compiler:
         called([*self.command, *objects, "-o", program, "-ldl"])
 
 
-def demangled(names):
-    """The names as people write them, by c++filt, which comes with the compiler."""
+def demangled(names, *options):
+    """The names as people write them, by c++filt, which comes with the compiler; without blanks, which are a matter of taste."""
     names = list(names)
-    out = called(["c++filt"], input="\n".join(names) + "\n").splitlines()
-    return dict(zip(names, out))
+    out = called(["c++filt", *options], input="\n".join(names) + "\n").splitlines()
+    return [name.replace(" ", "") for name in out]
 
 
 def tests_of(kernels, listed):
-    """The tests, of those that a program lists, whose kernels these are. A test's type is the kernel's template argument."""
-    types = {}
-    for test in listed["tests"]:
-        types.setdefault(test["type"], []).append(test["test"])
-    by_type = demangled("_Z1fI" + name + "Evv" for name in types)  # a type alone is no symbol: as an argument of f it is
-    readable = {by_type["_Z1fI" + name + "Evv"].removeprefix("void ").removeprefix("f<").removesuffix("()").removesuffix(">").strip():
-                tests for name, tests in types.items()}
+    """The tests, of those that a program lists, whose kernels these are: a kernel's template argument is made of the test's type."""
+    tests = {}
+    for test, name in zip(listed["tests"], demangled((test["type"] for test in listed["tests"]), "-t")):
+        tests.setdefault(name, []).append(test["test"])
     found = []
-    for name in demangled(kernels).values():
-        match = re.search(r"run_instances<(.*)>\(", name)
+    for name in demangled(kernels):
+        match = re.search(r"run_instances<membar::litmus::kernel_test<(.*)>>\(", name)
         if match:
-            found += readable.get(match.group(1).strip(), [])
+            found += tests.get(match.group(1), [])
     return found
 
 
