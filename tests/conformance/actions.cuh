@@ -293,7 +293,8 @@ enum class update_kind { exchange, add, sub, bit_and, bit_or, bit_xor, min, max,
 
 /// Whether the header says that an update of a `T` is a loop (docs/headers/atomic.md, "Types").
 template <update_kind Kind, class T>
-inline constexpr bool is_loop = sizeof(T) < 4 || (sizeof(T) == 16 && Kind != update_kind::exchange) ||
+inline constexpr bool is_loop = (sizeof(T) < 4 && (std::is_integral_v<T> || Kind != update_kind::add)) ||
+                                (sizeof(T) == 16 && Kind != update_kind::exchange) ||
                                 (sizeof(T) == 8 && (Kind == update_kind::inc || Kind == update_kind::dec));
 
 template <update_kind Kind, class Ref, class T, class Order>

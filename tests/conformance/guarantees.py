@@ -61,6 +61,10 @@ ROWS = [
         r"\+(\w+\.)?store(_hinted)?\.(release|seq_cst|mmio)|^coherence/.*\+store\."),
     Row("load_store.cuh", "One access whatever the size: 16 bytes are `.b128`, not a vector.", r"^atomicity/Torn"),
     Row("aggregated.cuh", "as if each lane had performed its operation with the order itself", r"[.+]aggregated\."),
+    Row("fence.cuh", "It synchronizes with nothing by itself: accesses through two proxies are ordered only if this fence stands on the "
+        "path that orders them.", r"^proxies/"),
+    Row("sync/sequence_lock.cuh", "a read that is done synchronizes with the write whose value it took, and never mixes the bytes of two "
+        "writes.", r"^patterns/"),
     Row("mapped_memory.hpp", "Both sides see each other's writes in the order that system-scope operations give, or at synchronization",
         r"^host/"),
 ]
@@ -69,7 +73,6 @@ ROWS = [
 # has no barrier of the block, and its cells have 16 bytes.
 PATTERN = "its orders: tests/model/sync_patterns_test.cpp; its code: the stress tests in tests/gpu"
 ELSEWHERE = {
-    "fence.cuh": {"It synchronizes with nothing by itself": "a second proxy: the model's catalogue, tests/model/litmus"},
     "load_store.cuh": {"Synchronizes with nothing, and races": "it stands in the controls",
                        "Synchronizes with nothing.": "it stands in the controls"},
     "aggregated.cuh": {"values are combined with relaxed atomics of block scope": "barriers of a block: tests/gpu/atomic_contention_test.cu"},
@@ -83,7 +86,7 @@ ELSEWHERE = {
     "sync/packed_channel.cuh": {"It synchronizes with nothing": PATTERN, "No push synchronizes": PATTERN},
     "sync/publisher.cuh": {"a consumer that acquires": PATTERN},
     "sync/queue_lock.cuh": {"a `lock` or `try_lock`": PATTERN},
-    "sync/sequence_lock.cuh": {"a read that is done synchronizes": PATTERN, "lock that synchronizes them": PATTERN},
+    "sync/sequence_lock.cuh": {"lock that synchronizes them": "it is the lock's to do"},
     "sync/spsc_channel.cuh": {"a `pop` that is done synchronizes": PATTERN, "synchronizes with the producer's `close`": PATTERN,
                               "unless they synchronize": PATTERN},
     "sync/ticket_lock.cuh": {"a `lock` or `try_lock`": PATTERN},

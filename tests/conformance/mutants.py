@@ -115,6 +115,13 @@ MUTANTS = [
            "return detail::load_with<detail::access_kind::load, Scope, std::conditional_t<std::is_same_v<order, acquire_t>, relaxed_t, "
            "order>>(address);",
            ("distance", "message_passing_system")),
+    Mutant("sequence-lock-end-relaxed", "a sequence lock's write ends with a relaxed store", "sync/sequence_lock.cuh",
+           "sequence_.store(sequence + 2, release);", "sequence_.store(sequence + 2, relaxed);", ("patterns",)),
+    Mutant("sequence-lock-begin-relaxed", "a sequence lock's read begins with a relaxed load", "sync/sequence_lock.cuh",
+           "before = sequence_.load(acquire);", "before = sequence_.load(relaxed);", ("patterns",)),
+    Mutant("bulk-copy-unfenced", "proxy_fence is no instruction", "fence.cuh",
+           'asm volatile("fence.proxy.%0;" ::"C"(detail::ptx_proxy<Proxy>::text) : "memory");', 'asm volatile("" ::: "memory");',
+           ("proxies",)),
     Mutant("fetch_add-split", "fetch_add is a load and a store", "atomic.cuh",
            "return ref.fetch_add(value, order);",
            "const T old = ref.load(cuda::memory_order_relaxed);\n"

@@ -62,6 +62,8 @@ void add_causality(const adding& to) {
   holds_within<Scope, write_to_read_causality<set, look, say, hear>, write_to_read_causality<set, look, set, look>>(to);
   holds_within<Scope, write_to_read_causality<set, look, fence_before_store<Scope, release>, fence_behind_load<Scope, acquire>>,
                write_to_read_causality<set, look, set, look>>(to);
+  holds_within<Scope, write_to_read_causality<set, look, by_store<Scope, release>, by_load<Scope, acquire>>,
+               write_to_read_causality<set, look, set, look>>(to);
   holds_within<Scope, two_hops<say, hear, say, hear>, two_hops<set, look, set, look>, two_hops<set, look, say, hear>>(to);
   holds_within<Scope, release_sequence<say, by_add<Scope, relaxed>, hear>, release_sequence<set, by_add<Scope, relaxed>, look>>(
       to);

@@ -4,7 +4,31 @@
 /// integer form of a floating-point one, or a loop. Source: atomic.cuh; docs/headers/atomic.md, "Types".
 #include "message_passing.cuh"
 
+#include <cuda_fp16.h>
+
 namespace conformance {
+
+/// 0, 1 and 2 by their bits: a half has no comparison that every compiler of the host knows.
+template <>
+struct number<__half> {
+  static constexpr int parts = 1;
+  [[nodiscard]] MEMBAR_HOST_DEVICE static __half of(int n) noexcept {
+    return __ushort_as_half(static_cast<unsigned short>(n == 0 ? 0 : 0x3800 + 0x400 * n));
+  }
+  [[nodiscard]] MEMBAR_HOST_DEVICE static unsigned digits(__half value) noexcept {
+    for (int n = 0; n != 3; ++n) {
+      if (__half_as_ushort(value) == __half_as_ushort(of(n))) {
+        return static_cast<unsigned>(n);
+      }
+    }
+    return no_number;
+  }
+};
+template <>
+[[nodiscard]] inline std::string type_name<__half>() {
+  return "half";
+}
+
 namespace {
 
 constexpr auto device = thread_scope::device;
@@ -60,6 +84,7 @@ void add(suite& all) {
   add_type<float>(to);
   add_type<double>(to);
   add_type<quad>(to);
+  add_type<__half>(to);
 
   using enum update_kind;
   using before = atomic_store<device, relaxed, 2>;
@@ -79,6 +104,7 @@ void add(suite& all) {
   add_update<max, 1, 0, float>(to);
   add_update<min, 1, 2, float, atomic_store<device, relaxed, 2, float>>(to);
   add_update<max, 1, 0, double>(to);
+  add_update<add, 1, 0, __half>(to);
 
   add_reduction<sub, -1>(to);
   add_reduction<bit_and, 1, unsigned, atomic_store<device, relaxed, 3>>(to);
@@ -91,6 +117,7 @@ void add(suite& all) {
   add_reduction<add, 1, unsigned char>(to);
   add_reduction<add, 1, unsigned long long>(to);
   add_reduction<add, 1, float>(to);
+  add_reduction<add, 1, __half>(to);
   add_reduction<max, 1, float>(to);
   add_reduction<max, 1, double>(to);
 
