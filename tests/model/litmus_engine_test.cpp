@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Why the litmus engine's barrier (`meet` of litmus/kernel.cuh, `host_party` of litmus/runner.hpp) cannot let a stale value pass
+/// for an outcome: the barrier as a litmus test, decided by the model for each placement, and what each weaker barrier lets pass.
+#include <membar/model/test.hpp>
+
+#include <gtest/gtest.h>
+
+#include <ostream>
+#include <string>
+
+namespace {
+
+namespace model = membar::model;
+using membar::acq_rel;
+using membar::acquire;
+using membar::relaxed;
+using membar::release;
+using membar::thread_scope;
+using model::block;
+using model::host;
+using model::in;
+using model::in_domain;
+using model::load;
+using model::store;
+using model::sync_block;
+
+constexpr model::variable cell{0}, arrived{1}, reached{2}, passed{3};
+constexpr model::reg seen{0}, value{1};
+
+/// One launch, two blocks of two threads. A thread resets a cell, the first thread of its block arrives; the other block's first
+/// thread waits, and another one of that block uses the cell. Whether it can find what was there before.
+template <thread_scope Scope, class Arrive = membar::release_t, class Wait = membar::acquire_t>
+bool stale_within_a_launch(const model::place& near, const model::place& far, Arrive arrive = release, Wait wait = acquire) {
+  return model::allowed(model::litmus(model::thread(near, store(cell, 1), sync_block()),
+                                      model::thread(near, sync_block(), model::add<Scope>(arrived, 1, arrive)),
+                                      model::thread(far, load<Scope>(seen, arrived, wait), sync_block()),
+                                      model::thread(far, sync_block(), load(value, cell)))
+                            .when(in(2, seen) == 1 && in(3, value) == 0));
+}
+
+TEST(litmus_barrier_of_one_launch, hides_what_was_there_before_from_every_thread_of_every_block) {
+  EXPECT_FALSE(stale_within_a_launch<thread_scope::device>(block(0), block(1)));
+}
+
+TEST(litmus_barrier_of_one_launch, needs_both_of_its_orders) {
+  EXPECT_TRUE(stale_within_a_launch<thread_scope::device>(block(0), block(1), relaxed));
+  EXPECT_TRUE(stale_within_a_launch<thread_scope::device>(block(0), block(1), release, relaxed));
+}
+
+TEST(litmus_barrier_of_one_launch, would_not_do_for_several_domains_devices_or_smaller_scopes) {
+  EXPECT_TRUE(stale_within_a_launch<thread_scope::device>(block(0), in_domain(block(1), 1)));
+  EXPECT_TRUE(stale_within_a_launch<thread_scope::device>(block(0), block(1, 1)));
+  EXPECT_TRUE(stale_within_a_launch<thread_scope::block>(block(0), block(1)));
+}
+
+TEST(litmus_barrier_of_one_launch, needs_the_barriers_of_the_blocks) {
+  EXPECT_TRUE(
+      model::allowed(model::litmus(model::thread(block(0), store(cell, 1)),
+                                   model::thread(block(0), model::add<thread_scope::device>(arrived, 1, release)),
+                                   model::thread(block(1), load<thread_scope::device>(seen, arrived, acquire), sync_block()),
+                                   model::thread(block(1), sync_block(), load(value, cell)))
+                         .when(in(2, seen) == 1 && in(3, value) == 0)));
+}
+
+/// A block that polls with relaxed loads and acquires with one more load, behind arrivals of two blocks: the load may read the
+/// later arrival, and still brings what the earlier block did.
+TEST(litmus_barrier_of_one_launch, brings_what_every_block_did_whichever_arrived_last) {
+  const auto twice = [](auto first, auto last) {
+    return model::allowed(
+        model::litmus(model::thread(block(0), store(cell, 1), model::add<thread_scope::device>(arrived, 1, first)),
+                      model::thread(block(1), model::fetch_add<thread_scope::device>(seen, arrived, 1, last)),
+                      model::thread(block(2), load<thread_scope::device>(seen, arrived, relaxed),
+                                    load<thread_scope::device>(seen, arrived, acquire), load(value, cell)))
+            .when(in(2, seen) == 2 && in(1, seen) == 1 && in(2, value) == 0));
+  };
+  EXPECT_FALSE(twice(release, release));
+  EXPECT_FALSE(twice(release, relaxed));  // an arrival that reads another one continues its release
+  EXPECT_TRUE(twice(relaxed, release));
+}
+
+/// The tally finds the last value that the test stored, and not the reset before it.
+TEST(litmus_barrier_of_one_launch, orders_a_reset_before_the_stores_of_the_next_step) {
+  const auto lost = [](auto order) {
+    return model::allowed(
+        model::litmus(model::thread(block(0), store(cell, 1), model::add<thread_scope::device>(arrived, 1, order)),
+                      model::thread(block(1), load<thread_scope::device>(seen, arrived, acquire), store(cell, 2)))
+            .when(in(1, seen) == 1 && model::in_memory(cell) == 1));
+  };
+  EXPECT_FALSE(lost(release));
+  EXPECT_TRUE(lost(relaxed));
+}
+
+/// Where the parties of a run are: `home` resets, `away` uses.
+struct parties {
+  const char* name;
+  model::place home;       ///< a block of the launch that resets
+  model::place home_last;  ///< its block that arrives last
+  model::place away_last;  ///< the block of the other launch that arrives last
+  model::place away;       ///< another block there
+};
+
+std::ostream& operator<<(std::ostream& out, const parties& p) { return out << p.name; }
+
+class litmus_barrier_of_parties : public ::testing::TestWithParam<parties> {};
+INSTANTIATE_TEST_SUITE_P(, litmus_barrier_of_parties,
+                         ::testing::Values(parties{"two_domains", block(0), block(1), in_domain(block(2), 1),
+                                                   in_domain(block(3), 1)},
+                                           parties{"two_devices", block(0), block(1), block(0, 1), block(1, 1)}),
+                         [](const auto& each) { return each.param.name; });
+
+/// The chain from a block by way of the last ones of both launches to a block of the other, each hop at its own scope.
+template <thread_scope Arrive, thread_scope Across, thread_scope Pass, class ArriveOrder = membar::acq_rel_t,
+          class AcrossOrder = membar::release_t>
+bool stale_between_launches(const parties& p, ArriveOrder arrive = acq_rel, AcrossOrder across = release) {
+  return model::allowed(
+      model::litmus(
+          model::thread(p.home, store(cell, 1), model::fetch_add<Arrive>(seen, arrived, 1, acq_rel)),
+          model::thread(p.home_last, model::fetch_add<Arrive>(seen, arrived, 1, arrive), store<Across>(reached, 1, across)),
+          model::thread(p.away_last, load<Across>(seen, reached, acquire), store<Pass>(passed, 1, release)),
+          model::thread(p.away, load<Pass>(seen, passed, acquire), load(value, cell)))
+          .when(in(1, seen) == 1 && in(2, seen) == 1 && in(3, seen) == 1 && in(3, value) == 0));
+}
+
+TEST_P(litmus_barrier_of_parties, hides_what_was_there_before) {
+  EXPECT_FALSE((stale_between_launches<thread_scope::system, thread_scope::system, thread_scope::system>(GetParam())));
+}
+
+TEST_P(litmus_barrier_of_parties, needs_system_scope_between_the_launches) {
+  EXPECT_TRUE((stale_between_launches<thread_scope::device, thread_scope::device, thread_scope::device>(GetParam())));
+  EXPECT_TRUE((stale_between_launches<thread_scope::system, thread_scope::device, thread_scope::system>(GetParam())));
+}
+
+/// The model would let device scope do inside a launch, by cumulativity. The engine has system scope there too: cumulativity
+/// across domains is one of the things that it is to test.
+TEST_P(litmus_barrier_of_parties, relies_on_no_cumulativity_between_scopes) {
+  EXPECT_FALSE((stale_between_launches<thread_scope::device, thread_scope::system, thread_scope::device>(GetParam())));
+}
+
+TEST_P(litmus_barrier_of_parties, needs_each_of_its_orders) {
+  EXPECT_TRUE((stale_between_launches<thread_scope::system, thread_scope::system, thread_scope::system>(GetParam(), release)));
+  EXPECT_TRUE(
+      (stale_between_launches<thread_scope::system, thread_scope::system, thread_scope::system>(GetParam(), acq_rel, relaxed)));
+}
+
+template <thread_scope Scope>
+bool stale_on_the_host() {
+  return model::allowed(
+      model::litmus(
+          model::thread(block(0), store(cell, 1), model::fetch_add<Scope>(seen, arrived, 1, acq_rel)),
+          model::thread(block(1), model::fetch_add<Scope>(seen, arrived, 1, acq_rel), store<Scope>(reached, 1, release)),
+          model::thread(host(), load<thread_scope::system>(seen, reached, acquire), load(value, cell)))
+          .when(in(1, seen) == 1 && in(2, seen) == 1 && in(2, value) == 0));
+}
+
+TEST(litmus_barrier_with_the_host, hides_from_the_host_what_was_there_before) {
+  EXPECT_FALSE(stale_on_the_host<thread_scope::system>());
+  EXPECT_TRUE(stale_on_the_host<thread_scope::device>());
+}
+
+template <thread_scope Scope>
+bool stale_on_the_device() {
+  return model::allowed(
+      model::litmus(model::thread(host(), store(cell, 1), store<thread_scope::system>(reached, 1, release)),
+                    model::thread(block(0), load<Scope>(seen, reached, acquire), store<Scope>(passed, 1, release)),
+                    model::thread(block(1), load<Scope>(seen, passed, acquire), load(value, cell)))
+          .when(in(1, seen) == 1 && in(2, seen) == 1 && in(2, value) == 0));
+}
+
+TEST(litmus_barrier_with_the_host, hides_from_the_device_what_the_host_replaced) {
+  EXPECT_FALSE(stale_on_the_device<thread_scope::system>());
+  EXPECT_TRUE(stale_on_the_device<thread_scope::device>());
+}
+
+}  // namespace

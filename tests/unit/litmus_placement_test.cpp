@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Places of the model on made-up machines.
+#include <membar/litmus/placement.hpp>
+#include <membar/litmus/runner.hpp>
+#include <membar/model/test.hpp>
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace membar::litmus;
+using membar::model::block;
+using membar::model::host;
+using membar::model::in_cluster;
+using membar::model::in_domain;
+using places = std::vector<membar::model::place>;
+
+machine::device hopper(int ordinal) {
+  machine::device d;
+  d.ordinal = ordinal;
+  d.name = "Hopper";
+  d.major = 9;
+  d.multiprocessors = 132;
+  d.domains = 4;
+  d.maps_host_memory = true;
+  return d;
+}
+
+/// `count` devices that all reach each other.
+machine hoppers(int count) {
+  machine m;
+  for (int d = 0; d < count; ++d) {
+    m.devices.push_back(hopper(d));
+    m.devices.back().reaches.assign(static_cast<std::size_t>(count), true);
+  }
+  return m;
+}
+
+machine ampere() {
+  machine m = hoppers(1);
+  m.devices[0].name = "Ampere";
+  m.devices[0].major = 8;
+  m.devices[0].domains = 1;
+  return m;
+}
+
+placement placed(const places& where, const machine& on) { return place_threads(where, on); }
+
+std::string refusal(const places& where, const machine& on) {
+  try {
+    static_cast<void>(place_threads(where, on));
+  } catch (const membar::error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(litmus_placement, gives_blocks_of_one_domain_one_launch) {
+  const placement p = placed({block(0), block(1), block(1)}, hoppers(1));
+  ASSERT_EQ(p.launches.size(), 1U);
+  EXPECT_EQ(p.launches[0].threads, (std::vector<int>{0, 1, 2}));
+  EXPECT_EQ(p.parties(), 1U);
+  EXPECT_EQ(p.cluster, 1U);
+  EXPECT_EQ(p.clusters, 2U);
+  EXPECT_EQ(p.slots, 2U);
+  EXPECT_NE(p.seats[0].group, p.seats[1].group);
+  EXPECT_EQ(p.seats[1].group, p.seats[2].group);
+  EXPECT_NE(p.seats[1].slot, p.seats[2].slot);
+  EXPECT_EQ(p.seats[1].slots, 2);
+  EXPECT_EQ(p.seats[0].cluster_groups, 2);
+  EXPECT_FALSE(p.warps_differ);
+}
+
+TEST(litmus_placement, asks_for_clusters_only_where_blocks_share_one) {
+  EXPECT_EQ(placed({in_cluster(block(0), 0), in_cluster(block(1), 1)}, hoppers(1)).cluster, 1U);
+  EXPECT_EQ(placed({in_cluster(block(0), 0), in_cluster(block(1), 1)}, ampere()).cluster, 1U);
+  const placement p = placed({in_cluster(block(0), 3), in_cluster(block(1), 3), in_cluster(block(2), 3), block(4)}, hoppers(1));
+  EXPECT_EQ(p.cluster, 4U);
+  EXPECT_EQ(p.clusters, 2U);
+  EXPECT_EQ(p.seats[0].cluster_group, p.seats[2].cluster_group);
+  EXPECT_NE(p.seats[0].rank, p.seats[1].rank);
+  EXPECT_NE(p.seats[0].cluster_group, p.seats[3].cluster_group);
+  EXPECT_EQ(refusal({in_cluster(block(0), 0), in_cluster(block(1), 0)}, ampere()),
+            "membar: the test needs a thread block cluster, and Ampere has compute capability 8.0: clusters begin with 9.0");
+  places nine;
+  for (int b = 0; b < 9; ++b) {
+    nine.push_back(in_cluster(block(b), 0));
+  }
+  EXPECT_EQ(refusal(nine, hoppers(1)), "membar: the test needs a cluster of 9 blocks: every device has clusters of up to 8");
+}
+
+TEST(litmus_placement, gives_every_domain_a_launch_of_its_own) {
+  const placement p = placed({block(0), in_domain(block(1), 2), in_domain(block(2), 2)}, hoppers(1));
+  ASSERT_EQ(p.launches.size(), 2U);
+  EXPECT_EQ(p.launches[0].domain, 0);
+  EXPECT_EQ(p.launches[1].domain, 2);
+  EXPECT_EQ(p.launches[0].device, p.launches[1].device);
+  EXPECT_EQ(p.launches[1].threads, (std::vector<int>{1, 2}));
+  EXPECT_EQ(p.seats[0].cluster_groups, 1);
+  EXPECT_EQ(p.seats[2].cluster_groups, 2);
+  EXPECT_EQ(p.parties(), 2U);
+  EXPECT_EQ(
+      refusal({block(0), in_domain(block(1), 1)}, ampere()),
+      "membar: the test needs memory synchronization domain 1, and Ampere has 1: domains begin with compute capability 9.0");
+  EXPECT_NE(refusal({block(0), in_domain(block(1), 4)}, hoppers(1)), "");
+}
+
+TEST(litmus_placement, picks_devices_that_reach_each_other) {
+  machine three = hoppers(3);
+  three.devices[0].reaches = {true, false, true};
+  three.devices[1].reaches = {true, true, true};  // one way is not enough
+  three.devices[2].reaches = {true, true, true};
+  const placement p = placed({block(0, 0), block(0, 1)}, three);
+  ASSERT_EQ(p.launches.size(), 2U);
+  EXPECT_EQ(p.launches[0].device, 0);
+  EXPECT_EQ(p.launches[1].device, 2);
+  // equal block numbers on two devices are two blocks
+  EXPECT_NE(p.seats[0].group, p.seats[1].group);
+  EXPECT_EQ(refusal({block(0, 0), block(0, 1)}, hoppers(1)),
+            "membar: the test needs 2 GPUs that can access each other's memory, and this machine has no 2 such devices among "
+            "its 1");
+  EXPECT_NE(refusal({block(0, 0), block(0, 1), block(0, 2)}, three), "");
+}
+
+TEST(litmus_placement, gives_every_thread_of_the_host_a_host_thread) {
+  const placement p = placed({host(), block(0), host()}, hoppers(1));
+  EXPECT_EQ(p.host_threads, (std::vector<int>{0, 2}));
+  EXPECT_EQ(p.launches.size(), 1U);
+  EXPECT_EQ(p.parties(), 3U);
+  EXPECT_EQ(p.seats[0].launch, 1);
+  EXPECT_EQ(p.seats[2].launch, 2);
+  machine unmapped = hoppers(1);
+  unmapped.devices[0].maps_host_memory = false;
+  EXPECT_EQ(refusal({host(), block(0)}, unmapped),
+            "membar: the test needs memory that the host and Hopper share at one address, which that device cannot map");
+  EXPECT_EQ(refusal({host(), host()}, hoppers(1)),
+            "membar: every thread of the test is on the host: nothing of it runs on a GPU");
+}
+
+TEST(litmus_placement, keeps_warps_apart_that_differ) {
+  places two = {block(0), block(0)};
+  EXPECT_FALSE(placed(two, hoppers(1)).warps_differ);
+  two[1].warp = 3;
+  EXPECT_TRUE(placed(two, hoppers(1)).warps_differ);
+}
+
+TEST(litmus_placement, says_what_a_machine_or_a_test_has_too_few_or_too_many_of) {
+  EXPECT_EQ(refusal({block(0)}, machine{}), "membar: the test needs a GPU, and this machine has none that CUDA can use");
+  EXPECT_EQ(refusal(places(17, block(0)), hoppers(1)), "membar: the test has 17 threads: a test on a GPU has 1 to 16");
+  EXPECT_EQ(refusal({}, hoppers(1)), "membar: the test has 0 threads: a test on a GPU has 1 to 16");
+}
+
+/// A test of which only what the shape depends on is filled in.
+runnable_test a_test() {
+  runnable_test test;
+  test.twin.name = "T";
+  test.cells = 2;
+  test.observed.resize(1);
+  return test;
+}
+
+TEST(litmus_shape, divides_the_blocks_that_fit) {
+  parameters how;
+  how.share = 50;
+  how.stress = 25;
+  const run_shape s = shape_of(a_test(), placed({block(0), block(1)}, hoppers(1)), how, 264, 9);
+  EXPECT_EQ(s.where.blocks, 132U);
+  EXPECT_EQ(s.stress_blocks, 66U);
+  EXPECT_EQ(s.where.width, 256U);
+  EXPECT_EQ(s.where.locations, 2U);
+  EXPECT_EQ(s.where.seed, 9U);
+}
+
+TEST(litmus_shape, is_whole_clusters_and_at_least_what_an_instance_needs) {
+  parameters how;
+  how.share = 1;
+  const placement p = placed({in_cluster(block(0), 0), in_cluster(block(1), 0), block(2)}, hoppers(1));
+  EXPECT_EQ(shape_of(a_test(), p, how, 264, 1).where.blocks, 4U);  // two clusters of two
+  how.share = 33;
+  EXPECT_EQ(shape_of(a_test(), p, how, 265, 1).where.blocks, 86U);
+  try {
+    static_cast<void>(shape_of(a_test(), p, how, 3, 1));
+    FAIL();
+  } catch (const membar::error& e) {
+    EXPECT_STREQ(e.what(),
+                 "membar: T needs 4 blocks of 256 threads at once in each launch, and the device holds 2 of its kernel: use a "
+                 "smaller width");
+  }
+}
+
+TEST(litmus_shape, has_warps_enough_for_threads_that_need_their_own) {
+  places four(4, block(0));
+  for (int t = 0; t < 4; ++t) {
+    four[static_cast<std::size_t>(t)].warp = t;
+  }
+  parameters how;
+  how.width = 32;
+  const run_shape s = shape_of(a_test(), placed(four, hoppers(1)), how, 100, 1);
+  EXPECT_EQ(s.where.width, 128U);
+  EXPECT_EQ(s.used.width, 128);
+  EXPECT_EQ(s.where.within, spread::warps);
+}
+
+TEST(litmus_shape, is_small_beside_host_threads) {
+  const run_shape s = shape_of(a_test(), placed({host(), block(0)}, hoppers(1)), parameters{}, 1056, 1);
+  EXPECT_EQ(s.where.blocks * s.where.width, 2048U);
+}
+
+TEST(litmus_shape, refuses_a_home_that_is_no_launch) {
+  parameters how;
+  how.home = 1;
+  try {
+    static_cast<void>(shape_of(a_test(), placed({block(0)}, hoppers(1)), how, 100, 1));
+    FAIL();
+  } catch (const membar::error& e) {
+    EXPECT_STREQ(e.what(), "membar: the parameter home is 1, and T has 1 launch: they count from 0");
+  }
+}
+
+}  // namespace

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What a run's counts become: names, the model's marks, herd's words, and what the numbers say.
+#include <membar/litmus/histogram.hpp>
+#include <membar/litmus/tuner.hpp>
+#include <membar/model/interleave.hpp>
+#include <membar/model/litmus_file.hpp>
+#include <membar/model/named_test.hpp>
+#include <membar/model/test.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace model = membar::model;
+using namespace membar::litmus;
+using membar::thread_scope;
+
+/// A file's test as an engine runs it, each observation with the values 0 and 1.
+runnable_test of_file(const std::string& text) {
+  runnable_test test;
+  test.twin = model::read_litmus(text);
+  for (const model::observable& o : test.twin.observed) {
+    test.observed.push_back({o, {0, 1}});
+  }
+  test.cells = static_cast<int>(test.twin.locations.size());
+  return test;
+}
+
+runnable_test message_passing(const std::string& question) {
+  return of_file(
+      "PTX MP\n{ x=0; y=0; }\n"
+      " P0@cta 0,gpu 0        | P1@cta 1,gpu 0       ;\n"
+      " st.weak x, 1          | ld.acquire.gpu r0, y ;\n"
+      " st.release.gpu y, 1   | ld.weak r1, x        ;\n" +
+      question);
+}
+
+/// Of two observations with digits 0, 1 and "other".
+run_result counted(const std::vector<std::vector<std::uint64_t>>& counts) {
+  run_result run;
+  run.counts.resize(9);
+  for (const auto& c : counts) {
+    run.counts[c[0] + 3 * c[1]] = c[2];
+    run.instances += c[2];
+  }
+  run.seconds = 0.5;
+  run.device = "a device";
+  return run;
+}
+
+TEST(litmus_report, says_in_herds_words_what_was_seen) {
+  const report r = make_report(message_passing("exists (P1:r0 == 1 /\\ P1:r1 == 1)"), counted({{0, 0, 1234567}, {1, 1, 42}}));
+  EXPECT_TRUE(r.sound());
+  EXPECT_TRUE(r.condition_allowed);
+  const std::string expected =
+      "Test MP Allowed\n"
+      "Histogram (2 states)\n"
+      "1234567 :> P1:r0=0; P1:r1=0;  allowed\n"
+      "42      *> P1:r0=1; P1:r1=1;  allowed\n"
+      "0       :> P1:r0=0; P1:r1=1;  allowed, not observed\n"
+      "Ok\n"
+      "Witnesses\n"
+      "Positive: 42 Negative: 1234567\n"
+      "Condition exists (P1:r0 == 1 /\\ P1:r1 == 1)\n"
+      "Observation MP Sometimes 42 1234567\n"
+      "Rate 2.47e+06 instances/s in 0.5 s on a device, parameters: " +
+      text_of(parameters{}) +
+      "\n"
+      "Statistics: the condition, which the model allows, held 42 times: the chance that a run as long misses it is 5.75e-19\n";
+  EXPECT_EQ(text_of(r), expected);
+}
+
+TEST(litmus_report, names_each_forbidden_outcome_and_each_value_that_nobody_writes) {
+  const report r =
+      make_report(message_passing("~exists (P1:r0 == 1 /\\ P1:r1 == 0)"), counted({{0, 0, 10}, {1, 0, 2}, {1, 2, 1}}));
+  EXPECT_FALSE(r.sound());
+  EXPECT_FALSE(r.condition_allowed);
+  EXPECT_EQ(r.positive, 2U);
+  EXPECT_EQ(r.negative, 11U);
+  const std::string text = text_of(r);
+  EXPECT_NE(text.find("Test MP Forbidden\nHistogram (3 states)\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("2  *> P1:r0=1; P1:r1=0;      forbidden\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("1  :> P1:r0=1; P1:r1=other;  corrupt\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("\nNo\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("Forbidden: P1:r0=1; P1:r1=0; was observed 2 times, and the model does not allow it\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("Corrupt: P1:r0=1; P1:r1=other; was observed 1 times, and no thread of the test writes such a value\n"),
+            std::string::npos)
+      << text;
+}
+
+TEST(litmus_report, does_not_take_what_was_not_observed_for_forbidden) {
+  const report r = make_report(message_passing("exists (P1:r0 == 0 /\\ P1:r1 == 1)"), counted({{0, 0, 3000}}));
+  EXPECT_TRUE(r.sound());
+  EXPECT_STREQ(r.observation(), "Never");
+  const std::string text = text_of(r);
+  EXPECT_NE(text.find("0    *> P1:r0=0; P1:r1=1;  allowed, not observed\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("Statistics: the condition, which the model allows, held in none of 3000 instances: it holds at a rate "
+                      "below 0.001, with 95 % confidence, under these parameters on this machine\n"),
+            std::string::npos)
+      << text;
+}
+
+TEST(litmus_report, answers_every_quantifier) {
+  const run_result always = counted({{1, 1, 5}});
+  const std::string both = "(P1:r0 == 1 /\\ P1:r1 == 1)";
+  EXPECT_NE(text_of(make_report(message_passing("forall " + both), always)).find("Test MP Required\n"), std::string::npos);
+  EXPECT_NE(text_of(make_report(message_passing("forall " + both), always)).find("\nOk\n"), std::string::npos);
+  EXPECT_NE(text_of(make_report(message_passing("~exists " + both), always)).find("\nNo\n"), std::string::npos);
+  EXPECT_NE(text_of(make_report(message_passing("exists " + both), always)).find("Observation MP Always 5 0\n"),
+            std::string::npos);
+}
+
+TEST(litmus_report, counts_nothing_that_the_filter_leaves_out_and_forbids_none_of_it) {
+  const report r = make_report(message_passing("filter (P1:r0 == 1)\nexists (P1:r0 == 1 /\\ P1:r1 == 1)"),
+                               counted({{0, 0, 100}, {1, 1, 7}}));
+  EXPECT_TRUE(r.sound());
+  EXPECT_EQ(r.positive, 7U);
+  EXPECT_EQ(r.negative, 0U);
+  EXPECT_NE(text_of(r).find("allowed, left out by the filter\n"), std::string::npos) << text_of(r);
+}
+
+TEST(litmus_report, is_one_json_object_on_one_line) {
+  runnable_test test = message_passing("exists (P1:r0 == 1 /\\ P1:r1 == 0)");
+  test.twin.name = "a \"name\"";
+  const std::string json = json_of(make_report(test, counted({{1, 0, 1}})));
+  EXPECT_EQ(json.find('\n'), std::string::npos);
+  EXPECT_EQ(json.rfind("{\"test\": \"a \\\"name\\\"\", \"quantifier\": \"exists\"", 0), 0U) << json;
+  EXPECT_NE(json.find("\"sound\": false"), std::string::npos) << json;
+  EXPECT_NE(json.find("{\"state\": \"P1:r0=1; P1:r1=0;\", \"count\": 1, \"model\": \"forbidden\", \"satisfies\": true, "
+                      "\"filtered\": false}"),
+            std::string::npos)
+      << json;
+  EXPECT_EQ(json.back(), '}');
+}
+
+TEST(litmus_statistics, bound_what_was_never_seen_and_what_may_be_missed) {
+  EXPECT_DOUBLE_EQ(rate_bound(300), 0.01);
+  EXPECT_DOUBLE_EQ(rate_bound(0), 1.0);
+  // the rule of three is the bound at which none of N shows it with 5 %
+  EXPECT_NEAR(std::pow(1 - rate_bound(1'000'000), 1'000'000), 0.05, 0.001);
+  EXPECT_DOUBLE_EQ(chance_of_missing(0), 1.0);
+  EXPECT_NEAR(chance_of_missing(3), 0.0498, 0.0001);
+  EXPECT_EQ(detail::chance_text(chance_of_missing(1'000'000)), "below 1e-300");
+}
+
+constexpr model::variable x{0}, y{1};
+constexpr model::reg r0{0}, r1{1};
+constexpr auto device = thread_scope::device;
+
+/// Two stores, two loads: the weak outcome is that neither load sees the other's store.
+constexpr auto store_buffering = model::litmus(model::thread(model::block(0), model::store<device>(x, 1, membar::relaxed),
+                                                             model::load<device>(r0, y, membar::relaxed)),
+                                               model::thread(model::block(1), model::store<device>(y, 1, membar::relaxed),
+                                                             model::load<device>(r0, x, membar::relaxed)))
+                                     .when(model::in(0, r0) == 0 && model::in(1, r0) == 0);
+
+TEST(litmus_interleavings, are_what_the_model_allows_less_the_weak_outcomes) {
+  const model::litmus_test test = model::named_test(store_buffering, "SB");
+  EXPECT_EQ(model::interleaved_outcomes(test), (std::set<std::vector<std::int64_t>>{{0, 1}, {1, 0}, {1, 1}}));
+  runnable_test run;
+  run.twin = test;
+  for (const model::observable& o : test.observed) {
+    run.observed.push_back({o, {0, 1}});
+  }
+  EXPECT_EQ(allowed_outcomes(run), (std::set<std::vector<std::int64_t>>{{0, 0}, {0, 1}, {1, 0}, {1, 1}}));
+  const std::vector<bool> weak = wanted_outcomes(run, objective::not_sequentially_consistent);
+  EXPECT_EQ(std::count(weak.begin(), weak.end(), true), 1);
+  EXPECT_TRUE(weak[0]);
+  EXPECT_EQ(weak, wanted_outcomes(run, objective::condition));
+}
+
+TEST(litmus_interleavings, run_updates_branches_and_addresses) {
+  const model::litmus_test test = model::read_litmus(
+      "PTX T\n{ x=0; y=0; P0:r1=&x; }\n"
+      " P0@cta 0,gpu 0                | P1@cta 1,gpu 0                ;\n"
+      " atom.relaxed.gpu.add r0, r1, 2 | atom.relaxed.gpu.cas r0, x, 0, 5 ;\n"
+      " bne r0, 0, L                   | ld.weak r1, y                 ;\n"
+      " st.weak y, 7                   |                               ;\n"
+      " L:                             |                               ;\n"
+      "locations [P0:r0; P1:r0; P1:r1; x; y]\n");
+  EXPECT_EQ(model::interleaved_outcomes(test),
+            (std::set<std::vector<std::int64_t>>{{0, 2, 0, 2, 7}, {0, 2, 7, 2, 7}, {5, 0, 0, 7, 0}}));
+}
+
+TEST(litmus_named_test, reads_back_as_the_same_test) {
+  const auto same = [](const auto& test) {
+    const model::litmus_test named = model::named_test(test, "T");
+    const model::litmus_test read = model::read_litmus(model::write_litmus(named));
+    EXPECT_EQ(model::write_litmus(read), model::write_litmus(named));
+    EXPECT_EQ(model::decide(read).reachable, test.reachable()) << model::write_litmus(named);
+    EXPECT_EQ(model::outcomes(read), model::outcomes(named));
+  };
+  same(store_buffering);
+  same(model::litmus(
+           model::thread(model::in_domain(model::block(0), 1), model::store(x, 1), model::thread_fence<device>(membar::seq_cst),
+                         model::add<thread_scope::system>(y, 2, membar::release)),
+           model::thread(model::host(), model::load<thread_scope::system>(r0, y, membar::acquire),
+                         model::exchange<thread_scope::system>(r1, x, r0, membar::acq_rel)),
+           model::thread(model::in_cluster(model::block(3), 1),
+                         model::compare_exchange<thread_scope::cluster>(r0, x, 0, 4, membar::relaxed),
+                         model::fetch_add<thread_scope::block>(r1, y, 1, membar::acquire)))
+           .when(!(model::in(1, r0) == 2 && model::in(2, r1) != 0) || model::in_memory(x) == 4));
+}
+
+TEST(litmus_named_test, observes_what_the_condition_names_once) {
+  const model::litmus_test named = model::named_test(
+      store_buffering.when(model::in_memory(y) == 1 || (model::in(1, r0) == 1 && model::in_memory(y) == 0)), "T");
+  ASSERT_EQ(named.observed.size(), 2U);
+  EXPECT_EQ(named.observed[0].name, "y");
+  EXPECT_EQ(named.observed[1].name, "P1:r0");
+  EXPECT_EQ(named.condition_text, "(y == 1 \\/ (P1:r0 == 1 /\\ y == 0))");
+  EXPECT_THROW(static_cast<void>(model::named_test(model::litmus(model::thread(model::block(0), model::store(x, 1))), "T")),
+               model::error);
+}
+
+/// A made-up machine: a rate that is best at width=64, order=lane, delay=512, and worse with each step away.
+trial made_up(const parameters& p) {
+  trial t;
+  t.seconds = 0.1;
+  t.instances = 1'000'000;
+  if (p.stride == 4096) {
+    t.failure = "the device has too little memory";
+  }
+  t.wanted = 1000;
+  t.wanted -= p.width == 64 ? 0U : 300U;
+  t.wanted -= p.order == run_order::by_lane ? 0U : 300U;
+  t.wanted -= p.delay == 512 ? 0U : 300U;
+  return t;
+}
+
+TEST(litmus_tuner, finds_what_a_machine_likes_and_logs_every_trial) {
+  double now = 0;
+  const auto run = [&](const parameters& p) {
+    now += 0.1;
+    return made_up(p);
+  };
+  tune_options options;
+  options.seconds = 40;
+  const tune_result result = tune(run, [&] { return now; }, options);
+  EXPECT_EQ(result.best.width, 64);
+  EXPECT_EQ(result.best.order, run_order::by_lane);
+  EXPECT_EQ(result.best.delay, 512);
+  EXPECT_NEAR(static_cast<double>(result.log.size()), 400, 2);
+  EXPECT_EQ(result.log[0].tried, parameters{});
+}
+
+TEST(litmus_tuner, repeats_itself_with_the_same_seed) {
+  const auto search = [](std::uint64_t seed) {
+    double now = 0;
+    tune_options options;
+    options.seconds = 5;
+    options.seed = seed;
+    return text_of(tune(
+        [&](const parameters& p) {
+          now += 0.1;
+          return made_up(p);
+        },
+        [&] { return now; }, options));
+  };
+  EXPECT_EQ(search(3), search(3));
+  EXPECT_NE(search(3), search(4));
+}
+
+TEST(litmus_tuner, goes_on_behind_parameters_that_do_not_run) {
+  double now = 0;
+  const tune_result result = tune(
+      [&](const parameters& p) {
+        now += 1;
+        trial t = made_up(p);
+        t.failure = p == parameters{} ? "it did not run" : "";
+        t.wanted += p == parameters{} ? 1'000'000 : 0;
+        return t;
+      },
+      [&] { return now; }, tune_options{});
+  EXPECT_NE(result.best, parameters{});
+  EXPECT_EQ(result.log.front().failure, "it did not run");
+  EXPECT_EQ(text_of(result).rfind("did not run  width=256", 0), 0U) << text_of(result);
+}
+
+TEST(litmus_tuner, prefers_the_faster_of_two_that_show_nothing) {
+  trial slow;
+  slow.seconds = 1;
+  slow.instances = 10;
+  trial fast = slow;
+  fast.instances = 20;
+  EXPECT_TRUE(better(fast, slow));
+  slow.wanted = 1;
+  EXPECT_TRUE(better(slow, fast));
+}
+
+TEST(litmus_tuner, changes_one_or_two_parameters_for_a_neighbour) {
+  const parameters from;
+  for (std::uint64_t index = 0; index < 300; ++index) {
+    const parameters to = neighbour_of(from, 1, index);
+    int changed = 0;
+    for (const detail::parameter_row& row : detail::parameter_table) {
+      changed += row.get(from) != row.get(to) ? 1 : 0;
+    }
+    EXPECT_LE(changed, 3);  // a smaller share may make room for stress that is there
+    EXPECT_NO_THROW(validate(to));
+  }
+}
+
+}  // namespace
