@@ -104,11 +104,15 @@ inline void write_summary(std::ostream& out, const suite& all, const campaign& d
          ", \"reason\": " + quoted(t.reason) + "}";
 }
 
-/// The tests, their kernels' types and the guarantees: what there is, before anything runs.
+/// The tests, the types their kernels are made of, what the model says of each as it runs, and the guarantees: what there is,
+/// before anything runs.
 inline void write_list_json(std::ostream& out, const suite& all) {
-  out << "{\n\"tests\": "
-      << array_of(all.tests(), "\n  ",
-                  [](const placed_test& t) { return "{\"test\": " + quoted(t.name) + ", \"type\": " + quoted(t.type) + "}"; })
+  const auto told = [](const placed_test& t) {
+    const bool allowed = membar::model::decide(t.test.twin).reachable;
+    return "{\"test\": " + quoted(t.name) + ", \"type\": " + quoted(t.type) + ", \"allowed\": " + (allowed ? "true" : "false") +
+           printed(", \"outcomes\": %" PRIu64 "}", t.test.outcomes());
+  };
+  out << "{\n\"tests\": " << array_of(all.tests(), "\n  ", told)
       << ",\n\"guarantees\": " << array_of(all.guarantees(), "\n  ", [](const guarantee& row) { return json_of(row); })
       << "\n}\n";
 }

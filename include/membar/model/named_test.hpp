@@ -59,13 +59,9 @@ namespace detail {
   const std::string size = i.bytes == 4 ? "" : ".b" + std::to_string(8 * i.bytes);
   const std::string how = (i.strong ? ptx_name(i.order) + "." + ptx_name(i.scope) : "weak") + size;
   const std::string to = "r" + std::to_string(i.destination) + ", ";
-<<<<<<< HEAD
-  const std::string at = i.indirect ? "[r" + std::to_string(i.target) + "]" : i.target < 0 ? "" : location_name(i.target);
-=======
   const std::string at = i.target < 0 ? std::string()
                          : i.indirect ? "[r" + std::to_string(i.target) + "]"
                                       : location_name(i.target);
->>>>>>> engine
   const std::string update = ptx_name(i.order) + "." + ptx_name(i.scope) + "." + ptx_name(i.what) + size + " ";
   switch (i.code) {
     case opcode::load:
