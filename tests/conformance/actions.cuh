@@ -3,9 +3,9 @@
 /// What the threads of the tests do, one type for each primitive of the headers: the call on a cell of 16 bytes, and its twin,
 /// the instructions that the header says it becomes, for the model.
 ///
-/// An action has `observations`, how many digits `run` returns (four bits each), `run(cell)`, `twin(at, first)`, whose
-/// observations are in the registers from `first` on, and `text()`, its part of a test's name. What runs on the host, too, is
-/// made with `atomic_ref`.
+/// An action has `run(cell)`, which returns what it read; `observations`, how many digits that has (four bits each);
+/// `twin(at, first)`, whose observations are in the registers from `first` on; and `text()`, its part of a test's name. What
+/// runs on the host, too, is made with `atomic_ref`.
 #pragma once
 
 #include "values.cuh"
@@ -109,6 +109,19 @@ template <class T>
   return *static_cast<T*>(cell);
 }
 
+/// What an action read: a value as it came, of which the digits are made once the thread has done all its actions, so that no
+/// access waits for an earlier one.
+template <class T>
+struct read {
+  T value;
+  static constexpr int parts = number<T>::parts;
+  [[nodiscard]] MEMBAR_HOST_DEVICE unsigned digits() const noexcept { return number<T>::digits(value); }
+};
+struct nothing {
+  static constexpr int parts = 0;
+  [[nodiscard]] MEMBAR_HOST_DEVICE static unsigned digits() noexcept { return 0; }
+};
+
 /// @name Accesses without an order
 /// On the host they are plain ones.
 /// @{
@@ -116,13 +129,13 @@ template <int Value = 1, class T = unsigned>
 struct store_weak {
   static constexpr int observations = 0;
   MEMBAR_CALLS_EITHER
-  MEMBAR_HOST_DEVICE static unsigned run(void* cell) noexcept {
+  MEMBAR_HOST_DEVICE static nothing run(void* cell) noexcept {
 #if defined(__CUDA_ARCH__)
     membar::store_weak(&as<T>(cell), number<T>::of(Value));
 #else
     as<T>(cell) = number<T>::of(Value);
 #endif
-    return 0;
+    return {};
   }
   static constexpr auto twin(model::variable at, model::reg) { return sequence(model::store(at, Value)); }
   static std::string text() { return std::is_same_v<T, unsigned> ? "store_weak" : type_name<T>() + ".store_weak"; }
@@ -132,11 +145,11 @@ template <class T = unsigned>
 struct load_weak {
   static constexpr int observations = 1;
   MEMBAR_CALLS_EITHER
-  MEMBAR_HOST_DEVICE static unsigned run(void* cell) noexcept {
+  MEMBAR_HOST_DEVICE static read<T> run(void* cell) noexcept {
 #if defined(__CUDA_ARCH__)
-    return number<T>::digits(membar::load_weak(&as<const T>(cell)));
+    return {membar::load_weak(&as<const T>(cell))};
 #else
-    return number<T>::digits(as<const T>(cell));
+    return {as<const T>(cell)};
 #endif
   }
   static constexpr auto twin(model::variable at, model::reg first) { return sequence(model::load(first, at)); }
@@ -147,9 +160,9 @@ struct load_weak {
 template <int Value = 1>
 struct store_volatile {
   static constexpr int observations = 0;
-  MEMBAR_HOST_DEVICE static unsigned run(void* cell) noexcept {
+  MEMBAR_HOST_DEVICE static nothing run(void* cell) noexcept {
     *static_cast<volatile unsigned*>(cell) = Value;
-    return 0;
+    return {};
   }
   static constexpr auto twin(model::variable at, model::reg) {
     return sequence(model::store<thread_scope::system>(at, Value, membar::relaxed));
@@ -158,9 +171,7 @@ struct store_volatile {
 };
 struct load_volatile {
   static constexpr int observations = 1;
-  MEMBAR_HOST_DEVICE static unsigned run(void* cell) noexcept {
-    return number<unsigned>::digits(*static_cast<const volatile unsigned*>(cell));
-  }
+  MEMBAR_HOST_DEVICE static read<unsigned> run(void* cell) noexcept { return {*static_cast<const volatile unsigned*>(cell)}; }
   static constexpr auto twin(model::variable at, model::reg first) {
     return sequence(model::load<thread_scope::system>(first, at, membar::relaxed));
   }
@@ -173,9 +184,9 @@ struct load_volatile {
 template <thread_scope Scope, memory_order Order>
 struct fence {
   static constexpr int observations = 0;
-  __device__ static unsigned run(void*) noexcept {
+  __device__ static nothing run(void*) noexcept {
     membar::thread_fence<Scope>(tag<Order>);
-    return 0;
+    return {};
   }
   static constexpr auto twin(model::variable, model::reg) { return sequence(model::thread_fence<Scope>(tag<Order>)); }
   static std::string text() { return spelled("thread_fence", Order, Scope); }
@@ -187,9 +198,9 @@ struct fence {
 template <thread_scope Scope, memory_order Order, int Value = 1, class T = unsigned, class... Hints>
 struct ordered_store {
   static constexpr int observations = 0;
-  __device__ static unsigned run(void* cell) noexcept {
+  __device__ static nothing run(void* cell) noexcept {
     membar::store<Scope>(&as<T>(cell), number<T>::of(Value), tag<Order>, Hints{}...);
-    return 0;
+    return {};
   }
   static constexpr auto twin(model::variable at, model::reg) {
     return as_instruction<Scope, Order, memory_order::relaxed>([=](auto o) { return model::store<Scope>(at, Value, o); });
@@ -200,8 +211,8 @@ struct ordered_store {
 template <thread_scope Scope, memory_order Order, class T = unsigned, class... Hints>
 struct ordered_load {
   static constexpr int observations = number<T>::parts;
-  __device__ static unsigned run(void* cell) noexcept {
-    return number<T>::digits(membar::load<Scope>(&as<const T>(cell), tag<Order>, Hints{}...));
+  __device__ static read<T> run(void* cell) noexcept {
+    return {membar::load<Scope>(&as<const T>(cell), tag<Order>, Hints{}...)};
   }
   static constexpr auto twin(model::variable at, model::reg first) {
     return joined(as_instruction<Scope, Order, memory_order::acquire>([=](auto o) { return model::load<Scope>(first, at, o); }),
@@ -214,17 +225,17 @@ struct ordered_load {
 template <int Value = 1>
 struct store_mmio {
   static constexpr int observations = 0;
-  __device__ static unsigned run(void* cell) noexcept {
+  __device__ static nothing run(void* cell) noexcept {
     membar::store<thread_scope::system>(&as<unsigned>(cell), number<unsigned>::of(Value), membar::mmio);
-    return 0;
+    return {};
   }
   static constexpr auto twin(model::variable at, model::reg first) { return store_volatile<Value>::twin(at, first); }
   static std::string text() { return "store.mmio.system"; }
 };
 struct load_mmio {
   static constexpr int observations = 1;
-  __device__ static unsigned run(void* cell) noexcept {
-    return number<unsigned>::digits(membar::load<thread_scope::system>(&as<const unsigned>(cell), membar::mmio));
+  __device__ static read<unsigned> run(void* cell) noexcept {
+    return {membar::load<thread_scope::system>(&as<const unsigned>(cell), membar::mmio)};
   }
   static constexpr auto twin(model::variable at, model::reg first) { return load_volatile::twin(at, first); }
   static std::string text() { return "load.mmio.system"; }
@@ -236,9 +247,9 @@ struct load_mmio {
 template <thread_scope Scope, memory_order Order, int Value = 1, class T = unsigned>
 struct atomic_store {
   static constexpr int observations = 0;
-  MEMBAR_HOST_DEVICE static unsigned run(void* cell) noexcept {
+  MEMBAR_HOST_DEVICE static nothing run(void* cell) noexcept {
     membar::atomic_ref<T, Scope>(as<T>(cell)).store(number<T>::of(Value), tag<Order>);
-    return 0;
+    return {};
   }
   static constexpr auto twin(model::variable at, model::reg first) {
     return ordered_store<Scope, Order, Value>::twin(at, first);
@@ -249,8 +260,8 @@ struct atomic_store {
 template <thread_scope Scope, memory_order Order, class T = unsigned>
 struct atomic_load {
   static constexpr int observations = number<T>::parts;
-  MEMBAR_HOST_DEVICE static unsigned run(void* cell) noexcept {
-    return number<T>::digits(membar::atomic_ref<T, Scope>(as<T>(cell)).load(tag<Order>));
+  MEMBAR_HOST_DEVICE static read<T> run(void* cell) noexcept {
+    return {membar::atomic_ref<T, Scope>(as<T>(cell)).load(tag<Order>)};
   }
   static constexpr auto twin(model::variable at, model::reg first) { return ordered_load<Scope, Order, T>::twin(at, first); }
   static std::string text() { return spelled<T>("atomic_ref.load", Order, Scope); }
@@ -260,13 +271,13 @@ struct atomic_load {
 template <thread_scope Scope, memory_order Order>
 struct atomic_wait {
   static constexpr int observations = 1;
-  MEMBAR_HOST_DEVICE static unsigned run(void* cell) noexcept {
+  MEMBAR_HOST_DEVICE static read<unsigned> run(void* cell) noexcept {
     const membar::atomic_ref<unsigned, Scope> object(as<unsigned>(cell));
     const unsigned seen = object.load(membar::relaxed);
     if (seen != 0) {
       object.wait(0, tag<Order>);
     }
-    return number<unsigned>::digits(seen);
+    return {seen};
   }
   /// The two loads as one: what the fence acquires is what either of them read, and a test's flag changes once.
   static constexpr auto twin(model::variable at, model::reg first) {
@@ -358,8 +369,8 @@ template <update_kind Kind, thread_scope Scope, class Order>
 template <update_kind Kind, thread_scope Scope, memory_order Order, int Value = 1, class T = unsigned>
 struct update {
   static constexpr int observations = number<T>::parts;
-  MEMBAR_HOST_DEVICE static unsigned run(void* cell) noexcept {
-    return number<T>::digits(update_by<Kind>(membar::atomic_ref<T, Scope>(as<T>(cell)), number<T>::of(Value), tag<Order>));
+  MEMBAR_HOST_DEVICE static read<T> run(void* cell) noexcept {
+    return {update_by<Kind>(membar::atomic_ref<T, Scope>(as<T>(cell)), number<T>::of(Value), tag<Order>)};
   }
   static constexpr auto twin(model::variable at, model::reg first) {
     const auto make = [=](auto o) { return updated<Kind, Scope>(first, at, Value, o); };
@@ -379,9 +390,9 @@ struct update {
 template <update_kind Kind, thread_scope Scope, memory_order Order, int Value = 1, class T = unsigned>
 struct reduction {
   static constexpr int observations = 0;
-  __device__ static unsigned run(void* cell) noexcept {
+  __device__ static nothing run(void* cell) noexcept {
     reduce_by<Kind>(membar::atomic_ref<T, Scope>(as<T>(cell)), number<T>::of(Value), tag<Order>);
-    return 0;
+    return {};
   }
   static constexpr auto twin(model::variable at, model::reg) {
     const auto make = [=](auto o) {
@@ -418,11 +429,11 @@ struct reduction {
 template <thread_scope Scope, memory_order Success, memory_order Failure, int Expected = 0, int Desired = 1, class T = unsigned>
 struct compare_exchange {
   static constexpr int observations = number<T>::parts;
-  MEMBAR_HOST_DEVICE static unsigned run(void* cell) noexcept {
+  MEMBAR_HOST_DEVICE static read<T> run(void* cell) noexcept {
     T expected = number<T>::of(Expected);
     membar::atomic_ref<T, Scope>(as<T>(cell)).compare_exchange(expected, number<T>::of(Desired), tag<Success>, tag<Failure>);
     // where it failed, `expected` is the value it found
-    return number<T>::digits(expected);
+    return {expected};
   }
   static constexpr auto twin(model::variable at, model::reg first) {
     const auto make = [=](auto o) { return model::compare_exchange<Scope>(first, at, Expected, Desired, o); };
@@ -440,9 +451,9 @@ struct compare_exchange {
 template <thread_scope Scope, memory_order Order, int Value = 1, class T = unsigned>
 struct fetch_update {
   static constexpr int observations = number<T>::parts;
-  __device__ static unsigned run(void* cell) noexcept {
+  __device__ static read<T> run(void* cell) noexcept {
     const T old = membar::atomic_ref<T, Scope>(as<T>(cell)).fetch_update([](T) { return number<T>::of(Value); }, tag<Order>);
-    return number<T>::digits(old);
+    return {old};
   }
   static constexpr auto twin(model::variable at, model::reg first) {
     return joined(as_loop<Scope, Order>([=](auto o) { return model::exchange<Scope>(first, at, Value, o); }),
@@ -457,9 +468,8 @@ struct fetch_update {
 template <thread_scope Scope, memory_order Order, int Value = 1>
 struct aggregated_fetch_add {
   static constexpr int observations = 1;
-  __device__ static unsigned run(void* cell) noexcept {
-    return number<unsigned>::digits(
-        membar::aggregated_ref<unsigned, Scope>(as<unsigned>(cell)).fetch_add(number<unsigned>::of(Value), tag<Order>));
+  __device__ static read<unsigned> run(void* cell) noexcept {
+    return {membar::aggregated_ref<unsigned, Scope>(as<unsigned>(cell)).fetch_add(number<unsigned>::of(Value), tag<Order>)};
   }
   static constexpr auto twin(model::variable at, model::reg first) {
     return update<update_kind::add, Scope, Order, Value>::twin(at, first);
@@ -469,9 +479,9 @@ struct aggregated_fetch_add {
 template <thread_scope Scope, memory_order Order, int Value = 1>
 struct aggregated_add {
   static constexpr int observations = 0;
-  __device__ static unsigned run(void* cell) noexcept {
+  __device__ static nothing run(void* cell) noexcept {
     membar::aggregated_ref<unsigned, Scope>(as<unsigned>(cell)).add(number<unsigned>::of(Value), tag<Order>);
-    return 0;
+    return {};
   }
   static constexpr auto twin(model::variable at, model::reg first) {
     return reduction<update_kind::add, Scope, Order, Value>::twin(at, first);
@@ -487,11 +497,11 @@ struct aggregated_add {
 template <thread_scope Scope, int Value = 1, class T = unsigned>
 struct split_add {
   static constexpr int observations = 1;
-  MEMBAR_HOST_DEVICE static unsigned run(void* cell) noexcept {
+  MEMBAR_HOST_DEVICE static read<T> run(void* cell) noexcept {
     const membar::atomic_ref<T, Scope> object(as<T>(cell));
     const T old = object.load(membar::relaxed);
     object.store(static_cast<T>(old + number<T>::of(Value)), membar::relaxed);
-    return number<T>::digits(old);
+    return {old};
   }
   static constexpr auto twin(model::variable at, model::reg first) {
     model::instruction sum;
@@ -509,9 +519,9 @@ struct split_add {
 template <thread_scope Scope, int Byte>
 struct add_to_byte {
   static constexpr int observations = 0;
-  __device__ static unsigned run(void* cell) noexcept {
+  __device__ static nothing run(void* cell) noexcept {
     membar::atomic_ref<unsigned char, Scope>(static_cast<unsigned char*>(cell)[Byte]).fetch_add(1, membar::relaxed);
-    return 0;
+    return {};
   }
   /// The word around it is what the loop compares and swaps.
   static constexpr auto twin(model::variable at, model::reg) {
@@ -526,11 +536,11 @@ struct add_to_byte {
 template <thread_scope Scope>
 struct store_halves {
   static constexpr int observations = 0;
-  __device__ static unsigned run(void* cell) noexcept {
+  __device__ static nothing run(void* cell) noexcept {
     auto* const half = static_cast<unsigned long long*>(cell);
     membar::store<Scope>(half, 1ULL, membar::relaxed);
     membar::store<Scope>(half + 1, 1ULL, membar::relaxed);
-    return 0;
+    return {};
   }
   static constexpr auto twin(model::variable at, model::reg) {
     return sequence(model::store<Scope>(at, 1, membar::relaxed),
@@ -541,10 +551,10 @@ struct store_halves {
 template <thread_scope Scope>
 struct load_halves {
   static constexpr int observations = 2;
-  __device__ static unsigned run(void* cell) noexcept {
+  __device__ static read<quad> run(void* cell) noexcept {
     const auto* const half = static_cast<const unsigned long long*>(cell);
-    const unsigned low = number<unsigned long long>::digits(membar::load<Scope>(half, membar::relaxed));
-    return low | number<unsigned long long>::digits(membar::load<Scope>(half + 1, membar::relaxed)) << 4;
+    const unsigned long long low = membar::load<Scope>(half, membar::relaxed);
+    return {{low, membar::load<Scope>(half + 1, membar::relaxed)}};
   }
   static constexpr auto twin(model::variable at, model::reg first) {
     return sequence(model::load<Scope>(first, at, membar::relaxed),
@@ -556,9 +566,9 @@ struct load_halves {
 /// Sixteen bytes without an order: a vector of four words, which is four accesses. The twin tells two of them apart.
 struct store_vector {
   static constexpr int observations = 0;
-  __device__ static unsigned run(void* cell) noexcept {
+  __device__ static nothing run(void* cell) noexcept {
     membar::store_weak(&as<quad>(cell), number<quad>::of(1));
-    return 0;
+    return {};
   }
   static constexpr auto twin(model::variable at, model::reg) {
     return sequence(model::store(at, 1), model::store(model::variable{at.index + 1}, 1));
@@ -567,7 +577,7 @@ struct store_vector {
 };
 struct load_vector {
   static constexpr int observations = 2;
-  __device__ static unsigned run(void* cell) noexcept { return number<quad>::digits(membar::load_weak(&as<const quad>(cell))); }
+  __device__ static read<quad> run(void* cell) noexcept { return {membar::load_weak(&as<const quad>(cell))}; }
   static constexpr auto twin(model::variable at, model::reg first) {
     return sequence(model::load(first, at), model::load(model::reg{first.index + 1}, model::variable{at.index + 1}));
   }
@@ -575,14 +585,25 @@ struct load_vector {
 };
 /// @}
 
+/// What two actions read.
+template <class First, class Second>
+struct both_read {
+  First first;
+  Second second;
+  static constexpr int parts = First::parts + Second::parts;
+  [[nodiscard]] MEMBAR_HOST_DEVICE unsigned digits() const noexcept {
+    return first.digits() | second.digits() << (4 * First::parts);
+  }
+};
+
 /// Two actions on one location, one after the other.
 template <class First, class Second>
 struct both {
   static constexpr int observations = First::observations + Second::observations;
   MEMBAR_CALLS_EITHER
-  MEMBAR_HOST_DEVICE static unsigned run(void* cell) noexcept {
-    const unsigned first = First::run(cell);
-    return first | Second::run(cell) << (4 * First::observations);
+  MEMBAR_HOST_DEVICE static auto run(void* cell) noexcept {
+    const auto first = First::run(cell);
+    return both_read{first, Second::run(cell)};
   }
   static constexpr auto twin(model::variable at, model::reg first) {
     return joined(First::twin(at, first), Second::twin(at, model::reg{first.index + First::observations}));
@@ -609,9 +630,9 @@ template <class Action>
 struct ignored : Action {
   static constexpr int observations = 0;
   MEMBAR_CALLS_EITHER
-  MEMBAR_HOST_DEVICE static unsigned run(void* cell) noexcept {
+  MEMBAR_HOST_DEVICE static nothing run(void* cell) noexcept {
     static_cast<void>(Action::run(cell));
-    return 0;
+    return {};
   }
   static constexpr auto twin(model::variable at, model::reg) { return Action::twin(at, unread); }
 };

@@ -69,6 +69,17 @@ void releases(const adding& to) {
    ...);
 }
 
+/// A wait acquires. It has no control beyond its scope: there a wait need not end.
+template <thread_scope Scope, memory_order... Orders>
+void waits(const adding& to) {
+  using release = by_atomic_store<Scope, memory_order::release>;
+  using set = by_atomic_store<Scope, memory_order::relaxed>;
+  using look = by_wait<Scope, memory_order::relaxed>;
+  (holds_inside<Scope, message_passing<release, by_wait<Scope, Orders>>, message_passing<set, look>,
+                message_passing<release, look>>(to),
+   ...);
+}
+
 /// `Way` acquires with each of these orders.
 template <thread_scope Scope, template <thread_scope, memory_order> class Way, memory_order... Orders>
 void acquires(const adding& to) {
@@ -101,7 +112,7 @@ void add_message_passing(suite& all) {
   acquires<Scope, by_adding_nothing, acquire, acq_rel, seq_cst>(to);
   acquires<Scope, by_comparing, acquire, acq_rel, seq_cst>(to);
   acquires<Scope, by_failing, acquire, seq_cst>(to);
-  acquires<Scope, by_wait, acquire, seq_cst>(to);
+  waits<Scope, acquire, seq_cst>(to);
   acquires<Scope, by_update, acquire, acq_rel, seq_cst>(to);
   acquires<Scope, fence_behind_load, acquire, acq_rel, seq_cst>(to);
   acquires<Scope, by_aggregating_nothing, acquire, acq_rel, seq_cst>(to);

@@ -16,9 +16,9 @@ template <thread_scope Scope>
 struct write_number {
   static_assert(sizeof(one_number<Scope>) <= membar::litmus::cell_bytes);
   static constexpr int observations = 0;
-  __device__ static unsigned run(void* cell) noexcept {
+  __device__ static nothing run(void* cell) noexcept {
     as<one_number<Scope>>(cell).write(1);
-    return 0;
+    return {};
   }
   static constexpr auto twin(model::variable at, model::reg) {
     return sequence(model::store<Scope>(at, 1, membar::relaxed), model::thread_fence<Scope>(membar::release),
@@ -32,10 +32,10 @@ struct write_number {
 template <thread_scope Scope>
 struct read_number {
   static constexpr int observations = 1;
-  __device__ static unsigned run(void* cell) noexcept {
+  __device__ static read<unsigned long long> run(void* cell) noexcept {
     unsigned long long value = 0;
     const membar::wait_result how = as<const one_number<Scope>>(cell).try_read(value);
-    return how == membar::wait_result::done ? number<unsigned long long>::digits(value) : 2;
+    return {how == membar::wait_result::done ? value : 2};
   }
   static constexpr auto twin(model::variable at, model::reg first) {
     constexpr model::reg before{8}, after{9}, wrong{10}, rest{11};

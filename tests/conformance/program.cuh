@@ -43,19 +43,27 @@ struct thread {
   /// Returns the observations, four bits each, the first in the lowest ones.
   MEMBAR_CALLS_EITHER
   MEMBAR_HOST_DEVICE static unsigned run(const membar::litmus::cells& cells) noexcept {
-    // Addresses first: nothing but the accesses stands between two accesses.
+    // Addresses first, digits last: nothing but the actions stands between two actions.
     void* const cell[] = {cells.as<quad>(Steps::location)...};
-    unsigned digits = 0;
-    int bits = 0;
-    int step = 0;
-    ((digits |= Steps::action::run(cell[step++]) << bits, bits += 4 * Steps::action::observations), ...);
-    return digits;
+    return run_from<0, Steps...>(cell);
   }
 
   /// Its instructions: observation n of the thread is in register n.
   [[nodiscard]] static constexpr auto twin() noexcept { return twin_from<0, Steps...>(); }
 
  private:
+  MEMBAR_CALLS_EITHER
+  template <int Step, class First, class... Rest>
+  MEMBAR_HOST_DEVICE static unsigned run_from(void* const* cell) noexcept {
+    const auto value = First::action::run(cell[Step]);
+    if constexpr (sizeof...(Rest) == 0) {
+      return value.digits();
+    } else {
+      const unsigned later = run_from<Step + 1, Rest...>(cell);
+      return value.digits() | later << (4 * First::action::observations);
+    }
+  }
+
   template <int Next, class... Rest>
   [[nodiscard]] static constexpr auto twin_from() noexcept {
     if constexpr (sizeof...(Rest) == 0) {
@@ -137,16 +145,23 @@ struct parts_of_program<finally<Finals...>, outcome<Numbers...>, Threads...> {
   template <int Thread>
   using part = std::tuple_element_t<static_cast<std::size_t>(Thread), std::tuple<Threads...>>;
 
-  MEMBAR_CALLS_EITHER
-  template <int Thread, class Put>
-  MEMBAR_HOST_DEVICE static void report(unsigned digits, Put put) {
+  /// How many observations the threads before `Thread` have.
+  template <int Thread>
+  static constexpr int first_of = [] {
     constexpr int counts[] = {Threads::observations...};
     int first = 0;
     for (int t = 0; t != Thread; ++t) {
       first += counts[t];
     }
-    for (int o = 0; o != counts[Thread]; ++o) {
-      put(first + o, digits >> (4 * o) & 15U);
+    return first;
+  }();
+
+  MEMBAR_CALLS_EITHER
+  template <int Thread, int Next = 0, class Put>
+  MEMBAR_HOST_DEVICE static void report(unsigned digits, const Put& put) {
+    if constexpr (Next != part<Thread>::observations) {
+      put(first_of<Thread> + Next, digits >> (4 * Next) & 15U);
+      report<Thread, Next + 1>(digits, put);
     }
   }
 

@@ -28,7 +28,7 @@ struct fenced {
 template <class Fence>
 struct copy_in_bulk {
   static constexpr int observations = 1;
-  __device__ static unsigned run(void* cell) noexcept {
+  __device__ static read<unsigned long long> run(void* cell) noexcept {
     __shared__ quad places[1024];  // one for each thread of the largest block
     quad* const mine = &places[threadIdx.x];
     const auto from = static_cast<unsigned>(__cvta_generic_to_shared(mine));
@@ -43,7 +43,7 @@ struct copy_in_bulk {
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
     asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
     // completion makes what the copy wrote visible to this thread
-    return number<unsigned long long>::digits(membar::load_weak(static_cast<const unsigned long long*>(cell)));
+    return {membar::load_weak(static_cast<const unsigned long long*>(cell))};
   }
   /// The cell is where the copy tells what it read: the location of the twin is the place in shared memory.
   static constexpr auto twin(model::variable at, model::reg first) {

@@ -16,12 +16,8 @@ struct number<__half> {
     return __ushort_as_half(static_cast<unsigned short>(n == 0 ? 0 : 0x3800 + 0x400 * n));
   }
   [[nodiscard]] MEMBAR_HOST_DEVICE static unsigned digits(__half value) noexcept {
-    for (int n = 0; n != 3; ++n) {
-      if (__half_as_ushort(value) == __half_as_ushort(of(n))) {
-        return static_cast<unsigned>(n);
-      }
-    }
-    return no_number;
+    const unsigned short bits = __half_as_ushort(value);
+    return bits == 0 ? 0 : bits == 0x3c00 ? 1 : bits == 0x4000 ? 2 : no_number;
   }
 };
 template <>

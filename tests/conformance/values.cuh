@@ -14,19 +14,19 @@ namespace conformance {
 /// The digit of a value that no test writes.
 inline constexpr unsigned no_number = 15;
 
-/// How `n` = 0, 1, 2, ... looks as a `T`, and what is read back from one: a digit of four bits for each part of it.
+/// How `n` = 0, 1, 2, ... looks as a `T`, unsigned or floating, and what is read back from one: a digit of four bits for each
+/// part of it.
 template <class T>
 struct number {
+  static_assert(std::is_unsigned_v<T> || std::is_floating_point_v<T>);
   static constexpr int parts = 1;
   [[nodiscard]] MEMBAR_HOST_DEVICE static T of(int n) noexcept { return static_cast<T>(n); }
   [[nodiscard]] MEMBAR_HOST_DEVICE static unsigned digits(T value) noexcept {
-    constexpr int largest = std::is_integral_v<T> ? static_cast<int>(no_number) - 1 : 3;
-    for (int n = 0; n <= largest; ++n) {
-      if (value == of(n)) {
-        return static_cast<unsigned>(n);
-      }
+    if constexpr (std::is_integral_v<T>) {
+      return value < of(static_cast<int>(no_number)) ? static_cast<unsigned>(value) : no_number;
+    } else {
+      return value == of(0) ? 0 : value == of(1) ? 1 : value == of(2) ? 2 : no_number;
     }
-    return no_number;
   }
 };
 
