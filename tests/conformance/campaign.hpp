@@ -55,6 +55,7 @@ struct tally {
   double best_rate = -1;        ///< weak outcomes per instance, under the parameters that showed the most
   std::string best_parameters;
   int sets = 0;        ///< of parameters
+  int homes = 1;       ///< launches that its memory can be at
   std::string reason;  ///< why it was skipped or failed, or the forbidden outcomes and their parameters
   bool was_skipped = false;
   bool has_failed = false;
@@ -72,12 +73,43 @@ struct tally {
   }
 };
 
+/// What a campaign runs on: an engine, or in tests something made up.
+class runner {
+ public:
+  virtual ~runner() = default;
+  /// How many launches of the test's could own its memory. Throws `membar::error` if the machine lacks what the places ask for.
+  virtual int find_place(const placed_test& test) = 0;
+  virtual membar::litmus::run_result run(const placed_test& test, const membar::litmus::parameters& how,
+                                         const membar::litmus::run_options& options) = 0;
+  virtual membar::litmus::parameters tune(const placed_test& test, const membar::litmus::tune_options& options) = 0;
+};
+
+/// The GPUs of this machine.
+class engine_runner : public runner {
+ public:
+  int find_place(const placed_test& test) override {
+    const auto place = places_.insert_or_assign(&test, membar::litmus::place_threads(test.test.twin, engine_.runs_on()));
+    return static_cast<int>(place.first->second.launches.size());
+  }
+  membar::litmus::run_result run(const placed_test& test, const membar::litmus::parameters& how,
+                                 const membar::litmus::run_options& options) override {
+    return engine_.run(test.test, places_.at(&test), how, options);
+  }
+  membar::litmus::parameters tune(const placed_test& test, const membar::litmus::tune_options& options) override {
+    return membar::litmus::tune(engine_, test.test, options).best;
+  }
+
+ private:
+  membar::litmus::engine engine_;
+  std::map<const placed_test*, membar::litmus::placement> places_;
+};
+
 /// A run of the suite.
 class campaign {
  public:
   /// `progress` is called with each test that is done.
-  campaign(const suite& all, plan how, std::function<void(const tally&)> progress)
-      : all_(&all), plan_(std::move(how)), progress_(std::move(progress)) {
+  campaign(const suite& all, runner& on, plan how, std::function<void(const tally&)> progress)
+      : all_(&all), on_(&on), plan_(std::move(how)), progress_(std::move(progress)) {
     for (const guarantee& row : all.guarantees()) {
       if (plan_.wanted(row)) {
         if (plan_.guarantees) {
@@ -145,7 +177,7 @@ class campaign {
   /// A place that the machine lacks is a skip, in the engine's words.
   void find_place(tally& t) {
     try {
-      places_.emplace(t.test, membar::litmus::place_threads(t.test->test.twin, engine_.runs_on()));
+      t.homes = on_->find_place(*t.test);
     } catch (const membar::error& lack) {
       t.was_skipped = true;
       t.reason = lack.what();
@@ -169,7 +201,7 @@ class campaign {
     }
     sets.emplace_back();
     for (int draw = 0; draw != plan_.draws; ++draw) {
-      sets.push_back(membar::litmus::draw_parameters(plan_.seed, static_cast<std::uint64_t>(draw)));
+      sets.push_back(membar::litmus::draw_parameters(plan_.seed, static_cast<std::uint64_t>(draw), t.homes));
     }
     return sets;
   }
@@ -183,7 +215,7 @@ class campaign {
     options.seed = plan_.seed + static_cast<std::uint64_t>(t.sets);
     ++t.sets;
     try {
-      const auto result = engine_.run(t.test->test, places_.at(t.test), how, options);
+      const auto result = on_->run(*t.test, how, options);
       const auto report = membar::litmus::make_report(t.test->test, result);
       t.instances += result.instances;
       t.seconds += result.seconds;
@@ -227,7 +259,7 @@ class campaign {
       membar::litmus::tune_options options;
       options.seconds = plan_.tune_seconds;
       options.seed = plan_.seed;
-      tuned_[t.test->name] = membar::litmus::tune(engine_, t.test->test, options).best;
+      tuned_[t.test->name] = on_->tune(*t.test, options);
     } catch (const std::exception&) {
       // the run that follows says what is wrong
     }
@@ -238,15 +270,10 @@ class campaign {
     using clock = std::chrono::steady_clock;
     const auto end =
         clock::now() + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(plan_.hunt_seconds));
-    std::vector<membar::litmus::parameters> sets = plan_.given;
-    sets.emplace_back();
     for (std::size_t turn = 0; clock::now() < end && runnable() != 0; ++turn) {
-      if (turn == sets.size()) {
-        sets.push_back(membar::litmus::draw_parameters(plan_.seed, turn));
-      }
       for (tally& t : tallies_) {
         if (!t.was_skipped && clock::now() < end) {
-          run_once(t, sets[turn], plan_.seconds, 0);
+          run_once(t, set_of_turn(turn, t.homes), plan_.seconds, 0);
           if (t.forbidden != 0) {
             progress_(t);
             return;
@@ -257,18 +284,25 @@ class campaign {
     std::for_each(tallies_.begin(), tallies_.end(), progress_);
   }
 
+  /// Given sets, the default, then drawn ones.
+  [[nodiscard]] membar::litmus::parameters set_of_turn(std::size_t turn, int homes) const {
+    const std::size_t given = plan_.given.size();
+    return turn < given    ? plan_.given[turn]
+           : turn == given ? membar::litmus::parameters{}
+                           : membar::litmus::draw_parameters(plan_.seed, turn - given - 1, homes);
+  }
+
   [[nodiscard]] std::size_t runnable() const {
     return static_cast<std::size_t>(
         std::count_if(tallies_.begin(), tallies_.end(), [](const tally& t) { return !t.was_skipped; }));
   }
 
   const suite* all_;
+  runner* on_;
   plan plan_;
   std::function<void(const tally&)> progress_;
-  membar::litmus::engine engine_;
   std::vector<tally> tallies_;
   std::map<std::string, std::size_t> index_;
-  std::map<const placed_test*, membar::litmus::placement> places_;
   std::map<std::string, membar::litmus::parameters> tuned_;
 };
 

@@ -3,6 +3,8 @@
 /// The conformance suite: what the headers guarantee, run on the GPU under stress, beside weakened twins of the same tests.
 #include "output.hpp"
 
+#include <support/machine_context.hpp>
+
 #include <charconv>
 #include <cstdlib>
 #include <exception>
@@ -167,20 +169,21 @@ int run(const suite& all, const options& how) {
     std::cout << "SKIPPED: the conformance suite needs a GPU, and the CUDA runtime finds none: " << why << "\n";
     return demanded("MEMBAR_REQUIRE_GPU") || demanded("MEMBAR_REQUIRE_MULTI_GPU") ? 1 : 77;
   }
-  campaign work(all, how.how, [&](const tally& t) {
+  engine_runner gpus;
+  campaign work(all, gpus, how.how, [&](const tally& t) {
     if (!how.json) {
       std::cout << line_of(t) << std::endl;
     }
   });
   work.run();
   if (how.json) {
-    write_json(std::cout, all, work);
+    write_json(std::cout, all, work, support::machine_context(0));
   } else {
     write_summary(std::cout, all, work);
   }
   if (!how.json_file.empty()) {
     std::ofstream file(how.json_file);
-    write_json(file, all, work);
+    write_json(file, all, work, support::machine_context(0));
     if (!file) {
       throw std::runtime_error("conformance: the results cannot be written to " + how.json_file);
     }

@@ -5,12 +5,12 @@
 
 #include "campaign.hpp"
 
-#include <support/machine_context.hpp>
-
 #include <cinttypes>
 #include <cstdio>
 #include <ostream>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace conformance {
 
@@ -117,7 +117,9 @@ inline void write_list_json(std::ostream& out, const suite& all) {
       << "\n}\n";
 }
 
-inline void write_json(std::ostream& out, const suite& all, const campaign& done) {
+/// The results; `context` says on which machine.
+inline void write_json(std::ostream& out, const suite& all, const campaign& done,
+                       const std::vector<std::pair<std::string, std::string>>& context) {
   const plan& how = done.how();
   std::vector<guarantee> rows;
   for (const guarantee& row : all.guarantees()) {
@@ -127,7 +129,7 @@ inline void write_json(std::ostream& out, const suite& all, const campaign& done
   }
   out << "{\n\"context\": {";
   const char* comma = "";
-  for (const auto& [key, value] : support::machine_context(0)) {
+  for (const auto& [key, value] : context) {
     out << comma << quoted(key) << ": " << quoted(value);
     comma = ", ";
   }
