@@ -206,8 +206,10 @@ class campaign {
     return sets;
   }
 
-  /// Runs a test under one set of parameters for a while. A run that fails is told of, and the next set has its turn.
-  void run_once(tally& t, const membar::litmus::parameters& how, double seconds, std::uint64_t instances) {
+  /// Runs a test under one set of parameters for a while. A run that fails is told of, and the next set has its turn. What was
+  /// found with several launches may ask for a home that this test has not.
+  void run_once(tally& t, membar::litmus::parameters how, double seconds, std::uint64_t instances) {
+    how.home = how.home < t.homes ? how.home : 0;
     membar::litmus::run_options options;
     options.seconds = seconds;
     options.instances = instances;
