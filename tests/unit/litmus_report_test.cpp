@@ -161,7 +161,7 @@ constexpr auto store_buffering = model::litmus(model::thread(model::block(0), mo
                                                              model::load<device>(r0, x, membar::relaxed)))
                                      .when(model::in(0, r0) == 0 && model::in(1, r0) == 0);
 
-TEST(litmus_interleavings, are_what_the_model_allows_less_the_weak_outcomes) {
+TEST(litmus_objective, is_the_condition_or_what_no_interleaving_gives) {
   const model::litmus_test test = model::named_test(store_buffering, "SB");
   EXPECT_EQ(model::interleaved_outcomes(test), (std::set<std::vector<std::int64_t>>{{0, 1}, {1, 0}, {1, 1}}));
   runnable_test run;
@@ -174,50 +174,6 @@ TEST(litmus_interleavings, are_what_the_model_allows_less_the_weak_outcomes) {
   EXPECT_EQ(std::count(weak.begin(), weak.end(), true), 1);
   EXPECT_TRUE(weak[0]);
   EXPECT_EQ(weak, wanted_outcomes(run, objective::condition));
-}
-
-TEST(litmus_interleavings, run_updates_branches_and_addresses) {
-  const model::litmus_test test = model::read_litmus(
-      "PTX T\n{ x=0; y=0; P0:r1=&x; }\n"
-      " P0@cta 0,gpu 0                | P1@cta 1,gpu 0                ;\n"
-      " atom.relaxed.gpu.add r0, r1, 2 | atom.relaxed.gpu.cas r0, x, 0, 5 ;\n"
-      " bne r0, 0, L                   | ld.weak r1, y                 ;\n"
-      " st.weak y, 7                   |                               ;\n"
-      " L:                             |                               ;\n"
-      "locations [P0:r0; P1:r0; P1:r1; x; y]\n");
-  EXPECT_EQ(model::interleaved_outcomes(test),
-            (std::set<std::vector<std::int64_t>>{{0, 2, 0, 2, 7}, {0, 2, 7, 2, 7}, {5, 0, 0, 7, 0}}));
-}
-
-TEST(litmus_named_test, reads_back_as_the_same_test) {
-  const auto same = [](const auto& test) {
-    const model::litmus_test named = model::named_test(test, "T");
-    const model::litmus_test read = model::read_litmus(model::write_litmus(named));
-    EXPECT_EQ(model::write_litmus(read), model::write_litmus(named));
-    EXPECT_EQ(model::decide(read).reachable, test.reachable()) << model::write_litmus(named);
-    EXPECT_EQ(model::outcomes(read), model::outcomes(named));
-  };
-  same(store_buffering);
-  same(model::litmus(
-           model::thread(model::in_domain(model::block(0), 1), model::store(x, 1), model::thread_fence<device>(membar::seq_cst),
-                         model::add<thread_scope::system>(y, 2, membar::release)),
-           model::thread(model::host(), model::load<thread_scope::system>(r0, y, membar::acquire),
-                         model::exchange<thread_scope::system>(r1, x, r0, membar::acq_rel)),
-           model::thread(model::in_cluster(model::block(3), 1),
-                         model::compare_exchange<thread_scope::cluster>(r0, x, 0, 4, membar::relaxed),
-                         model::fetch_add<thread_scope::block>(r1, y, 1, membar::acquire)))
-           .when(!(model::in(1, r0) == 2 && model::in(2, r1) != 0) || model::in_memory(x) == 4));
-}
-
-TEST(litmus_named_test, observes_what_the_condition_names_once) {
-  const model::litmus_test named = model::named_test(
-      store_buffering.when(model::in_memory(y) == 1 || (model::in(1, r0) == 1 && model::in_memory(y) == 0)), "T");
-  ASSERT_EQ(named.observed.size(), 2U);
-  EXPECT_EQ(named.observed[0].name, "y");
-  EXPECT_EQ(named.observed[1].name, "P1:r0");
-  EXPECT_EQ(named.condition_text, "(y == 1 \\/ (P1:r0 == 1 /\\ y == 0))");
-  EXPECT_THROW(static_cast<void>(model::named_test(model::litmus(model::thread(model::block(0), model::store(x, 1))), "T")),
-               model::error);
 }
 
 /// A made-up machine: a rate that is best at width=64, order=lane, delay=512, and worse with each step away.

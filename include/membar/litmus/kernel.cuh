@@ -336,7 +336,13 @@ __device__ void run_test_thread(const launch_view& view, unsigned which, const b
       const block_plan::seat_plan& seat = plan.seats[Thread];
       const unsigned instance = home_instance(
           view.where, {seat.home_block, home_thread(view.where, seat.factor, seat.shift, seat.high_shift, threadIdx.x), round});
-      const cells memory(view.where, view.cells + region * view.where.region_bytes(), plan.rotations, instance, view.all_words,
+      // registers: an access of the test is then all that stands between two accesses
+      unsigned rotations[Test::locations + 1] = {};
+#pragma unroll
+      for (int location = 0; location < Test::locations; ++location) {
+        rotations[location] = plan.rotations[location];
+      }
+      const cells memory(view.where, view.cells + region * view.where.region_bytes(), rotations, instance, view.all_words,
                          deadline);
       const results<Test> out(view.where, view.digits + region * view.where.digit_bytes(), instance);
       compiler_fence();

@@ -188,7 +188,7 @@ inline constexpr parameter_row parameter_table[] = {
   }
   std::string all;
   for (const char* word : row.words) {
-    all += (all.empty() ? "" : ", ") + std::string(word);
+    all.append(all.empty() ? "" : ", ").append(word);
   }
   return all;
 }
@@ -237,8 +237,8 @@ inline void validate(const parameters& p) {
   std::string text;
   for (const detail::parameter_row& row : detail::parameter_table) {
     const int value = row.get(p);
-    text += (text.empty() ? "" : " ") + std::string(row.name) + "=" +
-            (row.words.empty() ? std::to_string(value) : std::string(row.words[static_cast<std::size_t>(value)]));
+    text.append(text.empty() ? "" : " ").append(row.name).append("=");
+    text += row.words.empty() ? std::to_string(value) : std::string(row.words[static_cast<std::size_t>(value)]);
   }
   return text;
 }

@@ -156,7 +156,7 @@ template <std::size_t... Counts>
       }
     }
     for (int r = 0; r < registers; ++r) {
-      thread.register_names.push_back("r" + std::to_string(r));
+      thread.register_names.push_back(std::to_string(r).insert(0, 1, 'r'));
       thread.registers.push_back(0);
     }
     result.threads.push_back(std::move(thread));
@@ -164,7 +164,8 @@ template <std::size_t... Counts>
   result.api.assign(test.api().begin(), test.api().end());
   result.condition.assign(test.asked().begin(), test.asked().end());
   result.has_condition = true;
-  result.condition_text = "(" + detail::condition_text(test.asked(), test.asked().size() - 1) + ")";
+  result.condition_text = "(";
+  result.condition_text += detail::condition_text(test.asked(), test.asked().size() - 1) + ")";
   for (const condition_node& n : test.asked()) {
     const std::string text = detail::term_text(n.left);
     const bool known =
