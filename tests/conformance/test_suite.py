@@ -136,7 +136,7 @@ def calls_of(header):
     text = re.sub(r"\n private:.*?\n};", "\n};", text, flags=re.DOTALL)
     if header == "atomic.cuh":
         text = text[text.index("class atomic_ref {"):text.index("class atomic {")]
-    for match in re.finditer(r"template <[^\n]*class (?:\w*Order|Success|Said|Failure)[^\n]*>\n(.*?\n\s*\}\n)", text, re.DOTALL):
+    for match in re.finditer(r"template <[^\n]*class(?:\.\.\.)? (?:\w*Order|Success|Said|Failure)[^\n]*>\n(.*?\n\s*\}\n)", text, re.DOTALL):
         body = match.group(1)
         name = re.search(r"(\w+)\(", re.sub(r"requires\(.*", "", body)).group(1)
         if "load_order<" in body:
