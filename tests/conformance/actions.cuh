@@ -528,7 +528,7 @@ struct add_to_byte {
     return sequence(model::fetch_add<Scope>(unread, at, 1 << (8 * Byte), membar::relaxed));
   }
   static std::string text() {
-    return spelled<unsigned char>("fetch_add_byte" + std::to_string(Byte), memory_order::relaxed, Scope);
+    return spelled<unsigned char>(std::string("fetch_add_byte") + std::to_string(Byte), memory_order::relaxed, Scope);
   }
 };
 

@@ -27,9 +27,12 @@ struct plan {
   std::uint64_t instances = 0;  ///< of all tests together, if not 0; `seconds` is then the most that a test may take
   std::uint64_t seed = 1;
   int draws = 4;                                    ///< sets of parameters that are drawn, beside those that are given or tuned
-  double tune_seconds = 0;                          ///< of each control
+  double tune_seconds = 0;                          ///< of each shape at each place, on the first control of them
   std::vector<membar::litmus::parameters> given{};  ///< sets of parameters to begin with
   double hunt_seconds = 0;  ///< if not 0: guarantees in turns, until one is broken or as much time is over
+  double minutes = 1e9;     ///< no test begins after as long
+  std::size_t part = 0;     ///< of `parts`: of each so many guarantees, which one
+  std::size_t parts = 1;
   bool guarantees = true;
   bool controls = true;
   std::function<bool(const guarantee&)> wanted;
@@ -110,15 +113,17 @@ class campaign {
   /// `progress` is called with each test that is done.
   campaign(const suite& all, runner& on, plan how, std::function<void(const tally&)> progress)
       : all_(&all), on_(&on), plan_(std::move(how)), progress_(std::move(progress)) {
+    std::size_t number = 0;
     for (const guarantee& row : all.guarantees()) {
-      if (plan_.wanted(row)) {
-        if (plan_.guarantees) {
-          add(row.test, true, row.family);
-        }
+      if (plan_.wanted(row) && number++ % plan_.parts == plan_.part) {
+        // controls first: what is found to show their outcomes is what the guarantee is tried under
         for (const std::string& control : row.controls) {
           if (plan_.controls) {
             add(control, false, row.family);
           }
+        }
+        if (plan_.guarantees) {
+          add(row.test, true, row.family);
         }
       }
     }
@@ -132,13 +137,12 @@ class campaign {
       hunt();
       return;
     }
-    // Controls first: what was found to show their outcomes is what the guarantees are tried under.
-    for (const bool guarantees : {false, true}) {
-      for (tally& t : tallies_) {
-        if (t.is_guarantee == guarantees) {
-          run_test(t);
-        }
+    const auto begin = std::chrono::steady_clock::now();
+    for (tally& t : tallies_) {
+      if (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() < 60 * plan_.minutes) {
+        run_test(t);
       }
+      progress_(t);
     }
   }
 
@@ -184,11 +188,17 @@ class campaign {
     }
   }
 
+  /// "MP@one_device": what is tuned for is the shape and the place.
+  [[nodiscard]] static std::string kind_of(const std::string& test) {
+    const std::size_t plus = test.find('+', test.starts_with("2+2W") ? 4 : 0);
+    return test.substr(0, plus) + test.substr(test.rfind('@'));
+  }
+
   /// The sets of parameters of a test: given ones, those tuned for it or its controls, the default, drawn ones.
   [[nodiscard]] std::vector<membar::litmus::parameters> sets_of(const tally& t) const {
     std::vector<membar::litmus::parameters> sets = plan_.given;
     const auto take = [&](const std::string& test) {
-      const auto best = tuned_.find(test);
+      const auto best = tuned_.find(kind_of(test));
       if (best != tuned_.end() && std::find(sets.begin(), sets.end(), best->second) == sets.end()) {
         sets.push_back(best->second);
       }
@@ -253,15 +263,18 @@ class campaign {
         run_once(t, how, plan_.seconds / parts, plan_.instances == 0 ? 0 : std::max<std::uint64_t>(1, share));
       }
     }
-    progress_(t);
   }
 
   void tune(const tally& t) {
+    const std::string kind = kind_of(t.test->name);
+    if (tuned_.contains(kind)) {
+      return;
+    }
     try {
       membar::litmus::tune_options options;
       options.seconds = plan_.tune_seconds;
       options.seed = plan_.seed;
-      tuned_[t.test->name] = on_->tune(*t.test, options);
+      tuned_[kind] = on_->tune(*t.test, options);
     } catch (const std::exception&) {
       // the run that follows says what is wrong
     }

@@ -44,11 +44,11 @@ placed_test message_passing(const std::string& name, bool ordered) {
 /// A suite of two guarantees that share a control; the second one's place is missing.
 suite small_suite() {
   suite all;
-  all.add(message_passing("right", true));
-  all.add(message_passing("elsewhere", true));
-  all.add(message_passing("weak", false));
-  all.add({"family", "right", {"weak"}});
-  all.add({"family", "elsewhere", {"weak"}});
+  all.add(message_passing("MP+right@here", true));
+  all.add(message_passing("MP+elsewhere@here", true));
+  all.add(message_passing("MP+weak@here", false));
+  all.add({"family", "MP+right@here", {"MP+weak@here"}});
+  all.add({"family", "MP+elsewhere@here", {"MP+weak@here"}});
   return all;
 }
 
@@ -62,7 +62,7 @@ class made_up : public runner {
   std::string fails;
 
   int find_place(const placed_test& test) override {
-    if (test.name == "elsewhere") {
+    if (test.name == "MP+elsewhere@here") {
       throw membar::error(cudaErrorNotSupported, "membar: the machine has no such place");
     }
     return 1;
@@ -104,9 +104,9 @@ class Campaign : public ::testing::Test {
   void run(const plan& how) {
     campaign done(all, machine, how, [&](const tally& t) { lines.push_back(line_of(t)); });
     done.run();
-    right = *done.find("right");
-    weak = done.find("weak") == nullptr ? tally{} : *done.find("weak");
-    elsewhere = *done.find("elsewhere");
+    right = *done.find("MP+right@here");
+    weak = done.find("MP+weak@here") == nullptr ? tally{} : *done.find("MP+weak@here");
+    elsewhere = *done.find("MP+elsewhere@here");
     control_seen = done.control_seen(all.guarantees().front());
     std::ostringstream json;
     write_json(json, all, done, {{"gpu", "made \"up\""}});
@@ -125,10 +125,11 @@ class Campaign : public ::testing::Test {
 };
 
 TEST_F(Campaign, RunsControlsFirstEachTestOnceUnderEverySetAndSkipsWhatHasNoPlace) {
-  machine.shown["weak"] = 3;
+  machine.shown["MP+weak@here"] = 3;
   run(simple_plan());  // the default parameters and four that are drawn
   EXPECT_EQ(machine.runs,
-            (std::vector<std::string>{"weak", "weak", "weak", "weak", "weak", "right", "right", "right", "right", "right"}));
+            (std::vector<std::string>{"MP+weak@here", "MP+weak@here", "MP+weak@here", "MP+weak@here", "MP+weak@here",
+                                      "MP+right@here", "MP+right@here", "MP+right@here", "MP+right@here", "MP+right@here"}));
   EXPECT_EQ(machine.sets[0], litmus::parameters{});
   EXPECT_EQ(machine.sets[1], litmus::draw_parameters(1, 0));
   EXPECT_EQ(machine.sets[6], litmus::draw_parameters(1, 0));
@@ -140,15 +141,15 @@ TEST_F(Campaign, RunsControlsFirstEachTestOnceUnderEverySetAndSkipsWhatHasNoPlac
   EXPECT_EQ(weak.forbidden, 0u);
   EXPECT_EQ(elsewhere.result(), verdict::skipped);
   EXPECT_TRUE(control_seen);
-  EXPECT_EQ(lines[0], "  control weak: observed, 15 of 5e+03 instances, 0.003");
-  EXPECT_EQ(lines[1], "guarantee right: not observed in 5e+03 instances");
-  EXPECT_EQ(lines[2], "guarantee elsewhere: skipped: membar: the machine has no such place");
+  EXPECT_EQ(lines[0], "  control MP+weak@here: observed, 15 of 5e+03 instances, 0.003");
+  EXPECT_EQ(lines[1], "guarantee MP+right@here: not observed in 5e+03 instances");
+  EXPECT_EQ(lines[2], "guarantee MP+elsewhere@here: skipped: membar: the machine has no such place");
   EXPECT_NE(summary.find("1 guarantees ran, 0 of them broken; 1 skipped, 0 failed\n"), std::string::npos) << summary;
   EXPECT_NE(summary.find("1 of those that ran had a control that was observed"), std::string::npos) << summary;
 }
 
 TEST_F(Campaign, AForbiddenOutcomeIsToldWithItsParametersAndSeed) {
-  machine.shown["right"] = 2;
+  machine.shown["MP+right@here"] = 2;
   plan how = simple_plan();
   how.draws = 0;
   how.seed = 7;
@@ -188,20 +189,20 @@ TEST_F(Campaign, AGuaranteeRunsUnderWhatWasTunedForItsControls) {
 }
 
 TEST_F(Campaign, ATestThatFailsIsToldAndTheNextOneRuns) {
-  machine.fails = "weak";
+  machine.fails = "MP+weak@here";
   run(simple_plan());
   EXPECT_EQ(weak.result(), verdict::failed);
-  EXPECT_EQ(lines[0], "  control weak: failed: membar: the run timed out");
+  EXPECT_EQ(lines[0], "  control MP+weak@here: failed: membar: the run timed out");
   EXPECT_EQ(right.result(), verdict::unseen);
 }
 
 TEST_F(Campaign, AHuntIsForGuaranteesAndEndsWithTheFirstThatIsBroken) {
-  machine.shown["right"] = 1;
+  machine.shown["MP+right@here"] = 1;
   plan how = simple_plan();
   how.hunt_seconds = 60;
   how.controls = false;
   run(how);
-  EXPECT_EQ(machine.runs, std::vector<std::string>{"right"});
+  EXPECT_EQ(machine.runs, std::vector<std::string>{"MP+right@here"});
   EXPECT_EQ(right.result(), verdict::forbidden);
 }
 
@@ -216,20 +217,40 @@ TEST_F(Campaign, AHuntWithoutSuccessTriesOtherParametersUntilItsTimeIsOver) {
   EXPECT_EQ(right.result(), verdict::unseen);
 }
 
+TEST_F(Campaign, NoTestBeginsAfterItsMinutesAreOver) {
+  plan how = simple_plan();
+  how.minutes = 0;
+  run(how);
+  EXPECT_TRUE(machine.runs.empty());
+  EXPECT_EQ(right.result(), verdict::not_run);
+  EXPECT_EQ(lines[1], "guarantee MP+right@here: not run");
+}
+
+TEST_F(Campaign, PartsTogetherAreTheWhole) {
+  plan how = simple_plan();
+  how.parts = 2;
+  for (how.part = 0; how.part != 2; ++how.part) {
+    campaign done(all, machine, how, [](const tally&) {});
+    EXPECT_EQ(done.find("MP+right@here") != nullptr, how.part == 0);
+    EXPECT_EQ(done.find("MP+elsewhere@here") != nullptr, how.part == 1);
+    EXPECT_NE(done.find("MP+weak@here"), nullptr);
+  }
+}
+
 TEST_F(Campaign, OnlyWantedGuaranteesRunWithTheirControls) {
   plan how = simple_plan();
-  how.wanted = [](const guarantee& row) { return row.test == "elsewhere"; };
+  how.wanted = [](const guarantee& row) { return row.test == "MP+elsewhere@here"; };
   campaign done(all, machine, how, [](const tally&) {});
   done.run();
-  EXPECT_EQ(done.find("right"), nullptr);
-  EXPECT_NE(done.find("weak"), nullptr);
+  EXPECT_EQ(done.find("MP+right@here"), nullptr);
+  EXPECT_NE(done.find("MP+weak@here"), nullptr);
 }
 
 TEST(Suite, AGuaranteeThatIsAddedAgainGetsTheControlsItHadNot) {
   suite all = small_suite();
-  all.add({"family", "right", {"weak", "weaker"}});
+  all.add({"family", "MP+right@here", {"MP+weak@here", "MP+weaker@here"}});
   EXPECT_EQ(all.guarantees().size(), 2u);
-  EXPECT_EQ(all.guarantees().front().controls, (std::vector<std::string>{"weak", "weaker"}));
+  EXPECT_EQ(all.guarantees().front().controls, (std::vector<std::string>{"MP+weak@here", "MP+weaker@here"}));
 }
 
 TEST(Suite, WithoutAGpuEveryTestIsSkippedInWords) {
@@ -238,8 +259,8 @@ TEST(Suite, WithoutAGpuEveryTestIsSkippedInWords) {
   if (membar::litmus::this_machine().devices.empty()) {
     campaign done(all, machine, simple_plan(), [](const tally&) {});
     done.run();
-    EXPECT_EQ(done.find("right")->result(), verdict::skipped);
-    EXPECT_NE(done.find("right")->reason.find("needs a GPU"), std::string::npos);
+    EXPECT_EQ(done.find("MP+right@here")->result(), verdict::skipped);
+    EXPECT_NE(done.find("MP+right@here")->reason.find("needs a GPU"), std::string::npos);
   } else {
     GTEST_SKIP() << "this machine has a GPU";
   }

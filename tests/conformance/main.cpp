@@ -32,7 +32,9 @@ constexpr std::string_view usage =
     "  --seed=N           of parameters and layouts (1)\n"
     "  --draws=N          sets of parameters drawn for each test (4)\n"
     "  --parameters=TEXT  a set of parameters to begin with, as the results have it; may be said more than once\n"
-    "  --tune=S           seconds of search for each control's best parameters, for it and what it belongs to (0)\n"
+    "  --tune=S           seconds of search for the parameters that show most, for each shape at each place (0)\n"
+    "  --minutes=M        no test begins after as long; results are written all the same\n"
+    "  --part=K/N         of each N guarantees the K-th, counted from 1; results of all parts belong together\n"
     "  --hunt=S           guarantees in turns of --seconds each (0.2), until one is broken or S seconds are over\n"
     "  --json[=FILE]      the results as JSON, to FILE or in place of the lines\n"
     "Exit status: 0 no forbidden outcome; 1 one was observed; 2 a test failed to run, or an option is wrong; 77 no GPU.\n";
@@ -120,6 +122,12 @@ options read_options(int argc, char** argv) {
       read.how.given.push_back(membar::litmus::parse_parameters(value));
     } else if (value_of("--tune=", value)) {
       read.how.tune_seconds = number_in<double>("--tune=", value, 0);
+    } else if (value_of("--minutes=", value)) {
+      read.how.minutes = number_in<double>("--minutes=", value, 0);
+    } else if (value_of("--part=", value)) {
+      const std::size_t slash = std::min(value.find('/'), value.size());
+      read.how.part = number_in<std::size_t>("--part=", value.substr(0, slash), 1) - 1;
+      read.how.parts = number_in<std::size_t>("--part=", value.substr(std::min(slash + 1, value.size())), read.how.part + 1);
     } else if (value_of("--hunt=", value)) {
       read.how.hunt_seconds = number_in<double>("--hunt=", value, 1e-3);
     } else {

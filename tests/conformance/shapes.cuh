@@ -13,7 +13,7 @@ namespace conformance {
 template <class... Actions>
 [[nodiscard]] inline std::string shape_name(const char* shape) {
   std::string name = shape;
-  ((name += "+" + Actions::text()), ...);
+  (name.append("+").append(Actions::text()), ...);
   return name;
 }
 

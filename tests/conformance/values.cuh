@@ -55,7 +55,7 @@ template <class T>
     return sizeof(T) == 4 ? "float" : "double";
   } else {
     static_assert(std::is_integral_v<T>, "a type that tests use has a name");
-    return (std::is_signed_v<T> ? "int" : "uint") + std::to_string(8 * sizeof(T));
+    return std::string(std::is_signed_v<T> ? "int" : "uint") + std::to_string(8 * sizeof(T));
   }
 }
 
