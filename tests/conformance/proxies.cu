@@ -52,7 +52,7 @@ struct copy_in_bulk {
     return joined(sequence(model::store(at, 2)), fenced<membar::proxy::async>::twin(), sequence(model::store(at, 1)),
                   Fence::twin(), sequence(copied));
   }
-  static std::string text() { return "copy_in_bulk." + Fence::text(); }
+  static std::string text() { return std::string("copy_in_bulk.") + Fence::text(); }
 };
 
 template <class Fence>
