@@ -25,6 +25,7 @@
 #include <cstdio>
 #include <exception>
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <utility>
 #include <vector>
@@ -176,8 +177,9 @@ struct cases {
 };
 
 template <class Test>
-litmus::runnable_test placed(const char* name, std::initializer_list<model::place> places) {
-  litmus::runnable_test test = litmus::make_test<Test>(name);
+litmus::runnable_test placed(const char* name, std::initializer_list<model::place> places,
+                             const litmus::host_thread& on_host = {}) {
+  litmus::runnable_test test = litmus::make_test<Test>(name, on_host);
   std::size_t t = 0;
   for (const model::place& where : places) {
     test.twin.threads[t++].where = where;
@@ -232,6 +234,8 @@ void add_all(const cases& all) {
   all.test("rate/cluster/MP", placed<passed_on>("MP", {model::in_cluster(here, 0), model::in_cluster(there, 0)}), plain);
   all.test("rate/domains/MP", placed<passed_on>("MP", {here, model::in_domain(there, 1)}), plain);
   all.test("rate/devices/MP", placed<passed_on>("MP", {here, model::block(0, 1)}), plain);
+  all.test("rate/host_reads/MP", placed<passed_on>("MP", {here, model::host()}, classic::mp_on_host), plain);
+  all.test("rate/host_writes/MP", placed<passed_on>("MP", {model::host(), here}, classic::mp_on_host), plain);
 
   costs<classic::mp<device>>(all, "MP");
   costs<classic::iriw<device>>(all, "IRIW");

@@ -9,6 +9,8 @@
 #include <membar/load_store.cuh>
 #include <membar/model/test.hpp>
 
+#include <atomic>
+
 namespace support::classic {
 
 namespace model = membar::model;
@@ -59,6 +61,23 @@ struct mp {
     }
   }
 };
+
+/// A thread of `mp` at system scope on the host, released and acquired: it shows no more than the twin allows, whatever order that
+/// has.
+inline void mp_on_host(int thread, const cells& at, const membar::litmus::digits& out) {
+  using test = membar::litmus::kernel_test<mp<thread_scope::system>>;
+  const std::atomic_ref<int> data(*at.as<int>(x));
+  const std::atomic_ref<int> flag(*at.as<int>(y));
+  if (thread == 0) {
+    data.store(1, std::memory_order_relaxed);
+    flag.store(1, std::memory_order_release);
+  } else {
+    const int seen = flag.load(std::memory_order_acquire);
+    const int found = data.load(std::memory_order_relaxed);
+    out.put(0, test::digit(0, seen));
+    out.put(1, test::digit(1, found));
+  }
+}
 
 /// Each thread stores, then looks at what the other one stores.
 template <thread_scope Scope>

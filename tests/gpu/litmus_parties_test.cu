@@ -10,7 +10,6 @@
 #include "support/gpu_test.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <utility>
 
@@ -86,25 +85,13 @@ TEST_F(litmus_placements, run_in_two_domains) {
   expect_passed_on(model::block(0), model::in_domain(model::block(1), 1), how);
 }
 
-/// A thread of message passing on the host. System scope is what C++ atomics have; both orders are the stronger ones, which
-/// allow less than the twin does.
-void on_host(int thread, const cells& at, const digits& out) {
-  const std::atomic_ref<int> data(*at.as<int>(0));
-  const std::atomic_ref<int> flag(*at.as<int>(1));
-  if (thread == 0) {
-    data.store(1, std::memory_order_relaxed);
-    flag.store(1, std::memory_order_release);
-  } else {
-    const int seen = flag.load(std::memory_order_acquire);
-    const int found = data.load(std::memory_order_relaxed);
-    out.put(0, kernel_test<passed_on>::digit(0, seen));
-    out.put(1, kernel_test<passed_on>::digit(1, found));
-  }
+TEST_F(litmus_placements, run_beside_a_reader_on_the_host) {
+  expect_passed_on(model::block(0), model::host(), {}, classic::mp_on_host);
 }
 
-TEST_F(litmus_placements, run_beside_a_reader_on_the_host) { expect_passed_on(model::block(0), model::host(), {}, on_host); }
-
-TEST_F(litmus_placements, run_beside_a_writer_on_the_host) { expect_passed_on(model::host(), model::block(0), {}, on_host); }
+TEST_F(litmus_placements, run_beside_a_writer_on_the_host) {
+  expect_passed_on(model::host(), model::block(0), {}, classic::mp_on_host);
+}
 
 TEST_F(litmus_placements, give_up_a_run_whose_host_thread_never_ends) {
   engine e;

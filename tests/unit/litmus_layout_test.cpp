@@ -237,7 +237,7 @@ TEST(litmus_layout_of_a_seed, is_the_same_for_the_same_seed_and_another_for_anot
   EXPECT_EQ(picture(1, 9), picture(1, 9));
   EXPECT_NE(picture(1, 9), picture(2, 9));
   EXPECT_NE(picture(1, 9), picture(1, 10));
-  EXPECT_NE(picture(1, 9), picture(1ULL << 40, 9));
+  EXPECT_NE(picture(1, 9), picture((1ULL << 40) + 1, 9));
 }
 
 TEST(litmus_layout_of_a_seed, brings_every_pair_of_blocks_together) {
