@@ -97,7 +97,7 @@ def best_known_controls(results):
         return f"Rates of controls: {NOT_YET}."
     shapes = {}
     for name, (weak, instances) in controls.items():
-        key = name.split("+")[0], name.rsplit("@", 1)[1]
+        key = re.match(r"2\+2W|[^+]+", name).group(), name.rsplit("@", 1)[1]
         shapes.setdefault(key, []).append((weak / instances, name, weak, instances))
     lines = []
     for (shape, place), found in sorted(shapes.items()):
