@@ -142,7 +142,7 @@ TEST_F(Campaign, RunsControlsFirstEachTestOnceUnderEverySetAndSkipsWhatHasNoPlac
   EXPECT_EQ(elsewhere.result(), verdict::skipped);
   EXPECT_TRUE(control_seen);
   EXPECT_EQ(lines[0], "  control MP+weak@here: observed, 15 of 5e+03 instances, 0.003");
-  EXPECT_EQ(lines[1], "guarantee MP+right@here: not observed in 5e+03 instances");
+  EXPECT_EQ(lines[1], "guarantee MP+right@here: not observed in 5e+03 instances: a rate below 0.0006, with 95 % confidence");
   EXPECT_EQ(lines[2], "guarantee MP+elsewhere@here: skipped: membar: the machine has no such place");
   EXPECT_NE(summary.find("1 guarantees ran, 0 of them broken; 1 skipped, 0 failed\n"), std::string::npos) << summary;
   EXPECT_NE(summary.find("1 of those that ran had a control that was observed"), std::string::npos) << summary;

@@ -58,7 +58,8 @@ template <class Range, class Each>
       return head +
              printed("observed, %" PRIu64 " of %.3g instances, %.2g", t.weak, static_cast<double>(t.instances), t.rate());
     case verdict::unseen:
-      return head + printed("not observed in %.3g instances", static_cast<double>(t.instances));
+      return head + printed("not observed in %.3g instances: a rate below %.2g, with 95 %% confidence",
+                            static_cast<double>(t.instances), membar::litmus::rate_bound(t.instances));
   }
   return head;
 }
