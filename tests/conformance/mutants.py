@@ -179,12 +179,16 @@ class Compiler:
 
     def __init__(self, command, architecture):
         self.command = [*command, "-gencode", f"arch=compute_{architecture},code=sm_{architecture}", f"-I{ROOT}"]
+        # kernels of one engine are much alike: thirty programs are then as small as a few, which may have to travel to the GPU
+        if "--compress-mode" in called([command[0], "--help"]):
+            self.command.append("--compress-mode=size")
 
     def object_of(self, source, include, folder):
         """Compiles a part of the suite into `folder`; returns the code of its kernels."""
         kept = folder / (source.stem + ".kept")
         kept.mkdir(parents=True, exist_ok=True)
-        called([*self.command, f"-I{include}", "-Wno-deprecated-gpu-targets", "--keep", "--keep-dir", kept, "-c", source, "-o",
+        # the mutant's headers come before those that the command names
+        called([self.command[0], f"-I{include}", *self.command[1:], "--keep", "--keep-dir", kept, "-c", source, "-o",
                 folder / (source.stem + ".o")])
         cubins = list(kept.glob("*.cubin"))
         code = code_of_kernels(cubins[0]) if cubins else {}
@@ -192,7 +196,7 @@ class Compiler:
         return code
 
     def link(self, objects, program):
-        called([*self.command, *objects, "-o", program, "-ldl"])
+        called([*self.command, *objects, "-o", program, "-ldl", "-Xlinker", "--strip-all"])
 
 
 def demangled(names, *options):

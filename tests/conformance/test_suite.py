@@ -213,6 +213,34 @@ class Mutants(unittest.TestCase):
                                           ("control", 0, "d"))]
         self.assertEqual(["b", "a"], mutants.best_parameters({"tests": tests}, 4))
 
+    def test_a_run_tells_what_was_revealed_what_never_was_and_what_could_not_run(self):
+        tests = {"revealed": {"instances": 10, "forbidden": 2, "reason": "2 of x=1;"}, "never": {"instances": 10, "forbidden": 0},
+                 "lacking": {"instances": 0, "forbidden": 0, "reason": "no such place"}}
+        made_up = [mutants.Mutant(name, f"{name} it is", "a.cuh", "", "", ()) for name in tests]
+        with tempfile.TemporaryDirectory() as name, mock.patch.object(mutants, "MUTANTS", made_up):
+            folder = pathlib.Path(name)
+            for mutant in made_up:
+                here = folder / mutant.name
+                here.mkdir()
+                (here / "tests.txt").write_text("a\nb\nc\n")
+                told = {"context": {"gpu": "Made Up 1"}, "tests": [{"test": "a", "reason": "", **tests[mutant.name]}]}
+                (here / "results").write_text(json.dumps(told))
+                # takes what it is to hunt with from the file named, and writes its results where it is told to
+                (here / "conformance").write_text("#!/bin/sh\nfor word; do case $word in --json=*) cp \"${0%/*}/results\" "
+                                                  "\"${word#--json=}\";; --tests=*) cat \"${word#--tests=}\";; esac; done\n")
+                (here / "conformance").chmod(0o755)
+            result = folder / "all.json"
+            with mock.patch.object(sys, "argv", ["mutants.py", "run", name, "--most", "2", "--json", str(result)]), \
+                    contextlib.redirect_stdout(io.StringIO()) as said:
+                self.assertEqual(0, mutants.main())
+            self.assertIn("1 of 2 mutants that ran were revealed; 1 could not run here", said.getvalue())
+            rows = {row["mutant"]: row for row in json.loads(result.read_text())["mutants"]}
+            self.assertTrue(rows["revealed"]["revealed"])
+            self.assertEqual(("a", 2), (rows["revealed"]["by"], rows["revealed"]["forbidden"]))
+            self.assertFalse(rows["never"]["revealed"] or rows["lacking"]["revealed"])
+            self.assertEqual("no such place", rows["lacking"]["reason"])
+            self.assertEqual("a\nb\n", (folder / "never" / "few.txt").read_text())
+
     def test_few_tests_are_taken_from_all_over(self):
         self.assertEqual([0, 3, 6], mutants.spread(list(range(9)), 3))
         self.assertEqual([1, 2], mutants.spread([1, 2], 3))
