@@ -252,6 +252,8 @@ def build(arguments, nvcc):
             (here / "tests.txt").write_text("\n".join(tests) + "\n")
             compiler.link([plain / "main.o", *(here / f"{part}.o" for part in mutant.parts)], here / "conformance")
             shutil.rmtree(here / "include")
+            for part in mutant.parts:
+                (here / f"{part}.o").unlink()
             return len(changed), len(tests)
 
         wrong = 0
