@@ -169,12 +169,23 @@ bool demanded(const char* variable) {
   return value != nullptr && std::string_view(value) == "1";
 }
 
-int run(const suite& all, const options& how) {
+/// What keeps the suite from running, in words; nothing where nothing does.
+std::string missing_gpu() {
   int devices = 0;
   const cudaError_t status = cudaGetDeviceCount(&devices);
   if (status != cudaSuccess || devices == 0) {
-    const char* why = status != cudaSuccess ? cudaGetErrorString(status) : "there is no device";
-    std::cout << "SKIPPED: the conformance suite needs a GPU, and the CUDA runtime finds none: " << why << "\n";
+    return std::string("the CUDA runtime finds none: ") +
+           (status != cudaSuccess ? cudaGetErrorString(status) : "there is no device");
+  }
+  int major = 0;
+  membar::check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0), "cudaDeviceGetAttribute");
+  return major >= 9 ? "" : "device 0 has compute capability " + std::to_string(major) + ".x";
+}
+
+int run(const suite& all, const options& how) {
+  const std::string lack = missing_gpu();
+  if (!lack.empty()) {
+    std::cout << "SKIPPED: the conformance suite needs a GPU of compute capability 9.0, and " << lack << "\n";
     return demanded("MEMBAR_REQUIRE_GPU") || demanded("MEMBAR_REQUIRE_MULTI_GPU") ? 1 : 77;
   }
   engine_runner gpus;
