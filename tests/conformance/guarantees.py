@@ -42,7 +42,7 @@ ROWS = [
     Row("atomic.cuh", "seq_cst: fence.sc.S; atom.acquire.S.OP.T",
         r"^sequential_consistency/.*(exchange|fetch_add|fetch_update)\S*\.seq_cst"),
     Row("headers/atomic.md", "A trivially copyable type of 1, 2, 4, 8 or 16 bytes, aligned to its size.",
-        r"^types/.*(uint8|uint16|uint64|quad)\.(atomic_ref|exchange|compare_exchange|fetch_add|fetch_inc|reduce)"),
+        r"^types/.*(uint8|uint16|uint64|half|quad)\.(atomic_ref|exchange|compare_exchange|fetch_add|fetch_inc|reduce)"),
     Row("atomic.cuh", "float, double min and max: that of the bits", r"^(types|atomicity)/.*(float|double)\."),
     Row("atomic.cuh", "no instruction: fence of the order's release half; ld.relaxed; loop { atom.relaxed.cas }; fence of its acquire half",
         r"^(message_passing|types)/.*(fetch_update|uint8|uint16|uint64\.fetch_inc)"),

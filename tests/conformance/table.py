@@ -146,13 +146,11 @@ def filled(page, listed, results):
     tables = {"machines": machines(results), "guarantees": guarantee_table(listed, results), "controls": best_known_controls(results),
               "mutants": mutant_table(results), "not run": not_run()}
     for name, text in tables.items():
-        begin, end = f"<!-- table.py: {name} -->\n", "\n<!-- end -->"
-        if page.count(begin) != 1:
-            sys.exit(f"table.py: the page has {page.count(begin)} marks, and not one: {begin.strip()}")
-        head, rest = page.split(begin)
-        if end not in rest:
-            sys.exit(f"table.py: the mark <!-- end --> is missing behind {begin.strip()}")
-        page = head + begin + text + end + rest.split(end, 1)[1]
+        begin, end = f"<!-- table.py: {name} -->", "<!-- end -->"
+        parts = page.split(begin)
+        if len(parts) != 2 or end not in parts[1]:
+            sys.exit(f"table.py: {begin}, with {end} behind it, is not there once")
+        page = f"{parts[0]}{begin}\n{text}\n{end}{parts[1].split(end, 1)[1]}"
     return page
 
 

@@ -90,6 +90,17 @@ class Rows(unittest.TestCase):
             self.assertTrue(g["controls"], g["test"])
             self.assertFalse(tests & set(g["controls"]), g["test"])
 
+    def test_the_model_forbids_each_guarantee_as_it_runs_and_allows_each_control(self):
+        allowed = {t["test"]: t["allowed"] for t in listed()["tests"]}
+        for g in listed()["guarantees"]:
+            self.assertFalse(allowed[g["test"]], g["test"])
+            for control in g["controls"]:
+                self.assertTrue(allowed[control], control)
+
+    def test_the_engine_can_count_the_outcomes_of_each_test(self):
+        for t in listed()["tests"]:
+            self.assertLessEqual(t["outcomes"], 4096, t["test"])
+
     def test_each_place_has_tests(self):
         places = {g["test"].rsplit("@", 1)[1] for g in listed()["guarantees"]}
         self.assertEqual(places, {"one_block", "one_cluster", "one_device", "two_domains", "two_devices", "host_last", "host_first"})
@@ -307,7 +318,7 @@ class Table(unittest.TestCase):
 
     def test_a_page_without_marks_is_refused(self):
         self.page.write_text("nothing")
-        with self.assertRaisesRegex(SystemExit, "marks"):
+        with self.assertRaisesRegex(SystemExit, "is not there once"):
             self.call()
 
 
