@@ -203,7 +203,7 @@ void costs(const cases& all, const std::string& name) {
   });
   for (const char* stress :
        {"share=75 stress=25 pattern=st/st", "share=75 stress=25 pattern=ld/st", "share=50 stress=50", "prestress=16", "align=1",
-        "order=fixed", "order=lane", "within=lanes", "stride=128", "batch=4", "width=1024"}) {
+        "order=fixed", "order=lane", "within=lanes", "tally=mixed", "stride=128", "batch=4", "width=1024"}) {
     all.test("cost/" + name + "/" + stress, test, litmus::parse_parameters(stress));
   }
 }

@@ -137,6 +137,7 @@ inline constexpr unsigned host_rotation = 0x900;
 inline constexpr unsigned order = 0xa00;
 inline constexpr unsigned delay = 0xb00;
 inline constexpr unsigned stress = 0xc00;
+inline constexpr unsigned tally = 0xd00;
 }  // namespace purpose
 
 /// Number `which` of `of` different numbers below `n`, which a step draws: a base, a gap that all of them share, and which way

@@ -327,6 +327,15 @@ __device__ void tally_and_reset(const launch_view& view, unsigned region, const 
   }
 }
 
+/// Whether this warp tallies and resets before it tests. The two are in different regions: any order will do.
+[[nodiscard]] __device__ inline bool tallies_first(const launch_view& view, unsigned step) noexcept {
+  if (view.tally != tally_time::mixed) {
+    return view.tally == tally_time::before;
+  }
+  const unsigned warp = (blockIdx.x * view.where.width + threadIdx.x) / warp_lanes;
+  return (mixed(draw(view.where.seed, step, purpose::tally) ^ warp * 0x9e3779b9U) & 1U) != 0;
+}
+
 /// Runs test thread `which` of one instance.
 template <class Test, int Thread = 0>
 __device__ void run_test_thread(const launch_view& view, unsigned which, const block_plan& plan, unsigned region,
@@ -449,8 +458,12 @@ __device__ void run_launch(const launch_view& view) {
     if (view.align && !detail::meet_in_time(view, k + 1, deadline)) {
       return;
     }
+    const bool tallies_first = detail::tallies_first(view, step);
+    if (view.keeper && tallies_first) {
+      detail::tally_and_reset<Test>(view, region ^ 1U, plans[region ^ 1U], k != 0, counts);
+    }
     detail::run_test_threads<Test>(view, step, plans[region], region, deadline);
-    if (view.keeper) {
+    if (view.keeper && !tallies_first) {
       detail::tally_and_reset<Test>(view, region ^ 1U, plans[region ^ 1U], k != 0, counts);
     }
     if (!detail::meet(view, k + 2, deadline, step + 1, plans[region ^ 1U])) {

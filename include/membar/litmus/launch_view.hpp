@@ -34,6 +34,13 @@ enum class run_order : unsigned char {
   by_lane   ///< each lane begins with another one
 };
 
+/// When a warp tallies and resets what ran in the step before: its accesses are noise for the tests of others.
+enum class tally_time : unsigned char {
+  after,   ///< its own tests
+  before,  ///< them
+  mixed    ///< one or the other, as the step draws for each warp
+};
+
 /// Words that the blocks of one launch meet at, in memory of its device; zero when it begins.
 struct launch_words {
   alignas(128) unsigned arrived;
@@ -63,6 +70,7 @@ struct launch_view {
   bool system_wide = false;  ///< the barrier is at system scope
   bool align = false;        ///< blocks meet once more, without an order, before they run their test threads
   run_order order = run_order::by_warp;
+  tally_time tally = tally_time::after;
   stress_pattern pattern = stress_pattern::store_load;
   stress_pattern pre_pattern = stress_pattern::store_load;
 

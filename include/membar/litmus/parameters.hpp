@@ -26,6 +26,7 @@ struct parameters {
   int share = 100;  ///< percent of the blocks that fit which test
   spread within = spread::block;
   run_order order = run_order::by_warp;
+  tally_time tally = tally_time::after;
   int delay = 0;          ///< clocks at most that a warp waits before a test thread
   bool align = false;     ///< blocks meet once more right before they test
   int stride = 16;        ///< bytes from an instance's cell to the next one's
@@ -71,6 +72,7 @@ inline constexpr int tried_home[] = {0};
 
 inline constexpr const char* words_within[] = {"lanes", "warps", "block"};
 inline constexpr const char* words_order[] = {"fixed", "warp", "lane"};
+inline constexpr const char* words_tally[] = {"after", "before", "mixed"};
 inline constexpr const char* words_pattern[] = {"st/st", "st/ld", "ld/st", "ld/ld"};
 
 inline constexpr parameter_row parameter_table[] = {
@@ -102,6 +104,8 @@ inline constexpr parameter_row parameter_table[] = {
      [](parameters& p, int v) { p.within = static_cast<spread>(v); }},
     {"order", 0, 2, 1, tried_three, words_order, [](const parameters& p) { return static_cast<int>(p.order); },
      [](parameters& p, int v) { p.order = static_cast<run_order>(v); }},
+    {"tally", 0, 2, 1, tried_three, words_tally, [](const parameters& p) { return static_cast<int>(p.tally); },
+     [](parameters& p, int v) { p.tally = static_cast<tally_time>(v); }},
     {"delay",
      0,
      1'000'000,

@@ -517,6 +517,7 @@ class engine {
     common.system_wide = common.parties > 1;
     common.align = shape.used.align;
     common.order = shape.used.order;
+    common.tally = shape.used.tally;
     common.pattern = shape.used.pattern;
     common.pre_pattern = shape.used.pre_pattern;
     common.delay = static_cast<unsigned>(shape.used.delay);
@@ -661,16 +662,19 @@ class engine {
       return;
     }
     const unsigned by = words.abandoned - 1;
-    const std::string who = by >= view.parties            ? "a thread of the test waited in a loop"
-                            : by >= where.launches.size() ? "a host thread waited for the others"
-                            : where.launches[by].threads.empty()
-                                ? "a launch waited for the others"
+    const bool in_a_loop = by >= view.parties;
+    const std::string who = in_a_loop ? "a thread of the test waited in a loop"
+                            : by >= where.launches.size()
+                                ? "a host thread waited for the others"
                                 : "the launch on " + device_of(where.launches[by]).name + " waited for the others";
-    throw error(cudaErrorLaunchTimeout,
-                "membar: %s timed out: %s longer than %.1f s at barrier %u of %u. Some thread of the test does not end, or not "
-                "all launches can run at once%s",
-                test.twin.name.c_str(), who.c_str(), budget_seconds, words.abandoned_at, view.steps + 1,
-                where.launches.size() > 1 ? ": check that no other program uses the GPU and CUDA_DEVICE_MAX_CONNECTIONS" : "");
+    const std::string at =
+        in_a_loop ? "" : " at barrier " + std::to_string(words.abandoned_at) + " of " + std::to_string(view.steps + 1);
+    throw error(
+        cudaErrorLaunchTimeout,
+        "membar: %s timed out: %s longer than %.1f s%s. Some thread of the test does not end, or not all launches can run "
+        "at once%s",
+        test.twin.name.c_str(), who.c_str(), budget_seconds, at.c_str(),
+        where.launches.size() > 1 ? ": check that no other program uses the GPU and CUDA_DEVICE_MAX_CONNECTIONS" : "");
   }
 
   machine on_;

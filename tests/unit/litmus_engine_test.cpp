@@ -1,0 +1,504 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The engine's host part on a made-up machine: launches are threads of the host that do what the kernel does, in plain words.
+#include <membar/litmus/histogram.hpp>
+#include <membar/litmus/runner.hpp>
+#include <membar/model/named_test.hpp>
+#include <membar/model/test.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <list>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace {
+
+namespace model = membar::model;
+using namespace membar::litmus;
+
+/// A kernel: what a thread does, and what its first location is made of.
+struct made_up_kernel {
+  host_thread run;
+  std::vector<unsigned> radix;
+  bool never_arrives = false;  ///< the launch ends without a word, and others wait for it
+};
+
+struct launched {
+  int device = 0;
+  unsigned blocks = 0;
+  unsigned cluster = 1;
+  int domain = -1;
+  unsigned long long steps = 0;
+};
+
+/// The made-up machine: two devices with four domains, six blocks of a kernel at once.
+struct made_up_machine {
+  std::mutex lock;
+  int current = 0;
+  std::atomic<int> running{0};
+  int fitting = 6;
+  std::vector<launched> launches;
+  int fail_launch = -1;  ///< the launch with this number is refused
+  bool kernel_fails = false;
+  std::size_t memory = 1U << 30;
+  int late_calls = 0;  ///< allocations and loads while a kernel ran
+  std::vector<int> allocated_on;
+};
+made_up_machine* now = nullptr;
+
+struct made_up_stream {
+  std::thread kernel;
+  std::atomic<bool> busy{false};
+};
+
+/// Reads and writes a word of the barrier.
+std::atomic_ref<unsigned> word(unsigned& of) { return std::atomic_ref<unsigned>(of); }
+
+bool meet(const launch_view& v, unsigned barrier, std::chrono::steady_clock::time_point deadline) {
+  word(v.all_words->parties[v.party].reached) = barrier;
+  for (unsigned p = 0; p < v.parties; ++p) {
+    while (word(v.all_words->parties[p].reached) < barrier) {
+      std::this_thread::yield();
+      if (word(v.all_words->abandoned) != 0) {
+        return false;
+      }
+      if (std::chrono::steady_clock::now() > deadline) {
+        word(v.all_words->abandoned_at) = barrier;
+        word(v.all_words->abandoned) = 1 + v.party;
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+/// What `run_launch` does, one GPU thread after the other.
+void run_made_up(const made_up_kernel& kernel, const launch_view& v) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::nanoseconds(v.budget_ns);
+  const layout& l = v.where;
+  const auto rotation = [&](unsigned step) {
+    std::vector<unsigned> all;
+    for (unsigned location = 0; location < l.locations; ++location) {
+      all.push_back(rotation_of(l, step, location));
+    }
+    return all;
+  };
+  const auto tally = [&](unsigned region, unsigned step, bool counts) {
+    for (unsigned instance = 0; instance < l.instances(); ++instance) {
+      std::uint64_t key = 0;
+      std::uint64_t weight = 1;
+      for (unsigned o = 0; o < l.observations; ++o) {
+        key += v.digits[region * l.digit_bytes() + digit_offset(l, o, instance)] * weight;
+        weight *= kernel.radix[o];
+      }
+      if (counts) {
+        ++v.counts[key];
+      }
+      for (unsigned location = 0; location < l.locations; ++location) {
+        std::memset(v.cells + region * l.region_bytes() + cell_offset(l, rotation(step)[location], location, instance), 0,
+                    cell_bytes);
+      }
+    }
+  };
+  if (kernel.never_arrives && v.party == 0) {
+    return;
+  }
+  if (v.keeper) {
+    tally(0, v.first_step, false);
+  }
+  if (!meet(v, 1, deadline)) {
+    return;
+  }
+  for (unsigned k = 0; k < v.steps; ++k) {
+    const unsigned step = v.first_step + k;
+    const unsigned region = k & 1U;
+    const std::vector<unsigned> rotations = rotation(step);
+    for (unsigned i = 0; i < v.own_count; ++i) {
+      for (position at; at.round < l.batch; ++at.round) {
+        for (at.block = 0; at.block < l.blocks; ++at.block) {
+          for (at.thread = 0; at.thread < l.width; ++at.thread) {
+            const unsigned instance = instance_at(l, v.seats[v.own[i]], step, at);
+            kernel.run(v.own[i],
+                       cells(l, v.cells + region * l.region_bytes(), rotations.data(), instance, v.all_words, v.budget_ns),
+                       digits(l, v.digits + region * l.digit_bytes(), instance));
+          }
+        }
+      }
+    }
+    if (v.keeper) {
+      tally(region ^ 1U, step - 1, k != 0);
+    }
+    if (!meet(v, k + 2, deadline)) {
+      return;
+    }
+  }
+  if (v.keeper) {
+    tally((v.steps & 1U) ^ 1U, v.first_step + v.steps - 1, true);
+  }
+}
+
+}  // namespace
+
+// NOLINTBEGIN: the linker's names
+extern "C" {
+cudaError_t __wrap_cudaGetLastError() { return cudaSuccess; }
+cudaError_t __wrap_cudaGetDevice(int* device) {
+  *device = now->current;
+  return cudaSuccess;
+}
+cudaError_t __wrap_cudaSetDevice(int device) {
+  now->current = device;
+  return cudaSuccess;
+}
+cudaError_t __wrap_cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int) {
+  *value = which == cudaDevAttrMemSyncDomainCount ? 4 : 1;
+  return cudaSuccess;
+}
+cudaError_t __wrap_cudaDeviceEnablePeerAccess(int, unsigned) { return cudaSuccess; }
+cudaError_t __wrap_cudaMalloc(void** memory, std::size_t bytes) {
+  now->late_calls += now->running;
+  if (bytes > now->memory) {
+    return cudaErrorMemoryAllocation;
+  }
+  now->allocated_on.push_back(now->current);
+  *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  return cudaSuccess;
+}
+cudaError_t __wrap_cudaFree(void* memory) {
+  std::free(memory);
+  return cudaSuccess;
+}
+cudaError_t __wrap_cudaHostAlloc(void** memory, std::size_t bytes, unsigned) { return __wrap_cudaMalloc(memory, bytes); }
+cudaError_t __wrap_cudaFreeHost(void* memory) { return __wrap_cudaFree(memory); }
+cudaError_t __wrap_cudaMemset(void* memory, int value, std::size_t bytes) {
+  std::memset(memory, value, bytes);
+  return cudaSuccess;
+}
+cudaError_t __wrap_cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind) {
+  std::memcpy(to, from, bytes);
+  return cudaSuccess;
+}
+cudaError_t __wrap_cudaDeviceSynchronize() { return cudaSuccess; }
+cudaError_t __wrap_cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  now->late_calls += now->running;
+  *stream = reinterpret_cast<cudaStream_t>(new made_up_stream);
+  return cudaSuccess;
+}
+cudaError_t __wrap_cudaStreamDestroy(cudaStream_t stream) {
+  auto* const made_up = reinterpret_cast<made_up_stream*>(stream);
+  if (made_up->kernel.joinable()) {
+    made_up->kernel.join();
+  }
+  delete made_up;
+  return cudaSuccess;
+}
+cudaError_t __wrap_cudaStreamQuery(cudaStream_t stream) {
+  const bool busy = reinterpret_cast<made_up_stream*>(stream)->busy;
+  return busy ? cudaErrorNotReady : now->kernel_fails ? cudaErrorIllegalAddress : cudaSuccess;
+}
+cudaError_t __wrap_cudaEventCreate(cudaEvent_t* event) {
+  now->late_calls += now->running;
+  *event = reinterpret_cast<cudaEvent_t>(now);
+  return cudaSuccess;
+}
+cudaError_t __wrap_cudaEventDestroy(cudaEvent_t) { return cudaSuccess; }
+cudaError_t __wrap_cudaEventRecord(cudaEvent_t, cudaStream_t) { return cudaSuccess; }
+cudaError_t __wrap_cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEvent_t) {
+  *milliseconds = 1;
+  return cudaSuccess;
+}
+cudaError_t __wrap_cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void*, int, std::size_t) {
+  now->late_calls += now->running;
+  *blocks = now->fitting;
+  return cudaSuccess;
+}
+cudaError_t __wrap_cudaOccupancyMaxActiveClusters(int* clusters, const void*, const cudaLaunchConfig_t* config) {
+  now->late_calls += now->running;
+  *clusters = now->fitting / static_cast<int>(config->attrs[0].val.clusterDim.x);
+  return cudaSuccess;
+}
+cudaError_t __wrap_cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* kernel, void** arguments) {
+  if (static_cast<int>(now->launches.size()) == now->fail_launch) {
+    now->fail_launch = -1;
+    return cudaErrorInvalidConfiguration;
+  }
+  launched one;
+  one.device = now->current;
+  one.blocks = config->gridDim.x;
+  for (unsigned a = 0; a < config->numAttrs; ++a) {
+    if (config->attrs[a].id == cudaLaunchAttributeClusterDimension) {
+      one.cluster = config->attrs[a].val.clusterDim.x;
+    } else if (config->attrs[a].id == cudaLaunchAttributeMemSyncDomainMap) {
+      one.domain = config->attrs[a].val.memSyncDomainMap.default_;
+    }
+  }
+  const launch_view view = *static_cast<const launch_view*>(arguments[0]);
+  one.steps = view.steps;
+  now->launches.push_back(one);
+  auto* const stream = reinterpret_cast<made_up_stream*>(config->stream);
+  if (stream->kernel.joinable()) {
+    stream->kernel.join();
+  }
+  stream->busy = true;
+  ++now->running;
+  stream->kernel = std::thread([=] {
+    run_made_up(*static_cast<const made_up_kernel*>(kernel), view);
+    --now->running;
+    stream->busy = false;
+  });
+  return cudaSuccess;
+}
+}
+// NOLINTEND
+
+namespace {
+
+constexpr model::variable x{0}, y{1};
+constexpr model::reg r0{0}, r1{1};
+constexpr auto scope = membar::thread_scope::system;
+constexpr auto twin =
+    model::litmus(
+        model::thread(model::block(0), model::store<scope>(x, 1, membar::relaxed), model::store<scope>(y, 1, membar::release)),
+        model::thread(model::block(1), model::load<scope>(r0, y, membar::acquire), model::load<scope>(r1, x, membar::relaxed)))
+        .when(model::in(1, r0) == 1 && model::in(1, r1) == 0);
+
+/// Message passing between threads of the host.
+void pass_messages(int thread, const cells& at, const digits& out) {
+  const std::atomic_ref<int> data(*at.as<int>(0));
+  const std::atomic_ref<int> flag(*at.as<int>(1));
+  if (thread == 0) {
+    data.store(1, std::memory_order_relaxed);
+    flag.store(1, std::memory_order_release);
+  } else {
+    const int seen = flag.load(std::memory_order_acquire);
+    out.put(1, static_cast<unsigned>(data.load(std::memory_order_relaxed)));
+    out.put(0, static_cast<unsigned>(seen));
+  }
+}
+
+class litmus_engine_on_a_made_up_machine : public ::testing::Test {
+ protected:
+  void SetUp() override { now = &machine_; }
+  void TearDown() override {
+    EXPECT_EQ(machine_.late_calls, 0) << "something was allocated or loaded while a kernel ran";
+    EXPECT_EQ(machine_.running, 0);
+  }
+
+  [[nodiscard]] runnable_test test(const model::place& first, const model::place& second) {
+    runnable_test one;
+    one.twin = model::named_test(twin, "MP");
+    one.twin.threads[0].where = first;
+    one.twin.threads[1].where = second;
+    for (const model::observable& o : one.twin.observed) {
+      one.observed.push_back({o, {0, 1}});
+    }
+    one.cells = 2;
+    one.kernel = &kernel_;
+    one.on_host = pass_messages;
+    return one;
+  }
+
+  [[nodiscard]] static machine two_devices() {
+    machine m;
+    for (int d = 0; d < 2; ++d) {
+      machine::device device;
+      device.ordinal = d;
+      device.name = "device " + std::to_string(d);
+      device.major = 9;
+      device.multiprocessors = 1;
+      device.domains = 4;
+      device.maps_host_memory = true;
+      device.reaches = {true, true};
+      m.devices.push_back(device);
+    }
+    return m;
+  }
+
+  [[nodiscard]] static run_options exactly(std::uint64_t instances) {
+    run_options options;
+    options.seconds = 60;
+    options.instances = instances;
+    return options;
+  }
+
+  void expect_sound(const runnable_test& one, const run_result& run) {
+    std::uint64_t all = 0;
+    for (const std::uint64_t count : run.counts) {
+      all += count;
+    }
+    EXPECT_EQ(all, run.instances);
+    EXPECT_EQ(run.instances, run.steps * run.shape.instances());
+    const report seen = make_report(one, run);
+    EXPECT_TRUE(seen.sound()) << text_of(seen);
+  }
+
+  template <class Call>
+  static std::string refusal(Call call) {
+    try {
+      call();
+    } catch (const membar::error& e) {
+      return e.what();
+    }
+    return "";
+  }
+
+  parameters small_ = parse_parameters("width=32");
+  made_up_kernel kernel_{pass_messages, {3, 3}, false};
+  made_up_machine machine_;
+  engine engine_{two_devices()};
+};
+
+TEST_F(litmus_engine_on_a_made_up_machine, runs_as_many_instances_as_were_asked_for_in_slices) {
+  const runnable_test one = test(model::block(0), model::block(1));
+  const run_result run = engine_.run(one, small_, exactly(192 * 50 - 1));
+  EXPECT_EQ(run.shape.blocks, 6U);
+  EXPECT_EQ(run.steps, 50U);
+  expect_sound(one, run);
+  ASSERT_GE(machine_.launches.size(), 2U);
+  EXPECT_EQ(machine_.launches[0].steps, 8U);  // to learn how long a step takes
+  EXPECT_EQ(machine_.launches[0].blocks, 6U);
+  EXPECT_EQ(run.device, "device 0");
+}
+
+TEST_F(litmus_engine_on_a_made_up_machine, ends_a_run_when_its_time_is_over) {
+  const runnable_test one = test(model::block(0), model::block(1));
+  run_options options;
+  options.seconds = 0.05;
+  options.slice_seconds = 0.002;
+  const auto begin = std::chrono::steady_clock::now();
+  expect_sound(one, engine_.run(one, small_, options));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+}
+
+TEST_F(litmus_engine_on_a_made_up_machine, launches_once_per_domain_and_divides_the_device) {
+  const runnable_test one = test(model::block(0), model::in_domain(model::block(1), 3));
+  const run_result run = engine_.run(one, small_, exactly(1000));
+  EXPECT_EQ(run.shape.blocks, 3U);
+  expect_sound(one, run);
+  ASSERT_GE(machine_.launches.size(), 2U);
+  EXPECT_EQ(machine_.launches[0].domain, 0);
+  EXPECT_EQ(machine_.launches[1].domain, 3);
+}
+
+TEST_F(litmus_engine_on_a_made_up_machine, launches_on_each_device_and_keeps_the_memory_at_home) {
+  const runnable_test one = test(model::block(0, 0), model::block(0, 1));
+  parameters how = small_;
+  how.home = 1;
+  const run_result run = engine_.run(one, how, exactly(1000));
+  expect_sound(one, run);
+  ASSERT_GE(machine_.launches.size(), 2U);
+  EXPECT_EQ(machine_.launches[0].device, 0);
+  EXPECT_EQ(machine_.launches[1].device, 1);
+  EXPECT_EQ(run.device, "device 0 + device 1");
+  // counts, cells, digits and words at home; words and scratch memory at the other
+  EXPECT_EQ(std::count(machine_.allocated_on.begin(), machine_.allocated_on.end(), 1), 5);
+  EXPECT_EQ(std::count(machine_.allocated_on.begin(), machine_.allocated_on.end(), 0), 2);
+}
+
+TEST_F(litmus_engine_on_a_made_up_machine, launches_clusters_whole) {
+  machine_.fitting = 7;
+  const runnable_test one = test(model::in_cluster(model::block(0), 0), model::in_cluster(model::block(1), 0));
+  const run_result run = engine_.run(one, parse_parameters("width=32 share=60 stress=40"), exactly(1000));
+  expect_sound(one, run);
+  EXPECT_EQ(machine_.launches[0].cluster, 2U);
+  EXPECT_EQ(run.shape.blocks, 2U);
+  EXPECT_EQ(run.stress_blocks, 2U);
+  EXPECT_EQ(machine_.launches[0].blocks, 4U);
+}
+
+TEST_F(litmus_engine_on_a_made_up_machine, runs_threads_of_the_host_beside_a_launch) {
+  const runnable_test reads = test(model::block(0), model::host());
+  expect_sound(reads, engine_.run(reads, small_, exactly(5000)));
+  const runnable_test writes = test(model::host(), model::block(0));
+  expect_sound(writes, engine_.run(writes, small_, exactly(5000)));
+  runnable_test without = reads;
+  without.on_host = {};
+  EXPECT_EQ(refusal([&] { static_cast<void>(engine_.run(without, small_, exactly(1))); }),
+            "membar: MP has a thread on the host, and no code that the host can run for it");
+}
+
+TEST_F(litmus_engine_on_a_made_up_machine, reports_who_waited_in_vain_and_runs_the_next_test) {
+  kernel_.never_arrives = true;
+  run_options options = exactly(1000);
+  options.patience_seconds = 0.05;
+  EXPECT_EQ(
+      refusal([&] {
+        static_cast<void>(engine_.run(test(model::block(0), model::in_domain(model::block(1), 1)), small_, options));
+      }),
+      "membar: MP timed out: the launch on device 0 waited for the others longer than 0.1 s at barrier 1 of 9. Some thread "
+      "of the test does not end, or not all launches can run at once: check that no other program uses the GPU and "
+      "CUDA_DEVICE_MAX_CONNECTIONS");
+  EXPECT_NE(refusal([&] {
+              static_cast<void>(engine_.run(test(model::block(0), model::host()), small_, options));
+            }).find("MP timed out: a host thread waited for the others"),
+            std::string::npos);
+  kernel_.never_arrives = false;
+  const runnable_test one = test(model::block(0), model::block(1));
+  expect_sound(one, engine_.run(one, small_, exactly(1000)));
+}
+
+TEST_F(litmus_engine_on_a_made_up_machine, waits_for_what_runs_before_it_reports_a_launch_that_was_refused) {
+  machine_.fail_launch = 1;
+  run_options options = exactly(1000);
+  options.patience_seconds = 0.05;
+  const std::string sentence = refusal(
+      [&] { static_cast<void>(engine_.run(test(model::block(0), model::in_domain(model::block(1), 1)), small_, options)); });
+  EXPECT_EQ(sentence.rfind("membar: cudaLaunchKernelExC failed with cudaErrorInvalidConfiguration", 0), 0U) << sentence;
+  EXPECT_EQ(machine_.running, 0);
+  const runnable_test one = test(model::block(0), model::block(1));
+  expect_sound(one, engine_.run(one, small_, exactly(1000)));
+}
+
+TEST_F(litmus_engine_on_a_made_up_machine, reports_a_kernel_that_fails) {
+  machine_.kernel_fails = true;
+  const std::string sentence =
+      refusal([&] { static_cast<void>(engine_.run(test(model::block(0), model::block(1)), small_, exactly(1000))); });
+  EXPECT_EQ(sentence.rfind("membar: cudaStreamQuery failed with cudaErrorIllegalAddress", 0), 0U) << sentence;
+  machine_.kernel_fails = false;
+}
+
+TEST_F(litmus_engine_on_a_made_up_machine, reports_too_little_memory_and_runs_what_fits) {
+  machine_.memory = 1U << 20;
+  const runnable_test one = test(model::block(0), model::block(1));
+  const std::string sentence =
+      refusal([&] { static_cast<void>(engine_.run(one, parse_parameters("width=1024 stride=4096"), exactly(1000))); });
+  EXPECT_NE(sentence.find("use a smaller batch, stride, share or number of lines"), std::string::npos) << sentence;
+  EXPECT_TRUE(machine_.launches.empty());
+  expect_sound(one, engine_.run(one, small_, exactly(1000)));
+}
+
+TEST_F(litmus_engine_on_a_made_up_machine, refuses_what_cannot_be_counted_or_placed) {
+  runnable_test many = test(model::block(0), model::block(1));
+  many.observed[0].values.resize(2000);
+  EXPECT_EQ(refusal([&] { static_cast<void>(engine_.run(many, small_, exactly(1))); }),
+            "membar: MP has 6003 outcomes, and 4096 can be counted: observe less, or fewer values");
+  runnable_test without = test(model::block(0), model::block(1));
+  without.kernel = nullptr;
+  EXPECT_EQ(refusal([&] { static_cast<void>(engine_.run(without, small_, exactly(1))); }),
+            "membar: MP has no kernel, or a placement of another test");
+  EXPECT_NE(refusal([&] {
+              static_cast<void>(engine_.run(test(model::block(0), model::in_domain(model::block(1), 4)), small_, exactly(1)));
+            }),
+            "");
+  EXPECT_TRUE(machine_.launches.empty());
+}
+
+TEST_F(litmus_engine_on_a_made_up_machine, marks_digits_that_no_thread_reported) {
+  kernel_.run = [](int, const cells&, const digits&) {};
+  kernel_.radix = {1, 1};  // the digit as it is: 0xff twice
+  runnable_test one = test(model::block(0), model::block(1));
+  one.observed.resize(1);
+  one.observed[0].values.resize(1000);
+  const run_result run = engine_.run(one, small_, exactly(1));
+  EXPECT_EQ(run.counts[0xff], run.instances);
+}
+
+}  // namespace
