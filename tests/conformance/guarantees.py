@@ -42,8 +42,8 @@ ROWS = [
     Row("atomic.cuh", "seq_cst: fence.sc.S; atom.acquire.S.OP.T",
         r"^sequential_consistency/.*(exchange|fetch_add|fetch_update)\S*\.seq_cst"),
     Row("headers/atomic.md", "A trivially copyable type of 1, 2, 4, 8 or 16 bytes, aligned to its size.",
-        r"^types/.*(uint8|uint16|uint64|half|quad)\.(atomic_ref|exchange|compare_exchange|fetch_add|fetch_inc|reduce)"),
-    Row("atomic.cuh", "float, double min and max: that of the bits", r"^(types|atomicity)/.*(float|double)\."),
+        r"^types/.*(uint8|uint16|uint64|half|float|double|quad)\.(atomic_ref|exchange|compare_exchange|fetch|reduce)"),
+    Row("atomic.cuh", "float, double min and max: that of the bits", r"^(types|atomicity)/.*(float|double)\.(fetch|reduce)_(min|max)"),
     Row("atomic.cuh", "no instruction: fence of the order's release half; ld.relaxed; loop { atom.relaxed.cas }; fence of its acquire half",
         r"^(message_passing|types)/.*(fetch_update|uint8|uint16|uint64\.fetch_inc)"),
     Row("atomic.cuh", "add, sub, ... red.{relaxed,release}.S.OP.T no other order", r"^(message_passing|types|atomicity)/.*[.+-]reduce_"),
@@ -55,10 +55,10 @@ ROWS = [
         "neighbours back unchanged.", r"^atomicity/.*fetch_add_byte"),
     Row("load_store.cuh", "acquire synchronizes with the release operation whose value it reads, if each one's scope includes the "
         "other's thread; relaxed orders nothing but is atomic; `mmio`, at system scope only, is relaxed and neither merged nor "
-        "repeated.", r"\+(quad\.|\w+\.)?load(_hinted)?\.(acquire|seq_cst|mmio)|^coherence/.*\+load\."),
+        "repeated.", r"\+((?!atomic_ref)\w+\.)?load(_hinted)?\.(acquire|seq_cst|mmio)|^coherence/.*\+load\."),
     Row("load_store.cuh", "release synchronizes with the acquire operation that reads the value, if each one's scope includes the "
         "other's thread, and carries what this thread has observed; relaxed orders nothing but is atomic; `mmio` as for `load`.",
-        r"\+(\w+\.)?store(_hinted)?\.(release|seq_cst|mmio)|^coherence/.*\+store\."),
+        r"\+((?!atomic_ref)\w+\.)?store(_hinted)?\.(release|seq_cst|mmio)|^coherence/.*\+store\."),
     Row("load_store.cuh", "One access whatever the size: 16 bytes are `.b128`, not a vector.", r"^atomicity/Torn"),
     Row("aggregated.cuh", "as if each lane had performed its operation with the order itself", r"[.+]aggregated\."),
     Row("fence.cuh", "It synchronizes with nothing by itself: accesses through two proxies are ordered only if this fence stands on the "
