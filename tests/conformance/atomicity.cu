@@ -48,7 +48,7 @@ void add(suite& all) {
   add_at<thread_scope::system>(to);
 
   using enum update_kind;
-  add_type<unsigned, sub, bit_or, bit_xor, max>(to);
+  add_type<unsigned, bit_or, bit_xor, max>(to);
   add_type<unsigned char, exchange, update_kind::add>(to);
   add_type<unsigned short, exchange, update_kind::add>(to);
   add_type<unsigned long long, exchange, update_kind::add, max>(to);

@@ -105,12 +105,28 @@ inline void write_summary(std::ostream& out, const suite& all, const campaign& d
          ", \"reason\": " + quoted(t.reason) + "}";
 }
 
+/// Whether each value that the model allows at an observation has a digit of its own: else it would count as one that no thread
+/// writes.
+[[nodiscard]] inline bool tells_values_apart(const membar::litmus::runnable_test& test) {
+  for (const std::vector<std::int64_t>& values : membar::litmus::allowed_outcomes(test)) {
+    for (std::size_t o = 0; o != values.size(); ++o) {
+      const std::vector<std::int64_t>& known = test.observed[o].values;
+      if (std::find(known.begin(), known.end(), values[o]) == known.end()) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
 /// The tests, the types their kernels are made of, what the model says of each as it runs, and the guarantees: what there is,
 /// before anything runs.
 inline void write_list_json(std::ostream& out, const suite& all) {
   const auto told = [](const placed_test& t) {
-    const bool allowed = membar::model::decide(t.test.twin).reachable;
-    return "{\"test\": " + quoted(t.name) + ", \"type\": " + quoted(t.type) + ", \"allowed\": " + (allowed ? "true" : "false") +
+    const auto word = [](bool is) { return is ? "true" : "false"; };
+    return "{\"test\": " + quoted(t.name) + ", \"type\": " + quoted(t.type) +
+           ", \"allowed\": " + word(membar::model::decide(t.test.twin).reachable) +
+           ", \"tells_values_apart\": " + word(tells_values_apart(t.test)) +
            printed(", \"outcomes\": %" PRIu64 "}", t.test.outcomes());
   };
   out << "{\n\"tests\": " << array_of(all.tests(), "\n  ", told)

@@ -97,6 +97,9 @@ class Rows(unittest.TestCase):
             for control in g["controls"]:
                 self.assertTrue(allowed[control], control)
 
+    def test_each_value_that_the_model_allows_has_a_digit(self):
+        self.assertEqual([], [t["test"] for t in listed()["tests"] if not t["tells_values_apart"]])
+
     def test_the_engine_can_count_the_outcomes_of_each_test(self):
         for t in listed()["tests"]:
             self.assertLessEqual(t["outcomes"], 4096, t["test"])
