@@ -253,12 +253,12 @@ __device__ inline void stress_line(const launch_view& view, stress_pattern patte
 
 /// What a block beyond the testing ones does: stress, until the launch's testing blocks have come to the last barrier.
 __device__ inline void stress_until_done(const launch_view& view, unsigned long long deadline) noexcept {
-  constexpr unsigned turns_per_look = 32;
-  constexpr unsigned accesses_per_turn = 32;
+  // Looks are rare: the words are what the testing blocks meet at, and may be in the host's memory.
+  constexpr unsigned turns_per_look = 8;
+  constexpr unsigned accesses_per_turn = 128;
   const unsigned last = (1 + view.steps) * view.where.blocks;
   const unsigned warp = (blockIdx.x * blockDim.x + threadIdx.x) / warp_lanes;
   for (unsigned turn = 0; static_cast<int>(load_relaxed(&view.own_words->arrived, false) - last) < 0; ++turn) {
-    // the word may be in the host's memory, which is slow to reach
     if (turn % turns_per_look == 0 && (load_relaxed(&view.all_words->abandoned, true) != 0 || clock_ns() > deadline)) {
       return;
     }
