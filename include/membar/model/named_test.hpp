@@ -80,6 +80,13 @@ namespace detail {
         return i.arrives ? "barrier.cluster.arrive." + ptx_name(i.order) : "barrier.cluster.wait.acquire";
       }
       return "bar.cta.sync " + operand_text(i.a);
+    case opcode::proxy_fence: {
+      static constexpr const char* proxies[] = {"generic", "surface", "texture", "constant", "alias", "async"};
+      return std::string("fence.proxy.") + proxies[static_cast<std::size_t>(i.via)];
+    }
+    case opcode::compute:
+      return i.what == operation::move ? "mov " + to + operand_text(i.b)
+                                       : ptx_name(i.what) + " " + to + operand_text(i.a) + ", " + operand_text(i.b);
     default:
       throw error("a test in C++ has an instruction that a litmus file has no words for");
   }

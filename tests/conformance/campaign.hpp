@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Runs the suite on a machine and keeps count: of each test, under which parameters, what was seen.
+#pragma once
+
+#include "suite.hpp"
+
+#include <membar/litmus/histogram.hpp>
+#include <membar/litmus/runner.hpp>
+#include <membar/litmus/tuner.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace conformance {
+
+/// How a campaign runs.
+struct plan {
+  double seconds = 1.0;         ///< of each test, over all parameters it runs under
+  std::uint64_t instances = 0;  ///< of all tests together, if not 0; `seconds` is then the most that a test may take
+  std::uint64_t seed = 1;
+  int draws = 4;                                    ///< sets of parameters that are drawn, beside those that are given or tuned
+  double tune_seconds = 0;                          ///< of each shape at each place, on the first control of them
+  std::vector<membar::litmus::parameters> given{};  ///< sets of parameters to begin with
+  double hunt_seconds = 0;  ///< if not 0: guarantees in turns, until one is broken or as much time is over
+  double minutes = 1e9;     ///< no test begins after as long
+  std::size_t part = 0;     ///< of `parts`: of each so many guarantees, which one
+  std::size_t parts = 1;
+  bool guarantees = true;
+  bool controls = true;
+  std::function<bool(const guarantee&)> wanted;
+};
+
+/// What became of a test.
+enum class verdict { not_run, skipped, failed, unseen, seen, forbidden };
+
+[[nodiscard]] inline const char* name(verdict v) {
+  constexpr const char* names[] = {"not run", "skipped", "failed", "not observed", "observed", "FORBIDDEN"};
+  return names[static_cast<int>(v)];
+}
+
+/// What was counted of a test.
+struct tally {
+  const placed_test* test = nullptr;
+  bool is_guarantee = false;
+  std::string family;
+  std::uint64_t instances = 0;
+  std::uint64_t weak = 0;       ///< in which the outcome in question came out
+  std::uint64_t forbidden = 0;  ///< in which any outcome came out that the model forbids
+  double seconds = 0;           ///< in which kernels ran
+  double best_rate = -1;        ///< weak outcomes per instance, under the parameters that showed the most
+  std::string best_parameters;
+  int sets = 0;        ///< of parameters
+  int homes = 1;       ///< launches that its memory can be at
+  std::string reason;  ///< why it was skipped or failed, or the forbidden outcomes and their parameters
+  bool was_skipped = false;
+  bool has_failed = false;
+
+  [[nodiscard]] verdict result() const noexcept {
+    return forbidden != 0   ? verdict::forbidden
+           : was_skipped    ? verdict::skipped
+           : has_failed     ? verdict::failed
+           : instances == 0 ? verdict::not_run
+           : weak != 0      ? verdict::seen
+                            : verdict::unseen;
+  }
+  [[nodiscard]] double rate() const noexcept {
+    return instances == 0 ? 0 : static_cast<double>(weak) / static_cast<double>(instances);
+  }
+};
+
+/// What a campaign runs on: an engine, or in tests something made up.
+class runner {
+ public:
+  virtual ~runner() = default;
+  /// How many launches of the test's could own its memory. Throws `membar::error` if the machine lacks what the places ask for.
+  virtual int find_place(const placed_test& test) = 0;
+  virtual membar::litmus::run_result run(const placed_test& test, const membar::litmus::parameters& how,
+                                         const membar::litmus::run_options& options) = 0;
+  virtual membar::litmus::parameters tune(const placed_test& test, const membar::litmus::tune_options& options) = 0;
+};
+
+/// The GPUs of this machine.
+class engine_runner : public runner {
+ public:
+  int find_place(const placed_test& test) override {
+    const auto place = places_.insert_or_assign(&test, membar::litmus::place_threads(test.test.twin, engine_.runs_on()));
+    return static_cast<int>(place.first->second.launches.size());
+  }
+  membar::litmus::run_result run(const placed_test& test, const membar::litmus::parameters& how,
+                                 const membar::litmus::run_options& options) override {
+    return engine_.run(test.test, places_.at(&test), how, options);
+  }
+  membar::litmus::parameters tune(const placed_test& test, const membar::litmus::tune_options& options) override {
+    return membar::litmus::tune(engine_, test.test, options).best;
+  }
+
+ private:
+  membar::litmus::engine engine_;
+  std::map<const placed_test*, membar::litmus::placement> places_;
+};
+
+/// A run of the suite.
+class campaign {
+ public:
+  /// `progress` is called with each test that is done.
+  campaign(const suite& all, runner& on, plan how, std::function<void(const tally&)> progress)
+      : all_(&all), on_(&on), plan_(std::move(how)), progress_(std::move(progress)) {
+    std::size_t number = 0;
+    for (const guarantee& row : all.guarantees()) {
+      if (plan_.wanted(row) && number++ % plan_.parts == plan_.part) {
+        // controls first: what is found to show their outcomes is what the guarantee is tried under
+        for (const std::string& control : row.controls) {
+          if (plan_.controls) {
+            add(control, false, row.family);
+          }
+        }
+        if (plan_.guarantees) {
+          add(row.test, true, row.family);
+        }
+      }
+    }
+  }
+
+  void run() {
+    for (tally& t : tallies_) {
+      find_place(t);
+    }
+    if (plan_.hunt_seconds != 0) {
+      hunt();
+      return;
+    }
+    const auto begin = std::chrono::steady_clock::now();
+    for (tally& t : tallies_) {
+      if (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() < 60 * plan_.minutes) {
+        run_test(t);
+      }
+      progress_(t);
+    }
+  }
+
+  [[nodiscard]] const std::vector<tally>& tallies() const noexcept { return tallies_; }
+  [[nodiscard]] const plan& how() const noexcept { return plan_; }
+
+  [[nodiscard]] const tally* find(const std::string& test) const {
+    const auto found = index_.find(test);
+    return found == index_.end() ? nullptr : &tallies_[found->second];
+  }
+
+  /// Whether a control of the guarantee was seen.
+  [[nodiscard]] bool control_seen(const guarantee& row) const {
+    return std::any_of(row.controls.begin(), row.controls.end(), [&](const std::string& control) {
+      const tally* t = find(control);
+      return t != nullptr && t->weak != 0;
+    });
+  }
+
+  [[nodiscard]] std::size_t count(bool guarantees, verdict v) const {
+    return static_cast<std::size_t>(std::count_if(
+        tallies_.begin(), tallies_.end(), [&](const tally& t) { return t.is_guarantee == guarantees && t.result() == v; }));
+  }
+
+ private:
+  void add(const std::string& test, bool is_guarantee, const std::string& family) {
+    if (index_.emplace(test, tallies_.size()).second) {
+      tally one;
+      one.test = all_->find(test);
+      one.is_guarantee = is_guarantee;
+      one.family = family;
+      tallies_.push_back(std::move(one));
+    }
+  }
+
+  /// A place that the machine lacks is a skip, in the engine's words.
+  void find_place(tally& t) {
+    try {
+      t.homes = on_->find_place(*t.test);
+    } catch (const membar::error& lack) {
+      t.was_skipped = true;
+      t.reason = lack.what();
+    }
+  }
+
+  /// "MP@one_device": what is tuned for is the shape and the place.
+  [[nodiscard]] static std::string kind_of(const std::string& test) {
+    const std::size_t plus = test.find('+', test.starts_with("2+2W") ? 4 : 0);
+    return test.substr(0, plus) + test.substr(test.rfind('@'));
+  }
+
+  /// The sets of parameters of a test: given ones, those tuned for it or its controls, the default, drawn ones.
+  [[nodiscard]] std::vector<membar::litmus::parameters> sets_of(const tally& t) const {
+    std::vector<membar::litmus::parameters> sets = plan_.given;
+    const auto take = [&](const std::string& test) {
+      const auto best = tuned_.find(kind_of(test));
+      if (best != tuned_.end() && std::find(sets.begin(), sets.end(), best->second) == sets.end()) {
+        sets.push_back(best->second);
+      }
+    };
+    take(t.test->name);
+    for (const guarantee& row : all_->guarantees()) {
+      if (row.test == t.test->name) {
+        std::for_each(row.controls.begin(), row.controls.end(), take);
+      }
+    }
+    sets.emplace_back();
+    for (int draw = 0; draw != plan_.draws; ++draw) {
+      sets.push_back(membar::litmus::draw_parameters(plan_.seed, static_cast<std::uint64_t>(draw), t.homes));
+    }
+    return sets;
+  }
+
+  /// Runs a test under one set of parameters for a while. A run that fails is told of, and the next set has its turn. What was
+  /// found with several launches may ask for a home that this test has not.
+  void run_once(tally& t, membar::litmus::parameters how, double seconds, std::uint64_t instances) {
+    how.home = how.home < t.homes ? how.home : 0;
+    membar::litmus::run_options options;
+    options.seconds = seconds;
+    options.instances = instances;
+    options.slice_seconds = std::min(options.slice_seconds, seconds);
+    options.seed = plan_.seed + static_cast<std::uint64_t>(t.sets);
+    ++t.sets;
+    try {
+      const auto result = on_->run(*t.test, how, options);
+      const auto report = membar::litmus::make_report(t.test->test, result);
+      t.instances += result.instances;
+      t.seconds += result.seconds;
+      t.weak += report.positive;
+      const double rate =
+          result.instances == 0 ? 0 : static_cast<double>(report.positive) / static_cast<double>(result.instances);
+      if (rate > t.best_rate) {
+        t.best_rate = rate;
+        t.best_parameters = membar::litmus::text_of(result.used);
+      }
+      for (const auto& outcome : report.outcomes) {
+        if (!outcome.allowed && outcome.count != 0) {
+          t.forbidden += outcome.count;
+          t.reason += (t.reason.empty() ? "" : " | ") + std::to_string(outcome.count) + " of " + outcome.text + " with " +
+                      membar::litmus::text_of(result.used) + " seed " + std::to_string(options.seed);
+        }
+      }
+    } catch (const std::exception& failure) {
+      t.has_failed = true;
+      t.reason = failure.what();
+    }
+  }
+
+  void run_test(tally& t) {
+    if (!t.was_skipped) {
+      if (!t.is_guarantee && plan_.tune_seconds > 0) {
+        tune(t);
+      }
+      const auto sets = sets_of(t);
+      const double parts = static_cast<double>(sets.size());
+      const std::uint64_t share = plan_.instances / std::max<std::uint64_t>(1, runnable() * sets.size());
+      for (const auto& how : sets) {
+        run_once(t, how, plan_.seconds / parts, plan_.instances == 0 ? 0 : std::max<std::uint64_t>(1, share));
+      }
+    }
+  }
+
+  void tune(const tally& t) {
+    const std::string kind = kind_of(t.test->name);
+    if (tuned_.contains(kind)) {
+      return;
+    }
+    try {
+      membar::litmus::tune_options options;
+      options.seconds = plan_.tune_seconds;
+      options.seed = plan_.seed;
+      tuned_[kind] = on_->tune(*t.test, options);
+    } catch (const std::exception&) {
+      // the run that follows says what is wrong
+    }
+  }
+
+  /// Guarantees in turns, each turn under the next set of parameters, until one is broken or the time is over.
+  void hunt() {
+    using clock = std::chrono::steady_clock;
+    const auto end =
+        clock::now() + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(plan_.hunt_seconds));
+    for (std::size_t turn = 0; clock::now() < end && runnable() != 0; ++turn) {
+      for (tally& t : tallies_) {
+        if (!t.was_skipped && clock::now() < end) {
+          run_once(t, set_of_turn(turn, t.homes), plan_.seconds, 0);
+          if (t.forbidden != 0) {
+            progress_(t);
+            return;
+          }
+        }
+      }
+    }
+    std::for_each(tallies_.begin(), tallies_.end(), progress_);
+  }
+
+  /// Given sets, the default, then drawn ones.
+  [[nodiscard]] membar::litmus::parameters set_of_turn(std::size_t turn, int homes) const {
+    const std::size_t given = plan_.given.size();
+    return turn < given    ? plan_.given[turn]
+           : turn == given ? membar::litmus::parameters{}
+                           : membar::litmus::draw_parameters(plan_.seed, turn - given - 1, homes);
+  }
+
+  [[nodiscard]] std::size_t runnable() const {
+    return static_cast<std::size_t>(
+        std::count_if(tallies_.begin(), tallies_.end(), [](const tally& t) { return !t.was_skipped; }));
+  }
+
+  const suite* all_;
+  runner* on_;
+  plan plan_;
+  std::function<void(const tally&)> progress_;
+  std::vector<tally> tallies_;
+  std::map<std::string, std::size_t> index_;
+  std::map<std::string, membar::litmus::parameters> tuned_;
+};
+
+}  // namespace conformance

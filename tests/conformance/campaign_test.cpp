@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What a campaign does and says, on a machine that is made up: which tests run, under which parameters, for how long, and what
+/// is told of them.
+#include "output.hpp"
+
+#include <membar/model/named_test.hpp>
+#include <membar/model/test.hpp>
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace conformance;
+namespace model = membar::model;
+namespace litmus = membar::litmus;
+using membar::thread_scope;
+
+/// Message passing; the weak outcome is forbidden if the orders are right.
+placed_test message_passing(const std::string& name, bool ordered) {
+  constexpr model::variable x{0}, y{1};
+  constexpr model::reg r0{0}, r1{1};
+  constexpr auto device = thread_scope::device;
+  const auto with = [&](auto set, auto look) {
+    return model::named_test(model::litmus(model::thread(model::block(0), model::store(x, 1), model::store<device>(y, 1, set)),
+                                           model::thread(model::block(1), model::load<device>(r0, y, look), model::load(r1, x)))
+                                 .when(model::in(1, r0) == 1 && model::in(1, r1) == 0),
+                             name);
+  };
+  placed_test one;
+  one.name = name;
+  one.test.twin = ordered ? with(membar::release, membar::acquire) : with(membar::relaxed, membar::relaxed);
+  for (const model::observable& what : one.test.twin.observed) {
+    one.test.observed.push_back({what, {0, 1}});
+  }
+  one.test.cells = 2;
+  return one;
+}
+
+/// A suite of two guarantees that share a control; the second one's place is missing.
+suite small_suite() {
+  suite all;
+  all.add(message_passing("MP+right@here", true));
+  all.add(message_passing("MP+elsewhere@here", true));
+  all.add(message_passing("MP+weak@here", false));
+  all.add({"family", "MP+right@here", {"MP+weak@here"}});
+  all.add({"family", "MP+elsewhere@here", {"MP+weak@here"}});
+  return all;
+}
+
+/// Shows the weak outcome of a test so many times in each run.
+class made_up : public runner {
+ public:
+  std::map<std::string, std::uint64_t> shown;
+  std::vector<std::string> runs;  ///< names of tests, in order
+  std::vector<litmus::parameters> sets;
+  std::vector<litmus::run_options> options_of;
+  std::string fails;
+
+  int find_place(const placed_test& test) override {
+    if (test.name == "MP+elsewhere@here") {
+      throw membar::error(cudaErrorNotSupported, "membar: the machine has no such place");
+    }
+    return 1;
+  }
+  litmus::run_result run(const placed_test& test, const litmus::parameters& how, const litmus::run_options& options) override {
+    runs.push_back(test.name);
+    sets.push_back(how);
+    options_of.push_back(options);
+    if (test.name == fails) {
+      throw membar::error(cudaErrorLaunchTimeout, "membar: the run timed out");
+    }
+    litmus::run_result result;
+    result.counts.resize(test.test.outcomes());
+    result.instances = 1000;
+    result.seconds = 0.5;
+    result.used = how;
+    const std::vector<bool> wanted = litmus::wanted_outcomes(test.test, litmus::objective::condition);
+    for (std::size_t o = 0; o != wanted.size(); ++o) {
+      result.counts[o] = wanted[o] ? shown[test.name] : 0;
+    }
+    result.counts[0] = 1000 - shown[test.name];
+    return result;
+  }
+  litmus::parameters tune(const placed_test&, const litmus::tune_options&) override {
+    litmus::parameters best;
+    best.width = 64;
+    return best;
+  }
+};
+
+plan simple_plan() {
+  plan how;
+  how.wanted = [](const guarantee&) { return true; };
+  return how;
+}
+
+class Campaign : public ::testing::Test {
+ protected:
+  void run(const plan& how) {
+    campaign done(all, machine, how, [&](const tally& t) { lines.push_back(line_of(t)); });
+    done.run();
+    right = *done.find("MP+right@here");
+    weak = done.find("MP+weak@here") == nullptr ? tally{} : *done.find("MP+weak@here");
+    elsewhere = *done.find("MP+elsewhere@here");
+    control_seen = done.control_seen(all.guarantees().front());
+    std::ostringstream json;
+    write_json(json, all, done, {{"gpu", "made \"up\""}});
+    told = json.str();
+    std::ostringstream end;
+    write_summary(end, all, done);
+    summary = end.str();
+  }
+
+  suite all = small_suite();
+  made_up machine;
+  tally right, weak, elsewhere;
+  bool control_seen = false;
+  std::vector<std::string> lines;
+  std::string told, summary;
+};
+
+TEST_F(Campaign, RunsControlsFirstEachTestOnceUnderEverySetAndSkipsWhatHasNoPlace) {
+  machine.shown["MP+weak@here"] = 3;
+  run(simple_plan());  // the default parameters and four that are drawn
+  EXPECT_EQ(machine.runs,
+            (std::vector<std::string>{"MP+weak@here", "MP+weak@here", "MP+weak@here", "MP+weak@here", "MP+weak@here",
+                                      "MP+right@here", "MP+right@here", "MP+right@here", "MP+right@here", "MP+right@here"}));
+  EXPECT_EQ(machine.sets[0], litmus::parameters{});
+  EXPECT_EQ(machine.sets[1], litmus::draw_parameters(1, 0));
+  EXPECT_EQ(machine.sets[6], litmus::draw_parameters(1, 0));
+  EXPECT_DOUBLE_EQ(machine.options_of[0].seconds, 0.2);
+  EXPECT_EQ(right.result(), verdict::unseen);
+  EXPECT_EQ(right.instances, 5000u);
+  EXPECT_EQ(weak.result(), verdict::seen);
+  EXPECT_EQ(weak.weak, 15u);
+  EXPECT_EQ(weak.forbidden, 0u);
+  EXPECT_EQ(elsewhere.result(), verdict::skipped);
+  EXPECT_TRUE(control_seen);
+  EXPECT_EQ(lines[0], "  control MP+weak@here: observed, 15 of 5e+03 instances, 0.003");
+  EXPECT_EQ(lines[1], "guarantee MP+right@here: not observed in 5e+03 instances: a rate below 0.0006, with 95 % confidence");
+  EXPECT_EQ(lines[2], "guarantee MP+elsewhere@here: skipped: membar: the machine has no such place");
+  EXPECT_NE(summary.find("1 guarantees ran, 0 of them broken; 1 skipped, 0 failed\n"), std::string::npos) << summary;
+  EXPECT_NE(summary.find("1 of those that ran had a control that was observed"), std::string::npos) << summary;
+}
+
+TEST_F(Campaign, AForbiddenOutcomeIsToldWithItsParametersAndSeed) {
+  machine.shown["MP+right@here"] = 2;
+  plan how = simple_plan();
+  how.draws = 0;
+  how.seed = 7;
+  run(how);
+  EXPECT_EQ(right.result(), verdict::forbidden);
+  EXPECT_EQ(right.forbidden, 2u);
+  EXPECT_FALSE(control_seen);
+  EXPECT_EQ(weak.result(), verdict::unseen);
+  EXPECT_NE(lines[1].find("FORBIDDEN outcomes in 2 of 1e+03 instances: 2 of P1:r0=1; P1:r1=0;"), std::string::npos) << lines[1];
+  EXPECT_NE(lines[1].find("width=256"), std::string::npos) << lines[1];
+  EXPECT_NE(lines[1].find("seed 7"), std::string::npos) << lines[1];
+  EXPECT_NE(told.find("\"verdict\": \"FORBIDDEN\""), std::string::npos) << told;
+  EXPECT_NE(told.find("\"gpu\": \"made \\\"up\\\"\""), std::string::npos) << told;
+}
+
+TEST_F(Campaign, InstancesAreSharedByTheTestsThatRun) {
+  plan how = simple_plan();
+  how.draws = 1;
+  how.instances = 8000;
+  run(how);
+  ASSERT_EQ(machine.options_of.size(), 4u);
+  for (const litmus::run_options& options : machine.options_of) {
+    EXPECT_EQ(options.instances, 2000u);
+  }
+}
+
+TEST_F(Campaign, AGuaranteeRunsUnderWhatWasTunedForItsControls) {
+  plan how = simple_plan();
+  how.draws = 0;
+  how.tune_seconds = 1;
+  run(how);
+  ASSERT_EQ(machine.sets.size(), 4u);
+  for (const std::size_t run : {0u, 2u}) {
+    EXPECT_EQ(machine.sets[run].width, 64);
+    EXPECT_EQ(machine.sets[run + 1], litmus::parameters{});
+  }
+}
+
+TEST_F(Campaign, ATestThatFailsIsToldAndTheNextOneRuns) {
+  machine.fails = "MP+weak@here";
+  run(simple_plan());
+  EXPECT_EQ(weak.result(), verdict::failed);
+  EXPECT_EQ(lines[0], "  control MP+weak@here: failed: membar: the run timed out");
+  EXPECT_EQ(right.result(), verdict::unseen);
+}
+
+TEST_F(Campaign, AHuntIsForGuaranteesAndEndsWithTheFirstThatIsBroken) {
+  machine.shown["MP+right@here"] = 1;
+  plan how = simple_plan();
+  how.hunt_seconds = 60;
+  how.controls = false;
+  run(how);
+  EXPECT_EQ(machine.runs, std::vector<std::string>{"MP+right@here"});
+  EXPECT_EQ(right.result(), verdict::forbidden);
+}
+
+TEST_F(Campaign, AHuntWithoutSuccessTriesOtherParametersUntilItsTimeIsOver) {
+  plan how = simple_plan();
+  how.hunt_seconds = 0.05;
+  how.controls = false;
+  run(how);
+  ASSERT_GE(machine.sets.size(), 2u);
+  EXPECT_EQ(machine.sets[0], litmus::parameters{});
+  EXPECT_EQ(machine.sets[1], litmus::draw_parameters(1, 0));
+  EXPECT_EQ(right.result(), verdict::unseen);
+}
+
+TEST_F(Campaign, NoTestBeginsAfterItsMinutesAreOver) {
+  plan how = simple_plan();
+  how.minutes = 0;
+  run(how);
+  EXPECT_TRUE(machine.runs.empty());
+  EXPECT_EQ(right.result(), verdict::not_run);
+  EXPECT_EQ(lines[1], "guarantee MP+right@here: not run");
+}
+
+TEST_F(Campaign, PartsTogetherAreTheWhole) {
+  plan how = simple_plan();
+  how.parts = 2;
+  for (how.part = 0; how.part != 2; ++how.part) {
+    campaign done(all, machine, how, [](const tally&) {});
+    EXPECT_EQ(done.find("MP+right@here") != nullptr, how.part == 0);
+    EXPECT_EQ(done.find("MP+elsewhere@here") != nullptr, how.part == 1);
+    EXPECT_NE(done.find("MP+weak@here"), nullptr);
+  }
+}
+
+TEST_F(Campaign, OnlyWantedGuaranteesRunWithTheirControls) {
+  plan how = simple_plan();
+  how.wanted = [](const guarantee& row) { return row.test == "MP+elsewhere@here"; };
+  campaign done(all, machine, how, [](const tally&) {});
+  done.run();
+  EXPECT_EQ(done.find("MP+right@here"), nullptr);
+  EXPECT_NE(done.find("MP+weak@here"), nullptr);
+}
+
+TEST(Suite, AGuaranteeThatIsAddedAgainGetsTheControlsItHadNot) {
+  suite all = small_suite();
+  all.add({"family", "MP+right@here", {"MP+weak@here", "MP+weaker@here"}});
+  EXPECT_EQ(all.guarantees().size(), 2u);
+  EXPECT_EQ(all.guarantees().front().controls, (std::vector<std::string>{"MP+weak@here", "MP+weaker@here"}));
+}
+
+TEST(Suite, WithoutAGpuEveryTestIsSkippedInWords) {
+  const suite all = small_suite();
+  engine_runner machine;
+  if (membar::litmus::this_machine().devices.empty()) {
+    campaign done(all, machine, simple_plan(), [](const tally&) {});
+    done.run();
+    EXPECT_EQ(done.find("MP+right@here")->result(), verdict::skipped);
+    EXPECT_NE(done.find("MP+right@here")->reason.find("needs a GPU"), std::string::npos);
+  } else {
+    GTEST_SKIP() << "this machine has a GPU";
+  }
+}
+
+}  // namespace

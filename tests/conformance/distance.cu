@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What scopes have to do with distance: synchronization domains, other devices, and the host by way of mapped memory.
+/// Source: thread_scope.hpp; sync_domain.hpp; mapped_memory.hpp; examples/mailbox.cu.
+#include "message_passing.cuh"
+
+namespace conformance {
+namespace {
+
+constexpr auto device = thread_scope::device;
+constexpr auto everywhere = thread_scope::system;
+using enum memory_order;
+
+/// What device scope orders inside a domain or a device, a release at system scope carries on, wherever the last thread is.
+template <where Where>
+void add_carried_on(const adding& to) {
+  using say = by_atomic_store<device, release>;
+  using hear = by_atomic_load<device, acquire>;
+  using pass_on = by_atomic_store<everywhere, release>;
+  using receive = by_atomic_load<everywhere, acquire>;
+  using set = by_atomic_store<everywhere, relaxed>;
+  using look = by_atomic_load<everywhere, relaxed>;
+  holds<two_hops<say, hear, pass_on, receive>, Where, two_hops<say, hear, set, look>,
+        two_hops<by_atomic_store<device, relaxed>, by_atomic_load<device, relaxed>, set, look>>(to);
+  if constexpr (Where != where::host_last) {
+    holds<two_hops<say, hear, pass_on, receive>, Where, two_hops<say, hear, say, hear>>(to);
+  }
+}
+
+/// A mailbox in mapped memory: the device writes and the host reads, by everything that releases on the device.
+template <class... Releases>
+void add_to_host(const adding& to) {
+  using acquire_there = by_atomic_load<everywhere, acquire>;
+  using unordered = message_passing<by_atomic_store<everywhere, relaxed>, by_atomic_load<everywhere, relaxed>>;
+  (holds<message_passing<Releases, acquire_there>, where::host_last, unordered>(to), ...);
+}
+
+/// The other way round, by everything that acquires on the device.
+template <class... Acquires>
+void add_from_host(const adding& to) {
+  using release_there = by_atomic_store<everywhere, release>;
+  using unordered = message_passing<by_atomic_store<everywhere, relaxed>, by_atomic_load<everywhere, relaxed>>;
+  (holds<message_passing<release_there, Acquires>, where::host_first, unordered>(to), ...);
+}
+
+void add(suite& all) {
+  const adding domains{&all, "domains"};
+  add_carried_on<where::two_domains>(domains);
+  add_carried_on<where::two_devices>({&all, "devices"});
+
+  const adding host{&all, "host"};
+  add_carried_on<where::host_last>(host);
+  add_to_host<by_atomic_store<everywhere, release>, by_atomic_store<everywhere, seq_cst>, by_store<everywhere, release>,
+              by_store<everywhere, seq_cst>, fence_before_store<everywhere, release>, fence_before_store<everywhere, acq_rel>,
+              fence_before_store<everywhere, seq_cst>>(host);
+  add_from_host<by_atomic_load<everywhere, acquire>, by_atomic_load<everywhere, seq_cst>, by_load<everywhere, acquire>,
+                by_load<everywhere, seq_cst>, by_wait<everywhere, acquire>, fence_behind_load<everywhere, acquire>,
+                fence_behind_load<everywhere, acq_rel>, fence_behind_load<everywhere, seq_cst>>(host);
+  holds<store_buffering<by_atomic_store<everywhere, seq_cst>, by_atomic_load<everywhere, seq_cst>>, where::host_last,
+        store_buffering<by_atomic_store<everywhere, release>, by_atomic_load<everywhere, acquire>>>(host);
+  holds<coherent_reads<by_atomic_store<everywhere, relaxed>, by_atomic_load<everywhere, relaxed>>, where::host_first,
+        coherent_reads<store_weak<>, load_weak<>>>(host);
+}
+
+const registered_family here("distance", &add);
+
+}  // namespace
+}  // namespace conformance

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the documentation guarantees, in its words, and where the suite runs it; or why it does not.
+
+`ROWS` are in the order of the table in docs/conformance.md. A row's `tests` is searched for in "family/test@place".
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Row:
+    file: str   # in include/membar, or a page in docs
+    words: str  # of its documentation, as they stand there
+    tests: str  # a regular expression
+
+
+ROWS = [
+    Row("thread_scope.hpp", "Two operations synchronize only if each includes the other's thread in its scope.",
+        r"^message_passing/MP\+atomic_ref\.store\.release\.\w+\+atomic_ref\.load\.acquire\."),
+    Row("thread_scope.hpp", "across domains of one device only `system` synchronizes.", r"^(?!domains).*@two_domains$"),
+    Row("sync_domain.hpp",
+        "Two kernels in different domains of one device order nothing between them at device scope: they need system scope.",
+        r"^domains/"),
+    Row("memory_order.hpp", "Atomic, and ordered only with other accesses of the same location.",
+        r"^coherence/.*(atomic_ref|volatile)"),
+    Row("memory_order.hpp", "including what this thread has observed, stays before it: the writer's half of synchronization.",
+        r"^causality/(WRC|ISA2|S)\+.*atomic_ref|^devices/"),
+    Row("memory_order.hpp", "Both halves, for operations that read and write, and for fences.",
+        r"^(message_passing|causality)/.*acq_rel"),
+    Row("memory_order.hpp", "one order of all such operations that every thread in scope agrees on.",
+        r"^sequential_consistency/.*(store|load)\.seq_cst"),
+    Row("fence.cuh", "a release fence followed by a relaxed (or stronger) store synchronizes with an acquire fence that follows a "
+        "relaxed (or stronger) load of that store's value, or of one that later read-modify-writes made of it, if both fences and "
+        "both accesses include each other's threads; cumulative: what the releasing thread has observed is released too.",
+        r"^(message_passing|causality|host)/.*thread_fence"),
+    Row("fence.cuh", "All `seq_cst` fences in scope also have one order.",
+        r"^sequential_consistency/.*thread_fence\.seq_cst"),
+    Row("atomic.cuh", "a release operation synchronizes with an acquire operation that reads its value, or a value of the "
+        "read-modify-writes that follow it, if each operation's scope includes the other's thread.",
+        r"^(message_passing|host)/MP\+(?!thread_fence|store|aggregated|load).*\+(?!load\.|aggregated|.*thread_fence)"
+        r"|^causality/(RelSeq|LB)"),
+    Row("atomic.cuh", "seq_cst: fence.sc.S; atom.acquire.S.OP.T",
+        r"^sequential_consistency/.*(exchange|fetch_add|fetch_update)\S*\.seq_cst"),
+    Row("headers/atomic.md", "A trivially copyable type of 1, 2, 4, 8 or 16 bytes, aligned to its size.",
+        r"^types/.*(uint8|uint16|uint64|half|float|double|quad)\.(atomic_ref|exchange|compare_exchange|fetch|reduce)"),
+    Row("atomic.cuh", "float, double min and max: that of the bits", r"^(types|atomicity)/.*(float|double)\.(fetch|reduce)_(min|max)"),
+    Row("atomic.cuh", "no instruction: fence of the order's release half; ld.relaxed; loop { atom.relaxed.cas }; fence of its acquire half",
+        r"^(message_passing|types)/.*(fetch_update|uint8|uint16|uint64\.fetch_inc)"),
+    Row("atomic.cuh", "add, sub, ... red.{relaxed,release}.S.OP.T no other order", r"^(message_passing|types|atomicity)/.*[.+-]reduce_"),
+    Row("atomic.cuh", "Returns once the value's bits are other than those of `old`, as a load with that order that found it so.",
+        r"\.wait\."),
+    Row("headers/atomic.md", "Operations that read and write return the value before.",
+        r"^types/.*fetch_|^atomicity/Atomicity\+(?!aggregated)"),
+    Row("headers/atomic.md", "8- and 16-bit read-modify-writes work on the aligned 32-bit word around the object and give its "
+        "neighbours back unchanged.", r"^atomicity/.*fetch_add_byte"),
+    Row("load_store.cuh", "acquire synchronizes with the release operation whose value it reads, if each one's scope includes the "
+        "other's thread; relaxed orders nothing but is atomic; `mmio`, at system scope only, is relaxed and neither merged nor "
+        "repeated.", r"\+((?!atomic_ref)\w+\.)?load(_hinted)?\.(acquire|seq_cst|mmio)|^coherence/.*\+load\."),
+    Row("load_store.cuh", "release synchronizes with the acquire operation that reads the value, if each one's scope includes the "
+        "other's thread, and carries what this thread has observed; relaxed orders nothing but is atomic; `mmio` as for `load`.",
+        r"\+((?!atomic_ref)\w+\.)?store(_hinted)?\.(release|seq_cst|mmio)|^coherence/.*\+store\."),
+    Row("load_store.cuh", "One access whatever the size: 16 bytes are `.b128`, not a vector.", r"^atomicity/Torn"),
+    Row("aggregated.cuh", "as if each lane had performed its operation with the order itself", r"[.+]aggregated\."),
+    Row("fence.cuh", "It synchronizes with nothing by itself: accesses through two proxies are ordered only if this fence stands on the "
+        "path that orders them.", r"^proxies/"),
+    Row("sync/sequence_lock.cuh", "a read that is done synchronizes with the write whose value it took, and never mixes the bytes of two "
+        "writes.", r"^patterns/"),
+    Row("mapped_memory.hpp", "Both sides see each other's writes in the order that system-scope operations give, or at synchronization",
+        r"^host/"),
+]
+
+# What the suite does not run, and where it is looked at instead. A block of a litmus run holds many instances, so that a test
+# has no barrier of the block, and its cells have 16 bytes.
+PATTERN = "its orders: tests/model/sync_patterns_test.cpp; its code: the stress tests in tests/gpu"
+ELSEWHERE = {
+    "load_store.cuh": {"Synchronizes with nothing, and races": "it stands in the controls",
+                       "Synchronizes with nothing.": "it stands in the controls"},
+    "aggregated.cuh": {"values are combined with relaxed atomics of block scope": "barriers of a block: tests/gpu/atomic_contention_test.cu"},
+    "atomic.cuh": {"say what they synchronize with and become": "`atomic` calls `atomic_ref`"},
+    "read_only.cuh": {"Synchronizes with nothing": "nobody writes such data while a kernel runs"},
+    "error.hpp": {"Not synchronized": "host code"},
+    "sync/cross_barrier.cuh": {"Synchronizes: with": PATTERN},
+    "sync/grid_barrier.cuh": {"Synchronizes: with": PATTERN},
+    "sync/last_block.cuh": {"Synchronizes: what": PATTERN, "Synchronizes as": PATTERN},
+    "sync/mpsc_channel.cuh": {"a `pop` that is done synchronizes": PATTERN, "that `closed` synchronizes": PATTERN},
+    "sync/packed_channel.cuh": {"It synchronizes with nothing": PATTERN, "No push synchronizes": PATTERN},
+    "sync/publisher.cuh": {"a consumer that acquires": PATTERN},
+    "sync/queue_lock.cuh": {"a `lock` or `try_lock`": PATTERN},
+    "sync/sequence_lock.cuh": {"lock that synchronizes them": "it is the lock's to do"},
+    "sync/spsc_channel.cuh": {"a `pop` that is done synchronizes": PATTERN, "synchronizes with the producer's `close`": PATTERN,
+                              "unless they synchronize": PATTERN},
+    "sync/ticket_lock.cuh": {"a `lock` or `try_lock`": PATTERN},
+    "sync/wait_budget.cuh": {"Only `done` synchronizes": PATTERN},
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// How a row of the suite is written: `holds<Test, Control...>(all, place)` compiles if the model forbids the test's outcome
+/// there and allows that of each control.
+#pragma once
+
+#include "shapes.cuh"
+#include "suite.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <typeinfo>
+#include <utility>
+#include <vector>
+
+namespace conformance {
+
+/// What the parts of the suite have in common: where they add to, and under which name.
+struct adding {
+  suite* all;
+  const char* family;
+};
+
+/// Runs a thread of `Test` on the host, if it is there at `Where`, and reports the digits that `observed` says.
+template <class Test, where Where, int Thread = 0>
+void run_host_thread(const std::vector<membar::litmus::observed_value>& observed, int thread, const membar::litmus::cells& at,
+                     const membar::litmus::digits& out) {
+  if constexpr (Thread < Test::threads) {
+    if constexpr (places<Test::threads>(Where)[static_cast<std::size_t>(Thread)].host) {
+      if (thread == Thread) {
+        Test::template run_on_host<Thread>(at, [&](int o, unsigned number) {
+          const std::vector<std::int64_t>& values = observed[static_cast<std::size_t>(o)].values;
+          const auto found = std::find(values.begin(), values.end(), static_cast<std::int64_t>(number));
+          out.put(o, static_cast<unsigned>(found - values.begin()));  // behind the last: any other value
+        });
+      }
+    }
+    run_host_thread<Test, Where, Thread + 1>(observed, thread, at, out);
+  }
+}
+
+/// `Test` at `Where` as a test of the suite; returns its name.
+template <class Test, where Where>
+std::string add_test(suite& all) {
+  const std::string name = Test::name() + "@" + conformance::name(Where);
+  if (all.find(name) == nullptr) {
+    placed_test one{name, typeid(Test).name(), membar::litmus::make_test<Test>(name)};
+    constexpr auto place = places<Test::threads>(Where);
+    for (std::size_t t = 0; t != place.size(); ++t) {
+      one.test.twin.threads[t].where = place[t];
+    }
+    if constexpr (Where == where::host_last || Where == where::host_first) {
+      one.test.on_host = [observed = one.test.observed](int thread, const membar::litmus::cells& at,
+                                                        const membar::litmus::digits& out) {
+        run_host_thread<Test, Where>(observed, thread, at, out);
+      };
+    }
+    all.add(std::move(one));
+  }
+  return name;
+}
+
+/// The outcome of `Test` is forbidden with its threads at `Where`, and allowed for each of `Weakened` there.
+template <class Test, where Where, class... Weakened>
+void holds(const adding& to, std::vector<std::string> controls = {}) {
+  static_assert(model::forbidden(Test::twin_at(Where)), "the model allows what this row says that a header excludes");
+  static_assert((model::allowed(Weakened::twin_at(Where)) && ...), "the model forbids what a control of this row is to show");
+  (controls.push_back(add_test<Weakened, Where>(*to.all)), ...);
+  to.all->add(guarantee{to.family, add_test<Test, Where>(*to.all), std::move(controls)});
+}
+
+/// Where threads are that a scope includes, as far apart as it reaches.
+template <thread_scope Scope>
+inline constexpr std::array<where, 1> inside{Scope == thread_scope::block     ? where::one_block
+                                             : Scope == thread_scope::cluster ? where::one_cluster
+                                                                              : where::one_device};
+template <>
+inline constexpr std::array<where, 3> inside<thread_scope::system>{where::one_device, where::two_domains, where::two_devices};
+
+/// The nearest place that a scope does not include.
+template <thread_scope Scope>
+inline constexpr where outside = Scope == thread_scope::device ? where::two_domains : where::one_device;
+
+/// The same at every place that `Scope` includes.
+template <thread_scope Scope, class Test, class... Weakened>
+void holds_inside(const adding& to, const std::vector<std::string>& controls = {}) {
+  [&]<std::size_t... Index>(std::index_sequence<Index...>) {
+    (holds<Test, inside<Scope>[Index], Weakened...>(to, controls), ...);
+  }(std::make_index_sequence<inside<Scope>.size()>{});
+}
+
+/// The same for what hangs on the scope: where there is a place beyond it, the test itself is a control there.
+template <thread_scope Scope, class Test, class... Weakened>
+void holds_within(const adding& to) {
+  std::vector<std::string> beyond;
+  if constexpr (Scope != thread_scope::system) {
+    static_assert(model::allowed(Test::twin_at(outside<Scope>)), "what this row states does not hang on the scope");
+    beyond.push_back(add_test<Test, outside<Scope>>(*to.all));
+  }
+  holds_inside<Scope, Test, Weakened...>(to, beyond);
+}
+
+}  // namespace conformance

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Test threads on the host: what they do to the cells, and what they report.
+#include "message_passing.cuh"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace {
+
+using namespace conformance;
+using enum memory_order;
+
+constexpr auto everywhere = thread_scope::system;
+using mailbox = message_passing<by_atomic_store<everywhere, release>, by_atomic_load<everywhere, acquire>>;
+using unordered = message_passing<by_atomic_store<everywhere, relaxed>, by_atomic_load<everywhere, relaxed>>;
+
+class HostThreads : public ::testing::Test {
+ protected:
+  HostThreads() {
+    shape.locations = 2;
+    shape.observations = 2;
+    holds<mailbox, where::host_last, unordered>({&all, "host"});
+    holds<mailbox, where::host_first, unordered>({&all, "host"});
+  }
+
+  void run(const char* place, int thread) {
+    const placed_test* test = all.find(mailbox::name() + "@" + place);
+    ASSERT_NE(test, nullptr);
+    ASSERT_TRUE(test->test.on_host);
+    test->test.on_host(thread, membar::litmus::cells(shape, memory.data(), rotations.data(), 0, nullptr, 0),
+                       membar::litmus::digits(shape, digits.data(), 0));
+  }
+  unsigned& cell(int location) {
+    return *membar::litmus::cells(shape, memory.data(), rotations.data(), 0, nullptr, 0).as<unsigned>(location);
+  }
+  unsigned digit(unsigned observation) { return digits[membar::litmus::digit_offset(shape, observation, 0)]; }
+
+  suite all;
+  membar::litmus::layout shape{};
+  std::array<unsigned, 2> rotations{};
+  alignas(16) std::array<unsigned char, 2 * 32 * 16> memory{};
+  std::array<unsigned char, 2 * 32> digits{};
+};
+
+TEST_F(HostThreads, ReadersReportTheDigitsOfWhatTheyFound) {
+  run("host_last", 1);
+  EXPECT_EQ(digit(0), 0u);
+  EXPECT_EQ(digit(1), 0u);
+  cell(y) = 1;
+  run("host_last", 1);
+  EXPECT_EQ(digit(0), 1u);
+  EXPECT_EQ(digit(1), 0u);
+}
+
+TEST_F(HostThreads, AValueThatNoThreadWritesIsTheLastDigit) {
+  cell(x) = 77;
+  run("host_last", 1);
+  EXPECT_EQ(digit(1), all.find(mailbox::name() + "@host_last")->test.observed[1].radix() - 1);
+}
+
+TEST_F(HostThreads, WritersWriteAndReportNothing) {
+  digits.fill(9);
+  run("host_first", 0);
+  EXPECT_EQ(cell(x), 1u);
+  EXPECT_EQ(cell(y), 1u);
+  EXPECT_EQ(digit(0), 9u);
+}
+
+TEST_F(HostThreads, ThreadsOfTheDeviceAreNotRun) {
+  run("host_last", 0);
+  EXPECT_EQ(cell(x), 0u);
+  EXPECT_EQ(cell(y), 0u);
+}
+
+TEST_F(HostThreads, PlacesAreThoseOfTheTest) {
+  const auto& threads = all.find(mailbox::name() + "@host_last")->test.twin.threads;
+  EXPECT_FALSE(threads[0].where.host);
+  EXPECT_TRUE(threads[1].where.host);
+}
+
+}  // namespace

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Every way to release and every way to acquire, at one scope: data that was written before a flag is seen by who sees the
+/// flag. Source: atomic.cuh, fence.cuh, load_store.cuh, "Synchronizes".
+#pragma once
+
+#include "holds.cuh"
+
+namespace conformance {
+
+/// @name Ways to set a flag or to look at it
+/// @{
+template <thread_scope Scope, memory_order Order>
+using by_atomic_store = atomic_store<Scope, Order>;
+template <thread_scope Scope, memory_order Order>
+using by_atomic_load = atomic_load<Scope, Order>;
+template <thread_scope Scope, memory_order Order>
+using by_store = ordered_store<Scope, Order>;
+template <thread_scope Scope, memory_order Order>
+using by_load = ordered_load<Scope, Order>;
+template <thread_scope Scope, memory_order Order>
+using by_exchange = update<update_kind::exchange, Scope, Order, 1>;
+template <thread_scope Scope, memory_order Order>
+using by_exchange_back = update<update_kind::exchange, Scope, Order, 0>;
+template <thread_scope Scope, memory_order Order>
+using by_add = update<update_kind::add, Scope, Order, 1>;
+template <thread_scope Scope, memory_order Order>
+using by_adding_nothing = update<update_kind::add, Scope, Order, 0>;
+template <thread_scope Scope, memory_order Order>
+using by_compare_exchange = compare_exchange<Scope, Order, memory_order::relaxed, 0, 1>;
+template <thread_scope Scope, memory_order Order>
+using by_comparing = compare_exchange<Scope, Order, memory_order::relaxed, 1, 1>;
+/// It fails, with the order for that.
+template <thread_scope Scope, memory_order Order>
+using by_failing = compare_exchange<Scope, memory_order::relaxed, Order, 2, 2>;
+template <thread_scope Scope, memory_order Order>
+using by_reduction = reduction<update_kind::add, Scope, Order>;
+template <thread_scope Scope, memory_order Order>
+using by_wait = atomic_wait<Scope, Order>;
+template <thread_scope Scope, memory_order Order>
+using by_update = fetch_update<Scope, Order>;
+template <thread_scope Scope, memory_order Order>
+using by_aggregation = aggregated_fetch_add<Scope, Order, 1>;
+template <thread_scope Scope, memory_order Order>
+using by_aggregating_nothing = aggregated_fetch_add<Scope, Order, 0>;
+template <thread_scope Scope, memory_order Order>
+using by_aggregated_reduction = aggregated_add<Scope, Order>;
+
+/// A fence and a relaxed store; for `relaxed` no fence.
+template <thread_scope Scope, memory_order Order>
+struct fence_before_store : both<fence<Scope, Order>, by_atomic_store<Scope, memory_order::relaxed>> {};
+template <thread_scope Scope>
+struct fence_before_store<Scope, memory_order::relaxed> : by_atomic_store<Scope, memory_order::relaxed> {};
+/// A relaxed load and a fence; for `relaxed` no fence.
+template <thread_scope Scope, memory_order Order>
+struct fence_behind_load : both<by_atomic_load<Scope, memory_order::relaxed>, fence<Scope, Order>> {};
+template <thread_scope Scope>
+struct fence_behind_load<Scope, memory_order::relaxed> : by_atomic_load<Scope, memory_order::relaxed> {};
+/// @}
+
+/// `Way` releases with each of these orders. The controls have no order on either side, or on the side in question.
+template <thread_scope Scope, template <thread_scope, memory_order> class Way, memory_order... Orders>
+void releases(const adding& to) {
+  using acquire = by_atomic_load<Scope, memory_order::acquire>;
+  using look = by_atomic_load<Scope, memory_order::relaxed>;
+  using set = Way<Scope, memory_order::relaxed>;
+  (holds_within<Scope, message_passing<Way<Scope, Orders>, acquire>, message_passing<set, look>, message_passing<set, acquire>>(
+       to),
+   ...);
+}
+
+/// A wait acquires. It has no control beyond its scope: there a wait need not end.
+template <thread_scope Scope, memory_order... Orders>
+void waits(const adding& to) {
+  using release = by_atomic_store<Scope, memory_order::release>;
+  using set = by_atomic_store<Scope, memory_order::relaxed>;
+  using look = by_wait<Scope, memory_order::relaxed>;
+  (holds_inside<Scope, message_passing<release, by_wait<Scope, Orders>>, message_passing<set, look>,
+                message_passing<release, look>>(to),
+   ...);
+}
+
+/// `Way` acquires with each of these orders.
+template <thread_scope Scope, template <thread_scope, memory_order> class Way, memory_order... Orders>
+void acquires(const adding& to) {
+  using release = by_atomic_store<Scope, memory_order::release>;
+  using set = by_atomic_store<Scope, memory_order::relaxed>;
+  using look = Way<Scope, memory_order::relaxed>;
+  (holds_within<Scope, message_passing<release, Way<Scope, Orders>>, message_passing<set, look>,
+                message_passing<release, look>>(to),
+   ...);
+}
+
+template <thread_scope Scope>
+void add_message_passing(suite& all) {
+  using enum memory_order;
+  const adding to{&all, "message_passing"};
+  releases<Scope, by_atomic_store, release, seq_cst>(to);
+  releases<Scope, by_store, release, seq_cst>(to);
+  releases<Scope, by_exchange, release, acq_rel, seq_cst>(to);
+  releases<Scope, by_add, release, acq_rel, seq_cst>(to);
+  releases<Scope, by_compare_exchange, release, acq_rel, seq_cst>(to);
+  releases<Scope, by_reduction, release>(to);
+  releases<Scope, by_update, release, acq_rel, seq_cst>(to);
+  releases<Scope, fence_before_store, release, acq_rel, seq_cst>(to);
+  releases<Scope, by_aggregation, release, acq_rel, seq_cst>(to);
+  releases<Scope, by_aggregated_reduction, release>(to);
+
+  acquires<Scope, by_atomic_load, acquire, seq_cst>(to);
+  acquires<Scope, by_load, acquire, seq_cst>(to);
+  acquires<Scope, by_exchange_back, acquire, acq_rel, seq_cst>(to);
+  acquires<Scope, by_adding_nothing, acquire, acq_rel, seq_cst>(to);
+  acquires<Scope, by_comparing, acquire, acq_rel, seq_cst>(to);
+  acquires<Scope, by_failing, acquire, seq_cst>(to);
+  waits<Scope, acquire, seq_cst>(to);
+  acquires<Scope, by_update, acquire, acq_rel, seq_cst>(to);
+  acquires<Scope, fence_behind_load, acquire, acq_rel, seq_cst>(to);
+  acquires<Scope, by_aggregating_nothing, acquire, acq_rel, seq_cst>(to);
+}
+
+}  // namespace conformance

@@ -1,0 +1,384 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Breaks the headers in one place at a time, and lets the conformance suite find out on a GPU.
+
+usage: mutants.py list
+       mutants.py check                                     every patch applies; nothing is compiled
+       mutants.py build [option...] FOLDER -- NVCC OPTION...  needs no GPU
+       mutants.py run [option...] FOLDER                      needs a GPU
+
+A mutant is a patch of one header. `build` compiles the parts of the suite that use the primitive against a copy of the headers
+with that patch, and fails unless the code of a kernel of some guarantee changes: a mutant that changes nothing says nothing.
+`run` hunts with the guarantees whose kernels changed, for a minute at most each; what the hardware showed, and what it never
+did in how many instances, is a table, and JSON with --json. A mutant that was never seen may be wrong all the same.
+
+Exit status: 0; 1 a mutant does not apply, compile or change anything; 2 something else is wrong; 77 no GPU.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+INCLUDE = ROOT / "include"
+
+# Where a scope that is too narrow shows: not among threads of one device and one domain.
+FAR = r"@(two_domains|two_devices|host_\w+)$"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    name: str
+    says: str     # what is wrong with the headers
+    header: str   # in include/membar
+    old: str      # the text that is replaced, which the header has once
+    new: str
+    parts: tuple  # of the suite: the files that are compiled
+    tests: str = ""  # of the changed guarantees, those in which this is found
+
+
+MUTANTS = [
+    Mutant("release-relaxed", "operations of atomic_ref with release are relaxed", "atomic.cuh",
+           "cuda_order<memory_order::release> = cuda::memory_order_release;",
+           "cuda_order<memory_order::release> = cuda::memory_order_relaxed;", ("message_passing_device",)),
+    Mutant("acquire-relaxed", "operations of atomic_ref with acquire are relaxed", "atomic.cuh",
+           "cuda_order<memory_order::acquire> = cuda::memory_order_acquire;",
+           "cuda_order<memory_order::acquire> = cuda::memory_order_relaxed;", ("message_passing_device",)),
+    Mutant("acq_rel-acquires", "read-modify-writes of atomic_ref with acq_rel do not release", "atomic.cuh",
+           "cuda_order<memory_order::acq_rel> = cuda::memory_order_acq_rel;",
+           "cuda_order<memory_order::acq_rel> = cuda::memory_order_acquire;", ("message_passing_device",)),
+    Mutant("device-scope-as-block", "atomic_ref at device scope has block scope", "atomic.cuh",
+           "cuda_scope<thread_scope::device> = cuda::thread_scope_device;",
+           "cuda_scope<thread_scope::device> = cuda::thread_scope_block;", ("message_passing_device",)),
+    Mutant("device-fence-as-block", "fences, reductions and ordered accesses at device scope have block scope", "detail/ptx.cuh",
+           'text[] = "gpu";', 'text[] = "cta";', ("message_passing_device",)),
+    Mutant("cluster-scope-as-block", "cluster scope is block scope", "detail/ptx.cuh",
+           'text[] = "cluster";', 'text[] = "cta";', ("message_passing_cluster",)),
+    Mutant("system-scope-as-device", "fences and ordered accesses at system scope have device scope: domains are mixed",
+           "detail/ptx.cuh", 'text[] = "sys";', 'text[] = "gpu";', ("message_passing_system", "distance"), FAR),
+    Mutant("system-atomics-as-device", "atomic_ref at system scope has device scope: domains are mixed", "atomic.cuh",
+           "cuda_scope = cuda::thread_scope_system;", "cuda_scope = cuda::thread_scope_device;",
+           ("message_passing_system", "distance"), FAR),
+    Mutant("fence-removed", "thread_fence is no instruction", "fence.cuh",
+           'asm volatile("fence.%0.%1;" ::"C"(detail::ptx_order<Order::value>::text), "C"(detail::ptx_scope<Scope>::text) : '
+           '"memory");', 'asm volatile("" ::: "memory");', ("message_passing_device", "ordering_device")),
+    Mutant("release-fence-acquires", "a release fence is an acquire fence", "fence.cuh",
+           '"C"(detail::ptx_order<Order::value>::text)',
+           '"C"(detail::ptx_order<Order::value == memory_order::release ? memory_order::acquire : Order::value>::text)',
+           ("message_passing_device",)),
+    Mutant("acquire-fence-releases", "an acquire fence is a release fence", "fence.cuh",
+           '"C"(detail::ptx_order<Order::value>::text)',
+           '"C"(detail::ptx_order<Order::value == memory_order::acquire ? memory_order::release : Order::value>::text)',
+           ("message_passing_device",)),
+    Mutant("seq_cst-fence-as-acq_rel", "a seq_cst fence is an acq_rel fence", "detail/ptx.cuh",
+           'text[] = "sc";', 'text[] = "acq_rel";', ("ordering_device",)),
+    Mutant("seq_cst-load-without-fence", "a seq_cst load of load_store.cuh has no fence before it", "detail/memory_access.cuh",
+           "thread_fence<Scope>(seq_cst);\n  }\n  using own = typename own_order<Order, memory_order::acquire>::type;",
+           "}\n  using own = typename own_order<Order, memory_order::acquire>::type;", ("ordering_device",)),
+    Mutant("loop-without-release-fence", "a loop of compare-and-swap has no fence before it", "detail/atomic_device.cuh",
+           "half_fence<Scope, release_half(Order)>();\n  word_type seen", "word_type seen", ("message_passing_device", "types")),
+    Mutant("loop-without-acquire-fence", "a loop of compare-and-swap has no fence behind it", "detail/atomic_device.cuh",
+           "half_fence<Scope, acquire_half(Order)>();\n  return written;", "return written;", ("message_passing_device", "types")),
+    Mutant("acq_rel-loop-acquires", "a loop of compare-and-swap with acq_rel does not release", "detail/atomic_device.cuh",
+           "half_fence<Scope, release_half(Order)>();\n  word_type seen",
+           "half_fence<Scope, Order == memory_order::acq_rel ? memory_order::relaxed : release_half(Order)>();\n  word_type seen",
+           ("message_passing_device",)),
+    Mutant("wait-without-fence", "wait acquires nothing", "detail/atomic_device.cuh",
+           "half_fence<Scope, acquire_half(Order)>();\n}", "}", ("message_passing_device",)),
+    Mutant("reduction-relaxed", "a reduction with release is relaxed", "detail/atomic_device.cuh",
+           "ptx_red<Op, type, Scope, Order>(object, to_bits(value));",
+           "ptx_red<Op, type, Scope, memory_order::relaxed>(object, to_bits(value));", ("message_passing_device", "types")),
+    Mutant("float-max-relaxed", "the integer form of a floating-point minimum or maximum is relaxed", "detail/atomic_device.cuh",
+           "return ptx_atom<IntegerOp, Type, Scope, own>(object, operand);",
+           "return ptx_atom<IntegerOp, Type, Scope, memory_order::relaxed>(object, operand);", ("types",)),
+    Mutant("failure-order-forgotten", "a compare_exchange that fails has the order of success", "detail/atomic_device.cuh",
+           "if (Failure == memory_order::acquire) {", "if (Success == Failure && Failure == memory_order::acquire) {",
+           ("message_passing_cluster",)),
+    Mutant("aggregation-relaxed", "an aggregated operation is relaxed", "aggregated.cuh",
+           "old = membar::fetch_combine(ref(), sum, operation, order);",
+           "old = membar::fetch_combine(ref(), sum, operation, relaxed);", ("message_passing_device",)),
+    Mutant("mailbox-release-relaxed", "a store of load_store.cuh with release is relaxed", "load_store.cuh",
+           "detail::store_with<Scope, order>(address, value, said...);",
+           "detail::store_with<Scope, std::conditional_t<std::is_same_v<order, release_t>, relaxed_t, order>>(address, value);",
+           ("distance", "message_passing_system")),
+    Mutant("mailbox-acquire-relaxed", "a load of load_store.cuh with acquire is relaxed", "load_store.cuh",
+           "return detail::load_with<detail::access_kind::load, Scope, order>(address, said...);",
+           "return detail::load_with<detail::access_kind::load, Scope, std::conditional_t<std::is_same_v<order, acquire_t>, relaxed_t, "
+           "order>>(address);",
+           ("distance", "message_passing_system")),
+    Mutant("sequence-lock-end-relaxed", "a sequence lock's write ends with a relaxed store", "sync/sequence_lock.cuh",
+           "sequence_.store(sequence + 2, release);", "sequence_.store(sequence + 2, relaxed);", ("patterns",)),
+    Mutant("sequence-lock-begin-relaxed", "a sequence lock's read begins with a relaxed load", "sync/sequence_lock.cuh",
+           "before = sequence_.load(acquire);", "before = sequence_.load(relaxed);", ("patterns",)),
+    Mutant("bulk-copy-unfenced", "proxy_fence is no instruction", "fence.cuh",
+           'asm volatile("fence.proxy.%0;" ::"C"(detail::ptx_proxy<Proxy>::text) : "memory");', 'asm volatile("" ::: "memory");',
+           ("proxies",)),
+    Mutant("fetch_add-split", "fetch_add is a load and a store", "atomic.cuh",
+           "return ref.fetch_add(value, order);",
+           "const T old = ref.load(cuda::memory_order_relaxed);\n"
+           "    ref.store(static_cast<T>(old + value), cuda::memory_order_relaxed);\n    return old;", ("atomicity",)),
+    Mutant("byte-loop-clears-neighbours", "a loop on a byte writes zeros into the rest of the word", "detail/atomic_device.cuh",
+           "return (whole & ~(mask << shift)) | static_cast<unsigned>(part) << shift;",
+           "return (whole & (mask & ~mask)) | static_cast<unsigned>(part) << shift;", ("atomicity",)),
+    Mutant("wide-load-split", "an ordered load of 16 bytes is two of 8", "detail/memory_access.cuh",
+           '"{ .reg .b128 q; ld%2.b128 q, [%3]; mov.b128 {%0, %1}, q; }"', '"ld%2.b64 %0, [%3]; ld%2.b64 %1, [%3+8];"',
+           ("atomicity",)),
+    Mutant("wide-store-split", "an ordered store of 16 bytes is two of 8", "detail/memory_access.cuh",
+           '"{ .reg .b128 q; mov.b128 q, {%2, %3}; st%0.b128 [%1], q; }"', '"st%0.b64 [%1], %2; st%0.b64 [%1+8], %3;"',
+           ("atomicity",)),
+]
+
+
+def patched(mutant):
+    """The text of the mutant's header. The text it replaces is there once, however it is wrapped."""
+    path = INCLUDE / "membar" / mutant.header
+    text = path.read_text()
+    pattern = r"\s*".join(re.escape(word) for word in mutant.old.split())
+    found = list(re.finditer(pattern, text))
+    if len(found) != 1:
+        raise SystemExit(f"{mutant.name}: membar/{mutant.header} has {len(found)} times, and not once: {mutant.old}")
+    return text[:found[0].start()] + mutant.new + text[found[0].end():]
+
+
+def code_of_kernels(cubin):
+    """The bytes of each section .text.<kernel> of an ELF file."""
+    image = pathlib.Path(cubin).read_bytes()
+    if image[:5] != b"\x7fELF\x02":
+        raise SystemExit(f"{cubin} is no 64-bit ELF file")
+    offset, = struct.unpack_from("<Q", image, 0x28)
+    size, count, names_index = struct.unpack_from("<HHH", image, 0x3A)
+    sections = [struct.unpack_from("<IIQQQQ", image, offset + i * size) for i in range(count)]
+    names = sections[names_index][4]
+    code = {}
+    for name, _, _, _, at, length in sections:
+        start = names + name
+        text = image[start:image.index(b"\0", start)].decode()
+        if text.startswith(".text."):
+            code[text[len(".text."):]] = image[at:at + length]
+    return code
+
+
+def called(command, **options):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, **options)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+class Compiler:
+    """nvcc with its options; compiles for one architecture, that of the device the mutants run on."""
+
+    def __init__(self, command, architecture):
+        self.command = [*command, "-gencode", f"arch=compute_{architecture},code=sm_{architecture}", f"-I{ROOT}"]
+        # kernels of one engine are much alike: thirty programs are then as small as a few, which may have to travel to the GPU
+        if "--compress-mode" in called([command[0], "--help"]):
+            self.command.append("--compress-mode=size")
+
+    def object_of(self, source, include, folder):
+        """Compiles a part of the suite into `folder`; returns the code of its kernels."""
+        kept = folder / (source.stem + ".kept")
+        kept.mkdir(parents=True, exist_ok=True)
+        # the mutant's headers come before those that the command names
+        called([self.command[0], f"-I{include}", *self.command[1:], "--keep", "--keep-dir", kept, "-c", source, "-o",
+                folder / (source.stem + ".o")])
+        cubins = list(kept.glob("*.cubin"))
+        code = code_of_kernels(cubins[0]) if cubins else {}
+        shutil.rmtree(kept)
+        return code
+
+    def link(self, objects, program):
+        called([*self.command, *objects, "-o", program, "-ldl", "-Xlinker", "--strip-all"])
+
+
+def demangled(names, *options):
+    """The names as people write them, by c++filt, which comes with the compiler; without blanks, which are a matter of taste."""
+    names = list(names)
+    out = called(["c++filt", *options], input="\n".join(names) + "\n").splitlines()
+    return [name.replace(" ", "") for name in out]
+
+
+def tests_of(kernels, listed):
+    """The tests, of those that a program lists, whose kernels these are: a kernel's template argument is made of the test's type."""
+    tests = {}
+    for test, name in zip(listed["tests"], demangled((test["type"] for test in listed["tests"]), "-t")):
+        tests.setdefault(name, []).append(test["test"])
+    found = []
+    for name in demangled(kernels):
+        match = re.search(r"run_instances<membar::litmus::kernel_test<(.*)>>\(", name)
+        if match:
+            found += tests.get(match.group(1), [])
+    return found
+
+
+def build(arguments, nvcc):
+    folder = arguments.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    compiler = Compiler(nvcc, arguments.architecture)
+    chosen = [m for m in MUTANTS if re.search(arguments.mutants, m.name)]
+    if not chosen:
+        raise SystemExit(f"mutants.py: no mutant is called {arguments.mutants}")
+    parts = sorted({part for m in chosen for part in m.parts})
+    plain = folder / "plain"
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        main = pool.submit(compiler.object_of, HERE / "main.cpp", INCLUDE, plain)
+        codes = {part: pool.submit(compiler.object_of, HERE / f"{part}.cu", INCLUDE, plain) for part in parts}
+        main.result()
+        codes = {part: code.result() for part, code in codes.items()}
+        compiler.link([plain / f"{part}.o" for part in ["main", *parts]], plain / "conformance")
+        listed = json.loads(called([plain / "conformance", "--list", "--json"]))
+        guarantees = {row["test"] for row in listed["guarantees"]}
+
+        def one(mutant):
+            here = folder / mutant.name
+            shutil.rmtree(here, ignore_errors=True)
+            shutil.copytree(INCLUDE, here / "include")
+            (here / "include" / "membar" / mutant.header).write_text(patched(mutant))
+            changed = []
+            for part in mutant.parts:
+                code = compiler.object_of(HERE / f"{part}.cu", here / "include", here)
+                changed += [kernel for kernel, text in code.items() if codes[part].get(kernel) != text]
+            tests = sorted({test for test in tests_of(changed, listed) if test in guarantees and re.search(mutant.tests, test)})
+            if not tests:
+                raise RuntimeError(f"the code of {len(changed)} kernels changes, and of no guarantee in which it would be found")
+            (here / "tests.txt").write_text("\n".join(tests) + "\n")
+            compiler.link([plain / "main.o", *(here / f"{part}.o" for part in mutant.parts)], here / "conformance")
+            shutil.rmtree(here / "include")
+            for part in mutant.parts:
+                (here / f"{part}.o").unlink()
+            return len(changed), len(tests)
+
+        wrong = 0
+        running = {mutant: pool.submit(one, mutant) for mutant in chosen}
+        for mutant, result in running.items():
+            try:
+                kernels, tests = result.result()
+                print(f"{mutant.name}: changes {kernels} kernels, {tests} guarantees to hunt with", flush=True)
+            except RuntimeError as failure:
+                wrong += 1
+                print(f"{mutant.name}: {failure}", file=sys.stderr, flush=True)
+    print(f"{len(chosen) - wrong} of {len(chosen)} mutants built in {folder}")
+    return 1 if wrong else 0
+
+
+def best_parameters(campaign, most):
+    """The parameters under which the controls of a campaign showed their outcomes most often."""
+    tests = sorted((t for t in campaign["tests"] if t["role"] == "control" and t["weak"]), key=lambda t: -t["rate"])
+    return list(dict.fromkeys(t["parameters"] for t in tests))[:most]
+
+
+def spread(tests, most):
+    """`most` of the tests, from the first to the last."""
+    if len(tests) <= most:
+        return tests
+    return [tests[i * len(tests) // most] for i in range(most)]
+
+
+def run(arguments):
+    parameters = list(arguments.parameters)
+    if arguments.campaign:
+        parameters += best_parameters(json.loads(arguments.campaign.read_text()), 4)
+    built = [m for m in MUTANTS if (arguments.folder / m.name / "conformance").exists() and re.search(arguments.mutants, m.name)]
+    if not built:
+        raise SystemExit(f"mutants.py: no mutant is built in {arguments.folder}: mutants.py build {arguments.folder} -- nvcc ...")
+    end = time.monotonic() + 60 * arguments.minutes
+    rows, context = [], {}
+    for index, mutant in enumerate(built):
+        here = arguments.folder / mutant.name
+        few = here / "few.txt"
+        few.write_text("\n".join(spread((here / "tests.txt").read_text().split(), arguments.most)) + "\n")
+        # what one mutant leaves of its time, the others have
+        limit = max(1.0, min(arguments.seconds, (end - time.monotonic()) / (len(built) - index)))
+        results = here / "results.json"
+        results.unlink(missing_ok=True)
+        begin = time.monotonic()
+        done = subprocess.run(
+            [str(here / "conformance"), f"--tests={few}", f"--hunt={limit:.3f}", f"--seed={arguments.seed}",
+             f"--json={results}", *(f"--parameters={text}" for text in parameters)], capture_output=True, text=True)
+        seconds = time.monotonic() - begin
+        if done.returncode == 77:
+            print(done.stdout, end="")
+            return 77
+        row = {"mutant": mutant.name, "says": mutant.says, "header": mutant.header, "seconds": round(seconds, 2),
+               "revealed": False, "by": "", "instances": 0, "forbidden": 0, "reason": ""}
+        if results.exists():
+            told = json.loads(results.read_text())
+            context = told["context"]
+            row["instances"] = sum(t["instances"] for t in told["tests"])
+            row["tests"] = sum(t["instances"] != 0 for t in told["tests"])
+            guilty = [t for t in told["tests"] if t["forbidden"]]
+            if guilty:
+                row.update(revealed=True, by=guilty[0]["test"], forbidden=guilty[0]["forbidden"], reason=guilty[0]["reason"])
+            elif not row["instances"]:
+                row["reason"] = "; ".join(sorted({t["reason"] for t in told["tests"]}))
+        else:
+            row["reason"] = (done.stderr or done.stdout).strip()
+        rows.append(row)
+        print(line_of(row), flush=True)
+    shown = sum(row["revealed"] for row in rows)
+    ran = sum(row["instances"] != 0 for row in rows)
+    print(f"{shown} of {ran} mutants that ran were revealed; {len(rows) - ran} could not run here")
+    if arguments.json:
+        arguments.json.write_text(json.dumps({"context": context, "seed": arguments.seed, "mutants": rows}, indent=1) + "\n")
+    return 0
+
+
+def line_of(row):
+    if row["revealed"]:
+        return f"{row['mutant']}: revealed after {row['seconds']:.1f} s and {row['instances']:.3g} instances by {row['by']}"
+    if row["instances"]:
+        return f"{row['mutant']}: never seen in {row['instances']:.3g} instances, {row['seconds']:.1f} s"
+    return f"{row['mutant']}: not run: {row['reason']}"
+
+
+def main():
+    given, nvcc = sys.argv[1:], []
+    if "--" in given:
+        given, nvcc = given[:given.index("--")], given[given.index("--") + 1:]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("list")
+    commands.add_parser("check")
+    for name in ("build", "run"):
+        command = commands.add_parser(name)
+        command.add_argument("folder", type=pathlib.Path)
+        command.add_argument("--mutants", default="", metavar="REGEX", help="those whose name it is found in")
+        if name == "build":
+            command.add_argument("--jobs", type=int, default=os.cpu_count())
+            command.add_argument("--architecture", default="90")
+        else:
+            command.add_argument("--minutes", type=float, default=9.0, help="for all")
+            command.add_argument("--seconds", type=float, default=60.0, help="for one at most")
+            command.add_argument("--most", type=int, default=8, help="guarantees that hunt a mutant")
+            command.add_argument("--seed", type=int, default=1)
+            command.add_argument("--parameters", action="append", default=[], metavar="TEXT", help="tried first")
+            command.add_argument("--campaign", type=pathlib.Path, metavar="JSON", help="results whose best parameters are tried first")
+            command.add_argument("--json", type=pathlib.Path, metavar="FILE")
+    arguments = parser.parse_args(given)
+    if arguments.command == "list":
+        for mutant in MUTANTS:
+            print(f"{mutant.name}: {mutant.says} (membar/{mutant.header})")
+        return 0
+    if arguments.command == "check":
+        for mutant in MUTANTS:
+            patched(mutant)
+        print(f"{len(MUTANTS)} mutants apply")
+        return 0
+    if arguments.command == "build":
+        if not nvcc:
+            parser.error("the compiler's command follows --")
+        return build(arguments, nvcc)
+    return run(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

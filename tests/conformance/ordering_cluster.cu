@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "ordering.cuh"
+
+static const conformance::registered_family here("ordering_cluster", &conformance::add_ordering<membar::thread_scope::cluster>);

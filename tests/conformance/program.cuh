@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// A litmus test made of actions: one type is the code that the engine runs and the twin that the model decides.
+#pragma once
+
+#include "actions.cuh"
+
+#include <membar/litmus/test.cuh>
+#include <membar/model/test.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <tuple>
+#include <utility>
+
+namespace conformance {
+
+/// The locations of a test.
+inline constexpr int x = 0;
+inline constexpr int y = 1;
+inline constexpr int z = 2;
+
+/// An action on a location, whose result is thrown away.
+template <int Location, class Action>
+struct at {
+  using action = ignored<Action>;
+  static constexpr int location = Location;
+};
+
+/// An action on a location, whose result is observed.
+template <int Location, class Action>
+struct see {
+  using action = Action;
+  static constexpr int location = Location;
+};
+
+/// What one thread does, in program order.
+template <class... Steps>
+struct thread {
+  static constexpr int observations = (Steps::action::observations + ... + 0);
+
+  /// Returns the observations, four bits each, the first in the lowest ones.
+  MEMBAR_CALLS_EITHER
+  MEMBAR_HOST_DEVICE static unsigned run(const membar::litmus::cells& cells) noexcept {
+    // Addresses first, digits last: nothing but the actions stands between two actions.
+    void* const cell[] = {cells.as<quad>(Steps::location)...};
+    return run_from<0, Steps...>(cell);
+  }
+
+  /// Its instructions: observation n of the thread is in register n.
+  [[nodiscard]] static constexpr auto twin() noexcept { return twin_from<0, Steps...>(); }
+
+ private:
+  MEMBAR_CALLS_EITHER
+  template <int Step, class First, class... Rest>
+  MEMBAR_HOST_DEVICE static unsigned run_from(void* const* cell) noexcept {
+    const auto value = First::action::run(cell[Step]);
+    if constexpr (sizeof...(Rest) == 0) {
+      return value.digits();
+    } else {
+      const unsigned later = run_from<Step + 1, Rest...>(cell);
+      return value.digits() | later << (4 * First::action::observations);
+    }
+  }
+
+  template <int Next, class... Rest>
+  [[nodiscard]] static constexpr auto twin_from() noexcept {
+    if constexpr (sizeof...(Rest) == 0) {
+      return steps<0>{};
+    } else {
+      return twin_of_first<Next, Rest...>();
+    }
+  }
+  template <int Next, class First, class... Rest>
+  [[nodiscard]] static constexpr auto twin_of_first() noexcept {
+    return joined(First::action::twin(model::variable{First::location}, model::reg{Next}),
+                  twin_from<Next + First::action::observations, Rest...>());
+  }
+};
+
+/// The locations whose final value is observed.
+template <int... Locations>
+struct finally {};
+
+/// The outcome that a test is about: the number of each observation, in order.
+template <int... Numbers>
+struct outcome {};
+
+/// Where the threads of a test are. All but the last are together where the last one is apart.
+enum class where { one_block, one_cluster, one_device, two_domains, two_devices, host_last, host_first };
+
+[[nodiscard]] inline const char* name(where w) {
+  constexpr const char* names[] = {"one_block",   "one_cluster", "one_device", "two_domains",
+                                   "two_devices", "host_last",   "host_first"};
+  return names[static_cast<int>(w)];
+}
+
+template <int Threads>
+[[nodiscard]] constexpr std::array<model::place, static_cast<std::size_t>(Threads)> places(where w) noexcept {
+  std::array<model::place, static_cast<std::size_t>(Threads)> all{};
+  for (int t = 0; t != Threads; ++t) {
+    const bool last = t == Threads - 1;
+    model::place here = w == where::one_block ? model::block(0) : model::block(t);
+    if (w == where::one_cluster) {
+      here = model::in_cluster(here, 0);
+    } else if (w == where::two_domains && last) {
+      here = model::in_domain(here, 1);
+    } else if (w == where::two_devices && last) {
+      here = model::block(0, 1);
+    } else if ((w == where::host_last && last) || (w == where::host_first && t == 0)) {
+      here = model::host();
+    }
+    all[static_cast<std::size_t>(t)] = here;
+  }
+  return all;
+}
+
+/// What `program` is without the member that the engine reads the twin from, which needs a complete class.
+template <class Finally, class Outcome, class... Threads>
+struct parts_of_program;
+template <int... Finals, int... Numbers, class... Threads>
+struct parts_of_program<finally<Finals...>, outcome<Numbers...>, Threads...> {
+  static constexpr int threads = sizeof...(Threads);
+  static constexpr int registers = (Threads::observations + ... + 0);
+  static_assert(sizeof...(Numbers) == registers + sizeof...(Finals), "an outcome has a number for each observation");
+
+  /// The twin with its threads at `w`, asked about the outcome.
+  [[nodiscard]] static constexpr auto twin_at(where w) {
+    return twin_of_threads(places<threads>(w), std::index_sequence_for<Threads...>{}).when(condition());
+  }
+
+  template <int Thread, class Results>
+  __device__ static void run(const membar::litmus::cells& cells, const Results& out) noexcept {
+    report<Thread>(part<Thread>::run(cells), [&](int o, unsigned number) { out.write(o, number); });
+  }
+
+  /// The same on the host, for the test threads that run there; `digit(o, number)` is the engine's digit.
+  template <int Thread, class Put>
+  static void run_on_host(const membar::litmus::cells& cells, Put put) {
+    report<Thread>(part<Thread>::run(cells), put);
+  }
+
+ private:
+  template <int Thread>
+  using part = std::tuple_element_t<static_cast<std::size_t>(Thread), std::tuple<Threads...>>;
+
+  /// How many observations the threads before `Thread` have.
+  template <int Thread>
+  static constexpr int first_of = [] {
+    constexpr int counts[] = {Threads::observations...};
+    int first = 0;
+    for (int t = 0; t != Thread; ++t) {
+      first += counts[t];
+    }
+    return first;
+  }();
+
+  MEMBAR_CALLS_EITHER
+  template <int Thread, int Next = 0, class Put>
+  MEMBAR_HOST_DEVICE static void report(unsigned digits, const Put& put) {
+    if constexpr (Next != part<Thread>::observations) {
+      put(first_of<Thread> + Next, digits >> (4 * Next) & 15U);
+      report<Thread, Next + 1>(digits, put);
+    }
+  }
+
+  template <std::size_t... Index>
+  [[nodiscard]] static constexpr auto twin_of_threads(const std::array<model::place, sizeof...(Threads)>& all,
+                                                      std::index_sequence<Index...>) noexcept {
+    return model::litmus(thread_code(all[Index], Threads::twin())...);
+  }
+  template <std::size_t Count>
+  [[nodiscard]] static constexpr model::thread_code<Count> thread_code(const model::place& place,
+                                                                       const steps<Count>& code) noexcept {
+    return {place, code};
+  }
+
+  [[nodiscard]] static constexpr model::condition condition() {
+    constexpr int numbers[] = {Numbers...};
+    model::condition all;
+    int o = 0;
+    const auto also = [&](const model::final_value& value) {
+      const model::condition one = value == numbers[o];
+      all = o == 0 ? one : all && one;
+      ++o;
+    };
+    int t = 0;
+    const auto registers_of = [&](int count) {
+      for (int r = 0; r != count; ++r) {
+        also(model::in(t, model::reg{r}));
+      }
+      ++t;
+    };
+    (registers_of(Threads::observations), ...);
+    (also(model::in_memory(model::variable{Finals})), ...);
+    return all;
+  }
+};
+
+/// A test: what is observed of memory in the end, the outcome in question, and the threads. Its device code does not depend on
+/// where the threads are.
+template <class Finally, class Outcome, class... Threads>
+struct program : parts_of_program<Finally, Outcome, Threads...> {
+  /// What the engine takes instructions, observations and condition from; the suite says where its threads are.
+  static constexpr auto twin = parts_of_program<Finally, Outcome, Threads...>::twin_at(where::one_device);
+};
+
+}  // namespace conformance

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The suite: guarantees, each a test whose outcome the model forbids, with controls, weakened twins whose outcome it allows.
+#pragma once
+
+#include <membar/litmus/test.hpp>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace conformance {
+
+/// A test at one place.
+struct placed_test {
+  std::string name;  ///< "MP+...@one_device"
+  std::string type;  ///< of the template argument of its kernel, as compilers mangle it
+  membar::litmus::runnable_test test;
+};
+
+/// A documented guarantee: the test that states it, and the tests beside which it means something.
+struct guarantee {
+  std::string family;
+  std::string test;
+  std::vector<std::string> controls;
+};
+
+/// Tests and guarantees, each name once.
+class suite {
+ public:
+  /// The test of this name, where it is there.
+  [[nodiscard]] const placed_test* find(const std::string& name) const noexcept {
+    const auto found = std::find_if(tests_.begin(), tests_.end(), [&](const placed_test& t) { return t.name == name; });
+    return found == tests_.end() ? nullptr : &*found;
+  }
+
+  void add(placed_test test) { tests_.push_back(std::move(test)); }
+
+  /// A guarantee that is there already gets the controls that it had not.
+  void add(guarantee row) {
+    for (guarantee& known : guarantees_) {
+      if (known.test == row.test) {
+        for (std::string& control : row.controls) {
+          if (std::find(known.controls.begin(), known.controls.end(), control) == known.controls.end()) {
+            known.controls.push_back(std::move(control));
+          }
+        }
+        return;
+      }
+    }
+    guarantees_.push_back(std::move(row));
+  }
+
+  [[nodiscard]] const std::vector<placed_test>& tests() const noexcept { return tests_; }
+  [[nodiscard]] const std::vector<guarantee>& guarantees() const noexcept { return guarantees_; }
+
+ private:
+  std::vector<placed_test> tests_;
+  std::vector<guarantee> guarantees_;
+};
+
+/// A part of the suite, which its translation unit adds: the program has those that are linked into it.
+struct family {
+  const char* name;
+  void (*add)(suite& all);
+};
+[[nodiscard]] inline std::vector<family>& families() {
+  static std::vector<family> all;
+  return all;
+}
+struct registered_family {
+  registered_family(const char* name, void (*add)(suite&)) { families().push_back({name, add}); }
+};
+
+/// All that is linked into the program, in the order of names.
+[[nodiscard]] inline suite whole_suite() {
+  suite all;
+  std::sort(families().begin(), families().end(),
+            [](const family& a, const family& b) { return std::string(a.name) < std::string(b.name); });
+  for (const family& f : families()) {
+    f.add(all);
+  }
+  return all;
+}
+
+}  // namespace conformance

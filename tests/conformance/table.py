@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Writes the tables of docs/conformance.md from the suite's list of tests and from the JSON of its runs.
+
+usage: table.py [--check] [--page FILE] [--results JSON]... LIST
+
+LIST is the output of `conformance --list --json`. Results are those of `conformance --json=FILE` and `mutants.py run --json FILE`;
+without --results, docs/measurements/*/conformance*.json. What has no result is "not measured yet". --check writes nothing and
+says whether the page is up to date.
+"""
+
+import argparse
+import json
+import pathlib
+import re
+import sys
+
+import guarantees
+import mutants
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "conformance.md"
+NOT_YET = "not measured yet"
+
+
+def short(count):
+    return f"{count:.3g}".replace("e+", "e")
+
+
+def cell(text):
+    return text.replace("|", "\\|")
+
+
+def rows_of(listed):
+    """Each row of guarantees.py with the guarantees of the suite that it is about."""
+    for row in guarantees.ROWS:
+        yield row, [g for g in listed["guarantees"] if re.search(row.tests, f"{g['family']}/{g['test']}")]
+
+
+class Results:
+    """What several campaigns counted, test by test."""
+
+    def __init__(self, files):
+        self.tests, self.campaigns, self.hunts = {}, [], []
+        for file in files:
+            told = json.loads(pathlib.Path(file).read_text(encoding="utf-8"))
+            if "mutants" in told:
+                self.hunts.append(told)
+                continue
+            self.campaigns.append(told)
+            for test in told["tests"]:
+                known = self.tests.setdefault(test["test"], {"instances": 0, "weak": 0, "forbidden": 0})
+                for key in known:
+                    known[key] += test[key]
+
+    def sum(self, names, key):
+        return sum(self.tests.get(name, {}).get(key, 0) for name in names)
+
+    def seen(self, guarantee):
+        return self.sum(guarantee["controls"], "weak") != 0
+
+    def ran(self, guarantee):
+        return self.sum([guarantee["test"]], "instances") != 0
+
+
+def table(header, lines):
+    return "\n".join(["| " + " | ".join(header) + " |", "|" + "---|" * len(header), *("| " + " | ".join(line) + " |" for line in lines)])
+
+
+def guarantee_table(listed, results):
+    lines = []
+    for row, found in rows_of(listed):
+        tests = [g["test"] for g in found]
+        # the one that is shown: of one device, if there is one, with a control that is where the test is
+        shown = min(found, key=lambda g: not g["test"].endswith("@one_device"))
+        place = shown["test"].rsplit("@", 1)[1]
+        control = min(shown["controls"], key=lambda name: not name.endswith(place))
+        controls = sorted({control for g in found for control in g["controls"]})
+        ran = [g for g in found if results.ran(g)]
+        measured = [NOT_YET] * 3
+        if ran:
+            measured = [short(results.sum(tests, "instances")) + (f", {len(ran)} of {len(found)} tests" if len(ran) < len(found) else ""),
+                        short(results.sum(tests, "forbidden")),
+                        f"{sum(results.seen(g) for g in ran)} of {len(ran)}"]
+        lines.append([cell(f"{row.words} (`{row.file}`)"), str(len(tests)), f"`{cell(shown['test'])}`",
+                      f"`{cell(control)}`", str(len(controls)), *measured])
+    return table(["guarantee", "tests", "one of them", "a control of it", "controls", "instances of the tests", "forbidden outcomes",
+                  "tests with a control observed"], lines)
+
+
+def best_known_controls(results):
+    """Controls by how often they were seen: what the machine shows at all."""
+    controls = {}
+    for campaign in results.campaigns:
+        for test in campaign["tests"]:
+            if test["role"] == "control" and test["instances"]:
+                known = controls.setdefault(test["test"], [0, 0])
+                known[0] += test["weak"]
+                known[1] += test["instances"]
+    if not controls:
+        return f"Rates of controls: {NOT_YET}."
+    shapes = {}
+    for name, (weak, instances) in controls.items():
+        key = re.match(r"2\+2W|[^+]+", name).group(), name.rsplit("@", 1)[1]
+        shapes.setdefault(key, []).append((weak / instances, name, weak, instances))
+    lines = []
+    for (shape, place), found in sorted(shapes.items()):
+        rate, name, weak, instances = max(found)
+        often = f"{weak / instances:.2g}" if weak else f"not observed in {short(sum(f[3] for f in found))} instances"
+        lines.append([shape, place, f"{sum(f[2] != 0 for f in found)} of {len(found)}", often, f"`{cell(name)}`" if weak else ""])
+    return table(["shape", "place", "controls observed", "highest rate", "of"], lines)
+
+
+def mutant_table(results):
+    rows = {row["mutant"]: row for hunt in results.hunts for row in hunt["mutants"]}
+    lines = []
+    for mutant in mutants.MUTANTS:
+        row = rows.get(mutant.name)
+        if row is None:
+            outcome = NOT_YET
+        elif row["revealed"]:
+            outcome = f"revealed after {row['seconds']:.1f} s, {short(row['instances'])} instances, by `{cell(row['by'])}`"
+        elif row["instances"]:
+            outcome = f"never seen in {short(row['instances'])} instances, {row['seconds']:.1f} s"
+        else:
+            outcome = cell(f"not run: {row['reason']}")
+        lines.append([f"`{mutant.name}`", cell(mutant.says), f"`{mutant.header}`", outcome])
+    return table(["mutant", "what is wrong", "header", "on hardware"], lines)
+
+
+def machines(results):
+    if not results.campaigns:
+        return f"Machine, driver, instances: {NOT_YET}."
+    lines = []
+    for campaign in results.campaigns:
+        context, tests = campaign["context"], campaign["tests"]
+        lines.append([f"{context['gpu_count']} × {context['gpu']}", context["driver"], context["cuda_runtime"], context["date"],
+                      short(sum(t["instances"] for t in tests)), short(sum(t["forbidden"] for t in tests)), str(campaign["plan"]["seed"])])
+    return table(["machine", "driver", "CUDA", "date", "instances", "forbidden outcomes", "seed"], lines)
+
+
+def not_run():
+    lines = [[f"`{header}`", cell(words), reason] for header, all_words in guarantees.ELSEWHERE.items()
+             for words, reason in all_words.items()]
+    return table(["header", "words", "looked at by"], lines)
+
+
+def filled(page, listed, results):
+    """The page with every table between its two marks."""
+    tables = {"machines": machines(results), "guarantees": guarantee_table(listed, results), "controls": best_known_controls(results),
+              "mutants": mutant_table(results), "not run": not_run()}
+    for name, text in tables.items():
+        begin, end = f"<!-- table.py: {name} -->", "<!-- end -->"
+        parts = page.split(begin)
+        if len(parts) != 2 or end not in parts[1]:
+            sys.exit(f"table.py: {begin}, with {end} behind it, is not there once")
+        page = f"{parts[0]}{begin}\n{text}\n{end}{parts[1].split(end, 1)[1]}"
+    return page
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--page", type=pathlib.Path, default=PAGE)
+    parser.add_argument("--results", action="append", type=pathlib.Path, metavar="JSON")
+    parser.add_argument("list", type=pathlib.Path)
+    arguments = parser.parse_args()
+    files = arguments.results
+    if files is None:
+        files = sorted((ROOT / "docs" / "measurements").glob("*/conformance*.json"))
+    page = arguments.page.read_text(encoding="utf-8")
+    new = filled(page, json.loads(arguments.list.read_text(encoding="utf-8")), Results(files))
+    if arguments.check:
+        if new != page:
+            print(f"{arguments.page} is not what tests/conformance/table.py makes of the suite and its results: run it", file=sys.stderr)
+            return 1
+        print(f"{arguments.page} is up to date")
+        return 0
+    arguments.page.write_text(new, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Small numbers as values of every type that atomics hold, and back: the outcome of a test is the numbers that its threads
+/// read.
+#pragma once
+
+#include <membar/detail/config.hpp>
+
+#include <string>
+#include <type_traits>
+
+namespace conformance {
+
+/// The digit of a value that no test writes.
+inline constexpr unsigned no_number = 15;
+
+/// How `n` = 0, 1, 2, ... looks as a `T`, unsigned or floating, and what is read back from one: a digit of four bits for each
+/// part of it.
+template <class T>
+struct number {
+  static_assert(std::is_unsigned_v<T> || std::is_floating_point_v<T>);
+  static constexpr int parts = 1;
+  [[nodiscard]] MEMBAR_HOST_DEVICE static T of(int n) noexcept { return static_cast<T>(n); }
+  [[nodiscard]] MEMBAR_HOST_DEVICE static unsigned digits(T value) noexcept {
+    if constexpr (std::is_integral_v<T>) {
+      return value < of(static_cast<int>(no_number)) ? static_cast<unsigned>(value) : no_number;
+    } else {
+      return value == of(0) ? 0 : value == of(1) ? 1 : value == of(2) ? 2 : no_number;
+    }
+  }
+};
+
+/// Sixteen bytes, whose halves are told apart: they are the same number unless an access was torn.
+struct alignas(16) quad {
+  unsigned long long low;
+  unsigned long long high;
+};
+template <>
+struct number<quad> {
+  static constexpr int parts = 2;
+  [[nodiscard]] MEMBAR_HOST_DEVICE static quad of(int n) noexcept {
+    return {static_cast<unsigned long long>(n), static_cast<unsigned long long>(n)};
+  }
+  [[nodiscard]] MEMBAR_HOST_DEVICE static unsigned digits(quad value) noexcept {
+    return number<unsigned long long>::digits(value.low) | number<unsigned long long>::digits(value.high) << 4;
+  }
+};
+
+/// "uint32", "float", "quad": as names of tests say it.
+template <class T>
+[[nodiscard]] inline std::string type_name() {
+  if constexpr (std::is_same_v<T, quad>) {
+    return "quad";
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return sizeof(T) == 4 ? "float" : "double";
+  } else {
+    static_assert(std::is_integral_v<T>, "a type that tests use has a name");
+    return std::string(std::is_signed_v<T> ? "int" : "uint") + std::to_string(8 * sizeof(T));
+  }
+}
+
+}  // namespace conformance
