@@ -90,5 +90,5 @@ ELSEWHERE = {
     "sync/spsc_channel.cuh": {"a `pop` that is done synchronizes": PATTERN, "synchronizes with the producer's `close`": PATTERN,
                               "unless they synchronize": PATTERN},
     "sync/ticket_lock.cuh": {"a `lock` or `try_lock`": PATTERN},
-    "sync/wait_budget.cuh": {"Only `done` synchronizes": PATTERN},
+    "wait_budget.cuh": {"Only `done` synchronizes": PATTERN},
 }
