@@ -11,12 +11,16 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <map>
-#include <span>
+#include <set>
 #include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace conformance {
@@ -27,7 +31,7 @@ struct plan {
   std::uint64_t instances = 0;  ///< of all tests together, if not 0; `seconds` is then the most that a test may take
   std::uint64_t seed = 1;
   int draws = 4;                                    ///< sets of parameters that are drawn, beside those that are given or tuned
-  double tune_seconds = 0;                          ///< of each shape at each place, on the first control of them
+  double tune_seconds = 0;                          ///< of each shape at each place, on the control that shows most
   std::vector<membar::litmus::parameters> given{};  ///< sets of parameters to begin with
   double hunt_seconds = 0;  ///< if not 0: guarantees in turns, until one is broken or as much time is over
   double minutes = 1e9;     ///< no test begins after as long
@@ -84,7 +88,7 @@ class runner {
   virtual int find_place(const placed_test& test) = 0;
   virtual membar::litmus::run_result run(const placed_test& test, const membar::litmus::parameters& how,
                                          const membar::litmus::run_options& options) = 0;
-  virtual membar::litmus::parameters tune(const placed_test& test, const membar::litmus::tune_options& options) = 0;
+  virtual membar::litmus::tune_result tune(const placed_test& test, const membar::litmus::tune_options& options) = 0;
 };
 
 /// The GPUs of this machine.
@@ -98,8 +102,8 @@ class engine_runner : public runner {
                                  const membar::litmus::run_options& options) override {
     return engine_.run(test.test, places_.at(&test), how, options);
   }
-  membar::litmus::parameters tune(const placed_test& test, const membar::litmus::tune_options& options) override {
-    return membar::litmus::tune(engine_, test.test, options).best;
+  membar::litmus::tune_result tune(const placed_test& test, const membar::litmus::tune_options& options) override {
+    return membar::litmus::tune(engine_, test.test, options);
   }
 
  private:
@@ -254,7 +258,7 @@ class campaign {
   void run_test(tally& t) {
     if (!t.was_skipped) {
       if (!t.is_guarantee && plan_.tune_seconds > 0) {
-        tune(t);
+        tune(kind_of(t.test->name));
       }
       const auto sets = sets_of(t);
       const double parts = static_cast<double>(sets.size());
@@ -265,18 +269,54 @@ class campaign {
     }
   }
 
-  void tune(const tally& t) {
-    const std::string kind = kind_of(t.test->name);
-    if (tuned_.contains(kind)) {
+  /// How much keeps a control from showing its outcome, by its name, the least first: an access that is not split, orders and
+  /// fences, then how little is relaxed.
+  [[nodiscard]] static std::tuple<bool, std::ptrdiff_t, std::ptrdiff_t> ordering_of(const std::string& test) {
+    const auto times = [&](std::string_view word) {
+      std::ptrdiff_t count = 0;
+      for (std::size_t at = test.find(word); at != std::string::npos; at = test.find(word, at + word.size())) {
+        ++count;
+      }
+      return count;
+    };
+    const bool split = times("load-add-store") + times("two-halves") != 0;
+    return {!split, times(".release") + times(".acquire") + times(".acq_rel") + times(".seq_cst") + times("_fence"),
+            -times(".relaxed") - times("_weak")};
+  }
+
+  /// Searches for the parameters of a kind, once. Many controls never show their outcome, as their code orders more than they ask
+  /// for, and a search on them would find the fastest parameters: each has a short look first, and the search begins with the one
+  /// that showed most. What shows nothing is no result.
+  void tune(const std::string& kind) {
+    if (!looked_.insert(kind).second) {
       return;
     }
-    try {
-      membar::litmus::tune_options options;
-      options.seconds = plan_.tune_seconds;
-      options.seed = plan_.seed;
-      tuned_[kind] = on_->tune(*t.test, options);
-    } catch (const std::exception&) {
-      // the run that follows says what is wrong
+    constexpr double look_seconds = 0.02;
+    constexpr std::size_t most_searches = 3;
+    std::vector<tally*> controls;
+    for (tally& t : tallies_) {
+      if (!t.is_guarantee && !t.was_skipped && kind_of(t.test->name) == kind) {
+        run_once(t, {}, look_seconds, 0);
+        controls.push_back(&t);
+      }
+    }
+    std::stable_sort(controls.begin(), controls.end(), [](const tally* a, const tally* b) {
+      return a->rate() != b->rate() ? a->rate() > b->rate() : ordering_of(a->test->name) < ordering_of(b->test->name);
+    });
+    controls.resize(std::min(controls.size(), most_searches));
+    for (const tally* t : controls) {
+      try {
+        membar::litmus::tune_options options;
+        options.seconds = plan_.tune_seconds;
+        options.seed = plan_.seed;
+        const auto found = on_->tune(*t->test, options);
+        if (std::any_of(found.log.begin(), found.log.end(), [](const auto& trial) { return trial.wanted != 0; })) {
+          tuned_[kind] = found.best;
+          return;
+        }
+      } catch (const std::exception&) {
+        // the run that follows says what is wrong
+      }
     }
   }
 
@@ -319,6 +359,7 @@ class campaign {
   std::vector<tally> tallies_;
   std::map<std::string, std::size_t> index_;
   std::map<std::string, membar::litmus::parameters> tuned_;
+  std::set<std::string> looked_;  ///< kinds that were tuned, or that have nothing to tune on
 };
 
 }  // namespace conformance

@@ -57,6 +57,7 @@ class made_up : public runner {
  public:
   std::map<std::string, std::uint64_t> shown;
   std::vector<std::string> runs;  ///< names of tests, in order
+  std::vector<std::string> tuned;
   std::vector<litmus::parameters> sets;
   std::vector<litmus::run_options> options_of;
   std::string fails;
@@ -86,10 +87,13 @@ class made_up : public runner {
     result.counts[0] = 1000 - shown[test.name];
     return result;
   }
-  litmus::parameters tune(const placed_test&, const litmus::tune_options&) override {
-    litmus::parameters best;
-    best.width = 64;
-    return best;
+  litmus::tune_result tune(const placed_test& test, const litmus::tune_options&) override {
+    tuned.push_back(test.name);
+    litmus::tune_result result;
+    result.best.width = 64;
+    result.log.resize(2);
+    result.log[1].wanted = shown[test.name];
+    return result;
   }
 };
 
@@ -177,15 +181,54 @@ TEST_F(Campaign, InstancesAreSharedByTheTestsThatRun) {
 }
 
 TEST_F(Campaign, AGuaranteeRunsUnderWhatWasTunedForItsControls) {
+  machine.shown["MP+weak@here"] = 1;
   plan how = simple_plan();
   how.draws = 0;
   how.tune_seconds = 1;
   run(how);
-  ASSERT_EQ(machine.sets.size(), 4u);
-  for (const std::size_t run : {0u, 2u}) {
+  ASSERT_EQ(machine.sets.size(), 5u);
+  EXPECT_EQ(machine.sets[0], litmus::parameters{});  // the look
+  for (const std::size_t run : {1u, 3u}) {
     EXPECT_EQ(machine.sets[run].width, 64);
     EXPECT_EQ(machine.sets[run + 1], litmus::parameters{});
   }
+}
+
+/// A suite of one guarantee with four controls, of which names say how ordered they are.
+suite suite_to_tune() {
+  suite all;
+  guarantee row{"family",
+                "MP+right@here",
+                {"MP+a.release@here", "MP+thread_fence@here", "MP+b.relaxed@here", "MP+c.acq_rel.acq_rel@here"}};
+  all.add(message_passing(row.test, true));
+  for (const std::string& control : row.controls) {
+    all.add(message_passing(control, false));
+  }
+  all.add(row);
+  return all;
+}
+
+TEST_F(Campaign, ParametersAreSearchedOnTheControlThatShowsMost) {
+  all = suite_to_tune();
+  machine.shown["MP+b.relaxed@here"] = 1;
+  machine.shown["MP+thread_fence@here"] = 2;
+  plan how = simple_plan();
+  how.tune_seconds = 1;
+  campaign done(all, machine, how, [](const tally&) {});
+  done.run();
+  EXPECT_EQ(machine.tuned, std::vector<std::string>{"MP+thread_fence@here"});
+  EXPECT_EQ(std::vector<std::string>(machine.runs.begin(), machine.runs.begin() + 4), all.guarantees().front().controls);
+  EXPECT_DOUBLE_EQ(machine.options_of[0].seconds, 0.02);
+}
+
+TEST_F(Campaign, WhereNoControlShowsTheLeastOrderedOnesAreSearchedAndWhatShowsNothingIsNoResult) {
+  all = suite_to_tune();
+  plan how = simple_plan();
+  how.tune_seconds = 1;
+  campaign done(all, machine, how, [](const tally&) {});
+  done.run();
+  EXPECT_EQ(machine.tuned, (std::vector<std::string>{"MP+b.relaxed@here", "MP+a.release@here", "MP+thread_fence@here"}));
+  EXPECT_EQ(machine.sets[4], litmus::parameters{});  // after four looks, of the first control
 }
 
 TEST_F(Campaign, ATestThatFailsIsToldAndTheNextOneRuns) {

@@ -221,11 +221,36 @@ class Mutants(unittest.TestCase):
         kernel = "_ZN6membar6litmus13run_instancesINS0_11kernel_testIN11conformance4testILi2EEEEEEEvNS0_11launch_viewE"
         self.assertEqual(["two"], mutants.tests_of([kernel], {"tests": tests}))
 
-    def test_the_best_parameters_are_those_of_the_controls_that_showed_most(self):
-        tests = [{"role": role, "weak": weak, "rate": weak, "parameters": text}
-                 for role, weak, text in (("control", 1, "a"), ("control", 9, "b"), ("control", 5, "b"), ("guarantee", 99, "c"),
-                                          ("control", 0, "d"))]
-        self.assertEqual(["b", "a"], mutants.best_parameters({"tests": tests}, 4))
+    @staticmethod
+    def campaign(*lines, skipped=()):
+        """A campaign of guarantees g1, g2, ... from (control, guarantees, rate, parameters)."""
+        tests = [{"test": name, "verdict": "observed", "weak": rate, "rate": rate, "parameters": text} for name, _, rate, text in lines]
+        tests += [{"test": name, "verdict": "skipped", "weak": 0, "rate": 0, "parameters": ""} for name in skipped]
+        names = sorted({g for _, held, _, _ in lines for g in held})
+        return {"tests": tests, "guarantees": [{"test": g, "controls": [c for c, held, _, _ in lines if g in held]} for g in names]}
+
+    def test_parameters_are_of_the_controls_of_the_mutants_own_tests(self):
+        told = mutants.merged([self.campaign(("c1", ("g1",), 1, "a"), ("c2", ("g1", "g2"), 9, "b"), ("c3", ("g2",), 5, "b"),
+                                             ("c4", ("g3",), 99, "c"), ("c5", ("g1",), 0, "d"))])
+        self.assertEqual(["b", "a"], mutants.best_parameters(["g1", "g2"], told, 4))
+        self.assertEqual(["c"], mutants.best_parameters(["g3"], told, 4))
+        self.assertEqual([], mutants.best_parameters(["unknown"], told, 4))
+
+    def test_a_campaign_chooses_tests_that_run_and_whose_controls_showed_most(self):
+        told = mutants.merged([self.campaign(("c1", ("g1",), 1, "a"), ("c2", ("g2",), 9, "b"), ("c3", ("g3",), 99, "c"), skipped=["g3"])])
+        self.assertEqual(["g2", "g1"], mutants.few_of(["g0", "g1", "g2", "g3"], 2, 8, told))
+        self.assertEqual(["g3"], mutants.few_of(["g3"], 2, 8, told))  # it says what is missing
+
+    def test_results_of_several_runs_are_one_campaign(self):
+        told = mutants.merged([self.campaign(("c1", ("g1",), 1, "a"), skipped=["g1"]), self.campaign(("c1", ("g2",), 5, "b"))])
+        self.assertEqual("b", told["tests"]["c1"]["parameters"])
+        self.assertEqual({"g1": ["c1"], "g2": ["c1"]}, told["guarantees"])
+
+    def test_without_a_campaign_the_machine_counts_and_host_threads_come_last(self):
+        tests = ["a@host_last", "a@one_device", "a@two_devices", "b@one_device"]
+        self.assertEqual(["a@one_device", "b@one_device", "a@host_last"], mutants.few_of(tests, 3, 1))
+        self.assertEqual(["a@one_device", "a@two_devices"], mutants.few_of(tests[:3], 2, 2))
+        self.assertEqual(["a@two_devices"], mutants.few_of(["a@two_devices"], 2, 1))
 
     def test_a_run_tells_what_was_revealed_what_never_was_and_what_could_not_run(self):
         tests = {"revealed": {"instances": 10, "forbidden": 2, "reason": "2 of x=1;"}, "never": {"instances": 10, "forbidden": 0},
