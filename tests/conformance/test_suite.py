@@ -370,11 +370,24 @@ class Program(unittest.TestCase):
         for option, words in (("--seconds=x", "a number of at least"), ("--instances=0", "a number of at least"),
                               ("--filter=[", "is no regular expression"), ("--only=all", "guarantees or controls is expected"),
                               ("--tests=/no/such/file", "cannot be read"), ("--what", "is no option"),
-                              ("--parameters=width=7", "membar:")):
+                              ("--parameters=width=7", "membar:"), ("--instances=nan", "a number of at least"),
+                              ("--instances=inf", "a number of at least"), ("--instances=1e30", "at most 1e+18"),
+                              ("--hunt=inf", "a number of at least"), ("--test=no such test", "no test has this name: see --list"),
+                              ("--filter=^no such test$", "no guarantee matches --filter=^no such test$: see --list")):
             with self.subTest(option):
                 done = self.call(option)
                 self.assertEqual(2, done.returncode)
                 self.assertIn(words, done.stderr)
+
+    def test_a_filter_with_a_plus_is_told_of_the_names(self):
+        done = self.call("--filter=^message_passing/MP+store", "--list")
+        self.assertEqual(2, done.returncode)
+        self.assertIn("--test=NAME", done.stderr)
+
+    def test_a_guarantee_and_a_control_can_be_named(self):
+        row = listed()["guarantees"][0]
+        for name in (row["test"], row["controls"][0]):
+            self.assertEqual(0, self.call("--list", f"--test={name}").returncode)
 
     def test_a_list_can_be_filtered(self):
         done = self.call("--list", "--filter=^coherence/.*@one_block$")
