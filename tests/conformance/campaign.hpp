@@ -43,8 +43,8 @@ struct plan {
   std::set<std::string> tests{};  ///< if not empty: of the guarantees that are wanted and their controls, these alone
 };
 
-/// Sets of parameters that each test runs under, whatever is drawn: the default one, which is the fastest, and one in which a
-/// quarter of the blocks keeps memory busy.
+/// Sets of parameters that each test runs under, whatever is drawn: the default one, in which all blocks test, and one in
+/// which a quarter of them keeps memory busy.
 [[nodiscard]] inline std::vector<membar::litmus::parameters> built_in_sets() {
   membar::litmus::parameters stressed;
   stressed.share = 75;

@@ -162,6 +162,11 @@ options read_options(int argc, char** argv) {
   // A hunt is for guarantees: that a control shows something is no news.
   read.how.guarantees = only != "controls";
   read.how.controls = only != "guarantees" && read.how.hunt_seconds == 0;
+  if (read.how.tune_seconds > 0 && !read.how.controls) {
+    throw std::invalid_argument(
+        "conformance: --tune searches on controls, which --only=guarantees and --hunt leave out: give "
+        "--parameters instead");
+  }
   read.how.wanted = [=, names = read.how.tests](const guarantee& row) {
     const auto named = [&](const std::string& test) { return names.contains(test); };
     return (!filter || std::regex_search(row.family + "/" + row.test, *filter)) && (!tests || tests->contains(row.test)) &&

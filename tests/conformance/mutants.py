@@ -353,7 +353,7 @@ def run(arguments):
             return 77
         row = {"mutant": mutant.name, "says": mutant.says, "header": mutant.header, "seconds": round(seconds, 2),
                "revealed": False, "by": "", "instances": 0, "forbidden": 0, "reason": ""}
-        if results.exists():
+        if results.exists() and done.returncode >= 0:  # a program that was killed leaves what it had before
             told = json.loads(results.read_text())
             context = told["context"]
             row["instances"] = sum(t["instances"] for t in told["tests"])
@@ -362,9 +362,9 @@ def run(arguments):
             if guilty:
                 row.update(revealed=True, by=guilty[0]["test"], forbidden=guilty[0]["forbidden"], reason=guilty[0]["reason"])
             elif not row["instances"]:
-                row["reason"] = "; ".join(sorted({t["reason"] for t in told["tests"]}))
+                row["reason"] = "; ".join(sorted({t["reason"] for t in told["tests"] if t["reason"]})) or done.stderr.strip()
         else:
-            row["reason"] = (done.stderr or done.stdout).strip()
+            row["reason"] = (done.stderr or done.stdout).strip() or f"the program ended with {done.returncode}"
         rows.append(row)
         print(line_of(row), flush=True)
     shown = sum(row["revealed"] for row in rows)

@@ -369,13 +369,14 @@ class Program(unittest.TestCase):
     def test_bad_options(self):
         for option, words in (("--seconds=x", "a number of at least"), ("--instances=0", "a number of at least"),
                               ("--filter=[", "is no regular expression"), ("--only=all", "guarantees or controls is expected"),
+                              ("--hunt=1 --tune=1", "--tune searches on controls"),
                               ("--tests=/no/such/file", "cannot be read"), ("--what", "is no option"),
                               ("--parameters=width=7", "membar:"), ("--instances=nan", "a number of at least"),
                               ("--instances=inf", "a number of at least"), ("--instances=1e30", "at most 1e+18"),
                               ("--hunt=inf", "a number of at least"), ("--test=no such test", "no test has this name: see --list"),
                               ("--filter=^no such test$", "no guarantee matches --filter=^no such test$: see --list")):
             with self.subTest(option):
-                done = self.call(option)
+                done = self.call(*re.split(" (?=--)", option))
                 self.assertEqual(2, done.returncode)
                 self.assertIn(words, done.stderr)
 
