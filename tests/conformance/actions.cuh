@@ -464,6 +464,7 @@ struct fetch_update {
 /// @}
 
 /// @name aggregated.cuh
+/// Groups of one lane: the lanes of a warp run different instances, and so refer to different cells.
 /// @{
 template <thread_scope Scope, memory_order Order, int Value = 1>
 struct aggregated_fetch_add {

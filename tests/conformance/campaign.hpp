@@ -11,12 +11,16 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <map>
-#include <span>
+#include <set>
 #include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace conformance {
@@ -24,10 +28,10 @@ namespace conformance {
 /// How a campaign runs.
 struct plan {
   double seconds = 1.0;         ///< of each test, over all parameters it runs under
-  std::uint64_t instances = 0;  ///< of all tests together, if not 0; `seconds` is then the most that a test may take
+  std::uint64_t instances = 0;  ///< of all tests of all parts, if not 0; `seconds` is then the most that a test may take
   std::uint64_t seed = 1;
   int draws = 4;                                    ///< sets of parameters that are drawn, beside those that are given or tuned
-  double tune_seconds = 0;                          ///< of each shape at each place, on the first control of them
+  double tune_seconds = 0;                          ///< of each shape at each place, on the control that shows most
   std::vector<membar::litmus::parameters> given{};  ///< sets of parameters to begin with
   double hunt_seconds = 0;  ///< if not 0: guarantees in turns, until one is broken or as much time is over
   double minutes = 1e9;     ///< no test begins after as long
@@ -36,7 +40,19 @@ struct plan {
   bool guarantees = true;
   bool controls = true;
   std::function<bool(const guarantee&)> wanted;
+  std::set<std::string> tests{};  ///< if not empty: of the guarantees that are wanted and their controls, these alone
 };
+
+/// Sets of parameters that each test runs under, whatever is drawn: the default one, in which all blocks test, and one in
+/// which a quarter of them keeps memory busy.
+[[nodiscard]] inline std::vector<membar::litmus::parameters> built_in_sets() {
+  membar::litmus::parameters stressed;
+  stressed.share = 75;
+  stressed.stress = 25;
+  stressed.pattern = membar::litmus::stress_pattern::store_store;
+  stressed.stress_lines = 64;
+  return {{}, stressed};
+}
 
 /// What became of a test.
 enum class verdict { not_run, skipped, failed, unseen, seen, forbidden };
@@ -57,6 +73,7 @@ struct tally {
   double seconds = 0;           ///< in which kernels ran
   double best_rate = -1;        ///< weak outcomes per instance, under the parameters that showed the most
   std::string best_parameters;
+  std::uint64_t best_seed = 0;
   int sets = 0;        ///< of parameters
   int homes = 1;       ///< launches that its memory can be at
   std::string reason;  ///< why it was skipped or failed, or the forbidden outcomes and their parameters
@@ -84,7 +101,7 @@ class runner {
   virtual int find_place(const placed_test& test) = 0;
   virtual membar::litmus::run_result run(const placed_test& test, const membar::litmus::parameters& how,
                                          const membar::litmus::run_options& options) = 0;
-  virtual membar::litmus::parameters tune(const placed_test& test, const membar::litmus::tune_options& options) = 0;
+  virtual membar::litmus::tune_result tune(const placed_test& test, const membar::litmus::tune_options& options) = 0;
 };
 
 /// The GPUs of this machine.
@@ -98,8 +115,8 @@ class engine_runner : public runner {
                                  const membar::litmus::run_options& options) override {
     return engine_.run(test.test, places_.at(&test), how, options);
   }
-  membar::litmus::parameters tune(const placed_test& test, const membar::litmus::tune_options& options) override {
-    return membar::litmus::tune(engine_, test.test, options).best;
+  membar::litmus::tune_result tune(const placed_test& test, const membar::litmus::tune_options& options) override {
+    return membar::litmus::tune(engine_, test.test, options);
   }
 
  private:
@@ -138,6 +155,7 @@ class campaign {
       return;
     }
     const auto begin = std::chrono::steady_clock::now();
+    turns_left_ = runnable();
     for (tally& t : tallies_) {
       if (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() < 60 * plan_.minutes) {
         run_test(t);
@@ -169,7 +187,7 @@ class campaign {
 
  private:
   void add(const std::string& test, bool is_guarantee, const std::string& family) {
-    if (index_.emplace(test, tallies_.size()).second) {
+    if ((plan_.tests.empty() || plan_.tests.contains(test)) && index_.emplace(test, tallies_.size()).second) {
       tally one;
       one.test = all_->find(test);
       one.is_guarantee = is_guarantee;
@@ -194,7 +212,16 @@ class campaign {
     return test.substr(0, plus) + test.substr(test.rfind('@'));
   }
 
-  /// The sets of parameters of a test: given ones, those tuned for it or its controls, the default, drawn ones.
+  /// Number `index` of the sets that are drawn: a guarantee and its controls share them, other kinds have others.
+  [[nodiscard]] membar::litmus::parameters drawn(const tally& t, std::uint64_t index) const {
+    std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a, the same in each build
+    for (const char c : kind_of(t.test->name)) {
+      hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+    }
+    return membar::litmus::draw_parameters(plan_.seed ^ hash, index, t.homes);
+  }
+
+  /// The sets of parameters of a test: given ones, those tuned for it or its controls, built-in ones, drawn ones.
   [[nodiscard]] std::vector<membar::litmus::parameters> sets_of(const tally& t) const {
     std::vector<membar::litmus::parameters> sets = plan_.given;
     const auto take = [&](const std::string& test) {
@@ -209,9 +236,10 @@ class campaign {
         std::for_each(row.controls.begin(), row.controls.end(), take);
       }
     }
-    sets.emplace_back();
+    const auto built_in = built_in_sets();
+    sets.insert(sets.end(), built_in.begin(), built_in.end());
     for (int draw = 0; draw != plan_.draws; ++draw) {
-      sets.push_back(membar::litmus::draw_parameters(plan_.seed, static_cast<std::uint64_t>(draw), t.homes));
+      sets.push_back(drawn(t, static_cast<std::uint64_t>(draw)));
     }
     return sets;
   }
@@ -237,6 +265,7 @@ class campaign {
       if (rate > t.best_rate) {
         t.best_rate = rate;
         t.best_parameters = membar::litmus::text_of(result.used);
+        t.best_seed = options.seed;
       }
       for (const auto& outcome : report.outcomes) {
         if (!outcome.allowed && outcome.count != 0) {
@@ -254,29 +283,80 @@ class campaign {
   void run_test(tally& t) {
     if (!t.was_skipped) {
       if (!t.is_guarantee && plan_.tune_seconds > 0) {
-        tune(t);
+        tune(kind_of(t.test->name));
       }
       const auto sets = sets_of(t);
-      const double parts = static_cast<double>(sets.size());
-      const std::uint64_t share = plan_.instances / std::max<std::uint64_t>(1, runnable() * sets.size());
-      for (const auto& how : sets) {
-        run_once(t, how, plan_.seconds / parts, plan_.instances == 0 ? 0 : std::max<std::uint64_t>(1, share));
+      const std::uint64_t mine = share_of(plan_.instances / plan_.parts, counted(), turns_left_--);
+      const std::uint64_t before = t.instances;
+      for (std::size_t set = 0; set != sets.size(); ++set) {
+        run_once(t, sets[set], plan_.seconds / static_cast<double>(sets.size()),
+                 plan_.instances == 0 ? 0 : share_of(mine, t.instances - before, sets.size() - set));
       }
     }
   }
 
-  void tune(const tally& t) {
-    const std::string kind = kind_of(t.test->name);
-    if (tuned_.contains(kind)) {
+  /// What the next of so many turns may run, so that they share what is left: where one had too little time, the others make up
+  /// for it.
+  [[nodiscard]] static std::uint64_t share_of(std::uint64_t all, std::uint64_t done, std::size_t turns) {
+    return std::max<std::uint64_t>(1, (all - std::min(all, done)) / std::max<std::size_t>(1, turns));
+  }
+
+  [[nodiscard]] std::uint64_t counted() const {
+    std::uint64_t sum = 0;
+    for (const tally& t : tallies_) {
+      sum += t.instances;
+    }
+    return sum;
+  }
+
+  /// How much keeps a control from showing its outcome, by its name, the least first: an access that is not split, orders and
+  /// fences, then how little is relaxed.
+  [[nodiscard]] static std::tuple<bool, std::ptrdiff_t, std::ptrdiff_t> ordering_of(const std::string& test) {
+    const auto times = [&](std::string_view word) {
+      std::ptrdiff_t count = 0;
+      for (std::size_t at = test.find(word); at != std::string::npos; at = test.find(word, at + word.size())) {
+        ++count;
+      }
+      return count;
+    };
+    const bool split = times("load-add-store") + times("two-halves") != 0;
+    return {!split, times(".release") + times(".acquire") + times(".acq_rel") + times(".seq_cst") + times("_fence"),
+            -times(".relaxed") - times("_weak")};
+  }
+
+  /// Searches for the parameters of a kind, once. Many controls never show their outcome, as their code orders more than they ask
+  /// for, and a search on them would find the fastest parameters: each has a short look first, and the search begins with the one
+  /// that showed most. What shows nothing is no result.
+  void tune(const std::string& kind) {
+    if (!looked_.insert(kind).second) {
       return;
     }
-    try {
-      membar::litmus::tune_options options;
-      options.seconds = plan_.tune_seconds;
-      options.seed = plan_.seed;
-      tuned_[kind] = on_->tune(*t.test, options);
-    } catch (const std::exception&) {
-      // the run that follows says what is wrong
+    constexpr double look_seconds = 0.02;
+    constexpr std::size_t most_searches = 3;
+    std::vector<tally*> controls;
+    for (tally& t : tallies_) {
+      if (!t.is_guarantee && !t.was_skipped && kind_of(t.test->name) == kind) {
+        run_once(t, {}, look_seconds, 0);
+        controls.push_back(&t);
+      }
+    }
+    std::stable_sort(controls.begin(), controls.end(), [](const tally* a, const tally* b) {
+      return a->rate() != b->rate() ? a->rate() > b->rate() : ordering_of(a->test->name) < ordering_of(b->test->name);
+    });
+    controls.resize(std::min(controls.size(), most_searches));
+    for (const tally* t : controls) {
+      try {
+        membar::litmus::tune_options options;
+        options.seconds = plan_.tune_seconds;
+        options.seed = plan_.seed;
+        const auto found = on_->tune(*t->test, options);
+        if (std::any_of(found.log.begin(), found.log.end(), [](const auto& trial) { return trial.wanted != 0; })) {
+          tuned_[kind] = found.best;
+          return;
+        }
+      } catch (const std::exception&) {
+        // the run that follows says what is wrong
+      }
     }
   }
 
@@ -288,7 +368,7 @@ class campaign {
     for (std::size_t turn = 0; clock::now() < end && runnable() != 0; ++turn) {
       for (tally& t : tallies_) {
         if (!t.was_skipped && clock::now() < end) {
-          run_once(t, set_of_turn(turn, t.homes), plan_.seconds, 0);
+          run_once(t, set_of_turn(turn, t), plan_.seconds, 0);
           if (t.forbidden != 0) {
             progress_(t);
             return;
@@ -299,12 +379,12 @@ class campaign {
     std::for_each(tallies_.begin(), tallies_.end(), progress_);
   }
 
-  /// Given sets, the default, then drawn ones.
-  [[nodiscard]] membar::litmus::parameters set_of_turn(std::size_t turn, int homes) const {
+  /// Given sets, built-in ones, then drawn ones.
+  [[nodiscard]] membar::litmus::parameters set_of_turn(std::size_t turn, const tally& t) const {
+    const auto built_in = built_in_sets();
     const std::size_t given = plan_.given.size();
-    return turn < given    ? plan_.given[turn]
-           : turn == given ? membar::litmus::parameters{}
-                           : membar::litmus::draw_parameters(plan_.seed, turn - given - 1, homes);
+    const std::size_t fixed = given + built_in.size();
+    return turn < given ? plan_.given[turn] : turn < fixed ? built_in[turn - given] : drawn(t, turn - fixed);
   }
 
   [[nodiscard]] std::size_t runnable() const {
@@ -318,7 +398,9 @@ class campaign {
   std::function<void(const tally&)> progress_;
   std::vector<tally> tallies_;
   std::map<std::string, std::size_t> index_;
+  std::size_t turns_left_ = 0;  ///< of tests that can run
   std::map<std::string, membar::litmus::parameters> tuned_;
+  std::set<std::string> looked_;  ///< kinds that were tuned, or that have nothing to tune on
 };
 
 }  // namespace conformance

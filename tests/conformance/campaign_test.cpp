@@ -9,7 +9,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <fstream>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -57,9 +60,11 @@ class made_up : public runner {
  public:
   std::map<std::string, std::uint64_t> shown;
   std::vector<std::string> runs;  ///< names of tests, in order
+  std::vector<std::string> tuned;
   std::vector<litmus::parameters> sets;
   std::vector<litmus::run_options> options_of;
   std::string fails;
+  litmus::parameters shown_under{.width = 0};  ///< if not 0 wide: outcomes are shown under these alone
 
   int find_place(const placed_test& test) override {
     if (test.name == "MP+elsewhere@here") {
@@ -80,16 +85,20 @@ class made_up : public runner {
     result.seconds = 0.5;
     result.used = how;
     const std::vector<bool> wanted = litmus::wanted_outcomes(test.test, litmus::objective::condition);
+    const std::uint64_t weak = shown_under.width == 0 || shown_under == how ? shown[test.name] : 0;
     for (std::size_t o = 0; o != wanted.size(); ++o) {
-      result.counts[o] = wanted[o] ? shown[test.name] : 0;
+      result.counts[o] = wanted[o] ? weak : 0;
     }
-    result.counts[0] = 1000 - shown[test.name];
+    result.counts[0] = 1000 - weak;
     return result;
   }
-  litmus::parameters tune(const placed_test&, const litmus::tune_options&) override {
-    litmus::parameters best;
-    best.width = 64;
-    return best;
+  litmus::tune_result tune(const placed_test& test, const litmus::tune_options&) override {
+    tuned.push_back(test.name);
+    litmus::tune_result result;
+    result.best.width = 64;
+    result.log.resize(2);
+    result.log[1].wanted = shown[test.name];
+    return result;
   }
 };
 
@@ -126,13 +135,16 @@ class Campaign : public ::testing::Test {
 
 TEST_F(Campaign, RunsControlsFirstEachTestOnceUnderEverySetAndSkipsWhatHasNoPlace) {
   machine.shown["MP+weak@here"] = 3;
-  run(simple_plan());  // the default parameters and four that are drawn
+  plan how = simple_plan();  // two sets of parameters that are built in, and three that are drawn
+  how.draws = 3;
+  run(how);
   EXPECT_EQ(machine.runs,
             (std::vector<std::string>{"MP+weak@here", "MP+weak@here", "MP+weak@here", "MP+weak@here", "MP+weak@here",
                                       "MP+right@here", "MP+right@here", "MP+right@here", "MP+right@here", "MP+right@here"}));
   EXPECT_EQ(machine.sets[0], litmus::parameters{});
-  EXPECT_EQ(machine.sets[1], litmus::draw_parameters(1, 0));
-  EXPECT_EQ(machine.sets[6], litmus::draw_parameters(1, 0));
+  EXPECT_EQ(machine.sets[1], litmus::parse_parameters("share=75 stress=25 pattern=st/st lines=64"));
+  EXPECT_EQ(std::vector<litmus::parameters>(machine.sets.begin(), machine.sets.begin() + 5),
+            std::vector<litmus::parameters>(machine.sets.begin() + 5, machine.sets.end()));
   EXPECT_DOUBLE_EQ(machine.options_of[0].seconds, 0.2);
   EXPECT_EQ(right.result(), verdict::unseen);
   EXPECT_EQ(right.instances, 5000u);
@@ -155,37 +167,138 @@ TEST_F(Campaign, AForbiddenOutcomeIsToldWithItsParametersAndSeed) {
   how.seed = 7;
   run(how);
   EXPECT_EQ(right.result(), verdict::forbidden);
-  EXPECT_EQ(right.forbidden, 2u);
+  EXPECT_EQ(right.forbidden, 4u);
   EXPECT_FALSE(control_seen);
   EXPECT_EQ(weak.result(), verdict::unseen);
-  EXPECT_NE(lines[1].find("FORBIDDEN outcomes in 2 of 1e+03 instances: 2 of P1:r0=1; P1:r1=0;"), std::string::npos) << lines[1];
+  EXPECT_NE(lines[1].find("FORBIDDEN outcomes in 4 of 2e+03 instances: 2 of P1:r0=1; P1:r1=0;"), std::string::npos) << lines[1];
   EXPECT_NE(lines[1].find("width=256"), std::string::npos) << lines[1];
   EXPECT_NE(lines[1].find("seed 7"), std::string::npos) << lines[1];
   EXPECT_NE(told.find("\"verdict\": \"FORBIDDEN\""), std::string::npos) << told;
+  EXPECT_NE(told.find("\"seed\": 7, \"reason\": \"2 of"), std::string::npos) << told;
+  EXPECT_NE(told.find("\"part\": 1, \"parts\": 1, \"given\": []}"), std::string::npos) << told;
   EXPECT_NE(told.find("\"gpu\": \"made \\\"up\\\"\""), std::string::npos) << told;
 }
 
-TEST_F(Campaign, InstancesAreSharedByTheTestsThatRun) {
+TEST_F(Campaign, InstancesAreSharedByTheTestsThatRunAndWhatOneLeavesTheOthersHave) {
+  plan how = simple_plan();
+  how.draws = 0;
+  how.instances = 8000;
+  run(how);  // each run has 1000 instances, whatever it may have
+  ASSERT_EQ(machine.options_of.size(), 4u);
+  EXPECT_EQ(machine.options_of[0].instances, 2000u);
+  EXPECT_EQ(machine.options_of[1].instances, 3000u);
+  EXPECT_EQ(machine.options_of[2].instances, 3000u);
+  EXPECT_EQ(machine.options_of[3].instances, 5000u);
+}
+
+TEST_F(Campaign, APartHasItsShareOfTheInstances) {
+  plan how = simple_plan();
+  how.draws = 0;
+  how.instances = 8000;
+  how.parts = 2;
+  campaign done(all, machine, how, [](const tally&) {});
+  done.run();
+  EXPECT_EQ(machine.options_of[0].instances, 1000u);
+}
+
+TEST_F(Campaign, KindsDrawParametersOfTheirOwn) {
+  all.add(message_passing("SB+right@here", true));
+  all.add(guarantee{"family", "SB+right@here", {}});
   plan how = simple_plan();
   how.draws = 1;
-  how.instances = 8000;
   run(how);
-  ASSERT_EQ(machine.options_of.size(), 4u);
-  for (const litmus::run_options& options : machine.options_of) {
-    EXPECT_EQ(options.instances, 2000u);
+  ASSERT_EQ(machine.runs.size(), 9u);
+  EXPECT_EQ(machine.sets[2], machine.sets[5]);
+  EXPECT_NE(machine.sets[2], machine.sets[8]);
+}
+
+TEST_F(Campaign, TheBestParametersAreToldWithTheirSeed) {
+  machine.shown_under = litmus::parse_parameters("stride=64");
+  plan how = simple_plan();
+  how.draws = 0;
+  how.seed = 7;
+  how.given = {litmus::parse_parameters("stride=32"), machine.shown_under};
+  machine.shown["MP+weak@here"] = 1;
+  run(how);
+  EXPECT_EQ(weak.best_seed, 8u);
+  EXPECT_NE(told.find("stride=64"), std::string::npos) << told;
+  EXPECT_NE(told.find("\"seed\": 8, "), std::string::npos) << told;
+}
+
+TEST_F(Campaign, ATestThatIsNamedRunsAlone) {
+  plan how = simple_plan();
+  how.tests = {"MP+weak@here"};
+  campaign done(all, machine, how, [](const tally&) {});
+  done.run();
+  EXPECT_EQ(done.tallies().size(), 1u);
+  EXPECT_NE(done.find("MP+weak@here"), nullptr);
+}
+
+TEST_F(Campaign, AFileOfResultsIsReplacedAtOnce) {
+  const std::string path = ::testing::TempDir() + "conformance_campaign.json";
+  campaign done(all, machine, simple_plan(), [](const tally&) {});
+  for (int time = 0; time != 2; ++time) {
+    write_json_file(path, all, done, {});
+    std::ostringstream told_now, told_there;
+    write_json(told_now, all, done, {});
+    told_there << std::ifstream(path).rdbuf();
+    EXPECT_EQ(told_there.str(), told_now.str());
+    EXPECT_FALSE(std::ifstream(path + ".part").is_open());
+    done.run();
   }
+  std::remove(path.c_str());
+  EXPECT_THROW(write_json_file("/no/such/folder/a.json", all, done, {}), std::runtime_error);
 }
 
 TEST_F(Campaign, AGuaranteeRunsUnderWhatWasTunedForItsControls) {
+  machine.shown["MP+weak@here"] = 1;
   plan how = simple_plan();
   how.draws = 0;
   how.tune_seconds = 1;
   run(how);
-  ASSERT_EQ(machine.sets.size(), 4u);
-  for (const std::size_t run : {0u, 2u}) {
+  ASSERT_EQ(machine.sets.size(), 7u);
+  EXPECT_EQ(machine.sets[0], litmus::parameters{});  // the look
+  for (const std::size_t run : {1u, 4u}) {
     EXPECT_EQ(machine.sets[run].width, 64);
     EXPECT_EQ(machine.sets[run + 1], litmus::parameters{});
   }
+}
+
+/// A suite of one guarantee with four controls, of which names say how ordered they are.
+suite suite_to_tune() {
+  suite all;
+  guarantee row{"family",
+                "MP+right@here",
+                {"MP+a.release@here", "MP+thread_fence@here", "MP+b.relaxed@here", "MP+c.acq_rel.acq_rel@here"}};
+  all.add(message_passing(row.test, true));
+  for (const std::string& control : row.controls) {
+    all.add(message_passing(control, false));
+  }
+  all.add(row);
+  return all;
+}
+
+TEST_F(Campaign, ParametersAreSearchedOnTheControlThatShowsMost) {
+  all = suite_to_tune();
+  machine.shown["MP+b.relaxed@here"] = 1;
+  machine.shown["MP+thread_fence@here"] = 2;
+  plan how = simple_plan();
+  how.tune_seconds = 1;
+  campaign done(all, machine, how, [](const tally&) {});
+  done.run();
+  EXPECT_EQ(machine.tuned, std::vector<std::string>{"MP+thread_fence@here"});
+  EXPECT_EQ(std::vector<std::string>(machine.runs.begin(), machine.runs.begin() + 4), all.guarantees().front().controls);
+  EXPECT_DOUBLE_EQ(machine.options_of[0].seconds, 0.02);
+}
+
+TEST_F(Campaign, WhereNoControlShowsTheLeastOrderedOnesAreSearchedAndWhatShowsNothingIsNoResult) {
+  all = suite_to_tune();
+  plan how = simple_plan();
+  how.tune_seconds = 1;
+  campaign done(all, machine, how, [](const tally&) {});
+  done.run();
+  EXPECT_EQ(machine.tuned, (std::vector<std::string>{"MP+b.relaxed@here", "MP+a.release@here", "MP+thread_fence@here"}));
+  EXPECT_EQ(machine.sets[4], litmus::parameters{});  // after four looks, of the first control
 }
 
 TEST_F(Campaign, ATestThatFailsIsToldAndTheNextOneRuns) {
@@ -211,9 +324,10 @@ TEST_F(Campaign, AHuntWithoutSuccessTriesOtherParametersUntilItsTimeIsOver) {
   how.hunt_seconds = 0.05;
   how.controls = false;
   run(how);
-  ASSERT_GE(machine.sets.size(), 2u);
+  ASSERT_GE(machine.sets.size(), 4u);
   EXPECT_EQ(machine.sets[0], litmus::parameters{});
-  EXPECT_EQ(machine.sets[1], litmus::draw_parameters(1, 0));
+  EXPECT_EQ(machine.sets[1], built_in_sets()[1]);
+  EXPECT_NE(machine.sets[2], machine.sets[3]);
   EXPECT_EQ(right.result(), verdict::unseen);
 }
 

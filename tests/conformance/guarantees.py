@@ -60,7 +60,7 @@ ROWS = [
         "other's thread, and carries what this thread has observed; relaxed orders nothing but is atomic; `mmio` as for `load`.",
         r"\+((?!atomic_ref)\w+\.)?store(_hinted)?\.(release|seq_cst|mmio)|^coherence/.*\+store\."),
     Row("load_store.cuh", "One access whatever the size: 16 bytes are `.b128`, not a vector.", r"^atomicity/Torn"),
-    Row("aggregated.cuh", "as if each lane had performed its operation with the order itself", r"[.+]aggregated\."),
+    Row("aggregated.cuh", "performed its operation with the order itself", r"[.+]aggregated\."),
     Row("fence.cuh", "It synchronizes with nothing by itself: accesses through two proxies are ordered only if this fence stands on the "
         "path that orders them.", r"^proxies/"),
     Row("sync/sequence_lock.cuh", "a read that is done synchronizes with the write whose value it took, and never mixes the bytes of two "
@@ -75,7 +75,10 @@ PATTERN = "its orders: tests/model/sync_patterns_test.cpp; its code: the stress 
 ELSEWHERE = {
     "load_store.cuh": {"Synchronizes with nothing, and races": "it stands in the controls",
                        "Synchronizes with nothing.": "it stands in the controls"},
-    "aggregated.cuh": {"values are combined with relaxed atomics of block scope": "barriers of a block: tests/gpu/atomic_contention_test.cu"},
+    "aggregated.cuh": {"a barrier of the lanes stands before the leader's operation if that releases, and one after it if it acquires.":
+                       "groups of one lane are run: each lane runs another instance, with cells of its own; groups of several lanes: "
+                       "tests/gpu/atomic_types_test.cu; the barriers: the codegen tests",
+                       "values are combined with relaxed atomics of block scope": "barriers of a block: tests/gpu/atomic_contention_test.cu"},
     "atomic.cuh": {"say what they synchronize with and become": "`atomic` calls `atomic_ref`"},
     "read_only.cuh": {"Synchronizes with nothing": "nobody writes such data while a kernel runs"},
     "error.hpp": {"Not synchronized": "host code"},

@@ -5,17 +5,22 @@
 
 #include <support/machine_context.hpp>
 
+#include <algorithm>
 #include <charconv>
+#include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <exception>
 #include <fstream>
 #include <iostream>
+#include <limits>
 #include <optional>
 #include <regex>
 #include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace {
 
@@ -27,8 +32,10 @@ constexpr std::string_view usage =
     "  --filter=REGEX     guarantees whose family/name it is found in, and their controls\n"
     "  --tests=FILE       the guarantees named there, one in a line, and their controls\n"
     "  --only=ROLE        guarantees or controls\n"
+    "  --test=NAME        a guarantee or a control alone, by its whole name; may be said more than once\n"
     "  --seconds=S        of each test, over all parameters (1)\n"
-    "  --instances=N      of all tests together; a test still ends after --seconds, for which 60 is then the default\n"
+    "  --instances=N      of all tests of all parts together; a test still ends after --seconds, for which 60 is then the "
+    "default\n"
     "  --seed=N           of parameters and layouts (1)\n"
     "  --draws=N          sets of parameters drawn for each test (4)\n"
     "  --parameters=TEXT  a set of parameters to begin with, as the results have it; may be said more than once\n"
@@ -45,22 +52,30 @@ struct options {
   bool json = false;
   std::string json_file;
   bool seconds_given = false;
+  std::string selection;  ///< the options that choose tests
 };
 
 template <class Number>
-Number number_in(std::string_view option, std::string_view text, Number least) {
+Number number_in(std::string_view option, std::string_view text, Number least, Number most) {
   Number value{};
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failed != std::errc{} || end != text.data() + text.size() || value < least) {
-    throw std::invalid_argument("conformance: " + std::string(option) + std::string(text) + ": a number of at least " +
-                                std::to_string(least) + " is expected");
+  // so written that what is no number is refused too
+  if (failed != std::errc{} || end != text.data() + text.size() || !(value >= least && value <= most)) {
+    throw std::invalid_argument(
+        "conformance: " + std::string(option) + std::string(text) + ": a number of at least " +
+        printed("%.12g and at most %.12g is expected", static_cast<double>(least), static_cast<double>(most)));
   }
   return value;
 }
 
+/// Seconds or minutes: as many as clocks can add.
+double time_in(std::string_view option, std::string_view text, double least) {
+  return number_in<double>(option, text, least, 1e9);
+}
+
 /// Instances are often many: 2e11 is understood.
 std::uint64_t count_in(std::string_view option, std::string_view text) {
-  return static_cast<std::uint64_t>(number_in<double>(option, text, 1));
+  return static_cast<std::uint64_t>(number_in<double>(option, text, 1, 1e18));
 }
 
 std::set<std::string> lines_of(const std::string& path) {
@@ -89,6 +104,9 @@ options read_options(int argc, char** argv) {
       value = argument.substr(option.size());
       return true;
     };
+    for (const std::string_view option : {"--filter=", "--tests=", "--test=", "--only="}) {
+      read.selection += argument.starts_with(option) ? " " + std::string(argument) : "";
+    }
     std::string_view value;
     if (argument == "--list") {
       read.list = true;
@@ -104,32 +122,36 @@ options read_options(int argc, char** argv) {
       }
     } else if (value_of("--tests=", value)) {
       tests = lines_of(std::string(value));
+    } else if (value_of("--test=", value)) {
+      read.how.tests.emplace(value);
     } else if (value_of("--only=", value)) {
       only = value;
       if (only != "guarantees" && only != "controls") {
         throw std::invalid_argument("conformance: --only=" + only + ": guarantees or controls is expected");
       }
     } else if (value_of("--seconds=", value)) {
-      read.how.seconds = number_in<double>("--seconds=", value, 1e-3);
+      read.how.seconds = time_in("--seconds=", value, 1e-3);
       read.seconds_given = true;
     } else if (value_of("--instances=", value)) {
       read.how.instances = count_in("--instances=", value);
     } else if (value_of("--seed=", value)) {
-      read.how.seed = number_in<std::uint64_t>("--seed=", value, 0);
+      read.how.seed = number_in<std::uint64_t>("--seed=", value, 0, std::numeric_limits<std::uint64_t>::max());
     } else if (value_of("--draws=", value)) {
-      read.how.draws = number_in<int>("--draws=", value, 0);
+      read.how.draws = number_in<int>("--draws=", value, 0, 1000);
     } else if (value_of("--parameters=", value)) {
       read.how.given.push_back(membar::litmus::parse_parameters(value));
     } else if (value_of("--tune=", value)) {
-      read.how.tune_seconds = number_in<double>("--tune=", value, 0);
+      read.how.tune_seconds = time_in("--tune=", value, 0);
     } else if (value_of("--minutes=", value)) {
-      read.how.minutes = number_in<double>("--minutes=", value, 0);
+      read.how.minutes = time_in("--minutes=", value, 0);
     } else if (value_of("--part=", value)) {
       const std::size_t slash = std::min(value.find('/'), value.size());
-      read.how.part = number_in<std::size_t>("--part=", value.substr(0, slash), 1) - 1;
-      read.how.parts = number_in<std::size_t>("--part=", value.substr(std::min(slash + 1, value.size())), read.how.part + 1);
+      constexpr std::size_t most = 1000;
+      read.how.part = number_in<std::size_t>("--part=", value.substr(0, slash), 1, most) - 1;
+      read.how.parts =
+          number_in<std::size_t>("--part=", value.substr(std::min(slash + 1, value.size())), read.how.part + 1, most);
     } else if (value_of("--hunt=", value)) {
-      read.how.hunt_seconds = number_in<double>("--hunt=", value, 1e-3);
+      read.how.hunt_seconds = time_in("--hunt=", value, 1e-3);
     } else {
       throw std::invalid_argument("conformance: " + std::string(argument) + " is no option\n" + std::string(usage));
     }
@@ -140,10 +162,36 @@ options read_options(int argc, char** argv) {
   // A hunt is for guarantees: that a control shows something is no news.
   read.how.guarantees = only != "controls";
   read.how.controls = only != "guarantees" && read.how.hunt_seconds == 0;
-  read.how.wanted = [=](const guarantee& row) {
-    return (!filter || std::regex_search(row.family + "/" + row.test, *filter)) && (!tests || tests->contains(row.test));
+  if (read.how.tune_seconds > 0 && !read.how.controls) {
+    throw std::invalid_argument(
+        "conformance: --tune searches on controls, which --only=guarantees and --hunt leave out: give "
+        "--parameters instead");
+  }
+  read.how.wanted = [=, names = read.how.tests](const guarantee& row) {
+    const auto named = [&](const std::string& test) { return names.contains(test); };
+    return (!filter || std::regex_search(row.family + "/" + row.test, *filter)) && (!tests || tests->contains(row.test)) &&
+           (names.empty() || named(row.test) || std::any_of(row.controls.begin(), row.controls.end(), named));
   };
   return read;
+}
+
+/// What is asked for has to be there: a run of nothing would pass.
+void require_selection(const suite& all, const options& how) {
+  for (const std::string& test : how.how.tests) {
+    if (all.find(test) == nullptr) {
+      throw std::invalid_argument("conformance: --test=" + test + ": no test has this name: see --list");
+    }
+  }
+  const auto selected = [&](const guarantee& row) {
+    const auto runs = [&](const std::string& test) { return how.how.tests.empty() || how.how.tests.contains(test); };
+    return how.how.wanted(row) && ((how.how.guarantees && runs(row.test)) ||
+                                   (how.how.controls && std::any_of(row.controls.begin(), row.controls.end(), runs)));
+  };
+  if (std::none_of(all.guarantees().begin(), all.guarantees().end(), selected)) {
+    const bool plus = how.selection.find('+') != std::string::npos && how.selection.find("--filter=") != std::string::npos;
+    throw std::invalid_argument("conformance: no guarantee matches" + how.selection + ": see --list" +
+                                (plus ? "; in --filter a + repeats what is before it: --test=NAME takes a name as it is" : ""));
+  }
 }
 
 void list(const suite& all, const options& how) {
@@ -185,27 +233,37 @@ std::string missing_gpu() {
 int run(const suite& all, const options& how) {
   const std::string lack = missing_gpu();
   if (!lack.empty()) {
-    std::cout << "SKIPPED: the conformance suite needs a GPU of compute capability 9.0, and " << lack << "\n";
+    std::cout << "SKIPPED: the conformance suite needs a GPU of compute capability 9.0, and " << lack
+              << ": run it where nvidia-smi lists one that CUDA_VISIBLE_DEVICES does not hide\n";
     return demanded("MEMBAR_REQUIRE_GPU") || demanded("MEMBAR_REQUIRE_MULTI_GPU") ? 1 : 77;
   }
   engine_runner gpus;
+  const auto context = support::machine_context(0);
+  // A run that is ended from outside leaves what it had.
+  constexpr std::chrono::seconds between_writes(30);
+  auto written = std::chrono::steady_clock::now();
+  const campaign* running = nullptr;
   campaign work(all, gpus, how.how, [&](const tally& t) {
     if (!how.json) {
       std::cout << line_of(t) << std::endl;
     }
+    if (!how.json_file.empty() && std::chrono::steady_clock::now() - written > between_writes) {
+      write_json_file(how.json_file, all, *running, context);
+      written = std::chrono::steady_clock::now();
+    }
   });
+  running = &work;
+  if (!how.json_file.empty()) {
+    write_json_file(how.json_file, all, work, context);  // a file that cannot be written is told before hours are spent
+  }
   work.run();
   if (how.json) {
-    write_json(std::cout, all, work, support::machine_context(0));
+    write_json(std::cout, all, work, context);
   } else {
     write_summary(std::cout, all, work);
   }
   if (!how.json_file.empty()) {
-    std::ofstream file(how.json_file);
-    write_json(file, all, work, support::machine_context(0));
-    if (!file) {
-      throw std::runtime_error("conformance: the results cannot be written to " + how.json_file);
-    }
+    write_json_file(how.json_file, all, work, context);
   }
   const auto any = [&](verdict v) { return work.count(true, v) + work.count(false, v) != 0; };
   const bool lacking = demanded("MEMBAR_REQUIRE_MULTI_GPU") && any(verdict::skipped);
@@ -217,6 +275,7 @@ int run(const suite& all, const options& how) {
 int main(int argc, char** argv) try {
   const options how = read_options(argc, argv);
   const suite all = whole_suite();
+  require_selection(all, how);
   if (how.list) {
     list(all, how);
     return 0;

@@ -270,10 +270,39 @@ def build(arguments, nvcc):
     return 1 if wrong else 0
 
 
-def best_parameters(campaign, most):
-    """The parameters under which the controls of a campaign showed their outcomes most often."""
-    tests = sorted((t for t in campaign["tests"] if t["role"] == "control" and t["weak"]), key=lambda t: -t["rate"])
-    return list(dict.fromkeys(t["parameters"] for t in tests))[:most]
+def merged(campaigns):
+    """The results of several runs as one: of each test the line with the highest rate, and one that ran rather than one skipped."""
+    tests, guarantees = {}, {}
+    for campaign in campaigns:
+        guarantees.update({g["test"]: g["controls"] for g in campaign["guarantees"]})
+        for t in campaign["tests"]:
+            known = tests.get(t["test"])
+            if known is None or (t["verdict"] != "skipped", t["rate"]) > (known["verdict"] != "skipped", known["rate"]):
+                tests[t["test"]] = t
+    return {"tests": tests, "guarantees": guarantees}
+
+
+def shown_by(test, campaign):
+    """The controls of a guarantee that showed their outcomes in a campaign, the one that did most often first."""
+    controls = (campaign["tests"].get(name) for name in campaign["guarantees"].get(test, ()))
+    return sorted((t for t in controls if t and t["weak"]), key=lambda t: -t["rate"])
+
+
+def best_parameters(tests, campaign, most):
+    """The parameters under which the controls of these guarantees, and of no others, showed their outcomes most often."""
+    controls = sorted((t for test in tests for t in shown_by(test, campaign)), key=lambda t: -t["rate"])
+    return list(dict.fromkeys(t["parameters"] for t in controls))[:most]
+
+
+def gpu_count():
+    """How many GPUs a program of this process sees; 0 where no driver says it."""
+    try:
+        lines = subprocess.run(["nvidia-smi", "--list-gpus"], capture_output=True, text=True).stdout.splitlines()
+    except OSError:
+        return 0
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    count = sum(line.startswith("GPU ") for line in lines)
+    return count if visible is None else min(count, len([name for name in visible.split(",") if name]))
 
 
 def spread(tests, most):
@@ -283,10 +312,22 @@ def spread(tests, most):
     return [tests[i * len(tests) // most] for i in range(most)]
 
 
+def few_of(tests, most, gpus, campaign=None):
+    """`most` of the tests to hunt with. By a campaign: of those that this kind of machine runs, whose controls showed most. Else
+    from all over, those with a host thread last, as they are slow. Where none can run, some all the same: they say what is missing."""
+    if campaign:
+        can = [t for t in tests if campaign["tests"].get(t, {}).get("verdict") != "skipped"]
+        rate = {t: max((c["rate"] for c in shown_by(t, campaign)), default=0) for t in can}
+        return sorted(can, key=lambda t: -rate[t])[:most] or spread(tests, most)
+    can = [t for t in tests if gpus >= 2 or not t.endswith("@two_devices")]
+    hosted = [t for t in can if "@host_" in t]
+    few = spread([t for t in can if t not in hosted], most)
+    return few + spread(hosted, most - len(few)) or spread(tests, most)
+
+
 def run(arguments):
-    parameters = list(arguments.parameters)
-    if arguments.campaign:
-        parameters += best_parameters(json.loads(arguments.campaign.read_text()), 4)
+    campaign = merged(json.loads(file.read_text()) for file in arguments.campaign) if arguments.campaign else None
+    gpus = gpu_count()
     built = [m for m in MUTANTS if (arguments.folder / m.name / "conformance").exists() and re.search(arguments.mutants, m.name)]
     if not built:
         raise SystemExit(f"mutants.py: no mutant is built in {arguments.folder}: mutants.py build {arguments.folder} -- nvcc ...")
@@ -295,7 +336,9 @@ def run(arguments):
     for index, mutant in enumerate(built):
         here = arguments.folder / mutant.name
         few = here / "few.txt"
-        few.write_text("\n".join(spread((here / "tests.txt").read_text().split(), arguments.most)) + "\n")
+        tests = few_of((here / "tests.txt").read_text().split(), arguments.most, gpus, campaign)
+        parameters = arguments.parameters + (best_parameters(tests, campaign, 4) if campaign else [])
+        few.write_text("\n".join(tests) + "\n")
         # what one mutant leaves of its time, the others have
         limit = max(1.0, min(arguments.seconds, (end - time.monotonic()) / (len(built) - index)))
         results = here / "results.json"
@@ -310,7 +353,7 @@ def run(arguments):
             return 77
         row = {"mutant": mutant.name, "says": mutant.says, "header": mutant.header, "seconds": round(seconds, 2),
                "revealed": False, "by": "", "instances": 0, "forbidden": 0, "reason": ""}
-        if results.exists():
+        if results.exists() and done.returncode >= 0:  # a program that was killed leaves what it had before
             told = json.loads(results.read_text())
             context = told["context"]
             row["instances"] = sum(t["instances"] for t in told["tests"])
@@ -319,9 +362,9 @@ def run(arguments):
             if guilty:
                 row.update(revealed=True, by=guilty[0]["test"], forbidden=guilty[0]["forbidden"], reason=guilty[0]["reason"])
             elif not row["instances"]:
-                row["reason"] = "; ".join(sorted({t["reason"] for t in told["tests"]}))
+                row["reason"] = "; ".join(sorted({t["reason"] for t in told["tests"] if t["reason"]})) or done.stderr.strip()
         else:
-            row["reason"] = (done.stderr or done.stdout).strip()
+            row["reason"] = (done.stderr or done.stdout).strip() or f"the program ended with {done.returncode}"
         rows.append(row)
         print(line_of(row), flush=True)
     shown = sum(row["revealed"] for row in rows)
@@ -361,7 +404,8 @@ def main():
             command.add_argument("--most", type=int, default=8, help="guarantees that hunt a mutant")
             command.add_argument("--seed", type=int, default=1)
             command.add_argument("--parameters", action="append", default=[], metavar="TEXT", help="tried first")
-            command.add_argument("--campaign", type=pathlib.Path, metavar="JSON", help="results whose best parameters are tried first")
+            command.add_argument("--campaign", type=pathlib.Path, action="append", default=[], metavar="JSON",
+                                 help="results that say which guarantees to hunt with, and under which parameters first; repeatable")
             command.add_argument("--json", type=pathlib.Path, metavar="FILE")
     arguments = parser.parse_args(given)
     if arguments.command == "list":

@@ -7,7 +7,9 @@
 
 #include <cinttypes>
 #include <cstdio>
+#include <fstream>
 #include <ostream>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -102,7 +104,7 @@ inline void write_summary(std::ostream& out, const suite& all, const campaign& d
                  ", \"rate\": %.4g, \"seconds\": %.4g",
                  t.instances, t.weak, t.forbidden, t.rate(), t.seconds) +
          printed(", \"parameter_sets\": %d", t.sets) + ", \"parameters\": " + quoted(t.best_parameters) +
-         ", \"reason\": " + quoted(t.reason) + "}";
+         printed(", \"seed\": %" PRIu64, t.best_seed) + ", \"reason\": " + quoted(t.reason) + "}";
 }
 
 /// Whether each value that the model allows at an observation has a digit of its own: else it would count as one that no thread
@@ -152,10 +154,25 @@ inline void write_json(std::ostream& out, const suite& all, const campaign& done
   }
   out << "},\n\"plan\": "
       << printed("{\"seconds\": %g, \"instances\": %" PRIu64 ", \"seed\": %" PRIu64
-                 ", \"draws\": %d, \"tune_seconds\": %g, \"hunt_seconds\": %g}",
+                 ", \"draws\": %d, \"tune_seconds\": %g, \"hunt_seconds\": %g, ",
                  how.seconds, how.instances, how.seed, how.draws, how.tune_seconds, how.hunt_seconds)
+      << printed("\"minutes\": %g, \"part\": %zu, \"parts\": %zu, \"given\": ", how.minutes, how.part + 1, how.parts)
+      << array_of(how.given, " ", [](const auto& set) { return quoted(membar::litmus::text_of(set)); }) << "}"
       << ",\n\"tests\": " << array_of(done.tallies(), "\n  ", [](const tally& t) { return json_of(t); })
       << ",\n\"guarantees\": " << array_of(rows, "\n  ", [](const guarantee& row) { return json_of(row); }) << "\n}\n";
+}
+
+/// The same to a file, which is whole at any time: the next results take the place of the last ones at once.
+inline void write_json_file(const std::string& path, const suite& all, const campaign& done,
+                            const std::vector<std::pair<std::string, std::string>>& context) {
+  const std::string fresh = path + ".part";
+  std::ofstream file(fresh);
+  write_json(file, all, done, context);
+  file.close();
+  if (!file || std::rename(fresh.c_str(), path.c_str()) != 0) {
+    throw std::runtime_error("conformance: the results cannot be written to " + path +
+                             ": name a file in a folder that is there and may be written to");
+  }
 }
 
 }  // namespace conformance

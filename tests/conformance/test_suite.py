@@ -221,11 +221,36 @@ class Mutants(unittest.TestCase):
         kernel = "_ZN6membar6litmus13run_instancesINS0_11kernel_testIN11conformance4testILi2EEEEEEEvNS0_11launch_viewE"
         self.assertEqual(["two"], mutants.tests_of([kernel], {"tests": tests}))
 
-    def test_the_best_parameters_are_those_of_the_controls_that_showed_most(self):
-        tests = [{"role": role, "weak": weak, "rate": weak, "parameters": text}
-                 for role, weak, text in (("control", 1, "a"), ("control", 9, "b"), ("control", 5, "b"), ("guarantee", 99, "c"),
-                                          ("control", 0, "d"))]
-        self.assertEqual(["b", "a"], mutants.best_parameters({"tests": tests}, 4))
+    @staticmethod
+    def campaign(*lines, skipped=()):
+        """A campaign of guarantees g1, g2, ... from (control, guarantees, rate, parameters)."""
+        tests = [{"test": name, "verdict": "observed", "weak": rate, "rate": rate, "parameters": text} for name, _, rate, text in lines]
+        tests += [{"test": name, "verdict": "skipped", "weak": 0, "rate": 0, "parameters": ""} for name in skipped]
+        names = sorted({g for _, held, _, _ in lines for g in held})
+        return {"tests": tests, "guarantees": [{"test": g, "controls": [c for c, held, _, _ in lines if g in held]} for g in names]}
+
+    def test_parameters_are_of_the_controls_of_the_mutants_own_tests(self):
+        told = mutants.merged([self.campaign(("c1", ("g1",), 1, "a"), ("c2", ("g1", "g2"), 9, "b"), ("c3", ("g2",), 5, "b"),
+                                             ("c4", ("g3",), 99, "c"), ("c5", ("g1",), 0, "d"))])
+        self.assertEqual(["b", "a"], mutants.best_parameters(["g1", "g2"], told, 4))
+        self.assertEqual(["c"], mutants.best_parameters(["g3"], told, 4))
+        self.assertEqual([], mutants.best_parameters(["unknown"], told, 4))
+
+    def test_a_campaign_chooses_tests_that_run_and_whose_controls_showed_most(self):
+        told = mutants.merged([self.campaign(("c1", ("g1",), 1, "a"), ("c2", ("g2",), 9, "b"), ("c3", ("g3",), 99, "c"), skipped=["g3"])])
+        self.assertEqual(["g2", "g1"], mutants.few_of(["g0", "g1", "g2", "g3"], 2, 8, told))
+        self.assertEqual(["g3"], mutants.few_of(["g3"], 2, 8, told))  # it says what is missing
+
+    def test_results_of_several_runs_are_one_campaign(self):
+        told = mutants.merged([self.campaign(("c1", ("g1",), 1, "a"), skipped=["g1"]), self.campaign(("c1", ("g2",), 5, "b"))])
+        self.assertEqual("b", told["tests"]["c1"]["parameters"])
+        self.assertEqual({"g1": ["c1"], "g2": ["c1"]}, told["guarantees"])
+
+    def test_without_a_campaign_the_machine_counts_and_host_threads_come_last(self):
+        tests = ["a@host_last", "a@one_device", "a@two_devices", "b@one_device"]
+        self.assertEqual(["a@one_device", "b@one_device", "a@host_last"], mutants.few_of(tests, 3, 1))
+        self.assertEqual(["a@one_device", "a@two_devices"], mutants.few_of(tests[:3], 2, 2))
+        self.assertEqual(["a@two_devices"], mutants.few_of(["a@two_devices"], 2, 1))
 
     def test_a_run_tells_what_was_revealed_what_never_was_and_what_could_not_run(self):
         tests = {"revealed": {"instances": 10, "forbidden": 2, "reason": "2 of x=1;"}, "never": {"instances": 10, "forbidden": 0},
@@ -344,12 +369,26 @@ class Program(unittest.TestCase):
     def test_bad_options(self):
         for option, words in (("--seconds=x", "a number of at least"), ("--instances=0", "a number of at least"),
                               ("--filter=[", "is no regular expression"), ("--only=all", "guarantees or controls is expected"),
+                              ("--hunt=1 --tune=1", "--tune searches on controls"),
                               ("--tests=/no/such/file", "cannot be read"), ("--what", "is no option"),
-                              ("--parameters=width=7", "membar:")):
+                              ("--parameters=width=7", "membar:"), ("--instances=nan", "a number of at least"),
+                              ("--instances=inf", "a number of at least"), ("--instances=1e30", "at most 1e+18"),
+                              ("--hunt=inf", "a number of at least"), ("--test=no such test", "no test has this name: see --list"),
+                              ("--filter=^no such test$", "no guarantee matches --filter=^no such test$: see --list")):
             with self.subTest(option):
-                done = self.call(option)
+                done = self.call(*re.split(" (?=--)", option))
                 self.assertEqual(2, done.returncode)
                 self.assertIn(words, done.stderr)
+
+    def test_a_filter_with_a_plus_is_told_of_the_names(self):
+        done = self.call("--filter=^message_passing/MP+store", "--list")
+        self.assertEqual(2, done.returncode)
+        self.assertIn("--test=NAME", done.stderr)
+
+    def test_a_guarantee_and_a_control_can_be_named(self):
+        row = listed()["guarantees"][0]
+        for name in (row["test"], row["controls"][0]):
+            self.assertEqual(0, self.call("--list", f"--test={name}").returncode)
 
     def test_a_list_can_be_filtered(self):
         done = self.call("--list", "--filter=^coherence/.*@one_block$")
