@@ -345,10 +345,11 @@ __device__ void run_test_thread(const launch_view& view, unsigned which, const b
       const block_plan::seat_plan& seat = plan.seats[Thread];
       const unsigned instance = home_instance(
           view.where, {seat.home_block, home_thread(view.where, seat.factor, seat.shift, seat.high_shift, threadIdx.x), round});
-      // registers: an access of the test is then all that stands between two accesses
-      unsigned rotations[Test::locations + 1] = {};
+      // Registers: an access of the test is then all that stands between two accesses. All of them, whatever a test says that it
+      // counts of its locations; those that it does not name cost nothing.
+      unsigned rotations[max_locations];
 #pragma unroll
-      for (int location = 0; location < Test::locations; ++location) {
+      for (int location = 0; location < max_locations; ++location) {
         rotations[location] = plan.rotations[location];
       }
       const cells memory(view.where, view.cells + region * view.where.region_bytes(), rotations, instance, view.all_words,

@@ -20,6 +20,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <limits>
 #include <memory>
@@ -364,15 +365,15 @@ class engine {
     result.shape = shape.where;
     result.stress_blocks = shape.stress_blocks;
     result.device = names_of(where);
-    prepare(views[home_of(shape)], shape, test);
+    prepare(where, views[home_of(shape)], shape, test);
 
     const auto begin = detail::wall_clock::now();
     const std::uint64_t per_step = shape.where.instances();
     // A slice's counters have 32 bits: arrivals at the barrier, and instances of a block.
     const std::uint64_t most_steps = std::min<std::uint64_t>((1ULL << 30) / (shape.where.blocks + 1ULL),
                                                              (1ULL << 32) / (1ULL * shape.where.width * shape.where.batch) - 1);
-    double step_seconds = 0;
-    std::uint64_t steps = 8;
+    double step_seconds = seconds_at_most(test, where, shape);
+    std::uint64_t steps = 1;
     while (true) {
       if (options.instances != 0) {
         steps = std::min(steps, (options.instances - result.instances + per_step - 1) / per_step);
@@ -418,6 +419,15 @@ class engine {
   };
 
   static_assert(sizeof(std::uint64_t) == sizeof(unsigned long long));
+
+  /// What is known of a step before one has run: how long it may be by the parameters alone. A clock is a nanosecond at most, and
+  /// a host thread runs an instance in less than a microsecond.
+  [[nodiscard]] static double seconds_at_most(const runnable_test& test, const placement& where, const run_shape& shape) {
+    const double waits = 1e-9 * shape.used.delay * shape.used.batch * static_cast<double>(test.twin.threads.size());
+    const double on_host = where.host_threads.empty() ? 0.0 : 1e-6 * static_cast<double>(shape.where.instances());
+    return waits + on_host;
+  }
+
   static constexpr std::size_t words_bytes = sizeof(shared_words) + max_parties * sizeof(launch_words);
 
   [[nodiscard]] static std::size_t home_of(const run_shape& shape) noexcept {
@@ -549,10 +559,20 @@ class engine {
     return views;
   }
 
+  /// Fills what the views of a run point to: device memory, or mapped memory where threads are on the host. No kernel runs then.
+  static void fill(const placement& where, void* memory, int value, std::size_t bytes) {
+    if (where.host_threads.empty()) {
+      check(cudaMemset(memory, value, bytes), "cudaMemset");
+    } else {
+      std::memset(memory, value, bytes);
+    }
+  }
+
   /// No outcome is counted yet, and every digit is one that no test reports.
-  static void prepare(const launch_view& home, const run_shape& shape, const runnable_test& test) {
+  void prepare(const placement& where, const launch_view& home, const run_shape& shape, const runnable_test& test) const {
+    const device_guard current(device_of(where.launches[home_of(shape)]).ordinal);
     check(cudaMemset(home.counts, 0, static_cast<std::size_t>(test.outcomes()) * sizeof(std::uint64_t)), "cudaMemset");
-    check(cudaMemset(home.digits, 0xff, 2 * shape.where.digit_bytes()), "cudaMemset");
+    fill(where, home.digits, 0xff, 2 * shape.where.digit_bytes());
     check(cudaDeviceSynchronize(), "cudaDeviceSynchronize", "a kernel failed");
   }
 
@@ -566,7 +586,7 @@ class engine {
       const device_guard current(device_of(where.launches[l]).ordinal);
       check(cudaMemset(views[l].own_words, 0, sizeof(launch_words)), "cudaMemset");
       if (views[l].keeper) {
-        check(cudaMemset(views[l].all_words, 0, sizeof(shared_words)), "cudaMemset");
+        fill(where, views[l].all_words, 0, sizeof(shared_words));
       }
       check(cudaDeviceSynchronize(), "cudaDeviceSynchronize", "a kernel failed");
     }
