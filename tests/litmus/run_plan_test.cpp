@@ -173,7 +173,8 @@ TEST(RunPlan, WhyATestDoesNotRunIsOneSentence) {
   for (int i = 8; i < 17; ++i) {
     start += "x" + std::to_string(i) + "=0; ";
   }
-  EXPECT_EQ(alone(start, "ld.weak r0, x0", "exists (P0:r0 == 1)"), "the test has 17 locations, and a run has at most 16");
+  EXPECT_EQ(alone(start, "ld.weak r0, x0", "exists (P0:r0 == 1)"),
+            "the test has 17 locations, and a run has at most 16: split the test");
 }
 
 TEST(RunPlan, AnUpdateThatTheHostTakesPartInIsNamed) {

@@ -225,6 +225,31 @@ TEST(litmus_tuner, finds_what_a_machine_likes_and_logs_every_trial) {
   }
 }
 
+TEST(litmus_tuner, begins_with_the_given_set_and_with_chosen_ones_near_it) {
+  double now = 0;
+  tune_options options;
+  options.seconds = 1;
+  options.first.order = run_order::fixed;
+  options.first.width = 128;
+  const tune_result result = tune(
+      [&](const parameters& p) {
+        now += 0.1;
+        return made_up(p);
+      },
+      [&] { return now; }, options);
+  const std::vector<parameters> chosen = chosen_parameters(options.first);
+  ASSERT_EQ(chosen.size(), 5U);
+  EXPECT_EQ(chosen.front(), options.first);
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    EXPECT_EQ(result.log[i].tried, chosen[i]);
+    EXPECT_EQ(chosen[i].order, run_order::fixed);
+    EXPECT_EQ(chosen[i].width, 128);
+  }
+  // one that is the given set already is not tried twice
+  options.first.stride = 128;
+  EXPECT_EQ(chosen_parameters(options.first).size(), 4U);
+}
+
 TEST(litmus_tuner, repeats_itself_with_the_same_seed) {
   const auto search = [](std::uint64_t seed) {
     double now = 0;

@@ -120,6 +120,9 @@ class run_plan {
     return one.arrivals == 0 && part(location).cell >= 0 && part(location).bytes == bytes && one.address == location;
   }
 
+  /// Whether a thread waits: it jumps back, which only a loop that waits for others does.
+  [[nodiscard]] bool waits(int thread) const noexcept { return jumps_back(test_.threads[static_cast<std::size_t>(thread)]); }
+
   /// A read-modify-write by a GPU thread of memory that a host thread writes, as "line 5: '...'"; empty if there is none. It is
   /// one access only where the link between the two makes it one.
   [[nodiscard]] std::string update_shared_with_host() const {
@@ -312,7 +315,7 @@ class run_plan {
     }
     if (cells() > max_locations) {
       throw model::error("the test has " + std::to_string(cells()) + " locations, and a run has at most " +
-                         std::to_string(max_locations));
+                         std::to_string(max_locations) + ": split the test");
     }
   }
 
@@ -566,7 +569,7 @@ class run_plan {
     if (digits_.size() > static_cast<std::size_t>(max_observations)) {
       throw model::error("the test observes " + std::to_string(digits_.size()) +
                          " values (a thread that loops counts once more), and a run at most " +
-                         std::to_string(max_observations));
+                         std::to_string(max_observations) + ": observe less in one test");
     }
     for (const outcome_digit& o : digits_) {
       if (o.radix() > 255) {
