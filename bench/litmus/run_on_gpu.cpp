@@ -206,8 +206,9 @@ struct test_pair {
   options.seconds = request.seconds;
   options.seed = request.seed;
   litmus::run_result result = engine.run(test.counted, where, how, options);
-  litmus::folded_counts folded = plan.fold(result.counts);
+  litmus::folded_counts folded = plan.fold(result.counts, result.slices_with);
   result.counts = std::move(folded.counts);
+  result.slices_with = std::move(folded.slices_with);
   litmus::report seen = litmus::make_report(test.reported, result, litmus::allowed_outcomes(test.reported, request.limit));
   seen.tuned = request.tune_seconds > 0;
   if (request.json) {

@@ -129,6 +129,7 @@ TEST(RunPlan, WithoutLoopsFoldingChangesNothing) {
   ASSERT_NE(one.plan, nullptr) << one.reason;
   const std::vector<std::uint64_t> counts = {9, 8, 7, 6, 5, 4, 3, 2, 1};
   EXPECT_EQ(one.plan->fold(counts).counts, counts);
+  EXPECT_EQ(one.plan->fold(counts, counts).slices_with, counts);
 }
 
 TEST(RunPlan, WhatOnlyTheFilterNamesIsObservedBehindTheCondition) {

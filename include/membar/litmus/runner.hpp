@@ -43,7 +43,9 @@ struct run_options {
 
 /// What a run counted.
 struct run_result {
-  std::vector<std::uint64_t> counts;  ///< per outcome
+  std::vector<std::uint64_t> counts;       ///< per outcome
+  std::vector<std::uint64_t> slices_with;  ///< per outcome: how many slices showed it
+  std::uint64_t slices = 0;                ///< parts of the run, each a launch of its own
   std::uint64_t instances = 0;
   std::uint64_t steps = 0;
   double seconds = 0;  ///< in which kernels ran
@@ -365,6 +367,8 @@ class engine {
     result.shape = shape.where;
     result.stress_blocks = shape.stress_blocks;
     result.device = names_of(where);
+    result.counts.resize(test.outcomes());
+    result.slices_with.resize(test.outcomes());
     prepare(where, views[home_of(shape)], shape, test);
 
     const auto begin = detail::wall_clock::now();
@@ -385,6 +389,7 @@ class engine {
       result.seconds += seconds;
       result.steps += steps;
       result.instances += steps * per_step;
+      count_slice(where, views[home_of(shape)], shape, result);
       if (detail::seconds_since(begin) >= options.seconds ||
           (options.instances != 0 && result.instances >= options.instances)) {
         break;
@@ -394,11 +399,6 @@ class engine {
       // what a short slice says of a long one is not worth much
       steps = static_cast<std::uint64_t>(std::min(fit, 16.0 * static_cast<double>(steps)));
     }
-    result.counts.resize(test.outcomes());
-    const device_guard current(device_of(where.launches[home_of(shape)]).ordinal);
-    check(cudaMemcpy(result.counts.data(), views[home_of(shape)].counts, result.counts.size() * sizeof(std::uint64_t),
-                     cudaMemcpyDeviceToHost),
-          "cudaMemcpy");
     return result;
   }
 
@@ -574,6 +574,18 @@ class engine {
     check(cudaMemset(home.counts, 0, static_cast<std::size_t>(test.outcomes()) * sizeof(std::uint64_t)), "cudaMemset");
     fill(where, home.digits, 0xff, 2 * shape.where.digit_bytes());
     check(cudaDeviceSynchronize(), "cudaDeviceSynchronize", "a kernel failed");
+  }
+
+  /// Reads what the run has counted so far, and which outcomes its last slice showed.
+  void count_slice(const placement& where, const launch_view& home, const run_shape& shape, run_result& result) const {
+    const device_guard current(device_of(where.launches[home_of(shape)]).ordinal);
+    std::vector<std::uint64_t> now(result.counts.size());
+    check(cudaMemcpy(now.data(), home.counts, now.size() * sizeof(std::uint64_t), cudaMemcpyDeviceToHost), "cudaMemcpy");
+    for (std::size_t key = 0; key < now.size(); ++key) {
+      result.slices_with[key] += now[key] != result.counts[key] ? 1 : 0;
+    }
+    result.counts = std::move(now);
+    ++result.slices;
   }
 
   /// Runs `steps` steps and returns the seconds that the kernels took. Throws `error` if not all parties came to a barrier.
