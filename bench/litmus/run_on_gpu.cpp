@@ -17,6 +17,7 @@
 #include <membar/litmus/tuner.hpp>
 #include <membar/model/litmus_file.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -109,13 +110,28 @@ struct test_pair {
   return made;
 }
 
+/// In a fixed order GPU threads run then first what waits for nothing, so that what the others wait for has begun everywhere;
+/// those that wait keep the file's order. Without that, warps that begin with a waiting thread wait for each other until they
+/// leave their loops. Returns whether a thread on a GPU waits.
+[[nodiscard]] bool let_waiting_threads_be_last(const litmus::run_plan& plan, litmus::placement& where) {
+  bool any = false;
+  for (litmus::placement::launch& launch : where.launches) {
+    const auto first_waiting = std::stable_partition(launch.threads.begin(), launch.threads.end(),
+                                                     [&plan](int thread) { return !plan.waits(thread); });
+    any = any || first_waiting != launch.threads.end();
+  }
+  return any;
+}
+
 /// The best parameters of a search for what the test's condition asks for; without one, for what no interleaving gives.
 [[nodiscard]] litmus::parameters tuned(litmus::engine& engine, const litmus::run_plan& plan, const test_pair& test,
-                                       const litmus::placement& where, const run_request& request) {
+                                       const litmus::placement& where, const run_request& request,
+                                       const litmus::parameters& first) {
   litmus::tune_options options;
   options.seconds = request.tune_seconds;
   options.seed = request.seed;
   options.homes = static_cast<int>(where.launches.size());
+  options.first = first;
   options.wanted = plan.test().has_condition ? litmus::objective::condition : litmus::objective::not_sequentially_consistent;
   const std::vector<bool> wanted = litmus::wanted_outcomes(test.reported, options.wanted);
   std::string failure;
@@ -163,12 +179,17 @@ struct test_pair {
 }
 
 /// Runs one test and prints its report. Whether every outcome was allowed.
-[[nodiscard]] bool run_one(const std::string& file, const run_request& request, const litmus::parameters& usual,
-                           litmus::engine& engine, litmus::compiler& compile) {
+[[nodiscard]] bool run_one(const std::string& file, const run_request& request, litmus::engine& engine,
+                           litmus::compiler& compile) {
   const litmus::run_plan plan(model::read_litmus(text_of(file)), request.limit);
   const litmus::host_threads on_host(plan);
   const litmus::test_source source = litmus::write_source(plan);
-  const litmus::placement where = litmus::place_threads(plan.test(), engine.runs_on());
+  litmus::placement where = litmus::place_threads(plan.test(), engine.runs_on());
+  litmus::parameters usual;
+  if (let_waiting_threads_be_last(plan, where)) {
+    usual.order = litmus::run_order::fixed;
+  }
+  usual = litmus::parse_parameters(request.parameters, usual);
   require_native_atomics(plan, where, engine.runs_on());
   const int capability = capability_of(where, engine.runs_on());
   const int version = compile.library().version();
@@ -180,13 +201,14 @@ struct test_pair {
   const litmus::kernel_library library(compile(compilation_of(source.text, capability)), "membar_litmus_kernel");
   const test_pair test = make_tests(plan, on_host, library.kernel());
 
-  const litmus::parameters how = request.tune_seconds > 0 ? tuned(engine, plan, test, where, request) : usual;
+  const litmus::parameters how = request.tune_seconds > 0 ? tuned(engine, plan, test, where, request, usual) : usual;
   litmus::run_options options;
   options.seconds = request.seconds;
   options.seed = request.seed;
   litmus::run_result result = engine.run(test.counted, where, how, options);
-  litmus::folded_counts folded = plan.fold(result.counts);
+  litmus::folded_counts folded = plan.fold(result.counts, result.slices_with);
   result.counts = std::move(folded.counts);
+  result.slices_with = std::move(folded.slices_with);
   litmus::report seen = litmus::make_report(test.reported, result, litmus::allowed_outcomes(test.reported, request.limit));
   seen.tuned = request.tune_seconds > 0;
   if (request.json) {
@@ -218,12 +240,9 @@ struct test_pair {
 
 int run_on_gpu(const run_request& request) {
   litmus::compiler compile = make_compiler(request);
-  litmus::parameters usual;
   litmus::machine machine;
   try {
-    if (!request.parameters.empty()) {
-      usual = litmus::parse_parameters(request.parameters);
-    }
+    static_cast<void>(litmus::parse_parameters(request.parameters));
     machine = litmus::this_machine();
     if (machine.devices.empty()) {
       throw model::error(no_gpu());
@@ -237,7 +256,7 @@ int run_on_gpu(const run_request& request) {
   litmus::engine engine(std::move(machine));
   for (const std::string& file : request.files) {
     try {
-      if (!run_one(file, request, usual, engine, compile)) {
+      if (!run_one(file, request, engine, compile)) {
         result = forbidden_seen;
       }
     } catch (const std::exception& e) {

@@ -39,9 +39,11 @@ struct message_passing {
 // CHECK-LABEL: .entry run_message_passing(
 // CHECK-NOT: fence.
 // CHECK: red.release.gpu.add.u32
+// CHECK: atom.acq_rel.sys.add.u32
+// CHECK-NOT: fence.
+// CHECK: nanosleep.u32
 // CHECK: ld.acquire.gpu.u32
 // CHECK-NOT: fence.
-// CHECK: atom.acq_rel.sys.add.u32
 // CHECK: st.release.sys.u32
 // CHECK: ld.acquire.sys.u32
 // CHECK: st.release.sys.u32

@@ -95,3 +95,10 @@ ELSEWHERE = {
     "sync/ticket_lock.cuh": {"a `lock` or `try_lock`": PATTERN},
     "wait_budget.cuh": {"Only `done` synchronizes": PATTERN},
 }
+# Folders of headers that are looked at elsewhere as a whole.
+FOLDERS = {
+    "symmetric": "its orders: tests/model/symmetric_patterns_test.cpp; its code: tests/multi_gpu",
+    "model": "the model itself: tests/model",
+    "litmus": "the engine itself: tests/unit, tests/gpu and tests/codegen",
+    "detail": "what the headers are made of: by way of them",
+}

@@ -142,6 +142,7 @@ def machines(results):
 def not_run():
     lines = [[f"`{header}`", cell(words), reason] for header, all_words in guarantees.ELSEWHERE.items()
              for words, reason in all_words.items()]
+    lines += [[f"`{folder}/`", "", reason] for folder, reason in guarantees.FOLDERS.items()]
     return table(["header", "words", "looked at by"], lines)
 
 

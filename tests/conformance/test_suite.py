@@ -67,6 +67,10 @@ class Words(unittest.TestCase):
                     known += [words for words in others if words in sentence]
                     self.assertTrue(known, f"{name} says, and guarantees.py does not know it: {sentence}")
 
+    def test_each_folder_of_headers_is_known(self):
+        folders = {path.name for path in HEADERS.iterdir() if path.is_dir()}
+        self.assertEqual(folders, {"sync", "interop", *guarantees.FOLDERS})
+
     def test_what_is_looked_at_elsewhere_is_still_there(self):
         for name, all_words in guarantees.ELSEWHERE.items():
             for words in all_words:

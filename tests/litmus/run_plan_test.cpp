@@ -129,6 +129,7 @@ TEST(RunPlan, WithoutLoopsFoldingChangesNothing) {
   ASSERT_NE(one.plan, nullptr) << one.reason;
   const std::vector<std::uint64_t> counts = {9, 8, 7, 6, 5, 4, 3, 2, 1};
   EXPECT_EQ(one.plan->fold(counts).counts, counts);
+  EXPECT_EQ(one.plan->fold(counts, counts).slices_with, counts);
 }
 
 TEST(RunPlan, WhatOnlyTheFilterNamesIsObservedBehindTheCondition) {
@@ -173,7 +174,8 @@ TEST(RunPlan, WhyATestDoesNotRunIsOneSentence) {
   for (int i = 8; i < 17; ++i) {
     start += "x" + std::to_string(i) + "=0; ";
   }
-  EXPECT_EQ(alone(start, "ld.weak r0, x0", "exists (P0:r0 == 1)"), "the test has 17 locations, and a run has at most 16");
+  EXPECT_EQ(alone(start, "ld.weak r0, x0", "exists (P0:r0 == 1)"),
+            "the test has 17 locations, and a run has at most 16: split the test");
 }
 
 TEST(RunPlan, AnUpdateThatTheHostTakesPartInIsNamed) {

@@ -84,12 +84,14 @@ TEST(litmus_placement, asks_for_clusters_only_where_blocks_share_one) {
   EXPECT_NE(p.seats[0].rank, p.seats[1].rank);
   EXPECT_NE(p.seats[0].cluster_group, p.seats[3].cluster_group);
   EXPECT_EQ(refusal({in_cluster(block(0), 0), in_cluster(block(1), 0)}, ampere()),
-            "membar: the test needs a thread block cluster, and Ampere has compute capability 8.0: clusters begin with 9.0");
+            "membar: the test needs a thread block cluster, and Ampere has compute capability 8.0: clusters begin with 9.0, "
+            "run it on such a device");
   places nine;
   for (int b = 0; b < 9; ++b) {
     nine.push_back(in_cluster(block(b), 0));
   }
-  EXPECT_EQ(refusal(nine, hoppers(1)), "membar: the test needs a cluster of 9 blocks: every device has clusters of up to 8");
+  EXPECT_EQ(refusal(nine, hoppers(1)),
+            "membar: the test needs a cluster of 9 blocks, and every device has clusters of up to 8: use fewer blocks");
 }
 
 TEST(litmus_placement, gives_every_domain_a_launch_of_its_own) {
@@ -102,9 +104,9 @@ TEST(litmus_placement, gives_every_domain_a_launch_of_its_own) {
   EXPECT_EQ(p.seats[0].cluster_groups, 1);
   EXPECT_EQ(p.seats[2].cluster_groups, 2);
   EXPECT_EQ(p.parties(), 2U);
-  EXPECT_EQ(
-      refusal({block(0), in_domain(block(1), 1)}, ampere()),
-      "membar: the test needs memory synchronization domain 1, and Ampere has 1: domains begin with compute capability 9.0");
+  EXPECT_EQ(refusal({block(0), in_domain(block(1), 1)}, ampere()),
+            "membar: the test needs memory synchronization domain 1, and Ampere has 1: domains begin with compute capability "
+            "9.0; run it there, or name a smaller one");
   EXPECT_NE(refusal({block(0), in_domain(block(1), 4)}, hoppers(1)), "");
 }
 
@@ -121,7 +123,7 @@ TEST(litmus_placement, picks_devices_that_reach_each_other) {
   EXPECT_NE(p.seats[0].group, p.seats[1].group);
   EXPECT_EQ(refusal({block(0, 0), block(0, 1)}, hoppers(1)),
             "membar: the test needs 2 GPUs that can access each other's memory, and this machine has no 2 such devices among "
-            "its 1");
+            "its 1: they must be visible, see CUDA_VISIBLE_DEVICES");
   EXPECT_NE(refusal({block(0, 0), block(0, 1), block(0, 2)}, three), "");
 }
 
@@ -135,9 +137,10 @@ TEST(litmus_placement, gives_every_thread_of_the_host_a_host_thread) {
   machine unmapped = hoppers(1);
   unmapped.devices[0].maps_host_memory = false;
   EXPECT_EQ(refusal({host(), block(0)}, unmapped),
-            "membar: the test needs memory that the host and Hopper share at one address, which that device cannot map");
+            "membar: the test needs memory that the host and Hopper share at one address, which that device cannot map: place "
+            "no thread on the host");
   EXPECT_EQ(refusal({host(), host()}, hoppers(1)),
-            "membar: every thread of the test is on the host: nothing of it runs on a GPU");
+            "membar: every thread of the test is on the host: place one of them on a GPU");
 }
 
 TEST(litmus_placement, keeps_warps_apart_that_differ) {
@@ -148,9 +151,10 @@ TEST(litmus_placement, keeps_warps_apart_that_differ) {
 }
 
 TEST(litmus_placement, says_what_a_machine_or_a_test_has_too_few_or_too_many_of) {
-  EXPECT_EQ(refusal({block(0)}, machine{}), "membar: the test needs a GPU, and this machine has none that CUDA can use");
-  EXPECT_EQ(refusal(places(17, block(0)), hoppers(1)), "membar: the test has 17 threads: a test on a GPU has 1 to 16");
-  EXPECT_EQ(refusal({}, hoppers(1)), "membar: the test has 0 threads: a test on a GPU has 1 to 16");
+  EXPECT_EQ(refusal({block(0)}, machine{}),
+            "membar: the test needs a GPU, and this machine has none that CUDA can use: see CUDA_VISIBLE_DEVICES");
+  EXPECT_EQ(refusal(places(17, block(0)), hoppers(1)), "membar: the test has 17 threads: write one with 1 to 16");
+  EXPECT_EQ(refusal({}, hoppers(1)), "membar: the test has 0 threads: write one with 1 to 16");
 }
 
 /// A test of which only what the shape depends on is filled in.

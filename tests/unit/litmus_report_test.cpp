@@ -73,7 +73,8 @@ TEST(litmus_report, says_in_herds_words_what_was_seen) {
       "Rate 2.47e+06 instances/s in 0.5 s on a device, parameters: " +
       text_of(parameters{}) +
       "\n"
-      "Statistics: the condition, which the model allows, held 42 times: the chance that a run as long misses it is 5.75e-19\n";
+      "Statistics: the condition, which the model allows, held 42 times: if instances were independent, a run as long would "
+      "miss it with probability 5.75e-19\n";
   EXPECT_EQ(text_of(r), expected);
 }
 
@@ -103,9 +104,11 @@ TEST(litmus_report, does_not_take_what_was_not_observed_for_forbidden) {
   EXPECT_STREQ(r.observation(), "Never");
   const std::string text = text_of(r);
   EXPECT_NE(text.find("0    *> P1:r0=0; P1:r1=1;  allowed, not observed\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("Statistics: the condition, which the model allows, held in none of 3000 instances: it holds at a rate "
-                      "below 0.001, with 95 % confidence, under these parameters on this machine\n"),
-            std::string::npos)
+  EXPECT_NE(
+      text.find(
+          "Statistics: the condition, which the model allows, held in none of 3000 instances: if instances were independent, "
+          "its rate would be below 0.001 with 95 % confidence, under these parameters on this machine\n"),
+      std::string::npos)
       << text;
 }
 
@@ -128,6 +131,34 @@ TEST(litmus_report, counts_nothing_that_the_filter_leaves_out_and_forbids_none_o
   EXPECT_NE(text_of(r).find("allowed, left out by the filter\n"), std::string::npos) << text_of(r);
 }
 
+TEST(litmus_report, bounds_nothing_by_instances_that_have_no_outcome) {
+  run_result run = counted({{0, 0, 3000}, {1, 0, 300}});
+  run.instances += 5000;  // unfinished ones
+  const report r = make_report(message_passing("filter (P1:r0 == 1)\nexists (P1:r0 == 1 /\\ P1:r1 == 1)"), run);
+  EXPECT_EQ(r.trials(), 300U);
+  EXPECT_NE(text_of(r).find("held in none of 300 instances: if instances were independent, its rate would be below 0.01 "),
+            std::string::npos)
+      << text_of(r);
+  EXPECT_NE(json_of(r).find("\"rate_bound\": 0.01"), std::string::npos) << json_of(r);
+}
+
+TEST(litmus_report, says_in_how_many_slices_the_condition_held) {
+  run_result run = counted({{0, 0, 100}, {1, 1, 42}, {0, 1, 5}});
+  run.slices = 20;
+  run.slices_with.resize(run.counts.size());
+  run.slices_with[0] = 20;
+  run.slices_with[1 + 3 * 1] = 3;
+  run.slices_with[0 + 3 * 1] = 2;
+  const report r = make_report(message_passing("exists ((P1:r0 == 0 \\/ P1:r0 == 1) /\\ P1:r1 == 1)"), run);
+  EXPECT_EQ(r.positive, 47U);
+  EXPECT_EQ(r.positive_slices, 3U);
+  EXPECT_NE(text_of(r).find("Statistics: it held in at least 3 of 20 slices of the run: if only slices were independent, with "
+                            "probability 0.0498\n"),
+            std::string::npos)
+      << text_of(r);
+  EXPECT_NE(json_of(r).find("\"slices\": 20, \"positive_slices\": 3, "), std::string::npos) << json_of(r);
+}
+
 TEST(litmus_report, is_one_json_object_on_one_line) {
   runnable_test test = message_passing("exists (P1:r0 == 1 /\\ P1:r1 == 0)");
   test.twin.name = "a \"name\"";
@@ -135,9 +166,11 @@ TEST(litmus_report, is_one_json_object_on_one_line) {
   EXPECT_EQ(json.find('\n'), std::string::npos);
   EXPECT_EQ(json.rfind("{\"test\": \"a \\\"name\\\"\", \"quantifier\": \"exists\"", 0), 0U) << json;
   EXPECT_NE(json.find("\"sound\": false"), std::string::npos) << json;
-  EXPECT_NE(json.find("{\"state\": \"P1:r0=1; P1:r1=0;\", \"count\": 1, \"model\": \"forbidden\", \"satisfies\": true, "
-                      "\"filtered\": false}"),
-            std::string::npos)
+  EXPECT_NE(
+      json.find(
+          "{\"state\": \"P1:r0=1; P1:r1=0;\", \"count\": 1, \"slices\": 0, \"model\": \"forbidden\", \"satisfies\": true, "
+          "\"filtered\": false}"),
+      std::string::npos)
       << json;
   EXPECT_EQ(json.back(), '}');
 }
@@ -223,6 +256,31 @@ TEST(litmus_tuner, finds_what_a_machine_likes_and_logs_every_trial) {
       best = result.log[i];
     }
   }
+}
+
+TEST(litmus_tuner, begins_with_the_given_set_and_with_chosen_ones_near_it) {
+  double now = 0;
+  tune_options options;
+  options.seconds = 1;
+  options.first.order = run_order::fixed;
+  options.first.width = 128;
+  const tune_result result = tune(
+      [&](const parameters& p) {
+        now += 0.1;
+        return made_up(p);
+      },
+      [&] { return now; }, options);
+  const std::vector<parameters> chosen = chosen_parameters(options.first);
+  ASSERT_EQ(chosen.size(), 5U);
+  EXPECT_EQ(chosen.front(), options.first);
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    EXPECT_EQ(result.log[i].tried, chosen[i]);
+    EXPECT_EQ(chosen[i].order, run_order::fixed);
+    EXPECT_EQ(chosen[i].width, 128);
+  }
+  // one that is the given set already is not tried twice
+  options.first.stride = 128;
+  EXPECT_EQ(chosen_parameters(options.first).size(), 4U);
 }
 
 TEST(litmus_tuner, repeats_itself_with_the_same_seed) {

@@ -26,13 +26,15 @@ namespace membar::litmus {
 
 /// @name What numbers say
 /// @{
-/// The largest rate with which an outcome can occur that none of `trials` showed, with 95 % confidence: the rule of three. 1
-/// where there are fewer than three.
+/// The largest rate with which an outcome can occur that none of `trials` showed, with 95 % confidence, if they are independent:
+/// the rule of three. 1 where there are fewer than three. Instances of one step run at once, under the same stress, and are not
+/// quite independent.
 [[nodiscard]] inline double rate_bound(std::uint64_t trials) noexcept {
   return trials < 3 ? 1.0 : 3.0 / static_cast<double>(trials);
 }
-/// The probability that a run as long shows an outcome never, where one showed it `seen` times: outcomes that come one by one
-/// are as a Poisson process.
+/// The probability that a run as long shows an outcome never, where one showed it `seen` times, if they are independent: outcomes
+/// that come one by one are as a Poisson process. Slices that showed it, in place of instances, are further from each other and
+/// say less.
 [[nodiscard]] inline double chance_of_missing(std::uint64_t seen) noexcept { return std::exp(-static_cast<double>(seen)); }
 /// @}
 
@@ -65,10 +67,11 @@ struct outcome {
   std::vector<std::int64_t> values;  ///< per observation; 0 where it is unexpected
   std::vector<bool> unexpected;      ///< per observation: a value that no thread writes
   std::uint64_t count = 0;
-  bool allowed = false;    ///< by the model
-  bool satisfies = false;  ///< the test's condition
-  bool filtered = false;   ///< the test's filter leaves it out
-  std::string text;        ///< "P1:r0=1; P1:r1=0;"
+  std::uint64_t slices = 0;  ///< how many slices of the run showed it, at least
+  bool allowed = false;      ///< by the model
+  bool satisfies = false;    ///< the test's condition
+  bool filtered = false;     ///< the test's filter leaves it out
+  std::string text;          ///< "P1:r0=1; P1:r1=0;"
 
   /// Memory was not what it should have been, or a thread did not report: a failure of the machine or of the engine.
   [[nodiscard]] bool corrupt() const noexcept {
@@ -141,15 +144,18 @@ struct report {
   model::quantifier quantified = model::quantifier::exists;
   std::vector<outcome> outcomes;  ///< those seen, by their values; then those allowed and not seen
   run_result run{};
-  std::uint64_t positive = 0;      ///< instances that satisfy the condition
-  std::uint64_t negative = 0;      ///< instances that do not
-  bool condition_allowed = false;  ///< the model allows an outcome that satisfies it
-  bool tuned = false;              ///< the parameters are the best of a search
+  std::uint64_t positive = 0;         ///< instances that satisfy the condition
+  std::uint64_t negative = 0;         ///< instances that do not; those that the filter leaves out are neither
+  std::uint64_t positive_slices = 0;  ///< slices of the run with an instance that satisfies it, at least
+  bool condition_allowed = false;     ///< the model allows an outcome that satisfies it
+  bool tuned = false;                 ///< the parameters are the best of a search
 
   /// Whether every outcome that was seen is allowed by the model.
   [[nodiscard]] bool sound() const noexcept {
     return std::all_of(outcomes.begin(), outcomes.end(), [](const outcome& o) { return o.count == 0 || o.allowed; });
   }
+  /// The instances that say something about the condition: without those that were filtered or have no outcome.
+  [[nodiscard]] std::uint64_t trials() const noexcept { return positive + negative; }
   /// herd's word for how often the condition was satisfied.
   [[nodiscard]] const char* observation() const noexcept {
     return positive == 0 ? "Never" : negative == 0 ? "Always" : "Sometimes";
@@ -168,8 +174,10 @@ struct report {
     if (run.counts[key] != 0) {
       outcome o = detail::outcome_of(test, allowed, key);
       o.count = run.counts[key];
+      o.slices = key < run.slices_with.size() ? run.slices_with[key] : 0;
       if (!o.filtered) {
         (o.satisfies ? r.positive : r.negative) += o.count;
+        r.positive_slices = std::max(r.positive_slices, o.satisfies ? o.slices : 0);
       }
       r.outcomes.push_back(std::move(o));
     }
@@ -266,11 +274,17 @@ namespace detail {
     const std::string model_says = r.condition_allowed ? "which the model allows" : "which the model forbids";
     if (r.positive != 0) {
       out += "Statistics: the condition, " + model_says + ", held " + std::to_string(r.positive) +
-             " times: the chance that a run as long misses it is " + detail::chance_text(chance_of_missing(r.positive)) + "\n";
+             " times: if instances were independent, a run as long would miss it with probability " +
+             detail::chance_text(chance_of_missing(r.positive)) + "\n";
+      if (r.run.slices != 0) {
+        out += "Statistics: it held in at least " + std::to_string(r.positive_slices) + " of " + std::to_string(r.run.slices) +
+               " slices of the run: if only slices were independent, with probability " +
+               detail::chance_text(chance_of_missing(r.positive_slices)) + "\n";
+      }
     } else {
-      out += "Statistics: the condition, " + model_says + ", held in none of " + std::to_string(r.run.instances) +
-             " instances: it holds at a rate below " + detail::number_text(rate_bound(r.run.instances)) +
-             ", with 95 % confidence, under these parameters on this machine\n";
+      out += "Statistics: the condition, " + model_says + ", held in none of " + std::to_string(r.trials()) +
+             " instances: if instances were independent, its rate would be below " +
+             detail::number_text(rate_bound(r.trials())) + " with 95 % confidence, under these parameters on this machine\n";
     }
   }
   for (const outcome& o : r.outcomes) {
@@ -297,16 +311,17 @@ namespace detail {
                     ", \"instances\": " + std::to_string(r.run.instances) + ", \"steps\": " + std::to_string(r.run.steps) +
                     ", \"seconds\": " + exact(r.run.seconds) + ", \"instances_per_second\": " + exact(r.run.rate()) +
                     ", \"chance_of_missing\": " + exact(chance_of_missing(r.positive)) +
-                    ", \"rate_bound\": " + exact(rate_bound(r.run.instances)) + ", \"device\": " + model::quoted(r.run.device) +
-                    ", \"seed\": " + std::to_string(r.run.shape.seed) + ", \"tuned\": " + word(r.tuned) +
-                    ", \"parameters\": " + model::quoted(text_of(r.run.used)) +
+                    ", \"rate_bound\": " + exact(rate_bound(r.trials())) + ", \"slices\": " + std::to_string(r.run.slices) +
+                    ", \"positive_slices\": " + std::to_string(r.positive_slices) +
+                    ", \"device\": " + model::quoted(r.run.device) + ", \"seed\": " + std::to_string(r.run.shape.seed) +
+                    ", \"tuned\": " + word(r.tuned) + ", \"parameters\": " + model::quoted(text_of(r.run.used)) +
                     ", \"blocks\": " + std::to_string(r.run.shape.blocks) +
                     ", \"stress_blocks\": " + std::to_string(r.run.stress_blocks) + ", \"outcomes\": [";
   for (std::size_t i = 0; i < r.outcomes.size(); ++i) {
     const outcome& o = r.outcomes[i];
     out += (i == 0 ? "" : ", ") + ("{\"state\": " + model::quoted(o.text)) + ", \"count\": " + std::to_string(o.count) +
-           ", \"model\": " + model::quoted(detail::mark_of(o)) + ", \"satisfies\": " + word(o.satisfies) +
-           ", \"filtered\": " + word(o.filtered) + "}";
+           ", \"slices\": " + std::to_string(o.slices) + ", \"model\": " + model::quoted(detail::mark_of(o)) +
+           ", \"satisfies\": " + word(o.satisfies) + ", \"filtered\": " + word(o.filtered) + "}";
   }
   return out + "]}";
 }

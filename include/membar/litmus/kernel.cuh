@@ -136,11 +136,16 @@ __device__ inline void plan_step(const launch_view& view, unsigned step, unsigne
   }
 }
 
+/// Whether a thread that waits leaves the memory system to others between two looks.
+enum class polling : unsigned char { busy, resting };
+
 /// Waits until the counter `word` has come to `target`. False if the run is given up, by others or now because the deadline has
 /// passed.
-__device__ inline bool wait_for(const launch_view& view, const unsigned* word, unsigned target, bool wide,
+__device__ inline bool wait_for(const launch_view& view, const unsigned* word, unsigned target, bool wide, polling how,
                                 unsigned long long deadline, unsigned barrier) noexcept {
   constexpr unsigned polls_per_look = 64;
+  constexpr unsigned busy_polls = 2;
+  constexpr unsigned rest_ns = 32;
   for (unsigned polls = 1; static_cast<int>(load_relaxed(word, wide) - target) < 0; ++polls) {
     if (polls % polls_per_look == 0) {
       if (load_relaxed(&view.all_words->abandoned, true) != 0) {
@@ -152,24 +157,37 @@ __device__ inline bool wait_for(const launch_view& view, const unsigned* word, u
         return false;
       }
     }
+    if (how == polling::resting && polls >= busy_polls) {
+      // polls of all blocks stand in the way of the arrivals that they wait for
+      __nanosleep(rest_ns);
+    }
   }
   return true;
 }
 
-/// The part of `meet` that one thread does.
-__device__ inline bool meet_others(const launch_view& view, unsigned barrier, unsigned long long deadline) noexcept {
+/// A block's arrival at a barrier: how many had arrived, where others than the last one do not know that by waiting.
+[[nodiscard]] __device__ inline unsigned arrive_at_barrier(const launch_view& view) noexcept {
+  if (view.parties == 1) {
+    arrive_only(&view.own_words->arrived);
+    return 0;
+  }
+  return arrive(&view.own_words->arrived, true);
+}
+
+/// What one thread of a block does after its arrival, at which `before` had arrived.
+__device__ inline bool meet_others(const launch_view& view, unsigned barrier, unsigned before,
+                                   unsigned long long deadline) noexcept {
   launch_words& own = *view.own_words;
   const unsigned all_arrived = barrier * view.where.blocks;
   if (view.parties == 1) {
-    arrive_only(&own.arrived);
-    if (!wait_for(view, &own.arrived, all_arrived, false, deadline, barrier)) {
+    if (!wait_for(view, &own.arrived, all_arrived, false, polling::resting, deadline, barrier)) {
       return false;
     }
     static_cast<void>(load_acquire(&own.arrived, false));
     return true;
   }
-  if (arrive(&own.arrived, true) + 1 != all_arrived) {
-    if (!wait_for(view, &own.passed, barrier, true, deadline, barrier)) {
+  if (before + 1 != all_arrived) {
+    if (!wait_for(view, &own.passed, barrier, true, polling::resting, deadline, barrier)) {
       return false;
     }
     static_cast<void>(load_acquire(&own.passed, true));
@@ -180,7 +198,7 @@ __device__ inline bool meet_others(const launch_view& view, unsigned barrier, un
   for (unsigned p = 0; p < view.parties; ++p) {
     const unsigned* const reached = &view.all_words->parties[p].reached;
     if (p != view.party) {
-      if (!wait_for(view, reached, barrier, true, deadline, barrier)) {
+      if (!wait_for(view, reached, barrier, true, polling::resting, deadline, barrier)) {
         return false;
       }
       static_cast<void>(load_acquire(reached, true));
@@ -202,16 +220,20 @@ __device__ inline bool meet_others(const launch_view& view, unsigned barrier, un
 /// tests/model/litmus_engine_test.cpp has the model decide this for each placement, and show what each weaker barrier would
 /// let through.
 ///
-/// While the block waits its last warp plans `step`, the next one.
+/// When its block has arrived, its last warp plans `step`, the next one.
 __device__ inline bool meet(const launch_view& view, unsigned barrier, unsigned long long deadline, unsigned step,
                             block_plan& plan) noexcept {
   __syncthreads();
+  unsigned before = 0;
+  if (threadIdx.x == 0) {
+    before = arrive_at_barrier(view);
+  }
   if (threadIdx.x >= view.where.width - warp_lanes) {
     plan_step(view, step, threadIdx.x % warp_lanes, plan);
   }
   int given_up = 0;
   if (threadIdx.x == 0) {
-    given_up = meet_others(view, barrier, deadline) ? 0 : 1;
+    given_up = meet_others(view, barrier, before, deadline) ? 0 : 1;
   }
   return __syncthreads_or(given_up) == 0;
 }
@@ -221,7 +243,7 @@ __device__ inline bool meet_in_time(const launch_view& view, unsigned turn, unsi
   int given_up = 0;
   if (threadIdx.x == 0) {
     arrive_unordered(&view.own_words->aligned);
-    given_up = wait_for(view, &view.own_words->aligned, turn * view.where.blocks, false, deadline, turn) ? 0 : 1;
+    given_up = wait_for(view, &view.own_words->aligned, turn * view.where.blocks, false, polling::busy, deadline, turn) ? 0 : 1;
   }
   return __syncthreads_or(given_up) == 0;
 }
@@ -345,10 +367,11 @@ __device__ void run_test_thread(const launch_view& view, unsigned which, const b
       const block_plan::seat_plan& seat = plan.seats[Thread];
       const unsigned instance = home_instance(
           view.where, {seat.home_block, home_thread(view.where, seat.factor, seat.shift, seat.high_shift, threadIdx.x), round});
-      // registers: an access of the test is then all that stands between two accesses
-      unsigned rotations[Test::locations + 1] = {};
+      // Registers: an access of the test is then all that stands between two accesses. All of them, whatever a test says that it
+      // counts of its locations; those that it does not name cost nothing.
+      unsigned rotations[max_locations];
 #pragma unroll
-      for (int location = 0; location < Test::locations; ++location) {
+      for (int location = 0; location < max_locations; ++location) {
         rotations[location] = plan.rotations[location];
       }
       const cells memory(view.where, view.cells + region * view.where.region_bytes(), rotations, instance, view.all_words,

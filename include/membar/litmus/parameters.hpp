@@ -22,11 +22,11 @@ namespace membar::litmus {
 /// is seen, and how fast the test runs.
 struct parameters {
   int width = 256;  ///< threads per block
-  int batch = 1;    ///< instances that a GPU thread runs of a test thread between two barriers
+  int batch = 2;    ///< instances that a GPU thread runs of a test thread between two barriers
   int share = 100;  ///< percent of the blocks that fit which test
   spread within = spread::block;
   run_order order = run_order::by_warp;
-  tally_time tally = tally_time::after;
+  tally_time tally = tally_time::mixed;
   int delay = 0;          ///< clocks at most that a warp waits before a test thread
   bool align = false;     ///< blocks meet once more right before they test
   int stride = 16;        ///< bytes from an instance's cell to the next one's
@@ -236,7 +236,7 @@ inline void validate(const parameters& p) {
   return p;
 }
 
-/// "width=256 batch=1 share=100 ...": one line, which `parse_parameters` reads.
+/// "width=256 batch=2 share=100 ...": one line, which `parse_parameters` reads.
 [[nodiscard]] inline std::string text_of(const parameters& p) {
   std::string text;
   for (const detail::parameter_row& row : detail::parameter_table) {

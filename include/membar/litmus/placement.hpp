@@ -132,11 +132,11 @@ inline bool pick_peers(const machine& on, std::size_t wanted, std::vector<int>& 
 /// Errors: `error` with one sentence if the machine lacks what the places ask for.
 [[nodiscard]] inline placement place_threads(std::span<const model::place> places, const machine& on) {
   if (places.empty() || places.size() > static_cast<std::size_t>(max_threads)) {
-    throw error(cudaErrorInvalidValue, "membar: the test has %zu threads: a test on a GPU has 1 to %d", places.size(),
-                max_threads);
+    throw error(cudaErrorInvalidValue, "membar: the test has %zu threads: write one with 1 to %d", places.size(), max_threads);
   }
   if (on.devices.empty()) {
-    throw error(cudaErrorNoDevice, "membar: the test needs a GPU, and this machine has none that CUDA can use");
+    throw error(cudaErrorNoDevice,
+                "membar: the test needs a GPU, and this machine has none that CUDA can use: see CUDA_VISIBLE_DEVICES");
   }
   placement where;
   where.seats.resize(places.size());
@@ -147,13 +147,13 @@ inline bool pick_peers(const machine& on, std::size_t wanted, std::vector<int>& 
     }
   }
   if (gpus.empty()) {
-    throw error(cudaErrorInvalidValue, "membar: every thread of the test is on the host: nothing of it runs on a GPU");
+    throw error(cudaErrorInvalidValue, "membar: every thread of the test is on the host: place one of them on a GPU");
   }
   std::vector<int> devices;
   if (!detail::pick_peers(on, gpus.size(), devices)) {
     throw error(cudaErrorPeerAccessUnsupported,
                 "membar: the test needs %zu GPUs that can access each other's memory, and this machine has no %zu such devices "
-                "among its %zu",
+                "among its %zu: they must be visible, see CUDA_VISIBLE_DEVICES",
                 gpus.size(), gpus.size(), on.devices.size());
   }
 
@@ -172,7 +172,7 @@ inline bool pick_peers(const machine& on, std::size_t wanted, std::vector<int>& 
     if (p.domain < 0 || p.domain >= facts.domains) {
       throw error(cudaErrorNotSupported,
                   "membar: the test needs memory synchronization domain %d, and %s has %d: domains begin with compute "
-                  "capability 9.0",
+                  "capability 9.0; run it there, or name a smaller one",
                   p.domain, facts.name.c_str(), facts.domains);
     }
     seat& s = where.seats[t];
@@ -212,19 +212,23 @@ inline bool pick_peers(const machine& on, std::size_t wanted, std::vector<int>& 
     where.warps_differ = where.warps_differ || std::any_of(own.begin(), own.end(), [&](int w) { return w != own.front(); });
   }
   if (where.parties() > static_cast<std::size_t>(max_parties)) {
-    throw error(cudaErrorNotSupported, "membar: the test needs %zu launches and host threads: at most %d can meet",
+    throw error(cudaErrorNotSupported,
+                "membar: the test needs %zu launches and host threads, and at most %d can meet: place threads in fewer domains",
                 where.parties(), max_parties);
   }
   for (const placement::launch& l : where.launches) {
     const machine::device& facts = on.devices[static_cast<std::size_t>(l.device)];
     if (ranks > 1 && facts.major < 9) {
-      throw error(cudaErrorNotSupported,
-                  "membar: the test needs a thread block cluster, and %s has compute capability %d.%d: clusters begin with 9.0",
-                  facts.name.c_str(), facts.major, facts.minor);
+      throw error(
+          cudaErrorNotSupported,
+          "membar: the test needs a thread block cluster, and %s has compute capability %d.%d: clusters begin with 9.0, "
+          "run it on such a device",
+          facts.name.c_str(), facts.major, facts.minor);
     }
     if (!where.host_threads.empty() && !facts.maps_host_memory) {
       throw error(cudaErrorNotSupported,
-                  "membar: the test needs memory that the host and %s share at one address, which that device cannot map",
+                  "membar: the test needs memory that the host and %s share at one address, which that device cannot map: "
+                  "place no thread on the host",
                   facts.name.c_str());
     }
   }
@@ -233,7 +237,8 @@ inline bool pick_peers(const machine& on, std::size_t wanted, std::vector<int>& 
     where.cluster *= 2;
   }
   if (where.cluster > portable_cluster) {
-    throw error(cudaErrorNotSupported, "membar: the test needs a cluster of %zu blocks: every device has clusters of up to %zu",
+    throw error(cudaErrorNotSupported,
+                "membar: the test needs a cluster of %zu blocks, and every device has clusters of up to %zu: use fewer blocks",
                 ranks, portable_cluster);
   }
   return where;

@@ -70,7 +70,8 @@ enum class end_digit : unsigned char {
 
 /// The counts of a run without those of the instances that have no outcome.
 struct folded_counts {
-  std::vector<std::uint64_t> counts;  ///< per outcome of the observed values
+  std::vector<std::uint64_t> counts;       ///< per outcome of the observed values
+  std::vector<std::uint64_t> slices_with;  ///< the same: how many slices showed it at least
   std::uint64_t unfinished = 0;
   std::uint64_t strayed = 0;  ///< no execution of the model does
   std::uint64_t unknown = 0;  ///< a thread did not report how it ended: a failure of the machine or of the engine
@@ -120,6 +121,9 @@ class run_plan {
     return one.arrivals == 0 && part(location).cell >= 0 && part(location).bytes == bytes && one.address == location;
   }
 
+  /// Whether a thread waits: it jumps back, which only a loop that waits for others does.
+  [[nodiscard]] bool waits(int thread) const noexcept { return jumps_back(test_.threads[static_cast<std::size_t>(thread)]); }
+
   /// A read-modify-write by a GPU thread of memory that a host thread writes, as "line 5: '...'"; empty if there is none. It is
   /// one access only where the link between the two makes it one.
   [[nodiscard]] std::string update_shared_with_host() const {
@@ -153,13 +157,15 @@ class run_plan {
   }
 
   /// Sorts the counts of a run, one per outcome with all digits, into those of the observed values alone.
-  [[nodiscard]] folded_counts fold(const std::vector<std::uint64_t>& counts) const {
+  [[nodiscard]] folded_counts fold(const std::vector<std::uint64_t>& counts,
+                                   const std::vector<std::uint64_t>& slices_with = {}) const {
     std::size_t observed = 1;
     for (const outcome_digit& d : digits_) {
       observed *= d.end_of < 0 ? static_cast<std::size_t>(d.radix()) : 1;
     }
     folded_counts result;
     result.counts.assign(observed, 0);
+    result.slices_with.assign(slices_with.empty() ? 0 : observed, 0);
     for (std::size_t outcome = 0; outcome < counts.size(); ++outcome) {
       auto worst = end_digit::reached;
       std::size_t ends = outcome / observed;
@@ -178,6 +184,10 @@ class run_plan {
        : worst == end_digit::strayed    ? result.strayed
        : worst == end_digit::unfinished ? result.unfinished
                                         : result.counts[outcome % observed]) += counts[outcome];
+      if (worst == end_digit::reached && !slices_with.empty()) {
+        std::uint64_t& most = result.slices_with[outcome % observed];
+        most = std::max(most, slices_with[outcome]);
+      }
     }
     return result;
   }
@@ -312,7 +322,7 @@ class run_plan {
     }
     if (cells() > max_locations) {
       throw model::error("the test has " + std::to_string(cells()) + " locations, and a run has at most " +
-                         std::to_string(max_locations));
+                         std::to_string(max_locations) + ": split the test");
     }
   }
 
@@ -566,7 +576,7 @@ class run_plan {
     if (digits_.size() > static_cast<std::size_t>(max_observations)) {
       throw model::error("the test observes " + std::to_string(digits_.size()) +
                          " values (a thread that loops counts once more), and a run at most " +
-                         std::to_string(max_observations));
+                         std::to_string(max_observations) + ": observe less in one test");
     }
     for (const outcome_digit& o : digits_) {
       if (o.radix() > 255) {

@@ -20,6 +20,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <limits>
 #include <memory>
@@ -42,7 +43,9 @@ struct run_options {
 
 /// What a run counted.
 struct run_result {
-  std::vector<std::uint64_t> counts;  ///< per outcome
+  std::vector<std::uint64_t> counts;       ///< per outcome
+  std::vector<std::uint64_t> slices_with;  ///< per outcome: how many slices showed it
+  std::uint64_t slices = 0;                ///< parts of the run, each a launch of its own
   std::uint64_t instances = 0;
   std::uint64_t steps = 0;
   double seconds = 0;  ///< in which kernels ran
@@ -364,15 +367,17 @@ class engine {
     result.shape = shape.where;
     result.stress_blocks = shape.stress_blocks;
     result.device = names_of(where);
-    prepare(views[home_of(shape)], shape, test);
+    result.counts.resize(test.outcomes());
+    result.slices_with.resize(test.outcomes());
+    prepare(where, views[home_of(shape)], shape, test);
 
     const auto begin = detail::wall_clock::now();
     const std::uint64_t per_step = shape.where.instances();
     // A slice's counters have 32 bits: arrivals at the barrier, and instances of a block.
     const std::uint64_t most_steps = std::min<std::uint64_t>((1ULL << 30) / (shape.where.blocks + 1ULL),
                                                              (1ULL << 32) / (1ULL * shape.where.width * shape.where.batch) - 1);
-    double step_seconds = 0;
-    std::uint64_t steps = 8;
+    double step_seconds = seconds_at_most(test, where, shape);
+    std::uint64_t steps = 1;
     while (true) {
       if (options.instances != 0) {
         steps = std::min(steps, (options.instances - result.instances + per_step - 1) / per_step);
@@ -384,6 +389,7 @@ class engine {
       result.seconds += seconds;
       result.steps += steps;
       result.instances += steps * per_step;
+      count_slice(where, views[home_of(shape)], shape, result);
       if (detail::seconds_since(begin) >= options.seconds ||
           (options.instances != 0 && result.instances >= options.instances)) {
         break;
@@ -393,11 +399,6 @@ class engine {
       // what a short slice says of a long one is not worth much
       steps = static_cast<std::uint64_t>(std::min(fit, 16.0 * static_cast<double>(steps)));
     }
-    result.counts.resize(test.outcomes());
-    const device_guard current(device_of(where.launches[home_of(shape)]).ordinal);
-    check(cudaMemcpy(result.counts.data(), views[home_of(shape)].counts, result.counts.size() * sizeof(std::uint64_t),
-                     cudaMemcpyDeviceToHost),
-          "cudaMemcpy");
     return result;
   }
 
@@ -418,6 +419,15 @@ class engine {
   };
 
   static_assert(sizeof(std::uint64_t) == sizeof(unsigned long long));
+
+  /// What is known of a step before one has run: how long it may be by the parameters alone. A clock is a nanosecond at most, and
+  /// a host thread runs an instance in less than a microsecond.
+  [[nodiscard]] static double seconds_at_most(const runnable_test& test, const placement& where, const run_shape& shape) {
+    const double waits = 1e-9 * shape.used.delay * shape.used.batch * static_cast<double>(test.twin.threads.size());
+    const double on_host = where.host_threads.empty() ? 0.0 : 1e-6 * static_cast<double>(shape.where.instances());
+    return waits + on_host;
+  }
+
   static constexpr std::size_t words_bytes = sizeof(shared_words) + max_parties * sizeof(launch_words);
 
   [[nodiscard]] static std::size_t home_of(const run_shape& shape) noexcept {
@@ -549,11 +559,33 @@ class engine {
     return views;
   }
 
+  /// Fills what the views of a run point to: device memory, or mapped memory where threads are on the host. No kernel runs then.
+  static void fill(const placement& where, void* memory, int value, std::size_t bytes) {
+    if (where.host_threads.empty()) {
+      check(cudaMemset(memory, value, bytes), "cudaMemset");
+    } else {
+      std::memset(memory, value, bytes);
+    }
+  }
+
   /// No outcome is counted yet, and every digit is one that no test reports.
-  static void prepare(const launch_view& home, const run_shape& shape, const runnable_test& test) {
+  void prepare(const placement& where, const launch_view& home, const run_shape& shape, const runnable_test& test) const {
+    const device_guard current(device_of(where.launches[home_of(shape)]).ordinal);
     check(cudaMemset(home.counts, 0, static_cast<std::size_t>(test.outcomes()) * sizeof(std::uint64_t)), "cudaMemset");
-    check(cudaMemset(home.digits, 0xff, 2 * shape.where.digit_bytes()), "cudaMemset");
+    fill(where, home.digits, 0xff, 2 * shape.where.digit_bytes());
     check(cudaDeviceSynchronize(), "cudaDeviceSynchronize", "a kernel failed");
+  }
+
+  /// Reads what the run has counted so far, and which outcomes its last slice showed.
+  void count_slice(const placement& where, const launch_view& home, const run_shape& shape, run_result& result) const {
+    const device_guard current(device_of(where.launches[home_of(shape)]).ordinal);
+    std::vector<std::uint64_t> now(result.counts.size());
+    check(cudaMemcpy(now.data(), home.counts, now.size() * sizeof(std::uint64_t), cudaMemcpyDeviceToHost), "cudaMemcpy");
+    for (std::size_t key = 0; key < now.size(); ++key) {
+      result.slices_with[key] += now[key] != result.counts[key] ? 1 : 0;
+    }
+    result.counts = std::move(now);
+    ++result.slices;
   }
 
   /// Runs `steps` steps and returns the seconds that the kernels took. Throws `error` if not all parties came to a barrier.
@@ -566,7 +598,7 @@ class engine {
       const device_guard current(device_of(where.launches[l]).ordinal);
       check(cudaMemset(views[l].own_words, 0, sizeof(launch_words)), "cudaMemset");
       if (views[l].keeper) {
-        check(cudaMemset(views[l].all_words, 0, sizeof(shared_words)), "cudaMemset");
+        fill(where, views[l].all_words, 0, sizeof(shared_words));
       }
       check(cudaDeviceSynchronize(), "cudaDeviceSynchronize", "a kernel failed");
     }

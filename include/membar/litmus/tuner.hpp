@@ -38,7 +38,8 @@ struct tune_options {
   double trial_seconds = 0.1;
   std::uint64_t seed = 1;
   objective wanted = objective::condition;
-  int homes = 1;  ///< launches that can own the memory; `tune` of an engine sets it
+  parameters first{};  ///< what is tried first, and what the chosen sets that follow differ from
+  int homes = 1;       ///< launches that can own the memory; `tune` of an engine sets it
 };
 
 /// One set of parameters, and what it showed.
@@ -87,18 +88,33 @@ struct tune_result {
   return a.score() != b.score() ? a.score() > b.score() : a.rate() > b.rate();
 }
 
-/// Tries parameters by `run`: first the default ones, then random ones until half of the time is over, then neighbours of the
+/// What a search tries before it draws: the given set, and that set with what often shows much. Stress by stores on lines of
+/// their own, blocks that begin at one time, instances in one warp, and cells on lines of their own; each of them once.
+[[nodiscard]] inline std::vector<parameters> chosen_parameters(const parameters& first) {
+  std::vector<parameters> all{first};
+  for (const char* const change :
+       {"share=75 stress=25 pattern=st/st lines=64", "align=1 delay=128", "within=lanes", "stride=128"}) {
+    const parameters one = parse_parameters(change, first);
+    if (std::find(all.begin(), all.end(), one) == all.end()) {
+      all.push_back(one);
+    }
+  }
+  return all;
+}
+
+/// Tries parameters by `run`: first the chosen ones, then random ones until half of the time is over, then neighbours of the
 /// best so far. `elapsed` tells the seconds since the search began. With the same seed and the same figures the log is the same.
 [[nodiscard]] inline tune_result tune(const std::function<trial(const parameters&)>& run,
                                       const std::function<double()>& elapsed, const tune_options& options = {}) {
   tune_result result;
   trial best;
   std::uint64_t refinements = 0;
+  const std::vector<parameters> chosen = chosen_parameters(options.first);
   for (std::uint64_t index = 0; index == 0 || elapsed() < options.seconds; ++index) {
     const bool exploring = elapsed() < options.seconds / 2;
-    const parameters next = index == 0  ? parameters{}
-                            : exploring ? draw_parameters(options.seed, index, options.homes)
-                                        : neighbour_of(best.tried, options.seed, refinements++);
+    const parameters next = index < chosen.size() ? chosen[static_cast<std::size_t>(index)]
+                            : exploring           ? draw_parameters(options.seed, index, options.homes)
+                                                  : neighbour_of(best.tried, options.seed, refinements++);
     trial one = run(next);
     one.tried = next;
     if (one.failure.empty() && (best.seconds == 0 || better(one, best))) {
