@@ -38,9 +38,13 @@ run_options shortly(double seconds = 0.2) {
 /// Every instance has exactly one outcome.
 void expect_all_counted(const run_result& run) {
   std::uint64_t all = 0;
-  for (const std::uint64_t count : run.counts) {
-    all += count;
+  ASSERT_EQ(run.slices_with.size(), run.counts.size());
+  for (std::size_t key = 0; key < run.counts.size(); ++key) {
+    all += run.counts[key];
+    EXPECT_LE(run.slices_with[key], std::min(run.slices, run.counts[key]));
+    EXPECT_EQ(run.slices_with[key] == 0, run.counts[key] == 0);
   }
+  EXPECT_GE(run.slices, 1U);
   EXPECT_EQ(all, run.instances);
   EXPECT_EQ(run.instances, run.steps * run.shape.instances());
 }
