@@ -38,6 +38,7 @@ double cross_barrier_nanoseconds(world& two) {
 
 double stream_barrier_nanoseconds(world& two) {
   constexpr int rounds = 100;
+  membar::load_stream_operations(two.heap);
   const auto words = two.heap.allocate_barrier();
   const support::event begin;
   const support::event end;

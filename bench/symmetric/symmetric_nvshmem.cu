@@ -243,14 +243,19 @@ void put_bandwidth(side& here) {
 }
 
 void amo_latency(side& here) {
-  const auto counters = here.heap.allocate<membar::counter<unsigned long long>>(3);
-  const auto words = here.heap.allocate<unsigned long long>(1);
-  auto* const raw = raw_address(here.heap, words, here.self);
+  // Each PE has words of its own, 128 bytes from those of the other, at every PE: neither is a second party of the other's.
+  constexpr std::size_t apart = 16;
+  const std::size_t first = apart * static_cast<std::size_t>(here.self.index());
+  const auto counters = here.heap.allocate<membar::counter<unsigned long long>>(2 * apart);
+  const auto words = here.heap.allocate<unsigned long long>(2 * apart);
+  auto* const raw = raw_address(here.heap, words, here.self) + first;
   for (const pe target : {pe(0), pe(1)}) {
     const pe mine = here.self == pe(0) ? target : pe(1);
     const std::string where = target == pe(0) ? "/own_pe" : "/other_pe";
     const auto add = [&](const char* arm, auto kernel) {
-      here.add(arm + where, [&, kernel] { return here.round_nanoseconds(1, 5'000, kernel, counters.on(here.self), mine); });
+      here.add(arm + where, [&, kernel] {
+        return here.round_nanoseconds(1, 5'000, kernel, counters.on(here.self).subspan(first, 3), mine);
+      });
     };
     add("membar_nvshmem_fetch_add", &fetch_add_chain<backend>);
     add("membar_nvshmem_compare_exchange", &compare_exchange_chain<backend>);

@@ -119,7 +119,8 @@ struct transport<nvshmem_reach> {
 
   template <class Kind, class Group>
   __device__ static void put_signal(Group, const nvshmem_reach&, void* to, const void* from, std::size_t bytes,
-                                    unsigned long long* word, unsigned long long value, pe other) noexcept {
+                                    const nvshmem_reach&, unsigned long long* word, unsigned long long value,
+                                    pe other) noexcept {
     auto* const signal = reinterpret_cast<std::uint64_t*>(word);
     if constexpr (std::is_same_v<Group, by_block_t>) {
       nvshmemx_putmem_signal_block(to, from, bytes, signal, value, signal_operation<Kind>, other.index());
@@ -132,7 +133,8 @@ struct transport<nvshmem_reach> {
 
   template <class Kind, class Group>
   __device__ static void put_signal_nonblocking(Group, const nvshmem_reach&, void* to, const void* from, std::size_t bytes,
-                                                unsigned long long* word, unsigned long long value, pe other) noexcept {
+                                                const nvshmem_reach&, unsigned long long* word, unsigned long long value,
+                                                pe other) noexcept {
     auto* const signal = reinterpret_cast<std::uint64_t*>(word);
     if constexpr (std::is_same_v<Group, by_block_t>) {
       nvshmemx_putmem_signal_nbi_block(to, from, bytes, signal, value, signal_operation<Kind>, other.index());

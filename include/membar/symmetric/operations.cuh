@@ -70,6 +70,16 @@ template <class Address>
   }
 }
 
+/// Data, and the signal that tells of it.
+template <class To, class Signal>
+[[nodiscard]] __device__ constexpr bool require_one_backend() noexcept {
+  constexpr bool same = std::is_same_v<typename To::backend, typename Signal::backend>;
+  static_assert(same,
+                "membar: a put and its signal travel by one backend: allocate both in heaps of the same backend type, or put, "
+                "and notify behind a quiet");
+  return same;
+}
+
 /// The rule of operations that move one object at a fixed size.
 template <class T>
 [[nodiscard]] __device__ constexpr bool require_fixed_size() noexcept {
@@ -293,16 +303,18 @@ template <class From>
 ///
 /// Synchronizes: its data is released to the wait or test there that acquires the signal's new value. Of other puts it says
 /// nothing that holds on every backend: two of them with one signal behind take a `fence` and `notify`. On return `from` may
-/// be used again. PTX (peer): `put`; a meeting of the group; by one thread `st.release.sys.b64`, of a signal that is added to
+/// be used again. The signal may be of another heap than the data, of the same backend type. PTX (peer): `put`; a meeting of the group; by one thread `st.release.sys.b64`, of a signal that is added to
 /// `red.release.sys.add.u64`. NVSHMEM: `nvshmemx_putmem_signal_*`.
 template <class Group, class To, class From, class Signal>
 __device__ inline void put_signal(Group group, const To& to, const From& from, const Signal& signal, unsigned long long value,
                                   pe other) noexcept {
   detail::require_group<Group>();
   if constexpr (detail::require_copy<To, From>() && detail::require_signal<Signal>()) {
-    detail::transport<typename To::reach_type>::template put_signal<typename Signal::element_type::kind>(
-        group, to.reach(), detail::symmetric_access::local(to), detail::source_of(from), detail::bytes_of(to),
-        detail::word_access::raw(detail::symmetric_access::local(signal)), value, other);
+    if constexpr (detail::require_one_backend<To, Signal>()) {
+      detail::transport<typename To::reach_type>::template put_signal<typename Signal::element_type::kind>(
+          group, to.reach(), detail::symmetric_access::local(to), detail::source_of(from), detail::bytes_of(to), signal.reach(),
+          detail::word_access::raw(detail::symmetric_access::local(signal)), value, other);
+    }
   }
 }
 
@@ -312,9 +324,11 @@ __device__ inline void put_signal_nonblocking(Group group, const To& to, const F
                                               unsigned long long value, pe other) noexcept {
   detail::require_group<Group>();
   if constexpr (detail::require_copy<To, From>() && detail::require_signal<Signal>()) {
-    detail::transport<typename To::reach_type>::template put_signal_nonblocking<typename Signal::element_type::kind>(
-        group, to.reach(), detail::symmetric_access::local(to), detail::source_of(from), detail::bytes_of(to),
-        detail::word_access::raw(detail::symmetric_access::local(signal)), value, other);
+    if constexpr (detail::require_one_backend<To, Signal>()) {
+      detail::transport<typename To::reach_type>::template put_signal_nonblocking<typename Signal::element_type::kind>(
+          group, to.reach(), detail::symmetric_access::local(to), detail::source_of(from), detail::bytes_of(to), signal.reach(),
+          detail::word_access::raw(detail::symmetric_access::local(signal)), value, other);
+    }
   }
 }
 
