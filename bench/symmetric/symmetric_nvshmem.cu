@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The arms of NVSHMEM in the benches of symmetric memory: membar's NVSHMEM backend and NVSHMEM's own calls.
-/// `symmetric_nvshmem <question>` prints a line for each case, `<name> <ns> <ns> ...`; the bench of that question runs it and
-/// shows them beside its own.
+/// `symmetric_nvshmem <question>` prints a line for each case, `<name> <ns> <ns> ...`, and `waived <reason>` or
+/// `failed <reason>`; the bench of that question runs it and shows them beside its own.
 #include <membar/symmetric/nvshmem_backend.cuh>
 #include <support/cuda_handles.hpp>
 #include <support/pe_processes.hpp>
@@ -103,13 +103,14 @@ class side {
   void add(const std::string& name, const std::function<double()>& nanoseconds) {
     std::string line = question_ + "/" + name;
     for (int i = 0; i != repetitions; ++i) {
-      membar::detail::meet(backend_);
+      meet();
       char text[64] = {};
       std::snprintf(text, sizeof text, " %.3f", nanoseconds());
       line += text;
     }
     if (self == pe(0)) {
       std::printf("%s\n", line.c_str());
+      std::fflush(stdout);  // what was measured is kept, should a later case crash
     }
   }
 
@@ -145,6 +146,13 @@ class side {
   pe self;
 
  private:
+  /// Returns when both PEs have called it.
+  void meet() {
+    const unsigned long long mine = 0;
+    unsigned long long all[2] = {};
+    backend_.all_gather(&mine, all);
+  }
+
   backend backend_;
 
  public:
@@ -304,9 +312,9 @@ int run(int argc, char** argv) {
          return 0;
        })) {
     if (code != 0) {
-      std::printf("waived a process of NVSHMEM ended with %d: run symmetric_nvshmem %s by hand to see why\n", code,
-                  question.c_str());
-      return 0;
+      std::printf("failed a process of NVSHMEM ended with %d (-1: crashed or late): what was wrong is on standard error\n",
+                  code);
+      return 1;
     }
   }
   return 0;

@@ -3,7 +3,8 @@
 /// One-sided operations on symmetric objects: put, get, put with signal, notifications, and what orders and completes them.
 ///
 /// A group (`by_thread`, `by_warp`, `by_block`) does an operation together: all of it call it with the same arguments. A
-/// source of a put is any memory of the own PE; what is put to is named by a symmetric address and a PE, which may be the own
+/// source of a put, and what a get writes to, is any memory of the own PE that the backend reaches: with NVSHMEM over a network
+/// that is symmetric memory, or what was registered with it (`nvshmemx_buffer_register`); what is put to is named by a symmetric address and a PE, which may be the own
 /// one. No operation begins with a meeting of the group: where one thread wrote what another one copies, they meet before.
 #pragma once
 
@@ -217,14 +218,11 @@ __device__ inline quieted<Group> quiet(Group, const Reach& reach) noexcept {
 
 /// Ends the use of sources and makes results of non-blocking gets available, and nothing more: no other PE has to see anything.
 ///
-/// PTX (peer): a meeting of the group. NVSHMEM: `nvshmem_quiet`, for it has no weaker one.
+/// PTX (peer): a meeting of the group. NVSHMEM: a meeting, `nvshmem_quiet` by one thread, for it has no weaker one, a meeting.
 template <class Group, symmetric_reach Reach>
 __device__ inline flushed<Group> flush(Group, const Reach& reach) noexcept {
   detail::require_group<Group>();
-  if (Group::rank() == 0) {
-    detail::transport<Reach>::flush(reach);
-  }
-  Group::sync();
+  detail::transport<Reach>::template flush<Group>(reach);
   return {};
 }
 
@@ -280,7 +278,7 @@ __device__ inline void get_nonblocking(Group group, To* to, const From& from, pe
 /// Stores one object, whole, at `other`. By the calling thread.
 ///
 /// Relaxed: it orders nothing, and is no way to tell anybody. PTX (peer): `st.relaxed.sys`. NVSHMEM: `nvshmem_*_p`. Requires:
-/// 1, 2, 4, 8 or 16 bytes without padding.
+/// 1, 2, 4, 8 or 16 bytes without padding; with NVSHMEM 8 at most.
 template <class To>
 __device__ inline void put_value(const To& to, const detail::element_of<To>& value, pe other) noexcept {
   if constexpr (detail::require_fixed_size_object<To>()) {
@@ -291,7 +289,7 @@ __device__ inline void put_value(const To& to, const detail::element_of<To>& val
 /// Reads one object, whole, at `other`. By the calling thread.
 ///
 /// Two fetches by a thread are ordered by a `fence` between them, and by nothing else. PTX (peer): `ld.relaxed.sys`. NVSHMEM:
-/// `nvshmem_*_g`. Requires: 1, 2, 4, 8 or 16 bytes without padding.
+/// `nvshmem_*_g`. Requires: 1, 2, 4, 8 or 16 bytes without padding; with NVSHMEM 8 at most.
 template <class From>
 [[nodiscard]] __device__ inline detail::element_of<From> fetch(const From& from, pe other) noexcept {
   if constexpr (detail::require_fixed_size_object<From>()) {

@@ -103,8 +103,11 @@ struct transport<peer_reach> {
   /// By one thread, after a meeting of its group.
   __device__ static void fence(const peer_reach&) noexcept { thread_fence<thread_scope::system>(acq_rel); }
   __device__ static void quiet(const peer_reach&) noexcept { thread_fence<thread_scope::system>(acq_rel); }
-  /// A source has been read, and a result is there, when the instruction that did it has ended.
-  __device__ static void flush(const peer_reach&) noexcept {}
+  /// A source has been read, and a result is there, when the instruction that did it has ended; of a group, when it has met.
+  template <class Group>
+  __device__ static void flush(const peer_reach&) noexcept {
+    Group::sync();
+  }
 
   /// Stores `value` at the word of every other PE, divided among the group, after a meeting of it.
   template <class Group, class Order>
