@@ -22,6 +22,13 @@ struct nvshmem_result {
   std::vector<double> nanoseconds;
 };
 
+/// The bytes of one transfer that a case's name tells, as "/MiB:16"; 0 where it tells none.
+[[nodiscard]] inline double bytes_of_case(const std::string& name) {
+  const std::string unit = "/MiB:";
+  const auto at = name.find(unit);
+  return at == std::string::npos ? 0 : std::stod(name.substr(at + unit.size())) * (1 << 20);
+}
+
 /// What symmetric_nvshmem, beside this program, says of a question. Its lines are "<name> <ns> <ns> ...", "waived <reason>" or
 /// "failed <reason>". Its standard error is this program's.
 [[nodiscard]] inline std::vector<nvshmem_result> nvshmem_results([[maybe_unused]] const std::string& question) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <membar/launch.hpp>
+#include <membar/load_store.cuh>
 #include <membar/symmetric/peer_backend.hpp>
 #include <membar/symmetric/symmetric_heap.hpp>
 #include <support/cuda_handles.hpp>
@@ -15,6 +16,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include <atomic>
 #include <cstdio>
 #include <exception>
 #include <functional>
@@ -79,6 +81,41 @@ void load_everywhere(const peer_backend& backend, void (*kernel)(Parameters...))
     membar::check(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel)), "cudaFuncGetAttributes");
   }
 }
+
+/// Polls until the host opens; never longer than its budget.
+__global__ void hold_stream(const unsigned* open, unsigned* late) {
+  const unsigned long long begin = support::device_nanoseconds();
+  while (membar::load<membar::thread_scope::system>(open, membar::relaxed) == 0) {
+    if (support::device_nanoseconds() - begin > generous.in_nanoseconds()) {
+      *late = 1;
+      return;
+    }
+  }
+}
+
+/// Holds streams until all that is timed has been enqueued behind it, so that no time is that of the host's launches.
+class gate {
+ public:
+  explicit gate(const peer_backend& backend) { load_everywhere(backend, hold_stream); }
+  gate(const gate&) = delete;
+  gate& operator=(const gate&) = delete;
+  ~gate() { open(); }
+
+  /// The stream's device is current.
+  void hold(cudaStream_t stream) {
+    membar::launch(membar::launch_config{1, 1, stream}, hold_stream, state_.get(), state_.get() + 1);
+  }
+  void open() noexcept { std::atomic_ref<unsigned>(state_[0]).store(1, std::memory_order_release); }
+  /// When all streams have ended: throws if one was let go before.
+  void require_held() const {
+    if (state_[1] != 0) {
+      throw std::runtime_error("the host took longer to enqueue than the streams were held: the time would be the host's");
+    }
+  }
+
+ private:
+  support::pinned_memory<unsigned> state_{2};  // open, late
+};
 
 /// Two PEs, a heap, and what a kernel of each reports.
 class world {
@@ -180,11 +217,15 @@ inline void add_case(const std::string& name, const std::string& waived, measure
 /// failed the case is an error.
 inline void add_nvshmem_cases(const std::string& question) {
   for (const nvshmem_result& each : nvshmem_results(question)) {
-    add_case(each.name, each.waived, [each, next = std::size_t{0}](benchmark::State&) mutable {
+    add_case(each.name, each.waived, [each, next = std::size_t{0}](benchmark::State& state) mutable {
       if (!each.failed.empty()) {
         throw std::runtime_error(each.failed);
       }
-      return each.nanoseconds[next++ % each.nanoseconds.size()];
+      const double ns = each.nanoseconds[next++ % each.nanoseconds.size()];
+      if (const double bytes = bytes_of_case(each.name); bytes != 0) {
+        state.counters["GB/s"] = bytes / ns;
+      }
+      return ns;
     });
   }
 }

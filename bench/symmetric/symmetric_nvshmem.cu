@@ -114,7 +114,9 @@ class side {
     }
   }
 
-  /// One block on every PE; PE's own nanoseconds per round.
+  /// One block on every PE; PE's own nanoseconds per round. The kernels wait for each other and are launched plainly: one block
+  /// for each GPU, with nothing else on it, is there without `nvshmemx_collective_launch`, which would launch membar's arms and
+  /// NVSHMEM's in another way than the benches' other arms.
   template <class... Parameters, class... Arguments>
   double round_nanoseconds(unsigned threads, unsigned rounds, void (*kernel)(Parameters...), Arguments... arguments) {
     report_[0] = {0, 1};
