@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # The component nvshmem: membar::nvshmem, which is membar::membar and NVSHMEM. The source tree and the installed package include this
-# file. NVSHMEM is looked for in its own CMake package, in the folder MEMBAR_NVSHMEM_ROOT (or the environment's NVSHMEM_HOME), and in
-# the site-packages of the active Python, where the wheel nvidia-nvshmem-cu13 puts it.
+# file. NVSHMEM is looked for in the folder MEMBAR_NVSHMEM_ROOT (a CMake variable, or the environment's), where it must then be; else
+# in its own CMake package, in the environment's NVSHMEM_HOME, and in the site-packages of the active Python, where the wheel
+# nvidia-nvshmem-cu13 puts it.
 #
 # Its device code is a library, so whoever links membar::nvshmem sets CUDA_SEPARABLE_COMPILATION on his target.
 
@@ -22,12 +23,25 @@ function(_membar_add_nvshmem)
   if(TARGET membar::nvshmem)
     return()
   endif()
-  find_package(NVSHMEM QUIET CONFIG)
-  if(TARGET nvshmem::nvshmem_device AND TARGET nvshmem::nvshmem_host)
+  # A folder that was named goes before what is installed.
+  set(named ${MEMBAR_NVSHMEM_ROOT} $ENV{MEMBAR_NVSHMEM_ROOT})
+  if(named)
+    _membar_find_nvshmem_in(nvshmem ${named})
+    if(NOT nvshmem_INCLUDE OR NOT nvshmem_DEVICE OR NOT nvshmem_HOST)
+      list(JOIN named ", " looked)
+      set(MEMBAR_NVSHMEM_MISSING
+          "no NVSHMEM found in MEMBAR_NVSHMEM_ROOT, which is ${looked}: name the folder that has its include and lib, or leave it unset"
+          PARENT_SCOPE)
+      return()
+    endif()
+  else()
+    find_package(NVSHMEM QUIET CONFIG)
+  endif()
+  if(NOT named AND TARGET nvshmem::nvshmem_device AND TARGET nvshmem::nvshmem_host)
     set(libraries nvshmem::nvshmem_device nvshmem::nvshmem_host)
     set(where "its CMake package ${NVSHMEM_DIR}")
-  else()
-    set(folders ${MEMBAR_NVSHMEM_ROOT} $ENV{MEMBAR_NVSHMEM_ROOT} $ENV{NVSHMEM_HOME})
+  elseif(NOT named)
+    set(folders $ENV{NVSHMEM_HOME})
     find_package(Python3 QUIET COMPONENTS Interpreter)
     if(Python3_Interpreter_FOUND)
       execute_process(COMMAND ${Python3_EXECUTABLE} -c
@@ -44,6 +58,8 @@ function(_membar_add_nvshmem)
           PARENT_SCOPE)
       return()
     endif()
+  endif()
+  if(nvshmem_INCLUDE)
     set(libraries ${nvshmem_DEVICE} ${nvshmem_HOST})
     set(where ${nvshmem_INCLUDE})
   endif()

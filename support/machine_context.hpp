@@ -20,15 +20,28 @@ namespace support {
 
 using context_entries = std::vector<std::pair<std::string, std::string>>;
 
-/// The output of a command, without its standard error; empty if it cannot run.
-[[nodiscard]] inline std::string output_of(const std::string& command) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen((command + " 2>/dev/null").c_str(), "r"), &pclose);
+/// What a command printed, and how it ended: as `pclose` has it, -1 if it cannot run.
+struct command_result {
   std::string output;
-  for (char buffer[256]; pipe != nullptr && std::fgets(buffer, sizeof buffer, pipe.get()) != nullptr;) {
-    output += buffer;
+  int status = -1;
+};
+
+/// Runs a command; its standard error is the calling program's.
+[[nodiscard]] inline command_result run_command(const std::string& command) {
+  command_result result;
+  FILE* const pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) {
+    return result;
   }
-  return output;
+  for (char buffer[256]; std::fgets(buffer, sizeof buffer, pipe) != nullptr;) {
+    result.output += buffer;
+  }
+  result.status = pclose(pipe);
+  return result;
 }
+
+/// The output of a command, without its standard error; empty if it cannot run.
+[[nodiscard]] inline std::string output_of(const std::string& command) { return run_command(command + " 2>/dev/null").output; }
 
 [[nodiscard]] inline std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 

@@ -129,7 +129,14 @@ template <class Body>
         std::this_thread::yield();  // as long as the parent lets this process live
       }
       const auto session = membar::nvshmem_session::of_id(rank, count, page->id);
-      return body(session);
+      try {
+        return body(session);
+      } catch (const std::exception& failure) {
+        // While the session lives, whose end is collective: the others are elsewhere, and are ended by this one's exit code.
+        std::fprintf(stderr, "%s\n", failure.what());
+        std::fflush(nullptr);
+        std::_Exit(1);
+      }
     }));
   }
   std::vector<int> codes = detail::ended(children, time);

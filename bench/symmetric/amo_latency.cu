@@ -8,6 +8,9 @@ namespace {
 
 using namespace symmetric_bench;
 
+/// Words from those of one PE to those of the other: 128 bytes.
+constexpr std::size_t apart = 16;
+
 /// What a user would write without membar.
 __global__ void raw_chain(unsigned long long* there, unsigned rounds, kernel_report* report) {
   unsigned long long seen = 0;
@@ -19,18 +22,19 @@ __global__ void raw_chain(unsigned long long* there, unsigned rounds, kernel_rep
 
 template <class... Parameters>
 double amo_nanoseconds(world& two, pe target, void (*kernel)(Parameters...)) {
-  const auto counters = two.heap.allocate<membar::counter<unsigned long long>>(3);
-  // PE 1 does the same to its own counter, so that it is no second party.
-  const double ns = two.round_nanoseconds(
-      1, 5'000, kernel, [&](pe which, auto launch) { launch(counters.on(which), which == pe(0) ? target : pe(1)); });
+  const auto counters = two.heap.allocate<membar::counter<unsigned long long>>(2 * apart);
+  // PE 1 does the same to counters of its own, on its own PE: it is no second party of PE 0's words, nor of their sectors.
+  const double ns = two.round_nanoseconds(1, 5'000, kernel, [&](pe which, auto launch) {
+    launch(counters.on(which).subspan(apart * static_cast<std::size_t>(which.index()), 3), which == pe(0) ? target : pe(1));
+  });
   two.heap.free(counters);
   return ns;
 }
 
 double raw_nanoseconds(world& two, pe target) {
-  const auto words = two.heap.allocate<unsigned long long>(2);
+  const auto words = two.heap.allocate<unsigned long long>(2 * apart);
   const double ns = two.round_nanoseconds(1, 5'000, raw_chain, [&](pe which, auto launch) {
-    launch(which == pe(0) ? words.on(target).local() : words.on(which).local() + 1);
+    launch(which == pe(0) ? words.on(target).local() : words.on(which).local() + apart);
   });
   two.heap.free(words);
   return ns;

@@ -38,9 +38,15 @@ double cross_barrier_nanoseconds(world& two) {
 
 double stream_barrier_nanoseconds(world& two) {
   constexpr int rounds = 100;
+  membar::load_stream_operations(two.heap);
   const auto words = two.heap.allocate_barrier();
   const support::event begin;
   const support::event end;
+  gate held(two.backend);
+  for (const pe which : two.backend.local_pes()) {
+    const membar::device_guard guard(two.backend.device_of(which));
+    held.hold(two.streams.of(which));
+  }
   for (int round = -10; round != rounds; ++round) {
     for (const pe which : two.backend.local_pes()) {
       const membar::device_guard guard(two.backend.device_of(which));
@@ -51,7 +57,9 @@ double stream_barrier_nanoseconds(world& two) {
     }
   }
   end.record(two.streams.of(pe(0)));
+  held.open();
   two.streams.synchronize();
+  held.require_held();
   two.heap.free(words);
   return end.nanoseconds_since(begin) / rounds;
 }

@@ -58,6 +58,7 @@ double chain_nanoseconds(world& two, arm which) {
   const support::event end;
   load_everywhere(two.backend, communicate);
   load_everywhere(two.backend, local_step);
+  gate held(two.backend);
   const auto step_chain = [&](unsigned count) {
     for (unsigned i = 0; i != count; ++i) {
       membar::launch(membar::launch_config{64, 256, chain.get()}, local_step, words.get(), i);
@@ -95,9 +96,11 @@ double chain_nanoseconds(world& two, arm which) {
       static_cast<void>(cudaGetLastError());
     }
   }
+  held.hold(chain.get());
   begin.record(chain.get());
   step_chain(steps);
   end.record(chain.get());
+  held.open();
   chain.synchronize();
   const bool ran_beside = which == arm::alone || cudaStreamQuery(two.streams.of(pe(0))) == cudaErrorNotReady;
   static_cast<void>(cudaGetLastError());
@@ -106,6 +109,7 @@ double chain_nanoseconds(world& two, arm which) {
   two.heap.free(data);
   two.heap.free(source);
   two.heap.free(signals);
+  held.require_held();
   if (!ran_beside) {
     throw std::runtime_error("the communication did not run for as long as the chain: nothing is known about the two together");
   }

@@ -18,24 +18,35 @@ namespace symmetric_bench {
 struct nvshmem_result {
   std::string name;
   std::string waived;
+  std::string failed;
   std::vector<double> nanoseconds;
 };
 
-/// What symmetric_nvshmem, beside this program, says of a question. Its lines are "<name> <ns> <ns> ...", or "waived <reason>".
+/// The bytes of one transfer that a case's name tells, as "/MiB:16"; 0 where it tells none.
+[[nodiscard]] inline double bytes_of_case(const std::string& name) {
+  const std::string unit = "/MiB:";
+  const auto at = name.find(unit);
+  return at == std::string::npos ? 0 : std::stod(name.substr(at + unit.size())) * (1 << 20);
+}
+
+/// What symmetric_nvshmem, beside this program, says of a question. Its lines are "<name> <ns> <ns> ...", "waived <reason>" or
+/// "failed <reason>". Its standard error is this program's.
 [[nodiscard]] inline std::vector<nvshmem_result> nvshmem_results([[maybe_unused]] const std::string& question) {
 #ifdef MEMBAR_BENCH_HAS_NVSHMEM
   char path[4096] = {};
   const auto length = readlink("/proc/self/exe", path, sizeof path - 1);
   std::string program(path, length > 0 ? static_cast<std::size_t>(length) : 0);
   program = program.substr(0, program.rfind('/') + 1) + "symmetric_nvshmem";
-  std::istringstream lines(support::output_of(program + " " + question));
+  const support::command_result run = support::run_command(program + " " + question);
+  std::istringstream lines(run.output);
   std::vector<nvshmem_result> results;
+  bool said_why = false;
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
     nvshmem_result result;
     words >> result.name;
-    if (result.name == "waived") {
-      std::getline(words >> std::ws, result.waived);
+    if (result.name == "waived" || result.name == "failed") {
+      std::getline(words >> std::ws, result.name == "waived" ? result.waived : result.failed);
       result.name = question + "/nvshmem";
     } else if (result.name.rfind(question + "/", 0) != 0) {
       continue;  // NVSHMEM's own words
@@ -43,16 +54,21 @@ struct nvshmem_result {
     for (double value = 0; words >> value;) {
       result.nanoseconds.push_back(value);
     }
-    if (!result.waived.empty() || !result.nanoseconds.empty()) {
+    said_why |= !result.waived.empty() || !result.failed.empty();
+    if (!result.waived.empty() || !result.failed.empty() || !result.nanoseconds.empty()) {
       results.push_back(result);
     }
   }
-  if (results.empty()) {
-    results.push_back({question + "/nvshmem", "symmetric_nvshmem measured nothing: run it by hand to see why", {}});
+  if (!said_why && (run.status != 0 || results.empty())) {
+    results.push_back({question + "/nvshmem",
+                       "",
+                       "symmetric_nvshmem ended with status " + std::to_string(run.status) + " after " +
+                           std::to_string(results.size()) + " cases: what was wrong is on standard error",
+                       {}});
   }
   return results;
 #else
-  return {{question + "/nvshmem", "membar was built without NVSHMEM", {}}};
+  return {{question + "/nvshmem", "membar was built without NVSHMEM", "", {}}};
 #endif
 }
 

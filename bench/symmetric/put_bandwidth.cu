@@ -87,6 +87,11 @@ void add_cases(world* two, const std::string& waived) {
           nccl->send(0, source.on(pe(0)).local(), data.on(pe(1)).local(), bytes, two->streams.of(pe(0)),
                      two->streams.of(pe(1)));
         }
+        // A send may end before its data is there: the stream that is timed waits for the receiver's.
+        const membar::device_guard guard(two->backend.device_of(pe(1)));
+        const support::event received(cudaEventDisableTiming);
+        received.record(two->streams.of(pe(1)));
+        membar::check(cudaStreamWaitEvent(two->streams.of(pe(0)), received.get(), 0), "cudaStreamWaitEvent");
       });
     });
 #else

@@ -30,6 +30,41 @@ enum class atomic_operation {
   float_max
 };
 
+/// The operation's name, in words.
+[[nodiscard]] constexpr const char* name(atomic_operation operation) noexcept {
+  switch (operation) {
+    case atomic_operation::load_or_store:
+      return "load or store";
+    case atomic_operation::integer_add:
+      return "integer addition";
+    case atomic_operation::integer_min:
+      return "integer minimum";
+    case atomic_operation::integer_max:
+      return "integer maximum";
+    case atomic_operation::increment:
+      return "increment";
+    case atomic_operation::decrement:
+      return "decrement";
+    case atomic_operation::bitwise_and:
+      return "bitwise and";
+    case atomic_operation::bitwise_or:
+      return "bitwise or";
+    case atomic_operation::bitwise_xor:
+      return "bitwise exclusive or";
+    case atomic_operation::exchange:
+      return "exchange";
+    case atomic_operation::compare_exchange:
+      return "compare-and-exchange";
+    case atomic_operation::float_add:
+      return "floating-point addition";
+    case atomic_operation::float_min:
+      return "floating-point minimum";
+    case atomic_operation::float_max:
+      return "floating-point maximum";
+  }
+  return "unknown operation";
+}
+
 /// An operation, and what the links' capabilities distinguish.
 struct atomic_use {
   atomic_operation operation = atomic_operation::integer_add;

@@ -191,6 +191,18 @@ __global__ void signals(symmetric_span<int> data, symmetric<membar::signal<memba
   membar::notify(membar::by_block, sum, 1, other);
 #endif
 
+#ifdef RULE_a_put_and_its_signal_have_one_backend  // expect: a put and its signal travel by one backend
+  membar::put_signal(membar::by_block, data, own, far, 1, other);
+#else
+  membar::put_signal(membar::by_block, data, own, flag, 1, other);
+#endif
+
+#ifdef RULE_a_put_and_its_signal_have_one_backend_without_blocking  // expect: a put and its signal travel by one backend
+  membar::put_signal_nonblocking(membar::by_block, data, own, far, 1, other);
+#else
+  membar::put_signal_nonblocking(membar::by_block, data, own, sum, 1, other);
+#endif
+
 #ifdef RULE_a_transitive_notification_needs_visibility_everywhere  // expect: needs the visibility class everywhere
   membar::notify_transitively(membar::by_block, far, 1, other);
 #else

@@ -32,10 +32,10 @@ const order_row every_order[] = {
      "two senders have added, and the data of one is not there",
      VERDICTS(counted_without_data, (release, acquire), (release, relaxed))},
 
-    {"peer_backend.cuh", "notify<Kind>(reach, word, value, other, release)", "relaxed",
+    {"peer_backend.cuh", "notify<Kind>(signal_reach, word, value, other, release)", "relaxed",
      "put_signal: the signal is there and the data is not",
      VERDICTS(signalled_without_data, (release, acquire), (relaxed, acquire))},
-    {"peer_backend.cuh", "notify<Kind>(reach, word, value, other, release)", "relaxed",
+    {"peer_backend.cuh", "notify<Kind>(signal_reach, word, value, other, release)", "relaxed",
      "put_signal to a signal that is added to: the count is there and the data is not",
      VERDICTS(counted_without_data, (release, acquire), (relaxed, acquire))},
     {"peer_backend.cuh", "notify<Kind>(reach, word, value, other, release)", "relaxed",

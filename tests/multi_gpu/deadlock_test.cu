@@ -14,6 +14,7 @@
 #include "support/deadlock_catalogue.hpp"
 #include "support/gpu_test.hpp"
 
+#include <chrono>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -160,6 +161,9 @@ class gpus {
     membar_test::check(cudaStreamSynchronize(at(who, stream)));
   }
 
+  /// How many waits, grids of them included, were enqueued.
+  [[nodiscard]] std::size_t waits() const noexcept { return used_; }
+
   /// Waits for everything; returns how many waits ended otherwise than they should.
   [[nodiscard]] unsigned waits_in_vain() {
     for (const pe which : backend_.local_pes()) {
@@ -219,9 +223,17 @@ TYPED_TEST(deadlock_on_gpus, is_reported_by_its_name_and_ends_within_its_budget)
   ASSERT_FALSE(reports.empty());
   EXPECT_EQ(reports.front().kind, TypeParam::kind) << reports.front().sentence;
 
-  gpus machine(this->first, this->second, wait_budget::milliseconds(200));
+  constexpr auto budget = std::chrono::milliseconds(200);
+  gpus machine(this->first, this->second, wait_budget::milliseconds(budget.count()));
+  const auto begin = std::chrono::steady_clock::now();
   TypeParam::wrong(machine);
   const unsigned in_vain = machine.waits_in_vain();
+  const auto took = std::chrono::steady_clock::now() - begin;
+  if (in_vain != 0) {
+    EXPECT_GE(took, budget) << "a wait gave up before its budget was used up";
+  }
+  // All waits one behind the other, and as much again for a machine that others use.
+  EXPECT_LE(took, 2 * (machine.waits() + 1) * budget);
   if (TypeParam::on_gpus == deadlocks::effect::hangs) {
     EXPECT_GT(in_vain, 0U) << "nothing hung, though the recorder says: " << reports.front().sentence;
   } else if (TypeParam::on_gpus == deadlocks::effect::runs_early) {

@@ -38,10 +38,13 @@ class nvshmem : public ::testing::Test {
     GTEST_SKIP() << missing;
   }
 
+  /// For the start of NVSHMEM, and the messages asked for at a hundredth of the rate that they usually have.
+  static std::chrono::seconds deadline() { return std::chrono::seconds(240 + symmetric_messages_wanted() / 100'000); }
+
   /// Runs `body(session)` at every PE and expects that it returns 0 everywhere.
   template <class Body>
   static void expect_success(Body body) {
-    for (const int code : support::run_as_pes(pes, std::chrono::seconds(240), body)) {
+    for (const int code : support::run_as_pes(pes, deadline(), body)) {
       EXPECT_EQ(code, 0) << "-1: crashed or late; what was wrong is on standard error";
     }
   }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <barrier>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <tuple>
@@ -156,6 +157,37 @@ TEST_F(collective_launch_of, a_launch_that_fails_after_all_is_an_error_in_all) {
   for (const std::string& each : in_processes({1, 1})) {
     EXPECT_TRUE(contains(each, "failed on PE 0 with cudaErrorLaunchOutOfResources")) << each;
     EXPECT_TRUE(contains(each, "may wait for it until their budgets end")) << each;
+  }
+}
+
+TEST_F(collective_launch_of, arguments_that_throw_are_an_error_in_all) {
+  meeting_place place(2, 2);
+  std::string told[2];
+  std::vector<std::thread> processes;
+  for (int i = 0; i != 2; ++i) {
+    processes.emplace_back([&, i] {
+      made_up_backend backend(place, pe_range(pe(i), 1));
+      told[i] = refusal([&] {
+        membar::collective_launch(backend, {1, 64}, {}, meets, [](pe which) {
+          return which == pe(1) ? throw std::runtime_error("no arguments") : std::tuple(which.index());
+        });
+      });
+    });
+  }
+  for (std::thread& each : processes) {
+    each.join();
+  }
+  for (const std::string& each : told) {
+    EXPECT_TRUE(contains(each, "failed on PE 1 with cudaErrorUnknown")) << each;
+  }
+}
+
+TEST_F(collective_launch_of, pes_load_the_kernel_before_any_launches_it) {
+  now().multiprocessors[2] = 0;
+  EXPECT_NE(in_one_process({1, 64}), "");
+  EXPECT_TRUE(now().launches.empty());
+  for (int device = 0; device != 4; ++device) {
+    EXPECT_EQ(now().loaded[device].count(reinterpret_cast<const void*>(meets)), 1U) << "device " << device;
   }
 }
 

@@ -90,6 +90,12 @@ cudaError_t __wrap_cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, 
   }
   return cudaSuccess;
 }
+cudaError_t __wrap_cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* kernel) {
+  const std::lock_guard lock(now().mutex);
+  *attributes = {};
+  now().loaded[current_device].insert(kernel);
+  return cudaSuccess;
+}
 cudaError_t __wrap_cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void*, int, std::size_t,
                                                                           unsigned) {
   const std::lock_guard lock(now().mutex);

@@ -41,6 +41,7 @@ struct machine {
   std::set<int> refuses_launches;       ///< devices
   std::set<int> refuses_questions;      ///< devices
   int blocks_per_multiprocessor = 2;
+  std::map<int, std::set<const void*>> loaded;  ///< kernels, by device
   std::vector<launch> launches;
   std::map<cudaEvent_t, cudaStream_t> records;  ///< the stream of each event's last record
   int events = 0;

@@ -350,7 +350,8 @@ TEST_F(heap, has_counters_of_the_operations_that_partial_links_carry) {
   const auto sums = all.allocate<counter<unsigned, amo::add>>(1);
   EXPECT_TRUE(
       contains(refusal([&] { static_cast<void>(all.allocate<counter<int, amo::add>>(1)); }), "not atomic between all PEs"));
-  EXPECT_TRUE(contains(refusal([&] { static_cast<void>(all.allocate<counter<unsigned long long, amo::add>>(1)); }), "8 bytes"));
+  EXPECT_TRUE(contains(refusal([&] { static_cast<void>(all.allocate<counter<unsigned long long, amo::add>>(1)); }),
+                       "(integer addition, 8 bytes)"));
   all.free(sums);
 }
 
@@ -406,13 +407,18 @@ class made_up_cluster {
   [[nodiscard]] membar::atomicity supports(const membar::atomic_use&) const { return {true, ""}; }
   void all_gather(const unsigned long long* mine, unsigned long long* all) {
     all[1] = mine[0];
-    all[0] = other ? *other : mine[0];
-    other.reset();
+    all[0] = mine[0];
+    if (other && after-- == 0) {
+      all[0] = *other;
+      other.reset();
+      after = 0;
+    }
     ++meetings;
   }
   [[nodiscard]] region map(std::size_t bytes) const { return region::plain({0, 0}, bytes); }
 
   std::optional<unsigned long long> other;  ///< what the other process gives next, if not the same
+  int after = 0;                            ///< behind so many times when it gives the same
   int meetings = 0;
 };
 static_assert(membar::symmetric_backend<made_up_cluster>);
@@ -437,6 +443,16 @@ TEST_F(heap_of_processes, refuses_collective_calls_that_differ) {
   EXPECT_TRUE(contains(refusal([&] { all.free(second); }), "PE 1 has freed allocation number 2, and PE 0 has 1"));
   all.free(first);
   all.free(second);
+  EXPECT_EQ(all.bytes_taken(), 0U);
+}
+
+TEST_F(heap_of_processes, refuses_an_alignment_that_only_the_other_process_lacks) {
+  symmetric_heap all(cluster, 8192);
+  cluster.other = 1;  // PE 0, as number and 1
+  cluster.after = 3;  // behind size, element and alignment, which agree
+  EXPECT_EQ(refusal([&] { static_cast<void>(all.allocate<char>(1, 128)); }),
+            "membar: an alignment of 128 was asked for, and the backend's memory at PE 0 has less: ask for 256 at most, or for "
+            "peer_memory::mapped");
   EXPECT_EQ(all.bytes_taken(), 0U);
 }
 

@@ -6,6 +6,7 @@
 #include <membar/co_residency.hpp>
 #include <membar/device_guard.hpp>
 #include <membar/error.hpp>
+#include <membar/kernel_resources.hpp>
 #include <membar/launch.hpp>
 #include <membar/symmetric/backend.hpp>
 
@@ -103,6 +104,7 @@ template <class... Parameters>
     int cooperates = 0;
     check(cudaGetDevice(&device), "cudaGetDevice");
     check(cudaDeviceGetAttribute(&cooperates, cudaDevAttrCooperativeLaunch, device), "cudaDeviceGetAttribute");
+    static_cast<void>(kernel_resources_of(kernel));  // which loads it
     offer.possible = cooperates == 0 ? 0 : co_resident_blocks(kernel, shape.block, shape.dynamic_shared_bytes);
   } catch (const error& failure) {
     offer.failed = failure.code();
@@ -145,9 +147,11 @@ template <class Backend>
 ///
 /// Collective: every process calls it with the same grid. `streams` has one for each PE of this process, in order, or is
 /// empty for the default streams; `arguments(which)` gives a tuple of what the kernel takes on that PE. All PEs of the
-/// process are launched before it returns, and the host waits for none of them. Errors: `error`, the same on every PE and
+/// process are launched before it returns. The host waits for none of them with the peer backend; with NVSHMEM how the launches
+/// went is gathered by a kernel of NVSHMEM's, which may have no room beside the grid: then the host waits for the kernel, and
+/// what the kernel waits for must not need this host. Errors: `error`, the same on every PE and
 /// before anything is launched, naming the PE that cannot, and what it wants and has room for. A launch that CUDA refuses
-/// nevertheless is an error on every PE, after which kernels of the others may wait for it until their budgets end. What it
+/// nevertheless, or an exception of `arguments` (reported as `cudaErrorUnknown`), is an error on every PE, after which kernels of the others may wait for it until their budgets end. What it
 /// does not see: other kernels, which delay the launch, and for ever if they wait for this one; on a PE that is one of
 /// several on a device, those of the others.
 template <symmetric_backend Backend, class... Parameters, class Arguments>
@@ -178,6 +182,8 @@ void collective_launch(Backend& backend, const collective_grid& shape, std::span
       std::apply([&](auto&&... values) { launch(config, kernel, static_cast<decltype(values)>(values)...); }, arguments(which));
     } catch (const error& failure) {
       mine[next].failed = failure.code();
+    } catch (...) {
+      mine[next].failed = cudaErrorUnknown;  // what `arguments` throws: the other PEs are told of it all the same
     }
     ++next;
   }

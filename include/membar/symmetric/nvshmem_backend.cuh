@@ -67,6 +67,7 @@ struct transport<nvshmem_reach> {
 
   template <class T>
   __device__ static void put_value(const nvshmem_reach&, T* to, const T& value, pe other) noexcept {
+    require_whole<T>();
     if constexpr (sizeof(T) == 1) {
       nvshmem_uint8_p(reinterpret_cast<std::uint8_t*>(to), __builtin_bit_cast(std::uint8_t, value), other.index());
     } else if constexpr (sizeof(T) == 2) {
@@ -75,13 +76,12 @@ struct transport<nvshmem_reach> {
       nvshmem_uint32_p(reinterpret_cast<std::uint32_t*>(to), __builtin_bit_cast(std::uint32_t, value), other.index());
     } else if constexpr (sizeof(T) == 8) {
       nvshmem_uint64_p(reinterpret_cast<std::uint64_t*>(to), __builtin_bit_cast(std::uint64_t, value), other.index());
-    } else {
-      nvshmem_putmem(to, &value, sizeof(T), other.index());
     }
   }
 
   template <class T>
   [[nodiscard]] __device__ static T fetch(const nvshmem_reach&, T* from, pe other) noexcept {
+    require_whole<T>();
     if constexpr (sizeof(T) == 1) {
       return __builtin_bit_cast(T, nvshmem_uint8_g(reinterpret_cast<std::uint8_t*>(from), other.index()));
     } else if constexpr (sizeof(T) == 2) {
@@ -90,10 +90,6 @@ struct transport<nvshmem_reach> {
       return __builtin_bit_cast(T, nvshmem_uint32_g(reinterpret_cast<std::uint32_t*>(from), other.index()));
     } else if constexpr (sizeof(T) == 8) {
       return __builtin_bit_cast(T, nvshmem_uint64_g(reinterpret_cast<std::uint64_t*>(from), other.index()));
-    } else {
-      T value;
-      nvshmem_getmem(&value, from, sizeof(T), other.index());
-      return value;
     }
   }
 
@@ -119,7 +115,8 @@ struct transport<nvshmem_reach> {
 
   template <class Kind, class Group>
   __device__ static void put_signal(Group, const nvshmem_reach&, void* to, const void* from, std::size_t bytes,
-                                    unsigned long long* word, unsigned long long value, pe other) noexcept {
+                                    const nvshmem_reach&, unsigned long long* word, unsigned long long value,
+                                    pe other) noexcept {
     auto* const signal = reinterpret_cast<std::uint64_t*>(word);
     if constexpr (std::is_same_v<Group, by_block_t>) {
       nvshmemx_putmem_signal_block(to, from, bytes, signal, value, signal_operation<Kind>, other.index());
@@ -132,7 +129,8 @@ struct transport<nvshmem_reach> {
 
   template <class Kind, class Group>
   __device__ static void put_signal_nonblocking(Group, const nvshmem_reach&, void* to, const void* from, std::size_t bytes,
-                                                unsigned long long* word, unsigned long long value, pe other) noexcept {
+                                                const nvshmem_reach&, unsigned long long* word, unsigned long long value,
+                                                pe other) noexcept {
     auto* const signal = reinterpret_cast<std::uint64_t*>(word);
     if constexpr (std::is_same_v<Group, by_block_t>) {
       nvshmemx_putmem_signal_nbi_block(to, from, bytes, signal, value, signal_operation<Kind>, other.index());
@@ -146,8 +144,15 @@ struct transport<nvshmem_reach> {
   /// By one thread, after a meeting of its group.
   __device__ static void fence(const nvshmem_reach&) noexcept { nvshmem_fence(); }
   __device__ static void quiet(const nvshmem_reach&) noexcept { nvshmem_quiet(); }
-  /// NVSHMEM has no completion of the own side alone.
-  __device__ static void flush(const nvshmem_reach&) noexcept { nvshmem_quiet(); }
+  /// NVSHMEM has no completion of the own side alone. The group meets first, for a thread may still be about to start its part.
+  template <class Group>
+  __device__ static void flush(const nvshmem_reach&) noexcept {
+    Group::sync();
+    if (Group::rank() == 0) {
+      nvshmem_quiet();
+    }
+    Group::sync();
+  }
 
   /// One thread completes what the group has put; each thread that signals fences, for a release is of the thread that stores.
   template <class Group, class Order>
@@ -204,6 +209,14 @@ struct transport<nvshmem_reach> {
   }
 
  private:
+  template <class T>
+  __device__ static constexpr void require_whole() noexcept {
+    static_assert(
+        sizeof(T) <= 8,
+        "membar: NVSHMEM moves at most 8 bytes whole: put_signal larger ones, or use put and get, which may move them in "
+        "pieces");
+  }
+
   template <class Kind>
   static constexpr int signal_operation = std::is_same_v<Kind, set> ? NVSHMEM_SIGNAL_SET : NVSHMEM_SIGNAL_ADD;
 

@@ -18,6 +18,8 @@
 #endif
 
 #include <cstddef>
+#include <cstdio>
+#include <exception>
 #include <type_traits>
 #include <utility>
 
@@ -60,7 +62,8 @@ using nvshmem_id = nvshmemx_uniqueid_t;
 /// NVSHMEM, from its initialisation to its end. One in the life of a process, made after `cudaSetDevice` and before its
 /// backend.
 ///
-/// Errors: NVSHMEM ends the process itself where it cannot start, after a line on standard error.
+/// Errors: NVSHMEM ends the process itself where it cannot start, after a line on standard error. Its end is collective, and an
+/// exception of one PE is none of the others: where one ends a session it ends the whole job, with status 1.
 class nvshmem_session {
  public:
   /// As a launcher that NVSHMEM knows has set it up (`nvshmrun`, PMI).
@@ -91,10 +94,23 @@ class nvshmem_session {
     return nvshmem_session();
   }
 
-  nvshmem_session(nvshmem_session&& other) noexcept : open_(std::exchange(other.open_, false)) {}
+  nvshmem_session(nvshmem_session&& other) noexcept
+      : open_(std::exchange(other.open_, false)), exceptions_(other.exceptions_) {}
   nvshmem_session& operator=(nvshmem_session&&) = delete;
   ~nvshmem_session() {
-    if (open_) {
+    if (!open_) {
+      return;
+    }
+    if (std::uncaught_exceptions() > exceptions_) {
+      // The other PEs are elsewhere, and would never meet this one in nvshmem_finalize.
+      std::fprintf(
+          stderr,
+          "membar: an exception ends the NVSHMEM session of PE %d, and so the job: catch it while the session lives to "
+          "read what it says\n",
+          nvshmem_my_pe());
+      std::fflush(nullptr);
+      nvshmem_global_exit(1);
+    } else {
       nvshmem_finalize();
     }
   }
@@ -106,11 +122,13 @@ class nvshmem_session {
   nvshmem_session() = default;
 
   bool open_ = true;
+  int exceptions_ = std::uncaught_exceptions();
 };
 
 namespace detail {
 
-/// An allocation of NVSHMEM's heap, which all processes make and free together.
+/// An allocation of NVSHMEM's heap, which all processes make and free together. One that dies by an exception is not freed: the
+/// other PEs need not have one, and would not come.
 class nvshmem_region {
  public:
   nvshmem_region(pe self, int count, std::size_t bytes)
@@ -123,14 +141,19 @@ class nvshmem_region {
     }
   }
   nvshmem_region(nvshmem_region&& other) noexcept
-      : memory_(std::exchange(other.memory_, nullptr)), bytes_(other.bytes_), self_(other.self_), count_(other.count_) {}
+      : memory_(std::exchange(other.memory_, nullptr)),
+        bytes_(other.bytes_),
+        self_(other.self_),
+        count_(other.count_),
+        exceptions_(other.exceptions_) {}
   nvshmem_region& operator=(nvshmem_region&& other) noexcept {
     std::swap(memory_, other.memory_);
     std::swap(bytes_, other.bytes_);
+    std::swap(exceptions_, other.exceptions_);
     return *this;
   }
   ~nvshmem_region() {
-    if (memory_ != nullptr) {
+    if (memory_ != nullptr && std::uncaught_exceptions() <= exceptions_) {
       nvshmem_free(memory_);
     }
   }
@@ -146,6 +169,7 @@ class nvshmem_region {
   std::size_t bytes_;
   pe self_;
   int count_;
+  int exceptions_ = std::uncaught_exceptions();
 };
 
 }  // namespace detail
@@ -214,7 +238,11 @@ class basic_nvshmem_backend {
     const std::size_t word = sizeof(unsigned long long);
     check(cudaMemcpyAsync(source, mine, word, cudaMemcpyHostToDevice, stream_), "cudaMemcpyAsync");
     if (const int status = nvshmemx_fcollectmem_on_stream(NVSHMEM_TEAM_WORLD, gathered, source, word, stream_); status != 0) {
-      throw error(cudaErrorUnknown, "membar: nvshmemx_fcollectmem_on_stream failed with %d: is another process gone?", status);
+      throw error(
+          cudaErrorUnknown,
+          "membar: nvshmemx_fcollectmem_on_stream failed with %d: see the standard error of the other processes, of which one "
+          "may have ended, and start the job again",
+          status);
     }
     check(cudaMemcpyAsync(all, gathered, bytes_of_all(), cudaMemcpyDeviceToHost, stream_), "cudaMemcpyAsync");
     check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize", "a kernel failed");

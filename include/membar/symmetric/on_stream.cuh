@@ -5,9 +5,11 @@
 /// They are kernels of one thread in the logical remote synchronization domain, so that their system-scope releases keep no
 /// fence of the program's other kernels waiting; a copy is the backend's. The device of the stream is current, as for any
 /// launch, and is that of the symmetric object's PE. Waits and barriers hold the stream until another PE comes: enqueue what
-/// they wait for first (docs/deadlocks.md).
+/// they wait for first (docs/deadlocks.md), and load the kernels before anything waits.
 #pragma once
 
+#include <membar/device_guard.hpp>
+#include <membar/kernel_resources.hpp>
 #include <membar/launch.hpp>
 #include <membar/symmetric/barrier.cuh>
 #include <membar/symmetric/operations.cuh>
@@ -62,6 +64,28 @@ __global__ void quiet_kernel(Reach reach) {
 }
 
 }  // namespace detail
+
+/// Loads the kernels of all operations below at every PE of this process. At its first launch a kernel may wait for those that
+/// run, and one of them for it: call it once for each backend type, before the first kernel that waits, as for kernels of the
+/// program's own.
+///
+/// CUDA: `cudaFuncGetAttributes`. Errors: `error`, if a device has no code of them.
+template <symmetric_backend Backend>
+void load_stream_operations(const symmetric_heap<Backend>& heap) {
+  using one_setter = symmetric<signal<set>, Backend>;
+  using many_adders = symmetric<signal<add>, Backend>;
+  const auto load = [](auto* kernel) { static_cast<void>(kernel_resources_of(kernel)); };
+  for (const pe which : heap.backend().local_pes()) {
+    const device_guard guard(heap.backend().device_of(which));
+    load(detail::notify_kernel<one_setter>);
+    load(detail::notify_kernel<many_adders>);
+    load(detail::wait_kernel<one_setter, equals>);
+    load(detail::wait_kernel<one_setter, at_least>);
+    load(detail::wait_kernel<many_adders, at_least>);
+    load(detail::barrier_kernel<symmetric_span<barrier_word, Backend>>);
+    load(detail::quiet_kernel<typename Backend::reach>);
+  }
+}
 
 /// Enqueues a copy of the objects at `from` to all of `to` at `other`. `from` is in use until the stream has done it.
 ///

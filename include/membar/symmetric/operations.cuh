@@ -3,7 +3,8 @@
 /// One-sided operations on symmetric objects: put, get, put with signal, notifications, and what orders and completes them.
 ///
 /// A group (`by_thread`, `by_warp`, `by_block`) does an operation together: all of it call it with the same arguments. A
-/// source of a put is any memory of the own PE; what is put to is named by a symmetric address and a PE, which may be the own
+/// source of a put, and what a get writes to, is any memory of the own PE that the backend reaches: with NVSHMEM over a network
+/// that is symmetric memory, or what was registered with it (`nvshmemx_buffer_register`); what is put to is named by a symmetric address and a PE, which may be the own
 /// one. No operation begins with a meeting of the group: where one thread wrote what another one copies, they meet before.
 #pragma once
 
@@ -68,6 +69,16 @@ template <class Address>
   } else {
     return false;
   }
+}
+
+/// Data, and the signal that tells of it.
+template <class To, class Signal>
+[[nodiscard]] __device__ constexpr bool require_one_backend() noexcept {
+  constexpr bool same = std::is_same_v<typename To::backend, typename Signal::backend>;
+  static_assert(same,
+                "membar: a put and its signal travel by one backend: allocate both in heaps of the same backend type, or put, "
+                "and notify behind a quiet");
+  return same;
 }
 
 /// The rule of operations that move one object at a fixed size.
@@ -207,14 +218,11 @@ __device__ inline quieted<Group> quiet(Group, const Reach& reach) noexcept {
 
 /// Ends the use of sources and makes results of non-blocking gets available, and nothing more: no other PE has to see anything.
 ///
-/// PTX (peer): a meeting of the group. NVSHMEM: `nvshmem_quiet`, for it has no weaker one.
+/// PTX (peer): a meeting of the group. NVSHMEM: a meeting, `nvshmem_quiet` by one thread, for it has no weaker one, a meeting.
 template <class Group, symmetric_reach Reach>
 __device__ inline flushed<Group> flush(Group, const Reach& reach) noexcept {
   detail::require_group<Group>();
-  if (Group::rank() == 0) {
-    detail::transport<Reach>::flush(reach);
-  }
-  Group::sync();
+  detail::transport<Reach>::template flush<Group>(reach);
   return {};
 }
 
@@ -270,7 +278,7 @@ __device__ inline void get_nonblocking(Group group, To* to, const From& from, pe
 /// Stores one object, whole, at `other`. By the calling thread.
 ///
 /// Relaxed: it orders nothing, and is no way to tell anybody. PTX (peer): `st.relaxed.sys`. NVSHMEM: `nvshmem_*_p`. Requires:
-/// 1, 2, 4, 8 or 16 bytes without padding.
+/// 1, 2, 4, 8 or 16 bytes without padding; with NVSHMEM 8 at most.
 template <class To>
 __device__ inline void put_value(const To& to, const detail::element_of<To>& value, pe other) noexcept {
   if constexpr (detail::require_fixed_size_object<To>()) {
@@ -281,7 +289,7 @@ __device__ inline void put_value(const To& to, const detail::element_of<To>& val
 /// Reads one object, whole, at `other`. By the calling thread.
 ///
 /// Two fetches by a thread are ordered by a `fence` between them, and by nothing else. PTX (peer): `ld.relaxed.sys`. NVSHMEM:
-/// `nvshmem_*_g`. Requires: 1, 2, 4, 8 or 16 bytes without padding.
+/// `nvshmem_*_g`. Requires: 1, 2, 4, 8 or 16 bytes without padding; with NVSHMEM 8 at most.
 template <class From>
 [[nodiscard]] __device__ inline detail::element_of<From> fetch(const From& from, pe other) noexcept {
   if constexpr (detail::require_fixed_size_object<From>()) {
@@ -293,16 +301,18 @@ template <class From>
 ///
 /// Synchronizes: its data is released to the wait or test there that acquires the signal's new value. Of other puts it says
 /// nothing that holds on every backend: two of them with one signal behind take a `fence` and `notify`. On return `from` may
-/// be used again. PTX (peer): `put`; a meeting of the group; by one thread `st.release.sys.b64`, of a signal that is added to
+/// be used again. The signal may be of another heap than the data, of the same backend type. PTX (peer): `put`; a meeting of the group; by one thread `st.release.sys.b64`, of a signal that is added to
 /// `red.release.sys.add.u64`. NVSHMEM: `nvshmemx_putmem_signal_*`.
 template <class Group, class To, class From, class Signal>
 __device__ inline void put_signal(Group group, const To& to, const From& from, const Signal& signal, unsigned long long value,
                                   pe other) noexcept {
   detail::require_group<Group>();
   if constexpr (detail::require_copy<To, From>() && detail::require_signal<Signal>()) {
-    detail::transport<typename To::reach_type>::template put_signal<typename Signal::element_type::kind>(
-        group, to.reach(), detail::symmetric_access::local(to), detail::source_of(from), detail::bytes_of(to),
-        detail::word_access::raw(detail::symmetric_access::local(signal)), value, other);
+    if constexpr (detail::require_one_backend<To, Signal>()) {
+      detail::transport<typename To::reach_type>::template put_signal<typename Signal::element_type::kind>(
+          group, to.reach(), detail::symmetric_access::local(to), detail::source_of(from), detail::bytes_of(to), signal.reach(),
+          detail::word_access::raw(detail::symmetric_access::local(signal)), value, other);
+    }
   }
 }
 
@@ -312,9 +322,11 @@ __device__ inline void put_signal_nonblocking(Group group, const To& to, const F
                                               unsigned long long value, pe other) noexcept {
   detail::require_group<Group>();
   if constexpr (detail::require_copy<To, From>() && detail::require_signal<Signal>()) {
-    detail::transport<typename To::reach_type>::template put_signal_nonblocking<typename Signal::element_type::kind>(
-        group, to.reach(), detail::symmetric_access::local(to), detail::source_of(from), detail::bytes_of(to),
-        detail::word_access::raw(detail::symmetric_access::local(signal)), value, other);
+    if constexpr (detail::require_one_backend<To, Signal>()) {
+      detail::transport<typename To::reach_type>::template put_signal_nonblocking<typename Signal::element_type::kind>(
+          group, to.reach(), detail::symmetric_access::local(to), detail::source_of(from), detail::bytes_of(to), signal.reach(),
+          detail::word_access::raw(detail::symmetric_access::local(signal)), value, other);
+    }
   }
 }
 

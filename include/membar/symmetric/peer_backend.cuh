@@ -70,23 +70,25 @@ struct transport<peer_reach> {
     }
   }
 
+  /// A heap's reach says where the other PEs have that heap: the signal may be of another one than the data.
   template <class Kind, class Group>
   __device__ static void put_signal(Group group, const peer_reach& reach, void* to, const void* from, std::size_t bytes,
-                                    unsigned long long* word, unsigned long long value, pe other) noexcept {
+                                    const peer_reach& signal_reach, unsigned long long* word, unsigned long long value,
+                                    pe other) noexcept {
     put(group, reach, to, from, bytes, other);
     // The meeting makes the group's stores precede the release, which is cumulative; it is also what ends the reading of
     // `from`.
     Group::sync();
     if (Group::rank() == 0) {
-      notify<Kind>(reach, word, value, other, release);
+      notify<Kind>(signal_reach, word, value, other, release);
     }
   }
 
   template <class Kind, class Group>
   __device__ static void put_signal_nonblocking(Group group, const peer_reach& reach, void* to, const void* from,
-                                                std::size_t bytes, unsigned long long* word, unsigned long long value,
-                                                pe other) noexcept {
-    put_signal<Kind>(group, reach, to, from, bytes, word, value, other);
+                                                std::size_t bytes, const peer_reach& signal_reach, unsigned long long* word,
+                                                unsigned long long value, pe other) noexcept {
+    put_signal<Kind>(group, reach, to, from, bytes, signal_reach, word, value, other);
   }
 
   template <class Kind, class Group>
@@ -101,8 +103,11 @@ struct transport<peer_reach> {
   /// By one thread, after a meeting of its group.
   __device__ static void fence(const peer_reach&) noexcept { thread_fence<thread_scope::system>(acq_rel); }
   __device__ static void quiet(const peer_reach&) noexcept { thread_fence<thread_scope::system>(acq_rel); }
-  /// A source has been read, and a result is there, when the instruction that did it has ended.
-  __device__ static void flush(const peer_reach&) noexcept {}
+  /// A source has been read, and a result is there, when the instruction that did it has ended; of a group, when it has met.
+  template <class Group>
+  __device__ static void flush(const peer_reach&) noexcept {
+    Group::sync();
+  }
 
   /// Stores `value` at the word of every other PE, divided among the group, after a meeting of it.
   template <class Group, class Order>

@@ -279,9 +279,9 @@ class symmetric_heap {
       if (!answer) {
         throw error(
             cudaErrorNotSupported,
-            "membar: an atomic operation of %s (kind %d, %d bytes) is not atomic between all PEs: %s: name fewer operations, "
+            "membar: an atomic operation of %s (%s, %d bytes) is not atomic between all PEs: %s: name fewer operations, "
             "or use signal<set> with one writer each",
-            detail::is_signal<T> ? "signal<add>" : "this counter", static_cast<int>(use.operation), use.bytes, answer.reason);
+            detail::is_signal<T> ? "signal<add>" : "this counter", name(use.operation), use.bytes, answer.reason);
       }
     });
   }
@@ -319,15 +319,7 @@ class symmetric_heap {
     if ((alignment & (alignment - 1)) != 0) {
       throw error(cudaErrorInvalidValue, "membar: an alignment of %zu was asked for: it is a power of two", alignment);
     }
-    for (const pe which : backend_->local_pes()) {
-      if (reinterpret_cast<std::uintptr_t>(region_.base(which)) % alignment != 0) {
-        throw error(cudaErrorInvalidValue,
-                    "membar: an alignment of %zu was asked for, and the backend's memory at PE %d has less: ask for 256 at "
-                    "most, or for "
-                    "peer_memory::mapped",
-                    alignment, which.index());
-      }
-    }
+    require_alignment(alignment);
     const std::size_t bytes = size * element;
     const std::size_t offset = bytes_of_.take(bytes, alignment < least_alignment ? least_alignment : alignment);
     if (offset == detail::offset_allocator::none) {
@@ -346,6 +338,25 @@ class symmetric_heap {
     }
     ids_[offset] = next_id_++;
     return offset;
+  }
+
+  /// Gathered, for memory that the backend has at one PE may lie better than at another.
+  void require_alignment(std::size_t alignment) {
+    unsigned long long less = 0;  // PE that has less, and 1; 0 for none
+    for (const pe which : backend_->local_pes()) {
+      if (less == 0 && reinterpret_cast<std::uintptr_t>(region_.base(which)) % alignment != 0) {
+        less = static_cast<unsigned long long>(which.index()) + 1;
+      }
+    }
+    const auto all = detail::gathered(*backend_, less);
+    for (int i = 0; i != backend_->count(); ++i) {
+      if (const unsigned long long one = all[static_cast<std::size_t>(i)]; one != 0) {
+        throw error(cudaErrorInvalidValue,
+                    "membar: an alignment of %zu was asked for, and the backend's memory at PE %llu has less: ask for 256 at "
+                    "most, or for peer_memory::mapped",
+                    alignment, one - 1);
+      }
+    }
   }
 
   [[nodiscard]] cudaError_t zeroed(std::size_t offset, std::size_t bytes) const noexcept {
