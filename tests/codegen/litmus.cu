@@ -38,24 +38,24 @@ struct message_passing {
 // Alone, a launch meets at device scope; with others, at system scope. No other fence is anywhere.
 // CHECK-LABEL: .entry run_message_passing(
 // CHECK-NOT: fence.
-// CHECK: red.release.gpu.add.u32
+// CHECK: atom.acq_rel.gpu.add.u32
 // CHECK: atom.acq_rel.sys.add.u32
 // CHECK-NOT: fence.
+// CHECK: st.release.sys.u32
 // CHECK: nanosleep.u32
+// CHECK: ld.acquire.sys.u32
+// CHECK: st.release.sys.u32
+// CHECK-NOT: fence.
+// CHECK: ld.relaxed.gpu.s32
+// CHECK-NOT: {{[[:space:]](ld|st|bar|atom|red|fence)\.}}
+// CHECK: ld.relaxed.gpu.s32
+// CHECK-NOT: fence.
+// CHECK: st.relaxed.gpu.s32
+// CHECK-NOT: {{[[:space:]](ld|st|bar|atom|red|fence)\.}}
+// CHECK: st.relaxed.gpu.s32
+// CHECK-NOT: fence.
+// CHECK: st.release.gpu.u32
 // CHECK: ld.acquire.gpu.u32
-// CHECK-NOT: fence.
-// CHECK: st.release.sys.u32
-// CHECK: ld.acquire.sys.u32
-// CHECK: st.release.sys.u32
-// CHECK: ld.acquire.sys.u32
-// CHECK-NOT: fence.
-// CHECK: ld.relaxed.gpu.s32
-// CHECK-NOT: {{[[:space:]](ld|st|bar|atom|red|fence)\.}}
-// CHECK: ld.relaxed.gpu.s32
-// CHECK-NOT: fence.
-// CHECK: st.relaxed.gpu.s32
-// CHECK-NOT: {{[[:space:]](ld|st|bar|atom|red|fence)\.}}
-// CHECK: st.relaxed.gpu.s32
 // CHECK-NOT: fence.
 extern "C" __global__ void __launch_bounds__(1024, 1) run_message_passing(const __grid_constant__ litmus::launch_view view) {
   litmus::run_launch<message_passing>(view);

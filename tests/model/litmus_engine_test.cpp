@@ -28,24 +28,47 @@ using model::sync_block;
 constexpr model::variable cell{0}, arrived{1}, reached{2}, passed{3};
 constexpr model::reg seen{0}, value{1};
 
-/// One launch, two blocks of two threads. A thread resets a cell, the first thread of its block arrives; the other block's first
-/// thread waits, and another one of that block uses the cell. Whether it can find what was there before.
-template <thread_scope Scope, class Arrive = membar::release_t, class Wait = membar::acquire_t>
-bool stale_within_a_launch(const model::place& near, const model::place& far, Arrive arrive = release, Wait wait = acquire) {
-  return model::allowed(model::litmus(model::thread(near, store(cell, 1), sync_block()),
-                                      model::thread(near, sync_block(), model::add<Scope>(arrived, 1, arrive)),
-                                      model::thread(far, load<Scope>(seen, arrived, wait), sync_block()),
-                                      model::thread(far, sync_block(), load(value, cell)))
-                            .when(in(2, seen) == 1 && in(3, value) == 0));
+/// One launch, three blocks, two of them with two threads. A thread resets a cell, the first thread of its block arrives; another
+/// block arrives last and lets the others pass; the first thread of the third block waits for that, and another one of that block
+/// uses the cell. Whether it can find what was there before.
+template <thread_scope Scope, class Arrive = membar::acq_rel_t, class Last = membar::acq_rel_t, class Pass = membar::release_t,
+          class Wait = membar::acquire_t>
+bool stale_within_a_launch(const model::place& near, const model::place& far, Arrive arrive = acq_rel, Last last = acq_rel,
+                           Pass pass = release, Wait wait = acquire) {
+  return model::allowed(
+      model::litmus(model::thread(near, store(cell, 1), sync_block()),
+                    model::thread(near, sync_block(), model::fetch_add<Scope>(seen, arrived, 1, arrive)),
+                    model::thread(block(2), model::fetch_add<Scope>(seen, arrived, 1, last), store<Scope>(passed, 1, pass)),
+                    model::thread(far, load<Scope>(seen, passed, wait), sync_block()),
+                    model::thread(far, sync_block(), load(value, cell)))
+          .when(in(2, seen) == 1 && in(3, seen) == 1 && in(4, value) == 0));
 }
 
 TEST(litmus_barrier_of_one_launch, hides_what_was_there_before_from_every_thread_of_every_block) {
   EXPECT_FALSE(stale_within_a_launch<thread_scope::device>(block(0), block(1)));
 }
 
-TEST(litmus_barrier_of_one_launch, needs_both_of_its_orders) {
-  EXPECT_TRUE(stale_within_a_launch<thread_scope::device>(block(0), block(1), relaxed));
-  EXPECT_TRUE(stale_within_a_launch<thread_scope::device>(block(0), block(1), release, relaxed));
+TEST(litmus_barrier_of_one_launch, needs_each_of_its_orders) {
+  constexpr auto device = thread_scope::device;
+  EXPECT_TRUE(stale_within_a_launch<device>(block(0), block(1), relaxed));
+  EXPECT_TRUE(stale_within_a_launch<device>(block(0), block(1), acq_rel, release));
+  EXPECT_TRUE(stale_within_a_launch<device>(block(0), block(1), acq_rel, acq_rel, relaxed));
+  EXPECT_TRUE(stale_within_a_launch<device>(block(0), block(1), acq_rel, acq_rel, release, relaxed));
+}
+
+/// What the last block to arrive did itself needs no other's arrival.
+TEST(litmus_barrier_of_one_launch, hides_what_was_there_before_in_the_block_that_arrives_last) {
+  const auto stale = [](auto pass) {
+    return model::allowed(
+        model::litmus(model::thread(block(0), store(cell, 1), sync_block()),
+                      model::thread(block(0), sync_block(), model::fetch_add<thread_scope::device>(seen, arrived, 1, acq_rel),
+                                    store<thread_scope::device>(passed, 1, pass)),
+                      model::thread(block(1), load<thread_scope::device>(seen, passed, acquire), sync_block()),
+                      model::thread(block(1), sync_block(), load(value, cell)))
+            .when(in(2, seen) == 1 && in(3, value) == 0));
+  };
+  EXPECT_FALSE(stale(release));
+  EXPECT_TRUE(stale(relaxed));
 }
 
 TEST(litmus_barrier_of_one_launch, would_not_do_for_several_domains_devices_or_smaller_scopes) {
@@ -57,37 +80,42 @@ TEST(litmus_barrier_of_one_launch, would_not_do_for_several_domains_devices_or_s
 TEST(litmus_barrier_of_one_launch, needs_the_barriers_of_the_blocks) {
   EXPECT_TRUE(
       model::allowed(model::litmus(model::thread(block(0), store(cell, 1)),
-                                   model::thread(block(0), model::add<thread_scope::device>(arrived, 1, release)),
-                                   model::thread(block(1), load<thread_scope::device>(seen, arrived, acquire), sync_block()),
+                                   model::thread(block(0), model::fetch_add<thread_scope::device>(seen, arrived, 1, acq_rel),
+                                                 store<thread_scope::device>(passed, 1, release)),
+                                   model::thread(block(1), load<thread_scope::device>(seen, passed, acquire), sync_block()),
                                    model::thread(block(1), sync_block(), load(value, cell)))
                          .when(in(2, seen) == 1 && in(3, value) == 0)));
 }
 
-/// A block that polls with relaxed loads and acquires with one more load, behind arrivals of two blocks: the load may read the
-/// later arrival, and still brings what the earlier block did.
+/// Two blocks arrive before the last one, which reads the later arrival, and still brings what the earlier block did. A block that
+/// waits polls with relaxed loads, and acquires with one more.
 TEST(litmus_barrier_of_one_launch, brings_what_every_block_did_whichever_arrived_last) {
-  const auto twice = [](auto first, auto last) {
+  const auto thrice = [](auto first, auto second) {
     return model::allowed(
-        model::litmus(model::thread(block(0), store(cell, 1), model::add<thread_scope::device>(arrived, 1, first)),
-                      model::thread(block(1), model::fetch_add<thread_scope::device>(seen, arrived, 1, last)),
-                      model::thread(block(2), load<thread_scope::device>(seen, arrived, relaxed),
-                                    load<thread_scope::device>(seen, arrived, acquire), load(value, cell)))
-            .when(in(2, seen) == 2 && in(1, seen) == 1 && in(2, value) == 0));
+        model::litmus(model::thread(block(0), store(cell, 1), model::fetch_add<thread_scope::device>(seen, arrived, 1, first)),
+                      model::thread(block(1), model::fetch_add<thread_scope::device>(seen, arrived, 1, second)),
+                      model::thread(block(2), model::fetch_add<thread_scope::device>(seen, arrived, 1, acq_rel),
+                                    store<thread_scope::device>(passed, 1, release)),
+                      model::thread(block(3), load<thread_scope::device>(seen, passed, relaxed),
+                                    load<thread_scope::device>(seen, passed, acquire), load(value, cell)))
+            .when(in(1, seen) == 1 && in(2, seen) == 2 && in(3, seen) == 1 && in(3, value) == 0));
   };
-  EXPECT_FALSE(twice(release, release));
-  EXPECT_FALSE(twice(release, relaxed));  // an arrival that reads another one continues its release
-  EXPECT_TRUE(twice(relaxed, release));
+  EXPECT_FALSE(thrice(acq_rel, acq_rel));
+  EXPECT_FALSE(thrice(acq_rel, relaxed));  // an arrival that reads another one continues its release
+  EXPECT_TRUE(thrice(relaxed, acq_rel));
 }
 
 /// The tally finds the last value that the test stored, and not the reset before it.
 TEST(litmus_barrier_of_one_launch, orders_a_reset_before_the_stores_of_the_next_step) {
   const auto lost = [](auto order) {
     return model::allowed(
-        model::litmus(model::thread(block(0), store(cell, 1), model::add<thread_scope::device>(arrived, 1, order)),
-                      model::thread(block(1), load<thread_scope::device>(seen, arrived, acquire), store(cell, 2)))
-            .when(in(1, seen) == 1 && model::in_memory(cell) == 1));
+        model::litmus(model::thread(block(0), store(cell, 1), model::fetch_add<thread_scope::device>(seen, arrived, 1, order)),
+                      model::thread(block(1), model::fetch_add<thread_scope::device>(seen, arrived, 1, acq_rel),
+                                    store<thread_scope::device>(passed, 1, release)),
+                      model::thread(block(2), load<thread_scope::device>(seen, passed, acquire), store(cell, 2)))
+            .when(in(1, seen) == 1 && in(2, seen) == 1 && model::in_memory(cell) == 1));
   };
-  EXPECT_FALSE(lost(release));
+  EXPECT_FALSE(lost(acq_rel));
   EXPECT_TRUE(lost(relaxed));
 }
 

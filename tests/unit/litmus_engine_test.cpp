@@ -37,6 +37,7 @@ struct launched {
   unsigned cluster = 1;
   int domain = -1;
   unsigned long long steps = 0;
+  unsigned long long budget_ns = 0;
 };
 
 /// The made-up machine: two devices with four domains, six blocks of a kernel at once.
@@ -242,6 +243,7 @@ cudaError_t __wrap_cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const v
   }
   const launch_view view = *static_cast<const launch_view*>(arguments[0]);
   one.steps = view.steps;
+  one.budget_ns = view.budget_ns;
   now->launches.push_back(one);
   auto* const stream = reinterpret_cast<made_up_stream*>(config->stream);
   if (stream->kernel.joinable()) {
@@ -350,7 +352,7 @@ class litmus_engine_on_a_made_up_machine : public ::testing::Test {
     return "";
   }
 
-  parameters small_ = parse_parameters("width=32");
+  parameters small_ = parse_parameters("width=32 batch=1");
   made_up_kernel kernel_{pass_messages, {3, 3}, false};
   made_up_machine machine_;
   engine engine_{two_devices()};
@@ -363,9 +365,23 @@ TEST_F(litmus_engine_on_a_made_up_machine, runs_as_many_instances_as_were_asked_
   EXPECT_EQ(run.steps, 50U);
   expect_sound(one, run);
   ASSERT_GE(machine_.launches.size(), 2U);
-  EXPECT_EQ(machine_.launches[0].steps, 8U);  // to learn how long a step takes
+  EXPECT_EQ(machine_.launches[0].steps, 1U);  // to learn how long a step takes
   EXPECT_EQ(machine_.launches[0].blocks, 6U);
   EXPECT_EQ(run.device, "device 0");
+  EXPECT_EQ(run.slices, machine_.launches.size());
+  for (std::size_t key = 0; key < run.counts.size(); ++key) {
+    EXPECT_LE(run.slices_with[key], std::min(run.slices, run.counts[key]));
+    EXPECT_EQ(run.slices_with[key] == 0, run.counts[key] == 0);
+  }
+}
+
+TEST_F(litmus_engine_on_a_made_up_machine, gives_a_first_step_the_time_that_its_delays_take) {
+  const runnable_test one = test(model::block(0), model::block(1));
+  run_options options = exactly(1);
+  options.patience_seconds = 1;
+  expect_sound(one, engine_.run(one, parse_parameters("delay=1000000 batch=16", small_), options));
+  // two threads, 16 instances, a million clocks of a nanosecond
+  EXPECT_GE(machine_.launches[0].budget_ns, 1'032'000'000U);
 }
 
 TEST_F(litmus_engine_on_a_made_up_machine, ends_a_run_when_its_time_is_over) {
@@ -433,7 +449,7 @@ TEST_F(litmus_engine_on_a_made_up_machine, reports_who_waited_in_vain_and_runs_t
       refusal([&] {
         static_cast<void>(engine_.run(test(model::block(0), model::in_domain(model::block(1), 1)), small_, options));
       }),
-      "membar: MP timed out: the launch on device 0 waited for the others longer than 0.1 s at barrier 1 of 9. Some thread "
+      "membar: MP timed out: the launch on device 0 waited for the others longer than 0.1 s at barrier 1 of 2. Some thread "
       "of the test does not end, or not all launches can run at once: check that no other program uses the GPU and "
       "CUDA_DEVICE_MAX_CONNECTIONS");
   EXPECT_NE(refusal([&] {

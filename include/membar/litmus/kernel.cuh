@@ -70,9 +70,13 @@ __device__ inline void store_relaxed(unsigned* word, unsigned value) noexcept {
   // st.relaxed.scope.u32 [a], b;  PTX ISA 6.0, sm_70
   asm volatile("st.relaxed.sys.u32 [%0], %1;" ::"l"(word), "r"(value) : "memory");
 }
-__device__ inline void store_release(unsigned* word, unsigned value) noexcept {
-  // st.release.scope.u32 [a], b;  PTX ISA 6.0, sm_70
-  asm volatile("st.release.sys.u32 [%0], %1;" ::"l"(word), "r"(value) : "memory");
+__device__ inline void store_release(unsigned* word, unsigned value, bool wide) noexcept {
+  if (wide) {
+    // st.release.scope.u32 [a], b;  PTX ISA 6.0, sm_70
+    asm volatile("st.release.sys.u32 [%0], %1;" ::"l"(word), "r"(value) : "memory");
+  } else {
+    asm volatile("st.release.gpu.u32 [%0], %1;" ::"l"(word), "r"(value) : "memory");
+  }
 }
 /// Adds 1, acquires and releases, and returns what was there.
 [[nodiscard]] __device__ inline unsigned arrive(unsigned* word, bool wide) noexcept {
@@ -84,11 +88,6 @@ __device__ inline void store_release(unsigned* word, unsigned value) noexcept {
     asm volatile("atom.acq_rel.gpu.add.u32 %0, [%1], 1;" : "=r"(before) : "l"(word) : "memory");
   }
   return before;
-}
-/// Adds 1 and releases.
-__device__ inline void arrive_only(unsigned* word) noexcept {
-  // red.release.scope.add.u32 [a], b;  PTX ISA 6.0, sm_70
-  asm volatile("red.release.gpu.add.u32 [%0], 1;" ::"l"(word) : "memory");
 }
 /// Adds 1 and orders nothing.
 __device__ inline void arrive_unordered(unsigned* word) noexcept {
@@ -158,53 +157,40 @@ __device__ inline bool wait_for(const launch_view& view, const unsigned* word, u
       }
     }
     if (how == polling::resting && polls >= busy_polls) {
-      // polls of all blocks stand in the way of the arrivals that they wait for
+      // a thousand blocks that poll one word stand in the way of its store
       __nanosleep(rest_ns);
     }
   }
   return true;
 }
 
-/// A block's arrival at a barrier: how many had arrived, where others than the last one do not know that by waiting.
-[[nodiscard]] __device__ inline unsigned arrive_at_barrier(const launch_view& view) noexcept {
-  if (view.parties == 1) {
-    arrive_only(&view.own_words->arrived);
-    return 0;
-  }
-  return arrive(&view.own_words->arrived, true);
-}
-
-/// What one thread of a block does after its arrival, at which `before` had arrived.
+/// What one thread of a block does after its arrival, before which `before` had arrived. Blocks wait at a word of their own, which
+/// the last one stores: polls of `arrived` would stand in a queue with the arrivals.
 __device__ inline bool meet_others(const launch_view& view, unsigned barrier, unsigned before,
                                    unsigned long long deadline) noexcept {
   launch_words& own = *view.own_words;
-  const unsigned all_arrived = barrier * view.where.blocks;
-  if (view.parties == 1) {
-    if (!wait_for(view, &own.arrived, all_arrived, false, polling::resting, deadline, barrier)) {
+  const bool wide = view.parties > 1;
+  if (before + 1 != barrier * view.where.blocks) {
+    if (!wait_for(view, &own.passed, barrier, wide, polling::resting, deadline, barrier)) {
       return false;
     }
-    static_cast<void>(load_acquire(&own.arrived, false));
+    static_cast<void>(load_acquire(&own.passed, wide));
     return true;
   }
-  if (before + 1 != all_arrived) {
-    if (!wait_for(view, &own.passed, barrier, true, polling::resting, deadline, barrier)) {
-      return false;
-    }
-    static_cast<void>(load_acquire(&own.passed, true));
-    return true;
-  }
-  // The last block of this launch meets the other parties, and tells the launch.
-  store_release(&view.all_words->parties[view.party].reached, barrier);
-  for (unsigned p = 0; p < view.parties; ++p) {
-    const unsigned* const reached = &view.all_words->parties[p].reached;
-    if (p != view.party) {
-      if (!wait_for(view, reached, barrier, true, polling::resting, deadline, barrier)) {
-        return false;
+  if (wide) {
+    // the last block of this launch meets the other parties
+    store_release(&view.all_words->parties[view.party].reached, barrier, true);
+    for (unsigned p = 0; p < view.parties; ++p) {
+      const unsigned* const reached = &view.all_words->parties[p].reached;
+      if (p != view.party) {
+        if (!wait_for(view, reached, barrier, true, polling::resting, deadline, barrier)) {
+          return false;
+        }
+        static_cast<void>(load_acquire(reached, true));
       }
-      static_cast<void>(load_acquire(reached, true));
     }
   }
-  store_release(&own.passed, barrier);
+  store_release(&own.passed, barrier, wide);
   return true;
 }
 
@@ -212,11 +198,12 @@ __device__ inline bool meet_others(const launch_view& view, unsigned barrier, un
 /// if the run is given up.
 ///
 /// What any thread did before it is visible to every thread after it, weak accesses included: bar.sync brings what the block's
-/// threads did to its first thread, which releases it; the first thread of every other block acquires it, and bar.sync hands it
-/// to the block. Every hop is morally strong, so base causality orders a reset or a store of an earlier step before every access
-/// of a later one: a stale value in L1, in a store queue or on a link is then forbidden by the axioms Coherence and Causality,
-/// and cannot be taken for a weak outcome. Within one launch device scope covers all of its blocks, which are in one domain.
-/// With several parties every operation is at system scope, which alone includes other domains, other devices and the host.
+/// threads did to its first thread, which releases it by its arrival; the last one to arrive acquires what all brought, and
+/// releases it by one store; the first thread of every other block acquires that, and bar.sync hands it to the block. Every hop is
+/// morally strong, so base causality orders a reset or a store of an earlier step before every access of a later one: a stale
+/// value in L1, in a store queue or on a link is then forbidden by the axioms Coherence and Causality, and cannot be taken for a
+/// weak outcome. Within one launch device scope covers all of its blocks, which are in one domain. With several parties every
+/// operation is at system scope, which alone includes other domains, other devices and the host.
 /// tests/model/litmus_engine_test.cpp has the model decide this for each placement, and show what each weaker barrier would
 /// let through.
 ///
@@ -226,7 +213,7 @@ __device__ inline bool meet(const launch_view& view, unsigned barrier, unsigned 
   __syncthreads();
   unsigned before = 0;
   if (threadIdx.x == 0) {
-    before = arrive_at_barrier(view);
+    before = arrive(&view.own_words->arrived, view.parties > 1);
   }
   if (threadIdx.x >= view.where.width - warp_lanes) {
     plan_step(view, step, threadIdx.x % warp_lanes, plan);
