@@ -151,9 +151,9 @@ template <class Backend>
 /// went is gathered by a kernel of NVSHMEM's, which may have no room beside the grid: then the host waits for the kernel, and
 /// what the kernel waits for must not need this host. Errors: `error`, the same on every PE and
 /// before anything is launched, naming the PE that cannot, and what it wants and has room for. A launch that CUDA refuses
-/// nevertheless, or an exception of `arguments` (reported as `cudaErrorUnknown`), is an error on every PE, after which kernels of the others may wait for it until their budgets end. What it
-/// does not see: other kernels, which delay the launch, and for ever if they wait for this one; on a PE that is one of
-/// several on a device, those of the others.
+/// nevertheless, or an exception of `arguments` (reported as `cudaErrorUnknown`), is an error on every PE, after which kernels
+/// of the others may wait for it until their budgets end. What it does not see: other kernels, which delay the launch, and for
+/// ever if they wait for this one; on a PE that is one of several on a device, those of the others.
 template <symmetric_backend Backend, class... Parameters, class Arguments>
 void collective_launch(Backend& backend, const collective_grid& shape, std::span<const cudaStream_t> streams,
                        void (*kernel)(Parameters...), Arguments arguments) {

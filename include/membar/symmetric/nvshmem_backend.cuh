@@ -90,6 +90,8 @@ struct transport<nvshmem_reach> {
       return __builtin_bit_cast(T, nvshmem_uint32_g(reinterpret_cast<std::uint32_t*>(from), other.index()));
     } else if constexpr (sizeof(T) == 8) {
       return __builtin_bit_cast(T, nvshmem_uint64_g(reinterpret_cast<std::uint64_t*>(from), other.index()));
+    } else {
+      return *from;  // refused above
     }
   }
 

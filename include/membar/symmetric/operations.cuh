@@ -4,8 +4,9 @@
 ///
 /// A group (`by_thread`, `by_warp`, `by_block`) does an operation together: all of it call it with the same arguments. A
 /// source of a put, and what a get writes to, is any memory of the own PE that the backend reaches: with NVSHMEM over a network
-/// that is symmetric memory, or what was registered with it (`nvshmemx_buffer_register`); what is put to is named by a symmetric address and a PE, which may be the own
-/// one. No operation begins with a meeting of the group: where one thread wrote what another one copies, they meet before.
+/// that is symmetric memory, or what was registered with it (`nvshmemx_buffer_register`); what is put to is named by a
+/// symmetric address and a PE, which may be the own one. No operation begins with a meeting of the group: where one thread
+/// wrote what another one copies, they meet before.
 #pragma once
 
 #include <membar/symmetric/backend.hpp>
@@ -301,8 +302,9 @@ template <class From>
 ///
 /// Synchronizes: its data is released to the wait or test there that acquires the signal's new value. Of other puts it says
 /// nothing that holds on every backend: two of them with one signal behind take a `fence` and `notify`. On return `from` may
-/// be used again. The signal may be of another heap than the data, of the same backend type. PTX (peer): `put`; a meeting of the group; by one thread `st.release.sys.b64`, of a signal that is added to
-/// `red.release.sys.add.u64`. NVSHMEM: `nvshmemx_putmem_signal_*`.
+/// be used again. The signal may be of another heap than the data, of the same backend type. PTX (peer): `put`; a meeting of
+/// the group; by one thread `st.release.sys.b64`, of a signal that is added to `red.release.sys.add.u64`. NVSHMEM:
+/// `nvshmemx_putmem_signal_*`.
 template <class Group, class To, class From, class Signal>
 __device__ inline void put_signal(Group group, const To& to, const From& from, const Signal& signal, unsigned long long value,
                                   pe other) noexcept {
