@@ -14,10 +14,11 @@ import collections
 import json
 import pathlib
 import re
-import struct
 import subprocess
 import sys
 import tempfile
+
+from kernel_code import code_of_kernels
 
 ENTRY = re.compile(r"\.entry (\w+)\(.*?\n\{\n(.*?)\n\n\}\n", re.DOTALL)
 INSTRUCTION = re.compile(r"^\s*(?:@!?%p\d+\s+)?(atom|red|fence|membar|bar|barrier|ld|st|nanosleep|bra|brx|call)([\w.:]*)(.*)$")
@@ -78,24 +79,6 @@ def differences(name, expected, body):
     if (stores == 0) != (expected["stores"] == 0):
         return f"{name}: expected {expected['stores']} plain stores, found {stores}"
     return None
-
-
-def code_of_kernels(cubin):
-    """The bytes of each section .text.<kernel> of an ELF file."""
-    image = pathlib.Path(cubin).read_bytes()
-    if image[:5] != b"\x7fELF\x02":
-        raise SystemExit(f"{cubin} is no 64-bit ELF file")
-    offset, = struct.unpack_from("<Q", image, 0x28)
-    size, count, names_index = struct.unpack_from("<HHH", image, 0x3A)
-    sections = [struct.unpack_from("<IIQQQQ", image, offset + i * size) for i in range(count)]
-    names = sections[names_index][4]
-    code = {}
-    for name, _, _, _, at, length in sections:
-        start = names + name
-        text = image[start:image.index(b"\0", start)].decode()
-        if text.startswith(".text."):
-            code[text[len(".text."):]] = image[at:at + length]
-    return code
 
 
 def run(command):

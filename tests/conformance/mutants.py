@@ -22,7 +22,6 @@ import os
 import pathlib
 import re
 import shutil
-import struct
 import subprocess
 import sys
 import time
@@ -30,6 +29,8 @@ from dataclasses import dataclass
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "codegen"))
+from kernel_code import code_of_kernels
 INCLUDE = ROOT / "include"
 
 # Where a scope that is too narrow shows: not among threads of one device and one domain.
@@ -148,24 +149,6 @@ def patched(mutant):
     if len(found) != 1:
         raise SystemExit(f"{mutant.name}: membar/{mutant.header} has {len(found)} times, and not once: {mutant.old}")
     return text[:found[0].start()] + mutant.new + text[found[0].end():]
-
-
-def code_of_kernels(cubin):
-    """The bytes of each section .text.<kernel> of an ELF file."""
-    image = pathlib.Path(cubin).read_bytes()
-    if image[:5] != b"\x7fELF\x02":
-        raise SystemExit(f"{cubin} is no 64-bit ELF file")
-    offset, = struct.unpack_from("<Q", image, 0x28)
-    size, count, names_index = struct.unpack_from("<HHH", image, 0x3A)
-    sections = [struct.unpack_from("<IIQQQQ", image, offset + i * size) for i in range(count)]
-    names = sections[names_index][4]
-    code = {}
-    for name, _, _, _, at, length in sections:
-        start = names + name
-        text = image[start:image.index(b"\0", start)].decode()
-        if text.startswith(".text."):
-            code[text[len(".text."):]] = image[at:at + length]
-    return code
 
 
 def called(command, **options):

@@ -1,17 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The litmus engine in every placement of one device: one block, clusters, two domains, and beside the host.
-#include <membar/litmus/histogram.hpp>
-#include <membar/litmus/runner.hpp>
-#include <membar/litmus/test.cuh>
 #include <membar/sync_domain.hpp>
 
-#include <support/classic_litmus_tests.cuh>
-
 #include "support/gpu_test.hpp"
-
-#include <algorithm>
-#include <cstdint>
-#include <utility>
+#include "support/litmus_placements.cuh"
 
 namespace {
 
@@ -19,41 +11,9 @@ namespace classic = support::classic;
 namespace model = membar::model;
 using namespace membar::litmus;
 
-using passed_on = classic::mp<membar::thread_scope::system, membar::release_t, membar::acquire_t>;
-using unordered = classic::mp<membar::thread_scope::system>;
+using membar_test::expect_passed_on;
 
-/// The same test with its threads elsewhere.
-runnable_test moved(runnable_test test, const model::place& first, const model::place& second) {
-  test.twin.threads[0].where = first;
-  test.twin.threads[1].where = second;
-  return test;
-}
-
-class litmus_placements : public membar_test::gpu_test {
- protected:
-  /// Release and acquire pass the data on wherever the threads are, and threads of an instance meet: the flag is seen in some
-  /// instances and not in others.
-  static void expect_passed_on(const model::place& first, const model::place& second, const parameters& how = {},
-                               const host_thread& on_host = {}) {
-    engine e;
-    for (const bool ordered : {true, false}) {
-      runnable_test test = ordered ? make_test<passed_on>("ordered", on_host) : make_test<unordered>("unordered", on_host);
-      test = moved(std::move(test), first, second);
-      run_options options;
-      options.seconds = 0.3;
-      const report seen = make_report(test, e.run(test, how, options));
-      std::uint64_t all = 0;
-      for (const std::uint64_t count : seen.run.counts) {
-        all += count;
-      }
-      EXPECT_EQ(all, seen.run.instances);
-      EXPECT_EQ(seen.condition_allowed, !ordered);
-      EXPECT_TRUE(seen.sound()) << text_of(seen);
-      EXPECT_GE(std::count_if(seen.outcomes.begin(), seen.outcomes.end(), [](const outcome& o) { return o.count != 0; }), 2)
-          << text_of(seen);
-    }
-  }
-};
+class litmus_placements : public membar_test::gpu_test {};
 
 TEST_F(litmus_placements, run_in_one_block) {
   for (const spread within : {spread::lanes, spread::warps, spread::block}) {
@@ -101,11 +61,11 @@ TEST_F(litmus_placements, give_up_a_run_whose_host_thread_never_ends) {
     out.put(0, 0);
     out.put(1, 0);
   };
+  runnable_test test = make_test<classic::mp<membar::thread_scope::system>>("endless", endless);
+  test.twin.threads[1].where = model::host();
   run_options options;
   options.patience_seconds = 0.3;
-  EXPECT_THROW(
-      static_cast<void>(e.run(moved(make_test<passed_on>("endless", endless), model::block(0), model::host()), {}, options)),
-      membar::error);
+  EXPECT_THROW(static_cast<void>(e.run(test, {}, options)), membar::error);
 }
 
 }  // namespace

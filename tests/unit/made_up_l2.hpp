@@ -7,6 +7,8 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
+#include "refusal.hpp"
+
 #include <map>
 #include <string>
 #include <utility>
@@ -61,20 +63,6 @@ class machine_test : public ::testing::Test {
   ~machine_test() override;
 };
 
-/// What `call` throws, in words, and nothing if it throws nothing.
-template <class Call>
-[[nodiscard]] std::string refusal(Call call);
+using membar_test::refusal;
 
 }  // namespace made_up_l2
-
-#include <membar/error.hpp>
-
-template <class Call>
-std::string made_up_l2::refusal(Call call) {
-  try {
-    call();
-  } catch (const membar::error& refused) {
-    return refused.what();
-  }
-  return "";
-}

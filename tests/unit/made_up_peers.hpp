@@ -6,7 +6,7 @@
 
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
-#include <membar/error.hpp>
+#include "refusal.hpp"
 
 #include <map>
 #include <set>
@@ -51,15 +51,6 @@ class machine_test : public ::testing::Test {
   ~machine_test() override;
 };
 
-/// What `call` throws, in words, and nothing if it throws nothing.
-template <class Call>
-[[nodiscard]] std::string refusal(Call call) {
-  try {
-    call();
-  } catch (const membar::error& refused) {
-    return refused.what();
-  }
-  return "";
-}
+using membar_test::refusal;
 
 }  // namespace made_up_peers

@@ -7,7 +7,7 @@
 
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
-#include <membar/error.hpp>
+#include "refusal.hpp"
 
 #include <map>
 #include <mutex>
@@ -60,15 +60,6 @@ class machine_test : public ::testing::Test {
   ~machine_test() override;
 };
 
-/// What `call` throws, in words, and nothing if it throws nothing.
-template <class Call>
-[[nodiscard]] std::string refusal(Call call) {
-  try {
-    call();
-  } catch (const membar::error& refused) {
-    return refused.what();
-  }
-  return "";
-}
+using membar_test::refusal;
 
 }  // namespace made_up_streams
