@@ -165,6 +165,22 @@ TEST(HostThreads, AThreadAloneEndsAsTheModelSays) {
   }
 }
 
+/// Runs the test's threads whole, one after the other in every order, as instance `number`, and calls `use` with each end.
+template <class Use>
+void for_each_order(const litmus::run_plan& plan, unsigned number, Use use) {
+  const litmus::host_threads threads(plan);
+  memory at(plan, 32);
+  std::vector<int> order(plan.test().threads.size());
+  std::iota(order.begin(), order.end(), 0);
+  do {
+    at.reset(number);
+    for (const int t : order) {
+      threads(t, at.cells(number), at.digits(number));
+    }
+    use(text_of(plan, at.key(number)));
+  } while (std::next_permutation(order.begin(), order.end()));
+}
+
 TEST(HostThreads, RandomThreadsOneAfterTheOtherEndAsTheModelAllows) {
   std::size_t compared = 0;
   tests::random_tests stream(6, {.threads = 3, .instructions = 4});
@@ -177,19 +193,10 @@ TEST(HostThreads, RandomThreadsOneAfterTheOtherEndAsTheModelAllows) {
     }
     const model::litmus_test& test = one.plan->test();
     const std::vector<std::string> allowed = model::outcomes(test);
-    const litmus::host_threads threads(*one.plan);
-    memory at(*one.plan, 32);
-    std::vector<int> order(test.threads.size());
-    std::iota(order.begin(), order.end(), 0);
-    do {
-      at.reset(5);
-      for (const int t : order) {
-        threads(t, at.cells(5), at.digits(5));
-      }
-      const std::string seen = text_of(*one.plan, at.key(5));
+    for_each_order(*one.plan, 5, [&](const std::string& seen) {
       EXPECT_TRUE(std::binary_search(allowed.begin(), allowed.end(), seen)) << seen << " of\n" << text;
       ++compared;
-    } while (std::next_permutation(order.begin(), order.end()));
+    });
   }
   EXPECT_GE(compared, 200U);
 }
@@ -204,23 +211,14 @@ TEST(HostThreads, TheCatalogueOneThreadAfterTheOtherEndsAsTheModelAllows) {
     }
     const model::litmus_test& test = one.plan->test();
     const std::vector<std::string> allowed = model::outcomes(test);
-    const litmus::host_threads threads(*one.plan);
-    memory at(*one.plan, 32);
-    std::vector<int> order(test.threads.size());
-    std::iota(order.begin(), order.end(), 0);
-    do {
-      at.reset(0);
-      for (const int t : order) {
-        threads(t, at.cells(0), at.digits(0));
-      }
-      const std::string seen = text_of(*one.plan, at.key(0));
+    for_each_order(*one.plan, 0, [&](const std::string& seen) {
       if (seen.find("end=2") != std::string::npos) {
         ++unfinished;
       } else {
         EXPECT_TRUE(std::binary_search(allowed.begin(), allowed.end(), seen)) << path << ": " << seen;
         ++compared;
       }
-    } while (std::next_permutation(order.begin(), order.end()));
+    });
   }
   EXPECT_GE(compared, 600U);
   EXPECT_EQ(unfinished, 0U) << "no lock of the catalogue waits for a thread that comes later";
