@@ -22,7 +22,7 @@ ROWS = [
         "Two kernels in different domains of one device order nothing between them at device scope: they need system scope.",
         r"^domains/"),
     Row("memory_order.hpp", "Atomic, and ordered only with other accesses of the same location.",
-        r"^coherence/.*(atomic_ref|volatile)"),
+        r"^coherence/.*atomic_ref"),
     Row("memory_order.hpp", "including what this thread has observed, stays before it: the writer's half of synchronization.",
         r"^causality/(WRC|ISA2|S)\+.*atomic_ref|^devices/"),
     Row("memory_order.hpp", "Both halves, for operations that read and write, and for fences.",
