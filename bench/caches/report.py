@@ -26,6 +26,7 @@ COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8
 MARKERS = "osv^DPX*<>"
 CONTEXT = [("gpu", "GPU"), ("driver", "driver"), ("cuda_runtime", "CUDA"), ("date", "date")]
 COUNTERS = ("GB_per_s", "cycles_per_access", "region_MB", "window_MB", "hit_ratio", "table_after_us", "table_warm_us")
+AT_ONCE = "_16_at_once"
 NONE = float("nan")
 
 
@@ -192,10 +193,17 @@ def l2_window(results, folder):
 
 def constant_broadcast(results, folder):
     series = by_arm(results.rows(2), lambda part: int(part.split("_")[0]), "cycles_per_access")
-    text = lines_picture(folder / "constant_broadcast.png", results.titled("Different addresses in a warp"), "different addresses",
-                         "cycles per access of the warp", series)
-    return text + table(["different addresses", *series],
-                        [[str(k), *[dict(points).get(k, NONE) for points in series.values()]] for k in (1, 2, 4, 8, 16, 32)])
+    at_once = {arm[:-len(AT_ONCE)]: points for arm, points in series.items() if arm.endswith(AT_ONCE)}
+    in_turn = {arm: points for arm, points in series.items() if not arm.endswith(AT_ONCE)}
+    text = []
+    for name, what, lines in (("constant_broadcast", "each access waits for the last", in_turn),
+                              ("constant_broadcast_at_once", "16 accesses at once", at_once)):
+        if lines:
+            text.append(lines_picture(folder / f"{name}.png", results.titled(f"Different addresses in a warp, {what}"),
+                                      "different addresses", "cycles per access of the warp", lines) +
+                        table([f"different addresses, {what}", *lines],
+                              [[str(k), *[dict(points).get(k, NONE) for points in lines.values()]] for k in (1, 2, 4, 8, 16, 32)]))
+    return "\n\n".join(text)
 
 
 def read_only_load(results, folder):

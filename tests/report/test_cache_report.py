@@ -72,9 +72,12 @@ class CacheReport(unittest.TestCase):
     def test_cycles_are_listed_by_number_of_addresses(self):
         cases = {f"constant_broadcast/{k:02}_addresses/constant": {"real_time": 1.0, "cycles_per_access": 8.0 * k}
                  for k in range(1, 33)}
+        cases["constant_broadcast/32_addresses/constant_16_at_once"] = {"real_time": 1.0, "cycles_per_access": 200.0}
         page = report(result(cases))[1]
         self.assertIn("| 1 | 8 |", page)
         self.assertIn("| 32 | 256 |", page)
+        self.assertIn("| different addresses, 16 accesses at once | constant |", page)
+        self.assertIn("| 32 | 200 |", page)
 
     def test_the_break_even_of_zero_copy_is_said(self):
         cases = {}
