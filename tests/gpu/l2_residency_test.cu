@@ -48,7 +48,8 @@ __device__ void use(unsigned words) {
   }
 }
 
-// What acts on hot lines does so from every block: L2 has parts, and a line may have a copy in the part of each reader.
+// What acts on hot lines does so from every block, and the blocks lie all over the device: L2 has parts, and a line may have a
+// copy in the part of each reader.
 
 __global__ void touch(const unsigned* lines, std::size_t count) {
   unsigned words = 0;
@@ -102,7 +103,7 @@ class residency : public membar_test::gpu_test {
     check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0));
     count = std::bit_floor(std::min(facts.max_set_aside / 8, std::size_t{2} << 20) / line_bytes);
     // Several times the L2, to evict all that is normal; and not much more, as L2 takes persisting lines back by itself when
-    // much else was read (half of them after 1 GiB on an H200).
+    // much else was read (about half of them after 1 GiB on an H200).
     flush_bytes = 3 * facts.l2_bytes;
     check(cudaMalloc(&hot, count * line_bytes));
     check(cudaMalloc(&cold, flush_bytes));
@@ -134,7 +135,7 @@ class residency : public membar_test::gpu_test {
   /// Enqueues `kernel` on the hot lines. Nothing waits here: between a touch and a flush no time shall pass.
   template <class Kernel>
   void run(Kernel kernel, const access_policy_window& window = {}) const {
-    membar::launch(membar::launch_config{static_cast<unsigned>(multiprocessors), 256}.with(window), kernel, hot, count);
+    membar::launch(membar::launch_config{16, 256}.with(window), kernel, hot, count);
   }
 
   /// Reads several times the L2, without a window.
@@ -167,7 +168,8 @@ class residency : public membar_test::gpu_test {
   }
 
   /// The threshold is what nearly all misses take at least: a hit in the far part of L2 takes longer than those that were
-  /// calibrated on, which have a copy in the near one, and is a hit all the same.
+  /// calibrated on, which have a copy in the near one, and is a hit all the same. Few lines survive the flush; those that answer
+  /// as hits do are not counted as misses.
   void calibrate() {
     const auto at = [](std::vector<unsigned> all, double quantile) {
       std::sort(all.begin(), all.end());
@@ -178,12 +180,12 @@ class residency : public membar_test::gpu_test {
     const std::vector<unsigned> hits = latencies();
     flush();
     flush();
-    const std::vector<unsigned> misses = latencies();
+    std::vector<unsigned> misses = latencies();
+    std::erase_if(misses, [slowest_hit = at(hits, 0.95)](unsigned each) { return each <= slowest_hit; });
+    ASSERT_GT(static_cast<double>(misses.size()), (1.0 - lost) * static_cast<double>(count))
+        << "after a flush that reads " << 2 * flush_bytes << " bytes lines answer as fast as hits, whose median is "
+        << at(hits, 0.5) << " cycles: they are not evicted, or hits and misses of L2 take the same time here";
     threshold = at(misses, 0.05);
-    ASSERT_GT(share_below(threshold, hits), 0.95)
-        << "hits and misses of L2 cannot be told apart by their latency here: in cycles, the median hit takes " << at(hits, 0.5)
-        << ", 95 % take at most " << at(hits, 0.95) << "; 5 % of the misses take at most " << threshold << ", the median one "
-        << at(misses, 0.5);
     RecordProperty("median_hit_cycles", static_cast<int>(at(hits, 0.5)));
     RecordProperty("median_miss_cycles", static_cast<int>(at(misses, 0.5)));
   }
