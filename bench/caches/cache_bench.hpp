@@ -57,8 +57,10 @@ class suite {
         kept.push_back(argv[i]);
       }
     }
+    // Behind the program's name, so that what the user says holds. Of each case the aggregates are kept: what a report needs.
     static char interleave[] = "--benchmark_enable_random_interleaving=true";
-    kept.insert(kept.begin() + 1, interleave);
+    static char aggregates[] = "--benchmark_report_aggregates_only=true";
+    kept.insert(kept.begin() + 1, {interleave, aggregates});
     int count = static_cast<int>(kept.size());
     kept.push_back(nullptr);
     static const char* the_question = nullptr;
@@ -68,7 +70,7 @@ class suite {
           "%s\n\n  --device=<index>     the device that is measured (default: 0)\n"
           "  --repetitions=<n>    of each case (default: 9)\n"
           "and Google Benchmark's: --benchmark_filter=<regex>, --benchmark_out=<file.json>, "
-          "--benchmark_list_tests=true\n",
+          "--benchmark_list_tests=true, --benchmark_report_aggregates_only=false (each repetition too)\n",
           the_question);
     });
     unrecognized_ = benchmark::ReportUnrecognizedArguments(count, kept.data()) || repetitions_ < 1;

@@ -21,7 +21,7 @@ __constant__ int raw_table[table_size];
 
 enum class source { constant, raw_constant, read_only, shared, global };
 
-template <source Source>
+template <source Source, unsigned AtOnce>
 __global__ void read_table(membar::read_only_span<int> in, unsigned different, long long* cycles, int* out) {
   __shared__ int staged[table_size];
   for (std::size_t i = threadIdx.x; i < table_size; i += blockDim.x) {
@@ -29,26 +29,33 @@ __global__ void read_table(membar::read_only_span<int> in, unsigned different, l
   }
   __syncthreads();
   const unsigned first = threadIdx.x % different * 16;
-  int sum = 0;
+  int sums[AtOnce] = {};
   long long begin = 0;
   for (int pass = 0; pass != 2; ++pass) {  // the first one brings the table in
     begin = clock64();
-#pragma unroll 16
-    for (unsigned i = 0; i != accesses; ++i) {
-      const unsigned index =
-          first + ((i + static_cast<unsigned>(sum)) & 15U);  // the table holds zeros: each waits for the last
-      if constexpr (Source == source::constant) {
-        sum += table[index];
-      } else if constexpr (Source == source::raw_constant) {
-        sum += raw_table[index];
-      } else if constexpr (Source == source::read_only) {
-        sum += in[index];
-      } else if constexpr (Source == source::shared) {
-        sum += staged[index];
-      } else {
-        sum += membar::load_weak(in.data() + index);
+#pragma unroll(16 / AtOnce)
+    for (unsigned i = 0; i != accesses; i += AtOnce) {
+#pragma unroll
+      for (unsigned j = 0; j != AtOnce; ++j) {
+        // The table holds zeros: each access waits for the one that was AtOnce before.
+        const unsigned index = first + ((i + j + static_cast<unsigned>(sums[j])) & 15U);
+        if constexpr (Source == source::constant) {
+          sums[j] += table[index];
+        } else if constexpr (Source == source::raw_constant) {
+          sums[j] += raw_table[index];
+        } else if constexpr (Source == source::read_only) {
+          sums[j] += in[index];
+        } else if constexpr (Source == source::shared) {
+          sums[j] += staged[index];
+        } else {
+          sums[j] += membar::load_weak(in.data() + index);
+        }
       }
     }
+  }
+  int sum = 0;
+  for (const int each : sums) {
+    sum += each;
   }
   const long long end = clock64();
   if (threadIdx.x == 0) {
@@ -72,7 +79,7 @@ struct workshop {
   }
 };
 
-template <source Source>
+template <source Source, unsigned AtOnce = 1>
 void add_source(const cache_bench::suite& cases, const std::shared_ptr<std::unique_ptr<workshop>>& bench, const char* arm) {
   for (unsigned different = 1; different <= 32; ++different) {
     char name[64];
@@ -83,7 +90,7 @@ void add_source(const cache_bench::suite& cases, const std::shared_ptr<std::uniq
       }
       workshop& here = **bench;
       const double seconds = cache_bench::seconds_of(here.stream, [&] {
-        membar::launch(membar::launch_config{1, 32, here.stream.get()}, read_table<Source>,
+        membar::launch(membar::launch_config{1, 32, here.stream.get()}, read_table<Source, AtOnce>,
                        membar::read_only_span<int>(here.in.get(), table_size), different, here.cycles.get(), here.out.get());
       });
       long long cycles = 0;
@@ -100,6 +107,11 @@ void add_cases(cache_bench::suite& cases) {
   add_source<source::read_only>(cases, bench, "read_only");
   add_source<source::shared>(cases, bench, "shared");
   add_source<source::global>(cases, bench, "global");
+  add_source<source::constant, 16>(cases, bench, "constant_16_at_once");
+  add_source<source::raw_constant, 16>(cases, bench, "raw_constant_16_at_once");
+  add_source<source::read_only, 16>(cases, bench, "read_only_16_at_once");
+  add_source<source::shared, 16>(cases, bench, "shared_16_at_once");
+  add_source<source::global, 16>(cases, bench, "global_16_at_once");
 }
 
 }  // namespace

@@ -4,8 +4,9 @@
 
     report.py --output <folder> <bench.json>...
 
-The files are those of --benchmark_out; which bench a file is from, its cases' names say. Medians of the repetitions count. Without
-matplotlib the tables are written and the pictures left out, in words.
+The files are those of --benchmark_out; which bench a file is from, its cases' names say. Medians of the repetitions count: those
+that the file has, which is what the benches write, or else those of the single repetitions. Without matplotlib the tables are
+written and the pictures left out, in words.
 """
 import argparse
 import json
@@ -25,6 +26,7 @@ COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8
 MARKERS = "osv^DPX*<>"
 CONTEXT = [("gpu", "GPU"), ("driver", "driver"), ("cuda_runtime", "CUDA"), ("date", "date")]
 COUNTERS = ("GB_per_s", "cycles_per_access", "region_MB", "window_MB", "hit_ratio", "table_after_us", "table_warm_us")
+AT_ONCE = "_16_at_once"
 NONE = float("nan")
 
 
@@ -35,26 +37,36 @@ class Results:
         try:
             document = json.loads(path.read_text(encoding="utf-8"))
             runs = document["benchmarks"]
-            samples = {}
+            self.bench = runs[0]["name"].split("/")[0]
+            samples, medians, families = {}, {}, {}
             self.waived = set()
+            self.repetitions = 0
             for run in runs:
-                if run.get("run_type") == "aggregate" or run.get("error_occurred"):
+                if run.get("error_occurred") or run.get("aggregate_name", "median") != "median":
                     continue
                 if run.get("label", "").startswith("waived: "):
                     self.waived.add(run["label"][len("waived: "):])
                     continue
-                case = samples.setdefault(run["name"].split("/iterations:")[0], {})
+                name = run["run_name"].split("/iterations:")[0]
+                families[name] = run["family_index"]
+                self.repetitions = max(self.repetitions, run["repetitions"])
                 scale = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}[run["time_unit"]]
-                case.setdefault("time_us", []).append(run["real_time"] * scale)
-                for key in COUNTERS:
-                    if key in run:
-                        case.setdefault(key, []).append(run[key])
-            self.bench = runs[0]["name"].split("/")[0]
+                figures = {"time_us": run["real_time"] * scale, **{key: run[key] for key in COUNTERS if key in run}}
+                if run["run_type"] == "aggregate":
+                    medians[name] = figures
+                else:
+                    samples.setdefault(name, []).append(figures)
         except (OSError, ValueError, LookupError, TypeError) as failure:
             raise SystemExit(f"{path}: not a result of a bench on caches: {failure!r}") from None
         self.context = document.get("context", {})
-        self.cases = {name: {key: statistics.median(values) for key, values in case.items()} for name, case in samples.items()}
-        self.repetitions = max((len(case["time_us"]) for case in samples.values()), default=0)
+        for name, runs_of_case in samples.items():
+            medians.setdefault(name, {key: statistics.median(run[key] for run in runs_of_case) for key in runs_of_case[0]})
+        # In the order of the bench's code: the repetitions of cases are interleaved at random.
+        self.cases = {name: medians[name] for name in sorted(medians, key=families.get)}
+
+    def titled(self, title):
+        """The title with the machine's name."""
+        return f"{title} ({self.context['gpu']})" if "gpu" in self.context else title
 
     def rows(self, depth):
         """{parts of the name behind the bench: figures} for names of that many parts."""
@@ -64,7 +76,7 @@ class Results:
 
 def table(header, rows):
     lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
-    lines += ["| " + " | ".join(cell if isinstance(cell, str) else f"{cell:.4g}" for cell in row) + " |" for row in rows]
+    lines += ["| " + " | ".join(cell if isinstance(cell, str) else f"{cell:.0f}" if cell >= 1000 else f"{cell:.4g}" for cell in row) + " |" for row in rows]
     return "\n".join(lines)
 
 
@@ -76,44 +88,76 @@ def by_arm(rows, x, figure):
     return series
 
 
-def save(figure, axis, path, title):
-    axis.grid(alpha=0.3)
-    axis.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.01, 1.0))
+def save(figure, path, title):
     figure.tight_layout()
     figure.savefig(path)
     pyplot.close(figure)
     return f"![{title}]({path.name})\n\n"
 
 
-def lines_picture(path, title, x_label, y_label, series, log_x=False):
-    """`series` is {name: [(x, y)...]}."""
+def finish(axis, title, **labels):
+    axis.grid(alpha=0.3)
+    axis.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.01, 1.0))
+    axis.set(title=title, **labels)
+
+
+def lines_picture(path, title, x_label, y_label, series, doubling=False, bottom=0.0):
+    """`series` is {name: [(x, y)...]}; with `doubling` both axes are logarithmic, and x has powers of 2."""
     if pyplot is None:
         return ""
-    figure, axis = pyplot.subplots(figsize=(11, 5), dpi=150)
+    figure, axis = pyplot.subplots(figsize=(11, 5), dpi=120)
     for i, (name, points) in enumerate(series.items()):
         points = sorted(points)
+        # The later, the thinner: lines that lie on each other are all seen.
         axis.plot([x for x, _ in points], [y for _, y in points], label=name, color=COLOURS[i % len(COLOURS)],
-                  marker=MARKERS[i % len(MARKERS)], markersize=4, linewidth=1.3)
-    if log_x:
+                  marker=MARKERS[i % len(MARKERS)], markersize=max(8 - i, 3), linewidth=max(4 - 0.5 * i, 1))
+    if doubling:
         axis.set_xscale("log", base=2)
-    axis.set(title=title, xlabel=x_label, ylabel=y_label)
-    axis.set_ylim(bottom=0)
-    return save(figure, axis, path, title)
+        axis.xaxis.set_major_formatter("{x:g}")
+        axis.set_yscale("log")
+        axis.yaxis.set_major_formatter("{x:g}")
+    else:
+        axis.set_ylim(bottom=bottom)
+    finish(axis, title, xlabel=x_label, ylabel=y_label)
+    return save(figure, path, title)
 
 
 def bars_picture(path, title, y_label, groups):
-    """`groups` is {group: {arm: value}}."""
+    """`groups` is {group: {arm: value}}; the values have several orders of magnitude."""
     if pyplot is None:
         return ""
     arms = list(dict.fromkeys(arm for values in groups.values() for arm in values))
-    figure, axis = pyplot.subplots(figsize=(11, 5), dpi=150)
+    figure, axis = pyplot.subplots(figsize=(11, 5), dpi=120)
     width = 0.8 / max(len(arms), 1)
     for i, arm in enumerate(arms):
-        axis.bar([group + i * width for group in range(len(groups))], [values.get(arm, 0) for values in groups.values()], width,
+        axis.bar([group + i * width for group in range(len(groups))], [values.get(arm, NONE) for values in groups.values()], width,
                  label=arm, color=COLOURS[i % len(COLOURS)])
-    axis.set_xticks([group + 0.4 - width / 2 for group in range(len(groups))], list(groups), fontsize=8, rotation=15)
-    axis.set(title=title, ylabel=y_label)
-    return save(figure, axis, path, title)
+    axis.set_xticks([group + 0.4 - width / 2 for group in range(len(groups))], list(groups), fontsize=9)
+    axis.set_yscale("log")
+    axis.set_ylim(bottom=min(value for values in groups.values() for value in values.values()) / 2)
+    axis.yaxis.set_major_formatter("{x:g}")
+    finish(axis, title, ylabel=y_label)
+    return save(figure, path, title)
+
+
+def panels_picture(path, title, panels):
+    """`panels` is {x label: {series: {row: value}}}: horizontal bars side by side, each panel with its own scale."""
+    if pyplot is None:
+        return ""
+    figure, axes = pyplot.subplots(1, len(panels), figsize=(11, 5), dpi=120, sharey=True)
+    for axis, (label, series) in zip(axes, panels.items()):
+        height = 0.8 / len(series)
+        for i, (name, values) in enumerate(series.items()):
+            axis.barh([row + (i - (len(series) - 1) / 2) * height for row in range(len(values))], list(values.values()), height,
+                      label=name, color=COLOURS[i % len(COLOURS)])
+            axis.set_yticks(range(len(values)), list(values), fontsize=9)
+        axis.grid(alpha=0.3)
+        axis.set(xlabel=label)
+        if len(series) > 1:
+            axis.legend(fontsize=8, loc="lower right")
+    axes[0].invert_yaxis()
+    figure.suptitle(title)
+    return save(figure, path, title)
 
 
 def l2_window(results, folder):
@@ -127,14 +171,15 @@ def l2_window(results, folder):
             continue
         speedup = {arm: arms["none"]["time_us"] / figures["time_us"] for arm, figures in arms.items()}
         best = max([gain for arm, gain in speedup.items() if arm.startswith("sweep_")] + [1.0])
-        for arm in ("none", *shown):
+        series.setdefault("best of the sweep", []).append((fraction, best))
+        for arm in ("tuned", "ratio_1", "raw_ratio_1", "plan", "guide", "none"):
             if arm in speedup:
                 series.setdefault(arm, []).append((fraction, speedup[arm]))
-        series.setdefault("best of the sweep", []).append((fraction, best))
         rows.append([f"{fraction:g}", arms["none"].get("region_MB", NONE), *[speedup.get(arm, NONE) for arm in shown], best,
                      speedup.get("tuned", NONE) / best])
-    text = lines_picture(folder / "l2_window.png", "Speed-up by an access-policy window", "region / largest set-aside",
-                         "time without a window / time", series)
+    text = lines_picture(folder / "l2_window.png", results.titled("Speed-up by an access-policy window"),
+                         "region / largest set-aside", "time without a window / time",
+                         {arm.replace("_", " "): points for arm, points in series.items()}, bottom=0.8)
     text += table(["region / set-aside", "MB", *[arm.replace("_", " ") for arm in shown], "best of the sweep", "tuned / best"], rows)
     kept = {}
     for (_, flushes, arm), figures in results.rows(3).items():
@@ -148,10 +193,17 @@ def l2_window(results, folder):
 
 def constant_broadcast(results, folder):
     series = by_arm(results.rows(2), lambda part: int(part.split("_")[0]), "cycles_per_access")
-    text = lines_picture(folder / "constant_broadcast.png", "Different addresses in a warp", "different addresses",
-                         "cycles per access of the warp", series)
-    return text + table(["different addresses", *series],
-                        [[str(k), *[dict(points).get(k, NONE) for points in series.values()]] for k in (1, 2, 4, 8, 16, 32)])
+    at_once = {arm[:-len(AT_ONCE)]: points for arm, points in series.items() if arm.endswith(AT_ONCE)}
+    in_turn = {arm: points for arm, points in series.items() if not arm.endswith(AT_ONCE)}
+    text = []
+    for name, what, lines in (("constant_broadcast", "each access waits for the last", in_turn),
+                              ("constant_broadcast_at_once", "16 accesses at once", at_once)):
+        if lines:
+            text.append(lines_picture(folder / f"{name}.png", results.titled(f"Different addresses in a warp, {what}"),
+                                      "different addresses", "cycles per access of the warp", lines) +
+                        table([f"different addresses, {what}", *lines],
+                              [[str(k), *[dict(points).get(k, NONE) for points in lines.values()]] for k in (1, 2, 4, 8, 16, 32)]))
+    return "\n\n".join(text)
 
 
 def read_only_load(results, folder):
@@ -159,15 +211,16 @@ def read_only_load(results, folder):
     for (footprint, pattern, arm), figures in results.rows(3).items():
         groups.setdefault(f"{footprint.replace('_', ' ')}, {pattern}", {})[arm] = figures["GB_per_s"]
     arms = list(dict.fromkeys(arm for values in groups.values() for arm in values))
-    text = bars_picture(folder / "read_only_load.png", "How read-only data is loaded", "GB/s", groups)
+    text = bars_picture(folder / "read_only_load.png", results.titled("How read-only data is loaded"), "GB/s", groups)
     return text + table(["data", *arms], [[group, *[values.get(arm, NONE) for arm in arms]] for group, values in groups.items()])
 
 
 def cache_hint_stream(results, folder):
     rows = {parts[1]: figures for parts, figures in results.rows(2).items()}
-    text = bars_picture(folder / "cache_hint_stream.png", "A streaming copy, and a hot table after it", "µs",
-                        {arm: {"copy": figures["time_us"], "table after it": figures["table_after_us"],
-                               "table in L2": figures["table_warm_us"]} for arm, figures in rows.items()})
+    text = panels_picture(folder / "cache_hint_stream.png", results.titled("A streaming copy, and a hot table after it"), {
+        "copy, GB/s": {"copy": {arm: figures["GB_per_s"] for arm, figures in rows.items()}},
+        "time to read the table, µs": {"after the copy": {arm: figures["table_after_us"] for arm, figures in rows.items()},
+                                       "in L2": {arm: figures["table_warm_us"] for arm, figures in rows.items()}}})
     return text + table(["copy", "GB/s", "table after it, µs", "table in L2, µs"],
                         [[arm, figures["GB_per_s"], figures["table_after_us"], figures["table_warm_us"]]
                          for arm, figures in rows.items()])
@@ -175,8 +228,8 @@ def cache_hint_stream(results, folder):
 
 def zero_copy(results, folder):
     series = by_arm(results.rows(2), lambda part: int(part.split("_")[0]), "time_us")
-    text = lines_picture(folder / "zero_copy.png", "Reading the host's memory in place, or copying it", "passes over the data", "µs",
-                         series, log_x=True)
+    text = lines_picture(folder / "zero_copy.png", results.titled("Reading the host's memory in place, or copying it"),
+                         "passes over the data", "µs", series, doubling=True)
     times = {arm: dict(points) for arm, points in series.items()}
     passes = sorted({number for points in times.values() for number in points})
     text += table(["passes, µs", *times],
@@ -185,7 +238,7 @@ def zero_copy(results, folder):
     for arm in ("copy_from_pinned", "copy_from_pageable", "managed_prefetched"):
         if mapped and arm in times:
             pays = [number for number in passes if times[arm].get(number, NONE) < mapped.get(number, NONE)]
-            text += f"\n\n`{arm}` is quicker than `mapped` " + (f"from {pays[0]} passes on." if pays else
+            text += f"\n\n`{arm}` is quicker than `mapped` " + (f"from {pays[0]} pass{'es' if pays[0] != 1 else ''} on." if pays else
                                                                 "at no number of passes here.")
     return text
 

@@ -109,6 +109,19 @@ inline constexpr int static_domain<physical_domain<Id>, Rest...> = Id;
 template <class First, class... Rest>
 inline constexpr int static_domain<First, Rest...> = static_domain<Rest...>;
 
+#if CUDART_VERSION >= 12080
+/// Refuses preferred cluster dimensions that are no multiple of the launch's cluster dimensions: CUDA would not use them.
+inline void check_preferred(const preferred_cluster_dimensions& preferred, const cluster_dimensions& regular) {
+  const auto multiple = [](unsigned a, unsigned b) { return a != 0 && b != 0 && a % b == 0; };
+  if (!multiple(preferred.x, regular.x) || !multiple(preferred.y, regular.y) || preferred.z != regular.z) {
+    throw error(cudaErrorInvalidValue,
+                "membar: the preferred cluster dimensions are %u, %u, %u, and the cluster dimensions %u, %u, %u: use multiples "
+                "of theirs in x and y, and the same z",
+                preferred.x, preferred.y, preferred.z, regular.x, regular.y, regular.z);
+  }
+}
+#endif
+
 /// The value that the launch names for `Wanted`, else the stream's.
 template <class Wanted>
 [[nodiscard]] Wanted effective(const cudaLaunchConfig_t& launch) {
@@ -149,7 +162,7 @@ void check_domain(const Parameter& argument, int launch_domain) {
 ///
 /// What the launch does not name (domain, map, priority, access-policy window) comes from the stream. The end of the kernel
 /// makes its writes visible to what the stream orders after it, as with any launch.
-/// Errors: `error` if an attribute's value is out of range, if an argument is bound to another synchronization domain, or if
+/// Errors: `error` if an attribute's value is out of range or not for this device, if an argument is bound to another synchronization domain, or if
 /// CUDA refuses the launch; nothing is launched then. What the kernel does wrong later is reported by later CUDA calls.
 template <class... Attributes, class... Parameters, class... Arguments>
 void launch(const launch_config<Attributes...>& config, void (*kernel)(Parameters...), Arguments&&... arguments) {
@@ -158,6 +171,15 @@ void launch(const launch_config<Attributes...>& config, void (*kernel)(Parameter
                 "membar: each argument of a launch must convert to the type of its kernel parameter");
   static_assert(!(detail::loses_a_fraction<Arguments, Parameters> || ...),
                 "membar: a floating-point argument of a launch is not passed to an integer parameter: convert it first");
+#if CUDART_VERSION >= 12080
+  if constexpr ((std::same_as<Attributes, preferred_cluster_dimensions> || ...)) {
+    constexpr bool has_dimensions = (std::same_as<Attributes, cluster_dimensions> || ...);
+    static_assert(has_dimensions, "membar: a launch with preferred cluster dimensions is given cluster_dimensions too");
+    if constexpr (has_dimensions) {
+      detail::check_preferred(config.template get<preferred_cluster_dimensions>(), config.template get<cluster_dimensions>());
+    }
+  }
+#endif
   constexpr std::size_t attribute_count = (std::size_t{0} + ... + detail::attribute_id_count<Attributes>);
   cudaLaunchAttribute attributes[attribute_count + 1] = {};
   cudaLaunchAttribute* next = attributes;

@@ -66,8 +66,11 @@ struct launch_completion_event {
 #endif
 
 #if CUDART_VERSION >= 12080
-/// Cluster dimensions that the device uses where it can; a multiple of `cluster_dimensions`, which must be given too.
-/// Requires CUDA 12.8.
+/// Cluster dimensions that the device uses where it can; a multiple of `cluster_dimensions`, which a launch must be given too, of
+/// the same z, and divisors of the grid's.
+///
+/// Requires CUDA 12.8 and compute capability 10.0, and is an error before: CUDA takes them on a launch on an H200 without one,
+/// and the node of the captured launch does not have them.
 struct preferred_cluster_dimensions {
   unsigned x = 1;
   unsigned y = 1;
@@ -84,6 +87,9 @@ struct shared_memory_carveout {
 
 #if CUDART_VERSION >= 13000
 /// A hint to spread the blocks so that they keep NVLink busy. Requires CUDA 13.0.
+///
+/// CUDA documents it for launches, streams and nodes, but whether a stream or node carries it is the driver's answer: driver
+/// 580.159 on an H200 takes it on a launch alone, and does not show it on the node of a captured launch.
 struct nvlink_centric_scheduling {
   bool enabled = true;
   friend constexpr bool operator==(nvlink_centric_scheduling, nvlink_centric_scheduling) noexcept = default;
@@ -108,7 +114,8 @@ struct attribute_places {
 /// What membar knows of an attribute type: its CUDA ids, its places, and how a value becomes CUDA's and back.
 ///
 /// `encode` writes one `cudaLaunchAttribute` per id and throws `error` for a value that no device, or not the current one,
-/// can honour. Specialised below for every attribute; a header that adds an attribute adds a specialisation.
+/// can honour. `if_refused`, where there is one, says what to do where CUDA documents a place and the driver refuses it there.
+/// Specialised below for every attribute; a header that adds an attribute adds a specialisation.
 template <class Attribute>
 struct attribute_traits {};
 
@@ -227,7 +234,21 @@ template <>
 struct attribute_traits<preferred_cluster_dimensions> {
   static constexpr cudaLaunchAttributeID ids[1] = {cudaLaunchAttributePreferredClusterDimension};
   static constexpr attribute_places places{.launch = true, .node = true};
+  static constexpr const char* if_refused =
+      "pass a kernel node of a graph that still exists, on a device of compute capability 10.0, which "
+      "preferred_cluster_dimensions need";
   static void encode(const preferred_cluster_dimensions& c, cudaLaunchAttribute* out) {
+    int device = 0;
+    int major = 0;
+    check(cudaGetDevice(&device), "cudaGetDevice", "a working CUDA driver and device are needed");
+    check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "cudaDeviceGetAttribute",
+          "a working CUDA driver and device are needed");
+    if (major < 10) {
+      throw error(cudaErrorNotSupported,
+                  "membar: device %d, of compute capability %d.x, has no preferred cluster dimensions, which need 10.0: leave "
+                  "them out, and give the launch cluster_dimensions alone",
+                  device, major);
+    }
     out->val.preferredClusterDim = {c.x, c.y, c.z};
   }
   static preferred_cluster_dimensions decode(const cudaLaunchAttributeValue& value) {
@@ -253,6 +274,9 @@ template <>
 struct attribute_traits<nvlink_centric_scheduling> {
   static constexpr cudaLaunchAttributeID ids[1] = {cudaLaunchAttributeNvlinkUtilCentricScheduling};
   static constexpr attribute_places places{.launch = true, .stream = true, .node = true};
+  static constexpr const char* if_refused =
+      "pass a stream of the current device, or a kernel node of a graph that still exists; if it is one, this driver takes "
+      "nvlink_centric_scheduling on launches only: give it to each launch, by launch_config::with";
   static void encode(nvlink_centric_scheduling n, cudaLaunchAttribute* out) {
     out->val.nvlinkUtilCentricScheduling = n.enabled ? 1U : 0U;
   }
@@ -298,6 +322,24 @@ namespace detail {
 template <class Attribute>
 inline constexpr std::size_t attribute_id_count = sizeof(attribute_traits<Attribute>::ids) / sizeof(cudaLaunchAttributeID);
 
+/// What to do where the driver refuses an attribute on a stream or node.
+template <class Attribute>
+[[nodiscard]] constexpr const char* remedy_for(cudaStream_t) noexcept {
+  if constexpr (requires { attribute_traits<Attribute>::if_refused; }) {
+    return attribute_traits<Attribute>::if_refused;
+  } else {
+    return "pass a stream of the current device";
+  }
+}
+template <class Attribute>
+[[nodiscard]] constexpr const char* remedy_for(cudaGraphNode_t) noexcept {
+  if constexpr (requires { attribute_traits<Attribute>::if_refused; }) {
+    return attribute_traits<Attribute>::if_refused;
+  } else {
+    return "pass a kernel node of a graph that still exists";
+  }
+}
+
 /// `value` as CUDA's attribute; for attributes with a single id, which all that a stream or a node takes are.
 template <class Attribute>
 [[nodiscard]] cudaLaunchAttribute encoded(const Attribute& value) {
@@ -311,24 +353,26 @@ template <class Attribute>
 
 /// Sets an attribute of a stream; launches into it from then on have it unless they name their own.
 ///
-/// Errors: a value the current device cannot honour, or an invalid stream. The stream is then as it was.
+/// Errors: a value the current device cannot honour, an invalid stream, or a driver that does not take the attribute there. The
+/// stream is then as it was.
 template <class Attribute>
 void set_attribute(cudaStream_t stream, const Attribute& value) {
   static_assert(legal_on_a_stream<Attribute>, "membar: CUDA does not accept this attribute on a stream");
   const cudaLaunchAttribute attribute = detail::encoded(value);
   check(cudaStreamSetAttribute(stream, attribute_traits<Attribute>::ids[0], &attribute.val), "cudaStreamSetAttribute",
-        "pass a stream of the current device");
+        detail::remedy_for<Attribute>(stream));
 }
 
 /// Sets an attribute of a graph kernel node; executable graphs instantiated from then on have it.
 ///
-/// Errors: a value the current device cannot honour, or a node that is not a kernel node. The node is then as it was.
+/// Errors: a value the current device cannot honour, a node that is not a kernel node, or a driver that does not take the
+/// attribute there. The node is then as it was.
 template <class Attribute>
 void set_attribute(cudaGraphNode_t node, const Attribute& value) {
   static_assert(legal_on_a_graph_node<Attribute>, "membar: CUDA does not accept this attribute on a graph node");
   const cudaLaunchAttribute attribute = detail::encoded(value);
   check(cudaGraphKernelNodeSetAttribute(node, attribute_traits<Attribute>::ids[0], &attribute.val),
-        "cudaGraphKernelNodeSetAttribute", "pass a kernel node of a graph that still exists");
+        "cudaGraphKernelNodeSetAttribute", detail::remedy_for<Attribute>(node));
 }
 
 /// Reads an attribute of a stream back, as in `get_attribute<sync_domain_map>(stream)`.
@@ -338,7 +382,7 @@ template <class Attribute>
   static_assert(readable_back<Attribute>, "membar: read this attribute back as the type that holds any of its values");
   cudaLaunchAttributeValue value{};
   check(cudaStreamGetAttribute(stream, attribute_traits<Attribute>::ids[0], &value), "cudaStreamGetAttribute",
-        "pass a stream of the current device");
+        detail::remedy_for<Attribute>(stream));
   return attribute_traits<Attribute>::decode(value);
 }
 
@@ -349,7 +393,7 @@ template <class Attribute>
   static_assert(readable_back<Attribute>, "membar: read this attribute back as the type that holds any of its values");
   cudaLaunchAttributeValue value{};
   check(cudaGraphKernelNodeGetAttribute(node, attribute_traits<Attribute>::ids[0], &value), "cudaGraphKernelNodeGetAttribute",
-        "pass a kernel node of a graph that still exists");
+        detail::remedy_for<Attribute>(node));
   return attribute_traits<Attribute>::decode(value);
 }
 
@@ -365,7 +409,7 @@ class scoped_stream_attribute {
       cudaStream_t stream, const Attribute& value)
       : stream_(stream) {
     constexpr cudaLaunchAttributeID id = attribute_traits<Attribute>::ids[0];
-    check(cudaStreamGetAttribute(stream, id, &previous_), "cudaStreamGetAttribute", "pass a stream of the current device");
+    check(cudaStreamGetAttribute(stream, id, &previous_), "cudaStreamGetAttribute", detail::remedy_for<Attribute>(stream));
     set_attribute(stream, value);
   }
 

@@ -114,6 +114,19 @@ void once(const launch_config<>& config) {
 #endif
 }
 
+void together(const launch_config<>& config, float* data) {
+#if CUDART_VERSION >= 12080
+#ifdef RULE_preferred_cluster_dimensions_stand_beside_cluster_dimensions  // expect: is given cluster_dimensions too
+  membar::launch(config.with(membar::preferred_cluster_dimensions{2, 1, 1}), kernel, 1, data);
+#else
+  membar::launch(config.with(membar::preferred_cluster_dimensions{2, 1, 1}).with(membar::cluster_dimensions{1, 1, 1}), kernel,
+                 1, data);
+#endif
+#else
+  membar::launch(config, kernel, 1, data);
+#endif
+}
+
 void arguments(const launch_config<>& config, float* data) {
 #ifdef RULE_every_parameter_has_an_argument  // expect: a launch passes one argument per kernel parameter
   membar::launch(config, kernel, 1);

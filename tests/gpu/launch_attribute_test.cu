@@ -75,6 +75,25 @@ class launch_attribute : public membar_test::gpu_test {
     EXPECT_EQ(get_attribute<Attribute>(graph.kernel_node()), value);
   }
 
+  /// Expects `call` to answer as CUDA itself did: nothing where that was a success, else an error with that code, which says
+  /// what to do and leaves no error behind.
+  template <class Call>
+  static void expect_answer_of_cuda(cudaError_t raw, const char* remedy, Call call) {
+    static_cast<void>(cudaGetLastError());  // the raw call's
+    if (raw == cudaSuccess) {
+      call();
+      return;
+    }
+    try {
+      call();
+      ADD_FAILURE() << "CUDA answers " << cudaGetErrorName(raw) << ", membar nothing";
+    } catch (const membar::error& failure) {
+      EXPECT_EQ(failure.code(), raw) << failure.what();
+      EXPECT_NE(std::string_view(failure.what()).find(remedy), std::string_view::npos) << failure.what();
+    }
+    EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess) << "the error is left for the next call";
+  }
+
   [[nodiscard]] static int highest_priority() {
     int lowest = 0;
     int highest = 0;
@@ -107,6 +126,17 @@ class hopper : public launch_attribute {
     launch_attribute::SetUp();
     if (!IsSkipped() && !HasFatalFailure() && !has_compute_capability(9)) {
       GTEST_SKIP() << "this test needs compute capability 9.0, and the GPU has less";
+    }
+  }
+};
+
+/// Tests of what needs compute capability 10.0.
+class blackwell : public launch_attribute {
+ protected:
+  void SetUp() override {
+    launch_attribute::SetUp();
+    if (!IsSkipped() && !HasFatalFailure() && !has_compute_capability(10)) {
+      GTEST_SKIP() << "this test needs compute capability 10.0, and the GPU has less";
     }
   }
 };
@@ -189,17 +219,53 @@ TEST_F(hopper, the_cluster_scheduling_of_a_launch_is_read_back) {
 }
 
 #if CUDART_VERSION >= 12080
-TEST_F(hopper, the_preferred_cluster_dimensions_of_a_launch_are_read_back) {
+TEST_F(blackwell, the_preferred_cluster_dimensions_of_a_launch_are_read_back) {
   const captured_graph graph = captured(membar::cluster_dimensions{1, 1, 1}, membar::preferred_cluster_dimensions{2, 1, 1});
   EXPECT_EQ(get_attribute<membar::preferred_cluster_dimensions>(graph.kernel_node()),
             (membar::preferred_cluster_dimensions{2, 1, 1}));
 }
 #endif
 
+#if CUDART_VERSION >= 12080
+TEST_F(launch_attribute, preferred_cluster_dimensions_are_refused_before_compute_capability_10_and_nothing_is_launched) {
+  if (has_compute_capability(10)) {
+    GTEST_SKIP() << "this test is about devices before compute capability 10.0, and the GPU has a later one";
+  }
+  const auto expect_refused = [](auto call) {
+    try {
+      call();
+      ADD_FAILURE() << "not refused";
+    } catch (const membar::error& failure) {
+      EXPECT_NE(std::string_view(failure.what()).find("need 10.0: leave them out"), std::string_view::npos) << failure.what();
+    }
+  };
+  expect_refused([&] {
+    membar::launch(launch_config{2, 32, stream->get()}
+                       .with(membar::cluster_dimensions{1, 1, 1})
+                       .with(membar::preferred_cluster_dimensions{2, 1, 1}),
+                   set_to_one, out->get());
+  });
+  stream->synchronize();
+  int value = -1;
+  membar_test::check(cudaMemcpy(&value, out->get(), sizeof value, cudaMemcpyDefault));
+  EXPECT_EQ(value, 0);
+  const captured_graph graph = captured();
+  expect_refused([&] { set_attribute(graph.kernel_node(), membar::preferred_cluster_dimensions{2, 1, 1}); });
+}
+#endif
+
 #if CUDART_VERSION >= 13000
-TEST_F(launch_attribute, the_nvlink_centric_scheduling_of_a_launch_is_read_back) {
-  EXPECT_EQ(read_back(membar::nvlink_centric_scheduling{true}), membar::nvlink_centric_scheduling{true});
-  EXPECT_EQ(read_back(membar::nvlink_centric_scheduling{false}), membar::nvlink_centric_scheduling{false});
+constexpr cudaLaunchAttributeID nvlink_id = cudaLaunchAttributeNvlinkUtilCentricScheduling;
+constexpr const char* nvlink_remedy = "give it to each launch, by launch_config::with";
+
+TEST_F(launch_attribute, the_nvlink_centric_scheduling_of_a_launch_is_read_back_where_the_driver_tells_it) {
+  for (const bool enabled : {true, false}) {
+    const membar::nvlink_centric_scheduling value{enabled};
+    const captured_graph graph = captured(value);
+    cudaLaunchAttributeValue native{};
+    expect_answer_of_cuda(cudaGraphKernelNodeGetAttribute(graph.kernel_node(), nvlink_id, &native), nvlink_remedy,
+                          [&] { EXPECT_EQ(get_attribute<membar::nvlink_centric_scheduling>(graph.kernel_node()), value); });
+  }
 }
 #endif
 
@@ -237,9 +303,16 @@ TEST_F(launch_attribute, the_synchronization_policy_of_a_stream_is_read_back) {
 TEST_F(launch_attribute, the_priority_of_a_stream_is_read_back) { expect_set_on_stream(membar::priority{highest_priority()}); }
 
 #if CUDART_VERSION >= 13000
-TEST_F(launch_attribute, the_nvlink_centric_scheduling_of_a_stream_is_read_back) {
-  expect_set_on_stream(membar::nvlink_centric_scheduling{true});
-  expect_set_on_stream(membar::nvlink_centric_scheduling{false});
+TEST_F(launch_attribute, the_nvlink_centric_scheduling_of_a_stream_is_set_where_the_driver_takes_it) {
+  for (const bool enabled : {true, false}) {
+    cudaLaunchAttributeValue native{};
+    native.nvlinkUtilCentricScheduling = enabled ? 1U : 0U;
+    expect_answer_of_cuda(cudaStreamSetAttribute(stream->get(), nvlink_id, &native), nvlink_remedy,
+                          [&] { expect_set_on_stream(membar::nvlink_centric_scheduling{enabled}); });
+    cudaLaunchAttributeValue read{};
+    expect_answer_of_cuda(cudaStreamGetAttribute(stream->get(), nvlink_id, &read), nvlink_remedy,
+                          [&] { static_cast<void>(get_attribute<membar::nvlink_centric_scheduling>(stream->get())); });
+  }
 }
 #endif
 
@@ -326,7 +399,7 @@ TEST_F(hopper, the_cluster_scheduling_of_a_node_is_read_back) {
 }
 
 #if CUDART_VERSION >= 12080
-TEST_F(hopper, the_preferred_cluster_dimensions_of_a_node_are_read_back) {
+TEST_F(blackwell, the_preferred_cluster_dimensions_of_a_node_are_read_back) {
   const captured_graph graph = captured(membar::cluster_dimensions{1, 1, 1});
   set_attribute(graph.kernel_node(), membar::preferred_cluster_dimensions{2, 1, 1});
   EXPECT_EQ(get_attribute<membar::preferred_cluster_dimensions>(graph.kernel_node()),
@@ -335,8 +408,12 @@ TEST_F(hopper, the_preferred_cluster_dimensions_of_a_node_are_read_back) {
 #endif
 
 #if CUDART_VERSION >= 13000
-TEST_F(launch_attribute, the_nvlink_centric_scheduling_of_a_node_is_read_back) {
-  expect_set_on_node(membar::nvlink_centric_scheduling{true});
+TEST_F(launch_attribute, the_nvlink_centric_scheduling_of_a_node_is_set_where_the_driver_takes_it) {
+  const captured_graph graph = captured();
+  cudaLaunchAttributeValue native{};
+  native.nvlinkUtilCentricScheduling = 1;
+  expect_answer_of_cuda(cudaGraphKernelNodeSetAttribute(graph.kernel_node(), nvlink_id, &native), nvlink_remedy,
+                        [&] { expect_set_on_node(membar::nvlink_centric_scheduling{true}); });
 }
 #endif
 

@@ -11,17 +11,25 @@ import unittest
 REPORT = pathlib.Path(__file__).resolve().parent.parent.parent / "bench" / "caches" / "report.py"
 
 
-def result(cases, label=""):
-    """A file of Google Benchmark with three repetitions of each case: the given time, and one 10 % to either side."""
+def result(cases, label="", aggregates=True, repetitions=True):
+    """A file of Google Benchmark: of each case three repetitions, the given time and 10 % to either side, and what it makes of
+    them, with another time where there are repetitions too, so that it shows which of both is read. As the benches do it, cases
+    stand in the order in which they ended, here the last first."""
     runs = []
-    for name, figures in cases.items():
-        for factor in (0.9, 1.0, 1.1):
-            run = {"name": f"{name}/iterations:1/repeats:3/manual_time", "run_type": "iteration", "time_unit": "us", **figures}
-            run["real_time"] = figures.get("real_time", 0.0) * factor
-            if label:
-                run["label"] = label
-            runs.append(run)
-        runs.append({"name": f"{name}/iterations:1_median", "run_type": "aggregate", "real_time": 1e9, "time_unit": "us"})
+    for family, (name, figures) in enumerate(cases.items()):
+        run_name = f"{name}/iterations:1/repeats:3/manual_time"
+        common = {"run_name": run_name, "family_index": family, "repetitions": 3, "time_unit": "us", **figures}
+        if label:
+            common["label"] = label
+        real_time = figures.get("real_time", 0.0)
+        mine = []
+        if repetitions:
+            mine += [{**common, "name": run_name, "run_type": "iteration", "real_time": real_time * factor * (5 if aggregates else 1)}
+                     for factor in (1.1, 0.9, 1.0)]
+        if aggregates:
+            mine += [{**common, "name": f"{run_name}_{which}", "run_type": "aggregate", "aggregate_name": which, "real_time": value}
+                     for which, value in (("mean", 1e9), ("median", real_time), ("stddev", 1e7), ("cv", 0.1))]
+        runs = mine + runs
     return {"context": {"gpu": "Made-up GPU", "driver": "1.2"}, "benchmarks": runs}
 
 
@@ -45,6 +53,15 @@ class CacheReport(unittest.TestCase):
         self.assertIn("| 0.5 | 20 | nan | nan | nan | nan | 1.6 | 2 | 0.8 |", page)
         self.assertIn("GPU Made-up GPU, driver 1.2; medians of 3 repetitions.", page)
 
+    def test_the_medians_of_a_file_count_and_those_of_its_repetitions_where_it_has_none(self):
+        cases = {"l2_window/region_0.5/none": {"real_time": 200.0, "region_MB": 20.0}, "l2_window/region_0.5/tuned": {"real_time": 125.0}}
+        pages = [report(result(cases, aggregates=aggregates, repetitions=repetitions))[1]
+                 for aggregates, repetitions in ((True, True), (True, False), (False, True))]
+        self.assertIn("| 0.5 | 20 | nan | nan | nan | nan | 1.6 | 1 | 1.6 |", pages[0])
+        self.assertIn("medians of 3 repetitions", pages[0])
+        self.assertEqual(pages[0], pages[1])
+        self.assertEqual(pages[0], pages[2])
+
     def test_the_return_to_normal_is_listed_by_kernels_in_between(self):
         cases = {"l2_window/region_0.5/none": {"real_time": 1.0}}
         for flushes, window in ((0, 10.0), (16, 40.0)):
@@ -55,9 +72,12 @@ class CacheReport(unittest.TestCase):
     def test_cycles_are_listed_by_number_of_addresses(self):
         cases = {f"constant_broadcast/{k:02}_addresses/constant": {"real_time": 1.0, "cycles_per_access": 8.0 * k}
                  for k in range(1, 33)}
+        cases["constant_broadcast/32_addresses/constant_16_at_once"] = {"real_time": 1.0, "cycles_per_access": 200.0}
         page = report(result(cases))[1]
         self.assertIn("| 1 | 8 |", page)
         self.assertIn("| 32 | 256 |", page)
+        self.assertIn("| different addresses, 16 accesses at once | constant |", page)
+        self.assertIn("| 32 | 200 |", page)
 
     def test_the_break_even_of_zero_copy_is_said(self):
         cases = {}
@@ -78,8 +98,13 @@ class CacheReport(unittest.TestCase):
         self.assertIn("| fits l1, gather | 100 | 125 |", page)
         self.assertIn("| plain | 3000 | 30 | 10 |", page)
 
+    def test_arms_stand_in_the_order_of_the_bench(self):
+        page = report(result({f"read_only_load/fits_l1/gather/{arm}": {"real_time": 1.0, "GB_per_s": 100.0}
+                              for arm in ("plain", "cg", "ca")}))[1]
+        self.assertIn("| data | plain | cg | ca |", page)
+
     def test_a_waived_bench_says_why(self):
-        ran, page = report(result({"zero_copy/1_passes/mapped": {}}, label="waived: no CUDA device"))
+        ran, page = report(result({"zero_copy/1_passes/mapped": {}}, label="waived: no CUDA device", aggregates=False))
         self.assertEqual(ran.returncode, 0)
         self.assertIn("Not measured: no CUDA device.", page)
 

@@ -3,6 +3,7 @@
 #include <membar/launch_attribute.hpp>
 
 #include "made_up_device.hpp"
+#include "refusal.hpp"
 
 #include <concepts>
 #include <stdexcept>
@@ -241,6 +242,36 @@ TEST_F(launch_attribute, what_cuda_refuses_is_an_error) {
   EXPECT_THROW(static_cast<void>(get_attribute<sync_domain>(node.handle())), membar::error);
   EXPECT_EQ(now().last_error, cudaSuccess) << "the error is left for the next call";
 }
+
+#if CUDART_VERSION >= 12080
+TEST_F(launch_attribute, preferred_cluster_dimensions_are_refused_before_compute_capability_10) {
+  const membar::preferred_cluster_dimensions two{2, 1, 1};
+  set_attribute(node.handle(), two);
+  now().compute_capability_major = 9;
+  const std::string sentence =
+      membar_test::refusal([&] { set_attribute(node.handle(), membar::preferred_cluster_dimensions{4, 1, 1}); });
+  EXPECT_NE(sentence.find("compute capability 9.x"), sentence.npos) << sentence;
+  EXPECT_NE(sentence.find("need 10.0: leave them out"), sentence.npos) << sentence;
+  EXPECT_EQ(get_attribute<membar::preferred_cluster_dimensions>(node.handle()), two);
+}
+#endif
+
+#if CUDART_VERSION >= 13000
+TEST_F(launch_attribute, what_the_driver_does_not_take_in_a_documented_place_is_refused_with_what_to_do_instead) {
+  stream.not_taken.insert(cudaLaunchAttributeNvlinkUtilCentricScheduling);
+  node.not_taken.insert(cudaLaunchAttributeNvlinkUtilCentricScheduling);
+  const auto expect_remedy = [](auto call) {
+    const std::string sentence = membar_test::refusal(call);
+    EXPECT_NE(sentence.find("give it to each launch, by launch_config::with"), sentence.npos) << sentence;
+  };
+  expect_remedy([&] { set_attribute(stream.handle(), membar::nvlink_centric_scheduling{}); });
+  expect_remedy([&] { set_attribute(node.handle(), membar::nvlink_centric_scheduling{}); });
+  expect_remedy([&] { static_cast<void>(get_attribute<membar::nvlink_centric_scheduling>(stream.handle())); });
+  expect_remedy([&] { static_cast<void>(get_attribute<membar::nvlink_centric_scheduling>(node.handle())); });
+  expect_remedy([&] { const membar::scoped_stream_attribute scope(stream.handle(), membar::nvlink_centric_scheduling{}); });
+  EXPECT_EQ(now().last_error, cudaSuccess) << "the error is left for the next call";
+}
+#endif
 
 TEST_F(launch_attribute, a_scope_puts_the_previous_value_back) {
   set_attribute(stream.handle(), sync_domain_map{.default_ = 3, .remote = 2});

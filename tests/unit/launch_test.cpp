@@ -2,6 +2,7 @@
 #include <membar/launch.hpp>
 
 #include "made_up_device.hpp"
+#include "refusal.hpp"
 
 #include <concepts>
 #include <string>
@@ -234,6 +235,29 @@ TEST_F(launch, a_value_out_of_range_is_refused_and_nothing_launched) {
   EXPECT_THROW(membar::launch(config.with(physical_domain<2>{}), no_parameters), membar::error);
   EXPECT_TRUE(now().launches.empty());
 }
+
+#if CUDART_VERSION >= 12080
+TEST_F(launch, preferred_cluster_dimensions_are_multiples_of_the_cluster_dimensions) {
+  using membar::cluster_dimensions;
+  using membar::preferred_cluster_dimensions;
+  const auto made = [&](const cluster_dimensions& regular, const preferred_cluster_dimensions& preferred) {
+    return membar_test::refusal([&] { membar::launch(config.with(preferred).with(regular), no_parameters); });
+  };
+  EXPECT_EQ(made({2, 1, 2}, {4, 3, 2}), "");
+  EXPECT_EQ(launched_with(cudaLaunchAttributePreferredClusterDimension).preferredClusterDim.x, 4U);
+  EXPECT_EQ(made({2, 1, 1}, {2, 1, 1}), "");
+  EXPECT_EQ(now().launches.size(), 2U);
+  for (const preferred_cluster_dimensions& none :
+       {preferred_cluster_dimensions{3, 2, 2}, {1, 2, 2}, {4, 3, 2}, {4, 4, 4}, {0, 2, 2}}) {
+    const std::string sentence = made({2, 2, 2}, none);
+    EXPECT_NE(sentence.find("use multiples of theirs in x and y, and the same z"), sentence.npos) << sentence;
+  }
+  EXPECT_NE(made({0, 1, 1}, {2, 1, 1}), "");
+  now().compute_capability_major = 9;
+  EXPECT_NE(made({1, 1, 1}, {2, 1, 1}).find("need 10.0: leave them out"), std::string::npos);
+  EXPECT_EQ(now().launches.size(), 2U);
+}
+#endif
 
 TEST_F(launch, what_cuda_refuses_is_an_error) {
   now().refuses_launches = true;

@@ -29,6 +29,9 @@ cudaError_t get(attributed& from, cudaLaunchAttributeID id, cudaLaunchAttributeV
   if (!now().driver || !from.valid) {
     return with_driver(cudaErrorInvalidResourceHandle);
   }
+  if (from.not_taken.contains(id)) {
+    return answer(cudaErrorInvalidValue);
+  }
   *value = from.attributes[id];
   return cudaSuccess;
 }
@@ -36,6 +39,9 @@ cudaError_t get(attributed& from, cudaLaunchAttributeID id, cudaLaunchAttributeV
 cudaError_t set(attributed& to, cudaLaunchAttributeID id, const cudaLaunchAttributeValue* value) {
   if (!now().driver || !to.valid || to.read_only) {
     return with_driver(cudaErrorInvalidResourceHandle);
+  }
+  if (to.not_taken.contains(id)) {
+    return answer(cudaErrorInvalidValue);
   }
   to.attributes[id] = *value;
   return cudaSuccess;
@@ -73,13 +79,16 @@ cudaError_t __wrap_cudaGetDeviceCount(int* count) {
 }
 
 cudaError_t __wrap_cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
-  if (attribute != cudaDevAttrMemSyncDomainCount && attribute != cudaDevAttrMultiProcessorCount) {
+  const std::map<cudaDeviceAttr, int> known = {{cudaDevAttrMemSyncDomainCount, now().domain_count},
+                                               {cudaDevAttrMultiProcessorCount, now().multiprocessors},
+                                               {cudaDevAttrComputeCapabilityMajor, now().compute_capability_major}};
+  if (!known.contains(attribute)) {
     return made_up::answer(cudaErrorInvalidValue);
   }
   if (!now().driver || device < 0 || device >= now().devices) {
     return made_up::with_driver(cudaErrorInvalidDevice);
   }
-  *value = attribute == cudaDevAttrMemSyncDomainCount ? now().domain_count : now().multiprocessors;
+  *value = known.at(attribute);
   return cudaSuccess;
 }
 

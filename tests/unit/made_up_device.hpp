@@ -10,13 +10,15 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <vector>
 
 namespace made_up {
 
-/// A stream, or a graph kernel node: attributes, and whether CUDA accepts it.
+/// A stream, or a graph kernel node: attributes, those that the driver does not take there, and whether CUDA accepts it.
 struct attributed {
   std::map<cudaLaunchAttributeID, cudaLaunchAttributeValue> attributes;
+  std::set<cudaLaunchAttributeID> not_taken;
   bool valid = true;
   /// Fails the calls that set an attribute, and not those that read one.
   bool read_only = false;
@@ -45,6 +47,7 @@ struct machine {
   int domain_count = 4;
   int multiprocessors = 10;
   int blocks_per_multiprocessor = 3;
+  int compute_capability_major = 10;
   bool driver = true;
   bool refuses_launches = false;
   stream null_stream;
