@@ -67,7 +67,7 @@ __device__ void round_trips(Group group, bool starts, unsigned rounds, kernel_re
 
 /// Data and a signal to the other PE and back; `first` is what the signals hold before.
 template <class Group, class Backend>
-__global__ void __launch_bounds__(1024)
+__global__ void __launch_bounds__(1024, 1)
     put_signal_round_trips(symmetric_span<unsigned char, Backend> data, const unsigned char* source,
                            symmetric_span<membar::signal<membar::set>, Backend> signals, unsigned long long first,
                            unsigned rounds, kernel_report* report) {
@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(1024)
 
 /// The same with the parts apart: a put, a fence, a relaxed notification.
 template <class Group, class Backend>
-__global__ void __launch_bounds__(1024)
+__global__ void __launch_bounds__(1024, 1)
     fenced_round_trips(symmetric_span<unsigned char, Backend> data, const unsigned char* source,
                        symmetric_span<membar::signal<membar::set>, Backend> signals, unsigned long long first, unsigned rounds,
                        kernel_report* report) {
@@ -125,7 +125,7 @@ __device__ void packed_between(Group group, const Box& box, const Message* sent,
 
 /// A packed message there and back: what PE 0 sends, PE 1 sends back as it came. `memory` has room for two.
 template <class Group, int Bytes, message_in Where, class Backend>
-__global__ void __launch_bounds__(1024)
+__global__ void __launch_bounds__(1024, 1)
     packed_round_trips(symmetric_span<membar::packed<payload<Bytes>>, Backend> boxes, payload<Bytes>* memory, unsigned first,
                        unsigned rounds, kernel_report* report) {
   const Group group;
@@ -151,7 +151,7 @@ __global__ void __launch_bounds__(1024)
 
 /// Each block puts its part of the data, `rounds` times.
 template <class Backend>
-__global__ void __launch_bounds__(1024)
+__global__ void __launch_bounds__(1024, 1)
     put_parts(symmetric_span<unsigned char, Backend> data, const unsigned char* source, unsigned rounds) {
   const std::size_t part = data.size() / gridDim.x / 16 * 16;
   const std::size_t first = part * blockIdx.x;
@@ -199,7 +199,7 @@ __global__ void add_stream(symmetric_span<membar::counter<unsigned long long>, B
 }
 
 template <class Group, class Order, class Backend>
-__global__ void __launch_bounds__(1024)
+__global__ void __launch_bounds__(1024, 1)
     barriers(symmetric_span<membar::barrier_word, Backend> words, unsigned rounds, kernel_report* report) {
   const Group group;
   timed_rounds(group, rounds, report,

@@ -81,7 +81,10 @@ template <unsigned Lanes>
 __device__ __noinline__ void copy_odd(unsigned rank, unsigned size, unsigned char* to, const unsigned char* from,
                                       std::size_t bytes) noexcept {
   const std::uintptr_t difference = reinterpret_cast<std::uintptr_t>(to) ^ reinterpret_cast<std::uintptr_t>(from);
-  if (difference % sizeof(copy_unit) == 0) {
+  const std::uintptr_t bits = reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from) | bytes;
+  if (bits % sizeof(unsigned) == 0 && bytes <= size * sizeof(unsigned)) {
+    copy_units<unsigned, Lanes, 1>(rank, size, to, from, bytes / sizeof(unsigned));  // a few numbers
+  } else if (difference % sizeof(copy_unit) == 0) {
     copy_aligned_alike<copy_unit, Lanes>(rank, size, to, from, bytes);
   } else if (difference % sizeof(unsigned long long) == 0) {
     copy_aligned_alike<unsigned long long, Lanes>(rank, size, to, from, bytes);
@@ -99,14 +102,16 @@ __device__ inline void group_copy(Group, void* to, const void* from, std::size_t
   const unsigned rank = Group::rank();
   const unsigned size = Group::size();
   const std::uintptr_t bits = reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from) | bytes;
-  if (bits % sizeof(copy_unit) != 0) {
-    copy_odd<lanes>(rank, size, static_cast<unsigned char*>(to), static_cast<const unsigned char*>(from), bytes);
-  } else if (bytes > size * sizeof(copy_unit)) {
+  if (bits % sizeof(copy_unit) == 0 && bytes <= size * sizeof(copy_unit)) [[likely]] {
+    // A unit for each thread at most: a matter of latency, which few instructions in a row serve best.
+    if (rank * sizeof(copy_unit) < bytes) {
+      store_weak(static_cast<copy_unit*>(to) + rank, load_weak(static_cast<const copy_unit*>(from) + rank));
+    }
+  } else if (bits % sizeof(copy_unit) == 0) [[likely]] {
     copy_units<copy_unit, lanes, 8>(rank, size, static_cast<unsigned char*>(to), static_cast<const unsigned char*>(from),
                                     bytes / sizeof(copy_unit));
-  } else if (rank * sizeof(copy_unit) < bytes) {
-    // A unit for each thread at most: a matter of latency, which few instructions in a row serve best.
-    store_weak(static_cast<copy_unit*>(to) + rank, load_weak(static_cast<const copy_unit*>(from) + rank));
+  } else {
+    copy_odd<lanes>(rank, size, static_cast<unsigned char*>(to), static_cast<const unsigned char*>(from), bytes);
   }
 }
 

@@ -47,17 +47,24 @@ template <class Box, class Value>
   }
 }
 
+/// The words of a message. Indices are of 32 bits, also beyond the last of four that a thread does at once.
+template <class Message>
+inline constexpr unsigned word_count = [] {
+  static_assert(packed_words(sizeof(Message)) < (1U << 28), "membar: a packed message is smaller than 3 GiB");
+  return static_cast<unsigned>(packed_words(sizeof(Message)));
+}();
+
 /// The words `first`, `first + step` and so on, `Batch` at most, that fall to the calling thread: whether the message's
 /// pieces are in all of them, and then at `to`. All loads are under way before the first is looked at. `seen` is the number in
 /// the last word that has another one.
-template <int Batch, class To>
-[[nodiscard]] __device__ inline bool take_batch(const packed_word* words, std::size_t first, std::size_t step, To* to,
+template <unsigned Batch, class To>
+[[nodiscard]] __device__ inline bool take_batch(const packed_word* words, unsigned first, unsigned step, To* to,
                                                 unsigned sequence, unsigned& seen) noexcept {
-  constexpr std::size_t count = packed_words(sizeof(To));
+  constexpr unsigned count = word_count<To>;
   packed_word batch[Batch];
 #pragma unroll
-  for (int k = 0; k != Batch; ++k) {
-    const std::size_t i = first + static_cast<unsigned>(k) * step;
+  for (unsigned k = 0; k != Batch; ++k) {
+    const unsigned i = first + k * step;
     batch[k].sequence = sequence;
     if (k == 0 || i < count) {
       batch[k] = membar::load<thread_scope::system>(words + i, relaxed);
@@ -65,7 +72,7 @@ template <int Batch, class To>
   }
   bool all = true;
 #pragma unroll
-  for (int k = 0; k != Batch; ++k) {
+  for (unsigned k = 0; k != Batch; ++k) {
     if (batch[k].sequence != sequence) {
       seen = batch[k].sequence;
       all = false;
@@ -73,8 +80,8 @@ template <int Batch, class To>
   }
   if (all) {
 #pragma unroll
-    for (int k = 0; k != Batch; ++k) {
-      const std::size_t i = first + static_cast<unsigned>(k) * step;
+    for (unsigned k = 0; k != Batch; ++k) {
+      const unsigned i = first + k * step;
       if (k == 0 || i < count) {
         unpack_piece(to, i, batch[k]);
       }
@@ -84,21 +91,21 @@ template <int Batch, class To>
 }
 
 /// Puts those words of the message at `from`: all of them are read before the first is stored.
-template <int Batch, class From>
-__device__ inline void put_batch(packed_word* words, std::size_t first, std::size_t step, const From* from,
+template <unsigned Batch, class From>
+__device__ inline void put_batch(packed_word* words, unsigned first, unsigned step, const From* from,
                                  unsigned sequence) noexcept {
-  constexpr std::size_t count = packed_words(sizeof(From));
+  constexpr unsigned count = word_count<From>;
   packed_word batch[Batch];
 #pragma unroll
-  for (int k = 0; k != Batch; ++k) {
-    const std::size_t i = first + static_cast<unsigned>(k) * step;
+  for (unsigned k = 0; k != Batch; ++k) {
+    const unsigned i = first + k * step;
     if (k == 0 || i < count) {
       batch[k] = packed_piece(from, i, sequence);
     }
   }
 #pragma unroll
-  for (int k = 0; k != Batch; ++k) {
-    const std::size_t i = first + static_cast<unsigned>(k) * step;
+  for (unsigned k = 0; k != Batch; ++k) {
+    const unsigned i = first + k * step;
     if (k == 0 || i < count) {
       membar::store<thread_scope::system>(words + i, batch[k], relaxed);
     }
@@ -109,13 +116,13 @@ __device__ inline void put_batch(packed_word* words, std::size_t first, std::siz
 /// constant, is how many of them it does at once. Returns whether it did to the end.
 template <class Group, class Message, class Each>
 __device__ inline bool for_pieces(Each each) noexcept {
-  constexpr std::size_t count = packed_words(sizeof(Message));
-  constexpr std::size_t most = 4;
-  const std::size_t rank = Group::rank();
-  const std::size_t size = Group::size();
+  constexpr unsigned count = word_count<Message>;
+  constexpr unsigned most = 4;
+  const unsigned rank = Group::rank();
+  const unsigned size = Group::size();
   const auto in_batches = [&](auto batch) {
 #pragma unroll 1
-    for (std::size_t first = rank; first < count; first += decltype(batch)::value * size) {
+    for (unsigned first = rank; first < count; first += decltype(batch)::value * size) {
       if (!each(batch, first, size)) {
         return false;
       }
@@ -125,13 +132,13 @@ __device__ inline bool for_pieces(Each each) noexcept {
   if constexpr (std::is_same_v<Group, by_block_t>) {
     // The block that a message is for has a thread for each word.
     if (size >= count) {
-      return rank >= count || each(std::integral_constant<int, 1>{}, rank, size);
+      return rank >= count || each(std::integral_constant<unsigned, 1>{}, rank, size);
     }
-    return in_batches(std::integral_constant<int, static_cast<int>(count < most ? count : most)>{});
+    return in_batches(std::integral_constant<unsigned, count < most ? count : most>{});
   } else {
-    constexpr std::size_t threads = std::is_same_v<Group, by_thread_t> ? 1 : 32;
-    constexpr std::size_t share = (count + threads - 1) / threads;
-    return in_batches(std::integral_constant<int, static_cast<int>(share < most ? share : most)>{});
+    constexpr unsigned threads = std::is_same_v<Group, by_thread_t> ? 1 : 32;
+    constexpr unsigned share = (count + threads - 1) / threads;
+    return in_batches(std::integral_constant<unsigned, share < most ? share : most>{});
   }
 }
 
@@ -141,7 +148,7 @@ template <class Group, class Box, class To>
                                                  unsigned& seen) noexcept {
   const auto* const words = reinterpret_cast<const packed_word*>(word_access::raw(symmetric_access::local(box)));
   polling poll(budget);
-  return for_pieces<Group, To>([&](auto batch, std::size_t first, std::size_t step) {
+  return for_pieces<Group, To>([&](auto batch, unsigned first, unsigned step) {
     while (!take_batch<decltype(batch)::value>(words, first, step, to, sequence, seen)) {
       if (poll.over()) {
         return false;
@@ -166,7 +173,7 @@ __device__ inline void put_packed(Group, const Box& box, const From* from, unsig
   if constexpr (detail::require_packed<Box, From>()) {
     auto* const words = static_cast<detail::packed_word*>(
         box.reach().direct(detail::word_access::raw(detail::symmetric_access::local(box)), other));
-    detail::for_pieces<Group, From>([&](auto batch, std::size_t first, std::size_t step) {
+    detail::for_pieces<Group, From>([&](auto batch, unsigned first, unsigned step) {
       detail::put_batch<decltype(batch)::value>(words, first, step, from, sequence);
       return true;
     });
@@ -181,7 +188,7 @@ template <class Box, class To>
     const auto* const words =
         reinterpret_cast<const detail::packed_word*>(detail::word_access::raw(detail::symmetric_access::local(box)));
     unsigned seen = 0;
-    return detail::for_pieces<by_thread_t, To>([&](auto batch, std::size_t first, std::size_t step) {
+    return detail::for_pieces<by_thread_t, To>([&](auto batch, unsigned first, unsigned step) {
       return detail::take_batch<decltype(batch)::value>(words, first, step, to, sequence, seen);
     });
   } else {
