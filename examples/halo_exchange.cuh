@@ -43,7 +43,8 @@ template <class Backend>
 std::size_t exchange_halos(Backend& gpus) {
   membar::symmetric_heap heap(gpus, std::size_t{1} << 20);
   const membar::scoped_symmetric_array heat(heap.template allocate<double>(2 * row));
-  const membar::scoped_symmetric_array arrived(heap.template allocate<membar::signal<membar::set>>(2));  // from the left, from the right
+  const membar::scoped_symmetric_array arrived(
+      heap.template allocate<membar::signal<membar::set>>(2));  // from the left, from the right
   if (gpus.local_pes().contains(pe(0))) {
     const double hot[] = {1};
     membar::copy_to(heat.on(pe(0)).subspan(2, 1), hot, nullptr);

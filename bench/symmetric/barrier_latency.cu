@@ -29,7 +29,7 @@ double cross_barrier_nanoseconds(world& two) {
   const membar::scoped_symmetric_array memory(two.heap.allocate<unsigned char>(sizeof(flags)));
   const auto flags_of = [&](int which) { return reinterpret_cast<flags*>(memory.on(pe(which)).local()); };
   return two.round_nanoseconds(1, 3'000, cross_barriers,
-                                          [&](pe which, auto launch) { launch(flags_of(0), flags_of(1), which.index()); });
+                               [&](pe which, auto launch) { launch(flags_of(0), flags_of(1), which.index()); });
 }
 
 double stream_barrier_nanoseconds(world& two) {

@@ -50,11 +50,10 @@ __device__ inline void wait_for_tile(unsigned arrived, unsigned phase) {
   const unsigned long long begin = support::device_nanoseconds();
   for (unsigned done = 0; done == 0;) {
     // mbarrier.try_wait.parity.shared::cta.b64 p, [addr], parity;  PTX ISA 7.8, sm_90
-    asm volatile(
-        "{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
-        : "=r"(done)
-        : "r"(arrived), "r"(phase)
-        : "memory");
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+                 : "=r"(done)
+                 : "r"(arrived), "r"(phase)
+                 : "memory");
     if (done == 0 && support::device_nanoseconds() - begin > 1'000'000'000) {
       __trap();
     }

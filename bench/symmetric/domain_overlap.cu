@@ -13,8 +13,9 @@ namespace {
 using namespace symmetric_bench;
 
 /// Puts by all blocks, each with a signal, until it is told to stop; never longer than its budget.
-__global__ void __launch_bounds__(512) communicate(symmetric_span<unsigned char> data, const unsigned char* source,
-                            symmetric_span<membar::signal<membar::add>> signals, const unsigned* stop, unsigned* started) {
+__global__ void __launch_bounds__(512)
+    communicate(symmetric_span<unsigned char> data, const unsigned char* source,
+                symmetric_span<membar::signal<membar::add>> signals, const unsigned* stop, unsigned* started) {
   const std::size_t part = data.size() / gridDim.x / 16 * 16;
   const std::size_t first = part * blockIdx.x;
   const unsigned long long begin = support::device_nanoseconds();

@@ -60,13 +60,15 @@ __global__ void __launch_bounds__(1024, 1) copy_past_l1(uint4* to, const uint4* 
 [[nodiscard]] __device__ unsigned pattern(std::size_t index) { return static_cast<unsigned>(index) * 2654435761U + 1; }
 
 __global__ void fill(unsigned* words, std::size_t count) {
-  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += std::size_t{gridDim.x} * blockDim.x) {
+  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count;
+       i += std::size_t{gridDim.x} * blockDim.x) {
     words[i] = pattern(i);
   }
 }
 
 __global__ void count_wrong(const unsigned* words, std::size_t count, unsigned* wrong) {
-  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += std::size_t{gridDim.x} * blockDim.x) {
+  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count;
+       i += std::size_t{gridDim.x} * blockDim.x) {
     if (words[i] != pattern(i)) {
       atomicAdd(wrong, 1U);
     }

@@ -173,8 +173,9 @@ void add_cases(world* two, const std::string& waived) {
         std::string("/") + Group::name + ":" + std::to_string(threads) + "/bytes:" + std::to_string(Bytes);
     add_case(question + "membar_peer_packed" + where, waived,
              [two, threads](benchmark::State&) { return packed_trips<Group, Bytes, message_in::group>(*two, threads); });
-    add_case(question + "membar_peer_packed_in_memory" + where, waived,
-             [two, threads](benchmark::State&) { return packed_trips<Group, Bytes, message_in::global_memory>(*two, threads); });
+    add_case(question + "membar_peer_packed_in_memory" + where, waived, [two, threads](benchmark::State&) {
+      return packed_trips<Group, Bytes, message_in::global_memory>(*two, threads);
+    });
   };
   packed(membar::by_thread, 1, payload<12>{});
   packed(membar::by_thread, 1, payload<16>{});

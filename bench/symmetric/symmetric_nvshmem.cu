@@ -25,8 +25,9 @@ constexpr int repetitions = 9;
 
 /// NVSHMEM's put with signal and its wait, which does not acquire; `acquires` adds the fence that it lacks.
 template <class Group, bool Acquires>
-__global__ void __launch_bounds__(1024, 1) raw_round_trips(unsigned char* data, const unsigned char* source, std::size_t bytes, std::uint64_t* signal,
-                                unsigned long long first, unsigned rounds, kernel_report* report) {
+__global__ void __launch_bounds__(1024, 1)
+    raw_round_trips(unsigned char* data, const unsigned char* source, std::size_t bytes, std::uint64_t* signal,
+                    unsigned long long first, unsigned rounds, kernel_report* report) {
   const Group group;
   const int self = nvshmem_my_pe();
   const int other = 1 - self;
@@ -53,7 +54,8 @@ __global__ void __launch_bounds__(1024, 1) raw_round_trips(unsigned char* data, 
       });
 }
 
-__global__ void __launch_bounds__(1024, 1) raw_put_parts(unsigned char* data, const unsigned char* source, std::size_t bytes, unsigned rounds) {
+__global__ void __launch_bounds__(1024, 1)
+    raw_put_parts(unsigned char* data, const unsigned char* source, std::size_t bytes, unsigned rounds) {
   const std::size_t part = bytes / gridDim.x / 16 * 16;
   const std::size_t first = part * blockIdx.x;
   const std::size_t size = blockIdx.x == gridDim.x - 1 ? bytes - first : part;

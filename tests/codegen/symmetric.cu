@@ -211,9 +211,9 @@ extern "C" __global__ void take_packed(symmetric<membar::packed<message>> box, m
 
 // By one thread: all of a message's words are under way before the first is looked at, and before the first is stored.
 // CHECK-LABEL: .entry pass_packed_by_thread(
-// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.|bra|local|\.[bu]8}}
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.|bra|local|[ls][dt]\.[a-z.]*[bu]8}}
 // CHECK-COUNT-3: ld.relaxed.sys.b128
-// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.|local|\.[bu]8}}
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.|local|[ls][dt]\.[a-z.]*[bu]8}}
 // CHECK: st.relaxed.sys.b128
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.|bra|ld\.|st\.}}
 // CHECK: st.relaxed.sys.b128

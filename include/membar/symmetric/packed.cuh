@@ -134,11 +134,11 @@ __device__ inline bool for_pieces(Each each) noexcept {
     if (size >= count) {
       return rank >= count || each(std::integral_constant<unsigned, 1>{}, rank, size);
     }
-    return in_batches(std::integral_constant<unsigned, count < most ? count : most>{});
+    return in_batches(std::integral_constant < unsigned, count<most ? count : most>{});
   } else {
     constexpr unsigned threads = std::is_same_v<Group, by_thread_t> ? 1 : 32;
     constexpr unsigned share = (count + threads - 1) / threads;
-    return in_batches(std::integral_constant<unsigned, share < most ? share : most>{});
+    return in_batches(std::integral_constant < unsigned, share<most ? share : most>{});
   }
 }
 
