@@ -8,6 +8,8 @@
 #include "bulk_copy.cuh"
 #include "peer_world.cuh"
 
+#include <membar/symmetric/on_stream.cuh>
+
 #ifdef MEMBAR_BENCH_HAS_NCCL
 #include "nccl_pair.hpp"
 #endif
@@ -179,6 +181,16 @@ void add_cases(world* two, const std::string& waived) {
                                 data.on(pe(1)).local(), source, bytes, times);
                });
     }
+    add_case(question + "membar_peer_on_stream" + size, waived, [=](benchmark::State& state) {
+      membar::load_stream_operations(two->heap);
+      return transfer_nanoseconds(*two, state, bytes, [&](const auto& data, const auto& source, int times) {
+        const cudaStream_t stream = two->streams.of(pe(0));
+        for (int i = 0; i != times; ++i) {
+          membar::put_on_stream(two->heap, data.on(pe(0)), source.on(pe(0)).local(), pe(1), stream);
+        }
+        membar::quiet_on_stream(data.on(pe(0)).reach(), stream);
+      });
+    });
     add_case(question + "cudaMemcpyPeerAsync" + size, waived, [=](benchmark::State& state) {
       return transfer_nanoseconds(*two, state, bytes, [&](const auto& data, const auto& source, int times) {
         copy_by_engines(*two, data.on(pe(1)).local(), source.on(pe(0)).local(), bytes, times);

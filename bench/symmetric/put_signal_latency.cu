@@ -55,6 +55,28 @@ double notify_trips(world& two) {
   return two.round_nanoseconds(1, 2'000, notify_round_trips<Order>, [&](pe which, auto launch) { launch(signals.on(which)); });
 }
 
+/// 16 bytes out of registers, whole, and a signal that releases them.
+__global__ void value_round_trips(symmetric_span<uint4> data, symmetric_span<membar::signal<membar::set>> signals,
+                                  unsigned rounds, kernel_report* report) {
+  const pe other = membar::ring_neighbour(signals.self(), 1, signals.count());
+  round_trips(
+      membar::by_thread, signals.self() == pe(0), rounds, report,
+      [&](unsigned number) {
+        membar::put_value(data[0], uint4{number, number, number, number}, other);
+        membar::notify(membar::by_thread, signals[0], number, other);
+      },
+      [&](unsigned number) {
+        return membar::try_wait(membar::by_thread, signals[0], membar::equals(number), generous) == wait_result::done;
+      });
+}
+
+double value_trips(world& two) {
+  const membar::scoped_symmetric_array data(two.heap.allocate<uint4>(1));
+  const membar::scoped_symmetric_array signals(two.heap.allocate<membar::signal<membar::set>>(1));
+  return two.round_nanoseconds(1, 2'000, value_round_trips,
+                               [&](pe which, auto launch) { launch(data.on(which), signals.on(which)); });
+}
+
 /// What one would write without membar's operations, for messages of whole units: each thread copies its own, and one of them
 /// releases a flag behind a barrier.
 __global__ void __launch_bounds__(1024, 1)
@@ -162,6 +184,7 @@ void add_cases(world* two, const std::string& waived) {
     add_case(question + "nccl_send_recv/host" + size, "membar was built without NCCL", nullptr);
 #endif
   }
+  add_case(question + "membar_peer_value/thread:1/bytes:16", waived, [two](benchmark::State&) { return value_trips(*two); });
   // No data: what the link and the release take.
   add_case(question + "membar_peer_notify/thread:1/bytes:0", waived,
            [two](benchmark::State&) { return notify_trips<membar::release_t>(*two); });
