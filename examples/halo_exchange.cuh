@@ -42,8 +42,9 @@ __global__ void spread(symmetric_span<double, Backend> heat, symmetric_span<memb
 template <class Backend>
 std::size_t exchange_halos(Backend& gpus) {
   membar::symmetric_heap heap(gpus, std::size_t{1} << 20);
-  const auto heat = heap.template allocate<double>(2 * row);
-  const auto arrived = heap.template allocate<membar::signal<membar::set>>(2);  // from the left, from the right
+  const membar::scoped_symmetric_array heat(heap.template allocate<double>(2 * row));
+  const membar::scoped_symmetric_array arrived(
+      heap.template allocate<membar::signal<membar::set>>(2));  // from the left, from the right
   if (gpus.local_pes().contains(pe(0))) {
     const double hot[] = {1};
     membar::copy_to(heat.on(pe(0)).subspan(2, 1), hot, nullptr);
@@ -69,8 +70,6 @@ std::size_t exchange_halos(Backend& gpus) {
       wrong += seen[steps % 2 * row + 1 + i] == ring[static_cast<std::size_t>(which.index()) * cells + i] ? 0 : 1;
     }
   }
-  heap.free(heat);
-  heap.free(arrived);
   std::printf("%d GPUs, %d steps: %zu of %zu cells of this process are not as on the host\n", gpus.count(), steps, wrong,
               static_cast<std::size_t>(gpus.local_pes().size()) * cells);
   return wrong;

@@ -43,9 +43,9 @@ int main() try {
   const auto count = static_cast<std::size_t>(gpus.count());
   const std::size_t part = 1 << 14, size = count * part;
   membar::symmetric_heap heap(gpus, 16 * size * sizeof(float));
-  const auto vector = heap.allocate<float>(size);
-  const auto inbox = heap.allocate<float>(2 * (count - 1) * part);
-  const auto arrived = heap.allocate<signal<membar::set>>(1);
+  const membar::scoped_symmetric_array vector(heap.allocate<float>(size));
+  const membar::scoped_symmetric_array inbox(heap.allocate<float>(2 * (count - 1) * part));
+  const membar::scoped_symmetric_array arrived(heap.allocate<signal<membar::set>>(1));
   std::vector<float> values(size);
   for (const pe which : gpus.local_pes()) {
     for (std::size_t i = 0; i != size; ++i) {
@@ -66,9 +66,6 @@ int main() try {
       wrong += values[i] == static_cast<float>((i + 1) % 64 * (count * (count + 1) / 2)) ? 0 : 1;
     }
   }
-  heap.free(arrived);
-  heap.free(inbox);
-  heap.free(vector);
   std::printf("%zu GPUs: %zu of %zu sums are wrong\n", count, wrong, count * size);
   return wrong == 0 ? 0 : 1;
 } catch (const membar::error& failure) {

@@ -22,22 +22,18 @@ __global__ void raw_chain(unsigned long long* there, unsigned rounds, kernel_rep
 
 template <class... Parameters>
 double amo_nanoseconds(world& two, pe target, void (*kernel)(Parameters...)) {
-  const auto counters = two.heap.allocate<membar::counter<unsigned long long>>(2 * apart);
+  const membar::scoped_symmetric_array counters(two.heap.allocate<membar::counter<unsigned long long>>(2 * apart));
   // PE 1 does the same to counters of its own, on its own PE: it is no second party of PE 0's words, nor of their sectors.
-  const double ns = two.round_nanoseconds(1, 5'000, kernel, [&](pe which, auto launch) {
+  return two.round_nanoseconds(1, 5'000, kernel, [&](pe which, auto launch) {
     launch(counters.on(which).subspan(apart * static_cast<std::size_t>(which.index()), 3), which == pe(0) ? target : pe(1));
   });
-  two.heap.free(counters);
-  return ns;
 }
 
 double raw_nanoseconds(world& two, pe target) {
-  const auto words = two.heap.allocate<unsigned long long>(2 * apart);
-  const double ns = two.round_nanoseconds(1, 5'000, raw_chain, [&](pe which, auto launch) {
+  const membar::scoped_symmetric_array words(two.heap.allocate<unsigned long long>(2 * apart));
+  return two.round_nanoseconds(1, 5'000, raw_chain, [&](pe which, auto launch) {
     launch(which == pe(0) ? words.on(target).local() : words.on(which).local() + apart);
   });
-  two.heap.free(words);
-  return ns;
 }
 
 void add_cases(world* two, const std::string& waived) {

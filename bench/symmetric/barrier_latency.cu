@@ -21,25 +21,21 @@ __global__ void cross_barriers(flags* first, flags* second, int rank, unsigned r
 
 template <class... Parameters>
 double barrier_nanoseconds(world& two, unsigned threads, void (*kernel)(Parameters...)) {
-  const auto words = two.heap.allocate_barrier();
-  const double ns = two.round_nanoseconds(threads, 3'000, kernel, [&](pe which, auto launch) { launch(words.on(which)); });
-  two.heap.free(words);
-  return ns;
+  const membar::scoped_symmetric_array words(two.heap.allocate_barrier());
+  return two.round_nanoseconds(threads, 3'000, kernel, [&](pe which, auto launch) { launch(words.on(which)); });
 }
 
 double cross_barrier_nanoseconds(world& two) {
-  const auto memory = two.heap.allocate<unsigned char>(sizeof(flags));
+  const membar::scoped_symmetric_array memory(two.heap.allocate<unsigned char>(sizeof(flags)));
   const auto flags_of = [&](int which) { return reinterpret_cast<flags*>(memory.on(pe(which)).local()); };
-  const double ns = two.round_nanoseconds(1, 3'000, cross_barriers,
-                                          [&](pe which, auto launch) { launch(flags_of(0), flags_of(1), which.index()); });
-  two.heap.free(memory);
-  return ns;
+  return two.round_nanoseconds(1, 3'000, cross_barriers,
+                               [&](pe which, auto launch) { launch(flags_of(0), flags_of(1), which.index()); });
 }
 
 double stream_barrier_nanoseconds(world& two) {
   constexpr int rounds = 100;
   membar::load_stream_operations(two.heap);
-  const auto words = two.heap.allocate_barrier();
+  const membar::scoped_symmetric_array words(two.heap.allocate_barrier());
   const support::event begin;
   const support::event end;
   gate held(two.backend);
@@ -60,7 +56,6 @@ double stream_barrier_nanoseconds(world& two) {
   held.open();
   two.streams.synchronize();
   held.require_held();
-  two.heap.free(words);
   return end.nanoseconds_since(begin) / rounds;
 }
 

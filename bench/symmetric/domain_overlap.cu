@@ -13,8 +13,9 @@ namespace {
 using namespace symmetric_bench;
 
 /// Puts by all blocks, each with a signal, until it is told to stop; never longer than its budget.
-__global__ void communicate(symmetric_span<unsigned char> data, const unsigned char* source,
-                            symmetric_span<membar::signal<membar::add>> signals, const unsigned* stop, unsigned* started) {
+__global__ void __launch_bounds__(512)
+    communicate(symmetric_span<unsigned char> data, const unsigned char* source,
+                symmetric_span<membar::signal<membar::add>> signals, const unsigned* stop, unsigned* started) {
   const std::size_t part = data.size() / gridDim.x / 16 * 16;
   const std::size_t first = part * blockIdx.x;
   const unsigned long long begin = support::device_nanoseconds();
@@ -45,9 +46,9 @@ double chain_nanoseconds(world& two, arm which) {
   constexpr unsigned blocks = 32;
   constexpr unsigned steps = 400;
   constexpr std::size_t bytes = std::size_t{32} << 20;
-  const auto data = two.heap.allocate<unsigned char>(bytes);
-  const auto source = two.heap.allocate<unsigned char>(bytes);
-  const auto signals = two.heap.allocate<membar::signal<membar::add>>(blocks);
+  const membar::scoped_symmetric_array data(two.heap.allocate<unsigned char>(bytes));
+  const membar::scoped_symmetric_array source(two.heap.allocate<unsigned char>(bytes));
+  const membar::scoped_symmetric_array signals(two.heap.allocate<membar::signal<membar::add>>(blocks));
   const membar::device_guard guard(two.backend.device_of(pe(0)));
   const support::stream chain;
   const support::device_memory<unsigned> words(4 * 64 * 256);
@@ -106,9 +107,6 @@ double chain_nanoseconds(world& two, arm which) {
   static_cast<void>(cudaGetLastError());
   stop();
   two.streams.synchronize();
-  two.heap.free(data);
-  two.heap.free(source);
-  two.heap.free(signals);
   held.require_held();
   if (!ran_beside) {
     throw std::runtime_error("the communication did not run for as long as the chain: nothing is known about the two together");

@@ -10,6 +10,7 @@
 #include <support/device_clock.cuh>
 
 #include <cstddef>
+#include <type_traits>
 
 namespace symmetric_bench {
 
@@ -35,6 +36,7 @@ template <class Group, class Round>
 __device__ void timed_rounds(Group, unsigned rounds, kernel_report* report, Round round) {
   unsigned long long begin = 0;
   bool done = true;
+#pragma unroll 1
   for (unsigned i = 0; i != warm_up + rounds && done; ++i) {
     if (i == warm_up) {
       begin = support::device_nanoseconds();
@@ -46,48 +48,56 @@ __device__ void timed_rounds(Group, unsigned rounds, kernel_report* report, Roun
   }
 }
 
+/// Messages there and back: who starts sends the first, then each side answers what it receives. `send(number)` and
+/// `receive(number)` stand once in the kernel, so that both sides execute the same few instructions.
+template <class Group, class Send, class Receive>
+__device__ void round_trips(Group group, bool starts, unsigned rounds, kernel_report* report, Send send, Receive receive) {
+  const unsigned ahead = starts ? 1 : 0;
+  if (starts) {
+    send(1U);
+  }
+  timed_rounds(group, rounds, report, [&](unsigned round) {
+    const bool done = receive(round);
+    if (round + ahead <= warm_up + rounds) {
+      send(round + ahead);
+    }
+    return done;
+  });
+}
+
 /// Data and a signal to the other PE and back; `first` is what the signals hold before.
 template <class Group, class Backend>
-__global__ void put_signal_round_trips(symmetric_span<unsigned char, Backend> data, const unsigned char* source,
-                                       symmetric_span<membar::signal<membar::set>, Backend> signals, unsigned long long first,
-                                       unsigned rounds, kernel_report* report) {
+__global__ void __launch_bounds__(1024, 1)
+    put_signal_round_trips(symmetric_span<unsigned char, Backend> data, const unsigned char* source,
+                           symmetric_span<membar::signal<membar::set>, Backend> signals, unsigned long long first,
+                           unsigned rounds, kernel_report* report) {
   const Group group;
   const pe other = membar::ring_neighbour(data.self(), 1, data.count());
-  const bool starts = data.self() == pe(0);
-  timed_rounds(group, rounds, report, [&](unsigned round) {
-    if (starts) {
-      membar::put_signal(group, data, source, signals[0], first + round, other);
-    }
-    const wait_result result = membar::try_wait(group, signals[0], membar::equals(first + round), generous);
-    if (!starts) {
-      membar::put_signal(group, data, source, signals[0], first + round, other);
-    }
-    return result == wait_result::done;
-  });
+  round_trips(
+      group, data.self() == pe(0), rounds, report,
+      [&](unsigned number) { membar::put_signal(group, data, source, signals[0], first + number, other); },
+      [&](unsigned number) {
+        return membar::try_wait(group, signals[0], membar::equals(first + number), generous) == wait_result::done;
+      });
 }
 
 /// The same with the parts apart: a put, a fence, a relaxed notification.
 template <class Group, class Backend>
-__global__ void fenced_round_trips(symmetric_span<unsigned char, Backend> data, const unsigned char* source,
-                                   symmetric_span<membar::signal<membar::set>, Backend> signals, unsigned long long first,
-                                   unsigned rounds, kernel_report* report) {
+__global__ void __launch_bounds__(1024, 1)
+    fenced_round_trips(symmetric_span<unsigned char, Backend> data, const unsigned char* source,
+                       symmetric_span<membar::signal<membar::set>, Backend> signals, unsigned long long first, unsigned rounds,
+                       kernel_report* report) {
   const Group group;
   const pe other = membar::ring_neighbour(data.self(), 1, data.count());
-  const bool starts = data.self() == pe(0);
-  const auto send = [&](unsigned long long value) {
-    membar::put(group, data, source, other);
-    membar::notify(group, signals[0], value, other, membar::fence(group, data.reach()));
-  };
-  timed_rounds(group, rounds, report, [&](unsigned round) {
-    if (starts) {
-      send(first + round);
-    }
-    const wait_result result = membar::try_wait(group, signals[0], membar::equals(first + round), generous);
-    if (!starts) {
-      send(first + round);
-    }
-    return result == wait_result::done;
-  });
+  round_trips(
+      group, data.self() == pe(0), rounds, report,
+      [&](unsigned number) {
+        membar::put(group, data, source, other);
+        membar::notify(group, signals[0], first + number, other, membar::fence(group, data.reach()));
+      },
+      [&](unsigned number) {
+        return membar::try_wait(group, signals[0], membar::equals(first + number), generous) == wait_result::done;
+      });
 }
 
 template <int Bytes>
@@ -95,32 +105,59 @@ struct alignas(4) payload {
   unsigned words[Bytes / 4];
 };
 
-/// A packed message there and back.
-template <class Group, int Bytes, class Backend>
-__global__ void packed_round_trips(symmetric_span<membar::packed<payload<Bytes>>, Backend> boxes, payload<Bytes>* memory,
-                                   unsigned first, unsigned rounds, kernel_report* report) {
+/// Where a message comes from and goes to.
+enum class message_in {
+  global_memory,
+  group  ///< a thread's registers; a warp's or block's shared memory
+};
+
+template <class Group, class Box, class Message>
+__device__ void packed_between(Group group, const Box& box, const Message* sent, Message* received, unsigned first,
+                               unsigned rounds, kernel_report* report) {
+  const pe other = membar::ring_neighbour(box.self(), 1, box.count());
+  round_trips(
+      group, box.self() == pe(0), rounds, report,
+      [&](unsigned number) { membar::put_packed(group, box, sent, first + number, other); },
+      [&](unsigned number) {
+        return membar::try_take_packed(group, box, received, first + number, generous) == wait_result::done;
+      });
+}
+
+/// A packed message there and back: what PE 0 sends, PE 1 sends back as it came. `memory` has room for two.
+template <class Group, int Bytes, message_in Where, class Backend>
+__global__ void __launch_bounds__(1024, 1)
+    packed_round_trips(symmetric_span<membar::packed<payload<Bytes>>, Backend> boxes, payload<Bytes>* memory, unsigned first,
+                       unsigned rounds, kernel_report* report) {
   const Group group;
-  const pe other = membar::ring_neighbour(boxes.self(), 1, boxes.count());
-  const bool starts = boxes.self() == pe(0);
-  timed_rounds(group, rounds, report, [&](unsigned round) {
-    if (starts) {
-      membar::put_packed(group, boxes[0], memory, first + round, other);
+  const std::size_t sent = boxes.self() == pe(0) ? 0 : 1;
+  if constexpr (Where == message_in::global_memory) {
+    packed_between(group, boxes[0], memory + sent, memory + 1, first, rounds, report);
+  } else if constexpr (std::is_same_v<Group, membar::by_thread_t>) {
+    payload<Bytes> message = memory[sent];
+    packed_between(group, boxes[0], &message, &message, first, rounds, report);
+    memory[1] = message;
+  } else {
+    __shared__ payload<Bytes> messages[2];
+    for (unsigned i = Group::rank(); i < Bytes / 4; i += Group::size()) {
+      messages[sent].words[i] = memory[sent].words[i];
     }
-    const wait_result result = membar::try_take_packed(group, boxes[0], memory + 1, first + round, generous);
-    if (!starts) {
-      membar::put_packed(group, boxes[0], memory + 1, first + round, other);
+    Group::sync();
+    packed_between(group, boxes[0], messages + sent, messages + 1, first, rounds, report);
+    for (unsigned i = Group::rank(); i < Bytes / 4; i += Group::size()) {
+      memory[1].words[i] = messages[1].words[i];
     }
-    return result == wait_result::done;
-  });
+  }
 }
 
 /// Each block puts its part of the data, `rounds` times.
 template <class Backend>
-__global__ void put_parts(symmetric_span<unsigned char, Backend> data, const unsigned char* source, unsigned rounds) {
+__global__ void __launch_bounds__(1024, 1)
+    put_parts(symmetric_span<unsigned char, Backend> data, const unsigned char* source, unsigned rounds) {
   const std::size_t part = data.size() / gridDim.x / 16 * 16;
   const std::size_t first = part * blockIdx.x;
   const std::size_t size = blockIdx.x == gridDim.x - 1 ? data.size() - first : part;
   const pe other = membar::ring_neighbour(data.self(), 1, data.count());
+#pragma unroll 1
   for (unsigned round = 0; round != rounds; ++round) {
     membar::put_nonblocking(membar::by_block, data.subspan(first, size), source + first, other);
   }
@@ -162,7 +199,8 @@ __global__ void add_stream(symmetric_span<membar::counter<unsigned long long>, B
 }
 
 template <class Group, class Order, class Backend>
-__global__ void barriers(symmetric_span<membar::barrier_word, Backend> words, unsigned rounds, kernel_report* report) {
+__global__ void __launch_bounds__(1024, 1)
+    barriers(symmetric_span<membar::barrier_word, Backend> words, unsigned rounds, kernel_report* report) {
   const Group group;
   timed_rounds(group, rounds, report,
                [&](unsigned) { return membar::try_barrier(group, words, generous, Order()) == wait_result::done; });

@@ -12,48 +12,118 @@ namespace {
 
 using namespace symmetric_bench;
 
-/// The memory of the cases: allocated once, as large as the largest.
+/// The memory of a case: as large as the largest.
 struct memory {
   explicit memory(world& two)
       : data(two.heap.allocate<unsigned char>(largest)),
         source(two.heap.allocate<unsigned char>(largest)),
         signals(two.heap.allocate<membar::signal<membar::set>>(1)) {}
 
-  void free_in(world& two) const {
-    two.heap.free(data);
-    two.heap.free(source);
-    two.heap.free(signals);
-  }
-
   static constexpr std::size_t largest = std::size_t{1} << 20;
-  membar::symmetric_array<unsigned char, peer_backend> data;
-  membar::symmetric_array<unsigned char, peer_backend> source;
-  membar::symmetric_array<membar::signal<membar::set>, peer_backend> signals;
+  membar::scoped_symmetric_array<unsigned char, peer_backend> data;
+  membar::scoped_symmetric_array<unsigned char, peer_backend> source;
+  membar::scoped_symmetric_array<membar::signal<membar::set>, peer_backend> signals;
 };
+
+[[nodiscard]] unsigned rounds_of(std::size_t bytes) { return bytes > 65536 ? 300 : 2'000; }
 
 template <class... Parameters>
 double signal_trips(world& two, std::size_t bytes, unsigned threads, void (*kernel)(Parameters...)) {
   const memory of(two);
-  const unsigned rounds = bytes > 65536 ? 300 : 2'000;
-  const double ns = two.round_nanoseconds(threads, rounds, kernel, [&](pe which, auto launch) {
+  return two.round_nanoseconds(threads, rounds_of(bytes), kernel, [&](pe which, auto launch) {
     launch(of.data.on(which).subspan(0, bytes), static_cast<const unsigned char*>(of.source.on(which).local()),
            of.signals.on(which), 0ULL);
   });
-  of.free_in(two);
-  return ns;
 }
 
-template <class Group, int Bytes>
+/// A signal there and back, of which nothing is told but itself.
+template <class Order>
+__global__ void notify_round_trips(symmetric_span<membar::signal<membar::set>> signals, unsigned rounds,
+                                   kernel_report* report) {
+  const pe other = membar::ring_neighbour(signals.self(), 1, signals.count());
+  round_trips(
+      membar::by_thread, signals.self() == pe(0), rounds, report,
+      [&](unsigned number) { membar::notify(membar::by_thread, signals[0], number, other, Order()); },
+      [&](unsigned number) {
+        return membar::try_wait(membar::by_thread, signals[0], membar::equals(number), generous) == wait_result::done;
+      });
+}
+
+template <class Order>
+double notify_trips(world& two) {
+  const membar::scoped_symmetric_array signals(two.heap.allocate<membar::signal<membar::set>>(1));
+  return two.round_nanoseconds(1, 2'000, notify_round_trips<Order>, [&](pe which, auto launch) { launch(signals.on(which)); });
+}
+
+/// 16 bytes out of registers, whole, and a signal that releases them.
+__global__ void value_round_trips(symmetric_span<uint4> data, symmetric_span<membar::signal<membar::set>> signals,
+                                  unsigned rounds, kernel_report* report) {
+  const pe other = membar::ring_neighbour(signals.self(), 1, signals.count());
+  round_trips(
+      membar::by_thread, signals.self() == pe(0), rounds, report,
+      [&](unsigned number) {
+        membar::put_value(data[0], uint4{number, number, number, number}, other);
+        membar::notify(membar::by_thread, signals[0], number, other);
+      },
+      [&](unsigned number) {
+        return membar::try_wait(membar::by_thread, signals[0], membar::equals(number), generous) == wait_result::done;
+      });
+}
+
+double value_trips(world& two) {
+  const membar::scoped_symmetric_array data(two.heap.allocate<uint4>(1));
+  const membar::scoped_symmetric_array signals(two.heap.allocate<membar::signal<membar::set>>(1));
+  return two.round_nanoseconds(1, 2'000, value_round_trips,
+                               [&](pe which, auto launch) { launch(data.on(which), signals.on(which)); });
+}
+
+/// What one would write without membar's operations, for messages of whole units: each thread copies its own, and one of them
+/// releases a flag behind a barrier.
+__global__ void __launch_bounds__(1024, 1)
+    by_hand_round_trips(bool starts, uint4* there, const uint4* source, unsigned units, unsigned* flag_there,
+                        const unsigned* flag, unsigned rounds, kernel_report* report) {
+  round_trips(
+      membar::by_block, starts, rounds, report,
+      [&](unsigned number) {
+        for (unsigned i = threadIdx.x; i < units; i += blockDim.x) {
+          there[i] = source[i];
+        }
+        __syncthreads();
+        if (threadIdx.x == 0) {
+          membar::store<membar::thread_scope::system>(flag_there, number, membar::release);
+        }
+      },
+      [&](unsigned number) {
+        bool late = false;
+        if (threadIdx.x == 0) {
+          const unsigned long long begin = support::device_nanoseconds();
+          while (!late && membar::load<membar::thread_scope::system>(flag, membar::acquire) != number) {
+            late = support::device_nanoseconds() - begin > generous.in_nanoseconds();
+          }
+        }
+        return __syncthreads_or(late ? 1 : 0) == 0;
+      });
+}
+
+double by_hand_trips(world& two, std::size_t bytes, unsigned threads) {
+  const membar::scoped_symmetric_array data(two.heap.allocate<uint4>(bytes / sizeof(uint4)));
+  const membar::scoped_symmetric_array source(two.heap.allocate<uint4>(bytes / sizeof(uint4)));
+  const membar::scoped_symmetric_array flags(two.heap.allocate<unsigned>(1));
+  return two.round_nanoseconds(threads, rounds_of(bytes), by_hand_round_trips, [&](pe which, auto launch) {
+    const pe other(1 - which.index());
+    launch(which == pe(0), data.on(other).local(), static_cast<const uint4*>(source.on(which).local()),
+           static_cast<unsigned>(bytes / sizeof(uint4)), flags.on(other).local(),
+           static_cast<const unsigned*>(flags.on(which).local()));
+  });
+}
+
+template <class Group, int Bytes, message_in Where>
 double packed_trips(world& two, unsigned threads) {
   using box = payload<Bytes>;
-  const auto boxes = two.heap.allocate<membar::packed<box>>(1);
-  const auto messages = two.heap.allocate<box>(2);
-  const double ns =
-      two.round_nanoseconds(threads, 2'000, packed_round_trips<Group, Bytes, peer_backend>,
-                            [&](pe which, auto launch) { launch(boxes.on(which), messages.on(which).local(), 0U); });
-  two.heap.free(boxes);
-  two.heap.free(messages);
-  return ns;
+  const membar::scoped_symmetric_array boxes(two.heap.allocate<membar::packed<box>>(1));
+  const membar::scoped_symmetric_array messages(two.heap.allocate<box>(2));
+  return two.round_nanoseconds(threads, 2'000, packed_round_trips<Group, Bytes, Where, peer_backend>,
+                               [&](pe which, auto launch) { launch(boxes.on(which), messages.on(which).local(), 0U); });
 }
 
 #ifdef MEMBAR_BENCH_HAS_NCCL
@@ -74,7 +144,6 @@ double nccl_trips(world& two, nccl_pair& nccl, std::size_t bytes) {
   }
   end.record(two.streams.of(pe(0)));
   two.streams.synchronize();
-  of.free_in(two);
   return end.nanoseconds_since(begin) / rounds;
 }
 #endif
@@ -97,6 +166,12 @@ void add_cases(world* two, const std::string& waived) {
     for (const unsigned threads : {64U, 256U, 1024U}) {
       add("membar_peer", "block", threads, &put_signal_round_trips<membar::by_block_t, peer_backend>);
     }
+    if (bytes <= 16384) {
+      for (const unsigned threads : {32U, 64U, 256U}) {
+        add_case(question + "by_hand/block:" + std::to_string(threads) + size, waived,
+                 [two, bytes, threads](benchmark::State&) { return by_hand_trips(*two, bytes, threads); });
+      }
+    }
     add("membar_peer_fenced", "block", 256, &fenced_round_trips<membar::by_block_t, peer_backend>);
 #ifdef MEMBAR_BENCH_HAS_NCCL
     static std::shared_ptr<nccl_pair> nccl;
@@ -109,16 +184,29 @@ void add_cases(world* two, const std::string& waived) {
     add_case(question + "nccl_send_recv/host" + size, "membar was built without NCCL", nullptr);
 #endif
   }
-  const auto packed = [&]<class Group, int Bytes>(Group, const char* group, unsigned threads, payload<Bytes>) {
-    add_case(question + "membar_peer_packed/" + group + ":" + std::to_string(threads) + "/bytes:" + std::to_string(Bytes),
-             waived, [two, threads](benchmark::State&) { return packed_trips<Group, Bytes>(*two, threads); });
+  add_case(question + "membar_peer_value/thread:1/bytes:16", waived, [two](benchmark::State&) { return value_trips(*two); });
+  // No data: what the link and the release take.
+  add_case(question + "membar_peer_notify/thread:1/bytes:0", waived,
+           [two](benchmark::State&) { return notify_trips<membar::release_t>(*two); });
+  add_case(question + "membar_peer_notify_relaxed/thread:1/bytes:0", waived,
+           [two](benchmark::State&) { return notify_trips<membar::relaxed_t>(*two); });
+  // A packed message from the registers or the shared memory of its group, and to it; and from and to global memory.
+  const auto packed = [&]<class Group, int Bytes>(Group, unsigned threads, payload<Bytes>) {
+    const std::string where =
+        std::string("/") + Group::name + ":" + std::to_string(threads) + "/bytes:" + std::to_string(Bytes);
+    add_case(question + "membar_peer_packed" + where, waived,
+             [two, threads](benchmark::State&) { return packed_trips<Group, Bytes, message_in::group>(*two, threads); });
+    add_case(question + "membar_peer_packed_in_memory" + where, waived, [two, threads](benchmark::State&) {
+      return packed_trips<Group, Bytes, message_in::global_memory>(*two, threads);
+    });
   };
-  packed(membar::by_thread, "thread", 1, payload<12>{});
-  packed(membar::by_thread, "thread", 1, payload<16>{});
-  packed(membar::by_warp, "warp", 32, payload<16>{});
-  packed(membar::by_warp, "warp", 32, payload<1024>{});
-  packed(membar::by_block, "block", 96, payload<1024>{});
-  packed(membar::by_block, "block", 1024, payload<16384>{});
+  packed(membar::by_thread, 1, payload<12>{});
+  packed(membar::by_thread, 1, payload<16>{});
+  packed(membar::by_warp, 32, payload<16>{});
+  packed(membar::by_block, 32, payload<16>{});
+  packed(membar::by_warp, 32, payload<1024>{});
+  packed(membar::by_block, 96, payload<1024>{});
+  packed(membar::by_block, 1024, payload<16384>{});
 }
 
 }  // namespace

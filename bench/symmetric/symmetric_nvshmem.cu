@@ -25,8 +25,9 @@ constexpr int repetitions = 9;
 
 /// NVSHMEM's put with signal and its wait, which does not acquire; `acquires` adds the fence that it lacks.
 template <class Group, bool Acquires>
-__global__ void raw_round_trips(unsigned char* data, const unsigned char* source, std::size_t bytes, std::uint64_t* signal,
-                                unsigned long long first, unsigned rounds, kernel_report* report) {
+__global__ void __launch_bounds__(1024, 1)
+    raw_round_trips(unsigned char* data, const unsigned char* source, std::size_t bytes, std::uint64_t* signal,
+                    unsigned long long first, unsigned rounds, kernel_report* report) {
   const Group group;
   const int self = nvshmem_my_pe();
   const int other = 1 - self;
@@ -39,25 +40,22 @@ __global__ void raw_round_trips(unsigned char* data, const unsigned char* source
       nvshmem_putmem_signal(data, source, bytes, signal, value, NVSHMEM_SIGNAL_SET, other);
     }
   };
-  timed_rounds(group, rounds, report, [&](unsigned round) {
-    if (self == 0) {
-      send(first + round);
-    }
-    if (Group::rank() == 0) {
-      nvshmem_signal_wait_until(signal, NVSHMEM_CMP_EQ, first + round);
-      if constexpr (Acquires) {
-        membar::thread_fence<membar::thread_scope::system>(membar::acq_rel);
-      }
-    }
-    Group::sync();
-    if (self != 0) {
-      send(first + round);
-    }
-    return true;
-  });
+  round_trips(
+      group, self == 0, rounds, report, [&](unsigned number) { send(first + number); },
+      [&](unsigned number) {
+        if (Group::rank() == 0) {
+          nvshmem_signal_wait_until(signal, NVSHMEM_CMP_EQ, first + number);
+          if constexpr (Acquires) {
+            membar::thread_fence<membar::thread_scope::system>(membar::acq_rel);
+          }
+        }
+        Group::sync();
+        return true;
+      });
 }
 
-__global__ void raw_put_parts(unsigned char* data, const unsigned char* source, std::size_t bytes, unsigned rounds) {
+__global__ void __launch_bounds__(1024, 1)
+    raw_put_parts(unsigned char* data, const unsigned char* source, std::size_t bytes, unsigned rounds) {
   const std::size_t part = bytes / gridDim.x / 16 * 16;
   const std::size_t first = part * blockIdx.x;
   const std::size_t size = blockIdx.x == gridDim.x - 1 ? bytes - first : part;
@@ -80,7 +78,7 @@ __global__ void raw_fetch_add_chain(std::uint64_t* word, int other, unsigned rou
 
 /// `acquires`: the fence behind it that NVSHMEM's barrier lacks.
 template <bool Acquires>
-__global__ void raw_barriers(unsigned rounds, kernel_report* report) {
+__global__ void __launch_bounds__(1024, 1) raw_barriers(unsigned rounds, kernel_report* report) {
   timed_rounds(membar::by_block, rounds, report, [&](unsigned) {
     nvshmemx_barrier_all_block();
     if constexpr (Acquires) {
@@ -174,9 +172,9 @@ std::uint64_t* raw_address(const membar::symmetric_heap<backend>& heap, const me
 
 void put_signal_latency(side& here) {
   constexpr std::size_t largest = std::size_t{1} << 20;
-  const auto data = here.heap.allocate<unsigned char>(largest);
-  const auto source = here.heap.allocate<unsigned char>(largest);
-  const auto signals = here.heap.allocate<membar::signal<membar::set>>(1);
+  const membar::scoped_symmetric_array data(here.heap.allocate<unsigned char>(largest));
+  const membar::scoped_symmetric_array source(here.heap.allocate<unsigned char>(largest));
+  const membar::scoped_symmetric_array signals(here.heap.allocate<membar::signal<membar::set>>(1));
   auto* const raw = raw_address(here.heap, signals, here.self);
   const unsigned char* const from = source.on(here.self).local();
   unsigned long long first = 0;
@@ -211,17 +209,14 @@ void put_signal_latency(side& here) {
            &raw_round_trips<membar::by_block_t, true>);
     }
   }
-  here.heap.free(data);
-  here.heap.free(source);
-  here.heap.free(signals);
 }
 
 void put_bandwidth(side& here) {
   for (const std::size_t mebibytes : {1, 16, 64, 256}) {
     const std::size_t bytes = mebibytes << 20;
     const std::string size = "/MiB:" + std::to_string(mebibytes);
-    const auto data = here.heap.allocate<unsigned char>(bytes);
-    const auto source = here.heap.allocate<unsigned char>(bytes);
+    const membar::scoped_symmetric_array data(here.heap.allocate<unsigned char>(bytes));
+    const membar::scoped_symmetric_array source(here.heap.allocate<unsigned char>(bytes));
     const auto to = data.on(here.self);
     const unsigned char* const from = source.on(here.self).local();
     for (const unsigned blocks : {32U, 64U, 132U}) {
@@ -247,8 +242,6 @@ void put_bandwidth(side& here) {
         nvshmemx_quiet_on_stream(stream);
       });
     });
-    here.heap.free(data);
-    here.heap.free(source);
   }
 }
 
@@ -256,8 +249,8 @@ void amo_latency(side& here) {
   // Each PE has words of its own, 128 bytes from those of the other, at every PE: neither is a second party of the other's.
   constexpr std::size_t apart = 16;
   const std::size_t first = apart * static_cast<std::size_t>(here.self.index());
-  const auto counters = here.heap.allocate<membar::counter<unsigned long long>>(2 * apart);
-  const auto words = here.heap.allocate<unsigned long long>(2 * apart);
+  const membar::scoped_symmetric_array counters(here.heap.allocate<membar::counter<unsigned long long>>(2 * apart));
+  const membar::scoped_symmetric_array words(here.heap.allocate<unsigned long long>(2 * apart));
   auto* const raw = raw_address(here.heap, words, here.self) + first;
   for (const pe target : {pe(0), pe(1)}) {
     const pe mine = here.self == pe(0) ? target : pe(1);
@@ -273,12 +266,10 @@ void amo_latency(side& here) {
     here.add("nvshmem_fetch_add" + where,
              [&] { return here.round_nanoseconds(1, 5'000, raw_fetch_add_chain, raw, mine.index()); });
   }
-  here.heap.free(counters);
-  here.heap.free(words);
 }
 
 void barrier_latency(side& here) {
-  const auto words = here.heap.allocate_barrier();
+  const membar::scoped_symmetric_array words(here.heap.allocate_barrier());
   for (const unsigned threads : {64U, 256U, 1024U}) {
     const std::string where = "/threads:" + std::to_string(threads);
     here.add("membar_nvshmem_by_block" + where, [&] {
@@ -289,7 +280,6 @@ void barrier_latency(side& here) {
     here.add("nvshmem_by_block_and_acquire" + where,
              [&] { return here.round_nanoseconds(threads, 3'000, raw_barriers<true>); });
   }
-  here.heap.free(words);
 }
 
 int run(int argc, char** argv) {

@@ -16,15 +16,22 @@ struct message {
   int words[8];
 };
 
-// A put is weak accesses, sixteen bytes wide, eight loads before the first store; it orders nothing.
+// A put is weak accesses, sixteen bytes wide, and orders nothing. A small one is a load and a store of each thread, on the
+// straight way to the meeting; in a large one eight loads stand before the first store.
 // CHECK-LABEL: .entry put_by_block(
-// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
-// CHECK-COUNT-8: ld.weak.v4.b32
-// CHECK-COUNT-8: st.weak.v4.b32
-// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|ld\.weak|st\.weak|bar\.}}
+// CHECK: ld.weak.v4.b32
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|ld\.weak|st\.weak|bar\.}}
+// CHECK: st.weak.v4.b32
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|ld\.weak|st\.weak|bar\.}}
 // CHECK: bar.sync
-// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|ld\.weak|st\.weak|bar\.}}
 // CHECK: ret;
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|st\.weak|bar\.}}
+// CHECK-COUNT-8: ld.weak.v4.b32
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|ld\.weak|bar\.}}
+// CHECK-COUNT-8: st.weak.v4.b32
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.}}
 extern "C" __global__ void put_by_block(symmetric_span<int> to, const int* from, pe other) {
   membar::put(membar::by_block, to, from, other);
 }
@@ -183,11 +190,11 @@ extern "C" __global__ void amos(symmetric<membar::counter<unsigned>> count, unsi
   result[1] = membar::amo_load(count, other, membar::acquire);
 }
 
-// A packed message: three words of 16 bytes, and no order anywhere.
+// A packed message: three words of 16 bytes, each of four 32-bit pieces, and no order anywhere.
 // CHECK-LABEL: .entry put_packed(
-// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|ld\.[a-z.]*[bu]8}}
 // CHECK: st.relaxed.sys.b128
-// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|ld\.[a-z.]*[bu]8}}
 // CHECK: ret;
 extern "C" __global__ void put_packed(symmetric<membar::packed<message>> box, const message* from, pe other) {
   membar::put_packed(membar::by_warp, box, from, 1, other);
@@ -200,6 +207,25 @@ extern "C" __global__ void put_packed(symmetric<membar::packed<message>> box, co
 // CHECK: ret;
 extern "C" __global__ void take_packed(symmetric<membar::packed<message>> box, message* to, membar::wait_result* result) {
   *result = membar::try_take_packed(membar::by_warp, box, to, 1, budget);
+}
+
+// By one thread: all of a message's words are under way before the first is looked at, and before the first is stored.
+// CHECK-LABEL: .entry pass_packed_by_thread(
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.|bra|local|[ls][dt]\.[a-z.]*[bu]8}}
+// CHECK-COUNT-3: ld.relaxed.sys.b128
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.|local|[ls][dt]\.[a-z.]*[bu]8}}
+// CHECK: st.relaxed.sys.b128
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.|bra|ld\.|st\.}}
+// CHECK: st.relaxed.sys.b128
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.|bra|ld\.|st\.}}
+// CHECK: st.relaxed.sys.b128
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.|bra|ld\.|st\.}}
+// CHECK: ret;
+extern "C" __global__ void pass_packed_by_thread(symmetric<membar::packed<message>> box, pe other) {
+  message passed;
+  if (membar::test_packed(box, &passed, 1)) {
+    membar::put_packed(membar::by_thread, box, &passed, 2, other);  // never out of registers
+  }
 }
 
 // CHECK-LABEL: .entry barrier_by_block(

@@ -18,6 +18,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -215,18 +216,20 @@ TEST_P(symmetric_pes, signals_of_another_heap_are_found) {
 
 // Copies between addresses that are aligned in every way, and what lies beside them.
 
+template <class Group>
 __global__ void put_bytes(symmetric_span<unsigned char> to, const unsigned char* from, pe other) {
-  membar::put(membar::by_block, to, from, other);
+  membar::put(Group(), to, from, other);
 }
+template <class Group>
 __global__ void get_bytes(unsigned char* to, symmetric_span<unsigned char> from, pe other) {
-  membar::get(membar::by_block, to, from, other);
+  membar::get(Group(), to, from, other);
 }
 
 TEST_P(symmetric_pes, copies_move_their_bytes_and_no_others) {
-  constexpr std::size_t room = 5'120;
+  constexpr std::size_t room = 35'000;
   peer_backend backend(devices());
   symmetric_heap<peer_backend> heap(backend, 1 << 20);
-  const auto data = heap.allocate<unsigned char>(room);
+  const membar::scoped_symmetric_array data(heap.allocate<unsigned char>(room));
   const pe here(0);
   const pe there(1);
   unsigned char* const far = heap.address_at(data.on(there), there);
@@ -248,26 +251,135 @@ TEST_P(symmetric_pes, copies_move_their_bytes_and_no_others) {
               wanted.begin() + static_cast<std::ptrdiff_t>(to));
     EXPECT_EQ(got, wanted) << size << " bytes from " << from << " to " << to;
   };
-  for (const std::size_t to : {0, 1, 4, 8, 15, 16}) {
-    for (const std::size_t from : {0, 2, 3, 4, 8, 16}) {
-      for (const std::size_t size : {0, 1, 15, 16, 33, 256, 4'999}) {
-        check(cudaMemcpy(near.get(), pattern.data(), room, cudaMemcpyDefault));
-        finish();
-        on_the_other([&] { check(cudaMemset(far, 0, room)); });
-        membar::launch(membar::launch_config{1, 64}, put_bytes, data.on(here).subspan(to, size), near.get() + from, there);
-        finish();
-        expect_only(far, to, from, size);
+  const auto copy_by = [&]<class Group>(Group, unsigned threads) {
+    SCOPED_TRACE(std::string(Group::name) + " of " + std::to_string(threads));
+    for (const std::size_t to : {0, 1, 4, 8, 15, 16}) {
+      for (const std::size_t from : {0, 2, 3, 4, 8, 16}) {
+        for (const std::size_t size : {0, 1, 8, 15, 16, 33, 256, 1'024, 4'999, 33'008}) {
+          check(cudaMemcpy(near.get(), pattern.data(), room, cudaMemcpyDefault));
+          finish();
+          on_the_other([&] { check(cudaMemset(far, 0, room)); });
+          membar::launch(membar::launch_config{1, threads}, put_bytes<Group>, data.on(here).subspan(to, size),
+                         near.get() + from, there);
+          finish();
+          expect_only(far, to, from, size);
 
-        on_the_other([&] { check(cudaMemcpy(far, pattern.data(), room, cudaMemcpyDefault)); });
-        check(cudaMemset(near.get(), 0, room));
-        finish();
-        membar::launch(membar::launch_config{1, 64}, get_bytes, near.get() + to, data.on(here).subspan(from, size), there);
-        finish();
-        expect_only(near.get(), to, from, size);
+          on_the_other([&] { check(cudaMemcpy(far, pattern.data(), room, cudaMemcpyDefault)); });
+          check(cudaMemset(near.get(), 0, room));
+          finish();
+          membar::launch(membar::launch_config{1, threads}, get_bytes<Group>, near.get() + to,
+                         data.on(here).subspan(from, size), there);
+          finish();
+          expect_only(near.get(), to, from, size);
+        }
       }
     }
+  };
+  copy_by(membar::by_thread, 1);
+  copy_by(membar::by_warp, 32);
+  copy_by(membar::by_block, 20);
+  copy_by(membar::by_block, 64);
+  copy_by(membar::by_block, 72);
+}
+
+// Packed messages of every shape: more and fewer words than threads, a last one that is not full, every alignment.
+
+template <std::size_t Bytes, std::size_t Alignment>
+struct alignas(Alignment) packed_bytes {
+  unsigned char bytes[Bytes];
+};
+
+template <class Group, class Message>
+__global__ void put_one_packed(symmetric<membar::packed<Message>> box, const Message* from, pe other) {
+  membar::put_packed(Group(), box, from, 7, other);
+}
+template <class Group, class Message>
+__global__ void take_one_packed(symmetric<membar::packed<Message>> box, Message* to, unsigned* came) {
+  const bool done = membar::try_take_packed(Group(), box, to, 7, generous) == wait_result::done;
+  if (Group::rank() == 0) {
+    *came = done ? 1 : 0;
   }
-  heap.free(data);
+}
+
+TEST_P(symmetric_pes, packed_messages_of_every_shape_arrive) {
+  peer_backend backend(devices());
+  symmetric_heap<peer_backend> heap(backend, 1 << 20);
+  const pe here(0);
+  const pe there(1);
+  const support::pinned_memory<unsigned> came(1);
+  const auto pass = [&]<class Group, class Message>(Group, unsigned threads, Message) {
+    SCOPED_TRACE(std::to_string(sizeof(Message)) + " bytes by " + Group::name + " of " + std::to_string(threads));
+    const membar::scoped_symmetric_array boxes(heap.allocate<membar::packed<Message>>(1));
+    const membar::scoped_symmetric_array memory(heap.allocate<Message>(3));
+    std::vector<unsigned char> wanted(3 * sizeof(Message));
+    for (std::size_t i = 0; i != sizeof(Message); ++i) {
+      wanted[sizeof(Message) + i] = static_cast<unsigned char>(i * 7 % 251 + 1);  // never 0
+    }
+    check(cudaMemcpy(memory.on(here).local(), wanted.data(), wanted.size(), cudaMemcpyDefault));
+    finish();
+    membar::launch(membar::launch_config{1, threads}, put_one_packed<Group, Message>, boxes.on(here)[0],
+                   static_cast<const Message*>(memory.on(here).local() + 1), there);
+    finish();
+    *came.get() = 0;
+    const membar::device_guard guard(backend.device_of(there));
+    membar::launch(membar::launch_config{1, threads}, take_one_packed<Group, Message>, boxes.on(there)[0],
+                   memory.on(there).local() + 1, came.get());
+    finish();
+    std::vector<unsigned char> got(wanted.size());
+    check(cudaMemcpy(got.data(), memory.on(there).local(), got.size(), cudaMemcpyDefault));
+    EXPECT_EQ(*came.get(), 1U);
+    EXPECT_EQ(got, wanted);
+  };
+  const auto pass_all = [&](auto group, unsigned threads) {
+    pass(group, threads, packed_bytes<1, 1>{});
+    pass(group, threads, packed_bytes<4, 4>{});
+    pass(group, threads, packed_bytes<12, 4>{});
+    pass(group, threads, packed_bytes<13, 1>{});
+    pass(group, threads, packed_bytes<16, 16>{});
+    pass(group, threads, packed_bytes<30, 2>{});
+    pass(group, threads, packed_bytes<64, 8>{});
+    pass(group, threads, packed_bytes<1024, 4>{});
+    pass(group, threads, packed_bytes<5003, 1>{});
+  };
+  pass_all(membar::by_thread, 1);
+  pass_all(membar::by_warp, 32);
+  pass_all(membar::by_block, 20);
+  pass_all(membar::by_block, 96);
+}
+
+// Memory whose scope an exception ends while a kernel still writes to it.
+
+__global__ void write_late(unsigned* words, unsigned size) {
+  const unsigned long long begin = support::device_nanoseconds();
+  while (support::device_nanoseconds() - begin < 50'000'000) {
+  }
+  for (unsigned i = threadIdx.x; i < size; i += blockDim.x) {
+    words[i] = 1;
+  }
+}
+
+TEST_P(symmetric_pes, memory_is_not_freed_while_a_kernel_writes_to_it) {
+  constexpr unsigned size = 1'000;
+  peer_backend backend(devices());
+  symmetric_heap<peer_backend> heap(backend, 1 << 20);
+  const pe there(1);
+  std::size_t place = 0;
+  EXPECT_THROW(
+      {
+        const membar::scoped_symmetric_array data(heap.allocate<unsigned>(size));
+        place = data.offset();
+        const membar::device_guard guard(backend.device_of(there));
+        membar::launch(membar::launch_config{1, 32}, write_late, data.on(there).local(), size);
+        throw std::runtime_error("the scope ends");
+      },
+      std::runtime_error);
+  const membar::scoped_symmetric_array next(heap.allocate<unsigned>(size));
+  ASSERT_EQ(next.offset(), place);
+  const membar::device_guard guard(backend.device_of(there));
+  finish();
+  std::vector<unsigned> words(size, 1U);
+  check(cudaMemcpy(words.data(), next.on(there).local(), size * sizeof(unsigned), cudaMemcpyDefault));
+  EXPECT_EQ(words, std::vector<unsigned>(size));
 }
 
 // Three PEs: 0 puts to 1 and tells 2, which reads what 1 has, and answers 0.

@@ -205,6 +205,10 @@ cudaError_t __wrap_cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   *stream = reinterpret_cast<cudaStream_t>(&now());
   return cudaSuccess;
 }
+cudaError_t __wrap_cudaDeviceSynchronize() {
+  now().waited_for.push_back(now().current);
+  return answer("cudaDeviceSynchronize");
+}
 cudaError_t __wrap_cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
 cudaError_t __wrap_cudaStreamDestroy(cudaStream_t) {
   --now().streams;

@@ -34,6 +34,7 @@ struct machine {
   std::vector<int> accessible_to;  ///< the devices of the last cuMemSetAccess
   int streams = 0;
   std::vector<std::pair<int, std::size_t>> zeroed;  ///< device, bytes
+  std::vector<int> waited_for;                      ///< devices
   std::vector<std::string> failures;                ///< what the handler for failed restores was told
 
   /// Whether everything was given back.

@@ -22,6 +22,7 @@ using membar::counter;
 using membar::pe;
 using membar::peer_backend;
 using membar::peer_memory;
+using membar::scoped_symmetric_array;
 using membar::symmetric_heap;
 
 bool contains(const std::string& text, const char* words) { return text.find(words) != std::string::npos; }
@@ -305,6 +306,50 @@ TEST_F(heap, refuses_to_free_what_is_anothers) {
   one.free(data);
 }
 
+template <class Heap, class Array>
+concept frees = requires(Heap& heap, const Array& array) { heap.free(array); };
+
+TEST_F(heap, frees_at_the_end_of_a_scope) {
+  symmetric_heap all(backend, 1 << 16);
+  {
+    const scoped_symmetric_array data(all.allocate<int>(8));
+    const scoped_symmetric_array words(all.allocate_barrier());
+    EXPECT_EQ(data.size(), 8U);
+    EXPECT_EQ(data.on(pe(1)).local()[7], 0);
+    static_assert(!frees<symmetric_heap<peer_backend>, decltype(data)>);
+    static_assert(frees<symmetric_heap<peer_backend>, membar::symmetric_array<int, peer_backend>>);
+    EXPECT_TRUE(now().waited_for.empty());
+  }
+  EXPECT_EQ(all.bytes_taken(), 0U);
+  EXPECT_EQ(now().waited_for, (std::vector<int>{0, 1, 0, 1}));
+  EXPECT_EQ(now().current, 0);
+  EXPECT_TRUE(now().failures.empty());
+}
+
+TEST_F(heap, frees_where_an_exception_ends_the_scope) {
+  symmetric_heap all(backend, 1 << 16);
+  EXPECT_TRUE(contains(refusal([&] {
+                         const scoped_symmetric_array data(all.allocate<int>(8));
+                         static_cast<void>(all.allocate<char>(1 << 20));
+                       }),
+                       "has room for"));
+  EXPECT_EQ(all.bytes_taken(), 0U);
+  EXPECT_EQ(now().waited_for, (std::vector<int>{0, 1}));
+  EXPECT_TRUE(now().failures.empty());
+}
+
+TEST_F(heap, says_at_the_end_of_a_scope_that_a_kernel_failed) {
+  symmetric_heap all(backend, 1 << 16);
+  {
+    const scoped_symmetric_array data(all.allocate<int>(8));
+    now().fails["cudaDeviceSynchronize"] = {1, cudaErrorIllegalAddress};
+  }
+  EXPECT_EQ(all.bytes_taken(), 0U);
+  ASSERT_EQ(now().failures.size(), 1U);
+  EXPECT_TRUE(contains(now().failures[0], "cudaErrorIllegalAddress"));
+  EXPECT_TRUE(contains(now().failures[0], "a kernel failed that used symmetric memory whose scope has ended"));
+}
+
 TEST_F(heap, reports_what_was_not_freed) {
   {
     symmetric_heap all(backend, 1 << 16);
@@ -443,6 +488,24 @@ TEST_F(heap_of_processes, refuses_collective_calls_that_differ) {
   EXPECT_TRUE(contains(refusal([&] { all.free(second); }), "PE 1 has freed allocation number 2, and PE 0 has 1"));
   all.free(first);
   all.free(second);
+  EXPECT_EQ(all.bytes_taken(), 0U);
+}
+
+TEST_F(heap_of_processes, meet_at_the_end_of_a_scope_but_not_where_an_exception_ends_it) {
+  symmetric_heap all(cluster, 8192);
+  int before = 0;
+  {
+    const scoped_symmetric_array data(all.allocate<int>(8));
+    before = cluster.meetings;
+  }
+  EXPECT_EQ(cluster.meetings, before + 1);
+  try {
+    const scoped_symmetric_array data(all.allocate<int>(8));
+    before = cluster.meetings;
+    throw 1;
+  } catch (int) {
+    EXPECT_EQ(cluster.meetings, before);
+  }
   EXPECT_EQ(all.bytes_taken(), 0U);
 }
 

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <membar/load_store.cuh>
+#include <membar/symmetric/group.cuh>
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace membar::detail {
 
@@ -14,77 +16,102 @@ struct alignas(16) copy_unit {
   unsigned words[4];
 };
 
-/// Copies `count` units, thread `rank` of `size` every `size`-th one: neighbours access neighbours, and each thread has
-/// `Unroll` loads under way before its first store, of the rest as many as are left.
-template <class Unit, int Unroll>
-__device__ inline void copy_units(unsigned rank, unsigned size, void* to, const void* from, std::size_t count) noexcept {
-  auto* const destination = static_cast<Unit*>(to);
-  const auto* const source = static_cast<const Unit*>(from);
-  const std::size_t step = size;
-  Unit units[Unroll];
-  std::size_t i = rank;
-  for (; i + (Unroll - 1) * step < count; i += Unroll * step) {
+/// Copies `count` units. A thread has `Unroll` loads under way before its first store, `Lanes` units apart: neighbours access
+/// neighbours, and the distances are constants, which take no registers. What is left is copied up to four at a time, a group
+/// apart. `Lanes` is 1 for a thread alone, else the threads of a warp.
+template <class Unit, unsigned Lanes, int Unroll>
+__device__ inline void copy_units(unsigned rank, unsigned size, unsigned char* to, const unsigned char* from,
+                                  std::size_t count) noexcept {
+  constexpr int at_the_end = Unroll < 4 ? Unroll : 4;
+  auto* destination = reinterpret_cast<Unit*>(to);
+  const auto* source = reinterpret_cast<const Unit*>(from);
+  const unsigned whole = size / Lanes * Lanes;  // the threads of whole warps
+  const std::size_t round = static_cast<std::size_t>(whole) * Unroll;
+  const std::size_t first = rank / Lanes * (Lanes * Unroll) + rank % Lanes;
+#pragma unroll 1
+  for (; whole != 0 && count >= round; count -= round) {
+    if (rank < whole) {
+      Unit units[Unroll];
 #pragma unroll
-    for (int u = 0; u != Unroll; ++u) {
-      units[u] = load_weak(source + i + static_cast<std::size_t>(u) * step);
-    }
+      for (int u = 0; u != Unroll; ++u) {
+        units[u] = load_weak(source + first + static_cast<unsigned>(u) * Lanes);
+      }
 #pragma unroll
-    for (int u = 0; u != Unroll; ++u) {
-      store_weak(destination + i + static_cast<std::size_t>(u) * step, units[u]);
+      for (int u = 0; u != Unroll; ++u) {
+        store_weak(destination + first + static_cast<unsigned>(u) * Lanes, units[u]);
+      }
     }
+    source += round;
+    destination += round;
   }
-  if (i < count) {
+  const std::size_t step = size;
+#pragma unroll 1
+  for (std::size_t i = rank; i < count; i += at_the_end * step) {
+    Unit units[at_the_end]{};
 #pragma unroll
-    for (int u = 0; u != Unroll; ++u) {
-      if (i + static_cast<std::size_t>(u) * step < count) {
-        units[u] = load_weak(source + i + static_cast<std::size_t>(u) * step);
+    for (int u = 0; u != at_the_end; ++u) {
+      if (i + static_cast<unsigned>(u) * step < count) {
+        units[u] = load_weak(source + i + static_cast<unsigned>(u) * step);
       }
     }
 #pragma unroll
-    for (int u = 0; u != Unroll; ++u) {
-      if (i + static_cast<std::size_t>(u) * step < count) {
-        store_weak(destination + i + static_cast<std::size_t>(u) * step, units[u]);
+    for (int u = 0; u != at_the_end; ++u) {
+      if (i + static_cast<unsigned>(u) * step < count) {
+        store_weak(destination + i + static_cast<unsigned>(u) * step, units[u]);
       }
     }
   }
 }
 
 /// The same of bytes, where both addresses are the same distance from a multiple of the unit's size.
-template <class Unit>
+template <class Unit, unsigned Lanes>
 __device__ inline void copy_aligned_alike(unsigned rank, unsigned size, unsigned char* to, const unsigned char* from,
                                           std::size_t bytes) noexcept {
   const std::size_t before = (sizeof(Unit) - reinterpret_cast<std::uintptr_t>(to) % sizeof(Unit)) % sizeof(Unit);
   const std::size_t head = before < bytes ? before : bytes;
   const std::size_t body = (bytes - head) / sizeof(Unit);
   const std::size_t tail = head + body * sizeof(Unit);
-  copy_units<unsigned char, 1>(rank, size, to, from, head);
-  copy_units<Unit, 8>(rank, size, to + head, from + head, body);
-  copy_units<unsigned char, 1>(rank, size, to + tail, from + tail, bytes - tail);
+  copy_units<unsigned char, Lanes, 1>(rank, size, to, from, head);
+  copy_units<Unit, Lanes, 4>(rank, size, to + head, from + head, body);
+  copy_units<unsigned char, Lanes, 1>(rank, size, to + tail, from + tail, bytes - tail);
 }
 
 /// Where an address or the size is no multiple of 16. Out of line, for it is long and seldom what is wanted fast.
-__device__ __noinline__ inline void copy_odd(unsigned rank, unsigned size, unsigned char* to, const unsigned char* from,
-                                             std::size_t bytes) noexcept {
+template <unsigned Lanes>
+__device__ __noinline__ void copy_odd(unsigned rank, unsigned size, unsigned char* to, const unsigned char* from,
+                                      std::size_t bytes) noexcept {
   const std::uintptr_t difference = reinterpret_cast<std::uintptr_t>(to) ^ reinterpret_cast<std::uintptr_t>(from);
-  if (difference % sizeof(copy_unit) == 0) {
-    copy_aligned_alike<copy_unit>(rank, size, to, from, bytes);
+  const std::uintptr_t bits = reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from) | bytes;
+  if (bits % sizeof(unsigned) == 0 && bytes <= size * sizeof(unsigned)) {
+    copy_units<unsigned, Lanes, 1>(rank, size, to, from, bytes / sizeof(unsigned));  // a few numbers
+  } else if (difference % sizeof(copy_unit) == 0) {
+    copy_aligned_alike<copy_unit, Lanes>(rank, size, to, from, bytes);
   } else if (difference % sizeof(unsigned long long) == 0) {
-    copy_aligned_alike<unsigned long long>(rank, size, to, from, bytes);
+    copy_aligned_alike<unsigned long long, Lanes>(rank, size, to, from, bytes);
   } else if (difference % sizeof(unsigned) == 0) {
-    copy_aligned_alike<unsigned>(rank, size, to, from, bytes);
+    copy_aligned_alike<unsigned, Lanes>(rank, size, to, from, bytes);
   } else {
-    copy_units<unsigned char, 8>(rank, size, to, from, bytes);
+    copy_units<unsigned char, Lanes, 4>(rank, size, to, from, bytes);
   }
 }
 
 /// Copies `bytes` by the calling group; `to` and `from` do not overlap. Nobody waits for anybody.
 template <class Group>
 __device__ inline void group_copy(Group, void* to, const void* from, std::size_t bytes) noexcept {
+  constexpr unsigned lanes = std::is_same_v<Group, by_thread_t> ? 1 : 32;
+  const unsigned rank = Group::rank();
+  const unsigned size = Group::size();
   const std::uintptr_t bits = reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from) | bytes;
-  if (bits % sizeof(copy_unit) == 0) {
-    copy_units<copy_unit, 8>(Group::rank(), Group::size(), to, from, bytes / sizeof(copy_unit));
+  if (bits % sizeof(copy_unit) == 0 && bytes <= size * sizeof(copy_unit)) [[likely]] {
+    // A unit for each thread at most: a matter of latency, which few instructions in a row serve best.
+    if (rank * sizeof(copy_unit) < bytes) {
+      store_weak(static_cast<copy_unit*>(to) + rank, load_weak(static_cast<const copy_unit*>(from) + rank));
+    }
+  } else if (bits % sizeof(copy_unit) == 0) [[likely]] {
+    copy_units<copy_unit, lanes, 8>(rank, size, static_cast<unsigned char*>(to), static_cast<const unsigned char*>(from),
+                                    bytes / sizeof(copy_unit));
   } else {
-    copy_odd(Group::rank(), Group::size(), static_cast<unsigned char*>(to), static_cast<const unsigned char*>(from), bytes);
+    copy_odd<lanes>(rank, size, static_cast<unsigned char*>(to), static_cast<const unsigned char*>(from), bytes);
   }
 }
 

@@ -14,7 +14,7 @@ namespace membar::detail {
 struct alignas(16) packed_word {
   static constexpr std::size_t capacity = 12;
 
-  unsigned char message[capacity];
+  unsigned message[capacity / 4];
   unsigned sequence;
 };
 
@@ -23,38 +23,52 @@ struct alignas(16) packed_word {
   return (bytes + packed_word::capacity - 1) / packed_word::capacity;
 }
 
+/// How many bytes of the message there are in the last word, and how its pieces are aligned: 12 bytes on, to 4 at most.
+template <class Message>
+inline constexpr std::size_t last_piece = sizeof(Message) - (packed_words(sizeof(Message)) - 1) * packed_word::capacity;
+template <class Message>
+inline constexpr std::size_t piece_alignment = alignof(Message) < 4 ? alignof(Message) : 4;
+
+/// `Bytes` of a message in a word, and back: four at a time, for compilers split a `memcpy` of twelve into bytes.
+template <std::size_t Bytes, std::size_t Alignment>
+MEMBAR_HOST_DEVICE void pack_bytes(packed_word& word, const unsigned char* from) noexcept {
+  for (std::size_t i = 0; i < Bytes; i += 4) {
+    unsigned value = 0;
+    memcpy(&value, __builtin_assume_aligned(from + i, Alignment), Bytes - i < 4 ? Bytes - i : 4);
+    word.message[i / 4] = value;
+  }
+}
+template <std::size_t Bytes, std::size_t Alignment>
+MEMBAR_HOST_DEVICE void unpack_bytes(unsigned char* to, const packed_word& word) noexcept {
+  for (std::size_t i = 0; i < Bytes; i += 4) {
+    const unsigned value = word.message[i / 4];
+    memcpy(__builtin_assume_aligned(to + i, Alignment), &value, Bytes - i < 4 ? Bytes - i : 4);
+  }
+}
+
 /// Word `index` of the message at `from`.
 template <class Message>
 [[nodiscard]] MEMBAR_HOST_DEVICE packed_word packed_piece(const Message* from, std::size_t index, unsigned sequence) noexcept {
-  constexpr std::size_t last = packed_words(sizeof(Message)) - 1;
-  constexpr std::size_t alignment = alignof(Message) < 4 ? alignof(Message) : 4;  // 12 bytes on, it is 4 at most
-  const void* const piece =
-      __builtin_assume_aligned(reinterpret_cast<const unsigned char*>(from) + index * packed_word::capacity, alignment);
+  const unsigned char* const piece = reinterpret_cast<const unsigned char*>(from) + index * packed_word::capacity;
   packed_word word{};
   word.sequence = sequence;
-  if constexpr (last != 0) {
-    if (index != last) {
-      memcpy(word.message, piece, packed_word::capacity);
-      return word;
-    }
+  if (last_piece<Message> != packed_word::capacity && index == packed_words(sizeof(Message)) - 1) {
+    pack_bytes<last_piece<Message>, piece_alignment<Message>>(word, piece);
+  } else {
+    pack_bytes<packed_word::capacity, piece_alignment<Message>>(word, piece);
   }
-  memcpy(word.message, piece, sizeof(Message) - last * packed_word::capacity);
   return word;
 }
 
 /// Puts word `index` of a message where it belongs in the message at `to`.
 template <class Message>
 MEMBAR_HOST_DEVICE void unpack_piece(Message* to, std::size_t index, const packed_word& word) noexcept {
-  constexpr std::size_t last = packed_words(sizeof(Message)) - 1;
-  constexpr std::size_t alignment = alignof(Message) < 4 ? alignof(Message) : 4;
-  void* const piece = __builtin_assume_aligned(reinterpret_cast<unsigned char*>(to) + index * packed_word::capacity, alignment);
-  if constexpr (last != 0) {
-    if (index != last) {
-      memcpy(piece, word.message, packed_word::capacity);
-      return;
-    }
+  unsigned char* const piece = reinterpret_cast<unsigned char*>(to) + index * packed_word::capacity;
+  if (last_piece<Message> != packed_word::capacity && index == packed_words(sizeof(Message)) - 1) {
+    unpack_bytes<last_piece<Message>, piece_alignment<Message>>(piece, word);
+  } else {
+    unpack_bytes<packed_word::capacity, piece_alignment<Message>>(piece, word);
   }
-  memcpy(piece, word.message, sizeof(Message) - last * packed_word::capacity);
 }
 
 }  // namespace membar::detail

@@ -230,8 +230,9 @@ __device__ inline flushed<Group> flush(Group, const Reach& reach) noexcept {
 /// Copies the objects at `from`, of this PE, to all of `to` at `other`; on return `from` may be used again, by the whole group.
 ///
 /// Synchronizes with nothing: `put_signal` or a notification tells the other PE. PTX (peer): `ld.weak.v4.b32` and
-/// `st.weak.v4.b32`, eight under way per thread, where both addresses are as far from a multiple of 16, narrower ones
-/// elsewhere; a meeting of the group. NVSHMEM: `nvshmemx_putmem_*`.
+/// `st.weak.v4.b32`, eight under way per thread, where both addresses and the size are multiples of 16; elsewhere four, as wide
+/// as the addresses allow; a meeting of the group. NVSHMEM: `nvshmemx_putmem_*`. It takes up to 45 registers: a kernel with
+/// many of its own wants `__launch_bounds__` for large blocks.
 template <class Group, class To, class From>
 __device__ inline void put(Group group, const To& to, const From& from, pe other) noexcept {
   detail::require_group<Group>();

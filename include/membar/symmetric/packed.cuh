@@ -47,26 +47,115 @@ template <class Box, class Value>
   }
 }
 
-/// The pieces that fall to the calling thread: whether all of them came. `seen` is the number in the last word looked at.
+/// The words of a message. Indices are of 32 bits, also beyond the last of four that a thread does at once.
+template <class Message>
+inline constexpr unsigned word_count = [] {
+  static_assert(packed_words(sizeof(Message)) < (1U << 28), "membar: a packed message is smaller than 3 GiB");
+  return static_cast<unsigned>(packed_words(sizeof(Message)));
+}();
+
+/// The words `first`, `first + step` and so on, `Batch` at most, that fall to the calling thread: whether the message's
+/// pieces are in all of them, and then at `to`. All loads are under way before the first is looked at. `seen` is the number in
+/// the last word that has another one.
+template <unsigned Batch, class To>
+[[nodiscard]] __device__ inline bool take_batch(const packed_word* words, unsigned first, unsigned step, To* to,
+                                                unsigned sequence, unsigned& seen) noexcept {
+  constexpr unsigned count = word_count<To>;
+  packed_word batch[Batch];
+#pragma unroll
+  for (unsigned k = 0; k != Batch; ++k) {
+    const unsigned i = first + k * step;
+    batch[k].sequence = sequence;
+    if (k == 0 || i < count) {
+      batch[k] = membar::load<thread_scope::system>(words + i, relaxed);
+    }
+  }
+  bool all = true;
+#pragma unroll
+  for (unsigned k = 0; k != Batch; ++k) {
+    if (batch[k].sequence != sequence) {
+      seen = batch[k].sequence;
+      all = false;
+    }
+  }
+  if (all) {
+#pragma unroll
+    for (unsigned k = 0; k != Batch; ++k) {
+      const unsigned i = first + k * step;
+      if (k == 0 || i < count) {
+        unpack_piece(to, i, batch[k]);
+      }
+    }
+  }
+  return all;
+}
+
+/// Puts those words of the message at `from`: all of them are read before the first is stored.
+template <unsigned Batch, class From>
+__device__ inline void put_batch(packed_word* words, unsigned first, unsigned step, const From* from,
+                                 unsigned sequence) noexcept {
+  constexpr unsigned count = word_count<From>;
+  packed_word batch[Batch];
+#pragma unroll
+  for (unsigned k = 0; k != Batch; ++k) {
+    const unsigned i = first + k * step;
+    if (k == 0 || i < count) {
+      batch[k] = packed_piece(from, i, sequence);
+    }
+  }
+#pragma unroll
+  for (unsigned k = 0; k != Batch; ++k) {
+    const unsigned i = first + k * step;
+    if (k == 0 || i < count) {
+      membar::store<thread_scope::system>(words + i, batch[k], relaxed);
+    }
+  }
+}
+
+/// Calls `each(batch, first, step)` for the words that fall to the calling thread, as long as it returns true; `batch`, a
+/// constant, is how many of them it does at once. Returns whether it did to the end.
+template <class Group, class Message, class Each>
+__device__ inline bool for_pieces(Each each) noexcept {
+  constexpr unsigned count = word_count<Message>;
+  constexpr unsigned most = 4;
+  const unsigned rank = Group::rank();
+  const unsigned size = Group::size();
+  const auto in_batches = [&](auto batch) {
+#pragma unroll 1
+    for (unsigned first = rank; first < count; first += decltype(batch)::value * size) {
+      if (!each(batch, first, size)) {
+        return false;
+      }
+    }
+    return true;
+  };
+  if constexpr (std::is_same_v<Group, by_block_t>) {
+    // The block that a message is for has a thread for each word.
+    if (size >= count) {
+      return rank >= count || each(std::integral_constant<unsigned, 1>{}, rank, size);
+    }
+    return in_batches(std::integral_constant < unsigned, count<most ? count : most>{});
+  } else {
+    constexpr unsigned threads = std::is_same_v<Group, by_thread_t> ? 1 : 32;
+    constexpr unsigned share = (count + threads - 1) / threads;
+    return in_batches(std::integral_constant < unsigned, share<most ? share : most>{});
+  }
+}
+
+/// The pieces that fall to the calling thread: whether all of them came. `seen` is the number in a word that did not.
 template <class Group, class Box, class To>
 [[nodiscard]] __device__ inline bool take_pieces(const Box& box, To* to, unsigned sequence, wait_budget budget,
                                                  unsigned& seen) noexcept {
   const auto* const words = reinterpret_cast<const packed_word*>(word_access::raw(symmetric_access::local(box)));
   polling poll(budget);
-  for (std::size_t i = Group::rank(); i < packed_words(sizeof(To)); i += Group::size()) {
-    for (;;) {
-      const packed_word word = membar::load<thread_scope::system>(words + i, relaxed);
-      seen = word.sequence;
-      if (seen == sequence) {
-        unpack_piece(to, i, word);
-        break;
-      }
+  return for_pieces<Group, To>([&](auto batch, unsigned first, unsigned step) {
+    while (!take_batch<decltype(batch)::value>(words, first, step, to, sequence, seen)) {
       if (poll.over()) {
         return false;
       }
     }
-  }
-  return true;
+    return true;
+  });
 }
 
 }  // namespace detail
@@ -84,9 +173,10 @@ __device__ inline void put_packed(Group, const Box& box, const From* from, unsig
   if constexpr (detail::require_packed<Box, From>()) {
     auto* const words = static_cast<detail::packed_word*>(
         box.reach().direct(detail::word_access::raw(detail::symmetric_access::local(box)), other));
-    for (std::size_t i = Group::rank(); i < detail::packed_words(sizeof(From)); i += Group::size()) {
-      membar::store<thread_scope::system>(words + i, detail::packed_piece(from, i, sequence), relaxed);
-    }
+    detail::for_pieces<Group, From>([&](auto batch, unsigned first, unsigned step) {
+      detail::put_batch<decltype(batch)::value>(words, first, step, from, sequence);
+      return true;
+    });
     Group::sync();
   }
 }
@@ -97,14 +187,10 @@ template <class Box, class To>
   if constexpr (detail::require_packed<Box, To>()) {
     const auto* const words =
         reinterpret_cast<const detail::packed_word*>(detail::word_access::raw(detail::symmetric_access::local(box)));
-    for (std::size_t i = 0; i != detail::packed_words(sizeof(To)); ++i) {
-      const detail::packed_word word = membar::load<thread_scope::system>(words + i, relaxed);
-      if (word.sequence != sequence) {
-        return false;
-      }
-      detail::unpack_piece(to, i, word);
-    }
-    return true;
+    unsigned seen = 0;
+    return detail::for_pieces<by_thread_t, To>([&](auto batch, unsigned first, unsigned step) {
+      return detail::take_batch<decltype(batch)::value>(words, first, step, to, sequence, seen);
+    });
   } else {
     return false;
   }

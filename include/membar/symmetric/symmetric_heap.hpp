@@ -10,7 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
+#include <exception>
 #include <map>
 
 namespace membar {
@@ -144,8 +144,11 @@ struct needed_atomics<counter<T, Amos>> {
 
 template <symmetric_backend Backend>
 class symmetric_heap;
+template <class T, symmetric_backend Backend>
+class scoped_symmetric_array;
 
-/// `size()` objects at every PE, as a heap allocated them: a value that names them on the host. It frees nothing by itself.
+/// `size()` objects at every PE, as a heap allocated them: a value that names them on the host. It frees nothing by itself;
+/// a `scoped_symmetric_array` does.
 template <class T, symmetric_backend Backend>
 class symmetric_array {
  public:
@@ -166,10 +169,11 @@ class symmetric_array {
 
  private:
   friend class symmetric_heap<Backend>;
-  symmetric_array(const symmetric_heap<Backend>* heap, std::size_t offset, std::size_t size, std::uint64_t id) noexcept
+  friend class scoped_symmetric_array<T, Backend>;
+  symmetric_array(symmetric_heap<Backend>* heap, std::size_t offset, std::size_t size, std::uint64_t id) noexcept
       : heap_(heap), offset_(offset), size_(size), id_(id) {}
 
-  const symmetric_heap<Backend>* heap_;
+  symmetric_heap<Backend>* heap_;
   std::size_t offset_;
   std::size_t size_;
   std::uint64_t id_;
@@ -231,6 +235,9 @@ class symmetric_heap {
     }
     free_bytes(array.offset_, id);
   }
+  /// Its holder frees it.
+  template <class T>
+  void free(const scoped_symmetric_array<T, Backend>&) = delete;
 
   /// How PE `which`, of this process, reaches the others.
   [[nodiscard]] typename Backend::reach reach_of(pe which) const {
@@ -259,6 +266,8 @@ class symmetric_heap {
  private:
   template <class, symmetric_backend>
   friend class symmetric_array;
+  template <class, symmetric_backend>
+  friend class scoped_symmetric_array;
 
   // Every allocation starts at one, so that packed words and 16-byte accesses find their alignment, and signals their sector.
   static constexpr std::size_t least_alignment = 128;
@@ -390,11 +399,60 @@ class symmetric_heap {
     bytes_of_.give_back(offset);
   }
 
+  /// At the end of a holder's scope. An exception may end that of one process alone: it meets with no other then.
+  template <class T>
+  void free_at_end(const symmetric_array<T, Backend>& array, bool by_exception) noexcept {
+    try {
+      cudaError_t waited = cudaSuccess;
+      for (const pe which : backend_->local_pes()) {
+        const device_guard guard(backend_->device_of(which));
+        const cudaError_t status = cudaDeviceSynchronize();
+        waited = waited == cudaSuccess ? status : waited;
+      }
+      if (by_exception) {
+        free_bytes(array.offset_, array.id_);  // the exception says what failed
+      } else {
+        free(array);
+        check(waited, "cudaDeviceSynchronize", "a kernel failed that used symmetric memory whose scope has ended");
+      }
+    } catch (const error& failure) {
+      detail::current_restore_failure_handler(failure.what());
+    } catch (...) {
+      detail::current_restore_failure_handler(
+          "membar: symmetric memory whose scope has ended could not be freed: the backend failed to ask the other PEs");
+    }
+  }
+
   Backend* backend_;
   typename Backend::region region_;
   detail::offset_allocator bytes_of_;
   std::map<std::size_t, std::uint64_t> ids_;
   std::uint64_t next_id_ = 1;
 };
+
+/// Frees what a heap allocated at the end of its scope, also where an exception ends it:
+/// `scoped_symmetric_array halo(heap.allocate<float>(4096))`. The heap outlives it, in the same place.
+///
+/// The end of the scope waits for the devices of this process's PEs, so that no kernel uses what is freed, and is collective as
+/// `free` is: the scopes of all processes end in one order. Where an exception ends it, it meets with no other process, for that
+/// may have none: the others wait then until this one's next collective call, which differs and is an error on every PE. Errors:
+/// none are thrown; what fails is said through the handler of error.hpp.
+template <class T, symmetric_backend Backend>
+class [[nodiscard]] scoped_symmetric_array : public symmetric_array<T, Backend> {
+ public:
+  explicit scoped_symmetric_array(const symmetric_array<T, Backend>& array) noexcept
+      : symmetric_array<T, Backend>(array), exceptions_(std::uncaught_exceptions()) {}
+  scoped_symmetric_array(const scoped_symmetric_array&) = delete;
+  scoped_symmetric_array& operator=(const scoped_symmetric_array&) = delete;
+  ~scoped_symmetric_array() {
+    this->heap_->free_at_end(static_cast<const symmetric_array<T, Backend>&>(*this), std::uncaught_exceptions() > exceptions_);
+  }
+
+ private:
+  int exceptions_;
+};
+
+template <class T, class Backend>
+scoped_symmetric_array(const symmetric_array<T, Backend>&) -> scoped_symmetric_array<T, Backend>;
 
 }  // namespace membar
