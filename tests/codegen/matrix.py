@@ -461,6 +461,57 @@ def add_pointers(part, scope):
                     [f"red.{order}.{s}.add.u64"])
 
 
+# What ptxas tears in the shared memory of another block of the cluster (sm_90 and newer).
+TORN = {"s64": ["and", "or", "xor", "min", "max"], "u64": ["and", "or", "xor", "min", "max"], "f64": ["min", "max"],
+        "f16x2": ["add"], "bf16x2": ["add"]}
+WHERE = ["isspacep.shared::cluster", "isspacep.shared"]
+
+
+def add_places(part, scope):
+    """An object of which the compiler does not know where it is: the loop stands beside the instruction where that is torn. An
+    object of which it does: nothing does."""
+    s = SCOPES[scope]
+
+    def instructions(head, own, operation, what, bits):
+        if what == TWO_WAY:
+            opposite = {"min": "max", "max": "min"}[operation]
+            return [f"{head}.{own}.{s}.{operation}.s{bits}", f"{head}.{own}.{s}.{opposite}.u{bits}"]
+        return [f"{head}.{own}.{s}.{operation}.{what}"]
+
+    for key, kind in TYPES.items():
+        if key not in ("s64", "u64", "f64", "f16x2", "bf16x2", "u32", "f32"):
+            continue
+        for operations, orders, head in ((FETCH, ORDERS, "atom"), (REDUCE, REDUCTION_ORDERS, "red")):
+            for operation, ptx in operations.items():
+                what = kind.instruction(ptx, part.architecture)
+                if what is None or what == LOOP:
+                    continue
+                for order in orders if scope == "device" else orders[-1:]:
+                    fences, own = with_fence(order, s, "acquire")
+                    native = fences + instructions(head, own, ptx, what, kind.bits)
+                    torn = part.architecture >= 90 and ptx in TORN.get(key, [])
+                    inside = [f"ld.relaxed.{s}.b{kind.bits}", f"atom.relaxed.{s}.cas.b{kind.bits}"]
+                    # Which branch comes first in the PTX is the compiler's choice.
+                    either = [WHERE + around_loop(order, s, inside) + native] if torn else [native]
+                    result = head == "atom"
+                    ref = f"membar::atomic_ref<{kind.cpp}, membar::thread_scope::{scope}>"
+                    call = f"(*object).{operation}(value, membar::{order});"
+                    parameters = f"{kind.cpp} value" + (f", {kind.cpp}* result" if result else "")
+                    store = "*result = " if result else ""
+                    hidden = asm("mov.b64 %0, %1", '"=l"(object)', '"l"(given)')
+                    part.kernel(f"somewhere_{operation}_{order}_{scope}_{key}", f"{kind.cpp}* given, {parameters}",
+                                f"{kind.cpp}* object; {hidden} {store}{ref}{call}", either, stores=int(result), looped=torn)
+                if torn:
+                    # The last order, on a variable and in the own block's shared memory.
+                    for place in ("global", "shared"):
+                        name = f"in_{place}_{operation}_{scope}_{key}"
+                        declared = f"extern __shared__ {kind.cpp} {name}_object[]; const auto object = {name}_object; "
+                        if place == "global":
+                            part.kernels.append(f"__device__ {kind.cpp} {name}_object[2];")
+                            declared = f"const auto object = &{name}_object[1]; "
+                        part.kernel(name, parameters, f"{declared}{store}{ref}{call}", [native], stores=int(result))
+
+
 def add_aggregated(part, scope):
     """One operation per warp and address; barriers of the lanes where the order releases and acquires."""
     s = SCOPES[scope]
@@ -513,6 +564,7 @@ def parts():
             add_atomics(part, scope, TYPES)
             add_owning(part, scope)
             add_pointers(part, scope)
+            add_places(part, scope)
             add_aggregated(part, scope)
             yield part
     # Every operation on every type once, with orders and scopes in turn, and every order and scope of one type: small enough to be
@@ -534,6 +586,8 @@ def parts():
         add_atomics(part, scope, TYPES, keep)
         add_owning(part, scope)
         add_pointers(part, scope)
+    add_places(part, "cluster")
+    add_places(part, "device")
     yield part
 
 
