@@ -207,6 +207,20 @@ __host__ __device__ T one() {
   }
 }
 
+/// Bits that depend on a value.
+template <class T>
+__device__ unsigned low_bits(const T& value) {
+  if constexpr (std::is_same_v<T, wide>) {
+    return static_cast<unsigned>(value.low);
+  } else if constexpr (std::is_same_v<T, float>) {
+    return __float_as_uint(value);
+  } else if constexpr (std::is_same_v<T, double>) {
+    return static_cast<unsigned>(__double2loint(value));
+  } else {
+    return static_cast<unsigned>(value);
+  }
+}
+
 /// The operand of the next step of a chain: depends on what the step before returned, and costs one instruction.
 template <class T>
 __device__ T next_operand(const T& before) {
