@@ -13,19 +13,10 @@ import pathlib
 import statistics
 import sys
 
-try:
-    import matplotlib
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from report_page import NONE, bars_picture, lines_picture, machine_of, table, write_page  # noqa: E402
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-except ImportError:
-    pyplot = None
-
-COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8F3B76", "#222222", "#767676", "#B22222"]
-MARKERS = "osv^DPX*<>"
-CONTEXT = [("gpu", "GPU"), ("driver", "driver"), ("cuda_runtime", "CUDA"), ("date", "date")]
 COUNTERS = ("GB_per_s", "cycles_per_access", "region_MB", "window_MB", "hit_ratio", "table_after_us", "table_warm_us")
-NONE = float("nan")
 
 
 class Results:
@@ -62,58 +53,12 @@ class Results:
         return {parts: figures for parts, figures in split.items() if len(parts) == depth}
 
 
-def table(header, rows):
-    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
-    lines += ["| " + " | ".join(cell if isinstance(cell, str) else f"{cell:.4g}" for cell in row) + " |" for row in rows]
-    return "\n".join(lines)
-
-
 def by_arm(rows, x, figure):
     """{arm: [(x of the name's first part, figure)...]} of rows whose names end with the arm."""
     series = {}
     for parts, figures in rows.items():
         series.setdefault(parts[-1], []).append((x(parts[0]), figures[figure]))
     return series
-
-
-def save(figure, axis, path, title):
-    axis.grid(alpha=0.3)
-    axis.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.01, 1.0))
-    figure.tight_layout()
-    figure.savefig(path)
-    pyplot.close(figure)
-    return f"![{title}]({path.name})\n\n"
-
-
-def lines_picture(path, title, x_label, y_label, series, log_x=False):
-    """`series` is {name: [(x, y)...]}."""
-    if pyplot is None:
-        return ""
-    figure, axis = pyplot.subplots(figsize=(11, 5), dpi=150)
-    for i, (name, points) in enumerate(series.items()):
-        points = sorted(points)
-        axis.plot([x for x, _ in points], [y for _, y in points], label=name, color=COLOURS[i % len(COLOURS)],
-                  marker=MARKERS[i % len(MARKERS)], markersize=4, linewidth=1.3)
-    if log_x:
-        axis.set_xscale("log", base=2)
-    axis.set(title=title, xlabel=x_label, ylabel=y_label)
-    axis.set_ylim(bottom=0)
-    return save(figure, axis, path, title)
-
-
-def bars_picture(path, title, y_label, groups):
-    """`groups` is {group: {arm: value}}."""
-    if pyplot is None:
-        return ""
-    arms = list(dict.fromkeys(arm for values in groups.values() for arm in values))
-    figure, axis = pyplot.subplots(figsize=(11, 5), dpi=150)
-    width = 0.8 / max(len(arms), 1)
-    for i, arm in enumerate(arms):
-        axis.bar([group + i * width for group in range(len(groups))], [values.get(arm, 0) for values in groups.values()], width,
-                 label=arm, color=COLOURS[i % len(COLOURS)])
-    axis.set_xticks([group + 0.4 - width / 2 for group in range(len(groups))], list(groups), fontsize=8, rotation=15)
-    axis.set(title=title, ylabel=y_label)
-    return save(figure, axis, path, title)
 
 
 def l2_window(results, folder):
@@ -209,13 +154,9 @@ def main():
         if not results.cases:
             parts.append("Not measured: " + "; ".join(sorted(results.waived) or ["every case failed"]) + ".")
             continue
-        machine = ", ".join(f"{label} {results.context[key]}" for key, label in CONTEXT if key in results.context)
-        parts.append(f"{machine}; medians of {results.repetitions} repetitions.")
+        parts.append(f"{machine_of(results.context)}; medians of {results.repetitions} repetitions.")
         parts.append(DRAW[results.bench](results, options.output))
-    if pyplot is None:
-        parts.append("The pictures are left out: matplotlib is not installed.")
-    (options.output / "report.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
-    print(options.output / "report.md")
+    write_page(options.output, parts)
 
 
 if __name__ == "__main__":
