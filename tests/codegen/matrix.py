@@ -467,7 +467,7 @@ TORN = {"s64": ["and", "or", "xor", "min", "max"], "u64": ["and", "or", "xor", "
 WHERE = ["isspacep.shared::cluster", "isspacep.shared"]
 
 
-def add_places(part, scope):
+def add_places(part, scope, every_order=False):
     """An object of which the compiler does not know where it is: the loop stands beside the instruction where that is torn. An
     object of which it does: nothing does."""
     s = SCOPES[scope]
@@ -486,7 +486,7 @@ def add_places(part, scope):
                 what = kind.instruction(ptx, part.architecture)
                 if what is None or what == LOOP:
                     continue
-                for order in orders if scope == "device" else orders[-1:]:
+                for order in orders if every_order else orders[-1:]:
                     fences, own = with_fence(order, s, "acquire")
                     native = fences + instructions(head, own, ptx, what, kind.bits)
                     torn = part.architecture >= 90 and ptx in TORN.get(key, [])
@@ -564,7 +564,7 @@ def parts():
             add_atomics(part, scope, TYPES)
             add_owning(part, scope)
             add_pointers(part, scope)
-            add_places(part, scope)
+            add_places(part, scope, every_order=scope == "device")
             add_aggregated(part, scope)
             yield part
     # Every operation on every type once, with orders and scopes in turn, and every order and scope of one type: small enough to be
@@ -586,7 +586,6 @@ def parts():
         add_atomics(part, scope, TYPES, keep)
         add_owning(part, scope)
         add_pointers(part, scope)
-    add_places(part, "cluster")
     add_places(part, "device")
     yield part
 
