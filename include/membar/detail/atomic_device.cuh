@@ -317,30 +317,44 @@ __device__ inline T device_fetch(T* object, T value) noexcept {
   }
 }
 
+/// Whether an object is in global memory. ptxas makes a reduction only of an instruction that says so, and of any other an
+/// operation that returns its value to nobody.
+[[nodiscard]] __device__ inline bool in_global_memory(const void* address) noexcept { return __isGlobal(address) != 0; }
+
+template <atom_op Op, class T, thread_scope Scope, memory_order Order, bool Global>
+__device__ inline void reduce_by_instruction(T* object, T value) noexcept {
+  if constexpr (lowering_of<Op, T>() == lowering::instruction) {
+    ptx_red<Op, native_type<T>(Op), Scope, Order, Global>(object, to_bits(value));
+  } else {
+    in_integer_form<Op, T>(to_bits(value), [&]<atom_op IntegerOp, ptx_type Type>() {
+      ptx_red<IntegerOp, Type, Scope, Order, Global>(object, to_bits(value));
+    });
+  }
+}
+
 /// Returns nothing: `Order` is relaxed or release.
 template <atom_op Op, class T, thread_scope Scope, memory_order Order>
 __device__ inline void device_reduce(T* object, T value) noexcept {
-  constexpr ptx_type type = native_type<T>(Op);
   require_architecture_of<Scope>();
-  if constexpr (torn_in_other_blocks_shared_memory<Op, T>()) {
-    if (in_other_blocks_shared_memory(object)) {
-      fetch_in_loop<Op, T, Scope, Order>(object, value);
-      return;
-    }
-  }
   if constexpr (kind_of<T> == value_kind::vector) {
     require_vector_instructions<T>();
     const auto operand = element_bits<typename T::value_type, T::size>::of(value);
-    ptx_red<Op, type, Scope, Order>(object, operand.values);
-  } else if constexpr (lowering_of<Op, T>() == lowering::instruction) {
-    ptx_red<Op, type, Scope, Order>(object, to_bits(value));
-  } else if constexpr (lowering_of<Op, T>() == lowering::integer_form) {
-    in_integer_form<Op, T>(to_bits(value), [&]<atom_op IntegerOp, ptx_type Type>() {
-      ptx_red<IntegerOp, Type, Scope, Order>(object, to_bits(value));
-    });
-  } else {
+    ptx_red<Op, native_type<T>(Op), Scope, Order>(object, operand.values);
+  } else if constexpr (lowering_of<Op, T>() == lowering::loop) {
     require_compare_and_swap<T>();
     fetch_in_loop<Op, T, Scope, Order>(object, value);
+  } else {
+    if (in_global_memory(object)) {
+      reduce_by_instruction<Op, T, Scope, Order, true>(object, value);
+      return;
+    }
+    if constexpr (torn_in_other_blocks_shared_memory<Op, T>()) {
+      if (in_other_blocks_shared_memory(object)) {
+        fetch_in_loop<Op, T, Scope, Order>(object, value);
+        return;
+      }
+    }
+    reduce_by_instruction<Op, T, Scope, Order, false>(object, value);
   }
 }
 
