@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Benchmarks that compare kernels: the arms of a comparison are timed in turn, in one run, and each is reported beside the
-/// first.
+/// Benchmarks that compare kernels: the arms of a comparison are timed in turn, in one run and with the same work, and each is
+/// reported beside the first.
 #pragma once
 
 #include <membar/error.hpp>
@@ -11,6 +11,8 @@
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <exception>
 #include <functional>
@@ -21,61 +23,131 @@
 
 namespace support {
 
-/// One way to do something: its name, and the launch of a kernel that does it `operations` times.
+/// How much a launch does: so many blocks, each of whose threads does its step so many times.
+struct workload {
+  int blocks = 1;
+  int turns = 1;
+};
+
+/// One way to do something: its name, and the launch of a kernel that does it.
 struct bench_arm {
   std::string name;
-  std::function<void(cudaStream_t)> launch;
+  std::function<void(cudaStream_t, workload)> launch;
 };
 
 /// Ways to do the same thing. The first is membar's; each other's ratio is that of membar's time to its own.
 struct comparison {
   std::string name;
-  double operations;  ///< per launch, along one thread's chain or over all threads
+  std::function<double(workload)> operations;  ///< of one launch, along one thread's chain or over all threads
   std::vector<bench_arm> arms;
+  int most_blocks = 1;
+  std::function<void(cudaStream_t)> reset = [](cudaStream_t) {};  ///< before each launch, not timed
 };
 
-/// The medians of a comparison's arms, in nanoseconds per operation: measured at the first demand, arms in turn.
+/// How well a program measures: a launch of a comparison's slowest arm takes at least `launch_ns` (and less than four times
+/// that, where the time grows with the square of the blocks), and each arm is launched `repetitions` times.
+struct bench_effort {
+  double launch_ns;
+  int repetitions;
+};
+
+/// A comparison's figures: measured at the first demand.
 class measured_comparison {
  public:
-  explicit measured_comparison(comparison what) : what_(std::move(what)) {}
+  struct figures {
+    double ns = 0;      ///< per operation, median
+    double ratio = 1;   ///< of membar's time to this arm's, median of the ratios of launches that followed each other
+    double spread = 0;  ///< of these ratios, from their first to their last decile
+  };
+
+  measured_comparison(comparison what, bench_effort effort) : what_(std::move(what)), effort_(effort) {}
 
   [[nodiscard]] const comparison& what() const noexcept { return what_; }
+  [[nodiscard]] workload work() const noexcept { return work_; }
 
-  [[nodiscard]] const std::vector<double>& medians() {
-    if (medians_.empty()) {
-      const stream on;
-      const event before;
-      const event after;
-      std::vector<std::vector<double>> samples(what_.arms.size());
-      for (int repetition = -warm_up; repetition != repetitions; ++repetition) {
-        for (std::size_t arm = 0; arm != what_.arms.size(); ++arm) {
-          before.record(on.get());
-          what_.arms[arm].launch(on.get());
-          after.record(on.get());
-          after.synchronize();
-          if (repetition >= 0) {
-            samples[arm].push_back(after.nanoseconds_since(before) / what_.operations);
-          }
-        }
-      }
-      for (const auto& each : samples) {
-        medians_.push_back(median(each));
-      }
+  [[nodiscard]] const std::vector<figures>& arms() {
+    if (figures_.empty()) {
+      measure();
     }
-    return medians_;
+    return figures_;
   }
 
  private:
-  static constexpr int warm_up = 3;
-  static constexpr int repetitions = 21;
+  /// Times launches, one after the other.
+  struct stopwatch {
+    stream on;
+    event before;
+    event after;
+  };
+
+  [[nodiscard]] double nanoseconds_of(std::size_t arm, const stopwatch& watch) const {
+    what_.reset(watch.on.get());
+    watch.before.record(watch.on.get());
+    what_.arms[arm].launch(watch.on.get(), work_);
+    membar::check(cudaGetLastError(), "the launch of a kernel");
+    watch.after.record(watch.on.get());
+    watch.after.synchronize();
+    return watch.after.nanoseconds_since(watch.before);
+  }
+
+  /// Doubles the work, from the least, until a launch of the slowest arm is long enough: first the blocks, with which
+  /// contention grows, then the turns. All arms get the same.
+  void calibrate(const stopwatch& watch) {
+    constexpr int most_turns = 1 << 20;
+    for (std::size_t arm = 0; arm != what_.arms.size(); ++arm) {
+      static_cast<void>(nanoseconds_of(arm, watch));  // loads the kernel
+    }
+    for (;;) {
+      double slowest = 0;
+      for (std::size_t arm = 0; arm != what_.arms.size(); ++arm) {
+        slowest = std::max(slowest, nanoseconds_of(arm, watch));
+      }
+      if (slowest >= effort_.launch_ns || (work_.blocks == what_.most_blocks && work_.turns == most_turns)) {
+        return;
+      }
+      if (work_.blocks != what_.most_blocks) {
+        work_.blocks = std::min(2 * work_.blocks, what_.most_blocks);
+      } else {
+        work_.turns *= 2;
+      }
+    }
+  }
+
+  void measure() {
+    const stopwatch watch;
+    calibrate(watch);
+    const std::size_t count = what_.arms.size();
+    std::vector<std::vector<double>> times(count);
+    std::vector<std::vector<double>> ratios(count);
+    std::vector<double> now(count);
+    for (int repetition = 0; repetition != effort_.repetitions; ++repetition) {
+      for (std::size_t i = 0; i != count; ++i) {
+        // There and back again, so that a drift favours no arm.
+        const std::size_t arm = repetition % 2 == 0 ? i : count - 1 - i;
+        now[arm] = nanoseconds_of(arm, watch);
+      }
+      for (std::size_t arm = 0; arm != count; ++arm) {
+        times[arm].push_back(now[arm] / what_.operations(work_));
+        ratios[arm].push_back(now[0] / now[arm]);
+      }
+    }
+    for (std::size_t arm = 0; arm != count; ++arm) {
+      std::sort(ratios[arm].begin(), ratios[arm].end());
+      figures_.push_back(
+          {median(times[arm]), quantile(ratios[arm], 0.5), quantile(ratios[arm], 0.9) - quantile(ratios[arm], 0.1)});
+    }
+  }
+
   comparison what_;
-  std::vector<double> medians_;
+  bench_effort effort_;
+  workload work_;
+  std::vector<figures> figures_;
 };
 
 /// Runs the comparisons that Google Benchmark's options select. `make` is called only where there is a GPU; where there is none
 /// this says so and returns 0.
 template <class Make>
-int run_comparisons(int argc, char** argv, Make make) {
+int run_comparisons(int argc, char** argv, bench_effort effort, Make make) {
   try {
     benchmark::Initialize(&argc, argv);
     if (benchmark::ReportUnrecognizedArguments(argc, argv)) {
@@ -89,18 +161,23 @@ int run_comparisons(int argc, char** argv, Make make) {
     for (const auto& [key, value] : machine_context(0)) {
       benchmark::AddCustomContext(key, value);
     }
-    benchmark::AddCustomContext("time", "nanoseconds per operation, median of 21 launches; ratio: membar's time to this arm's");
+    benchmark::AddCustomContext("time",
+                                "nanoseconds per operation, median of " + std::to_string(effort.repetitions) +
+                                    " launches; membar_ratio: membar's time to this arm's, median of pairs of launches");
     for (comparison& what : make()) {
-      const auto measured = std::make_shared<measured_comparison>(std::move(what));
+      const auto measured = std::make_shared<measured_comparison>(std::move(what), effort);
       for (std::size_t arm = 0; arm != measured->what().arms.size(); ++arm) {
         benchmark::RegisterBenchmark((measured->what().name + "/" + measured->what().arms[arm].name).c_str(),
                                      [measured, arm](benchmark::State& state) {
-                                       const std::vector<double>& medians = measured->medians();
+                                       const measured_comparison::figures& its = measured->arms()[arm];
                                        for (auto _ : state) {
-                                         state.SetIterationTime(medians[arm] * 1e-9);
+                                         state.SetIterationTime(its.ns * 1e-9);
                                        }
-                                       state.counters["ns"] = medians[arm];
-                                       state.counters["membar_ratio"] = medians[0] / medians[arm];
+                                       state.counters["ns"] = its.ns;
+                                       state.counters["membar_ratio"] = its.ratio;
+                                       state.counters["ratio_spread"] = its.spread;
+                                       state.counters["blocks"] = measured->work().blocks;
+                                       state.counters["turns"] = measured->work().turns;
                                      })
             ->UseManualTime()
             ->Iterations(1)

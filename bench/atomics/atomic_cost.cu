@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The question: what does an atomic operation cost by type, order and scope without contention, in membar's words and in
-/// others'? latency/: one thread's chain, each operation depending on the one before. throughput/: all threads, each on an
-/// object of its own.
+/// others'? latency/: one thread's chain, the address and the operand of each operation depending on the one before (stores and
+/// reductions, which give nothing to depend on, follow each other). throughput/: all threads, each on an object of its own.
 
 #include "steps.cuh"
 
@@ -13,25 +13,28 @@ namespace {
 using membar::thread_scope;
 using namespace steps;
 
-constexpr int chain = 512;
-constexpr int turns = 64;
 constexpr int blocks = 256;
 constexpr int threads = 256;
 
+// No loop is unrolled: the same instructions shall be the same code. Operands are no constants, of which compilers make more in
+// one spelling than in another.
+
+/// `nothing` is 0, which the compiler does not know.
 template <class Step, class T>
-__global__ void follow_chain(T* object, T* sink) {
-  T value = one<T>();
-  for (int i = 0; i != chain; ++i) {
-    value = next_operand(Step::run(object, value));
+__global__ void follow_chain(T* object, T* sink, T value, unsigned nothing, int turns) {
+#pragma unroll 1
+  for (int turn = 0; turn != turns; ++turn) {
+    value = next_operand(Step::run(object + (low_bits(value) & nothing), value));
   }
   *sink = value;
 }
 
 template <class Step, class T>
-__global__ void own_objects(T* objects, T*) {
+__global__ void own_objects(T* objects, T value, int turns) {
   T* const object = objects + blockIdx.x * blockDim.x + threadIdx.x;
-  for (int i = 0; i != turns; ++i) {
-    static_cast<void>(Step::run(object, one<T>()));
+#pragma unroll 1
+  for (int turn = 0; turn != turns; ++turn) {
+    static_cast<void>(Step::run(object, value));
   }
 }
 
@@ -44,12 +47,14 @@ T* objects() {
 
 template <class Step, class T>
 support::bench_arm latency(const char* name) {
-  return {name, [](cudaStream_t on) { follow_chain<Step, T><<<1, 1, 0, on>>>(objects<T>(), objects<T>() + blocks * threads); }};
+  return {name, [](cudaStream_t on, support::workload work) {
+            follow_chain<Step, T><<<1, 1, 0, on>>>(objects<T>(), objects<T>() + blocks * threads, one<T>(), 0, work.turns);
+          }};
 }
 template <class Step, class T>
 support::bench_arm throughput(const char* name) {
-  return {name, [](cudaStream_t on) {
-            own_objects<Step, T><<<blocks, threads, 0, on>>>(objects<T>(), objects<T>() + blocks * threads);
+  return {name, [](cudaStream_t on, support::workload work) {
+            own_objects<Step, T><<<work.blocks, threads, 0, on>>>(objects<T>(), one<T>(), work.turns);
           }};
 }
 
@@ -59,9 +64,13 @@ struct arms {
   template <class T>
   static void into(std::vector<support::comparison>& all, const std::string& name, std::initializer_list<const char*> names) {
     const char* const* each = names.begin();
-    all.push_back({"latency/" + name, chain, {latency<Step, T>(*each++)...}});
+    all.push_back(
+        {"latency/" + name, [](support::workload work) { return double{1} * work.turns; }, {latency<Step, T>(*each++)...}});
     each = names.begin();
-    all.push_back({"throughput/" + name, double{turns} * blocks * threads, {throughput<Step, T>(*each++)...}});
+    all.push_back({"throughput/" + name,
+                   [](support::workload work) { return double{threads} * work.blocks * work.turns; },
+                   {throughput<Step, T>(*each++)...},
+                   blocks});
   }
 };
 
@@ -121,9 +130,18 @@ std::vector<support::comparison> comparisons() {
   arms<membar_compare_exchange<wide, membar::relaxed_t>>::into<wide>(all, "compare_exchange/128/relaxed/device", {"membar"});
   arms<membar_exchange<wide, membar::acq_rel_t>>::into<wide>(all, "exchange/128/acq_rel/device", {"membar"});
   arms<membar_load<wide, membar::acquire_t>>::into<wide>(all, "load/128/acquire", {"membar"});
+  // The same kernel twice: how far a ratio is from 1 by chance.
+  arms<membar_add<unsigned, thread_scope::device, membar::relaxed_t>,
+       membar_add<unsigned, thread_scope::device, membar::relaxed_t>>::into<unsigned>(all,
+                                                                                      "control/fetch_add/u32/relaxed/device",
+                                                                                      {"membar", "membar_again"});
+  arms<membar_load<unsigned, membar::acquire_t>, membar_load<unsigned, membar::acquire_t>>::into<unsigned>(
+      all, "control/load/u32/acquire", {"membar", "membar_again"});
   return all;
 }
 
 }  // namespace
 
-int main(int argc, char** argv) { return support::run_comparisons(argc, argv, comparisons); }
+int main(int argc, char** argv) {
+  return support::run_comparisons(argc, argv, {.launch_ns = 1e6, .repetitions = 31}, comparisons);
+}

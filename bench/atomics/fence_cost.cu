@@ -11,8 +11,6 @@ namespace {
 
 using membar::thread_scope;
 
-constexpr int turns = 256;
-
 struct none {
   __device__ static void run() {}
 };
@@ -41,8 +39,9 @@ struct ptx_acq_rel_gpu {
 
 /// `Count` fences, each behind a store of the own thread if `Stores`.
 template <class Fence, int Count, bool Stores>
-__global__ void ladder(int* own) {
+__global__ void ladder(int* own, int turns) {
   volatile int* const mine = own + threadIdx.x * 32;
+#pragma unroll 1
   for (int turn = 0; turn != turns; ++turn) {
 #pragma unroll
     for (int i = 0; i != Count; ++i) {
@@ -61,15 +60,18 @@ int* memory() {
 
 template <class Fence, int Count, bool Stores>
 support::bench_arm arm(const char* name) {
-  return {name, [](cudaStream_t on) { ladder<Fence, Count, Stores><<<1, 32, 0, on>>>(memory()); }};
+  return {name, [](cudaStream_t on, support::workload work) {
+            ladder<Fence, Count, Stores><<<1, 32, 0, on>>>(memory(), work.turns);
+          }};
 }
 
 /// One step of the ladder for each arm: nanoseconds per turn. The slope over the steps is the cost of one fence.
 template <int Count, bool Stores, class... Fence>
 void step(std::vector<support::comparison>& all, const std::string& name, std::initializer_list<const char*> names) {
   const char* const* each = names.begin();
-  all.push_back(
-      {name + (Stores ? "/after_store/" : "/idle/") + std::to_string(Count), turns, {arm<Fence, Count, Stores>(*each++)...}});
+  all.push_back({name + (Stores ? "/after_store/" : "/idle/") + std::to_string(Count),
+                 [](support::workload work) { return double{1} * work.turns; },
+                 {arm<Fence, Count, Stores>(*each++)...}});
 }
 
 template <class... Fence>
@@ -110,4 +112,6 @@ std::vector<support::comparison> comparisons() {
 
 }  // namespace
 
-int main(int argc, char** argv) { return support::run_comparisons(argc, argv, comparisons); }
+int main(int argc, char** argv) {
+  return support::run_comparisons(argc, argv, {.launch_ns = 5e5, .repetitions = 21}, comparisons);
+}

@@ -162,19 +162,32 @@ struct cuda_store {
   }
 };
 
-/// A function of the user's, in membar's loop and once per warp.
+// Functions of the user's.
 struct larger_sum {
   __device__ wide operator()(wide a, wide b) const { return {a.low + b.low, a.high > b.high ? a.high : b.high}; }
 };
-struct membar_update {
-  __device__ static wide run(wide* object, wide value) {
-    return membar::atomic_ref<wide, thread_scope::device>(*object).fetch_update(
-        [=](wide old) { return larger_sum{}(old, value); }, membar::relaxed);
+struct larger {
+  __device__ float operator()(float a, float b) const { return a > b ? a : b; }
+};
+/// Two sums in one word: associative, and nothing that an instruction does.
+struct mixed {
+  __device__ unsigned long long operator()(unsigned long long a, unsigned long long b) const {
+    constexpr unsigned long long low = 0xffff'ffff;
+    return ((a & ~low) + (b & ~low)) | ((a + b) & low);
   }
 };
-struct aggregated_update {
-  __device__ static wide run(wide* object, wide value) {
-    return membar::aggregated_ref<wide, thread_scope::device>(*object).fetch_combine(value, larger_sum{}, membar::relaxed);
+/// A function in membar's loop, and once per warp and address.
+template <class T, class Function>
+struct membar_loop {
+  __device__ static T run(T* object, T value) {
+    return membar::atomic_ref<T, thread_scope::device>(*object).fetch_update([=](T old) { return Function{}(old, value); },
+                                                                             membar::relaxed);
+  }
+};
+template <class T, class Function>
+struct aggregated_loop {
+  __device__ static T run(T* object, T value) {
+    return membar::aggregated_ref<T, thread_scope::device>(*object).fetch_combine(value, Function{}, membar::relaxed);
   }
 };
 template <class T, membar::aggregation Form>
@@ -204,6 +217,20 @@ __host__ __device__ T one() {
     return {1, 1};
   } else {
     return static_cast<T>(1);
+  }
+}
+
+/// Bits that depend on a value.
+template <class T>
+__device__ unsigned low_bits(const T& value) {
+  if constexpr (std::is_same_v<T, wide>) {
+    return static_cast<unsigned>(value.low);
+  } else if constexpr (std::is_same_v<T, float>) {
+    return __float_as_uint(value);
+  } else if constexpr (std::is_same_v<T, double>) {
+    return static_cast<unsigned>(__double2loint(value));
+  } else {
+    return static_cast<unsigned>(value);
   }
 }
 

@@ -14,20 +14,11 @@ import pathlib
 import statistics
 import sys
 
-try:
-    import matplotlib
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from report_page import NONE, bars_picture, lines_picture, machine_of, panels_picture, table, write_page  # noqa: E402
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-except ImportError:
-    pyplot = None
-
-COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8F3B76", "#222222", "#767676", "#B22222"]
-MARKERS = "osv^DPX*<>"
-CONTEXT = [("gpu", "GPU"), ("driver", "driver"), ("cuda_runtime", "CUDA"), ("date", "date")]
 COUNTERS = ("GB_per_s", "cycles_per_access", "region_MB", "window_MB", "hit_ratio", "table_after_us", "table_warm_us")
 AT_ONCE = "_16_at_once"
-NONE = float("nan")
 
 
 class Results:
@@ -74,90 +65,12 @@ class Results:
         return {parts: figures for parts, figures in split.items() if len(parts) == depth}
 
 
-def table(header, rows):
-    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
-    lines += ["| " + " | ".join(cell if isinstance(cell, str) else f"{cell:.0f}" if cell >= 1000 else f"{cell:.4g}" for cell in row) + " |" for row in rows]
-    return "\n".join(lines)
-
-
 def by_arm(rows, x, figure):
     """{arm: [(x of the name's first part, figure)...]} of rows whose names end with the arm."""
     series = {}
     for parts, figures in rows.items():
         series.setdefault(parts[-1], []).append((x(parts[0]), figures[figure]))
     return series
-
-
-def save(figure, path, title):
-    figure.tight_layout()
-    figure.savefig(path)
-    pyplot.close(figure)
-    return f"![{title}]({path.name})\n\n"
-
-
-def finish(axis, title, **labels):
-    axis.grid(alpha=0.3)
-    axis.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.01, 1.0))
-    axis.set(title=title, **labels)
-
-
-def lines_picture(path, title, x_label, y_label, series, doubling=False, bottom=0.0):
-    """`series` is {name: [(x, y)...]}; with `doubling` both axes are logarithmic, and x has powers of 2."""
-    if pyplot is None:
-        return ""
-    figure, axis = pyplot.subplots(figsize=(11, 5), dpi=120)
-    for i, (name, points) in enumerate(series.items()):
-        points = sorted(points)
-        # The later, the thinner: lines that lie on each other are all seen.
-        axis.plot([x for x, _ in points], [y for _, y in points], label=name, color=COLOURS[i % len(COLOURS)],
-                  marker=MARKERS[i % len(MARKERS)], markersize=max(8 - i, 3), linewidth=max(4 - 0.5 * i, 1))
-    if doubling:
-        axis.set_xscale("log", base=2)
-        axis.xaxis.set_major_formatter("{x:g}")
-        axis.set_yscale("log")
-        axis.yaxis.set_major_formatter("{x:g}")
-    else:
-        axis.set_ylim(bottom=bottom)
-    finish(axis, title, xlabel=x_label, ylabel=y_label)
-    return save(figure, path, title)
-
-
-def bars_picture(path, title, y_label, groups):
-    """`groups` is {group: {arm: value}}; the values have several orders of magnitude."""
-    if pyplot is None:
-        return ""
-    arms = list(dict.fromkeys(arm for values in groups.values() for arm in values))
-    figure, axis = pyplot.subplots(figsize=(11, 5), dpi=120)
-    width = 0.8 / max(len(arms), 1)
-    for i, arm in enumerate(arms):
-        axis.bar([group + i * width for group in range(len(groups))], [values.get(arm, NONE) for values in groups.values()], width,
-                 label=arm, color=COLOURS[i % len(COLOURS)])
-    axis.set_xticks([group + 0.4 - width / 2 for group in range(len(groups))], list(groups), fontsize=9)
-    axis.set_yscale("log")
-    axis.set_ylim(bottom=min(value for values in groups.values() for value in values.values()) / 2)
-    axis.yaxis.set_major_formatter("{x:g}")
-    finish(axis, title, ylabel=y_label)
-    return save(figure, path, title)
-
-
-def panels_picture(path, title, panels):
-    """`panels` is {x label: {series: {row: value}}}: horizontal bars side by side, each panel with its own scale."""
-    if pyplot is None:
-        return ""
-    figure, axes = pyplot.subplots(1, len(panels), figsize=(11, 5), dpi=120, sharey=True)
-    for axis, (label, series) in zip(axes, panels.items()):
-        height = 0.8 / len(series)
-        for i, (name, values) in enumerate(series.items()):
-            axis.barh([row + (i - (len(series) - 1) / 2) * height for row in range(len(values))], list(values.values()), height,
-                      label=name, color=COLOURS[i % len(COLOURS)])
-            axis.set_yticks(range(len(values)), list(values), fontsize=9)
-        axis.grid(alpha=0.3)
-        axis.set(xlabel=label)
-        if len(series) > 1:
-            axis.legend(fontsize=8, loc="lower right")
-    axes[0].invert_yaxis()
-    figure.suptitle(title)
-    return save(figure, path, title)
 
 
 def l2_window(results, folder):
@@ -211,7 +124,7 @@ def read_only_load(results, folder):
     for (footprint, pattern, arm), figures in results.rows(3).items():
         groups.setdefault(f"{footprint.replace('_', ' ')}, {pattern}", {})[arm] = figures["GB_per_s"]
     arms = list(dict.fromkeys(arm for values in groups.values() for arm in values))
-    text = bars_picture(folder / "read_only_load.png", results.titled("How read-only data is loaded"), "GB/s", groups)
+    text = bars_picture(folder / "read_only_load.png", results.titled("How read-only data is loaded"), "GB/s", groups, log_y=True)
     return text + table(["data", *arms], [[group, *[values.get(arm, NONE) for arm in arms]] for group, values in groups.items()])
 
 
@@ -262,13 +175,9 @@ def main():
         if not results.cases:
             parts.append("Not measured: " + "; ".join(sorted(results.waived) or ["every case failed"]) + ".")
             continue
-        machine = ", ".join(f"{label} {results.context[key]}" for key, label in CONTEXT if key in results.context)
-        parts.append(f"{machine}; medians of {results.repetitions} repetitions.")
+        parts.append(f"{machine_of(results.context)}; medians of {results.repetitions} repetitions.")
         parts.append(DRAW[results.bench](results, options.output))
-    if pyplot is None:
-        parts.append("The pictures are left out: matplotlib is not installed.")
-    (options.output / "report.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
-    print(options.output / "report.md")
+    write_page(options.output, parts)
 
 
 if __name__ == "__main__":

@@ -170,6 +170,9 @@ struct pointer_difference<T*> {
 ///   compare_exchange  atom.cas, with the weakest order that covers both of its orders
 ///   add, sub, ...     red.{relaxed,release}.S.OP.T                      no other order
 ///   float, double min and max: that of the bits, .s32/.s64 for operands without and the opposite in .u32/.u64 with a sign
+///   Where the compiler does not know where the object is, a reduction asks first (isspacep.global), and so do 64-bit and, or,
+///   xor, min, max, and additions of pairs (isspacep.shared::cluster, isspacep.shared): in the shared memory of another block of
+///   the cluster these are the loop. A reduction in global memory is red.{relaxed,release}.S.global.OP.T.
 ///   no instruction:   fence of the order's release half; ld.relaxed; loop { atom.relaxed.cas }; fence of its acquire half
 /// Which operation has an instruction for which type on which architecture is tabulated in docs/headers/atomic.md. Integers of
 /// 32 and 64 bits at block, device and system scope go through `cuda::atomic_ref`. On the host every scope acts as an operation
@@ -305,7 +308,7 @@ class atomic_ref {
     return fetch<detail::atom_op::dec>(value, order);
   }
 
-  // The reductions: the same without the value before, which makes them cheaper. Relaxed or release.
+  // The reductions: the same without the value before, which makes them cheaper in global memory. Relaxed or release.
 
   template <class Order>
   MEMBAR_HOST_DEVICE void add(difference_type value, Order order) const noexcept {
@@ -409,6 +412,11 @@ class atomic_ref {
     } else if constexpr (detail::compiling_for_device && !(detail::cuda_emits<T, Scope> && has_native_member)) {
       return detail::device_fetch<Op, T, Scope, Order::value>(object_, value);
     } else if constexpr (has_native_member && detail::kind_of<T> == detail::value_kind::integer) {
+      if constexpr (detail::compiling_for_device && detail::torn_in_other_blocks_shared_memory<Op, T>()) {
+        if (detail::in_other_blocks_shared_memory(object_)) {
+          return detail::fetch_in_loop<Op, T, Scope, Order::value>(object_, value);
+        }
+      }
       return detail::native_fetch<Op, Order::value>(native(), value);
     } else if constexpr (detail::kind_of<T> == detail::value_kind::vector) {
       // Atomic per element on the host, too.

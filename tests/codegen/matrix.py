@@ -234,6 +234,10 @@ def asm_fences(fences):
 REGISTER = {"h": "unsigned short", "r": "unsigned", "l": "unsigned long long", "q": "unsigned __int128"}
 
 
+def address_of(instruction):
+    return "__cvta_generic_to_global(object)" if ".global." in instruction else "object"
+
+
 def by_hand(kind, instruction, fences, result, value="value"):
     """One instruction between the parameters and the result, in the plainest way to write it."""
     letter, n = kind.register, kind.elements
@@ -242,7 +246,7 @@ def by_hand(kind, instruction, fences, result, value="value"):
         bits = register if kind.bits >= 16 else "unsigned char"
         lines = [] if value is None else [f"const {register} v = bits<{bits}>({value});"]
         operands = ["l"] + ([] if value is None else [letter])
-        names = ["object"] + ([] if value is None else ["v"])
+        names = [address_of(instruction)] + ([] if value is None else ["v"])
         text, first = "", 0
         if result:
             lines.append(f"{register} old;")
@@ -269,7 +273,7 @@ def by_hand(kind, instruction, fences, result, value="value"):
     if result:
         lines.append(f"{register} " + ", ".join(f"o{i}" for i in range(n)) + ";")
     lines.append(asm_fences(fences))
-    lines.append(asm(f"{instruction} {text}", outputs, '"l"(object), ' + ", ".join(f'"{letter}"(v{i})' for i in range(n))))
+    lines.append(asm(f"{instruction} {text}", outputs, f'"l"({address_of(instruction)}), ' + ", ".join(f'"{letter}"(v{i})' for i in range(n))))
     if result:
         element = kind.cpp.split("<")[1].split(",")[0]
         lines.append(f"{kind.cpp} all; " + " ".join(f"all[{i}] = bits<{element}>(o{i});" for i in range(n)))
@@ -284,7 +288,8 @@ def negated(kind):
 
 
 def add_operation(part, name, kind, call, own_order, order, scope, operation, head, result):
-    """A fetch (head atom) or a reduction (head red)."""
+    """A fetch (head atom) or a reduction (head red), on an object that the compiler knows to be in global memory."""
+    space = ".global" if head == "red" else ""
     what = kind.instruction(operation, part.architecture)
     if what is None:
         return
@@ -297,14 +302,14 @@ def add_operation(part, name, kind, call, own_order, order, scope, operation, he
         part.kernel(name, parameters, body, around_loop(order, scope, inside), stores=1 if result else 0, looped=True)
     elif what == TWO_WAY:
         opposite = {"min": "max", "max": "min"}[operation]
-        signed = f"{head}.{own}.{scope}.{operation}.s{kind.bits}"
-        unsigned = f"{head}.{own}.{scope}.{opposite}.u{kind.bits}"
+        signed = f"{head}.{own}.{scope}{space}.{operation}.s{kind.bits}"
+        unsigned = f"{head}.{own}.{scope}{space}.{opposite}.u{kind.bits}"
         letter, register = kind.register, REGISTER[kind.register]
         integer_type = {32: "int", 64: "long long"}[kind.bits]
         if result:
             one, two = (asm(f"{i} %0, [%1], %2", f'"={letter}"(old)', f'"l"(object), "{letter}"(v)') for i in (signed, unsigned))
         else:
-            one, two = (asm(f"{i} [%0], %1", "", f'"l"(object), "{letter}"(v)') for i in (signed, unsigned))
+            one, two = (asm(f"{i} [%0], %1", "", f'"l"({address_of(i)}), "{letter}"(v)') for i in (signed, unsigned))
         hand = (
             f"const {register} v = bits<{register}>(value); {asm_fences(fences)} {f'{register} old;' if result else ''} "
             f"if (static_cast<{integer_type}>(v) >= 0) {{ {one} }} else {{ {two} }} "
@@ -313,7 +318,7 @@ def add_operation(part, name, kind, call, own_order, order, scope, operation, he
         # Which of the two comes first in the PTX is the compiler's choice.
         part.kernel(name, parameters, body, fences + [[signed, unsigned]], hand, 1 if result else 0)
     else:
-        instruction = f"{head}.{own}.{scope}.{operation}.{what}"
+        instruction = f"{head}.{own}.{scope}{space}.{operation}.{what}"
         subtracts = name.startswith(("fetch_sub", "sub"))
         value = negated(kind) if subtracts else "value"
         hand = None if value is None else by_hand(kind, instruction, fences, result, value)
@@ -440,7 +445,7 @@ def add_owning(part, scope):
     for operation, ptx in REDUCE.items():
         kind = TYPES["u32"].instruction(ptx, 90)
         part.kernel(f"owning_{operation}_{scope}", f"{pointer}, unsigned value", f"object->{operation}(value, membar::release);",
-                    [f"red.release.{s}.{ptx}.{kind}"])
+                    [f"red.release.{s}.global.{ptx}.{kind}"])
 
 
 def add_pointers(part, scope):
@@ -458,7 +463,64 @@ def add_pointers(part, scope):
                         + " *result = bits<int*>(old);", 1)
     for order in REDUCTION_ORDERS:
         part.kernel(f"pointer_add_{order}_{scope}", "int** object, long value", f"{ref}.add(value, membar::{order});",
-                    [f"red.{order}.{s}.add.u64"])
+                    [f"red.{order}.{s}.global.add.u64"])
+
+
+# What ptxas tears in the shared memory of another block of the cluster (sm_90 and newer).
+TORN = {"s64": ["and", "or", "xor", "min", "max"], "u64": ["and", "or", "xor", "min", "max"], "f64": ["min", "max"],
+        "f16x2": ["add"], "bf16x2": ["add"]}
+WHERE = ["isspacep.shared::cluster", "isspacep.shared"]
+
+
+def add_places(part, scope, every_order=False):
+    """An object of which the compiler does not know where it is: the loop stands beside the instruction where that is torn, and
+    a reduction has a form for global memory. An object of which it does: one instruction."""
+    s = SCOPES[scope]
+
+    def instructions(head, own, operation, what, bits):
+        if what == TWO_WAY:
+            opposite = {"min": "max", "max": "min"}[operation]
+            return [f"{head}.{own}.{s}.{operation}.s{bits}", f"{head}.{own}.{s}.{opposite}.u{bits}"]
+        return [f"{head}.{own}.{s}.{operation}.{what}"]
+
+    def in_global(reductions):
+        return [i.replace(f".{s}.", f".{s}.global.") for i in reductions]
+
+    for key, kind in TYPES.items():
+        if key not in ("s64", "u64", "f64", "f16x2", "bf16x2", "u32", "f32"):
+            continue
+        for operations, orders, head in ((FETCH, ORDERS, "atom"), (REDUCE, REDUCTION_ORDERS, "red")):
+            for operation, ptx in operations.items():
+                what = kind.instruction(ptx, part.architecture)
+                if what is None or what == LOOP:
+                    continue
+                for order in orders if every_order else orders[-1:]:
+                    fences, own = with_fence(order, s, "acquire")
+                    native = fences + instructions(head, own, ptx, what, kind.bits)
+                    torn = part.architecture >= 90 and ptx in TORN.get(key, [])
+                    inside = [f"ld.relaxed.{s}.b{kind.bits}", f"atom.relaxed.{s}.cas.b{kind.bits}"]
+                    # Which branch comes first in the PTX is the compiler's choice.
+                    either = WHERE + around_loop(order, s, inside) + native if torn else native
+                    result = head == "atom"
+                    if not result:  # which is a reduction for the hardware only where the instruction says that it is global
+                        either = ["isspacep.global"] + in_global(native) + either
+                    ref = f"membar::atomic_ref<{kind.cpp}, membar::thread_scope::{scope}>"
+                    call = f"(*object).{operation}(value, membar::{order});"
+                    parameters = f"{kind.cpp} value" + (f", {kind.cpp}* result" if result else "")
+                    store = "*result = " if result else ""
+                    hidden = asm("mov.b64 %0, %1", '"=l"(object)', '"l"(given)')
+                    part.kernel(f"somewhere_{operation}_{order}_{scope}_{key}", f"{kind.cpp}* given, {parameters}",
+                                f"{kind.cpp}* object; {hidden} {store}{ref}{call}", [either], stores=int(result), looped=torn)
+                if torn:
+                    # The last order, on a variable and in the own block's shared memory.
+                    for place in ("global", "shared"):
+                        name = f"in_{place}_{operation}_{scope}_{key}"
+                        declared = f"extern __shared__ {kind.cpp} {name}_object[]; const auto object = {name}_object; "
+                        if place == "global":
+                            part.kernels.append(f"__device__ {kind.cpp} {name}_object[2];")
+                            declared = f"const auto object = &{name}_object[1]; "
+                        part.kernel(name, parameters, f"{declared}{store}{ref}{call}",
+                                    [in_global(native) if place == "global" and not result else native], stores=int(result))
 
 
 def add_aggregated(part, scope):
@@ -477,7 +539,7 @@ def add_aggregated(part, scope):
         for order in REDUCTION_ORDERS:
             part.kernel(f"aggregated_add_{order}_{form}_{scope}", "unsigned* object, unsigned value",
                         f"{ref}.add(value, membar::{order});",
-                        ["bar.warp.sync"] * len(BEFORE[order]) + [f"red.{order}.{s}.add.u32"], looped=True)
+                        ["bar.warp.sync"] * len(BEFORE[order]) + [f"red.{order}.{s}.global.add.u32"], looped=True)
 
 
 def add_fences(part, scopes, proxies, others):
@@ -513,6 +575,7 @@ def parts():
             add_atomics(part, scope, TYPES)
             add_owning(part, scope)
             add_pointers(part, scope)
+            add_places(part, scope, every_order=scope == "device")
             add_aggregated(part, scope)
             yield part
     # Every operation on every type once, with orders and scopes in turn, and every order and scope of one type: small enough to be
@@ -534,6 +597,7 @@ def parts():
         add_atomics(part, scope, TYPES, keep)
         add_owning(part, scope)
         add_pointers(part, scope)
+    add_places(part, "device")
     yield part
 
 

@@ -55,7 +55,7 @@ extern "C" __global__ void put_signal_by_block(symmetric_span<int> to, const int
 // CHECK: st.weak.v4.b32
 // CHECK: bar.warp.sync
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.}}
-// CHECK: red.release.sys.add.u64
+// CHECK: red.release.sys.global.add.u64
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.}}
 // CHECK: ret;
 extern "C" __global__ void put_signal_by_warp(symmetric_span<int> to, const int* from,
@@ -91,7 +91,7 @@ extern "C" __global__ void notify_after_fence(symmetric<membar::signal<membar::s
 // CHECK-LABEL: .entry notify_after_quiet(
 // CHECK: fence.acq_rel.sys;
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
-// CHECK: red.relaxed.sys.add.u64
+// CHECK: red.relaxed.sys.global.add.u64
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
 // CHECK: ret;
 extern "C" __global__ void notify_after_quiet(symmetric<membar::signal<membar::add>> sum, pe other) {

@@ -96,7 +96,7 @@ extern "C" __global__ void arrive_last(membar::last_block<thread_scope::device>*
 
 // CHECK-LABEL: .entry unlock(
 // CHECK-NOT: fence.
-// CHECK: red.release.gpu.add.u64
+// CHECK: red.release.gpu.global.add.u64
 // CHECK-NOT: fence.
 // CHECK: ret;
 extern "C" __global__ void unlock(membar::ticket_lock<thread_scope::device>* lock) { lock->unlock(); }

@@ -21,7 +21,12 @@ inline constexpr bool has_clusters = true;
 #endif
 
 /// Where the objects are.
-enum class placement { global, shared, distributed_shared };
+enum class placement {
+  global,
+  shared,
+  distributed_shared,  ///< that of the cluster's first block
+  neighbour_shared     ///< that of the other block of a cluster of two, which leaves it to this one
+};
 
 /// Which threads contend for one set of objects.
 enum class group { block, cluster, grid };
@@ -407,11 +412,13 @@ __global__ void contend(T* global, unsigned* tally, unsigned tally_size, placeme
         keeper = __clusterRelativeBlockRank() == 0;
         copies = static_cast<T*>(__cluster_map_shared_rank(shared, 0));
       }
+    } else if (where == placement::neighbour_shared) {
+      copies = static_cast<T*>(__cluster_map_shared_rank(shared, __clusterRelativeBlockRank() ^ 1U));
     }
 #endif
     const auto meet = [&] {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-      if (who == group::cluster) {
+      if (who == group::cluster || where == placement::neighbour_shared) {
         __cluster_barrier_arrive();
         __cluster_barrier_wait();
         return;
@@ -421,8 +428,9 @@ __global__ void contend(T* global, unsigned* tally, unsigned tally_size, placeme
     };
     T* const home = global + set * most_objects;
     const bool copied = where != placement::global;
+    meet();  // a block's shared memory is there once it runs
     if (copied && keeper && threadIdx.x < most_objects) {
-      shared[threadIdx.x] = home[threadIdx.x];
+      copies[threadIdx.x] = home[threadIdx.x];
     }
     meet();
     Operation::template run<T, Scope>(contestant<T>{.objects = copied ? copies : home,
@@ -432,8 +440,9 @@ __global__ void contend(T* global, unsigned* tally, unsigned tally_size, placeme
                                                     .turns = turns});
     meet();
     if (copied && keeper && threadIdx.x < most_objects) {
-      home[threadIdx.x] = shared[threadIdx.x];
+      home[threadIdx.x] = copies[threadIdx.x];
     }
+    meet();  // and as long as it does
   }
 }
 

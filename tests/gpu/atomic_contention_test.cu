@@ -33,7 +33,7 @@ constexpr const char* type_name<unsigned long long> = "unsigned long long";
 
 template <class Operation, class T, thread_scope Scope>
 void expect_values(placement where, group who) {
-  const char* const places[] = {"global", "shared", "distributed shared"};
+  const char* const places[] = {"global", "shared", "distributed shared", "the other block's shared"};
   SCOPED_TRACE(std::string(type_name<T>) + " in " + places[static_cast<int>(where)] + " memory");
   const unsigned sets = who == group::grid ? 1 : who == group::block ? blocks : blocks / cluster_size;
   const unsigned n = blocks / sets * threads * turns;
@@ -51,7 +51,7 @@ void expect_values(placement where, group who) {
   const auto launch = [&](const auto& configuration) {
     membar::launch(configuration, kernel, device_objects.get(), device_tally.get(), tally_size, where, who, turns);
   };
-  if (who == group::cluster) {
+  if (who == group::cluster || where == placement::neighbour_shared) {
     launch(config.with(membar::cluster_dimensions{cluster_size, 1, 1}));
   } else {
     launch(config);
@@ -87,6 +87,9 @@ void expect_values_in_every_place(bool device_has_clusters) {
   expect_values<Operation, T, Scope>(placement::shared, group::block);
   if constexpr (Scope == thread_scope::block) {
     expect_values<Operation, T, Scope>(placement::global, group::block);
+    if (device_has_clusters) {
+      expect_values<Operation, T, Scope>(placement::neighbour_shared, group::block);
+    }
   } else if constexpr (Scope == thread_scope::cluster) {
     expect_values<Operation, T, Scope>(placement::global, group::cluster);
   } else {

@@ -213,6 +213,41 @@ template <atom_op Op, class T>
   return kind_of<T> == value_kind::floating ? lowering::integer_form : lowering::loop;
 }
 
+/// Whether the instruction may be torn into a load and a store in the shared memory of another block of the cluster. Where the
+/// processor refuses an address, the code that ptxas (13.0, sm_90 to sm_120) puts behind the instruction loops if the address is
+/// in the own block's shared memory, and takes every other for local memory, which plain accesses serve. It refuses 64-bit and,
+/// or, xor, min and max there; the addition of pairs has the same code behind it. Additions of float and double loop there too.
+template <atom_op Op, class T>
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool torn_in_other_blocks_shared_memory() noexcept {
+  constexpr value_kind kind = kind_of<T>;
+  if (!has_hopper_instructions) {
+    return false;
+  }
+  if (Op == atom_op::add) {
+    return kind == value_kind::half_pair || kind == value_kind::bfloat16_pair;
+  }
+  const bool extreme = Op == atom_op::min || Op == atom_op::max;
+  const bool bitwise = Op == atom_op::bitwise_and || Op == atom_op::bitwise_or || Op == atom_op::bitwise_xor;
+  return sizeof(T) == 8 && ((kind == value_kind::integer && (bitwise || extreme)) || (kind == value_kind::floating && extreme));
+}
+
+/// Where the compiler knows the address's space, as of kernel parameters and of variables, it knows the answer too, and no code
+/// remains of the question.
+[[nodiscard]] __device__ inline bool in_other_blocks_shared_memory(const void* address) noexcept {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  return __isClusterShared(address) != 0 && __isShared(address) == 0;
+#else
+  static_cast<void>(address);
+  return false;
+#endif
+}
+
+/// Returns the value before.
+template <atom_op Op, class T, thread_scope Scope, memory_order Order>
+__device__ inline T fetch_in_loop(T* object, T value) noexcept {
+  return update_loop<T, Scope, Order>(object, [=](T old) { return applied<Op>(old, value); });
+}
+
 /// Calls `emit` with the operation and the type of the instruction. The minimum and maximum of floating-point values in total
 /// order are those of their bits: as signed integers unless the operand is negative, else, the other way round, as unsigned
 /// ones.
@@ -255,6 +290,11 @@ __device__ inline T device_fetch(T* object, T value) noexcept {
   constexpr ptx_type type = native_type<T>(Op);
   constexpr memory_order own = order_after_fence<Order, memory_order::acquire>;
   require_architecture_of<Scope>();
+  if constexpr (torn_in_other_blocks_shared_memory<Op, T>()) {
+    if (in_other_blocks_shared_memory(object)) {
+      return fetch_in_loop<Op, T, Scope, Order>(object, value);
+    }
+  }
   if constexpr (kind_of<T> == value_kind::vector) {
     require_vector_instructions<T>();
     const auto operand = element_bits<typename T::value_type, T::size>::of(value);
@@ -273,28 +313,48 @@ __device__ inline T device_fetch(T* object, T value) noexcept {
         operand, [&]<atom_op IntegerOp, ptx_type Type>() { return ptx_atom<IntegerOp, Type, Scope, own>(object, operand); }));
   } else {
     require_compare_and_swap<T>();
-    return update_loop<T, Scope, Order>(object, [=](T old) { return applied<Op>(old, value); });
+    return fetch_in_loop<Op, T, Scope, Order>(object, value);
+  }
+}
+
+/// Whether an object is in global memory. ptxas makes a reduction only of an instruction that says so, and of any other an
+/// operation that returns its value to nobody.
+[[nodiscard]] __device__ inline bool in_global_memory(const void* address) noexcept { return __isGlobal(address) != 0; }
+
+template <atom_op Op, class T, thread_scope Scope, memory_order Order, bool Global>
+__device__ inline void reduce_by_instruction(T* object, T value) noexcept {
+  if constexpr (lowering_of<Op, T>() == lowering::instruction) {
+    ptx_red<Op, native_type<T>(Op), Scope, Order, Global>(object, to_bits(value));
+  } else {
+    in_integer_form<Op, T>(to_bits(value), [&]<atom_op IntegerOp, ptx_type Type>() {
+      ptx_red<IntegerOp, Type, Scope, Order, Global>(object, to_bits(value));
+    });
   }
 }
 
 /// Returns nothing: `Order` is relaxed or release.
 template <atom_op Op, class T, thread_scope Scope, memory_order Order>
 __device__ inline void device_reduce(T* object, T value) noexcept {
-  constexpr ptx_type type = native_type<T>(Op);
   require_architecture_of<Scope>();
   if constexpr (kind_of<T> == value_kind::vector) {
     require_vector_instructions<T>();
     const auto operand = element_bits<typename T::value_type, T::size>::of(value);
-    ptx_red<Op, type, Scope, Order>(object, operand.values);
-  } else if constexpr (lowering_of<Op, T>() == lowering::instruction) {
-    ptx_red<Op, type, Scope, Order>(object, to_bits(value));
-  } else if constexpr (lowering_of<Op, T>() == lowering::integer_form) {
-    in_integer_form<Op, T>(to_bits(value), [&]<atom_op IntegerOp, ptx_type Type>() {
-      ptx_red<IntegerOp, Type, Scope, Order>(object, to_bits(value));
-    });
-  } else {
+    ptx_red<Op, native_type<T>(Op), Scope, Order>(object, operand.values);
+  } else if constexpr (lowering_of<Op, T>() == lowering::loop) {
     require_compare_and_swap<T>();
-    update_loop<T, Scope, Order>(object, [=](T old) { return applied<Op>(old, value); });
+    fetch_in_loop<Op, T, Scope, Order>(object, value);
+  } else {
+    if (in_global_memory(object)) {
+      reduce_by_instruction<Op, T, Scope, Order, true>(object, value);
+      return;
+    }
+    if constexpr (torn_in_other_blocks_shared_memory<Op, T>()) {
+      if (in_other_blocks_shared_memory(object)) {
+        fetch_in_loop<Op, T, Scope, Order>(object, value);
+        return;
+      }
+    }
+    reduce_by_instruction<Op, T, Scope, Order, false>(object, value);
   }
 }
 

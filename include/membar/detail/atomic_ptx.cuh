@@ -246,23 +246,44 @@ __device__ inline Bits ptx_atom(void* address, Bits value) noexcept {
   return old;
 }
 
-/// red.sem.scope.op.type [a], b;  sem: relaxed, release (PTX ISA 6.0, sm_70); otherwise as atom, but no exch and no b128
-template <atom_op Op, ptx_type Type, thread_scope Scope, memory_order Order, class Bits>
-__device__ inline void ptx_red(void* address, Bits value) noexcept {
+/// The address of an instruction that names global memory, or of one that does not.
+template <bool Global>
+[[nodiscard]] __device__ inline unsigned long long ptx_address(void* address) noexcept {
+  if constexpr (Global) {
+    return __cvta_generic_to_global(address);
+  } else {
+    return reinterpret_cast<unsigned long long>(address);
+  }
+}
+template <bool Global>
+struct ptx_space {
+  static constexpr char text[] = ".global";
+};
+template <>
+struct ptx_space<false> {
+  static constexpr char text[] = "";
+};
+
+/// red.sem.scope{.global}.op.type [a], b;  sem: relaxed, release (PTX ISA 6.0, sm_70); otherwise as atom, but no exch and no
+/// b128
+template <atom_op Op, ptx_type Type, thread_scope Scope, memory_order Order, bool Global, class Bits>
+__device__ inline void ptx_red(void* object, Bits value) noexcept {
   using order = ptx_order<Order>;
   using scope = ptx_scope<Scope>;
+  using space = ptx_space<Global>;
   using operation = ptx_operation<Op>;
   using type = ptx_type_name<Type>;
+  const unsigned long long address = ptx_address<Global>(object);
   if constexpr (sizeof(Bits) == 2) {
-    asm volatile("red.%2.%3.%4.%5 [%0], %1;" ::"l"(address), "h"(value), "C"(order::text), "C"(scope::text),
+    asm volatile("red.%2.%3%4.%5.%6 [%0], %1;" ::"l"(address), "h"(value), "C"(order::text), "C"(scope::text), "C"(space::text),
                  "C"(operation::text), "C"(type::text)
                  : "memory");
   } else if constexpr (sizeof(Bits) == 4) {
-    asm volatile("red.%2.%3.%4.%5 [%0], %1;" ::"l"(address), "r"(value), "C"(order::text), "C"(scope::text),
+    asm volatile("red.%2.%3%4.%5.%6 [%0], %1;" ::"l"(address), "r"(value), "C"(order::text), "C"(scope::text), "C"(space::text),
                  "C"(operation::text), "C"(type::text)
                  : "memory");
   } else {
-    asm volatile("red.%2.%3.%4.%5 [%0], %1;" ::"l"(address), "l"(value), "C"(order::text), "C"(scope::text),
+    asm volatile("red.%2.%3%4.%5.%6 [%0], %1;" ::"l"(address), "l"(value), "C"(order::text), "C"(scope::text), "C"(space::text),
                  "C"(operation::text), "C"(type::text)
                  : "memory");
   }
@@ -308,32 +329,33 @@ __device__ inline void ptx_atom(void* address, const Bits (&v)[Size], Bits (&old
   }
 }
 
-/// red.sem.scope.op.vec.type [a], b;  as the vector form of atom (PTX ISA 8.1, sm_90)
+/// red.sem.scope.global.op.vec.type [a], b;  as the vector form of atom (PTX ISA 8.1, sm_90)
 template <atom_op Op, ptx_type Type, thread_scope Scope, memory_order Order, class Bits, int Size>
-__device__ inline void ptx_red(void* address, const Bits (&v)[Size]) noexcept {
+__device__ inline void ptx_red(void* object, const Bits (&v)[Size]) noexcept {
   using order = ptx_order<Order>;
   using scope = ptx_scope<Scope>;
   using operation = ptx_operation<Op>;
   using type = ptx_type_name<Type>;
+  const unsigned long long address = ptx_address<true>(object);
   if constexpr (sizeof(Bits) == 4 && Size == 2) {
-    asm volatile("red.%3.%4.%5.%6 [%0], {%1, %2};" ::"l"(address), "r"(v[0]), "r"(v[1]), "C"(order::text), "C"(scope::text),
-                 "C"(operation::text), "C"(type::text)
+    asm volatile("red.%3.%4.global.%5.%6 [%0], {%1, %2};" ::"l"(address), "r"(v[0]), "r"(v[1]), "C"(order::text),
+                 "C"(scope::text), "C"(operation::text), "C"(type::text)
                  : "memory");
   } else if constexpr (sizeof(Bits) == 4) {
-    asm volatile("red.%5.%6.%7.%8 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(v[0]), "r"(v[1]), "r"(v[2]), "r"(v[3]),
+    asm volatile("red.%5.%6.global.%7.%8 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(v[0]), "r"(v[1]), "r"(v[2]), "r"(v[3]),
                  "C"(order::text), "C"(scope::text), "C"(operation::text), "C"(type::text)
                  : "memory");
   } else if constexpr (Size == 2) {
-    asm volatile("red.%3.%4.%5.%6 [%0], {%1, %2};" ::"l"(address), "h"(v[0]), "h"(v[1]), "C"(order::text), "C"(scope::text),
-                 "C"(operation::text), "C"(type::text)
+    asm volatile("red.%3.%4.global.%5.%6 [%0], {%1, %2};" ::"l"(address), "h"(v[0]), "h"(v[1]), "C"(order::text),
+                 "C"(scope::text), "C"(operation::text), "C"(type::text)
                  : "memory");
   } else if constexpr (Size == 4) {
-    asm volatile("red.%5.%6.%7.%8 [%0], {%1, %2, %3, %4};" ::"l"(address), "h"(v[0]), "h"(v[1]), "h"(v[2]), "h"(v[3]),
+    asm volatile("red.%5.%6.global.%7.%8 [%0], {%1, %2, %3, %4};" ::"l"(address), "h"(v[0]), "h"(v[1]), "h"(v[2]), "h"(v[3]),
                  "C"(order::text), "C"(scope::text), "C"(operation::text), "C"(type::text)
                  : "memory");
   } else {
-    asm volatile("red.%9.%10.%11.%12 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" ::"l"(address), "h"(v[0]), "h"(v[1]), "h"(v[2]),
-                 "h"(v[3]), "h"(v[4]), "h"(v[5]), "h"(v[6]), "h"(v[7]), "C"(order::text), "C"(scope::text),
+    asm volatile("red.%9.%10.global.%11.%12 [%0], {%1, %2, %3, %4, %5, %6, %7, %8};" ::"l"(address), "h"(v[0]), "h"(v[1]),
+                 "h"(v[2]), "h"(v[3]), "h"(v[4]), "h"(v[5]), "h"(v[6]), "h"(v[7]), "C"(order::text), "C"(scope::text),
                  "C"(operation::text), "C"(type::text)
                  : "memory");
   }

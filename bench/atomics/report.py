@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Says what the benches on atomics and fences found: the ratios that membar promises, where aggregation pays, what a fence costs.
+
+    report.py --output <folder> <bench.json>...
+
+The files are those of --benchmark_out of atomic_cost, atomic_contention and fence_cost, one of each at most. A ratio is membar's time
+to that of an arm beside it: below 1 membar is quicker. Without matplotlib the pictures are left out, in words.
+"""
+import argparse
+import json
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from report_page import NONE, bars_picture, machine_of, table, write_page  # noqa: E402
+
+PATTERNS = ["one", "skewed", "per_block", "per_warp", "per_lane", "stride_32", "stride_128"]
+MOST_BESIDE_CUDA, MOST_MAXIMUM, MOST_SUB_WORD, LEAST_AGGREGATED, LEAST_OF_BEST = 1.02, 0.5, 0.8, 8.0, 0.95
+
+
+class Results:
+    """The figures of one file: {case: {arm: {"ns": ..., "membar_ratio": ...}}}."""
+
+    def __init__(self, path):
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+            self.context = document["context"]
+            self.bench = pathlib.PurePath(self.context["executable"]).name
+            self.cases = {}
+            for run in document["benchmarks"]:
+                case, arm = run["name"].split("/iterations:")[0].rsplit("/", 1)
+                self.cases.setdefault(case, {})[arm] = {key: float(run[key]) if key in run else NONE for key in (
+                    "ns", "membar_ratio", "ratio_spread")}
+        except (OSError, ValueError, LookupError, TypeError) as failure:
+            raise SystemExit(f"{path}: not a result of a bench on atomics: {failure!r}") from None
+
+    def ratio(self, case, arm):
+        return self.cases.get(case, {}).get(arm, {}).get("membar_ratio", NONE)
+
+
+def promise(what, ratio, limit, at_most=True):
+    if ratio != ratio:
+        return [what, f"{'≤' if at_most else '≥'} {limit:g}", "not measured", ""]
+    held = ratio <= limit if at_most else ratio >= limit
+    return [what, f"{'≤' if at_most else '≥'} {limit:g}", f"{ratio:.3g}", "held" if held else "**missed**"]
+
+
+def beside_cuda(results):
+    """The greatest ratio to cuda::atomic_ref as a promise, and the cases above the limit."""
+    found = [(arms["cuda_atomic_ref"]["membar_ratio"], case, arms) for case, arms in results.cases.items() if "cuda_atomic_ref" in arms]
+    worst = max(found, key=lambda each: each[0], default=(NONE, "", {}))
+    row = promise(f"membar / `cuda::atomic_ref`, the greatest of {len(found)} cases", worst[0], MOST_BESIDE_CUDA)
+    above = [[f"`{case}`", arms["membar"]["ns"], arms["cuda_atomic_ref"]["ns"], ratio, arms["cuda_atomic_ref"]["ratio_spread"]]
+             for ratio, case, arms in sorted(found, key=lambda each: -each[0]) if ratio > MOST_BESIDE_CUDA]
+    return row, above
+
+
+def atomic_cost(results, folder):
+    row, above = beside_cuda(results)
+    rows = [row]
+    controls = [arms["membar_again"]["membar_ratio"] for arms in results.cases.values() if "membar_again" in arms]
+    rows.append(promise("the same kernel twice, farthest from 1", max((max(r, 1 / r) for r in controls), default=NONE), MOST_BESIDE_CUDA))
+    wide = [f"{case} {arms['membar']['ns']:.3g} ns" for case, arms in results.cases.items() if "compare_exchange/128" in case]
+    text = table(["promise", "limit", "measured", ""], rows)
+    text += "\n\n16-byte compare_exchange, which has no arm beside it: " + ("; ".join(wide) or "not measured") + "."
+    if above:
+        text += f"\n\nAbove {MOST_BESIDE_CUDA}:\n\n" + table(["case", "membar, ns", "cuda::atomic_ref, ns", "ratio", "spread of the ratio"],
+                                                             above)
+    best = []
+    for case, arms in results.cases.items():
+        others = {arm: figures for arm, figures in arms.items() if arm not in ("membar", "membar_again", "cuda_atomic_ref")}
+        best += [[f"`{case}`", arm, arms["membar"]["ns"], figures["ns"], figures["membar_ratio"]] for arm, figures in others.items()]
+    if best:
+        text += "\n\nBeside intrinsics and PTX:\n\n" + table(["case", "arm", "membar, ns", "arm, ns", "ratio"], best)
+    return text
+
+
+def atomic_contention(results, folder):
+    row, above = beside_cuda(results)
+    rows = [row,
+            promise("float maximum at one address / `cuda::atomic_ref`'s",
+                    results.ratio("fetch_max_beside_loops/f32/relaxed/global/used/one", "cuda_atomic_ref"), MOST_MAXIMUM)]
+    for bits in (8, 16):
+        rows.append(promise(f"{bits}-bit addition at acq_rel and one address / `cuda::atomic_ref`'s",
+                            results.ratio(f"fetch_add/u{bits}/acq_rel/global/unused/one", "cuda_atomic_ref"), MOST_SUB_WORD))
+    for kind, use in (("f32_max", "used"), ("u64_user_function", "used"), ("128_user_function", "unused")):
+        rows.append(promise(f"loop / aggregated loop at one address, {kind.replace('_', ' ')}",
+                            results.ratio(f"loop/{kind}/relaxed/global/{use}/one", "aggregated"), LEAST_AGGREGATED, at_most=False))
+    text = table(["promise", "limit", "measured", ""], rows)
+    if above:
+        text += f"\n\nAbove {MOST_BESIDE_CUDA}:\n\n" + table(["case", "membar, ns", "cuda::atomic_ref, ns", "ratio", "spread of the ratio"],
+                                                             above)
+    gains = {}
+    for case, arms in results.cases.items():
+        kind, _, pattern = case.rpartition("/")
+        if "aggregated" in arms and pattern in PATTERNS:
+            gains.setdefault(kind, {})[pattern] = arms["aggregated"]["membar_ratio"]
+    text += "\n\nPlain / aggregated, by which addresses the threads have: above 1 aggregation pays.\n\n"
+    text += bars_picture(folder / "aggregation.png", "Where aggregation pays: one instruction each", "time plain / aggregated",
+                         {kind.replace("/relaxed/global", ""): by for kind, by in gains.items() if not kind.startswith("loop/")})
+    text += table(["operation", *PATTERNS], [[f"`{kind}`", *[by.get(p, NONE) for p in PATTERNS]] for kind, by in gains.items()])
+    best = []
+    for case, arms in results.cases.items():
+        quickest = min(arms, key=lambda arm: arms[arm]["ns"])
+        if arms[quickest]["membar_ratio"] > 1 / LEAST_OF_BEST:
+            best.append([f"`{case}`", quickest, arms["membar"]["ns"], arms[quickest]["ns"], 1 / arms[quickest]["membar_ratio"]])
+    text += f"\n\nCases in which membar's plain operation is slower than {LEAST_OF_BEST} of the best arm: "
+    return text + ("\n\n" + table(["case", "best", "membar, ns", "best, ns", "best / membar"], best) if best else "none.")
+
+
+def slope(points):
+    """Of the straight line through the points, by least squares."""
+    n = len(points)
+    x, y = sum(p[0] for p in points) / n, sum(p[1] for p in points) / n
+    width = sum((p[0] - x) ** 2 for p in points)
+    return sum((p[0] - x) * (p[1] - y) for p in points) / width if width else NONE
+
+
+def fence_cost(results, folder):
+    ladders = {}
+    for case, arms in results.cases.items():
+        fence, stores, count = case.rsplit("/", 2)
+        for arm, figures in arms.items():
+            ladders.setdefault((fence, arm), {}).setdefault(stores, []).append((int(count), figures["ns"]))
+    slopes = {key: {stores: slope(points) for stores, points in by.items()} for key, by in ladders.items()}
+    text = ("What one fence costs: the slope of the time over fences in a row, in nanoseconds. After a store each, the store's "
+            "own time is in it, which `nothing` shows.\n\n")
+    text += bars_picture(folder / "fences.png", "What one fence costs", "ns", {
+        f"{fence.replace('fence/', '')}": {stores.replace("_", " "): value for stores, value in by.items()}
+        for (fence, arm), by in slopes.items() if arm == "membar" and fence.startswith("fence/")})
+    return text + table(["fence", "arm", "idle", "after a store each"], [
+        [f"`{fence}`", arm, by.get("idle", NONE), by.get("after_store", NONE)] for (fence, arm), by in slopes.items()])
+
+
+DRAW = {"atomic_cost": atomic_cost, "atomic_contention": atomic_contention, "fence_cost": fence_cost}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--output", type=pathlib.Path, required=True, help="the folder for report.md and the pictures")
+    parser.add_argument("files", type=pathlib.Path, nargs="+", metavar="bench.json")
+    options = parser.parse_args()
+    options.output.mkdir(parents=True, exist_ok=True)
+    parts = ["# Atomics and fences, measured"]
+    for path in options.files:
+        results = Results(path)
+        if results.bench not in DRAW:
+            raise SystemExit(f"{path}: the bench {results.bench} is none of {', '.join(DRAW)}")
+        if not results.cases:
+            raise SystemExit(f"{path}: no case was measured")
+        try:
+            text = DRAW[results.bench](results, options.output)
+        except (LookupError, ValueError) as failure:
+            raise SystemExit(f"{path}: not a result of {results.bench}: {failure!r}") from None
+        parts += [f"## {results.bench}", f"{machine_of(results.context)}; {results.context.get('time', '')}.", text]
+    write_page(options.output, parts)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the pages of several benches are made of: tables, pictures (if matplotlib is there), the machine's line."""
+
+try:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+except ImportError:
+    pyplot = None
+
+COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8F3B76", "#222222", "#767676", "#B22222"]
+MARKERS = "osv^DPX*<>"
+CONTEXT = [("gpu", "GPU"), ("driver", "driver"), ("cuda_runtime", "CUDA"), ("date", "date")]
+NONE = float("nan")
+
+
+def table(header, rows):
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    lines += ["| " + " | ".join(cell if isinstance(cell, str) else f"{cell:.0f}" if cell >= 1000 else f"{cell:.4g}" for cell in row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def save(figure, path, title):
+    figure.tight_layout()
+    figure.savefig(path)
+    pyplot.close(figure)
+    return f"![{title}]({path.name})\n\n"
+
+
+def finish(axis, title, **labels):
+    axis.grid(alpha=0.3)
+    axis.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.01, 1.0))
+    axis.set(title=title, **labels)
+
+
+def lines_picture(path, title, x_label, y_label, series, doubling=False, bottom=0.0):
+    """`series` is {name: [(x, y)...]}; with `doubling` both axes are logarithmic, and x has powers of 2."""
+    if pyplot is None:
+        return ""
+    figure, axis = pyplot.subplots(figsize=(11, 5), dpi=120)
+    for i, (name, points) in enumerate(series.items()):
+        points = sorted(points)
+        # The later, the thinner: lines that lie on each other are all seen.
+        axis.plot([x for x, _ in points], [y for _, y in points], label=name, color=COLOURS[i % len(COLOURS)],
+                  marker=MARKERS[i % len(MARKERS)], markersize=max(8 - i, 3), linewidth=max(4 - 0.5 * i, 1))
+    if doubling:
+        axis.set_xscale("log", base=2)
+        axis.xaxis.set_major_formatter("{x:g}")
+        axis.set_yscale("log")
+        axis.yaxis.set_major_formatter("{x:g}")
+    else:
+        axis.set_ylim(bottom=bottom)
+    finish(axis, title, xlabel=x_label, ylabel=y_label)
+    return save(figure, path, title)
+
+
+def bars_picture(path, title, y_label, groups, log_y=False):
+    """`groups` is {group: {arm: value}}; `log_y` is for values of several orders of magnitude."""
+    if pyplot is None:
+        return ""
+    arms = list(dict.fromkeys(arm for values in groups.values() for arm in values))
+    figure, axis = pyplot.subplots(figsize=(11, 5), dpi=120)
+    width = 0.8 / max(len(arms), 1)
+    for i, arm in enumerate(arms):
+        axis.bar([group + i * width for group in range(len(groups))], [values.get(arm, NONE) for values in groups.values()], width,
+                 label=arm, color=COLOURS[i % len(COLOURS)])
+    axis.set_xticks([group + 0.4 - width / 2 for group in range(len(groups))], list(groups), fontsize=9)
+    if log_y:
+        axis.set_yscale("log")
+        axis.set_ylim(bottom=min(value for values in groups.values() for value in values.values()) / 2)
+        axis.yaxis.set_major_formatter("{x:g}")
+    finish(axis, title, ylabel=y_label)
+    return save(figure, path, title)
+
+
+def panels_picture(path, title, panels):
+    """`panels` is {x label: {series: {row: value}}}: horizontal bars side by side, each panel with its own scale."""
+    if pyplot is None:
+        return ""
+    figure, axes = pyplot.subplots(1, len(panels), figsize=(11, 5), dpi=120, sharey=True)
+    for axis, (label, series) in zip(axes, panels.items()):
+        height = 0.8 / len(series)
+        for i, (name, values) in enumerate(series.items()):
+            axis.barh([row + (i - (len(series) - 1) / 2) * height for row in range(len(values))], list(values.values()), height,
+                      label=name, color=COLOURS[i % len(COLOURS)])
+            axis.set_yticks(range(len(values)), list(values), fontsize=9)
+        axis.grid(alpha=0.3)
+        axis.set(xlabel=label)
+        if len(series) > 1:
+            axis.legend(fontsize=8, loc="lower right")
+    axes[0].invert_yaxis()
+    figure.suptitle(title)
+    return save(figure, path, title)
+
+
+def machine_of(context):
+    return ", ".join(f"{label} {context[key]}" for key, label in CONTEXT if key in context)
+
+
+def write_page(folder, parts):
+    if pyplot is None:
+        parts = [*parts, "The pictures are left out: matplotlib is not installed."]
+    (folder / "report.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    print(folder / "report.md")

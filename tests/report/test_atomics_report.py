@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tests of bench/atomics/report.py on made-up results. Run it with the name of a test, or without for all."""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+REPORT = pathlib.Path(__file__).resolve().parent.parent.parent / "bench" / "atomics" / "report.py"
+
+
+def result(bench, cases):
+    """A file of Google Benchmark: {case: {arm: nanoseconds}}, the first arm membar's."""
+    runs = []
+    for case, arms in cases.items():
+        first = next(iter(arms.values()))
+        runs += [{"name": f"{case}/{arm}/iterations:1/manual_time", "run_type": "iteration", "time_unit": "ns", "real_time": ns,
+                  "ns": ns, "membar_ratio": first / ns, "ratio_spread": 0.01} for arm, ns in arms.items()]
+    return {"context": {"gpu": "Made-up GPU", "executable": f"/somewhere/{bench}", "time": "nanoseconds per operation"},
+            "benchmarks": runs}
+
+
+def report(*documents):
+    """What report.py writes of them, and what it prints."""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = []
+        for i, document in enumerate(documents):
+            paths.append(pathlib.Path(folder, f"{i}.json"))
+            paths[-1].write_text(document if isinstance(document, str) else json.dumps(document), encoding="utf-8")
+        ran = subprocess.run([sys.executable, REPORT, "--output", folder, *paths], capture_output=True, text=True, check=False)
+        page = pathlib.Path(folder, "report.md")
+        return ran, page.read_text(encoding="utf-8") if page.exists() else ""
+
+
+class AtomicsReport(unittest.TestCase):
+    def test_the_greatest_ratio_to_cuda_counts_and_is_named_where_it_is_too_great(self):
+        cases = {"latency/fetch_add/u32": {"membar": 100.0, "cuda_atomic_ref": 100.0},
+                 "latency/load/u32": {"membar": 110.0, "cuda_atomic_ref": 100.0}}
+        page = report(result("atomic_cost", cases))[1]
+        self.assertIn("the greatest of 2 cases | ≤ 1.02 | 1.1 | **missed** |", page)
+        self.assertIn("| `latency/load/u32` | 110 | 100 | 1.1 | 0.01 |", page)
+        del cases["latency/load/u32"]
+        page = report(result("atomic_cost", cases))[1]
+        self.assertIn("the greatest of 1 cases | ≤ 1.02 | 1 | held |", page)
+        self.assertNotIn("Above", page)
+
+    def test_the_control_counts_on_both_sides_of_1(self):
+        page = report(result("atomic_cost", {"latency/control/load": {"membar": 100.0, "membar_again": 110.0}}))[1]
+        self.assertIn("the same kernel twice, farthest from 1 | ≤ 1.02 | 1.1 | **missed** |", page)
+
+    def test_promises_under_contention_are_held_or_missed_by_their_limits(self):
+        page = report(result("atomic_contention", {
+            "fetch_max_beside_loops/f32/relaxed/global/used/one": {"membar": 4.0, "cuda_atomic_ref": 10.0},
+            "fetch_add/u8/acq_rel/global/unused/one": {"membar": 9.0, "cuda_atomic_ref": 10.0},
+            "fetch_add/u16/acq_rel/global/unused/one": {"membar": 8.0, "cuda_atomic_ref": 10.0},
+            "loop/f32_max/relaxed/global/used/one": {"membar": 80.0, "aggregated": 10.0},
+            "loop/u64_user_function/relaxed/global/used/one": {"membar": 79.0, "aggregated": 10.0}}))[1]
+        self.assertIn("float maximum at one address / `cuda::atomic_ref`'s | ≤ 0.5 | 0.4 | held |", page)
+        self.assertIn("8-bit addition at acq_rel and one address / `cuda::atomic_ref`'s | ≤ 0.8 | 0.9 | **missed** |", page)
+        self.assertIn("16-bit addition at acq_rel and one address / `cuda::atomic_ref`'s | ≤ 0.8 | 0.8 | held |", page)
+        self.assertIn("aggregated loop at one address, f32 max | ≥ 8 | 8 | held |", page)
+        self.assertIn("aggregated loop at one address, u64 user function | ≥ 8 | 7.9 | **missed** |", page)
+        self.assertIn("aggregated loop at one address, 128 user function | ≥ 8 | not measured |", page)
+
+    def test_where_a_better_form_exists_it_is_named(self):
+        page = report(result("atomic_contention", {
+            "add/u32/relaxed/global/unused/one": {"membar": 10.0, "aggregated": 5.0, "intrinsic": 8.0},
+            "add/u32/relaxed/global/unused/per_lane": {"membar": 10.0, "aggregated": 20.0, "intrinsic": 9.6}}))[1]
+        self.assertIn("| `add/u32/relaxed/global/unused/one` | aggregated | 10 | 5 | 0.5 |", page)
+        self.assertNotIn("| `add/u32/relaxed/global/unused/per_lane` | ", page)
+        self.assertIn("| `add/u32/relaxed/global/unused` | 2 | nan | nan | nan | 0.5 |", page)
+
+    def test_a_fence_costs_the_slope_of_its_ladder(self):
+        cases = {f"fence/device/acq_rel/idle/{n}": {"membar": 100.0 + 7 * n} for n in (1, 2, 4, 8)}
+        cases.update({f"fence/device/acq_rel/after_store/{n}": {"membar": 50.0 + 9 * n} for n in (1, 2, 4, 8)})
+        page = report(result("fence_cost", cases))[1]
+        self.assertIn("| `fence/device/acq_rel` | membar | 7 | 9 |", page)
+
+    def test_several_files_become_one_page_with_their_machine(self):
+        arms = {"membar": 1.0, "cuda_atomic_ref": 1.0}
+        page = report(result("atomic_cost", {"latency/x": arms}), result("atomic_contention", {"x/one": arms}))[1]
+        self.assertIn("## atomic_cost", page)
+        self.assertIn("## atomic_contention", page)
+        self.assertIn("GPU Made-up GPU; nanoseconds per operation.", page)
+
+    def test_what_is_no_result_is_refused_in_a_sentence(self):
+        wrong = result("fence_cost", {"no ladder/at all/x": {"membar": 1.0}})
+        for document in ("no json", {"benchmarks": []}, {}, result("zero_copy", {"a/b": {"c": 1.0}}), result("atomic_cost", {}), wrong):
+            ran, _ = report(document)
+            self.assertNotEqual(ran.returncode, 0)
+            self.assertEqual(len(ran.stderr.strip().splitlines()), 1, ran.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
