@@ -76,7 +76,7 @@ int pass_by(const membar::nvshmem_session& session, Group, Kernel kernel, unsign
   const auto taken = heap.template allocate<membar::signal<membar::set>>(channels);
   const auto boxes = heap.template allocate<membar::packed<packed_payload>>(channels);
   const support::device_memory<pe_report> report(1);
-  const unsigned rounds = static_cast<unsigned>(std::max<unsigned long long>(1, symmetric_messages_wanted() / channels));
+  const unsigned rounds = symmetric_rounds(channels, 3);
   membar::launch(membar::launch_config{blocks, warps * 32}, kernel,
                  channel_memory<Backend>{data.on(self), more.on(self), source.on(self), ready.on(self), sum.on(self),
                                          taken.on(self), boxes.on(self)},

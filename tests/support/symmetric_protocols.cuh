@@ -25,6 +25,11 @@ using membar::symmetric_span;
   return stress_count("MEMBAR_STRESS_MESSAGES", 2'000'000);
 }
 
+/// Messages of each of `channels` in one of the `passes` of a protocol, which together pass what is wanted: a pass for each group.
+[[nodiscard]] inline unsigned symmetric_rounds(unsigned channels, unsigned passes) {
+  return static_cast<unsigned>(symmetric_messages_wanted() / (passes * channels)) + 1;
+}
+
 /// What both ends of all channels of a PE saw.
 struct pe_report {
   unsigned long long messages;  ///< received, each checked

@@ -102,8 +102,7 @@ class symmetric_pes : public multi_gpu_test, public ::testing::WithParamInterfac
         const membar::device_guard guard(backend.device_of(which));
         reports.push_back(std::make_unique<support::device_memory<pe_report>>(1));
       }
-      const unsigned rounds =
-          static_cast<unsigned>(std::max<unsigned long long>(1, symmetric_messages_wanted() / kinds.size() / channels));
+      const unsigned rounds = symmetric_rounds(channels, static_cast<unsigned>(3 * kinds.size()));
       run(backend, blocks, warps * 32, kernel, [&](pe which, auto launch) {
         launch(channel_memory<peer_backend>{data.on(which), more.on(which), source.on(which), ready.on(which), sum.on(which),
                                             taken.on(which), boxes.on(which)},
