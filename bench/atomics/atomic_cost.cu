@@ -126,6 +126,13 @@ std::vector<support::comparison> comparisons() {
       all, "add/u32/relaxed/device", {"membar", "ptx", "intrinsic"});
   arms<membar_reduce<float, membar::relaxed_t>, intrinsic_reduce<float>>::into<float>(all, "add/f32/relaxed/device",
                                                                                       {"membar", "intrinsic"});
+  // What it costs to ask where an object is.
+  using max_u64 = membar_max<unsigned long long, membar::relaxed_t>;
+  using cuda_max_u64 = cuda_max<unsigned long long, membar::relaxed_t>;
+  arms<somewhere<max_u64>, somewhere<cuda_max_u64>>::into<unsigned long long>(all, "fetch_max_somewhere/u64/relaxed/device",
+                                                                              {"membar", "one_instruction"});
+  arms<somewhere<membar_reduce<unsigned, membar::relaxed_t>>, somewhere<ptx_reduce>>::into<unsigned>(
+      all, "add_somewhere/u32/relaxed/device", {"membar", "one_instruction"});
   // cuda::atomic_ref has no 16-byte read-modify-write that compiles and is right.
   arms<membar_compare_exchange<wide, membar::relaxed_t>>::into<wide>(all, "compare_exchange/128/relaxed/device", {"membar"});
   arms<membar_exchange<wide, membar::acq_rel_t>>::into<wide>(all, "exchange/128/acq_rel/device", {"membar"});

@@ -210,6 +210,17 @@ struct aggregated_max {
   }
 };
 
+/// A step on an object of which the compiler does not know in which memory it is.
+template <class Step>
+struct somewhere {
+  template <class T>
+  __device__ static T run(T* object, T value) {
+    T* hidden;
+    asm volatile("mov.b64 %0, %1;" : "=l"(hidden) : "l"(object));
+    return Step::run(hidden, value);
+  }
+};
+
 /// What a thread adds: 1, or its equivalent.
 template <class T>
 __host__ __device__ T one() {

@@ -273,7 +273,8 @@ def by_hand(kind, instruction, fences, result, value="value"):
     if result:
         lines.append(f"{register} " + ", ".join(f"o{i}" for i in range(n)) + ";")
     lines.append(asm_fences(fences))
-    lines.append(asm(f"{instruction} {text}", outputs, f'"l"({address_of(instruction)}), ' + ", ".join(f'"{letter}"(v{i})' for i in range(n))))
+    values = ", ".join(f'"{letter}"(v{i})' for i in range(n))
+    lines.append(asm(f"{instruction} {text}", outputs, f'"l"({address_of(instruction)}), {values}'))
     if result:
         element = kind.cpp.split("<")[1].split(",")[0]
         lines.append(f"{kind.cpp} all; " + " ".join(f"all[{i}] = bits<{element}>(o{i});" for i in range(n)))
