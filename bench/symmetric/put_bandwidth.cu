@@ -3,8 +3,8 @@
 /// The question: how much of the link does a put by a whole grid reach, beside a copy by the device's engines, NVSHMEM and
 /// NCCL? A time is that of one transfer, to its completion; GB/s is the data of one transfer over it.
 ///
-/// Beside a put of one part by each block there are the ways in which it might be done better: the blocks' tiles interleaved, no
-/// lines of what is copied once in L1, and bulk copies by way of shared memory.
+/// Beside a put of one part by each block there are the ways in which it might be done better: the blocks' tiles interleaved,
+/// no lines of what is copied once in L1, and bulk copies by way of shared memory.
 #include "bulk_copy.cuh"
 #include "peer_world.cuh"
 
@@ -77,8 +77,8 @@ __global__ void count_wrong(const unsigned* words, std::size_t count, unsigned* 
   }
 }
 
-/// Times what `enqueue(times)` puts into PE 0's stream, in nanoseconds per transfer from `source` at PE 0 to `data` at PE 1, and
-/// looks what has arrived there.
+/// Times what `enqueue(times)` puts into PE 0's stream, in nanoseconds per transfer from `source` at PE 0 to `data` at PE 1,
+/// and looks what has arrived there.
 template <class Enqueue>
 double timed_transfer(world& two, benchmark::State& state, const unsigned char* data, unsigned char* source, std::size_t bytes,
                       Enqueue enqueue) {
