@@ -205,7 +205,8 @@ inline void add_case(const std::string& name, const std::string& waived, measure
   if (filter.find_first_of("|-") != std::string::npos) {
     return true;
   }
-  for (const char* const arm : {"membar_peer", "atomicAdd", "cudaMemcpy", "nccl", "cross_barrier"}) {
+  for (const char* const arm :
+       {"membar_peer", "atomicAdd", "cudaMemcpy", "nccl", "cross_barrier", "by_hand", "copy_past_l1", "bulk_copy"}) {
     if (filter.find(arm) != std::string::npos) {
       return false;
     }

@@ -3,8 +3,8 @@
 /// The question: how much of the link does a put by a whole grid reach, beside a copy by the device's engines, NVSHMEM and
 /// NCCL? A time is that of one transfer, to its completion; GB/s is the data of one transfer over it.
 ///
-/// Beside a put of one part by each block there are the ways in which it might be done better: the blocks' tiles interleaved, no
-/// lines of what is copied once in L1, and bulk copies by way of shared memory.
+/// Beside a put of one part by each block there are the ways in which it might be done better: the blocks' tiles interleaved,
+/// no lines of what is copied once in L1, and bulk copies by way of shared memory.
 #include "bulk_copy.cuh"
 #include "peer_world.cuh"
 
@@ -77,8 +77,8 @@ __global__ void count_wrong(const unsigned* words, std::size_t count, unsigned* 
   }
 }
 
-/// Times what `enqueue(times)` puts into PE 0's stream, in nanoseconds per transfer from `source` at PE 0 to `data` at PE 1, and
-/// looks what has arrived there.
+/// Times what `enqueue(times)` puts into PE 0's stream, in nanoseconds per transfer from `source` at PE 0 to `data` at PE 1,
+/// and looks what has arrived there.
 template <class Enqueue>
 double timed_transfer(world& two, benchmark::State& state, const unsigned char* data, unsigned char* source, std::size_t bytes,
                       Enqueue enqueue) {
@@ -171,16 +171,6 @@ void add_cases(world* two, const std::string& waived) {
                                 bytes / sizeof(uint4), times);
                });
     }
-    const bool has_bulk = two == nullptr || bulk::available(two->backend.device_of(pe(0)));
-    for (const unsigned blocks : {8U, 16U, 32U, 64U, 132U}) {
-      add_grid("bulk_copy", blocks, 1, has_bulk ? waived : "bulk copies need compute capability 9.0",
-               [bytes](const auto& data, const unsigned char* source, unsigned times, unsigned grid, unsigned block,
-                       cudaStream_t stream) {
-                 bulk::prepare();
-                 membar::launch(membar::launch_config{grid, block, stream, bulk::shared_bytes}, bulk::copy,
-                                data.on(pe(1)).local(), source, bytes, times);
-               });
-    }
     add_case(question + "membar_peer_on_stream" + size, waived, [=](benchmark::State& state) {
       membar::load_stream_operations(two->heap);
       return transfer_nanoseconds(*two, state, bytes, [&](const auto& data, const auto& source, int times) {
@@ -228,6 +218,22 @@ void add_cases(world* two, const std::string& waived) {
 #else
     add_case(question + "nccl_send_recv" + size, "membar was built without NCCL", nullptr);
 #endif
+  }
+  // Last, for it is of the kind that takes the whole process along if it fails.
+  const bool has_bulk = two == nullptr || bulk::available(two->backend.device_of(pe(0)));
+  for (const std::size_t mebibytes : {1, 16, 64, 256}) {
+    const std::size_t bytes = mebibytes << 20;
+    for (const unsigned blocks : {8U, 16U, 32U, 64U, 132U}) {
+      add_case(question + "bulk_copy/blocks:" + std::to_string(blocks) + "/threads:1/MiB:" + std::to_string(mebibytes),
+               has_bulk ? waived : "bulk copies need compute capability 9.0", [=](benchmark::State& state) {
+                 return transfer_nanoseconds(*two, state, bytes, [&](const auto& data, const auto& source, int times) {
+                   bulk::prepare();
+                   membar::launch(membar::launch_config{blocks, 1, two->streams.of(pe(0)), bulk::shared_bytes}, bulk::copy,
+                                  data.on(pe(1)).local(), static_cast<const unsigned char*>(source.on(pe(0)).local()), bytes,
+                                  static_cast<unsigned>(times));
+                 });
+               });
+    }
   }
 }
 

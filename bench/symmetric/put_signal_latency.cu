@@ -77,6 +77,36 @@ double value_trips(world& two) {
                                [&](pe which, auto launch) { launch(data.on(which), signals.on(which)); });
 }
 
+/// A put with signal out of shared memory: the same, without the way of the source from L2.
+template <class Group, unsigned Bytes>
+__global__ void __launch_bounds__(1024, 1)
+    shared_source_round_trips(symmetric_span<unsigned char> data, symmetric_span<membar::signal<membar::set>> signals,
+                              unsigned rounds, kernel_report* report) {
+  __shared__ uint4 source[Bytes / sizeof(uint4)];
+  const Group group;
+  const pe other = membar::ring_neighbour(data.self(), 1, data.count());
+  for (unsigned i = Group::rank(); i < Bytes / sizeof(uint4); i += Group::size()) {
+    source[i] = uint4{i, i, i, i};
+  }
+  Group::sync();
+  round_trips(
+      group, data.self() == pe(0), rounds, report,
+      [&](unsigned number) {
+        membar::put_signal(group, data, reinterpret_cast<const unsigned char*>(source), signals[0], number, other);
+      },
+      [&](unsigned number) {
+        return membar::try_wait(group, signals[0], membar::equals(number), generous) == wait_result::done;
+      });
+}
+
+template <class Group, unsigned Bytes>
+double shared_source_trips(world& two, unsigned threads) {
+  const membar::scoped_symmetric_array data(two.heap.allocate<unsigned char>(Bytes));
+  const membar::scoped_symmetric_array signals(two.heap.allocate<membar::signal<membar::set>>(1));
+  return two.round_nanoseconds(threads, 2'000, shared_source_round_trips<Group, Bytes>,
+                               [&](pe which, auto launch) { launch(data.on(which), signals.on(which)); });
+}
+
 /// What one would write without membar's operations, for messages of whole units: each thread copies its own, and one of them
 /// releases a flag behind a barrier.
 __global__ void __launch_bounds__(1024, 1)
@@ -185,6 +215,15 @@ void add_cases(world* two, const std::string& waived) {
 #endif
   }
   add_case(question + "membar_peer_value/thread:1/bytes:16", waived, [two](benchmark::State&) { return value_trips(*two); });
+  const auto from_shared = [&]<class Group, unsigned Bytes>(Group, unsigned threads, std::integral_constant<unsigned, Bytes>) {
+    add_case(
+        question + "membar_peer_from_shared/" + Group::name + ":" + std::to_string(threads) + "/bytes:" + std::to_string(Bytes),
+        waived, [two, threads](benchmark::State&) { return shared_source_trips<Group, Bytes>(*two, threads); });
+  };
+  from_shared(membar::by_thread, 1, std::integral_constant<unsigned, 16>{});
+  from_shared(membar::by_warp, 32, std::integral_constant<unsigned, 16>{});
+  from_shared(membar::by_block, 64, std::integral_constant<unsigned, 16>{});
+  from_shared(membar::by_block, 64, std::integral_constant<unsigned, 1024>{});
   // No data: what the link and the release take.
   add_case(question + "membar_peer_notify/thread:1/bytes:0", waived,
            [two](benchmark::State&) { return notify_trips<membar::release_t>(*two); });

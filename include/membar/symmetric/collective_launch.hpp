@@ -50,7 +50,8 @@ inline void validate_collective_launch(std::span<const launch_offer> offers) {
     if (each.possible == 0) {
       throw error(cudaErrorNotSupported,
                   "membar: a collective launch is given up on every PE, because PE %zu has no room for a block of it, or no "
-                  "cooperative launch: make the block or its shared memory smaller",
+                  "cooperative launch: make the block or its shared memory smaller, or compile the kernel with "
+                  "__launch_bounds__ of the block, for fewer registers",
                   pe);
     }
     if (each.wanted > each.possible) {

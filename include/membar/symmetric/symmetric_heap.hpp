@@ -433,10 +433,10 @@ class symmetric_heap {
 /// Frees what a heap allocated at the end of its scope, also where an exception ends it:
 /// `scoped_symmetric_array halo(heap.allocate<float>(4096))`. The heap outlives it, in the same place.
 ///
-/// The end of the scope waits for the devices of this process's PEs, so that no kernel uses what is freed, and is collective as
-/// `free` is: the scopes of all processes end in one order. Where an exception ends it, it meets with no other process, for that
-/// may have none: the others wait then until this one's next collective call, which differs and is an error on every PE. Errors:
-/// none are thrown; what fails is said through the handler of error.hpp.
+/// The end of the scope waits for the devices of this process's PEs, so that no kernel uses what is freed, and is collective
+/// as `free` is: the scopes of all processes end in one order. Where an exception ends it, it meets with no other process, for
+/// that may have none: the others wait then until this one's next collective call, which differs and is an error on every PE.
+/// Errors: none are thrown; what fails is said through the handler of error.hpp.
 template <class T, symmetric_backend Backend>
 class [[nodiscard]] scoped_symmetric_array : public symmetric_array<T, Backend> {
  public:
