@@ -36,7 +36,8 @@ constexpr membar::wait_budget generous = membar::wait_budget::milliseconds(5'000
 enum class way {
   nothing,    ///< not at all: the work by itself
   release,    ///< a release store at system scope by each warp
-  publisher,  ///< handed to the block's publisher warp
+  publisher,  ///< handed to the block's publisher warp, by the whole warp
+  by_lane,    ///< the same by one lane, which the others then wait for
 };
 
 /// What one warp measured.
@@ -71,7 +72,7 @@ __global__ void compute(float* data, unsigned long long* signals, unsigned count
   const unsigned warp = threadIdx.x / 32;
   const unsigned lane = threadIdx.x % 32;
   if (warp == Warps) {
-    if constexpr (Way == way::publisher) {
+    if constexpr (Way == way::publisher || Way == way::by_lane) {
       const membar::publisher_report report = shared.serve_warp(generous);
       if (lane == 0) {
         results[blockIdx.x] = {report.fences, report.largest_lag};
@@ -92,18 +93,20 @@ __global__ void compute(float* data, unsigned long long* signals, unsigned count
     value = work(value);
     data[32 * (number * 64 + i % 64) + lane] = value;
     __syncwarp();
-    if (lane == 0) {
-      const long long before = clock64();
+    const long long before = clock64();
+    if constexpr (Way == way::publisher) {
+      failures += source.publish_warp(signal, i, generous) == wait_result::done ? 0 : 1;
+    } else if (lane == 0) {
       if constexpr (Way == way::release) {
         membar::atomic_ref<unsigned long long, thread_scope::system>(signal).store(i, membar::release);
-      } else if constexpr (Way == way::publisher) {
+      } else if constexpr (Way == way::by_lane) {
         failures += source.publish(signal, i, generous) == wait_result::done ? 0 : 1;
-        if constexpr (Latency) {
-          failures += source.flush(generous) == wait_result::done ? 0 : 1;
-        }
       }
-      latency += clock64() - before;
     }
+    if constexpr (Latency && Way == way::publisher) {
+      failures += source.flush(generous) == wait_result::done ? 0 : 1;
+    }
+    latency += clock64() - before;
     __syncwarp();
   }
   const long long end = clock64();
@@ -167,9 +170,10 @@ figures measure(workshop& shop, const description& what) {
 template <way Way, int Warps, int Lag>
 void add(std::vector<description>& cases, const char* way_name, const std::string& noise) {
   const std::string rest = std::string(way_name) + "/warps:" + std::to_string(Warps) +
-                           (Way == way::publisher ? "/lag:" + std::to_string(Lag) : std::string()) + "/" + noise;
+                           (Way == way::publisher || Way == way::by_lane ? "/lag:" + std::to_string(Lag) : std::string()) +
+                           "/" + noise;
   cases.push_back({"pace/" + rest, compute<Way, Warps, Lag, false>, Warps, false, noise});
-  if constexpr (Way != way::nothing) {
+  if constexpr (Way == way::release || Way == way::publisher) {
     cases.push_back({"latency/" + rest, compute<Way, Warps, Lag, true>, Warps, true, noise});
   }
 }
@@ -187,6 +191,7 @@ std::vector<description> all_cases() {
     of_warps.operator()<2>();
     of_warps.operator()<4>();
     of_warps.operator()<16>();
+    add<way::by_lane, 4, 16>(cases, "by_lane", noise);
     add<way::publisher, 4, 4>(cases, "publisher", noise);
     add<way::publisher, 4, 64>(cases, "publisher", noise);
   }

@@ -166,10 +166,11 @@ class kernel_noise final : public noise {
     batch_cycles_ = target == nullptr ? 10'000 : 0;
   }
 
-  /// Slows the stores down to `gigabytes_per_second` altogether, on a clock of `ghz`.
+  /// Slows the stores down to `gigabytes_per_second` altogether, on a clock of `ghz`: each warp stores 2 KiB at a time, as one
+  /// does that sends a tile and goes back to its work.
   void pace(double gigabytes_per_second, double ghz) {
-    const double bytes_per_batch = 16.0 * shape_.blocks * shape_.threads;
-    stores_per_batch_ = 1;
+    stores_per_batch_ = 4;
+    const double bytes_per_batch = 16.0 * stores_per_batch_ * shape_.blocks * shape_.threads;
     batch_cycles_ = static_cast<long long>(bytes_per_batch / gigabytes_per_second * ghz);
   }
 

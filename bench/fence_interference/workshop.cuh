@@ -267,7 +267,7 @@ class workshop {
   static constexpr std::size_t target_bytes = std::size_t{512} << 20;
   static constexpr std::size_t host_target_bytes = std::size_t{64} << 20;
   /// Paced noise moves this share of what saturating noise does.
-  static constexpr double paced_share = 0.2;
+  static constexpr double paced_share = 0.4;
 
   int device_;
   support::device_guard current_device_;  // before the streams, which are made on the current device

@@ -8,50 +8,47 @@
 
 using membar::thread_scope;
 using publisher = membar::publisher<4, 16>;
-using device_publisher = membar::publisher<4, 16, thread_scope::device>;
 using packed = membar::packed_spsc_channel<int, 16, thread_scope::system>;
 
-// A publication is two plain stores and an arrival at an mbarrier, which releases at block scope; no fence stands before it, and
-// nothing of it is at system scope.
+// A publication is two plain stores and one release at block scope; nothing of it is at system scope.
 // CHECK-LABEL: .entry publish(
-// CHECK-NOT: {{fence|release|acquire|\.sys}}
-// CHECK: mbarrier.arrive.shared.b64
-// CHECK-NOT: {{fence|release|acquire|\.sys}}
-// CHECK: st.relaxed.cta.b64
-// CHECK-NOT: {{fence|release|acquire|\.sys}}
+// CHECK-NOT: fence.
+// CHECK-NOT: .sys
+// CHECK: st.release.cta.b64
+// CHECK-NOT: fence.
+// CHECK-NOT: .sys
 // CHECK: ret;
-extern "C" __global__ void publish(unsigned long long* signal, membar::wait_result* result) {
-  __shared__ publisher shared;
-  publisher::source source(shared, 0);
+extern "C" __global__ void publish(publisher* p, unsigned long long* signal, membar::wait_result* result) {
+  publisher::source source(*p, 0);
   *result = source.try_publish(*signal, 1);
 }
 
 // One fence for all that a batch holds.
 // CHECK-LABEL: .entry serve(
 // CHECK-NOT: fence.
-// CHECK: mbarrier.test_wait.parity.shared.b64
+// CHECK: ld.acquire.cta.b64
 // CHECK: fence.release.sys;
 // CHECK-NOT: fence.
 // CHECK: st.relaxed.sys.b64
 // CHECK-NOT: fence.
-// CHECK: mbarrier.arrive.shared.b64
+// CHECK: st.release.cta.b64
 // CHECK-NOT: fence.
 // CHECK: ret;
-extern "C" __global__ void serve(membar::publisher_report* report) {
-  __shared__ publisher shared;
-  *report = shared.serve_warp(membar::wait_budget::milliseconds(1));
+extern "C" __global__ void serve(publisher* p, membar::publisher_report* report) {
+  *report = p->serve_warp(membar::wait_budget::milliseconds(1));
 }
 
-// Fed by other blocks, it hears of a publication by a word that they release.
-// CHECK-LABEL: .entry publish_at_device_scope(
-// CHECK-NOT: {{fence|mbarrier|\.sys}}
-// CHECK: st.release.gpu.b64
-// CHECK-NOT: {{fence|mbarrier|\.sys}}
+// A warp takes one way through it: nothing but the stores of the entry and of the tail is left to one lane.
+// CHECK-LABEL: .entry publish_by_a_warp(
+// CHECK-NOT: fence.
+// CHECK-NOT: .sys
+// CHECK: st.release.cta.b64
+// CHECK-NOT: fence.
+// CHECK-NOT: .sys
 // CHECK: ret;
-extern "C" __global__ void publish_at_device_scope(device_publisher* p, unsigned long long* signal,
-                                                   membar::wait_result* result) {
-  device_publisher::source source(*p, 0);
-  *result = source.try_publish(*signal, 1);
+extern "C" __global__ void publish_by_a_warp(publisher* p, unsigned long long* signal, membar::wait_result* result) {
+  publisher::source source(*p, 0);
+  *result = source.publish_warp(*signal, 1, membar::wait_budget::milliseconds(1));
 }
 
 // CHECK-LABEL: .entry push_packed(

@@ -41,16 +41,21 @@ struct served {
   unsigned long long fences;
 };
 
-/// Writes data by a warp and publishes each round in both signals, then checks what closing leaves.
+/// Writes data by a warp and publishes each round, as a warp, or by one lane in both signals, then checks what closing leaves.
 template <class Publisher>
 __device__ void write_posts(Publisher& publisher, int index, post& to, unsigned count, outcome& seen, bool alternate) {
   typename Publisher::source source(publisher, index);
   for (unsigned i = 1; i <= count; ++i) {
     membar::atomic_ref<unsigned, thread_scope::system>(to.data[threadIdx.x % 32]).store(i, membar::relaxed);
     __syncwarp();
-    if (threadIdx.x % 32 == 0) {
-      bool done = source.publish(to.first, i, generous) == wait_result::done;
-      done = done && (!alternate || source.publish(to.second, i, generous) == wait_result::done);
+    if (!alternate) {
+      const bool done = source.publish_warp(to.first, i, generous) == wait_result::done;
+      if (!done && threadIdx.x % 32 == 0) {
+        ++seen.failures;
+      }
+    } else if (threadIdx.x % 32 == 0) {
+      const bool done = source.publish(to.first, i, generous) == wait_result::done &&
+                        source.publish(to.second, i, generous) == wait_result::done;
       seen.failures += done ? 0 : 1;
     }
     __syncwarp();

@@ -4,11 +4,9 @@
 /// the model must forbid its condition, with one weakened it must allow it. `none` as an order leaves a fence out.
 #pragma once
 
-#include <membar/model/litmus_file.hpp>
 #include <membar/model/test.hpp>
 
 #include <concepts>
-#include <string>
 
 namespace sync_litmus {
 
@@ -103,53 +101,6 @@ template <thread_scope To, class HandOver, class TakeOver, class Fence>
                        store<system_wide>(z, model::source(r1), relaxed)),
                 thread(consumer, load<system_wide>(r0, z, acquire), load(r1, x)))
       .when(in(1, r0) == 1 && in(2, r0) == 1 && in(2, r1) == 0);
-}
-
-[[nodiscard]] inline bool reachable(const std::string& text) { return model::decide(model::read_litmus(text)).reachable; }
-
-/// The same within a block, where an arrival at an mbarrier hands over.
-[[nodiscard]] inline bool published_by_an_mbarrier(const std::string& arrive, const std::string& wait,
-                                                   const std::string& fence) {
-  return reachable(
-      "PTX published_by_an_mbarrier\n{ x=0; w=0; z=0; b @ mbarrier 1; }\n"
-      " P0@cta 0,gpu 0 | P1@cta 0,gpu 0 | P2@cta 1,gpu 1 ;\n"
-      " st.weak x, 1 | mbarrier.test_wait." +
-      wait +
-      ".cta r0, b, 0 | ld.acquire.sys r0, z ;\n"
-      " st.weak w, 1 | ld.weak r1, w | ld.weak r1, x ;\n"
-      " mbarrier.arrive." +
-      arrive + ".cta b | " + fence +
-      " | ;\n"
-      " | st.relaxed.sys z, r1 | ;\n"
-      "exists (P1:r0 == 1 /\\ P2:r0 == 1 /\\ P2:r1 == 0)\n");
-}
-
-/// An entry that its source fills anew after it heard that it was taken, and that was read with the new value.
-[[nodiscard]] inline bool overwritten_behind_an_mbarrier(const std::string& arrive, const std::string& wait) {
-  return reachable(
-      "PTX overwritten_behind_an_mbarrier\n{ x=0; b @ mbarrier 1; }\n"
-      " P0@cta 0,gpu 0 | P1@cta 0,gpu 0 ;\n"
-      " ld.weak r0, x | mbarrier.try_wait." +
-      wait +
-      ".cta b, 0 ;\n"
-      " mbarrier.arrive." +
-      arrive +
-      ".cta b | st.weak x, 1 ;\n"
-      "exists (P0:r0 == 1)\n");
-}
-
-/// After a flush the source finds a signal that the publisher has not stored to.
-[[nodiscard]] inline bool flushed_by_an_mbarrier(const std::string& arrive, const std::string& wait) {
-  return reachable(
-      "PTX flushed_by_an_mbarrier\n{ x=0; b @ mbarrier 1; }\n"
-      " P0@cta 0,gpu 0 | P1@cta 0,gpu 0 ;\n"
-      " st.relaxed.sys x, 1 | mbarrier.try_wait." +
-      wait +
-      ".cta b, 0 ;\n"
-      " mbarrier.arrive." +
-      arrive +
-      ".cta b | ld.relaxed.sys r0, x ;\n"
-      "exists (P1:r0 == 0)\n");
 }
 
 /// Two signals of one source in the order of their publication: the second is seen and the first is not.

@@ -20,26 +20,28 @@ using order_table::order_row;
 
 const order_row every_order[] = {
     // The publisher, from a warp by way of the publisher's to the host.
-    {"publisher.cuh", "count_.store(count, release)", "relaxed", "the signal is there and the data is not",
+    {"publisher.cuh", "tail_->store(++pushed_, release)", "relaxed", "the signal is there and the data is not",
      VERDICTS(published_without_data<system_wide>, (release, acquire, release), (relaxed, acquire, release))},
-    {"publisher.cuh", "return count_.load(acquire)", "relaxed", "the signal is there and the data is not",
+    {"publisher.cuh", "tail_->store(pushed_ + 1, release)", "relaxed", "the signal is there and the data is not",
+     VERDICTS(published_without_data<system_wide>, (release, acquire, release), (relaxed, acquire, release))},
+    {"publisher.cuh", "tails_[index].load(acquire)", "relaxed", "the signal is there and the data is not",
      VERDICTS(published_without_data<system_wide>, (release, acquire, release), (release, relaxed, release))},
     {"publisher.cuh", "thread_fence<To>(release)", "none", "the signal is there and the data is not",
      VERDICTS(published_without_data<system_wide>, (release, acquire, release), (release, acquire, none))},
-    {"publisher.cuh", "count_.store(count, release)", "relaxed", "an entry is overwritten while it is read",
+    {"publisher.cuh", "heads_[index].store(heads[i], release)", "relaxed", "an entry is overwritten while it is read",
      VERDICTS(overwritten_while_read<in_block>, (release, acquire, block(0), block(0)),
               (relaxed, acquire, block(0), block(0)))},
-    {"publisher.cuh", "return count_.load(acquire)", "relaxed", "an entry is overwritten while it is read",
+    {"publisher.cuh", "head_->load(acquire)", "relaxed", "an entry is overwritten while it is read",
      VERDICTS(overwritten_while_read<in_block>, (release, acquire, block(0), block(0)),
               (release, relaxed, block(0), block(0)))},
-    {"publisher.cuh", "count_.store(count, release)", "relaxed", "flush returns before the signal is stored",
+    {"publisher.cuh", "heads_[index].store(heads[i], release)", "relaxed", "flush returns before the signal is stored",
      VERDICTS(flushed_before_stored, (release, acquire), (relaxed, acquire))},
-    {"publisher.cuh", "return count_.load(acquire)", "relaxed", "flush returns before the signal is stored",
+    {"publisher.cuh", "head_->load(acquire)", "relaxed", "flush returns before the signal is stored",
      VERDICTS(flushed_before_stored, (release, acquire), (release, relaxed))},
-    {"publisher.cuh", "count_.store(count | closed_bit, release)", "relaxed",
+    {"publisher.cuh", "tail_->store(pushed_ | detail::closed_bit, release)", "relaxed",
      "the source was handed on before it was closed: an entry is stale",
      VERDICTS(stale_data_of_the_one_before, (release), (relaxed))},
-    {"publisher.cuh", "count_.store(count | closed_bit, release)", "relaxed",
+    {"publisher.cuh", "heads_[index].store(heads[i] | detail::closed_bit, release)", "relaxed",
      "serving was handed on before it ended: flush returns before the signal is stored",
      VERDICTS(stale_data_of_the_one_before, (release), (relaxed))},
 
@@ -156,27 +158,6 @@ TEST(SyncPatterns, APublisherCoversConsumersOnTheHostOnAPeerAndInAnotherDomain) 
   EXPECT_TRUE(model::forbidden(published_without_data<system_wide>(release, acquire, release, host())));
   EXPECT_TRUE(model::forbidden(published_without_data<system_wide>(release, acquire, release, block(0, 1))));
   EXPECT_TRUE(model::forbidden(published_without_data<system_wide>(release, acquire, release, in_domain(block(1), 1))));
-}
-
-// Within a block the publisher and its sources tell each other by mbarriers, which have no line with an order in the table.
-
-TEST(SyncPatterns, ArrivalsAtAnMbarrierHandOverAPublication) {
-  EXPECT_FALSE(published_by_an_mbarrier("release", "acquire", "fence.release.sys"));
-  EXPECT_TRUE(published_by_an_mbarrier("relaxed", "acquire", "fence.release.sys"));
-  EXPECT_TRUE(published_by_an_mbarrier("release", "relaxed", "fence.release.sys"));
-  EXPECT_TRUE(published_by_an_mbarrier("release", "acquire", "fence.release.cta"));
-}
-
-TEST(SyncPatterns, ArrivalsAtAnMbarrierKeepAnEntryUntilItWasRead) {
-  EXPECT_FALSE(overwritten_behind_an_mbarrier("release", "acquire"));
-  EXPECT_TRUE(overwritten_behind_an_mbarrier("relaxed", "acquire"));
-  EXPECT_TRUE(overwritten_behind_an_mbarrier("release", "relaxed"));
-}
-
-TEST(SyncPatterns, ArrivalsAtAnMbarrierCoverAFlush) {
-  EXPECT_FALSE(flushed_by_an_mbarrier("release", "acquire"));
-  EXPECT_TRUE(flushed_by_an_mbarrier("relaxed", "acquire"));
-  EXPECT_TRUE(flushed_by_an_mbarrier("release", "relaxed"));
 }
 
 TEST(SyncPatterns, APublisherAtDeviceScopeCoversItsOwnDomainOnly) {

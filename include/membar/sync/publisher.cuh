@@ -8,80 +8,16 @@
 #include <membar/fence.cuh>
 #include <membar/wait_budget.cuh>
 
-#include <cstdio>
-#include <type_traits>
-
 namespace membar {
 
 namespace detail {
 
-/// How many entries of a ring one thread has filled, or emptied, told to another: a count with a release and an acquire.
-template <thread_scope Scope>
-class told_by_a_word {
- public:
-  __device__ void init(bool closed) noexcept { count_.store(closed ? closed_bit : 0, relaxed); }
-  /// From `known` to `count` entries.
-  __device__ void tell(unsigned long long, unsigned long long count) noexcept { count_.store(count, release); }
-  __device__ void close(unsigned long long count) noexcept { count_.store(count | closed_bit, release); }
-  /// The count and whether it is the last one, acquired. `known` is what was heard before.
-  [[nodiscard]] __device__ unsigned long long hear(unsigned long long) const noexcept { return count_.load(acquire); }
-  /// The same, of which nothing may be concluded.
-  [[nodiscard]] __device__ unsigned long long peek() const noexcept { return count_.load(relaxed); }
-  __device__ void close_as_it_is() noexcept { count_.fetch_or(closed_bit, relaxed); }
-
- private:
-  atomic<unsigned long long, Scope> count_;
-};
-
-/// The same within a block, in shared memory, by mbarriers, one for each place of the ring. A release store at block scope is
-/// MEMBAR.CTA and a store, and on sm_90 MEMBAR.CTA waits for the stores to other devices and to the host of every warp on the
-/// multiprocessor, those of the publisher first of all; the arrival at an mbarrier releases as much and waits for nothing.
-template <int Places>
-class told_by_mbarriers {
- public:
-  __device__ void init(bool closed) noexcept {
-#pragma unroll 1
-    for (int i = 0; i != Places; ++i) {
-      // mbarrier.init.shared.b64 [addr], count;  PTX ISA 7.0, sm_80
-      asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(address(i)) : "memory");
-    }
-    count_.store(closed ? closed_bit : 0, relaxed);
-  }
-  __device__ void tell(unsigned long long known, unsigned long long count) noexcept {
-    for (; known != count; ++known) {
-      // mbarrier.arrive{.release.cta}.shared.b64 state, [addr];  PTX ISA 7.0, sm_80
-      asm volatile("{ .reg .b64 state; mbarrier.arrive.shared.b64 state, [%0]; }" ::"r"(address(known)) : "memory");
-    }
-    count_.store(count, relaxed);
-  }
-  __device__ void close(unsigned long long count) noexcept { count_.store(count | closed_bit, relaxed); }
-  [[nodiscard]] __device__ unsigned long long hear(unsigned long long known) const noexcept {
-    const unsigned long long told = count_.load(relaxed);
-    const unsigned long long count = told & ~closed_bit;
-    // The count says where to look, and may be there before the arrival that it counts.
-    return count == known || arrived(count - 1) ? told : known;
-  }
-  [[nodiscard]] __device__ unsigned long long peek() const noexcept { return count_.load(relaxed); }
-  __device__ void close_as_it_is() noexcept { count_.fetch_or(closed_bit, relaxed); }
-
- private:
-  [[nodiscard]] __device__ unsigned address(unsigned long long entry) const noexcept {
-    return static_cast<unsigned>(__cvta_generic_to_shared(&turns_[entry % Places]));
-  }
-  /// Nobody arrives for the place's next entry before this one was heard of: the phase is this entry's or the one after.
-  [[nodiscard]] __device__ bool arrived(unsigned long long entry) const noexcept {
-    unsigned done = 0;
-    // mbarrier.test_wait.parity{.acquire.cta}.shared.b64 p, [addr], parity;  PTX ISA 7.1, sm_80
-    asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
-                 : "=r"(done)
-                 : "r"(address(entry)), "r"(static_cast<unsigned>(entry / Places) & 1U)
-                 : "memory");
-    return done != 0;
-  }
-
-  unsigned long long turns_[Places];
-  atomic<unsigned long long, thread_scope::block> count_;
-};
+[[nodiscard]] __device__ inline unsigned lane_id() noexcept {
+  unsigned lane = 0;
+  // mov.u32 d, %laneid;  PTX ISA 1.3
+  asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane)::"memory");
+  return lane;
+}
 
 }  // namespace detail
 
@@ -94,12 +30,12 @@ struct publisher_report {
 };
 
 /// Publications of up to `Sources` threads, handed over at scope `From` and made visible at scope `To` by the warp (or thread)
-/// that serves: `publish(signal, value)` costs its caller one release at `From`, which waits for no store.
+/// that serves: `publish(signal, value)` costs its caller one release store at `From`.
 ///
 /// Use, by a block: `__shared__ membar::publisher<4, 16> p;`, one thread `p.init()`, a barrier; then four threads each make a
 /// `publisher<4, 16>::source` with an index of its own, publish, and close it, while one other warp runs `p.serve_warp(idle)`.
-/// Fed at block scope it is in shared memory, and `init` is called once. With `From = device` the object lives in device memory,
-/// and a block of its own serves the whole device; all-zero bytes are then a publisher whose sources are all open.
+/// With `From = device` the object lives in device memory, and a block of its own serves the whole device; all-zero bytes are a
+/// publisher whose sources are all open.
 ///
 /// Synchronizes: a consumer that acquires, at scope `To` or wider, the value of a publication synchronizes with the publisher's
 /// fence, hence with everything that happened before that `publish`: what its thread did and observed (put a barrier of the
@@ -111,11 +47,10 @@ struct publisher_report {
 ///
 /// Lag: at most `Lag` publications of a source wait; the next `publish` waits for the publisher. A batch takes from each source
 /// what waits for one signal; a source that changes signals with every publication gets one fence for each, shared with the
-/// other sources. PTX: publish: mbarrier.arrive, which releases at block scope (a wider FROM: st.release.FROM of the tail);
-/// serve: mbarrier.test_wait, which acquires (ld.acquire.FROM of the tails), one fence.release.TO, st.relaxed.TO of the values,
-/// mbarrier.arrive (st.release.FROM of the heads). Requires: CUDA 12.8; `To` wider than `From`; at `device` both sides in one
-/// physical domain; a serving warp that runs at once with its sources. Each signal is stored to by this publisher only.
-/// Errors: `init` of one that is fed at block scope and is not in shared memory says so and traps.
+/// other sources. PTX: publish: st.release.FROM of the tail; serve: ld.acquire.FROM of the tails, one fence.release.TO,
+/// st.relaxed.TO of the values, st.release.FROM of the heads. Requires: CUDA 12.8; `To` wider than `From`; at `device` both
+/// sides in one physical domain; a serving warp that runs at once with its sources. Each signal is stored to by this publisher
+/// only.
 template <int Sources, int Lag, thread_scope From = thread_scope::block, thread_scope To = thread_scope::system>
 class publisher {
   struct entry {
@@ -123,12 +58,12 @@ class publisher {
     unsigned long long value;
   };
 
+  static constexpr unsigned all_lanes = 0xffffffffU;
+
   static_assert(Sources > 0, "membar: a publisher has at least one source");
   static_assert(detail::is_power_of_two(Lag), "membar: the lag of a publisher is a power of two");
   static_assert(static_cast<int>(From) < static_cast<int>(To),
                 "membar: a publisher widens: the scope it publishes at is wider than the one it is fed at");
-  static constexpr bool in_a_block = From == thread_scope::block;
-  using progress = std::conditional_t<in_a_block, detail::told_by_mbarriers<Lag>, detail::told_by_a_word<From>>;
 
  public:
   static constexpr int sources = Sources;
@@ -137,14 +72,9 @@ class publisher {
   /// Opens the first `open` sources and closes the others. By one thread; a barrier, or the launch, comes between this and the
   /// first use.
   __device__ void init(int open = Sources) noexcept {
-    if (in_a_block && __isShared(this) == 0) {
-      printf("membar: a publisher that is fed at block scope must be in shared memory and is at %p: declare it __shared__\n",
-             static_cast<void*>(this));
-      __trap();
-    }
     for (int i = 0; i != Sources; ++i) {
-      tails_[i].init(i >= open);
-      heads_[i].init(false);
+      tails_[i].store(i < open ? 0 : detail::closed_bit, relaxed);
+      heads_[i].store(0, relaxed);
     }
     fences_.store(0, relaxed);
   }
@@ -154,7 +84,7 @@ class publisher {
    public:
     __device__ source(publisher& to, int index) noexcept
         : tail_(&to.tails_[index]), head_(&to.heads_[index]), entries_(to.entries_[index]) {
-      const unsigned long long tail = tail_->peek();
+      const unsigned long long tail = tail_->load(relaxed);
       closed_ = (tail & detail::closed_bit) != 0;
       pushed_ = tail & ~detail::closed_bit;
       taken_ = pushed_ < Lag ? 0 : pushed_ - Lag;
@@ -167,7 +97,7 @@ class publisher {
         return wait_result::closed;
       }
       if (pushed_ - taken_ == Lag) {
-        const unsigned long long head = head_->hear(taken_);
+        const unsigned long long head = head_->load(acquire);
         taken_ = head & ~detail::closed_bit;
         if ((head & detail::closed_bit) != 0) {
           closed_ = true;
@@ -178,21 +108,48 @@ class publisher {
         }
       }
       entries_[pushed_ % Lag] = {&signal, value};
-      tail_->tell(pushed_, pushed_ + 1);
-      ++pushed_;
+      tail_->store(++pushed_, release);
       return wait_result::done;
     }
 
     /// The same, and waits for room.
+    ///
+    /// Where a lane of a warp calls it, the compiler may let that lane and the others go separate ways from then on, and what
+    /// the warp computes takes twice the time: in a warp use `publish_warp`.
     __device__ wait_result publish(unsigned long long& signal, unsigned long long value, wait_budget budget) noexcept {
       return detail::wait_until(budget, [&] { return try_publish(signal, value); });
+    }
+
+    /// The same for a warp, by all 32 lanes with the same arguments and an end each of the same index: what any of them did before
+    /// is published. All of them take the same way through it.
+    __device__ wait_result publish_warp(unsigned long long& signal, unsigned long long value, wait_budget budget) noexcept {
+      const bool first = detail::lane_id() == 0;
+      __syncwarp();
+      for (detail::polling poll(budget); !closed_ && pushed_ - taken_ == Lag;) {
+        const unsigned long long head = __shfl_sync(all_lanes, head_->load(acquire), 0);
+        taken_ = head & ~detail::closed_bit;
+        closed_ = (head & detail::closed_bit) != 0;
+        if (__any_sync(all_lanes, !closed_ && pushed_ - taken_ == Lag && poll.over())) {
+          return wait_result::timed_out;
+        }
+      }
+      if (closed_) {
+        return wait_result::closed;
+      }
+      if (first) {
+        entries_[pushed_ % Lag] = {&signal, value};
+        tail_->store(pushed_ + 1, release);
+      }
+      ++pushed_;
+      __syncwarp();
+      return wait_result::done;
     }
 
     /// Waits until the publisher has stored the value of every publication of this source. What follows in this thread comes
     /// after those stores. `closed` if the publisher stopped before that.
     __device__ wait_result flush(wait_budget budget) noexcept {
       return detail::wait_until(budget, [&] {
-        const unsigned long long head = head_->hear(taken_);
+        const unsigned long long head = head_->load(acquire);
         taken_ = head & ~detail::closed_bit;
         const bool stopped = (head & detail::closed_bit) != 0;
         return taken_ == pushed_ ? wait_result::done : stopped ? wait_result::closed : wait_result::would_wait;
@@ -202,12 +159,12 @@ class publisher {
     /// Says that nothing more comes. What was handed over is still published.
     __device__ void close() noexcept {
       closed_ = true;
-      tail_->close(pushed_);
+      tail_->store(pushed_ | detail::closed_bit, release);
     }
 
    private:
-    progress* tail_;
-    progress* head_;
+    atomic<unsigned long long, From>* tail_;
+    atomic<unsigned long long, From>* head_;
     entry* entries_;
     unsigned long long pushed_;
     unsigned long long taken_;
@@ -217,16 +174,13 @@ class publisher {
   /// Closes every source. By one thread, after every publication (a barrier of the block does), and with no source used later.
   __device__ void shutdown() noexcept {
     for (int i = 0; i != Sources; ++i) {
-      tails_[i].close_as_it_is();
+      tails_[i].fetch_or(detail::closed_bit, relaxed);
     }
   }
 
   /// Publishes until every source has closed, or none has published for as long as `idle`. By all 32 lanes of one warp.
   __device__ publisher_report serve_warp(wait_budget idle) noexcept {
-    unsigned lane = 0;
-    // mov.u32 d, %laneid;  PTX ISA 1.3
-    asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane)::"memory");
-    return serve<32>(static_cast<int>(lane), idle);
+    return serve<32>(static_cast<int>(detail::lane_id()), idle);
   }
 
   /// The same by one thread, which needs no warp of its own and is slower with many sources.
@@ -237,8 +191,8 @@ class publisher {
 
   /// How many publications of a source wait: a relaxed look.
   [[nodiscard]] __device__ unsigned long long lag(int index) const noexcept {
-    const unsigned long long head = heads_[index].peek() & ~detail::closed_bit;
-    const unsigned long long tail = tails_[index].peek() & ~detail::closed_bit;
+    const unsigned long long head = heads_[index].load(relaxed) & ~detail::closed_bit;
+    const unsigned long long tail = tails_[index].load(relaxed) & ~detail::closed_bit;
     return tail < head ? 0 : tail - head;
   }
 
@@ -248,7 +202,7 @@ class publisher {
     if constexpr (Lanes == 1) {
       return mine;
     } else {
-      return __any_sync(0xffffffffU, mine) != 0;
+      return __any_sync(all_lanes, mine) != 0;
     }
   }
 
@@ -272,7 +226,7 @@ class publisher {
 #pragma unroll
     for (int i = 0; i != per_lane; ++i) {
       const int index = lane + i * Lanes;
-      heads[i] = index < Sources ? heads_[index].peek() & ~detail::closed_bit : 0;
+      heads[i] = index < Sources ? heads_[index].load(relaxed) & ~detail::closed_bit : 0;
     }
     for (detail::polling poll(idle);;) {
       bool open = false;
@@ -282,7 +236,7 @@ class publisher {
         const int index = lane + i * Lanes;
         runs[i] = 0;
         if (index < Sources) {
-          const unsigned long long tail = tails_[index].hear(heads[i]);
+          const unsigned long long tail = tails_[index].load(acquire);
           const unsigned long long waiting = (tail & ~detail::closed_bit) - heads[i];
           open = open || (tail & detail::closed_bit) == 0 || waiting != 0;
           if (waiting != 0) {
@@ -317,8 +271,8 @@ class publisher {
             const entry next = entries_[index][(heads[i] + k) % Lag];
             atomic_ref<unsigned long long, To>(*next.signal).store(next.value, relaxed);
           }
-          heads_[index].tell(heads[i], heads[i] + runs[i]);
           heads[i] += runs[i];
+          heads_[index].store(heads[i], release);
         }
       }
       if (lane == 0) {
@@ -329,7 +283,7 @@ class publisher {
     for (int i = 0; i != per_lane; ++i) {
       const int index = lane + i * Lanes;
       if (index < Sources) {
-        heads_[index].close(heads[i]);
+        heads_[index].store(heads[i] | detail::closed_bit, release);
       }
     }
     report.largest_lag = most<Lanes>(report.largest_lag);
@@ -341,8 +295,8 @@ class publisher {
     if constexpr (Lanes == 1) {
       return batch > 1;
     } else {
-      const unsigned lanes = __ballot_sync(0xffffffffU, batch != 0);
-      return (lanes & (lanes - 1)) != 0 || __any_sync(0xffffffffU, batch > 1) != 0;
+      const unsigned lanes = __ballot_sync(all_lanes, batch != 0);
+      return (lanes & (lanes - 1)) != 0 || __any_sync(all_lanes, batch > 1) != 0;
     }
   }
 
@@ -352,15 +306,15 @@ class publisher {
       return mine;
     } else {
       for (int step = 16; step != 0; step /= 2) {
-        const unsigned long long other = __shfl_xor_sync(0xffffffffU, mine, step);
+        const unsigned long long other = __shfl_xor_sync(all_lanes, mine, step);
         mine = other > mine ? other : mine;
       }
       return mine;
     }
   }
 
-  progress tails_[Sources];
-  progress heads_[Sources];
+  atomic<unsigned long long, From> tails_[Sources];
+  atomic<unsigned long long, From> heads_[Sources];
   atomic<unsigned long long, From> fences_;
   entry entries_[Sources][Lag];
 };
