@@ -333,10 +333,11 @@ def _draw_overview(results, path, recorded):
 def draw_publisher(figures, path, recorded):
     """Pace of computing warps beside each noise, four warps a block: three ways, on one axis of cycles."""
     warps = min(figures.warps(), key=lambda count: abs(count - 4))
-    ways = (("nothing", "the work alone", FAINT, "|"), ("publisher", "publisher warp", SEPARATE, "o"),
+    ways = (("nothing", "the work alone", INK, "|"), ("publisher", "publisher warp", SEPARATE, "o"),
             ("release", "a release in every warp", SAME, "s"))
     noises = figures.noises()
-    values = [figures.get("pace", way, warps, noise) for way, _, _, _ in ways for noise in noises]
+    values = [figures.get("pace", way, warps, noise, counter) for way, _, _, _ in ways for noise in noises
+              for counter in ("p50_cycles", "p90_cycles")]
     values = [value for value in values if value]
     with matplotlib.rc_context(FONTS):
         figure = _figure(2.0 + 0.34 * len(noises))
@@ -349,7 +350,7 @@ def draw_publisher(figures, path, recorded):
                 middle, far = (figures.get("pace", way, warps, noise, counter) for counter in ("p50_cycles", "p90_cycles"))
                 if middle:
                     axis.plot([middle, max(far or middle, middle)], [row, row], color=colour, linewidth=3, solid_capstyle="butt")
-                    axis.plot([middle], [row], marker=marker, color=colour, markersize=7, linestyle="none",
+                    axis.plot([middle], [row], marker=marker, color=colour, markersize=7, markeredgewidth=1.5, linestyle="none",
                               label=label if row == 0 else None)
         axis.set_yticks(range(len(noises)))
         axis.set_yticklabels([words.noise_name(noise) for noise in noises])

@@ -9,7 +9,8 @@ from . import words
 from .cases import ReportError
 
 # pace/publisher/warps:4/lag:16/nvlink.saturating, and what Google Benchmark appends.
-_NAME = re.compile(r"(pace|latency)/(nothing|release|publisher)/warps:(\d+)(?:/lag:(\d+))?/([a-z.]+)(?:/.*)?$")
+_NAME = re.compile(r"(pace|latency)/(nothing|release|publisher|by_lane)/warps:(\d+)(?:/lag:(\d+))?/([a-z.]+)(?:/.*)?$")
+_HAND_OVER = ("publisher", "by_lane")  # the ways that have a lag
 _COUNTERS = ("p50_cycles", "p90_cycles", "fences", "publications", "largest_lag", "noise_gbps")
 USUAL_LAG = 16
 MOST_WARPS = 4  # of a block, for which the verdict speaks
@@ -22,7 +23,7 @@ class Figures:
         self._by_case, self.context = by_case, context
 
     def get(self, what, way, warps, noise, counter="p50_cycles", lag=USUAL_LAG):
-        case = self._by_case.get((what, way, warps, lag if way == "publisher" else None, noise))
+        case = self._by_case.get((what, way, warps, lag if way in _HAND_OVER else None, noise))
         return case.get(counter) if case else None
 
     def noises(self):
@@ -33,7 +34,7 @@ class Figures:
         return sorted({case[2] for case in self._by_case})
 
     def lags(self, warps):
-        return sorted({case[3] for case in self._by_case if case[2] == warps and case[3] is not None})
+        return sorted({case[3] for case in self._by_case if case[1] == "publisher" and case[2] == warps})
 
     def gain(self, warps, noise):
         """How many times faster warps that compute go with a publisher than with a release in each."""
@@ -47,7 +48,8 @@ class Figures:
 
 
 def load(path):
-    """The figures of a file of the bench publisher; None where nothing in it was measured."""
+    """The figures of a file of the bench publisher; None where nothing in it was measured. A file may hold the single repetitions,
+    or only what was made of them (--benchmark_report_aggregates_only)."""
     try:
         with open(path, encoding="utf-8") as stream:
             data = json.load(stream)
@@ -58,9 +60,9 @@ def load(path):
     except (ValueError, KeyError, TypeError) as error:
         raise ReportError("--publisher %s is not a result of the bench publisher (%s); write it with --benchmark_out=FILE "
                           "--benchmark_out_format=json" % (path, error))
-    samples = {}
+    samples, medians = {}, {}
     for entry in entries:
-        if entry.get("run_type") == "aggregate" or entry.get("error_occurred") or entry.get("skipped"):
+        if entry.get("error_occurred") or entry.get("skipped") or entry.get("aggregate_name", "median") != "median":
             continue
         match = _NAME.match(str(entry.get("name", "")))
         if not match:
@@ -68,10 +70,12 @@ def load(path):
         if not entry.get("p50_cycles"):
             continue  # waived
         what, way, warps, lag, noise = match.groups()
-        key = (what, way, int(warps), int(lag) if way == "publisher" and lag else None, noise)
+        key = (what, way, int(warps), int(lag) if way in _HAND_OVER and lag else None, noise)
+        found = medians if entry.get("run_type") == "aggregate" else samples
         for counter in _COUNTERS:
             if counter in entry:
-                samples.setdefault(key, {}).setdefault(counter, []).append(float(entry[counter]))
+                found.setdefault(key, {}).setdefault(counter, []).append(float(entry[counter]))
+    samples = {**medians, **samples}
     by_case = {key: {name: statistics.median(values) for name, values in counters.items()} for key, counters in samples.items()}
     return Figures(by_case, {key: str(value) for key, value in context.items()}) if by_case else None
 
@@ -125,6 +129,11 @@ def section(figures, picture):
                     cycles(figures.get("pace", "publisher", warps, noise, "largest_lag"))]
             row += [cycles(figures.get("latency", way, warps, noise)) for way in ("release", "publisher")]
             text += "| %s |\n" % " | ".join(str(cell) for cell in row)
+    by_lane = [value for value in (figures.get("pace", "by_lane", MOST_WARPS, noise) for noise in figures.noises()) if value]
+    if by_lane:
+        text += ("\nHanded over by one lane instead of by its warp, an iteration with %d warps a block takes %s to %s cycles beside these "
+                 "noises: the lane and the rest of the warp compute apart from then on.\n"
+                 % (MOST_WARPS, cycles(min(by_lane)), cycles(max(by_lane))))
     lags = figures.lags(MOST_WARPS)
     if len(lags) > 1:
         text += "\nThe limit of the lag, with %d warps a block:\n\n| lag | beside | publisher | fences |\n| ---: | --- | ---: | ---: |\n" % MOST_WARPS

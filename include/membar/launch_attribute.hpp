@@ -275,8 +275,8 @@ struct attribute_traits<nvlink_centric_scheduling> {
   static constexpr cudaLaunchAttributeID ids[1] = {cudaLaunchAttributeNvlinkUtilCentricScheduling};
   static constexpr attribute_places places{.launch = true, .stream = true, .node = true};
   static constexpr const char* if_refused =
-      "pass a stream of the current device, or a kernel node of a graph that still exists; if it is one, this driver takes "
-      "nvlink_centric_scheduling on launches only: give it to each launch, by launch_config::with";
+      "pass a stream of the current device, or a kernel node of a graph that still exists; if it is one, this driver does not "
+      "take nvlink_centric_scheduling there, or does not tell it: give it to each launch, by launch_config::with";
   static void encode(nvlink_centric_scheduling n, cudaLaunchAttribute* out) {
     out->val.nvlinkUtilCentricScheduling = n.enabled ? 1U : 0U;
   }

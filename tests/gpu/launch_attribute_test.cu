@@ -413,7 +413,11 @@ TEST_F(launch_attribute, the_nvlink_centric_scheduling_of_a_node_is_set_where_th
   cudaLaunchAttributeValue native{};
   native.nvlinkUtilCentricScheduling = 1;
   expect_answer_of_cuda(cudaGraphKernelNodeSetAttribute(graph.kernel_node(), nvlink_id, &native), nvlink_remedy,
-                        [&] { expect_set_on_node(membar::nvlink_centric_scheduling{true}); });
+                        [&] { set_attribute(graph.kernel_node(), membar::nvlink_centric_scheduling{true}); });
+  // Drivers are known that take it and do not tell it.
+  cudaLaunchAttributeValue read{};
+  expect_answer_of_cuda(cudaGraphKernelNodeGetAttribute(graph.kernel_node(), nvlink_id, &read), nvlink_remedy,
+                        [&] { static_cast<void>(get_attribute<membar::nvlink_centric_scheduling>(graph.kernel_node())); });
 }
 #endif
 

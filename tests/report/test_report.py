@@ -515,7 +515,6 @@ class BadInput(Scratch):
         self.refuse("--in", made, "--output-dir", self.output, naming=("--input",), code=2)
 
 
-@unittest.skipUnless(CMAKE and os.name == "posix", "needs cmake and a POSIX system")
 def published(gain=12.0):
     """A made-up result of the bench publisher: a release costs `gain` times as much beside NVLink stores."""
     entries = []
@@ -557,6 +556,22 @@ class Publisher(Scratch):
         self.assertIn("| 1 | no noise | 1,950 | 3,000 | 2,000 |", report)
         self.assertIn("100 for 64,000", report)
 
+    def test_a_file_of_aggregates_alone_says_the_same(self):
+        result = published()
+        medians = [{**entry, "run_type": "aggregate", "aggregate_name": "median", "name": entry["name"] + "_median"}
+                   for entry in result["benchmarks"][1::3] if entry["run_type"] == "iteration"]
+        means = [{**entry, "aggregate_name": "mean", "p50_cycles": 1} for entry in medians]
+        singles = self.report_with(result)[1]
+        os.remove(self.path("out", "report.md"))
+        self.assertEqual(self.report_with({**result, "benchmarks": medians + means})[1], singles)
+
+    def test_what_a_lane_alone_costs_is_said(self):
+        result = published()
+        result["benchmarks"].append({"name": "pace/by_lane/warps:4/lag:16/none/iterations:1/repeats:9/manual_time",
+                                     "run_type": "iteration", "p50_cycles": 4900})
+        self.assertIn("by one lane instead of by its warp, an iteration with 4 warps a block takes 4,900 to 4,900 cycles",
+                      self.report_with(result)[1])
+
     def test_no_gain_is_said(self):
         self.assertIn("A publisher warp per block gives nothing back here.", self.report_with(published(1.0))[1])
 
@@ -580,6 +595,7 @@ class Publisher(Scratch):
         self.assertIn('has a case "something/else", which is none of the bench publisher', done.stderr)
 
 
+@unittest.skipUnless(CMAKE and os.name == "posix", "needs cmake and a POSIX system")
 class Script(Scratch):
     """cmake/fence_report.cmake with a made-up bench."""
 
