@@ -9,6 +9,7 @@
 #pragma once
 
 #include <membar/atomic.cuh>
+#include <membar/detail/lane.cuh>
 
 namespace membar {
 
@@ -160,11 +161,9 @@ class lane_group {
 
  private:
   __device__ lane_group(unsigned together, unsigned group) noexcept : together_(together), group_(group) {
-    unsigned lane;
-    // mov.u32 d, %laneid;  mov.u32 d, %lanemask_lt;  PTX ISA 2.0
-    asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane)::"memory");
+    // mov.u32 d, %lanemask_lt;  PTX ISA 2.0
     asm volatile("mov.u32 %0, %%lanemask_lt;" : "=r"(below_)::"memory");
-    lane_ = static_cast<int>(lane);
+    lane_ = static_cast<int>(lane_id());
     previous_ = 31 - __clz(static_cast<int>(group_ & below_));
   }
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <membar/detail/config.hpp>
+#include <membar/detail/lane.cuh>
 #include <membar/error.hpp>
 
 #include <cassert>
@@ -62,10 +63,7 @@ inline constexpr bool fit_into_constant_memory = (std::size_t{0} + ... + sizeof(
 [[nodiscard]] __device__ inline unsigned distinct_in_warp(unsigned long long value) noexcept {
   const unsigned active = __activemask();
   const unsigned same = __match_any_sync(active, value);
-  unsigned lane;
-  // mov.u32 d, %laneid;  (PTX ISA 1.3)
-  asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane)::"memory");
-  const bool first_of_its_kind = (same & ((1U << lane) - 1)) == 0;
+  const bool first_of_its_kind = (same & ((1U << detail::lane_id()) - 1)) == 0;
   return static_cast<unsigned>(__popc(__ballot_sync(active, first_of_its_kind)));
 }
 
@@ -91,10 +89,7 @@ struct constant_access_counts {
 __device__ inline void count_constant_access(constant_access_counts& counts, std::size_t index) noexcept {
   const unsigned active = __activemask();
   const unsigned distinct = distinct_in_warp(index);
-  unsigned lane;
-  // mov.u32 d, %laneid;  (PTX ISA 1.3)
-  asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane)::"memory");
-  if (lane == static_cast<unsigned>(__ffs(static_cast<int>(active))) - 1) {
+  if (detail::lane_id() == static_cast<unsigned>(__ffs(static_cast<int>(active))) - 1) {
     atomicAdd(&counts.warps, 1ULL);
     atomicAdd(&counts.addresses, static_cast<unsigned long long>(distinct));
     atomicMax(&counts.worst, distinct);

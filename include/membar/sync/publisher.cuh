@@ -5,21 +5,11 @@
 #pragma once
 
 #include <membar/atomic.cuh>
+#include <membar/detail/lane.cuh>
 #include <membar/fence.cuh>
 #include <membar/wait_budget.cuh>
 
 namespace membar {
-
-namespace detail {
-
-[[nodiscard]] __device__ inline unsigned lane_id() noexcept {
-  unsigned lane = 0;
-  // mov.u32 d, %laneid;  PTX ISA 1.3
-  asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane)::"memory");
-  return lane;
-}
-
-}  // namespace detail
 
 /// What a publisher did while it served.
 struct publisher_report {
