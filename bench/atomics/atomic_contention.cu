@@ -204,6 +204,7 @@ std::vector<support::comparison> comparisons() {
   using u32 = contest<unsigned>;
   using u64 = contest<unsigned long long>;
   using f32 = contest<float>;
+  using f64 = contest<double>;
   using u32_rising = contest<unsigned, true>;
   using f32_rising = contest<float, true>;
   constexpr thread_scope device = thread_scope::device;
@@ -231,6 +232,14 @@ std::vector<support::comparison> comparisons() {
             {f32::used<membar_add<float, device, r>>("membar", which),
              f32::used<cuda_add<float, device, r>>("cuda_atomic_ref", which),
              f32::used<aggregated_add<float, aggregation::any_address>>("aggregated", which)});
+    compare("fetch_add/u64/relaxed/global/used" + suffix,
+            {u64::used<membar_add<unsigned long long, device, r>>("membar", which),
+             u64::used<cuda_add<unsigned long long, device, r>>("cuda_atomic_ref", which),
+             u64::used<aggregated_add<unsigned long long, aggregation::any_address>>("aggregated", which)});
+    compare("fetch_add/f64/relaxed/global/used" + suffix,
+            {f64::used<membar_add<double, device, r>>("membar", which),
+             f64::used<cuda_add<double, device, r>>("cuda_atomic_ref", which),
+             f64::used<aggregated_add<double, aggregation::any_address>>("aggregated", which)});
     compare("fetch_max/u32/relaxed/global/used" + suffix, {u32_rising::used<membar_max<unsigned, r>>("membar", which),
                                                            u32_rising::used<cuda_max<unsigned, r>>("cuda_atomic_ref", which),
                                                            u32_rising::used<aggregated_max<unsigned>>("aggregated", which)});
@@ -254,11 +263,13 @@ std::vector<support::comparison> comparisons() {
     using u8 = contest<unsigned char>;
     compare("fetch_add/u8/acq_rel/global/unused" + suffix,
             {u8::unused<membar_add<unsigned char, device, ar>>("membar", which),
-             u8::unused<cuda_add<unsigned char, device, ar>>("cuda_atomic_ref", which)});
+             u8::unused<cuda_add<unsigned char, device, ar>>("cuda_atomic_ref", which),
+             u8::unused<aggregated_add<unsigned char, aggregation::any_address, ar>>("aggregated", which)});
     using u16 = contest<unsigned short>;
     compare("fetch_add/u16/acq_rel/global/unused" + suffix,
             {u16::unused<membar_add<unsigned short, device, ar>>("membar", which),
-             u16::unused<cuda_add<unsigned short, device, ar>>("cuda_atomic_ref", which)});
+             u16::unused<cuda_add<unsigned short, device, ar>>("cuda_atomic_ref", which),
+             u16::unused<aggregated_add<unsigned short, aggregation::any_address, ar>>("aggregated", which)});
   }
   // The compiler merges the lanes' operations by itself where it can.
   compare("fetch_add/u32/relaxed/global/used/known",
