@@ -55,17 +55,23 @@ def lines_picture(path, title, x_label, y_label, series, doubling=False, bottom=
     return save(figure, path, title)
 
 
-def bars_picture(path, title, y_label, groups, log_y=False):
-    """`groups` is {group: {arm: value}}; `log_y` is for values of several orders of magnitude."""
+def bars_picture(path, title, y_label, groups, log_y=False, from_one=False):
+    """`groups` is {group: {arm: value}}; `log_y` is for values of several orders of magnitude; `from_one` for ratios: each bar begins
+    at 1, and goes as far for a half as for the double."""
     if pyplot is None:
         return ""
     arms = list(dict.fromkeys(arm for values in groups.values() for arm in values))
     figure, axis = pyplot.subplots(figsize=(11, 5), dpi=120)
     width = 0.8 / max(len(arms), 1)
     for i, arm in enumerate(arms):
-        axis.bar([group + i * width for group in range(len(groups))], [values.get(arm, NONE) for values in groups.values()], width,
+        heights = [values.get(arm, NONE) - (1 if from_one else 0) for values in groups.values()]
+        axis.bar([group + i * width for group in range(len(groups))], heights, width, bottom=1 if from_one else 0,
                  label=arm, color=COLOURS[i % len(COLOURS)])
     axis.set_xticks([group + 0.4 - width / 2 for group in range(len(groups))], list(groups), fontsize=9)
+    if from_one:
+        axis.axhline(1, color="black", linewidth=1)
+        axis.set_yscale("log")
+        axis.yaxis.set_major_formatter("{x:g}")
     if log_y:
         axis.set_yscale("log")
         axis.set_ylim(bottom=min(value for values in groups.values() for value in values.values()) / 2)

@@ -12,6 +12,7 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdio>
 #include <exception>
@@ -45,25 +46,29 @@ struct comparison {
 };
 
 /// How well a program measures: a launch of a comparison's slowest arm takes at least `launch_ns` (and less than four times
-/// that, where the time grows with the square of the blocks), and each arm is launched `repetitions` times.
+/// that, where the time grows with the square of the blocks), and each arm is launched `pairs` times on the way there and as
+/// often on the way back. A comparison in which a ratio is near 1 and uncertain goes on for as long as its kernels take `most_ns`.
 struct bench_effort {
   double launch_ns;
-  int repetitions;
+  int pairs;
+  double most_ns = 0;
 };
 
 /// A comparison's figures: measured at the first demand.
 class measured_comparison {
  public:
   struct figures {
-    double ns = 0;      ///< per operation, median
-    double ratio = 1;   ///< of membar's time to this arm's, median of the ratios of launches that followed each other
-    double spread = 0;  ///< of these ratios, from their first to their last decile
+    double ns = 0;           ///< per operation, median
+    double ratio = 1;        ///< of membar's time to this arm's, median over there and back
+    double spread = 0;       ///< of these ratios, from their first to their last decile
+    double uncertainty = 0;  ///< half of the interval in which their median is at 95 %
   };
 
   measured_comparison(comparison what, bench_effort effort) : what_(std::move(what)), effort_(effort) {}
 
   [[nodiscard]] const comparison& what() const noexcept { return what_; }
   [[nodiscard]] workload work() const noexcept { return work_; }
+  [[nodiscard]] int pairs() const noexcept { return pairs_; }
 
   [[nodiscard]] const std::vector<figures>& arms() {
     if (figures_.empty()) {
@@ -113,34 +118,55 @@ class measured_comparison {
     }
   }
 
+  /// By the ranks between which the median is, whatever the distribution.
+  [[nodiscard]] static double uncertainty_of(std::vector<double> ratios) {
+    std::sort(ratios.begin(), ratios.end());
+    const auto n = static_cast<double>(ratios.size());
+    const auto outer = static_cast<std::size_t>(std::max(std::round(n / 2 - 0.98 * std::sqrt(n)) - 1, 0.0));
+    return (ratios[ratios.size() - 1 - outer] - ratios[outer]) / 2;
+  }
+
+  /// Whether each ratio is known well enough: far from 1 it need not be.
+  [[nodiscard]] static bool known(const std::vector<std::vector<double>>& ratios) {
+    constexpr double near = 0.1;
+    constexpr double precise = 0.005;
+    return std::all_of(ratios.begin(), ratios.end(), [](const std::vector<double>& each) {
+      return std::abs(median(each) - 1) > near || uncertainty_of(each) <= precise;
+    });
+  }
+
   void measure() {
     const stopwatch watch;
     calibrate(watch);
     const std::size_t count = what_.arms.size();
     std::vector<std::vector<double>> times(count);
     std::vector<std::vector<double>> ratios(count);
-    std::vector<double> now(count);
-    for (int repetition = 0; repetition != effort_.repetitions; ++repetition) {
-      for (std::size_t i = 0; i != count; ++i) {
-        // There and back again, so that a drift favours no arm.
-        const std::size_t arm = repetition % 2 == 0 ? i : count - 1 - i;
-        now[arm] = nanoseconds_of(arm, watch);
+    double spent = 0;
+    for (pairs_ = 0; pairs_ < effort_.pairs || (spent < effort_.most_ns && !known(ratios)); ++pairs_) {
+      // There and back again, and both together one time: what a launch takes also depends on its place among the others.
+      std::vector<double> now(count);
+      for (std::size_t i = 0; i != 2 * count; ++i) {
+        const std::size_t arm = i < count ? i : 2 * count - 1 - i;
+        now[arm] += nanoseconds_of(arm, watch) / 2;
       }
       for (std::size_t arm = 0; arm != count; ++arm) {
         times[arm].push_back(now[arm] / what_.operations(work_));
         ratios[arm].push_back(now[0] / now[arm]);
+        spent += 2 * now[arm];
       }
     }
     for (std::size_t arm = 0; arm != count; ++arm) {
+      const double uncertainty = uncertainty_of(ratios[arm]);
       std::sort(ratios[arm].begin(), ratios[arm].end());
-      figures_.push_back(
-          {median(times[arm]), quantile(ratios[arm], 0.5), quantile(ratios[arm], 0.9) - quantile(ratios[arm], 0.1)});
+      figures_.push_back({median(times[arm]), quantile(ratios[arm], 0.5),
+                          quantile(ratios[arm], 0.9) - quantile(ratios[arm], 0.1), uncertainty});
     }
   }
 
   comparison what_;
   bench_effort effort_;
   workload work_;
+  int pairs_ = 0;
   std::vector<figures> figures_;
 };
 
@@ -162,8 +188,9 @@ int run_comparisons(int argc, char** argv, bench_effort effort, Make make) {
       benchmark::AddCustomContext(key, value);
     }
     benchmark::AddCustomContext("time",
-                                "nanoseconds per operation, median of " + std::to_string(effort.repetitions) +
-                                    " launches; membar_ratio: membar's time to this arm's, median of pairs of launches");
+                                "nanoseconds per operation, median of at least " + std::to_string(effort.pairs) +
+                                    " pairs of launches, one there and one back through the arms; membar_ratio: membar's "
+                                    "time to this arm's, likewise");
     for (comparison& what : make()) {
       const auto measured = std::make_shared<measured_comparison>(std::move(what), effort);
       for (std::size_t arm = 0; arm != measured->what().arms.size(); ++arm) {
@@ -176,6 +203,8 @@ int run_comparisons(int argc, char** argv, bench_effort effort, Make make) {
                                        state.counters["ns"] = its.ns;
                                        state.counters["membar_ratio"] = its.ratio;
                                        state.counters["ratio_spread"] = its.spread;
+                                       state.counters["ratio_uncertainty"] = its.uncertainty;
+                                       state.counters["pairs"] = measured->pairs();
                                        state.counters["blocks"] = measured->work().blocks;
                                        state.counters["turns"] = measured->work().turns;
                                      })

@@ -49,6 +49,13 @@ __device__ std::size_t place(pattern which, unsigned thread, std::size_t size, i
   return 0;
 }
 
+/// The same pattern, which the compiler does not know: it would give some arms a loop of its own for each pattern, others not.
+__device__ pattern hidden(pattern which) {
+  int value = static_cast<int>(which);
+  asm volatile("" : "+r"(value));
+  return static_cast<pattern>(value);
+}
+
 /// What a thread operates with: the same each time, or ever larger values, so that a maximum changes.
 template <class T, bool Rising>
 __device__ T operand(unsigned thread, int turn, T value) {
@@ -63,7 +70,7 @@ __global__ void contend(char* memory, pattern which, T value, int turns) {
   const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
 #pragma unroll 1
   for (int turn = 0; turn != turns; ++turn) {
-    static_cast<void>(Step::run(reinterpret_cast<T*>(memory + place(which, thread, sizeof(T), turn)),
+    static_cast<void>(Step::run(reinterpret_cast<T*>(memory + place(hidden(which), thread, sizeof(T), turn)),
                                 operand<T, Rising>(thread, turn, value)));
   }
 }
@@ -75,8 +82,20 @@ __global__ void contend_and_use(char* memory, pattern which, T value, int turns,
   T sum{};
 #pragma unroll 1
   for (int turn = 0; turn != turns; ++turn) {
-    sum = sum + Step::run(reinterpret_cast<T*>(memory + place(which, thread, sizeof(T), turn)),
+    sum = sum + Step::run(reinterpret_cast<T*>(memory + place(hidden(which), thread, sizeof(T), turn)),
                           operand<T, Rising>(thread, turn, value));
+  }
+  results[thread] = sum;
+}
+
+/// One object, of which the compiler sees that it is that of all lanes.
+template <class Step, class T, bool Rising>
+__global__ void contend_at_known(T* object, T value, int turns, T* results) {
+  const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
+  T sum{};
+#pragma unroll 1
+  for (int turn = 0; turn != turns; ++turn) {
+    sum = sum + Step::run(object, operand<T, Rising>(thread, turn, value));
   }
   results[thread] = sum;
 }
@@ -145,6 +164,13 @@ struct contest {
             }};
   }
   template <class Step>
+  static support::bench_arm known(const char* name) {
+    return {name, [](cudaStream_t on, workload work) {
+              contend_at_known<Step, T, Rising>
+                  <<<work.blocks, threads, 0, on>>>(reinterpret_cast<T*>(memory()), one<T>(), work.turns, results<T>());
+            }};
+  }
+  template <class Step>
   static support::bench_arm shared(const char* name) {
     return {name, [](cudaStream_t on, workload work) {
               contend_in_shared_memory<Step, T, false, Rising>
@@ -178,6 +204,7 @@ std::vector<support::comparison> comparisons() {
   using u32 = contest<unsigned>;
   using u64 = contest<unsigned long long>;
   using f32 = contest<float>;
+  using f64 = contest<double>;
   using u32_rising = contest<unsigned, true>;
   using f32_rising = contest<float, true>;
   constexpr thread_scope device = thread_scope::device;
@@ -205,6 +232,14 @@ std::vector<support::comparison> comparisons() {
             {f32::used<membar_add<float, device, r>>("membar", which),
              f32::used<cuda_add<float, device, r>>("cuda_atomic_ref", which),
              f32::used<aggregated_add<float, aggregation::any_address>>("aggregated", which)});
+    compare("fetch_add/u64/relaxed/global/used" + suffix,
+            {u64::used<membar_add<unsigned long long, device, r>>("membar", which),
+             u64::used<cuda_add<unsigned long long, device, r>>("cuda_atomic_ref", which),
+             u64::used<aggregated_add<unsigned long long, aggregation::any_address>>("aggregated", which)});
+    compare("fetch_add/f64/relaxed/global/used" + suffix,
+            {f64::used<membar_add<double, device, r>>("membar", which),
+             f64::used<cuda_add<double, device, r>>("cuda_atomic_ref", which),
+             f64::used<aggregated_add<double, aggregation::any_address>>("aggregated", which)});
     compare("fetch_max/u32/relaxed/global/used" + suffix, {u32_rising::used<membar_max<unsigned, r>>("membar", which),
                                                            u32_rising::used<cuda_max<unsigned, r>>("cuda_atomic_ref", which),
                                                            u32_rising::used<aggregated_max<unsigned>>("aggregated", which)});
@@ -228,12 +263,37 @@ std::vector<support::comparison> comparisons() {
     using u8 = contest<unsigned char>;
     compare("fetch_add/u8/acq_rel/global/unused" + suffix,
             {u8::unused<membar_add<unsigned char, device, ar>>("membar", which),
-             u8::unused<cuda_add<unsigned char, device, ar>>("cuda_atomic_ref", which)});
+             u8::unused<cuda_add<unsigned char, device, ar>>("cuda_atomic_ref", which),
+             u8::unused<aggregated_add<unsigned char, aggregation::any_address, ar>>("aggregated", which)});
     using u16 = contest<unsigned short>;
     compare("fetch_add/u16/acq_rel/global/unused" + suffix,
             {u16::unused<membar_add<unsigned short, device, ar>>("membar", which),
-             u16::unused<cuda_add<unsigned short, device, ar>>("cuda_atomic_ref", which)});
+             u16::unused<cuda_add<unsigned short, device, ar>>("cuda_atomic_ref", which),
+             u16::unused<aggregated_add<unsigned short, aggregation::any_address, ar>>("aggregated", which)});
   }
+  // The compiler merges the lanes' operations by itself where it can.
+  compare("fetch_add/u32/relaxed/global/used/known",
+          {u32::known<membar_add<unsigned, device, r>>("membar"), u32::known<cuda_add<unsigned, device, r>>("cuda_atomic_ref"),
+           u32::known<intrinsic_add<unsigned>>("intrinsic"),
+           u32::known<aggregated_add<unsigned, aggregation::one_address>>("aggregated")});
+  compare("add/u32/relaxed/global/unused/known",
+          {u32::known<membar_reduce<unsigned, r>>("membar"), u32::known<intrinsic_reduce<unsigned>>("intrinsic"),
+           u32::known<aggregated_reduce<unsigned>>("aggregated")});
+  compare("fetch_add/f32/relaxed/global/used/known",
+          {f32::known<membar_add<float, device, r>>("membar"), f32::known<cuda_add<float, device, r>>("cuda_atomic_ref"),
+           f32::known<aggregated_add<float, aggregation::one_address>>("aggregated")});
+  compare("fetch_max/u32/relaxed/global/used/known",
+          {u32_rising::known<membar_max<unsigned, r>>("membar"), u32_rising::known<cuda_max<unsigned, r>>("cuda_atomic_ref"),
+           u32_rising::known<aggregated_max<unsigned>>("aggregated")});
+  // The same kernel twice: how far a ratio is from 1 by chance.
+  for (const pattern which : {pattern::one, pattern::per_block, pattern::per_warp, pattern::per_lane}) {
+    compare(std::string("control/fetch_add/u32/relaxed/global/used/") + patterns[static_cast<int>(which)].name,
+            {u32::used<membar_add<unsigned, device, r>>("membar", which),
+             u32::used<membar_add<unsigned, device, r>>("membar_again", which)});
+  }
+  compare("add/u32/relaxed/shared",
+          {u32::shared<membar_reduce<unsigned, r>>("membar"), u32::shared<intrinsic_reduce<unsigned>>("intrinsic"),
+           u32::shared<aggregated_reduce<unsigned>>("aggregated")});
   compare("fetch_add/u32/relaxed/shared", {u32::shared<membar_add<unsigned, thread_scope::block, r>>("membar"),
                                            u32::shared<cuda_add<unsigned, thread_scope::block, r>>("cuda_atomic_ref"),
                                            u32::shared<intrinsic_add<unsigned>>("intrinsic"),
@@ -263,5 +323,5 @@ std::vector<support::comparison> comparisons() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return support::run_comparisons(argc, argv, {.launch_ns = 2e6, .repetitions = 9}, comparisons);
+  return support::run_comparisons(argc, argv, {.launch_ns = 5e5, .pairs = 9, .most_ns = 3e9}, comparisons);
 }

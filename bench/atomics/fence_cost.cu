@@ -112,6 +112,4 @@ std::vector<support::comparison> comparisons() {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  return support::run_comparisons(argc, argv, {.launch_ns = 5e5, .repetitions = 21}, comparisons);
-}
+int main(int argc, char** argv) { return support::run_comparisons(argc, argv, {.launch_ns = 5e5, .pairs = 11}, comparisons); }

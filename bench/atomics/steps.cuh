@@ -190,10 +190,10 @@ struct aggregated_loop {
     return membar::aggregated_ref<T, thread_scope::device>(*object).fetch_combine(value, Function{}, membar::relaxed);
   }
 };
-template <class T, membar::aggregation Form>
+template <class T, membar::aggregation Form, class Order = membar::relaxed_t>
 struct aggregated_add {
   __device__ static T run(T* object, T value) {
-    return membar::aggregated_ref<T, thread_scope::device, Form>(*object).fetch_add(value, membar::relaxed);
+    return membar::aggregated_ref<T, thread_scope::device, Form>(*object).fetch_add(value, Order{});
   }
 };
 template <class T>

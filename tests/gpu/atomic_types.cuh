@@ -82,10 +82,15 @@ struct guarded {
   T after;
 };
 
+/// The cells of a contest. An operation on 8 or 16 bits reads the whole aligned word around its object: they fill whole words.
+template <class T>
+struct alignas(16) board {
+  guarded<T> cells[orders];
+};
+
 /// What a contest leaves: the objects, and how often each count was seen before an operation.
 template <class T>
-struct contest {
-  guarded<T> cells[orders];
+struct contest : board<T> {
   unsigned seen[orders][contestants];
   unsigned strange;  ///< values that nobody made
 };
@@ -115,7 +120,7 @@ enum class place { global, shared, distributed_shared };
 /// Has each thread of the group call `step(cell, order)` once for each order: on the cells in global memory, or on copies.
 template <class T, class Step>
 __device__ void on_cells(contest<T>& all, place where, Step step) {
-  __shared__ guarded<T> copies[orders];
+  __shared__ board<T> copies;
   guarded<T>* cells = all.cells;
   bool keeper = false;
   const auto meet = [&] {
@@ -129,16 +134,16 @@ __device__ void on_cells(contest<T>& all, place where, Step step) {
     __syncthreads();
   };
   if (where != place::global) {
-    cells = copies;
+    cells = copies.cells;
     keeper = threadIdx.x == 0;
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     if (where == place::distributed_shared) {
       keeper = keeper && __clusterRelativeBlockRank() == 0;
-      cells = static_cast<guarded<T>*>(__cluster_map_shared_rank(copies, 0));
+      cells = static_cast<guarded<T>*>(__cluster_map_shared_rank(copies.cells, 0));
     }
 #endif
     if (keeper) {
-      memcpy(static_cast<void*>(copies), static_cast<const void*>(all.cells), sizeof copies);
+      memcpy(static_cast<void*>(copies.cells), static_cast<const void*>(all.cells), sizeof copies.cells);
     }
     meet();
   }
@@ -146,7 +151,7 @@ __device__ void on_cells(contest<T>& all, place where, Step step) {
   if (where != place::global) {
     meet();
     if (keeper) {
-      memcpy(static_cast<void*>(all.cells), static_cast<const void*>(copies), sizeof copies);
+      memcpy(static_cast<void*>(all.cells), static_cast<const void*>(copies.cells), sizeof copies.cells);
     }
   }
 }

@@ -6,6 +6,7 @@
 #include <support/cuda_handles.hpp>
 
 #include "support/gpu_test.hpp"
+#include "support/stress.hpp"
 #include "support/sync.cuh"
 
 #include <string>
@@ -18,7 +19,8 @@ using membar_test::generous;
 
 constexpr int sources = 4;
 constexpr int lag = 16;
-constexpr unsigned rounds = 20'000;
+/// Of each source; MEMBAR_STRESS_PUBLICATIONS asks for more or, under a tool that makes them slow, fewer.
+unsigned rounds() { return static_cast<unsigned>(membar_test::stress_count("MEMBAR_STRESS_PUBLICATIONS", 20'000)); }
 constexpr unsigned words = 32;
 
 /// One source's: data that is only ever replaced by newer, and two signals that say how new it is at least.
@@ -160,18 +162,18 @@ class publisher : public membar_test::gpu_test {};
 
 TEST_F(publisher, shows_no_signal_before_its_data) {
   const everything all;
-  membar::launch_co_resident(membar::launch_config{2, 32 * (sources + 1)}, publish_to_a_block, all.posts.get(), rounds,
+  membar::launch_co_resident(membar::launch_config{2, 32 * (sources + 1)}, publish_to_a_block, all.posts.get(), rounds(),
                              all.writers.get(), all.readers.get(), all.result.get(), false);
   membar_test::finish();
-  all.expect_good(rounds * sources);
+  all.expect_good(rounds() * sources);
 }
 
 TEST_F(publisher, keeps_the_order_of_a_source_over_two_signals) {
   const everything all;
-  membar::launch_co_resident(membar::launch_config{2, 32 * (sources + 1)}, publish_to_a_block, all.posts.get(), rounds,
+  membar::launch_co_resident(membar::launch_config{2, 32 * (sources + 1)}, publish_to_a_block, all.posts.get(), rounds(),
                              all.writers.get(), all.readers.get(), all.result.get(), true);
   membar_test::finish();
-  all.expect_good(2 * rounds * sources);
+  all.expect_good(2 * rounds() * sources);
 }
 
 class publisher_of_a_device : public publisher, public ::testing::WithParamInterface<bool> {};
@@ -181,10 +183,10 @@ INSTANTIATE_TEST_SUITE_P(, publisher_of_a_device, ::testing::Bool(),
 TEST_P(publisher_of_a_device, is_a_block_of_its_own) {
   const everything all;
   const support::device_memory<device_publisher> shared(1);
-  membar::launch_co_resident(membar::launch_config{sources + 2, 32}, publish_from_blocks, shared.get(), all.posts.get(), rounds,
-                             all.writers.get(), all.readers.get(), all.result.get(), GetParam());
+  membar::launch_co_resident(membar::launch_config{sources + 2, 32}, publish_from_blocks, shared.get(), all.posts.get(),
+                             rounds(), all.writers.get(), all.readers.get(), all.result.get(), GetParam());
   membar_test::finish();
-  all.expect_good(2 * rounds * sources);
+  all.expect_good(2 * rounds() * sources);
 }
 
 struct alone {

@@ -11,6 +11,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <type_traits>
@@ -23,6 +24,10 @@ using membar::thread_scope;
 
 template <class T>
 using system_ref = membar::atomic_ref<T, thread_scope::system>;
+
+/// As many objects as fill whole words: an operation on 8 or 16 bits reads the word around its object.
+template <class T>
+inline constexpr std::size_t whole_words = sizeof(T) < 4 ? 4 / sizeof(T) : 1;
 
 class system_scope : public membar_test::gpu_test {
  protected:
@@ -52,7 +57,7 @@ template <class T>
 void expect_no_increment_lost() {
   constexpr int threads = 32;
   constexpr int count = 1000;
-  const support::pinned_memory<T> counter(1);
+  const support::pinned_memory<T> counter(whole_words<T>);
   const support::pinned_memory<int> host_is_there(1);
   const support::pinned_memory<int> timed_out(1);
   const support::stream stream;
@@ -249,7 +254,7 @@ __global__ void watch_counting(T* cell, reading* result, int limit) {
 TYPED_TEST(counting, the_host_sees_a_kernel_count_in_order) {
   using T = TypeParam;
   const int limit = this->limit();
-  const support::pinned_memory<T> cell(1);
+  const support::pinned_memory<T> cell(whole_words<T>);
   const support::stream stream;
   membar::launch(membar::launch_config{1, 1, stream.get()}, count_up<T>, cell.get(), limit);
   int before = 0;
@@ -274,7 +279,7 @@ TYPED_TEST(counting, the_host_sees_a_kernel_count_in_order) {
 TYPED_TEST(counting, a_kernel_sees_the_host_count_in_order) {
   using T = TypeParam;
   const int limit = this->limit();
-  const support::pinned_memory<T> cell(1);
+  const support::pinned_memory<T> cell(whole_words<T>);
   const support::pinned_memory<reading> result(1);
   const support::stream stream;
   membar::launch(membar::launch_config{1, 1, stream.get()}, watch_counting<T>, cell.get(), result.get(), limit);

@@ -40,11 +40,20 @@ class AtomicsReport(unittest.TestCase):
                  "latency/load/u32": {"membar": 110.0, "cuda_atomic_ref": 100.0}}
         page = report(result("atomic_cost", cases))[1]
         self.assertIn("the greatest of 2 cases | ≤ 1.02 | 1.1 | **missed** |", page)
-        self.assertIn("| `latency/load/u32` | 110 | 100 | 1.1 | 0.01 |", page)
+        self.assertIn("| `latency/load/u32` | 110 | 100 | 1.1 | 0.01 | nan |", page)
         del cases["latency/load/u32"]
         page = report(result("atomic_cost", cases))[1]
         self.assertIn("the greatest of 1 cases | ≤ 1.02 | 1 | held |", page)
         self.assertNotIn("Above", page)
+
+    def test_a_ratio_that_may_be_within_its_limit_is_undecided_unless_another_is_surely_above(self):
+        document = result("atomic_contention", {"fetch_add/u32/per_warp": {"membar": 105.0, "cuda_atomic_ref": 100.0},
+                                                "fetch_max/u32/per_warp": {"membar": 104.0, "cuda_atomic_ref": 100.0}})
+        for run in document["benchmarks"]:
+            run["ratio_uncertainty"] = 0.04
+        self.assertIn("the greatest of 2 cases | ≤ 1.02 | 1.05 ± 0.04 | undecided |", report(document)[1])
+        document["benchmarks"][-1]["ratio_uncertainty"] = 0.01
+        self.assertIn("the greatest of 2 cases | ≤ 1.02 | 1.04 ± 0.01 | **missed** |", report(document)[1])
 
     def test_the_control_counts_on_both_sides_of_1(self):
         page = report(result("atomic_cost", {"latency/control/load": {"membar": 100.0, "membar_again": 110.0}}))[1]
@@ -64,13 +73,18 @@ class AtomicsReport(unittest.TestCase):
         self.assertIn("aggregated loop at one address, u64 user function | ≥ 8 | 7.9 | **missed** |", page)
         self.assertIn("aggregated loop at one address, 128 user function | ≥ 8 | not measured |", page)
 
-    def test_where_a_better_form_exists_it_is_named(self):
-        page = report(result("atomic_contention", {
-            "add/u32/relaxed/global/unused/one": {"membar": 10.0, "aggregated": 5.0, "intrinsic": 8.0},
-            "add/u32/relaxed/global/unused/per_lane": {"membar": 10.0, "aggregated": 20.0, "intrinsic": 9.6}}))[1]
-        self.assertIn("| `add/u32/relaxed/global/unused/one` | aggregated | 10 | 5 | 0.5 |", page)
-        self.assertNotIn("| `add/u32/relaxed/global/unused/per_lane` | ", page)
-        self.assertIn("| `add/u32/relaxed/global/unused` | 2 | nan | nan | nan | 0.5 |", page)
+    def test_the_recommended_form_is_that_of_the_pattern_and_a_better_one_is_named(self):
+        cases = {"add/u32/relaxed/global/unused/one": {"membar": 10.0, "aggregated": 5.0, "intrinsic": 4.9},
+                 "add/u32/relaxed/global/unused/per_lane": {"membar": 10.0, "aggregated": 20.0, "intrinsic": 9.6},
+                 "fetch_add/u8/relaxed/global/unused/one": {"membar": 10.0, "other": 1.0}}
+        what = "the form recommended, as quick as the best arm by a factor of | ≥ 0.95 |"
+        page = report(result("atomic_contention", cases))[1]
+        self.assertIn(f"{what} 0.96 | held |", page)
+        self.assertIn("| `add/u32/relaxed/global/unused` | 2 | 0.5 |", page)
+        cases["add/u32/relaxed/global/unused/one"]["intrinsic"] = 4.0
+        page = report(result("atomic_contention", cases))[1]
+        self.assertIn(f"{what} 0.8 | **missed** |", page)
+        self.assertIn("| `add/u32/relaxed/global/unused/one` | aggregated | intrinsic | 5 | 4 | 0.8 |", page)
 
     def test_a_fence_costs_the_slope_of_its_ladder(self):
         cases = {f"fence/device/acq_rel/idle/{n}": {"membar": 100.0 + 7 * n} for n in (1, 2, 4, 8)}
