@@ -19,6 +19,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace {
@@ -82,7 +83,8 @@ __global__ void compute(float* data, unsigned long long* signals, unsigned count
     }
     return;
   }
-  typename publisher::source source(shared, static_cast<int>(warp));
+  using source_end = std::conditional_t<Way == way::by_lane, typename publisher::source, typename publisher::warp_source>;
+  source_end source(shared, static_cast<int>(warp));
   const unsigned number = blockIdx.x * Warps + warp;
   unsigned long long& signal = signals[16 * number];  // a line each
   float value = static_cast<float>(lane);
@@ -95,7 +97,10 @@ __global__ void compute(float* data, unsigned long long* signals, unsigned count
     __syncwarp();
     const long long before = clock64();
     if constexpr (Way == way::publisher) {
-      failures += source.publish_warp(signal, i, generous) == wait_result::done ? 0 : 1;
+      failures += source.publish(signal, i, generous) == wait_result::done ? 0 : 1;
+      if constexpr (Latency) {
+        failures += source.flush(generous) == wait_result::done ? 0 : 1;
+      }
     } else if (lane == 0) {
       if constexpr (Way == way::release) {
         membar::atomic_ref<unsigned long long, thread_scope::system>(signal).store(i, membar::release);
@@ -103,15 +108,18 @@ __global__ void compute(float* data, unsigned long long* signals, unsigned count
         failures += source.publish(signal, i, generous) == wait_result::done ? 0 : 1;
       }
     }
-    if constexpr (Latency && Way == way::publisher) {
-      failures += source.flush(generous) == wait_result::done ? 0 : 1;
-    }
     latency += clock64() - before;
     __syncwarp();
   }
   const long long end = clock64();
-  if (lane == 0) {
+  if constexpr (Way == way::by_lane) {
+    if (lane == 0) {
+      source.close();
+    }
+  } else {
     source.close();
+  }
+  if (lane == 0) {
     warps[number] = {static_cast<double>(end - begin) / count, static_cast<double>(latency) / count, failures};
   }
 }

@@ -38,17 +38,21 @@ extern "C" __global__ void serve(publisher* p, membar::publisher_report* report)
   *report = p->serve_warp(membar::wait_budget::milliseconds(1));
 }
 
-// A warp takes one way through it: nothing but the stores of the entry and of the tail is left to one lane.
-// CHECK-LABEL: .entry publish_by_a_warp(
+// A warp meets, so that all lanes' work is released; takes one way through it, by what lane 0 heard; and one lane hands over.
+// CHECK-LABEL: .entry publish_as_a_warp(
 // CHECK-NOT: fence.
 // CHECK-NOT: .sys
+// CHECK: bar.warp.sync
+// CHECK: shfl.sync.idx
+// CHECK: vote.sync.any
 // CHECK: st.release.cta.b64
+// CHECK: bar.warp.sync
 // CHECK-NOT: fence.
 // CHECK-NOT: .sys
 // CHECK: ret;
-extern "C" __global__ void publish_by_a_warp(publisher* p, unsigned long long* signal, membar::wait_result* result) {
-  publisher::source source(*p, 0);
-  *result = source.publish_warp(*signal, 1, membar::wait_budget::milliseconds(1));
+extern "C" __global__ void publish_as_a_warp(publisher* p, unsigned long long* signal, membar::wait_result* result) {
+  publisher::warp_source source(*p, 0);
+  *result = source.publish(*signal, 1, membar::wait_budget::milliseconds(1));
 }
 
 // CHECK-LABEL: .entry push_packed(
@@ -72,11 +76,14 @@ extern "C" __global__ void pop_packed(packed* channel, int* message, membar::wai
 }
 
 // CHECK-LABEL: .entry meet(
-// CHECK-NOT: fence.
+// CHECK-NOT: {{fence\.|bar\.red}}
+// CHECK: bar.sync
 // CHECK: atom.add.release.gpu
-// CHECK-NOT: fence.
+// CHECK-NOT: {{fence\.|bar\.red}}
 // CHECK: ld.acquire.gpu
-// CHECK-NOT: fence.
+// CHECK-NOT: {{fence\.|bar\.red}}
+// CHECK: bar.sync
+// CHECK-NOT: {{fence\.|bar\.red}}
 // CHECK: ret;
 extern "C" __global__ void meet(membar::grid_barrier<thread_scope::device>* barrier, membar::wait_result* result) {
   *result = barrier->sync(membar::wait_budget::milliseconds(1));

@@ -97,6 +97,61 @@ TEST_F(grid_barrier, with_a_block_missing_ends_within_the_budget) {
   EXPECT_EQ(seen[1], wait_result::timed_out);
 }
 
+__global__ void sync_with_a_block_that_left(membar::grid_barrier<thread_scope::device>* barrier, wait_result* results) {
+  if (blockIdx.x != 0) {
+    return;
+  }
+  results[threadIdx.x] = barrier->sync(membar_test::short_one);
+}
+
+TEST_F(grid_barrier, tells_every_thread_of_a_block_that_the_budget_is_used_up) {
+  constexpr unsigned threads = 96;
+  const support::device_memory<membar::grid_barrier<thread_scope::device>> barrier(1);
+  const support::device_memory<wait_result> results(threads);
+  membar::launch_co_resident(membar::launch_config{2, threads}, sync_with_a_block_that_left, barrier.get(), results.get());
+  membar_test::finish();
+  wait_result seen[threads] = {};
+  membar_test::check(cudaMemcpy(seen, results.get(), sizeof seen, cudaMemcpyDeviceToHost));
+  for (unsigned i = 0; i != threads; ++i) {
+    EXPECT_EQ(seen[i], wait_result::timed_out) << "thread " << i;
+  }
+}
+
+/// Two barriers one behind the other: threads that are slow to read the one's result must not find the other's.
+__global__ void meet_at_two(membar::grid_barrier<thread_scope::device>* first,
+                            membar::grid_barrier<thread_scope::device>* second, unsigned* cells, unsigned phases,
+                            outcome* seen) {
+  const unsigned mine = blockIdx.x * blockDim.x + threadIdx.x;
+  unsigned long long stale = 0;
+  unsigned late = 0;
+  for (unsigned phase = 1; phase <= phases; ++phase) {
+    cells[mine] = phase;
+    late += first->sync(generous) == wait_result::done ? 0 : 1;
+    stale += cells[(mine + blockDim.x) % (gridDim.x * blockDim.x)] == phase ? 0 : 1;
+    late += second->sync(membar::release, membar::acquire, generous) == wait_result::done ? 0 : 1;
+    late += first->sync(membar::relaxed, membar::relaxed, generous) == wait_result::done ? 0 : 1;
+  }
+  if (stale != 0 || late != 0) {
+    membar::atomic_ref<unsigned long long, thread_scope::device>(seen->stale).add(stale, membar::relaxed);
+    membar::atomic_ref<unsigned, thread_scope::device>(seen->late).add(late, membar::relaxed);
+  }
+}
+
+TEST_F(grid_barrier, follows_another_one_at_once) {
+  constexpr unsigned threads = 256;
+  const unsigned blocks = std::min(132U, membar::co_resident_blocks(meet_at_two, threads));
+  const support::device_memory<membar::grid_barrier<thread_scope::device>> barriers(2);
+  const support::device_memory<unsigned> cells(blocks * threads);
+  const support::device_memory<outcome> seen(1);
+  membar::launch_co_resident(membar::launch_config{blocks, threads}, meet_at_two, barriers.get(), barriers.get() + 1,
+                             cells.get(), 5'000U, seen.get());
+  membar_test::finish();
+  outcome got{};
+  membar_test::check(cudaMemcpy(&got, seen.get(), sizeof got, cudaMemcpyDeviceToHost));
+  EXPECT_EQ(got.late, 0U);
+  EXPECT_EQ(got.stale, 0U);
+}
+
 TEST_F(grid_barrier, of_a_grid_that_cannot_be_on_the_device_at_once_is_refused_at_launch) {
   const support::device_memory<membar::grid_barrier<thread_scope::device>> barrier(1);
   const support::device_memory<wait_result> results(2);

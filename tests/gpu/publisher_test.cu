@@ -43,19 +43,33 @@ struct served {
   unsigned long long fences;
 };
 
-/// Writes data by a warp and publishes each round, as a warp, or by one lane in both signals, then checks what closing leaves.
+/// Writes data by a warp and publishes each round as a warp, with no barrier of its own: what any lane wrote is published.
 template <class Publisher>
-__device__ void write_posts(Publisher& publisher, int index, post& to, unsigned count, outcome& seen, bool alternate) {
+__device__ void write_posts_as_a_warp(Publisher& publisher, int index, post& to, unsigned count, outcome& seen) {
+  typename Publisher::warp_source source(publisher, index);
+  unsigned failures = 0;
+  for (unsigned i = 1; i <= count; ++i) {
+    membar::atomic_ref<unsigned, thread_scope::system>(to.data[threadIdx.x % 32]).store(i, membar::relaxed);
+    failures += source.publish(to.first, i, generous) == wait_result::done ? 0 : 1;
+  }
+  failures += source.flush(generous) == wait_result::done ? 0 : 1;
+  // Every lane finds the signal, not only the one that heard of it.
+  failures += membar::atomic_ref<unsigned long long, thread_scope::system>(to.first).load(membar::relaxed) == count ? 0 : 1;
+  source.close();
+  failures += source.publish(to.first, 0, generous) == wait_result::closed ? 0 : 1;
+  if (__any_sync(0xffffffffU, failures != 0) != 0 && threadIdx.x % 32 == 0) {
+    ++seen.failures;
+  }
+}
+
+/// Writes data by a warp and publishes each round in both signals by one lane, then checks what closing leaves.
+template <class Publisher>
+__device__ void write_posts(Publisher& publisher, int index, post& to, unsigned count, outcome& seen) {
   typename Publisher::source source(publisher, index);
   for (unsigned i = 1; i <= count; ++i) {
     membar::atomic_ref<unsigned, thread_scope::system>(to.data[threadIdx.x % 32]).store(i, membar::relaxed);
     __syncwarp();
-    if (!alternate) {
-      const bool done = source.publish_warp(to.first, i, generous) == wait_result::done;
-      if (!done && threadIdx.x % 32 == 0) {
-        ++seen.failures;
-      }
-    } else if (threadIdx.x % 32 == 0) {
+    if (threadIdx.x % 32 == 0) {
       const bool done = source.publish(to.first, i, generous) == wait_result::done &&
                         source.publish(to.second, i, generous) == wait_result::done;
       seen.failures += done ? 0 : 1;
@@ -106,8 +120,10 @@ __global__ void publish_to_a_block(post* posts, unsigned count, outcome* writers
     publisher.init();
   }
   __syncthreads();
-  if (warp < sources) {
-    write_posts(publisher, warp, posts[warp], count, writers[warp], alternate);
+  if (warp < sources && alternate) {
+    write_posts(publisher, warp, posts[warp], count, writers[warp]);
+  } else if (warp < sources) {
+    write_posts_as_a_warp(publisher, warp, posts[warp], count, writers[warp]);
   } else {
     const membar::publisher_report report = publisher.serve_warp(generous);
     if (threadIdx.x % 32 == 0) {
@@ -121,7 +137,7 @@ using device_publisher = membar::publisher<sources, lag, thread_scope::device, t
 __global__ void publish_from_blocks(device_publisher* publisher, post* posts, unsigned count, outcome* writers,
                                     outcome* readers, served* result, bool by_thread) {
   if (blockIdx.x < sources) {
-    write_posts(*publisher, static_cast<int>(blockIdx.x), posts[blockIdx.x], count, writers[blockIdx.x], true);
+    write_posts(*publisher, static_cast<int>(blockIdx.x), posts[blockIdx.x], count, writers[blockIdx.x]);
   } else if (blockIdx.x == sources) {
     if (!by_thread || threadIdx.x == 0) {
       const membar::publisher_report report = by_thread ? publisher->serve_thread(generous) : publisher->serve_warp(generous);
@@ -218,6 +234,64 @@ __global__ void publish_alone(unsigned long long* signal, alone* seen) {
   seen->full_after_stop = source.publish(*signal, 10, generous);
   publisher.shutdown();
   seen->after_shutdown = membar::publisher<2, 4>::source(publisher, 1).publish(*signal, 11, generous);
+}
+
+struct alone_as_a_warp {
+  alone results;
+  unsigned disagreements;
+};
+
+/// The same by a warp, all lanes of which get the same results.
+__global__ void publish_alone_as_a_warp(unsigned long long* signal, alone_as_a_warp* seen) {
+  __shared__ membar::publisher<2, 4> publisher;
+  if (threadIdx.x == 0) {
+    publisher.init(1);
+  }
+  __syncwarp();
+  membar::publisher<2, 4>::warp_source source(publisher, 0);
+  const auto record = [&](wait_result result, wait_result& to) {
+    const int of_first = __shfl_sync(0xffffffffU, static_cast<int>(result), 0);
+    const bool disagree = __any_sync(0xffffffffU, static_cast<int>(result) != of_first) != 0;
+    if (threadIdx.x == 0) {
+      to = result;
+      seen->disagreements += disagree ? 1 : 0;
+    }
+    __syncwarp();
+  };
+  alone& results = seen->results;
+  for (unsigned i = 1; i <= 4; ++i) {
+    static_cast<void>(source.publish(*signal, i, generous));
+  }
+  if (threadIdx.x == 0) {
+    results.lag = publisher.lag(0);
+  }
+  record(source.publish(*signal, 5, membar_test::short_one), results.full);
+  record(source.flush(membar_test::short_one), results.flushed);
+  record(publisher.serve_warp(membar_test::short_one).end, results.served);
+  record(source.flush(generous), results.flushed_after_stop);
+  record(source.publish(*signal, 6, generous), results.full_after_stop);
+  __syncwarp();
+  if (threadIdx.x == 0) {
+    publisher.shutdown();
+  }
+  __syncwarp();
+  record(membar::publisher<2, 4>::warp_source(publisher, 1).publish(*signal, 11, generous), results.after_shutdown);
+}
+
+TEST_F(publisher, that_nobody_serves_or_that_has_stopped_ends_every_wait_of_a_warp_alike) {
+  const support::pinned_memory<unsigned long long> signal(1);
+  const support::pinned_memory<alone_as_a_warp> seen(1);
+  membar::launch(membar::launch_config{1, 32}, publish_alone_as_a_warp, signal.get(), seen.get());
+  membar_test::finish();
+  EXPECT_EQ(seen[0].disagreements, 0U);
+  EXPECT_EQ(seen[0].results.lag, 4U);
+  EXPECT_EQ(seen[0].results.full, wait_result::timed_out);
+  EXPECT_EQ(seen[0].results.flushed, wait_result::timed_out);
+  EXPECT_EQ(seen[0].results.served, wait_result::timed_out);
+  EXPECT_EQ(seen[0].results.flushed_after_stop, wait_result::done);
+  EXPECT_EQ(seen[0].results.full_after_stop, wait_result::closed);
+  EXPECT_EQ(seen[0].results.after_shutdown, wait_result::closed);
+  EXPECT_EQ(signal[0], 4U);
 }
 
 TEST_F(publisher, that_nobody_serves_or_that_has_stopped_ends_every_wait) {

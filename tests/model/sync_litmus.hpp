@@ -4,9 +4,11 @@
 /// the model must forbid its condition, with one weakened it must allow it. `none` as an order leaves a fence out.
 #pragma once
 
+#include <membar/model/litmus_file.hpp>
 #include <membar/model/test.hpp>
 
 #include <concepts>
+#include <string>
 
 namespace sync_litmus {
 
@@ -101,6 +103,20 @@ template <thread_scope To, class HandOver, class TakeOver, class Fence>
                        store<system_wide>(z, model::source(r1), relaxed)),
                 thread(consumer, load<system_wide>(r0, z, acquire), load(r1, x)))
       .when(in(1, r0) == 1 && in(2, r0) == 1 && in(2, r1) == 0);
+}
+
+/// The same where another lane of the source's warp wrote the data, and the warp met before lane 0 handed over, or did not.
+[[nodiscard]] inline bool published_without_another_lanes_data(bool meets) {
+  const std::string meeting = meets ? "bar.warp.sync 3" : "";
+  return model::decide(
+             model::read_litmus("PTX published_without_another_lanes_data\n{ x=0; y=0; z=0; }\n"
+                                " P0@cta 0,gpu 0,warp 0 | P1@cta 0,gpu 0,warp 0 | P2@cta 0,gpu 0,warp 1 | P3@cta 1,gpu 1 ;\n"
+                                " st.weak x, 1 | " +
+                                meeting + " | ld.acquire.cta r0, y | ld.acquire.sys r0, z ;\n " + meeting +
+                                " | st.release.cta y, 1 | fence.release.sys | ld.weak r1, x ;\n"
+                                " | | st.relaxed.sys z, r0 | ;\n"
+                                "exists (P3:r0 == 1 /\\ P3:r1 == 0)\n"))
+      .reachable;
 }
 
 /// Two signals of one source in the order of their publication: the second is seen and the first is not.

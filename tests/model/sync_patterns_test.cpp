@@ -167,6 +167,11 @@ TEST(SyncPatterns, APublisherAtDeviceScopeCoversItsOwnDomainOnly) {
   EXPECT_TRUE(model::allowed(published_without_data<device>(release, acquire, release, host())));
 }
 
+TEST(SyncPatterns, AWarpMeetsBeforeItsFirstLaneHandsOver) {
+  EXPECT_FALSE(published_without_another_lanes_data(true));
+  EXPECT_TRUE(published_without_another_lanes_data(false));
+}
+
 TEST(SyncPatterns, ABatchHasOneSignalOfASourceBecauseOneFenceDoesNotOrderTwo) {
   EXPECT_TRUE(model::allowed(signals_out_of_order(none)));
   EXPECT_TRUE(model::forbidden(signals_out_of_order(release)));

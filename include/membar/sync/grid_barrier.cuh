@@ -18,8 +18,8 @@ namespace membar {
 /// (co_residency.hpp), which checks that. A wait whose budget is used up returns `timed_out` in every thread of the block; the
 /// barrier must be zeroed before it is used again.
 ///
-/// PTX: arrive: bar.sync and, by thread 0, atom.{relaxed,release}.add; wait: ld.{relaxed,acquire} by thread 0 and bar.red (`sync`: bar.sync).
-/// Requires: every thread of every block calls it. `Scope` is `device` for a grid, or grids in one physical domain; `system`
+/// PTX: arrive: bar.sync and, by thread 0, atom.{relaxed,release}.add; wait: ld.{relaxed,acquire} by thread 0 and bar.red
+/// (`sync`: bar.sync). Requires: every thread of every block calls it; for `sync`, one byte of static shared memory. `Scope` is `device` for a grid, or grids in one physical domain; `system`
 /// for grids in several domains or on several devices (the memory must take atomics from all of them); `cluster` or `block` for
 /// those.
 template <thread_scope Scope>
@@ -64,15 +64,12 @@ class grid_barrier {
   /// Both at once, for the blocks of one grid: faster than the two, whose waits may follow each other without an arrive.
   template <class ArriveOrder, class WaitOrder>
   __device__ wait_result sync(ArriveOrder arrive_order, WaitOrder wait_order, wait_budget budget) noexcept {
-    // Read before the next sync's first barrier of the block and written behind it: a plain barrier and a load, where a wait
-    // must reduce the result over the block, which takes 1,024 threads some 45 ns more on H200.
-    __shared__ bool late;
     const arrival mine = arrive(arrive_order);
     if (is_first_thread()) {
-      late = !all_come(mine, wait_order, budget);
+      late() = !all_come(mine, wait_order, budget);
     }
     __syncthreads();
-    return late ? wait_result::timed_out : wait_result::done;
+    return late() ? wait_result::timed_out : wait_result::done;
   }
   __device__ wait_result sync(wait_budget budget) noexcept { return sync(release, acquire, budget); }
 
@@ -85,6 +82,13 @@ class grid_barrier {
              const bool all = ((arrived_.load(order) ^ mine.seen_) & 0x80000000U) != 0;
              return all ? wait_result::done : wait_result::would_wait;
            }) == wait_result::done;
+  }
+
+  /// Read before the next `sync`'s first barrier of the block and written behind it: a plain barrier and a load, where a wait must
+  /// reduce its result over the block.
+  [[nodiscard]] __device__ static bool& late() noexcept {
+    __shared__ bool result;
+    return result;
   }
 
   [[nodiscard]] __device__ static bool is_first_thread() noexcept { return (threadIdx.x | threadIdx.y | threadIdx.z) == 0; }

@@ -22,8 +22,9 @@ struct publisher_report {
 /// Publications of up to `Sources` threads, handed over at scope `From` and made visible at scope `To` by the warp (or thread)
 /// that serves: `publish(signal, value)` costs its caller one release store at `From`.
 ///
-/// Use, by a block: `__shared__ membar::publisher<4, 16> p;`, one thread `p.init()`, a barrier; then four threads each make a
-/// `publisher<4, 16>::source` with an index of its own, publish, and close it, while one other warp runs `p.serve_warp(idle)`.
+/// Use, by a block: `__shared__ membar::publisher<4, 16> p;`, one thread `p.init()`, a barrier; then four warps each make a
+/// `publisher<4, 16>::warp_source` (or four threads a `source`) with an index of its own, publish, and close it, while one other
+/// warp runs `p.serve_warp(idle)`.
 /// With `From = device` the object lives in device memory, and a block of its own serves the whole device; all-zero bytes are a
 /// publisher whose sources are all open.
 ///
@@ -69,7 +70,7 @@ class publisher {
     fences_.store(0, relaxed);
   }
 
-  /// One source's end: the only thread that publishes under this index, at a time.
+  /// A thread's end of a source: the only thread that publishes under this index, at a time.
   class source {
    public:
     __device__ source(publisher& to, int index) noexcept
@@ -104,35 +105,10 @@ class publisher {
 
     /// The same, and waits for room.
     ///
-    /// Where a lane of a warp calls it, the compiler may let that lane and the others go separate ways from then on, and what
-    /// the warp computes takes twice the time: in a warp use `publish_warp`.
+    /// Where one lane of a warp calls it, the two parts of the warp may stay apart behind it, and what the warp computes then takes
+    /// twice the time: a warp uses a `warp_source`.
     __device__ wait_result publish(unsigned long long& signal, unsigned long long value, wait_budget budget) noexcept {
       return detail::wait_until(budget, [&] { return try_publish(signal, value); });
-    }
-
-    /// The same for a warp, by all 32 lanes with the same arguments and an end each of the same index: what any of them did before
-    /// is published. All of them take the same way through it.
-    __device__ wait_result publish_warp(unsigned long long& signal, unsigned long long value, wait_budget budget) noexcept {
-      const bool first = detail::lane_id() == 0;
-      __syncwarp();
-      for (detail::polling poll(budget); !closed_ && pushed_ - taken_ == Lag;) {
-        const unsigned long long head = __shfl_sync(all_lanes, head_->load(acquire), 0);
-        taken_ = head & ~detail::closed_bit;
-        closed_ = (head & detail::closed_bit) != 0;
-        if (__any_sync(all_lanes, !closed_ && pushed_ - taken_ == Lag && poll.over())) {
-          return wait_result::timed_out;
-        }
-      }
-      if (closed_) {
-        return wait_result::closed;
-      }
-      if (first) {
-        entries_[pushed_ % Lag] = {&signal, value};
-        tail_->store(pushed_ + 1, release);
-      }
-      ++pushed_;
-      __syncwarp();
-      return wait_result::done;
     }
 
     /// Waits until the publisher has stored the value of every publication of this source. What follows in this thread comes
@@ -153,6 +129,84 @@ class publisher {
     }
 
    private:
+    atomic<unsigned long long, From>* tail_;
+    atomic<unsigned long long, From>* head_;
+    entry* entries_;
+    unsigned long long pushed_;
+    unsigned long long taken_;
+    bool closed_;
+  };
+
+  /// A warp's end of a source: all 32 lanes have one each and call every operation together, with the same arguments. What any
+  /// of them did before `publish` is published. All lanes take one way through each operation; lane 0 does what is done.
+  class warp_source {
+   public:
+    __device__ warp_source(publisher& to, int index) noexcept
+        : tail_(&to.tails_[index]), head_(&to.heads_[index]), entries_(to.entries_[index]) {
+      const unsigned long long tail = from_first_lane(tail_->load(relaxed));
+      closed_ = (tail & detail::closed_bit) != 0;
+      pushed_ = tail & ~detail::closed_bit;
+      taken_ = pushed_ < Lag ? 0 : pushed_ - Lag;
+    }
+
+    /// As `source::publish`.
+    __device__ wait_result publish(unsigned long long& signal, unsigned long long value, wait_budget budget) noexcept {
+      __syncwarp();  // the other lanes' work, too, is released
+      for (detail::polling poll(budget); !closed_ && pushed_ - taken_ == Lag;) {
+        hear();
+        if (!closed_ && pushed_ - taken_ == Lag && used_up(poll)) {
+          return wait_result::timed_out;
+        }
+      }
+      if (closed_) {
+        return wait_result::closed;
+      }
+      if (detail::lane_id() == 0) {
+        entries_[pushed_ % Lag] = {&signal, value};
+        tail_->store(pushed_ + 1, release);
+      }
+      ++pushed_;
+      __syncwarp();
+      return wait_result::done;
+    }
+
+    /// As `source::flush`, for what follows in any of the lanes.
+    __device__ wait_result flush(wait_budget budget) noexcept {
+      for (detail::polling poll(budget);;) {
+        const bool stopped = hear();
+        if (taken_ == pushed_ || stopped || used_up(poll)) {
+          __syncwarp();  // what lane 0 has acquired, the others find, too
+          return taken_ == pushed_ ? wait_result::done : stopped ? wait_result::closed : wait_result::timed_out;
+        }
+      }
+    }
+
+    /// As `source::close`.
+    __device__ void close() noexcept {
+      __syncwarp();
+      closed_ = true;
+      if (detail::lane_id() == 0) {
+        tail_->store(pushed_ | detail::closed_bit, release);
+      }
+    }
+
+   private:
+    [[nodiscard]] __device__ static unsigned long long from_first_lane(unsigned long long value) noexcept {
+      return __shfl_sync(all_lanes, value, 0);
+    }
+    /// One answer for all lanes, whose clocks may differ.
+    [[nodiscard]] __device__ static bool used_up(detail::polling& poll) noexcept {
+      return __any_sync(all_lanes, poll.over()) != 0;
+    }
+    /// What the publisher has taken, as lane 0 acquired it; whether it has stopped.
+    __device__ bool hear() noexcept {
+      const unsigned long long head = from_first_lane(head_->load(acquire));
+      taken_ = head & ~detail::closed_bit;
+      const bool stopped = (head & detail::closed_bit) != 0;
+      closed_ = closed_ || stopped;
+      return stopped;
+    }
+
     atomic<unsigned long long, From>* tail_;
     atomic<unsigned long long, From>* head_;
     entry* entries_;
