@@ -89,7 +89,7 @@ struct shared_memory_carveout {
 /// A hint to spread the blocks so that they keep NVLink busy. Requires CUDA 13.0.
 ///
 /// CUDA documents it for launches, streams and nodes, but whether a stream or node carries it is the driver's answer: driver
-/// 580.159 on an H200 takes it on a launch alone, and does not show it on the node of a captured launch.
+/// 580.159 on an H200 takes it on launches and nodes, and tells it of none, nor of the node of a captured launch.
 struct nvlink_centric_scheduling {
   bool enabled = true;
   friend constexpr bool operator==(nvlink_centric_scheduling, nvlink_centric_scheduling) noexcept = default;

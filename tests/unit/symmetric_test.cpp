@@ -24,6 +24,8 @@ using membar::peer_backend;
 using membar::peer_memory;
 using membar::scoped_symmetric_array;
 using membar::symmetric_heap;
+using membar::detail::collective;
+using membar::detail::told;
 
 bool contains(const std::string& text, const char* words) { return text.find(words) != std::string::npos; }
 
@@ -474,18 +476,21 @@ class heap_of_processes : public peers {
 };
 
 TEST_F(heap_of_processes, refuses_collective_calls_that_differ) {
-  cluster.other = 4096;
+  cluster.other = told(collective::heap_bytes, 4096);
   EXPECT_EQ(refusal([&] { const symmetric_heap all(cluster, 8192); }),
             "membar: a collective call differs between PEs: PE 1 has a heap of bytes 8192, and PE 0 has 4096: call it on every "
             "PE, in "
             "one order, with the same arguments");
   symmetric_heap all(cluster, 8192);
-  cluster.other = 11;
+  cluster.other = told(collective::objects, 11);
   EXPECT_TRUE(contains(refusal([&] { static_cast<void>(all.allocate<int>(10)); }), "PE 1 has an allocation of objects 10"));
   const auto first = all.allocate<int>(1);
   const auto second = all.allocate<int>(1);
-  cluster.other = 1;
+  cluster.other = told(collective::freed, 1);
   EXPECT_TRUE(contains(refusal([&] { all.free(second); }), "PE 1 has freed allocation number 2, and PE 0 has 1"));
+  cluster.other = told(collective::objects, 2);  // another call, whose value is the same
+  EXPECT_TRUE(contains(refusal([&] { all.free(second); }),
+                       "PE 1 has freed allocation number 2, and PE 0 has an allocation of objects 2"));
   all.free(first);
   all.free(second);
   EXPECT_EQ(all.bytes_taken(), 0U);

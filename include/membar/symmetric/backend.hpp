@@ -77,17 +77,48 @@ template <class Backend>
   return all;
 }
 
-/// Throws `error`, on every PE, unless all processes call it with one value. `what` completes "PE 1 has ... 3, and PE 0 has 2".
+/// What the processes must have in common in a collective call.
+enum class collective : unsigned char { heap_bytes, objects, object_bytes, alignment, freed };
+
+/// Completes "PE 1 has ... 3".
+[[nodiscard]] constexpr const char* name(collective what) noexcept {
+  switch (what) {
+    case collective::heap_bytes:
+      return "a heap of bytes";
+    case collective::objects:
+      return "an allocation of objects";
+    case collective::object_bytes:
+      return "an allocation of objects of bytes";
+    case collective::alignment:
+      return "an alignment of";
+    case collective::freed:
+      return "freed allocation number";
+  }
+  return "another call with";
+}
+
+/// What a process tells: which call it makes, in the upper bits, and its value. Values alone would agree where one process frees
+/// its third allocation while another allocates three objects.
+[[nodiscard]] constexpr unsigned long long told(collective what, unsigned long long value) noexcept {
+  return value ^ (static_cast<unsigned long long>(what) + 1) << 56;
+}
+
+/// Throws `error`, on every PE, unless all processes call it with one value.
 template <class Backend>
-void agree(Backend& backend, const char* what, unsigned long long value) {
-  const auto all = gathered(backend, value);
+void agree(Backend& backend, collective what, unsigned long long value) {
+  constexpr unsigned long long value_bits = (1ULL << 56) - 1;
+  const auto call = [](unsigned long long word) { return static_cast<collective>((word >> 56) - 1); };
+  const auto all = gathered(backend, told(what, value));
   for (int i = 1; i < backend.count(); ++i) {
-    if (all[static_cast<std::size_t>(i)] != all[0]) {
+    const unsigned long long theirs = all[static_cast<std::size_t>(i)];
+    if (theirs != all[0]) {
+      const bool other_call = call(theirs) != call(all[0]);
       throw error(
           cudaErrorInvalidValue,
-          "membar: a collective call differs between PEs: PE %d has %s %llu, and PE 0 has %llu: call it on every PE, in "
+          "membar: a collective call differs between PEs: PE %d has %s %llu, and PE 0 has %s%s%llu: call it on every PE, in "
           "one order, with the same arguments",
-          i, what, all[static_cast<std::size_t>(i)], all[0]);
+          i, name(call(theirs)), theirs & value_bits, other_call ? name(call(all[0])) : "", other_call ? " " : "",
+          all[0] & value_bits);
     }
   }
 }

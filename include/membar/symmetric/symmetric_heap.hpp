@@ -228,7 +228,7 @@ class symmetric_heap {
   void free(const symmetric_array<T, Backend>& array) {
     // No process may throw before all have said what they free: the others would wait for it.
     const std::uint64_t id = array.heap_ == this ? array.id_ : 0;
-    detail::agree(*backend_, "freed allocation number", id);
+    detail::agree(*backend_, detail::collective::freed, id);
     if (id == 0) {
       throw error(cudaErrorInvalidValue,
                   "membar: an allocation of another symmetric heap was freed: free it in the heap that allocated it");
@@ -273,7 +273,7 @@ class symmetric_heap {
   static constexpr std::size_t least_alignment = 128;
 
   [[nodiscard]] static typename Backend::region mapped(Backend& backend, std::size_t bytes) {
-    detail::agree(backend, "a heap of bytes", bytes);
+    detail::agree(backend, detail::collective::heap_bytes, bytes);
     if (bytes == 0) {
       throw error(cudaErrorInvalidValue,
                   "membar: a symmetric heap of 0 bytes was asked for: give it the sum of its allocations");
@@ -316,9 +316,9 @@ class symmetric_heap {
   }
 
   std::size_t allocate_bytes(std::size_t size, std::size_t element, std::size_t alignment) {
-    detail::agree(*backend_, "an allocation of objects", size);
-    detail::agree(*backend_, "an allocation of objects of bytes", element);
-    detail::agree(*backend_, "an alignment of", alignment);
+    detail::agree(*backend_, detail::collective::objects, size);
+    detail::agree(*backend_, detail::collective::object_bytes, element);
+    detail::agree(*backend_, detail::collective::alignment, alignment);
     if (size == 0 || size > bytes_of_.bytes() / element) {
       throw error(cudaErrorInvalidValue,
                   "membar: %zu objects of %zu bytes were asked of a symmetric heap of %zu bytes: ask for 1 or more that it has "
