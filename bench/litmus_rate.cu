@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How many instances of a litmus test run in a second, per test and placement; and what of the time is stress, counting, and the
-/// one barrier per step, beside a host that resets and counts between two launches.
+/// How many instances of a litmus test run in a second, per test and placement; and what of the time is stress, counting, and
+/// the one barrier per step, beside a host that resets and counts between two launches.
 ///
 /// Every arm runs the same test threads on the same layouts. `engine` is the litmus engine; `uncounted` the same without tally
-/// and reset, whose outcomes mean nothing; `host_reset` launches a kernel per step, and lets the host copy the digits, count them
-/// and clear the memory.
+/// and reset, whose outcomes mean nothing; `host_reset` launches a kernel per step, and lets the host copy the digits, count
+/// them and clear the memory.
 ///
-/// `rate/device/<test>/tuned` runs under the parameters that a search found, which its label names. --parameters=TEXT runs every
-/// case under those, but for what its name says.
+/// `rate/device/<test>/tuned` runs under the parameters that a search found, which its label names. --parameters=TEXT runs
+/// every case under those, but for what its name says.
 #include <membar/litmus/kernel.cuh>
 #include <membar/litmus/parameters.hpp>
 #include <membar/litmus/placement.hpp>

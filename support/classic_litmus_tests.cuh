@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The classic litmus tests in C++, each beside its twin in the model. Their threads are in blocks of their own, and every access
-/// is at `Scope`; what is between or on the accesses is the parameter of each test.
+/// The classic litmus tests in C++, each beside its twin in the model. Their threads are in blocks of their own, and every
+/// access is at `Scope`; what is between or on the accesses is the parameter of each test.
 #pragma once
 
 #include <membar/fence.cuh>
@@ -62,8 +62,8 @@ struct mp {
   }
 };
 
-/// A thread of `mp` at system scope on the host, released and acquired: it shows no more than the twin allows, whatever order that
-/// has.
+/// A thread of `mp` at system scope on the host, released and acquired: it shows no more than the twin allows, whatever order
+/// that has.
 inline void mp_on_host(int thread, const cells& at, const membar::litmus::digits& out) {
   using test = membar::litmus::kernel_test<mp<thread_scope::system>>;
   const std::atomic_ref<int> data(*at.as<int>(x));

@@ -47,7 +47,8 @@ struct comparison {
 
 /// How well a program measures: a launch of a comparison's slowest arm takes at least `launch_ns` (and less than four times
 /// that, where the time grows with the square of the blocks), and each arm is launched `pairs` times on the way there and as
-/// often on the way back. A comparison in which a ratio is near 1 and uncertain goes on for as long as its kernels take `most_ns`.
+/// often on the way back. A comparison in which a ratio is near 1 and uncertain goes on for as long as its kernels take
+/// `most_ns`.
 struct bench_effort {
   double launch_ns;
   int pairs;

@@ -171,8 +171,8 @@ struct pointer_difference<T*> {
 ///   add, sub, ...     red.{relaxed,release}.S.OP.T                      no other order
 ///   float, double min and max: that of the bits, .s32/.s64 for operands without and the opposite in .u32/.u64 with a sign
 ///   Where the compiler does not know where the object is, a reduction asks first (isspacep.global), and so do 64-bit and, or,
-///   xor, min, max, and additions of pairs (isspacep.shared::cluster, isspacep.shared): in the shared memory of another block of
-///   the cluster these are the loop. A reduction in global memory is red.{relaxed,release}.S.global.OP.T.
+///   xor, min, max, and additions of pairs (isspacep.shared::cluster, isspacep.shared): in the shared memory of another block
+///   of the cluster these are the loop. A reduction in global memory is red.{relaxed,release}.S.global.OP.T.
 ///   no instruction:   fence of the order's release half; ld.relaxed; loop { atom.relaxed.cas }; fence of its acquire half;
 ///                     on 8 and 16 bits of the aligned 32-bit word around the object
 /// Which operation has an instruction for which type on which architecture is tabulated in docs/headers/atomic.md. Integers of
@@ -183,8 +183,8 @@ struct pointer_difference<T*> {
 /// and -NaN < -inf < -0 < +0 < +inf < +NaN. Arithmetic of integers wraps.
 ///
 /// Requires: the object aligned to its size, in global, shared or distributed shared memory (or host memory that the device
-/// reaches), never on a thread's stack; for a read-modify-write of 8 or 16 bits all of the aligned 32-bit word around it in the same
-/// allocation or variable; vectors in global memory. Cluster scope, 16-byte read-modify-writes and vectors require
+/// reaches), never on a thread's stack; for a read-modify-write of 8 or 16 bits all of the aligned 32-bit word around it in the
+/// same allocation or variable; vectors in global memory. Cluster scope, 16-byte read-modify-writes and vectors require
 /// compute capability 9.0 in all code compiled for a device, host functions of the same file included.
 /// Source: PTX ISA, "atom", "red", "ld", "st", "Memory Consistency Model".
 template <class T, thread_scope Scope>

@@ -12,9 +12,10 @@ namespace membar {
 /// Orders the calling thread's accesses before it with those after it, for the threads in `Scope`.
 ///
 /// Synchronizes: a release fence followed by a relaxed (or stronger) store synchronizes with an acquire fence that follows a
-/// relaxed (or stronger) load of that store's value, or of one that later read-modify-writes made of it, if both fences and both accesses include each other's threads; cumulative:
-/// what the releasing thread has observed is released too. All `seq_cst` fences in scope also have one order.
-/// At device scope the threads are those of the same physical synchronization domain.
+/// relaxed (or stronger) load of that store's value, or of one that later read-modify-writes made of it, if both fences and
+/// both accesses include each other's threads; cumulative: what the releasing thread has observed is released too. All
+/// `seq_cst` fences in scope also have one order. At device scope the threads are those of the same physical synchronization
+/// domain.
 ///
 /// PTX: `fence.{acquire,release,acq_rel,sc}.{cta,cluster,gpu,sys}`, one instruction.
 /// Requires: compute capability 7.0; `thread_scope::cluster` 9.0; acquire or release alone CUDA 12.8 (PTX ISA 8.6), and no

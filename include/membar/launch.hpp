@@ -162,8 +162,9 @@ void check_domain(const Parameter& argument, int launch_domain) {
 ///
 /// What the launch does not name (domain, map, priority, access-policy window) comes from the stream. The end of the kernel
 /// makes its writes visible to what the stream orders after it, as with any launch.
-/// Errors: `error` if an attribute's value is out of range or not for this device, if an argument is bound to another synchronization domain, or if
-/// CUDA refuses the launch; nothing is launched then. What the kernel does wrong later is reported by later CUDA calls.
+/// Errors: `error` if an attribute's value is out of range or not for this device, if an argument is bound to another
+/// synchronization domain, or if CUDA refuses the launch; nothing is launched then. What the kernel does wrong later is
+/// reported by later CUDA calls.
 template <class... Attributes, class... Parameters, class... Arguments>
 void launch(const launch_config<Attributes...>& config, void (*kernel)(Parameters...), Arguments&&... arguments) {
   static_assert(sizeof...(Parameters) == sizeof...(Arguments), "membar: a launch passes one argument per kernel parameter");

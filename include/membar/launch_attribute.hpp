@@ -66,8 +66,8 @@ struct launch_completion_event {
 #endif
 
 #if CUDART_VERSION >= 12080
-/// Cluster dimensions that the device uses where it can; a multiple of `cluster_dimensions`, which a launch must be given too, of
-/// the same z, and divisors of the grid's.
+/// Cluster dimensions that the device uses where it can; a multiple of `cluster_dimensions`, which a launch must be given too,
+/// of the same z, and divisors of the grid's.
 ///
 /// Requires CUDA 12.8 and compute capability 10.0, and is an error before: CUDA takes them on a launch on an H200 without one,
 /// and the node of the captured launch does not have them.

@@ -33,7 +33,8 @@ inline constexpr acquire_t acquire{};
 inline constexpr release_t release{};
 /// Both halves, for operations that read and write, and for fences.
 inline constexpr acq_rel_t acq_rel{};
-/// Of acquire and release what the operation can have, and one order of all such operations that every thread in scope agrees on.
+/// Of acquire and release what the operation can have, and one order of all such operations that every thread in scope agrees
+/// on.
 inline constexpr seq_cst_t seq_cst{};
 
 /// The rule that `Order` is the tag of one of the `Allowed` orders.

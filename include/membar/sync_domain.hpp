@@ -3,9 +3,9 @@
 /// Memory synchronization domains as values: the logical domain of a launch, the map to physical domains, and what is bound to
 /// one.
 ///
-/// A kernel's writes and fences carry the id of a physical domain, and a fence at device scope or below, or the flush at a kernel's
-/// end, need wait for the writes of its own domain only. Two kernels in different domains of one device order nothing between them at device scope:
-/// they need system scope. A domain never changes which accesses are legal.
+/// A kernel's writes and fences carry the id of a physical domain, and a fence at device scope or below, or the flush at a
+/// kernel's end, need wait for the writes of its own domain only. Two kernels in different domains of one device order nothing
+/// between them at device scope: they need system scope. A domain never changes which accesses are legal.
 /// Source: CUDA C++ Programming Guide, "Memory Synchronization Domains". Requires CUDA 12.0; more than one domain exists from
 /// compute capability 9.0.
 #pragma once

@@ -324,9 +324,9 @@ class campaign {
             -times(".relaxed") - times("_weak")};
   }
 
-  /// Searches for the parameters of a kind, once. Many controls never show their outcome, as their code orders more than they ask
-  /// for, and a search on them would find the fastest parameters: each has a short look first, and the search begins with the one
-  /// that showed most. What shows nothing is no result.
+  /// Searches for the parameters of a kind, once. Many controls never show their outcome, as their code orders more than they
+  /// ask for, and a search on them would find the fastest parameters: each has a short look first, and the search begins with
+  /// the one that showed most. What shows nothing is no result.
   void tune(const std::string& kind) {
     if (!looked_.insert(kind).second) {
       return;

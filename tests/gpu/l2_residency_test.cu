@@ -168,8 +168,8 @@ class residency : public membar_test::gpu_test {
   }
 
   /// The threshold is what nearly all misses take at least: a hit in the far part of L2 takes longer than those that were
-  /// calibrated on, which have a copy in the near one, and is a hit all the same. Few lines survive the flush; those that answer
-  /// as hits do are not counted as misses.
+  /// calibrated on, which have a copy in the near one, and is a hit all the same. Few lines survive the flush; those that
+  /// answer as hits do are not counted as misses.
   void calibrate() {
     const auto at = [](std::vector<unsigned> all, double quantile) {
       std::sort(all.begin(), all.end());

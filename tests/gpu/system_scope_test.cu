@@ -185,8 +185,8 @@ TEST_F(system_scope, a_kernel_reads_64_bits_that_the_host_stores_untorn) {
   EXPECT_EQ(result[0].backwards, 0U) << "an older value after a newer one of the same object";
 }
 
-/// One side counts up, by read-modify-writes of every order, and the other reads: only one side modifies, so this needs no atomics
-/// of the link.
+/// One side counts up, by read-modify-writes of every order, and the other reads: only one side modifies, so this needs no
+/// atomics of the link.
 template <class T>
 class counting : public system_scope {
  public:

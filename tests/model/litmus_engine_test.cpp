@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Why the litmus engine's barrier (`meet` of litmus/kernel.cuh, `host_party` of litmus/runner.hpp) cannot let a stale value pass
-/// for an outcome: the barrier as a litmus test, decided by the model for each placement, and what each weaker barrier lets pass.
+/// Why the litmus engine's barrier (`meet` of litmus/kernel.cuh, `host_party` of litmus/runner.hpp) cannot let a stale value
+/// pass for an outcome: the barrier as a litmus test, decided by the model for each placement, and what each weaker barrier
+/// lets pass.
 #include <membar/model/test.hpp>
 
 #include <gtest/gtest.h>
@@ -28,9 +29,9 @@ using model::sync_block;
 constexpr model::variable cell{0}, arrived{1}, reached{2}, passed{3};
 constexpr model::reg seen{0}, value{1};
 
-/// One launch, three blocks, two of them with two threads. A thread resets a cell, the first thread of its block arrives; another
-/// block arrives last and lets the others pass; the first thread of the third block waits for that, and another one of that block
-/// uses the cell. Whether it can find what was there before.
+/// One launch, three blocks, two of them with two threads. A thread resets a cell, the first thread of its block arrives;
+/// another block arrives last and lets the others pass; the first thread of the third block waits for that, and another one of
+/// that block uses the cell. Whether it can find what was there before.
 template <thread_scope Scope, class Arrive = membar::acq_rel_t, class Last = membar::acq_rel_t, class Pass = membar::release_t,
           class Wait = membar::acquire_t>
 bool stale_within_a_launch(const model::place& near, const model::place& far, Arrive arrive = acq_rel, Last last = acq_rel,
@@ -87,8 +88,8 @@ TEST(litmus_barrier_of_one_launch, needs_the_barriers_of_the_blocks) {
                          .when(in(2, seen) == 1 && in(3, value) == 0)));
 }
 
-/// Two blocks arrive before the last one, which reads the later arrival, and still brings what the earlier block did. A block that
-/// waits polls with relaxed loads, and acquires with one more.
+/// Two blocks arrive before the last one, which reads the later arrival, and still brings what the earlier block did. A block
+/// that waits polls with relaxed loads, and acquires with one more.
 TEST(litmus_barrier_of_one_launch, brings_what_every_block_did_whichever_arrived_last) {
   const auto thrice = [](auto first, auto second) {
     return model::allowed(

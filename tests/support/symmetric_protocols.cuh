@@ -25,7 +25,8 @@ using membar::symmetric_span;
   return stress_count("MEMBAR_STRESS_MESSAGES", 2'000'000);
 }
 
-/// Messages of each of `channels` in one of the `passes` of a protocol, which together pass what is wanted: a pass for each group.
+/// Messages of each of `channels` in one of the `passes` of a protocol, which together pass what is wanted: a pass for each
+/// group.
 [[nodiscard]] inline unsigned symmetric_rounds(unsigned channels, unsigned passes) {
   return static_cast<unsigned>(symmetric_messages_wanted() / (passes * channels)) + 1;
 }

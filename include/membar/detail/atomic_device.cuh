@@ -214,10 +214,11 @@ template <atom_op Op, class T>
 }
 
 /// Whether the instruction may be torn into a load and a store in the shared memory of another block of the cluster. Where the
-/// processor refuses an address, the code that ptxas (13.0, sm_90 to sm_120) puts behind the instruction loops if the address is
-/// in the own block's shared memory, and takes every other for local memory, which plain accesses serve. An H200 refuses 64-bit
-/// and, or, xor, min and max there. The addition of pairs has the same code behind it and is taken for refused, too; so have
-/// 64-bit add, exchange and compare-and-swap, which an H200 does not refuse. Additions of float and double loop there in any case.
+/// processor refuses an address, the code that ptxas (13.0, sm_90 to sm_120) puts behind the instruction loops if the address
+/// is in the own block's shared memory, and takes every other for local memory, which plain accesses serve. An H200 refuses
+/// 64-bit and, or, xor, min and max there. The addition of pairs has the same code behind it and is taken for refused, too; so
+/// have 64-bit add, exchange and compare-and-swap, which an H200 does not refuse. Additions of float and double loop there in
+/// any case.
 template <atom_op Op, class T>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool torn_in_other_blocks_shared_memory() noexcept {
   constexpr value_kind kind = kind_of<T>;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a run saw, in words: outcomes by name, each allowed or forbidden by the model, and what the numbers say of further runs.
+/// What a run saw, in words: outcomes by name, each allowed or forbidden by the model, and what the numbers say of further
+/// runs.
 #pragma once
 
 #include <membar/litmus/parameters.hpp>
@@ -26,15 +27,15 @@ namespace membar::litmus {
 
 /// @name What numbers say
 /// @{
-/// The largest rate with which an outcome can occur that none of `trials` showed, with 95 % confidence, if they are independent:
-/// the rule of three. 1 where there are fewer than three. Instances of one step run at once, under the same stress, and are not
-/// quite independent.
+/// The largest rate with which an outcome can occur that none of `trials` showed, with 95 % confidence, if they are
+/// independent: the rule of three. 1 where there are fewer than three. Instances of one step run at once, under the same
+/// stress, and are not quite independent.
 [[nodiscard]] inline double rate_bound(std::uint64_t trials) noexcept {
   return trials < 3 ? 1.0 : 3.0 / static_cast<double>(trials);
 }
-/// The probability that a run as long shows an outcome never, where one showed it `seen` times, if they are independent: outcomes
-/// that come one by one are as a Poisson process. Slices that showed it, in place of instances, are further from each other and
-/// say less.
+/// The probability that a run as long shows an outcome never, where one showed it `seen` times, if they are independent:
+/// outcomes that come one by one are as a Poisson process. Slices that showed it, in place of instances, are further from each
+/// other and say less.
 [[nodiscard]] inline double chance_of_missing(std::uint64_t seen) noexcept { return std::exp(-static_cast<double>(seen)); }
 /// @}
 
@@ -48,8 +49,8 @@ namespace membar::litmus {
   return asked;
 }
 
-/// The outcomes that the model allows, as values in the order of the test's observations. `limit` is that of the model's search,
-/// 0 for none. Throws `model::error` if the model cannot decide the test.
+/// The outcomes that the model allows, as values in the order of the test's observations. `limit` is that of the model's
+/// search, 0 for none. Throws `model::error` if the model cannot decide the test.
 [[nodiscard]] inline std::set<std::vector<std::int64_t>> allowed_outcomes(const runnable_test& test,
                                                                           std::uint64_t limit = 300'000'000) {
   model::litmus_test asked = asked_of(test);

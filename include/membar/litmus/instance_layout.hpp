@@ -240,8 +240,8 @@ struct seat_map {
   return turn / n * n + detail::add_modulo(turn % n, shift, n);
 }
 
-/// By how many instances the cells of `location` are rotated in `step`: by whole lines, so that the distance between an instance's
-/// cells changes with every step.
+/// By how many instances the cells of `location` are rotated in `step`: by whole lines, so that the distance between an
+/// instance's cells changes with every step.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned rotation_of(const layout& l, unsigned step, unsigned location) noexcept {
   const unsigned random = detail::draw(l.seed, step, detail::purpose::rotation + (l.together ? 0 : location));
   return cells_per_line * detail::scaled(random, l.instances() / cells_per_line);

@@ -164,8 +164,8 @@ __device__ inline bool wait_for(const launch_view& view, const unsigned* word, u
   return true;
 }
 
-/// What one thread of a block does after its arrival, before which `before` had arrived. Blocks wait at a word of their own, which
-/// the last one stores: polls of `arrived` would stand in a queue with the arrivals.
+/// What one thread of a block does after its arrival, before which `before` had arrived. Blocks wait at a word of their own,
+/// which the last one stores: polls of `arrived` would stand in a queue with the arrivals.
 __device__ inline bool meet_others(const launch_view& view, unsigned barrier, unsigned before,
                                    unsigned long long deadline) noexcept {
   launch_words& own = *view.own_words;
@@ -199,11 +199,11 @@ __device__ inline bool meet_others(const launch_view& view, unsigned barrier, un
 ///
 /// What any thread did before it is visible to every thread after it, weak accesses included: bar.sync brings what the block's
 /// threads did to its first thread, which releases it by its arrival; the last one to arrive acquires what all brought, and
-/// releases it by one store; the first thread of every other block acquires that, and bar.sync hands it to the block. Every hop is
-/// morally strong, so base causality orders a reset or a store of an earlier step before every access of a later one: a stale
-/// value in L1, in a store queue or on a link is then forbidden by the axioms Coherence and Causality, and cannot be taken for a
-/// weak outcome. Within one launch device scope covers all of its blocks, which are in one domain. With several parties every
-/// operation is at system scope, which alone includes other domains, other devices and the host.
+/// releases it by one store; the first thread of every other block acquires that, and bar.sync hands it to the block. Every hop
+/// is morally strong, so base causality orders a reset or a store of an earlier step before every access of a later one: a
+/// stale value in L1, in a store queue or on a link is then forbidden by the axioms Coherence and Causality, and cannot be
+/// taken for a weak outcome. Within one launch device scope covers all of its blocks, which are in one domain. With several
+/// parties every operation is at system scope, which alone includes other domains, other devices and the host.
 /// tests/model/litmus_engine_test.cpp has the model decide this for each placement, and show what each weaker barrier would
 /// let through.
 ///
@@ -298,8 +298,9 @@ __device__ inline void count(unsigned* counts, unsigned key) noexcept {
                       : *reinterpret_cast<const long long*>(cell);
 }
 
-/// A GPU thread's share of a region that nobody tests in: counts the outcomes of the step that ran there by `plan`, if `tallies`,
-/// and makes the cells what they are when an instance begins. A thread resets the cells that it has read, and no others.
+/// A GPU thread's share of a region that nobody tests in: counts the outcomes of the step that ran there by `plan`, if
+/// `tallies`, and makes the cells what they are when an instance begins. A thread resets the cells that it has read, and no
+/// others.
 template <class Test>
 __device__ void tally_and_reset(const launch_view& view, unsigned region, const block_plan& plan, bool tallies,
                                 unsigned* counts) noexcept {
@@ -354,8 +355,8 @@ __device__ void run_test_thread(const launch_view& view, unsigned which, const b
       const block_plan::seat_plan& seat = plan.seats[Thread];
       const unsigned instance = home_instance(
           view.where, {seat.home_block, home_thread(view.where, seat.factor, seat.shift, seat.high_shift, threadIdx.x), round});
-      // Registers: an access of the test is then all that stands between two accesses. All of them, whatever a test says that it
-      // counts of its locations; those that it does not name cost nothing.
+      // Registers: an access of the test is then all that stands between two accesses. All of them, whatever a test says that
+      // it counts of its locations; those that it does not name cost nothing.
       unsigned rotations[max_locations];
 #pragma unroll
       for (int location = 0; location < max_locations; ++location) {
@@ -424,10 +425,10 @@ __device__ void run_test_threads(const launch_view& view, unsigned step, const b
 /// Launch: `where.blocks` testing blocks of `where.width` threads, then any number of blocks that make stress, all resident at
 /// once; in clusters of `where.cluster` blocks if that is not 1. Dynamic shared memory: 4 bytes per outcome.
 ///
-/// What an instance costs in L2, in sectors of 32 bytes: an access of the test half a sector to one (16-byte cells, a warp's side by
-/// side or scattered), a reset half a sector per location, an observed location half a sector more, a register 1/32 to write
-/// (up to 1/4 scattered) and 1/32 to read. Message passing: 3.1 to 5.6 sectors, 100 to 180 bytes; IRIW: 4.3 to 8.1. There is no
-/// atomic per instance, and one barrier for `batch` instances per thread.
+/// What an instance costs in L2, in sectors of 32 bytes: an access of the test half a sector to one (16-byte cells, a warp's
+/// side by side or scattered), a reset half a sector per location, an observed location half a sector more, a register 1/32 to
+/// write (up to 1/4 scattered) and 1/32 to read. Message passing: 3.1 to 5.6 sectors, 100 to 180 bytes; IRIW: 4.3 to 8.1. There
+/// is no atomic per instance, and one barrier for `batch` instances per thread.
 template <class Test>
 __device__ void run_launch(const launch_view& view) {
   static_assert(Test::threads <= max_threads && Test::locations <= max_locations && Test::observations <= max_observations,

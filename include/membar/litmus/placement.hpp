@@ -125,9 +125,9 @@ inline bool pick_peers(const machine& on, std::size_t wanted, std::vector<int>& 
 }  // namespace detail
 
 /// Where threads with these places run on the machine. The GPUs of a test are the first devices that reach each other; what a
-/// GPU runs in one domain is one launch. Blocks of one cluster need a cluster launch, other blocks none: a block is in a cluster of
-/// its own then. Threads of one block whose places name different warps run in different warps; otherwise the parameters
-/// decide.
+/// GPU runs in one domain is one launch. Blocks of one cluster need a cluster launch, other blocks none: a block is in a
+/// cluster of its own then. Threads of one block whose places name different warps run in different warps; otherwise the
+/// parameters decide.
 ///
 /// Errors: `error` with one sentence if the machine lacks what the places ask for.
 [[nodiscard]] inline placement place_threads(std::span<const model::place> places, const machine& on) {

@@ -420,8 +420,8 @@ class engine {
 
   static_assert(sizeof(std::uint64_t) == sizeof(unsigned long long));
 
-  /// What is known of a step before one has run: how long it may be by the parameters alone. A clock is a nanosecond at most, and
-  /// a host thread runs an instance in less than a microsecond.
+  /// What is known of a step before one has run: how long it may be by the parameters alone. A clock is a nanosecond at most,
+  /// and a host thread runs an instance in less than a microsecond.
   [[nodiscard]] static double seconds_at_most(const runnable_test& test, const placement& where, const run_shape& shape) {
     const double waits = 1e-9 * shape.used.delay * shape.used.batch * static_cast<double>(test.twin.threads.size());
     const double on_host = where.host_threads.empty() ? 0.0 : 1e-6 * static_cast<double>(shape.where.instances());
@@ -559,7 +559,8 @@ class engine {
     return views;
   }
 
-  /// Fills what the views of a run point to: device memory, or mapped memory where threads are on the host. No kernel runs then.
+  /// Fills what the views of a run point to: device memory, or mapped memory where threads are on the host. No kernel runs
+  /// then.
   static void fill(const placement& where, void* memory, int value, std::size_t bytes) {
     if (where.host_threads.empty()) {
       check(cudaMemset(memory, value, bytes), "cudaMemset");

@@ -25,8 +25,8 @@
 ///     }
 ///   }
 /// };
-/// const membar::litmus::report seen = membar::litmus::make_report(mp, engine.run(mp));   // mp = make_test<message_passing>("MP")
-/// ```
+/// const membar::litmus::report seen = membar::litmus::make_report(mp, engine.run(mp));   // mp =
+/// make_test<message_passing>("MP") ```
 ///
 /// The twin says what is allowed; nobody marks an outcome by hand. That the code does what the twin says is the reader's to
 /// see, line by line.
@@ -104,9 +104,9 @@ template <class Twin>
 
 }  // namespace detail
 
-/// A test in C++ as the kernel asks for one. `Test` may say `bytes`, the size of its accesses to the locations that are observed
-/// (4 if it does not; of more than 8 bytes the first 8), and `values`, where the values that it can produce are 0 to `values` - 1
-/// and the twin's constants do not show that.
+/// A test in C++ as the kernel asks for one. `Test` may say `bytes`, the size of its accesses to the locations that are
+/// observed (4 if it does not; of more than 8 bytes the first 8), and `values`, where the values that it can produce are 0 to
+/// `values` - 1 and the twin's constants do not show that.
 template <class Test>
 struct kernel_test : Test {
   static constexpr int threads = static_cast<int>(decltype(Test::twin)::threads);

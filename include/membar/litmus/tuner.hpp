@@ -103,7 +103,8 @@ struct tune_result {
 }
 
 /// Tries parameters by `run`: first the chosen ones, then random ones until half of the time is over, then neighbours of the
-/// best so far. `elapsed` tells the seconds since the search began. With the same seed and the same figures the log is the same.
+/// best so far. `elapsed` tells the seconds since the search began. With the same seed and the same figures the log is the
+/// same.
 [[nodiscard]] inline tune_result tune(const std::function<trial(const parameters&)>& run,
                                       const std::function<double()>& elapsed, const tune_options& options = {}) {
   tune_result result;

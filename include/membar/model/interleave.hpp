@@ -23,8 +23,8 @@ class interleaving {
  public:
   explicit interleaving(const litmus_test& test) : test_(&test) {}
 
-  /// The values of what the test observes at the end of each interleaving. Fences change nothing here. Throws `error` for a test
-  /// with barriers, and for one with more than a million states.
+  /// The values of what the test observes at the end of each interleaving. Fences change nothing here. Throws `error` for a
+  /// test with barriers, and for one with more than a million states.
   [[nodiscard]] std::set<std::vector<std::int64_t>> outcomes() {
     state first;
     for (const litmus_test::thread& t : test_->threads) {

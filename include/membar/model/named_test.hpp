@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A test written in C++ (test.hpp) with names and text, as if it had been read from a file: to print it, explain it, or ask for
-/// all of its outcomes.
+/// A test written in C++ (test.hpp) with names and text, as if it had been read from a file: to print it, explain it, or ask
+/// for all of its outcomes.
 #pragma once
 
 #include <membar/memory_order.hpp>
@@ -124,8 +124,8 @@ namespace detail {
 
 }  // namespace detail
 
-/// `test` under the name `name`: its locations are x, y, z, w, v4, ..., its registers r0, r1, ..., and what its condition names is
-/// observed, in the order of the condition. Throws `error` for a test without a condition.
+/// `test` under the name `name`: its locations are x, y, z, w, v4, ..., its registers r0, r1, ..., and what its condition names
+/// is observed, in the order of the condition. Throws `error` for a test without a condition.
 template <std::size_t... Counts>
 [[nodiscard]] litmus_test named_test(const litmus_program<Counts...>& test, std::string name) {
   if (test.asked().empty()) {

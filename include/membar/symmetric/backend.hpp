@@ -97,8 +97,8 @@ enum class collective : unsigned char { heap_bytes, objects, object_bytes, align
   return "another call with";
 }
 
-/// What a process tells: which call it makes, in the upper bits, and its value. Values alone would agree where one process frees
-/// its third allocation while another allocates three objects.
+/// What a process tells: which call it makes, in the upper bits, and its value. Values alone would agree where one process
+/// frees its third allocation while another allocates three objects.
 [[nodiscard]] constexpr unsigned long long told(collective what, unsigned long long value) noexcept {
   return value ^ (static_cast<unsigned long long>(what) + 1) << 56;
 }

@@ -19,9 +19,9 @@ namespace membar {
 /// barrier must be zeroed before it is used again.
 ///
 /// PTX: arrive: bar.sync and, by thread 0, atom.{relaxed,release}.add; wait: ld.{relaxed,acquire} by thread 0 and bar.red
-/// (`sync`: bar.sync). Requires: every thread of every block calls it; for `sync`, one byte of static shared memory. `Scope` is `device` for a grid, or grids in one physical domain; `system`
-/// for grids in several domains or on several devices (the memory must take atomics from all of them); `cluster` or `block` for
-/// those.
+/// (`sync`: bar.sync). Requires: every thread of every block calls it; for `sync`, one byte of static shared memory. `Scope` is
+/// `device` for a grid, or grids in one physical domain; `system` for grids in several domains or on several devices (the
+/// memory must take atomics from all of them); `cluster` or `block` for those.
 template <thread_scope Scope>
 class grid_barrier {
  public:
@@ -84,8 +84,8 @@ class grid_barrier {
            }) == wait_result::done;
   }
 
-  /// Read before the next `sync`'s first barrier of the block and written behind it: a plain barrier and a load, where a wait must
-  /// reduce its result over the block.
+  /// Read before the next `sync`'s first barrier of the block and written behind it: a plain barrier and a load, where a wait
+  /// must reduce its result over the block.
   [[nodiscard]] __device__ static bool& late() noexcept {
     __shared__ bool result;
     return result;

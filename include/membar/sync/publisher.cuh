@@ -23,8 +23,8 @@ struct publisher_report {
 /// that serves: `publish(signal, value)` costs its caller one release store at `From`.
 ///
 /// Use, by a block: `__shared__ membar::publisher<4, 16> p;`, one thread `p.init()`, a barrier; then four warps each make a
-/// `publisher<4, 16>::warp_source` (or four threads a `source`) with an index of its own, publish, and close it, while one other
-/// warp runs `p.serve_warp(idle)`.
+/// `publisher<4, 16>::warp_source` (or four threads a `source`) with an index of its own, publish, and close it, while one
+/// other warp runs `p.serve_warp(idle)`.
 /// With `From = device` the object lives in device memory, and a block of its own serves the whole device; all-zero bytes are a
 /// publisher whose sources are all open.
 ///
@@ -105,8 +105,8 @@ class publisher {
 
     /// The same, and waits for room.
     ///
-    /// Where one lane of a warp calls it, the two parts of the warp may stay apart behind it, and what the warp computes then takes
-    /// twice the time: a warp uses a `warp_source`.
+    /// Where one lane of a warp calls it, the two parts of the warp may stay apart behind it, and what the warp computes then
+    /// takes twice the time: a warp uses a `warp_source`.
     __device__ wait_result publish(unsigned long long& signal, unsigned long long value, wait_budget budget) noexcept {
       return detail::wait_until(budget, [&] { return try_publish(signal, value); });
     }
