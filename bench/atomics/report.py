@@ -13,7 +13,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from report_page import NONE, bars_picture, machine_of, table, write_page  # noqa: E402
+from report_page import NONE, bars_picture, machine_of, promise, table, write_page  # noqa: E402
 
 PATTERNS = ["one", "skewed", "per_block", "per_warp", "per_lane", "stride_32", "stride_128"]
 MOST_BESIDE_CUDA, MOST_MAXIMUM, MOST_SUB_WORD, LEAST_AGGREGATED, LEAST_OF_BEST = 1.02, 0.5, 0.8, 8.0, 0.95
@@ -37,13 +37,6 @@ class Results:
 
     def ratio(self, case, arm):
         return self.cases.get(case, {}).get(arm, {}).get("membar_ratio", NONE)
-
-
-def promise(what, ratio, limit, at_most=True):
-    if ratio != ratio:
-        return [what, f"{'≤' if at_most else '≥'} {limit:g}", "not measured", ""]
-    held = ratio <= limit if at_most else ratio >= limit
-    return [what, f"{'≤' if at_most else '≥'} {limit:g}", f"{ratio:.3g}", "held" if held else "**missed**"]
 
 
 def beside_cuda(results):
