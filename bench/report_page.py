@@ -109,7 +109,7 @@ def finish(axis, title, **labels):
 
 
 def lines_picture(path, title, x_label, y_label, series, doubling=False, bottom=0.0):
-    """`series` is {name: [(x, y)...]}; with `doubling` both axes are logarithmic, and x has powers of 2."""
+    """`series` is {name: [(x, y)...]}; with `doubling` both axes are logarithmic, in powers of 2."""
     if pyplot is None:
         return ""
     figure, axis = pyplot.subplots(figsize=(11, 5), dpi=120)
@@ -120,8 +120,8 @@ def lines_picture(path, title, x_label, y_label, series, doubling=False, bottom=
                   marker=MARKERS[i % len(MARKERS)], markersize=max(8 - i, 3), linewidth=max(4 - 0.5 * i, 1))
     if doubling:
         axis.set_xscale("log", base=2)
-        axis.xaxis.set_major_formatter("{x:g}")
-        axis.set_yscale("log")
+        axis.xaxis.set_major_formatter("{x:.0f}")
+        axis.set_yscale("log", base=2)
         axis.yaxis.set_major_formatter("{x:g}")
     else:
         axis.set_ylim(bottom=bottom)
@@ -152,7 +152,8 @@ def panels_picture(path, title, panels):
     """`panels` is {x label: {series: {row: value}}}: horizontal bars side by side, each panel with its own scale."""
     if pyplot is None:
         return ""
-    figure, axes = pyplot.subplots(1, len(panels), figsize=(11, 5), dpi=120, sharey=True)
+    figure, axes = pyplot.subplots(1, len(panels), figsize=(11, 5), dpi=120, sharey=True, squeeze=False)
+    axes = axes[0]
     for axis, (label, series) in zip(axes, panels.items()):
         height = 0.8 / len(series)
         for i, (name, values) in enumerate(series.items()):
