@@ -109,11 +109,14 @@ __device__ inline void group_copy(Group, void* to, const void* from, std::size_t
       const copy_unit unit = load_weak(static_cast<const copy_unit*>(from) + rank);
       store_weak(static_cast<copy_unit*>(there(to)) + rank, unit);
     }
-  } else if (bits % sizeof(copy_unit) == 0) [[likely]] {
-    copy_units<copy_unit, lanes, 8>(rank, size, static_cast<unsigned char*>(there(to)), static_cast<const unsigned char*>(from),
-                                    bytes / sizeof(copy_unit));
+    return;
+  }
+  auto* const destination = static_cast<unsigned char*>(there(to));
+  const auto* const source = static_cast<const unsigned char*>(from);
+  if (bits % sizeof(copy_unit) == 0) [[likely]] {
+    copy_units<copy_unit, lanes, 8>(rank, size, destination, source, bytes / sizeof(copy_unit));
   } else {
-    copy_odd<lanes>(rank, size, static_cast<unsigned char*>(there(to)), static_cast<const unsigned char*>(from), bytes);
+    copy_odd<lanes>(rank, size, destination, source, bytes);
   }
 }
 
