@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the pages of several benches are made of: tables, pictures (if matplotlib is there), the machine's line."""
+"""What the pages of several benches are made of: medians, promises, tables, pictures (if matplotlib is there), the machine's line."""
+import json
+import statistics
 
 try:
     import matplotlib
@@ -13,6 +15,79 @@ COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8
 MARKERS = "osv^DPX*<>"
 CONTEXT = [("gpu", "GPU"), ("driver", "driver"), ("cuda_runtime", "CUDA"), ("date", "date")]
 NONE = float("nan")
+
+
+class Medians:
+    """The medians of one file: {case: {"time_us": ..., counter: ...}}, and why cases are missing. `benches` says whose it may be."""
+
+    def __init__(self, path, benches, counters):
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+            runs = document["benchmarks"]
+            self.bench = runs[0]["name"].split("/")[0]
+            samples, medians, families = {}, {}, {}
+            self.waived = set()
+            self.repetitions = 0
+            for run in runs:
+                if run.get("error_occurred") or run.get("aggregate_name", "median") != "median":
+                    continue
+                if run.get("label", "").startswith("waived: "):
+                    self.waived.add(run["label"][len("waived: "):])
+                    continue
+                name = run["run_name"].split("/iterations:")[0]
+                families[name] = run["family_index"]
+                self.repetitions = max(self.repetitions, run["repetitions"])
+                scale = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}[run["time_unit"]]
+                figures = {"time_us": run["real_time"] * scale, **{key: run[key] for key in counters if key in run}}
+                if run["run_type"] == "aggregate":
+                    medians[name] = figures
+                else:
+                    samples.setdefault(name, []).append(figures)
+        except (OSError, ValueError, LookupError, TypeError) as failure:
+            raise SystemExit(f"{path}: not a result of a bench on {benches}: {failure!r}") from None
+        self.context = document.get("context", {})
+        for name, runs_of_case in samples.items():
+            medians.setdefault(name, {key: statistics.median(run[key] for run in runs_of_case) for key in runs_of_case[0]})
+        # In the order of the bench's code: the repetitions of cases are interleaved at random.
+        self.cases = {name: medians[name] for name in sorted(medians, key=families.get)}
+
+    def titled(self, title):
+        """The title with the machine's name."""
+        return f"{title} ({self.context['gpu']})" if "gpu" in self.context else title
+
+    def rows(self, depth):
+        """{parts of the name behind the bench: figures} for names of that many parts."""
+        split = {tuple(name.split("/")[1:]): figures for name, figures in self.cases.items()}
+        return {parts: figures for parts, figures in split.items() if len(parts) == depth}
+
+
+def pages_of(files, draw, benches, counters):
+    """The parts of a page for the files: for each a heading, its machine, and what `draw[bench](medians)` says."""
+    parts = []
+    for path in files:
+        results = Medians(path, benches, counters)
+        if results.bench not in draw:
+            raise SystemExit(f"{path}: the bench {results.bench} is none of {', '.join(draw)}")
+        parts.append(f"## {results.bench}")
+        if not results.cases:
+            parts.append("Not measured: " + "; ".join(sorted(results.waived) or ["every case failed"]) + ".")
+            continue
+        parts.append(f"{machine_of(results.context)}; medians of {results.repetitions} repetitions.")
+        try:
+            parts.append(draw[results.bench](results))
+        except (LookupError, ValueError) as failure:
+            raise SystemExit(f"{path}: not a result of {results.bench}: {failure!r}") from None
+    return parts
+
+
+def promise(what, ratio, limit, at_most=True, uncertainty=NONE):
+    """A row. What is within the uncertainty of the limit, on the wrong side, is neither held nor missed."""
+    limits = f"{'≤' if at_most else '≥'} {limit:g}"
+    if ratio != ratio:
+        return [what, limits, "not measured", ""]
+    missed_by = ratio - limit if at_most else limit - ratio
+    measured = f"{ratio:.3g}" + (f" ± {uncertainty:.2g}" if uncertainty == uncertainty else "")
+    return [what, limits, measured, "held" if missed_by <= 0 else "undecided" if missed_by <= uncertainty else "**missed**"]
 
 
 def table(header, rows):
@@ -35,7 +110,7 @@ def finish(axis, title, **labels):
 
 
 def lines_picture(path, title, x_label, y_label, series, doubling=False, bottom=0.0):
-    """`series` is {name: [(x, y)...]}; with `doubling` both axes are logarithmic, and x has powers of 2."""
+    """`series` is {name: [(x, y)...]}; with `doubling` both axes are logarithmic, in powers of 2."""
     if pyplot is None:
         return ""
     figure, axis = pyplot.subplots(figsize=(11, 5), dpi=120)
@@ -46,8 +121,8 @@ def lines_picture(path, title, x_label, y_label, series, doubling=False, bottom=
                   marker=MARKERS[i % len(MARKERS)], markersize=max(8 - i, 3), linewidth=max(4 - 0.5 * i, 1))
     if doubling:
         axis.set_xscale("log", base=2)
-        axis.xaxis.set_major_formatter("{x:g}")
-        axis.set_yscale("log")
+        axis.xaxis.set_major_formatter("{x:.0f}")
+        axis.set_yscale("log", base=2)
         axis.yaxis.set_major_formatter("{x:g}")
     else:
         axis.set_ylim(bottom=bottom)
@@ -84,7 +159,8 @@ def panels_picture(path, title, panels):
     """`panels` is {x label: {series: {row: value}}}: horizontal bars side by side, each panel with its own scale."""
     if pyplot is None:
         return ""
-    figure, axes = pyplot.subplots(1, len(panels), figsize=(11, 5), dpi=120, sharey=True)
+    figure, axes = pyplot.subplots(1, len(panels), figsize=(11, 5), dpi=120, sharey=True, squeeze=False)
+    axes = axes[0]
     for axis, (label, series) in zip(axes, panels.items()):
         height = 0.8 / len(series)
         for i, (name, values) in enumerate(series.items()):

@@ -13,7 +13,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from report_page import NONE, bars_picture, machine_of, table, write_page  # noqa: E402
+from report_page import NONE, bars_picture, machine_of, promise, table, write_page  # noqa: E402
 
 PATTERNS = ["known", "one", "skewed", "per_block", "per_warp", "per_lane", "stride_32", "stride_128"]
 SHARED_BY_LANES = ["one", "skewed", "per_block", "per_warp"]  # unknown to the compiler: there the documentation recommends aggregation
@@ -38,16 +38,6 @@ class Results:
 
     def ratio(self, case, arm):
         return self.cases.get(case, {}).get(arm, {}).get("membar_ratio", NONE)
-
-
-def promise(what, ratio, limit, at_most=True, uncertainty=NONE):
-    """A row. What is within the uncertainty of the limit, on the wrong side, is neither held nor missed."""
-    limits = f"{'≤' if at_most else '≥'} {limit:g}"
-    if ratio != ratio:
-        return [what, limits, "not measured", ""]
-    missed_by = ratio - limit if at_most else limit - ratio
-    measured = f"{ratio:.3g}" + (f" ± {uncertainty:.2g}" if uncertainty == uncertainty else "")
-    return [what, limits, measured, "held" if missed_by <= 0 else "undecided" if missed_by <= uncertainty else "**missed**"]
 
 
 def beside_cuda(results):

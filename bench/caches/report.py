@@ -9,60 +9,14 @@ that the file has, which is what the benches write, or else those of the single 
 written and the pictures left out, in words.
 """
 import argparse
-import json
 import pathlib
-import statistics
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from report_page import NONE, bars_picture, lines_picture, machine_of, panels_picture, table, write_page  # noqa: E402
+from report_page import NONE, bars_picture, lines_picture, pages_of, panels_picture, table, write_page  # noqa: E402
 
 COUNTERS = ("GB_per_s", "cycles_per_access", "region_MB", "window_MB", "hit_ratio", "table_after_us", "table_warm_us")
 AT_ONCE = "_16_at_once"
-
-
-class Results:
-    """The medians of one file: {case: {"time_us": ..., counter: ...}}, and why cases are missing."""
-
-    def __init__(self, path):
-        try:
-            document = json.loads(path.read_text(encoding="utf-8"))
-            runs = document["benchmarks"]
-            self.bench = runs[0]["name"].split("/")[0]
-            samples, medians, families = {}, {}, {}
-            self.waived = set()
-            self.repetitions = 0
-            for run in runs:
-                if run.get("error_occurred") or run.get("aggregate_name", "median") != "median":
-                    continue
-                if run.get("label", "").startswith("waived: "):
-                    self.waived.add(run["label"][len("waived: "):])
-                    continue
-                name = run["run_name"].split("/iterations:")[0]
-                families[name] = run["family_index"]
-                self.repetitions = max(self.repetitions, run["repetitions"])
-                scale = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}[run["time_unit"]]
-                figures = {"time_us": run["real_time"] * scale, **{key: run[key] for key in COUNTERS if key in run}}
-                if run["run_type"] == "aggregate":
-                    medians[name] = figures
-                else:
-                    samples.setdefault(name, []).append(figures)
-        except (OSError, ValueError, LookupError, TypeError) as failure:
-            raise SystemExit(f"{path}: not a result of a bench on caches: {failure!r}") from None
-        self.context = document.get("context", {})
-        for name, runs_of_case in samples.items():
-            medians.setdefault(name, {key: statistics.median(run[key] for run in runs_of_case) for key in runs_of_case[0]})
-        # In the order of the bench's code: the repetitions of cases are interleaved at random.
-        self.cases = {name: medians[name] for name in sorted(medians, key=families.get)}
-
-    def titled(self, title):
-        """The title with the machine's name."""
-        return f"{title} ({self.context['gpu']})" if "gpu" in self.context else title
-
-    def rows(self, depth):
-        """{parts of the name behind the bench: figures} for names of that many parts."""
-        split = {tuple(name.split("/")[1:]): figures for name, figures in self.cases.items()}
-        return {parts: figures for parts, figures in split.items() if len(parts) == depth}
 
 
 def by_arm(rows, x, figure):
@@ -166,17 +120,8 @@ def main():
     parser.add_argument("files", type=pathlib.Path, nargs="+", metavar="bench.json")
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
-    parts = ["# Caches and kinds of memory, measured"]
-    for path in options.files:
-        results = Results(path)
-        if results.bench not in DRAW:
-            raise SystemExit(f"{path}: the bench {results.bench} is none of {', '.join(DRAW)}")
-        parts.append(f"## {results.bench}")
-        if not results.cases:
-            parts.append("Not measured: " + "; ".join(sorted(results.waived) or ["every case failed"]) + ".")
-            continue
-        parts.append(f"{machine_of(results.context)}; medians of {results.repetitions} repetitions.")
-        parts.append(DRAW[results.bench](results, options.output))
+    draw = {bench: lambda results, of=of: of(results, options.output) for bench, of in DRAW.items()}
+    parts = ["# Caches and kinds of memory, measured", *pages_of(options.files, draw, "caches", COUNTERS)]
     write_page(options.output, parts)
 
 

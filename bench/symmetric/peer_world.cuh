@@ -235,8 +235,14 @@ inline void add_nvshmem_cases(const std::string& question) {
 template <class Add>
 int run_bench(int argc, char** argv, const char* question, Add add) {
   try {
-    benchmark::Initialize(&argc, argv);
-    if (benchmark::ReportUnrecognizedArguments(argc, argv)) {
+    // Behind the program's name, so that what the user says holds. Of each case the aggregates are kept: what a report needs.
+    static char aggregates[] = "--benchmark_report_aggregates_only=true";
+    std::vector<char*> arguments(argv, argv + argc);
+    arguments.insert(arguments.begin() + 1, aggregates);
+    int count = static_cast<int>(arguments.size());
+    arguments.push_back(nullptr);
+    benchmark::Initialize(&count, arguments.data());
+    if (benchmark::ReportUnrecognizedArguments(count, arguments.data())) {
       return 1;
     }
     // Before this process uses CUDA: both need the GPUs to themselves.

@@ -3,6 +3,7 @@
 /// The question: how long does a message take from one GPU to another and back, by put with signal, by its parts, and packed
 /// with its sequence number; beside NVSHMEM's own calls, and NCCL's send and receive? A time is that of one round trip.
 #include "peer_world.cuh"
+#include "places.hpp"
 
 #ifdef MEMBAR_BENCH_HAS_NCCL
 #include "nccl_pair.hpp"
@@ -25,14 +26,14 @@ struct memory {
   membar::scoped_symmetric_array<membar::signal<membar::set>, peer_backend> signals;
 };
 
-[[nodiscard]] unsigned rounds_of(std::size_t bytes) { return bytes > 65536 ? 300 : 2'000; }
-
 template <class... Parameters>
 double signal_trips(world& two, std::size_t bytes, unsigned threads, void (*kernel)(Parameters...)) {
-  const memory of(two);
-  return two.round_nanoseconds(threads, rounds_of(bytes), kernel, [&](pe which, auto launch) {
-    launch(of.data.on(which).subspan(0, bytes), static_cast<const unsigned char*>(of.source.on(which).local()),
-           of.signals.on(which), 0ULL);
+  return over_places_of(two.heap, [&] {
+    const memory of(two);
+    return two.round_nanoseconds(threads, rounds_of(bytes), kernel, [&](pe which, auto launch) {
+      launch(of.data.on(which).subspan(0, bytes), static_cast<const unsigned char*>(of.source.on(which).local()),
+             of.signals.on(which), 0ULL);
+    });
   });
 }
 
@@ -51,8 +52,11 @@ __global__ void notify_round_trips(symmetric_span<membar::signal<membar::set>> s
 
 template <class Order>
 double notify_trips(world& two) {
-  const membar::scoped_symmetric_array signals(two.heap.allocate<membar::signal<membar::set>>(1));
-  return two.round_nanoseconds(1, 2'000, notify_round_trips<Order>, [&](pe which, auto launch) { launch(signals.on(which)); });
+  return over_places_of(two.heap, [&] {
+    const membar::scoped_symmetric_array signals(two.heap.allocate<membar::signal<membar::set>>(1));
+    return two.round_nanoseconds(1, rounds_of(16), notify_round_trips<Order>,
+                                 [&](pe which, auto launch) { launch(signals.on(which)); });
+  });
 }
 
 /// 16 bytes out of registers, whole, and a signal that releases them.
@@ -71,10 +75,12 @@ __global__ void value_round_trips(symmetric_span<uint4> data, symmetric_span<mem
 }
 
 double value_trips(world& two) {
-  const membar::scoped_symmetric_array data(two.heap.allocate<uint4>(1));
-  const membar::scoped_symmetric_array signals(two.heap.allocate<membar::signal<membar::set>>(1));
-  return two.round_nanoseconds(1, 2'000, value_round_trips,
-                               [&](pe which, auto launch) { launch(data.on(which), signals.on(which)); });
+  return over_places_of(two.heap, [&] {
+    const membar::scoped_symmetric_array data(two.heap.allocate<uint4>(1));
+    const membar::scoped_symmetric_array signals(two.heap.allocate<membar::signal<membar::set>>(1));
+    return two.round_nanoseconds(1, rounds_of(16), value_round_trips,
+                                 [&](pe which, auto launch) { launch(data.on(which), signals.on(which)); });
+  });
 }
 
 /// A put with signal out of shared memory: the same, without the way of the source from L2.
@@ -101,10 +107,12 @@ __global__ void __launch_bounds__(1024, 1)
 
 template <class Group, unsigned Bytes>
 double shared_source_trips(world& two, unsigned threads) {
-  const membar::scoped_symmetric_array data(two.heap.allocate<unsigned char>(Bytes));
-  const membar::scoped_symmetric_array signals(two.heap.allocate<membar::signal<membar::set>>(1));
-  return two.round_nanoseconds(threads, 2'000, shared_source_round_trips<Group, Bytes>,
-                               [&](pe which, auto launch) { launch(data.on(which), signals.on(which)); });
+  return over_places_of(two.heap, [&] {
+    const membar::scoped_symmetric_array data(two.heap.allocate<unsigned char>(Bytes));
+    const membar::scoped_symmetric_array signals(two.heap.allocate<membar::signal<membar::set>>(1));
+    return two.round_nanoseconds(threads, rounds_of(Bytes), shared_source_round_trips<Group, Bytes>,
+                                 [&](pe which, auto launch) { launch(data.on(which), signals.on(which)); });
+  });
 }
 
 /// What one would write without membar's operations, for messages of whole units: each thread copies its own, and one of them
@@ -136,23 +144,27 @@ __global__ void __launch_bounds__(1024, 1)
 }
 
 double by_hand_trips(world& two, std::size_t bytes, unsigned threads) {
-  const memory of(two);  // where a message lies changes the time that it takes: the same places as for membar's
-  const membar::scoped_symmetric_array flags(two.heap.allocate<unsigned>(1));
-  return two.round_nanoseconds(threads, rounds_of(bytes), by_hand_round_trips, [&](pe which, auto launch) {
-    const pe other(1 - which.index());
-    launch(which == pe(0), reinterpret_cast<uint4*>(of.data.on(other).local()),
-           reinterpret_cast<const uint4*>(of.source.on(which).local()), static_cast<unsigned>(bytes / sizeof(uint4)),
-           flags.on(other).local(), static_cast<const unsigned*>(flags.on(which).local()));
+  return over_places_of(two.heap, [&] {
+    const memory of(two);  // the same places as for membar's
+    const membar::scoped_symmetric_array flags(two.heap.allocate<unsigned>(1));
+    return two.round_nanoseconds(threads, rounds_of(bytes), by_hand_round_trips, [&](pe which, auto launch) {
+      const pe other(1 - which.index());
+      launch(which == pe(0), reinterpret_cast<uint4*>(of.data.on(other).local()),
+             reinterpret_cast<const uint4*>(of.source.on(which).local()), static_cast<unsigned>(bytes / sizeof(uint4)),
+             flags.on(other).local(), static_cast<const unsigned*>(flags.on(which).local()));
+    });
   });
 }
 
 template <class Group, int Bytes, message_in Where>
 double packed_trips(world& two, unsigned threads) {
-  using box = payload<Bytes>;
-  const membar::scoped_symmetric_array boxes(two.heap.allocate<membar::packed<box>>(1));
-  const membar::scoped_symmetric_array messages(two.heap.allocate<box>(2));
-  return two.round_nanoseconds(threads, 2'000, packed_round_trips<Group, Bytes, Where, peer_backend>,
-                               [&](pe which, auto launch) { launch(boxes.on(which), messages.on(which).local(), 0U); });
+  return over_places_of(two.heap, [&] {
+    using box = payload<Bytes>;
+    const membar::scoped_symmetric_array boxes(two.heap.allocate<membar::packed<box>>(1));
+    const membar::scoped_symmetric_array messages(two.heap.allocate<box>(2));
+    return two.round_nanoseconds(threads, rounds_of(Bytes), packed_round_trips<Group, Bytes, Where, peer_backend>,
+                                 [&](pe which, auto launch) { launch(boxes.on(which), messages.on(which).local(), 0U); });
+  });
 }
 
 #ifdef MEMBAR_BENCH_HAS_NCCL

@@ -8,6 +8,7 @@
 #include <support/pe_processes.hpp>
 
 #include "kernels.cuh"
+#include "places.hpp"
 
 #include <cstdint>
 #include <cstdio>
@@ -172,26 +173,34 @@ std::uint64_t* raw_address(const membar::symmetric_heap<backend>& heap, const me
 
 void put_signal_latency(side& here) {
   constexpr std::size_t largest = std::size_t{1} << 20;
-  const membar::scoped_symmetric_array data(here.heap.allocate<unsigned char>(largest));
-  const membar::scoped_symmetric_array source(here.heap.allocate<unsigned char>(largest));
-  const membar::scoped_symmetric_array signals(here.heap.allocate<membar::signal<membar::set>>(1));
+  constexpr std::size_t room = places * place_distance;
+  using signal = membar::signal<membar::set>;
+  const membar::scoped_symmetric_array data(here.heap.allocate<unsigned char>(room + largest));
+  const membar::scoped_symmetric_array source(here.heap.allocate<unsigned char>(room + largest));
+  const membar::scoped_symmetric_array signals(here.heap.allocate<signal>(room / sizeof(signal)));
   auto* const raw = raw_address(here.heap, signals, here.self);
   const unsigned char* const from = source.on(here.self).local();
   unsigned long long first = 0;
   for (const std::size_t bytes : {std::size_t{16}, std::size_t{1024}, std::size_t{16384}, std::size_t{262144}, largest}) {
-    const unsigned rounds = bytes > 65536 ? 300 : 2'000;
+    const unsigned rounds = rounds_of(bytes);
     const auto both = [&](const char* group, unsigned threads, auto membars, auto nvshmems, auto acquiring) {
       const std::string where = std::string("/") + group + ":" + std::to_string(threads) + "/bytes:" + std::to_string(bytes);
       const auto raws = [&](auto kernel) {
-        const double ns = here.round_nanoseconds(threads, rounds, kernel, data.on(here.self).local(), from, bytes, raw, first);
-        first += warm_up + rounds;
-        return ns;
+        return over_places([&](std::size_t distance) {
+          const double ns = here.round_nanoseconds(threads, rounds, kernel, data.on(here.self).local() + distance,
+                                                   from + distance, bytes, raw + distance / sizeof(*raw), first);
+          first += warm_up + rounds;
+          return ns;
+        });
       };
       here.add("membar_nvshmem" + where, [&] {
-        const double ns = here.round_nanoseconds(threads, rounds, membars, data.on(here.self).subspan(0, bytes), from,
-                                                 signals.on(here.self), first);
-        first += warm_up + rounds;
-        return ns;
+        return over_places([&](std::size_t distance) {
+          const double ns =
+              here.round_nanoseconds(threads, rounds, membars, data.on(here.self).subspan(distance, bytes), from + distance,
+                                     signals.on(here.self).subspan(distance / sizeof(signal), 1), first);
+          first += warm_up + rounds;
+          return ns;
+        });
       });
       here.add("nvshmem" + where, [&] { return raws(nvshmems); });
       here.add("nvshmem_and_acquire" + where, [&] { return raws(acquiring); });

@@ -74,16 +74,21 @@ namespace detail {
 /// Ends a loop of polls when its budget is used up.
 class polling {
  public:
+  static constexpr unsigned polls_per_look = 32;
+
   MEMBAR_HOST_DEVICE explicit polling(wait_budget budget) noexcept : budget_(budget.in_nanoseconds()) {}
 
   /// Called after each poll in vain: whether the budget is used up.
   MEMBAR_CALLS_EITHER
   template <class Tag = void>
   [[nodiscard]] MEMBAR_HOST_DEVICE bool over() noexcept {
-    constexpr unsigned polls_per_look = 32;
-    if (++polls_ % polls_per_look != 0) {
-      return false;
-    }
+    return ++polls_ % polls_per_look == 0 && time_is_up();
+  }
+
+  /// The same, called after every `polls_per_look` of them.
+  MEMBAR_CALLS_EITHER
+  template <class Tag = void>
+  [[nodiscard]] MEMBAR_HOST_DEVICE bool time_is_up() noexcept {
     unsigned long long now = 0;
     if constexpr (compiling_for_device) {
       now = device_clock_ns();

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <membar/load_store.cuh>
-#include <membar/symmetric/group.cuh>
 
 #include <cstddef>
 #include <cstdint>
@@ -95,24 +94,36 @@ __device__ __noinline__ void copy_odd(unsigned rank, unsigned size, unsigned cha
   }
 }
 
-/// Copies `bytes` by the calling group; `to` and `from` do not overlap. Nobody waits for anybody.
-template <class Group>
-__device__ inline void group_copy(Group, void* to, const void* from, std::size_t bytes) noexcept {
-  constexpr unsigned lanes = std::is_same_v<Group, by_thread_t> ? 1 : 32;
+/// Copies `bytes` by the calling group, to `there(to)`, which is aligned as `to` is; the two do not overlap `from`. Nobody
+/// waits for anybody. A group says its `rank()`, its `size()` and how many `lanes` access neighbours at once. A small source is
+/// read before `there` is asked, so that the reading does not wait for the address.
+template <class Group, class There>
+__device__ inline void group_copy(Group, void* to, const void* from, std::size_t bytes, There there) noexcept {
+  constexpr unsigned lanes = Group::lanes;
   const unsigned rank = Group::rank();
   const unsigned size = Group::size();
   const std::uintptr_t bits = reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from) | bytes;
   if (bits % sizeof(copy_unit) == 0 && bytes <= size * sizeof(copy_unit)) [[likely]] {
     // A unit for each thread at most: a matter of latency, which few instructions in a row serve best.
     if (rank * sizeof(copy_unit) < bytes) {
-      store_weak(static_cast<copy_unit*>(to) + rank, load_weak(static_cast<const copy_unit*>(from) + rank));
+      const copy_unit unit = load_weak(static_cast<const copy_unit*>(from) + rank);
+      store_weak(static_cast<copy_unit*>(there(to)) + rank, unit);
     }
-  } else if (bits % sizeof(copy_unit) == 0) [[likely]] {
-    copy_units<copy_unit, lanes, 8>(rank, size, static_cast<unsigned char*>(to), static_cast<const unsigned char*>(from),
-                                    bytes / sizeof(copy_unit));
-  } else {
-    copy_odd<lanes>(rank, size, static_cast<unsigned char*>(to), static_cast<const unsigned char*>(from), bytes);
+    return;
   }
+  auto* const destination = static_cast<unsigned char*>(there(to));
+  const auto* const source = static_cast<const unsigned char*>(from);
+  if (bits % sizeof(copy_unit) == 0) [[likely]] {
+    copy_units<copy_unit, lanes, 8>(rank, size, destination, source, bytes / sizeof(copy_unit));
+  } else {
+    copy_odd<lanes>(rank, size, destination, source, bytes);
+  }
+}
+
+/// The same to `to` itself.
+template <class Group>
+__device__ inline void group_copy(Group group, void* to, const void* from, std::size_t bytes) noexcept {
+  group_copy(group, to, from, bytes, [](void* itself) { return itself; });
 }
 
 }  // namespace membar::detail

@@ -10,6 +10,7 @@ namespace membar {
 /// The calling thread alone.
 struct by_thread_t {
   static constexpr const char* name = "thread";
+  static constexpr unsigned lanes = 1;  // that access neighbours in one instruction
   [[nodiscard]] __device__ static unsigned rank() noexcept { return 0; }
   [[nodiscard]] __device__ static unsigned size() noexcept { return 1; }
   __device__ static void sync() noexcept {}
@@ -27,6 +28,7 @@ namespace detail {
 /// The calling thread's warp, all 32 lanes of it.
 struct by_warp_t {
   static constexpr const char* name = "warp";
+  static constexpr unsigned lanes = 32;
   [[nodiscard]] __device__ static unsigned rank() noexcept { return detail::rank_in_block() % 32; }
   [[nodiscard]] __device__ static unsigned size() noexcept { return 32; }
   __device__ static void sync() noexcept { __syncwarp(); }
@@ -41,6 +43,7 @@ struct by_warp_t {
 /// The calling thread's block, all threads of it.
 struct by_block_t {
   static constexpr const char* name = "block";
+  static constexpr unsigned lanes = 32;
   [[nodiscard]] __device__ static unsigned rank() noexcept { return detail::rank_in_block(); }
   [[nodiscard]] __device__ static unsigned size() noexcept { return blockDim.x * blockDim.y * blockDim.z; }
   __device__ static void sync() noexcept { __syncthreads(); }

@@ -54,45 +54,44 @@ inline constexpr unsigned word_count = [] {
   return static_cast<unsigned>(packed_words(sizeof(Message)));
 }();
 
-/// The words `first`, `first + step` and so on, `Batch` at most, that fall to the calling thread: whether the message's
-/// pieces are in all of them, and then at `to`. All loads are under way before the first is looked at. `seen` is the number in
-/// the last word that has another one.
-template <unsigned Batch, class To>
-[[nodiscard]] __device__ inline bool take_batch(const packed_word* words, unsigned first, unsigned step, To* to,
-                                                unsigned sequence, unsigned& seen) noexcept {
-  constexpr unsigned count = word_count<To>;
-  packed_word batch[Batch];
+/// Reads the words `first`, `first + step` and so on, those of a message of `Count` words, into `batch`: whether all have the
+/// number `sequence`. All loads are under way before the first is looked at.
+template <unsigned Count, unsigned Batch>
+[[nodiscard]] __device__ inline bool look_at_batch(const packed_word* words, unsigned first, unsigned step, unsigned sequence,
+                                                   packed_word (&batch)[Batch]) noexcept {
+  // The last word first, which not every thread has: behind the branch around it nothing but loads is left to come.
 #pragma unroll
-  for (unsigned k = 0; k != Batch; ++k) {
+  for (unsigned k = Batch; k-- != 0;) {
     const unsigned i = first + k * step;
     batch[k].sequence = sequence;
-    if (k == 0 || i < count) {
+    if (k == 0 || i < Count) {
       batch[k] = membar::load<thread_scope::system>(words + i, relaxed);
     }
   }
   bool all = true;
 #pragma unroll
   for (unsigned k = 0; k != Batch; ++k) {
-    if (batch[k].sequence != sequence) {
-      seen = batch[k].sequence;
-      all = false;
-    }
-  }
-  if (all) {
-#pragma unroll
-    for (unsigned k = 0; k != Batch; ++k) {
-      const unsigned i = first + k * step;
-      if (k == 0 || i < count) {
-        unpack_piece(to, i, batch[k]);
-      }
-    }
+    all = all && batch[k].sequence == sequence;
   }
   return all;
 }
 
-/// Puts those words of the message at `from`: all of them are read before the first is stored.
-template <unsigned Batch, class From>
-__device__ inline void put_batch(packed_word* words, unsigned first, unsigned step, const From* from,
+/// Puts the pieces of such words where they belong in the message at `to`.
+template <unsigned Batch, class To>
+__device__ inline void unpack_batch(To* to, unsigned first, unsigned step, const packed_word (&batch)[Batch]) noexcept {
+#pragma unroll
+  for (unsigned k = 0; k != Batch; ++k) {
+    const unsigned i = first + k * step;
+    if (k == 0 || i < word_count<To>) {
+      unpack_piece(to, i, batch[k]);
+    }
+  }
+}
+
+/// Puts those words of the message at `from` to the box of `other` whose counterpart here is at `box`: all of them are read
+/// before the first is stored. Where the box is comes last, so that the reading does not wait for that.
+template <unsigned Batch, class Reach, class From>
+__device__ inline void put_batch(const Reach& reach, void* box, pe other, unsigned first, unsigned step, const From* from,
                                  unsigned sequence) noexcept {
   constexpr unsigned count = word_count<From>;
   packed_word batch[Batch];
@@ -103,6 +102,7 @@ __device__ inline void put_batch(packed_word* words, unsigned first, unsigned st
       batch[k] = packed_piece(from, i, sequence);
     }
   }
+  auto* const words = static_cast<packed_word*>(reach.direct(box, other));
 #pragma unroll
   for (unsigned k = 0; k != Batch; ++k) {
     const unsigned i = first + k * step;
@@ -138,7 +138,11 @@ __device__ inline bool for_pieces(Each each) noexcept {
   } else {
     constexpr unsigned threads = std::is_same_v<Group, by_thread_t> ? 1 : 32;
     constexpr unsigned share = (count + threads - 1) / threads;
-    return in_batches(std::integral_constant < unsigned, share<most ? share : most>{});
+    if constexpr (share <= most) {
+      return rank >= count || each(std::integral_constant<unsigned, share>{}, rank, size);
+    } else {
+      return in_batches(std::integral_constant<unsigned, most>{});
+    }
   }
 }
 
@@ -149,11 +153,26 @@ template <class Group, class Box, class To>
   const auto* const words = reinterpret_cast<const packed_word*>(word_access::raw(symmetric_access::local(box)));
   polling poll(budget);
   return for_pieces<Group, To>([&](auto batch, unsigned first, unsigned step) {
-    while (!take_batch<decltype(batch)::value>(words, first, step, to, sequence, seen)) {
-      if (poll.over()) {
+    packed_word came[decltype(batch)::value];
+    // The looks are a loop of their own, as short as it can be: a message waits for the look that follows it.
+    const auto look_for_a_while = [&] {
+#pragma unroll 1
+      for (unsigned looks = polling::polls_per_look; looks != 0; --looks) {
+        if (look_at_batch<word_count<To>>(words, first, step, sequence, came)) {
+          return true;
+        }
+      }
+      return false;
+    };
+    while (!look_for_a_while()) {
+      if (poll.time_is_up()) {
+        for (const packed_word& each : came) {
+          seen = each.sequence != sequence ? each.sequence : seen;
+        }
         return false;
       }
     }
+    unpack_batch(to, first, step, came);
     return true;
   });
 }
@@ -171,10 +190,9 @@ template <class Group, class Box, class From>
 __device__ inline void put_packed(Group, const Box& box, const From* from, unsigned sequence, pe other) noexcept {
   detail::require_group<Group>();
   if constexpr (detail::require_packed<Box, From>()) {
-    auto* const words = static_cast<detail::packed_word*>(
-        box.reach().direct(detail::word_access::raw(detail::symmetric_access::local(box)), other));
+    void* const own = detail::word_access::raw(detail::symmetric_access::local(box));
     detail::for_pieces<Group, From>([&](auto batch, unsigned first, unsigned step) {
-      detail::put_batch<decltype(batch)::value>(words, first, step, from, sequence);
+      detail::put_batch<decltype(batch)::value>(box.reach(), own, other, first, step, from, sequence);
       return true;
     });
     Group::sync();
@@ -187,9 +205,13 @@ template <class Box, class To>
   if constexpr (detail::require_packed<Box, To>()) {
     const auto* const words =
         reinterpret_cast<const detail::packed_word*>(detail::word_access::raw(detail::symmetric_access::local(box)));
-    unsigned seen = 0;
     return detail::for_pieces<by_thread_t, To>([&](auto batch, unsigned first, unsigned step) {
-      return detail::take_batch<decltype(batch)::value>(words, first, step, to, sequence, seen);
+      detail::packed_word came[decltype(batch)::value];
+      const bool all = detail::look_at_batch<detail::word_count<To>>(words, first, step, sequence, came);
+      if (all) {
+        detail::unpack_batch(to, first, step, came);
+      }
+      return all;
     });
   } else {
     return false;

@@ -69,11 +69,15 @@ template <class Order, class Condition>
 [[nodiscard]] __device__ inline bool poll_signal(const unsigned long long* word, Condition condition, wait_budget budget,
                                                  unsigned long long& seen, Order order) noexcept {
   for (polling poll(budget);;) {
-    seen = membar::load<thread_scope::system>(word, order);
-    if (condition.holds(seen)) {
-      return true;
+    // A loop of its own, as short as it can be: a signal waits for the look that follows it.
+#pragma unroll 1
+    for (unsigned looks = polling::polls_per_look; looks != 0; --looks) {
+      seen = membar::load<thread_scope::system>(word, order);
+      if (condition.holds(seen)) {
+        return true;
+      }
     }
-    if (poll.over()) {
+    if (poll.time_is_up()) {
       return false;
     }
   }

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Where a message lies changes how long it takes: its line is in a slice of L2 that is near or far. A round trip is the mean
+/// over several places, the same for every arm, so that no arm has luck.
+#pragma once
+
+#include <membar/symmetric/symmetric_heap.hpp>
+
+#include <cstddef>
+
+namespace symmetric_bench {
+
+inline constexpr std::size_t places = 8;
+/// From one to the next, in bytes: lines and pages of several sizes change.
+inline constexpr std::size_t place_distance = std::size_t{33} << 10;
+
+/// Rounds at each place.
+[[nodiscard]] constexpr unsigned rounds_of(std::size_t bytes) noexcept { return bytes > 65536 ? 50 : 300; }
+
+/// The mean of `measure(distance)`, with the distance of each place from the first.
+template <class Measure>
+[[nodiscard]] double over_places(Measure measure) {
+  double sum = 0;
+  for (std::size_t place = 0; place != places; ++place) {
+    sum += measure(place * place_distance);
+  }
+  return sum / places;
+}
+
+/// The mean of `measure()`, where that allocates from `heap` what it uses, which then lies at each place in turn.
+template <class Heap, class Measure>
+[[nodiscard]] double over_places_of(Heap& heap, Measure measure) {
+  return over_places([&](std::size_t distance) {
+    const membar::scoped_symmetric_array before(heap.template allocate<unsigned char>(place_distance + distance));
+    return measure();
+  });
+}
+
+}  // namespace symmetric_bench
