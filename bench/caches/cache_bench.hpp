@@ -8,6 +8,7 @@
 
 #include <membar/error.hpp>
 #include <support/cuda_handles.hpp>
+#include <support/failed_cases.hpp>
 #include <support/machine_context.hpp>
 
 #include <benchmark/benchmark.h>
@@ -16,6 +17,7 @@
 #include <cstdlib>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -99,15 +101,19 @@ class suite {
 
   /// Adds one case. `measure` is not called where cases are waived.
   void add(const std::string& name, std::function<figure()> measure) const {
-    auto* const registered =
-        benchmark::RegisterBenchmark(name.c_str(), [measure = std::move(measure), waived = waived_](benchmark::State& state) {
+    auto* const registered = benchmark::RegisterBenchmark(
+        name.c_str(), [name, measure = std::move(measure), waived = waived_,
+                       failed = std::make_shared<support::case_failure>()](benchmark::State& state) {
+          if (failed->before(state)) {
+            return;
+          }
           for ([[maybe_unused]] auto _ : state) {
             figure measured;
             if (waived.empty()) {
               try {
                 measured = measure();
               } catch (const std::exception& failure) {
-                state.SkipWithError(failure.what());
+                failed->now(state, name, failure.what());
                 break;
               }
             }
@@ -132,7 +138,7 @@ class suite {
     if (waived()) {
       std::printf("membar: %s: every case is waived\n", waived_.c_str());
     }
-    return benchmark::RunSpecifiedBenchmarks() == 0 ? 1 : 0;
+    return benchmark::RunSpecifiedBenchmarks() == 0 || support::failed_repetitions != 0 ? 1 : 0;
   }
 
  private:

@@ -9,6 +9,7 @@
 #include <membar/symmetric/peer_backend.hpp>
 #include <membar/symmetric/symmetric_heap.hpp>
 #include <support/cuda_handles.hpp>
+#include <support/failed_cases.hpp>
 #include <support/machine_context.hpp>
 
 #include "kernels.cuh"
@@ -173,14 +174,18 @@ using measurement = std::function<double(benchmark::State&)>;
 /// Registers a case that is repeated nine times, or waived with the reason.
 inline void add_case(const std::string& name, const std::string& waived, measurement measure) {
   benchmark::RegisterBenchmark(name.c_str(),
-                               [waived, measure = std::move(measure)](benchmark::State& state) {
+                               [name, waived, measure = std::move(measure),
+                                failed = std::make_shared<support::case_failure>()](benchmark::State& state) {
+                                 if (failed->before(state)) {
+                                   return;
+                                 }
                                  for (auto _ : state) {
                                    double ns = 0;
                                    if (waived.empty()) {
                                      try {
                                        ns = measure(state);
                                      } catch (const std::exception& failure) {
-                                       state.SkipWithError(failure.what());
+                                       failed->now(state, name, failure.what());
                                        break;
                                      }
                                    }
@@ -264,7 +269,7 @@ int run_bench(int argc, char** argv, const char* question, Add add) {
     add(two.get(), missing);
     benchmark::RunSpecifiedBenchmarks();
     benchmark::Shutdown();
-    return 0;
+    return support::failed_repetitions == 0 ? 0 : 1;
   } catch (const std::exception& failure) {
     std::fprintf(stderr, "%s\n", failure.what());
     return 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Where a message lies changes how long it takes: its line is in a slice of L2 that is near or far. A round trip is the mean
-/// over several places, the same for every arm, so that no arm has luck.
+/// over several places, at the same distances for every arm but NCCL's, so that no arm has luck.
 #pragma once
 
 #include <membar/symmetric/symmetric_heap.hpp>

@@ -48,7 +48,7 @@ template <class Publisher>
 __device__ void write_posts_as_a_warp(Publisher& publisher, int index, post& to, unsigned count, outcome& seen) {
   typename Publisher::warp_source source(publisher, index);
   unsigned failures = 0;
-  for (unsigned i = 1; i <= count; ++i) {
+  for (unsigned i = 1; i <= count && failures == 0; ++i) {
     membar::atomic_ref<unsigned, thread_scope::system>(to.data[threadIdx.x % 32]).store(i, membar::relaxed);
     failures += source.publish(to.first, i, generous) == wait_result::done ? 0 : 1;
   }

@@ -139,6 +139,25 @@ TEST_F(collective_launch_of, different_grids_is_an_error_in_all) {
   EXPECT_TRUE(now().launches.empty());
 }
 
+TEST_F(collective_launch_of, a_grid_where_another_process_makes_another_call_is_an_error_in_both) {
+  meeting_place place(2, 2);
+  std::vector<std::string> said(2);
+  std::thread frees([&] {
+    made_up_backend backend(place, pe_range(pe(0), 1));
+    said[0] = refusal([&] { membar::detail::agree(backend, membar::detail::collective::freed, 7); });
+  });
+  std::thread launches([&] {
+    made_up_backend backend(place, pe_range(pe(1), 1));
+    said[1] = refusal([&] { membar::collective_launch(backend, {dim3(7), dim3(64)}, {}, meets, its_number); });
+  });
+  frees.join();
+  launches.join();
+  for (const std::string& each : said) {
+    EXPECT_TRUE(contains(each, "PE 1 has a collective launch of blocks 7, and PE 0 has freed allocation number 7")) << each;
+  }
+  EXPECT_TRUE(now().launches.empty());
+}
+
 TEST_F(collective_launch_of, a_device_without_cooperative_launches_is_named) {
   now().no_cooperative_launch = {3};
   EXPECT_TRUE(contains(in_one_process({1, 64}), "PE 3 has no room for a block of it, or no cooperative launch"));

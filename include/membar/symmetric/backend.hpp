@@ -78,7 +78,7 @@ template <class Backend>
 }
 
 /// What the processes must have in common in a collective call.
-enum class collective : unsigned char { heap_bytes, objects, object_bytes, alignment, freed };
+enum class collective : unsigned char { heap_bytes, objects, object_bytes, alignment, freed, launched };
 
 /// Completes "PE 1 has ... 3".
 [[nodiscard]] constexpr const char* name(collective what) noexcept {
@@ -93,6 +93,8 @@ enum class collective : unsigned char { heap_bytes, objects, object_bytes, align
       return "an alignment of";
     case collective::freed:
       return "freed allocation number";
+    case collective::launched:
+      return "a collective launch of blocks";
   }
   return "another call with";
 }
@@ -103,22 +105,30 @@ enum class collective : unsigned char { heap_bytes, objects, object_bytes, align
   return value ^ (static_cast<unsigned long long>(what) + 1) << 56;
 }
 
+/// Which call a told word is of.
+[[nodiscard]] constexpr collective call_of(unsigned long long word) noexcept {
+  return static_cast<collective>((word >> 56) - 1);
+}
+
+/// Throws what PE `which` and PE 0 have told, which differs.
+[[noreturn]] inline void refuse_difference(int which, unsigned long long theirs, unsigned long long of_0) {
+  constexpr unsigned long long value_bits = (1ULL << 56) - 1;
+  const bool other_call = call_of(theirs) != call_of(of_0);
+  throw error(cudaErrorInvalidValue,
+              "membar: a collective call differs between PEs: PE %d has %s %llu, and PE 0 has %s%s%llu: call it on every PE, "
+              "in one order, "
+              "with the same arguments",
+              which, name(call_of(theirs)), theirs & value_bits, other_call ? name(call_of(of_0)) : "", other_call ? " " : "",
+              of_0 & value_bits);
+}
+
 /// Throws `error`, on every PE, unless all processes call it with one value.
 template <class Backend>
 void agree(Backend& backend, collective what, unsigned long long value) {
-  constexpr unsigned long long value_bits = (1ULL << 56) - 1;
-  const auto call = [](unsigned long long word) { return static_cast<collective>((word >> 56) - 1); };
   const auto all = gathered(backend, told(what, value));
   for (int i = 1; i < backend.count(); ++i) {
-    const unsigned long long theirs = all[static_cast<std::size_t>(i)];
-    if (theirs != all[0]) {
-      const bool other_call = call(theirs) != call(all[0]);
-      throw error(
-          cudaErrorInvalidValue,
-          "membar: a collective call differs between PEs: PE %d has %s %llu, and PE 0 has %s%s%llu: call it on every PE, in "
-          "one order, with the same arguments",
-          i, name(call(theirs)), theirs & value_bits, other_call ? name(call(all[0])) : "", other_call ? " " : "",
-          all[0] & value_bits);
+    if (const unsigned long long theirs = all[static_cast<std::size_t>(i)]; theirs != all[0]) {
+      refuse_difference(i, theirs, all[0]);
     }
   }
 }

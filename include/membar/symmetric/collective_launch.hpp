@@ -129,7 +129,18 @@ template <class Backend>
       write(offers[i], all[i]);
     }
   };
-  exchange([](const launch_offer& o) { return o.wanted; }, [](launch_offer& o, unsigned long long v) { o.wanted = v; });
+  exchange([](const launch_offer& o) { return told(collective::launched, o.wanted); },
+           [](launch_offer& o, unsigned long long v) { o.wanted = v; });
+  // Before anything else is exchanged: a process in another call throws after its first exchange, too.
+  for (int i = 1; i < backend.count(); ++i) {
+    const unsigned long long theirs = offers[static_cast<std::size_t>(i)].wanted;
+    if (call_of(theirs) != call_of(offers[0].wanted)) {
+      refuse_difference(i, theirs, offers[0].wanted);
+    }
+  }
+  for (launch_offer& each : offers) {
+    each.wanted = told(collective::launched, each.wanted);  // which takes the mark off again
+  }
   exchange([](const launch_offer& o) { return o.possible; }, [](launch_offer& o, unsigned long long v) { o.possible = v; });
   constexpr unsigned long long wrong_streams = 1ULL << 32;
   exchange(
