@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the pages of several benches are made of: medians, promises, tables, pictures (if matplotlib is there), the machine's line."""
+"""What the pages of several benches are made of: medians, promises, tables, pictures (if matplotlib is there), the machine's line, and
+what their scripts do with the command line."""
+import argparse
 import json
+import pathlib
 import statistics
 
 try:
@@ -51,6 +54,10 @@ class Medians:
         # In the order of the bench's code: the repetitions of cases are interleaved at random.
         self.cases = {name: medians[name] for name in sorted(medians, key=families.get)}
 
+    def origin(self):
+        """Where the figures are from."""
+        return f"{machine_of(self.context)}; medians of {self.repetitions} repetitions."
+
     def titled(self, title):
         """The title with the machine's name."""
         return f"{title} ({self.context['gpu']})" if "gpu" in self.context else title
@@ -61,20 +68,20 @@ class Medians:
         return {parts: figures for parts, figures in split.items() if len(parts) == depth}
 
 
-def pages_of(files, draw, benches, counters):
-    """The parts of a page for the files: for each a heading, its machine, and what `draw[bench](medians)` says."""
+def pages_of(files, folder, draw, read):
+    """The parts of a page for the files: for each a heading, its origin, and what `draw[bench](read(file), folder)` says."""
     parts = []
     for path in files:
-        results = Medians(path, benches, counters)
+        results = read(path)
         if results.bench not in draw:
             raise SystemExit(f"{path}: the bench {results.bench} is none of {', '.join(draw)}")
         parts.append(f"## {results.bench}")
         if not results.cases:
             parts.append("Not measured: " + "; ".join(sorted(results.waived) or ["every case failed"]) + ".")
             continue
-        parts.append(f"{machine_of(results.context)}; medians of {results.repetitions} repetitions.")
+        parts.append(results.origin())
         try:
-            parts.append(draw[results.bench](results))
+            parts.append(draw[results.bench](results, folder))
         except (LookupError, ValueError) as failure:
             raise SystemExit(f"{path}: not a result of {results.bench}: {failure!r}") from None
     return parts
@@ -185,3 +192,13 @@ def write_page(folder, parts):
         parts = [*parts, "The pictures are left out: matplotlib is not installed."]
     (folder / "report.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
     print(folder / "report.md")
+
+
+def write_report(description, title, draw, read):
+    """All that a report's script does: the page and the pictures of the files on the command line, in the folder named there."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--output", type=pathlib.Path, required=True, help="the folder for report.md and the pictures")
+    parser.add_argument("files", type=pathlib.Path, nargs="+", metavar="bench.json")
+    options = parser.parse_args()
+    options.output.mkdir(parents=True, exist_ok=True)
+    write_page(options.output, [f"# {title}", *pages_of(options.files, options.output, draw, read)])

@@ -7,13 +7,12 @@
 The files are those of --benchmark_out of atomic_cost, atomic_contention and fence_cost, one of each at most. A ratio is membar's time
 to that of an arm beside it: below 1 membar is quicker. Without matplotlib the pictures are left out, in words.
 """
-import argparse
 import json
 import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from report_page import NONE, bars_picture, machine_of, promise, table, write_page  # noqa: E402
+from report_page import NONE, bars_picture, machine_of, promise, table, write_report  # noqa: E402
 
 PATTERNS = ["known", "one", "skewed", "per_block", "per_warp", "per_lane", "stride_32", "stride_128"]
 SHARED_BY_LANES = ["one", "skewed", "per_block", "per_warp"]  # unknown to the compiler: there the documentation recommends aggregation
@@ -35,6 +34,12 @@ class Results:
                     "ns", "membar_ratio", "ratio_spread", "ratio_uncertainty")}
         except (OSError, ValueError, LookupError, TypeError) as failure:
             raise SystemExit(f"{path}: not a result of a bench on atomics: {failure!r}") from None
+        if not self.cases:
+            raise SystemExit(f"{path}: no case was measured")
+
+    def origin(self):
+        """Where the figures are from, and what they count."""
+        return f"{machine_of(self.context)}; {self.context.get('time', '')}."
 
     def ratio(self, case, arm):
         return self.cases.get(case, {}).get(arm, {}).get("membar_ratio", NONE)
@@ -161,26 +166,5 @@ def fence_cost(results, folder):
 DRAW = {"atomic_cost": atomic_cost, "atomic_contention": atomic_contention, "fence_cost": fence_cost}
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", type=pathlib.Path, required=True, help="the folder for report.md and the pictures")
-    parser.add_argument("files", type=pathlib.Path, nargs="+", metavar="bench.json")
-    options = parser.parse_args()
-    options.output.mkdir(parents=True, exist_ok=True)
-    parts = ["# Atomics and fences, measured"]
-    for path in options.files:
-        results = Results(path)
-        if results.bench not in DRAW:
-            raise SystemExit(f"{path}: the bench {results.bench} is none of {', '.join(DRAW)}")
-        if not results.cases:
-            raise SystemExit(f"{path}: no case was measured")
-        try:
-            text = DRAW[results.bench](results, options.output)
-        except (LookupError, ValueError) as failure:
-            raise SystemExit(f"{path}: not a result of {results.bench}: {failure!r}") from None
-        parts += [f"## {results.bench}", f"{machine_of(results.context)}; {results.context.get('time', '')}.", text]
-    write_page(options.output, parts)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    write_report(__doc__, "Atomics and fences, measured", DRAW, Results)

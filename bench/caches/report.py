@@ -8,12 +8,11 @@ The files are those of --benchmark_out; which bench a file is from, its cases' n
 that the file has, which is what the benches write, or else those of the single repetitions. Without matplotlib the tables are
 written and the pictures left out, in words.
 """
-import argparse
 import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from report_page import NONE, bars_picture, lines_picture, pages_of, panels_picture, table, write_page  # noqa: E402
+from report_page import NONE, Medians, bars_picture, lines_picture, panels_picture, table, write_report  # noqa: E402
 
 COUNTERS = ("GB_per_s", "cycles_per_access", "region_MB", "window_MB", "hit_ratio", "table_after_us", "table_warm_us")
 AT_ONCE = "_16_at_once"
@@ -114,16 +113,5 @@ DRAW = {"l2_window": l2_window, "constant_broadcast": constant_broadcast, "read_
         "cache_hint_stream": cache_hint_stream, "zero_copy": zero_copy}
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", type=pathlib.Path, required=True, help="the folder for report.md and the pictures")
-    parser.add_argument("files", type=pathlib.Path, nargs="+", metavar="bench.json")
-    options = parser.parse_args()
-    options.output.mkdir(parents=True, exist_ok=True)
-    draw = {bench: lambda results, of=of: of(results, options.output) for bench, of in DRAW.items()}
-    parts = ["# Caches and kinds of memory, measured", *pages_of(options.files, draw, "caches", COUNTERS)]
-    write_page(options.output, parts)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    write_report(__doc__, "Caches and kinds of memory, measured", DRAW, lambda path: Medians(path, "caches", COUNTERS))

@@ -7,12 +7,11 @@
 The files are those of --benchmark_out; which bench a file is from, its cases' names say. Where an arm was measured with several groups or
 grids, the quickest of them stands for it, and a table has them all. Without matplotlib the pictures are left out, in words.
 """
-import argparse
 import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from report_page import NONE, bars_picture, lines_picture, pages_of, panels_picture, promise, table, write_page  # noqa: E402
+from report_page import NONE, Medians, bars_picture, lines_picture, panels_picture, promise, table, write_report  # noqa: E402
 
 RATE = "GB/s"
 MOST_SIGNAL, MOST_PACKED_16, MOST_PACKED_1024, LEAST_SIGNAL_GAIN, LEAST_PACKED_GAIN, MOST_OF_NVSHMEM, LEAST_OF_COPY = (
@@ -153,15 +152,5 @@ DRAW = {"put_signal_latency": put_signal_latency, "put_bandwidth": put_bandwidth
         "barrier_latency": barrier_latency, "domain_overlap": domain_overlap}
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", type=pathlib.Path, required=True, help="the folder for report.md and the pictures")
-    parser.add_argument("files", type=pathlib.Path, nargs="+", metavar="bench.json")
-    options = parser.parse_args()
-    options.output.mkdir(parents=True, exist_ok=True)
-    draw = {bench: lambda results, of=of: of(results, options.output) for bench, of in DRAW.items()}
-    write_page(options.output, ["# Symmetric memory, measured", *pages_of(options.files, draw, "symmetric memory", (RATE,))])
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    write_report(__doc__, "Symmetric memory, measured", DRAW, lambda path: Medians(path, "symmetric memory", (RATE,)))

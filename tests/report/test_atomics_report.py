@@ -1,14 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tests of bench/atomics/report.py on made-up results. Run it with the name of a test, or without for all."""
-import json
-import pathlib
-import subprocess
-import sys
-import tempfile
+import functools
 import unittest
 
-REPORT = pathlib.Path(__file__).resolve().parent.parent.parent / "bench" / "atomics" / "report.py"
+from written_report import written_report
+
+report = functools.partial(written_report, "atomics/report.py")
 
 
 def result(bench, cases):
@@ -20,18 +18,6 @@ def result(bench, cases):
                   "ns": ns, "membar_ratio": first / ns, "ratio_spread": 0.01} for arm, ns in arms.items()]
     return {"context": {"gpu": "Made-up GPU", "executable": f"/somewhere/{bench}", "time": "nanoseconds per operation"},
             "benchmarks": runs}
-
-
-def report(*documents):
-    """What report.py writes of them, and what it prints."""
-    with tempfile.TemporaryDirectory() as folder:
-        paths = []
-        for i, document in enumerate(documents):
-            paths.append(pathlib.Path(folder, f"{i}.json"))
-            paths[-1].write_text(document if isinstance(document, str) else json.dumps(document), encoding="utf-8")
-        ran = subprocess.run([sys.executable, REPORT, "--output", folder, *paths], capture_output=True, text=True, check=False)
-        page = pathlib.Path(folder, "report.md")
-        return ran, page.read_text(encoding="utf-8") if page.exists() else ""
 
 
 class AtomicsReport(unittest.TestCase):

@@ -1,14 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tests of bench/caches/report.py on made-up results. Run it with the name of a test, or without for all."""
-import json
-import pathlib
-import subprocess
-import sys
-import tempfile
+import functools
 import unittest
 
-REPORT = pathlib.Path(__file__).resolve().parent.parent.parent / "bench" / "caches" / "report.py"
+from written_report import written_report
+
+report = functools.partial(written_report, "caches/report.py")
 
 
 def result(cases, label="", aggregates=True, repetitions=True):
@@ -31,18 +29,6 @@ def result(cases, label="", aggregates=True, repetitions=True):
                      for which, value in (("mean", 1e9), ("median", real_time), ("stddev", 1e7), ("cv", 0.1))]
         runs = mine + runs
     return {"context": {"gpu": "Made-up GPU", "driver": "1.2"}, "benchmarks": runs}
-
-
-def report(*documents):
-    """What report.py writes of them, and what it prints."""
-    with tempfile.TemporaryDirectory() as folder:
-        paths = []
-        for i, document in enumerate(documents):
-            paths.append(pathlib.Path(folder, f"{i}.json"))
-            paths[-1].write_text(document if isinstance(document, str) else json.dumps(document), encoding="utf-8")
-        ran = subprocess.run([sys.executable, REPORT, "--output", folder, *paths], capture_output=True, text=True, check=False)
-        page = pathlib.Path(folder, "report.md")
-        return ran, page.read_text(encoding="utf-8") if page.exists() else ""
 
 
 class CacheReport(unittest.TestCase):

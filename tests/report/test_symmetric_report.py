@@ -1,14 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tests of bench/symmetric/report.py on made-up results. Run it with the name of a test, or without for all."""
-import json
-import pathlib
-import subprocess
-import sys
-import tempfile
+import functools
 import unittest
 
-REPORT = pathlib.Path(__file__).resolve().parent.parent.parent / "bench" / "symmetric" / "report.py"
+from written_report import written_report
+
+report = functools.partial(written_report, "symmetric/report.py")
 
 
 def result(cases, waived=""):
@@ -24,18 +22,6 @@ def result(cases, waived=""):
             runs.append({**common, "name": f"{common['run_name']}_{which}", "run_type": "aggregate", "aggregate_name": which,
                          "real_time": ns * factor, **({"GB/s": rate[0] * factor} if rate else {})})
     return {"context": {"gpu": "Made-up GPU"}, "benchmarks": runs}
-
-
-def report(*documents):
-    """What report.py writes of them, and what it prints."""
-    with tempfile.TemporaryDirectory() as folder:
-        paths = []
-        for i, document in enumerate(documents):
-            paths.append(pathlib.Path(folder, f"{i}.json"))
-            paths[-1].write_text(document if isinstance(document, str) else json.dumps(document), encoding="utf-8")
-        ran = subprocess.run([sys.executable, REPORT, "--output", folder, *paths], capture_output=True, text=True, check=False)
-        page = pathlib.Path(folder, "report.md")
-        return ran, page.read_text(encoding="utf-8") if page.exists() else ""
 
 
 LATENCIES = {f"put_signal_latency/{case}": ns for case, ns in {
