@@ -41,6 +41,9 @@ enum class way {
   by_lane,    ///< the same by one lane, which the others then wait for
 };
 
+template <way Way>
+constexpr bool hands_over = Way == way::publisher || Way == way::by_lane;
+
 /// What one warp measured.
 struct warp_result {
   double cycles;  ///< of an iteration
@@ -73,7 +76,7 @@ __global__ void compute(float* data, unsigned long long* signals, unsigned count
   const unsigned warp = threadIdx.x / 32;
   const unsigned lane = threadIdx.x % 32;
   if (warp == Warps) {
-    if constexpr (Way == way::publisher || Way == way::by_lane) {
+    if constexpr (hands_over<Way>) {
       const membar::publisher_report report = shared.serve_warp(generous);
       if (lane == 0) {
         results[blockIdx.x] = {report.fences, report.largest_lag};
@@ -178,8 +181,7 @@ figures measure(workshop& shop, const description& what) {
 template <way Way, int Warps, int Lag>
 void add(std::vector<description>& cases, const char* way_name, const std::string& noise) {
   const std::string rest = std::string(way_name) + "/warps:" + std::to_string(Warps) +
-                           (Way == way::publisher || Way == way::by_lane ? "/lag:" + std::to_string(Lag) : std::string()) +
-                           "/" + noise;
+                           (hands_over<Way> ? "/lag:" + std::to_string(Lag) : std::string()) + "/" + noise;
   cases.push_back({"pace/" + rest, compute<Way, Warps, Lag, false>, Warps, false, noise});
   if constexpr (Way == way::release || Way == way::publisher) {
     cases.push_back({"latency/" + rest, compute<Way, Warps, Lag, true>, Warps, true, noise});
