@@ -25,8 +25,9 @@
 ///     }
 ///   }
 /// };
-/// const membar::litmus::report seen = membar::litmus::make_report(mp, engine.run(mp));   // mp =
-/// make_test<message_passing>("MP") ```
+/// const membar::litmus::runnable_test mp = membar::litmus::make_test<message_passing>("MP");
+/// const membar::litmus::report seen = membar::litmus::make_report(mp, engine.run(mp));
+/// ```
 ///
 /// The twin says what is allowed; nobody marks an outcome by hand. That the code does what the twin says is the reader's to
 /// see, line by line.

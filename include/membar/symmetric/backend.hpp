@@ -105,21 +105,20 @@ enum class collective : unsigned char { heap_bytes, objects, object_bytes, align
   return value ^ (static_cast<unsigned long long>(what) + 1) << 56;
 }
 
-/// Which call a told word is of.
+/// Which call a told word is of, and its value.
 [[nodiscard]] constexpr collective call_of(unsigned long long word) noexcept {
   return static_cast<collective>((word >> 56) - 1);
 }
+[[nodiscard]] constexpr unsigned long long value_of(unsigned long long word) noexcept { return word & ((1ULL << 56) - 1); }
 
 /// Throws what PE `which` and PE 0 have told, which differs.
 [[noreturn]] inline void refuse_difference(int which, unsigned long long theirs, unsigned long long of_0) {
-  constexpr unsigned long long value_bits = (1ULL << 56) - 1;
   const bool other_call = call_of(theirs) != call_of(of_0);
   throw error(cudaErrorInvalidValue,
               "membar: a collective call differs between PEs: PE %d has %s %llu, and PE 0 has %s%s%llu: call it on every PE, "
-              "in one order, "
-              "with the same arguments",
-              which, name(call_of(theirs)), theirs & value_bits, other_call ? name(call_of(of_0)) : "", other_call ? " " : "",
-              of_0 & value_bits);
+              "in one order, with the same arguments",
+              which, name(call_of(theirs)), value_of(theirs), other_call ? name(call_of(of_0)) : "", other_call ? " " : "",
+              value_of(of_0));
 }
 
 /// Throws `error`, on every PE, unless all processes call it with one value.

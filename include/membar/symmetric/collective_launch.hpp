@@ -139,7 +139,7 @@ template <class Backend>
     }
   }
   for (launch_offer& each : offers) {
-    each.wanted = told(collective::launched, each.wanted);  // which takes the mark off again
+    each.wanted = value_of(each.wanted);
   }
   exchange([](const launch_offer& o) { return o.possible; }, [](launch_offer& o, unsigned long long v) { o.possible = v; });
   constexpr unsigned long long wrong_streams = 1ULL << 32;

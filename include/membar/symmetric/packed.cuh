@@ -134,7 +134,8 @@ __device__ inline bool for_pieces(Each each) noexcept {
     if (size >= count) {
       return rank >= count || each(std::integral_constant<unsigned, 1>{}, rank, size);
     }
-    return in_batches(std::integral_constant < unsigned, count<most ? count : most>{});
+    constexpr unsigned at_once = count < most ? count : most;
+    return in_batches(std::integral_constant<unsigned, at_once>{});
   } else {
     constexpr unsigned threads = std::is_same_v<Group, by_thread_t> ? 1 : 32;
     constexpr unsigned share = (count + threads - 1) / threads;
