@@ -81,9 +81,8 @@ void add_coherence(const adding& to) {
   holds_within<Scope, coherent_reads<by_store<Scope, relaxed>, by_load<Scope, relaxed>>, weak>(to);
   if constexpr (Scope == thread_scope::system) {
     holds_within<Scope, coherent_reads<store_mmio<>, load_mmio>, weak>(to);
-    // volatile orders nothing: where a release and an acquire forbid an old value, it does not (nor do its coherent reads show
-    // the
-    // hardware: a compiler may turn two of them round)
+    // volatile orders nothing: where a release and an acquire forbid an old value, it does not (nor do its coherent reads
+    // show the hardware: a compiler may turn two of them round)
     holds<message_passing<by_atomic_store<Scope, release>, by_atomic_load<Scope, acquire>>, where::one_device,
           message_passing<store_volatile<>, load_volatile>, message_passing<store_mmio<>, load_mmio>>(to);
   }
