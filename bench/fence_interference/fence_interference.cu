@@ -42,6 +42,7 @@ struct options {
   bool all = false;
   bool as_child = false;
   int repetitions = 9;
+  int pace = default_pace;
   std::string csv;
 };
 
@@ -103,13 +104,13 @@ void print_help() {
       "  --benchmark_out=FILE     also write JSON\n"
       "  --benchmark_filter=REGEX only cases victim/noise/arm that match, such as 'kernel_boundary.*/nccl'\n"
       "  --benchmark_list_tests=true and the other options of Google Benchmark\n"
+      "  --pace=N                 paced noise stores N %% of what saturating noise does (default: 50)\n"
       "  --repetitions=N          sample sets of a case, spread over the run (default: 9)\n");
 }
 
 /// An integer option's value, or an error that says what was wrong with it.
-int to_number(const char* option, const char* text, int least) {
+int to_number(const char* option, const char* text, int least, int most = 1000) {
   char* end = nullptr;
-  constexpr int most = 1000;
   const long value = std::strtol(text, &end, 10);
   if (end == text || *end != '\0' || value < least || value > most) {
     throw std::runtime_error(std::string("membar: ") + option + "=" + text + " is not a number from " + std::to_string(least) +
@@ -137,6 +138,8 @@ options parse(int& argc, char** argv) {
       parsed.peer = to_number("--peer", peer, 0);
     } else if (const char* repetitions = value("--repetitions=")) {
       parsed.repetitions = to_number("--repetitions", repetitions, 1);
+    } else if (const char* pace = value("--pace=")) {
+      parsed.pace = to_number("--pace", pace, 1, 99);
     } else if (const char* csv = value("--csv=")) {
       parsed.csv = csv;
     } else {
@@ -217,7 +220,7 @@ int run(int argc, char** argv) {
     std::printf("membar: %s: every case is waived\n", no_device.c_str());
   } else {
     static_cast<void>(membar::sync_domain_count(options.device));  // says which devices there are, if not this one
-    bench = std::make_unique<workshop>(options.device, options.peer);
+    bench = std::make_unique<workshop>(options.device, options.peer, options.pace);
     if (options.as_child) {
 #ifdef MEMBAR_BENCH_HAS_NCCL
       measure_as_child(*bench, options.device, options.repetitions);

@@ -56,11 +56,16 @@ inline double measured_ghz() {
   return ghz;
 }
 
+/// What paced noise stores, in percent of what saturating noise does.
+inline constexpr int default_pace = 50;
+
 /// The devices, and every noise and victim on them, made when first needed.
 class workshop {
  public:
-  /// `device` exists; `peer` is where NVLink stores and all-reduces go, by default the first device on NVLink.
-  workshop(int device, const std::optional<int>& peer) : device_(device), current_device_(device) {
+  /// `device` exists; `peer` is where NVLink stores and all-reduces go, by default the first device on NVLink; paced noise stores
+  /// `pace` percent of what saturating noise does.
+  workshop(int device, const std::optional<int>& peer, int pace = default_pace)
+      : device_(device), pace_(pace), current_device_(device) {
     domain_count_ = membar::sync_domain_count(device_);
     find_peer(peer);
     // The scheduler fills the emptiest multiprocessors first: only a full device has a victim's block beside each noise block.
@@ -232,7 +237,7 @@ class workshop {
     }
     const double saturating_gbps = rate_of(*made);
     if (paced) {
-      made->pace(paced_share * saturating_gbps, ghz_);
+      made->pace(pace_ * 0.01 * saturating_gbps, ghz_);
     }
     return made;
   }
@@ -266,10 +271,9 @@ class workshop {
   /// Several times the L2, so that local stores reach device memory.
   static constexpr std::size_t target_bytes = std::size_t{512} << 20;
   static constexpr std::size_t host_target_bytes = std::size_t{64} << 20;
-  /// Paced noise moves this share of what saturating noise does.
-  static constexpr double paced_share = 0.4;
 
   int device_;
+  int pace_;
   support::device_guard current_device_;  // before the streams, which are made on the current device
   std::optional<int> peer_;
   std::string no_peer_;

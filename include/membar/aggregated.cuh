@@ -81,17 +81,7 @@ namespace detail {
 /// `value` of another lane, of any size.
 template <class T>
 [[nodiscard]] __device__ inline T shuffled(unsigned lanes, const T& value, int from) noexcept {
-  using bits = bits_of<T>;
-  const bits mine = to_bits(value);
-  if constexpr (sizeof(T) <= 4) {
-    return from_bits<T>(static_cast<bits>(__shfl_sync(lanes, static_cast<unsigned>(mine), from)));
-  } else {
-    bits theirs = 0;
-    for (unsigned word = 0; word != sizeof(T) / 4; ++word) {
-      theirs |= static_cast<bits>(__shfl_sync(lanes, static_cast<unsigned>(mine >> (32 * word)), from)) << (32 * word);
-    }
-    return from_bits<T>(theirs);
-  }
+  return from_bits<T>(bits_of_lane(lanes, to_bits(value), from));
 }
 
 /// The lanes that call together, and among them those that refer to the same object, in the order of their numbers.

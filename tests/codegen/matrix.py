@@ -409,7 +409,8 @@ def add_atomics(part, scope, types, keep=lambda case: True):
                     "*before = expected;"
                 )
                 if kind.bits == 8:
-                    inside = [f"ld.relaxed.{ptx_scope}.b32", f"atom.relaxed.{ptx_scope}.cas.b32"]
+                    # The first attempt; a look of the lane's own, before it fails by what another lane saw; the other attempts.
+                    inside = [f"ld.relaxed.{ptx_scope}.b32", f"atom.relaxed.{ptx_scope}.cas.b32"] * 2
                     part.kernel(name, parameters, body, around_loop(covering, ptx_scope, inside), stores=2, looped=True)
                     continue
                 fences, own = with_fence(covering, ptx_scope, "acquire")

@@ -6,6 +6,7 @@
 
 #include <membar/detail/atomic_ptx.cuh>
 #include <membar/detail/compilation.cuh>
+#include <membar/detail/lane.cuh>
 
 namespace membar::detail {
 
@@ -114,21 +115,43 @@ struct cell<Bits, false> {
   }
 };
 
-/// Sleeps between attempts: not at all after the first failure, which tells the new value, then twice as long each time.
-class back_off {
- public:
-  __device__ void operator()() noexcept {
-    if (nanoseconds_ != 0) {
-      // nanosleep.u32 t;  PTX ISA 6.3, sm_70
-      asm volatile("nanosleep.u32 %0;" ::"r"(nanoseconds_) : "memory");
+/// The attempts behind one that failed. Of the lanes of a warp that want one word, one at a time attempts, and tells the others
+/// what it found: of attempts to change one value one gets through, and the others are in the way of other warps. Lanes that
+/// leave the word as it is get through together. Sleeping between attempts was slower with any number of contenders.
+template <thread_scope Scope, class Cell, class Bits, class Next>
+__device__ inline bool attempt_by_turns(const Cell& c, typename Cell::word_type seen, Bits& old, Next next) {
+  const unsigned rivals = __match_any_sync(__activemask(), reinterpret_cast<unsigned long long>(c.word));
+  const unsigned self = 1U << lane_id();
+  for (bool own = true;;) {
+    old = c.part(seen);
+    Bits desired;
+    if (!next(old, desired)) {
+      if (own) {
+        return false;
+      }
+      // What another lane has read is no read of this one, which is asked what it acquired.
+      seen = ptx_load<Scope, memory_order::relaxed>(c.word);
+      own = true;
+      continue;
     }
-    nanoseconds_ = nanoseconds_ == 0 ? 16 : nanoseconds_ < longest ? 2 * nanoseconds_ : longest;
+    auto now = c.with(seen, desired);
+    const unsigned present = __activemask();
+    const unsigned waiting = rivals & present;
+    const unsigned unchanging = __ballot_sync(present, now == seen) & rivals;
+    const unsigned attempting = unchanging != 0 ? unchanging : waiting & (0 - waiting);
+    own = (attempting & self) != 0;
+    bool written = false;
+    if (own) {
+      const auto found = ptx_compare_and_swap<Scope, memory_order::relaxed>(c.word, seen, now);
+      written = found == seen;
+      now = written ? now : found;
+    }
+    seen = bits_of_lane(present, now, __ffs(static_cast<int>(attempting)) - 1);
+    if (written) {
+      return true;
+    }
   }
-
- private:
-  static constexpr unsigned longest = 256;
-  unsigned nanoseconds_ = 0;
-};
+}
 
 /// Replaces the object's bits, as `next` says, until no other thread came between, and puts the bits before into `old`. Returns
 /// false, having written nothing, as soon as `next(old, desired)` does. Compares bits. The order is applied once, outside the
@@ -136,24 +159,14 @@ class back_off {
 template <thread_scope Scope, memory_order Order, class Bits, class Next>
 __device__ inline bool compare_and_swap_loop(Bits* object, Bits& old, Next next) {
   const cell<Bits> c(object);
-  using word_type = typename cell<Bits>::word_type;
   half_fence<Scope, release_half(Order)>();
-  word_type seen = ptx_load<Scope, memory_order::relaxed>(c.word);
-  back_off wait;
+  const auto seen = ptx_load<Scope, memory_order::relaxed>(c.word);
+  old = c.part(seen);
+  Bits desired;
   bool written = false;
-  for (;;) {
-    old = c.part(seen);
-    Bits desired;
-    if (!next(old, desired)) {
-      break;
-    }
-    const word_type found = ptx_compare_and_swap<Scope, memory_order::relaxed>(c.word, seen, c.with(seen, desired));
-    if (found == seen) {
-      written = true;
-      break;
-    }
-    seen = found;
-    wait();
+  if (next(old, desired)) {
+    const auto found = ptx_compare_and_swap<Scope, memory_order::relaxed>(c.word, seen, c.with(seen, desired));
+    written = found == seen || attempt_by_turns<Scope>(c, found, old, next);
   }
   half_fence<Scope, acquire_half(Order)>();
   return written;
@@ -399,6 +412,22 @@ __device__ inline bool device_compare_exchange(T* object, T& expected, const T& 
     return old == wanted;
   }
 }
+
+/// Sleeps between looks: not at all after the first, then twice as long each time.
+class back_off {
+ public:
+  __device__ void operator()() noexcept {
+    if (nanoseconds_ != 0) {
+      // nanosleep.u32 t;  PTX ISA 6.3, sm_70
+      asm volatile("nanosleep.u32 %0;" ::"r"(nanoseconds_) : "memory");
+    }
+    nanoseconds_ = nanoseconds_ == 0 ? 16 : nanoseconds_ < longest ? 2 * nanoseconds_ : longest;
+  }
+
+ private:
+  static constexpr unsigned longest = 256;
+  unsigned nanoseconds_ = 0;
+};
 
 /// Returns once the object's bits are other than those of `old`.
 template <class T, thread_scope Scope, memory_order Order>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The calling thread's place in its warp.
+/// The calling thread's place in its warp, and what the lanes of a warp tell each other.
 #pragma once
 
 namespace membar::detail {
@@ -10,6 +10,20 @@ namespace membar::detail {
   // mov.u32 d, %laneid;  PTX ISA 1.3
   asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane)::"memory");
   return lane;
+}
+
+/// The `mine` of lane `from`, by all lanes of `lanes`, for unsigned integers of any size.
+template <class Bits>
+[[nodiscard]] __device__ inline Bits bits_of_lane(unsigned lanes, Bits mine, int from) noexcept {
+  if constexpr (sizeof(Bits) <= 4) {
+    return static_cast<Bits>(__shfl_sync(lanes, static_cast<unsigned>(mine), from));
+  } else {
+    Bits theirs = 0;
+    for (unsigned word = 0; word != sizeof(Bits) / 4; ++word) {
+      theirs |= static_cast<Bits>(__shfl_sync(lanes, static_cast<unsigned>(mine >> (32 * word)), from)) << (32 * word);
+    }
+    return theirs;
+  }
 }
 
 }  // namespace membar::detail
