@@ -57,7 +57,7 @@ inline double measured_ghz() {
 }
 
 /// What paced noise stores, in percent of what saturating noise does.
-inline constexpr int default_pace = 50;
+inline constexpr int default_pace = 75;
 
 /// The devices, and every noise and victim on them, made when first needed.
 class workshop {
