@@ -15,7 +15,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from report_page import NONE, bars_picture, machine_of, promise, table, write_report  # noqa: E402
 
 PATTERNS = ["known", "one", "skewed", "per_block", "per_warp", "per_lane", "stride_32", "stride_128"]
-SHARED_BY_LANES = ["one", "skewed", "per_block", "per_warp"]  # unknown to the compiler: there the documentation recommends aggregation
+SHARED_BY_LANES = ["known", "one", "skewed", "per_block", "per_warp"]  # where the documentation recommends aggregation
 MOST_BESIDE_CUDA, MOST_MAXIMUM, MOST_SUB_WORD, LEAST_AGGREGATED, LEAST_OF_BEST = 1.02, 0.5, 0.8, 8.0, 0.95
 
 
@@ -75,9 +75,14 @@ def controls(results):
     return promise("the same kernel twice, farthest from 1", max((max(r, 1 / r) for r in ratios), default=NONE), MOST_BESIDE_CUDA)
 
 
-def recommended(case, arms):
+def recommended(case, arms, cases):
     """The arm that the documentation recommends, if it was measured in this case."""
-    form = "aggregated" if case.rpartition("/")[2] in SHARED_BY_LANES else "membar"
+    operation, _, rest = case.partition("/")
+    if operation.startswith("fetch_") and f"{operation[len('fetch_'):]}/{rest}" in cases:
+        return None  # nobody reads the result here: a reduction is recommended, and has a case of its own
+    pattern = case.rpartition("/")[2]
+    aggregated = pattern in SHARED_BY_LANES or ("/u8/" in case and pattern == "per_lane")  # bytes side by side: four share a word
+    form = "aggregated" if aggregated else "membar"
     return form if form in arms else None
 
 
@@ -111,7 +116,7 @@ def atomic_contention(results, folder):
     slower = []
     shares = []
     for case, arms in results.cases.items():
-        form = recommended(case, arms)
+        form = recommended(case, arms, results.cases)
         if "membar_again" in arms or form is None:
             continue
         quickest = min(arms, key=lambda arm: arms[arm]["ns"])
@@ -133,7 +138,8 @@ def atomic_contention(results, folder):
                          {kind.replace("/relaxed/global", ""): {p: by[p] for p in patterns if p in by}
                           for kind, by in gains.items() if not any(loop in kind for loop in ("loop/", "/u8/", "/u16/"))}, from_one=True)
     text += table(["operation", *patterns], [[f"`{kind}`", *[by.get(p, NONE) for p in patterns]] for kind, by in gains.items()])
-    text += (f"\n\nRecommended is aggregation for {', '.join(SHARED_BY_LANES)}, else membar's plain operation. Slower than "
+    text += (f"\n\nRecommended is aggregation for {', '.join(SHARED_BY_LANES)} and for bytes side by side, else membar's plain operation, "
+             f"and where nobody reads the result a reduction. Slower than "
              f"{LEAST_OF_BEST} of the best arm: ")
     return text + ("\n\n" + table(["case", "recommended", "best", "recommended, ns", "best, ns", "best / recommended"], slower)
                    if slower else "none.")

@@ -80,27 +80,45 @@ def load(path):
     return Figures(by_case, {key: str(value) for key, value in context.items()}) if by_case else None
 
 
+def _best(figures, noise):
+    """The most that a publisher gains for up to four warps a block, or None; and the least of its own pace that it keeps."""
+    warps = [w for w in figures.warps() if w <= MOST_WARPS]
+    gains = [g for g in (figures.gain(w, noise) for w in warps) if g]
+    kept = [k for k in (figures.kept(w, noise) for w in warps) if k]
+    return max(gains, default=None), min(kept, default=None)
+
+
+def _at_pace(kept):
+    return ", at %.0f %% of their pace without noise" % (100 * min(kept, 1.0)) if kept else ""
+
+
 def sentence(figures):
-    """What the publisher gives back, for up to four warps a block beside the noise that costs most."""
-    beside = []
+    """What the publisher gives back, for up to four warps a block: beside the noise that costs most, and the worst of each other
+    kind."""
+    worst = {}
     for noise in figures.noises():
-        gains = [g for g in (figures.gain(w, noise) for w in figures.warps() if w <= MOST_WARPS) if g]
-        if noise not in ("none", "spin") and gains:
-            beside.append((max(gains), noise))
-    if not beside:
+        gain, kept = _best(figures, noise)
+        kind = noise.partition(".")[0]
+        if noise not in ("none", "spin") and gain and gain > worst.get(kind, (0,))[0]:
+            worst[kind] = (gain, noise, kept)
+    if not worst:
         return ""
-    gain, noise = max(beside)
-    kept = [k for k in (figures.kept(w, noise) for w in figures.warps() if w <= MOST_WARPS) if k]
+    (gain, noise, kept), *others = sorted(worst.values(), reverse=True)
     if gain <= 1.05:
         return " A publisher warp per block gives nothing back here."
-    kind, _, pace = noise.partition(".")
-    text = " Beside %s a publisher warp per block lets up to %d publishing warps compute up to %s faster than a release in each" % (
-        (pace + " " if pace else "") + words.NOISE[kind], MOST_WARPS, words.times(gain))
-    if kept:
-        text += ", at %.0f %% of their pace without noise" % (100 * min(min(kept), 1.0))
+
+    def name(noise):
+        kind, _, pace = noise.partition(".")
+        return (pace + " " if pace else "") + words.NOISE[kind]
+
+    text = (" Beside %s a publisher warp per block lets up to %d publishing warps compute up to %s faster than a release in each%s"
+            % (name(noise), MOST_WARPS, words.times(gain), _at_pace(kept)))
     latency, direct = (figures.get("latency", way, MOST_WARPS, noise) for way in ("publisher", "release"))
     if latency and direct:
         text += "; a publication then takes %s cycles instead of %s" % ("{:,.0f}".format(latency), "{:,.0f}".format(direct))
+    for gain, noise, kept in others:
+        if noise.partition(".")[0] != "local":  # a control
+            text += "; beside %s %s faster%s" % (name(noise), words.times(gain), _at_pace(kept))
     return text + "."
 
 

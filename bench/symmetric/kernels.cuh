@@ -65,8 +65,14 @@ __device__ void round_trips(Group group, bool starts, unsigned rounds, kernel_re
   });
 }
 
+/// How a kernel waits.
+enum class wait_form {
+  returning,  ///< the forms whose names begin with `try_`
+  trapping
+};
+
 /// Data and a signal to the other PE and back; `first` is what the signals hold before.
-template <class Group, class Backend>
+template <class Group, class Backend, wait_form Form = wait_form::returning>
 __global__ void __launch_bounds__(1024, 1)
     put_signal_round_trips(symmetric_span<unsigned char, Backend> data, const unsigned char* source,
                            symmetric_span<membar::signal<membar::set>, Backend> signals, unsigned long long first,
@@ -77,6 +83,10 @@ __global__ void __launch_bounds__(1024, 1)
       group, data.self() == pe(0), rounds, report,
       [&](unsigned number) { membar::put_signal(group, data, source, signals[0], first + number, other); },
       [&](unsigned number) {
+        if constexpr (Form == wait_form::trapping) {
+          membar::wait(group, signals[0], membar::equals(first + number), generous);
+          return true;
+        }
         return membar::try_wait(group, signals[0], membar::equals(first + number), generous) == wait_result::done;
       });
 }
@@ -111,7 +121,7 @@ enum class message_in {
   group  ///< a thread's registers; a warp's or block's shared memory
 };
 
-template <class Group, class Box, class Message>
+template <wait_form Form, class Group, class Box, class Message>
 __device__ void packed_between(Group group, const Box& box, const Message* sent, Message* received, unsigned first,
                                unsigned rounds, kernel_report* report) {
   const pe other = membar::ring_neighbour(box.self(), 1, box.count());
@@ -119,22 +129,26 @@ __device__ void packed_between(Group group, const Box& box, const Message* sent,
       group, box.self() == pe(0), rounds, report,
       [&](unsigned number) { membar::put_packed(group, box, sent, first + number, other); },
       [&](unsigned number) {
+        if constexpr (Form == wait_form::trapping) {
+          membar::take_packed(group, box, received, first + number, generous);
+          return true;
+        }
         return membar::try_take_packed(group, box, received, first + number, generous) == wait_result::done;
       });
 }
 
 /// A packed message there and back: what PE 0 sends, PE 1 sends back as it came. `memory` has room for two.
-template <class Group, int Bytes, message_in Where, class Backend>
+template <class Group, int Bytes, message_in Where, class Backend, wait_form Form = wait_form::returning>
 __global__ void __launch_bounds__(1024, 1)
     packed_round_trips(symmetric_span<membar::packed<payload<Bytes>>, Backend> boxes, payload<Bytes>* memory, unsigned first,
                        unsigned rounds, kernel_report* report) {
   const Group group;
   const std::size_t sent = boxes.self() == pe(0) ? 0 : 1;
   if constexpr (Where == message_in::global_memory) {
-    packed_between(group, boxes[0], memory + sent, memory + 1, first, rounds, report);
+    packed_between<Form>(group, boxes[0], memory + sent, memory + 1, first, rounds, report);
   } else if constexpr (std::is_same_v<Group, membar::by_thread_t>) {
     payload<Bytes> message = memory[sent];
-    packed_between(group, boxes[0], &message, &message, first, rounds, report);
+    packed_between<Form>(group, boxes[0], &message, &message, first, rounds, report);
     memory[1] = message;
   } else {
     __shared__ payload<Bytes> messages[2];
@@ -142,7 +156,7 @@ __global__ void __launch_bounds__(1024, 1)
       messages[sent].words[i] = memory[sent].words[i];
     }
     Group::sync();
-    packed_between(group, boxes[0], messages + sent, messages + 1, first, rounds, report);
+    packed_between<Form>(group, boxes[0], messages + sent, messages + 1, first, rounds, report);
     for (unsigned i = Group::rank(); i < Bytes / 4; i += Group::size()) {
       memory[1].words[i] = messages[1].words[i];
     }

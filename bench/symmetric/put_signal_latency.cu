@@ -156,13 +156,13 @@ double by_hand_trips(world& two, std::size_t bytes, unsigned threads) {
   });
 }
 
-template <class Group, int Bytes, message_in Where>
+template <class Group, int Bytes, message_in Where, wait_form Form = wait_form::returning>
 double packed_trips(world& two, unsigned threads) {
   return over_places_of(two.heap, [&] {
     using box = payload<Bytes>;
     const membar::scoped_symmetric_array boxes(two.heap.allocate<membar::packed<box>>(1));
     const membar::scoped_symmetric_array messages(two.heap.allocate<box>(2));
-    return two.round_nanoseconds(threads, rounds_of(Bytes), packed_round_trips<Group, Bytes, Where, peer_backend>,
+    return two.round_nanoseconds(threads, rounds_of(Bytes), packed_round_trips<Group, Bytes, Where, peer_backend, Form>,
                                  [&](pe which, auto launch) { launch(boxes.on(which), messages.on(which).local(), 0U); });
   });
 }
@@ -240,6 +240,19 @@ void add_cases(world* two, const std::string& waived) {
            [two](benchmark::State&) { return notify_trips<membar::release_t>(*two); });
   add_case(question + "membar_peer_notify_relaxed/thread:1/bytes:0", waived,
            [two](benchmark::State&) { return notify_trips<membar::relaxed_t>(*two); });
+  // With the waits that end the kernel where nothing comes.
+  const auto trapping = [&]<class Group>(Group, unsigned threads) {
+    const std::string where = std::string("_trapping/") + Group::name + ":" + std::to_string(threads) + "/bytes:16";
+    add_case(question + "membar_peer" + where, waived, [two, threads](benchmark::State&) {
+      return signal_trips(*two, 16, threads, &put_signal_round_trips<Group, peer_backend, wait_form::trapping>);
+    });
+    add_case(question + "membar_peer_packed" + where, waived, [two, threads](benchmark::State&) {
+      return packed_trips<Group, 16, message_in::group, wait_form::trapping>(*two, threads);
+    });
+  };
+  trapping(membar::by_thread, 1);
+  trapping(membar::by_warp, 32);
+  trapping(membar::by_block, 32);
   // A packed message from the registers or the shared memory of its group, and to it; and from and to global memory.
   const auto packed = [&]<class Group, int Bytes>(Group, unsigned threads, payload<Bytes>) {
     const std::string where =

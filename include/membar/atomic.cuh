@@ -170,11 +170,13 @@ struct pointer_difference<T*> {
 ///   compare_exchange  atom.cas, with the weakest order that covers both of its orders
 ///   add, sub, ...     red.{relaxed,release}.S.OP.T                      no other order
 ///   float, double min and max: that of the bits, .s32/.s64 for operands without and the opposite in .u32/.u64 with a sign
-///   Where the compiler does not know where the object is, a reduction asks first (isspacep.global), and so do 64-bit and, or,
-///   xor, min, max, and additions of pairs (isspacep.shared::cluster, isspacep.shared): in the shared memory of another block
-///   of the cluster these are the loop. A reduction in global memory is red.{relaxed,release}.S.global.OP.T.
-///   no instruction:   fence of the order's release half; ld.relaxed; loop { atom.relaxed.cas }; fence of its acquire half;
-///                     on 8 and 16 bits of the aligned 32-bit word around the object
+///   Where the compiler does not know where the object is, a reduction asks first (isspacep.global, isspacep.shared), and so
+///   do 64-bit and, or, xor, min, max, and additions of pairs (isspacep.shared::cluster, isspacep.shared): in the shared memory
+///   of another block of the cluster these are the loop. A reduction in global memory or in the own block's shared memory is
+///   red.{relaxed,release}.S.{global,shared}.OP.T.
+///   no instruction:   fence of the order's release half; ld.relaxed; atom.relaxed.cas, and where it fails a loop of them in
+///                     which the lanes of a warp take turns; fence of its acquire half; on 8 and 16 bits of the aligned 32-bit
+///                     word around the object
 /// Which operation has an instruction for which type on which architecture is tabulated in docs/headers/atomic.md. Integers of
 /// 32 and 64 bits at block, device and system scope go through `cuda::atomic_ref`. On the host every scope acts as an operation
 /// of the host's memory model; 16-byte objects need libatomic there.

@@ -471,12 +471,12 @@ def add_pointers(part, scope):
 # What ptxas tears in the shared memory of another block of the cluster (sm_90 and newer).
 TORN = {"s64": ["and", "or", "xor", "min", "max"], "u64": ["and", "or", "xor", "min", "max"], "f64": ["min", "max"],
         "f16x2": ["add"], "bf16x2": ["add"]}
-WHERE = ["isspacep.shared::cluster", "isspacep.shared"]
+IN_OWN_BLOCK, IN_CLUSTER = "isspacep.shared", "isspacep.shared::cluster"
 
 
 def add_places(part, scope, every_order=False):
     """An object of which the compiler does not know where it is: the loop stands beside the instruction where that is torn, and
-    a reduction has a form for global memory. An object of which it does: one instruction."""
+    a reduction has forms for global memory and for the own block's shared memory. An object of which it does: one instruction."""
     s = SCOPES[scope]
 
     def instructions(head, own, operation, what, bits):
@@ -485,8 +485,8 @@ def add_places(part, scope, every_order=False):
             return [f"{head}.{own}.{s}.{operation}.s{bits}", f"{head}.{own}.{s}.{opposite}.u{bits}"]
         return [f"{head}.{own}.{s}.{operation}.{what}"]
 
-    def in_global(reductions):
-        return [i.replace(f".{s}.", f".{s}.global.") for i in reductions]
+    def reductions_in(space, reductions):
+        return [i.replace(f".{s}.", f".{s}.{space}.") if i.startswith("red") else i for i in reductions]
 
     for key, kind in TYPES.items():
         if key not in ("s64", "u64", "f64", "f16x2", "bf16x2", "u32", "f32"):
@@ -502,10 +502,13 @@ def add_places(part, scope, every_order=False):
                     torn = part.architecture >= 90 and ptx in TORN.get(key, [])
                     inside = [f"ld.relaxed.{s}.b{kind.bits}", f"atom.relaxed.{s}.cas.b{kind.bits}"]
                     # Which branch comes first in the PTX is the compiler's choice.
-                    either = WHERE + around_loop(order, s, inside) + native if torn else native
+                    either = [IN_CLUSTER] + around_loop(order, s, inside) + native if torn else native
                     result = head == "atom"
-                    if not result:  # which is a reduction for the hardware only where the instruction says that it is global
-                        either = ["isspacep.global"] + in_global(native) + either
+                    if not result:  # which is a reduction for the hardware only where the instruction says where the object is
+                        either = (["isspacep.global"] + reductions_in("global", native) + [IN_OWN_BLOCK]
+                                  + reductions_in("shared", native) + either)
+                    elif torn:
+                        either = [IN_OWN_BLOCK] + either
                     ref = f"membar::atomic_ref<{kind.cpp}, membar::thread_scope::{scope}>"
                     call = f"(*object).{operation}(value, membar::{order});"
                     parameters = f"{kind.cpp} value" + (f", {kind.cpp}* result" if result else "")
@@ -513,7 +516,7 @@ def add_places(part, scope, every_order=False):
                     hidden = asm("mov.b64 %0, %1", '"=l"(object)', '"l"(given)')
                     part.kernel(f"somewhere_{operation}_{order}_{scope}_{key}", f"{kind.cpp}* given, {parameters}",
                                 f"{kind.cpp}* object; {hidden} {store}{ref}{call}", [either], stores=int(result), looped=torn)
-                if torn:
+                if torn or not result:
                     # The last order, on a variable and in the own block's shared memory.
                     for place in ("global", "shared"):
                         name = f"in_{place}_{operation}_{scope}_{key}"
@@ -522,7 +525,7 @@ def add_places(part, scope, every_order=False):
                             part.kernels.append(f"__device__ {kind.cpp} {name}_object[2];")
                             declared = f"const auto object = &{name}_object[1]; "
                         part.kernel(name, parameters, f"{declared}{store}{ref}{call}",
-                                    [in_global(native) if place == "global" and not result else native], stores=int(result))
+                                    [reductions_in(place, native)], stores=int(result))
 
 
 def add_aggregated(part, scope):

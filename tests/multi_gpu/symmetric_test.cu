@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Symmetric memory between two GPUs.
+// Symmetric memory between two GPUs, and between four.
 #include "support/symmetric_tests.cuh"
 
 namespace membar_test {
 
-INSTANTIATE_TEST_SUITE_P(on, symmetric_pes, ::testing::Values(machine::two_gpus), name_of);
-INSTANTIATE_TEST_SUITE_P(on, symmetric_barrier, ::testing::Values(machine::two_gpus), name_of);
+INSTANTIATE_TEST_SUITE_P(on, symmetric_pes, ::testing::Values(machine::two_gpus, machine::four_gpus), name_of);
+INSTANTIATE_TEST_SUITE_P(on, symmetric_barrier, ::testing::Values(machine::two_gpus, machine::four_gpus), name_of);
 
 }  // namespace membar_test

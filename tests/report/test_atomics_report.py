@@ -72,6 +72,15 @@ class AtomicsReport(unittest.TestCase):
         self.assertIn(f"{what} 0.8 | **missed** |", page)
         self.assertIn("| `add/u32/relaxed/global/unused/one` | aggregated | intrinsic | 5 | 4 | 0.8 |", page)
 
+    def test_a_fetch_whose_result_nobody_reads_is_no_recommendation(self):
+        cases = {"add/u32/relaxed/shared": {"membar": 10.0, "intrinsic": 9.8},
+                 "fetch_add/u32/relaxed/shared": {"membar": 12.0, "intrinsic": 9.8},
+                 "fetch_add/u8/acq_rel/global/unused/per_lane": {"membar": 10.0, "aggregated": 9.0}}
+        what = "the form recommended, as quick as the best arm by a factor of | ≥ 0.95 |"
+        self.assertIn(f"{what} 0.98 | held |", report(result("atomic_contention", cases))[1])
+        del cases["add/u32/relaxed/shared"]
+        self.assertIn(f"{what} 0.817 | **missed** |", report(result("atomic_contention", cases))[1])
+
     def test_a_fence_costs_the_slope_of_its_ladder(self):
         cases = {f"fence/device/acq_rel/idle/{n}": {"membar": 100.0 + 7 * n} for n in (1, 2, 4, 8)}
         cases.update({f"fence/device/acq_rel/after_store/{n}": {"membar": 50.0 + 9 * n} for n in (1, 2, 4, 8)})

@@ -72,6 +72,25 @@ void load(void (*kernel)(Parameters...), std::source_location where = std::sourc
   return std::nullopt;
 }
 
+/// Whether there are so many devices, and each of the first so many can read and write every other's memory.
+[[nodiscard]] inline bool reach_each_other(int devices) {
+  int count = 0;
+  check(cudaGetDeviceCount(&count));
+  if (count < devices) {
+    return false;
+  }
+  for (int a = 0; a != devices; ++a) {
+    for (int b = 0; b != devices; ++b) {
+      int reach = 0;
+      check(cudaDeviceCanAccessPeer(&reach, a, b));
+      if (a != b && reach == 0) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
 /// Base of every test that needs a GPU. The test runs on device 0.
 class gpu_test : public ::testing::Test {
  protected:

@@ -28,23 +28,31 @@ using membar::peer_backend;
 using membar::symmetric_heap;
 
 /// Which devices are the PEs.
-enum class machine { two_gpus, one_gpu };
+enum class machine { one_gpu, two_gpus, four_gpus };
 
 [[nodiscard]] inline std::string name_of(const ::testing::TestParamInfo<machine>& info) {
-  return info.param == machine::two_gpus ? "two_gpus" : "one_gpu";
+  return info.param == machine::one_gpu ? "one_gpu" : info.param == machine::two_gpus ? "two_gpus" : "four_gpus";
 }
 
-/// Two PEs on two GPUs, or on one.
+/// PEs on one GPU, on two, or on four.
 class symmetric_pes : public multi_gpu_test, public ::testing::WithParamInterface<machine> {
  protected:
   void SetUp() override {
-    if (GetParam() == machine::two_gpus) {
-      multi_gpu_test::SetUp();
-    } else {
+    if (GetParam() == machine::one_gpu) {
       gpu_test::SetUp();
+      order_ = {0};
+    } else {
+      multi_gpu_test::SetUp();
+      order_ = {first, second};
     }
     if (IsSkipped() || HasFatalFailure()) {
       return;
+    }
+    if (GetParam() == machine::four_gpus) {
+      order_ = {0, 3, 1, 2};  // so that the first two are another pair
+      if (!reach_each_other(4)) {
+        GTEST_SKIP() << "this test needs four GPUs with peer access to each other, and the first four devices are none";
+      }
     }
     int multiprocessors = 0;
     check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, first));
@@ -54,8 +62,8 @@ class symmetric_pes : public multi_gpu_test, public ::testing::WithParamInterfac
 
   [[nodiscard]] std::vector<int> devices(int count = 2) const {
     std::vector<int> result;
-    for (int i = 0; i != count; ++i) {
-      result.push_back(GetParam() == machine::two_gpus && i % 2 == 1 ? second : first);
+    for (std::size_t i = 0; i != static_cast<std::size_t>(count); ++i) {
+      result.push_back(order_[i % order_.size()]);
     }
     return result;
   }
@@ -138,6 +146,9 @@ class symmetric_pes : public multi_gpu_test, public ::testing::WithParamInterfac
   }
 
   unsigned blocks = 0;
+
+ private:
+  std::vector<int> order_;
 };
 
 TEST_P(symmetric_pes, put_with_signal_shows_its_data) { expect_protocol<by_put_signal>(); }

@@ -117,7 +117,7 @@ struct cell<Bits, false> {
 
 /// The attempts behind one that failed. Of the lanes of a warp that want one word, one at a time attempts, and tells the others
 /// what it found: of attempts to change one value one gets through, and the others are in the way of other warps. Lanes that
-/// leave the word as it is get through together. Sleeping between attempts was slower with any number of contenders.
+/// leave the word as it is get through together. Nobody sleeps: that is slower until thousands of warps want one word.
 template <thread_scope Scope, class Cell, class Bits, class Next>
 __device__ inline bool attempt_by_turns(const Cell& c, typename Cell::word_type seen, Bits& old, Next next) {
   const unsigned rivals = __match_any_sync(__activemask(), reinterpret_cast<unsigned long long>(c.word));
@@ -332,17 +332,13 @@ __device__ inline T device_fetch(T* object, T value) noexcept {
   }
 }
 
-/// Whether an object is in global memory. ptxas makes a reduction only of an instruction that says so, and of any other an
-/// operation that returns its value to nobody.
-[[nodiscard]] __device__ inline bool in_global_memory(const void* address) noexcept { return __isGlobal(address) != 0; }
-
-template <atom_op Op, class T, thread_scope Scope, memory_order Order, bool Global>
+template <atom_op Op, class T, thread_scope Scope, memory_order Order, state_space Space>
 __device__ inline void reduce_by_instruction(T* object, T value) noexcept {
   if constexpr (lowering_of<Op, T>() == lowering::instruction) {
-    ptx_red<Op, native_type<T>(Op), Scope, Order, Global>(object, to_bits(value));
+    ptx_red<Op, native_type<T>(Op), Scope, Order, Space>(object, to_bits(value));
   } else {
     in_integer_form<Op, T>(to_bits(value), [&]<atom_op IntegerOp, ptx_type Type>() {
-      ptx_red<IntegerOp, Type, Scope, Order, Global>(object, to_bits(value));
+      ptx_red<IntegerOp, Type, Scope, Order, Space>(object, to_bits(value));
     });
   }
 }
@@ -359,8 +355,14 @@ __device__ inline void device_reduce(T* object, T value) noexcept {
     require_compare_and_swap<T>();
     fetch_in_loop<Op, T, Scope, Order>(object, value);
   } else {
-    if (in_global_memory(object)) {
-      reduce_by_instruction<Op, T, Scope, Order, true>(object, value);
+    // ptxas makes a reduction only of an instruction that says where the object is, and of any other an operation that returns
+    // its value to nobody.
+    if (__isGlobal(object) != 0) {
+      reduce_by_instruction<Op, T, Scope, Order, state_space::global>(object, value);
+      return;
+    }
+    if (__isShared(object) != 0) {
+      reduce_by_instruction<Op, T, Scope, Order, state_space::shared>(object, value);
       return;
     }
     if constexpr (torn_in_other_blocks_shared_memory<Op, T>()) {
@@ -369,7 +371,7 @@ __device__ inline void device_reduce(T* object, T value) noexcept {
         return;
       }
     }
-    reduce_by_instruction<Op, T, Scope, Order, false>(object, value);
+    reduce_by_instruction<Op, T, Scope, Order, state_space::generic>(object, value);
   }
 }
 

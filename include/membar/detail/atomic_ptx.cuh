@@ -246,34 +246,45 @@ __device__ inline Bits ptx_atom(void* address, Bits value) noexcept {
   return old;
 }
 
-/// The address of an instruction that names global memory, or of one that does not.
-template <bool Global>
+/// What an instruction says of where its object is.
+enum class state_space { generic, global, shared };
+
+/// The address of an instruction that names this state space.
+template <state_space Space>
 [[nodiscard]] __device__ inline unsigned long long ptx_address(void* address) noexcept {
-  if constexpr (Global) {
+  if constexpr (Space == state_space::global) {
     return __cvta_generic_to_global(address);
+  } else if constexpr (Space == state_space::shared) {
+    return __cvta_generic_to_shared(address);
   } else {
     return reinterpret_cast<unsigned long long>(address);
   }
 }
-template <bool Global>
-struct ptx_space {
+template <state_space Space>
+struct ptx_space;
+template <>
+struct ptx_space<state_space::generic> {
+  static constexpr char text[] = "";
+};
+template <>
+struct ptx_space<state_space::global> {
   static constexpr char text[] = ".global";
 };
 template <>
-struct ptx_space<false> {
-  static constexpr char text[] = "";
+struct ptx_space<state_space::shared> {
+  static constexpr char text[] = ".shared";
 };
 
-/// red.sem.scope{.global}.op.type [a], b;  sem: relaxed, release (PTX ISA 6.0, sm_70); otherwise as atom, but no exch and no
+/// red.sem.scope{.global,.shared}.op.type [a], b;  sem: relaxed, release (PTX ISA 6.0, sm_70); otherwise as atom, but no exch and no
 /// b128
-template <atom_op Op, ptx_type Type, thread_scope Scope, memory_order Order, bool Global, class Bits>
+template <atom_op Op, ptx_type Type, thread_scope Scope, memory_order Order, state_space Space, class Bits>
 __device__ inline void ptx_red(void* object, Bits value) noexcept {
   using order = ptx_order<Order>;
   using scope = ptx_scope<Scope>;
-  using space = ptx_space<Global>;
+  using space = ptx_space<Space>;
   using operation = ptx_operation<Op>;
   using type = ptx_type_name<Type>;
-  const unsigned long long address = ptx_address<Global>(object);
+  const unsigned long long address = ptx_address<Space>(object);
   if constexpr (sizeof(Bits) == 2) {
     asm volatile("red.%2.%3%4.%5.%6 [%0], %1;" ::"l"(address), "h"(value), "C"(order::text), "C"(scope::text), "C"(space::text),
                  "C"(operation::text), "C"(type::text)
@@ -336,7 +347,7 @@ __device__ inline void ptx_red(void* object, const Bits (&v)[Size]) noexcept {
   using scope = ptx_scope<Scope>;
   using operation = ptx_operation<Op>;
   using type = ptx_type_name<Type>;
-  const unsigned long long address = ptx_address<true>(object);
+  const unsigned long long address = ptx_address<state_space::global>(object);
   if constexpr (sizeof(Bits) == 4 && Size == 2) {
     asm volatile("red.%3.%4.global.%5.%6 [%0], {%1, %2};" ::"l"(address), "r"(v[0]), "r"(v[1]), "C"(order::text),
                  "C"(scope::text), "C"(operation::text), "C"(type::text)
