@@ -135,7 +135,7 @@ def atomic_contention(results, folder):
     patterns = [pattern for pattern in PATTERNS if any(pattern in by for by in gains.values())]
     text += "\n\nPlain / aggregated, by which addresses the threads have: above 1 aggregation pays.\n\n"
     text += bars_picture(folder / "aggregation.png", "Where aggregation pays: one instruction each", "time plain / aggregated",
-                         {kind.replace("/relaxed/global", ""): {p: by[p] for p in patterns if p in by}
+                         {kind.replace("/relaxed/global", "").replace("/", "\n"): {p: by[p] for p in patterns if p in by}
                           for kind, by in gains.items() if not any(loop in kind for loop in ("loop/", "/u8/", "/u16/"))}, from_one=True)
     text += table(["operation", *patterns], [[f"`{kind}`", *[by.get(p, NONE) for p in patterns]] for kind, by in gains.items()])
     text += (f"\n\nRecommended is aggregation for {', '.join(SHARED_BY_LANES)} and for bytes side by side, else membar's plain operation, "
