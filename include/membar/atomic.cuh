@@ -174,9 +174,9 @@ struct pointer_difference<T*> {
 ///   do 64-bit and, or, xor, min, max, and additions of pairs (isspacep.shared::cluster, isspacep.shared): in the shared memory
 ///   of another block of the cluster these are the loop. A reduction in global memory or in the own block's shared memory is
 ///   red.{relaxed,release}.S.{global,shared}.OP.T.
-///   no instruction:   fence of the order's release half; ld.relaxed; atom.relaxed.cas, and where it fails a loop of them in
-///                     which the lanes of a warp take turns; fence of its acquire half; on 8 and 16 bits of the aligned 32-bit
-///                     word around the object
+///   no instruction:   fence of the order's release half; ld.relaxed; loop { atom.relaxed.cas }; fence of its acquire half;
+///                     on 8 and 16 bits of the aligned 32-bit word around the object. The first attempt is each lane's; then
+///                     those lanes of a warp that want one word take turns.
 /// Which operation has an instruction for which type on which architecture is tabulated in docs/headers/atomic.md. Integers of
 /// 32 and 64 bits at block, device and system scope go through `cuda::atomic_ref`. On the host every scope acts as an operation
 /// of the host's memory model; 16-byte objects need libatomic there.
@@ -359,8 +359,9 @@ class atomic_ref {
     reduce<detail::atom_op::dec>(value, order);
   }
 
-  /// Makes `function(value)` the value and returns the one before: a loop of relaxed compare-and-swap that compares bits and
-  /// backs off. The order is applied once, outside the loop. `function` may be called several times.
+  /// Makes `function(value)` the value and returns the one before: a loop of relaxed compare-and-swap that compares bits,
+  /// in which the lanes of a warp that want one object take turns. The order is applied once, outside the loop. `function` may
+  /// be called several times.
   template <class Function, class Order>
   MEMBAR_HOST_DEVICE T fetch_update(Function function, Order) const {
     detail::require_order<Order>();
