@@ -137,7 +137,7 @@ def atomic_contention(results, folder):
     text += bars_picture(folder / "aggregation.png", "Where aggregation pays: one instruction each", "time plain / aggregated",
                          {kind.replace("/relaxed/global", "").replace("/", "\n"): {p: by[p] for p in patterns if p in by}
                           for kind, by in gains.items() if not any(loop in kind for loop in ("loop/", "/u8/", "/u16/"))}, from_one=True)
-    text += table(["operation", *patterns], [[f"`{kind}`", *[by.get(p, NONE) for p in patterns]] for kind, by in gains.items()])
+    text += table(["operation", *patterns], [[f"`{kind}`", *[by.get(p, "") for p in patterns]] for kind, by in gains.items()])
     text += (f"\n\nRecommended is aggregation for {', '.join(SHARED_BY_LANES)} and for bytes side by side, else membar's plain operation, "
              f"and where nobody reads the result a reduction. Slower than "
              f"{LEAST_OF_BEST} of the best arm: ")

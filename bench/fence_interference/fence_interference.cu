@@ -104,7 +104,7 @@ void print_help() {
       "  --benchmark_out=FILE     also write JSON\n"
       "  --benchmark_filter=REGEX only cases victim/noise/arm that match, such as 'kernel_boundary.*/nccl'\n"
       "  --benchmark_list_tests=true and the other options of Google Benchmark\n"
-      "  --pace=N                 paced noise stores N %% of what saturating noise does (default: 75)\n"
+      "  --pace=N                 paced noise stores N %% of what saturating noise does, but NCCL's is two blocks (default: 75)\n"
       "  --repetitions=N          sample sets of a case, spread over the run (default: 9)\n");
 }
 
@@ -231,6 +231,7 @@ int run(int argc, char** argv) {
     char mhz[16] = {};
     std::snprintf(mhz, sizeof mhz, "%.0f", bench->ghz() * 1e3);
     context.emplace_back("sm_clock_mhz", mhz);
+    context.emplace_back("pace_percent", std::to_string(options.pace));
     context.emplace_back("link", bench->peer() ? support::link_between(options.device, *bench->peer()) : "no peer");
 #ifdef MEMBAR_BENCH_HAS_NCCL
     context.emplace_back("nccl_version", nccl_version());

@@ -80,46 +80,34 @@ def load(path):
     return Figures(by_case, {key: str(value) for key, value in context.items()}) if by_case else None
 
 
-def _best(figures, noise):
-    """The most that a publisher gains for up to four warps a block, or None; and the least of its own pace that it keeps."""
-    warps = [w for w in figures.warps() if w <= MOST_WARPS]
-    gains = [g for g in (figures.gain(w, noise) for w in warps) if g]
-    kept = [k for k in (figures.kept(w, noise) for w in warps) if k]
-    return max(gains, default=None), min(kept, default=None)
-
-
-def _at_pace(kept):
-    return ", at %.0f %% of their pace without noise" % (100 * min(kept, 1.0)) if kept else ""
-
-
 def sentence(figures):
-    """What the publisher gives back, for up to four warps a block: beside the noise that costs most, and the worst of each other
-    kind."""
-    worst = {}
+    """What the publisher gives back, with as many warps a block as were measured, four at most: beside the worst noise of each
+    kind, from the greatest gain on."""
+    warps = max((w for w in figures.warps() if w <= MOST_WARPS), default=None)
+    best = {}
     for noise in figures.noises():
-        gain, kept = _best(figures, noise)
-        kind = noise.partition(".")[0]
-        if noise not in ("none", "spin") and gain and gain > worst.get(kind, (0,))[0]:
-            worst[kind] = (gain, noise, kept)
-    if not worst:
+        gain, kind = figures.gain(warps, noise), noise.partition(".")[0]
+        if kind not in ("none", "spin", "local") and gain and gain > best.get(kind, (0,))[0]:
+            best[kind] = (gain, noise)
+    if not best:
         return ""
-    (gain, noise, kept), *others = sorted(worst.values(), reverse=True)
-    if gain <= 1.05:
+    gains = [each for each in sorted(best.values(), reverse=True) if each[0] > 1.05]
+    if not gains:
         return " A publisher warp per block gives nothing back here."
 
-    def name(noise):
+    def said(gain, noise):
         kind, _, pace = noise.partition(".")
-        return (pace + " " if pace else "") + words.NOISE[kind]
+        text = "beside %s %s" % ((pace + " " if pace else "") + words.NOISE[kind], words.times(gain))
+        kept = figures.kept(warps, noise)
+        if kept:
+            text += ", at %.0f %% of their pace without noise" % (100 * min(kept, 1.0))
+        latency, direct = (figures.get("latency", way, warps, noise) for way in ("publisher", "release"))
+        if latency and direct:
+            text += " (a publication then takes %s cycles instead of %s)" % ("{:,.0f}".format(latency), "{:,.0f}".format(direct))
+        return text
 
-    text = (" Beside %s a publisher warp per block lets up to %d publishing warps compute up to %s faster than a release in each%s"
-            % (name(noise), MOST_WARPS, words.times(gain), _at_pace(kept)))
-    latency, direct = (figures.get("latency", way, MOST_WARPS, noise) for way in ("publisher", "release"))
-    if latency and direct:
-        text += "; a publication then takes %s cycles instead of %s" % ("{:,.0f}".format(latency), "{:,.0f}".format(direct))
-    for gain, noise, kept in others:
-        if noise.partition(".")[0] != "local":  # a control
-            text += "; beside %s %s faster%s" % (name(noise), words.times(gain), _at_pace(kept))
-    return text + "."
+    return " A publisher warp lets %d publishing warps a block compute faster than a release in each: %s." % (
+        warps, "; ".join(said(*each) for each in gains))
 
 
 def section(figures, picture):

@@ -3,9 +3,8 @@
 /// Fewer atomic operations for the same result: those of a warp's lanes combined into one per address, and those of a block
 /// kept in shared memory until it is done.
 ///
-/// Where it pays: operations without an instruction of their own, such as floating-point minimum and maximum in a loop, 16-byte
-/// values and user functors, and whatever returns the value before, on few addresses. The hardware combines a warp's relaxed
-/// reductions of integers to one address itself.
+/// Where it pays: where the lanes of a warp share an address, for an instruction as much as for a loop: the hardware serves them
+/// one by one. ptxas merges additions itself at an address that it sees to be one for all lanes.
 #pragma once
 
 #include <membar/atomic.cuh>

@@ -172,8 +172,8 @@ struct pointer_difference<T*> {
 ///   float, double min and max: that of the bits, .s32/.s64 for operands without and the opposite in .u32/.u64 with a sign
 ///   Where the compiler does not know where the object is, a reduction asks first (isspacep.global, isspacep.shared), and so
 ///   do 64-bit and, or, xor, min, max, and additions of pairs (isspacep.shared::cluster, isspacep.shared): in the shared memory
-///   of another block of the cluster these are the loop. A reduction in global memory or in the own block's shared memory is
-///   red.{relaxed,release}.S.{global,shared}.OP.T.
+///   of another block of the cluster these are the loop. A reduction in global memory is
+///   red.{relaxed,release}.S.global.OP.T, a relaxed one in the own block's shared memory red.relaxed.S.shared.OP.T.
 ///   no instruction:   fence of the order's release half; ld.relaxed; loop { atom.relaxed.cas }; fence of its acquire half;
 ///                     on 8 and 16 bits of the aligned 32-bit word around the object. The first attempt is each lane's; then
 ///                     those lanes of a warp that want one word take turns.

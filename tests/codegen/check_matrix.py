@@ -21,7 +21,7 @@ import tempfile
 from kernel_code import code_of_kernels
 
 ENTRY = re.compile(r"\.entry (\w+)\(.*?\n\{\n(.*?)\n\n\}\n", re.DOTALL)
-INSTRUCTION = re.compile(r"^\s*(?:@!?%p\d+\s+)?(atom|red|fence|membar|bar|barrier|ld|st|isspacep|nanosleep|bra|brx|call)([\w.:]*)(.*)$")
+INSTRUCTION = re.compile(r"^\s*(?:@!?%p\d+\s+)?(atom|red|fence|membar|bar|barrier|ld|st|match|isspacep|nanosleep|bra|brx|call)([\w.:]*)(.*)$")
 LABEL = re.compile(r"^(\$\w+):")
 OPERANDS = {"atom": 3, "red": 2, "ld": 2, "st": 2}
 

@@ -73,6 +73,7 @@ REDUCE = {
     "dec": "dec",
 }
 LOOP, TWO_WAY = "loop", "two-way"
+RIVALS = "match.any.sync.b64"  # which lanes of the warp want the same word
 BIG = {8: "h", 16: "h", 32: "r", 64: "l", 128: "q"}
 
 
@@ -219,6 +220,12 @@ def with_fence(order, scope, otherwise):
     return ([f"fence.sc.{scope}"], otherwise) if order == "seq_cst" else ([], order)
 
 
+def attempts(scope, bits):
+    """Of a loop: a look, the first attempt, and the attempts by turns."""
+    attempt = f"atom.relaxed.{scope}.cas.b{bits}"
+    return [f"ld.relaxed.{scope}.b{bits}", attempt, RIVALS, attempt]
+
+
 def around_loop(order, scope, inside):
     return [f"fence.{f}.{scope}" for f in BEFORE[order]] + inside + [f"fence.{f}.{scope}" for f in AFTER[order]]
 
@@ -235,7 +242,10 @@ REGISTER = {"h": "unsigned short", "r": "unsigned", "l": "unsigned long long", "
 
 
 def address_of(instruction):
-    return "__cvta_generic_to_global(object)" if ".global." in instruction else "object"
+    for space in ("global", "shared"):
+        if f".{space}." in instruction:
+            return f"__cvta_generic_to_{space}(object)"
+    return "object"
 
 
 def by_hand(kind, instruction, fences, result, value="value"):
@@ -299,7 +309,7 @@ def add_operation(part, name, kind, call, own_order, order, scope, operation, he
     body = f"*result = {call};" if result else f"{call};"
     if what == LOOP:
         word = max(kind.bits, 32)
-        inside = [f"ld.relaxed.{scope}.b{word}", f"atom.relaxed.{scope}.cas.b{word}"]
+        inside = attempts(scope, word)
         part.kernel(name, parameters, body, around_loop(order, scope, inside), stores=1 if result else 0, looped=True)
     elif what == TWO_WAY:
         opposite = {"min": "max", "max": "min"}[operation]
@@ -390,7 +400,7 @@ def add_atomics(part, scope, types, keep=lambda case: True):
         for order in ORDERS:
             if wanted("fetch_update", order):
                 word = max(kind.bits, 32)
-                inside = [f"ld.relaxed.{ptx_scope}.b{word}", f"atom.relaxed.{ptx_scope}.cas.b{word}"]
+                inside = attempts(ptx_scope, word)
                 part.kernel(
                     f"fetch_update_{order}_{scope}_{key}",
                     f"{pointer}, {kind.cpp} value, {kind.cpp}* result",
@@ -409,8 +419,9 @@ def add_atomics(part, scope, types, keep=lambda case: True):
                     "*before = expected;"
                 )
                 if kind.bits == 8:
-                    # The first attempt; a look of the lane's own, before it fails by what another lane saw; the other attempts.
-                    inside = [f"ld.relaxed.{ptx_scope}.b32", f"atom.relaxed.{ptx_scope}.cas.b32"] * 2
+                    # In the loop also a look of the lane's own, before it fails by what another lane saw.
+                    look, attempt, rivals, again = attempts(ptx_scope, 32)
+                    inside = [look, attempt, rivals, [look, again]]
                     part.kernel(name, parameters, body, around_loop(covering, ptx_scope, inside), stores=2, looped=True)
                     continue
                 fences, own = with_fence(covering, ptx_scope, "acquire")
@@ -436,7 +447,7 @@ def add_owning(part, scope):
                 [f"ld.relaxed.{s}.b32", f"fence.acquire.{s}"], looped=True)
     part.kernel(f"owning_update_{scope}", f"{pointer}, unsigned value, unsigned* result",
                 "*result = object->fetch_update([=](unsigned) { return value; }, membar::release);",
-                [f"fence.release.{s}", f"ld.relaxed.{s}.b32", f"atom.relaxed.{s}.cas.b32"], stores=1, looped=True)
+                around_loop("release", s, attempts(s, 32)), stores=1, looped=True)
     part.kernel(f"owning_compare_exchange_{scope}", f"{pointer}, unsigned expected, unsigned value, bool* result",
                 "*result = object->compare_exchange(expected, value, membar::release, membar::acquire);",
                 [f"atom.acq_rel.{s}.cas.b32"], stores=1)
@@ -489,24 +500,25 @@ def add_places(part, scope, every_order=False):
         return [i.replace(f".{s}.", f".{s}.{space}.") if i.startswith("red") else i for i in reductions]
 
     for key, kind in TYPES.items():
-        if key not in ("s64", "u64", "f64", "f16x2", "bf16x2", "u32", "f32"):
+        if key not in ("s32", "u32", "s64", "u64", "f16", "bf16", "f32", "f64", "f16x2", "bf16x2"):
             continue
         for operations, orders, head in ((FETCH, ORDERS, "atom"), (REDUCE, REDUCTION_ORDERS, "red")):
             for operation, ptx in operations.items():
                 what = kind.instruction(ptx, part.architecture)
                 if what is None or what == LOOP:
                     continue
-                for order in orders if every_order else orders[-1:]:
+                for order in orders if every_order or head == "red" else orders[-1:]:
                     fences, own = with_fence(order, s, "acquire")
                     native = fences + instructions(head, own, ptx, what, kind.bits)
                     torn = part.architecture >= 90 and ptx in TORN.get(key, [])
-                    inside = [f"ld.relaxed.{s}.b{kind.bits}", f"atom.relaxed.{s}.cas.b{kind.bits}"]
+                    inside = attempts(s, kind.bits)
                     # Which branch comes first in the PTX is the compiler's choice.
                     either = [IN_CLUSTER] + around_loop(order, s, inside) + native if torn else native
                     result = head == "atom"
                     if not result:  # which is a reduction for the hardware only where the instruction says where the object is
-                        either = (["isspacep.global"] + reductions_in("global", native) + [IN_OWN_BLOCK]
-                                  + reductions_in("shared", native) + either)
+                        in_own_block = [IN_OWN_BLOCK] + reductions_in("shared", native) if order == "relaxed" else []
+                        asked = [IN_OWN_BLOCK] if torn and not in_own_block else []
+                        either = ["isspacep.global"] + reductions_in("global", native) + in_own_block + asked + either
                     elif torn:
                         either = [IN_OWN_BLOCK] + either
                     ref = f"membar::atomic_ref<{kind.cpp}, membar::thread_scope::{scope}>"
@@ -516,16 +528,23 @@ def add_places(part, scope, every_order=False):
                     hidden = asm("mov.b64 %0, %1", '"=l"(object)', '"l"(given)')
                     part.kernel(f"somewhere_{operation}_{order}_{scope}_{key}", f"{kind.cpp}* given, {parameters}",
                                 f"{kind.cpp}* object; {hidden} {store}{ref}{call}", [either], stores=int(result), looped=torn)
-                if torn or not result:
-                    # The last order, on a variable and in the own block's shared memory.
-                    for place in ("global", "shared"):
-                        name = f"in_{place}_{operation}_{scope}_{key}"
+                    placed = torn and order == orders[-1] if result else True
+                    for place in ("global", "shared") if placed else ():
+                        name = f"in_{place}_{operation}_{order}_{scope}_{key}"
                         declared = f"extern __shared__ {kind.cpp} {name}_object[]; const auto object = {name}_object; "
                         if place == "global":
-                            part.kernels.append(f"__device__ {kind.cpp} {name}_object[2];")
+                            variable = f"__device__ {kind.cpp} {name}_object[2];"
+                            part.kernels.append(variable)
+                            part.by_hand.append(variable)
                             declared = f"const auto object = &{name}_object[1]; "
-                        part.kernel(name, parameters, f"{declared}{store}{ref}{call}",
-                                    [reductions_in(place, native)], stores=int(result))
+                        # ptxas drops the fence of a release that says .shared and becomes a loop.
+                        named = place == "global" or order == "relaxed"
+                        wanted = reductions_in(place, native) if named else native
+                        value = negated(kind) if operation == "sub" else "value"
+                        hand = None
+                        if not result and len(wanted) == 1 and value is not None:
+                            hand = declared + by_hand(kind, wanted[0], [], False, value)
+                        part.kernel(name, parameters, f"{declared}{store}{ref}{call}", [wanted], hand, stores=int(result))
 
 
 def add_aggregated(part, scope):
@@ -533,18 +552,19 @@ def add_aggregated(part, scope):
     s = SCOPES[scope]
     for form in ("one_address", "any_address"):
         ref = f"membar::aggregated_ref<unsigned, membar::thread_scope::{scope}, membar::aggregation::{form}>(*object)"
+        groups = [RIVALS] if form == "any_address" else []
         for operation in ("fetch_add", "fetch_max", "fetch_xor"):
             for order in ORDERS:
                 fences, own = with_fence(order, s, "acquire")
                 instruction = f"atom.{own}.{s}.{TYPES['u32'].becomes[FETCH[operation]]}.{FETCH[operation]}"
                 part.kernel(f"aggregated_{operation}_{order}_{form}_{scope}", "unsigned* object, unsigned value, unsigned* result",
                             f"result[threadIdx.x] = {ref}.{operation}(value, membar::{order});",
-                            ["bar.warp.sync"] * len(BEFORE[order]) + fences + [instruction]
+                            groups + ["bar.warp.sync"] * len(BEFORE[order]) + fences + [instruction]
                             + ["bar.warp.sync"] * len(AFTER[order]), stores=1, looped=True)
         for order in REDUCTION_ORDERS:
             part.kernel(f"aggregated_add_{order}_{form}_{scope}", "unsigned* object, unsigned value",
                         f"{ref}.add(value, membar::{order});",
-                        ["bar.warp.sync"] * len(BEFORE[order]) + [f"red.{order}.{s}.global.add.u32"], looped=True)
+                        groups + ["bar.warp.sync"] * len(BEFORE[order]) + [f"red.{order}.{s}.global.add.u32"], looped=True)
 
 
 def add_fences(part, scopes, proxies, others):

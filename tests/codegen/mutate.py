@@ -6,10 +6,11 @@ usage: mutate.py [--sample <n>] [--json <file>] [--list] <matrix folder> -- <nvc
 
 A mutation replaces one scope, one memory order or one opcode by another, in fence.cuh, atomic.cuh, memory_order.hpp and what they
 include from detail/. It is caught if the sample part of the matrix no longer compiles or no longer is as expected; a mutation that
-the sample lets through is tried on all parts. Exit status: 0 if every mutation is caught, 1 if not, 2 if the headers fail unmutated.
+the sample lets through is tried on the PTX of all parts, and then on their code. Exit status: 0 if every mutation is caught, 1 if not, 2 if the headers fail unmutated.
 """
 
 import argparse
+import itertools
 import json
 import pathlib
 import random
@@ -51,6 +52,7 @@ TYPES = {
     "v2_f16": ["v2_bf16"], "v4_f16": ["v4_bf16"], "v8_f16": ["v8_bf16"],
     "v2_bf16": ["v2_f16"], "v4_bf16": ["v4_f16"], "v8_bf16": ["v8_f16"],
 }
+SPACES = {"generic": ["global"], "global": ["shared"], "shared": ["global"]}
 # In the text of instructions and in the tables of their words.
 TEXT = {
     "relaxed": ["acquire"], "acquire": ["relaxed"], "release": ["relaxed"], "acq_rel": ["acquire"], "sc": ["acq_rel"],
@@ -61,11 +63,11 @@ TEXT = {
     "s32": ["u32"], "u32": ["s32"], "s64": ["u64"], "u64": ["s64"], "f32": ["b32"], "f64": ["b64"],
     "f16": ["bf16"], "f16x2": ["bf16x2"], "bf16": ["f16"], "bf16x2": ["f16x2"],
     "v2": ["v4"], "v4": ["v2"], "v8": ["v4"],
-    "alias": ["async"], "async": ["alias"], "global": ["shared::cta"], "tensormap": ["async"],
+    "alias": ["async"], "async": ["alias"], "global": ["shared::cta"], "tensormap": ["async"], "shared": ["global"],
     "shared::cta": ["shared::cluster"], "shared::cluster": ["shared::cta"],
 }
 STRING = re.compile(r'"([^"]*)"')
-PREFIXED = {"memory_order": ORDERS, "thread_scope": SCOPES, "atom_op": OPERATIONS, "ptx_type": TYPES}
+PREFIXED = {"memory_order": ORDERS, "thread_scope": SCOPES, "atom_op": OPERATIONS, "ptx_type": TYPES, "state_space": SPACES}
 
 
 def mutations(path, text):
@@ -102,7 +104,7 @@ def mutations(path, text):
             # A template argument in the name of a specialisation is what is specialised, not what is emitted.
             if "struct ptx_" in code or "case " in code and ":" in code and "return" not in code:
                 code = ""
-            for match in re.finditer(r"\b(memory_order|thread_scope|atom_op|ptx_type)::(\w+)", code):
+            for match in re.finditer(r"\b(memory_order|thread_scope|atom_op|ptx_type|state_space)::(\w+)", code):
                 for new in PREFIXED[match.group(1)].get(match.group(2), []):
                     yield number, match.start(2), match.group(2), new
             for match in re.finditer(r"= cuda::(memory_order|thread_scope)_(\w+)", code):
@@ -150,11 +152,16 @@ def main():
         shutil.copytree(include, mutated)
         command = [option if option != own[0] else f"-I{mutated}" for option in nvcc]
 
-        def fails(part):
-            check = [sys.executable, HERE / "check_matrix.py", "--ptx-only", part, "--", *command]
+        def fails(part, *options):
+            check = [sys.executable, HERE / "check_matrix.py", *options, part, "--", *command]
             return subprocess.run(check, capture_output=True, text=True).returncode
 
-        if fails(sample):
+        def fails_anywhere():
+            """By the PTX of the sample, else by that of all parts, else by their code, which operands change, too."""
+            tries = itertools.chain([(sample, "--ptx-only")], [(part, "--ptx-only") for part in parts], [(part,) for part in parts])
+            return next((status for status in itertools.starmap(fails, tries) if status), 0)
+
+        if fails(sample, "--ptx-only"):
             print("the headers fail without a mutation")
             return 2
         caught, survivors, started = {"does not compile": 0, "not as expected": 0}, [], time.time()
@@ -164,7 +171,7 @@ def main():
             lines[number] = line[:column] + new + line[column + len(old):]
             path = mutated / "membar" / header
             path.write_text("".join(lines))
-            status = fails(sample) or next((s for s in map(fails, parts) if s), 0)
+            status = fails_anywhere()
             path.write_text(sources[header])
             where = f"{header}:{number + 1}: {old} -> {new}: {line.strip()}"
             if status:

@@ -51,7 +51,7 @@ class symmetric_pes : public multi_gpu_test, public ::testing::WithParamInterfac
     if (GetParam() == machine::four_gpus) {
       order_ = {0, 3, 1, 2};  // so that the first two are another pair
       if (!reach_each_other(4)) {
-        GTEST_SKIP() << "this test needs four GPUs with peer access to each other, and the first four devices are none";
+        GTEST_SKIP() << "this test needs four GPUs, the first four, with peer access to each other, and there are no such four";
       }
     }
     int multiprocessors = 0;

@@ -119,9 +119,10 @@ struct cell<Bits, false> {
 /// what it found: of attempts to change one value one gets through, and the others are in the way of other warps. Lanes that
 /// leave the word as it is get through together. Nobody sleeps: that is slower until thousands of warps want one word.
 template <thread_scope Scope, class Cell, class Bits, class Next>
-__device__ inline bool attempt_by_turns(const Cell& c, typename Cell::word_type seen, Bits& old, Next next) {
-  const unsigned rivals = __match_any_sync(__activemask(), reinterpret_cast<unsigned long long>(c.word));
+__device__ inline bool attempt_by_turns(const Cell& c, typename Cell::word_type seen, Bits& old, Next& next) {
+  const auto address = reinterpret_cast<unsigned long long>(c.word);
   const unsigned self = 1U << lane_id();
+  unsigned rivals = __match_any_sync(__activemask(), address);
   for (bool own = true;;) {
     old = c.part(seen);
     Bits desired;
@@ -139,16 +140,23 @@ __device__ inline bool attempt_by_turns(const Cell& c, typename Cell::word_type 
     const unsigned waiting = rivals & present;
     const unsigned unchanging = __ballot_sync(present, now == seen) & rivals;
     const unsigned attempting = unchanging != 0 ? unchanging : waiting & (0 - waiting);
-    own = (attempting & self) != 0;
     bool written = false;
-    if (own) {
+    if ((attempting & self) != 0) {
       const auto found = ptx_compare_and_swap<Scope, memory_order::relaxed>(c.word, seen, now);
       written = found == seen;
       now = written ? now : found;
     }
-    seen = bits_of_lane(present, now, __ffs(static_cast<int>(attempting)) - 1);
+    const int first = __ffs(static_cast<int>(attempting)) - 1;
+    const auto told = bits_of_lane(present, now, first);
+    const bool of_this_word = bits_of_lane(present, address, first) == address;
     if (written) {
       return true;
+    }
+    if (of_this_word) {
+      seen = told;
+      own = self == 1U << first;
+    } else {
+      rivals = self;  // a lane that had left is back for another word
     }
   }
 }
@@ -361,9 +369,11 @@ __device__ inline void device_reduce(T* object, T value) noexcept {
       reduce_by_instruction<Op, T, Scope, Order, state_space::global>(object, value);
       return;
     }
-    if (__isShared(object) != 0) {
-      reduce_by_instruction<Op, T, Scope, Order, state_space::shared>(object, value);
-      return;
+    if constexpr (Order == memory_order::relaxed) {  // ptxas 13.0 drops the fence of a red.release.shared that becomes a loop
+      if (__isShared(object) != 0) {
+        reduce_by_instruction<Op, T, Scope, Order, state_space::shared>(object, value);
+        return;
+      }
     }
     if constexpr (torn_in_other_blocks_shared_memory<Op, T>()) {
       if (in_other_blocks_shared_memory(object)) {
