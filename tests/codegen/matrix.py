@@ -419,9 +419,7 @@ def add_atomics(part, scope, types, keep=lambda case: True):
                     "*before = expected;"
                 )
                 if kind.bits == 8:
-                    # In the loop also a look of the lane's own, before it fails by what another lane saw.
-                    look, attempt, rivals, again = attempts(ptx_scope, 32)
-                    inside = [look, attempt, rivals, [look, again]]
+                    inside = [f"ld.relaxed.{ptx_scope}.b32", f"atom.relaxed.{ptx_scope}.cas.b32"]
                     part.kernel(name, parameters, body, around_loop(covering, ptx_scope, inside), stores=2, looped=True)
                     continue
                 fences, own = with_fence(covering, ptx_scope, "acquire")

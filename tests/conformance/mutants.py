@@ -89,7 +89,7 @@ MUTANTS = [
     Mutant("loop-without-release-fence", "a loop of compare-and-swap has no fence before it", "detail/atomic_device.cuh",
            "half_fence<Scope, release_half(Order)>();\n  const auto seen", "const auto seen", ("message_passing_device", "types")),
     Mutant("loop-without-acquire-fence", "a loop of compare-and-swap has no fence behind it", "detail/atomic_device.cuh",
-           "half_fence<Scope, acquire_half(Order)>();\n  return written;", "return written;", ("message_passing_device", "types")),
+           "half_fence<Scope, acquire_half(Order)>();\n  return from_bits<T>(old);", "return from_bits<T>(old);", ("message_passing_device", "types")),
     Mutant("acq_rel-loop-acquires", "a loop of compare-and-swap with acq_rel does not release", "detail/atomic_device.cuh",
            "half_fence<Scope, release_half(Order)>();\n  const auto seen",
            "half_fence<Scope, Order == memory_order::acq_rel ? memory_order::relaxed : release_half(Order)>();\n  const auto seen",

@@ -115,27 +115,32 @@ struct cell<Bits, false> {
   }
 };
 
-/// The attempts behind one that failed. Of the lanes of a warp that want one word, one at a time attempts, and tells the others
-/// what it found: of attempts to change one value one gets through, and the others are in the way of other warps. Lanes that
-/// leave the word as it is get through together. Nobody sleeps: that is slower until thousands of warps want one word.
-template <thread_scope Scope, class Cell, class Bits, class Next>
-__device__ inline bool attempt_by_turns(const Cell& c, typename Cell::word_type seen, Bits& old, Next& next) {
-  const auto address = reinterpret_cast<unsigned long long>(c.word);
+/// `function` of a value, as a loop asks for it: of its bits. The loop is compiled for the device even if the host alone calls
+/// it.
+template <class T, class Function>
+struct replacement {
+  Function function;
+
+  MEMBAR_CALLS_EITHER
+  template <class Bits>
+  MEMBAR_HOST_DEVICE Bits operator()(Bits seen) {
+    return to_bits<T>(function(from_bits<T>(seen)));
+  }
+};
+
+/// The attempts behind one that failed; returns the bits before the one that got through. Of the lanes of a warp that want one
+/// word, one at a time attempts, and tells the others what it found: of attempts to change one value one gets through, and the
+/// others are in the way of other warps. Lanes that leave the word as it is get through together. Nobody sleeps: that is slower
+/// until thousands of warps want one word.
+///
+/// What a lane is told is no read of its own; its compare-and-swap is, and is the only end of this loop.
+template <thread_scope Scope, class Bits, class Next>
+__device__ inline Bits attempt_by_turns(const cell<Bits>& c, typename cell<Bits>::word_type seen, Next& next) {
+  const unsigned rivals = __match_any_sync(__activemask(), reinterpret_cast<unsigned long long>(c.word));
   const unsigned self = 1U << lane_id();
-  unsigned rivals = __match_any_sync(__activemask(), address);
-  for (bool own = true;;) {
-    old = c.part(seen);
-    Bits desired;
-    if (!next(old, desired)) {
-      if (own) {
-        return false;
-      }
-      // What another lane has read is no read of this one, which is asked what it acquired.
-      seen = ptx_load<Scope, memory_order::relaxed>(c.word);
-      own = true;
-      continue;
-    }
-    auto now = c.with(seen, desired);
+  for (;;) {
+    const Bits old = c.part(seen);
+    auto now = c.with(seen, next(old));
     const unsigned present = __activemask();
     const unsigned waiting = rivals & present;
     const unsigned unchanging = __ballot_sync(present, now == seen) & rivals;
@@ -146,60 +151,68 @@ __device__ inline bool attempt_by_turns(const Cell& c, typename Cell::word_type 
       written = found == seen;
       now = written ? now : found;
     }
-    const int first = __ffs(static_cast<int>(attempting)) - 1;
-    const auto told = bits_of_lane(present, now, first);
-    const bool of_this_word = bits_of_lane(present, address, first) == address;
+    seen = bits_of_lane(present, now, __ffs(static_cast<int>(attempting)) - 1);
     if (written) {
-      return true;
-    }
-    if (of_this_word) {
-      seen = told;
-      own = self == 1U << first;
-    } else {
-      rivals = self;  // a lane that had left is back for another word
+      return old;
     }
   }
 }
 
-/// Replaces the object's bits, as `next` says, until no other thread came between, and puts the bits before into `old`. Returns
-/// false, having written nothing, as soon as `next(old, desired)` does. Compares bits. The order is applied once, outside the
+/// Replaces the value by `function` of it and returns the one before. Compares bits. The order is applied once, outside the
 /// loop.
-template <thread_scope Scope, memory_order Order, class Bits, class Next>
-__device__ inline bool compare_and_swap_loop(Bits* object, Bits& old, Next next) {
-  const cell<Bits> c(object);
-  half_fence<Scope, release_half(Order)>();
-  const auto seen = ptx_load<Scope, memory_order::relaxed>(c.word);
-  old = c.part(seen);
-  Bits desired;
-  bool written = false;
-  if (next(old, desired)) {
-    const auto found = ptx_compare_and_swap<Scope, memory_order::relaxed>(c.word, seen, c.with(seen, desired));
-    written = found == seen || attempt_by_turns<Scope>(c, found, old, next);
-  }
-  half_fence<Scope, acquire_half(Order)>();
-  return written;
-}
-
-/// `function` of a value, as a loop asks for it: of its bits. The loop is compiled for the device even if the host alone calls
-/// it.
-template <class T, class Function>
-struct replacement {
-  Function function;
-
-  MEMBAR_CALLS_EITHER
-  template <class Bits>
-  MEMBAR_HOST_DEVICE bool operator()(Bits seen, Bits& desired) {
-    desired = to_bits<T>(function(from_bits<T>(seen)));
-    return true;
-  }
-};
-
 template <class T, thread_scope Scope, memory_order Order, class Function>
 __device__ inline T update_loop(T* object, Function function) {
-  using bits = bits_of<T>;
-  bits old;
-  compare_and_swap_loop<Scope, Order>(reinterpret_cast<bits*>(object), old, replacement<T, Function>{function});
+  const cell<bits_of<T>> c(reinterpret_cast<bits_of<T>*>(object));
+  replacement<T, Function> next{function};
+  half_fence<Scope, release_half(Order)>();
+  const auto seen = ptx_load<Scope, memory_order::relaxed>(c.word);
+  bits_of<T> old = c.part(seen);
+  const auto found = ptx_compare_and_swap<Scope, memory_order::relaxed>(c.word, seen, c.with(seen, next(old)));
+  if (found != seen) {
+    old = attempt_by_turns<Scope>(c, found, next);
+  }
+  half_fence<Scope, acquire_half(Order)>();
   return from_bits<T>(old);
+}
+
+/// Sleeps between looks: not at all after the first, then twice as long each time.
+class back_off {
+ public:
+  __device__ void operator()() noexcept {
+    if (nanoseconds_ != 0) {
+      // nanosleep.u32 t;  PTX ISA 6.3, sm_70
+      asm volatile("nanosleep.u32 %0;" ::"r"(nanoseconds_) : "memory");
+    }
+    nanoseconds_ = nanoseconds_ == 0 ? 16 : nanoseconds_ < longest ? 2 * nanoseconds_ : longest;
+  }
+
+ private:
+  static constexpr unsigned longest = 256;
+  unsigned nanoseconds_ = 0;
+};
+
+/// Makes `desired` the byte's bits if they were those of `expected`, else puts the bits it was into `expected`. Returns whether
+/// they were. The lanes attempt by themselves: who fails has read what it says, and where its neighbours in the word change it
+/// tries again.
+template <thread_scope Scope, memory_order Order>
+__device__ inline bool compare_exchange_byte(unsigned char* object, unsigned char& expected, unsigned char desired) noexcept {
+  const cell<unsigned char> c(object);
+  half_fence<Scope, release_half(Order)>();
+  unsigned seen = ptx_load<Scope, memory_order::relaxed>(c.word);
+  back_off wait;
+  bool exchanged = false;
+  while (c.part(seen) == expected) {
+    const unsigned found = ptx_compare_and_swap<Scope, memory_order::relaxed>(c.word, seen, c.with(seen, desired));
+    if (found == seen) {
+      exchanged = true;
+      break;
+    }
+    seen = found;
+    wait();
+  }
+  half_fence<Scope, acquire_half(Order)>();
+  expected = c.part(seen);
+  return exchanged;
 }
 
 /// Refuses, in the pass that compiles for a device, what the architecture has neither an instruction nor a loop for.
@@ -406,40 +419,21 @@ __device__ inline bool device_compare_exchange(T* object, T& expected, const T& 
   using bits = bits_of<T>;
   require_architecture_of<Scope>();
   require_compare_and_swap<T>();
+  bits* const address = reinterpret_cast<bits*>(object);
   const bits wanted = to_bits(expected);
   const bits replacing = to_bits(desired);
-  bits* const address = reinterpret_cast<bits*>(object);
-  bits old;
+  bits seen = wanted;
+  bool exchanged = false;
   if constexpr (sizeof(T) == 1) {
-    const bool exchanged = compare_and_swap_loop<Scope, Order>(address, old, [&](bits seen, bits& next) {
-      next = replacing;
-      return seen == wanted;
-    });
-    expected = from_bits<T>(old);
-    return exchanged;
+    exchanged = compare_exchange_byte<Scope, Order>(address, seen, replacing);
   } else {
     fence_if_sequentially_consistent<Scope, Order>();
-    old = ptx_compare_and_swap<Scope, order_after_fence<Order, memory_order::acquire>>(address, wanted, replacing);
-    expected = from_bits<T>(old);
-    return old == wanted;
+    seen = ptx_compare_and_swap<Scope, order_after_fence<Order, memory_order::acquire>>(address, wanted, replacing);
+    exchanged = seen == wanted;
   }
+  expected = from_bits<T>(seen);
+  return exchanged;
 }
-
-/// Sleeps between looks: not at all after the first, then twice as long each time.
-class back_off {
- public:
-  __device__ void operator()() noexcept {
-    if (nanoseconds_ != 0) {
-      // nanosleep.u32 t;  PTX ISA 6.3, sm_70
-      asm volatile("nanosleep.u32 %0;" ::"r"(nanoseconds_) : "memory");
-    }
-    nanoseconds_ = nanoseconds_ == 0 ? 16 : nanoseconds_ < longest ? 2 * nanoseconds_ : longest;
-  }
-
- private:
-  static constexpr unsigned longest = 256;
-  unsigned nanoseconds_ = 0;
-};
 
 /// Returns once the object's bits are other than those of `old`.
 template <class T, thread_scope Scope, memory_order Order>
