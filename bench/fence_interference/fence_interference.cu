@@ -104,7 +104,7 @@ void print_help() {
       "  --benchmark_out=FILE     also write JSON\n"
       "  --benchmark_filter=REGEX only cases victim/noise/arm that match, such as 'kernel_boundary.*/nccl'\n"
       "  --benchmark_list_tests=true and the other options of Google Benchmark\n"
-      "  --pace=N                 paced noise stores N %% of what saturating noise does, but NCCL's is two blocks (default: 75)\n"
+      "  --pace=N                 paced stores are N %% of what saturates; NCCL's are two blocks (default: 75)\n"
       "  --repetitions=N          sample sets of a case, spread over the run (default: 9)\n");
 }
 
