@@ -80,6 +80,10 @@ def load(path):
     return Figures(by_case, {key: str(value) for key, value in context.items()}) if by_case else None
 
 
+def _cycles(value):
+    return "{:,.0f}".format(value) if value is not None else "—"
+
+
 def sentence(figures):
     """What the publisher gives back, with as many warps a block as were measured, four at most: beside the worst noise of each
     kind, from the greatest gain on."""
@@ -103,7 +107,7 @@ def sentence(figures):
             text += ", at %.0f %% of their pace without noise" % (100 * min(kept, 1.0))
         latency, direct = (figures.get("latency", way, warps, noise) for way in ("publisher", "release"))
         if latency and direct:
-            text += " (a publication then takes %s cycles instead of %s)" % ("{:,.0f}".format(latency), "{:,.0f}".format(direct))
+            text += " (a publication then takes %s cycles instead of %s)" % (_cycles(latency), _cycles(direct))
         return text
 
     return " A publisher warp lets %d publishing warps a block compute faster than a release in each: %s." % (
@@ -118,9 +122,6 @@ def section(figures, picture):
     if picture:
         text += "![Pace of computing warps beside each noise: alone, with a release in every warp, with a publisher](%s)\n\n" % picture
 
-    def cycles(value):
-        return "{:,.0f}".format(value) if value is not None else "—"
-
     text += ("| warps a block | beside | work alone | release | publisher | gain | kept | fences for publications | largest lag | "
              "latency, release | latency, publisher |\n| --- | --- |%s\n" % (" ---: |" * 9))
     for warps in figures.warps():
@@ -128,24 +129,24 @@ def section(figures, picture):
             gain, kept = figures.gain(warps, noise), figures.kept(warps, noise)
             fences = figures.get("pace", "publisher", warps, noise, "fences")
             publications = figures.get("pace", "publisher", warps, noise, "publications")
-            row = [warps, words.noise_name(noise)] + [cycles(figures.get("pace", way, warps, noise))
+            row = [warps, words.noise_name(noise)] + [_cycles(figures.get("pace", way, warps, noise))
                                                       for way in ("nothing", "release", "publisher")]
             row += [words.factor(gain) if gain else "—", "%.2f" % kept if kept else "—",
-                    "%s for %s" % (cycles(fences), cycles(publications)),
-                    cycles(figures.get("pace", "publisher", warps, noise, "largest_lag"))]
-            row += [cycles(figures.get("latency", way, warps, noise)) for way in ("release", "publisher")]
+                    "%s for %s" % (_cycles(fences), _cycles(publications)),
+                    _cycles(figures.get("pace", "publisher", warps, noise, "largest_lag"))]
+            row += [_cycles(figures.get("latency", way, warps, noise)) for way in ("release", "publisher")]
             text += "| %s |\n" % " | ".join(str(cell) for cell in row)
     by_lane = [value for value in (figures.get("pace", "by_lane", MOST_WARPS, noise) for noise in figures.noises()) if value]
     if by_lane:
         text += ("\nHanded over by one lane instead of by its warp, an iteration with %d warps a block takes %s to %s cycles beside these "
                  "noises: the lane and the rest of the warp compute apart from then on.\n"
-                 % (MOST_WARPS, cycles(min(by_lane)), cycles(max(by_lane))))
+                 % (MOST_WARPS, _cycles(min(by_lane)), _cycles(max(by_lane))))
     lags = figures.lags(MOST_WARPS)
     if len(lags) > 1:
         text += "\nThe limit of the lag, with %d warps a block:\n\n| lag | beside | publisher | fences |\n| ---: | --- | ---: | ---: |\n" % MOST_WARPS
         for lag in lags:
             for noise in figures.noises():
                 text += "| %d | %s | %s | %s |\n" % (
-                    lag, words.noise_name(noise), cycles(figures.get("pace", "publisher", MOST_WARPS, noise, lag=lag)),
-                    cycles(figures.get("pace", "publisher", MOST_WARPS, noise, "fences", lag)))
+                    lag, words.noise_name(noise), _cycles(figures.get("pace", "publisher", MOST_WARPS, noise, lag=lag)),
+                    _cycles(figures.get("pace", "publisher", MOST_WARPS, noise, "fences", lag)))
     return text

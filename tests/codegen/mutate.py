@@ -6,7 +6,8 @@ usage: mutate.py [--sample <n>] [--json <file>] [--list] <matrix folder> -- <nvc
 
 A mutation replaces one scope, one memory order or one opcode by another, in fence.cuh, atomic.cuh, memory_order.hpp and what they
 include from detail/. It is caught if the sample part of the matrix no longer compiles or no longer is as expected; a mutation that
-the sample lets through is tried on the PTX of all parts, and then on their code. Exit status: 0 if every mutation is caught, 1 if not, 2 if the headers fail unmutated.
+the sample lets through is tried on the PTX of all parts, and then on their code. Exit status: 0 if every mutation is caught, 1 if not,
+2 if the headers fail unmutated.
 """
 
 import argparse
