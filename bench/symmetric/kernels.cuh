@@ -31,7 +31,8 @@ struct kernel_report {
   unsigned failures;
 };
 
-/// Calls `round(number)`, from 1 on, until it fails or all are done, and reports the time of those behind the warm-up.
+/// Calls `round(number)`, from 1 on, until it fails or all are done, and reports the time of those behind the warm-up: to the
+/// end of a block's last thread.
 template <class Group, class Round>
 __device__ void timed_rounds(Group, unsigned rounds, kernel_report* report, Round round) {
   unsigned long long begin = 0;
@@ -42,6 +43,9 @@ __device__ void timed_rounds(Group, unsigned rounds, kernel_report* report, Roun
       begin = support::device_nanoseconds();
     }
     done = round(i + 1);
+  }
+  if constexpr (std::is_same_v<Group, membar::by_block_t>) {
+    done = !Group::any(!done);
   }
   if (Group::rank() == 0) {
     *report = {support::device_nanoseconds() - begin, done ? 0U : 1U};
@@ -160,6 +164,35 @@ __global__ void __launch_bounds__(1024, 1)
     for (unsigned i = Group::rank(); i < Bytes / 4; i += Group::size()) {
       memory[1].words[i] = messages[1].words[i];
     }
+  }
+}
+
+/// A message of `boxes.size()` pieces there and back, each from the registers of a thread, which takes its own and sends it on:
+/// nobody waits for another's. `Lanes` of each warp have a piece.
+template <unsigned Lanes, class Backend>
+__global__ void __launch_bounds__(1024, 1)
+    packed_pieces_round_trips(symmetric_span<membar::packed<payload<12>>, Backend> boxes, payload<12>* memory, unsigned rounds,
+                              kernel_report* report) {
+  const pe other = membar::ring_neighbour(boxes.self(), 1, boxes.count());
+  const unsigned piece = threadIdx.x / 32 * Lanes + threadIdx.x % 32;
+  const bool has_one = threadIdx.x % 32 < Lanes && piece < boxes.size();
+  payload<12> message{};
+  if (has_one) {
+    message = memory[piece];
+  }
+  round_trips(
+      membar::by_block, boxes.self() == pe(0), rounds, report,
+      [&](unsigned number) {
+        if (has_one) {
+          membar::put_packed(membar::by_thread, boxes[piece], &message, number, other);
+        }
+      },
+      [&](unsigned number) {
+        return !has_one ||
+               membar::try_take_packed(membar::by_thread, boxes[piece], &message, number, generous) == wait_result::done;
+      });
+  if (has_one) {
+    memory[piece] = message;
   }
 }
 

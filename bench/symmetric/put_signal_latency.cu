@@ -167,6 +167,63 @@ double packed_trips(world& two, unsigned threads) {
   });
 }
 
+/// As many pieces of 12 bytes as a message of `bytes` has.
+template <unsigned Lanes>
+double packed_pieces_trips(world& two, std::size_t bytes) {
+  return over_places_of(two.heap, [&] {
+    const std::size_t pieces = (bytes + 11) / 12;
+    const membar::scoped_symmetric_array boxes(two.heap.allocate<membar::packed<payload<12>>>(pieces));
+    const membar::scoped_symmetric_array messages(two.heap.allocate<payload<12>>(pieces));
+    const unsigned warps = static_cast<unsigned>((pieces + Lanes - 1) / Lanes);
+    return two.round_nanoseconds(32 * warps, rounds_of(bytes), packed_pieces_round_trips<Lanes, peer_backend>,
+                                 [&](pe which, auto launch) { launch(boxes.on(which), messages.on(which).local()); });
+  });
+}
+
+/// What a message's words take without membar's operations, a word for each thread, and nothing copied: each answers what it
+/// has read. `Meeting`: when all of the block have read, the least that a message for all of them needs.
+template <bool Meeting>
+__global__ void __launch_bounds__(1024, 1) by_hand_packed_round_trips(bool starts, uint4* there, const uint4* here,
+                                                                      unsigned words, unsigned rounds, kernel_report* report) {
+  const unsigned rank = threadIdx.x;
+  uint4 word{};
+  round_trips(
+      membar::by_block, starts, rounds, report,
+      [&](unsigned number) {
+        if (rank < words) {
+          word.w = number;
+          membar::store<membar::thread_scope::system>(there + rank, word, membar::relaxed);
+        }
+      },
+      [&](unsigned number) {
+        bool done = true;
+        if (rank < words) {
+          unsigned looks_left = 1U << 22;
+          do {
+            word = membar::load<membar::thread_scope::system>(here + rank, membar::relaxed);
+          } while (word.w != number && --looks_left != 0);
+          done = word.w == number;
+        }
+        if constexpr (Meeting) {
+          return __syncthreads_or(done ? 0 : 1) == 0;
+        }
+        return done;
+      });
+}
+
+template <bool Meeting>
+double by_hand_packed_trips(world& two, std::size_t bytes) {
+  return over_places_of(two.heap, [&] {
+    const std::size_t words = (bytes + 11) / 12;
+    const membar::scoped_symmetric_array boxes(two.heap.allocate<uint4>(words));
+    const unsigned warps = static_cast<unsigned>((words + 31) / 32);
+    return two.round_nanoseconds(32 * warps, rounds_of(bytes), by_hand_packed_round_trips<Meeting>, [&](pe which, auto launch) {
+      launch(which == pe(0), boxes.on(pe(1 - which.index())).local(), static_cast<const uint4*>(boxes.on(which).local()),
+             static_cast<unsigned>(words));
+    });
+  });
+}
+
 #ifdef MEMBAR_BENCH_HAS_NCCL
 double nccl_trips(world& two, nccl_pair& nccl, std::size_t bytes) {
   constexpr int rounds = 100;
@@ -270,6 +327,19 @@ void add_cases(world* two, const std::string& waived) {
   packed(membar::by_warp, 32, payload<1024>{});
   packed(membar::by_block, 96, payload<1024>{});
   packed(membar::by_block, 1024, payload<16384>{});
+  // A piece for each thread, 8 or 32 of them a warp. Eight boxes are a line of 128 bytes.
+  const auto pieces = [&]<unsigned Lanes>(std::integral_constant<unsigned, Lanes>, std::size_t bytes) {
+    add_case(question + "membar_peer_packed_pieces/lanes:" + std::to_string(Lanes) + "/bytes:" + std::to_string(bytes), waived,
+             [two, bytes](benchmark::State&) { return packed_pieces_trips<Lanes>(*two, bytes); });
+  };
+  for (const std::size_t bytes : {96, 384, 1024}) {
+    pieces(std::integral_constant<unsigned, 8>{}, bytes);
+    pieces(std::integral_constant<unsigned, 32>{}, bytes);
+  }
+  add_case(question + "by_hand_packed_words/block:96/bytes:1024", waived,
+           [two](benchmark::State&) { return by_hand_packed_trips<false>(*two, 1024); });
+  add_case(question + "by_hand_packed_words_and_barrier/block:96/bytes:1024", waived,
+           [two](benchmark::State&) { return by_hand_packed_trips<true>(*two, 1024); });
 }
 
 }  // namespace

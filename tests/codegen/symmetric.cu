@@ -15,6 +15,9 @@ constexpr membar::wait_budget budget = membar::wait_budget::milliseconds(1);
 struct message {
   int words[8];
 };
+struct long_message {
+  int words[200];
+};
 
 // A put is weak accesses, sixteen bytes wide, and orders nothing. A small one is a load and a store of each thread, on the
 // straight way to the meeting; in a large one eight loads stand before the first store.
@@ -206,6 +209,22 @@ extern "C" __global__ void put_packed(symmetric<membar::packed<message>> box, co
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
 // CHECK: ret;
 extern "C" __global__ void take_packed(symmetric<membar::packed<message>> box, message* to, membar::wait_result* result) {
+  *result = membar::try_take_packed(membar::by_warp, box, to, 1, budget);
+}
+
+// Of a long one, 67 words, each lane of a warp has two or three: it looks at three, without a branch between them, and votes.
+// CHECK-LABEL: .entry take_long_packed(
+// CHECK: ld.relaxed.sys.b128
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.|bra|vote}}
+// CHECK: ld.relaxed.sys.b128
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.|bra|vote}}
+// CHECK: ld.relaxed.sys.b128
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.|bra|ld\.}}
+// CHECK: vote.sync.all
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
+// CHECK: ret;
+extern "C" __global__ void take_long_packed(symmetric<membar::packed<long_message>> box, long_message* to,
+                                            membar::wait_result* result) {
   *result = membar::try_take_packed(membar::by_warp, box, to, 1, budget);
 }
 

@@ -75,11 +75,13 @@ int pass_by(const membar::nvshmem_session& session, Group, Kernel kernel, unsign
   const auto sum = heap.template allocate<membar::signal<membar::add>>(channels);
   const auto taken = heap.template allocate<membar::signal<membar::set>>(channels);
   const auto boxes = heap.template allocate<membar::packed<packed_payload>>(channels);
+  const auto long_boxes = heap.template allocate<membar::packed<long_packed_payload>>(channels);
+  const auto pieces = heap.template allocate<membar::packed<packed_piece>>(std::size_t{channels} * pieces_per_warp);
   const support::device_memory<pe_report> report(1);
   const unsigned rounds = symmetric_rounds(channels, passes);
   membar::launch(membar::launch_config{blocks, warps * 32}, kernel,
                  channel_memory<Backend>{data.on(self), more.on(self), source.on(self), ready.on(self), sum.on(self),
-                                         taken.on(self), boxes.on(self)},
+                                         taken.on(self), boxes.on(self), long_boxes.on(self), pieces.on(self)},
                  rounds, size, membar::ring_neighbour(self, 1, pes), report.get());
   membar::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize", "a kernel failed");
   pe_report got{};
@@ -92,6 +94,8 @@ int pass_by(const membar::nvshmem_session& session, Group, Kernel kernel, unsign
   heap.free(sum);
   heap.free(taken);
   heap.free(boxes);
+  heap.free(long_boxes);
+  heap.free(pieces);
   return verdict(got);
 }
 
@@ -113,7 +117,9 @@ TEST_F(nvshmem, get_reads_what_was_notified) { expect_success(protocol<by_get>);
 TEST_F(nvshmem, packed_messages_are_whole_where_all_is_in_reach) {
   expect_success([](const membar::nvshmem_session& session) {
     using backend = membar::basic_nvshmem_backend<membar::visibility::everywhere>;
-    return pass_by<backend>(session, membar::by_warp, pass_packed<membar::by_warp_t, backend>, 0, 1);
+    return pass_by<backend>(session, membar::by_warp, pass_packed<membar::by_warp_t, packed_payload, backend>, 0, 1) |
+           pass_by<backend>(session, membar::by_warp, pass_packed<membar::by_warp_t, long_packed_payload, backend>, 0, 1) |
+           pass_by<backend>(session, membar::by_warp, pass_pieces<backend>, 0, 1);
   });
 }
 

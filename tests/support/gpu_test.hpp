@@ -56,38 +56,36 @@ void load(void (*kernel)(Parameters...), std::source_location where = std::sourc
   return std::nullopt;
 }
 
-/// The first two devices that can read and write each other's memory.
+/// Whether two devices can read and write each other's memory.
+[[nodiscard]] inline bool reach_each_other(int one, int other) {
+  int forth = 0;
+  int back = 0;
+  check(cudaDeviceCanAccessPeer(&forth, one, other));
+  check(cudaDeviceCanAccessPeer(&back, other, one));
+  return forth != 0 && back != 0;
+}
+
+/// The first two devices that reach each other.
 [[nodiscard]] inline std::optional<std::pair<int, int>> peers() {
   int count = 0;
   check(cudaGetDeviceCount(&count));
   for (int a = 0; a < count; ++a)
-    for (int b = a + 1; b < count; ++b) {
-      int forth = 0;
-      int back = 0;
-      check(cudaDeviceCanAccessPeer(&forth, a, b));
-      check(cudaDeviceCanAccessPeer(&back, b, a));
-      if (forth != 0 && back != 0)
+    for (int b = a + 1; b < count; ++b)
+      if (reach_each_other(a, b))
         return std::pair(a, b);
-    }
   return std::nullopt;
 }
 
-/// Whether there are so many devices, and each of the first so many can read and write every other's memory.
-[[nodiscard]] inline bool reach_each_other(int devices) {
+/// Whether there are so many devices, and each of the first so many reaches every other.
+[[nodiscard]] inline bool all_reach_each_other(int devices) {
   int count = 0;
   check(cudaGetDeviceCount(&count));
-  if (count < devices) {
+  if (count < devices)
     return false;
-  }
-  for (int a = 0; a != devices; ++a) {
-    for (int b = 0; b != devices; ++b) {
-      int reach = 0;
-      check(cudaDeviceCanAccessPeer(&reach, a, b));
-      if (a != b && reach == 0) {
+  for (int a = 0; a != devices; ++a)
+    for (int b = a + 1; b != devices; ++b)
+      if (!reach_each_other(a, b))
         return false;
-      }
-    }
-  }
   return true;
 }
 

@@ -43,6 +43,16 @@ inline constexpr unsigned most_words = 512;
 struct packed_payload {
   int words[25];
 };
+/// One of which each lane of a warp has several words.
+struct long_packed_payload {
+  int words[100];
+};
+/// One that is a single word.
+struct packed_piece {
+  int words[3];
+};
+/// The lanes of a warp that have a piece each: their boxes are a line.
+inline constexpr unsigned pieces_per_warp = 8;
 
 /// The symmetric memory of all channels, as one PE sees it. Channel c has its part of each.
 template <class Backend>
@@ -54,6 +64,8 @@ struct channel_memory {
   symmetric_span<membar::signal<membar::add>, Backend> sum;
   symmetric_span<membar::signal<membar::set>, Backend> taken;
   symmetric_span<membar::packed<packed_payload>, Backend> boxes;
+  symmetric_span<membar::packed<long_packed_payload>, Backend> long_boxes;
+  symmetric_span<membar::packed<packed_piece>, Backend> pieces;  ///< `pieces_per_warp` of each channel
 
   [[nodiscard]] __device__ symmetric_span<int, Backend> data_of(unsigned channel, unsigned size) const {
     return data.subspan(channel * most_words, size);
@@ -62,6 +74,14 @@ struct channel_memory {
     return more.subspan(channel * most_words, size);
   }
   [[nodiscard]] __device__ int* source_of(unsigned channel) const { return source.local() + channel * most_words; }
+  template <class Payload>
+  [[nodiscard]] __device__ auto box_of(unsigned channel) const {
+    if constexpr (std::is_same_v<Payload, long_packed_payload>) {
+      return long_boxes[channel];
+    } else {
+      return boxes[channel];
+    }
+  }
 };
 
 [[nodiscard]] __device__ inline int word_of(unsigned channel, unsigned round, unsigned index) {
@@ -232,9 +252,9 @@ __global__ void pass_messages(channel_memory<Backend> all, unsigned rounds, unsi
 }
 
 /// Packed messages there and back: the answer is what frees the box.
-template <class Group, class Backend>
+template <class Group, class Payload, class Backend>
 __global__ void pass_packed(channel_memory<Backend> all, unsigned rounds, unsigned, pe other, pe_report* report) {
-  constexpr unsigned size = sizeof(packed_payload) / sizeof(int);
+  constexpr unsigned size = sizeof(Payload) / sizeof(int);
   const Group group;
   const place<Group> here = place_of(group);
   if (!here.takes_part) {
@@ -242,9 +262,9 @@ __global__ void pass_packed(channel_memory<Backend> all, unsigned rounds, unsign
   }
   const unsigned channel = here.channel;
   const bool first = (channel + static_cast<unsigned>(all.data.self().index())) % 2 == 0;
-  const auto box = all.boxes[channel];
-  auto* const out = reinterpret_cast<packed_payload*>(all.source_of(channel));
-  auto* const in = reinterpret_cast<packed_payload*>(all.data.local() + channel * most_words);
+  const auto box = all.template box_of<Payload>(channel);
+  auto* const out = reinterpret_cast<Payload*>(all.source_of(channel));
+  auto* const in = reinterpret_cast<Payload*>(all.data.local() + channel * most_words);
   unsigned long long stale = 0;
   bool late = false;
   for (unsigned round = 1; round <= rounds && !late; ++round) {
@@ -265,6 +285,37 @@ __global__ void pass_packed(channel_memory<Backend> all, unsigned rounds, unsign
     add_to(report->late, late ? 1 : 0);
     add_to(report->messages, late ? 0 : rounds);
   }
+}
+
+/// The same in pieces, out of registers and into them: each of some lanes of a warp has a box, takes its own and answers it.
+template <class Backend>
+__global__ void pass_pieces(channel_memory<Backend> all, unsigned rounds, unsigned, pe other, pe_report* report) {
+  const unsigned lane = threadIdx.x % 32;
+  const unsigned warp = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+  if (lane >= pieces_per_warp) {
+    return;
+  }
+  const unsigned channel = warp * pieces_per_warp + lane;
+  const bool first = (warp + static_cast<unsigned>(all.data.self().index())) % 2 == 0;
+  const auto box = all.pieces[channel];
+  unsigned long long stale = 0;
+  bool late = false;
+  for (unsigned round = 1; round <= rounds && !late; ++round) {
+    packed_piece piece{};
+    if (first) {
+      fill(membar::by_thread, piece.words, 3, channel, round);
+      membar::put_packed(membar::by_thread, box, &piece, round, other);
+      piece = {};
+    }
+    late = membar::try_take_packed(membar::by_thread, box, &piece, round, generous) != wait_result::done;
+    stale += wrong_words(membar::by_thread, piece.words, 3, channel, round);
+    if (!first) {
+      membar::put_packed(membar::by_thread, box, &piece, round, other);
+    }
+  }
+  add_to(report->stale, stale);
+  add_to(report->late, late ? 1 : 0);
+  add_to(report->messages, late ? 0 : rounds);
 }
 
 // Barriers: everybody writes to everybody's slot, meets, and finds all of them written; and meets again before the next write.

@@ -50,7 +50,7 @@ class symmetric_pes : public multi_gpu_test, public ::testing::WithParamInterfac
     }
     if (GetParam() == machine::four_gpus) {
       order_ = {0, 3, 1, 2};  // so that the first two are another pair
-      if (!reach_each_other(4)) {
+      if (!all_reach_each_other(4)) {
         GTEST_SKIP() << "this test needs four GPUs, the first four, with peer access to each other, and there are no such four";
       }
     }
@@ -105,6 +105,8 @@ class symmetric_pes : public multi_gpu_test, public ::testing::WithParamInterfac
       const auto sum = heap.allocate<membar::signal<membar::add>>(channels);
       const auto taken = heap.allocate<membar::signal<membar::set>>(channels);
       const auto boxes = heap.allocate<membar::packed<packed_payload>>(channels);
+      const auto long_boxes = heap.allocate<membar::packed<long_packed_payload>>(channels);
+      const auto pieces = heap.allocate<membar::packed<packed_piece>>(std::size_t{channels} * pieces_per_warp);
       std::vector<std::unique_ptr<support::device_memory<pe_report>>> reports;
       for (const pe which : backend.local_pes()) {
         const membar::device_guard guard(backend.device_of(which));
@@ -113,7 +115,7 @@ class symmetric_pes : public multi_gpu_test, public ::testing::WithParamInterfac
       const unsigned rounds = symmetric_rounds(channels, static_cast<unsigned>(3 * kinds.size()));
       run(backend, blocks, warps * 32, kernel, [&](pe which, auto launch) {
         launch(channel_memory<peer_backend>{data.on(which), more.on(which), source.on(which), ready.on(which), sum.on(which),
-                                            taken.on(which), boxes.on(which)},
+                                            taken.on(which), boxes.on(which), long_boxes.on(which), pieces.on(which)},
                rounds, size, membar::ring_neighbour(which, 1, 2), reports[static_cast<std::size_t>(which.index())]->get());
       });
       unsigned long long messages = 0;
@@ -127,7 +129,9 @@ class symmetric_pes : public multi_gpu_test, public ::testing::WithParamInterfac
       EXPECT_GE(messages, std::size_t{channels} * rounds);
       RecordProperty("messages", std::to_string(messages));
       heap.free(boxes);
+      heap.free(pieces);
       heap.free(data);
+      heap.free(long_boxes);
       heap.free(taken);
       heap.free(more);
       heap.free(sum);
@@ -160,15 +164,25 @@ TEST_P(symmetric_pes, get_reads_what_was_notified) { expect_protocol<by_get>(); 
 
 TEST_P(symmetric_pes, packed_messages_are_whole) {
   const std::vector<membar::peer_memory> mapped{membar::peer_memory::automatic};
-  expect_all_passed(membar::by_thread, pass_packed<membar::by_thread_t, peer_backend>, 0, mapped);
-  expect_all_passed(membar::by_warp, pass_packed<membar::by_warp_t, peer_backend>, 0, mapped);
-  expect_all_passed(membar::by_block, pass_packed<membar::by_block_t, peer_backend>, 0, mapped);
+  expect_all_passed(membar::by_thread, pass_packed<membar::by_thread_t, packed_payload, peer_backend>, 0, mapped);
+  expect_all_passed(membar::by_warp, pass_packed<membar::by_warp_t, packed_payload, peer_backend>, 0, mapped);
+  expect_all_passed(membar::by_block, pass_packed<membar::by_block_t, packed_payload, peer_backend>, 0, mapped);
+}
+TEST_P(symmetric_pes, packed_messages_of_several_words_a_lane_are_whole) {
+  const std::vector<membar::peer_memory> mapped{membar::peer_memory::automatic};
+  expect_all_passed(membar::by_thread, pass_packed<membar::by_thread_t, long_packed_payload, peer_backend>, 0, mapped);
+  expect_all_passed(membar::by_warp, pass_packed<membar::by_warp_t, long_packed_payload, peer_backend>, 0, mapped);
+  expect_all_passed(membar::by_block, pass_packed<membar::by_block_t, long_packed_payload, peer_backend>, 0, mapped);
+}
+TEST_P(symmetric_pes, packed_pieces_of_neighbouring_threads_are_whole) {
+  const std::vector<membar::peer_memory> mapped{membar::peer_memory::automatic};
+  expect_all_passed(membar::by_warp, pass_pieces<peer_backend>, 0, mapped);
 }
 
 TEST_P(symmetric_pes, plain_allocations_serve_as_well) {
   const std::vector<membar::peer_memory> plain{membar::peer_memory::plain};
   expect_all_passed(membar::by_warp, pass_messages<by_put_signal, membar::by_warp_t, peer_backend>, 64, plain);
-  expect_all_passed(membar::by_warp, pass_packed<membar::by_warp_t, peer_backend>, 0, plain);
+  expect_all_passed(membar::by_warp, pass_packed<membar::by_warp_t, packed_payload, peer_backend>, 0, plain);
 }
 
 // Data in one heap and its signal in another, of another size: each is where its own heap is.
@@ -540,14 +554,15 @@ TEST_P(symmetric_barrier, of_five_holds) {
 struct lonely_report {
   wait_result wait;
   wait_result packed;
+  wait_result packed_by_warp;
   wait_result barrier;
-  unsigned long long nanoseconds[3];  ///< that each of them took
+  unsigned long long nanoseconds[4];  ///< that each of them took
 };
 
-__global__ void wait_alone(symmetric<membar::signal<membar::set>> flag, symmetric<membar::packed<packed_payload>> box,
-                           symmetric_span<membar::barrier_word> words, packed_payload* to, lonely_report* report) {
-  // Everybody meets behind each reading and in each wait, so that no thread waits outside of two readings.
-  unsigned long long times[4] = {support::device_nanoseconds()};
+__global__ void wait_alone(symmetric<membar::signal<membar::set>> flag, symmetric<membar::packed<long_packed_payload>> box,
+                           symmetric_span<membar::barrier_word> words, long_packed_payload* to, lonely_report* report) {
+  // Everybody meets behind each reading and in each wait of the block, so that no thread waits outside of two readings.
+  unsigned long long times[5] = {support::device_nanoseconds()};
   __syncthreads();
   const wait_result wait = membar::try_wait(membar::by_block, flag, membar::equals(1), short_one);
   times[1] = support::device_nanoseconds();
@@ -555,11 +570,18 @@ __global__ void wait_alone(symmetric<membar::signal<membar::set>> flag, symmetri
   const wait_result packed = membar::try_take_packed(membar::by_block, box, to, 1, short_one);
   times[2] = support::device_nanoseconds();
   __syncthreads();
-  const wait_result barrier = membar::try_barrier(membar::by_block, words, short_one);
+  const wait_result packed_by_warp = membar::try_take_packed(membar::by_warp, box, to, 1, short_one);
   times[3] = support::device_nanoseconds();
+  __syncthreads();
+  const wait_result barrier = membar::try_barrier(membar::by_block, words, short_one);
+  times[4] = support::device_nanoseconds();
   // Every thread is told: one that was not would not come here, or would say otherwise.
   if (threadIdx.x == blockDim.x - 1) {
-    *report = {wait, packed, barrier, {times[1] - times[0], times[2] - times[1], times[3] - times[2]}};
+    *report = {wait,
+               packed,
+               packed_by_warp,
+               barrier,
+               {times[1] - times[0], times[2] - times[1], times[3] - times[2], times[4] - times[3]}};
   }
 }
 
@@ -571,15 +593,16 @@ TEST_P(symmetric_pes, waits_in_vain_end_within_the_budget) {
   peer_backend backend(devices());
   symmetric_heap<peer_backend> heap(backend, 1 << 20);
   const auto flag = heap.allocate<membar::signal<membar::set>>(1);
-  const auto box = heap.allocate<membar::packed<packed_payload>>(1);
+  const auto box = heap.allocate<membar::packed<long_packed_payload>>(1);
   const auto words = heap.allocate_barrier();
-  const support::device_memory<packed_payload> to(1);
+  const support::device_memory<long_packed_payload> to(1);
   const support::pinned_memory<lonely_report> report(1);
   membar::launch(membar::launch_config{1, 96}, wait_alone, flag.on(pe(0))[0], box.on(pe(0))[0], words.on(pe(0)), to.get(),
                  report.get());
   finish();
   EXPECT_EQ(report[0].wait, wait_result::timed_out);
   EXPECT_EQ(report[0].packed, wait_result::timed_out);
+  EXPECT_EQ(report[0].packed_by_warp, wait_result::timed_out);
   EXPECT_EQ(report[0].barrier, wait_result::timed_out);
   for (const unsigned long long took : report[0].nanoseconds) {
     EXPECT_GE(took, short_one.in_nanoseconds());
@@ -593,27 +616,49 @@ TEST_P(symmetric_pes, waits_in_vain_end_within_the_budget) {
 __global__ void wait_and_trap(symmetric<membar::signal<membar::set>> flag) {
   membar::wait(membar::by_warp, flag, membar::equals(42), short_one);
 }
+template <class Payload>
+__global__ void take_packed_and_trap(symmetric<membar::packed<Payload>> box, Payload* to) {
+  membar::take_packed(membar::by_warp, box, to, 42, short_one);
+}
 
-/// Ends the process: a trap leaves nothing of it that could be used.
-[[noreturn]] inline void wait_until_trapped(const std::vector<int>& devices) {
+/// Ends the process behind a kernel that `start(heap)` launches: a trap leaves nothing of it that could be used.
+template <class Start>
+[[noreturn]] void wait_until_trapped(const std::vector<int>& devices, Start start) {
+  dup2(STDERR_FILENO, STDOUT_FILENO);  // where kernels print
   peer_backend backend(devices);
   symmetric_heap<peer_backend> heap(backend, 1 << 20);
-  const auto flag = heap.allocate<membar::signal<membar::set>>(1);
-  membar::launch(membar::launch_config{1, 32}, wait_and_trap, flag.on(pe(0))[0]);
+  start(heap);
   const cudaError_t ended = cudaDeviceSynchronize();
   std::fflush(stdout);
   std::fprintf(stderr, "the kernel ended with %s\n", cudaGetErrorName(ended));
   std::_Exit(ended == cudaSuccess ? 0 : 3);
 }
 
+template <class Payload>
+[[noreturn]] void take_packed_until_trapped(const std::vector<int>& devices) {
+  wait_until_trapped(devices, [](symmetric_heap<peer_backend>& heap) {
+    const auto box = heap.allocate<membar::packed<Payload>>(1);
+    const auto to = heap.allocate<Payload>(1);
+    membar::launch(membar::launch_config{1, 32}, take_packed_and_trap<Payload>, box.on(pe(0))[0], to.on(pe(0)).local());
+  });
+}
+
 TEST_P(symmetric_pes, wait_in_vain_traps_and_names_who_waited_for_what) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process of its own, for a fork has no CUDA
   const auto trapped = [&] {
-    dup2(STDERR_FILENO, STDOUT_FILENO);  // where kernels print
-    wait_until_trapped(devices());
+    wait_until_trapped(devices(), [](symmetric_heap<peer_backend>& heap) {
+      const auto flag = heap.allocate<membar::signal<membar::set>>(1);
+      membar::launch(membar::launch_config{1, 32}, wait_and_trap, flag.on(pe(0))[0]);
+    });
   };
   EXPECT_EXIT(trapped(), ::testing::ExitedWithCode(3),
               "membar: PE 0 waited 2000000 ns for the signal at 0x[0-9a-f]+ to be equal to 42, and saw 0");
+}
+TEST_P(symmetric_pes, packed_message_that_never_comes_traps_and_names_who_waited_for_what) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  constexpr auto told = "membar: PE 0 waited 2000000 ns for the packed message at 0x[0-9a-f]+ to be equal to 42, and saw 0";
+  EXPECT_EXIT(take_packed_until_trapped<packed_payload>(devices()), ::testing::ExitedWithCode(3), told);
+  EXPECT_EXIT(take_packed_until_trapped<long_packed_payload>(devices()), ::testing::ExitedWithCode(3), told);
 }
 
 // Streams.

@@ -54,24 +54,34 @@ inline constexpr unsigned word_count = [] {
   return static_cast<unsigned>(packed_words(sizeof(Message)));
 }();
 
+/// Whether the lanes of a warp look at their words together until the last has its own: where each has one, and some have more.
+/// A warp whose lanes may go apart and meet again takes longer than one that votes.
+template <class Group, unsigned Count, unsigned Batch>
+inline constexpr bool together = std::is_same_v<Group, by_warp_t> && Count > 32 && Count <= 32 * Batch;
+
 /// Reads the words `first`, `first + step` and so on, those of a message of `Count` words, into `batch`: whether all have the
 /// number `sequence`. All loads are under way before the first is looked at.
-template <unsigned Count, unsigned Batch>
+template <class Group, unsigned Count, unsigned Batch>
 [[nodiscard]] __device__ inline bool look_at_batch(const packed_word* words, unsigned first, unsigned step, unsigned sequence,
                                                    packed_word (&batch)[Batch]) noexcept {
-  // The last word first, which not every thread has: behind the branch around it nothing but loads is left to come.
+  constexpr bool whole_warp = together<Group, Count, Batch>;
+  // The last word first, which not every thread has: behind the branch around it nothing but loads is left to come. Lanes that
+  // stay together have no branch: behind the last word it is that one again.
 #pragma unroll
   for (unsigned k = Batch; k-- != 0;) {
     const unsigned i = first + k * step;
     batch[k].sequence = sequence;
-    if (k == 0 || i < Count) {
-      batch[k] = membar::load<thread_scope::system>(words + i, relaxed);
+    if (whole_warp || k == 0 || i < Count) {
+      batch[k] = membar::load<thread_scope::system>(words + (whole_warp && i >= Count ? Count - 1 : i), relaxed);
     }
   }
   bool all = true;
 #pragma unroll
   for (unsigned k = 0; k != Batch; ++k) {
     all = all && batch[k].sequence == sequence;
+  }
+  if constexpr (whole_warp) {
+    all = __all_sync(0xffffffffU, all ? 1 : 0) != 0;
   }
   return all;
 }
@@ -147,7 +157,8 @@ __device__ inline bool for_pieces(Each each) noexcept {
   }
 }
 
-/// The pieces that fall to the calling thread: whether all of them came. `seen` is the number in a word that did not.
+/// The pieces that fall to the calling thread, or to all of its warp where they look together: whether all of them came. Else
+/// `seen` is the number in a word of the thread that did not, or `sequence`.
 template <class Group, class Box, class To>
 [[nodiscard]] __device__ inline bool take_pieces(const Box& box, To* to, unsigned sequence, wait_budget budget,
                                                  unsigned& seen) noexcept {
@@ -159,14 +170,19 @@ template <class Group, class Box, class To>
     const auto look_for_a_while = [&] {
 #pragma unroll 1
       for (unsigned looks = polling::polls_per_look; looks != 0; --looks) {
-        if (look_at_batch<word_count<To>>(words, first, step, sequence, came)) {
+        if (look_at_batch<Group, word_count<To>>(words, first, step, sequence, came)) {
           return true;
         }
       }
       return false;
     };
     while (!look_for_a_while()) {
-      if (poll.time_is_up()) {
+      bool late = poll.time_is_up();
+      if constexpr (together<Group, word_count<To>, decltype(batch)::value>) {
+        late = __any_sync(0xffffffffU, late ? 1 : 0) != 0;
+      }
+      if (late) {
+        seen = sequence;
         for (const packed_word& each : came) {
           seen = each.sequence != sequence ? each.sequence : seen;
         }
@@ -208,7 +224,7 @@ template <class Box, class To>
         reinterpret_cast<const detail::packed_word*>(detail::word_access::raw(detail::symmetric_access::local(box)));
     return detail::for_pieces<by_thread_t, To>([&](auto batch, unsigned first, unsigned step) {
       detail::packed_word came[decltype(batch)::value];
-      const bool all = detail::look_at_batch<detail::word_count<To>>(words, first, step, sequence, came);
+      const bool all = detail::look_at_batch<by_thread_t, detail::word_count<To>>(words, first, step, sequence, came);
       if (all) {
         detail::unpack_batch(to, first, step, came);
       }
@@ -242,7 +258,7 @@ __device__ inline void take_packed(Group, const Box& box, To* to, unsigned seque
   detail::require_group<Group>();
   if constexpr (detail::require_packed<Box, To>()) {
     unsigned seen = 0;
-    if (!detail::take_pieces<Group>(box, to, sequence, budget, seen)) {
+    if (!detail::take_pieces<Group>(box, to, sequence, budget, seen) && seen != sequence) {
       detail::trap_waiting("packed message", box.self().index(), detail::symmetric_access::local(box), "equal to", sequence,
                            seen, budget.in_nanoseconds());
     }
