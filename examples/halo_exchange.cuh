@@ -17,7 +17,9 @@ using membar::pe, membar::symmetric_span;
 constexpr std::size_t cells = 1024, row = cells + 2;  // with a cell of each neighbour's
 constexpr int steps = 2000;
 
-/// `heat` is two rows, read and written in turn: a neighbour's cell of the next step never meets one that is still read.
+/// `heat` is two rows, read and written in turn: a neighbour's cell of the next step never meets one that is still read. Each row
+/// has its signals, from the left and from the right: a put with signal says nothing of the one before it, which on a network it
+/// may overtake.
 template <class Backend>
 __global__ void spread(symmetric_span<double, Backend> heat, symmetric_span<membar::signal<membar::set>, Backend> arrived) {
   const pe left = membar::ring_neighbour(heat.self(), -1, heat.count());
@@ -30,10 +32,11 @@ __global__ void spread(symmetric_span<double, Backend> heat, symmetric_span<memb
       out[i] = (in[i - 1] + 2 * in[i] + in[i + 1]) / 4;
     }
     __syncthreads();
-    membar::put_signal(membar::by_block, next.subspan(cells + 1, 1), out + 1, arrived[1], step, left);
-    membar::put_signal(membar::by_block, next.subspan(0, 1), out + cells, arrived[0], step, right);
-    for (unsigned side = 0; side != 2; ++side) {  // at least: a neighbour that was faster has set the next step already
-      membar::wait(membar::by_block, arrived[side], membar::at_least(step), membar::wait_budget::milliseconds(2000));
+    const auto signals = arrived.subspan(step % 2 * 2, 2);
+    membar::put_signal(membar::by_block, next.subspan(cells + 1, 1), out + 1, signals[1], step, left);
+    membar::put_signal(membar::by_block, next.subspan(0, 1), out + cells, signals[0], step, right);
+    for (unsigned side = 0; side != 2; ++side) {  // equal: who sets this signal next has waited for what comes behind it
+      membar::wait(membar::by_block, signals[side], membar::equals(step), membar::wait_budget::milliseconds(2000));
     }
   }
 }
@@ -44,7 +47,7 @@ std::size_t exchange_halos(Backend& gpus) {
   membar::symmetric_heap heap(gpus, std::size_t{1} << 20);
   const membar::scoped_symmetric_array heat(heap.template allocate<double>(2 * row));
   const membar::scoped_symmetric_array arrived(
-      heap.template allocate<membar::signal<membar::set>>(2));  // from the left, from the right
+      heap.template allocate<membar::signal<membar::set>>(4));  // of each row: from the left, from the right
   if (gpus.local_pes().contains(pe(0))) {
     const double hot[] = {1};
     membar::copy_to(heat.on(pe(0)).subspan(2, 1), hot, nullptr);

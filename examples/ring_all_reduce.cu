@@ -10,22 +10,23 @@
 #include <cstdio>
 #include <vector>
 
-using membar::pe, membar::signal, membar::symmetric, membar::symmetric_span;
+using membar::pe, membar::signal, membar::symmetric_span;
 
-/// The inbox has a slot for each step, so that nothing is overwritten: a faster left neighbour fills the next one.
+/// The inbox has a slot for each step, and each slot a signal, so that nothing is overwritten: a faster left neighbour fills the
+/// next one, and on a network what it puts next may come first.
 template <class Backend>
 __global__ void sum(symmetric_span<float, Backend> vector, symmetric_span<float, Backend> inbox,
-                    symmetric<signal<membar::set>, Backend> arrived) {
+                    symmetric_span<signal<membar::set>, Backend> arrived) {
   const int count = vector.count(), self = vector.self().index();
   const std::size_t part = vector.size() / static_cast<std::size_t>(count);
   const pe right = membar::ring_neighbour(vector.self(), 1, count);
   for (int step = 0; step != 2 * (count - 1); ++step) {
-    const auto number = static_cast<unsigned>(step) + 1;
-    const auto slot = inbox.subspan(static_cast<std::size_t>(step) * part, part);
+    const auto number = static_cast<std::size_t>(step);
+    const auto slot = inbox.subspan(number * part, part);
     const float* const sent = vector.local() + static_cast<std::size_t>((self - step + 2 * count) % count) * part;
     float* const received = vector.local() + static_cast<std::size_t>((self - step - 1 + 2 * count) % count) * part;
-    membar::put_signal(membar::by_block, slot, sent, arrived, number, right);
-    membar::wait(membar::by_block, arrived, membar::at_least(number), membar::wait_budget::milliseconds(2000));
+    membar::put_signal(membar::by_block, slot, sent, arrived[number], 1, right);
+    membar::wait(membar::by_block, arrived[number], membar::equals(1), membar::wait_budget::milliseconds(2000));
     for (std::size_t i = threadIdx.x; i < part; i += blockDim.x) {
       received[i] = slot.local()[i] + (step < count - 1 ? received[i] : 0);
     }
@@ -45,7 +46,7 @@ int main() try {
   membar::symmetric_heap heap(gpus, 16 * size * sizeof(float));
   const membar::scoped_symmetric_array vector(heap.allocate<float>(size));
   const membar::scoped_symmetric_array inbox(heap.allocate<float>(2 * (count - 1) * part));
-  const membar::scoped_symmetric_array arrived(heap.allocate<signal<membar::set>>(1));
+  const membar::scoped_symmetric_array arrived(heap.allocate<signal<membar::set>>(2 * (count - 1)));
   std::vector<float> values(size);
   for (const pe which : gpus.local_pes()) {
     for (std::size_t i = 0; i != size; ++i) {
@@ -56,7 +57,7 @@ int main() try {
     membar::copy_to(vector.on(which), values, nullptr);
   }
   membar::collective_launch(gpus, {1, 512}, {}, sum<membar::peer_backend>,
-                            [&](pe which) { return std::tuple(vector.on(which), inbox.on(which), arrived.on(which)[0]); });
+                            [&](pe which) { return std::tuple(vector.on(which), inbox.on(which), arrived.on(which)); });
 
   std::size_t wrong = 0;
   for (const pe which : gpus.local_pes()) {

@@ -50,7 +50,8 @@ int main() try {
   const support::device_memory<float> in(n);
   const support::device_memory<float> out(n);
   membar::upload(weights, coefficients, stream.get());  // the size and the type are checked by the compiler
-  membar::check(cudaMemcpy(in.get(), values.data(), n * sizeof(float), cudaMemcpyDefault), "cudaMemcpy");
+  membar::check(cudaMemcpyAsync(in.get(), values.data(), n * sizeof(float), cudaMemcpyDefault, stream.get()),
+                "cudaMemcpyAsync");
   smooth<<<n / 256, 256, 0, stream.get()>>>({in.get(), n}, out.get());
   stream.synchronize();
 

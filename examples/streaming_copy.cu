@@ -38,7 +38,8 @@ int main() try {
   const support::stream stream;
   const support::device_memory<uint4> in(count);
   const support::device_memory<uint4> out(count);
-  membar::check(cudaMemcpy(in.get(), values.data(), count * sizeof(uint4), cudaMemcpyDefault), "cudaMemcpy");
+  membar::check(cudaMemcpyAsync(in.get(), values.data(), count * sizeof(uint4), cudaMemcpyDefault, stream.get()),
+                "cudaMemcpyAsync");
   const support::event begin;
   const support::event end;
   begin.record(stream.get());

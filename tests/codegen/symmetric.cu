@@ -212,7 +212,8 @@ extern "C" __global__ void take_packed(symmetric<membar::packed<message>> box, m
   *result = membar::try_take_packed(membar::by_warp, box, to, 1, budget);
 }
 
-// Of a long one, 67 words, each lane of a warp has two or three: it looks at three, without a branch between them, and votes.
+// Of a long one, 67 words, each lane of a warp has two or three: it looks at three, without a branch between them, and votes;
+// and votes on whether its time is up.
 // CHECK-LABEL: .entry take_long_packed(
 // CHECK: ld.relaxed.sys.b128
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.|bra|vote}}
@@ -221,6 +222,10 @@ extern "C" __global__ void take_packed(symmetric<membar::packed<message>> box, m
 // CHECK: ld.relaxed.sys.b128
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.|bra|ld\.}}
 // CHECK: vote.sync.all
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
+// CHECK: globaltimer
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bra}}
+// CHECK: vote.sync.any
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
 // CHECK: ret;
 extern "C" __global__ void take_long_packed(symmetric<membar::packed<long_message>> box, long_message* to,

@@ -89,9 +89,10 @@ class symmetric_pes : public multi_gpu_test, public ::testing::WithParamInterfac
     }
   }
 
-  /// Passes messages by `kernel` in channels of `group`, and expects that all arrived whole.
+  /// Passes messages by `kernel` in channels of `group`, so many in a round of each, and expects that all arrived whole.
   template <class Group, class Kernel>
-  void expect_all_passed(Group, Kernel kernel, unsigned size, const std::vector<membar::peer_memory>& kinds) {
+  void expect_all_passed(Group, Kernel kernel, unsigned size, const std::vector<membar::peer_memory>& kinds,
+                         unsigned messages_in_a_round = 1) {
     constexpr bool by_block = std::is_same_v<Group, membar::by_block_t>;
     constexpr unsigned warps = 8;
     const unsigned channels = by_block ? blocks : blocks * warps;
@@ -126,7 +127,7 @@ class symmetric_pes : public multi_gpu_test, public ::testing::WithParamInterfac
         EXPECT_EQ(got.late, 0U);
         messages += got.messages;
       }
-      EXPECT_GE(messages, std::size_t{channels} * rounds);
+      EXPECT_EQ(messages, std::size_t{channels} * rounds * messages_in_a_round);
       RecordProperty("messages", std::to_string(messages));
       heap.free(boxes);
       heap.free(pieces);
@@ -164,25 +165,25 @@ TEST_P(symmetric_pes, get_reads_what_was_notified) { expect_protocol<by_get>(); 
 
 TEST_P(symmetric_pes, packed_messages_are_whole) {
   const std::vector<membar::peer_memory> mapped{membar::peer_memory::automatic};
-  expect_all_passed(membar::by_thread, pass_packed<membar::by_thread_t, packed_payload, peer_backend>, 0, mapped);
-  expect_all_passed(membar::by_warp, pass_packed<membar::by_warp_t, packed_payload, peer_backend>, 0, mapped);
-  expect_all_passed(membar::by_block, pass_packed<membar::by_block_t, packed_payload, peer_backend>, 0, mapped);
+  expect_all_passed(membar::by_thread, pass_packed<membar::by_thread_t, packed_payload, peer_backend>, 0, mapped, 2);
+  expect_all_passed(membar::by_warp, pass_packed<membar::by_warp_t, packed_payload, peer_backend>, 0, mapped, 2);
+  expect_all_passed(membar::by_block, pass_packed<membar::by_block_t, packed_payload, peer_backend>, 0, mapped, 2);
 }
 TEST_P(symmetric_pes, packed_messages_of_several_words_a_lane_are_whole) {
   const std::vector<membar::peer_memory> mapped{membar::peer_memory::automatic};
-  expect_all_passed(membar::by_thread, pass_packed<membar::by_thread_t, long_packed_payload, peer_backend>, 0, mapped);
-  expect_all_passed(membar::by_warp, pass_packed<membar::by_warp_t, long_packed_payload, peer_backend>, 0, mapped);
-  expect_all_passed(membar::by_block, pass_packed<membar::by_block_t, long_packed_payload, peer_backend>, 0, mapped);
+  expect_all_passed(membar::by_thread, pass_packed<membar::by_thread_t, long_packed_payload, peer_backend>, 0, mapped, 2);
+  expect_all_passed(membar::by_warp, pass_packed<membar::by_warp_t, long_packed_payload, peer_backend>, 0, mapped, 2);
+  expect_all_passed(membar::by_block, pass_packed<membar::by_block_t, long_packed_payload, peer_backend>, 0, mapped, 2);
 }
 TEST_P(symmetric_pes, packed_pieces_of_neighbouring_threads_are_whole) {
   const std::vector<membar::peer_memory> mapped{membar::peer_memory::automatic};
-  expect_all_passed(membar::by_warp, pass_pieces<peer_backend>, 0, mapped);
+  expect_all_passed(membar::by_warp, pass_pieces<peer_backend>, 0, mapped, 2 * pieces_per_warp);
 }
 
 TEST_P(symmetric_pes, plain_allocations_serve_as_well) {
   const std::vector<membar::peer_memory> plain{membar::peer_memory::plain};
   expect_all_passed(membar::by_warp, pass_messages<by_put_signal, membar::by_warp_t, peer_backend>, 64, plain);
-  expect_all_passed(membar::by_warp, pass_packed<membar::by_warp_t, packed_payload, peer_backend>, 0, plain);
+  expect_all_passed(membar::by_warp, pass_packed<membar::by_warp_t, packed_payload, peer_backend>, 0, plain, 2);
 }
 
 // Data in one heap and its signal in another, of another size: each is where its own heap is.
@@ -552,11 +553,8 @@ TEST_P(symmetric_barrier, of_five_holds) {
 // Waits that are in vain.
 
 struct lonely_report {
-  wait_result wait;
-  wait_result packed;
-  wait_result packed_by_warp;
-  wait_result barrier;
-  unsigned long long nanoseconds[4];  ///< that each of them took
+  unsigned told_otherwise;            ///< whether any thread was told anything but that its time is up
+  unsigned long long nanoseconds[4];  ///< that each of the waits took
 };
 
 __global__ void wait_alone(symmetric<membar::signal<membar::set>> flag, symmetric<membar::packed<long_packed_payload>> box,
@@ -575,13 +573,13 @@ __global__ void wait_alone(symmetric<membar::signal<membar::set>> flag, symmetri
   __syncthreads();
   const wait_result barrier = membar::try_barrier(membar::by_block, words, short_one);
   times[4] = support::device_nanoseconds();
-  // Every thread is told: one that was not would not come here, or would say otherwise.
+  bool otherwise = false;
+  for (const wait_result each : {wait, packed, packed_by_warp, barrier}) {
+    otherwise = otherwise || each != wait_result::timed_out;
+  }
+  const bool anybody = __syncthreads_or(otherwise ? 1 : 0) != 0;
   if (threadIdx.x == blockDim.x - 1) {
-    *report = {wait,
-               packed,
-               packed_by_warp,
-               barrier,
-               {times[1] - times[0], times[2] - times[1], times[3] - times[2], times[4] - times[3]}};
+    *report = {anybody ? 1U : 0U, {times[1] - times[0], times[2] - times[1], times[3] - times[2], times[4] - times[3]}};
   }
 }
 
@@ -600,16 +598,60 @@ TEST_P(symmetric_pes, waits_in_vain_end_within_the_budget) {
   membar::launch(membar::launch_config{1, 96}, wait_alone, flag.on(pe(0))[0], box.on(pe(0))[0], words.on(pe(0)), to.get(),
                  report.get());
   finish();
-  EXPECT_EQ(report[0].wait, wait_result::timed_out);
-  EXPECT_EQ(report[0].packed, wait_result::timed_out);
-  EXPECT_EQ(report[0].packed_by_warp, wait_result::timed_out);
-  EXPECT_EQ(report[0].barrier, wait_result::timed_out);
+  EXPECT_EQ(report[0].told_otherwise, 0U);
   for (const unsigned long long took : report[0].nanoseconds) {
     EXPECT_GE(took, short_one.in_nanoseconds());
     EXPECT_LE(took, budgets_at_most * short_one.in_nanoseconds());
   }
   heap.free(words);
   heap.free(flag);
+  heap.free(box);
+}
+
+/// A message of which the word `missing` has the number before, as what is put arrives word by word.
+template <class Payload>
+void put_all_words_but(const symmetric_heap<peer_backend>& heap,
+                       const membar::symmetric_array<membar::packed<Payload>, peer_backend>& box, std::size_t missing,
+                       unsigned sequence) {
+  std::vector<membar::detail::packed_word> words(membar::detail::packed_words(sizeof(Payload)));
+  for (std::size_t i = 0; i != words.size(); ++i) {
+    words[i].sequence = i == missing ? sequence - 1 : sequence;
+  }
+  check(cudaMemcpy(heap.address_at(box.on(pe(0)), pe(0)), words.data(), words.size() * sizeof words[0], cudaMemcpyDefault));
+  finish();
+}
+
+template <class Group>
+__global__ void take_what_lacks_a_word(symmetric<membar::packed<long_packed_payload>> box, long_packed_payload* to,
+                                       unsigned* timed_out) {
+  const wait_result result = membar::try_take_packed(Group(), box, to, 42, short_one);
+  const unsigned late = static_cast<unsigned>(__syncthreads_count(result == wait_result::timed_out ? 1 : 0));
+  if (threadIdx.x == 0) {
+    *timed_out = late;
+  }
+}
+
+TEST_P(symmetric_pes, packed_message_that_lacks_a_word_is_late_to_all_of_the_group) {
+  peer_backend backend(devices());
+  symmetric_heap<peer_backend> heap(backend, 1 << 20);
+  const auto box = heap.allocate<membar::packed<long_packed_payload>>(1);
+  const support::device_memory<long_packed_payload> to(1);
+  const support::pinned_memory<unsigned> timed_out(1);
+  const auto late_of = [&](auto kernel, unsigned threads) {
+    *timed_out.get() = 0;
+    membar::launch(membar::launch_config{1, threads}, kernel, box.on(pe(0))[0], to.get(), timed_out.get());
+    finish();
+    return *timed_out.get();
+  };
+  // The first word of a lane, and the second of one that has two.
+  for (const std::size_t missing : {std::size_t{31}, std::size_t{33}}) {
+    put_all_words_but(heap, box, missing, 42);
+    EXPECT_EQ(late_of(take_what_lacks_a_word<membar::by_thread_t>, 1), 1U);
+    EXPECT_EQ(late_of(take_what_lacks_a_word<membar::by_warp_t>, 32), 32U);
+    EXPECT_EQ(late_of(take_what_lacks_a_word<membar::by_block_t>, 96), 96U);
+  }
+  put_all_words_but(heap, box, std::size_t{1000}, 42);
+  EXPECT_EQ(late_of(take_what_lacks_a_word<membar::by_warp_t>, 32), 0U);
   heap.free(box);
 }
 
@@ -624,6 +666,7 @@ __global__ void take_packed_and_trap(symmetric<membar::packed<Payload>> box, Pay
 /// Ends the process behind a kernel that `start(heap)` launches: a trap leaves nothing of it that could be used.
 template <class Start>
 [[noreturn]] void wait_until_trapped(const std::vector<int>& devices, Start start) {
+  std::fflush(stdout);
   dup2(STDERR_FILENO, STDOUT_FILENO);  // where kernels print
   peer_backend backend(devices);
   symmetric_heap<peer_backend> heap(backend, 1 << 20);
@@ -639,6 +682,7 @@ template <class Payload>
   wait_until_trapped(devices, [](symmetric_heap<peer_backend>& heap) {
     const auto box = heap.allocate<membar::packed<Payload>>(1);
     const auto to = heap.allocate<Payload>(1);
+    put_all_words_but(heap, box, 5, 42);
     membar::launch(membar::launch_config{1, 32}, take_packed_and_trap<Payload>, box.on(pe(0))[0], to.on(pe(0)).local());
   });
 }
@@ -656,7 +700,10 @@ TEST_P(symmetric_pes, wait_in_vain_traps_and_names_who_waited_for_what) {
 }
 TEST_P(symmetric_pes, packed_message_that_never_comes_traps_and_names_who_waited_for_what) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  constexpr auto told = "membar: PE 0 waited 2000000 ns for the packed message at 0x[0-9a-f]+ to be equal to 42, and saw 0";
+  // One line: the lanes whose words have come say nothing.
+  constexpr auto told =
+      "^membar: PE 0 waited 2000000 ns for the packed message at 0x[0-9a-f]+ to be equal to 42, and saw 41: [^\n]*\n"
+      "the kernel ended with";
   EXPECT_EXIT(take_packed_until_trapped<packed_payload>(devices()), ::testing::ExitedWithCode(3), told);
   EXPECT_EXIT(take_packed_until_trapped<long_packed_payload>(devices()), ::testing::ExitedWithCode(3), told);
 }

@@ -238,7 +238,8 @@ template <class Box, class To>
 /// Waits for the message `sequence` in the calling PE's own box, and puts it at `to`, which the whole group may read on
 /// return. `timed_out`, to all of the group, leaves `to` partly written.
 ///
-/// Synchronizes with nothing. PTX: `ld.relaxed.sys.b128` of each word until its number is there; a meeting of the group.
+/// Synchronizes with nothing. PTX: `ld.relaxed.sys.b128` of each word until its number is there, and `vote.sync.all` behind
+/// each look of a warp whose lanes have two to four words each; a meeting of the group.
 template <class Group, class Box, class To>
 [[nodiscard]] __device__ inline wait_result try_take_packed(Group, const Box& box, To* to, unsigned sequence,
                                                             wait_budget budget) noexcept {
