@@ -127,12 +127,13 @@ class measured_comparison {
     return (ratios[ratios.size() - 1 - outer] - ratios[outer]) / 2;
   }
 
-  /// Whether each ratio is known well enough: far from 1 it need not be.
+  /// Whether each ratio is known well enough: surely far from 1 it need not be.
   [[nodiscard]] static bool known(const std::vector<std::vector<double>>& ratios) {
     constexpr double near = 0.1;
     constexpr double precise = 0.005;
     return std::all_of(ratios.begin(), ratios.end(), [](const std::vector<double>& each) {
-      return std::abs(median(each) - 1) > near || uncertainty_of(each) <= precise;
+      const double uncertainty = uncertainty_of(each);
+      return std::abs(median(each) - 1) > near + uncertainty || uncertainty <= precise;
     });
   }
 

@@ -150,5 +150,5 @@ std::vector<support::comparison> comparisons() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return support::run_comparisons(argc, argv, {.launch_ns = 5e5, .pairs = 16, .most_ns = 1e9}, comparisons);
+  return support::run_comparisons(argc, argv, {.launch_ns = 5e5, .pairs = 16, .most_ns = 3e9}, comparisons);
 }

@@ -193,22 +193,31 @@ class back_off {
 
 /// Makes `desired` the byte's bits if they were those of `expected`, else puts the bits it was into `expected`. Returns whether
 /// they were. The lanes attempt by themselves: who fails has read what it says, and where its neighbours in the word change it
-/// tries again.
+/// tries again. Who finds another byte at the first look has nothing to release; only a look that is to be sequentially
+/// consistent has a fence before it.
 template <thread_scope Scope, memory_order Order>
 __device__ inline bool compare_exchange_byte(unsigned char* object, unsigned char& expected, unsigned char desired) noexcept {
+  constexpr bool look_behind_fence = Order == memory_order::seq_cst;
   const cell<unsigned char> c(object);
-  half_fence<Scope, release_half(Order)>();
+  if constexpr (look_behind_fence) {
+    half_fence<Scope, release_half(Order)>();
+  }
   unsigned seen = ptx_load<Scope, memory_order::relaxed>(c.word);
-  back_off wait;
   bool exchanged = false;
-  while (c.part(seen) == expected) {
-    const unsigned found = ptx_compare_and_swap<Scope, memory_order::relaxed>(c.word, seen, c.with(seen, desired));
-    if (found == seen) {
-      exchanged = true;
-      break;
+  if (c.part(seen) == expected) {
+    if constexpr (!look_behind_fence) {
+      half_fence<Scope, release_half(Order)>();
     }
-    seen = found;
-    wait();
+    back_off wait;
+    for (;;) {
+      const unsigned found = ptx_compare_and_swap<Scope, memory_order::relaxed>(c.word, seen, c.with(seen, desired));
+      exchanged = found == seen;
+      seen = found;
+      if (exchanged || c.part(seen) != expected) {
+        break;
+      }
+      wait();
+    }
   }
   half_fence<Scope, acquire_half(Order)>();
   expected = c.part(seen);
