@@ -45,20 +45,33 @@ class Results:
         return self.cases.get(case, {}).get(arm, {}).get("membar_ratio", NONE)
 
 
+def has_code_of_its_own(case):
+    """Whether membar's kernel is other machine code than cuda::atomic_ref's, by what tests/codegen/cuda_atomic_ref.cu shows."""
+    parts = case.split("/")
+    return "u8" in parts or "u16" in parts or ("f32" in parts or "f64" in parts) and any("max" in part for part in parts)
+
+
 def beside_cuda(results):
-    """The greatest ratio to cuda::atomic_ref as a promise, and the cases above the limit."""
-    found = [(arms["cuda_atomic_ref"]["membar_ratio"], case, arms) for case, arms in results.cases.items() if "cuda_atomic_ref" in arms]
+    """The greatest ratio to cuda::atomic_ref as a promise, the cases above the limit, and a sentence on the ratios of the same code."""
+    every = [(arms["cuda_atomic_ref"]["membar_ratio"], case, arms) for case, arms in results.cases.items() if "cuda_atomic_ref" in arms]
+    found = [each for each in every if has_code_of_its_own(each[1])]
 
     def surely(each):
         uncertainty = each[2]["cuda_atomic_ref"]["ratio_uncertainty"]
         return each[0] - (uncertainty if uncertainty == uncertainty else 0)
 
-    above = sorted((each for each in found if each[0] > MOST_BESIDE_CUDA), key=lambda each: -each[0])
+    above = sorted((each for each in every if each[0] > MOST_BESIDE_CUDA), key=lambda each: -each[0])
     # One that is surely above the limit counts more than a greater one that is not.
-    worst = max(above or found, key=lambda each: (surely(each) > MOST_BESIDE_CUDA, each[0]), default=(NONE, "", None))
+    worst = max(found, key=lambda each: (surely(each) > MOST_BESIDE_CUDA, each[0]), default=(NONE, "", None))
     row = promise(f"membar / `cuda::atomic_ref`, the greatest of {len(found)} cases", worst[0], MOST_BESIDE_CUDA,
                   uncertainty=worst[2]["cuda_atomic_ref"]["ratio_uncertainty"] if worst[2] else NONE)
-    return row, [[f"`{case}`", arms["membar"]["ns"], arms["cuda_atomic_ref"]["ns"], ratio, arms["cuda_atomic_ref"]["ratio_spread"],
+    same = [each for each in every if not has_code_of_its_own(each[1])]
+    by_chance = ""
+    if same:
+        ratio, case, arms = max(same, key=lambda each: max(each[0], 1 / each[0]) if each[0] else 0)
+        by_chance = (f"\n\nIn {len(same)} more cases, of 32 and 64 bits, both are the same machine code: ratios other than 1, the farthest "
+                     f"{ratio:.3f} ± {arms['cuda_atomic_ref']['ratio_uncertainty']:.2g} (`{case}`), are chance.")
+    return row, by_chance, [[f"`{case}`", arms["membar"]["ns"], arms["cuda_atomic_ref"]["ns"], ratio, arms["cuda_atomic_ref"]["ratio_spread"],
                   arms["cuda_atomic_ref"]["ratio_uncertainty"]] for ratio, case, arms in above]
 
 
@@ -87,12 +100,12 @@ def recommended(case, arms, cases):
 
 
 def atomic_cost(results, folder):
-    row, above = beside_cuda(results)
+    row, by_chance, above = beside_cuda(results)
     rows = [row, controls(results)]
     wide = [f"{case} {arms['membar']['ns']:.3g} ns" for case, arms in results.cases.items() if "compare_exchange/128" in case]
     text = table(["promise", "limit", "measured", ""], rows)
     text += "\n\n16-byte compare_exchange, which has no arm beside it: " + ("; ".join(wide) or "not measured") + "."
-    text += above_table(above)
+    text += by_chance + above_table(above)
     best = []
     for case, arms in results.cases.items():
         others = {arm: figures for arm, figures in arms.items() if arm not in ("membar", "membar_again", "cuda_atomic_ref")}
@@ -103,7 +116,7 @@ def atomic_cost(results, folder):
 
 
 def atomic_contention(results, folder):
-    row, above = beside_cuda(results)
+    row, by_chance, above = beside_cuda(results)
     rows = [row, controls(results),
             promise("float maximum at one address / `cuda::atomic_ref`'s",
                     results.ratio("fetch_max_beside_loops/f32/relaxed/global/used/one", "cuda_atomic_ref"), MOST_MAXIMUM)]
@@ -126,7 +139,7 @@ def atomic_contention(results, folder):
             slower.append([f"`{case}`", form, quickest, arms[form]["ns"], arms[quickest]["ns"], shares[-1]])
     rows.append(promise("the form recommended, as quick as the best arm by a factor of", min(shares, default=NONE), LEAST_OF_BEST,
                         at_most=False))
-    text = table(["promise", "limit", "measured", ""], rows) + above_table(above)
+    text = table(["promise", "limit", "measured", ""], rows) + by_chance + above_table(above)
     gains = {}
     for case, arms in results.cases.items():
         kind, _, pattern = case.rpartition("/")

@@ -22,19 +22,29 @@ def result(bench, cases):
 
 class AtomicsReport(unittest.TestCase):
     def test_the_greatest_ratio_to_cuda_counts_and_is_named_where_it_is_too_great(self):
-        cases = {"latency/fetch_add/u32": {"membar": 100.0, "cuda_atomic_ref": 100.0},
-                 "latency/load/u32": {"membar": 110.0, "cuda_atomic_ref": 100.0}}
+        cases = {"latency/fetch_add/u8": {"membar": 100.0, "cuda_atomic_ref": 100.0},
+                 "latency/load/u16": {"membar": 110.0, "cuda_atomic_ref": 100.0}}
         page = report(result("atomic_cost", cases))[1]
         self.assertIn("the greatest of 2 cases | ≤ 1.02 | 1.1 | **missed** |", page)
-        self.assertIn("| `latency/load/u32` | 110 | 100 | 1.1 | 0.01 | nan |", page)
-        del cases["latency/load/u32"]
+        self.assertIn("| `latency/load/u16` | 110 | 100 | 1.1 | 0.01 | nan |", page)
+        self.assertNotIn("same machine code", page)
+        del cases["latency/load/u16"]
         page = report(result("atomic_cost", cases))[1]
         self.assertIn("the greatest of 1 cases | ≤ 1.02 | 1 | held |", page)
         self.assertNotIn("Above", page)
 
+    def test_a_ratio_of_the_same_code_is_chance_and_is_said_on_both_sides_of_1(self):
+        page = report(result("atomic_cost", {"latency/fetch_max/f32": {"membar": 50.0, "cuda_atomic_ref": 100.0},
+                                             "latency/fetch_add/f32": {"membar": 100.0, "cuda_atomic_ref": 110.0},
+                                             "latency/load/u32": {"membar": 105.0, "cuda_atomic_ref": 100.0}}))[1]
+        self.assertIn("the greatest of 1 cases | ≤ 1.02 | 0.5 | held |", page)
+        self.assertIn("In 2 more cases, of 32 and 64 bits, both are the same machine code: ratios other than 1, the farthest 0.909 ± nan "
+                      "(`latency/fetch_add/f32`), are chance.", page)
+        self.assertIn("| `latency/load/u32` | 105 | 100 | 1.05 | 0.01 | nan |", page)
+
     def test_a_ratio_that_may_be_within_its_limit_is_undecided_unless_another_is_surely_above(self):
-        document = result("atomic_contention", {"fetch_add/u32/per_warp": {"membar": 105.0, "cuda_atomic_ref": 100.0},
-                                                "fetch_max/u32/per_warp": {"membar": 104.0, "cuda_atomic_ref": 100.0}})
+        document = result("atomic_contention", {"fetch_add/u8/per_warp": {"membar": 105.0, "cuda_atomic_ref": 100.0},
+                                                "fetch_max/u8/per_warp": {"membar": 104.0, "cuda_atomic_ref": 100.0}})
         for run in document["benchmarks"]:
             run["ratio_uncertainty"] = 0.04
         self.assertIn("the greatest of 2 cases | ≤ 1.02 | 1.05 ± 0.04 | undecided |", report(document)[1])
