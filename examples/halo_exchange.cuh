@@ -17,9 +17,9 @@ using membar::pe, membar::symmetric_span;
 constexpr std::size_t cells = 1024, row = cells + 2;  // with a cell of each neighbour's
 constexpr int steps = 2000;
 
-/// `heat` is two rows, read and written in turn: a neighbour's cell of the next step never meets one that is still read. Each row
-/// has its signals, from the left and from the right: a put with signal says nothing of the one before it, which on a network it
-/// may overtake.
+/// `heat` is two rows, read and written in turn: a neighbour's cell of the next step never meets one that is still read. Each
+/// row has its signals, from the left and from the right: a put with signal says nothing of the one before it, which on a
+/// network it may overtake.
 template <class Backend>
 __global__ void spread(symmetric_span<double, Backend> heat, symmetric_span<membar::signal<membar::set>, Backend> arrived) {
   const pe left = membar::ring_neighbour(heat.self(), -1, heat.count());

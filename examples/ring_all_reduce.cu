@@ -12,8 +12,8 @@
 
 using membar::pe, membar::signal, membar::symmetric_span;
 
-/// The inbox has a slot for each step, and each slot a signal, so that nothing is overwritten: a faster left neighbour fills the
-/// next one, and on a network what it puts next may come first.
+/// The inbox has a slot for each step, and each slot a signal, so that nothing is overwritten: a faster left neighbour fills
+/// the next one, and on a network what it puts next may come first.
 template <class Backend>
 __global__ void sum(symmetric_span<float, Backend> vector, symmetric_span<float, Backend> inbox,
                     symmetric_span<signal<membar::set>, Backend> arrived) {

@@ -176,7 +176,8 @@ struct pointer_difference<T*> {
 ///   red.{relaxed,release}.S.global.OP.T, a relaxed one in the own block's shared memory red.relaxed.S.shared.OP.T.
 ///   no instruction:   fence of the order's release half; ld.relaxed; loop { atom.relaxed.cas }; fence of its acquire half;
 ///                     on 8 and 16 bits of the aligned 32-bit word around the object. The first attempt is each lane's; then
-///                     those lanes of a warp that want one word take turns.
+///                     those lanes of a warp that want one word take turns. The compare_exchange of a byte takes none, and its
+///                     release fence stands behind the load, where that finds what is expected; at seq_cst before it.
 /// Which operation has an instruction for which type on which architecture is tabulated in docs/headers/atomic.md. Integers of
 /// 32 and 64 bits at block, device and system scope go through `cuda::atomic_ref`. On the host every scope acts as an operation
 /// of the host's memory model; 16-byte objects need libatomic there.

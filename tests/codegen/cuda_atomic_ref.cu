@@ -1,40 +1,79 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Operations of 32 and 64 bits in membar's words and in those of cuda::atomic_ref, for same_code.py: what is one instruction in
-// both is the same machine code, and a ratio of their times other than 1 is chance.
+// Operations of 32 and 64 bits in membar's words and in those of cuda::atomic_ref, for same_code.py: at every scope that both
+// have, and in every order, they are the same machine code where the compiler knows where the object is.
 #include <bench/atomics/steps.cuh>
+
+namespace {
+
+using membar::thread_scope;
+using steps::cuda_order;
+using steps::cuda_scope;
+
+// The two spellings of an operation: names that differ in their beginning alone.
+#define MEMBAR_TEST_SPELLINGS(operation, membar_call, cuda_call) \
+  template <class T, thread_scope Scope, class Order>            \
+  struct membar_##operation {                                    \
+    __device__ static T run(T* object, T value) {                \
+      const membar::atomic_ref<T, Scope> ref(*object);           \
+      membar_call;                                               \
+    }                                                            \
+  };                                                             \
+  template <class T, thread_scope Scope, class Order>            \
+  struct cuda_##operation {                                      \
+    __device__ static T run(T* object, T value) {                \
+      const cuda::atomic_ref<T, cuda_scope<Scope>> ref(*object); \
+      cuda_call;                                                 \
+    }                                                            \
+  }
+
+MEMBAR_TEST_SPELLINGS(load, return ref.load(Order{}), return ref.load(cuda_order<Order>));
+MEMBAR_TEST_SPELLINGS(store, ref.store(value, Order{}); return value, ref.store(value, cuda_order<Order>); return value);
+MEMBAR_TEST_SPELLINGS(exchange, return ref.exchange(value, Order{}), return ref.exchange(value, cuda_order<Order>));
+MEMBAR_TEST_SPELLINGS(add, return ref.fetch_add(value, Order{}), return ref.fetch_add(value, cuda_order<Order>));
+MEMBAR_TEST_SPELLINGS(max, return ref.fetch_max(value, Order{}), return ref.fetch_max(value, cuda_order<Order>));
+MEMBAR_TEST_SPELLINGS(compare_exchange, T expected = value; ref.compare_exchange(expected, value, Order{}, membar::relaxed);
+                      return expected, T expected = value;
+                      ref.compare_exchange_strong(expected, value, cuda_order<Order>, cuda::memory_order_relaxed);
+                      return expected);
+
+}  // namespace
 
 template <class Step, class T>
 __global__ void operation(T* object, T value, T* result) {
   *result = Step::run(object, value);
 }
 
-#define MEMBAR_TEST_PAIR(step, T, ...)                                                    \
-  template __global__ void operation<steps::membar_##step<T, __VA_ARGS__>, T>(T*, T, T*); \
-  template __global__ void operation<steps::cuda_##step<T, __VA_ARGS__>, T>(T*, T, T*)
+#define MEMBAR_TEST_PAIR(step, T, scope, order)                                                               \
+  template __global__ void operation<membar_##step<T, thread_scope::scope, membar::order##_t>, T>(T*, T, T*); \
+  template __global__ void operation<cuda_##step<T, thread_scope::scope, membar::order##_t>, T>(T*, T, T*)
+#define MEMBAR_TEST_SCOPES(step, T, order)  \
+  MEMBAR_TEST_PAIR(step, T, block, order);  \
+  MEMBAR_TEST_PAIR(step, T, device, order); \
+  MEMBAR_TEST_PAIR(step, T, system, order)
+#define MEMBAR_TEST_ORDERS(step, T)     \
+  MEMBAR_TEST_SCOPES(step, T, relaxed); \
+  MEMBAR_TEST_SCOPES(step, T, acquire); \
+  MEMBAR_TEST_SCOPES(step, T, release); \
+  MEMBAR_TEST_SCOPES(step, T, acq_rel); \
+  MEMBAR_TEST_SCOPES(step, T, seq_cst)
+#define MEMBAR_TEST_TYPE(T)                \
+  MEMBAR_TEST_SCOPES(load, T, relaxed);    \
+  MEMBAR_TEST_SCOPES(load, T, acquire);    \
+  MEMBAR_TEST_SCOPES(load, T, seq_cst);    \
+  MEMBAR_TEST_SCOPES(store, T, relaxed);   \
+  MEMBAR_TEST_SCOPES(store, T, release);   \
+  MEMBAR_TEST_SCOPES(store, T, seq_cst);   \
+  MEMBAR_TEST_ORDERS(exchange, T);         \
+  MEMBAR_TEST_ORDERS(compare_exchange, T); \
+  MEMBAR_TEST_ORDERS(add, T)
 
-#define MEMBAR_TEST_ADD(T, order)                                           \
-  MEMBAR_TEST_PAIR(add, T, steps::thread_scope::block, membar::order##_t);  \
-  MEMBAR_TEST_PAIR(add, T, steps::thread_scope::device, membar::order##_t); \
-  MEMBAR_TEST_PAIR(add, T, steps::thread_scope::system, membar::order##_t)
-
-#define MEMBAR_TEST_ALL_BUT_MAX(T)                          \
-  MEMBAR_TEST_ADD(T, relaxed);                              \
-  MEMBAR_TEST_ADD(T, acq_rel);                              \
-  MEMBAR_TEST_PAIR(exchange, T, membar::relaxed_t);         \
-  MEMBAR_TEST_PAIR(exchange, T, membar::acq_rel_t);         \
-  MEMBAR_TEST_PAIR(compare_exchange, T, membar::relaxed_t); \
-  MEMBAR_TEST_PAIR(compare_exchange, T, membar::acq_rel_t); \
-  MEMBAR_TEST_PAIR(load, T, membar::acquire_t);             \
-  MEMBAR_TEST_PAIR(store, T, membar::release_t)
-
-#define MEMBAR_TEST_MAX(T)                     \
-  MEMBAR_TEST_PAIR(max, T, membar::relaxed_t); \
-  MEMBAR_TEST_PAIR(max, T, membar::acq_rel_t)
-
-MEMBAR_TEST_ALL_BUT_MAX(unsigned);
-MEMBAR_TEST_ALL_BUT_MAX(unsigned long long);
-MEMBAR_TEST_ALL_BUT_MAX(float);
-MEMBAR_TEST_ALL_BUT_MAX(double);
-MEMBAR_TEST_ADD(unsigned, seq_cst);
-MEMBAR_TEST_MAX(unsigned);
-MEMBAR_TEST_MAX(unsigned long long);
+MEMBAR_TEST_TYPE(unsigned);
+MEMBAR_TEST_TYPE(int);
+MEMBAR_TEST_TYPE(unsigned long long);
+MEMBAR_TEST_TYPE(long long);
+MEMBAR_TEST_TYPE(float);
+MEMBAR_TEST_TYPE(double);
+MEMBAR_TEST_ORDERS(max, unsigned);
+MEMBAR_TEST_ORDERS(max, int);
+MEMBAR_TEST_ORDERS(max, unsigned long long);
+MEMBAR_TEST_ORDERS(max, long long);

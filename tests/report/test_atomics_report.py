@@ -23,33 +23,33 @@ def result(bench, cases):
 class AtomicsReport(unittest.TestCase):
     def test_the_greatest_ratio_to_cuda_counts_and_is_named_where_it_is_too_great(self):
         cases = {"latency/fetch_add/u8": {"membar": 100.0, "cuda_atomic_ref": 100.0},
-                 "latency/load/u16": {"membar": 110.0, "cuda_atomic_ref": 100.0}}
+                 "latency/exchange/u16": {"membar": 110.0, "cuda_atomic_ref": 100.0}}
         page = report(result("atomic_cost", cases))[1]
-        self.assertIn("the greatest of 2 cases | ≤ 1.02 | 1.1 | **missed** |", page)
-        self.assertIn("| `latency/load/u16` | 110 | 100 | 1.1 | 0.01 | nan |", page)
-        self.assertNotIn("same machine code", page)
-        del cases["latency/load/u16"]
+        self.assertIn("the greatest of 2 cases whose machine code differs | ≤ 1.02 | 1.1 | **missed** |", page)
+        self.assertIn("| `latency/exchange/u16` | different | 110 | 100 | 1.1 | 0.01 |  |", page)
+        self.assertNotIn("one machine code", page)
+        del cases["latency/exchange/u16"]
         page = report(result("atomic_cost", cases))[1]
-        self.assertIn("the greatest of 1 cases | ≤ 1.02 | 1 | held |", page)
+        self.assertIn("the greatest of 1 cases whose machine code differs | ≤ 1.02 | 1 | held |", page)
         self.assertNotIn("Above", page)
 
-    def test_a_ratio_of_the_same_code_is_chance_and_is_said_on_both_sides_of_1(self):
+    def test_a_ratio_of_one_machine_code_is_a_control_and_counts_on_both_sides_of_1(self):
         page = report(result("atomic_cost", {"latency/fetch_max/f32": {"membar": 50.0, "cuda_atomic_ref": 100.0},
                                              "latency/fetch_add/f32": {"membar": 100.0, "cuda_atomic_ref": 110.0},
+                                             "throughput/load/u8": {"membar": 101.0, "cuda_atomic_ref": 100.0},
                                              "latency/load/u32": {"membar": 105.0, "cuda_atomic_ref": 100.0}}))[1]
-        self.assertIn("the greatest of 1 cases | ≤ 1.02 | 0.5 | held |", page)
-        self.assertIn("In 2 more cases, of 32 and 64 bits, both are the same machine code: ratios other than 1, the farthest 0.909 ± nan "
-                      "(`latency/fetch_add/f32`), are chance.", page)
-        self.assertIn("| `latency/load/u32` | 105 | 100 | 1.05 | 0.01 | nan |", page)
+        self.assertIn("the greatest of 1 cases whose machine code differs | ≤ 1.02 | 0.5 | held |", page)
+        self.assertIn("the same of 3 cases in which both are one machine code, farthest from 1 | ≤ 1.02 | 1.1 | **missed** |", page)
+        self.assertIn("| `latency/load/u32` | one | 105 | 100 | 1.05 | 0.01 |  |", page)
 
     def test_a_ratio_that_may_be_within_its_limit_is_undecided_unless_another_is_surely_above(self):
         document = result("atomic_contention", {"fetch_add/u8/per_warp": {"membar": 105.0, "cuda_atomic_ref": 100.0},
                                                 "fetch_max/u8/per_warp": {"membar": 104.0, "cuda_atomic_ref": 100.0}})
         for run in document["benchmarks"]:
             run["ratio_uncertainty"] = 0.04
-        self.assertIn("the greatest of 2 cases | ≤ 1.02 | 1.05 ± 0.04 | undecided |", report(document)[1])
+        self.assertIn("the greatest of 2 cases whose machine code differs | ≤ 1.02 | 1.05 ± 0.04 | undecided |", report(document)[1])
         document["benchmarks"][-1]["ratio_uncertainty"] = 0.01
-        self.assertIn("the greatest of 2 cases | ≤ 1.02 | 1.04 ± 0.01 | **missed** |", report(document)[1])
+        self.assertIn("the greatest of 2 cases whose machine code differs | ≤ 1.02 | 1.04 ± 0.01 | **missed** |", report(document)[1])
 
     def test_the_control_counts_on_both_sides_of_1(self):
         page = report(result("atomic_cost", {"latency/control/load": {"membar": 100.0, "membar_again": 110.0}}))[1]

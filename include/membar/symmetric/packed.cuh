@@ -239,7 +239,7 @@ template <class Box, class To>
 /// return. `timed_out`, to all of the group, leaves `to` partly written.
 ///
 /// Synchronizes with nothing. PTX: `ld.relaxed.sys.b128` of each word until its number is there, and `vote.sync.all` behind
-/// each look of a warp whose lanes have two to four words each; a meeting of the group.
+/// each look of a warp at a message of 33 to 128 words; a meeting of the group.
 template <class Group, class Box, class To>
 [[nodiscard]] __device__ inline wait_result try_take_packed(Group, const Box& box, To* to, unsigned sequence,
                                                             wait_budget budget) noexcept {
