@@ -55,31 +55,37 @@ def has_code_of_its_own(case):
     return ("f32" in parts or "f64" in parts) and any("max" in part for part in parts)
 
 
+def from_one(ratio):
+    """How far a ratio is from 1, to either side."""
+    return max(ratio, 1 / ratio)
+
+
 def beside_cuda(results):
     """The greatest ratio to cuda::atomic_ref as a promise; as another, how far the ratio of one machine code is from 1; and the cases
     above the limit."""
-    every = [(arms["cuda_atomic_ref"]["membar_ratio"], case, arms) for case, arms in results.cases.items() if "cuda_atomic_ref" in arms]
-    found = [each for each in every if has_code_of_its_own(each[1])]
+    every = [(case, arms["membar"], arms["cuda_atomic_ref"]) for case, arms in results.cases.items() if "cuda_atomic_ref" in arms]
+    different = [each for each in every if has_code_of_its_own(each[0])]
+    same = [each for each in every if not has_code_of_its_own(each[0])]
+
+    def ratio_of(each):
+        return each[2]["membar_ratio"]
 
     def surely(each):
-        uncertainty = each[2]["cuda_atomic_ref"]["ratio_uncertainty"]
-        return each[0] - (uncertainty if uncertainty == uncertainty else 0)
+        uncertainty = each[2]["ratio_uncertainty"]
+        return ratio_of(each) - (uncertainty if uncertainty == uncertainty else 0)
 
-    above = sorted((each for each in every if each[0] > MOST_BESIDE_CUDA), key=lambda each: -each[0])
     # One that is surely above the limit counts more than a greater one that is not.
-    worst = max(found, key=lambda each: (surely(each) > MOST_BESIDE_CUDA, each[0]), default=(NONE, "", None))
-    def row_of(what, ratio, arms):
-        return promise(what, ratio, MOST_BESIDE_CUDA, uncertainty=arms["cuda_atomic_ref"]["ratio_uncertainty"] if arms else NONE)
-
-    rows = [row_of(f"membar / `cuda::atomic_ref`, the greatest of {len(found)} cases whose machine code differs", worst[0], worst[2])]
-    same = [each for each in every if not has_code_of_its_own(each[1])]
+    worst = max(different, key=lambda each: (surely(each) > MOST_BESIDE_CUDA, ratio_of(each)), default=None)
+    rows = [promise(f"membar / `cuda::atomic_ref`, the greatest of {len(different)} cases whose machine code differs",
+                    ratio_of(worst) if worst else NONE, MOST_BESIDE_CUDA, uncertainty=worst[2]["ratio_uncertainty"] if worst else NONE)]
     if same:
-        ratio, _, arms = max(same, key=lambda each: max(each[0], 1 / each[0]))
-        rows.append(row_of(f"the same of {len(same)} cases in which both are one machine code, farthest from 1", max(ratio, 1 / ratio), arms))
-    return rows, [[f"`{case}`", "one" if not has_code_of_its_own(case) else "different", arms["membar"]["ns"], arms["cuda_atomic_ref"]["ns"],
-                   ratio, *[figure if figure == figure else "" for figure in (arms["cuda_atomic_ref"]["ratio_spread"],
-                                                                              arms["cuda_atomic_ref"]["ratio_uncertainty"])]]
-                  for ratio, case, arms in above]
+        farthest = max(same, key=lambda each: from_one(ratio_of(each)))
+        rows.append(promise(f"the same of {len(same)} cases in which both are one machine code, farthest from 1",
+                            from_one(ratio_of(farthest)), MOST_BESIDE_CUDA, uncertainty=farthest[2]["ratio_uncertainty"]))
+    above = sorted((each for each in every if ratio_of(each) > MOST_BESIDE_CUDA), key=ratio_of, reverse=True)
+    return rows, [[f"`{each[0]}`", "different" if each in different else "one", each[1]["ns"], each[2]["ns"], ratio_of(each),
+                   *[figure if figure == figure else "" for figure in (each[2]["ratio_spread"], each[2]["ratio_uncertainty"])]]
+                  for each in above]
 
 
 def above_table(above):
@@ -92,7 +98,7 @@ def above_table(above):
 def controls(results):
     """How far the same kernel is from itself, as a promise."""
     ratios = [arms["membar_again"]["membar_ratio"] for arms in results.cases.values() if "membar_again" in arms]
-    return promise("the same kernel twice, farthest from 1", max((max(r, 1 / r) for r in ratios), default=NONE), MOST_BESIDE_CUDA)
+    return promise("the same kernel twice, farthest from 1", max(map(from_one, ratios), default=NONE), MOST_BESIDE_CUDA)
 
 
 def recommended(case, arms, cases):

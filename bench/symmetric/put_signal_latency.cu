@@ -167,11 +167,11 @@ double packed_trips(world& two, unsigned threads) {
   });
 }
 
-/// As many pieces of 12 bytes as a message of `bytes` has.
+/// As many pieces of 12 bytes as a message of `bytes` has words.
 template <unsigned Lanes>
 double packed_pieces_trips(world& two, std::size_t bytes) {
   return over_places_of(two.heap, [&] {
-    const std::size_t pieces = (bytes + 11) / 12;
+    const std::size_t pieces = membar::detail::packed_words(bytes);
     const membar::scoped_symmetric_array boxes(two.heap.allocate<membar::packed<payload<12>>>(pieces));
     const membar::scoped_symmetric_array messages(two.heap.allocate<payload<12>>(pieces));
     const unsigned warps = static_cast<unsigned>((pieces + Lanes - 1) / Lanes);
@@ -214,7 +214,7 @@ __global__ void __launch_bounds__(1024, 1) by_hand_packed_round_trips(bool start
 template <bool Meeting>
 double by_hand_packed_trips(world& two, std::size_t bytes) {
   return over_places_of(two.heap, [&] {
-    const std::size_t words = (bytes + 11) / 12;
+    const std::size_t words = membar::detail::packed_words(bytes);
     const membar::scoped_symmetric_array boxes(two.heap.allocate<uint4>(words));
     const unsigned warps = static_cast<unsigned>((words + 31) / 32);
     return two.round_nanoseconds(32 * warps, rounds_of(bytes), by_hand_packed_round_trips<Meeting>, [&](pe which, auto launch) {

@@ -3,8 +3,8 @@
 /// Fewer atomic operations for the same result: those of a warp's lanes combined into one per address, and those of a block
 /// kept in shared memory until it is done.
 ///
-/// Where it pays: where the lanes of a warp share an address, for an instruction as much as for a loop: the hardware serves them
-/// one by one. ptxas merges additions itself at an address that it sees to be one for all lanes.
+/// Where it pays: where the lanes of a warp share an address, for an instruction as much as for a loop: the hardware serves
+/// them one by one. ptxas merges additions itself at an address that it sees to be one for all lanes.
 #pragma once
 
 #include <membar/atomic.cuh>

@@ -14,11 +14,10 @@ import collections
 import json
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
 
-from kernel_code import code_of_kernels
+from kernel_code import code_of_kernels, run
 
 ENTRY = re.compile(r"\.entry (\w+)\(.*?\n\{\n(.*?)\n\n\}\n", re.DOTALL)
 INSTRUCTION = re.compile(r"^\s*(?:@!?%p\d+\s+)?(atom|red|fence|membar|bar|barrier|ld|st|match|isspacep|nanosleep|bra|brx|call)([\w.:]*)(.*)$")
@@ -79,14 +78,6 @@ def differences(name, expected, body):
     if (stores == 0) != (expected["stores"] == 0):
         return f"{name}: expected {expected['stores']} plain stores, found {stores}"
     return None
-
-
-def run(command):
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode != 0:
-        print(done.stdout + done.stderr, file=sys.stderr)
-        print(f"failed: {' '.join(map(str, command))}", file=sys.stderr)
-        sys.exit(2)
 
 
 def main():

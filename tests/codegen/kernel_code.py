@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The code of the kernels in a cubin, for tests that compare it."""
+"""The compiler, and the code of the kernels in a cubin, for tests that compare it."""
 
 import pathlib
 import struct
+import subprocess
+import sys
 
 
 def code_of_kernels(cubin):
@@ -21,3 +23,12 @@ def code_of_kernels(cubin):
         if text.startswith(".text."):
             code[text[len(".text."):]] = image[at:at + length]
     return code
+
+
+def run(command):
+    """Ends the program with exit status 2 if the command fails, and shows what it said."""
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        print(done.stdout + done.stderr, file=sys.stderr)
+        print(f"failed: {' '.join(map(str, command))}", file=sys.stderr)
+        sys.exit(2)

@@ -421,8 +421,9 @@ def add_atomics(part, scope, types, keep=lambda case: True):
                 if kind.bits == 8:
                     look = [f"ld.relaxed.{ptx_scope}.b32"]  # before the fence where it need not be sequentially consistent
                     attempt = [f"atom.relaxed.{ptx_scope}.cas.b32"]
-                    loop = around_loop(covering, ptx_scope, look + attempt if covering == "seq_cst" else attempt)
-                    part.kernel(name, parameters, body, loop if covering == "seq_cst" else look + loop, stores=2, looped=True)
+                    instructions = (around_loop(covering, ptx_scope, look + attempt) if covering == "seq_cst"
+                                    else look + around_loop(covering, ptx_scope, attempt))
+                    part.kernel(name, parameters, body, instructions, stores=2, looped=True)
                     continue
                 fences, own = with_fence(covering, ptx_scope, "acquire")
                 instruction = f"atom.{own}.{ptx_scope}.cas.b{kind.bits}"

@@ -12,11 +12,10 @@ import argparse
 import importlib.util
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
 
-from kernel_code import code_of_kernels
+from kernel_code import code_of_kernels, run
 
 PREFIX = re.compile(r"\d+(membar|cuda)_")  # of a name that is mangled, with its length
 OPERATION = re.compile(r"\d+(?:membar|cuda)_([a-z_]+)I([a-z])")  # and the type that it is of
@@ -47,11 +46,7 @@ def main():
         differs = report.has_code_of_its_own
     with tempfile.TemporaryDirectory() as folder:
         cubin = pathlib.Path(folder, "kernels.cubin")
-        done = subprocess.run([*sys.argv[split + 1:], "-cubin", "-arch=sm_90", "-o", cubin, arguments.kernels], capture_output=True,
-                              text=True)
-        if done.returncode != 0:
-            print(done.stdout + done.stderr, file=sys.stderr)
-            return 2
+        run([*sys.argv[split + 1:], "-cubin", "-arch=sm_90", "-o", cubin, arguments.kernels])
         pairs = {}
         for name, code in code_of_kernels(cubin).items():
             # Where an object is, `somewhere` hides from the compiler, and membar's code asks.

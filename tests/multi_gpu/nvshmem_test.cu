@@ -66,36 +66,17 @@ int pass_by(const membar::nvshmem_session& session, Group, Kernel kernel, unsign
   constexpr unsigned warps = 8;
   constexpr unsigned channels = by_block ? blocks : blocks * warps;
   Backend backend(session);
-  symmetric_heap<Backend> heap(backend, std::size_t{channels} * (3 * most_words * sizeof(int) + 1024) + (1 << 20));
+  symmetric_heap<Backend> heap(backend, channel_arrays<Backend>::bytes(channels));
   const pe self = session.self();
-  const auto data = heap.template allocate<int>(std::size_t{channels} * most_words);
-  const auto more = heap.template allocate<int>(std::size_t{channels} * most_words);
-  const auto source = heap.template allocate<int>(std::size_t{channels} * most_words);
-  const auto ready = heap.template allocate<membar::signal<membar::set>>(channels);
-  const auto sum = heap.template allocate<membar::signal<membar::add>>(channels);
-  const auto taken = heap.template allocate<membar::signal<membar::set>>(channels);
-  const auto boxes = heap.template allocate<membar::packed<packed_payload>>(channels);
-  const auto long_boxes = heap.template allocate<membar::packed<long_packed_payload>>(channels);
-  const auto pieces = heap.template allocate<membar::packed<packed_piece>>(std::size_t{channels} * pieces_per_warp);
+  const channel_arrays<Backend> all(heap, channels);
   const support::device_memory<pe_report> report(1);
   const unsigned rounds = symmetric_rounds(channels, passes);
-  membar::launch(membar::launch_config{blocks, warps * 32}, kernel,
-                 channel_memory<Backend>{data.on(self), more.on(self), source.on(self), ready.on(self), sum.on(self),
-                                         taken.on(self), boxes.on(self), long_boxes.on(self), pieces.on(self)},
-                 rounds, size, membar::ring_neighbour(self, 1, pes), report.get());
+  membar::launch(membar::launch_config{blocks, warps * 32}, kernel, all.on(self), rounds, size,
+                 membar::ring_neighbour(self, 1, pes), report.get());
   membar::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize", "a kernel failed");
   pe_report got{};
   membar::check(cudaMemcpy(&got, report.get(), sizeof got, cudaMemcpyDefault), "cudaMemcpy");
-  // Everybody has ended before anything is freed: free is collective.
-  for (const auto& each : {data, more, source}) {
-    heap.free(each);
-  }
-  heap.free(ready);
-  heap.free(sum);
-  heap.free(taken);
-  heap.free(boxes);
-  heap.free(long_boxes);
-  heap.free(pieces);
+  all.free(heap);  // collective: everybody has ended before anything is freed
   return verdict(got);
 }
 

@@ -7,6 +7,7 @@
 #include <membar/symmetric/amo.cuh>
 #include <membar/symmetric/barrier.cuh>
 #include <membar/symmetric/packed.cuh>
+#include <membar/symmetric/symmetric_heap.hpp>
 #include <membar/symmetric/wait.cuh>
 
 #include "support/stress.hpp"
@@ -82,6 +83,53 @@ struct channel_memory {
       return boxes[channel];
     }
   }
+};
+
+/// The same as the host allocates it in a heap, of `bytes(channels)` at least.
+template <class Backend>
+class channel_arrays {
+ public:
+  channel_arrays(membar::symmetric_heap<Backend>& heap, std::size_t channels)
+      : data_(heap.template allocate<int>(channels * most_words)),
+        more_(heap.template allocate<int>(channels * most_words)),
+        source_(heap.template allocate<int>(channels * most_words)),
+        ready_(heap.template allocate<membar::signal<membar::set>>(channels)),
+        sum_(heap.template allocate<membar::signal<membar::add>>(channels)),
+        taken_(heap.template allocate<membar::signal<membar::set>>(channels)),
+        boxes_(heap.template allocate<membar::packed<packed_payload>>(channels)),
+        long_boxes_(heap.template allocate<membar::packed<long_packed_payload>>(channels)),
+        pieces_(heap.template allocate<membar::packed<packed_piece>>(channels * pieces_per_warp)) {}
+
+  [[nodiscard]] static constexpr std::size_t bytes(std::size_t channels) noexcept {
+    return channels * (3 * most_words * sizeof(int) + 1024) + (1 << 20);
+  }
+  [[nodiscard]] channel_memory<Backend> on(pe which) const {
+    return {data_.on(which),  more_.on(which),  source_.on(which),     ready_.on(which), sum_.on(which),
+            taken_.on(which), boxes_.on(which), long_boxes_.on(which), pieces_.on(which)};
+  }
+  /// In another order than they were allocated in. Collective: every PE's kernels have ended.
+  void free(membar::symmetric_heap<Backend>& heap) const {
+    heap.free(boxes_);
+    heap.free(pieces_);
+    heap.free(data_);
+    heap.free(long_boxes_);
+    heap.free(taken_);
+    heap.free(more_);
+    heap.free(sum_);
+    heap.free(source_);
+    heap.free(ready_);
+  }
+
+ private:
+  membar::symmetric_array<int, Backend> data_;
+  membar::symmetric_array<int, Backend> more_;
+  membar::symmetric_array<int, Backend> source_;
+  membar::symmetric_array<membar::signal<membar::set>, Backend> ready_;
+  membar::symmetric_array<membar::signal<membar::add>, Backend> sum_;
+  membar::symmetric_array<membar::signal<membar::set>, Backend> taken_;
+  membar::symmetric_array<membar::packed<packed_payload>, Backend> boxes_;
+  membar::symmetric_array<membar::packed<long_packed_payload>, Backend> long_boxes_;
+  membar::symmetric_array<membar::packed<packed_piece>, Backend> pieces_;
 };
 
 [[nodiscard]] __device__ inline int word_of(unsigned channel, unsigned round, unsigned index) {

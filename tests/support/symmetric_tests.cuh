@@ -98,16 +98,8 @@ class symmetric_pes : public multi_gpu_test, public ::testing::WithParamInterfac
     const unsigned channels = by_block ? blocks : blocks * warps;
     for (const membar::peer_memory kind : kinds) {
       peer_backend backend(devices(), kind);
-      symmetric_heap<peer_backend> heap(backend, std::size_t{channels} * (3 * most_words * sizeof(int) + 1024) + (1 << 20));
-      const auto data = heap.allocate<int>(std::size_t{channels} * most_words);
-      const auto more = heap.allocate<int>(std::size_t{channels} * most_words);
-      const auto source = heap.allocate<int>(std::size_t{channels} * most_words);
-      const auto ready = heap.allocate<membar::signal<membar::set>>(channels);
-      const auto sum = heap.allocate<membar::signal<membar::add>>(channels);
-      const auto taken = heap.allocate<membar::signal<membar::set>>(channels);
-      const auto boxes = heap.allocate<membar::packed<packed_payload>>(channels);
-      const auto long_boxes = heap.allocate<membar::packed<long_packed_payload>>(channels);
-      const auto pieces = heap.allocate<membar::packed<packed_piece>>(std::size_t{channels} * pieces_per_warp);
+      symmetric_heap<peer_backend> heap(backend, channel_arrays<peer_backend>::bytes(channels));
+      const channel_arrays<peer_backend> all(heap, channels);
       std::vector<std::unique_ptr<support::device_memory<pe_report>>> reports;
       for (const pe which : backend.local_pes()) {
         const membar::device_guard guard(backend.device_of(which));
@@ -115,9 +107,8 @@ class symmetric_pes : public multi_gpu_test, public ::testing::WithParamInterfac
       }
       const unsigned rounds = symmetric_rounds(channels, static_cast<unsigned>(3 * kinds.size()));
       run(backend, blocks, warps * 32, kernel, [&](pe which, auto launch) {
-        launch(channel_memory<peer_backend>{data.on(which), more.on(which), source.on(which), ready.on(which), sum.on(which),
-                                            taken.on(which), boxes.on(which), long_boxes.on(which), pieces.on(which)},
-               rounds, size, membar::ring_neighbour(which, 1, 2), reports[static_cast<std::size_t>(which.index())]->get());
+        launch(all.on(which), rounds, size, membar::ring_neighbour(which, 1, 2),
+               reports[static_cast<std::size_t>(which.index())]->get());
       });
       unsigned long long messages = 0;
       for (const auto& each : reports) {
@@ -129,15 +120,7 @@ class symmetric_pes : public multi_gpu_test, public ::testing::WithParamInterfac
       }
       EXPECT_EQ(messages, std::size_t{channels} * rounds * messages_in_a_round);
       RecordProperty("messages", std::to_string(messages));
-      heap.free(boxes);
-      heap.free(pieces);
-      heap.free(data);
-      heap.free(long_boxes);
-      heap.free(taken);
-      heap.free(more);
-      heap.free(sum);
-      heap.free(source);
-      heap.free(ready);
+      all.free(heap);
     }
   }
 

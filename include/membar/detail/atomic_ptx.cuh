@@ -275,8 +275,8 @@ struct ptx_space<state_space::shared> {
   static constexpr char text[] = ".shared";
 };
 
-/// red.sem.scope{.global,.shared}.op.type [a], b;  sem: relaxed, release (PTX ISA 6.0, sm_70); otherwise as atom, but no exch and no
-/// b128
+/// red.sem.scope{.global,.shared}.op.type [a], b;  sem: relaxed, release (PTX ISA 6.0, sm_70); otherwise as atom, but no exch
+/// and no b128
 template <atom_op Op, ptx_type Type, thread_scope Scope, memory_order Order, state_space Space, class Bits>
 __device__ inline void ptx_red(void* object, Bits value) noexcept {
   using order = ptx_order<Order>;

@@ -179,7 +179,7 @@ template <class Group, class Box, class To>
     while (!look_for_a_while()) {
       bool late = poll.time_is_up();
       if constexpr (together<Group, word_count<To>, decltype(batch)::value>) {
-        late = __any_sync(0xffffffffU, late ? 1 : 0) != 0;
+        late = Group::any(late);
       }
       if (late) {
         seen = sequence;
