@@ -2,7 +2,7 @@
 /// @file
 /// The halo exchange of halo_exchange.cuh in one process for each of two GPUs, over NVSHMEM, started without MPI.
 #include <membar/symmetric/nvshmem_backend.cuh>
-#include <support/pe_processes.hpp>
+#include <bench/common/pe_processes.hpp>
 
 #include "halo_exchange.cuh"
 

@@ -5,7 +5,7 @@
 #include <membar/access_policy_window.hpp>
 #include <membar/launch.hpp>
 #include <membar/load_store.cuh>
-#include <support/cuda_handles.hpp>
+#include <bench/common/cuda_handles.hpp>
 
 #include <algorithm>
 #include <cstdio>

@@ -4,7 +4,7 @@
 /// plainly, flags are released and acquired at system scope; no flag is written by both sides, so loads and stores suffice.
 #include <membar/load_store.cuh>
 #include <membar/mapped_memory.hpp>
-#include <support/cuda_handles.hpp>
+#include <bench/common/cuda_handles.hpp>
 
 #include <atomic>
 #include <chrono>

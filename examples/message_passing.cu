@@ -5,7 +5,7 @@
 /// The flag's release store and acquire load make the reader see the data. A relaxed flag would promise nothing about it.
 #include <membar/atomic.cuh>
 #include <membar/launch.hpp>
-#include <support/cuda_handles.hpp>
+#include <bench/common/cuda_handles.hpp>
 
 #include <cstdio>
 

@@ -3,7 +3,7 @@
 /// Overlap: a chain of small local kernels alone, beside a communication kernel in the same synchronization domain, and beside
 /// it with the communication kernel in the remote domain. The end of a kernel waits for the writes of its own domain.
 #include <membar/launch.hpp>
-#include <support/cuda_handles.hpp>
+#include <bench/common/cuda_handles.hpp>
 
 #include <cstdio>
 #include <optional>

@@ -3,7 +3,7 @@
 /// A stream whose kernels run in the remote domain for a scope: read back, seen by a launch, and put back at the end of the
 /// scope, also when an exception leaves it.
 #include <membar/launch.hpp>
-#include <support/cuda_handles.hpp>
+#include <bench/common/cuda_handles.hpp>
 
 #include <cstdio>
 

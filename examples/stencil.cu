@@ -4,7 +4,7 @@
 /// serves a warp; the input is read through the read-only path.
 #include <membar/constant.cuh>
 #include <membar/read_only.cuh>
-#include <support/cuda_handles.hpp>
+#include <bench/common/cuda_handles.hpp>
 
 #include <cmath>
 #include <cstdio>

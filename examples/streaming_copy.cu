@@ -4,7 +4,7 @@
 /// first, and the memory to bring 256 bytes at a time. What other kernels have in the caches stays there.
 #include <membar/launch.hpp>
 #include <membar/load_store.cuh>
-#include <support/cuda_handles.hpp>
+#include <bench/common/cuda_handles.hpp>
 
 #include <cstdio>
 #include <vector>

@@ -6,7 +6,7 @@
 /// many blocks as its slowest arm can do in a few milliseconds, and says how many.
 #include "steps.cuh"
 
-#include <support/kernel_bench.hpp>
+#include <bench/common/kernel_bench.hpp>
 
 namespace {
 

@@ -6,7 +6,7 @@
 
 #include "steps.cuh"
 
-#include <support/kernel_bench.hpp>
+#include <bench/common/kernel_bench.hpp>
 
 namespace {
 

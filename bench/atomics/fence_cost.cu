@@ -5,7 +5,7 @@
 
 #include <membar/fence.cuh>
 
-#include <support/kernel_bench.hpp>
+#include <bench/common/kernel_bench.hpp>
 
 namespace {
 

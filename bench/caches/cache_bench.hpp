@@ -7,9 +7,9 @@
 #pragma once
 
 #include <membar/error.hpp>
-#include <support/cuda_handles.hpp>
-#include <support/failed_cases.hpp>
-#include <support/machine_context.hpp>
+#include <bench/common/cuda_handles.hpp>
+#include <bench/common/failed_cases.hpp>
+#include <bench/common/machine_context.hpp>
 
 #include <benchmark/benchmark.h>
 

@@ -13,7 +13,7 @@
 
 #include <membar/error.hpp>
 #include <membar/sync_domain.hpp>
-#include <support/machine_context.hpp>
+#include <bench/common/machine_context.hpp>
 
 #include <benchmark/benchmark.h>
 

@@ -5,8 +5,8 @@
 
 #include "required.hpp"
 
-#include <support/machine_context.hpp>
-#include <support/statistics.hpp>
+#include <bench/common/machine_context.hpp>
+#include <bench/common/statistics.hpp>
 
 #include <benchmark/benchmark.h>
 

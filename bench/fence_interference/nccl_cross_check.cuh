@@ -9,7 +9,7 @@
 #include "nccl_noise.hpp"
 #include "workshop.cuh"
 
-#include <support/machine_context.hpp>
+#include <bench/common/machine_context.hpp>
 
 #include <unistd.h>
 

@@ -7,7 +7,7 @@
 #include "noise.cuh"
 
 #include <membar/launch_attribute.hpp>
-#include <support/cuda_handles.hpp>
+#include <bench/common/cuda_handles.hpp>
 
 #include <nccl.h>
 

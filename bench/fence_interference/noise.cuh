@@ -7,8 +7,8 @@
 
 #include <membar/atomic.cuh>
 #include <membar/launch.hpp>
-#include <support/cuda_handles.hpp>
-#include <support/device_clock.cuh>
+#include <bench/common/cuda_handles.hpp>
+#include <bench/common/device_clock.cuh>
 
 #include <algorithm>
 #include <chrono>

@@ -9,7 +9,7 @@
 #include <membar/atomic.cuh>
 #include <membar/fence.cuh>
 #include <membar/launch.hpp>
-#include <support/cuda_handles.hpp>
+#include <bench/common/cuda_handles.hpp>
 
 #include <functional>
 #include <memory>

@@ -15,9 +15,9 @@
 #include <membar/error.hpp>
 #include <membar/launch.hpp>
 #include <membar/sync_domain.hpp>
-#include <support/cuda_handles.hpp>
-#include <support/machine_context.hpp>
-#include <support/statistics.hpp>
+#include <bench/common/cuda_handles.hpp>
+#include <bench/common/machine_context.hpp>
+#include <bench/common/statistics.hpp>
 
 #include <algorithm>
 #include <chrono>

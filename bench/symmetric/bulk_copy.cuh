@@ -5,7 +5,7 @@
 
 #include <membar/error.hpp>
 #include <membar/fence.cuh>
-#include <support/device_clock.cuh>
+#include <bench/common/device_clock.cuh>
 
 #include <cstddef>
 

@@ -7,7 +7,7 @@
 #include <membar/symmetric/barrier.cuh>
 #include <membar/symmetric/packed.cuh>
 #include <membar/symmetric/wait.cuh>
-#include <support/device_clock.cuh>
+#include <bench/common/device_clock.cuh>
 
 #include <cstddef>
 #include <type_traits>

@@ -4,7 +4,7 @@
 /// output.
 #pragma once
 
-#include <support/machine_context.hpp>
+#include <bench/common/machine_context.hpp>
 
 #include <unistd.h>
 

@@ -8,9 +8,9 @@
 #include <membar/load_store.cuh>
 #include <membar/symmetric/peer_backend.hpp>
 #include <membar/symmetric/symmetric_heap.hpp>
-#include <support/cuda_handles.hpp>
-#include <support/failed_cases.hpp>
-#include <support/machine_context.hpp>
+#include <bench/common/cuda_handles.hpp>
+#include <bench/common/failed_cases.hpp>
+#include <bench/common/machine_context.hpp>
 
 #include "kernels.cuh"
 #include "nvshmem_arms.hpp"

@@ -4,8 +4,8 @@
 /// `symmetric_nvshmem <question>` prints a line for each case, `<name> <ns> <ns> ...`, and `waived <reason>` or
 /// `failed <reason>`; the bench of that question runs it and shows them beside its own.
 #include <membar/symmetric/nvshmem_backend.cuh>
-#include <support/cuda_handles.hpp>
-#include <support/pe_processes.hpp>
+#include <bench/common/cuda_handles.hpp>
+#include <bench/common/pe_processes.hpp>
 
 #include "kernels.cuh"
 #include "places.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <membar/symmetric/collective_launch.hpp>
-#include <membar/symmetric/dependency_recorder.hpp>
+#include <membar/symmetric/deadlock/recorder.hpp>
 #include <membar/symmetric/host_copy.hpp>
 #include <membar/symmetric/peer_backend.hpp>
 #include <membar/symmetric/stream_guard.hpp>

@@ -3,7 +3,7 @@
 /// The conformance suite: what the headers guarantee, run on the GPU under stress, beside weakened twins of the same tests.
 #include "output.hpp"
 
-#include <support/machine_context.hpp>
+#include <bench/common/machine_context.hpp>
 
 #include <algorithm>
 #include <charconv>

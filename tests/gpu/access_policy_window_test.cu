@@ -3,7 +3,7 @@
 #include <membar/l2_plan.hpp>
 #include <membar/launch.hpp>
 
-#include "support/gpu_test.hpp"
+#include <tests/common/gpu_test.hpp>
 
 #include <array>
 #include <limits>

@@ -4,8 +4,8 @@
 #include <membar/launch.hpp>
 
 #include "atomic_contention.cuh"
-#include "support/cuda_handles.hpp"
-#include "support/gpu_test.hpp"
+#include <bench/common/cuda_handles.hpp>
+#include <tests/common/gpu_test.hpp>
 
 #include <string>
 

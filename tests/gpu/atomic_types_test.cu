@@ -5,8 +5,8 @@
 #include <membar/launch.hpp>
 
 #include "atomic_types.cuh"
-#include "support/cuda_handles.hpp"
-#include "support/gpu_test.hpp"
+#include <bench/common/cuda_handles.hpp>
+#include <tests/common/gpu_test.hpp>
 
 #include <cmath>
 #include <limits>

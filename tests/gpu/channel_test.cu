@@ -5,11 +5,11 @@
 #include <membar/sync/packed_channel.cuh>
 #include <membar/sync/spsc_channel.cuh>
 
-#include <support/cuda_handles.hpp>
+#include <bench/common/cuda_handles.hpp>
 
-#include "support/gpu_test.hpp"
-#include "support/stress.hpp"
-#include "support/sync.cuh"
+#include <tests/common/gpu_test.hpp>
+#include <tests/common/stress.hpp>
+#include <tests/common/sync.cuh>
 
 #include <vector>
 

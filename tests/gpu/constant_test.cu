@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "constant_table.cuh"
-#include "support/gpu_test.hpp"
+#include <tests/common/gpu_test.hpp>
 
 #include <cstdint>
 #include <vector>

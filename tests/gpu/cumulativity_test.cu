@@ -6,9 +6,9 @@
 #include <membar/atomic.cuh>
 #include <membar/launch.hpp>
 
-#include "support/cuda_handles.hpp"
-#include "support/deadline.cuh"
-#include "support/gpu_test.hpp"
+#include <bench/common/cuda_handles.hpp>
+#include <tests/common/deadline.cuh>
+#include <tests/common/gpu_test.hpp>
 
 #include <cstdio>
 #include <string>

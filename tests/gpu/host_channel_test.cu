@@ -4,10 +4,10 @@
 #include <membar/sync/cross_barrier.cuh>
 #include <membar/sync/spsc_channel.cuh>
 
-#include <support/cuda_handles.hpp>
+#include <bench/common/cuda_handles.hpp>
 
-#include "support/gpu_test.hpp"
-#include "support/sync.cuh"
+#include <tests/common/gpu_test.hpp>
+#include <tests/common/sync.cuh>
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <membar/launch.hpp>
 #include <membar/load_store.cuh>
 
-#include "support/gpu_test.hpp"
+#include <tests/common/gpu_test.hpp>
 
 #include <algorithm>
 #include <bit>

@@ -5,9 +5,9 @@
 #include <membar/launch.hpp>
 #include <membar/stream_partition.hpp>
 
-#include "support/captured_graph.hpp"
-#include "support/cuda_handles.hpp"
-#include "support/gpu_test.hpp"
+#include <tests/common/captured_graph.hpp>
+#include <bench/common/cuda_handles.hpp>
+#include <tests/common/gpu_test.hpp>
 
 #include <array>
 #include <stdexcept>

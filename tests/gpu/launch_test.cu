@@ -3,8 +3,8 @@
 // the label `concurrent`.
 #include <membar/launch.hpp>
 
-#include "support/cuda_handles.hpp"
-#include "support/gpu_test.hpp"
+#include <bench/common/cuda_handles.hpp>
+#include <tests/common/gpu_test.hpp>
 
 #include <optional>
 #include <string>

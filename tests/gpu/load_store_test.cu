@@ -4,8 +4,8 @@
 #include <membar/load_store.cuh>
 #include <membar/read_only.cuh>
 
-#include "support/deadline.cuh"
-#include "support/gpu_test.hpp"
+#include <tests/common/deadline.cuh>
+#include <tests/common/gpu_test.hpp>
 
 #include <cstdint>
 #include <vector>

@@ -5,7 +5,7 @@
 #include <membar/managed_memory.hpp>
 #include <membar/mapped_memory.hpp>
 
-#include "support/gpu_test.hpp"
+#include <tests/common/gpu_test.hpp>
 
 #include <cstdlib>
 #include <utility>

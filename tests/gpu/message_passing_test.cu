@@ -4,9 +4,9 @@
 // thing after another would turn into a timeout.
 #include <membar/launch.hpp>
 
-#include "support/cuda_handles.hpp"
-#include "support/gpu_test.hpp"
-#include "support/message_passing.cuh"
+#include <bench/common/cuda_handles.hpp>
+#include <tests/common/gpu_test.hpp>
+#include <tests/common/message_passing.cuh>
 
 #include <string>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Symmetric memory on one GPU that is all PEs: what needs no link.
-#include "support/symmetric_tests.cuh"
+#include <tests/common/symmetric_tests.cuh>
 
 namespace membar_test {
 

@@ -4,9 +4,9 @@
 #include <membar/launch.hpp>
 
 #include "atomic_contention.cuh"
-#include "support/cuda_handles.hpp"
-#include "support/deadline.cuh"
-#include "support/gpu_test.hpp"
+#include <bench/common/cuda_handles.hpp>
+#include <tests/common/deadline.cuh>
+#include <tests/common/gpu_test.hpp>
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

@@ -2,7 +2,7 @@
 #include <membar/memory_order.hpp>
 #include <membar/thread_scope.hpp>
 
-#include "support/gpu_test.hpp"
+#include <tests/common/gpu_test.hpp>
 
 namespace {
 

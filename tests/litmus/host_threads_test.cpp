@@ -2,10 +2,10 @@
 /// @file
 /// Threads of the host against the model: what runs alone ends as the one execution says, what runs one after the other as some
 /// execution, and what runs at once as no forbidden one.
-#include "../model/random_test.hpp"
+#include <bench/model/random_test.hpp>
 #include "kernel_texts.hpp"
 
-#include <membar/litmus/host_threads.hpp>
+#include <membar-litmus/host_threads.hpp>
 #include <membar/litmus/launch_view.hpp>
 #include <membar/model/outcomes.hpp>
 

@@ -3,10 +3,10 @@
 /// What the tests of compiled litmus files share: the kernel's headers, NVRTC, and the catalogue.
 #pragma once
 
-#include "../model/litmus_files.hpp"
+#include "litmus_files.hpp"
 
-#include <membar/litmus/compile.hpp>
-#include <membar/litmus/run_plan.hpp>
+#include <membar-litmus/compile.hpp>
+#include <membar-litmus/run_plan.hpp>
 #include <membar/model/litmus_file.hpp>
 
 #include <gtest/gtest.h>

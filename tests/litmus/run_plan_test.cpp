@@ -3,7 +3,7 @@
 /// What a run knows of a litmus file before it runs: cells, digits and their values, and why a file does not run.
 #include "kernel_texts.hpp"
 
-#include <membar/litmus/run_plan.hpp>
+#include <membar-litmus/run_plan.hpp>
 #include <membar/model/outcomes.hpp>
 
 #include <gtest/gtest.h>

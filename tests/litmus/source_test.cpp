@@ -3,7 +3,7 @@
 /// The CUDA source of litmus files: it assembles, and the PTX of each thread is what the file says, in the file's order.
 #include "kernel_texts.hpp"
 
-#include <membar/litmus/source.hpp>
+#include <membar-litmus/source.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes docs/gallery.md from the catalogue in tests/model/litmus; with --check, says whether it is up to date."""
+"""Writes docs/gallery.md from the catalogue in tests/litmus/catalogue; with --check, says whether it is up to date."""
 
 import pathlib
 import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-CATALOGUE = ROOT / "tests" / "model" / "litmus"
+CATALOGUE = ROOT / "tests" / "litmus" / "catalogue"
 GALLERY = ROOT / "docs" / "gallery.md"
 
 FAMILIES = {
@@ -79,7 +79,7 @@ def gallery():
     out = [
         "# Gallery of litmus tests",
         "",
-        f"{count} tests, generated from `tests/model/litmus` by `tests/model/make_gallery.py`; do not edit. Unless a reason says",
+        f"{count} tests, generated from `tests/litmus/catalogue` by `tests/model/make_gallery.py`; do not edit. Unless a reason says",
         "otherwise, threads are in different blocks of one GPU and one memory synchronization domain. How to read a test is in",
         "[litmus_files.md](litmus_files.md), the rules behind the verdicts in [model.md](model.md).",
         "",
@@ -91,7 +91,7 @@ def gallery():
         shown = next((t for t in group if t[0] == SHOWN.get(name)), group[0])
         out += [f"## {name}", "", words, "", "```", re.sub(r"\(\*.*?\*\)\n", "", shown[3], flags=re.S).strip(), "```", ""]
         out += ["| test | verdict | why |", "| --- | --- | --- |"]
-        out += [f"| [{t}](../tests/model/litmus/{verdict}/{t}.litmus) | {verdict} | {why.replace('|', chr(92) + '|')} |" for t, verdict, why, _ in group]
+        out += [f"| [{t}](../tests/litmus/catalogue/{verdict}/{t}.litmus) | {verdict} | {why.replace('|', chr(92) + '|')} |" for t, verdict, why, _ in group]
         out += [""]
     return "\n".join(out)
 

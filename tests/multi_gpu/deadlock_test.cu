@@ -9,10 +9,10 @@
 #include <membar/symmetric/symmetric_heap.hpp>
 #include <membar/symmetric/wait.cuh>
 
-#include <support/cuda_handles.hpp>
+#include <bench/common/cuda_handles.hpp>
 
-#include "support/deadlock_catalogue.hpp"
-#include "support/gpu_test.hpp"
+#include <tests/common/deadlock_catalogue.hpp>
+#include <tests/common/gpu_test.hpp>
 
 #include <chrono>
 #include <cstdlib>

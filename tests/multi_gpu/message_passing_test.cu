@@ -3,9 +3,9 @@
 // Every test here carries the label `concurrent`: two kernels run at once.
 #include <membar/launch.hpp>
 
-#include "support/cuda_handles.hpp"
-#include "support/gpu_test.hpp"
-#include "support/message_passing.cuh"
+#include <bench/common/cuda_handles.hpp>
+#include <tests/common/gpu_test.hpp>
+#include <tests/common/message_passing.cuh>
 
 #include <string>
 

@@ -3,10 +3,10 @@
 // process of the tests makes no CUDA call, for it forks.
 #include <membar/symmetric/nvshmem_backend.cuh>
 
-#include <support/cuda_handles.hpp>
-#include <support/pe_processes.hpp>
+#include <bench/common/cuda_handles.hpp>
+#include <bench/common/pe_processes.hpp>
 
-#include "support/symmetric_protocols.cuh"
+#include <tests/common/symmetric_protocols.cuh>
 
 #include <gtest/gtest.h>
 

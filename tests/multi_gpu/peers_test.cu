@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The ground other tests of two GPUs stand on.
-#include "support/gpu_test.hpp"
+#include <tests/common/gpu_test.hpp>
 
 namespace {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Symmetric memory between two GPUs, and between four.
-#include "support/symmetric_tests.cuh"
+#include <tests/common/symmetric_tests.cuh>
 
 namespace membar_test {
 

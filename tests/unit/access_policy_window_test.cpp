@@ -2,7 +2,7 @@
 #include <membar/access_policy_window.hpp>
 #include <membar/launch.hpp>
 
-#include "made_up_l2.hpp"
+#include <tests/fake_cuda/l2.hpp>
 
 #include <array>
 #include <limits>

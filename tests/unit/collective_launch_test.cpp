@@ -3,7 +3,7 @@
 #include <membar/symmetric/collective_launch.hpp>
 #include <membar/symmetric/peer_backend.hpp>
 
-#include "made_up_streams.hpp"
+#include <tests/fake_cuda/streams.hpp>
 
 #include <algorithm>
 #include <barrier>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Each deadlock of docs/deadlocks.md is reported by its name before anything is enqueued, and the program put right is not.
-#include "support/deadlock_catalogue.hpp"
+#include <tests/common/deadlock_catalogue.hpp>
 
 #include <gtest/gtest.h>
 

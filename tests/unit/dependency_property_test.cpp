@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// What dependency_check.hpp promises, on thousands of small random programs, each run in every schedule.
-#include <membar/symmetric/dependency_check.hpp>
+#include <membar/symmetric/deadlock/check.hpp>
 
 #include "stream_simulator.hpp"
 

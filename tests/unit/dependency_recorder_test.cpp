@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The catalogue of deadlocks: each is reported by its name, and the same program put right is not.
-#include <membar/symmetric/dependency_recorder.hpp>
+#include <membar/symmetric/deadlock/recorder.hpp>
 
 #include <gtest/gtest.h>
 

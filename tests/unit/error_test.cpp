@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <membar/error.hpp>
 
-#include "made_up_device.hpp"
+#include <tests/fake_cuda/device.hpp>
 
 #include <cstring>
 #include <string>

@@ -2,7 +2,7 @@
 #include <membar/symmetric/host_copy.hpp>
 #include <membar/symmetric/peer_backend.hpp>
 
-#include "made_up_streams.hpp"
+#include <tests/fake_cuda/streams.hpp>
 
 #include <array>
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <membar/l2_plan.hpp>
 
-#include "made_up_l2.hpp"
+#include <tests/fake_cuda/l2.hpp>
 
 #include <algorithm>
 #include <cmath>

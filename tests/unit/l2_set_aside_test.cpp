@@ -2,7 +2,7 @@
 #include <membar/l2_facts.hpp>
 #include <membar/l2_set_aside.hpp>
 
-#include "made_up_l2.hpp"
+#include <tests/fake_cuda/l2.hpp>
 
 #include <memory>
 #include <stdexcept>

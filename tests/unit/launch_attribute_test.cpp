@@ -2,8 +2,8 @@
 #include <membar/launch.hpp>
 #include <membar/launch_attribute.hpp>
 
-#include "made_up_device.hpp"
-#include "refusal.hpp"
+#include <tests/fake_cuda/device.hpp>
+#include <tests/common/refusal.hpp>
 
 #include <concepts>
 #include <stdexcept>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <membar/launch.hpp>
 
-#include "made_up_device.hpp"
-#include "refusal.hpp"
+#include <tests/fake_cuda/device.hpp>
+#include <tests/common/refusal.hpp>
 
 #include <concepts>
 #include <string>

@@ -5,7 +5,7 @@
 #include <membar/managed_memory.hpp>
 #include <membar/mapped_memory.hpp>
 
-#include "made_up_l2.hpp"
+#include <tests/fake_cuda/l2.hpp>
 
 #include <string>
 #include <string_view>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <membar/symmetric/stream_guard.hpp>
 
-#include "made_up_streams.hpp"
+#include <tests/fake_cuda/streams.hpp>
 
 #include <atomic>
 #include <string>

@@ -4,7 +4,7 @@
 /// of a captured graph, every interleaving. Written after the definition in dependency_check.hpp, and slow.
 #pragma once
 
-#include <membar/symmetric/stream_program.hpp>
+#include <membar/symmetric/deadlock/stream_program.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -4,7 +4,7 @@
 #include <membar/symmetric/peer_backend.hpp>
 #include <membar/symmetric/symmetric_heap.hpp>
 
-#include "made_up_peers.hpp"
+#include <tests/fake_cuda/peers.hpp>
 
 #include <cstdint>
 #include <optional>

@@ -204,7 +204,7 @@ __device__ inline bool meet_others(const launch_view& view, unsigned barrier, un
 /// stale value in L1, in a store queue or on a link is then forbidden by the axioms Coherence and Causality, and cannot be
 /// taken for a weak outcome. Within one launch device scope covers all of its blocks, which are in one domain. With several
 /// parties every operation is at system scope, which alone includes other domains, other devices and the host.
-/// tests/model/litmus_engine_test.cpp has the model decide this for each placement, and show what each weaker barrier would
+/// tests/litmus/engine_barrier_test.cpp has the model decide this for each placement, and show what each weaker barrier would
 /// let through.
 ///
 /// When its block has arrived, its last warp plans `step`, the next one.

@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Says what the benches on atomics and fences found: the ratios that membar promises, where aggregation pays, what a fence costs.
+
+    report.py --output <folder> <bench.json>...
+
+The files are those of --benchmark_out of atomic_cost, atomic_contention and fence_cost, one of each at most. A ratio is membar's time
+to that of an arm beside it: below 1 membar is quicker. Without matplotlib the pictures are left out, in words.
+"""
+import json
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "common"))
+from report_page import NONE, bars_picture, machine_of, promise, table, write_report  # noqa: E402
+
+PATTERNS = ["known", "one", "skewed", "per_block", "per_warp", "per_lane", "stride_32", "stride_128"]
+SHARED_BY_LANES = ["known", "one", "skewed", "per_block", "per_warp"]  # where the documentation recommends aggregation
+MOST_BESIDE_CUDA, MOST_MAXIMUM, MOST_SUB_WORD, LEAST_AGGREGATED, LEAST_OF_BEST = 1.02, 0.5, 0.8, 8.0, 0.95
+
+
+class Results:
+    """The figures of one file: {case: {arm: {"ns": ..., "membar_ratio": ...}}}."""
+
+    def __init__(self, path):
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+            self.context = document["context"]
+            self.bench = pathlib.PurePath(self.context["executable"]).name
+            self.cases = {}
+            for run in document["benchmarks"]:
+                case, arm = run["name"].split("/iterations:")[0].rsplit("/", 1)
+                self.cases.setdefault(case, {})[arm] = {key: float(run[key]) if key in run else NONE for key in (
+                    "ns", "membar_ratio", "ratio_spread", "ratio_uncertainty")}
+        except (OSError, ValueError, LookupError, TypeError) as failure:
+            raise SystemExit(f"{path}: not a result of a bench on atomics: {failure!r}") from None
+        if not self.cases:
+            raise SystemExit(f"{path}: no case was measured")
+
+    def origin(self):
+        """Where the figures are from, and what they count."""
+        return f"{machine_of(self.context)}; {self.context.get('time', '')}."
+
+    def ratio(self, case, arm):
+        return self.cases.get(case, {}).get(arm, {}).get("membar_ratio", NONE)
+
+
+def has_code_of_its_own(case):
+    """Whether membar's kernel is other machine code than cuda::atomic_ref's. The tests codegen.same_code compare that with the code."""
+    parts = case.split("/")
+    if "u8" in parts:
+        return "load" not in parts or "latency" in parts
+    if "u16" in parts:
+        return "load" not in parts and "store" not in parts
+    return ("f32" in parts or "f64" in parts) and any("max" in part for part in parts)
+
+
+def from_one(ratio):
+    """How far a ratio is from 1, to either side."""
+    return max(ratio, 1 / ratio)
+
+
+def beside_cuda(results):
+    """The greatest ratio to cuda::atomic_ref as a promise; as another, how far the ratio of one machine code is from 1; and the cases
+    above the limit."""
+    every = [(case, arms["membar"], arms["cuda_atomic_ref"]) for case, arms in results.cases.items() if "cuda_atomic_ref" in arms]
+    different = [each for each in every if has_code_of_its_own(each[0])]
+    same = [each for each in every if not has_code_of_its_own(each[0])]
+
+    def ratio_of(each):
+        return each[2]["membar_ratio"]
+
+    def surely(each):
+        uncertainty = each[2]["ratio_uncertainty"]
+        return ratio_of(each) - (uncertainty if uncertainty == uncertainty else 0)
+
+    # One that is surely above the limit counts more than a greater one that is not.
+    worst = max(different, key=lambda each: (surely(each) > MOST_BESIDE_CUDA, ratio_of(each)), default=None)
+    rows = [promise(f"membar / `cuda::atomic_ref`, the greatest of {len(different)} cases whose machine code differs",
+                    ratio_of(worst) if worst else NONE, MOST_BESIDE_CUDA, uncertainty=worst[2]["ratio_uncertainty"] if worst else NONE)]
+    if same:
+        farthest = max(same, key=lambda each: from_one(ratio_of(each)))
+        rows.append(promise(f"the same of {len(same)} cases in which both are one machine code, farthest from 1",
+                            from_one(ratio_of(farthest)), MOST_BESIDE_CUDA, uncertainty=farthest[2]["ratio_uncertainty"]))
+    above = sorted((each for each in every if ratio_of(each) > MOST_BESIDE_CUDA), key=ratio_of, reverse=True)
+    return rows, [[f"`{each[0]}`", "different" if each in different else "one", each[1]["ns"], each[2]["ns"], ratio_of(each),
+                   *[figure if figure == figure else "" for figure in (each[2]["ratio_spread"], each[2]["ratio_uncertainty"])]]
+                  for each in above]
+
+
+def above_table(above):
+    if not above:
+        return ""
+    return f"\n\nAbove {MOST_BESIDE_CUDA}:\n\n" + table(["case", "machine code", "membar, ns", "cuda::atomic_ref, ns", "ratio",
+                                                         "spread of the ratio", "uncertainty of the ratio"], above)
+
+
+def controls(results):
+    """How far the same kernel is from itself, as a promise."""
+    ratios = [arms["membar_again"]["membar_ratio"] for arms in results.cases.values() if "membar_again" in arms]
+    return promise("the same kernel twice, farthest from 1", max(map(from_one, ratios), default=NONE), MOST_BESIDE_CUDA)
+
+
+def recommended(case, arms, cases):
+    """The arm that the documentation recommends, if it was measured in this case."""
+    operation, _, rest = case.partition("/")
+    if operation.startswith("fetch_") and f"{operation[len('fetch_'):]}/{rest}" in cases:
+        return None  # nobody reads the result here: a reduction is recommended, and has a case of its own
+    pattern = case.rpartition("/")[2]
+    aggregated = pattern in SHARED_BY_LANES or ("/u8/" in case and pattern == "per_lane")  # bytes side by side: four share a word
+    form = "aggregated" if aggregated else "membar"
+    return form if form in arms else None
+
+
+def atomic_cost(results, folder):
+    rows, above = beside_cuda(results)
+    rows.append(controls(results))
+    wide = [f"{case} {arms['membar']['ns']:.3g} ns" for case, arms in results.cases.items() if "compare_exchange/128" in case]
+    text = table(["promise", "limit", "measured", ""], rows)
+    text += "\n\n16-byte compare_exchange, which has no arm beside it: " + ("; ".join(wide) or "not measured") + "."
+    text += above_table(above)
+    best = []
+    for case, arms in results.cases.items():
+        others = {arm: figures for arm, figures in arms.items() if arm not in ("membar", "membar_again", "cuda_atomic_ref")}
+        best += [[f"`{case}`", arm, arms["membar"]["ns"], figures["ns"], figures["membar_ratio"]] for arm, figures in others.items()]
+    if best:
+        text += "\n\nBeside intrinsics and PTX:\n\n" + table(["case", "arm", "membar, ns", "arm, ns", "ratio"], best)
+    return text
+
+
+def atomic_contention(results, folder):
+    rows, above = beside_cuda(results)
+    rows += [controls(results),
+             promise("float maximum at one address / `cuda::atomic_ref`'s",
+                     results.ratio("fetch_max_beside_loops/f32/relaxed/global/used/one", "cuda_atomic_ref"), MOST_MAXIMUM)]
+    for bits in (8, 16):
+        rows.append(promise(f"{bits}-bit addition at acq_rel and one address / `cuda::atomic_ref`'s",
+                            results.ratio(f"fetch_add/u{bits}/acq_rel/global/unused/one", "cuda_atomic_ref"), MOST_SUB_WORD))
+    for kind, use in (("f32_max", "used"), ("u64_user_function", "used"), ("128_user_function", "unused")):
+        rows.append(promise(f"loop / aggregated loop at one address, {kind.replace('_', ' ')}",
+                            results.ratio(f"loop/{kind}/relaxed/global/{use}/one", "aggregated"), LEAST_AGGREGATED, at_most=False))
+    slower = []
+    shares = []
+    for case, arms in results.cases.items():
+        form = recommended(case, arms, results.cases)
+        if "membar_again" in arms or form is None:
+            continue
+        quickest = min(arms, key=lambda arm: arms[arm]["ns"])
+        # Of launches that followed each other, as all ratios are.
+        shares.append(arms[form]["membar_ratio"] / arms[quickest]["membar_ratio"])
+        if shares[-1] < LEAST_OF_BEST:
+            slower.append([f"`{case}`", form, quickest, arms[form]["ns"], arms[quickest]["ns"], shares[-1]])
+    rows.append(promise("the form recommended, as quick as the best arm by a factor of", min(shares, default=NONE), LEAST_OF_BEST,
+                        at_most=False))
+    text = table(["promise", "limit", "measured", ""], rows) + above_table(above)
+    gains = {}
+    for case, arms in results.cases.items():
+        kind, _, pattern = case.rpartition("/")
+        if "aggregated" in arms and pattern in PATTERNS:
+            gains.setdefault(kind, {})[pattern] = arms["aggregated"]["membar_ratio"]
+    patterns = [pattern for pattern in PATTERNS if any(pattern in by for by in gains.values())]
+    text += "\n\nPlain / aggregated, by which addresses the threads have: above 1 aggregation pays.\n\n"
+    text += bars_picture(folder / "aggregation.png", "Where aggregation pays: one instruction each", "time plain / aggregated",
+                         {kind.replace("/relaxed/global", "").replace("/", "\n"): {p: by[p] for p in patterns if p in by}
+                          for kind, by in gains.items() if not any(loop in kind for loop in ("loop/", "/u8/", "/u16/"))}, from_one=True)
+    text += table(["operation", *patterns], [[f"`{kind}`", *[by.get(p, "") for p in patterns]] for kind, by in gains.items()])
+    text += (f"\n\nRecommended is aggregation for {', '.join(SHARED_BY_LANES)} and for bytes side by side, else membar's plain operation, "
+             f"and where nobody reads the result a reduction. Slower than "
+             f"{LEAST_OF_BEST} of the best arm: ")
+    return text + ("\n\n" + table(["case", "recommended", "best", "recommended, ns", "best, ns", "best / recommended"], slower)
+                   if slower else "none.")
+
+
+def slope(points):
+    """Of the straight line through the points, by least squares."""
+    n = len(points)
+    x, y = sum(p[0] for p in points) / n, sum(p[1] for p in points) / n
+    width = sum((p[0] - x) ** 2 for p in points)
+    return sum((p[0] - x) * (p[1] - y) for p in points) / width if width else NONE
+
+
+def fence_cost(results, folder):
+    ladders = {}
+    for case, arms in results.cases.items():
+        fence, stores, count = case.rsplit("/", 2)
+        for arm, figures in arms.items():
+            ladders.setdefault((fence, arm), {}).setdefault(stores, []).append((int(count), figures["ns"]))
+    slopes = {key: {stores: slope(points) for stores, points in by.items()} for key, by in ladders.items()}
+    text = ("What one fence costs: the slope of the time over fences in a row, in nanoseconds. After a store each, the store's "
+            "own time is in it, which `nothing` shows.\n\n")
+    text += bars_picture(folder / "fences.png", "What one fence costs", "ns", {
+        fence.replace("fence/", "").replace("/", "\n"): {stores.replace("_", " "): value for stores, value in by.items()}
+        for (fence, arm), by in slopes.items() if arm == "membar" and fence.startswith("fence/")}, log_y=True)
+    return text + table(["fence", "arm", "idle", "after a store each"], [
+        [f"`{fence}`", arm, by.get("idle", NONE), by.get("after_store", NONE)] for (fence, arm), by in slopes.items()])
+
+
+DRAW = {"atomic_cost": atomic_cost, "atomic_contention": atomic_contention, "fence_cost": fence_cost}
+
+
+if __name__ == "__main__":
+    write_report(__doc__, "Atomics and fences, measured", DRAW, Results)

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The bench publisher in the report: one section, one picture, one sentence of the verdict."""
+
+import json
+import re
+import statistics
+
+import words
+from cases import ReportError
+
+# pace/publisher/warps:4/lag:16/nvlink.saturating, and what Google Benchmark appends.
+_NAME = re.compile(r"(pace|latency)/(nothing|release|publisher|by_lane)/warps:(\d+)(?:/lag:(\d+))?/([a-z.]+)(?:/.*)?$")
+_HAND_OVER = ("publisher", "by_lane")  # the ways that have a lag
+_COUNTERS = ("p50_cycles", "p90_cycles", "fences", "publications", "largest_lag", "noise_gbps")
+USUAL_LAG = 16
+MOST_WARPS = 4  # of a block, for which the verdict speaks
+
+
+class Figures:
+    """Medians over the repetitions, by (what, way, warps, lag or None, noise)."""
+
+    def __init__(self, by_case, context):
+        self._by_case, self.context = by_case, context
+
+    def get(self, what, way, warps, noise, counter="p50_cycles", lag=USUAL_LAG):
+        case = self._by_case.get((what, way, warps, lag if way in _HAND_OVER else None, noise))
+        return case.get(counter) if case else None
+
+    def noises(self):
+        seen = {case[4] for case in self._by_case}
+        return [noise for noise in words.NOISES if noise in seen]
+
+    def warps(self):
+        return sorted({case[2] for case in self._by_case})
+
+    def lags(self, warps):
+        return sorted({case[3] for case in self._by_case if case[1] == "publisher" and case[2] == warps})
+
+    def gain(self, warps, noise):
+        """How many times faster warps that compute go with a publisher than with a release in each."""
+        release, publisher = self.get("pace", "release", warps, noise), self.get("pace", "publisher", warps, noise)
+        return release / publisher if release and publisher else None
+
+    def kept(self, warps, noise):
+        """The share of its own pace without noise that the publisher's block keeps beside it."""
+        quiet, beside = self.get("pace", "publisher", warps, "none"), self.get("pace", "publisher", warps, noise)
+        return quiet / beside if quiet and beside else None
+
+
+def load(path):
+    """The figures of a file of the bench publisher; None where nothing in it was measured. A file may hold the single repetitions,
+    or only what was made of them (--benchmark_report_aggregates_only)."""
+    try:
+        with open(path, encoding="utf-8") as stream:
+            data = json.load(stream)
+        entries, context = data["benchmarks"], data.get("context", {})
+    except OSError as error:
+        raise ReportError("--publisher %s cannot be read (%s); write it with the bench publisher, --benchmark_out=FILE"
+                          % (path, error.strerror))
+    except (ValueError, KeyError, TypeError) as error:
+        raise ReportError("--publisher %s is not a result of the bench publisher (%s); write it with --benchmark_out=FILE "
+                          "--benchmark_out_format=json" % (path, error))
+    samples, medians = {}, {}
+    for entry in entries:
+        if entry.get("error_occurred") or entry.get("skipped") or entry.get("aggregate_name", "median") != "median":
+            continue
+        match = _NAME.match(str(entry.get("name", "")))
+        if not match:
+            raise ReportError("--publisher %s has a case \"%s\", which is none of the bench publisher" % (path, entry.get("name")))
+        if not entry.get("p50_cycles"):
+            continue  # waived
+        what, way, warps, lag, noise = match.groups()
+        key = (what, way, int(warps), int(lag) if way in _HAND_OVER and lag else None, noise)
+        found = medians if entry.get("run_type") == "aggregate" else samples
+        for counter in _COUNTERS:
+            if counter in entry:
+                found.setdefault(key, {}).setdefault(counter, []).append(float(entry[counter]))
+    samples = {**medians, **samples}
+    by_case = {key: {name: statistics.median(values) for name, values in counters.items()} for key, counters in samples.items()}
+    return Figures(by_case, {key: str(value) for key, value in context.items()}) if by_case else None
+
+
+def _cycles(value):
+    return "{:,.0f}".format(value) if value is not None else "—"
+
+
+def sentence(figures):
+    """What the publisher gives back, with as many warps a block as were measured, four at most: beside the worst noise of each
+    kind, from the greatest gain on."""
+    warps = max((w for w in figures.warps() if w <= MOST_WARPS), default=None)
+    best = {}
+    for noise in figures.noises():
+        gain, kind = figures.gain(warps, noise), noise.partition(".")[0]
+        if kind not in ("none", "spin", "local") and gain and gain > best.get(kind, (0,))[0]:
+            best[kind] = (gain, noise)
+    if not best:
+        return ""
+    gains = [each for each in sorted(best.values(), reverse=True) if each[0] > 1.05]
+    if not gains:
+        return " A publisher warp per block gives nothing back here."
+
+    def said(gain, noise):
+        kind, _, pace = noise.partition(".")
+        text = "beside %s %s" % ((pace + " " if pace else "") + words.NOISE[kind], words.times(gain))
+        kept = figures.kept(warps, noise)
+        if kept:
+            text += ", at %.0f %% of their pace without noise" % (100 * min(kept, 1.0))
+        latency, direct = (figures.get("latency", way, warps, noise) for way in ("publisher", "release"))
+        if latency and direct:
+            text += " (a publication then takes %s cycles instead of %s)" % (_cycles(latency), _cycles(direct))
+        return text
+
+    return " A publisher warp lets %d publishing warps a block compute faster than a release in each: %s." % (
+        warps, "; ".join(said(*each) for each in gains))
+
+
+def section(figures, picture):
+    text = ("\n## Publisher\n\nCycles of one iteration of a warp that computes, stores and publishes to the host (p50): alone, with a release "
+            "at system scope in every warp, and handed to the block's publisher warp (lag at most %d). Gain is release/publisher, kept "
+            "is the publisher's pace without noise over its pace beside it; latency goes from the publishing to the store of the "
+            "signal.\n\n" % USUAL_LAG)
+    if picture:
+        text += "![Pace of computing warps beside each noise: alone, with a release in every warp, with a publisher](%s)\n\n" % picture
+
+    text += ("| warps a block | beside | work alone | release | publisher | gain | kept | fences for publications | largest lag | "
+             "latency, release | latency, publisher |\n| --- | --- |%s\n" % (" ---: |" * 9))
+    for warps in figures.warps():
+        for noise in figures.noises():
+            gain, kept = figures.gain(warps, noise), figures.kept(warps, noise)
+            fences = figures.get("pace", "publisher", warps, noise, "fences")
+            publications = figures.get("pace", "publisher", warps, noise, "publications")
+            row = [warps, words.noise_name(noise)] + [_cycles(figures.get("pace", way, warps, noise))
+                                                      for way in ("nothing", "release", "publisher")]
+            row += [words.factor(gain) if gain else "—", "%.2f" % kept if kept else "—",
+                    "%s for %s" % (_cycles(fences), _cycles(publications)),
+                    _cycles(figures.get("pace", "publisher", warps, noise, "largest_lag"))]
+            row += [_cycles(figures.get("latency", way, warps, noise)) for way in ("release", "publisher")]
+            text += "| %s |\n" % " | ".join(str(cell) for cell in row)
+    by_lane = [value for value in (figures.get("pace", "by_lane", MOST_WARPS, noise) for noise in figures.noises()) if value]
+    if by_lane:
+        text += ("\nHanded over by one lane instead of by its warp, an iteration with %d warps a block takes %s to %s cycles beside these "
+                 "noises: the lane and the rest of the warp compute apart from then on.\n"
+                 % (MOST_WARPS, _cycles(min(by_lane)), _cycles(max(by_lane))))
+    lags = figures.lags(MOST_WARPS)
+    if len(lags) > 1:
+        text += "\nThe limit of the lag, with %d warps a block:\n\n| lag | beside | publisher | fences |\n| ---: | --- | ---: | ---: |\n" % MOST_WARPS
+        for lag in lags:
+            for noise in figures.noises():
+                text += "| %d | %s | %s | %s |\n" % (
+                    lag, words.noise_name(noise), _cycles(figures.get("pace", "publisher", MOST_WARPS, noise, lag=lag)),
+                    _cycles(figures.get("pace", "publisher", MOST_WARPS, noise, "fences", lag)))
+    return text

@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Draws the report on fence interference from the JSON of the bench fence_interference.
+
+Needs Python 3.8; pictures need matplotlib, and the report comes out without them where it is missing.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True  # leaves the source tree as it was
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import cases, controls, markdown, publisher, verdict, words  # noqa: E402
+from cases import ReportError  # noqa: E402
+
+INSTALL = "no pictures: matplotlib is missing, install it with `pip install matplotlib` and run report.py again"
+# Pictures that an earlier report may have left behind, and that this one must not appear to contain.
+_PICTURE = re.compile(r"(overview|publisher|(kernel_boundary|fence|release_store|acquire_load)\.[a-z_.]+)\.png")
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message):
+        self.exit(2, "report.py: %s; `report.py --help` lists the options\n" % message)
+
+
+def _options(arguments):
+    parser = _Parser(prog="report.py", allow_abbrev=False,
+                     description="Draws the report on fence interference: report.md and one picture per victim.")
+    parser.add_argument("--input", required=True, metavar="FILE", help="JSON of the bench fence_interference")
+    parser.add_argument("--output-dir", required=True, metavar="DIR", help="folder for report.md and the pictures")
+    parser.add_argument("--recorded", metavar="FILE",
+                        help="recorded JSON, drawn (and marked as recorded) where --input holds no measured case")
+    parser.add_argument("--publisher", metavar="FILE",
+                        help="JSON of the bench publisher; where it holds no measured case, that beside --recorded")
+    parser.add_argument("--csv", metavar="FILE", help="also write every case as CSV")
+    return parser.parse_args(arguments)
+
+
+def _choose(options):
+    """The results to draw, and None or what this machine itself gave: (results, own results or None, recorded?)."""
+    try:
+        own = cases.load(options.input)
+        if own.measured or not options.recorded:
+            return own, own, False
+        why = "%s holds no measured case" % options.input
+    except FileNotFoundError:
+        if not options.recorded:
+            raise ReportError("--input %s does not exist; run the bench fence_interference with --benchmark_out=%s first, "
+                              "or pass --recorded" % (options.input, options.input))
+        own, why = None, "%s does not exist" % options.input
+    try:
+        recorded = cases.load(options.recorded)
+    except FileNotFoundError:
+        raise ReportError("%s, and --recorded %s does not exist; pass a recorded file that exists, or leave --recorded out"
+                          % (why, options.recorded))
+    if not recorded.measured:
+        raise ReportError("%s, and --recorded %s holds no measured case either; pass a file with measured cases"
+                          % (why, options.recorded))
+    print("report.py: %s; drawing the recorded %s" % (why, options.recorded))
+    return recorded, own, True
+
+
+def _publisher(options):
+    """(figures of the bench publisher or None, whether they are recorded ones)."""
+    own = publisher.load(options.publisher) if options.publisher else None
+    if own or not options.recorded:
+        return own, False
+    recorded = os.path.join(os.path.dirname(options.recorded), "publisher.json")
+    return (publisher.load(recorded), True) if os.path.exists(recorded) else (None, False)
+
+
+def _draw_publisher(figures, folder, line):
+    try:
+        import pictures
+    except ImportError:
+        return None
+    pictures.draw_publisher(figures, os.path.join(folder, "publisher.png"), line)
+    return "publisher.png"
+
+
+def _pictures(results, folder, line):
+    try:
+        import pictures
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] == "fence_report":
+            raise
+        print("report.py: " + INSTALL)
+        return {}
+    return pictures.draw_all(results, folder, line)
+
+
+def _write(path, text):
+    with open(path, "w", encoding="utf-8", newline="\n") as stream:
+        stream.write(text)
+
+
+def _publish(staging, folder):
+    """Moves the finished files into place, and takes away pictures of an earlier report that this one lacks."""
+    fresh = os.listdir(staging)
+    for name in fresh:
+        if os.path.isdir(os.path.join(folder, name)):
+            raise ReportError("--output-dir %s has a folder named %s; remove it or choose another --output-dir" % (folder, name))
+    for name in fresh:
+        os.replace(os.path.join(staging, name), os.path.join(folder, name))
+    for name in os.listdir(folder):
+        if _PICTURE.fullmatch(name) and name not in fresh:
+            os.remove(os.path.join(folder, name))
+
+
+def _write_csv(path, text):
+    handle, temporary = tempfile.mkstemp(dir=os.path.dirname(os.path.abspath(path)), prefix=".fence-report-")
+    os.close(handle)
+    try:
+        _write(temporary, text)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except OSError:
+        os.remove(temporary)
+        raise
+
+
+def run(options):
+    results, own, is_recorded = _choose(options)
+    line = words.recorded_line(results.context) if is_recorded else None
+    checked = controls.check(results)
+    paragraph = verdict.verdict(results, checked)
+    published, published_is_recorded = _publisher(options)
+    if published:
+        paragraph += publisher.sentence(published)
+
+    folder = os.path.abspath(options.output_dir)
+    created = not os.path.isdir(folder)
+    staging = None
+    try:
+        os.makedirs(folder, exist_ok=True)
+        # Inside the output folder, so that the moves at the end stay on one file system and cannot be half done.
+        staging = tempfile.mkdtemp(dir=folder, prefix=".fence-report-")
+        drawn = _pictures(results, staging, line)
+        text = markdown.report(results, checked, paragraph, drawn, (line, own) if is_recorded else None)
+        if published:
+            mark = words.recorded_line(published.context) if published_is_recorded else None
+            section = publisher.section(published, _draw_publisher(published, staging, mark))
+            text += section if mark is None else section.replace("\n\n", "\n\n> **%s.**\n\n" % words.sentence_case(mark), 1)
+        _write(os.path.join(staging, "report.md"), text)
+        if options.csv:
+            try:
+                _write_csv(options.csv, markdown.table(results, is_recorded))
+            except OSError as error:
+                raise ReportError("--csv %s cannot be written (%s); choose a file in a folder that exists and is writable"
+                                  % (options.csv, error.strerror))
+        _publish(staging, folder)
+        created = False
+    except OSError as error:
+        raise ReportError("--output-dir %s cannot be written (%s); choose a folder that is writable"
+                          % (options.output_dir, error.strerror))
+    finally:
+        if staging:
+            shutil.rmtree(staging, ignore_errors=True)
+        if created and os.path.isdir(folder) and not os.listdir(folder):
+            os.rmdir(folder)
+    if line:
+        print("report.py: " + line)
+    print("report: %s" % os.path.join(options.output_dir, "report.md"))
+    print(paragraph)
+
+
+def main(arguments=None):
+    options = _options(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="replace")
+    try:
+        run(options)
+    except ReportError as error:
+        print("report.py: %s" % error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

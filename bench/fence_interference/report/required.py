@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the victims have to wait for by the memory model, and how much of their waiting is more than that."""
+
+import controls as control_rules
+import words
+
+_TOGETHER, _APART = "same", "separate"
+
+
+def _kind(victim):
+    """Victims of a kind answer alike wherever they run: the name without the multiprocessor or the form of the chain."""
+    parts = victim.split(".")
+    return parts[0] if parts[0] == "kernel_boundary" else ".".join(parts[:-1])
+
+
+def _kind_name(kind):
+    parts = kind.split(".")
+    name = {"kernel_boundary": "kernel boundaries", "fence": "fences", "release_store": "release stores",
+            "acquire_load": "acquire loads"}[parts[0]]
+    return name if len(parts) == 1 else "%s-scope %s" % (parts[1], name)
+
+
+def groups(decided):
+    """(victims in words, where the noise runs, answers), kinds of victims with equal answers in both arms together."""
+    by_answers = {}
+    for victim in words.VICTIMS:
+        answers = tuple(decided.required(victim, arm) for arm in (_TOGETHER, _APART))
+        if answers[0] is not None:
+            name = _kind_name(_kind(victim))
+            names = by_answers.setdefault(answers, [])
+            if name not in names:
+                names.append(name)
+    rows = []
+    for (together, apart), names in by_answers.items():
+        rows.append((words.listed(names), "the same domain", together))
+        if apart is not None:
+            rows.append(("", "a separate one", apart))
+    return rows
+
+
+def sentence(decided):
+    """The point of the table, if it makes it: nobody has to wait for noise that he has not looked at."""
+    known = [decided.required(victim, arm) for victim in words.VICTIMS for arm in (_TOGETHER, _APART)]
+    known = [answers for answers in known if answers is not None]
+    if any(noise for _, noise, _, _ in known):
+        return "Some victims have to wait for the noise although they never looked at it: see the column of the noise's stores."
+    text = ("No victim has to wait for the noise here, because none has looked at it: all time beyond that of the victim alone is "
+            "wasted. The hardware keeps no record of who looked at what, so a victim that publishes waits in case it had.")
+    if any(device for _, _, device, _ in known) and not all(device for _, _, device, _ in known):
+        text += (" A separate domain takes the duty away that device scope would bring; what the victim had acquired at system scope "
+                 "it would have to pass on from any domain.")
+    return text
+
+
+def waits(results):
+    """(victim, noise, alone, same, separate or None) in ns, of foreign noise that made the victim wait."""
+    found = []
+    for victim in results.victims():
+        for noise in results.noises(victim):
+            ratio = results.interference(victim, noise)
+            if noise.partition(".")[0] in words.FOREIGN and ratio is not None and ratio > 1.0 + control_rules.TOLERANCE:
+                separate = None if results.one_domain else results.case(victim, noise, _APART)
+                required = results.required(victim, _TOGETHER)
+                if required is not None and not required[0]:
+                    continue  # it publishes nothing: it waits for its turn, not for an order
+                found.append((victim, noise, results.alone(victim).get("p50_ns"), results.case(victim, noise, _TOGETHER).get("p50_ns"),
+                              separate.get("p50_ns") if separate else None))
+    return found

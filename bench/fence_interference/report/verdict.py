@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""One paragraph in plain language, said by the data: who waits, what a separate domain gives back, what is left."""
+
+import statistics
+
+import controls as control_rules
+import words
+
+LIMIT = 1.0 + control_rules.TOLERANCE  # below this nobody waits, and nothing is gained or left
+
+# (subject, how to tell the family's victims, advice where domains do not help)
+_FAMILIES = (
+    ("kernel boundaries", lambda v: v in ("kernel_boundary.stream", "kernel_boundary.graph"), ""),
+    ("device-scope fences that share an SM with the noise",
+     lambda v: v.startswith("fence.device.") and v.endswith(".shared_sm"), ""),
+    ("device-scope fences on an SM of their own",
+     lambda v: v.startswith("fence.device.") and v.endswith(".own_sm"), ""),
+    ("system-scope fences", lambda v: v.startswith("fence.system."), "keep them off the critical path"),
+)
+_OTHERS = tuple(
+    ("%s-scope %s" % (scope, plural), (lambda v, start="%s.%s." % (operation, scope): v.startswith(start)), "")
+    for operation, plural in (("fence", "fences"), ("release_store", "release stores"), ("acquire_load", "acquire loads"))
+    for scope in words.SCOPES if (operation, scope) not in (("fence", "device"), ("fence", "system")))
+
+
+def _within(ratio, tolerances):
+    return abs(ratio - 1.0) <= tolerances * control_rules.TOLERANCE
+
+
+class _Beside:
+    """What a family of victims does beside one kind and pace of noise."""
+
+    def __init__(self, results, victims, kind, pace):
+        noise = kind + ("." + pace if pace else "")
+        self.kind, self.pace = kind, pace
+        self.all = [value for value in (results.interference(v, noise) for v in victims) if value is not None]
+        waiting = [v for v in victims if (results.shown(v, noise, "same", "alone") or 0) > LIMIT]
+        self.waits = [results.interference(v, noise) for v in waiting]
+        pairs = [(results.relief(v, noise) and results.shown(v, noise, "same", "separate"), results.residual(v, noise))
+                 for v in waiting]
+        self.relief = [relief for relief, _ in pairs if relief is not None]
+        self.residual = [residual for _, residual in pairs if residual is not None]
+        same = [results.case(v, noise, "same") for v in victims]
+        self.gbps = [c.get("noise_gbps") for c in same if c and c.get("noise_gbps")]
+        self.outcome = self._outcome(results)
+
+    def _outcome(self, results):
+        if not self.all:
+            return "missing"
+        if not self.waits:
+            return "unaffected"
+        if results.one_domain:
+            return "waits"
+        if len(self.relief) < len(self.waits):
+            return "unknown"
+        # Of several victims one may lie farther out by chance; the range is then said, too.
+        if _within(statistics.median(self.relief), 1) and all(_within(relief, 2) for relief in self.relief):
+            return "nothing"
+        if not _within(min(min(self.relief), 1.0), 1):
+            return "worse"
+        if _within(min(self.relief), 1):
+            return "mixed"
+        return "full" if max(self.residual) <= LIMIT else "part"
+
+    @property
+    def noise(self):
+        return words.NOISE[self.kind] + (" (paced)" if self.pace == "paced" else "")
+
+    def wait(self):
+        return ("up to " if min(self.all) * 1.15 < max(self.waits) else "") + words.times(max(self.waits))
+
+    def left(self):
+        many = max(self.residual) > 1.15 * min(self.residual)
+        return ("up to " if many else "") + words.times(max(self.residual))
+
+    def paced_remark(self):
+        """The paced noise in a parenthesis, where it comes out differently from the saturating one."""
+        rate = " at %s GB/s" % words.bandwidth(sum(self.gbps) / len(self.gbps)) if self.gbps else ""
+        if self.outcome == "unaffected":
+            return " (paced%s: no wait)" % rate
+        ending = {
+            "waits": "", "unknown": "", "nothing": ", nothing gained", "full": ", all of it taken back",
+            "part": ", relief %s" % words.span(self.relief) if self.relief else "",
+            "mixed": ", relief %s" % words.span(self.relief) if self.relief else "",
+            "worse": ", and worse in a separate domain",
+        }[self.outcome]
+        return " (paced%s: %s%s)" % (rate, self.wait(), ending)
+
+
+def _all_besides(results, victims):
+    found = [_Beside(results, victims, kind, pace) for kind in words.FOREIGN for pace in words.PACES]
+    return [beside for beside in found if beside.outcome != "missing"]
+
+
+def _besides(results, victims):
+    """Per kind of foreign noise the main case (saturating where measured), and the paced one if it differs."""
+    found = []
+    for kind in words.FOREIGN:
+        by_pace = [beside for beside in _all_besides(results, victims) if beside.kind == kind]
+        if by_pace:
+            remark = ""
+            if len(by_pace) == 2 and by_pace[0].outcome != by_pace[1].outcome:
+                remark = by_pace[1].paced_remark()
+            found.append((by_pace[0], remark))
+    return found
+
+
+def _family(results, subject, victims, advice):
+    """The sentences about one family, or none if nothing was measured."""
+    besides = _besides(results, victims)
+    if not besides:
+        return []
+    groups = {}
+    for beside, remark in besides:
+        groups.setdefault(beside.outcome, []).append((beside, remark))
+    said = []
+
+    def who(beginning):
+        # "Kernel boundaries wait …", and from the second sentence on "Beside … they wait …".
+        return words.sentence_case(subject) if not said else beginning
+
+    def waits(group):
+        return words.listed("%s longer beside %s%s" % (b.wait(), b.noise, remark) for b, remark in group)
+
+    for beside, remark in groups.get("part", []) + groups.get("full", []):
+        head = ("%s wait %s longer beside %s%s" % (words.sentence_case(subject), beside.wait(), beside.noise, remark)
+                if not said else "Beside %s they wait %s longer%s" % (beside.noise, beside.wait(), remark))
+        if beside.outcome == "full":
+            said.append("%s, and a separate domain takes all of it back (residual %s)" % (head, beside.left()))
+        else:
+            said.append("%s; putting the noise in the remote domain makes them %s shorter again and leaves %s"
+                        % (head, words.span(beside.relief), beside.left()))
+    for beside, remark in groups.get("mixed", []):
+        said.append("%s wait %s longer beside %s%s; a separate domain helps some of them (relief %s) and leaves %s"
+                    % (who("They"), beside.wait(), beside.noise, remark, words.span(beside.relief), beside.left()))
+    if "nothing" in groups:
+        relief = [value for beside, _ in groups["nothing"] for value in beside.relief]
+        spread = ""
+        if not all(_within(value, 1) for value in relief):
+            spread = " (relief %s to %s)" % (words.times(min(relief)), words.times(max(relief)))
+        said.append("%s wait %s and gain nothing from domains%s%s"
+                    % (who("They"), waits(groups["nothing"]), " there" if len(groups) > 1 else "", spread))
+        if advice and len(said) == 1:
+            said[-1] += ": " + advice
+            advice = ""
+    for beside, remark in groups.get("worse", []):
+        whom = "it" if max(beside.relief) < 1.0 else "it, for some of them,"
+        said.append("%s wait %s longer beside %s%s, and a separate domain makes %s worse (relief %s)"
+                    % (who("They"), beside.wait(), beside.noise, remark, whom, words.span(beside.relief)))
+    if "waits" in groups:
+        said.append("%s wait %s" % (who("They"), waits(groups["waits"])))
+        if advice:
+            said[-1] += ": " + advice
+    if "unknown" in groups:
+        said.append("%s wait %s; what a separate domain gives back was not measured"
+                    % (who("They"), waits(groups["unknown"])))
+    if "unaffected" in groups:
+        names = words.listed((b.noise + remark for b, remark in groups["unaffected"]), "or")
+        said.append("%s do not wait for %s" % (who("They"), names))
+    return [sentence + "." for sentence in said]
+
+
+def _others(results):
+    """The remaining families in two sentences: who waits most for what, and who does not wait."""
+    idle, relieved, calm = [], [], []  # held up without and with relief; not held up
+    for subject, belongs, _ in _OTHERS:
+        besides = _all_besides(results, [v for v in results.victims() if belongs(v)])
+        affected = [b for b in besides if b.waits]
+        if affected:
+            worst = max(affected, key=lambda b: max(b.waits))
+            reliefs = worst.relief
+            gain = ", relief up to " + words.times(max(reliefs)) if reliefs and max(reliefs) > LIMIT else ""
+            (relieved if gain else idle).append("%s (up to %s beside %s%s)"
+                                                % (subject, words.times(max(worst.waits)), worst.noise, gain))
+        elif besides:
+            calm.append(subject)
+    said = []
+    if relieved:
+        said.append("Also held up, and relieved in part: %s." % words.listed(relieved))
+    if idle:
+        known = not results.one_domain and any(results.relief(v, n) for v in results.victims() for n in results.noises(v))
+        said.append("Also held up%s: %s." % (", gaining nothing from domains" if known else "", words.listed(idle)))
+    if calm:
+        said.append("Not held up by any of this: %s." % words.listed(calm))
+    return said
+
+
+def _queue(results):
+    """What sharing a hardware queue costs on top, which is no matter of fences and which no domain takes back."""
+    ratios = []
+    for noise in results.noises("kernel_boundary.shared_queue"):
+        for arm in ("same", "separate"):
+            shared, own = (results.case("kernel_boundary." + form, noise, arm) for form in ("shared_queue", "stream"))
+            if shared and own and shared.get("p50_ns") and own.get("p50_ns"):
+                ratios.append(shared.get("p50_ns") / own.get("p50_ns"))
+    if not ratios or max(ratios) <= LIMIT:
+        return []
+    return ["A stream that falls on the hardware queue of NCCL's stream makes them up to %s longer still, in any domain: create "
+            "another stream." % words.times(max(ratios))]
+
+
+def _not_measured(results):
+    """Foreign noise beside which nothing was measured, with the reason if the bench gave one."""
+    measured = {c.kind for c in results.measured}
+    said = []
+    for kind in words.FOREIGN:
+        if kind in measured:
+            continue
+        reasons = []
+        for case in results.waived + results.failed:
+            reason = case.waived if case.waived is not None else "failed: " + case.failed
+            if case.kind == kind and reason not in reasons:
+                reasons.append(reason)
+        if reasons:
+            said.append("%s (%s)" % (words.NOISE[kind], "; ".join(reasons[:2])))
+    return ["Not measured: %s." % words.listed(said)] if said else []
+
+
+def verdict(results, controls):
+    """The paragraph."""
+    said = []
+    warning = control_rules.warning(controls)
+    if warning:
+        said.append(warning)
+    if not results.measured:
+        reasons = []
+        for case in results.waived:
+            if case.waived not in reasons:
+                reasons.append(case.waived)
+        if results.failed:
+            reasons.append(words.counted(len(results.failed), "case") + " failed")
+        return "Nothing was measured%s." % (": " + "; ".join(reasons) if reasons else ", the file holds no case")
+    if results.one_domain:
+        said.append("This GPU has one memory synchronization domain, so domains cannot help here; the run is a negative "
+                    "control, and shows only who waits for foreign traffic.")
+
+    interferences = {(v, n): results.interference(v, n) for v in results.victims() for n in results.noises(v)
+                     if n.partition(".")[0] in words.FOREIGN}
+    known = [value for value in interferences.values() if value is not None]
+    if not known:
+        said.append("No victim was measured both alone and beside foreign traffic in its own domain, so there is no "
+                    "interference to report.")
+    elif max(known) <= LIMIT:
+        kinds = [k for k in words.FOREIGN if any(n.startswith(k) and value is not None
+                                                 for (_, n), value in interferences.items())]
+        said.append("No victim waited for foreign traffic: beside %s the interference stayed at or below %.2f%s."
+                    % (words.listed(words.NOISE[k] for k in kinds), max(max(known), 1.0),
+                       "" if results.one_domain else ", so there is nothing that domains could give back"))
+    else:
+        for subject, belongs, advice in _FAMILIES:
+            said += _family(results, subject, [v for v in results.victims() if belongs(v)], advice)
+            if subject == "kernel boundaries":
+                said += _queue(results)
+        said += _others(results)
+    said += _not_measured(results)
+    return " ".join(said)

@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What including a header of membar costs: the time to compile it, over an empty translation unit, in seconds.
+
+The quickest of several compilations counts, headers taken in turn, because a busy machine only ever adds time. `.hpp` is compiled
+by the host compiler, `.cuh` by nvcc to PTX. Budgets are the library's own; <cuda/atomic> is measured beside atomic.cuh.
+"""
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+BUDGET = {".cuh": 0.05, ".hpp": 0.10}
+REPORTED_ONLY = ("model/", "litmus/", "symmetric/", "interop/", "l2_plan")
+ATOMIC = ("atomic.cuh", "aggregated.cuh")  # which may include the reference
+REFERENCE = "<cuda/atomic>"  # what they are held to, plus a tenth
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cxx", default="c++", help="host compiler (default: %(default)s)")
+    parser.add_argument("--nvcc", help="CUDA compiler; without it .cuh headers are left out")
+    parser.add_argument("--include", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[2] / "include",
+                        help="the folder that holds membar/ (default: %(default)s)")
+    parser.add_argument("--architecture", default="sm_90", help="what nvcc compiles for (default: %(default)s)")
+    parser.add_argument("--repetitions", type=int, default=7, help="compilations per header (default: %(default)s)")
+    parser.add_argument("--json", type=pathlib.Path, help="write the figures to this file too")
+    parser.add_argument("--check", action="store_true", help="exit with 1 if a header is over its budget")
+    parser.add_argument("header", nargs="*", help="headers as in #include <membar/...> (default: every public one)")
+    arguments = parser.parse_args()
+    if arguments.repetitions < 1:
+        parser.error("--repetitions counts from 1")
+
+    root = arguments.include / "membar"
+    every = sorted(path.relative_to(root).as_posix() for path in root.rglob("*") if path.suffix in BUDGET)
+    headers = arguments.header or [header for header in every if not header.startswith("detail/")]
+    for header in headers:
+        if header not in every:
+            parser.error(f"there is no header {header} in {root}")
+    if not arguments.nvcc:
+        left_out = [header for header in headers if header.endswith(".cuh")]
+        if left_out:
+            print(f"no nvcc: left out: {' '.join(left_out)}")
+        headers = [header for header in headers if header not in left_out]
+
+    commands = {".hpp": [arguments.cxx, "-std=c++20", "-fsyntax-only", f"-I{arguments.include}"]}
+    if arguments.nvcc:
+        commands[".cuh"] = [arguments.nvcc, "-std=c++20", "-ptx", f"-arch={arguments.architecture}", "-o", "/dev/null",
+                            f"-I{arguments.include}"]
+        toolkit = pathlib.Path(arguments.nvcc).resolve().parents[2] / "include"
+        commands[".hpp"].append(f"-isystem{toolkit}")
+
+    needs_reference = any(header in ATOMIC for header in headers)
+    with tempfile.TemporaryDirectory() as folder:
+        units = {}  # what is measured -> (suffix, source)
+        for suffix in {pathlib.PurePath(header).suffix for header in headers}:
+            units[f"empty {suffix}"] = (suffix, "")
+        for header in headers:
+            units[header] = (pathlib.PurePath(header).suffix, f"#include <membar/{header}>\n")
+        if needs_reference:
+            units[REFERENCE] = (".cuh", f"#include {REFERENCE}\n")
+        best = measure(units, commands, pathlib.Path(folder), arguments.repetitions)
+
+    figures = []
+    for header in headers + ([REFERENCE] if needs_reference else []):
+        suffix = units[header][0]
+        cost = best[header] - best[f"empty {suffix}"]
+        figures.append({"header": header, "seconds": round(cost, 4), "budget": budget(header, suffix, best)})
+    report(figures)
+    if arguments.json:
+        arguments.json.write_text(json.dumps({"unit": "s over an empty translation unit", "headers": figures}, indent=2) + "\n")
+    over = [figure["header"] for figure in figures if figure["budget"] is not None and figure["seconds"] > figure["budget"]]
+    return 1 if over and arguments.check else 0
+
+
+def measure(units, commands, folder, repetitions):
+    best = {}
+    for _ in range(repetitions):
+        for number, (name, (suffix, text)) in enumerate(units.items()):
+            source = folder / f"{number}{'.cpp' if suffix == '.hpp' else '.cu'}"
+            source.write_text(text)
+            start = time.perf_counter()
+            done = subprocess.run([*commands[suffix], source], capture_output=True, text=True)
+            seconds = time.perf_counter() - start
+            if done.returncode != 0:
+                sys.exit(f"{name} does not compile:\n{done.stderr}")
+            best[name] = min(seconds, best.get(name, seconds))
+    return best
+
+
+def budget(header, suffix, best):
+    if header in ATOMIC:
+        return round(1.1 * (best[REFERENCE] - best[f"empty {suffix}"]), 4)
+    if header == REFERENCE or header.startswith(REPORTED_ONLY):
+        return None
+    return BUDGET[suffix]
+
+
+def report(figures):
+    width = max(len(figure["header"]) for figure in figures)
+    print(f"{'header':<{width}}  {'cost/s':>7}  {'budget/s':>8}")
+    for figure in figures:
+        allowed = "-" if figure["budget"] is None else f"{figure['budget']:.3f}"
+        over = figure["budget"] is not None and figure["seconds"] > figure["budget"]
+        print(f"{figure['header']:<{width}}  {figure['seconds']:7.3f}  {allowed:>8}{'  over its budget' if over else ''}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Records what the PEs enqueue, and reports a deadlock before the host waits for it.
+#pragma once
+
+#include <membar/error.hpp>
+#include <membar/symmetric/deadlock/check.hpp>
+#include <membar/symmetric/pe.hpp>
+#include <membar/symmetric/deadlock/stream_program.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <mutex>
+#include <set>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace membar {
+
+/// A program that hangs, or may: the sentence of `what` is cut at `error`'s length, that of the report is whole.
+class dependency_error : public error {
+ public:
+  explicit dependency_error(dependency_report report)
+      : error(cudaErrorNotPermitted, "%s", report.sentence.c_str()), report_(std::move(report)) {}
+
+  [[nodiscard]] const dependency_report& report() const noexcept { return report_; }
+
+ private:
+  dependency_report report_;
+};
+
+/// Records operations next to the calls that enqueue them, and decides whether they can come to an end
+/// (dependency_check.hpp says what that means).
+///
+/// Call each function just before the call that it stands for. With one host thread for all PEs, the functions that stand for a
+/// wait of the host throw `dependency_error`, and record nothing, if that wait would never return. With one host thread for
+/// each PE nobody knows what the others will still enqueue: join the records (`operations`, `append`), and ask `check`.
+/// Errors: `error` for a PE or a target that does not exist, and for what CUDA or the kinds of signals do not allow; nothing
+/// is recorded then. Thread-safe; the order of the record is the order of the calls.
+class dependency_recorder {
+ public:
+  explicit dependency_recorder(int pes, host_threads hosts = host_threads::one) {
+    if (pes < 1) {
+      throw error(cudaErrorInvalidValue, "membar: a program of %d PEs was to be recorded: there is at least one", pes);
+    }
+    program_.pes = pes;
+    program_.hosts = hosts;
+  }
+  dependency_recorder(const dependency_recorder&) = delete;
+  dependency_recorder& operator=(const dependency_recorder&) = delete;
+
+  /// @name What reports call things, and what teams and signals are at the start
+  /// @{
+  void name(named kind, handle_id what, const char* text) {
+    const std::lock_guard lock(mutex_);
+    program_.names[{kind, what}] = text;
+  }
+  void declare_team(handle_id team, const std::vector<pe>& members) {
+    const std::lock_guard lock(mutex_);
+    std::vector<int> numbers;
+    for (const pe member : members) {
+      need_pe(member.index(), "a member of a team");
+      numbers.push_back(member.index());
+    }
+    program_.teams[team] = std::move(numbers);
+  }
+  void signal_holds(pe who, handle_id signal, std::uint64_t value) {
+    const std::lock_guard lock(mutex_);
+    need_pe(who.index(), "the PE of a signal");
+    program_.signals[{who.index(), signal}] = value;
+  }
+  /// @}
+
+  /// @name What a PE enqueues
+  /// @{
+  /// A kernel or copy that waits for nothing and leaves the symmetric heap alone.
+  void work(pe who, handle_id stream, const char* name = "") { enqueue(operation_kind::work, who, stream, {}, name); }
+
+  /// A put, a get or a kernel that reads or writes the heap of `target`.
+  void access(pe who, handle_id stream, pe target, const char* name = "") {
+    stream_operation operation = made(operation_kind::access, who, stream, {}, name);
+    operation.target = target.index();
+    record(operation);
+  }
+
+  /// A put with signal, or a signal operation: changes the signal of `target`. One that does not block is delivered when a
+  /// quiet or a collective of the same stream has ended, at the latest.
+  void notify(pe who, handle_id stream, pe target, handle_id signal, signal_effect effect, const char* name = "",
+              bool blocking = true) {
+    stream_operation operation = made(operation_kind::notify, who, stream, signal, name);
+    operation.target = target.index();
+    operation.effect = effect;
+    operation.blocking = blocking;
+    record(operation);
+  }
+
+  /// A wait for the PE's own signal.
+  void wait(pe who, handle_id stream, handle_id signal, signal_condition until, const char* name = "") {
+    stream_operation operation = made(operation_kind::wait, who, stream, signal, name);
+    operation.condition = until;
+    record(operation);
+  }
+
+  void quiet(pe who, handle_id stream) { enqueue(operation_kind::quiet, who, stream, {}, ""); }
+
+  /// A barrier or another collective; the name tells those of one team apart.
+  void collective(pe who, handle_id stream, handle_id team = world_team, const char* name = "") {
+    enqueue(operation_kind::collective, who, stream, team, name);
+  }
+
+  void record_event(pe who, handle_id event, handle_id stream) {
+    enqueue(operation_kind::record_event, who, stream, event, "");
+  }
+  /// `cudaStreamWaitEvent`: waits for the last record of the event so far.
+  void wait_event(pe who, handle_id stream, handle_id event) { enqueue(operation_kind::wait_event, who, stream, event, ""); }
+
+  /// A launch whose blocks wait or notify. Steps of one role follow each other; roles run side by side.
+  void kernel(pe who, handle_id stream, kernel_shape shape, const std::vector<kernel_role>& roles, const char* name = "") {
+    stream_operation operation = made(operation_kind::kernel, who, stream, {}, name);
+    operation.shape = shape;
+    operation.kernel = 1;  // its own number follows
+    std::vector<stream_operation> all{operation};
+    for (std::size_t role = 0; role != roles.size(); ++role) {
+      for (const kernel_step& each : roles[role]) {
+        stream_operation step = made(each.kind, who, stream, each.object, "");
+        step.target = each.target;
+        step.effect = each.effect;
+        step.condition = each.condition;
+        step.kernel = 1;
+        step.role = static_cast<unsigned>(role);
+        all.push_back(step);
+      }
+    }
+    const std::lock_guard lock(mutex_);
+    append_locked(all);
+  }
+  /// @}
+
+  /// @name Capture
+  /// @{
+  /// What is enqueued into the stream from now on is captured; a stream that waits for an event recorded there joins.
+  void begin_capture(pe who, handle_id stream) {
+    const std::lock_guard lock(mutex_);
+    need_pe(who.index(), "the PE");
+    if (captures_.contains({who.index(), stream})) {
+      throw error(cudaErrorIllegalState, "membar: a stream of PE %d that is captured already was to be captured: end it first",
+                  who.index());
+    }
+    captures_[{who.index(), stream}] = ++graphs_;
+  }
+
+  /// Ends the capture that the stream is part of, and returns the graph.
+  [[nodiscard]] handle_id end_capture(pe who, handle_id stream) {
+    const std::lock_guard lock(mutex_);
+    const auto found = captures_.find({who.index(), stream});
+    if (found == captures_.end()) {
+      throw error(cudaErrorIllegalState, "membar: the capture of a stream of PE %d that is not captured was to end: begin it",
+                  who.index());
+    }
+    const unsigned graph = found->second;
+    captured_.insert(graph);
+    std::erase_if(captures_, [&](const auto& each) { return each.second == graph; });
+    return handle_id(static_cast<std::uint64_t>(graph));
+  }
+
+  void launch_graph(pe who, handle_id stream, handle_id graph) {
+    enqueue(operation_kind::launch_graph, who, stream, graph, "");
+  }
+  /// @}
+
+  /// @name What the host waits for
+  /// @{
+  void synchronize_stream(pe who, handle_id stream) { host_waits(made(operation_kind::host_stream, who, stream, {}, "")); }
+  void synchronize_event(pe who, handle_id event) { host_waits(made(operation_kind::host_event, who, {}, event, "")); }
+  /// Also for what waits for the device by itself: `cudaFree`, for instance.
+  void synchronize_pe(pe who) { host_waits(made(operation_kind::host_pe, who, {}, {}, "")); }
+
+  /// A collective that the host calls for a PE.
+  void host_collective(pe who, handle_id team = world_team, const char* name = "") {
+    host_waits(made(operation_kind::host_collective, who, {}, team, name));
+  }
+
+  /// A copy or memset that the host calls, to or from the heap of `who`, in a stream: does it return before it has run? One
+  /// that does not is a wait of the host.
+  void host_copy(pe who, handle_id stream, bool may_return_early, const char* name = "") {
+    stream_operation operation = made(operation_kind::host_copy, who, stream, {}, name);
+    operation.early = may_return_early;
+    if (may_return_early) {
+      record(operation);
+    } else {
+      host_waits(operation);
+    }
+  }
+  /// @}
+
+  /// What is wrong with what was recorded, if nothing follows.
+  [[nodiscard]] std::vector<dependency_report> check() const {
+    const std::lock_guard lock(mutex_);
+    return check_dependencies(program_);
+  }
+
+  /// Throws the first report of `check` as a `dependency_error`, if there is one.
+  void require() const {
+    std::vector<dependency_report> all = check();
+    if (!all.empty()) {
+      throw dependency_error(std::move(all.front()));
+    }
+  }
+
+  /// What was recorded, to be sent to where the records of all PEs are joined.
+  [[nodiscard]] std::vector<stream_operation> operations() const {
+    const std::lock_guard lock(mutex_);
+    return program_.operations;
+  }
+
+  /// Adds what another process recorded of other PEs, all at once. Graphs and kernels get numbers of their own.
+  void append(std::span<const stream_operation> others) {
+    const std::lock_guard lock(mutex_);
+    append_locked(others);
+  }
+
+  /// The whole record, as `check_dependencies` takes it.
+  [[nodiscard]] stream_program program() const {
+    const std::lock_guard lock(mutex_);
+    return program_;
+  }
+
+  /// Forgets the operations, at a point where all of them have ended: every signal keeps the value it then has. Events and
+  /// graphs are forgotten too. Throws the first report, and forgets nothing, if not all end in every schedule.
+  void forget() {
+    const std::lock_guard lock(mutex_);
+    std::vector<dependency_report> all = check_dependencies(program_);
+    if (!all.empty()) {
+      throw dependency_error(std::move(all.front()));
+    }
+    if (!captures_.empty()) {
+      throw error(cudaErrorIllegalState, "membar: a record was to be forgotten while %zu streams are captured: end that first",
+                  captures_.size());
+    }
+    program_.signals = detail::dependency_analysis(program_).signals_at_end();
+    program_.operations.clear();
+    events_.clear();
+    captured_.clear();
+  }
+
+ private:
+  using key = std::pair<int, handle_id>;
+  static_assert(std::is_trivially_copyable_v<stream_operation>);
+
+  [[nodiscard]] static stream_operation made(operation_kind kind, pe who, handle_id stream, handle_id object,
+                                             const char* name) {
+    stream_operation operation;
+    operation.kind = kind;
+    operation.pe = who.index();
+    operation.stream = stream;
+    operation.object = object;
+    std::snprintf(operation.name, sizeof operation.name, "%s", name);
+    return operation;
+  }
+
+  void need_pe(int which, const char* what) const {
+    if (which < 0 || which >= program_.pes) {
+      throw error(cudaErrorInvalidValue, "membar: %s is %d, but the program has %d PEs, numbered from 0: name one of them",
+                  what, which, program_.pes);
+    }
+  }
+
+  void enqueue(operation_kind kind, pe who, handle_id stream, handle_id object, const char* name) {
+    record(made(kind, who, stream, object, name));
+  }
+  void record(const stream_operation& operation) {
+    const std::lock_guard lock(mutex_);
+    append_locked({&operation, 1});
+  }
+
+  void host_waits(const stream_operation& operation) {
+    const std::lock_guard lock(mutex_);
+    if (captures_.contains({operation.pe, operation.stream}) && operation.kind == operation_kind::host_stream) {
+      throw error(cudaErrorStreamCaptureUnsupported,
+                  "membar: the host was to wait for a stream of PE %d that is captured: end the capture and launch the graph",
+                  operation.pe);
+    }
+    append_locked({&operation, 1});
+    if (program_.hosts == host_threads::one) {
+      std::vector<dependency_report> all = detail::dependency_analysis(program_).reports_of_last_wait();
+      if (!all.empty()) {
+        program_.operations.pop_back();
+        throw dependency_error(std::move(all.front()));
+      }
+    }
+  }
+
+  /// Checks all, then records all.
+  void append_locked(std::span<const stream_operation> all) {
+    std::map<key, bool> kinds = adds_;
+    std::map<unsigned, unsigned> kernels;
+    std::map<unsigned, unsigned> graphs;
+    std::vector<stream_operation> checked;
+    for (stream_operation operation : all) {
+      need_pe(operation.pe, "the PE of an operation");
+      if (operation.kind == operation_kind::notify || operation.kind == operation_kind::access) {
+        need_pe(operation.target, "the target of an operation");
+      }
+      check_signal(operation, kinds);
+      if (operation.kernel != 0) {
+        operation.kernel =
+            kernels.try_emplace(operation.kernel, kernels_ + static_cast<unsigned>(kernels.size()) + 1).first->second;
+      }
+      if (operation.graph != 0) {
+        operation.graph = graphs.try_emplace(operation.graph, graphs_ + static_cast<unsigned>(graphs.size()) + 1).first->second;
+      } else if (operation.kind == operation_kind::launch_graph &&
+                 graphs.contains(static_cast<unsigned>(operation.object.number()))) {
+        operation.object = static_cast<std::uint64_t>(graphs[static_cast<unsigned>(operation.object.number())]);
+      } else {
+        operation.graph = graph_of(operation);
+      }
+      checked.push_back(operation);
+    }
+    for (const stream_operation& operation : checked) {
+      if (operation.kind == operation_kind::record_event) {
+        events_[{host_of(operation.pe), operation.object}] = operation.graph;
+      }
+      if (operation.kind == operation_kind::wait_event && operation.graph != 0) {
+        captures_.try_emplace({operation.pe, operation.stream}, operation.graph);
+      }
+      program_.operations.push_back(operation);
+    }
+    for (const auto& [theirs, ours] : graphs) {
+      captured_.insert(ours);
+    }
+    kernels_ += static_cast<unsigned>(kernels.size());
+    graphs_ += static_cast<unsigned>(graphs.size());
+    adds_ = std::move(kinds);
+  }
+
+  void check_signal(const stream_operation& operation, std::map<key, bool>& kinds) const {
+    const bool notifies = operation.kind == operation_kind::notify;
+    if (notifies) {
+      const bool adds = kinds.try_emplace({operation.target, operation.object}, operation.effect.adds).first->second;
+      if (adds != operation.effect.adds) {
+        throw error(cudaErrorInvalidValue,
+                    "membar: a signal of PE %d that is %s elsewhere was to be %s: a signal is either set or added to, for an "
+                    "addition to a set value is not atomic with it",
+                    operation.target, adds ? "added to" : "set", adds ? "set" : "added to");
+      }
+    }
+    if (operation.kind == operation_kind::wait && !operation.condition.at_least) {
+      const auto found = kinds.find({operation.pe, operation.object});
+      if (found != kinds.end() && found->second) {
+        throw error(
+            cudaErrorInvalidValue,
+            "membar: PE %d was to wait until a signal that is added to is equal to %llu, which it may pass over: wait for at "
+            "least that",
+            operation.pe, static_cast<unsigned long long>(operation.condition.value));
+      }
+    }
+    if (notifies && operation.effect.adds) {
+      for (const stream_operation& other : program_.operations) {
+        if (other.kind == operation_kind::wait && other.pe == operation.target && other.object == operation.object &&
+            !other.condition.at_least) {
+          throw error(
+              cudaErrorInvalidValue,
+              "membar: a signal of PE %d that is waited for to be equal to %llu was to be added to, and may pass over that: "
+              "wait for at least that",
+              operation.target, static_cast<unsigned long long>(other.condition.value));
+        }
+      }
+    }
+  }
+
+  [[nodiscard]] int host_of(int which) const noexcept { return program_.hosts == host_threads::one ? 0 : which; }
+
+  /// The graph that the operation is captured in; 0 if it is enqueued.
+  [[nodiscard]] unsigned graph_of(const stream_operation& operation) const {
+    const auto capture = captures_.find({operation.pe, operation.stream});
+    const unsigned own = capture == captures_.end() ? 0 : capture->second;
+    switch (operation.kind) {
+      case operation_kind::host_collective:
+      case operation_kind::host_stream:
+      case operation_kind::host_event:
+      case operation_kind::host_pe:
+        return 0;
+      case operation_kind::host_copy:
+      case operation_kind::launch_graph:
+        if (operation.kind == operation_kind::launch_graph &&
+            !captured_.contains(static_cast<unsigned>(operation.object.number()))) {
+          throw error(cudaErrorInvalidValue,
+                      "membar: PE %d was to launch graph %llu, which was not captured here, or was forgotten: capture it first",
+                      operation.pe, static_cast<unsigned long long>(operation.object.number()));
+        }
+        if (own != 0) {
+          throw error(
+              cudaErrorStreamCaptureUnsupported,
+              "membar: a host copy or a graph was to be put into a stream of PE %d that is captured: end the capture first",
+              operation.pe);
+        }
+        return 0;
+      case operation_kind::wait_event: {
+        const auto event = events_.find({host_of(operation.pe), operation.object});
+        const unsigned theirs = event == events_.end() ? own : event->second;
+        const bool captured =
+            std::any_of(captures_.begin(), captures_.end(), [&](const auto& each) { return each.second == theirs; });
+        if ((theirs != own && own != 0) || (theirs != 0 && !captured)) {
+          throw error(
+              cudaErrorStreamCaptureIsolation,
+              "membar: a stream of PE %d was to wait for an event across the border of a capture: record the event in the same "
+              "capture, or outside of it",
+              operation.pe);
+        }
+        return theirs;
+      }
+      default:
+        return own;
+    }
+  }
+
+  mutable std::mutex mutex_;
+  stream_program program_;
+  std::map<key, unsigned> captures_;
+  std::map<key, unsigned> events_;  ///< by host thread: the graph that the last record is in
+  std::set<unsigned> captured_;
+  std::map<key, bool> adds_;
+  unsigned kernels_ = 0;
+  unsigned graphs_ = 0;
+};
+
+}  // namespace membar

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The catalogue of docs/deadlocks.md as programs: each wrong, and put right. A program is a function of who takes its
+/// operations: the recorder, which reports it, or GPUs, on which it runs under a budget.
+#pragma once
+
+#include <membar/symmetric/deadlock/recorder.hpp>
+
+namespace deadlocks {
+
+using membar::hazard;
+using membar::pe;
+using membar::signal_add;
+using membar::signal_at_least;
+using membar::signal_equals;
+using membar::signal_set;
+
+// Streams of each PE; signals that are set, and signals that are added to; an event.
+inline constexpr int main_stream = 1;
+inline constexpr int side_stream = 2;
+inline constexpr int flag = 0;
+inline constexpr int count = 0;
+inline constexpr int event = 0;
+inline constexpr int row_team = 1;
+
+/// What a wrong program does on GPUs.
+enum class effect {
+  hangs,      ///< in every schedule
+  may_hang,   ///< where streams share a hardware queue, or as undefined behaviour will have it
+  runs_early  ///< nothing waits; something may run before what it needs
+};
+
+struct barrier_before_put {
+  static constexpr hazard kind = hazard::barrier_before_put;
+  static constexpr effect on_gpus = effect::hangs;
+  template <class Sink>
+  static void wrong(Sink& to) {
+    to.collective(pe(0), main_stream);
+    to.notify(pe(0), main_stream, pe(1), flag, signal_set(1));
+    to.wait(pe(1), main_stream, flag, signal_equals(1));
+    to.collective(pe(1), main_stream);
+  }
+  template <class Sink>
+  static void right(Sink& to) {
+    to.notify(pe(0), main_stream, pe(1), flag, signal_set(1));
+    to.collective(pe(0), main_stream);
+    to.wait(pe(1), main_stream, flag, signal_equals(1));
+    to.collective(pe(1), main_stream);
+  }
+};
+
+struct wait_before_notify {
+  static constexpr hazard kind = hazard::wait_before_notify;
+  static constexpr effect on_gpus = effect::may_hang;
+  template <class Sink>
+  static void wrong(Sink& to) {
+    to.wait(pe(0), main_stream, count, signal_at_least(1));
+    to.work(pe(0), main_stream);  // which a queue holds until the wait has ended
+    to.notify(pe(0), side_stream, pe(0), count, signal_add(1));
+  }
+  template <class Sink>
+  static void right(Sink& to) {
+    to.notify(pe(0), side_stream, pe(0), count, signal_add(1));
+    to.record_event(pe(0), event, side_stream);
+    to.wait_event(pe(0), main_stream, event);
+    to.wait(pe(0), main_stream, count, signal_at_least(1));
+    to.work(pe(0), main_stream);
+  }
+};
+
+struct concurrent_collectives {
+  static constexpr hazard kind = hazard::concurrent_collectives;
+  static constexpr effect on_gpus = effect::may_hang;
+  template <class Sink>
+  static void wrong(Sink& to) {
+    for (const int i : {0, 1}) {
+      to.collective(pe(i), i == 0 ? main_stream : side_stream);
+      to.collective(pe(i), i == 0 ? side_stream : main_stream);
+    }
+  }
+  template <class Sink>
+  static void right(Sink& to) {
+    for (const int i : {0, 1}) {
+      to.collective(pe(i), main_stream);
+      to.record_event(pe(i), event + 1 + i, main_stream);
+      to.wait_event(pe(i), side_stream, event + 1 + i);
+      to.collective(pe(i), side_stream);
+    }
+  }
+};
+
+struct grid_too_large {
+  static constexpr hazard kind = hazard::grid_too_large;
+  static constexpr effect on_gpus = effect::hangs;
+  /// The last block notifies; all others wait for it.
+  template <class Sink>
+  static void wrong(Sink& to) {
+    to.kernel(pe(0), main_stream, {2 * to.room(), to.room(), false}, roles());
+  }
+  template <class Sink>
+  static void right(Sink& to) {
+    to.kernel(pe(0), main_stream, {to.room(), to.room(), true}, roles());
+  }
+
+ private:
+  [[nodiscard]] static std::vector<membar::kernel_role> roles() {
+    return {{membar::step_notify(pe(0), count, signal_add(1))}, {membar::step_wait(count, signal_at_least(1))}};
+  }
+};
+
+struct early_host_copy {
+  static constexpr hazard kind = hazard::early_host_copy;
+  static constexpr effect on_gpus = effect::runs_early;
+  template <class Sink>
+  static void wrong(Sink& to) {
+    to.host_copy(pe(0), 0, true);
+    to.notify(pe(0), main_stream, pe(1), count, signal_add(1));
+    to.wait(pe(1), main_stream, count, signal_at_least(1));
+  }
+  template <class Sink>
+  static void right(Sink& to) {
+    to.host_copy(pe(0), 0, false);
+    to.notify(pe(0), main_stream, pe(1), count, signal_add(1));
+    to.wait(pe(1), main_stream, count, signal_at_least(1));
+  }
+};
+
+struct cycle {
+  static constexpr hazard kind = hazard::cycle;
+  static constexpr effect on_gpus = effect::hangs;
+  template <class Sink>
+  static void wrong(Sink& to) {
+    for (const int i : {0, 1}) {
+      to.wait(pe(i), main_stream, count, signal_at_least(1));
+      to.notify(pe(i), main_stream, pe(1 - i), count, signal_add(1));
+    }
+  }
+  template <class Sink>
+  static void right(Sink& to) {
+    for (const int i : {0, 1}) {
+      to.notify(pe(i), main_stream, pe(1 - i), count, signal_add(1));
+      to.wait(pe(i), main_stream, count, signal_at_least(1));
+    }
+  }
+};
+
+struct two_teams_in_two_orders {
+  static constexpr hazard kind = hazard::cycle;
+  static constexpr effect on_gpus = effect::hangs;
+  template <class Sink>
+  static void wrong(Sink& to) {
+    to.declare_team(row_team, {pe(0), pe(1)});
+    to.collective(pe(0), main_stream);
+    to.collective(pe(0), main_stream, row_team);
+    to.collective(pe(1), main_stream, row_team);
+    to.collective(pe(1), main_stream);
+  }
+  template <class Sink>
+  static void right(Sink& to) {
+    to.declare_team(row_team, {pe(0), pe(1)});
+    for (const int i : {0, 1}) {
+      to.collective(pe(i), main_stream);
+      to.collective(pe(i), main_stream, row_team);
+    }
+  }
+};
+
+struct host_before_enqueue {
+  static constexpr hazard kind = hazard::host_before_enqueue;
+  static constexpr effect on_gpus = effect::hangs;
+  template <class Sink>
+  static void wrong(Sink& to) {
+    to.wait(pe(0), main_stream, count, signal_at_least(1));
+    to.synchronize_stream(pe(0), main_stream);
+    to.notify(pe(1), main_stream, pe(0), count, signal_add(1));
+  }
+  template <class Sink>
+  static void right(Sink& to) {
+    to.wait(pe(0), main_stream, count, signal_at_least(1));
+    to.notify(pe(1), main_stream, pe(0), count, signal_add(1));
+    to.synchronize_stream(pe(0), main_stream);
+  }
+};
+
+struct never_notified {
+  static constexpr hazard kind = hazard::never_notified;
+  static constexpr effect on_gpus = effect::hangs;
+  template <class Sink>
+  static void wrong(Sink& to) {
+    to.notify(pe(0), main_stream, pe(1), flag, signal_set(2));
+    to.wait(pe(1), main_stream, flag, signal_equals(1));
+  }
+  template <class Sink>
+  static void right(Sink& to) {
+    to.notify(pe(0), main_stream, pe(1), flag, signal_set(1));
+    to.wait(pe(1), main_stream, flag, signal_equals(1));
+  }
+};
+
+struct missing_member {
+  static constexpr hazard kind = hazard::missing_member;
+  static constexpr effect on_gpus = effect::hangs;
+  template <class Sink>
+  static void wrong(Sink& to) {
+    to.collective(pe(0), main_stream);
+  }
+  template <class Sink>
+  static void right(Sink& to) {
+    to.collective(pe(0), main_stream);
+    to.collective(pe(1), main_stream);
+  }
+};
+
+struct lost_signal {
+  static constexpr hazard kind = hazard::lost_signal;
+  static constexpr effect on_gpus = effect::hangs;
+  template <class Sink>
+  static void wrong(Sink& to) {
+    to.notify(pe(0), main_stream, pe(1), flag, signal_set(1));
+    to.notify(pe(0), main_stream, pe(1), flag, signal_set(2));
+    to.synchronize_stream(pe(0), main_stream);  // so that it is sure to be too late
+    to.wait(pe(1), main_stream, flag, signal_equals(1));
+  }
+  /// A counter passes no value over.
+  template <class Sink>
+  static void right(Sink& to) {
+    to.notify(pe(0), main_stream, pe(1), count, signal_add(1));
+    to.notify(pe(0), main_stream, pe(1), count, signal_add(1));
+    to.synchronize_stream(pe(0), main_stream);
+    to.wait(pe(1), main_stream, count, signal_at_least(1));
+  }
+};
+
+/// Takes programs for the recorder.
+struct recorded : membar::dependency_recorder {
+  using membar::dependency_recorder::dependency_recorder;
+  [[nodiscard]] static unsigned long long room() { return 264; }
+};
+
+/// What the recorder says of a program: its first report, or that of the host's wait that would not return.
+template <class Program>
+[[nodiscard]] std::vector<membar::dependency_report> reports_of(Program program) {
+  recorded recorder(2);
+  recorder.name(membar::named::stream, main_stream, "main");
+  recorder.name(membar::named::stream, side_stream, "side");
+  try {
+    program(recorder);
+    return recorder.check();
+  } catch (const membar::dependency_error& would_hang) {
+    return {would_hang.report()};
+  }
+}
+
+}  // namespace deadlocks

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Message passing by the litmus engine wherever its two threads are: what must be seen of it in every placement.
+#pragma once
+
+#include <membar/litmus/histogram.hpp>
+#include <membar/litmus/runner.hpp>
+#include <membar/litmus/test.cuh>
+
+#include <bench/common/classic_litmus_tests.cuh>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace membar_test {
+
+/// Release and acquire at system scope pass the data on wherever the threads are, the unordered twin may not; and threads of an
+/// instance meet: the flag is seen in some instances and not in others.
+inline void expect_passed_on(const membar::model::place& first, const membar::model::place& second,
+                             const membar::litmus::parameters& how = {}, const membar::litmus::host_thread& on_host = {}) {
+  using namespace membar::litmus;
+  using passed_on = support::classic::mp<membar::thread_scope::system, membar::release_t, membar::acquire_t>;
+  using unordered = support::classic::mp<membar::thread_scope::system>;
+  engine e;
+  for (const bool ordered : {true, false}) {
+    runnable_test test = ordered ? make_test<passed_on>("ordered", on_host) : make_test<unordered>("unordered", on_host);
+    test.twin.threads[0].where = first;
+    test.twin.threads[1].where = second;
+    run_options options;
+    options.seconds = 0.3;
+    const report seen = make_report(test, e.run(test, how, options));
+    std::uint64_t all = 0;
+    for (const std::uint64_t count : seen.run.counts) {
+      all += count;
+    }
+    EXPECT_EQ(all, seen.run.instances);
+    EXPECT_EQ(seen.condition_allowed, !ordered);
+    EXPECT_TRUE(seen.sound()) << text_of(seen);
+    EXPECT_GE(std::count_if(seen.outcomes.begin(), seen.outcomes.end(), [](const outcome& o) { return o.count != 0; }), 2)
+        << text_of(seen);
+  }
+}
+
+}  // namespace membar_test

@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Protocols of symmetric memory under load, written once for every backend: messages that show when they are torn, lost or
+/// older than their signal, in many channels at once.
+#pragma once
+
+#include <membar/symmetric/amo.cuh>
+#include <membar/symmetric/barrier.cuh>
+#include <membar/symmetric/packed.cuh>
+#include <membar/symmetric/symmetric_heap.hpp>
+#include <membar/symmetric/wait.cuh>
+
+#include <tests/common/stress.hpp>
+#include <tests/common/sync.cuh>
+
+#include <type_traits>
+
+namespace membar_test {
+
+using membar::pe;
+using membar::symmetric;
+using membar::symmetric_span;
+
+/// Messages of a protocol, over all channels together; MEMBAR_STRESS_MESSAGES asks for more.
+[[nodiscard]] inline unsigned long long symmetric_messages_wanted() {
+  return stress_count("MEMBAR_STRESS_MESSAGES", 2'000'000);
+}
+
+/// Messages of each of `channels` in one of the `passes` of a protocol, which together pass what is wanted: a pass for each
+/// group.
+[[nodiscard]] inline unsigned symmetric_rounds(unsigned channels, unsigned passes) {
+  return static_cast<unsigned>(symmetric_messages_wanted() / (passes * channels)) + 1;
+}
+
+/// What both ends of all channels of a PE saw.
+struct pe_report {
+  unsigned long long messages;  ///< received, each checked
+  unsigned long long stale;     ///< words that were not what was sent
+  unsigned long long late;      ///< waits in vain
+};
+
+inline constexpr unsigned most_words = 512;
+
+struct packed_payload {
+  int words[25];
+};
+/// One of which each lane of a warp has several words.
+struct long_packed_payload {
+  int words[100];
+};
+/// One that is a single word.
+struct packed_piece {
+  int words[3];
+};
+/// The lanes of a warp that have a piece each: their boxes are a line.
+inline constexpr unsigned pieces_per_warp = 8;
+
+/// The symmetric memory of all channels, as one PE sees it. Channel c has its part of each.
+template <class Backend>
+struct channel_memory {
+  symmetric_span<int, Backend> data;
+  symmetric_span<int, Backend> more;    ///< a second array, for two puts
+  symmetric_span<int, Backend> source;  ///< private to its PE, except for gets
+  symmetric_span<membar::signal<membar::set>, Backend> ready;
+  symmetric_span<membar::signal<membar::add>, Backend> sum;
+  symmetric_span<membar::signal<membar::set>, Backend> taken;
+  symmetric_span<membar::packed<packed_payload>, Backend> boxes;
+  symmetric_span<membar::packed<long_packed_payload>, Backend> long_boxes;
+  symmetric_span<membar::packed<packed_piece>, Backend> pieces;  ///< `pieces_per_warp` of each channel
+
+  [[nodiscard]] __device__ symmetric_span<int, Backend> data_of(unsigned channel, unsigned size) const {
+    return data.subspan(channel * most_words, size);
+  }
+  [[nodiscard]] __device__ symmetric_span<int, Backend> more_of(unsigned channel, unsigned size) const {
+    return more.subspan(channel * most_words, size);
+  }
+  [[nodiscard]] __device__ int* source_of(unsigned channel) const { return source.local() + channel * most_words; }
+  template <class Payload>
+  [[nodiscard]] __device__ auto box_of(unsigned channel) const {
+    if constexpr (std::is_same_v<Payload, long_packed_payload>) {
+      return long_boxes[channel];
+    } else {
+      return boxes[channel];
+    }
+  }
+};
+
+/// The same as the host allocates it in a heap, of `bytes(channels)` at least.
+template <class Backend>
+class channel_arrays {
+ public:
+  channel_arrays(membar::symmetric_heap<Backend>& heap, std::size_t channels)
+      : data_(heap.template allocate<int>(channels * most_words)),
+        more_(heap.template allocate<int>(channels * most_words)),
+        source_(heap.template allocate<int>(channels * most_words)),
+        ready_(heap.template allocate<membar::signal<membar::set>>(channels)),
+        sum_(heap.template allocate<membar::signal<membar::add>>(channels)),
+        taken_(heap.template allocate<membar::signal<membar::set>>(channels)),
+        boxes_(heap.template allocate<membar::packed<packed_payload>>(channels)),
+        long_boxes_(heap.template allocate<membar::packed<long_packed_payload>>(channels)),
+        pieces_(heap.template allocate<membar::packed<packed_piece>>(channels * pieces_per_warp)) {}
+
+  [[nodiscard]] static constexpr std::size_t bytes(std::size_t channels) noexcept {
+    return channels * (3 * most_words * sizeof(int) + 1024) + (1 << 20);
+  }
+  [[nodiscard]] channel_memory<Backend> on(pe which) const {
+    return {data_.on(which),  more_.on(which),  source_.on(which),     ready_.on(which), sum_.on(which),
+            taken_.on(which), boxes_.on(which), long_boxes_.on(which), pieces_.on(which)};
+  }
+  /// In another order than they were allocated in. Collective: every PE's kernels have ended.
+  void free(membar::symmetric_heap<Backend>& heap) const {
+    heap.free(boxes_);
+    heap.free(pieces_);
+    heap.free(data_);
+    heap.free(long_boxes_);
+    heap.free(taken_);
+    heap.free(more_);
+    heap.free(sum_);
+    heap.free(source_);
+    heap.free(ready_);
+  }
+
+ private:
+  membar::symmetric_array<int, Backend> data_;
+  membar::symmetric_array<int, Backend> more_;
+  membar::symmetric_array<int, Backend> source_;
+  membar::symmetric_array<membar::signal<membar::set>, Backend> ready_;
+  membar::symmetric_array<membar::signal<membar::add>, Backend> sum_;
+  membar::symmetric_array<membar::signal<membar::set>, Backend> taken_;
+  membar::symmetric_array<membar::packed<packed_payload>, Backend> boxes_;
+  membar::symmetric_array<membar::packed<long_packed_payload>, Backend> long_boxes_;
+  membar::symmetric_array<membar::packed<packed_piece>, Backend> pieces_;
+};
+
+[[nodiscard]] __device__ inline int word_of(unsigned channel, unsigned round, unsigned index) {
+  return static_cast<int>(channel * 2654435761U + round * 40503U + index);
+}
+
+template <class Group>
+__device__ void fill(Group, int* to, unsigned size, unsigned channel, unsigned round) {
+  for (unsigned i = Group::rank(); i < size; i += Group::size()) {
+    to[i] = word_of(channel, round, i);
+  }
+  Group::sync();
+}
+
+/// How many of this thread's words are not what was sent.
+template <class Group>
+[[nodiscard]] __device__ unsigned wrong_words(Group, const int* from, unsigned size, unsigned channel, unsigned round) {
+  unsigned wrong = 0;
+  for (unsigned i = Group::rank(); i < size; i += Group::size()) {
+    wrong += from[i] == word_of(channel, round, i) ? 0 : 1;
+  }
+  return wrong;
+}
+
+// Protocols: what a sender does in a round, and what a receiver does until it may look at the data. `source` holds the message,
+// and may be written again once `send` returned.
+
+struct by_put_signal {
+  template <class Group, class All>
+  static __device__ void send(Group group, const All& all, unsigned channel, unsigned size, unsigned round, pe other) {
+    membar::put_signal(group, all.data_of(channel, size), all.source_of(channel), all.ready[channel], round, other);
+  }
+  template <class Group, class All>
+  static __device__ wait_result receive(Group group, const All& all, unsigned channel, unsigned, unsigned round, pe) {
+    return membar::try_wait(group, all.ready[channel], membar::equals(round), generous);
+  }
+};
+
+struct by_put_signal_added {
+  template <class Group, class All>
+  static __device__ void send(Group group, const All& all, unsigned channel, unsigned size, unsigned, pe other) {
+    membar::put_signal_nonblocking(group, all.data_of(channel, size), all.source_of(channel), all.sum[channel], 1, other);
+    membar::flush(group, all.data.reach());
+  }
+  template <class Group, class All>
+  static __device__ wait_result receive(Group group, const All& all, unsigned channel, unsigned, unsigned round, pe) {
+    return membar::try_wait(group, all.sum[channel], membar::at_least(round), generous);
+  }
+};
+
+/// Two arrays, one signal: a fence between.
+struct by_two_puts_and_a_fence {
+  template <class Group, class All>
+  static __device__ void send(Group group, const All& all, unsigned channel, unsigned size, unsigned round, pe other) {
+    membar::put(group, all.data_of(channel, size), all.source_of(channel), other);
+    membar::put(group, all.more_of(channel, size), all.source_of(channel), other);
+    membar::notify(group, all.ready[channel], round, other, membar::fence(group, all.data.reach()));
+  }
+  template <class Group, class All>
+  static __device__ wait_result receive(Group group, const All& all, unsigned channel, unsigned, unsigned round, pe) {
+    return membar::try_wait(group, all.ready[channel], membar::at_least(round), generous);
+  }
+};
+
+struct by_put_and_notify {
+  template <class Group, class All>
+  static __device__ void send(Group group, const All& all, unsigned channel, unsigned size, unsigned round, pe other) {
+    membar::put(group, all.data_of(channel, size), all.source_of(channel), other);
+    membar::notify(group, all.ready[channel], round, other);
+  }
+  template <class Group, class All>
+  static __device__ wait_result receive(Group group, const All& all, unsigned channel, unsigned, unsigned round, pe) {
+    return membar::try_wait(group, all.ready[channel], membar::equals(round), generous);
+  }
+};
+
+struct by_nonblocking_put_and_quiet {
+  template <class Group, class All>
+  static __device__ void send(Group group, const All& all, unsigned channel, unsigned size, unsigned round, pe other) {
+    membar::put_nonblocking(group, all.data_of(channel, size), all.source_of(channel), other);
+    membar::notify(group, all.ready[channel], round, other, membar::quiet(group, all.data.reach()));
+  }
+  template <class Group, class All>
+  static __device__ wait_result receive(Group group, const All& all, unsigned channel, unsigned, unsigned round, pe) {
+    return membar::try_wait(group, all.ready[channel], membar::equals(round), generous);
+  }
+};
+
+/// The receiver fetches what the sender has in its own memory.
+struct by_get {
+  static constexpr bool source_is_read_by_the_receiver = true;
+  template <class Group, class All>
+  static __device__ void send(Group group, const All& all, unsigned channel, unsigned, unsigned round, pe other) {
+    membar::notify(group, all.ready[channel], round, other);
+  }
+  template <class Group, class All>
+  static __device__ wait_result receive(Group group, const All& all, unsigned channel, unsigned size, unsigned round,
+                                        pe other) {
+    const wait_result result = membar::try_wait(group, all.ready[channel], membar::equals(round), generous);
+    membar::get(group, all.data.local() + channel * most_words, all.source.subspan(channel * most_words, size), other);
+    return result;
+  }
+};
+
+template <class Protocol>
+inline constexpr bool source_is_read_by_the_receiver = requires { Protocol::source_is_read_by_the_receiver; };
+template <class Protocol>
+inline constexpr bool has_more = std::is_same_v<Protocol, by_two_puts_and_a_fence>;
+
+/// The channel of the calling group, and whether the calling thread takes part.
+template <class Group>
+struct place {
+  unsigned channel;
+  bool takes_part;
+};
+template <class Group>
+[[nodiscard]] __device__ place<Group> place_of(Group) {
+  if constexpr (std::is_same_v<Group, membar::by_block_t>) {
+    return {blockIdx.x, true};
+  } else {
+    // One thread of a warp: threads of one warp must not wait for each other.
+    return {blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32,
+            !std::is_same_v<Group, membar::by_thread_t> || threadIdx.x % 32 == 0};
+  }
+}
+
+__device__ inline void add_to(unsigned long long& sum, unsigned long long value) {
+  if (value != 0) {
+    membar::atomic_ref<unsigned long long, membar::thread_scope::device>(sum).add(value, membar::relaxed);
+  }
+}
+
+/// Half of the channels send and half receive; at the other PE the other way round. Each message is answered before the next.
+template <class Protocol, class Group, class Backend>
+__global__ void pass_messages(channel_memory<Backend> all, unsigned rounds, unsigned size, pe other, pe_report* report) {
+  const Group group;
+  const place<Group> here = place_of(group);
+  if (!here.takes_part) {
+    return;
+  }
+  const unsigned channel = here.channel;
+  const bool sends = (channel + static_cast<unsigned>(all.data.self().index())) % 2 == 0;
+  unsigned long long stale = 0;
+  unsigned round = 1;
+  bool late = false;
+  for (; round <= rounds && !late; ++round) {
+    if (sends) {
+      fill(group, all.source_of(channel), size, channel, round);
+      Protocol::send(group, all, channel, size, round, other);
+      if constexpr (!source_is_read_by_the_receiver<Protocol>) {
+        fill(group, all.source_of(channel), size, channel, 0);  // what would be seen if the source were still in use
+      }
+      late = membar::try_wait(group, all.taken[channel], membar::equals(round), generous) != wait_result::done;
+    } else {
+      late = Protocol::receive(group, all, channel, size, round, other) != wait_result::done;
+      stale += wrong_words(group, all.data.local() + channel * most_words, size, channel, round);
+      if constexpr (has_more<Protocol>) {
+        stale += wrong_words(group, all.more.local() + channel * most_words, size, channel, round);
+      }
+      membar::notify(group, all.taken[channel], round, other);
+    }
+  }
+  add_to(report->stale, stale);
+  if (Group::rank() == 0) {
+    add_to(report->late, late ? 1 : 0);
+    add_to(report->messages, sends || late ? 0 : rounds);
+  }
+}
+
+/// Packed messages there and back: the answer is what frees the box.
+template <class Group, class Payload, class Backend>
+__global__ void pass_packed(channel_memory<Backend> all, unsigned rounds, unsigned, pe other, pe_report* report) {
+  constexpr unsigned size = sizeof(Payload) / sizeof(int);
+  const Group group;
+  const place<Group> here = place_of(group);
+  if (!here.takes_part) {
+    return;
+  }
+  const unsigned channel = here.channel;
+  const bool first = (channel + static_cast<unsigned>(all.data.self().index())) % 2 == 0;
+  const auto box = all.template box_of<Payload>(channel);
+  auto* const out = reinterpret_cast<Payload*>(all.source_of(channel));
+  auto* const in = reinterpret_cast<Payload*>(all.data.local() + channel * most_words);
+  unsigned long long stale = 0;
+  bool late = false;
+  for (unsigned round = 1; round <= rounds && !late; ++round) {
+    if (first) {
+      fill(group, out->words, size, channel, round);
+      membar::put_packed(group, box, out, round, other);
+      fill(group, out->words, size, channel, 0);
+    }
+    late = membar::try_take_packed(group, box, in, round, generous) != wait_result::done;
+    stale += wrong_words(group, in->words, size, channel, round);
+    if (!first) {
+      Group::sync();
+      membar::put_packed(group, box, in, round, other);
+    }
+  }
+  add_to(report->stale, stale);
+  if (Group::rank() == 0) {
+    add_to(report->late, late ? 1 : 0);
+    add_to(report->messages, late ? 0 : rounds);
+  }
+}
+
+/// The same in pieces, out of registers and into them: each of some lanes of a warp has a box, takes its own and answers it.
+template <class Backend>
+__global__ void pass_pieces(channel_memory<Backend> all, unsigned rounds, unsigned, pe other, pe_report* report) {
+  const unsigned lane = threadIdx.x % 32;
+  const unsigned warp = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+  if (lane >= pieces_per_warp) {
+    return;
+  }
+  const unsigned channel = warp * pieces_per_warp + lane;
+  const bool first = (warp + static_cast<unsigned>(all.data.self().index())) % 2 == 0;
+  const auto box = all.pieces[channel];
+  unsigned long long stale = 0;
+  bool late = false;
+  for (unsigned round = 1; round <= rounds && !late; ++round) {
+    packed_piece piece{};
+    if (first) {
+      fill(membar::by_thread, piece.words, 3, channel, round);
+      membar::put_packed(membar::by_thread, box, &piece, round, other);
+      piece = {};
+    }
+    late = membar::try_take_packed(membar::by_thread, box, &piece, round, generous) != wait_result::done;
+    stale += wrong_words(membar::by_thread, piece.words, 3, channel, round);
+    if (!first) {
+      membar::put_packed(membar::by_thread, box, &piece, round, other);
+    }
+  }
+  add_to(report->stale, stale);
+  add_to(report->late, late ? 1 : 0);
+  add_to(report->messages, late ? 0 : rounds);
+}
+
+// Barriers: everybody writes to everybody's slot, meets, and finds all of them written; and meets again before the next write.
+
+template <class Group, class Backend>
+__global__ void meet_again(symmetric_span<int, Backend> slots, symmetric_span<membar::barrier_word, Backend> words,
+                           unsigned rounds, pe_report* report) {
+  const Group group;
+  const int count = slots.count();
+  const int self = slots.self().index();
+  const int threads = static_cast<int>(Group::size());
+  const int rank = static_cast<int>(Group::rank());
+  unsigned long long stale = 0;
+  bool late = false;
+  for (unsigned round = 1; round <= rounds && !late; ++round) {
+    // Each thread of the group puts: the barrier must release all of them.
+    for (int i = rank; i < count * 32; i += threads) {
+      const pe to(i / 32);
+      membar::put_value(slots[static_cast<std::size_t>(self * 32 + i % 32)], static_cast<int>(round), to);
+    }
+    late = membar::try_barrier(group, words, generous) != wait_result::done;
+    for (int i = rank; i < count * 32; i += threads) {
+      stale += slots.local()[i] == static_cast<int>(round) ? 0 : 1;
+    }
+    late |= membar::try_barrier(group, words, generous) != wait_result::done;
+  }
+  add_to(report->stale, stale);
+  if (rank == 0) {
+    add_to(report->late, late ? 1 : 0);
+  }
+}
+
+}  // namespace membar_test

@@ -1,0 +1,772 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Tests of symmetric memory between two or three PEs of the peer backend, under load: no message is lost, torn or older than
+/// its signal, counters count, barriers hold, and every wait ends. On two GPUs, and on one GPU that is several PEs.
+#pragma once
+
+#include <membar/symmetric/on_stream.cuh>
+
+#include <bench/common/cuda_handles.hpp>
+#include <bench/common/device_clock.cuh>
+
+#include <tests/common/gpu_test.hpp>
+#include <tests/common/symmetric_protocols.cuh>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace membar_test {
+
+using membar::peer_backend;
+using membar::symmetric_heap;
+
+/// Which devices are the PEs.
+enum class machine { one_gpu, two_gpus, four_gpus };
+
+[[nodiscard]] inline std::string name_of(const ::testing::TestParamInfo<machine>& info) {
+  return info.param == machine::one_gpu ? "one_gpu" : info.param == machine::two_gpus ? "two_gpus" : "four_gpus";
+}
+
+/// PEs on one GPU, on two, or on four.
+class symmetric_pes : public multi_gpu_test, public ::testing::WithParamInterface<machine> {
+ protected:
+  void SetUp() override {
+    if (GetParam() == machine::one_gpu) {
+      gpu_test::SetUp();
+      order_ = {0};
+    } else {
+      multi_gpu_test::SetUp();
+      order_ = {first, second};
+    }
+    if (IsSkipped() || HasFatalFailure()) {
+      return;
+    }
+    if (GetParam() == machine::four_gpus) {
+      order_ = {0, 3, 1, 2};  // so that the first two are another pair
+      if (!all_reach_each_other(4)) {
+        GTEST_SKIP() << "this test needs four GPUs, the first four, with peer access to each other, and there are no such four";
+      }
+    }
+    int multiprocessors = 0;
+    check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, first));
+    // So that the kernels of all PEs have room at once, also where they share a device.
+    blocks = std::min(64U, static_cast<unsigned>(multiprocessors) / 4 / 2 * 2);
+  }
+
+  [[nodiscard]] std::vector<int> devices(int count = 2) const {
+    std::vector<int> result;
+    for (std::size_t i = 0; i != static_cast<std::size_t>(count); ++i) {
+      result.push_back(order_[i % order_.size()]);
+    }
+    return result;
+  }
+
+  /// Launches `kernel(arguments of the PE...)` for every PE, each in a stream of its own, and waits for all of them.
+  template <class Backend, class... Parameters, class Arguments>
+  void run(Backend& backend, unsigned grid, unsigned threads, void (*kernel)(Parameters...), Arguments arguments) {
+    std::vector<std::unique_ptr<support::stream>> streams;
+    for (const pe which : backend.local_pes()) {
+      const membar::device_guard guard(backend.device_of(which));
+      load(kernel);
+      streams.push_back(std::make_unique<support::stream>());
+    }
+    for (const pe which : backend.local_pes()) {
+      const membar::device_guard guard(backend.device_of(which));
+      arguments(which, [&](auto... values) {
+        membar::launch(membar::launch_config{grid, threads, streams[static_cast<std::size_t>(which.index())]->get()}, kernel,
+                       values...);
+      });
+    }
+    for (const auto& each : streams) {
+      check(cudaStreamSynchronize(each->get()));
+    }
+  }
+
+  /// Passes messages by `kernel` in channels of `group`, so many in a round of each, and expects that all arrived whole.
+  template <class Group, class Kernel>
+  void expect_all_passed(Group, Kernel kernel, unsigned size, const std::vector<membar::peer_memory>& kinds,
+                         unsigned messages_in_a_round = 1) {
+    constexpr bool by_block = std::is_same_v<Group, membar::by_block_t>;
+    constexpr unsigned warps = 8;
+    const unsigned channels = by_block ? blocks : blocks * warps;
+    for (const membar::peer_memory kind : kinds) {
+      peer_backend backend(devices(), kind);
+      symmetric_heap<peer_backend> heap(backend, channel_arrays<peer_backend>::bytes(channels));
+      const channel_arrays<peer_backend> all(heap, channels);
+      std::vector<std::unique_ptr<support::device_memory<pe_report>>> reports;
+      for (const pe which : backend.local_pes()) {
+        const membar::device_guard guard(backend.device_of(which));
+        reports.push_back(std::make_unique<support::device_memory<pe_report>>(1));
+      }
+      const unsigned rounds = symmetric_rounds(channels, static_cast<unsigned>(3 * kinds.size()));
+      run(backend, blocks, warps * 32, kernel, [&](pe which, auto launch) {
+        launch(all.on(which), rounds, size, membar::ring_neighbour(which, 1, 2),
+               reports[static_cast<std::size_t>(which.index())]->get());
+      });
+      unsigned long long messages = 0;
+      for (const auto& each : reports) {
+        pe_report got{};
+        check(cudaMemcpy(&got, each->get(), sizeof got, cudaMemcpyDefault));
+        EXPECT_EQ(got.stale, 0U);
+        EXPECT_EQ(got.late, 0U);
+        messages += got.messages;
+      }
+      EXPECT_EQ(messages, std::size_t{channels} * rounds * messages_in_a_round);
+      RecordProperty("messages", std::to_string(messages));
+      all.free(heap);
+    }
+  }
+
+  template <class Protocol>
+  void expect_protocol() {
+    const std::vector<membar::peer_memory> mapped{membar::peer_memory::automatic};
+    // Sizes: one that is copied in wide units, and two that are not.
+    expect_all_passed(membar::by_thread, pass_messages<Protocol, membar::by_thread_t, peer_backend>, 5, mapped);
+    expect_all_passed(membar::by_warp, pass_messages<Protocol, membar::by_warp_t, peer_backend>, 64, mapped);
+    expect_all_passed(membar::by_block, pass_messages<Protocol, membar::by_block_t, peer_backend>, 511, mapped);
+  }
+
+  unsigned blocks = 0;
+
+ private:
+  std::vector<int> order_;
+};
+
+TEST_P(symmetric_pes, put_with_signal_shows_its_data) { expect_protocol<by_put_signal>(); }
+TEST_P(symmetric_pes, put_with_an_added_signal_shows_its_data) { expect_protocol<by_put_signal_added>(); }
+TEST_P(symmetric_pes, two_puts_and_a_fence_show_both_arrays) { expect_protocol<by_two_puts_and_a_fence>(); }
+TEST_P(symmetric_pes, notification_releases_the_put_before_it) { expect_protocol<by_put_and_notify>(); }
+TEST_P(symmetric_pes, quiet_completes_what_does_not_block) { expect_protocol<by_nonblocking_put_and_quiet>(); }
+TEST_P(symmetric_pes, get_reads_what_was_notified) { expect_protocol<by_get>(); }
+
+TEST_P(symmetric_pes, packed_messages_are_whole) {
+  const std::vector<membar::peer_memory> mapped{membar::peer_memory::automatic};
+  expect_all_passed(membar::by_thread, pass_packed<membar::by_thread_t, packed_payload, peer_backend>, 0, mapped, 2);
+  expect_all_passed(membar::by_warp, pass_packed<membar::by_warp_t, packed_payload, peer_backend>, 0, mapped, 2);
+  expect_all_passed(membar::by_block, pass_packed<membar::by_block_t, packed_payload, peer_backend>, 0, mapped, 2);
+}
+TEST_P(symmetric_pes, packed_messages_of_several_words_a_lane_are_whole) {
+  const std::vector<membar::peer_memory> mapped{membar::peer_memory::automatic};
+  expect_all_passed(membar::by_thread, pass_packed<membar::by_thread_t, long_packed_payload, peer_backend>, 0, mapped, 2);
+  expect_all_passed(membar::by_warp, pass_packed<membar::by_warp_t, long_packed_payload, peer_backend>, 0, mapped, 2);
+  expect_all_passed(membar::by_block, pass_packed<membar::by_block_t, long_packed_payload, peer_backend>, 0, mapped, 2);
+}
+TEST_P(symmetric_pes, packed_pieces_of_neighbouring_threads_are_whole) {
+  const std::vector<membar::peer_memory> mapped{membar::peer_memory::automatic};
+  expect_all_passed(membar::by_warp, pass_pieces<peer_backend>, 0, mapped, 2 * pieces_per_warp);
+}
+
+TEST_P(symmetric_pes, plain_allocations_serve_as_well) {
+  const std::vector<membar::peer_memory> plain{membar::peer_memory::plain};
+  expect_all_passed(membar::by_warp, pass_messages<by_put_signal, membar::by_warp_t, peer_backend>, 64, plain);
+  expect_all_passed(membar::by_warp, pass_packed<membar::by_warp_t, packed_payload, peer_backend>, 0, plain, 2);
+}
+
+// Data in one heap and its signal in another, of another size: each is where its own heap is.
+
+__global__ void pass_between_heaps(symmetric_span<int> data, symmetric_span<int> source,
+                                   symmetric<membar::signal<membar::set>> ready, symmetric<membar::signal<membar::add>> sum,
+                                   pe_report* report) {
+  const unsigned size = static_cast<unsigned>(data.size());
+  const unsigned half = size / 2;
+  int* const own = source.local();
+  if (data.self() == pe(0)) {
+    fill(membar::by_block, own, size, 0, 1);
+    membar::put_signal(membar::by_block, data.subspan(0, half), own, ready, 1, pe(1));
+    membar::put_signal_nonblocking(membar::by_block, data.subspan(half, size - half), own + half, sum, 1, pe(1));
+    membar::flush(membar::by_block, data.reach());
+  } else {
+    const bool late = membar::try_wait(membar::by_block, ready, membar::equals(1), generous) != wait_result::done ||
+                      membar::try_wait(membar::by_block, sum, membar::at_least(1), generous) != wait_result::done;
+    add_to(report->stale, wrong_words(membar::by_block, data.local(), size, 0, 1));
+    if (threadIdx.x == 0) {
+      add_to(report->late, late ? 1 : 0);
+      add_to(report->messages, late ? 0 : 2);
+    }
+  }
+}
+
+TEST_P(symmetric_pes, signals_of_another_heap_are_found) {
+  constexpr std::size_t size = 4'096;
+  for (const membar::peer_memory kind : {membar::peer_memory::automatic, membar::peer_memory::plain}) {
+    peer_backend backend(devices(), kind);
+    // Larger by more than what a mapping is rounded up to, so that the PEs are not as far apart in both.
+    symmetric_heap<peer_backend> large(backend, std::size_t{64} << 20);
+    symmetric_heap<peer_backend> small(backend, 1 << 20);
+    for (const bool data_in_the_large : {true, false}) {
+      symmetric_heap<peer_backend>& of_data = data_in_the_large ? large : small;
+      symmetric_heap<peer_backend>& of_signals = data_in_the_large ? small : large;
+      const auto data = of_data.allocate<int>(size);
+      const auto source = of_data.allocate<int>(size);
+      const auto ready = of_signals.allocate<membar::signal<membar::set>>(1);
+      const auto sum = of_signals.allocate<membar::signal<membar::add>>(1);
+      const support::pinned_memory<pe_report> report(1);
+      run(backend, 1, 128, pass_between_heaps, [&](pe which, auto launch) {
+        launch(data.on(which), source.on(which), ready.on(which)[0], sum.on(which)[0], report.get());
+      });
+      EXPECT_EQ(report[0].late, 0U);
+      EXPECT_EQ(report[0].stale, 0U);
+      EXPECT_EQ(report[0].messages, 2U);
+      of_data.free(data);
+      of_data.free(source);
+      of_signals.free(ready);
+      of_signals.free(sum);
+    }
+  }
+}
+
+// Copies between addresses that are aligned in every way, and what lies beside them.
+
+template <class Group>
+__global__ void put_bytes(symmetric_span<unsigned char> to, const unsigned char* from, pe other) {
+  membar::put(Group(), to, from, other);
+}
+template <class Group>
+__global__ void get_bytes(unsigned char* to, symmetric_span<unsigned char> from, pe other) {
+  membar::get(Group(), to, from, other);
+}
+
+TEST_P(symmetric_pes, copies_move_their_bytes_and_no_others) {
+  constexpr std::size_t room = 35'000;
+  peer_backend backend(devices());
+  symmetric_heap<peer_backend> heap(backend, 1 << 20);
+  const membar::scoped_symmetric_array data(heap.allocate<unsigned char>(room));
+  const pe here(0);
+  const pe there(1);
+  unsigned char* const far = heap.address_at(data.on(there), there);
+  const support::device_memory<unsigned char> near(room);
+  std::vector<unsigned char> pattern(room);
+  for (std::size_t i = 0; i != room; ++i) {
+    pattern[i] = static_cast<unsigned char>(i * 7 % 251 + 1);  // never 0
+  }
+  const auto on_the_other = [&](auto work) {
+    const membar::device_guard guard(backend.device_of(there));
+    work();
+    finish();
+  };
+  const auto expect_only = [&](const unsigned char* memory, std::size_t to, std::size_t from, std::size_t size) {
+    std::vector<unsigned char> got(room);
+    check(cudaMemcpy(got.data(), memory, room, cudaMemcpyDefault));
+    std::vector<unsigned char> wanted(room);
+    std::copy(pattern.begin() + static_cast<std::ptrdiff_t>(from), pattern.begin() + static_cast<std::ptrdiff_t>(from + size),
+              wanted.begin() + static_cast<std::ptrdiff_t>(to));
+    EXPECT_EQ(got, wanted) << size << " bytes from " << from << " to " << to;
+  };
+  const auto copy_by = [&]<class Group>(Group, unsigned threads) {
+    SCOPED_TRACE(std::string(Group::name) + " of " + std::to_string(threads));
+    for (const std::size_t to : {0, 1, 4, 8, 15, 16}) {
+      for (const std::size_t from : {0, 2, 3, 4, 8, 16}) {
+        for (const std::size_t size : {0, 1, 8, 15, 16, 33, 256, 1'024, 4'999, 33'008}) {
+          check(cudaMemcpy(near.get(), pattern.data(), room, cudaMemcpyDefault));
+          finish();
+          on_the_other([&] { check(cudaMemset(far, 0, room)); });
+          membar::launch(membar::launch_config{1, threads}, put_bytes<Group>, data.on(here).subspan(to, size),
+                         near.get() + from, there);
+          finish();
+          expect_only(far, to, from, size);
+
+          on_the_other([&] { check(cudaMemcpy(far, pattern.data(), room, cudaMemcpyDefault)); });
+          check(cudaMemset(near.get(), 0, room));
+          finish();
+          membar::launch(membar::launch_config{1, threads}, get_bytes<Group>, near.get() + to,
+                         data.on(here).subspan(from, size), there);
+          finish();
+          expect_only(near.get(), to, from, size);
+        }
+      }
+    }
+  };
+  copy_by(membar::by_thread, 1);
+  copy_by(membar::by_warp, 32);
+  copy_by(membar::by_block, 20);
+  copy_by(membar::by_block, 64);
+  copy_by(membar::by_block, 72);
+}
+
+// Packed messages of every shape: more and fewer words than threads, a last one that is not full, every alignment.
+
+template <std::size_t Bytes, std::size_t Alignment>
+struct alignas(Alignment) packed_bytes {
+  unsigned char bytes[Bytes];
+};
+
+template <class Group, class Message>
+__global__ void put_one_packed(symmetric<membar::packed<Message>> box, const Message* from, pe other) {
+  membar::put_packed(Group(), box, from, 7, other);
+}
+template <class Group, class Message>
+__global__ void take_one_packed(symmetric<membar::packed<Message>> box, Message* to, unsigned* came) {
+  const bool done = membar::try_take_packed(Group(), box, to, 7, generous) == wait_result::done;
+  if (Group::rank() == 0) {
+    *came = done ? 1 : 0;
+  }
+}
+
+TEST_P(symmetric_pes, packed_messages_of_every_shape_arrive) {
+  peer_backend backend(devices());
+  symmetric_heap<peer_backend> heap(backend, 1 << 20);
+  const pe here(0);
+  const pe there(1);
+  const support::pinned_memory<unsigned> came(1);
+  const auto pass = [&]<class Group, class Message>(Group, unsigned threads, Message) {
+    SCOPED_TRACE(std::to_string(sizeof(Message)) + " bytes by " + Group::name + " of " + std::to_string(threads));
+    const membar::scoped_symmetric_array boxes(heap.allocate<membar::packed<Message>>(1));
+    const membar::scoped_symmetric_array memory(heap.allocate<Message>(3));
+    std::vector<unsigned char> wanted(3 * sizeof(Message));
+    for (std::size_t i = 0; i != sizeof(Message); ++i) {
+      wanted[sizeof(Message) + i] = static_cast<unsigned char>(i * 7 % 251 + 1);  // never 0
+    }
+    check(cudaMemcpy(memory.on(here).local(), wanted.data(), wanted.size(), cudaMemcpyDefault));
+    finish();
+    membar::launch(membar::launch_config{1, threads}, put_one_packed<Group, Message>, boxes.on(here)[0],
+                   static_cast<const Message*>(memory.on(here).local() + 1), there);
+    finish();
+    *came.get() = 0;
+    const membar::device_guard guard(backend.device_of(there));
+    membar::launch(membar::launch_config{1, threads}, take_one_packed<Group, Message>, boxes.on(there)[0],
+                   memory.on(there).local() + 1, came.get());
+    finish();
+    std::vector<unsigned char> got(wanted.size());
+    check(cudaMemcpy(got.data(), memory.on(there).local(), got.size(), cudaMemcpyDefault));
+    EXPECT_EQ(*came.get(), 1U);
+    EXPECT_EQ(got, wanted);
+  };
+  const auto pass_all = [&](auto group, unsigned threads) {
+    pass(group, threads, packed_bytes<1, 1>{});
+    pass(group, threads, packed_bytes<4, 4>{});
+    pass(group, threads, packed_bytes<12, 4>{});
+    pass(group, threads, packed_bytes<13, 1>{});
+    pass(group, threads, packed_bytes<16, 16>{});
+    pass(group, threads, packed_bytes<30, 2>{});
+    pass(group, threads, packed_bytes<64, 8>{});
+    pass(group, threads, packed_bytes<1024, 4>{});
+    pass(group, threads, packed_bytes<5003, 1>{});
+  };
+  pass_all(membar::by_thread, 1);
+  pass_all(membar::by_warp, 32);
+  pass_all(membar::by_block, 20);
+  pass_all(membar::by_block, 96);
+}
+
+// Memory whose scope an exception ends while a kernel still writes to it.
+
+__global__ void write_late(unsigned* words, unsigned size) {
+  const unsigned long long begin = support::device_nanoseconds();
+  while (support::device_nanoseconds() - begin < 50'000'000) {
+  }
+  for (unsigned i = threadIdx.x; i < size; i += blockDim.x) {
+    words[i] = 1;
+  }
+}
+
+TEST_P(symmetric_pes, memory_is_not_freed_while_a_kernel_writes_to_it) {
+  constexpr unsigned size = 1'000;
+  peer_backend backend(devices());
+  symmetric_heap<peer_backend> heap(backend, 1 << 20);
+  const pe there(1);
+  std::size_t place = 0;
+  EXPECT_THROW(
+      {
+        const membar::scoped_symmetric_array data(heap.allocate<unsigned>(size));
+        place = data.offset();
+        const membar::device_guard guard(backend.device_of(there));
+        membar::launch(membar::launch_config{1, 32}, write_late, data.on(there).local(), size);
+        throw std::runtime_error("the scope ends");
+      },
+      std::runtime_error);
+  const membar::scoped_symmetric_array next(heap.allocate<unsigned>(size));
+  ASSERT_EQ(next.offset(), place);
+  const membar::device_guard guard(backend.device_of(there));
+  finish();
+  std::vector<unsigned> words(size, 1U);
+  check(cudaMemcpy(words.data(), next.on(there).local(), size * sizeof(unsigned), cudaMemcpyDefault));
+  EXPECT_EQ(words, std::vector<unsigned>(size));
+}
+
+// Three PEs: 0 puts to 1 and tells 2, which reads what 1 has, and answers 0.
+
+struct third_report {
+  unsigned long long messages;  ///< that the third PE was told of and looked at
+  unsigned long long stale;
+  unsigned long long late;
+};
+
+__global__ void tell_a_third(symmetric_span<int> data, symmetric_span<membar::signal<membar::set>> told,
+                             symmetric_span<membar::signal<membar::set>> answered, unsigned rounds, third_report* report) {
+  const unsigned channel = blockIdx.x;
+  const symmetric<int> word = data[channel];
+  const int self = data.self().index();
+  unsigned long long late = 0;
+  unsigned long long stale = 0;
+  unsigned long long messages = 0;
+  for (unsigned round = 1; round <= rounds && late == 0; ++round) {
+    if (self == 0) {
+      // Waits for nobody at 1: only the third is told.
+      membar::put_value(word, static_cast<int>(round), pe(1));
+      membar::notify_transitively(membar::by_thread, told[channel], round, pe(2));
+      late +=
+          membar::try_wait(membar::by_thread, answered[channel], membar::equals(round), generous) == wait_result::done ? 0 : 1;
+    } else if (self == 2) {
+      late += membar::try_wait(membar::by_thread, told[channel], membar::equals(round), generous) == wait_result::done ? 0 : 1;
+      stale += membar::fetch(word, pe(1)) == static_cast<int>(round) ? 0 : 1;
+      messages += late == 0 ? 1 : 0;
+      membar::notify(membar::by_thread, answered[channel], round, pe(0));
+    }
+  }
+  add_to(report->late, late);
+  add_to(report->stale, stale);
+  add_to(report->messages, messages);
+}
+
+TEST_P(symmetric_pes, third_pe_sees_what_it_was_told_of) {
+  peer_backend backend(devices(3));
+  symmetric_heap<peer_backend> heap(backend, 1 << 20);
+  const auto data = heap.allocate<int>(blocks);
+  const auto told = heap.allocate<membar::signal<membar::set>>(blocks);
+  const auto answered = heap.allocate<membar::signal<membar::set>>(blocks);
+  const support::pinned_memory<third_report> reports(3);
+  const unsigned rounds = static_cast<unsigned>(std::max<unsigned long long>(1, symmetric_messages_wanted() / blocks));
+  run(backend, blocks, 1, tell_a_third, [&](pe which, auto launch) {
+    launch(data.on(which), told.on(which), answered.on(which), rounds, reports.get() + which.index());
+  });
+  for (std::size_t i = 0; i != 3; ++i) {
+    EXPECT_EQ(reports[i].late, 0U);
+    EXPECT_EQ(reports[i].stale, 0U);
+  }
+  EXPECT_EQ(reports[2].messages, std::size_t{blocks} * rounds);
+  RecordProperty("messages", std::to_string(reports[2].messages));
+  heap.free(told);
+  heap.free(data);
+  heap.free(answered);
+}
+
+// Counters.
+
+__global__ void count_everywhere(symmetric_span<membar::counter<unsigned long long>> sums,
+                                 symmetric<membar::counter<int>> tickets, int* taken, unsigned rounds) {
+  const int count = sums.count();
+  for (unsigned i = 0; i != rounds; ++i) {
+    const pe to(static_cast<int>(i) % count);
+    membar::amo_add(sums[0], 1ULL, to);
+    static_cast<void>(membar::amo_fetch_add(sums[1], 2ULL, to));
+    unsigned long long seen = membar::amo_load(sums[2], to);
+    for (;;) {
+      const unsigned long long was = membar::amo_compare_exchange(sums[2], seen, seen + 3, to);
+      if (was == seen) {
+        break;
+      }
+      seen = was;
+    }
+    membar::amo_bitwise_xor(sums[3], 1ULL, to);
+  }
+  // One more by one thread: the others are even in number, and as good as none if each were lost.
+  if (sums.self() == pe(0) && blockIdx.x == 0 && threadIdx.x == 0) {
+    for (int i = 0; i != count; ++i) {
+      membar::amo_bitwise_xor(sums[3], 1ULL, pe(i));
+    }
+  }
+  const int ticket = membar::amo_fetch_add(tickets, 1, pe(0));
+  taken[ticket] = 1;
+}
+
+TEST_P(symmetric_pes, counters_lose_nothing) {
+  peer_backend backend(devices());
+  symmetric_heap<peer_backend> heap(backend, 1 << 20);
+  const auto sums = heap.allocate<membar::counter<unsigned long long>>(4);
+  const auto tickets = heap.allocate<membar::counter<int>>(1);
+  constexpr unsigned threads = 64;
+  constexpr unsigned grid = 4;
+  constexpr unsigned rounds = 400;
+  const unsigned all = threads * grid * 2;
+  const support::pinned_memory<int> taken(all);
+  run(backend, grid, threads, count_everywhere,
+      [&](pe which, auto launch) { launch(sums.on(which), tickets.on(which)[0], taken.get(), rounds); });
+  for (const pe which : backend.local_pes()) {
+    unsigned long long got[4] = {};
+    check(cudaMemcpy(got, heap.address_at(sums.on(which), which), sizeof got, cudaMemcpyDefault));
+    EXPECT_EQ(got[0], all * rounds / 2ULL);
+    EXPECT_EQ(got[1], all * rounds / 2ULL * 2);
+    EXPECT_EQ(got[2], all * rounds / 2ULL * 3);
+    EXPECT_EQ(got[3], (all * rounds / 2ULL + 1) % 2);
+  }
+  for (unsigned i = 0; i != all; ++i) {
+    EXPECT_EQ(taken[i], 1) << "ticket " << i;
+  }
+  heap.free(tickets);
+  heap.free(sums);
+}
+
+class symmetric_barrier : public symmetric_pes {
+ protected:
+  template <class Group>
+  void expect_barriers_hold(Group, int pes, unsigned threads) {
+    peer_backend backend(devices(pes));
+    symmetric_heap<peer_backend> heap(backend, 1 << 20);
+    const auto slots = heap.allocate<int>(static_cast<std::size_t>(pes) * 32);
+    const auto words = heap.allocate_barrier();
+    const support::pinned_memory<pe_report> reports(static_cast<std::size_t>(pes));
+    run(backend, 1, threads, meet_again<Group, peer_backend>,
+        [&](pe which, auto launch) { launch(slots.on(which), words.on(which), 20'000U, reports.get() + which.index()); });
+    for (std::size_t i = 0; i != static_cast<std::size_t>(pes); ++i) {
+      EXPECT_EQ(reports[i].late, 0U);
+      EXPECT_EQ(reports[i].stale, 0U);
+    }
+    heap.free(slots);
+    heap.free(words);
+  }
+};
+
+TEST_P(symmetric_barrier, of_two_holds) {
+  expect_barriers_hold(membar::by_thread, 2, 1);
+  expect_barriers_hold(membar::by_warp, 2, 32);
+  expect_barriers_hold(membar::by_block, 2, 256);
+}
+TEST_P(symmetric_barrier, of_five_holds) {
+  expect_barriers_hold(membar::by_thread, 5, 1);
+  expect_barriers_hold(membar::by_block, 5, 64);
+}
+
+// Waits that are in vain.
+
+struct lonely_report {
+  unsigned told_otherwise;            ///< whether any thread was told anything but that its time is up
+  unsigned long long nanoseconds[4];  ///< that each of the waits took
+};
+
+__global__ void wait_alone(symmetric<membar::signal<membar::set>> flag, symmetric<membar::packed<long_packed_payload>> box,
+                           symmetric_span<membar::barrier_word> words, long_packed_payload* to, lonely_report* report) {
+  // Everybody meets behind each reading and in each wait of the block, so that no thread waits outside of two readings.
+  unsigned long long times[5] = {support::device_nanoseconds()};
+  __syncthreads();
+  const wait_result wait = membar::try_wait(membar::by_block, flag, membar::equals(1), short_one);
+  times[1] = support::device_nanoseconds();
+  __syncthreads();
+  const wait_result packed = membar::try_take_packed(membar::by_block, box, to, 1, short_one);
+  times[2] = support::device_nanoseconds();
+  __syncthreads();
+  const wait_result packed_by_warp = membar::try_take_packed(membar::by_warp, box, to, 1, short_one);
+  times[3] = support::device_nanoseconds();
+  __syncthreads();
+  const wait_result barrier = membar::try_barrier(membar::by_block, words, short_one);
+  times[4] = support::device_nanoseconds();
+  bool otherwise = false;
+  for (const wait_result each : {wait, packed, packed_by_warp, barrier}) {
+    otherwise = otherwise || each != wait_result::timed_out;
+  }
+  const bool anybody = __syncthreads_or(otherwise ? 1 : 0) != 0;
+  if (threadIdx.x == blockDim.x - 1) {
+    *report = {anybody ? 1U : 0U, {times[1] - times[0], times[2] - times[1], times[3] - times[2], times[4] - times[3]}};
+  }
+}
+
+/// A wait in vain takes its budget, and what it takes to look once more and to meet. The multiple leaves room for a GPU that
+/// other tests share in turns, and is a tenth of the budget of waits that go well.
+constexpr unsigned long long budgets_at_most = 500;
+
+TEST_P(symmetric_pes, waits_in_vain_end_within_the_budget) {
+  peer_backend backend(devices());
+  symmetric_heap<peer_backend> heap(backend, 1 << 20);
+  const auto flag = heap.allocate<membar::signal<membar::set>>(1);
+  const auto box = heap.allocate<membar::packed<long_packed_payload>>(1);
+  const auto words = heap.allocate_barrier();
+  const support::device_memory<long_packed_payload> to(1);
+  const support::pinned_memory<lonely_report> report(1);
+  membar::launch(membar::launch_config{1, 96}, wait_alone, flag.on(pe(0))[0], box.on(pe(0))[0], words.on(pe(0)), to.get(),
+                 report.get());
+  finish();
+  EXPECT_EQ(report[0].told_otherwise, 0U);
+  for (const unsigned long long took : report[0].nanoseconds) {
+    EXPECT_GE(took, short_one.in_nanoseconds());
+    EXPECT_LE(took, budgets_at_most * short_one.in_nanoseconds());
+  }
+  heap.free(words);
+  heap.free(flag);
+  heap.free(box);
+}
+
+/// A message of which the word `missing` has the number before, as what is put arrives word by word.
+template <class Payload>
+void put_all_words_but(const symmetric_heap<peer_backend>& heap,
+                       const membar::symmetric_array<membar::packed<Payload>, peer_backend>& box, std::size_t missing,
+                       unsigned sequence) {
+  std::vector<membar::detail::packed_word> words(membar::detail::packed_words(sizeof(Payload)));
+  for (std::size_t i = 0; i != words.size(); ++i) {
+    words[i].sequence = i == missing ? sequence - 1 : sequence;
+  }
+  check(cudaMemcpy(heap.address_at(box.on(pe(0)), pe(0)), words.data(), words.size() * sizeof words[0], cudaMemcpyDefault));
+  finish();
+}
+
+template <class Group>
+__global__ void take_what_lacks_a_word(symmetric<membar::packed<long_packed_payload>> box, long_packed_payload* to,
+                                       unsigned* timed_out) {
+  const wait_result result = membar::try_take_packed(Group(), box, to, 42, short_one);
+  const unsigned late = static_cast<unsigned>(__syncthreads_count(result == wait_result::timed_out ? 1 : 0));
+  if (threadIdx.x == 0) {
+    *timed_out = late;
+  }
+}
+
+TEST_P(symmetric_pes, packed_message_that_lacks_a_word_is_late_to_all_of_the_group) {
+  peer_backend backend(devices());
+  symmetric_heap<peer_backend> heap(backend, 1 << 20);
+  const auto box = heap.allocate<membar::packed<long_packed_payload>>(1);
+  const support::device_memory<long_packed_payload> to(1);
+  const support::pinned_memory<unsigned> timed_out(1);
+  const auto late_of = [&](auto kernel, unsigned threads) {
+    *timed_out.get() = 0;
+    membar::launch(membar::launch_config{1, threads}, kernel, box.on(pe(0))[0], to.get(), timed_out.get());
+    finish();
+    return *timed_out.get();
+  };
+  // The first word of a lane, and the second of one that has two.
+  for (const std::size_t missing : {std::size_t{31}, std::size_t{33}}) {
+    put_all_words_but(heap, box, missing, 42);
+    EXPECT_EQ(late_of(take_what_lacks_a_word<membar::by_thread_t>, 1), 1U);
+    EXPECT_EQ(late_of(take_what_lacks_a_word<membar::by_warp_t>, 32), 32U);
+    EXPECT_EQ(late_of(take_what_lacks_a_word<membar::by_block_t>, 96), 96U);
+  }
+  put_all_words_but(heap, box, std::size_t{1000}, 42);
+  EXPECT_EQ(late_of(take_what_lacks_a_word<membar::by_warp_t>, 32), 0U);
+  heap.free(box);
+}
+
+__global__ void wait_and_trap(symmetric<membar::signal<membar::set>> flag) {
+  membar::wait(membar::by_warp, flag, membar::equals(42), short_one);
+}
+template <class Payload>
+__global__ void take_packed_and_trap(symmetric<membar::packed<Payload>> box, Payload* to) {
+  membar::take_packed(membar::by_warp, box, to, 42, short_one);
+}
+
+/// Ends the process behind a kernel that `start(heap)` launches: a trap leaves nothing of it that could be used.
+template <class Start>
+[[noreturn]] void wait_until_trapped(const std::vector<int>& devices, Start start) {
+  std::fflush(stdout);
+  dup2(STDERR_FILENO, STDOUT_FILENO);  // where kernels print
+  peer_backend backend(devices);
+  symmetric_heap<peer_backend> heap(backend, 1 << 20);
+  start(heap);
+  const cudaError_t ended = cudaDeviceSynchronize();
+  std::fflush(stdout);
+  std::fprintf(stderr, "the kernel ended with %s\n", cudaGetErrorName(ended));
+  std::_Exit(ended == cudaSuccess ? 0 : 3);
+}
+
+template <class Payload>
+[[noreturn]] void take_packed_until_trapped(const std::vector<int>& devices) {
+  wait_until_trapped(devices, [](symmetric_heap<peer_backend>& heap) {
+    const auto box = heap.allocate<membar::packed<Payload>>(1);
+    const auto to = heap.allocate<Payload>(1);
+    put_all_words_but(heap, box, 5, 42);
+    membar::launch(membar::launch_config{1, 32}, take_packed_and_trap<Payload>, box.on(pe(0))[0], to.on(pe(0)).local());
+  });
+}
+
+TEST_P(symmetric_pes, wait_in_vain_traps_and_names_who_waited_for_what) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process of its own, for a fork has no CUDA
+  const auto trapped = [&] {
+    wait_until_trapped(devices(), [](symmetric_heap<peer_backend>& heap) {
+      const auto flag = heap.allocate<membar::signal<membar::set>>(1);
+      membar::launch(membar::launch_config{1, 32}, wait_and_trap, flag.on(pe(0))[0]);
+    });
+  };
+  EXPECT_EXIT(trapped(), ::testing::ExitedWithCode(3),
+              "membar: PE 0 waited 2000000 ns for the signal at 0x[0-9a-f]+ to be equal to 42, and saw 0");
+}
+TEST_P(symmetric_pes, packed_message_that_never_comes_traps_and_names_who_waited_for_what) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  // One line: the lanes whose words have come say nothing.
+  constexpr auto told =
+      "^membar: PE 0 waited 2000000 ns for the packed message at 0x[0-9a-f]+ to be equal to 42, and saw 41: [^\n]*\n"
+      "the kernel ended with";
+  EXPECT_EXIT(take_packed_until_trapped<packed_payload>(devices()), ::testing::ExitedWithCode(3), told);
+  EXPECT_EXIT(take_packed_until_trapped<long_packed_payload>(devices()), ::testing::ExitedWithCode(3), told);
+}
+
+// Streams.
+
+__global__ void write_all(int* to, unsigned size, int value) {
+  for (unsigned i = threadIdx.x; i < size; i += blockDim.x) {
+    to[i] = value;
+  }
+}
+/// `counts`: words looked at, and those of them that are wrong.
+__global__ void count_wrong(const int* from, unsigned size, int value, unsigned long long* counts) {
+  unsigned long long looked_at = 0;
+  unsigned long long wrong = 0;
+  for (unsigned i = threadIdx.x; i < size; i += blockDim.x) {
+    ++looked_at;
+    wrong += from[i] == value ? 0 : 1;
+  }
+  add_to(counts[0], looked_at);
+  add_to(counts[1], wrong);
+}
+
+TEST_P(symmetric_pes, stream_operations_keep_the_streams_order) {
+  constexpr unsigned size = 1 << 16;
+  constexpr int rounds = 50;
+  peer_backend backend(devices());
+  symmetric_heap<peer_backend> heap(backend, 4 << 20);
+  const auto data = heap.allocate<int>(size);
+  const auto source = heap.allocate<int>(size);
+  const auto ready = heap.allocate<membar::signal<membar::set>>(1);
+  const auto taken = heap.allocate<membar::signal<membar::set>>(1);
+  const auto words = heap.allocate_barrier();
+  const support::stream sending;
+  std::unique_ptr<support::stream> receiving;
+  std::unique_ptr<support::device_memory<unsigned long long>> counts;
+  const pe sender(0);
+  const pe receiver(1);
+  {
+    const membar::device_guard guard(backend.device_of(receiver));
+    receiving = std::make_unique<support::stream>();
+    counts = std::make_unique<support::device_memory<unsigned long long>>(2);
+    load(count_wrong);
+  }
+  load(write_all);
+  membar::load_stream_operations(heap);
+  for (int round = 1; round <= rounds; ++round) {
+    membar::launch(membar::launch_config{1, 256, sending.get()}, write_all, source.on(sender).local(), size, round);
+    membar::put_on_stream(heap, data.on(sender), source.on(sender).local(), receiver, sending.get());
+    membar::notify_on_stream(ready.on(sender)[0], static_cast<unsigned long long>(round), receiver, sending.get());
+    {
+      // Enqueued behind what it waits for.
+      const membar::device_guard guard(backend.device_of(receiver));
+      membar::wait_on_stream(ready.on(receiver)[0], membar::equals(static_cast<unsigned long long>(round)), generous,
+                             receiving->get());
+      membar::launch(membar::launch_config{1, 256, receiving->get()}, count_wrong,
+                     static_cast<const int*>(data.on(receiver).local()), size, round, counts->get());
+      membar::notify_on_stream(taken.on(receiver)[0], static_cast<unsigned long long>(round), sender, receiving->get());
+    }
+    membar::wait_on_stream(taken.on(sender)[0], membar::equals(static_cast<unsigned long long>(round)), generous,
+                           sending.get());
+  }
+  membar::quiet_on_stream(heap.reach_of(sender), sending.get());
+  membar::barrier_on_stream(words.on(sender), generous, sending.get());
+  {
+    const membar::device_guard guard(backend.device_of(receiver));
+    membar::barrier_on_stream(words.on(receiver), generous, receiving->get());
+  }
+  sending.synchronize();
+  receiving->synchronize();
+  unsigned long long got[2] = {};
+  check(cudaMemcpy(got, counts->get(), sizeof got, cudaMemcpyDefault));
+  EXPECT_EQ(got[0], std::size_t{size} * rounds);
+  EXPECT_EQ(got[1], 0U);
+  for (const auto& each : {data, source}) {
+    heap.free(each);
+  }
+  heap.free(ready);
+  heap.free(taken);
+  heap.free(words);
+}
+
+}  // namespace membar_test

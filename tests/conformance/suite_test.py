@@ -1,0 +1,415 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Whether the suite is complete and its scripts do what they say. Needs no GPU.
+
+usage: suite_test.py RULE [PROGRAM]
+
+PROGRAM is the suite, which lists its tests. Rules: the classes below.
+"""
+
+import contextlib
+import io
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+import guarantees
+import mutants
+import table
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+HEADERS = ROOT / "include" / "membar"
+PROGRAM = None
+
+
+def path_of(file):
+    return (ROOT / "docs" if file.endswith(".md") else HEADERS) / file
+
+
+def flat(text):
+    """Text without comment signs and line breaks."""
+    return " ".join(re.sub(r"^\s*(///|//)", "", line).strip() for line in text.splitlines()).replace("  ", " ")
+
+
+def listed():
+    if not hasattr(listed, "answer"):
+        listed.answer = json.loads(subprocess.run([PROGRAM, "--list", "--json"], check=True, capture_output=True, text=True).stdout)
+    return listed.answer
+
+
+def sentences(header):
+    """The sentences of a header's comments."""
+    for comment in re.findall(r"(?:^[ \t]*//.*\n)+", header.read_text(), re.MULTILINE):
+        yield from re.split(r"(?<=[.;:])\s+", re.sub(r"\s+", " ", flat(comment)))
+
+
+class Words(unittest.TestCase):
+    """What is documented and what the table says are the same."""
+
+    def test_the_words_of_each_row_stand_in_its_file(self):
+        for row in guarantees.ROWS:
+            self.assertIn(re.sub(r"\s+", " ", row.words), re.sub(r"\s+", " ", flat(path_of(row.file).read_text())), row.file)
+
+    def test_each_sentence_on_synchronizing_is_in_a_row_or_looked_at_elsewhere(self):
+        for header in sorted([*HEADERS.glob("*.*"), *HEADERS.glob("sync/*"), *HEADERS.glob("interop/*")]):
+            name = header.relative_to(HEADERS).as_posix()
+            rows = [re.sub(r"\s+", " ", row.words) for row in guarantees.ROWS if row.file == name]
+            others = list(guarantees.ELSEWHERE.get(name, ()))
+            for sentence in sentences(header):
+                if re.search(r"\bsynchroni[sz]es? ", sentence, re.IGNORECASE):
+                    known = [words for words in rows if sentence in words or words in sentence]
+                    known += [words for words in others if words in sentence]
+                    self.assertTrue(known, f"{name} says, and guarantees.py does not know it: {sentence}")
+
+    def test_each_folder_of_headers_is_known(self):
+        folders = {path.name for path in HEADERS.iterdir() if path.is_dir()}
+        self.assertEqual(folders, {"sync", "interop", *guarantees.FOLDERS})
+
+    def test_what_is_looked_at_elsewhere_is_still_there(self):
+        for name, all_words in guarantees.ELSEWHERE.items():
+            for words in all_words:
+                self.assertIn(words, re.sub(r"\s+", " ", flat((HEADERS / name).read_text())), name)
+
+
+class Rows(unittest.TestCase):
+    """The table and the suite cover each other."""
+
+    def test_each_row_has_tests(self):
+        for row, found in table.rows_of(listed()):
+            self.assertTrue(found, row)
+
+    def test_each_guarantee_of_the_suite_is_in_a_row(self):
+        covered = {g["test"] for _, found in table.rows_of(listed()) for g in found}
+        self.assertEqual([], [g["test"] for g in listed()["guarantees"] if g["test"] not in covered])
+
+    def test_each_guarantee_has_a_control_and_no_test_is_both(self):
+        tests = {g["test"] for g in listed()["guarantees"]}
+        for g in listed()["guarantees"]:
+            self.assertTrue(g["controls"], g["test"])
+            self.assertFalse(tests & set(g["controls"]), g["test"])
+
+    def test_the_model_forbids_each_guarantee_as_it_runs_and_allows_each_control(self):
+        allowed = {t["test"]: t["allowed"] for t in listed()["tests"]}
+        for g in listed()["guarantees"]:
+            self.assertFalse(allowed[g["test"]], g["test"])
+            for control in g["controls"]:
+                self.assertTrue(allowed[control], control)
+
+    def test_each_value_that_the_model_allows_has_a_digit(self):
+        self.assertEqual([], [t["test"] for t in listed()["tests"] if not t["tells_values_apart"]])
+
+    def test_the_engine_can_count_the_outcomes_of_each_test(self):
+        for t in listed()["tests"]:
+            self.assertLessEqual(t["outcomes"], 4096, t["test"])
+
+    def test_each_place_has_tests(self):
+        places = {g["test"].rsplit("@", 1)[1] for g in listed()["guarantees"]}
+        self.assertEqual(places, {"one_block", "one_cluster", "one_device", "two_domains", "two_devices", "host_last", "host_first"})
+
+
+# How the tests spell the calls. The first are tested with each of their orders at each scope. The others go through the same
+# function as one of the first, which has the operation as a parameter: a release and an acquire of each, at device scope.
+EACH_SCOPE = {
+    "atomic.cuh": {"load": "atomic_ref.load", "store": "atomic_ref.store", "exchange": "exchange", "fetch_add": "fetch_add",
+                   "compare_exchange": "compare_exchange", "add": "reduce_add", "fetch_update": "fetch_update",
+                   "wait": "atomic_ref.wait"},
+    "load_store.cuh": {"load": "load", "store": "store"},
+    "fence.cuh": {"thread_fence": "thread_fence"},
+    "aggregated.cuh": {"fetch_add": "aggregated.fetch_add", "add": "aggregated.add"},
+}
+ONE_SCOPE = {
+    "atomic.cuh": {"fetch_sub": "fetch_sub", "fetch_and": "fetch_and", "fetch_or": "fetch_or", "fetch_xor": "fetch_xor",
+                   "fetch_min": "fetch_min", "fetch_max": "fetch_max", "fetch_inc": "fetch_inc", "fetch_dec": "fetch_dec",
+                   "sub": "reduce_sub", "bit_and": "reduce_and", "bit_or": "reduce_or", "bit_xor": "reduce_xor", "min": "reduce_min",
+                   "max": "reduce_max", "inc": "reduce_inc", "dec": "reduce_dec"},
+}
+# These call what is tested.
+SAME = {
+    "aggregated.cuh": {"fetch_combine", "combine", "fetch_sub", "fetch_min", "fetch_max", "fetch_and", "fetch_or", "fetch_xor",
+                       "fetch_inc", "fetch_dec", "sub", "min", "max", "bit_and", "bit_or", "bit_xor", "flush"},
+    "fence.cuh": {"shared_fence", "shared_proxy_fence"},  # of shared memory, which the engine's cells are not in
+}
+
+
+def allowed_orders():
+    """The orders of each concept of memory_order.hpp."""
+    text = (HEADERS / "memory_order.hpp").read_text()
+    found = {name: set(re.findall(r"memory_order::(\w+)", body))
+             for name, body in re.findall(r"concept (\w+)\s*=\s*\n?\s*order_among<Order,(.*?)>;", text, re.DOTALL)}
+    return found
+
+
+def calls_of(header):
+    """The functions of a header that take an order: (name, its orders)."""
+    orders = allowed_orders()
+    text = (HEADERS / header).read_text()
+    text = text[text.index("\nnamespace membar {"):]
+    text = re.sub(r"namespace detail \{.*?\n\}  // namespace detail", "", text, flags=re.DOTALL)
+    text = re.sub(r"\n private:.*?\n};", "\n};", text, flags=re.DOTALL)
+    if header == "atomic.cuh":
+        text = text[text.index("class atomic_ref {"):text.index("class atomic {")]
+    for match in re.finditer(r"template <[^\n]*class(?:\.\.\.)? (?:\w*Order|Success|Said|Failure)[^\n]*>\n(.*?\n\s*\}\n)", text, re.DOTALL):
+        body = match.group(1)
+        name = re.search(r"(\w+)\(", re.sub(r"requires\(.*", "", body)).group(1)
+        if "load_order<" in body:
+            yield name, orders["load_order"] if name != "compare_exchange" else orders["memory_order_tag"]
+        elif "store_order<" in body:
+            yield name, orders["store_order"]
+        elif "fence_order<" in body:
+            yield name, orders["fence_order"]
+        elif re.search(r"\breduce<|require_reduction_order|combine\(value|combine\(detail", body) and "fetch_combine(" not in body:
+            yield name, orders["reduction_order"]
+        elif not name.endswith("_weak"):
+            yield name, orders["memory_order_tag"]
+
+
+class Orders(unittest.TestCase):
+    """Each order of each call has a test."""
+
+    def test_each_call_is_known(self):
+        for header in EACH_SCOPE:
+            known = {*EACH_SCOPE[header], *ONE_SCOPE.get(header, ()), *SAME.get(header, ())}
+            found = {name for name, _ in calls_of(header)}
+            self.assertEqual(set(), found - known, f"{header} has calls with an order that the suite does not know")
+            self.assertEqual(set(), known - found, f"{header} has no such calls")
+
+    def test_each_order_of_each_call_has_a_test_at_each_scope(self):
+        tests = [t["test"] for t in listed()["tests"]]
+        held = [g["test"] for g in listed()["guarantees"]]
+        for header, spellings in EACH_SCOPE.items():
+            for name, orders in calls_of(header):
+                for order in orders if name in spellings else ():
+                    for scope in ("block", "cluster", "device", "system"):
+                        # relaxed may order nothing that a test could forbid: then it stands in the controls
+                        pattern = rf"[+-]{re.escape(spellings[name])}\.({order}|\w+\.{order}|{order}\.\w+)\.{scope}\b"
+                        self.assertTrue([t for t in (tests if order == "relaxed" else held) if re.search(pattern, t)],
+                                        f"no test of {header}: {name}({order}) at {scope} scope")
+
+    def test_the_other_calls_have_a_test_of_a_release_and_of_an_acquire(self):
+        held = [g["test"] for g in listed()["guarantees"]]
+        for header, spellings in ONE_SCOPE.items():
+            for name, orders in calls_of(header):
+                for order in orders & {"release", "acquire"} if name in spellings else ():
+                    pattern = rf"[+.-]{spellings[name]}\.{order}\.device\b"
+                    self.assertTrue([t for t in held if re.search(pattern, t)], f"no test of {header}: {name}({order})")
+
+
+class Mutants(unittest.TestCase):
+    """The mutants are patches of the headers as they are."""
+
+    def test_each_patch_applies_once_and_changes_the_header(self):
+        for mutant in mutants.MUTANTS:
+            self.assertNotEqual(mutants.patched(mutant), (HEADERS / mutant.header).read_text(), mutant.name)
+
+    def test_each_has_a_name_of_its_own_and_parts_of_the_suite(self):
+        names = [mutant.name for mutant in mutants.MUTANTS]
+        self.assertEqual(len(names), len(set(names)))
+        for mutant in mutants.MUTANTS:
+            for part in mutant.parts:
+                self.assertTrue((HERE / f"{part}.cu").exists(), f"{mutant.name}: {part}")
+
+    def test_text_that_is_not_there_once_is_refused(self):
+        first = mutants.MUTANTS[0]
+        for old in ("no such text", "memory_order"):
+            with self.assertRaisesRegex(SystemExit, "and not once"):
+                mutants.patched(mutants.Mutant("made-up", "", first.header, old, "", ()))
+
+    def test_kernels_are_found_by_the_type_of_their_test(self):
+        tests = [{"test": "one", "type": "N11conformance4testILi1EEE"}, {"test": "two", "type": "N11conformance4testILi2EEE"}]
+        kernel = "_ZN6membar6litmus13run_instancesINS0_11kernel_testIN11conformance4testILi2EEEEEEEvNS0_11launch_viewE"
+        self.assertEqual(["two"], mutants.tests_of([kernel], {"tests": tests}))
+
+    @staticmethod
+    def campaign(*lines, skipped=()):
+        """A campaign of guarantees g1, g2, ... from (control, guarantees, rate, parameters)."""
+        tests = [{"test": name, "verdict": "observed", "weak": rate, "rate": rate, "parameters": text} for name, _, rate, text in lines]
+        tests += [{"test": name, "verdict": "skipped", "weak": 0, "rate": 0, "parameters": ""} for name in skipped]
+        names = sorted({g for _, held, _, _ in lines for g in held})
+        return {"tests": tests, "guarantees": [{"test": g, "controls": [c for c, held, _, _ in lines if g in held]} for g in names]}
+
+    def test_parameters_are_of_the_controls_of_the_mutants_own_tests(self):
+        told = mutants.merged([self.campaign(("c1", ("g1",), 1, "a"), ("c2", ("g1", "g2"), 9, "b"), ("c3", ("g2",), 5, "b"),
+                                             ("c4", ("g3",), 99, "c"), ("c5", ("g1",), 0, "d"))])
+        self.assertEqual(["b", "a"], mutants.best_parameters(["g1", "g2"], told, 4))
+        self.assertEqual(["c"], mutants.best_parameters(["g3"], told, 4))
+        self.assertEqual([], mutants.best_parameters(["unknown"], told, 4))
+
+    def test_a_campaign_chooses_tests_that_run_and_whose_controls_showed_most(self):
+        told = mutants.merged([self.campaign(("c1", ("g1",), 1, "a"), ("c2", ("g2",), 9, "b"), ("c3", ("g3",), 99, "c"), skipped=["g3"])])
+        self.assertEqual(["g2", "g1"], mutants.few_of(["g0", "g1", "g2", "g3"], 2, 8, told))
+        self.assertEqual(["g3"], mutants.few_of(["g3"], 2, 8, told))  # it says what is missing
+
+    def test_results_of_several_runs_are_one_campaign(self):
+        told = mutants.merged([self.campaign(("c1", ("g1",), 1, "a"), skipped=["g1"]), self.campaign(("c1", ("g2",), 5, "b"))])
+        self.assertEqual("b", told["tests"]["c1"]["parameters"])
+        self.assertEqual({"g1": ["c1"], "g2": ["c1"]}, told["guarantees"])
+
+    def test_without_a_campaign_the_machine_counts_and_host_threads_come_last(self):
+        tests = ["a@host_last", "a@one_device", "a@two_devices", "b@one_device"]
+        self.assertEqual(["a@one_device", "b@one_device", "a@host_last"], mutants.few_of(tests, 3, 1))
+        self.assertEqual(["a@one_device", "a@two_devices"], mutants.few_of(tests[:3], 2, 2))
+        self.assertEqual(["a@two_devices"], mutants.few_of(["a@two_devices"], 2, 1))
+
+    def test_a_run_tells_what_was_revealed_what_never_was_and_what_could_not_run(self):
+        tests = {"revealed": {"instances": 10, "forbidden": 2, "reason": "2 of x=1;"}, "never": {"instances": 10, "forbidden": 0},
+                 "lacking": {"instances": 0, "forbidden": 0, "reason": "no such place"}}
+        made_up = [mutants.Mutant(name, f"{name} it is", "a.cuh", "", "", ()) for name in tests]
+        with tempfile.TemporaryDirectory() as name, mock.patch.object(mutants, "MUTANTS", made_up):
+            folder = pathlib.Path(name)
+            for mutant in made_up:
+                here = folder / mutant.name
+                here.mkdir()
+                (here / "tests.txt").write_text("a\nb\nc\n")
+                told = {"context": {"gpu": "Made Up 1"}, "tests": [{"test": "a", "reason": "", **tests[mutant.name]}]}
+                (here / "results").write_text(json.dumps(told))
+                # takes what it is to hunt with from the file named, and writes its results where it is told to
+                (here / "conformance").write_text("#!/bin/sh\nfor word; do case $word in --json=*) cp \"${0%/*}/results\" "
+                                                  "\"${word#--json=}\";; --tests=*) cat \"${word#--tests=}\";; esac; done\n")
+                (here / "conformance").chmod(0o755)
+            result = folder / "all.json"
+            with mock.patch.object(sys, "argv", ["mutants.py", "run", name, "--most", "2", "--json", str(result)]), \
+                    contextlib.redirect_stdout(io.StringIO()) as said:
+                self.assertEqual(0, mutants.main())
+            self.assertIn("1 of 2 mutants that ran were revealed; 1 could not run here", said.getvalue())
+            rows = {row["mutant"]: row for row in json.loads(result.read_text())["mutants"]}
+            self.assertTrue(rows["revealed"]["revealed"])
+            self.assertEqual(("a", 2), (rows["revealed"]["by"], rows["revealed"]["forbidden"]))
+            self.assertFalse(rows["never"]["revealed"] or rows["lacking"]["revealed"])
+            self.assertEqual("no such place", rows["lacking"]["reason"])
+            self.assertEqual("a\nb\n", (folder / "never" / "few.txt").read_text())
+
+    def test_few_tests_are_taken_from_all_over(self):
+        self.assertEqual([0, 3, 6], mutants.spread(list(range(9)), 3))
+        self.assertEqual([1, 2], mutants.spread([1, 2], 3))
+
+
+def made_up_results(folder):
+    """A campaign and a hunt that never were: one guarantee is broken, one control was not observed."""
+    rows = listed()["guarantees"]
+    tests = [{"test": rows[0]["test"], "role": "guarantee", "instances": 2_000_000, "weak": 7, "forbidden": 7, "rate": 3.5e-6,
+              "parameters": "", "reason": ""}]
+    tests += [{"test": control, "role": "control", "instances": 1_000_000, "weak": weak, "forbidden": 0, "rate": weak / 1e6,
+               "parameters": "", "reason": ""} for control, weak in zip(rows[0]["controls"], (0, 250, 0, 0))]
+    context = {"gpu": "Made Up 1", "gpu_count": "1", "driver": "0.1", "cuda_runtime": "13.0", "date": "2000-01-01"}
+    campaign, hunt = folder / "campaign.json", folder / "hunt.json"
+    campaign.write_text(json.dumps({"context": context, "plan": {"seed": 5}, "tests": tests, "guarantees": rows[:1]}))
+    row = {"says": "", "header": "", "seconds": 1.25, "forbidden": 3, "instances": 4_000_000, "reason": "", "by": "a test"}
+    hunt.write_text(json.dumps({"context": context, "mutants": [
+        {**row, "mutant": mutants.MUTANTS[0].name, "revealed": True}, {**row, "mutant": mutants.MUTANTS[1].name, "revealed": False},
+        {**row, "mutant": mutants.MUTANTS[2].name, "revealed": False, "instances": 0, "reason": "one | two"}]}))
+    return campaign, hunt
+
+
+class Table(unittest.TestCase):
+    """The page's tables say what the JSON says."""
+
+    def setUp(self):
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        self.page = self.folder / "page.md"
+        marks = ("machines", "guarantees", "controls", "mutants", "not run")
+        self.page.write_text("head\n" + "\n".join(f"<!-- table.py: {mark} -->\n<!-- end -->" for mark in marks) + "\ntail\n")
+        self.list = self.folder / "list.json"
+        self.list.write_text(json.dumps(listed()))
+
+    def call(self, *options):
+        quiet = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
+        with quiet[0], quiet[1], mock.patch.object(sys, "argv", ["table.py", "--page", str(self.page), *options, str(self.list)]):
+            return table.main()
+
+    def test_without_results_everything_is_not_measured_yet(self):
+        # a file without tests, in place of those that the repository may have
+        nothing = self.folder / "nothing.json"
+        nothing.write_text(json.dumps({"mutants": []}))
+        self.assertEqual(0, self.call("--results", str(nothing)))
+        text = self.page.read_text()
+        self.assertTrue(text.startswith("head\n") and text.endswith("tail\n"))
+        self.assertEqual(text.count("not measured yet"), 2 + 3 * len(guarantees.ROWS) + len(mutants.MUTANTS))
+
+    def test_results_are_summed_and_stated(self):
+        campaign, hunt = made_up_results(self.folder)
+        self.assertEqual(0, self.call("--results", str(campaign), "--results", str(hunt)))
+        text = self.page.read_text()
+        self.assertRegex(text, r"\| 2e06, 1 of \d+ tests \| 7 \| 1 of 1 \|")
+        self.assertIn("| 1 × Made Up 1 | 0.1 | 13.0 | 2000-01-01 |", text)
+        self.assertIn("revealed after 1.2 s, 4e06 instances, by `a test`", text)
+        self.assertIn("never seen in 4e06 instances, 1.2 s", text)
+        self.assertIn("not run: one \\| two", text)
+        self.assertIn("2.5e-04", text.replace("0.00025", "2.5e-04"))
+
+    def test_a_page_that_is_not_up_to_date_is_told(self):
+        campaign, _ = made_up_results(self.folder)
+        self.assertEqual(1, self.call("--check", "--results", str(campaign)))
+        self.call("--results", str(campaign))
+        self.assertEqual(0, self.call("--check", "--results", str(campaign)))
+
+    def test_a_page_without_marks_is_refused(self):
+        self.page.write_text("nothing")
+        with self.assertRaisesRegex(SystemExit, "is not there once"):
+            self.call()
+
+
+class Page(unittest.TestCase):
+    """docs/conformance.md is what the suite and the recorded results make of it."""
+
+    def test_the_page_is_up_to_date(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file, mock.patch.object(sys, "argv", ["table.py", "--check", file.name]):
+            json.dump(listed(), file)
+            file.flush()
+            self.assertEqual(0, table.main())
+
+
+class Program(unittest.TestCase):
+    """The program refuses what it cannot do in one sentence, and says what it lacks."""
+
+    def call(self, *options):
+        return subprocess.run([PROGRAM, *options], capture_output=True, text=True)
+
+    def test_bad_options(self):
+        for option, words in (("--seconds=x", "a number of at least"), ("--instances=0", "a number of at least"),
+                              ("--filter=[", "is no regular expression"), ("--only=all", "guarantees or controls is expected"),
+                              ("--hunt=1 --tune=1", "--tune searches on controls"),
+                              ("--tests=/no/such/file", "cannot be read"), ("--what", "is no option"),
+                              ("--parameters=width=7", "membar:"), ("--instances=nan", "a number of at least"),
+                              ("--instances=inf", "a number of at least"), ("--instances=1e30", "at most 1e+18"),
+                              ("--hunt=inf", "a number of at least"), ("--test=no such test", "no test has this name: see --list"),
+                              ("--filter=^no such test$", "no guarantee matches --filter=^no such test$: see --list")):
+            with self.subTest(option):
+                done = self.call(*re.split(" (?=--)", option))
+                self.assertEqual(2, done.returncode)
+                self.assertIn(words, done.stderr)
+
+    def test_a_filter_with_a_plus_is_told_of_the_names(self):
+        done = self.call("--filter=^message_passing/MP+store", "--list")
+        self.assertEqual(2, done.returncode)
+        self.assertIn("--test=NAME", done.stderr)
+
+    def test_a_guarantee_and_a_control_can_be_named(self):
+        row = listed()["guarantees"][0]
+        for name in (row["test"], row["controls"][0]):
+            self.assertEqual(0, self.call("--list", f"--test={name}").returncode)
+
+    def test_a_list_can_be_filtered(self):
+        done = self.call("--list", "--filter=^coherence/.*@one_block$")
+        self.assertEqual(0, done.returncode)
+        rows = [line for line in done.stdout.splitlines() if line.startswith("coherence/")]
+        self.assertTrue(rows)
+        self.assertTrue(all(row.endswith("@one_block") for row in rows))
+        self.assertEqual(f"{len(rows)} guarantees", done.stdout.splitlines()[-1])
+
+
+def main():
+    global PROGRAM
+    rule = sys.argv[1]
+    PROGRAM = sys.argv[2] if len(sys.argv) > 2 else None
+    suite = unittest.defaultTestLoader.loadTestsFromTestCase(globals()[rule])
+    return 0 if unittest.TextTestRunner(verbosity=2).run(suite).wasSuccessful() else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

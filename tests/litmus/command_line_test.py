@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The command line of membar-litmus: what it prints, and how it exits.
+
+usage: command_line_test.py MEMBAR_LITMUS CATALOGUE
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+COMMAND, CATALOGUE = sys.argv[1], pathlib.Path(sys.argv[2])
+
+MP = r"""PTX MP
+{ x=0; y=0; }
+ P0@cta 0,gpu 0      | P1@cta 1,gpu 0       ;
+ st.weak x, 1        | ld.acquire.gpu r0, y ;
+ st.release.gpu y, 1 | ld.weak r1, x        ;
+"""
+OUTCOME = r"(P1:r0 == 1 /\ P1:r1 == 0)"
+
+
+def run(*words):
+    done = subprocess.run([COMMAND, *map(str, words)], capture_output=True, text=True, timeout=120)
+    return done.returncode, done.stdout, done.stderr
+
+
+class CommandLine(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def file(self, name, text):
+        path = pathlib.Path(self.folder.name, name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def test_a_verdict_is_one_if_the_quantified_condition_holds(self):
+        for quantifier, verdict in (("exists", 0), ("~exists", 1), ("forall ~", 1), ("forall", 0)):
+            path = self.file("t.litmus", MP + quantifier + OUTCOME)
+            self.assertEqual(run("verdict", path), (0, f"{path}\t{verdict}\n", ""), quantifier)
+
+    def test_other_files_are_decided_beside_a_malformed_one(self):
+        good = self.file("a.litmus", MP + "~exists " + OUTCOME)
+        bad = self.file("b.litmus", MP.replace("ld.weak r1, x", "ld.weak r1 x"))
+        code, out, _ = run("verdict", bad, good, pathlib.Path(self.folder.name, "missing.litmus"))
+        lines = out.splitlines()
+        self.assertEqual(code, 2)
+        self.assertEqual(lines[0], f"{bad}\terror: 5:35: expected ',' between operands, found 'x'")
+        self.assertEqual(lines[1], f"{good}\t1")
+        self.assertIn("missing.litmus\terror: cannot open", lines[2])
+
+    def test_a_folder_is_searched_for_litmus_files(self):
+        self.file("deep/er/t.litmus", MP + "~exists " + OUTCOME)
+        self.file("notes.txt", "no test")
+        code, out, _ = run("verdict", self.folder.name)
+        self.assertEqual(code, 0)
+        self.assertEqual(len(out.splitlines()), 1)
+        self.assertTrue(out.endswith("deep/er/t.litmus\t1\n"))
+
+    def test_the_catalogue_holds_in_any_number_of_jobs(self):
+        answers = {run("verdict", f"--jobs={jobs}", CATALOGUE) for jobs in (1, 2, 7)}
+        self.assertEqual(len(answers), 1)
+        code, out, err = answers.pop()
+        self.assertEqual((code, err), (0, ""))
+        self.assertGreaterEqual(len(out.splitlines()), 200)
+        self.assertTrue(all(line.endswith("\t1") for line in out.splitlines()))
+
+    def test_a_mixed_size_race_is_an_error(self):
+        path = self.file("t.litmus", "PTX t\n{ x=0; }\nP0@cta 0,gpu 0 | P1@cta 1,gpu 0;\nst.weak.b64 x, 1 | ld.weak r0, x;\nexists (x==0)\n")
+        code, out, _ = run("verdict", path)
+        self.assertEqual(code, 2)
+        self.assertEqual(out, f"{path}\terror: mixed-size data race: the program's behaviour is undefined\n")
+
+    def test_outcomes_are_sorted_and_in_the_conditions_order(self):
+        path = self.file("t.litmus", MP + r"exists (P1:r1 == 0 /\ P1:r0 == 1 /\ x == 1)")
+        self.assertEqual(run("outcomes", path), (0, "P1:r1=0 P1:r0=0 x=1\nP1:r1=1 P1:r0=0 x=1\nP1:r1=1 P1:r0=1 x=1\n", ""))
+        path = self.file("s.litmus", "PTX t\n{ x=10; }\nP0@cta 0,gpu 0 | P1@cta 1,gpu 0;\nst.weak x, 9 | ld.weak r0, x;\nexists (P1:r0==0)\n")
+        self.assertEqual(run("outcomes", path), (0, "P1:r0=10\nP1:r0=9\n", ""))
+
+    def test_explain_prints_text_json_and_a_picture(self):
+        path = CATALOGUE / "forbidden" / "MP.gpu.two_blocks.litmus"
+        code, out, _ = run("explain", path)
+        self.assertEqual(code, 0)
+        self.assertIn("Circle", out)
+        code, out, _ = run("explain", "--json", path)
+        document = json.loads(out)
+        self.assertEqual((code, document["verdict"]), (0, "forbidden"))
+        self.assertEqual([s["relation"] for s in document["circle"]], ["fr", "po", "sync", "po"])
+        code, out, _ = run("explain", "--dot", path)
+        self.assertTrue(out.startswith("digraph"))
+
+    def test_every_explanation_in_json_can_be_parsed(self):
+        code, out, err = run("explain", "--json", CATALOGUE)
+        self.assertEqual((code, err), (0, ""))
+        documents = [json.loads(line) for line in out.splitlines()]
+        self.assertGreaterEqual(len(documents), 200)
+        self.assertEqual({d["verdict"] for d in documents}, {"allowed", "forbidden"})
+
+    def test_a_search_beyond_its_limit_is_undecided(self):
+        path = self.file("t.litmus", MP + "~exists " + OUTCOME)
+        code, out, _ = run("verdict", "--limit=1", path)
+        self.assertEqual(code, 2)
+        self.assertEqual(out, f"{path}\terror: undecided: the search was given up after its limit of steps\n")
+        self.assertEqual(run("verdict", "--limit=0", path), (0, f"{path}\t1\n", ""))
+
+    def test_wrong_usage_exits_with_two(self):
+        for words in ([], ["decide"], ["verdict"], ["verdict", "--nonsense", "x"], ["verdict", "--jobs=0", "x"], ["verdict", "--limit=x", "y"]):
+            code, out, err = run(*words)
+            self.assertEqual((code, out), (2, ""), words)
+            self.assertIn("usage:", err)
+
+
+if __name__ == "__main__":
+    del sys.argv[1:]
+    os.environ["PYTHONUNBUFFERED"] = "1"
+    unittest.main()

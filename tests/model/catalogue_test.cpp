@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The catalogue: every test gets the verdict of its folder, and the writer gives back what the reader has read.
+#include <tests/litmus/litmus_files.hpp>
+
+#include <membar/model/explain.hpp>
+#include <membar/model/litmus_file.hpp>
+#include <membar/model/outcomes.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace membar::model;
+using membar::tests::litmus_files;
+using membar::tests::read_text;
+
+const std::filesystem::path catalogue = MEMBAR_LITMUS_CATALOGUE;
+
+TEST(Catalogue, HasTestsOfBothKinds) {
+  EXPECT_GE(litmus_files(catalogue / "allowed").size(), 100U);
+  EXPECT_GE(litmus_files(catalogue / "forbidden").size(), 100U);
+}
+
+TEST(Catalogue, EveryTestHasTheVerdictOfItsFolder) {
+  for (const auto& path : litmus_files(catalogue)) {
+    const litmus_test test = read_litmus(read_text(path));
+    const bool in_allowed = path.parent_path().filename() == "allowed";
+    EXPECT_EQ(test.quantified, in_allowed ? quantifier::exists : quantifier::not_exists) << path;
+    const decision found = decide(test);
+    EXPECT_EQ(found.reachable, in_allowed) << path;
+    EXPECT_TRUE(found.holds) << path;
+    EXPECT_EQ(test.name, path.stem().string()) << path;
+  }
+}
+
+TEST(Catalogue, EveryTestSaysWhy) {
+  for (const auto& path : litmus_files(catalogue)) {
+    const std::string text = read_text(path);
+    const auto open = text.find("(* ");
+    const auto close = text.find(" *)");
+    ASSERT_NE(open, std::string::npos) << path;
+    ASSERT_NE(close, std::string::npos) << path;
+    EXPECT_GT(close - open, 20U) << path;
+  }
+}
+
+TEST(Catalogue, WhatIsWrittenIsReadBackTheSame) {
+  for (const auto& path : litmus_files(catalogue)) {
+    const litmus_test test = read_litmus(read_text(path));
+    const std::string once = write_litmus(test);
+    const litmus_test again = read_litmus(once);
+    EXPECT_EQ(write_litmus(again), once) << path;
+    EXPECT_EQ(decide(again).reachable, decide(test).reachable) << path;
+    EXPECT_EQ(outcomes(again), outcomes(test)) << path;
+  }
+}
+
+TEST(Catalogue, OutcomesAgreeWithVerdicts) {
+  // The outcome that a condition of equalities describes is listed if and only if the test is in allowed/.
+  std::size_t compared = 0;
+  for (const auto& path : litmus_files(catalogue)) {
+    const litmus_test test = read_litmus(read_text(path));
+    std::string wanted;
+    bool plain = true;
+    for (const condition_node& n : test.condition) {
+      plain = plain && (n.kind == condition_node::kind_t::conjunction ||
+                        (n.kind == condition_node::kind_t::compare && n.test == comparison::equal &&
+                         n.left.kind != term::kind_t::constant && n.right.kind == term::kind_t::constant));
+      if (plain && n.kind == condition_node::kind_t::compare) {
+        const auto at = std::find_if(test.observed.begin(), test.observed.end(), [&](const observable& o) {
+          return o.what.kind == n.left.kind && o.what.thread == n.left.thread && o.what.index == n.left.index;
+        });
+        ASSERT_NE(at, test.observed.end()) << path;
+        wanted += (wanted.empty() ? "" : " ") + at->name + "=" + std::to_string(n.right.value);
+      }
+    }
+    if (plain && static_cast<std::size_t>(std::count(wanted.begin(), wanted.end(), '=')) == test.observed.size()) {
+      const std::vector<std::string> lines = outcomes(test);
+      EXPECT_TRUE(std::is_sorted(lines.begin(), lines.end())) << path;
+      EXPECT_EQ(std::find(lines.begin(), lines.end(), wanted) != lines.end(), path.parent_path().filename() == "allowed")
+          << path << " " << wanted;
+      ++compared;
+    }
+  }
+  EXPECT_GE(compared, 350U);
+}
+
+TEST(Catalogue, EveryVerdictIsExplained) {
+  for (const auto& path : litmus_files(catalogue)) {
+    const litmus_test test = read_litmus(read_text(path));
+    const explanation found = explainer(test).run();
+    const bool in_allowed = path.parent_path().filename() == "allowed";
+    EXPECT_EQ(found.reachable, in_allowed) << path;
+    if (in_allowed) {
+      EXPECT_TRUE(found.shown.has_value()) << path;
+      EXPECT_TRUE(found.broken.empty()) << path;
+    } else if (found.shown) {
+      ASSERT_FALSE(found.broken.empty()) << path;
+      const bool hangs = found.broken.front() == rule::waiting_ends;
+      EXPECT_TRUE(hangs || !found.circle.empty()) << path << " " << name(found.broken.front());
+      if (!found.circle.empty()) {
+        EXPECT_EQ(found.circle.front().from, found.circle.back().to) << path;
+        for (std::size_t i = 1; i < found.circle.size(); ++i) {
+          EXPECT_EQ(found.circle[i - 1].to, found.circle[i].from) << path;
+        }
+      }
+    }
+    const std::string text = explain(test);
+    EXPECT_NE(text.find(in_allowed ? ": allowed" : ": forbidden"), std::string::npos) << path;
+    const std::string picture = explain(test, explanation_format::dot);
+    EXPECT_EQ(picture.rfind("digraph ", 0), 0U) << path;
+    EXPECT_EQ(std::count(picture.begin(), picture.end(), '{'), std::count(picture.begin(), picture.end(), '}')) << path;
+  }
+}
+
+TEST(Explain, NamesTheRuleAndTheCircleOfMessagePassing) {
+  const litmus_test test = read_litmus(read_text(catalogue / "forbidden" / "MP.gpu.two_blocks.litmus"));
+  const explanation found = explainer(test).run();
+  ASSERT_EQ(found.broken, std::vector<rule>{rule::axiom_causality_from_reads});
+  std::vector<std::string> relations;
+  for (const step& s : found.circle) {
+    relations.push_back(s.relation);
+  }
+  EXPECT_EQ(relations, (std::vector<std::string>{"fr", "po", "sync", "po"}));
+}
+
+TEST(Explain, SaysWhenNoValuesFit) {
+  const litmus_test test = read_litmus("PTX t\n{ x=0; }\n P0@cta 0,gpu 0 ;\n ld.weak r0, x ;\n~exists (P0:r0 == 7)\n");
+  const explanation found = explainer(test).run();
+  EXPECT_FALSE(found.reachable);
+  EXPECT_FALSE(found.shown.has_value());
+  EXPECT_NE(explain(test).find("no choice of paths"), std::string::npos);
+}
+
+TEST(Explain, SaysWhereALoopWasCut) {
+  const std::string text = explain(read_litmus(read_text(catalogue / "forbidden" / "Lock.spin.litmus")));
+  EXPECT_NE(text.find("jumps backwards at most once"), std::string::npos);
+}
+
+TEST(Explain, JsonEscapesWhatItQuotes) {
+  const litmus_test test = read_litmus("PTX a\"b\\c\n{ x=0; }\n P0@cta 0,gpu 0 ;\n ld.weak r0, x ;\nexists (P0:r0 == 0)\n");
+  const std::string json = explain(test, explanation_format::json);
+  EXPECT_NE(json.find("\"test\": \"a\\\"b\\\\c\""), std::string::npos) << json;
+}
+
+}  // namespace

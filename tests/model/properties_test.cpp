@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What must hold for every program, tried on random ones: the order of threads and the names of locations do not matter, and
+/// a second, naive decision procedure finds the same final states.
+#include <bench/model/naive.hpp>
+#include <bench/model/random_test.hpp>
+
+#include <membar/model/litmus_file.hpp>
+#include <membar/model/outcomes.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <ostream>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace membar::model;
+using membar::tests::naive_model;
+using membar::tests::random_program;
+using membar::tests::random_shape;
+using membar::tests::random_tests;
+
+struct everything {
+  template <class Enumerator>
+  bool viable(const Enumerator&) const {
+    return true;
+  }
+  template <class Enumerator>
+  bool accept(const Enumerator&) {
+    return true;
+  }
+};
+
+std::uint64_t executions(const litmus_test& test) {
+  everything visitor;
+  const test_view view = test.view();
+  return enumerator<everything>(view.program, visitor).run().executions;
+}
+
+std::vector<int> identity(const random_program& p) {
+  std::vector<int> order(p.code.size());
+  std::iota(order.begin(), order.end(), 0);
+  return order;
+}
+
+const std::vector<std::string> plain = {"x", "y", "z"};
+
+struct mix {
+  const char* name;
+  random_shape shape;
+  std::uint64_t seed;
+  int programs;
+};
+
+void PrintTo(const mix& m, std::ostream* out) { *out << m.name; }
+
+random_shape shaped(int threads, int instructions, int locations, bool barriers, bool proxies) {
+  random_shape s;
+  s.threads = threads;
+  s.instructions = instructions;
+  s.locations = locations;
+  s.barriers = barriers;
+  s.proxies = proxies;
+  return s;
+}
+
+class RandomPrograms : public testing::TestWithParam<mix> {};
+
+TEST_P(RandomPrograms, CountsDoNotDependOnTheOrderOfThreads) {
+  random_tests stream(GetParam().seed, GetParam().shape);
+  for (int i = 0; i < GetParam().programs; ++i) {
+    const random_program p = stream.next();
+    const std::string condition = p.everything();
+    const litmus_test before = read_litmus(p.text(identity(p), plain, condition));
+    std::vector<int> order = identity(p);
+    for (std::size_t k = order.size(); k > 1; --k) {
+      std::swap(order[k - 1], order[static_cast<std::size_t>(stream.below(static_cast<int>(k)))]);
+    }
+    // bar.warp.sync names lanes by the order of threads in the file, so its tests keep theirs
+    const std::string text = p.text(order, plain, condition);
+    if (text.find("bar.warp") != std::string::npos) {
+      continue;
+    }
+    const litmus_test after = read_litmus(text);
+    ASSERT_EQ(executions(before), executions(after)) << write_litmus(before);
+    ASSERT_EQ(outcomes(before), outcomes(after)) << write_litmus(before);
+  }
+}
+
+TEST_P(RandomPrograms, CountsDoNotDependOnTheNamesOfLocations) {
+  random_tests stream(GetParam().seed + 1000, GetParam().shape);
+  for (int i = 0; i < GetParam().programs; ++i) {
+    const random_program p = stream.next();
+    const std::string condition = p.everything();
+    const litmus_test before = read_litmus(p.text(identity(p), plain, condition));
+    const litmus_test after = read_litmus(p.text(identity(p), {"zebra", "apple", "mango"}, condition));
+    ASSERT_EQ(executions(before), executions(after)) << write_litmus(before);
+    std::vector<std::string> renamed = outcomes(after);
+    for (std::string& line : renamed) {
+      for (const auto& [from, to] : {std::pair<std::string, std::string>{"zebra", "x"}, {"apple", "y"}, {"mango", "z"}}) {
+        if (const auto at = line.find(from + "="); at != std::string::npos) {
+          line.replace(at, from.size(), to);
+        }
+      }
+    }
+    std::sort(renamed.begin(), renamed.end());
+    ASSERT_EQ(outcomes(before), renamed) << write_litmus(before);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Model, RandomPrograms,
+                         testing::Values(mix{"two", shaped(2, 4, 2, false, false), 11, 1500},
+                                         mix{"three", shaped(3, 3, 2, false, false), 12, 800},
+                                         mix{"barriers", shaped(3, 3, 2, true, false), 13, 800},
+                                         mix{"proxies", shaped(2, 4, 2, false, true), 14, 1000},
+                                         mix{"four", shaped(4, 2, 3, false, false), 15, 600}),
+                         [](const auto& one) { return std::string(one.param.name); });
+
+class NaiveModel : public testing::TestWithParam<mix> {};
+
+TEST_P(NaiveModel, FindsTheSameFinalStates) {
+  random_tests stream(GetParam().seed, GetParam().shape);
+  int compared = 0;
+  for (int i = 0; i < GetParam().programs; ++i) {
+    const random_program p = stream.next();
+    const litmus_test test = read_litmus(p.text(identity(p), plain, p.everything()));
+    auto found = naive_model(test, 600).outcomes();
+    if (!found) {
+      continue;
+    }
+    ++compared;
+    std::sort(found->begin(), found->end());
+    ASSERT_EQ(*found, outcomes(test)) << write_litmus(test);
+  }
+  EXPECT_GE(compared, GetParam().programs / 2) << "too few programs were small enough to compare";
+}
+
+INSTANTIATE_TEST_SUITE_P(Model, NaiveModel,
+                         testing::Values(mix{"two", shaped(2, 3, 2, false, false), 21, 2500},
+                                         mix{"one_location", shaped(2, 3, 1, false, false), 22, 600},
+                                         mix{"three", shaped(3, 2, 2, false, false), 23, 600},
+                                         mix{"barriers", shaped(3, 2, 2, true, false), 24, 1500},
+                                         mix{"proxies", shaped(2, 3, 2, false, true), 25, 2000},
+                                         mix{"everything", shaped(2, 3, 2, true, true), 26, 1500}),
+                         [](const auto& one) { return std::string(one.param.name); });
+
+}  // namespace

@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tests of bench/atomics/report/report.py on made-up results. Run it with the name of a test, or without for all."""
+import functools
+import unittest
+
+from written_report import written_report
+
+report = functools.partial(written_report, "atomics/report/report.py")
+
+
+def result(bench, cases):
+    """A file of Google Benchmark: {case: {arm: nanoseconds}}, the first arm membar's."""
+    runs = []
+    for case, arms in cases.items():
+        first = next(iter(arms.values()))
+        runs += [{"name": f"{case}/{arm}/iterations:1/manual_time", "run_type": "iteration", "time_unit": "ns", "real_time": ns,
+                  "ns": ns, "membar_ratio": first / ns, "ratio_spread": 0.01} for arm, ns in arms.items()]
+    return {"context": {"gpu": "Made-up GPU", "executable": f"/somewhere/{bench}", "time": "nanoseconds per operation"},
+            "benchmarks": runs}
+
+
+class AtomicsReport(unittest.TestCase):
+    def test_the_greatest_ratio_to_cuda_counts_and_is_named_where_it_is_too_great(self):
+        cases = {"latency/fetch_add/u8": {"membar": 100.0, "cuda_atomic_ref": 100.0},
+                 "latency/exchange/u16": {"membar": 110.0, "cuda_atomic_ref": 100.0}}
+        page = report(result("atomic_cost", cases))[1]
+        self.assertIn("the greatest of 2 cases whose machine code differs | ≤ 1.02 | 1.1 | **missed** |", page)
+        self.assertIn("| `latency/exchange/u16` | different | 110 | 100 | 1.1 | 0.01 |  |", page)
+        self.assertNotIn("one machine code", page)
+        del cases["latency/exchange/u16"]
+        page = report(result("atomic_cost", cases))[1]
+        self.assertIn("the greatest of 1 cases whose machine code differs | ≤ 1.02 | 1 | held |", page)
+        self.assertNotIn("Above", page)
+
+    def test_a_ratio_of_one_machine_code_is_a_control_and_counts_on_both_sides_of_1(self):
+        page = report(result("atomic_cost", {"latency/fetch_max/f32": {"membar": 50.0, "cuda_atomic_ref": 100.0},
+                                             "latency/fetch_add/f32": {"membar": 100.0, "cuda_atomic_ref": 110.0},
+                                             "throughput/load/u8": {"membar": 101.0, "cuda_atomic_ref": 100.0},
+                                             "latency/load/u32": {"membar": 105.0, "cuda_atomic_ref": 100.0}}))[1]
+        self.assertIn("the greatest of 1 cases whose machine code differs | ≤ 1.02 | 0.5 | held |", page)
+        self.assertIn("the same of 3 cases in which both are one machine code, farthest from 1 | ≤ 1.02 | 1.1 | **missed** |", page)
+        self.assertIn("| `latency/load/u32` | one | 105 | 100 | 1.05 | 0.01 |  |", page)
+
+    def test_a_ratio_that_may_be_within_its_limit_is_undecided_unless_another_is_surely_above(self):
+        document = result("atomic_contention", {"fetch_add/u8/per_warp": {"membar": 105.0, "cuda_atomic_ref": 100.0},
+                                                "fetch_max/u8/per_warp": {"membar": 104.0, "cuda_atomic_ref": 100.0}})
+        for run in document["benchmarks"]:
+            run["ratio_uncertainty"] = 0.04
+        self.assertIn("the greatest of 2 cases whose machine code differs | ≤ 1.02 | 1.05 ± 0.04 | undecided |", report(document)[1])
+        document["benchmarks"][-1]["ratio_uncertainty"] = 0.01
+        self.assertIn("the greatest of 2 cases whose machine code differs | ≤ 1.02 | 1.04 ± 0.01 | **missed** |", report(document)[1])
+
+    def test_the_control_counts_on_both_sides_of_1(self):
+        page = report(result("atomic_cost", {"latency/control/load": {"membar": 100.0, "membar_again": 110.0}}))[1]
+        self.assertIn("the same kernel twice, farthest from 1 | ≤ 1.02 | 1.1 | **missed** |", page)
+
+    def test_promises_under_contention_are_held_or_missed_by_their_limits(self):
+        page = report(result("atomic_contention", {
+            "fetch_max_beside_loops/f32/relaxed/global/used/one": {"membar": 4.0, "cuda_atomic_ref": 10.0},
+            "fetch_add/u8/acq_rel/global/unused/one": {"membar": 9.0, "cuda_atomic_ref": 10.0},
+            "fetch_add/u16/acq_rel/global/unused/one": {"membar": 8.0, "cuda_atomic_ref": 10.0},
+            "loop/f32_max/relaxed/global/used/one": {"membar": 80.0, "aggregated": 10.0},
+            "loop/u64_user_function/relaxed/global/used/one": {"membar": 79.0, "aggregated": 10.0}}))[1]
+        self.assertIn("float maximum at one address / `cuda::atomic_ref`'s | ≤ 0.5 | 0.4 | held |", page)
+        self.assertIn("8-bit addition at acq_rel and one address / `cuda::atomic_ref`'s | ≤ 0.8 | 0.9 | **missed** |", page)
+        self.assertIn("16-bit addition at acq_rel and one address / `cuda::atomic_ref`'s | ≤ 0.8 | 0.8 | held |", page)
+        self.assertIn("aggregated loop at one address, f32 max | ≥ 8 | 8 | held |", page)
+        self.assertIn("aggregated loop at one address, u64 user function | ≥ 8 | 7.9 | **missed** |", page)
+        self.assertIn("aggregated loop at one address, 128 user function | ≥ 8 | not measured |", page)
+
+    def test_the_recommended_form_is_that_of_the_pattern_and_a_better_one_is_named(self):
+        cases = {"add/u32/relaxed/global/unused/one": {"membar": 10.0, "aggregated": 5.0, "intrinsic": 4.9},
+                 "add/u32/relaxed/global/unused/per_lane": {"membar": 10.0, "aggregated": 20.0, "intrinsic": 9.6},
+                 "fetch_add/u8/relaxed/global/unused/one": {"membar": 10.0, "other": 1.0}}
+        what = "the form recommended, as quick as the best arm by a factor of | ≥ 0.95 |"
+        page = report(result("atomic_contention", cases))[1]
+        self.assertIn(f"{what} 0.96 | held |", page)
+        self.assertIn("| `add/u32/relaxed/global/unused` | 2 | 0.5 |", page)
+        cases["add/u32/relaxed/global/unused/one"]["intrinsic"] = 4.0
+        page = report(result("atomic_contention", cases))[1]
+        self.assertIn(f"{what} 0.8 | **missed** |", page)
+        self.assertIn("| `add/u32/relaxed/global/unused/one` | aggregated | intrinsic | 5 | 4 | 0.8 |", page)
+
+    def test_a_fetch_whose_result_nobody_reads_is_no_recommendation(self):
+        cases = {"add/u32/relaxed/shared": {"membar": 10.0, "intrinsic": 9.8},
+                 "fetch_add/u32/relaxed/shared": {"membar": 12.0, "intrinsic": 9.8},
+                 "fetch_add/u8/acq_rel/global/unused/per_lane": {"membar": 10.0, "aggregated": 9.0}}
+        what = "the form recommended, as quick as the best arm by a factor of | ≥ 0.95 |"
+        self.assertIn(f"{what} 0.98 | held |", report(result("atomic_contention", cases))[1])
+        del cases["add/u32/relaxed/shared"]
+        self.assertIn(f"{what} 0.817 | **missed** |", report(result("atomic_contention", cases))[1])
+
+    def test_a_fence_costs_the_slope_of_its_ladder(self):
+        cases = {f"fence/device/acq_rel/idle/{n}": {"membar": 100.0 + 7 * n} for n in (1, 2, 4, 8)}
+        cases.update({f"fence/device/acq_rel/after_store/{n}": {"membar": 50.0 + 9 * n} for n in (1, 2, 4, 8)})
+        page = report(result("fence_cost", cases))[1]
+        self.assertIn("| `fence/device/acq_rel` | membar | 7 | 9 |", page)
+
+    def test_several_files_become_one_page_with_their_machine(self):
+        arms = {"membar": 1.0, "cuda_atomic_ref": 1.0}
+        page = report(result("atomic_cost", {"latency/x": arms}), result("atomic_contention", {"x/one": arms}))[1]
+        self.assertIn("## atomic_cost", page)
+        self.assertIn("## atomic_contention", page)
+        self.assertIn("GPU Made-up GPU; nanoseconds per operation.", page)
+
+    def test_what_is_no_result_is_refused_in_a_sentence(self):
+        wrong = result("fence_cost", {"no ladder/at all/x": {"membar": 1.0}})
+        for document in ("no json", {"benchmarks": []}, {}, result("zero_copy", {"a/b": {"c": 1.0}}), result("atomic_cost", {}), wrong):
+            ran, _ = report(document)
+            self.assertNotEqual(ran.returncode, 0)
+            self.assertEqual(len(ran.stderr.strip().splitlines()), 1, ran.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

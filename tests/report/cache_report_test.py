@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tests of bench/caches/report/report.py on made-up results. Run it with the name of a test, or without for all."""
+import functools
+import unittest
+
+from written_report import written_report
+
+report = functools.partial(written_report, "caches/report/report.py")
+
+
+def result(cases, label="", aggregates=True, repetitions=True):
+    """A file of Google Benchmark: of each case three repetitions, the given time and 10 % to either side, and what it makes of
+    them, with another time where there are repetitions too, so that it shows which of both is read. As the benches do it, cases
+    stand in the order in which they ended, here the last first."""
+    runs = []
+    for family, (name, figures) in enumerate(cases.items()):
+        run_name = f"{name}/iterations:1/repeats:3/manual_time"
+        common = {"run_name": run_name, "family_index": family, "repetitions": 3, "time_unit": "us", **figures}
+        if label:
+            common["label"] = label
+        real_time = figures.get("real_time", 0.0)
+        mine = []
+        if repetitions:
+            mine += [{**common, "name": run_name, "run_type": "iteration", "real_time": real_time * factor * (5 if aggregates else 1)}
+                     for factor in (1.1, 0.9, 1.0)]
+        if aggregates:
+            mine += [{**common, "name": f"{run_name}_{which}", "run_type": "aggregate", "aggregate_name": which, "real_time": value}
+                     for which, value in (("mean", 1e9), ("median", real_time), ("stddev", 1e7), ("cv", 0.1))]
+        runs = mine + runs
+    return {"context": {"gpu": "Made-up GPU", "driver": "1.2"}, "benchmarks": runs}
+
+
+class CacheReport(unittest.TestCase):
+    def test_the_tuned_window_is_compared_with_the_best_of_the_sweep(self):
+        prefix = "l2_window/region_0.5/"
+        _, page = report(result({prefix + "none": {"real_time": 200.0, "region_MB": 20.0}, prefix + "tuned": {"real_time": 125.0},
+                                 prefix + "sweep_size_1.00_ratio_1.000": {"real_time": 100.0}}))
+        self.assertIn("| 0.5 | 20 | nan | nan | nan | nan | 1.6 | 2 | 0.8 |", page)
+        self.assertIn("GPU Made-up GPU, driver 1.2; medians of 3 repetitions.", page)
+
+    def test_the_medians_of_a_file_count_and_those_of_its_repetitions_where_it_has_none(self):
+        cases = {"l2_window/region_0.5/none": {"real_time": 200.0, "region_MB": 20.0}, "l2_window/region_0.5/tuned": {"real_time": 125.0}}
+        pages = [report(result(cases, aggregates=aggregates, repetitions=repetitions))[1]
+                 for aggregates, repetitions in ((True, True), (True, False), (False, True))]
+        self.assertIn("| 0.5 | 20 | nan | nan | nan | nan | 1.6 | 1 | 1.6 |", pages[0])
+        self.assertIn("medians of 3 repetitions", pages[0])
+        self.assertEqual(pages[0], pages[1])
+        self.assertEqual(pages[0], pages[2])
+
+    def test_the_return_to_normal_is_listed_by_kernels_in_between(self):
+        cases = {"l2_window/region_0.5/none": {"real_time": 1.0}}
+        for flushes, window in ((0, 10.0), (16, 40.0)):
+            cases[f"l2_window/return_to_normal/{flushes}_flushes/window"] = {"real_time": window}
+            cases[f"l2_window/return_to_normal/{flushes}_flushes/none"] = {"real_time": 50.0}
+        self.assertIn("| 0 | 50 | 10 |\n| 16 | 50 | 40 |", report(result(cases))[1])
+
+    def test_cycles_are_listed_by_number_of_addresses(self):
+        cases = {f"constant_broadcast/{k:02}_addresses/constant": {"real_time": 1.0, "cycles_per_access": 8.0 * k}
+                 for k in range(1, 33)}
+        cases["constant_broadcast/32_addresses/constant_16_at_once"] = {"real_time": 1.0, "cycles_per_access": 200.0}
+        page = report(result(cases))[1]
+        self.assertIn("| 1 | 8 |", page)
+        self.assertIn("| 32 | 256 |", page)
+        self.assertIn("| different addresses, 16 accesses at once | constant |", page)
+        self.assertIn("| 32 | 200 |", page)
+
+    def test_the_break_even_of_zero_copy_is_said(self):
+        cases = {}
+        for passes in (1, 2, 4):
+            cases[f"zero_copy/{passes}_passes/mapped"] = {"real_time": 100.0 * passes}
+            cases[f"zero_copy/{passes}_passes/copy_from_pinned"] = {"real_time": 150.0 + passes}
+            cases[f"zero_copy/{passes}_passes/copy_from_pageable"] = {"real_time": 900.0}
+        page = report(result(cases))[1]
+        self.assertIn("`copy_from_pinned` is quicker than `mapped` from 2 passes on.", page)
+        self.assertIn("`copy_from_pageable` is quicker than `mapped` at no number of passes here.", page)
+
+    def test_bandwidths_are_listed_by_data_and_arm(self):
+        cases = {f"read_only_load/fits_l1/gather/{arm}": {"real_time": 1.0, "GB_per_s": value}
+                 for arm, value in (("plain", 100.0), ("read_only", 125.0))}
+        hints = {"cache_hint_stream/copy/plain": {"real_time": 1.0, "GB_per_s": 3000.0, "table_after_us": 30.0,
+                                                  "table_warm_us": 10.0}}
+        page = report(result(cases), result(hints))[1]
+        self.assertIn("| fits l1, gather | 100 | 125 |", page)
+        self.assertIn("| plain | 3000 | 30 | 10 |", page)
+
+    def test_arms_stand_in_the_order_of_the_bench(self):
+        page = report(result({f"read_only_load/fits_l1/gather/{arm}": {"real_time": 1.0, "GB_per_s": 100.0}
+                              for arm in ("plain", "cg", "ca")}))[1]
+        self.assertIn("| data | plain | cg | ca |", page)
+
+    def test_a_waived_bench_says_why(self):
+        ran, page = report(result({"zero_copy/1_passes/mapped": {}}, label="waived: no CUDA device", aggregates=False))
+        self.assertEqual(ran.returncode, 0)
+        self.assertIn("Not measured: no CUDA device.", page)
+
+    def test_what_is_no_result_is_refused_in_a_sentence(self):
+        for document in ("no json", {"benchmarks": []}, {}, result({"fence_interference/x": {"real_time": 1.0}})):
+            ran, _ = report(document)
+            self.assertNotEqual(ran.returncode, 0)
+            self.assertEqual(len(ran.stderr.strip().splitlines()), 1, ran.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

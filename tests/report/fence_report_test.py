@@ -1,0 +1,768 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tests of bench/fence_interference/report/report.py on made-up results (synthetic.py). They need nothing but Python, except Pictures.
+
+`python3 fence_report_test.py` runs them all; `python3 fence_report_test.py Pictures` ends with code 77 if matplotlib is missing.
+"""
+
+import ast
+import csv
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+BENCH = os.path.join(HERE, os.pardir, os.pardir, "bench", "fence_interference", "report")
+REPORT = os.path.abspath(os.path.join(BENCH, "report.py"))
+SCRIPT = os.path.abspath(os.path.join(BENCH, "fence_report.cmake"))
+CMAKE = os.environ.get("MEMBAR_CMAKE") or shutil.which("cmake")
+sys.path.insert(0, HERE)
+sys.path.insert(0, os.path.abspath(BENCH))
+
+import cases, controls, markdown, verdict  # noqa: E402
+from synthetic import Synthetic, everything  # noqa: E402
+
+MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
+SKIPPED = 77
+
+BOUNDARY = "kernel_boundary.stream"
+DEVICE = "fence.device.acq_rel.shared_sm"
+DEVICE_OWN = "fence.device.acq_rel.own_sm"
+SYSTEM = "fence.system.acq_rel.own_sm"
+
+
+class Scratch(unittest.TestCase):
+    """A folder per test, and report.py run as a user runs it."""
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="membar-report-")
+        self.addCleanup(shutil.rmtree, self.folder, True)
+        self.output = self.path("out")
+
+    def path(self, *names):
+        return os.path.join(self.folder, *names)
+
+    def text(self, *names):
+        with open(self.path(*names), encoding="utf-8") as stream:
+            return stream.read()
+
+    def write(self, text, *names):
+        with open(self.path(*names), "w", encoding="utf-8") as stream:
+            stream.write(text)
+        return self.path(*names)
+
+    def without_matplotlib(self):
+        """An environment in which `import matplotlib` fails, whatever this machine has."""
+        os.makedirs(self.path("blocked"), exist_ok=True)
+        self.write("raise ImportError('blocked by the test')\n", "blocked", "matplotlib.py")
+        return dict(os.environ, PYTHONPATH=self.path("blocked"), PYTHONDONTWRITEBYTECODE="1")
+
+    def run_report(self, *options, pictures=False):
+        return subprocess.run([sys.executable, REPORT] + list(options), universal_newlines=True, encoding="utf-8",
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+                              env=None if pictures else self.without_matplotlib())
+
+    def load(self, made):
+        return cases.load(made.write(self.path("in.json")))
+
+    def report(self, made):
+        results = self.load(made)
+        return markdown.report(results, controls.check(results), "", {})
+
+    def verdict_of(self, made):
+        results = self.load(made)
+        return verdict.verdict(results, controls.check(results))
+
+
+class Verdict(Scratch):
+    def test_says_interference_relief_and_residual(self):
+        said = self.verdict_of(Synthetic().alone(BOUNDARY, 3000).beside(BOUNDARY, "nvlink.saturating", 13800, 4500))
+        self.assertEqual(said, "Kernel boundaries wait 4.6× longer beside NVLink stores; putting the noise in the remote "
+                               "domain makes them 3.1× shorter again and leaves 1.5×.")
+
+    def test_says_when_a_separate_domain_takes_all_of_it_back(self):
+        said = self.verdict_of(Synthetic().alone(BOUNDARY, 3000).beside(BOUNDARY, "nccl.saturating", 5100, 3030))
+        self.assertEqual(said, "Kernel boundaries wait 1.7× longer beside NCCL's all-reduce, and a separate domain takes all "
+                               "of it back (residual 1.01×).")
+
+    def test_says_that_system_fences_gain_nothing_and_what_to_do(self):
+        made = Synthetic().alone(SYSTEM, 590)
+        made.beside(SYSTEM, "nvlink.saturating", 5900, 5800).beside(SYSTEM, "host.saturating", 59000, 59500)
+        self.assertEqual(self.verdict_of(made), "System-scope fences wait 10× longer beside NVLink stores and 100× longer beside "
+                         "stores to host memory and gain nothing from domains: keep them off the critical path.")
+
+    def test_relief_within_ten_per_cent_is_nothing_gained(self):
+        for separate, gains in ((1000 / 1.09, False), (1000 / 1.12, True)):
+            said = self.verdict_of(Synthetic().alone(SYSTEM, 500).beside(SYSTEM, "nvlink.saturating", 1000, separate))
+            self.assertEqual("gain nothing" in said, not gains, said)
+
+    def test_tells_placements_of_device_fences_apart(self):
+        made = Synthetic().alone(DEVICE, 250).beside(DEVICE, "nvlink.saturating", 12000, 5500)
+        made.alone(DEVICE_OWN, 250).beside(DEVICE_OWN, "nvlink.saturating", 252, 251)
+        said = self.verdict_of(made)
+        self.assertIn("Device-scope fences that share an SM with the noise wait 48× longer beside NVLink stores; putting", said)
+        self.assertIn("Device-scope fences on an SM of their own do not wait for NVLink stores.", said)
+
+    def test_mentions_the_paced_noise_only_where_it_differs(self):
+        made = Synthetic().alone(DEVICE, 250).beside(DEVICE, "nvlink.saturating", 12000, 5500, 330.0)
+        alike = self.verdict_of(made)
+        self.assertNotIn("paced", alike)
+        made.beside(DEVICE, "nvlink.paced", 312.5, 251, 66.0)
+        self.assertIn("(paced at 66 GB/s: 1.25×, all of it taken back)", self.verdict_of(made))
+
+    def test_gives_a_range_where_victims_of_a_family_differ(self):
+        graph = "kernel_boundary.graph"
+        made = Synthetic().alone(BOUNDARY, 1000).alone(graph, 1000)
+        made.beside(BOUNDARY, "nvlink.saturating", 4000, 2000).beside(graph, "nvlink.saturating", 6000, 1500)
+        self.assertIn("wait up to 6.0× longer beside NVLink stores; putting the noise in the remote domain makes them 2.0–4.0× "
+                      "shorter again and leaves up to 2.0×.", self.verdict_of(made))
+
+    def test_nobody_gains_nothing_while_one_gains(self):
+        graph = "kernel_boundary.graph"
+        made = Synthetic().alone(BOUNDARY, 1000).alone(graph, 1000)
+        made.beside(BOUNDARY, "nvlink.saturating", 4000, 4000).beside(graph, "nvlink.saturating", 4000, 2000)
+        said = self.verdict_of(made)
+        self.assertNotIn("gain nothing", said)
+        self.assertIn("helps some of them (relief 1.00–2.0×)", said)
+
+    def test_one_victim_of_several_may_lie_out_by_chance_and_the_range_is_said(self):
+        made = Synthetic()
+        for order, relief in (("acq_rel", 1.0), ("seq_cst", 1.12)):
+            for placement in ("own_sm", "shared_sm"):
+                victim = "fence.system.%s.%s" % (order, placement)
+                made.alone(victim, 500)
+                made.beside(victim, "nvlink.saturating", 5000, 5000 / (relief if placement == "own_sm" else 1.01))
+        self.assertIn("gain nothing from domains (relief 1.00× to 1.12×): keep them off the critical path", self.verdict_of(made))
+
+    def test_says_when_a_separate_domain_is_worse(self):
+        said = self.verdict_of(Synthetic().alone(BOUNDARY, 1000).beside(BOUNDARY, "nvlink.saturating", 2000, 4000))
+        self.assertIn("makes it worse (relief 0.50×)", said)
+
+    def test_says_when_nobody_waits(self):
+        made = Synthetic().alone(BOUNDARY, 3000).beside(BOUNDARY, "nvlink.saturating", 3100, 3000)
+        made.beside(BOUNDARY, "host.paced", 3050, 3000)
+        self.assertEqual(self.verdict_of(made), "No victim waited for foreign traffic: beside NVLink stores and stores to host "
+                         "memory the interference stayed at or below 1.03, so there is nothing that domains could give back.")
+
+    def test_one_domain_is_a_negative_control_and_never_a_relief(self):
+        made = Synthetic(sync_domain_count="1").alone(BOUNDARY, 1000)
+        made.beside(BOUNDARY, "host.saturating", 4000, 4000)  # a separate arm there runs in the only domain
+        said = self.verdict_of(made)
+        self.assertTrue(said.startswith("This GPU has one memory synchronization domain, so domains cannot help here; the run is "
+                                        "a negative control"), said)
+        self.assertIn("Kernel boundaries wait 4.0× longer beside stores to host memory.", said)
+        self.assertNotRegex(said, "relief|gain|residual")
+
+    def test_one_domain_report_has_no_relief_column(self):
+        made = Synthetic(sync_domain_count="1").alone(BOUNDARY, 1000).beside(BOUNDARY, "host.saturating", 4000, 4000)
+        done = self.run_report("--input", made.write(self.path("in.json")), "--output-dir", self.output)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotRegex(self.text("out", "report.md"), r"\| (relief|residual) \|")
+
+    def test_says_why_noise_was_not_measured(self):
+        made = Synthetic().alone(BOUNDARY, 3000).beside(BOUNDARY, "nvlink.saturating", 13800, 4500)
+        made.waived(BOUNDARY, "nccl.saturating", "same", "NCCL was not found")
+        self.assertTrue(self.verdict_of(made).endswith("Not measured: NCCL's all-reduce (NCCL was not found)."))
+
+    def test_leaves_out_victims_that_were_not_measured(self):
+        made = Synthetic().alone(BOUNDARY, 3000).beside(BOUNDARY, "nvlink.saturating", 13800, 4500)
+        made.waived(SYSTEM, "nvlink.saturating", "same", "filtered")
+        self.assertNotIn("ystem-scope", self.verdict_of(made))
+
+    def test_says_when_relief_was_not_measured(self):
+        said = self.verdict_of(Synthetic().alone(BOUNDARY, 1000).beside(BOUNDARY, "nvlink.saturating", 4000))
+        self.assertIn("what a separate domain gives back was not measured", said)
+
+    def test_says_when_nothing_was_measured(self):
+        self.assertEqual(self.verdict_of(Synthetic().waived(BOUNDARY, "none", "alone", "no GPU")), "Nothing was measured: no GPU.")
+        self.assertEqual(self.verdict_of(Synthetic()), "Nothing was measured, the file holds no case.")
+
+    def test_says_when_there_is_no_pair_to_compare(self):
+        said = self.verdict_of(Synthetic().beside(BOUNDARY, "nvlink.saturating", 4000, 2000))
+        self.assertIn("no interference to report", said)
+
+    def test_every_victim_of_a_full_run_is_in_it(self):
+        said = self.verdict_of(everything())
+        for family in ("Kernel boundaries", "Device-scope fences that share", "Device-scope fences on", "System-scope fences",
+                       "cluster-scope fences", "block-scope fences", "system-scope release stores", "device-scope acquire loads"):
+            self.assertIn(family, said)
+        self.assertNotIn("Warning", said)
+        self.assertNotIn("\n", said)
+
+
+class Controls(Scratch):
+    def state(self, made, name):
+        return {control.name: control.state for control in controls.check(self.load(made))}[name]
+
+    def test_all_hold_on_a_sound_run(self):
+        states = {control.name: control.state for control in controls.check(self.load(everything()))}
+        self.assertEqual(states.pop("stored ratios"), "not measured")
+        self.assertEqual(set(states.values()), {"holds"})
+
+    def test_each_fails_beyond_its_limit(self):
+        def alone():
+            return Synthetic().alone(BOUNDARY, 1000)
+        both = alone().beside(BOUNDARY, "nvlink.saturating", 4000, 2000)
+        for name, good, bad in (
+                ("spin interference", alone().beside(BOUNDARY, "spin", 1100), alone().beside(BOUNDARY, "spin", 1110)),
+                ("spin relief", alone().beside(BOUNDARY, "spin", 1100, 1000), alone().beside(BOUNDARY, "spin", 1000, 1120)),
+                ("local relief", alone().beside(BOUNDARY, "local.paced", 3000, 2800),
+                 alone().beside(BOUNDARY, "local.paced", 3000, 2000))):
+            self.assertEqual(self.state(good, name), "holds", name)
+            self.assertEqual(self.state(bad, name), "fails", name)
+            self.assertEqual(self.state(both, name), "not measured", name)
+        for name, arm, twin in (("alias equals same", "alias", 4000), ("map equals separate", "map", 2000),
+                                ("env0 equals same", "env0", 4000)):
+            for change, state in ((1.1, "holds"), (0.9, "holds"), (1.11, "fails"), (0.89, "fails")):
+                made = alone().beside(BOUNDARY, "nccl.saturating", 4000, 2000).case(BOUNDARY, "nccl.saturating", arm, twin * change)
+                self.assertEqual(self.state(made, name), state, "%s at %s" % (name, change))
+
+    def test_a_failed_one_begins_the_verdict_and_is_named_with_its_numbers(self):
+        made = Synthetic().alone(BOUNDARY, 1000).beside(BOUNDARY, "nvlink.saturating", 4000, 2000)
+        made.case(BOUNDARY, "nvlink.saturating", "map", 3000)
+        said = self.verdict_of(made)
+        self.assertTrue(said.startswith("Warning: a control fails: \"map equals separate\" in 1 of 1 case (worst "
+                                        "kernel_boundary.stream beside nvlink.saturating: 1.50)"), said)
+        done = self.run_report("--input", made.write(self.path("in.json")), "--output-dir", self.output)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(self.text("out", "report.md"), r"\| map equals separate \|.*\| \*\*fails\*\* \| 1\.50 ")
+
+    def test_alias_and_swapped_do_not_enter_the_figures(self):
+        made = everything()
+        plain = self.verdict_of(made)
+        made.entries = [entry for entry in made.entries if entry["name"].rsplit("/", 1)[1] not in ("alias", "swapped", "map")]
+        self.assertEqual(self.verdict_of(made), plain)
+
+
+class Ratios(Scratch):
+    def made(self, **stored):
+        made = Synthetic().alone(BOUNDARY, 1000).case(BOUNDARY, "nvlink.saturating", "same", 4000, 300.0, interference=4.0)
+        return made.case(BOUNDARY, "nvlink.saturating", "separate", 2000, 300.0, **dict({"relief": 2.0, "residual": 2.0}, **stored))
+
+    def test_are_formed_from_the_medians(self):
+        results = self.load(self.made())
+        self.assertEqual(results.interference(BOUNDARY, "nvlink.saturating"), 4.0)
+        self.assertEqual(results.relief(BOUNDARY, "nvlink.saturating"), 2.0)
+        self.assertEqual(results.residual(BOUNDARY, "nvlink.saturating"), 2.0)
+
+    def test_need_both_of_their_cases(self):
+        results = self.load(Synthetic().beside(BOUNDARY, "nvlink.saturating", 4000, 2000))
+        self.assertIsNone(results.interference(BOUNDARY, "nvlink.saturating"))
+        self.assertEqual(results.relief(BOUNDARY, "nvlink.saturating"), 2.0)
+
+    def test_stored_ones_that_agree_hold(self):
+        held = {control.name: control for control in controls.check(self.load(self.made()))}["stored ratios"]
+        self.assertEqual((held.state, len(held.values)), ("holds", 3))
+
+    def test_stored_ones_that_disagree_are_reported_and_not_used(self):
+        results = self.load(self.made(relief=2.5))
+        self.assertEqual(results.relief(BOUNDARY, "nvlink.saturating"), 2.0)
+        said = verdict.verdict(results, controls.check(results))
+        self.assertIn("a control fails: \"stored ratios\" in 1 of 3 cases (worst relief of kernel_boundary.stream/nvlink.saturating/separate",
+                      said)
+        self.assertIn("makes them 2.0× shorter again", said)
+
+    def test_waived_and_failed_cases_have_none(self):
+        made = Synthetic().alone(BOUNDARY, 1000).waived(BOUNDARY, "nvlink.saturating", "same", "one GPU")
+        made.failed(BOUNDARY, "host.paced", "same", "the noise ended before the victim")
+        results = self.load(made)
+        self.assertIsNone(results.interference(BOUNDARY, "nvlink.saturating"))
+        self.assertIsNone(results.interference(BOUNDARY, "host.paced"))
+
+    def test_appended_run_settings_and_aggregates_are_no_part_of_the_case(self):
+        made = self.made()
+        made.entries[0]["name"] += "/iterations:1/manual_time"
+        made.entries.append(dict(made.entries[1], run_type="aggregate", name=made.entries[1]["name"] + "_mean"))
+        self.assertEqual(self.load(made).interference(BOUNDARY, "nvlink.saturating"), 4.0)
+
+
+class Spread(Scratch):
+    def test_a_difference_below_the_spread_is_none(self):
+        made = Synthetic().alone(BOUNDARY, 100.0)
+        made.case(BOUNDARY, "host.saturating", "same", 300.0, 50.0, spread=5.0)
+        made.case(BOUNDARY, "host.saturating", "separate", 120.0, 50.0)
+        self.assertIn("No victim waited", self.verdict_of(made).replace("Kernel boundaries do not wait", "No victim waited"))
+
+    def test_a_control_does_not_fail_within_the_spread(self):
+        made = Synthetic().alone(BOUNDARY, 100.0).beside(BOUNDARY, "nvlink.saturating", 500.0, 200.0)
+        made.case(BOUNDARY, "nvlink.saturating", "swapped", 260.0, 50.0, spread=0.5)
+        results = self.load(made)
+        states = {control.name: control.state for control in controls.check(results)}
+        self.assertEqual(states["swapped equals separate"], "holds")
+
+    def test_swapped_must_equal_separate(self):
+        made = Synthetic().alone(BOUNDARY, 100.0).beside(BOUNDARY, "nvlink.saturating", 500.0, 200.0)
+        made.case(BOUNDARY, "nvlink.saturating", "swapped", 260.0, 50.0)
+        states = {control.name: control.state for control in controls.check(self.load(made))}
+        self.assertEqual(states["swapped equals separate"], "fails")
+
+
+class Required(Scratch):
+    def made(self):
+        made = Synthetic().alone("fence.device.acq_rel.shared_sm", 300.0)
+        made.beside("fence.device.acq_rel.shared_sm", "nvlink.saturating", 1200.0, 400.0)
+        made.requires("fence.device.acq_rel.shared_sm", "same", 1, 0, 1, 1)
+        return made.requires("fence.device.acq_rel.shared_sm", "separate", 1, 0, 0, 1)
+
+    def test_is_left_out_where_the_file_does_not_say(self):
+        made = Synthetic().alone("kernel_boundary.stream", 100.0)
+        self.assertNotIn("Required and wasted", self.report(made.beside("kernel_boundary.stream", "nvlink.saturating", 300.0, 120.0)))
+
+    def test_tells_wasted_waiting_from_required_waiting(self):
+        text = self.report(self.made())
+        self.assertIn("| device-scope fences | the same domain | yes | no | yes | yes |", text)
+        self.assertIn("|  | a separate one | yes | no | no | yes |", text)
+        self.assertIn("all time beyond that of the victim alone is wasted", text)
+        self.assertIn("| 300 ns | 900 ns | 75 % | 800 ns | 100 ns |", text)
+
+    def test_says_if_a_victim_must_wait_for_the_noise(self):
+        made = self.made().requires("fence.device.acq_rel.shared_sm", "same", 1, 1, 1, 1)
+        text = self.report(made)
+        self.assertIn("have to wait for the noise although they never looked at it", text)
+        self.assertNotIn("is wasted. The hardware", text)
+
+    def test_needs_no_measurement(self):
+        made = Synthetic().waived("acquire_load.device.own_sm", "nvlink.saturating", "same", "no GPU")
+        made.requires("acquire_load.device.own_sm", "same", 0, 0, 0, 0)
+        self.assertIn("| device-scope acquire loads | the same domain | no | no | no | no |", self.report(made))
+
+
+class Output(Scratch):
+    def test_report_comes_out_without_matplotlib_and_says_what_to_install(self):
+        done = self.run_report("--input", everything().write(self.path("in.json")), "--output-dir", self.output,
+                               "--csv", self.path("flat.csv"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([line for line in done.stdout.splitlines() if "pip install matplotlib" in line],
+                         ["report.py: no pictures: matplotlib is missing, install it with `pip install matplotlib` and run "
+                          "report.py again"])
+        self.assertEqual(os.listdir(self.output), ["report.md"])
+        self.assertNotIn(".png", self.text("out", "report.md"))
+        self.assertTrue(os.path.exists(self.path("flat.csv")))
+
+    def test_report_has_its_parts(self):
+        made = everything().waived(BOUNDARY, "spin", "env0", "not an arm of spin").failed(
+            BOUNDARY, "nccl.paced", "env0", "the noise ended before the victim")
+        done = self.run_report("--input", made.write(self.path("in.json")), "--output-dir", self.output)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        report = self.text("out", "report.md")
+        self.assertEqual(report.splitlines()[0], "# Fence interference")
+        self.assertIn(report.splitlines()[2], done.stdout)
+        for part in ("## Machine", "| GPU | Synthetic GPU |", "## Controls", "## Kernel boundary", "## Fence", "## Release store",
+                     "## Acquire load", "p99, µs", "noise kept, GB/s", "## Waived cases", "**not an arm of spin** — 1 case",
+                     "## Failed cases", "**the noise ended before the victim** — 1 case"):
+            self.assertIn(part, report)
+
+    def test_context_may_be_absent(self):
+        made = everything()
+        made.context = {}
+        done = self.run_report("--input", made.write(self.path("in.json")), "--output-dir", self.output)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("The file does not state the machine.", self.text("out", "report.md"))
+
+    def test_csv_has_every_case_and_recomputed_ratios(self):
+        made = Synthetic().alone(BOUNDARY, 1000).case(BOUNDARY, "nvlink.saturating", "same", 4000, 300.0, interference=9.0)
+        made.waived(BOUNDARY, "nccl.paced", "same", "NCCL was not found").failed(BOUNDARY, "host.paced", "same", "too short")
+        done = self.run_report("--input", made.write(self.path("in.json")), "--output-dir", self.output, "--csv", self.path("flat.csv"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = list(csv.DictReader(self.text("flat.csv").splitlines()))
+        self.assertEqual([(row["noise"], row["pace"], row["arm"]) for row in rows],
+                         [("none", "", "alone"), ("nvlink", "saturating", "same"), ("nccl", "paced", "same"), ("host", "paced", "same")])
+        self.assertEqual([row["interference"] for row in rows], ["", "4", "", ""])
+        self.assertEqual((rows[2]["label"], rows[3]["error"]), ("waived: NCCL was not found", "too short"))
+
+    def test_pictures_of_an_earlier_report_do_not_stay(self):
+        os.makedirs(self.output)
+        for name in ("overview.png", "fence.block.acq_rel.own_sm.png", "mine.png"):
+            self.write("", "out", name)
+        done = self.run_report("--input", everything().write(self.path("in.json")), "--output-dir", self.output)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(sorted(os.listdir(self.output)), ["mine.png", "report.md"])
+
+    def test_sources_are_python_3_8(self):
+        folder = BENCH
+        for path in [REPORT] + [os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".py")]:
+            with open(path, encoding="utf-8") as stream:
+                ast.parse(stream.read(), path, feature_version=(3, 8))
+
+
+class Recorded(Scratch):
+    LINE = "recorded on Synthetic GPU, 2001-01-01, not measured on this machine"
+
+    def setUp(self):
+        Scratch.setUp(self)
+        self.recorded = everything().write(self.path("recorded.json"))
+
+    def check_recorded(self, done):
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(self.LINE, done.stdout)
+        self.assertEqual(self.text("out", "report.md").splitlines()[2], "> **R%s.**" % self.LINE[1:])
+
+    def test_is_drawn_and_marked_where_everything_is_waived(self):
+        own = Synthetic().waived(BOUNDARY, "none", "alone", "no GPU").write(self.path("in.json"))
+        self.check_recorded(self.run_report("--input", own, "--recorded", self.recorded, "--output-dir", self.output,
+                                            "--csv", self.path("flat.csv")))
+        report = self.text("out", "report.md")
+        self.assertIn("The machine of the recording, not this one.", report)
+        self.assertIn("## On this machine\n\nNothing was measured here.\n\n- **no GPU** — 1 case", report)
+        self.assertEqual({row["source"] for row in csv.DictReader(self.text("flat.csv").splitlines())}, {"recorded"})
+
+    def test_is_drawn_and_marked_where_there_is_no_input(self):
+        self.check_recorded(self.run_report("--input", self.path("none.json"), "--recorded", self.recorded, "--output-dir",
+                                            self.output))
+
+    def test_is_not_drawn_where_something_was_measured(self):
+        own = Synthetic(gpu="Other GPU").alone(BOUNDARY, 3000).write(self.path("in.json"))
+        done = self.run_report("--input", own, "--recorded", self.recorded, "--output-dir", self.output)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("ecorded", self.text("out", "report.md") + done.stdout)
+
+    def test_may_be_left_out(self):
+        own = Synthetic().waived(BOUNDARY, "none", "alone", "no GPU").write(self.path("in.json"))
+        done = self.run_report("--input", own, "--output-dir", self.output)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("Nothing was measured: no GPU.", done.stdout)
+        self.assertIn("## Waived cases", self.text("out", "report.md"))
+
+
+class BadInput(Scratch):
+    def refuse(self, *options, naming, code=1):
+        """One sentence on stderr that names the value, nothing on disk."""
+        done = self.run_report(*options)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        self.assertRegex(done.stderr, r"\Areport\.py: [^\n]+\n\Z")
+        for name in naming:
+            self.assertIn(name, done.stderr)
+        self.assertFalse(os.path.exists(self.path("out", "report.md")))
+        self.assertFalse(os.path.isdir(self.output) and os.listdir(self.output))
+        return done.stderr
+
+    def refuse_text(self, text, *naming):
+        self.refuse("--input", self.write(text, "in.json"), "--output-dir", self.output, naming=("in.json",) + naming)
+
+    def refuse_case(self, name, *naming, **fields):
+        made = Synthetic().alone(BOUNDARY, 1000)
+        made.entries.append(dict({"name": name}, **fields))
+        self.refuse("--input", made.write(self.path("in.json")), "--output-dir", self.output, naming=naming)
+
+    def test_missing_file(self):
+        missing = self.path("missing.json")
+        self.refuse("--input", missing, "--output-dir", self.output, naming=(missing, "run the bench"))
+
+    def test_missing_recorded_file(self):
+        self.refuse("--input", self.path("missing.json"), "--recorded", self.path("gone.json"), "--output-dir", self.output,
+                    naming=("missing.json", "gone.json"))
+
+    def test_recorded_file_without_a_measured_case(self):
+        empty = Synthetic().write(self.path("empty.json"))
+        self.refuse("--input", empty, "--recorded", empty, "--output-dir", self.output, naming=("empty.json", "no measured case"))
+
+    def test_not_json(self):
+        self.refuse_text("half a {", "is not JSON")
+        with open(self.path("binary.json"), "wb") as stream:
+            stream.write(b"\xff\xfe\x00")
+        self.refuse("--input", self.path("binary.json"), "--output-dir", self.output, naming=("binary.json", "is not JSON"))
+
+    def test_folder_as_input(self):
+        self.refuse("--input", self.folder, "--output-dir", self.output, naming=(self.folder, "cannot be read"))
+
+    def test_other_structures(self):
+        for text in ("[]", "3", "{}", "{\"benchmarks\": {}}", "{\"benchmarks\": [1]}"):
+            self.refuse_text(text, "benchmarks")
+        self.refuse_text("{\"benchmarks\": [{}]}", "has no name")
+
+    def test_cases_that_the_report_does_not_know(self):
+        self.refuse_case("BM_Something", "BM_Something", "victim/noise/arm")
+        self.refuse_case("fence.warp.acq_rel.own_sm/none/alone", "unknown victim", "fence.warp.acq_rel.own_sm")
+        self.refuse_case(BOUNDARY + "/music/same", "unknown noise", "music")
+        self.refuse_case(BOUNDARY + "/spin/other", "unknown arm", "other")
+        self.refuse_case(BOUNDARY + "/none/same", "contradictory")
+
+    def test_medians_that_are_no_times(self):
+        for value in (None, "fast", 0, -1.0, True, float("nan"), float("inf")):
+            self.refuse_case(BOUNDARY + "/spin/same", BOUNDARY + "/spin/same", "p50_ns", p50_ns=value)
+
+    def test_a_case_twice(self):
+        self.refuse_case(BOUNDARY + "/none/alone", "twice", p50_ns=1.0)
+
+    def test_output_folder_that_cannot_be(self):
+        made = Synthetic().alone(BOUNDARY, 1000).write(self.path("in.json"))
+        file = self.write("a file", "file")
+        for folder in (file, os.path.join(file, "below"), "/proc", "/proc/below"):  # the latter two bar the superuser, too
+            self.refuse("--input", made, "--output-dir", folder, naming=("--output-dir " + folder, "writable"))
+        self.assertEqual(self.text("file"), "a file")
+
+    def test_a_folder_in_the_place_of_the_report(self):
+        made = Synthetic().alone(BOUNDARY, 1000).write(self.path("in.json"))
+        os.makedirs(self.path("other", "report.md"))
+        self.refuse("--input", made, "--output-dir", self.path("other"), naming=("other", "report.md"))
+        self.assertEqual(os.listdir(self.path("other")), ["report.md"])
+
+    def test_csv_that_cannot_be_written(self):
+        made = Synthetic().alone(BOUNDARY, 1000).write(self.path("in.json"))
+        self.refuse("--input", made, "--output-dir", self.output, "--csv", self.path("nowhere", "flat.csv"),
+                    naming=("--csv", "nowhere"))
+
+    def test_options(self):
+        made = Synthetic().alone(BOUNDARY, 1000).write(self.path("in.json"))
+        self.refuse("--input", made, "--output-dir", self.output, "--colour", naming=("--colour", "--help"), code=2)
+        self.refuse("--input", made, naming=("--output-dir",), code=2)
+        self.refuse("--in", made, "--output-dir", self.output, naming=("--input",), code=2)
+
+
+def published(gain=12.0):
+    """A made-up result of the bench publisher: a release costs `gain` times as much beside NVLink stores."""
+    entries = []
+    for warps in (1, 4):
+        for noise in ("none", "nvlink.saturating"):
+            beside = gain if noise != "none" else 1.5
+            for way, cycles in (("nothing", 1950), ("release", 2000 * beside), ("publisher", 2000)):
+                rest = "%s/warps:%d%s/%s/iterations:1/repeats:9/manual_time" % (
+                    way, warps, "/lag:16" if way == "publisher" else "", noise)
+                for what in ("pace", "latency"):
+                    if (what, way) != ("latency", "nothing"):
+                        entries += [{"name": what + "/" + rest, "run_type": "iteration", "p50_cycles": cycles + off,
+                                     "p90_cycles": cycles + 50, "fences": 100, "publications": 16000 * warps, "largest_lag": 9}
+                                    for off in (-1, 0, 1)]
+    entries.append({"name": "pace/release/warps:4/none", "run_type": "aggregate", "p50_cycles": 1})
+    return {"context": {"gpu": "Synthetic GPU"}, "benchmarks": entries}
+
+
+class Publisher(Scratch):
+    def report_with(self, result, *more):
+        made = everything().write(self.path("in.json"))
+        done = self.run_report("--input", made, "--output-dir", self.output, "--publisher",
+                               self.write(json.dumps(result), "publisher.json"), *more)
+        return done, (self.text("out", "report.md") if done.returncode == 0 else "")
+
+    def test_the_verdict_has_a_sentence_with_the_gain_and_the_latency(self):
+        done, report = self.report_with(published())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        said = report.splitlines()[2]
+        self.assertIn("A publisher warp lets 4 publishing warps a block compute faster than a release in each: beside saturating NVLink "
+                      "stores 12×, at 100 % of their pace without noise (a publication then takes 2,000 cycles instead of 24,000).", said)
+        self.assertIn(said, done.stdout)
+
+    def test_the_sentence_goes_from_the_greatest_gain_on_and_leaves_controls_and_what_gains_nothing_out(self):
+        result = published()
+        for entry in list(result["benchmarks"]):
+            if "/nvlink.saturating/" in entry["name"]:
+                for noise, factor in (("host.saturating", 2), ("local.saturating", 3), ("nccl.saturating", 1 / 12)):
+                    other = {**entry, "name": entry["name"].replace("nvlink.saturating", noise)}
+                    if "/release/" in entry["name"]:
+                        other["p50_cycles"] *= factor
+                    result["benchmarks"].append(other)
+        said = self.report_with(result)[1].splitlines()[2]
+        said = said[said.index("A publisher warp"):]
+        self.assertIn("in each: beside saturating stores to host memory 24×, at 100 %", said)
+        self.assertIn("; beside saturating NVLink stores 12×, at 100 %", said)
+        self.assertNotIn("local", said)
+        self.assertNotIn("NCCL", said)
+
+    def test_the_sentence_is_of_one_number_of_warps(self):
+        result = published()
+        for entry in result["benchmarks"]:
+            if entry["name"].startswith("pace/release/warps:1/nvlink"):
+                entry["p50_cycles"] *= 5  # 60 times what the publisher's take
+        self.assertIn("beside saturating NVLink stores 12×", self.report_with(result)[1].splitlines()[2])
+
+    def test_the_section_has_a_row_for_each_noise_and_number_of_warps(self):
+        report = self.report_with(published())[1]
+        self.assertIn("## Publisher", report)
+        self.assertIn("| 4 | NVLink stores, saturating | 1,950 | 24,000 | 2,000 |", report)
+        self.assertIn("| 1 | no noise | 1,950 | 3,000 | 2,000 |", report)
+        self.assertIn("100 for 64,000", report)
+
+    def test_a_file_of_aggregates_alone_says_the_same(self):
+        result = published()
+        medians = [{**entry, "run_type": "aggregate", "aggregate_name": "median", "name": entry["name"] + "_median"}
+                   for entry in result["benchmarks"][1::3] if entry["run_type"] == "iteration"]
+        means = [{**entry, "aggregate_name": "mean", "p50_cycles": 1} for entry in medians]
+        singles = self.report_with(result)[1]
+        os.remove(self.path("out", "report.md"))
+        self.assertEqual(self.report_with({**result, "benchmarks": medians + means})[1], singles)
+
+    def test_what_a_lane_alone_costs_is_said(self):
+        result = published()
+        result["benchmarks"].append({"name": "pace/by_lane/warps:4/lag:16/none/iterations:1/repeats:9/manual_time",
+                                     "run_type": "iteration", "p50_cycles": 4900})
+        self.assertIn("by one lane instead of by its warp, an iteration with 4 warps a block takes 4,900 to 4,900 cycles",
+                      self.report_with(result)[1])
+
+    def test_no_gain_is_said(self):
+        self.assertIn("A publisher warp per block gives nothing back here.", self.report_with(published(1.0))[1])
+
+    def test_without_a_measured_case_there_is_no_section(self):
+        waived = {"benchmarks": [{"name": "pace/release/warps:4/none", "label": "waived: no CUDA device"}]}
+        done, report = self.report_with(waived)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("## Publisher", report)
+
+    def test_the_recorded_figures_stand_in_and_are_marked(self):
+        os.mkdir(self.path("kept"))
+        everything().write(self.path("kept", "fence_interference.json"))
+        self.write(json.dumps(published()), "kept", "publisher.json")
+        report = self.report_with({"benchmarks": []}, "--recorded", self.path("kept", "fence_interference.json"))[1]
+        section = report[report.index("## Publisher"):]
+        self.assertIn("> **Recorded", section)
+
+    def test_a_file_of_another_bench_is_refused_in_one_sentence(self):
+        done = self.report_with({"benchmarks": [{"name": "something/else", "p50_cycles": 1}]})[0]
+        self.assertEqual(done.returncode, 1)
+        self.assertIn('has a case "something/else", which is none of the bench publisher', done.stderr)
+
+
+@unittest.skipUnless(CMAKE and os.name == "posix", "needs cmake and a POSIX system")
+class Script(Scratch):
+    """fence_report.cmake with a made-up bench."""
+
+    def setUp(self):
+        Scratch.setUp(self)
+        self.result = everything().write(self.path("result.json"))
+        self.output = self.path("build", "out")
+
+    def bench(self, code=0):
+        """A bench that notes its arguments and copies a made-up result."""
+        self.write("#!%s\nimport shutil, sys\nopen(%r, 'w').write('\\n'.join(sys.argv[1:]))\n"
+                   "path = [a for a in sys.argv if a.startswith('--benchmark_out=')][0].partition('=')[2]\n"
+                   "shutil.copy(%r, path) if %d == 0 else None\nsys.exit(%d)\n"
+                   % (sys.executable, self.path("arguments"), self.result, code, code), "bench")
+        os.chmod(self.path("bench"), 0o755)
+        return self.path("bench")
+
+    def run_script(self, environment=None, **variables):
+        given = dict({"MEMBAR_REPORT": REPORT, "MEMBAR_OUTPUT_DIR": self.output}, **variables)
+        # No index: pip must not reach for the network in a test.
+        environment = dict(environment or self.without_matplotlib(), PIP_NO_INDEX="1")
+        return subprocess.run([CMAKE] + ["-D%s=%s" % item for item in given.items()] + ["-P", SCRIPT], env=environment, check=False,
+                              universal_newlines=True, encoding="utf-8", stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def test_runs_the_bench_and_prints_where_the_report_is_and_the_verdict(self):
+        done = self.run_script(MEMBAR_BENCH=self.bench(), MEMBAR_BENCH_ARGS="--all --benchmark_filter='a b'")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertEqual(self.text("arguments").splitlines(), [
+            "--benchmark_out=%s/fence_interference.json" % self.output, "--benchmark_out_format=json",
+            "--csv=%s/fence_interference.csv" % self.output, "--all", "--benchmark_filter=a b"])
+        self.assertIn("report: %s/report.md" % self.output, done.stdout)
+        self.assertIn("Kernel boundaries wait 4.7× longer", done.stdout)
+        self.assertIn("pip install matplotlib", done.stdout)
+
+    def test_draws_the_recorded_file_where_nothing_was_measured(self):
+        recorded, self.result = self.result, Synthetic().waived(BOUNDARY, "none", "alone", "no GPU").write(self.path("waived.json"))
+        done = self.run_script(MEMBAR_BENCH=self.bench(), MEMBAR_RECORDED=recorded)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn(Recorded.LINE, done.stdout)
+
+    def test_works_without_a_recorded_file(self):
+        done = self.run_script(MEMBAR_BENCH=self.bench(), MEMBAR_RECORDED=self.path("none.json"))
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+    def test_stops_where_the_bench_fails(self):
+        os.makedirs(self.output)
+        self.write("stale", "build", "out", "fence_interference.json")
+        done = self.run_script(MEMBAR_BENCH=self.bench(code=3))
+        self.assertNotEqual(done.returncode, 0)
+        self.assertRegex(re.sub(r"\s+", " ", done.stdout), r"fence_report: \S+bench failed \(3\)")
+        self.assertEqual(os.listdir(self.output), [])
+
+    def test_leaves_the_results_where_there_is_no_python(self):
+        bench = self.write("#!/bin/sh\nexit 0\n", "bench.sh")
+        os.chmod(bench, 0o755)
+        os.makedirs(self.path("empty"))
+        # CMAKE_FIND_USE_…: nothing outside the empty PATH may be searched either.
+        done = self.run_script(dict(os.environ, PATH=self.path("empty")), MEMBAR_BENCH=bench,
+                               CMAKE_FIND_USE_CMAKE_SYSTEM_PATH="OFF")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn("no Python 3.8 or newer (install python3)", done.stdout)
+
+    def test_names_a_variable_that_is_missing(self):
+        done = self.run_script()
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("MEMBAR_BENCH is not set", done.stdout)
+
+
+@unittest.skipUnless(MATPLOTLIB, "needs matplotlib (pip install matplotlib)")
+class Pictures(Scratch):
+    def draw(self, made, *options):
+        done = self.run_report("--input", made.write(self.path("in.json")), "--output-dir", self.output, *options, pictures=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return sorted(name for name in os.listdir(self.output) if name.endswith(".png"))
+
+    @staticmethod
+    def some():
+        """Few victims, all kinds of rows."""
+        made = everything()
+        made.entries = [e for e in made.entries if e["name"].split("/")[0] in (BOUNDARY, DEVICE, "acquire_load.system.own_sm")]
+        return made
+
+    def test_the_publisher_has_a_picture(self):
+        drawn = self.draw(self.some(), "--publisher", self.write(json.dumps(published()), "publisher.json"))
+        self.assertIn("publisher.png", drawn)
+        self.assertIn("](publisher.png)", self.text("out", "report.md"))
+        self.assertNotIn("publisher.png", self.draw(self.some()))  # and none is left of an earlier report
+
+    def texts_of(self, made, recorded):
+        """Everything that is written in the pictures of `made`."""
+        import pictures
+        from matplotlib.figure import Figure
+        from matplotlib.text import Text
+        found, save = {}, Figure.savefig
+
+        def keep(figure, path, **style):
+            found[os.path.basename(path)] = [text.get_text().replace("\u00a0", " ") for text in figure.findobj(Text)]
+            save(figure, path, **style)
+        Figure.savefig = keep
+        try:
+            pictures.draw_all(self.load(made), self.folder, recorded)
+        finally:
+            Figure.savefig = save
+        return found
+
+    def test_one_per_victim_and_the_overview_all_in_the_report(self):
+        names = self.draw(everything())
+        victims = self.load(everything()).victims()
+        self.assertEqual(names, sorted(["overview.png"] + [victim + ".png" for victim in victims]))
+        for name in names:
+            self.assertIn("(%s)" % name, self.text("out", "report.md"))
+
+    def test_recorded_ones_say_so(self):
+        for name, texts in self.texts_of(self.some(), Recorded.LINE).items():
+            self.assertIn("R" + Recorded.LINE[1:], texts, name)
+        for name, texts in self.texts_of(self.some(), None).items():
+            self.assertFalse([text for text in texts if "ecorded" in text], name)
+
+    def test_name_the_machine(self):
+        for name, texts in self.texts_of(self.some(), None).items():
+            self.assertTrue([text for text in texts if "2 × Synthetic GPU" in text], name)
+
+    def test_one_domain_shows_no_relief(self):
+        made = Synthetic(sync_domain_count="1").alone(BOUNDARY, 1000).beside(BOUNDARY, "host.saturating", 4000, 4000)
+        for name, texts in self.texts_of(made, None).items():
+            self.assertNotIn("relief", texts, name)
+            self.assertFalse([text for text in texts if re.match(r"relief \d", text)], name)
+
+    def test_come_out_of_every_partial_result(self):
+        for made in (Synthetic().alone(BOUNDARY, 1000), Synthetic().beside(BOUNDARY, "nvlink.paced", 4000),
+                     Synthetic().case(BOUNDARY, "nvlink.paced", "separate", 4000), Synthetic().case(BOUNDARY, "nvlink.paced", "map", 4000),
+                     Synthetic(gpu="", date="").failed(BOUNDARY, "spin", "same", "too short").alone(BOUNDARY, 1.5)):
+            shutil.rmtree(self.output, True)
+            self.assertIn(BOUNDARY + ".png", self.draw(made))
+
+    def test_come_out_of_a_median_alone(self):
+        made = self.some()
+        for entry in made.entries:
+            for name in [n for n in entry if n.endswith(("_ns", "_cycles")) and n != "p50_ns"] + ["spread", "samples"]:
+                entry.pop(name, None)
+        self.assertIn("overview.png", self.draw(made))
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["Pictures"] and not MATPLOTLIB:
+        print("SKIPPED: the tests of the pictures need matplotlib (pip install matplotlib)")
+        sys.exit(SKIPPED)
+    unittest.main()
