@@ -6,14 +6,14 @@
 #pragma once
 
 #include <membar/symmetric/collective_launch.hpp>
+#include <membar/symmetric/heap.hpp>
 #include <membar/symmetric/host_copy.hpp>
-#include <membar/symmetric/symmetric_heap.hpp>
 #include <membar/symmetric/wait.cuh>
 
 #include <cstdio>
 #include <vector>
 
-using membar::pe, membar::symmetric_span;
+using membar::symmetric::pe, membar::symmetric::span;
 constexpr std::size_t cells = 1024, row = cells + 2;  // with a cell of each neighbour's
 constexpr int steps = 2000;
 
@@ -21,9 +21,9 @@ constexpr int steps = 2000;
 /// row has its signals, from the left and from the right: a put with signal says nothing of the one before it, which on a
 /// network it may overtake.
 template <class Backend>
-__global__ void spread(symmetric_span<double, Backend> heat, symmetric_span<membar::signal<membar::set>, Backend> arrived) {
-  const pe left = membar::ring_neighbour(heat.self(), -1, heat.count());
-  const pe right = membar::ring_neighbour(heat.self(), 1, heat.count());
+__global__ void spread(span<double, Backend> heat, span<membar::symmetric::signal<membar::symmetric::set>, Backend> arrived) {
+  const pe left = membar::symmetric::ring_neighbour(heat.self(), -1, heat.count());
+  const pe right = membar::symmetric::ring_neighbour(heat.self(), 1, heat.count());
   for (unsigned step = 1; step <= steps; ++step) {
     const auto next = heat.subspan(step % 2 * row, row);
     const double* const in = heat.local() + (step - 1) % 2 * row;
@@ -33,10 +33,11 @@ __global__ void spread(symmetric_span<double, Backend> heat, symmetric_span<memb
     }
     __syncthreads();
     const auto signals = arrived.subspan(step % 2 * 2, 2);
-    membar::put_signal(membar::by_block, next.subspan(cells + 1, 1), out + 1, signals[1], step, left);
-    membar::put_signal(membar::by_block, next.subspan(0, 1), out + cells, signals[0], step, right);
+    membar::symmetric::put_signal(membar::symmetric::by_block, next.subspan(cells + 1, 1), out + 1, signals[1], step, left);
+    membar::symmetric::put_signal(membar::symmetric::by_block, next.subspan(0, 1), out + cells, signals[0], step, right);
     for (unsigned side = 0; side != 2; ++side) {  // equal: who sets this signal next has waited for what comes behind it
-      membar::wait(membar::by_block, signals[side], membar::equals(step), membar::wait_budget::milliseconds(2000));
+      membar::symmetric::wait(membar::symmetric::by_block, signals[side], membar::symmetric::equals(step),
+                              membar::wait_budget::milliseconds(2000));
     }
   }
 }
@@ -44,16 +45,16 @@ __global__ void spread(symmetric_span<double, Backend> heat, symmetric_span<memb
 /// Runs it on all PEs. Collective. Returns how many cells of this process's PEs are not as on the host.
 template <class Backend>
 std::size_t exchange_halos(Backend& gpus) {
-  membar::symmetric_heap heap(gpus, std::size_t{1} << 20);
-  const membar::scoped_symmetric_array heat(heap.template allocate<double>(2 * row));
-  const membar::scoped_symmetric_array arrived(
-      heap.template allocate<membar::signal<membar::set>>(4));  // of each row: from the left, from the right
+  membar::symmetric::heap heap(gpus, std::size_t{1} << 20);
+  const membar::symmetric::scoped_array heat(heap.template allocate<double>(2 * row));
+  const membar::symmetric::scoped_array arrived(heap.template allocate<membar::symmetric::signal<membar::symmetric::set>>(
+      4));  // of each row: from the left, from the right
   if (gpus.local_pes().contains(pe(0))) {
     const double hot[] = {1};
-    membar::copy_to(heat.on(pe(0)).subspan(2, 1), hot, nullptr);
+    membar::symmetric::copy_to(heat.on(pe(0)).subspan(2, 1), hot, nullptr);
   }
-  membar::collective_launch(gpus, {1, 256}, {}, spread<Backend>,
-                            [&](pe which) { return std::tuple(heat.on(which), arrived.on(which)); });
+  membar::symmetric::collective_launch(gpus, {1, 256}, {}, spread<Backend>,
+                                       [&](pe which) { return std::tuple(heat.on(which), arrived.on(which)); });
 
   // The same on the host, the whole ring at once.
   const std::size_t size = static_cast<std::size_t>(gpus.count()) * cells;
@@ -68,7 +69,7 @@ std::size_t exchange_halos(Backend& gpus) {
   std::size_t wrong = 0;
   for (const pe which : gpus.local_pes()) {
     const membar::device_guard there(gpus.device_of(which));
-    membar::copy_from(seen, heat.on(which), nullptr);  // after the kernel, in its stream
+    membar::symmetric::copy_from(seen, heat.on(which), nullptr);  // after the kernel, in its stream
     for (std::size_t i = 0; i != cells; ++i) {
       wrong += seen[steps % 2 * row + 1 + i] == ring[static_cast<std::size_t>(which.index()) * cells + i] ? 0 : 1;
     }

@@ -3,30 +3,31 @@
 /// All-reduce on a ring: in each step a GPU puts one part of its vector, with a signal, to its right neighbour. After count - 1
 /// steps each part is summed up somewhere; after as many again, everywhere.
 #include <membar/symmetric/collective_launch.hpp>
+#include <membar/symmetric/heap.hpp>
 #include <membar/symmetric/host_copy.hpp>
-#include <membar/symmetric/symmetric_heap.hpp>
 #include <membar/symmetric/wait.cuh>
 
 #include <cstdio>
 #include <vector>
 
-using membar::pe, membar::signal, membar::symmetric_span;
+using membar::symmetric::pe, membar::symmetric::signal, membar::symmetric::span;
 
 /// The inbox has a slot for each step, and each slot a signal, so that nothing is overwritten: a faster left neighbour fills
 /// the next one, and on a network what it puts next may come first.
 template <class Backend>
-__global__ void sum(symmetric_span<float, Backend> vector, symmetric_span<float, Backend> inbox,
-                    symmetric_span<signal<membar::set>, Backend> arrived) {
+__global__ void sum(span<float, Backend> vector, span<float, Backend> inbox,
+                    span<signal<membar::symmetric::set>, Backend> arrived) {
   const int count = vector.count(), self = vector.self().index();
   const std::size_t part = vector.size() / static_cast<std::size_t>(count);
-  const pe right = membar::ring_neighbour(vector.self(), 1, count);
+  const pe right = membar::symmetric::ring_neighbour(vector.self(), 1, count);
   for (int step = 0; step != 2 * (count - 1); ++step) {
     const auto number = static_cast<std::size_t>(step);
     const auto slot = inbox.subspan(number * part, part);
     const float* const sent = vector.local() + static_cast<std::size_t>((self - step + 2 * count) % count) * part;
     float* const received = vector.local() + static_cast<std::size_t>((self - step - 1 + 2 * count) % count) * part;
-    membar::put_signal(membar::by_block, slot, sent, arrived[number], 1, right);
-    membar::wait(membar::by_block, arrived[number], membar::equals(1), membar::wait_budget::milliseconds(2000));
+    membar::symmetric::put_signal(membar::symmetric::by_block, slot, sent, arrived[number], 1, right);
+    membar::symmetric::wait(membar::symmetric::by_block, arrived[number], membar::symmetric::equals(1),
+                            membar::wait_budget::milliseconds(2000));
     for (std::size_t i = threadIdx.x; i < part; i += blockDim.x) {
       received[i] = slot.local()[i] + (step < count - 1 ? received[i] : 0);
     }
@@ -40,13 +41,13 @@ int main() try {
     std::puts("SKIPPED: an all-reduce needs two GPUs");
     return 77;
   }
-  membar::peer_backend gpus;
+  membar::symmetric::peer_backend gpus;
   const auto count = static_cast<std::size_t>(gpus.count());
   const std::size_t part = 1 << 14, size = count * part;
-  membar::symmetric_heap heap(gpus, 16 * size * sizeof(float));
-  const membar::scoped_symmetric_array vector(heap.allocate<float>(size));
-  const membar::scoped_symmetric_array inbox(heap.allocate<float>(2 * (count - 1) * part));
-  const membar::scoped_symmetric_array arrived(heap.allocate<signal<membar::set>>(2 * (count - 1)));
+  membar::symmetric::heap heap(gpus, 16 * size * sizeof(float));
+  const membar::symmetric::scoped_array vector(heap.allocate<float>(size));
+  const membar::symmetric::scoped_array inbox(heap.allocate<float>(2 * (count - 1) * part));
+  const membar::symmetric::scoped_array arrived(heap.allocate<signal<membar::symmetric::set>>(2 * (count - 1)));
   std::vector<float> values(size);
   for (const pe which : gpus.local_pes()) {
     for (std::size_t i = 0; i != size; ++i) {
@@ -54,15 +55,16 @@ int main() try {
           static_cast<float>((i + 1) % 64 * static_cast<std::size_t>(which.index() + 1));  // whole numbers: sums are exact
     }
     const membar::device_guard there(gpus.device_of(which));
-    membar::copy_to(vector.on(which), values, nullptr);
+    membar::symmetric::copy_to(vector.on(which), values, nullptr);
   }
-  membar::collective_launch(gpus, {1, 512}, {}, sum<membar::peer_backend>,
-                            [&](pe which) { return std::tuple(vector.on(which), inbox.on(which), arrived.on(which)); });
+  membar::symmetric::collective_launch(gpus, {1, 512}, {}, sum<membar::symmetric::peer_backend>, [&](pe which) {
+    return std::tuple(vector.on(which), inbox.on(which), arrived.on(which));
+  });
 
   std::size_t wrong = 0;
   for (const pe which : gpus.local_pes()) {
     const membar::device_guard there(gpus.device_of(which));
-    membar::copy_from(values, vector.on(which), nullptr);  // after the kernel, in its stream
+    membar::symmetric::copy_from(values, vector.on(which), nullptr);  // after the kernel, in its stream
     for (std::size_t i = 0; i != size; ++i) {
       wrong += values[i] == static_cast<float>((i + 1) % 64 * (count * (count + 1) / 2)) ? 0 : 1;
     }

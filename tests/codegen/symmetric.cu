@@ -6,9 +6,9 @@
 #include <membar/symmetric/packed.cuh>
 #include <membar/symmetric/wait.cuh>
 
-using membar::pe;
-using membar::symmetric;
-using membar::symmetric_span;
+using membar::symmetric::object;
+using membar::symmetric::pe;
+using membar::symmetric::span;
 
 constexpr membar::wait_budget budget = membar::wait_budget::milliseconds(1);
 
@@ -35,8 +35,8 @@ struct long_message {
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|ld\.weak|bar\.}}
 // CHECK-COUNT-8: st.weak.v4.b32
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.}}
-extern "C" __global__ void put_by_block(symmetric_span<int> to, const int* from, pe other) {
-  membar::put(membar::by_block, to, from, other);
+extern "C" __global__ void put_by_block(span<int> to, const int* from, pe other) {
+  membar::symmetric::put(membar::symmetric::by_block, to, from, other);
 }
 
 // One release behind the meeting of the block, and no other fence.
@@ -49,9 +49,9 @@ extern "C" __global__ void put_by_block(symmetric_span<int> to, const int* from,
 // CHECK: st.release.sys.b64
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.}}
 // CHECK: ret;
-extern "C" __global__ void put_signal_by_block(symmetric_span<int> to, const int* from,
-                                               symmetric<membar::signal<membar::set>> flag, pe other) {
-  membar::put_signal(membar::by_block, to, from, flag, 1, other);
+extern "C" __global__ void put_signal_by_block(span<int> to, const int* from,
+                                               object<membar::symmetric::signal<membar::symmetric::set>> flag, pe other) {
+  membar::symmetric::put_signal(membar::symmetric::by_block, to, from, flag, 1, other);
 }
 
 // CHECK-LABEL: .entry put_signal_by_warp(
@@ -61,9 +61,9 @@ extern "C" __global__ void put_signal_by_block(symmetric_span<int> to, const int
 // CHECK: red.release.sys.global.add.u64
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.}}
 // CHECK: ret;
-extern "C" __global__ void put_signal_by_warp(symmetric_span<int> to, const int* from,
-                                              symmetric<membar::signal<membar::add>> sum, pe other) {
-  membar::put_signal(membar::by_warp, to, from, sum, 1, other);
+extern "C" __global__ void put_signal_by_warp(span<int> to, const int* from,
+                                              object<membar::symmetric::signal<membar::symmetric::add>> sum, pe other) {
+  membar::symmetric::put_signal(membar::symmetric::by_warp, to, from, sum, 1, other);
 }
 
 // CHECK-LABEL: .entry put_signal_by_thread(
@@ -73,9 +73,9 @@ extern "C" __global__ void put_signal_by_warp(symmetric_span<int> to, const int*
 // CHECK: st.release.sys.b64
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.}}
 // CHECK: ret;
-extern "C" __global__ void put_signal_by_thread(symmetric_span<int> to, const int* from,
-                                                symmetric<membar::signal<membar::set>> flag, pe other) {
-  membar::put_signal(membar::by_thread, to, from, flag, 1, other);
+extern "C" __global__ void put_signal_by_thread(span<int> to, const int* from,
+                                                object<membar::symmetric::signal<membar::symmetric::set>> flag, pe other) {
+  membar::symmetric::put_signal(membar::symmetric::by_thread, to, from, flag, 1, other);
 }
 
 // CHECK-LABEL: .entry notify_after_fence(
@@ -87,8 +87,9 @@ extern "C" __global__ void put_signal_by_thread(symmetric_span<int> to, const in
 // CHECK: st.relaxed.sys.b64
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
 // CHECK: ret;
-extern "C" __global__ void notify_after_fence(symmetric<membar::signal<membar::set>> flag, pe other) {
-  membar::notify(membar::by_block, flag, 1, other, membar::fence(membar::by_block, flag.reach()));
+extern "C" __global__ void notify_after_fence(object<membar::symmetric::signal<membar::symmetric::set>> flag, pe other) {
+  membar::symmetric::notify(membar::symmetric::by_block, flag, 1, other,
+                            membar::symmetric::fence(membar::symmetric::by_block, flag.reach()));
 }
 
 // CHECK-LABEL: .entry notify_after_quiet(
@@ -97,8 +98,9 @@ extern "C" __global__ void notify_after_fence(symmetric<membar::signal<membar::s
 // CHECK: red.relaxed.sys.global.add.u64
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
 // CHECK: ret;
-extern "C" __global__ void notify_after_quiet(symmetric<membar::signal<membar::add>> sum, pe other) {
-  membar::notify(membar::by_thread, sum, 1, other, membar::quiet(membar::by_thread, sum.reach()));
+extern "C" __global__ void notify_after_quiet(object<membar::symmetric::signal<membar::symmetric::add>> sum, pe other) {
+  membar::symmetric::notify(membar::symmetric::by_thread, sum, 1, other,
+                            membar::symmetric::quiet(membar::symmetric::by_thread, sum.reach()));
 }
 
 // CHECK-LABEL: .entry flush_by_block(
@@ -106,7 +108,9 @@ extern "C" __global__ void notify_after_quiet(symmetric<membar::signal<membar::a
 // CHECK: bar.sync
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
 // CHECK: ret;
-extern "C" __global__ void flush_by_block(symmetric<int> data) { membar::flush(membar::by_block, data.reach()); }
+extern "C" __global__ void flush_by_block(object<int> data) {
+  membar::symmetric::flush(membar::symmetric::by_block, data.reach());
+}
 
 // CHECK-LABEL: .entry notify_released(
 // CHECK-NOT: {{fence\.|\.acquire|membar\.}}
@@ -114,8 +118,8 @@ extern "C" __global__ void flush_by_block(symmetric<int> data) { membar::flush(m
 // CHECK: st.release.sys.b64
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.}}
 // CHECK: ret;
-extern "C" __global__ void notify_released(symmetric<membar::signal<membar::set>> flag, pe other) {
-  membar::notify(membar::by_block, flag, 1, other);
+extern "C" __global__ void notify_released(object<membar::symmetric::signal<membar::symmetric::set>> flag, pe other) {
+  membar::symmetric::notify(membar::symmetric::by_block, flag, 1, other);
 }
 
 // CHECK-LABEL: .entry notify_relaxed(
@@ -123,8 +127,8 @@ extern "C" __global__ void notify_released(symmetric<membar::signal<membar::set>
 // CHECK: st.relaxed.sys.b64
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.}}
 // CHECK: ret;
-extern "C" __global__ void notify_relaxed(symmetric<membar::signal<membar::set>> flag, pe other) {
-  membar::notify(membar::by_thread, flag, 1, other, membar::relaxed);
+extern "C" __global__ void notify_relaxed(object<membar::symmetric::signal<membar::symmetric::set>> flag, pe other) {
+  membar::symmetric::notify(membar::symmetric::by_thread, flag, 1, other, membar::relaxed);
 }
 
 // CHECK-LABEL: .entry notify_third(
@@ -132,8 +136,8 @@ extern "C" __global__ void notify_relaxed(symmetric<membar::signal<membar::set>>
 // CHECK: st.release.sys.b64
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.}}
 // CHECK: ret;
-extern "C" __global__ void notify_third(symmetric<membar::signal<membar::set>> flag, pe other) {
-  membar::notify_transitively(membar::by_block, flag, 1, other);
+extern "C" __global__ void notify_third(object<membar::symmetric::signal<membar::symmetric::set>> flag, pe other) {
+  membar::symmetric::notify_transitively(membar::symmetric::by_block, flag, 1, other);
 }
 
 // A wait acquires at system scope by one thread, and tells the others at a barrier of the block.
@@ -144,8 +148,9 @@ extern "C" __global__ void notify_third(symmetric<membar::signal<membar::set>> f
 // CHECK: {{bar|barrier}}.{{(cta\.)?}}red.{{.*}}or
 // CHECK-NOT: {{fence\.|\.release|membar\.}}
 // CHECK: ret;
-extern "C" __global__ void wait_by_block(symmetric<membar::signal<membar::set>> flag, membar::wait_result* result) {
-  *result = membar::try_wait(membar::by_block, flag, membar::equals(1), budget);
+extern "C" __global__ void wait_by_block(object<membar::symmetric::signal<membar::symmetric::set>> flag,
+                                         membar::wait_result* result) {
+  *result = membar::symmetric::try_wait(membar::symmetric::by_block, flag, membar::symmetric::equals(1), budget);
 }
 
 // CHECK-LABEL: .entry test_relaxed(
@@ -153,8 +158,8 @@ extern "C" __global__ void wait_by_block(symmetric<membar::signal<membar::set>> 
 // CHECK: ld.relaxed.sys.b64
 // CHECK-NOT: {{fence\.|\.acquire|membar\.}}
 // CHECK: ret;
-extern "C" __global__ void test_relaxed(symmetric<membar::signal<membar::set>> flag, bool* result) {
-  *result = membar::test(flag, membar::equals(1), membar::relaxed);
+extern "C" __global__ void test_relaxed(object<membar::symmetric::signal<membar::symmetric::set>> flag, bool* result) {
+  *result = membar::symmetric::test(flag, membar::symmetric::equals(1), membar::relaxed);
 }
 
 // Two fetches, and what orders them.
@@ -165,10 +170,10 @@ extern "C" __global__ void test_relaxed(symmetric<membar::signal<membar::set>> f
 // CHECK: ld.relaxed.sys.b32
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
 // CHECK: ret;
-extern "C" __global__ void fetch_two(symmetric<int> first, symmetric<int> second, int* result, pe other) {
-  result[0] = membar::fetch(first, other);
-  membar::fence(membar::by_thread, first.reach());
-  result[1] = membar::fetch(second, other);
+extern "C" __global__ void fetch_two(object<int> first, object<int> second, int* result, pe other) {
+  result[0] = membar::symmetric::fetch(first, other);
+  membar::symmetric::fence(membar::symmetric::by_thread, first.reach());
+  result[1] = membar::symmetric::fetch(second, other);
 }
 
 // CHECK-LABEL: .entry put_value(
@@ -176,7 +181,9 @@ extern "C" __global__ void fetch_two(symmetric<int> first, symmetric<int> second
 // CHECK: st.relaxed.sys.b64
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
 // CHECK: ret;
-extern "C" __global__ void put_value(symmetric<double> to, double value, pe other) { membar::put_value(to, value, other); }
+extern "C" __global__ void put_value(object<double> to, double value, pe other) {
+  membar::symmetric::put_value(to, value, other);
+}
 
 // CHECK-LABEL: .entry amos(
 // CHECK-NOT: {{fence\.|membar\.}}
@@ -187,10 +194,10 @@ extern "C" __global__ void put_value(symmetric<double> to, double value, pe othe
 // CHECK: ld.acquire.sys
 // CHECK-NOT: {{fence\.|membar\.}}
 // CHECK: ret;
-extern "C" __global__ void amos(symmetric<membar::counter<unsigned>> count, unsigned* result, pe other) {
-  membar::amo_add(count, 1U, other);
-  result[0] = membar::amo_fetch_add(count, 1U, other, membar::acq_rel);
-  result[1] = membar::amo_load(count, other, membar::acquire);
+extern "C" __global__ void amos(object<membar::symmetric::counter<unsigned>> count, unsigned* result, pe other) {
+  membar::symmetric::amo_add(count, 1U, other);
+  result[0] = membar::symmetric::amo_fetch_add(count, 1U, other, membar::acq_rel);
+  result[1] = membar::symmetric::amo_load(count, other, membar::acquire);
 }
 
 // A packed message: three words of 16 bytes, each of four 32-bit pieces, and no order anywhere.
@@ -199,8 +206,8 @@ extern "C" __global__ void amos(symmetric<membar::counter<unsigned>> count, unsi
 // CHECK: st.relaxed.sys.b128
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|ld\.[a-z.]*[bu]8}}
 // CHECK: ret;
-extern "C" __global__ void put_packed(symmetric<membar::packed<message>> box, const message* from, pe other) {
-  membar::put_packed(membar::by_warp, box, from, 1, other);
+extern "C" __global__ void put_packed(object<membar::symmetric::packed<message>> box, const message* from, pe other) {
+  membar::symmetric::put_packed(membar::symmetric::by_warp, box, from, 1, other);
 }
 
 // CHECK-LABEL: .entry take_packed(
@@ -208,8 +215,9 @@ extern "C" __global__ void put_packed(symmetric<membar::packed<message>> box, co
 // CHECK: ld.relaxed.sys.b128
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
 // CHECK: ret;
-extern "C" __global__ void take_packed(symmetric<membar::packed<message>> box, message* to, membar::wait_result* result) {
-  *result = membar::try_take_packed(membar::by_warp, box, to, 1, budget);
+extern "C" __global__ void take_packed(object<membar::symmetric::packed<message>> box, message* to,
+                                       membar::wait_result* result) {
+  *result = membar::symmetric::try_take_packed(membar::symmetric::by_warp, box, to, 1, budget);
 }
 
 // Of a long one, 67 words, each lane of a warp has two or three: it looks at three, without a branch between them, and votes;
@@ -228,9 +236,9 @@ extern "C" __global__ void take_packed(symmetric<membar::packed<message>> box, m
 // CHECK: vote.sync.any
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
 // CHECK: ret;
-extern "C" __global__ void take_long_packed(symmetric<membar::packed<long_message>> box, long_message* to,
+extern "C" __global__ void take_long_packed(object<membar::symmetric::packed<long_message>> box, long_message* to,
                                             membar::wait_result* result) {
-  *result = membar::try_take_packed(membar::by_warp, box, to, 1, budget);
+  *result = membar::symmetric::try_take_packed(membar::symmetric::by_warp, box, to, 1, budget);
 }
 
 // By one thread: all of a message's words are under way before the first is looked at, and before the first is stored.
@@ -245,10 +253,10 @@ extern "C" __global__ void take_long_packed(symmetric<membar::packed<long_messag
 // CHECK: st.relaxed.sys.b128
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.|bra|ld\.|st\.}}
 // CHECK: ret;
-extern "C" __global__ void pass_packed_by_thread(symmetric<membar::packed<message>> box, pe other) {
+extern "C" __global__ void pass_packed_by_thread(object<membar::symmetric::packed<message>> box, pe other) {
   message passed;
-  if (membar::test_packed(box, &passed, 1)) {
-    membar::put_packed(membar::by_thread, box, &passed, 2, other);  // never out of registers
+  if (membar::symmetric::test_packed(box, &passed, 1)) {
+    membar::symmetric::put_packed(membar::symmetric::by_thread, box, &passed, 2, other);  // never out of registers
   }
 }
 
@@ -258,13 +266,13 @@ extern "C" __global__ void pass_packed_by_thread(symmetric<membar::packed<messag
 // CHECK: ld.acquire.sys.b64
 // CHECK: {{bar|barrier}}.{{(cta\.)?}}red.{{.*}}or
 // CHECK: ret;
-extern "C" __global__ void barrier_by_block(symmetric_span<membar::barrier_word> words, membar::wait_result* result) {
-  *result = membar::try_barrier(membar::by_block, words, budget);
+extern "C" __global__ void barrier_by_block(span<membar::symmetric::barrier_word> words, membar::wait_result* result) {
+  *result = membar::symmetric::try_barrier(membar::symmetric::by_block, words, budget);
 }
 
 // CHECK-LABEL: .entry barrier_relaxed(
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
 // CHECK: ret;
-extern "C" __global__ void barrier_relaxed(symmetric_span<membar::barrier_word> words, membar::wait_result* result) {
-  *result = membar::try_barrier(membar::by_block, words, budget, membar::relaxed);
+extern "C" __global__ void barrier_relaxed(span<membar::symmetric::barrier_word> words, membar::wait_result* result) {
+  *result = membar::symmetric::try_barrier(membar::symmetric::by_block, words, budget, membar::relaxed);
 }

@@ -8,12 +8,14 @@
 
 namespace deadlocks {
 
-using membar::hazard;
-using membar::pe;
-using membar::signal_add;
-using membar::signal_at_least;
-using membar::signal_equals;
-using membar::signal_set;
+namespace symmetric = membar::symmetric;
+
+using membar::symmetric::pe;
+using membar::symmetric::deadlock::hazard;
+using membar::symmetric::deadlock::signal_add;
+using membar::symmetric::deadlock::signal_at_least;
+using membar::symmetric::deadlock::signal_equals;
+using membar::symmetric::deadlock::signal_set;
 
 // Streams of each PE; signals that are set, and signals that are added to; an event.
 inline constexpr int main_stream = 1;
@@ -103,8 +105,9 @@ struct grid_too_large {
   }
 
  private:
-  [[nodiscard]] static std::vector<membar::kernel_role> roles() {
-    return {{membar::step_notify(pe(0), count, signal_add(1))}, {membar::step_wait(count, signal_at_least(1))}};
+  [[nodiscard]] static std::vector<symmetric::deadlock::kernel_role> roles() {
+    return {{symmetric::deadlock::step_notify(pe(0), count, signal_add(1))},
+            {symmetric::deadlock::step_wait(count, signal_at_least(1))}};
   }
 };
 
@@ -232,21 +235,21 @@ struct lost_signal {
 };
 
 /// Takes programs for the recorder.
-struct recorded : membar::dependency_recorder {
-  using membar::dependency_recorder::dependency_recorder;
+struct recorded : symmetric::deadlock::recorder {
+  using symmetric::deadlock::recorder::recorder;
   [[nodiscard]] static unsigned long long room() { return 264; }
 };
 
 /// What the recorder says of a program: its first report, or that of the host's wait that would not return.
 template <class Program>
-[[nodiscard]] std::vector<membar::dependency_report> reports_of(Program program) {
+[[nodiscard]] std::vector<symmetric::deadlock::report> reports_of(Program program) {
   recorded recorder(2);
-  recorder.name(membar::named::stream, main_stream, "main");
-  recorder.name(membar::named::stream, side_stream, "side");
+  recorder.name(symmetric::deadlock::handle_kind::stream, main_stream, "main");
+  recorder.name(symmetric::deadlock::handle_kind::stream, side_stream, "side");
   try {
     program(recorder);
     return recorder.check();
-  } catch (const membar::dependency_error& would_hang) {
+  } catch (const symmetric::deadlock::hazard_error& would_hang) {
     return {would_hang.report()};
   }
 }

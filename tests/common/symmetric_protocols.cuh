@@ -6,8 +6,8 @@
 
 #include <membar/symmetric/amo.cuh>
 #include <membar/symmetric/barrier.cuh>
+#include <membar/symmetric/heap.hpp>
 #include <membar/symmetric/packed.cuh>
-#include <membar/symmetric/symmetric_heap.hpp>
 #include <membar/symmetric/wait.cuh>
 
 #include <tests/common/stress.hpp>
@@ -17,9 +17,11 @@
 
 namespace membar_test {
 
-using membar::pe;
-using membar::symmetric;
-using membar::symmetric_span;
+namespace symmetric = membar::symmetric;
+
+using membar::symmetric::object;
+using membar::symmetric::pe;
+using membar::symmetric::span;
 
 /// Messages of a protocol, over all channels together; MEMBAR_STRESS_MESSAGES asks for more.
 [[nodiscard]] inline unsigned long long symmetric_messages_wanted() {
@@ -58,20 +60,20 @@ inline constexpr unsigned pieces_per_warp = 8;
 /// The symmetric memory of all channels, as one PE sees it. Channel c has its part of each.
 template <class Backend>
 struct channel_memory {
-  symmetric_span<int, Backend> data;
-  symmetric_span<int, Backend> more;    ///< a second array, for two puts
-  symmetric_span<int, Backend> source;  ///< private to its PE, except for gets
-  symmetric_span<membar::signal<membar::set>, Backend> ready;
-  symmetric_span<membar::signal<membar::add>, Backend> sum;
-  symmetric_span<membar::signal<membar::set>, Backend> taken;
-  symmetric_span<membar::packed<packed_payload>, Backend> boxes;
-  symmetric_span<membar::packed<long_packed_payload>, Backend> long_boxes;
-  symmetric_span<membar::packed<packed_piece>, Backend> pieces;  ///< `pieces_per_warp` of each channel
+  span<int, Backend> data;
+  span<int, Backend> more;    ///< a second array, for two puts
+  span<int, Backend> source;  ///< private to its PE, except for gets
+  span<symmetric::signal<symmetric::set>, Backend> ready;
+  span<symmetric::signal<symmetric::add>, Backend> sum;
+  span<symmetric::signal<symmetric::set>, Backend> taken;
+  span<symmetric::packed<packed_payload>, Backend> boxes;
+  span<symmetric::packed<long_packed_payload>, Backend> long_boxes;
+  span<symmetric::packed<packed_piece>, Backend> pieces;  ///< `pieces_per_warp` of each channel
 
-  [[nodiscard]] __device__ symmetric_span<int, Backend> data_of(unsigned channel, unsigned size) const {
+  [[nodiscard]] __device__ span<int, Backend> data_of(unsigned channel, unsigned size) const {
     return data.subspan(channel * most_words, size);
   }
-  [[nodiscard]] __device__ symmetric_span<int, Backend> more_of(unsigned channel, unsigned size) const {
+  [[nodiscard]] __device__ span<int, Backend> more_of(unsigned channel, unsigned size) const {
     return more.subspan(channel * most_words, size);
   }
   [[nodiscard]] __device__ int* source_of(unsigned channel) const { return source.local() + channel * most_words; }
@@ -89,16 +91,16 @@ struct channel_memory {
 template <class Backend>
 class channel_arrays {
  public:
-  channel_arrays(membar::symmetric_heap<Backend>& heap, std::size_t channels)
+  channel_arrays(symmetric::heap<Backend>& heap, std::size_t channels)
       : data_(heap.template allocate<int>(channels * most_words)),
         more_(heap.template allocate<int>(channels * most_words)),
         source_(heap.template allocate<int>(channels * most_words)),
-        ready_(heap.template allocate<membar::signal<membar::set>>(channels)),
-        sum_(heap.template allocate<membar::signal<membar::add>>(channels)),
-        taken_(heap.template allocate<membar::signal<membar::set>>(channels)),
-        boxes_(heap.template allocate<membar::packed<packed_payload>>(channels)),
-        long_boxes_(heap.template allocate<membar::packed<long_packed_payload>>(channels)),
-        pieces_(heap.template allocate<membar::packed<packed_piece>>(channels * pieces_per_warp)) {}
+        ready_(heap.template allocate<symmetric::signal<symmetric::set>>(channels)),
+        sum_(heap.template allocate<symmetric::signal<symmetric::add>>(channels)),
+        taken_(heap.template allocate<symmetric::signal<symmetric::set>>(channels)),
+        boxes_(heap.template allocate<symmetric::packed<packed_payload>>(channels)),
+        long_boxes_(heap.template allocate<symmetric::packed<long_packed_payload>>(channels)),
+        pieces_(heap.template allocate<symmetric::packed<packed_piece>>(channels * pieces_per_warp)) {}
 
   [[nodiscard]] static constexpr std::size_t bytes(std::size_t channels) noexcept {
     return channels * (3 * most_words * sizeof(int) + 1024) + (1 << 20);
@@ -108,7 +110,7 @@ class channel_arrays {
             taken_.on(which), boxes_.on(which), long_boxes_.on(which), pieces_.on(which)};
   }
   /// In another order than they were allocated in. Collective: every PE's kernels have ended.
-  void free(membar::symmetric_heap<Backend>& heap) const {
+  void free(symmetric::heap<Backend>& heap) const {
     heap.free(boxes_);
     heap.free(pieces_);
     heap.free(data_);
@@ -121,15 +123,15 @@ class channel_arrays {
   }
 
  private:
-  membar::symmetric_array<int, Backend> data_;
-  membar::symmetric_array<int, Backend> more_;
-  membar::symmetric_array<int, Backend> source_;
-  membar::symmetric_array<membar::signal<membar::set>, Backend> ready_;
-  membar::symmetric_array<membar::signal<membar::add>, Backend> sum_;
-  membar::symmetric_array<membar::signal<membar::set>, Backend> taken_;
-  membar::symmetric_array<membar::packed<packed_payload>, Backend> boxes_;
-  membar::symmetric_array<membar::packed<long_packed_payload>, Backend> long_boxes_;
-  membar::symmetric_array<membar::packed<packed_piece>, Backend> pieces_;
+  symmetric::array<int, Backend> data_;
+  symmetric::array<int, Backend> more_;
+  symmetric::array<int, Backend> source_;
+  symmetric::array<symmetric::signal<symmetric::set>, Backend> ready_;
+  symmetric::array<symmetric::signal<symmetric::add>, Backend> sum_;
+  symmetric::array<symmetric::signal<symmetric::set>, Backend> taken_;
+  symmetric::array<symmetric::packed<packed_payload>, Backend> boxes_;
+  symmetric::array<symmetric::packed<long_packed_payload>, Backend> long_boxes_;
+  symmetric::array<symmetric::packed<packed_piece>, Backend> pieces_;
 };
 
 [[nodiscard]] __device__ inline int word_of(unsigned channel, unsigned round, unsigned index) {
@@ -160,23 +162,23 @@ template <class Group>
 struct by_put_signal {
   template <class Group, class All>
   static __device__ void send(Group group, const All& all, unsigned channel, unsigned size, unsigned round, pe other) {
-    membar::put_signal(group, all.data_of(channel, size), all.source_of(channel), all.ready[channel], round, other);
+    symmetric::put_signal(group, all.data_of(channel, size), all.source_of(channel), all.ready[channel], round, other);
   }
   template <class Group, class All>
   static __device__ wait_result receive(Group group, const All& all, unsigned channel, unsigned, unsigned round, pe) {
-    return membar::try_wait(group, all.ready[channel], membar::equals(round), generous);
+    return symmetric::try_wait(group, all.ready[channel], symmetric::equals(round), generous);
   }
 };
 
 struct by_put_signal_added {
   template <class Group, class All>
   static __device__ void send(Group group, const All& all, unsigned channel, unsigned size, unsigned, pe other) {
-    membar::put_signal_nonblocking(group, all.data_of(channel, size), all.source_of(channel), all.sum[channel], 1, other);
-    membar::flush(group, all.data.reach());
+    symmetric::put_signal_nonblocking(group, all.data_of(channel, size), all.source_of(channel), all.sum[channel], 1, other);
+    symmetric::flush(group, all.data.reach());
   }
   template <class Group, class All>
   static __device__ wait_result receive(Group group, const All& all, unsigned channel, unsigned, unsigned round, pe) {
-    return membar::try_wait(group, all.sum[channel], membar::at_least(round), generous);
+    return symmetric::try_wait(group, all.sum[channel], symmetric::at_least(round), generous);
   }
 };
 
@@ -184,37 +186,37 @@ struct by_put_signal_added {
 struct by_two_puts_and_a_fence {
   template <class Group, class All>
   static __device__ void send(Group group, const All& all, unsigned channel, unsigned size, unsigned round, pe other) {
-    membar::put(group, all.data_of(channel, size), all.source_of(channel), other);
-    membar::put(group, all.more_of(channel, size), all.source_of(channel), other);
-    membar::notify(group, all.ready[channel], round, other, membar::fence(group, all.data.reach()));
+    symmetric::put(group, all.data_of(channel, size), all.source_of(channel), other);
+    symmetric::put(group, all.more_of(channel, size), all.source_of(channel), other);
+    symmetric::notify(group, all.ready[channel], round, other, symmetric::fence(group, all.data.reach()));
   }
   template <class Group, class All>
   static __device__ wait_result receive(Group group, const All& all, unsigned channel, unsigned, unsigned round, pe) {
-    return membar::try_wait(group, all.ready[channel], membar::at_least(round), generous);
+    return symmetric::try_wait(group, all.ready[channel], symmetric::at_least(round), generous);
   }
 };
 
 struct by_put_and_notify {
   template <class Group, class All>
   static __device__ void send(Group group, const All& all, unsigned channel, unsigned size, unsigned round, pe other) {
-    membar::put(group, all.data_of(channel, size), all.source_of(channel), other);
-    membar::notify(group, all.ready[channel], round, other);
+    symmetric::put(group, all.data_of(channel, size), all.source_of(channel), other);
+    symmetric::notify(group, all.ready[channel], round, other);
   }
   template <class Group, class All>
   static __device__ wait_result receive(Group group, const All& all, unsigned channel, unsigned, unsigned round, pe) {
-    return membar::try_wait(group, all.ready[channel], membar::equals(round), generous);
+    return symmetric::try_wait(group, all.ready[channel], symmetric::equals(round), generous);
   }
 };
 
 struct by_nonblocking_put_and_quiet {
   template <class Group, class All>
   static __device__ void send(Group group, const All& all, unsigned channel, unsigned size, unsigned round, pe other) {
-    membar::put_nonblocking(group, all.data_of(channel, size), all.source_of(channel), other);
-    membar::notify(group, all.ready[channel], round, other, membar::quiet(group, all.data.reach()));
+    symmetric::put_nonblocking(group, all.data_of(channel, size), all.source_of(channel), other);
+    symmetric::notify(group, all.ready[channel], round, other, symmetric::quiet(group, all.data.reach()));
   }
   template <class Group, class All>
   static __device__ wait_result receive(Group group, const All& all, unsigned channel, unsigned, unsigned round, pe) {
-    return membar::try_wait(group, all.ready[channel], membar::equals(round), generous);
+    return symmetric::try_wait(group, all.ready[channel], symmetric::equals(round), generous);
   }
 };
 
@@ -223,13 +225,13 @@ struct by_get {
   static constexpr bool source_is_read_by_the_receiver = true;
   template <class Group, class All>
   static __device__ void send(Group group, const All& all, unsigned channel, unsigned, unsigned round, pe other) {
-    membar::notify(group, all.ready[channel], round, other);
+    symmetric::notify(group, all.ready[channel], round, other);
   }
   template <class Group, class All>
   static __device__ wait_result receive(Group group, const All& all, unsigned channel, unsigned size, unsigned round,
                                         pe other) {
-    const wait_result result = membar::try_wait(group, all.ready[channel], membar::equals(round), generous);
-    membar::get(group, all.data.local() + channel * most_words, all.source.subspan(channel * most_words, size), other);
+    const wait_result result = symmetric::try_wait(group, all.ready[channel], symmetric::equals(round), generous);
+    symmetric::get(group, all.data.local() + channel * most_words, all.source.subspan(channel * most_words, size), other);
     return result;
   }
 };
@@ -247,12 +249,12 @@ struct place {
 };
 template <class Group>
 [[nodiscard]] __device__ place<Group> place_of(Group) {
-  if constexpr (std::is_same_v<Group, membar::by_block_t>) {
+  if constexpr (std::is_same_v<Group, symmetric::by_block_t>) {
     return {blockIdx.x, true};
   } else {
     // One thread of a warp: threads of one warp must not wait for each other.
     return {blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32,
-            !std::is_same_v<Group, membar::by_thread_t> || threadIdx.x % 32 == 0};
+            !std::is_same_v<Group, symmetric::by_thread_t> || threadIdx.x % 32 == 0};
   }
 }
 
@@ -282,14 +284,14 @@ __global__ void pass_messages(channel_memory<Backend> all, unsigned rounds, unsi
       if constexpr (!source_is_read_by_the_receiver<Protocol>) {
         fill(group, all.source_of(channel), size, channel, 0);  // what would be seen if the source were still in use
       }
-      late = membar::try_wait(group, all.taken[channel], membar::equals(round), generous) != wait_result::done;
+      late = symmetric::try_wait(group, all.taken[channel], symmetric::equals(round), generous) != wait_result::done;
     } else {
       late = Protocol::receive(group, all, channel, size, round, other) != wait_result::done;
       stale += wrong_words(group, all.data.local() + channel * most_words, size, channel, round);
       if constexpr (has_more<Protocol>) {
         stale += wrong_words(group, all.more.local() + channel * most_words, size, channel, round);
       }
-      membar::notify(group, all.taken[channel], round, other);
+      symmetric::notify(group, all.taken[channel], round, other);
     }
   }
   add_to(report->stale, stale);
@@ -318,14 +320,14 @@ __global__ void pass_packed(channel_memory<Backend> all, unsigned rounds, unsign
   for (unsigned round = 1; round <= rounds && !late; ++round) {
     if (first) {
       fill(group, out->words, size, channel, round);
-      membar::put_packed(group, box, out, round, other);
+      symmetric::put_packed(group, box, out, round, other);
       fill(group, out->words, size, channel, 0);
     }
-    late = membar::try_take_packed(group, box, in, round, generous) != wait_result::done;
+    late = symmetric::try_take_packed(group, box, in, round, generous) != wait_result::done;
     stale += wrong_words(group, in->words, size, channel, round);
     if (!first) {
       Group::sync();
-      membar::put_packed(group, box, in, round, other);
+      symmetric::put_packed(group, box, in, round, other);
     }
   }
   add_to(report->stale, stale);
@@ -351,14 +353,14 @@ __global__ void pass_pieces(channel_memory<Backend> all, unsigned rounds, unsign
   for (unsigned round = 1; round <= rounds && !late; ++round) {
     packed_piece piece{};
     if (first) {
-      fill(membar::by_thread, piece.words, 3, channel, round);
-      membar::put_packed(membar::by_thread, box, &piece, round, other);
+      fill(symmetric::by_thread, piece.words, 3, channel, round);
+      symmetric::put_packed(symmetric::by_thread, box, &piece, round, other);
       piece = {};
     }
-    late = membar::try_take_packed(membar::by_thread, box, &piece, round, generous) != wait_result::done;
-    stale += wrong_words(membar::by_thread, piece.words, 3, channel, round);
+    late = symmetric::try_take_packed(symmetric::by_thread, box, &piece, round, generous) != wait_result::done;
+    stale += wrong_words(symmetric::by_thread, piece.words, 3, channel, round);
     if (!first) {
-      membar::put_packed(membar::by_thread, box, &piece, round, other);
+      symmetric::put_packed(symmetric::by_thread, box, &piece, round, other);
     }
   }
   add_to(report->stale, stale);
@@ -369,8 +371,8 @@ __global__ void pass_pieces(channel_memory<Backend> all, unsigned rounds, unsign
 // Barriers: everybody writes to everybody's slot, meets, and finds all of them written; and meets again before the next write.
 
 template <class Group, class Backend>
-__global__ void meet_again(symmetric_span<int, Backend> slots, symmetric_span<membar::barrier_word, Backend> words,
-                           unsigned rounds, pe_report* report) {
+__global__ void meet_again(span<int, Backend> slots, span<symmetric::barrier_word, Backend> words, unsigned rounds,
+                           pe_report* report) {
   const Group group;
   const int count = slots.count();
   const int self = slots.self().index();
@@ -382,13 +384,13 @@ __global__ void meet_again(symmetric_span<int, Backend> slots, symmetric_span<me
     // Each thread of the group puts: the barrier must release all of them.
     for (int i = rank; i < count * 32; i += threads) {
       const pe to(i / 32);
-      membar::put_value(slots[static_cast<std::size_t>(self * 32 + i % 32)], static_cast<int>(round), to);
+      symmetric::put_value(slots[static_cast<std::size_t>(self * 32 + i % 32)], static_cast<int>(round), to);
     }
-    late = membar::try_barrier(group, words, generous) != wait_result::done;
+    late = symmetric::try_barrier(group, words, generous) != wait_result::done;
     for (int i = rank; i < count * 32; i += threads) {
       stale += slots.local()[i] == static_cast<int>(round) ? 0 : 1;
     }
-    late |= membar::try_barrier(group, words, generous) != wait_result::done;
+    late |= symmetric::try_barrier(group, words, generous) != wait_result::done;
   }
   add_to(report->stale, stale);
   if (rank == 0) {

@@ -24,8 +24,10 @@
 
 namespace membar_test {
 
-using membar::peer_backend;
-using membar::symmetric_heap;
+namespace symmetric = membar::symmetric;
+
+using membar::symmetric::heap;
+using membar::symmetric::peer_backend;
 
 /// Which devices are the PEs.
 enum class machine { one_gpu, two_gpus, four_gpus };
@@ -91,14 +93,14 @@ class symmetric_pes : public multi_gpu_test, public ::testing::WithParamInterfac
 
   /// Passes messages by `kernel` in channels of `group`, so many in a round of each, and expects that all arrived whole.
   template <class Group, class Kernel>
-  void expect_all_passed(Group, Kernel kernel, unsigned size, const std::vector<membar::peer_memory>& kinds,
+  void expect_all_passed(Group, Kernel kernel, unsigned size, const std::vector<symmetric::peer_memory>& kinds,
                          unsigned messages_in_a_round = 1) {
-    constexpr bool by_block = std::is_same_v<Group, membar::by_block_t>;
+    constexpr bool by_block = std::is_same_v<Group, symmetric::by_block_t>;
     constexpr unsigned warps = 8;
     const unsigned channels = by_block ? blocks : blocks * warps;
-    for (const membar::peer_memory kind : kinds) {
+    for (const symmetric::peer_memory kind : kinds) {
       peer_backend backend(devices(), kind);
-      symmetric_heap<peer_backend> heap(backend, channel_arrays<peer_backend>::bytes(channels));
+      heap<peer_backend> heap(backend, channel_arrays<peer_backend>::bytes(channels));
       const channel_arrays<peer_backend> all(heap, channels);
       std::vector<std::unique_ptr<support::device_memory<pe_report>>> reports;
       for (const pe which : backend.local_pes()) {
@@ -107,7 +109,7 @@ class symmetric_pes : public multi_gpu_test, public ::testing::WithParamInterfac
       }
       const unsigned rounds = symmetric_rounds(channels, static_cast<unsigned>(3 * kinds.size()));
       run(backend, blocks, warps * 32, kernel, [&](pe which, auto launch) {
-        launch(all.on(which), rounds, size, membar::ring_neighbour(which, 1, 2),
+        launch(all.on(which), rounds, size, symmetric::ring_neighbour(which, 1, 2),
                reports[static_cast<std::size_t>(which.index())]->get());
       });
       unsigned long long messages = 0;
@@ -126,11 +128,11 @@ class symmetric_pes : public multi_gpu_test, public ::testing::WithParamInterfac
 
   template <class Protocol>
   void expect_protocol() {
-    const std::vector<membar::peer_memory> mapped{membar::peer_memory::automatic};
+    const std::vector<symmetric::peer_memory> mapped{symmetric::peer_memory::automatic};
     // Sizes: one that is copied in wide units, and two that are not.
-    expect_all_passed(membar::by_thread, pass_messages<Protocol, membar::by_thread_t, peer_backend>, 5, mapped);
-    expect_all_passed(membar::by_warp, pass_messages<Protocol, membar::by_warp_t, peer_backend>, 64, mapped);
-    expect_all_passed(membar::by_block, pass_messages<Protocol, membar::by_block_t, peer_backend>, 511, mapped);
+    expect_all_passed(symmetric::by_thread, pass_messages<Protocol, symmetric::by_thread_t, peer_backend>, 5, mapped);
+    expect_all_passed(symmetric::by_warp, pass_messages<Protocol, symmetric::by_warp_t, peer_backend>, 64, mapped);
+    expect_all_passed(symmetric::by_block, pass_messages<Protocol, symmetric::by_block_t, peer_backend>, 511, mapped);
   }
 
   unsigned blocks = 0;
@@ -147,45 +149,44 @@ TEST_P(symmetric_pes, quiet_completes_what_does_not_block) { expect_protocol<by_
 TEST_P(symmetric_pes, get_reads_what_was_notified) { expect_protocol<by_get>(); }
 
 TEST_P(symmetric_pes, packed_messages_are_whole) {
-  const std::vector<membar::peer_memory> mapped{membar::peer_memory::automatic};
-  expect_all_passed(membar::by_thread, pass_packed<membar::by_thread_t, packed_payload, peer_backend>, 0, mapped, 2);
-  expect_all_passed(membar::by_warp, pass_packed<membar::by_warp_t, packed_payload, peer_backend>, 0, mapped, 2);
-  expect_all_passed(membar::by_block, pass_packed<membar::by_block_t, packed_payload, peer_backend>, 0, mapped, 2);
+  const std::vector<symmetric::peer_memory> mapped{symmetric::peer_memory::automatic};
+  expect_all_passed(symmetric::by_thread, pass_packed<symmetric::by_thread_t, packed_payload, peer_backend>, 0, mapped, 2);
+  expect_all_passed(symmetric::by_warp, pass_packed<symmetric::by_warp_t, packed_payload, peer_backend>, 0, mapped, 2);
+  expect_all_passed(symmetric::by_block, pass_packed<symmetric::by_block_t, packed_payload, peer_backend>, 0, mapped, 2);
 }
 TEST_P(symmetric_pes, packed_messages_of_several_words_a_lane_are_whole) {
-  const std::vector<membar::peer_memory> mapped{membar::peer_memory::automatic};
-  expect_all_passed(membar::by_thread, pass_packed<membar::by_thread_t, long_packed_payload, peer_backend>, 0, mapped, 2);
-  expect_all_passed(membar::by_warp, pass_packed<membar::by_warp_t, long_packed_payload, peer_backend>, 0, mapped, 2);
-  expect_all_passed(membar::by_block, pass_packed<membar::by_block_t, long_packed_payload, peer_backend>, 0, mapped, 2);
+  const std::vector<symmetric::peer_memory> mapped{symmetric::peer_memory::automatic};
+  expect_all_passed(symmetric::by_thread, pass_packed<symmetric::by_thread_t, long_packed_payload, peer_backend>, 0, mapped, 2);
+  expect_all_passed(symmetric::by_warp, pass_packed<symmetric::by_warp_t, long_packed_payload, peer_backend>, 0, mapped, 2);
+  expect_all_passed(symmetric::by_block, pass_packed<symmetric::by_block_t, long_packed_payload, peer_backend>, 0, mapped, 2);
 }
 TEST_P(symmetric_pes, packed_pieces_of_neighbouring_threads_are_whole) {
-  const std::vector<membar::peer_memory> mapped{membar::peer_memory::automatic};
-  expect_all_passed(membar::by_warp, pass_pieces<peer_backend>, 0, mapped, 2 * pieces_per_warp);
+  const std::vector<symmetric::peer_memory> mapped{symmetric::peer_memory::automatic};
+  expect_all_passed(symmetric::by_warp, pass_pieces<peer_backend>, 0, mapped, 2 * pieces_per_warp);
 }
 
 TEST_P(symmetric_pes, plain_allocations_serve_as_well) {
-  const std::vector<membar::peer_memory> plain{membar::peer_memory::plain};
-  expect_all_passed(membar::by_warp, pass_messages<by_put_signal, membar::by_warp_t, peer_backend>, 64, plain);
-  expect_all_passed(membar::by_warp, pass_packed<membar::by_warp_t, packed_payload, peer_backend>, 0, plain, 2);
+  const std::vector<symmetric::peer_memory> plain{symmetric::peer_memory::plain};
+  expect_all_passed(symmetric::by_warp, pass_messages<by_put_signal, symmetric::by_warp_t, peer_backend>, 64, plain);
+  expect_all_passed(symmetric::by_warp, pass_packed<symmetric::by_warp_t, packed_payload, peer_backend>, 0, plain, 2);
 }
 
 // Data in one heap and its signal in another, of another size: each is where its own heap is.
 
-__global__ void pass_between_heaps(symmetric_span<int> data, symmetric_span<int> source,
-                                   symmetric<membar::signal<membar::set>> ready, symmetric<membar::signal<membar::add>> sum,
-                                   pe_report* report) {
+__global__ void pass_between_heaps(span<int> data, span<int> source, object<symmetric::signal<symmetric::set>> ready,
+                                   object<symmetric::signal<symmetric::add>> sum, pe_report* report) {
   const unsigned size = static_cast<unsigned>(data.size());
   const unsigned half = size / 2;
   int* const own = source.local();
   if (data.self() == pe(0)) {
-    fill(membar::by_block, own, size, 0, 1);
-    membar::put_signal(membar::by_block, data.subspan(0, half), own, ready, 1, pe(1));
-    membar::put_signal_nonblocking(membar::by_block, data.subspan(half, size - half), own + half, sum, 1, pe(1));
-    membar::flush(membar::by_block, data.reach());
+    fill(symmetric::by_block, own, size, 0, 1);
+    symmetric::put_signal(symmetric::by_block, data.subspan(0, half), own, ready, 1, pe(1));
+    symmetric::put_signal_nonblocking(symmetric::by_block, data.subspan(half, size - half), own + half, sum, 1, pe(1));
+    symmetric::flush(symmetric::by_block, data.reach());
   } else {
-    const bool late = membar::try_wait(membar::by_block, ready, membar::equals(1), generous) != wait_result::done ||
-                      membar::try_wait(membar::by_block, sum, membar::at_least(1), generous) != wait_result::done;
-    add_to(report->stale, wrong_words(membar::by_block, data.local(), size, 0, 1));
+    const bool late = symmetric::try_wait(symmetric::by_block, ready, symmetric::equals(1), generous) != wait_result::done ||
+                      symmetric::try_wait(symmetric::by_block, sum, symmetric::at_least(1), generous) != wait_result::done;
+    add_to(report->stale, wrong_words(symmetric::by_block, data.local(), size, 0, 1));
     if (threadIdx.x == 0) {
       add_to(report->late, late ? 1 : 0);
       add_to(report->messages, late ? 0 : 2);
@@ -195,18 +196,18 @@ __global__ void pass_between_heaps(symmetric_span<int> data, symmetric_span<int>
 
 TEST_P(symmetric_pes, signals_of_another_heap_are_found) {
   constexpr std::size_t size = 4'096;
-  for (const membar::peer_memory kind : {membar::peer_memory::automatic, membar::peer_memory::plain}) {
+  for (const symmetric::peer_memory kind : {symmetric::peer_memory::automatic, symmetric::peer_memory::plain}) {
     peer_backend backend(devices(), kind);
     // Larger by more than what a mapping is rounded up to, so that the PEs are not as far apart in both.
-    symmetric_heap<peer_backend> large(backend, std::size_t{64} << 20);
-    symmetric_heap<peer_backend> small(backend, 1 << 20);
+    heap<peer_backend> large(backend, std::size_t{64} << 20);
+    heap<peer_backend> small(backend, 1 << 20);
     for (const bool data_in_the_large : {true, false}) {
-      symmetric_heap<peer_backend>& of_data = data_in_the_large ? large : small;
-      symmetric_heap<peer_backend>& of_signals = data_in_the_large ? small : large;
+      heap<peer_backend>& of_data = data_in_the_large ? large : small;
+      heap<peer_backend>& of_signals = data_in_the_large ? small : large;
       const auto data = of_data.allocate<int>(size);
       const auto source = of_data.allocate<int>(size);
-      const auto ready = of_signals.allocate<membar::signal<membar::set>>(1);
-      const auto sum = of_signals.allocate<membar::signal<membar::add>>(1);
+      const auto ready = of_signals.allocate<symmetric::signal<symmetric::set>>(1);
+      const auto sum = of_signals.allocate<symmetric::signal<symmetric::add>>(1);
       const support::pinned_memory<pe_report> report(1);
       run(backend, 1, 128, pass_between_heaps, [&](pe which, auto launch) {
         launch(data.on(which), source.on(which), ready.on(which)[0], sum.on(which)[0], report.get());
@@ -225,19 +226,19 @@ TEST_P(symmetric_pes, signals_of_another_heap_are_found) {
 // Copies between addresses that are aligned in every way, and what lies beside them.
 
 template <class Group>
-__global__ void put_bytes(symmetric_span<unsigned char> to, const unsigned char* from, pe other) {
-  membar::put(Group(), to, from, other);
+__global__ void put_bytes(span<unsigned char> to, const unsigned char* from, pe other) {
+  symmetric::put(Group(), to, from, other);
 }
 template <class Group>
-__global__ void get_bytes(unsigned char* to, symmetric_span<unsigned char> from, pe other) {
-  membar::get(Group(), to, from, other);
+__global__ void get_bytes(unsigned char* to, span<unsigned char> from, pe other) {
+  symmetric::get(Group(), to, from, other);
 }
 
 TEST_P(symmetric_pes, copies_move_their_bytes_and_no_others) {
   constexpr std::size_t room = 35'000;
   peer_backend backend(devices());
-  symmetric_heap<peer_backend> heap(backend, 1 << 20);
-  const membar::scoped_symmetric_array data(heap.allocate<unsigned char>(room));
+  heap<peer_backend> heap(backend, 1 << 20);
+  const symmetric::scoped_array data(heap.allocate<unsigned char>(room));
   const pe here(0);
   const pe there(1);
   unsigned char* const far = heap.address_at(data.on(there), there);
@@ -283,11 +284,11 @@ TEST_P(symmetric_pes, copies_move_their_bytes_and_no_others) {
       }
     }
   };
-  copy_by(membar::by_thread, 1);
-  copy_by(membar::by_warp, 32);
-  copy_by(membar::by_block, 20);
-  copy_by(membar::by_block, 64);
-  copy_by(membar::by_block, 72);
+  copy_by(symmetric::by_thread, 1);
+  copy_by(symmetric::by_warp, 32);
+  copy_by(symmetric::by_block, 20);
+  copy_by(symmetric::by_block, 64);
+  copy_by(symmetric::by_block, 72);
 }
 
 // Packed messages of every shape: more and fewer words than threads, a last one that is not full, every alignment.
@@ -298,12 +299,12 @@ struct alignas(Alignment) packed_bytes {
 };
 
 template <class Group, class Message>
-__global__ void put_one_packed(symmetric<membar::packed<Message>> box, const Message* from, pe other) {
-  membar::put_packed(Group(), box, from, 7, other);
+__global__ void put_one_packed(object<symmetric::packed<Message>> box, const Message* from, pe other) {
+  symmetric::put_packed(Group(), box, from, 7, other);
 }
 template <class Group, class Message>
-__global__ void take_one_packed(symmetric<membar::packed<Message>> box, Message* to, unsigned* came) {
-  const bool done = membar::try_take_packed(Group(), box, to, 7, generous) == wait_result::done;
+__global__ void take_one_packed(object<symmetric::packed<Message>> box, Message* to, unsigned* came) {
+  const bool done = symmetric::try_take_packed(Group(), box, to, 7, generous) == wait_result::done;
   if (Group::rank() == 0) {
     *came = done ? 1 : 0;
   }
@@ -311,14 +312,14 @@ __global__ void take_one_packed(symmetric<membar::packed<Message>> box, Message*
 
 TEST_P(symmetric_pes, packed_messages_of_every_shape_arrive) {
   peer_backend backend(devices());
-  symmetric_heap<peer_backend> heap(backend, 1 << 20);
+  heap<peer_backend> heap(backend, 1 << 20);
   const pe here(0);
   const pe there(1);
   const support::pinned_memory<unsigned> came(1);
   const auto pass = [&]<class Group, class Message>(Group, unsigned threads, Message) {
     SCOPED_TRACE(std::to_string(sizeof(Message)) + " bytes by " + Group::name + " of " + std::to_string(threads));
-    const membar::scoped_symmetric_array boxes(heap.allocate<membar::packed<Message>>(1));
-    const membar::scoped_symmetric_array memory(heap.allocate<Message>(3));
+    const symmetric::scoped_array boxes(heap.allocate<symmetric::packed<Message>>(1));
+    const symmetric::scoped_array memory(heap.allocate<Message>(3));
     std::vector<unsigned char> wanted(3 * sizeof(Message));
     for (std::size_t i = 0; i != sizeof(Message); ++i) {
       wanted[sizeof(Message) + i] = static_cast<unsigned char>(i * 7 % 251 + 1);  // never 0
@@ -349,10 +350,10 @@ TEST_P(symmetric_pes, packed_messages_of_every_shape_arrive) {
     pass(group, threads, packed_bytes<1024, 4>{});
     pass(group, threads, packed_bytes<5003, 1>{});
   };
-  pass_all(membar::by_thread, 1);
-  pass_all(membar::by_warp, 32);
-  pass_all(membar::by_block, 20);
-  pass_all(membar::by_block, 96);
+  pass_all(symmetric::by_thread, 1);
+  pass_all(symmetric::by_warp, 32);
+  pass_all(symmetric::by_block, 20);
+  pass_all(symmetric::by_block, 96);
 }
 
 // Memory whose scope an exception ends while a kernel still writes to it.
@@ -369,19 +370,19 @@ __global__ void write_late(unsigned* words, unsigned size) {
 TEST_P(symmetric_pes, memory_is_not_freed_while_a_kernel_writes_to_it) {
   constexpr unsigned size = 1'000;
   peer_backend backend(devices());
-  symmetric_heap<peer_backend> heap(backend, 1 << 20);
+  heap<peer_backend> heap(backend, 1 << 20);
   const pe there(1);
   std::size_t place = 0;
   EXPECT_THROW(
       {
-        const membar::scoped_symmetric_array data(heap.allocate<unsigned>(size));
+        const symmetric::scoped_array data(heap.allocate<unsigned>(size));
         place = data.offset();
         const membar::device_guard guard(backend.device_of(there));
         membar::launch(membar::launch_config{1, 32}, write_late, data.on(there).local(), size);
         throw std::runtime_error("the scope ends");
       },
       std::runtime_error);
-  const membar::scoped_symmetric_array next(heap.allocate<unsigned>(size));
+  const symmetric::scoped_array next(heap.allocate<unsigned>(size));
   ASSERT_EQ(next.offset(), place);
   const membar::device_guard guard(backend.device_of(there));
   finish();
@@ -398,10 +399,10 @@ struct third_report {
   unsigned long long late;
 };
 
-__global__ void tell_a_third(symmetric_span<int> data, symmetric_span<membar::signal<membar::set>> told,
-                             symmetric_span<membar::signal<membar::set>> answered, unsigned rounds, third_report* report) {
+__global__ void tell_a_third(span<int> data, span<symmetric::signal<symmetric::set>> told,
+                             span<symmetric::signal<symmetric::set>> answered, unsigned rounds, third_report* report) {
   const unsigned channel = blockIdx.x;
-  const symmetric<int> word = data[channel];
+  const object<int> word = data[channel];
   const int self = data.self().index();
   unsigned long long late = 0;
   unsigned long long stale = 0;
@@ -409,15 +410,19 @@ __global__ void tell_a_third(symmetric_span<int> data, symmetric_span<membar::si
   for (unsigned round = 1; round <= rounds && late == 0; ++round) {
     if (self == 0) {
       // Waits for nobody at 1: only the third is told.
-      membar::put_value(word, static_cast<int>(round), pe(1));
-      membar::notify_transitively(membar::by_thread, told[channel], round, pe(2));
+      symmetric::put_value(word, static_cast<int>(round), pe(1));
+      symmetric::notify_transitively(symmetric::by_thread, told[channel], round, pe(2));
       late +=
-          membar::try_wait(membar::by_thread, answered[channel], membar::equals(round), generous) == wait_result::done ? 0 : 1;
+          symmetric::try_wait(symmetric::by_thread, answered[channel], symmetric::equals(round), generous) == wait_result::done
+              ? 0
+              : 1;
     } else if (self == 2) {
-      late += membar::try_wait(membar::by_thread, told[channel], membar::equals(round), generous) == wait_result::done ? 0 : 1;
-      stale += membar::fetch(word, pe(1)) == static_cast<int>(round) ? 0 : 1;
+      late += symmetric::try_wait(symmetric::by_thread, told[channel], symmetric::equals(round), generous) == wait_result::done
+                  ? 0
+                  : 1;
+      stale += symmetric::fetch(word, pe(1)) == static_cast<int>(round) ? 0 : 1;
       messages += late == 0 ? 1 : 0;
-      membar::notify(membar::by_thread, answered[channel], round, pe(0));
+      symmetric::notify(symmetric::by_thread, answered[channel], round, pe(0));
     }
   }
   add_to(report->late, late);
@@ -427,10 +432,10 @@ __global__ void tell_a_third(symmetric_span<int> data, symmetric_span<membar::si
 
 TEST_P(symmetric_pes, third_pe_sees_what_it_was_told_of) {
   peer_backend backend(devices(3));
-  symmetric_heap<peer_backend> heap(backend, 1 << 20);
+  heap<peer_backend> heap(backend, 1 << 20);
   const auto data = heap.allocate<int>(blocks);
-  const auto told = heap.allocate<membar::signal<membar::set>>(blocks);
-  const auto answered = heap.allocate<membar::signal<membar::set>>(blocks);
+  const auto told = heap.allocate<symmetric::signal<symmetric::set>>(blocks);
+  const auto answered = heap.allocate<symmetric::signal<symmetric::set>>(blocks);
   const support::pinned_memory<third_report> reports(3);
   const unsigned rounds = static_cast<unsigned>(std::max<unsigned long long>(1, symmetric_messages_wanted() / blocks));
   run(backend, blocks, 1, tell_a_third, [&](pe which, auto launch) {
@@ -449,38 +454,38 @@ TEST_P(symmetric_pes, third_pe_sees_what_it_was_told_of) {
 
 // Counters.
 
-__global__ void count_everywhere(symmetric_span<membar::counter<unsigned long long>> sums,
-                                 symmetric<membar::counter<int>> tickets, int* taken, unsigned rounds) {
+__global__ void count_everywhere(span<symmetric::counter<unsigned long long>> sums, object<symmetric::counter<int>> tickets,
+                                 int* taken, unsigned rounds) {
   const int count = sums.count();
   for (unsigned i = 0; i != rounds; ++i) {
     const pe to(static_cast<int>(i) % count);
-    membar::amo_add(sums[0], 1ULL, to);
-    static_cast<void>(membar::amo_fetch_add(sums[1], 2ULL, to));
-    unsigned long long seen = membar::amo_load(sums[2], to);
+    symmetric::amo_add(sums[0], 1ULL, to);
+    static_cast<void>(symmetric::amo_fetch_add(sums[1], 2ULL, to));
+    unsigned long long seen = symmetric::amo_load(sums[2], to);
     for (;;) {
-      const unsigned long long was = membar::amo_compare_exchange(sums[2], seen, seen + 3, to);
+      const unsigned long long was = symmetric::amo_compare_exchange(sums[2], seen, seen + 3, to);
       if (was == seen) {
         break;
       }
       seen = was;
     }
-    membar::amo_bitwise_xor(sums[3], 1ULL, to);
+    symmetric::amo_bitwise_xor(sums[3], 1ULL, to);
   }
   // One more by one thread: the others are even in number, and as good as none if each were lost.
   if (sums.self() == pe(0) && blockIdx.x == 0 && threadIdx.x == 0) {
     for (int i = 0; i != count; ++i) {
-      membar::amo_bitwise_xor(sums[3], 1ULL, pe(i));
+      symmetric::amo_bitwise_xor(sums[3], 1ULL, pe(i));
     }
   }
-  const int ticket = membar::amo_fetch_add(tickets, 1, pe(0));
+  const int ticket = symmetric::amo_fetch_add(tickets, 1, pe(0));
   taken[ticket] = 1;
 }
 
 TEST_P(symmetric_pes, counters_lose_nothing) {
   peer_backend backend(devices());
-  symmetric_heap<peer_backend> heap(backend, 1 << 20);
-  const auto sums = heap.allocate<membar::counter<unsigned long long>>(4);
-  const auto tickets = heap.allocate<membar::counter<int>>(1);
+  heap<peer_backend> heap(backend, 1 << 20);
+  const auto sums = heap.allocate<symmetric::counter<unsigned long long>>(4);
+  const auto tickets = heap.allocate<symmetric::counter<int>>(1);
   constexpr unsigned threads = 64;
   constexpr unsigned grid = 4;
   constexpr unsigned rounds = 400;
@@ -508,7 +513,7 @@ class symmetric_barrier : public symmetric_pes {
   template <class Group>
   void expect_barriers_hold(Group, int pes, unsigned threads) {
     peer_backend backend(devices(pes));
-    symmetric_heap<peer_backend> heap(backend, 1 << 20);
+    heap<peer_backend> heap(backend, 1 << 20);
     const auto slots = heap.allocate<int>(static_cast<std::size_t>(pes) * 32);
     const auto words = heap.allocate_barrier();
     const support::pinned_memory<pe_report> reports(static_cast<std::size_t>(pes));
@@ -524,13 +529,13 @@ class symmetric_barrier : public symmetric_pes {
 };
 
 TEST_P(symmetric_barrier, of_two_holds) {
-  expect_barriers_hold(membar::by_thread, 2, 1);
-  expect_barriers_hold(membar::by_warp, 2, 32);
-  expect_barriers_hold(membar::by_block, 2, 256);
+  expect_barriers_hold(symmetric::by_thread, 2, 1);
+  expect_barriers_hold(symmetric::by_warp, 2, 32);
+  expect_barriers_hold(symmetric::by_block, 2, 256);
 }
 TEST_P(symmetric_barrier, of_five_holds) {
-  expect_barriers_hold(membar::by_thread, 5, 1);
-  expect_barriers_hold(membar::by_block, 5, 64);
+  expect_barriers_hold(symmetric::by_thread, 5, 1);
+  expect_barriers_hold(symmetric::by_block, 5, 64);
 }
 
 // Waits that are in vain.
@@ -540,21 +545,21 @@ struct lonely_report {
   unsigned long long nanoseconds[4];  ///< that each of the waits took
 };
 
-__global__ void wait_alone(symmetric<membar::signal<membar::set>> flag, symmetric<membar::packed<long_packed_payload>> box,
-                           symmetric_span<membar::barrier_word> words, long_packed_payload* to, lonely_report* report) {
+__global__ void wait_alone(object<symmetric::signal<symmetric::set>> flag, object<symmetric::packed<long_packed_payload>> box,
+                           span<symmetric::barrier_word> words, long_packed_payload* to, lonely_report* report) {
   // Everybody meets behind each reading and in each wait of the block, so that no thread waits outside of two readings.
   unsigned long long times[5] = {support::device_nanoseconds()};
   __syncthreads();
-  const wait_result wait = membar::try_wait(membar::by_block, flag, membar::equals(1), short_one);
+  const wait_result wait = symmetric::try_wait(symmetric::by_block, flag, symmetric::equals(1), short_one);
   times[1] = support::device_nanoseconds();
   __syncthreads();
-  const wait_result packed = membar::try_take_packed(membar::by_block, box, to, 1, short_one);
+  const wait_result packed = symmetric::try_take_packed(symmetric::by_block, box, to, 1, short_one);
   times[2] = support::device_nanoseconds();
   __syncthreads();
-  const wait_result packed_by_warp = membar::try_take_packed(membar::by_warp, box, to, 1, short_one);
+  const wait_result packed_by_warp = symmetric::try_take_packed(symmetric::by_warp, box, to, 1, short_one);
   times[3] = support::device_nanoseconds();
   __syncthreads();
-  const wait_result barrier = membar::try_barrier(membar::by_block, words, short_one);
+  const wait_result barrier = symmetric::try_barrier(symmetric::by_block, words, short_one);
   times[4] = support::device_nanoseconds();
   bool otherwise = false;
   for (const wait_result each : {wait, packed, packed_by_warp, barrier}) {
@@ -572,9 +577,9 @@ constexpr unsigned long long budgets_at_most = 500;
 
 TEST_P(symmetric_pes, waits_in_vain_end_within_the_budget) {
   peer_backend backend(devices());
-  symmetric_heap<peer_backend> heap(backend, 1 << 20);
-  const auto flag = heap.allocate<membar::signal<membar::set>>(1);
-  const auto box = heap.allocate<membar::packed<long_packed_payload>>(1);
+  heap<peer_backend> heap(backend, 1 << 20);
+  const auto flag = heap.allocate<symmetric::signal<symmetric::set>>(1);
+  const auto box = heap.allocate<symmetric::packed<long_packed_payload>>(1);
   const auto words = heap.allocate_barrier();
   const support::device_memory<long_packed_payload> to(1);
   const support::pinned_memory<lonely_report> report(1);
@@ -593,9 +598,8 @@ TEST_P(symmetric_pes, waits_in_vain_end_within_the_budget) {
 
 /// A message of which the word `missing` has the number before, as what is put arrives word by word.
 template <class Payload>
-void put_all_words_but(const symmetric_heap<peer_backend>& heap,
-                       const membar::symmetric_array<membar::packed<Payload>, peer_backend>& box, std::size_t missing,
-                       unsigned sequence) {
+void put_all_words_but(const heap<peer_backend>& heap, const symmetric::array<symmetric::packed<Payload>, peer_backend>& box,
+                       std::size_t missing, unsigned sequence) {
   std::vector<membar::detail::packed_word> words(membar::detail::packed_words(sizeof(Payload)));
   for (std::size_t i = 0; i != words.size(); ++i) {
     words[i].sequence = i == missing ? sequence - 1 : sequence;
@@ -605,9 +609,9 @@ void put_all_words_but(const symmetric_heap<peer_backend>& heap,
 }
 
 template <class Group>
-__global__ void take_what_lacks_a_word(symmetric<membar::packed<long_packed_payload>> box, long_packed_payload* to,
+__global__ void take_what_lacks_a_word(object<symmetric::packed<long_packed_payload>> box, long_packed_payload* to,
                                        unsigned* timed_out) {
-  const wait_result result = membar::try_take_packed(Group(), box, to, 42, short_one);
+  const wait_result result = symmetric::try_take_packed(Group(), box, to, 42, short_one);
   const unsigned late = static_cast<unsigned>(__syncthreads_count(result == wait_result::timed_out ? 1 : 0));
   if (threadIdx.x == 0) {
     *timed_out = late;
@@ -616,8 +620,8 @@ __global__ void take_what_lacks_a_word(symmetric<membar::packed<long_packed_payl
 
 TEST_P(symmetric_pes, packed_message_that_lacks_a_word_is_late_to_all_of_the_group) {
   peer_backend backend(devices());
-  symmetric_heap<peer_backend> heap(backend, 1 << 20);
-  const auto box = heap.allocate<membar::packed<long_packed_payload>>(1);
+  heap<peer_backend> heap(backend, 1 << 20);
+  const auto box = heap.allocate<symmetric::packed<long_packed_payload>>(1);
   const support::device_memory<long_packed_payload> to(1);
   const support::pinned_memory<unsigned> timed_out(1);
   const auto late_of = [&](auto kernel, unsigned threads) {
@@ -629,21 +633,21 @@ TEST_P(symmetric_pes, packed_message_that_lacks_a_word_is_late_to_all_of_the_gro
   // The first word of a lane, and the second of one that has two.
   for (const std::size_t missing : {std::size_t{31}, std::size_t{33}}) {
     put_all_words_but(heap, box, missing, 42);
-    EXPECT_EQ(late_of(take_what_lacks_a_word<membar::by_thread_t>, 1), 1U);
-    EXPECT_EQ(late_of(take_what_lacks_a_word<membar::by_warp_t>, 32), 32U);
-    EXPECT_EQ(late_of(take_what_lacks_a_word<membar::by_block_t>, 96), 96U);
+    EXPECT_EQ(late_of(take_what_lacks_a_word<symmetric::by_thread_t>, 1), 1U);
+    EXPECT_EQ(late_of(take_what_lacks_a_word<symmetric::by_warp_t>, 32), 32U);
+    EXPECT_EQ(late_of(take_what_lacks_a_word<symmetric::by_block_t>, 96), 96U);
   }
   put_all_words_but(heap, box, std::size_t{1000}, 42);
-  EXPECT_EQ(late_of(take_what_lacks_a_word<membar::by_warp_t>, 32), 0U);
+  EXPECT_EQ(late_of(take_what_lacks_a_word<symmetric::by_warp_t>, 32), 0U);
   heap.free(box);
 }
 
-__global__ void wait_and_trap(symmetric<membar::signal<membar::set>> flag) {
-  membar::wait(membar::by_warp, flag, membar::equals(42), short_one);
+__global__ void wait_and_trap(object<symmetric::signal<symmetric::set>> flag) {
+  symmetric::wait(symmetric::by_warp, flag, symmetric::equals(42), short_one);
 }
 template <class Payload>
-__global__ void take_packed_and_trap(symmetric<membar::packed<Payload>> box, Payload* to) {
-  membar::take_packed(membar::by_warp, box, to, 42, short_one);
+__global__ void take_packed_and_trap(object<symmetric::packed<Payload>> box, Payload* to) {
+  symmetric::take_packed(symmetric::by_warp, box, to, 42, short_one);
 }
 
 /// Ends the process behind a kernel that `start(heap)` launches: a trap leaves nothing of it that could be used.
@@ -652,7 +656,7 @@ template <class Start>
   std::fflush(stdout);
   dup2(STDERR_FILENO, STDOUT_FILENO);  // where kernels print
   peer_backend backend(devices);
-  symmetric_heap<peer_backend> heap(backend, 1 << 20);
+  heap<peer_backend> heap(backend, 1 << 20);
   start(heap);
   const cudaError_t ended = cudaDeviceSynchronize();
   std::fflush(stdout);
@@ -662,8 +666,8 @@ template <class Start>
 
 template <class Payload>
 [[noreturn]] void take_packed_until_trapped(const std::vector<int>& devices) {
-  wait_until_trapped(devices, [](symmetric_heap<peer_backend>& heap) {
-    const auto box = heap.allocate<membar::packed<Payload>>(1);
+  wait_until_trapped(devices, [](heap<peer_backend>& heap) {
+    const auto box = heap.allocate<symmetric::packed<Payload>>(1);
     const auto to = heap.allocate<Payload>(1);
     put_all_words_but(heap, box, 5, 42);
     membar::launch(membar::launch_config{1, 32}, take_packed_and_trap<Payload>, box.on(pe(0))[0], to.on(pe(0)).local());
@@ -673,8 +677,8 @@ template <class Payload>
 TEST_P(symmetric_pes, wait_in_vain_traps_and_names_who_waited_for_what) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process of its own, for a fork has no CUDA
   const auto trapped = [&] {
-    wait_until_trapped(devices(), [](symmetric_heap<peer_backend>& heap) {
-      const auto flag = heap.allocate<membar::signal<membar::set>>(1);
+    wait_until_trapped(devices(), [](heap<peer_backend>& heap) {
+      const auto flag = heap.allocate<symmetric::signal<symmetric::set>>(1);
       membar::launch(membar::launch_config{1, 32}, wait_and_trap, flag.on(pe(0))[0]);
     });
   };
@@ -714,11 +718,11 @@ TEST_P(symmetric_pes, stream_operations_keep_the_streams_order) {
   constexpr unsigned size = 1 << 16;
   constexpr int rounds = 50;
   peer_backend backend(devices());
-  symmetric_heap<peer_backend> heap(backend, 4 << 20);
+  heap<peer_backend> heap(backend, 4 << 20);
   const auto data = heap.allocate<int>(size);
   const auto source = heap.allocate<int>(size);
-  const auto ready = heap.allocate<membar::signal<membar::set>>(1);
-  const auto taken = heap.allocate<membar::signal<membar::set>>(1);
+  const auto ready = heap.allocate<symmetric::signal<symmetric::set>>(1);
+  const auto taken = heap.allocate<symmetric::signal<symmetric::set>>(1);
   const auto words = heap.allocate_barrier();
   const support::stream sending;
   std::unique_ptr<support::stream> receiving;
@@ -732,28 +736,28 @@ TEST_P(symmetric_pes, stream_operations_keep_the_streams_order) {
     load(count_wrong);
   }
   load(write_all);
-  membar::load_stream_operations(heap);
+  symmetric::load_stream_operations(heap);
   for (int round = 1; round <= rounds; ++round) {
     membar::launch(membar::launch_config{1, 256, sending.get()}, write_all, source.on(sender).local(), size, round);
-    membar::put_on_stream(heap, data.on(sender), source.on(sender).local(), receiver, sending.get());
-    membar::notify_on_stream(ready.on(sender)[0], static_cast<unsigned long long>(round), receiver, sending.get());
+    symmetric::put_on_stream(heap, data.on(sender), source.on(sender).local(), receiver, sending.get());
+    symmetric::notify_on_stream(ready.on(sender)[0], static_cast<unsigned long long>(round), receiver, sending.get());
     {
       // Enqueued behind what it waits for.
       const membar::device_guard guard(backend.device_of(receiver));
-      membar::wait_on_stream(ready.on(receiver)[0], membar::equals(static_cast<unsigned long long>(round)), generous,
-                             receiving->get());
+      symmetric::wait_on_stream(ready.on(receiver)[0], symmetric::equals(static_cast<unsigned long long>(round)), generous,
+                                receiving->get());
       membar::launch(membar::launch_config{1, 256, receiving->get()}, count_wrong,
                      static_cast<const int*>(data.on(receiver).local()), size, round, counts->get());
-      membar::notify_on_stream(taken.on(receiver)[0], static_cast<unsigned long long>(round), sender, receiving->get());
+      symmetric::notify_on_stream(taken.on(receiver)[0], static_cast<unsigned long long>(round), sender, receiving->get());
     }
-    membar::wait_on_stream(taken.on(sender)[0], membar::equals(static_cast<unsigned long long>(round)), generous,
-                           sending.get());
+    symmetric::wait_on_stream(taken.on(sender)[0], symmetric::equals(static_cast<unsigned long long>(round)), generous,
+                              sending.get());
   }
-  membar::quiet_on_stream(heap.reach_of(sender), sending.get());
-  membar::barrier_on_stream(words.on(sender), generous, sending.get());
+  symmetric::quiet_on_stream(heap.reach_of(sender), sending.get());
+  symmetric::barrier_on_stream(words.on(sender), generous, sending.get());
   {
     const membar::device_guard guard(backend.device_of(receiver));
-    membar::barrier_on_stream(words.on(receiver), generous, receiving->get());
+    symmetric::barrier_on_stream(words.on(receiver), generous, receiving->get());
   }
   sending.synchronize();
   receiving->synchronize();

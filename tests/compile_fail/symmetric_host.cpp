@@ -10,39 +10,39 @@
 
 void kernel(int) {}
 
-void use(membar::peer_backend& gpus, membar::symmetric_span<int> data,
-         membar::symmetric_span<membar::signal<membar::set>> signals, membar::dependency_recorder& recorder,
-         membar::stream_guard& team, cudaStream_t stream) {
+void use(membar::symmetric::peer_backend& gpus, membar::symmetric::span<int> data,
+         membar::symmetric::span<membar::symmetric::signal<membar::symmetric::set>> signals,
+         membar::symmetric::deadlock::recorder& recorder, membar::symmetric::stream_guard& team, cudaStream_t stream) {
   const std::vector<int> values(data.size());
 #ifdef RULE_words_are_not_filled_by_the_host  // expect: membar: signals, counters and other words are not copied
-  membar::fill_bytes(signals, 0, stream);
+  membar::symmetric::fill_bytes(signals, 0, stream);
 #else
   static_cast<void>(signals);
-  membar::fill_bytes(data, 0, stream);
+  membar::symmetric::fill_bytes(data, 0, stream);
 #endif
 
 #ifdef RULE_a_copy_goes_to_the_own_symmetric_address  // expect: no matching function for call to
-  membar::copy_to(data.at(membar::pe(1)), values, stream);
+  membar::symmetric::copy_to(data.at(membar::symmetric::pe(1)), values, stream);
 #else
-  membar::copy_to(data, values, stream);
+  membar::symmetric::copy_to(data, values, stream);
 #endif
 
 #ifdef RULE_a_copy_keeps_the_type  // expect: no matching function for call to
-  membar::copy_to(data, std::vector<float>(data.size()), stream);
+  membar::symmetric::copy_to(data, std::vector<float>(data.size()), stream);
 #else
-  membar::copy_to(data, std::vector<int>(data.size()), stream);
+  membar::symmetric::copy_to(data, std::vector<int>(data.size()), stream);
 #endif
 
 #ifdef RULE_a_pe_is_no_integer  // expect: cannot convert
   recorder.work(0, stream);
 #else
-  recorder.work(membar::pe(0), stream);
+  recorder.work(membar::symmetric::pe(0), stream);
 #endif
 
 #ifdef RULE_a_collective_launch_passes_what_the_kernel_takes  // expect: membar: each argument of a launch must convert
-  membar::collective_launch(gpus, {1, 32}, {}, kernel, [](membar::pe) { return std::tuple("one"); });
+  membar::symmetric::collective_launch(gpus, {1, 32}, {}, kernel, [](membar::symmetric::pe) { return std::tuple("one"); });
 #else
-  membar::collective_launch(gpus, {1, 32}, {}, kernel, [](membar::pe) { return std::tuple(1); });
+  membar::symmetric::collective_launch(gpus, {1, 32}, {}, kernel, [](membar::symmetric::pe) { return std::tuple(1); });
 #endif
 
 #ifdef RULE_a_hold_is_not_copied  // expect: use of deleted function

@@ -6,7 +6,7 @@
 #include <membar/device_guard.hpp>
 #include <membar/launch.hpp>
 #include <membar/symmetric/barrier.cuh>
-#include <membar/symmetric/symmetric_heap.hpp>
+#include <membar/symmetric/heap.hpp>
 #include <membar/symmetric/wait.cuh>
 
 #include <bench/common/cuda_handles.hpp>
@@ -24,17 +24,19 @@
 
 namespace {
 
-using membar::add;
-using membar::barrier_word;
-using membar::handle_id;
-using membar::pe;
-using membar::peer_backend;
-using membar::set;
-using membar::signal;
-using membar::symmetric;
-using membar::symmetric_span;
+namespace symmetric = membar::symmetric;
+
 using membar::wait_budget;
 using membar::wait_result;
+using membar::symmetric::add;
+using membar::symmetric::barrier_word;
+using membar::symmetric::object;
+using membar::symmetric::pe;
+using membar::symmetric::peer_backend;
+using membar::symmetric::set;
+using membar::symmetric::signal;
+using membar::symmetric::span;
+using membar::symmetric::deadlock::handle;
 
 /// Before CUDA starts: one hardware queue for each device, so that streams do share one.
 const int one_queue = setenv("CUDA_DEVICE_MAX_CONNECTIONS", "1", 1);
@@ -43,26 +45,26 @@ constexpr unsigned not_run = ~0U;
 
 __device__ void report(unsigned* result, wait_result ended) { *result = static_cast<unsigned>(ended); }
 
-__global__ void notify_set(symmetric<signal<set>> signal, unsigned long long value, pe target) {
-  membar::notify(membar::by_thread, signal, value, target);
+__global__ void notify_set(object<signal<set>> signal, unsigned long long value, pe target) {
+  symmetric::notify(symmetric::by_thread, signal, value, target);
 }
-__global__ void notify_add(symmetric<signal<add>> signal, unsigned long long value, pe target) {
-  membar::notify(membar::by_thread, signal, value, target);
+__global__ void notify_add(object<signal<add>> signal, unsigned long long value, pe target) {
+  symmetric::notify(symmetric::by_thread, signal, value, target);
 }
-__global__ void wait_set(symmetric<signal<set>> signal, unsigned long long value, wait_budget budget, unsigned* result) {
-  report(result, membar::try_wait(membar::by_thread, signal, membar::equals(value), budget));
+__global__ void wait_set(object<signal<set>> signal, unsigned long long value, wait_budget budget, unsigned* result) {
+  report(result, symmetric::try_wait(symmetric::by_thread, signal, symmetric::equals(value), budget));
 }
-__global__ void wait_add(symmetric<signal<add>> signal, unsigned long long value, wait_budget budget, unsigned* result) {
-  report(result, membar::try_wait(membar::by_thread, signal, membar::at_least(value), budget));
+__global__ void wait_add(object<signal<add>> signal, unsigned long long value, wait_budget budget, unsigned* result) {
+  report(result, symmetric::try_wait(symmetric::by_thread, signal, symmetric::at_least(value), budget));
 }
-__global__ void meet(symmetric_span<barrier_word> words, wait_budget budget, unsigned* result) {
-  report(result, membar::try_barrier(membar::by_thread, words, budget));
+__global__ void meet(span<barrier_word> words, wait_budget budget, unsigned* result) {
+  report(result, symmetric::try_barrier(symmetric::by_thread, words, budget));
 }
 /// The last block notifies, the others wait. Any that waits in vain says so.
-__global__ void notify_from_the_last_block(symmetric<signal<add>> signal, pe target, wait_budget budget, unsigned* result) {
+__global__ void notify_from_the_last_block(object<signal<add>> signal, pe target, wait_budget budget, unsigned* result) {
   if (blockIdx.x == gridDim.x - 1) {
-    membar::notify(membar::by_thread, signal, 1, target);
-  } else if (membar::try_wait(membar::by_thread, signal, membar::at_least(1), budget) != wait_result::done) {
+    symmetric::notify(symmetric::by_thread, signal, 1, target);
+  } else if (symmetric::try_wait(symmetric::by_thread, signal, symmetric::at_least(1), budget) != wait_result::done) {
     report(result, wait_result::timed_out);
   }
 }
@@ -106,9 +108,9 @@ class gpus {
     return membar::co_resident_blocks(notify_from_the_last_block, 1);
   }
 
-  void declare_team(handle_id, const std::vector<pe>&) {}
+  void declare_team(handle, const std::vector<pe>&) {}
   void work(pe who, int stream) { enqueue(who, stream, nothing); }
-  void notify(pe who, int stream, pe target, int number, membar::signal_effect effect) {
+  void notify(pe who, int stream, pe target, int number, symmetric::deadlock::signal_effect effect) {
     const auto index = static_cast<std::size_t>(number);
     if (effect.adds) {
       enqueue(who, stream, notify_add, counts_.on(who)[index], effect.value, target);
@@ -116,7 +118,7 @@ class gpus {
       enqueue(who, stream, notify_set, flags_.on(who)[index], effect.value, target);
     }
   }
-  void wait(pe who, int stream, int number, membar::signal_condition until) {
+  void wait(pe who, int stream, int number, symmetric::deadlock::signal_condition until) {
     const auto index = static_cast<std::size_t>(number);
     if (until.at_least) {
       enqueue(who, stream, wait_add, counts_.on(who)[index], until.value, budget_, next_result());
@@ -137,7 +139,8 @@ class gpus {
     const membar::device_guard guard(backend_.device_of(who));
     membar_test::check(cudaStreamWaitEvent(at(who, stream), events_.at(number)->get(), 0));
   }
-  void kernel(pe who, int stream, membar::kernel_shape shape, const std::vector<membar::kernel_role>&) {
+  void kernel(pe who, int stream, symmetric::deadlock::kernel_shape shape,
+              const std::vector<symmetric::deadlock::kernel_role>&) {
     const membar::device_guard guard(backend_.device_of(who));
     const membar::launch_config config{dim3(static_cast<unsigned>(shape.blocks)), dim3(1), at(who, stream)};
     unsigned* const result = next_result();
@@ -197,12 +200,12 @@ class gpus {
   }
 
   peer_backend backend_;
-  membar::symmetric_heap<peer_backend> heap_;
-  membar::symmetric_array<signal<set>, peer_backend> flags_ = heap_.allocate<signal<set>>(1);
-  membar::symmetric_array<signal<add>, peer_backend> counts_ = heap_.allocate<signal<add>>(1);
-  membar::symmetric_array<barrier_word, peer_backend> all_ = heap_.allocate_barrier();
-  membar::symmetric_array<barrier_word, peer_backend> row_ = heap_.allocate_barrier();
-  membar::symmetric_array<unsigned char, peer_backend> private_ = heap_.allocate<unsigned char>(64);
+  symmetric::heap<peer_backend> heap_;
+  symmetric::array<signal<set>, peer_backend> flags_ = heap_.allocate<signal<set>>(1);
+  symmetric::array<signal<add>, peer_backend> counts_ = heap_.allocate<signal<add>>(1);
+  symmetric::array<barrier_word, peer_backend> all_ = heap_.allocate_barrier();
+  symmetric::array<barrier_word, peer_backend> row_ = heap_.allocate_barrier();
+  symmetric::array<unsigned char, peer_backend> private_ = heap_.allocate<unsigned char>(64);
   wait_budget budget_;
   support::pinned_memory<unsigned> results_{most_waits};
   std::size_t used_ = 0;

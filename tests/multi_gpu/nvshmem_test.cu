@@ -17,9 +17,11 @@
 #include <vector>
 
 namespace membar_test {
+
+namespace symmetric = membar::symmetric;
 namespace {
 
-using membar::symmetric_heap;
+using membar::symmetric::heap;
 
 constexpr int pes = 2;
 constexpr unsigned blocks = 32;
@@ -61,18 +63,18 @@ int verdict(const pe_report& got) {
 }
 
 template <class Backend, class Group, class Kernel>
-int pass_by(const membar::nvshmem_session& session, Group, Kernel kernel, unsigned size, unsigned passes = 3) {
-  constexpr bool by_block = std::is_same_v<Group, membar::by_block_t>;
+int pass_by(const symmetric::nvshmem_session& session, Group, Kernel kernel, unsigned size, unsigned passes = 3) {
+  constexpr bool by_block = std::is_same_v<Group, symmetric::by_block_t>;
   constexpr unsigned warps = 8;
   constexpr unsigned channels = by_block ? blocks : blocks * warps;
   Backend backend(session);
-  symmetric_heap<Backend> heap(backend, channel_arrays<Backend>::bytes(channels));
+  heap<Backend> heap(backend, channel_arrays<Backend>::bytes(channels));
   const pe self = session.self();
   const channel_arrays<Backend> all(heap, channels);
   const support::device_memory<pe_report> report(1);
   const unsigned rounds = symmetric_rounds(channels, passes);
   membar::launch(membar::launch_config{blocks, warps * 32}, kernel, all.on(self), rounds, size,
-                 membar::ring_neighbour(self, 1, pes), report.get());
+                 symmetric::ring_neighbour(self, 1, pes), report.get());
   membar::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize", "a kernel failed");
   pe_report got{};
   membar::check(cudaMemcpy(&got, report.get(), sizeof got, cudaMemcpyDefault), "cudaMemcpy");
@@ -81,11 +83,11 @@ int pass_by(const membar::nvshmem_session& session, Group, Kernel kernel, unsign
 }
 
 template <class Protocol>
-int protocol(const membar::nvshmem_session& session) {
-  using backend = membar::nvshmem_backend;
-  return pass_by<backend>(session, membar::by_thread, pass_messages<Protocol, membar::by_thread_t, backend>, 5) |
-         pass_by<backend>(session, membar::by_warp, pass_messages<Protocol, membar::by_warp_t, backend>, 64) |
-         pass_by<backend>(session, membar::by_block, pass_messages<Protocol, membar::by_block_t, backend>, 511);
+int protocol(const symmetric::nvshmem_session& session) {
+  using backend = symmetric::nvshmem_backend;
+  return pass_by<backend>(session, symmetric::by_thread, pass_messages<Protocol, symmetric::by_thread_t, backend>, 5) |
+         pass_by<backend>(session, symmetric::by_warp, pass_messages<Protocol, symmetric::by_warp_t, backend>, 64) |
+         pass_by<backend>(session, symmetric::by_block, pass_messages<Protocol, symmetric::by_block_t, backend>, 511);
 }
 
 TEST_F(nvshmem, put_with_signal_shows_its_data) { expect_success(protocol<by_put_signal>); }
@@ -96,23 +98,24 @@ TEST_F(nvshmem, quiet_completes_what_does_not_block) { expect_success(protocol<b
 TEST_F(nvshmem, get_reads_what_was_notified) { expect_success(protocol<by_get>); }
 
 TEST_F(nvshmem, packed_messages_are_whole_where_all_is_in_reach) {
-  expect_success([](const membar::nvshmem_session& session) {
-    using backend = membar::basic_nvshmem_backend<membar::visibility::everywhere>;
-    return pass_by<backend>(session, membar::by_warp, pass_packed<membar::by_warp_t, packed_payload, backend>, 0, 1) |
-           pass_by<backend>(session, membar::by_warp, pass_packed<membar::by_warp_t, long_packed_payload, backend>, 0, 1) |
-           pass_by<backend>(session, membar::by_warp, pass_pieces<backend>, 0, 1);
+  expect_success([](const symmetric::nvshmem_session& session) {
+    using backend = symmetric::basic_nvshmem_backend<symmetric::visibility::everywhere>;
+    return pass_by<backend>(session, symmetric::by_warp, pass_packed<symmetric::by_warp_t, packed_payload, backend>, 0, 1) |
+           pass_by<backend>(session, symmetric::by_warp, pass_packed<symmetric::by_warp_t, long_packed_payload, backend>, 0,
+                            1) |
+           pass_by<backend>(session, symmetric::by_warp, pass_pieces<backend>, 0, 1);
   });
 }
 
 TEST_F(nvshmem, barriers_hold) {
-  expect_success([](const membar::nvshmem_session& session) {
-    using backend = membar::nvshmem_backend;
+  expect_success([](const symmetric::nvshmem_session& session) {
+    using backend = symmetric::nvshmem_backend;
     backend of(session);
-    symmetric_heap<backend> heap(of, 1 << 20);
+    heap<backend> heap(of, 1 << 20);
     const auto slots = heap.allocate<int>(pes * 32);
     const auto words = heap.allocate_barrier();
     const support::device_memory<pe_report> report(1);
-    membar::launch(membar::launch_config{1, 256}, meet_again<membar::by_block_t, backend>, slots.on(session.self()),
+    membar::launch(membar::launch_config{1, 256}, meet_again<symmetric::by_block_t, backend>, slots.on(session.self()),
                    words.on(session.self()), 5'000U, report.get());
     membar::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize", "a kernel failed");
     pe_report got{};
@@ -124,9 +127,9 @@ TEST_F(nvshmem, barriers_hold) {
 }
 
 TEST_F(nvshmem, collective_calls_that_differ_are_errors_of_every_pe) {
-  expect_success([](const membar::nvshmem_session& session) {
-    membar::nvshmem_backend of(session);
-    symmetric_heap<membar::nvshmem_backend> heap(of, 1 << 20);
+  expect_success([](const symmetric::nvshmem_session& session) {
+    symmetric::nvshmem_backend of(session);
+    heap<symmetric::nvshmem_backend> heap(of, 1 << 20);
     try {
       static_cast<void>(heap.allocate<int>(10 + static_cast<std::size_t>(session.self().index())));
     } catch (const membar::error& refused) {

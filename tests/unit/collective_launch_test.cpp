@@ -15,12 +15,14 @@
 
 namespace {
 
+namespace symmetric = membar::symmetric;
+
 using made_up_streams::now;
 using made_up_streams::refusal;
-using membar::collective_grid;
-using membar::launch_offer;
-using membar::pe;
-using membar::pe_range;
+using membar::symmetric::collective_grid;
+using membar::symmetric::launch_offer;
+using membar::symmetric::pe;
+using membar::symmetric::pe_range;
 
 void meets(int) {}
 const auto its_number = [](pe which) { return std::tuple(which.index()); };
@@ -34,9 +36,9 @@ struct meeting_place {
 
 class made_up_backend {
  public:
-  static constexpr membar::visibility visible = membar::visibility::everywhere;
-  using reach = membar::peer_reach;
-  using region = membar::detail::peer_region;
+  static constexpr symmetric::visibility visible = symmetric::visibility::everywhere;
+  using reach = symmetric::peer_reach;
+  using region = symmetric::detail::peer_region;
 
   made_up_backend(meeting_place& place, pe_range local) : place_(&place), local_(local) {}
 
@@ -56,7 +58,7 @@ class made_up_backend {
   meeting_place* place_;
   pe_range local_;
 };
-static_assert(membar::symmetric_backend<made_up_backend>);
+static_assert(symmetric::backend<made_up_backend>);
 
 class collective_launch_of : public made_up_streams::machine_test {
  protected:
@@ -66,7 +68,7 @@ class collective_launch_of : public made_up_streams::machine_test {
   static std::string in_one_process(collective_grid grid, std::vector<cudaStream_t> streams = {}) {
     meeting_place place(1, now().devices);
     made_up_backend backend(place, pe_range(pe(0), now().devices));
-    return refusal([&] { membar::collective_launch(backend, grid, streams, meets, its_number); });
+    return refusal([&] { symmetric::collective_launch(backend, grid, streams, meets, its_number); });
   }
 
   /// What each of the processes is told, each with a grid of its own.
@@ -78,7 +80,7 @@ class collective_launch_of : public made_up_streams::machine_test {
       processes.emplace_back([&, i] {
         made_up_backend backend(place, pe_range(pe(i), 1));
         told[static_cast<std::size_t>(i)] = refusal([&] {
-          membar::collective_launch(backend, {dim3(grids[static_cast<std::size_t>(i)]), dim3(64)}, {}, meets, its_number);
+          symmetric::collective_launch(backend, {dim3(grids[static_cast<std::size_t>(i)]), dim3(64)}, {}, meets, its_number);
         });
       });
     }
@@ -144,11 +146,11 @@ TEST_F(collective_launch_of, a_grid_where_another_process_makes_another_call_is_
   std::vector<std::string> said(2);
   std::thread frees([&] {
     made_up_backend backend(place, pe_range(pe(0), 1));
-    said[0] = refusal([&] { membar::detail::agree(backend, membar::detail::collective::freed, 7); });
+    said[0] = refusal([&] { symmetric::detail::agree(backend, symmetric::detail::collective::freed, 7); });
   });
   std::thread launches([&] {
     made_up_backend backend(place, pe_range(pe(1), 1));
-    said[1] = refusal([&] { membar::collective_launch(backend, {dim3(7), dim3(64)}, {}, meets, its_number); });
+    said[1] = refusal([&] { symmetric::collective_launch(backend, {dim3(7), dim3(64)}, {}, meets, its_number); });
   });
   frees.join();
   launches.join();
@@ -187,7 +189,7 @@ TEST_F(collective_launch_of, arguments_that_throw_are_an_error_in_all) {
     processes.emplace_back([&, i] {
       made_up_backend backend(place, pe_range(pe(i), 1));
       told[i] = refusal([&] {
-        membar::collective_launch(backend, {1, 64}, {}, meets, [](pe which) {
+        symmetric::collective_launch(backend, {1, 64}, {}, meets, [](pe which) {
           return which == pe(1) ? throw std::runtime_error("no arguments") : std::tuple(which.index());
         });
       });
@@ -225,7 +227,7 @@ TEST_F(collective_launch_of, pes_leaves_the_current_device_as_it_was) {
 
 TEST(LaunchAgreement, CountsGridsOfMoreThanFourThousandMillionBlocksWhole) {
   const launch_offer offers[] = {{1ULL << 33, 264, cudaSuccess, false}};
-  EXPECT_THROW(membar::validate_collective_launch(offers), membar::error);
+  EXPECT_THROW(symmetric::validate_collective_launch(offers), membar::error);
 }
 
 }  // namespace

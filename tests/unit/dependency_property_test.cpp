@@ -17,10 +17,12 @@
 
 namespace {
 
-using membar::hazard;
-using membar::operation_kind;
-using membar::stream_operation;
-using membar::stream_program;
+namespace symmetric = membar::symmetric;
+
+using membar::symmetric::deadlock::hazard;
+using membar::symmetric::deadlock::operation_kind;
+using membar::symmetric::deadlock::program;
+using membar::symmetric::deadlock::stream_operation;
 using stream_simulator::outcome;
 
 /// What a random program may contain.
@@ -39,9 +41,10 @@ class random_program {
  public:
   random_program(unsigned seed, ingredients with) : random_(seed), with_(with) {}
 
-  [[nodiscard]] stream_program make() {
+  [[nodiscard]] program make() {
     program_.pes = 2 + below(2);
-    program_.hosts = with_.hosts && below(2) == 0 ? membar::host_threads::one_per_pe : membar::host_threads::one;
+    program_.hosts =
+        with_.hosts && below(2) == 0 ? symmetric::deadlock::callers::one_per_pe : symmetric::deadlock::callers::one;
     program_.teams[1] = {0, 1};
     const int length = 3 + below(4);
     for (int i = 0; i != length; ++i) {
@@ -102,7 +105,7 @@ class random_program {
           if (below(4) == 0) {
             push(operation_kind::record_event, pe).object = event;
           }
-          push(operation_kind::wait_event, program_.hosts == membar::host_threads::one ? other : pe).object = event;
+          push(operation_kind::wait_event, program_.hosts == symmetric::deadlock::callers::one ? other : pe).object = event;
           return;
         }
         break;
@@ -151,7 +154,7 @@ class random_program {
   void kernel(int pe, int other) {
     stream_operation& launch = push(operation_kind::kernel, pe);
     launch.kernel = ++kernels_;
-    const membar::handle_id stream = launch.stream;
+    const symmetric::deadlock::handle stream = launch.stream;
     for (unsigned role = 0; role != 2; ++role) {
       for (int steps = 1 + below(2); steps != 0; --steps) {
         if (below(2) == 0) {
@@ -220,17 +223,17 @@ class random_program {
 
   std::mt19937 random_;
   ingredients with_;
-  stream_program program_;
+  program program_;
   std::map<std::pair<int, int>, std::uint64_t> sums_;
   unsigned kernels_ = 0;
 };
 
 /// A program as a failed test prints it.
-std::string text(const stream_program& program) {
+std::string text(const program& program) {
   const char* const names[] = {"work",         "access",     "notify",   "wait",   "quiet",           "collective",
                                "record_event", "wait_event", "kernel",   "launch", "host collective", "host_stream",
                                "host_event",   "host_pe",    "host_copy"};
-  std::string result = program.hosts == membar::host_threads::one ? "one host\n" : "a host for each PE\n";
+  std::string result = program.hosts == symmetric::deadlock::callers::one ? "one host\n" : "a host for each PE\n";
   for (const stream_operation& each : program.operations) {
     result += "  PE " + std::to_string(each.pe) + " stream " + std::to_string(each.stream.number()) + " " +
               names[static_cast<int>(each.kind)] + " object " + std::to_string(each.object.number()) + " to " +
@@ -267,8 +270,8 @@ TEST_P(dependency_property, holds_in_every_schedule) {
   const ingredients with = GetParam().second;
   counts seen;
   for (unsigned seed = 0; seed != programs; ++seed) {
-    const stream_program program = random_program(seed, with).make();
-    const std::vector<membar::dependency_report> reports = membar::check_dependencies(program);
+    const program program = random_program(seed, with).make();
+    const std::vector<symmetric::deadlock::report> reports = symmetric::deadlock::check(program);
     const outcome real = stream_simulator::run(program);
     std::set<hazard> kinds;
     std::string said = text(program);
@@ -276,7 +279,8 @@ TEST_P(dependency_property, holds_in_every_schedule) {
       kinds.insert(report.kind);
       said += report.sentence + "\n";
     }
-    const bool says_hang = std::any_of(kinds.begin(), kinds.end(), [](hazard kind) { return membar::hangs(kind); });
+    const bool says_hang =
+        std::any_of(kinds.begin(), kinds.end(), [](hazard kind) { return symmetric::deadlock::hangs(kind); });
     ++seen.programs;
     seen.hang += real.hangs ? 1 : 0;
     seen.reported_to_hang += says_hang ? 1 : 0;

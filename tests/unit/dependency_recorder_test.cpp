@@ -13,30 +13,32 @@
 
 namespace {
 
-using membar::dependency_error;
-using membar::dependency_recorder;
-using membar::dependency_report;
-using membar::handle_id;
-using membar::hazard;
-using membar::host_threads;
-using membar::kernel_role;
-using membar::kernel_shape;
-using membar::pe;
-using membar::signal_add;
-using membar::signal_at_least;
-using membar::signal_equals;
-using membar::signal_set;
-using membar::step_notify;
-using membar::step_wait;
+namespace symmetric = membar::symmetric;
+
+using membar::symmetric::pe;
+using membar::symmetric::deadlock::callers;
+using membar::symmetric::deadlock::handle;
+using membar::symmetric::deadlock::hazard;
+using membar::symmetric::deadlock::hazard_error;
+using membar::symmetric::deadlock::kernel_role;
+using membar::symmetric::deadlock::kernel_shape;
+using membar::symmetric::deadlock::recorder;
+using membar::symmetric::deadlock::report;
+using membar::symmetric::deadlock::signal_add;
+using membar::symmetric::deadlock::signal_at_least;
+using membar::symmetric::deadlock::signal_equals;
+using membar::symmetric::deadlock::signal_set;
+using membar::symmetric::deadlock::step_notify;
+using membar::symmetric::deadlock::step_wait;
 
 // Streams, and a signal.
 constexpr int main_stream = 1;
 constexpr int side_stream = 2;
 constexpr int ready = 7;
 
-std::vector<hazard> kinds(const dependency_recorder& recorder) {
+std::vector<hazard> kinds(const recorder& record) {
   std::vector<hazard> result;
-  for (const dependency_report& each : recorder.check()) {
+  for (const report& each : record.check()) {
     result.push_back(each.kind);
   }
   return result;
@@ -45,15 +47,15 @@ std::vector<hazard> kinds(const dependency_recorder& recorder) {
 const std::vector<hazard> nothing;
 std::vector<hazard> only(hazard kind) { return {kind}; }
 
-std::string sentence(const dependency_recorder& recorder) {
-  const auto all = recorder.check();
+std::string sentence(const recorder& record) {
+  const auto all = record.check();
   return all.empty() ? std::string() : all.front().sentence;
 }
 
 TEST(DependencyRecorder, BarrierBeforeThePutThatAnotherPeWaitsFor) {
-  dependency_recorder wrong(2);
-  wrong.name(membar::named::signal, ready, "ready");
-  wrong.name(membar::named::stream, main_stream, "main");
+  recorder wrong(2);
+  wrong.name(symmetric::deadlock::handle_kind::signal, ready, "ready");
+  wrong.name(symmetric::deadlock::handle_kind::stream, main_stream, "main");
   wrong.collective(pe(0), main_stream);
   wrong.notify(pe(0), main_stream, pe(1), ready, signal_set(1), "put_signal");
   wrong.wait(pe(1), main_stream, ready, signal_equals(1), "signal_wait");
@@ -72,7 +74,7 @@ TEST(DependencyRecorder, BarrierBeforeThePutThatAnotherPeWaitsFor) {
   EXPECT_EQ(cycle[2].what, "signal_wait (signal ready = 1)");
   EXPECT_EQ(cycle[2].how, "waits for");
 
-  dependency_recorder right(2);
+  recorder right(2);
   right.notify(pe(0), main_stream, pe(1), ready, signal_set(1));
   right.collective(pe(0), main_stream);
   right.wait(pe(1), main_stream, ready, signal_equals(1));
@@ -81,27 +83,27 @@ TEST(DependencyRecorder, BarrierBeforeThePutThatAnotherPeWaitsFor) {
 }
 
 TEST(DependencyRecorder, WaitBeforeItsNotificationOnAnotherStream) {
-  dependency_recorder wrong(1);
+  recorder wrong(1);
   wrong.wait(pe(0), main_stream, ready, signal_at_least(1));
   wrong.notify(pe(0), side_stream, pe(0), ready, signal_add(1));
   EXPECT_EQ(kinds(wrong), only(hazard::wait_before_notify));
   EXPECT_NE(sentence(wrong).find("cudaStreamWaitEvent"), std::string::npos);
 
-  dependency_recorder with_event(1);
+  recorder with_event(1);
   with_event.notify(pe(0), side_stream, pe(0), ready, signal_add(1));
   with_event.record_event(pe(0), 1, side_stream);
   with_event.wait_event(pe(0), main_stream, 1);
   with_event.wait(pe(0), main_stream, ready, signal_at_least(1));
   EXPECT_EQ(kinds(with_event), nothing);
 
-  dependency_recorder same_stream(1);
+  recorder same_stream(1);
   same_stream.notify(pe(0), main_stream, pe(0), ready, signal_add(1));
   same_stream.wait(pe(0), main_stream, ready, signal_at_least(1));
   EXPECT_EQ(kinds(same_stream), nothing);
 }
 
 TEST(DependencyRecorder, AQueueMayHoldUpTheAnswerThatAnotherPeWaitsFor) {
-  dependency_recorder wrong(2);
+  recorder wrong(2);
   wrong.wait(pe(0), main_stream, ready, signal_at_least(1));
   wrong.notify(pe(0), side_stream, pe(1), ready, signal_add(1));  // may be behind the wait
   wrong.wait(pe(1), main_stream, ready, signal_at_least(1));
@@ -110,14 +112,14 @@ TEST(DependencyRecorder, AQueueMayHoldUpTheAnswerThatAnotherPeWaitsFor) {
 }
 
 TEST(DependencyRecorder, CollectivesOfOneTeamOnTwoStreams) {
-  dependency_recorder wrong(2);
+  recorder wrong(2);
   for (const int i : {0, 1}) {
     wrong.collective(pe(i), main_stream);
     wrong.collective(pe(i), side_stream);
   }
   EXPECT_EQ(kinds(wrong), (std::vector{hazard::concurrent_collectives, hazard::concurrent_collectives}));
 
-  dependency_recorder right(2);
+  recorder right(2);
   for (const int i : {0, 1}) {
     right.collective(pe(i), main_stream);
     right.record_event(pe(i), 10 + i, main_stream);
@@ -126,7 +128,7 @@ TEST(DependencyRecorder, CollectivesOfOneTeamOnTwoStreams) {
   }
   EXPECT_EQ(kinds(right), nothing);
 
-  dependency_recorder two_teams(2);
+  recorder two_teams(2);
   two_teams.declare_team(1, {pe(0), pe(1)});
   for (const int i : {0, 1}) {
     two_teams.collective(pe(i), main_stream);
@@ -138,28 +140,27 @@ TEST(DependencyRecorder, CollectivesOfOneTeamOnTwoStreams) {
 /// Two barriers on two streams, the second behind a wait for signal `ready`, between what `before` notifies behind the first
 /// and `after`.
 template <class Before, class After>
-std::vector<hazard> barriers_ordered_by_a_signal(membar::signal_condition until, Before before, After after) {
-  dependency_recorder recorder(1);
-  recorder.collective(pe(0), main_stream);
-  before(recorder, main_stream);
-  recorder.wait(pe(0), side_stream, ready, until);
-  recorder.collective(pe(0), side_stream);
-  after(recorder, side_stream);
-  return kinds(recorder);
+std::vector<hazard> barriers_ordered_by_a_signal(symmetric::deadlock::signal_condition until, Before before, After after) {
+  recorder record(1);
+  record.collective(pe(0), main_stream);
+  before(record, main_stream);
+  record.wait(pe(0), side_stream, ready, until);
+  record.collective(pe(0), side_stream);
+  after(record, side_stream);
+  return kinds(record);
 }
 
 TEST(DependencyRecorder, ASignalOrdersCollectivesToo) {
-  const auto none = [](dependency_recorder&, int) {};
+  const auto none = [](recorder&, int) {};
   const auto adds = [](int times) {
-    return [times](dependency_recorder& recorder, int stream) {
+    return [times](recorder& record, int stream) {
       for (int i = 0; i != times; ++i) {
-        recorder.notify(pe(0), stream, pe(0), ready, signal_add(1));
+        record.notify(pe(0), stream, pe(0), ready, signal_add(1));
       }
     };
   };
   const auto sets = [](unsigned value) {
-    return
-        [value](dependency_recorder& recorder, int stream) { recorder.notify(pe(0), stream, pe(0), ready, signal_set(value)); };
+    return [value](recorder& record, int stream) { record.notify(pe(0), stream, pe(0), ready, signal_set(value)); };
   };
   EXPECT_EQ(barriers_ordered_by_a_signal(signal_at_least(1), adds(1), none), nothing);
   EXPECT_EQ(barriers_ordered_by_a_signal(signal_at_least(1), adds(2), none), nothing) << "the second comes after the first";
@@ -172,8 +173,8 @@ TEST(DependencyRecorder, ASignalOrdersCollectivesToo) {
 }
 
 TEST(DependencyRecorder, CollectivesOfOneTeamOnAStreamAndTheHost) {
-  dependency_recorder wrong(2, host_threads::one_per_pe);
-  dependency_recorder right(2, host_threads::one_per_pe);
+  recorder wrong(2, callers::one_per_pe);
+  recorder right(2, callers::one_per_pe);
   for (const int i : {0, 1}) {
     wrong.collective(pe(i), main_stream);
     wrong.host_collective(pe(i));
@@ -186,7 +187,7 @@ TEST(DependencyRecorder, CollectivesOfOneTeamOnAStreamAndTheHost) {
 }
 
 TEST(DependencyRecorder, TwoTeamsInDifferentOrders) {
-  dependency_recorder wrong(2);
+  recorder wrong(2);
   wrong.declare_team(1, {pe(0), pe(1)});
   wrong.collective(pe(0), main_stream);
   wrong.collective(pe(0), main_stream, 1);
@@ -197,25 +198,25 @@ TEST(DependencyRecorder, TwoTeamsInDifferentOrders) {
 
 TEST(DependencyRecorder, AGridTooLargeForItsWaits) {
   const std::vector<kernel_role> roles{{step_notify(pe(0), ready, signal_add(1))}, {step_wait(ready, signal_at_least(1))}};
-  dependency_recorder wrong(1);
+  recorder wrong(1);
   wrong.kernel(pe(0), main_stream, kernel_shape{265, 264, false}, roles, "halo");
   EXPECT_EQ(kinds(wrong), only(hazard::grid_too_large));
   EXPECT_NE(sentence(wrong).find("PE 0's halo in stream 1 has 265 blocks"), std::string::npos);
   EXPECT_NE(sentence(wrong).find("room for 264"), std::string::npos);
 
-  dependency_recorder cooperative(1);
+  recorder cooperative(1);
   cooperative.kernel(pe(0), main_stream, kernel_shape{265, 264, true}, roles);
   EXPECT_NE(sentence(cooperative).find("its cooperative launch fails"), std::string::npos);
 
-  dependency_recorder right(1);
+  recorder right(1);
   right.kernel(pe(0), main_stream, kernel_shape{264, 264, true}, roles);
   right.kernel(pe(0), main_stream, kernel_shape{1000, 264, false}, {{step_notify(pe(0), ready, signal_add(1))}});
   EXPECT_EQ(kinds(right), nothing);
 }
 
 TEST(DependencyRecorder, BlocksOfOneKernelRunAtOnceAndThoseOfOneRoleInOrder) {
-  dependency_recorder roles(2);
-  dependency_recorder one_role(2);
+  recorder roles(2);
+  recorder one_role(2);
   for (const int i : {0, 1}) {
     const auto wait = step_wait(ready, signal_at_least(1));
     const auto notify = step_notify(pe(1 - i), ready, signal_add(1));
@@ -227,64 +228,64 @@ TEST(DependencyRecorder, BlocksOfOneKernelRunAtOnceAndThoseOfOneRoleInOrder) {
 }
 
 TEST(DependencyRecorder, AHostCopyThatMayNotHaveRun) {
-  dependency_recorder wrong(2);
+  recorder wrong(2);
   wrong.host_copy(pe(0), 0, true, "cudaMemcpy");
   wrong.collective(pe(0), main_stream);
   wrong.collective(pe(1), main_stream);
   EXPECT_EQ(kinds(wrong), only(hazard::early_host_copy));
   EXPECT_NE(sentence(wrong).find("PE 0's cudaMemcpy in the default stream may return before it has run"), std::string::npos);
 
-  dependency_recorder waited_for(2);
+  recorder waited_for(2);
   waited_for.host_copy(pe(0), 0, true);
   waited_for.synchronize_stream(pe(0), 0);
   waited_for.collective(pe(0), main_stream);
   waited_for.collective(pe(1), main_stream);
   EXPECT_EQ(kinds(waited_for), nothing);
 
-  dependency_recorder synchronous(2);
+  recorder synchronous(2);
   synchronous.host_copy(pe(0), 0, false);
   synchronous.notify(pe(0), main_stream, pe(1), ready, signal_add(1));
   EXPECT_EQ(kinds(synchronous), nothing);
 
-  dependency_recorder same_stream(2);
+  recorder same_stream(2);
   same_stream.host_copy(pe(0), main_stream, true);
   same_stream.access(pe(0), main_stream, pe(1), "put");
   EXPECT_EQ(kinds(same_stream), nothing);
 
-  dependency_recorder read_by_another(2);
+  recorder read_by_another(2);
   read_by_another.host_copy(pe(0), 0, true);
   read_by_another.access(pe(1), main_stream, pe(0), "get");
   EXPECT_EQ(kinds(read_by_another), only(hazard::early_host_copy));
 }
 
 TEST(DependencyRecorder, TheHostWaitsBeforeItHasEnqueuedAll) {
-  dependency_recorder recorder(2);
-  recorder.wait(pe(0), main_stream, ready, signal_at_least(1));
+  recorder record(2);
+  record.wait(pe(0), main_stream, ready, signal_at_least(1));
   try {
-    recorder.synchronize_stream(pe(0), main_stream);
+    record.synchronize_stream(pe(0), main_stream);
     FAIL() << "the host would wait for ever";
-  } catch (const dependency_error& error) {
+  } catch (const hazard_error& error) {
     EXPECT_EQ(error.report().kind, hazard::host_before_enqueue);
     EXPECT_STREQ(error.what(), error.report().sentence.c_str());
     EXPECT_NE(error.report().sentence.find("PE 0's wait for stream 1 by the host would never return"), std::string::npos);
   }
   // Nothing was recorded of the wait, and the program can go on.
-  recorder.notify(pe(1), main_stream, pe(0), ready, signal_add(1));
-  recorder.synchronize_stream(pe(0), main_stream);
-  EXPECT_EQ(kinds(recorder), nothing);
+  record.notify(pe(1), main_stream, pe(0), ready, signal_add(1));
+  record.synchronize_stream(pe(0), main_stream);
+  EXPECT_EQ(kinds(record), nothing);
 }
 
 TEST(DependencyRecorder, ABarrierThatTheHostCallsForOnePeAtATime) {
-  dependency_recorder one(2);
-  EXPECT_THROW(one.host_collective(pe(0)), dependency_error);
-  dependency_recorder each(2, host_threads::one_per_pe);
+  recorder one(2);
+  EXPECT_THROW(one.host_collective(pe(0)), hazard_error);
+  recorder each(2, callers::one_per_pe);
   each.host_collective(pe(0));
   each.host_collective(pe(1));
   EXPECT_EQ(kinds(each), nothing);
 }
 
 TEST(DependencyRecorder, HostsThatWaitBeforeTheyEnqueueWhatTheOtherWaitsFor) {
-  dependency_recorder wrong(2, host_threads::one_per_pe);
+  recorder wrong(2, callers::one_per_pe);
   for (const int i : {0, 1}) {
     wrong.wait(pe(i), main_stream, ready, signal_at_least(1));
     wrong.synchronize_stream(pe(i), main_stream);
@@ -294,17 +295,17 @@ TEST(DependencyRecorder, HostsThatWaitBeforeTheyEnqueueWhatTheOtherWaitsFor) {
 }
 
 TEST(DependencyRecorder, AHostWaitThatCanReturnIsNoneOfTheRestsBusiness) {
-  dependency_recorder recorder(2);
-  recorder.work(pe(0), side_stream);
-  recorder.wait(pe(0), main_stream, ready, signal_at_least(1));
-  recorder.synchronize_stream(pe(0), side_stream);
-  recorder.notify(pe(1), main_stream, pe(0), ready, signal_add(1));
-  recorder.synchronize_pe(pe(0));
-  EXPECT_EQ(kinds(recorder), nothing);
+  recorder record(2);
+  record.work(pe(0), side_stream);
+  record.wait(pe(0), main_stream, ready, signal_at_least(1));
+  record.synchronize_stream(pe(0), side_stream);
+  record.notify(pe(1), main_stream, pe(0), ready, signal_add(1));
+  record.synchronize_pe(pe(0));
+  EXPECT_EQ(kinds(record), nothing);
 }
 
 TEST(DependencyRecorder, ACycleOfThreePes) {
-  dependency_recorder wrong(3);
+  recorder wrong(3);
   for (const int i : {0, 1, 2}) {
     wrong.wait(pe(i), main_stream, ready, signal_at_least(1));
     wrong.notify(pe(i), main_stream, pe((i + 1) % 3), ready, signal_add(1));
@@ -314,25 +315,25 @@ TEST(DependencyRecorder, ACycleOfThreePes) {
 }
 
 TEST(DependencyRecorder, AWaitThatNobodyNotifies) {
-  dependency_recorder value(2);
+  recorder value(2);
   value.notify(pe(0), main_stream, pe(1), ready, signal_set(2));
   value.wait(pe(1), main_stream, ready, signal_equals(1));
   EXPECT_EQ(kinds(value), only(hazard::never_notified));
 
-  dependency_recorder count(2);
+  recorder count(2);
   count.notify(pe(0), main_stream, pe(1), ready, signal_add(2));
   count.wait(pe(1), main_stream, ready, signal_at_least(3));
   EXPECT_EQ(kinds(count), only(hazard::never_notified));
   EXPECT_NE(sentence(count).find("to 2 only"), std::string::npos);
 
-  dependency_recorder other_pe(2);
+  recorder other_pe(2);
   other_pe.notify(pe(0), main_stream, pe(0), ready, signal_add(3));
   other_pe.wait(pe(1), main_stream, ready, signal_at_least(3));
   EXPECT_EQ(kinds(other_pe), only(hazard::never_notified));
 }
 
 TEST(DependencyRecorder, ACollectiveWithoutAMember) {
-  dependency_recorder wrong(3);
+  recorder wrong(3);
   wrong.collective(pe(0), main_stream);
   wrong.collective(pe(1), main_stream);
   const auto all = kinds(wrong);
@@ -341,27 +342,27 @@ TEST(DependencyRecorder, ACollectiveWithoutAMember) {
 }
 
 TEST(DependencyRecorder, DifferentCollectivesAtTheSamePlace) {
-  dependency_recorder wrong(2);
-  wrong.collective(pe(0), main_stream, membar::world_team, "barrier");
-  wrong.collective(pe(1), main_stream, membar::world_team, "sum");
+  recorder wrong(2);
+  wrong.collective(pe(0), main_stream, symmetric::deadlock::world, "barrier");
+  wrong.collective(pe(1), main_stream, symmetric::deadlock::world, "sum");
   EXPECT_EQ(kinds(wrong), only(hazard::collectives_differ));
 }
 
 TEST(DependencyRecorder, AValueThatIsReplacedBeforeItIsSeen) {
-  dependency_recorder two_senders(3);
+  recorder two_senders(3);
   two_senders.notify(pe(0), main_stream, pe(2), ready, signal_set(1));
   two_senders.notify(pe(1), main_stream, pe(2), ready, signal_set(2));
   two_senders.wait(pe(2), main_stream, ready, signal_equals(1));
   EXPECT_EQ(kinds(two_senders), only(hazard::lost_signal));
 
-  dependency_recorder too_fast(2);
+  recorder too_fast(2);
   too_fast.notify(pe(0), main_stream, pe(1), ready, signal_set(1));
   too_fast.notify(pe(0), main_stream, pe(1), ready, signal_set(2));
   too_fast.wait(pe(1), main_stream, ready, signal_equals(1));
   EXPECT_EQ(kinds(too_fast), only(hazard::lost_signal));
 
   // Where it is waited for to be at least that, the next one will do.
-  dependency_recorder at_least(2);
+  recorder at_least(2);
   at_least.notify(pe(0), main_stream, pe(1), ready, signal_set(1));
   at_least.notify(pe(0), main_stream, pe(1), ready, signal_set(2));
   at_least.wait(pe(1), main_stream, ready, signal_at_least(1));
@@ -369,7 +370,7 @@ TEST(DependencyRecorder, AValueThatIsReplacedBeforeItIsSeen) {
 }
 
 TEST(DependencyRecorder, ASetSignalWhoseSenderWaitsForAnAnswerIsNeverLost) {
-  dependency_recorder ping_pong(2);
+  recorder ping_pong(2);
   for (unsigned round = 1; round <= 20; ++round) {
     ping_pong.notify(pe(0), main_stream, pe(1), ready, signal_set(round));
     ping_pong.wait(pe(1), main_stream, ready, signal_equals(round));
@@ -381,7 +382,7 @@ TEST(DependencyRecorder, ASetSignalWhoseSenderWaitsForAnAnswerIsNeverLost) {
 
 TEST(DependencyRecorder, AFlagThatItsReaderClearsCanBeSetAgainAfterTheAnswer) {
   constexpr int answer = 8;
-  dependency_recorder toggled(2);
+  recorder toggled(2);
   for (int round = 1; round <= 3; ++round) {
     toggled.notify(pe(0), main_stream, pe(1), ready, signal_set(1));
     toggled.wait(pe(1), main_stream, ready, signal_equals(1));
@@ -398,27 +399,27 @@ TEST(DependencyRecorder, AFlagThatItsReaderClearsCanBeSetAgainAfterTheAnswer) {
 
 TEST(DependencyRecorder, NotificationsThatDoNotBlockAreInNoOrderBeforeAQuiet) {
   for (const bool quiet : {false, true}) {
-    dependency_recorder recorder(2);
-    recorder.notify(pe(0), main_stream, pe(1), ready, signal_set(1), "", false);
+    recorder record(2);
+    record.notify(pe(0), main_stream, pe(1), ready, signal_set(1), "", false);
     if (quiet) {
-      recorder.quiet(pe(0), main_stream);
+      record.quiet(pe(0), main_stream);
     }
-    recorder.notify(pe(0), main_stream, pe(1), ready, signal_set(2), "", false);
-    recorder.wait(pe(1), main_stream, ready, signal_equals(2));
-    EXPECT_EQ(kinds(recorder), quiet ? nothing : only(hazard::lost_signal));
+    record.notify(pe(0), main_stream, pe(1), ready, signal_set(2), "", false);
+    record.wait(pe(1), main_stream, ready, signal_equals(2));
+    EXPECT_EQ(kinds(record), quiet ? nothing : only(hazard::lost_signal));
   }
 }
 
 TEST(DependencyRecorder, AnEventMeansItsLastRecordBeforeTheWait) {
-  dependency_recorder recorder(1);
-  recorder.record_event(pe(0), 1, main_stream);
-  recorder.wait_event(pe(0), side_stream, 1);
-  recorder.collective(pe(0), main_stream);
-  recorder.record_event(pe(0), 1, main_stream);  // too late for the wait above
-  recorder.collective(pe(0), side_stream);
-  EXPECT_EQ(kinds(recorder), only(hazard::concurrent_collectives));
+  recorder record(1);
+  record.record_event(pe(0), 1, main_stream);
+  record.wait_event(pe(0), side_stream, 1);
+  record.collective(pe(0), main_stream);
+  record.record_event(pe(0), 1, main_stream);  // too late for the wait above
+  record.collective(pe(0), side_stream);
+  EXPECT_EQ(kinds(record), only(hazard::concurrent_collectives));
 
-  dependency_recorder again(1);
+  recorder again(1);
   again.record_event(pe(0), 1, main_stream);
   again.collective(pe(0), main_stream);
   again.record_event(pe(0), 1, main_stream);
@@ -428,39 +429,39 @@ TEST(DependencyRecorder, AnEventMeansItsLastRecordBeforeTheWait) {
 }
 
 TEST(DependencyRecorder, AnEventIsOneProcesssOwn) {
-  for (const host_threads hosts : {host_threads::one, host_threads::one_per_pe}) {
-    dependency_recorder recorder(2, hosts);
-    recorder.record_event(pe(0), 1, main_stream);
-    recorder.wait_event(pe(1), main_stream, 1);
-    EXPECT_EQ(kinds(recorder), hosts == host_threads::one ? nothing : only(hazard::unrecorded_event));
+  for (const callers hosts : {callers::one, callers::one_per_pe}) {
+    recorder record(2, hosts);
+    record.record_event(pe(0), 1, main_stream);
+    record.wait_event(pe(1), main_stream, 1);
+    EXPECT_EQ(kinds(record), hosts == callers::one ? nothing : only(hazard::unrecorded_event));
   }
 }
 
 TEST(DependencyRecorder, AnEventThatWasNotRecorded) {
-  dependency_recorder recorder(1);
-  recorder.wait_event(pe(0), side_stream, 1);
-  recorder.record_event(pe(0), 1, main_stream);
-  EXPECT_EQ(kinds(recorder), only(hazard::unrecorded_event));
+  recorder record(1);
+  record.wait_event(pe(0), side_stream, 1);
+  record.record_event(pe(0), 1, main_stream);
+  EXPECT_EQ(kinds(record), only(hazard::unrecorded_event));
 }
 
 /// A graph with a wait in one branch and its notification in another, with an edge between them or without.
 std::vector<hazard> branches(bool edge) {
-  dependency_recorder recorder(1);
-  recorder.begin_capture(pe(0), main_stream);
-  recorder.record_event(pe(0), 1, main_stream);
-  recorder.wait_event(pe(0), side_stream, 1);  // joins
-  recorder.notify(pe(0), side_stream, pe(0), ready, signal_add(1));
-  recorder.record_event(pe(0), 2, side_stream);
+  recorder record(1);
+  record.begin_capture(pe(0), main_stream);
+  record.record_event(pe(0), 1, main_stream);
+  record.wait_event(pe(0), side_stream, 1);  // joins
+  record.notify(pe(0), side_stream, pe(0), ready, signal_add(1));
+  record.record_event(pe(0), 2, side_stream);
   if (edge) {
-    recorder.wait_event(pe(0), main_stream, 2);
+    record.wait_event(pe(0), main_stream, 2);
   }
-  recorder.wait(pe(0), main_stream, ready, signal_at_least(1));
+  record.wait(pe(0), main_stream, ready, signal_at_least(1));
   if (!edge) {
-    recorder.wait_event(pe(0), main_stream, 2);
+    record.wait_event(pe(0), main_stream, 2);
   }
-  const handle_id graph = recorder.end_capture(pe(0), main_stream);
-  recorder.launch_graph(pe(0), main_stream, graph);
-  return kinds(recorder);
+  const handle graph = record.end_capture(pe(0), main_stream);
+  record.launch_graph(pe(0), main_stream, graph);
+  return kinds(record);
 }
 
 TEST(DependencyRecorder, InAGraphTheOrderOfCaptureIsNone) {
@@ -469,66 +470,66 @@ TEST(DependencyRecorder, InAGraphTheOrderOfCaptureIsNone) {
 }
 
 TEST(DependencyRecorder, AGraphRunsWhenItIsLaunchedAndAsOftenAsThat) {
-  dependency_recorder recorder(2);
-  recorder.begin_capture(pe(0), main_stream);
-  recorder.notify(pe(0), main_stream, pe(1), ready, signal_add(1));
-  const handle_id graph = recorder.end_capture(pe(0), main_stream);
-  recorder.wait(pe(1), main_stream, ready, signal_at_least(2));
-  recorder.launch_graph(pe(0), main_stream, graph);
-  EXPECT_EQ(kinds(recorder), only(hazard::never_notified));
-  recorder.launch_graph(pe(0), side_stream, graph);
-  EXPECT_EQ(kinds(recorder), nothing);
+  recorder record(2);
+  record.begin_capture(pe(0), main_stream);
+  record.notify(pe(0), main_stream, pe(1), ready, signal_add(1));
+  const handle graph = record.end_capture(pe(0), main_stream);
+  record.wait(pe(1), main_stream, ready, signal_at_least(2));
+  record.launch_graph(pe(0), main_stream, graph);
+  EXPECT_EQ(kinds(record), only(hazard::never_notified));
+  record.launch_graph(pe(0), side_stream, graph);
+  EXPECT_EQ(kinds(record), nothing);
 }
 
 TEST(DependencyRecorder, AGraphThatIsNotThereIsAnError) {
-  dependency_recorder recorder(1);
-  EXPECT_THROW(recorder.launch_graph(pe(0), main_stream, 1), membar::error);
-  recorder.begin_capture(pe(0), main_stream);
-  recorder.work(pe(0), main_stream);
-  const handle_id graph = recorder.end_capture(pe(0), main_stream);
-  recorder.launch_graph(pe(0), main_stream, graph);
-  recorder.forget();
-  EXPECT_THROW(recorder.launch_graph(pe(0), main_stream, graph), membar::error);
+  recorder record(1);
+  EXPECT_THROW(record.launch_graph(pe(0), main_stream, 1), membar::error);
+  record.begin_capture(pe(0), main_stream);
+  record.work(pe(0), main_stream);
+  const handle graph = record.end_capture(pe(0), main_stream);
+  record.launch_graph(pe(0), main_stream, graph);
+  record.forget();
+  EXPECT_THROW(record.launch_graph(pe(0), main_stream, graph), membar::error);
 }
 
 TEST(DependencyRecorder, WhatCaptureDoesNotAllowIsAnError) {
-  dependency_recorder recorder(1);
-  recorder.record_event(pe(0), 1, side_stream);
-  recorder.begin_capture(pe(0), main_stream);
-  EXPECT_THROW(recorder.begin_capture(pe(0), main_stream), membar::error);
-  EXPECT_THROW(recorder.wait_event(pe(0), main_stream, 1), membar::error);  // recorded outside
-  EXPECT_THROW(recorder.synchronize_stream(pe(0), main_stream), membar::error);
-  EXPECT_THROW(recorder.host_copy(pe(0), main_stream, true), membar::error);
-  recorder.record_event(pe(0), 2, main_stream);
-  static_cast<void>(recorder.end_capture(pe(0), main_stream));
-  EXPECT_THROW(static_cast<void>(recorder.end_capture(pe(0), main_stream)), membar::error);
-  EXPECT_THROW(recorder.wait_event(pe(0), side_stream, 2), membar::error);  // recorded inside
+  recorder record(1);
+  record.record_event(pe(0), 1, side_stream);
+  record.begin_capture(pe(0), main_stream);
+  EXPECT_THROW(record.begin_capture(pe(0), main_stream), membar::error);
+  EXPECT_THROW(record.wait_event(pe(0), main_stream, 1), membar::error);  // recorded outside
+  EXPECT_THROW(record.synchronize_stream(pe(0), main_stream), membar::error);
+  EXPECT_THROW(record.host_copy(pe(0), main_stream, true), membar::error);
+  record.record_event(pe(0), 2, main_stream);
+  static_cast<void>(record.end_capture(pe(0), main_stream));
+  EXPECT_THROW(static_cast<void>(record.end_capture(pe(0), main_stream)), membar::error);
+  EXPECT_THROW(record.wait_event(pe(0), side_stream, 2), membar::error);  // recorded inside
 }
 
 TEST(DependencyRecorder, ASignalIsSetOrAddedTo) {
-  dependency_recorder recorder(2);
-  recorder.notify(pe(0), main_stream, pe(1), ready, signal_add(1));
-  EXPECT_THROW(recorder.notify(pe(0), main_stream, pe(1), ready, signal_set(1)), membar::error);
-  EXPECT_THROW(recorder.wait(pe(1), main_stream, ready, signal_equals(1)), membar::error);
-  recorder.notify(pe(1), main_stream, pe(0), ready, signal_set(1));  // PE 0's signal is another one
-  dependency_recorder late(2);
+  recorder record(2);
+  record.notify(pe(0), main_stream, pe(1), ready, signal_add(1));
+  EXPECT_THROW(record.notify(pe(0), main_stream, pe(1), ready, signal_set(1)), membar::error);
+  EXPECT_THROW(record.wait(pe(1), main_stream, ready, signal_equals(1)), membar::error);
+  record.notify(pe(1), main_stream, pe(0), ready, signal_set(1));  // PE 0's signal is another one
+  recorder late(2);
   late.wait(pe(1), main_stream, ready, signal_equals(1));
   EXPECT_THROW(late.notify(pe(0), main_stream, pe(1), ready, signal_add(1)), membar::error);
   EXPECT_EQ(late.operations().size(), 1U);
 }
 
 TEST(DependencyRecorder, APeThatDoesNotExistIsAnError) {
-  EXPECT_THROW(dependency_recorder(0), membar::error);
-  dependency_recorder recorder(2);
-  EXPECT_THROW(recorder.work(pe(2), main_stream), membar::error);
-  EXPECT_THROW(recorder.notify(pe(0), main_stream, pe(-1), ready, signal_add(1)), membar::error);
-  EXPECT_THROW(recorder.declare_team(1, {pe(0), pe(2)}), membar::error);
-  EXPECT_TRUE(recorder.operations().empty());
+  EXPECT_THROW(recorder(0), membar::error);
+  recorder record(2);
+  EXPECT_THROW(record.work(pe(2), main_stream), membar::error);
+  EXPECT_THROW(record.notify(pe(0), main_stream, pe(-1), ready, signal_add(1)), membar::error);
+  EXPECT_THROW(record.declare_team(1, {pe(0), pe(2)}), membar::error);
+  EXPECT_TRUE(record.operations().empty());
 }
 
 TEST(DependencyRecorder, RecordsOfTwoProcessesAreJoined) {
-  dependency_recorder first(2, host_threads::one_per_pe);
-  dependency_recorder second(2, host_threads::one_per_pe);
+  recorder first(2, callers::one_per_pe);
+  recorder second(2, callers::one_per_pe);
   const std::vector<kernel_role> roles{{step_wait(ready, signal_at_least(1)), step_notify(pe(1), ready, signal_add(1))}};
   first.kernel(pe(0), main_stream, {}, roles);
   second.begin_capture(pe(1), main_stream);
@@ -541,63 +542,63 @@ TEST(DependencyRecorder, RecordsOfTwoProcessesAreJoined) {
 }
 
 TEST(DependencyRecorder, ForgettingKeepsWhatSignalsHold) {
-  dependency_recorder recorder(2);
-  recorder.notify(pe(0), main_stream, pe(1), ready, signal_add(2));
-  recorder.notify(pe(1), main_stream, pe(0), ready, signal_set(5));
-  recorder.forget();
-  EXPECT_TRUE(recorder.operations().empty());
-  recorder.wait(pe(1), main_stream, ready, signal_at_least(2));
-  recorder.wait(pe(0), main_stream, ready, signal_equals(5));
-  EXPECT_EQ(kinds(recorder), nothing);
-  recorder.wait(pe(1), main_stream, ready, signal_at_least(3));
-  EXPECT_THROW(recorder.forget(), dependency_error);
-  EXPECT_EQ(recorder.operations().size(), 3U);
+  recorder record(2);
+  record.notify(pe(0), main_stream, pe(1), ready, signal_add(2));
+  record.notify(pe(1), main_stream, pe(0), ready, signal_set(5));
+  record.forget();
+  EXPECT_TRUE(record.operations().empty());
+  record.wait(pe(1), main_stream, ready, signal_at_least(2));
+  record.wait(pe(0), main_stream, ready, signal_equals(5));
+  EXPECT_EQ(kinds(record), nothing);
+  record.wait(pe(1), main_stream, ready, signal_at_least(3));
+  EXPECT_THROW(record.forget(), hazard_error);
+  EXPECT_EQ(record.operations().size(), 3U);
 }
 
 TEST(DependencyRecorder, TakesWhatSeveralThreadsRecord) {
-  dependency_recorder recorder(4, host_threads::one_per_pe);
+  recorder record(4, callers::one_per_pe);
   std::vector<std::thread> threads;
   for (int i = 0; i != 4; ++i) {
-    threads.emplace_back([&recorder, i] {
+    threads.emplace_back([&record, i] {
       for (int round = 0; round != 50; ++round) {
-        recorder.notify(pe(i), main_stream, pe((i + 1) % 4), ready, signal_add(1));
-        recorder.wait(pe(i), main_stream, ready, signal_at_least(static_cast<unsigned>(round) + 1));
+        record.notify(pe(i), main_stream, pe((i + 1) % 4), ready, signal_add(1));
+        record.wait(pe(i), main_stream, ready, signal_at_least(static_cast<unsigned>(round) + 1));
       }
     });
   }
   for (std::thread& each : threads) {
     each.join();
   }
-  EXPECT_EQ(recorder.operations().size(), 400U);
-  EXPECT_EQ(kinds(recorder), nothing);
+  EXPECT_EQ(record.operations().size(), 400U);
+  EXPECT_EQ(kinds(record), nothing);
 }
 
 TEST(DependencyRecorder, FindsTheCycleOfALongProgram) {
-  dependency_recorder recorder(4);
+  recorder record(4);
   for (unsigned round = 1; round <= 100; ++round) {
     for (int i = 0; i != 4; ++i) {
-      recorder.notify(pe(i), main_stream, pe((i + 1) % 4), ready, signal_add(1));
-      recorder.wait(pe(i), main_stream, ready, signal_at_least(round));
-      recorder.collective(pe(i), main_stream);
+      record.notify(pe(i), main_stream, pe((i + 1) % 4), ready, signal_add(1));
+      record.wait(pe(i), main_stream, ready, signal_at_least(round));
+      record.collective(pe(i), main_stream);
     }
   }
-  EXPECT_EQ(kinds(recorder), nothing);
-  recorder.wait(pe(0), main_stream, ready, signal_at_least(101));
-  recorder.collective(pe(0), main_stream);
+  EXPECT_EQ(kinds(record), nothing);
+  record.wait(pe(0), main_stream, ready, signal_at_least(101));
+  record.collective(pe(0), main_stream);
   for (int i = 1; i != 4; ++i) {
-    recorder.collective(pe(i), main_stream);
+    record.collective(pe(i), main_stream);
   }
-  recorder.notify(pe(3), main_stream, pe(0), ready, signal_add(1));
-  EXPECT_EQ(kinds(recorder), only(hazard::barrier_before_put));
-  EXPECT_EQ(recorder.check().front().cycle.size(), 4U);
+  record.notify(pe(3), main_stream, pe(0), ready, signal_add(1));
+  EXPECT_EQ(kinds(record), only(hazard::barrier_before_put));
+  EXPECT_EQ(record.check().front().cycle.size(), 4U);
 }
 
 TEST(DependencyRecorder, AProgramTooLongToCheckIsAnErrorThatSaysHowToGoOn) {
-  dependency_recorder recorder(1);
+  recorder record(1);
   for (int i = 0; i != 16385; ++i) {
-    recorder.work(pe(0), main_stream);
+    record.work(pe(0), main_stream);
   }
-  EXPECT_THROW(static_cast<void>(recorder.check()), membar::error);
+  EXPECT_THROW(static_cast<void>(record.check()), membar::error);
 }
 
 }  // namespace

@@ -10,18 +10,20 @@
 
 namespace {
 
+namespace symmetric = membar::symmetric;
+
 using made_up_streams::now;
 using made_up_streams::refusal;
-using membar::pe;
-using membar::peer_backend;
+using membar::symmetric::pe;
+using membar::symmetric::peer_backend;
 
 class host_copy : public made_up_streams::machine_test {
  protected:
   static bool contains(const std::string& text, const char* words) { return text.find(words) != std::string::npos; }
 
   std::array<int, 4> heap{1, 2, 3, 4};
-  membar::symmetric_span<int> objects = membar::detail::symmetric_access::span<int, peer_backend>(
-      heap.data(), heap.size(), membar::peer_reach(pe(1), 2, std::ptrdiff_t{0}));
+  symmetric::span<int> objects = symmetric::detail::access::make_span<int, peer_backend>(
+      heap.data(), heap.size(), symmetric::peer_reach(pe(1), 2, std::ptrdiff_t{0}));
   made_up_streams::stream stream;
 };
 
@@ -63,27 +65,27 @@ TEST_F(host_copy, without_a_stream_takes_the_flag) {
       << refused;
   EXPECT_TRUE(now().calls.empty());
   {
-    const membar::synchronous_copies flag(heap.data());
-    EXPECT_TRUE(membar::copies_are_synchronous(heap.data()));
+    const symmetric::synchronous_copies flag(heap.data());
+    EXPECT_TRUE(symmetric::copies_are_synchronous(heap.data()));
     EXPECT_EQ(refusal([&] { copy_to(objects, values); }), "");
     EXPECT_EQ(heap[0], 9);
   }
-  EXPECT_FALSE(membar::copies_are_synchronous(heap.data()));
+  EXPECT_FALSE(symmetric::copies_are_synchronous(heap.data()));
 }
 
 TEST_F(host_copy, takes_the_flag_of_the_context_for_memory_that_the_driver_maps) {
   now().mapped.insert(heap.data());
   EXPECT_TRUE(
-      contains(refusal([&] { const membar::synchronous_copies flag(heap.data()); }), "make that with CU_CTX_SYNC_MEMOPS"));
-  EXPECT_FALSE(membar::copies_are_synchronous(heap.data()));
+      contains(refusal([&] { const symmetric::synchronous_copies flag(heap.data()); }), "make that with CU_CTX_SYNC_MEMOPS"));
+  EXPECT_FALSE(symmetric::copies_are_synchronous(heap.data()));
   now().context_flag = true;
-  EXPECT_TRUE(membar::copies_are_synchronous(heap.data()));
+  EXPECT_TRUE(symmetric::copies_are_synchronous(heap.data()));
 }
 
 TEST_F(host_copy, leaves_a_flag_that_was_there) {
   now().flagged.insert(heap.data());
-  { const membar::synchronous_copies flag(heap.data()); }
-  EXPECT_TRUE(membar::copies_are_synchronous(heap.data()));
+  { const symmetric::synchronous_copies flag(heap.data()); }
+  EXPECT_TRUE(symmetric::copies_are_synchronous(heap.data()));
   EXPECT_TRUE(now().failures.empty());
 }
 

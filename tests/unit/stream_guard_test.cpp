@@ -13,7 +13,7 @@ namespace {
 using made_up_streams::now;
 using made_up_streams::refusal;
 using made_up_streams::stream;
-using membar::stream_guard;
+using membar::symmetric::stream_guard;
 
 class guarded_team : public made_up_streams::machine_test {
  protected:

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Runs a small `stream_program` in every schedule: every assignment of streams to hardware queues, every order of the nodes
+/// Runs a small `program` in every schedule: every assignment of streams to hardware queues, every order of the nodes
 /// of a captured graph, every interleaving. Written after the definition in dependency_check.hpp, and slow.
 #pragma once
 
-#include <membar/symmetric/deadlock/stream_program.hpp>
+#include <membar/symmetric/deadlock/program.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -18,10 +18,12 @@
 
 namespace stream_simulator {
 
-using membar::handle_id;
-using membar::operation_kind;
-using membar::stream_operation;
-using membar::stream_program;
+namespace symmetric = membar::symmetric;
+
+using membar::symmetric::deadlock::handle;
+using membar::symmetric::deadlock::operation_kind;
+using membar::symmetric::deadlock::program;
+using membar::symmetric::deadlock::stream_operation;
 
 /// What happens in some schedule.
 struct outcome {
@@ -34,20 +36,20 @@ struct outcome {
 
 class simulator {
  public:
-  explicit simulator(const stream_program& program) : program_(program) {}
+  explicit simulator(const program& program) : program_(program) {}
 
   [[nodiscard]] outcome run() {
     // For each PE the streams that it uses.
-    std::map<int, std::vector<handle_id>> streams;
+    std::map<int, std::vector<handle>> streams;
     for (const stream_operation& each : program_.operations) {
       auto& of_pe = streams[each.pe];
       if (is_enqueued(each) && std::find(of_pe.begin(), of_pe.end(), each.stream) == of_pe.end()) {
         of_pe.push_back(each.stream);
       }
     }
-    std::vector<std::pair<int, handle_id>> all;
+    std::vector<std::pair<int, handle>> all;
     for (const auto& [pe, of_pe] : streams) {
-      for (const handle_id stream : of_pe) {
+      for (const handle stream : of_pe) {
         all.push_back({pe, stream});
       }
     }
@@ -81,7 +83,7 @@ class simulator {
   static bool is_step(const stream_operation& each) { return each.kernel != 0 && each.kind != operation_kind::kernel; }
 
   /// Every assignment of the streams from `next` on to queues of their PE.
-  void partition(const std::vector<std::pair<int, handle_id>>& all, std::size_t next) {
+  void partition(const std::vector<std::pair<int, handle>>& all, std::size_t next) {
     if (next == all.size()) {
       order_graphs(0);
       return;
@@ -185,7 +187,7 @@ class simulator {
   /// The items of an operation; returns those that end it.
   std::uint64_t expand(std::size_t index, std::uint64_t after) {
     const stream_operation& operation = program_.operations[index];
-    const std::pair<int, handle_id> stream{operation.pe, operation.stream};
+    const std::pair<int, handle> stream{operation.pe, operation.stream};
     if (operation.kind == operation_kind::notify && !operation.blocking) {
       const std::uint64_t issued = bit(add(item::kind_t::passes, index, after));
       deliveries_[stream] |= bit(add(item::kind_t::notifies, index, issued));
@@ -230,16 +232,16 @@ class simulator {
     items_.clear();
     calls_.clear();
     deliveries_.clear();
-    std::map<std::pair<int, handle_id>, std::uint64_t> stream;
+    std::map<std::pair<int, handle>, std::uint64_t> stream;
     std::map<int, std::uint64_t> queue;
-    std::map<std::pair<int, handle_id>, std::uint64_t> event;  // each process has its own
+    std::map<std::pair<int, handle>, std::uint64_t> event;  // each process has its own
     std::map<int, std::uint64_t> host;
     for (std::size_t i = 0; i != program_.operations.size(); ++i) {
       const stream_operation& operation = program_.operations[i];
       if (operation.graph != 0 || is_step(operation)) {
         continue;
       }
-      const int thread = program_.hosts == membar::host_threads::one ? 0 : operation.pe;
+      const int thread = program_.hosts == symmetric::deadlock::callers::one ? 0 : operation.pe;
       if (is_host(operation)) {
         std::uint64_t after = host[thread];
         for (const auto& [whose, last] : stream) {
@@ -251,7 +253,7 @@ class simulator {
         host[thread] |= expand(i, after);
         continue;
       }
-      const std::pair<int, handle_id> own{operation.pe, operation.stream};
+      const std::pair<int, handle> own{operation.pe, operation.stream};
       std::uint64_t after = host[thread] | stream[own] | queue[queue_of_[own]];
       if (operation.kind == operation_kind::wait_event) {
         after |= event[{thread, operation.object}];
@@ -273,7 +275,7 @@ class simulator {
     }
     match();
     seen_.clear();
-    std::map<std::pair<int, handle_id>, std::uint64_t> signals = program_.signals;
+    std::map<std::pair<int, handle>, std::uint64_t> signals = program_.signals;
     explore(0, signals);
   }
 
@@ -325,7 +327,7 @@ class simulator {
     }
   }
 
-  using values = std::map<std::pair<int, handle_id>, std::uint64_t>;
+  using values = std::map<std::pair<int, handle>, std::uint64_t>;
 
   [[nodiscard]] bool enabled(const item& each, std::uint64_t done, const values& signals) const {
     if ((each.after & ~done) != 0) {
@@ -381,25 +383,25 @@ class simulator {
     for (std::size_t copy = 0; on_heap && copy != i; ++copy) {
       const stream_operation& copied = program_.operations[items_[copy].operation];
       const bool there =
-          copied.pe == operation.pe || (program_.hosts == membar::host_threads::one && copied.pe == operation.target &&
+          copied.pe == operation.pe || (program_.hosts == symmetric::deadlock::callers::one && copied.pe == operation.target &&
                                         (operation.kind == operation_kind::access || operation.kind == operation_kind::notify));
       result_.copy_overtaken = result_.copy_overtaken ||
                                (copied.kind == operation_kind::host_copy && copied.early && there && (done & bit(copy)) == 0);
     }
   }
 
-  const stream_program& program_;
+  const program& program_;
   outcome result_;
-  std::map<std::pair<int, handle_id>, int> queue_of_;
+  std::map<std::pair<int, handle>, int> queue_of_;
   std::map<std::size_t, std::vector<std::size_t>> graph_order_;
   bool own_queues_ = false;
   bool any_order_ = false;
   std::vector<item> items_;
-  std::map<std::pair<handle_id, int>, std::vector<std::pair<std::size_t, std::size_t>>> calls_;
-  std::map<std::pair<int, handle_id>, std::uint64_t> deliveries_;  ///< issued without blocking
+  std::map<std::pair<handle, int>, std::vector<std::pair<std::size_t, std::size_t>>> calls_;
+  std::map<std::pair<int, handle>, std::uint64_t> deliveries_;  ///< issued without blocking
   std::set<std::pair<std::uint64_t, values>> seen_;
 };
 
-[[nodiscard]] inline outcome run(const stream_program& program) { return simulator(program).run(); }
+[[nodiscard]] inline outcome run(const program& program) { return simulator(program).run(); }
 
 }  // namespace stream_simulator

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Symmetric memory as the host sees it: which devices may be PEs, where memory comes from, what the heap keeps count of, what
 // the links must carry, and what happens when PEs differ.
+#include <membar/symmetric/heap.hpp>
 #include <membar/symmetric/peer_backend.hpp>
-#include <membar/symmetric/symmetric_heap.hpp>
 
 #include <tests/fake_cuda/peers.hpp>
 
@@ -14,33 +14,34 @@
 
 namespace {
 
+namespace symmetric = membar::symmetric;
+
 using made_up_peers::now;
 using made_up_peers::refusal;
-using membar::amo;
 using membar::atomic_operation;
-using membar::counter;
-using membar::pe;
-using membar::peer_backend;
-using membar::peer_memory;
-using membar::scoped_symmetric_array;
-using membar::symmetric_heap;
-using membar::detail::collective;
-using membar::detail::told;
+using membar::symmetric::amo;
+using membar::symmetric::counter;
+using membar::symmetric::pe;
+using membar::symmetric::peer_backend;
+using membar::symmetric::peer_memory;
+using membar::symmetric::scoped_array;
+using membar::symmetric::detail::collective;
+using membar::symmetric::detail::told;
 
 bool contains(const std::string& text, const char* words) { return text.find(words) != std::string::npos; }
 
 TEST(pe, has_neighbours_on_a_ring) {
-  static_assert(membar::ring_neighbour(pe(0), -1, 4) == pe(3));
-  static_assert(membar::ring_neighbour(pe(3), 1, 4) == pe(0));
-  static_assert(membar::ring_neighbour(pe(2), -7, 4) == pe(3));
+  static_assert(symmetric::ring_neighbour(pe(0), -1, 4) == pe(3));
+  static_assert(symmetric::ring_neighbour(pe(3), 1, 4) == pe(0));
+  static_assert(symmetric::ring_neighbour(pe(2), -7, 4) == pe(3));
   int sum = 0;
-  for (const pe each : membar::pe_range(pe(2), 3)) {
+  for (const pe each : symmetric::pe_range(pe(2), 3)) {
     sum += each.index();
   }
   EXPECT_EQ(sum, 2 + 3 + 4);
-  EXPECT_TRUE(membar::pe_range(pe(2), 3).contains(pe(4)));
-  EXPECT_FALSE(membar::pe_range(pe(2), 3).contains(pe(5)));
-  EXPECT_FALSE(membar::pe_range(pe(2), 3).contains(pe(1)));
+  EXPECT_TRUE(symmetric::pe_range(pe(2), 3).contains(pe(4)));
+  EXPECT_FALSE(symmetric::pe_range(pe(2), 3).contains(pe(5)));
+  EXPECT_FALSE(symmetric::pe_range(pe(2), 3).contains(pe(1)));
 }
 
 TEST(padding, is_what_fixed_sizes_refuse) {
@@ -48,8 +49,8 @@ TEST(padding, is_what_fixed_sizes_refuse) {
     char a;
     int b;
   };
-  static_assert(membar::has_no_padding<int> && membar::has_no_padding<float> && membar::has_no_padding<double>);
-  static_assert(!membar::has_no_padding<gap>);
+  static_assert(symmetric::has_no_padding<int> && symmetric::has_no_padding<float> && symmetric::has_no_padding<double>);
+  static_assert(!symmetric::has_no_padding<gap>);
 }
 
 class peers : public made_up_peers::machine_test {};
@@ -84,7 +85,7 @@ TEST_F(peers, that_do_not_exist_are_refused) {
 
 TEST_F(peers, may_share_a_device) {
   peer_backend twins(std::vector<int>{1, 1});
-  const symmetric_heap heap(twins, 1);
+  const symmetric::heap heap(twins, 1);
   EXPECT_EQ(now().accessible_to, std::vector<int>{1});
   EXPECT_EQ(now().mapped.size(), 2U);
 }
@@ -191,7 +192,7 @@ class heap : public peers {
 };
 
 TEST_F(heap, gives_zeros_at_every_pe_before_it_returns) {
-  symmetric_heap all(backend, 1 << 16);
+  symmetric::heap all(backend, 1 << 16);
   const auto data = all.allocate<int>(100);
   EXPECT_EQ(now().zeroed, (std::vector<std::pair<int, std::size_t>>{{0, 400}, {1, 400}}));
   for (const pe each : backend.local_pes()) {
@@ -211,7 +212,7 @@ TEST_F(heap, gives_zeros_at_every_pe_before_it_returns) {
 }
 
 TEST_F(heap, zeroes_what_was_used_before) {
-  symmetric_heap all(backend, 1 << 16);
+  symmetric::heap all(backend, 1 << 16);
   const auto before = all.allocate<int>(8);
   before.on(pe(1)).local()[3] = 7;
   all.free(before);
@@ -221,7 +222,7 @@ TEST_F(heap, zeroes_what_was_used_before) {
 }
 
 TEST_F(heap, aligns_as_it_is_told) {
-  symmetric_heap all(backend, 1 << 20);
+  symmetric::heap all(backend, 1 << 20);
   const auto small = all.allocate<char>(1);
   const auto wide = all.allocate<char>(1, 4096);
   const auto least = all.allocate<char>(1);
@@ -235,7 +236,7 @@ TEST_F(heap, aligns_as_it_is_told) {
 }
 
 TEST_F(heap, names_objects_by_their_place) {
-  symmetric_heap all(backend, 1 << 16);
+  symmetric::heap all(backend, 1 << 16);
   const auto first = all.allocate<int>(4);
   const auto second = all.allocate<int>(4);
   for (const pe which : backend.local_pes()) {
@@ -249,7 +250,7 @@ TEST_F(heap, names_objects_by_their_place) {
 }
 
 TEST_F(heap, cuts_spans_at_their_end) {
-  symmetric_heap all(backend, 1 << 16);
+  symmetric::heap all(backend, 1 << 16);
   const auto data = all.allocate<int>(10);
   const auto span = data.on(pe(0));
   EXPECT_EQ(span.subspan(2, 3).size(), 3U);
@@ -260,9 +261,9 @@ TEST_F(heap, cuts_spans_at_their_end) {
 }
 
 TEST_F(heap, frees_in_any_order_and_joins_what_is_free) {
-  symmetric_heap all(backend, 1 << 16);
+  symmetric::heap all(backend, 1 << 16);
   const std::size_t whole = all.largest_free();
-  std::vector<membar::symmetric_array<int, peer_backend>> held;
+  std::vector<symmetric::array<int, peer_backend>> held;
   for (int i = 0; i != 6; ++i) {
     held.push_back(all.allocate<int>(32));
   }
@@ -274,7 +275,7 @@ TEST_F(heap, frees_in_any_order_and_joins_what_is_free) {
 }
 
 TEST_F(heap, says_what_room_is_left) {
-  symmetric_heap all(backend, 1 << 16);
+  symmetric::heap all(backend, 1 << 16);
   const auto most = all.allocate<char>((1 << 16) - 256);
   EXPECT_EQ(
       refusal([&] { static_cast<void>(all.allocate<char>(257)); }),
@@ -284,11 +285,11 @@ TEST_F(heap, says_what_room_is_left) {
   EXPECT_TRUE(contains(refusal([&] { static_cast<void>(all.allocate<int>(0)); }), "ask for 1 or more"));
   EXPECT_EQ(all.bytes_taken(), static_cast<std::size_t>((1 << 16) - 256));
   all.free(most);
-  EXPECT_TRUE(contains(refusal([&] { const symmetric_heap none(backend, 0); }), "a symmetric heap of 0 bytes"));
+  EXPECT_TRUE(contains(refusal([&] { const symmetric::heap none(backend, 0); }), "a symmetric heap of 0 bytes"));
 }
 
 TEST_F(heap, refuses_to_free_twice) {
-  symmetric_heap all(backend, 1 << 16);
+  symmetric::heap all(backend, 1 << 16);
   const auto first = all.allocate<int>(8);
   all.free(first);
   EXPECT_EQ(refusal([&] { all.free(first); }),
@@ -300,8 +301,8 @@ TEST_F(heap, refuses_to_free_twice) {
 }
 
 TEST_F(heap, refuses_to_free_what_is_anothers) {
-  symmetric_heap one(backend, 1 << 16);
-  symmetric_heap other(backend, 1 << 16);
+  symmetric::heap one(backend, 1 << 16);
+  symmetric::heap other(backend, 1 << 16);
   const auto data = one.allocate<int>(8);
   EXPECT_EQ(refusal([&] { other.free(data); }),
             "membar: an allocation of another symmetric heap was freed: free it in the heap that allocated it");
@@ -312,14 +313,14 @@ template <class Heap, class Array>
 concept frees = requires(Heap& heap, const Array& array) { heap.free(array); };
 
 TEST_F(heap, frees_at_the_end_of_a_scope) {
-  symmetric_heap all(backend, 1 << 16);
+  symmetric::heap all(backend, 1 << 16);
   {
-    const scoped_symmetric_array data(all.allocate<int>(8));
-    const scoped_symmetric_array words(all.allocate_barrier());
+    const scoped_array data(all.allocate<int>(8));
+    const scoped_array words(all.allocate_barrier());
     EXPECT_EQ(data.size(), 8U);
     EXPECT_EQ(data.on(pe(1)).local()[7], 0);
-    static_assert(!frees<symmetric_heap<peer_backend>, decltype(data)>);
-    static_assert(frees<symmetric_heap<peer_backend>, membar::symmetric_array<int, peer_backend>>);
+    static_assert(!frees<symmetric::heap<peer_backend>, decltype(data)>);
+    static_assert(frees<symmetric::heap<peer_backend>, symmetric::array<int, peer_backend>>);
     EXPECT_TRUE(now().waited_for.empty());
   }
   EXPECT_EQ(all.bytes_taken(), 0U);
@@ -329,9 +330,9 @@ TEST_F(heap, frees_at_the_end_of_a_scope) {
 }
 
 TEST_F(heap, frees_where_an_exception_ends_the_scope) {
-  symmetric_heap all(backend, 1 << 16);
+  symmetric::heap all(backend, 1 << 16);
   EXPECT_TRUE(contains(refusal([&] {
-                         const scoped_symmetric_array data(all.allocate<int>(8));
+                         const scoped_array data(all.allocate<int>(8));
                          static_cast<void>(all.allocate<char>(1 << 20));
                        }),
                        "has room for"));
@@ -341,9 +342,9 @@ TEST_F(heap, frees_where_an_exception_ends_the_scope) {
 }
 
 TEST_F(heap, says_at_the_end_of_a_scope_that_a_kernel_failed) {
-  symmetric_heap all(backend, 1 << 16);
+  symmetric::heap all(backend, 1 << 16);
   {
-    const scoped_symmetric_array data(all.allocate<int>(8));
+    const scoped_array data(all.allocate<int>(8));
     now().fails["cudaDeviceSynchronize"] = {1, cudaErrorIllegalAddress};
   }
   EXPECT_EQ(all.bytes_taken(), 0U);
@@ -354,7 +355,7 @@ TEST_F(heap, says_at_the_end_of_a_scope_that_a_kernel_failed) {
 
 TEST_F(heap, reports_what_was_not_freed) {
   {
-    symmetric_heap all(backend, 1 << 16);
+    symmetric::heap all(backend, 1 << 16);
     static_cast<void>(all.allocate<int>(8));
     static_cast<void>(all.allocate<char>(1));
   }
@@ -365,7 +366,7 @@ TEST_F(heap, reports_what_was_not_freed) {
 }
 
 TEST_F(heap, changes_nothing_where_zeroing_fails) {
-  symmetric_heap all(backend, 1 << 16);
+  symmetric::heap all(backend, 1 << 16);
   now().fails = {{"cudaMemsetAsync", {1, cudaErrorIllegalAddress}}};
   EXPECT_TRUE(
       contains(refusal([&] { static_cast<void>(all.allocate<int>(8)); }), "the zeroing of an allocation failed on PE 0"));
@@ -375,14 +376,14 @@ TEST_F(heap, changes_nothing_where_zeroing_fails) {
 }
 
 TEST_F(heap, has_no_words_that_the_links_do_not_carry) {
-  symmetric_heap all(backend, 1 << 16);
+  symmetric::heap all(backend, 1 << 16);
   now().no_native_atomics = {{0, 1}};
-  EXPECT_TRUE(contains(refusal([&] { static_cast<void>(all.allocate<membar::signal<membar::add>>(1)); }),
+  EXPECT_TRUE(contains(refusal([&] { static_cast<void>(all.allocate<symmetric::signal<symmetric::add>>(1)); }),
                        "an atomic operation of signal<add>"));
   EXPECT_TRUE(contains(refusal([&] { static_cast<void>(all.allocate<counter<int>>(1)); }), "name fewer operations"));
   EXPECT_EQ(all.bytes_taken(), 0U);
   // What is only stored needs no atomics.
-  const auto flags = all.allocate<membar::signal<membar::set>>(1);
+  const auto flags = all.allocate<symmetric::signal<symmetric::set>>(1);
   const auto words = all.allocate<counter<int, amo::load | amo::store>>(1);
   all.free(flags);
   all.free(words);
@@ -390,7 +391,7 @@ TEST_F(heap, has_no_words_that_the_links_do_not_carry) {
 
 TEST_F(heap, has_counters_of_the_operations_that_partial_links_carry) {
   using membar::detail::atomic_capability;
-  symmetric_heap all(backend, 1 << 16);
+  symmetric::heap all(backend, 1 << 16);
   const unsigned some = atomic_capability::capability_unsigned | atomic_capability::capability_reduction |
                         atomic_capability::capability_scalar_32;
   now().partial = {{{0, 1}, some}, {{1, 0}, some}};
@@ -403,14 +404,14 @@ TEST_F(heap, has_counters_of_the_operations_that_partial_links_carry) {
 }
 
 TEST_F(heap, has_a_word_for_each_pe_and_one_more_in_a_barrier) {
-  symmetric_heap all(backend, 1 << 16);
+  symmetric::heap all(backend, 1 << 16);
   const auto words = all.allocate_barrier();
   EXPECT_EQ(words.size(), 3U);
   all.free(words);
 }
 
 TEST_F(heap, keeps_offsets_apart_whatever_is_asked_of_it) {
-  membar::detail::offset_allocator bytes(4096);
+  symmetric::detail::offset_allocator bytes(4096);
   std::mt19937 random(7);
   std::map<std::size_t, std::size_t> held;
   for (int i = 0; i != 20'000; ++i) {
@@ -418,7 +419,7 @@ TEST_F(heap, keeps_offsets_apart_whatever_is_asked_of_it) {
       const std::size_t wanted = random() % 300 + 1;
       const std::size_t alignment = std::size_t{1} << random() % 8;
       const std::size_t at = bytes.take(wanted, alignment);
-      if (at == membar::detail::offset_allocator::none) {
+      if (at == symmetric::detail::offset_allocator::none) {
         continue;
       }
       ASSERT_EQ(at % alignment, 0U);
@@ -444,12 +445,12 @@ TEST_F(heap, keeps_offsets_apart_whatever_is_asked_of_it) {
 /// Two processes of one PE each, of which this is one; the test says what the other gives.
 class made_up_cluster {
  public:
-  static constexpr membar::visibility visible = membar::visibility::destination_only;
-  using reach = membar::peer_reach;
-  using region = membar::detail::peer_region;
+  static constexpr symmetric::visibility visible = symmetric::visibility::destination_only;
+  using reach = symmetric::peer_reach;
+  using region = symmetric::detail::peer_region;
 
   [[nodiscard]] int count() const { return 2; }
-  [[nodiscard]] membar::pe_range local_pes() const { return {pe(1), 1}; }
+  [[nodiscard]] symmetric::pe_range local_pes() const { return {pe(1), 1}; }
   [[nodiscard]] int device_of(pe) const { return 0; }
   [[nodiscard]] membar::atomicity supports(const membar::atomic_use&) const { return {true, ""}; }
   void all_gather(const unsigned long long* mine, unsigned long long* all) {
@@ -468,7 +469,7 @@ class made_up_cluster {
   int after = 0;                            ///< behind so many times when it gives the same
   int meetings = 0;
 };
-static_assert(membar::symmetric_backend<made_up_cluster>);
+static_assert(symmetric::backend<made_up_cluster>);
 
 class heap_of_processes : public peers {
  protected:
@@ -477,11 +478,11 @@ class heap_of_processes : public peers {
 
 TEST_F(heap_of_processes, refuses_collective_calls_that_differ) {
   cluster.other = told(collective::heap_bytes, 4096);
-  EXPECT_EQ(refusal([&] { const symmetric_heap all(cluster, 8192); }),
+  EXPECT_EQ(refusal([&] { const symmetric::heap all(cluster, 8192); }),
             "membar: a collective call differs between PEs: PE 1 has a heap of bytes 8192, and PE 0 has 4096: call it on every "
             "PE, in "
             "one order, with the same arguments");
-  symmetric_heap all(cluster, 8192);
+  symmetric::heap all(cluster, 8192);
   cluster.other = told(collective::objects, 11);
   EXPECT_TRUE(contains(refusal([&] { static_cast<void>(all.allocate<int>(10)); }), "PE 1 has an allocation of objects 10"));
   const auto first = all.allocate<int>(1);
@@ -497,15 +498,15 @@ TEST_F(heap_of_processes, refuses_collective_calls_that_differ) {
 }
 
 TEST_F(heap_of_processes, meet_at_the_end_of_a_scope_but_not_where_an_exception_ends_it) {
-  symmetric_heap all(cluster, 8192);
+  symmetric::heap all(cluster, 8192);
   int before = 0;
   {
-    const scoped_symmetric_array data(all.allocate<int>(8));
+    const scoped_array data(all.allocate<int>(8));
     before = cluster.meetings;
   }
   EXPECT_EQ(cluster.meetings, before + 1);
   try {
-    const scoped_symmetric_array data(all.allocate<int>(8));
+    const scoped_array data(all.allocate<int>(8));
     before = cluster.meetings;
     throw 1;
   } catch (int) {
@@ -515,7 +516,7 @@ TEST_F(heap_of_processes, meet_at_the_end_of_a_scope_but_not_where_an_exception_
 }
 
 TEST_F(heap_of_processes, refuses_an_alignment_that_only_the_other_process_lacks) {
-  symmetric_heap all(cluster, 8192);
+  symmetric::heap all(cluster, 8192);
   cluster.other = 1;  // PE 0, as number and 1
   cluster.after = 3;  // behind size, element and alignment, which agree
   EXPECT_EQ(refusal([&] { static_cast<void>(all.allocate<char>(1, 128)); }),
@@ -525,7 +526,7 @@ TEST_F(heap_of_processes, refuses_an_alignment_that_only_the_other_process_lacks
 }
 
 TEST_F(heap_of_processes, meets_behind_the_zeroing) {
-  symmetric_heap all(cluster, 8192);
+  symmetric::heap all(cluster, 8192);
   const int before = cluster.meetings;
   const auto data = all.allocate<int>(1);
   EXPECT_GT(cluster.meetings, before);
@@ -534,14 +535,14 @@ TEST_F(heap_of_processes, meets_behind_the_zeroing) {
 }
 
 TEST_F(heap_of_processes, fails_on_every_pe_where_it_fails_on_one) {
-  symmetric_heap all(cluster, 8192);
+  symmetric::heap all(cluster, 8192);
   now().fails = {{"cudaMemsetAsync", {0, cudaErrorIllegalAddress}}};
   EXPECT_TRUE(contains(refusal([&] { static_cast<void>(all.allocate<int>(1)); }), "failed on PE"));
   EXPECT_EQ(all.bytes_taken(), 0U);
 }
 
 TEST_F(heap_of_processes, has_no_symmetric_address_of_another_process) {
-  symmetric_heap all(cluster, 8192);
+  symmetric::heap all(cluster, 8192);
   const auto data = all.allocate<int>(1);
   EXPECT_EQ(data.on(pe(1)).self(), pe(1));
   EXPECT_EQ(refusal([&] { static_cast<void>(data.on(pe(0))); }),

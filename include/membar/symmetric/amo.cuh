@@ -11,7 +11,7 @@
 
 #include <type_traits>
 
-namespace membar {
+namespace membar::symmetric {
 
 namespace detail {
 
@@ -65,7 +65,7 @@ __device__ constexpr void require_result_order() noexcept {
 template <amo Operation, class Counter, class Value, class Order>
 __device__ inline Value apply_amo(const Counter& counter, Value value, pe other, Order order) noexcept {
   return transport<typename Counter::reach_type>::template apply<Operation>(
-      counter.reach(), word_access::raw(symmetric_access::local(counter)), value, other, order);
+      counter.reach(), word_access::raw(access::local(counter)), value, other, order);
 }
 
 }  // namespace detail
@@ -100,7 +100,7 @@ __device__ inline detail::counted<Counter> amo_compare_exchange(const Counter& c
   detail::require_result_order<Order>();
   if constexpr (detail::require_amo<Counter, amo::compare_exchange>()) {
     return detail::transport<typename Counter::reach_type>::compare_exchange(
-        counter.reach(), detail::word_access::raw(detail::symmetric_access::local(counter)), expected, desired, other, order);
+        counter.reach(), detail::word_access::raw(detail::access::local(counter)), expected, desired, other, order);
   }
 }
 
@@ -225,4 +225,4 @@ __device__ inline detail::counted<Counter> amo_fetch_max(const Counter& counter,
   }
 }
 
-}  // namespace membar
+}  // namespace membar::symmetric

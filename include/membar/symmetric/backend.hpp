@@ -12,12 +12,12 @@
 #include <memory>
 #include <type_traits>
 
-namespace membar {
+namespace membar::symmetric {
 
 /// The rule for the device's part of a backend: a small value that kernels take, and that says who and how many the PEs are.
 /// Its operations are in `detail::transport<Reach>`, device code of the backend's own header.
 template <class Reach>
-concept symmetric_reach = std::is_trivially_copyable_v<Reach> && requires(const Reach& reach, void* local, pe which) {
+concept reach = std::is_trivially_copyable_v<Reach> && requires(const Reach& reach, void* local, pe which) {
   { reach.self() } -> std::same_as<pe>;
   { reach.count() } -> std::same_as<int>;
   { reach.direct(local, which) } -> std::same_as<void*>;
@@ -25,7 +25,7 @@ concept symmetric_reach = std::is_trivially_copyable_v<Reach> && requires(const 
 
 /// The rule for memory that a backend has at every PE, for a heap to divide: as many bytes, aligned alike, not zeroed.
 template <class Region, class Reach>
-concept symmetric_region = std::movable<Region> && requires(const Region& region, pe which) {
+concept region = std::movable<Region> && requires(const Region& region, pe which) {
   { region.bytes() } -> std::same_as<std::size_t>;
   { region.base(which) } -> std::same_as<void*>;      // of a PE of this process
   { region.reach_of(which) } -> std::same_as<Reach>;  // as that PE
@@ -41,21 +41,20 @@ concept symmetric_region = std::movable<Region> && requires(const Region& region
 ///   when all have called it, so that it is a barrier of the hosts as well.
 /// * `map(bytes)`, collective: a region.
 template <class Backend>
-concept symmetric_backend =
-    symmetric_reach<typename Backend::reach> && symmetric_region<typename Backend::region, typename Backend::reach> &&
-    requires(Backend& backend, const Backend& facts, pe which, std::size_t bytes, const atomic_use& use,
-             const unsigned long long* mine, unsigned long long* all) {
-      { Backend::visible } -> std::convertible_to<visibility>;
-      { facts.count() } -> std::same_as<int>;
-      { facts.local_pes() } -> std::same_as<pe_range>;
-      { facts.device_of(which) } -> std::same_as<int>;
-      { facts.supports(use) } -> std::same_as<atomicity>;
-      backend.all_gather(mine, all);
-      { backend.map(bytes) } -> std::same_as<typename Backend::region>;
-    };
+concept backend = reach<typename Backend::reach> && region<typename Backend::region, typename Backend::reach> &&
+                  requires(Backend& backend, const Backend& facts, pe which, std::size_t bytes, const atomic_use& use,
+                           const unsigned long long* mine, unsigned long long* all) {
+                    { Backend::visible } -> std::convertible_to<visibility>;
+                    { facts.count() } -> std::same_as<int>;
+                    { facts.local_pes() } -> std::same_as<pe_range>;
+                    { facts.device_of(which) } -> std::same_as<int>;
+                    { facts.supports(use) } -> std::same_as<atomicity>;
+                    backend.all_gather(mine, all);
+                    { backend.map(bytes) } -> std::same_as<typename Backend::region>;
+                  };
 
 /// The device's part of a backend, as kernels take it.
-template <symmetric_backend Backend>
+template <backend Backend>
 using reach_of = typename Backend::reach;
 
 namespace detail {
@@ -151,4 +150,4 @@ void meet(Backend& backend) {
 }
 
 }  // namespace detail
-}  // namespace membar
+}  // namespace membar::symmetric

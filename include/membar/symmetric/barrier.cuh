@@ -9,7 +9,7 @@
 
 #include <type_traits>
 
-namespace membar {
+namespace membar::symmetric {
 
 namespace detail {
 
@@ -40,7 +40,7 @@ template <class Group, class Words, class Order>
 [[nodiscard]] __device__ inline bool arrive_and_wait(Group group, const Words& words, wait_budget budget, Order,
                                                      missing_pe& missing) noexcept {
   using backend_operations = transport<typename Words::reach_type>;
-  barrier_word* const own = symmetric_access::local(words);
+  barrier_word* const own = access::local(words);
   const int count = words.count();
   const int self = words.self().index();
   // The last word counts this PE's barriers. All of the group read it before the first meeting, and one writes it after that.
@@ -99,4 +99,4 @@ __device__ inline void barrier(Group group, const Words& words, wait_budget budg
   }
 }
 
-}  // namespace membar
+}  // namespace membar::symmetric

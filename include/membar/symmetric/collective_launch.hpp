@@ -15,7 +15,7 @@
 #include <tuple>
 #include <vector>
 
-namespace membar {
+namespace membar::symmetric {
 
 /// What a PE says before a collective launch. Values, so that the agreement is tested with made-up machines.
 struct launch_offer {
@@ -166,7 +166,7 @@ template <class Backend>
 /// nevertheless, or an exception of `arguments` (reported as `cudaErrorUnknown`), is an error on every PE, after which kernels
 /// of the others may wait for it until their budgets end. What it does not see: other kernels, which delay the launch, and for
 /// ever if they wait for this one; on a PE that is one of several on a device, those of the others.
-template <symmetric_backend Backend, class... Parameters, class Arguments>
+template <backend Backend, class... Parameters, class Arguments>
 void collective_launch(Backend& backend, const collective_grid& shape, std::span<const cudaStream_t> streams,
                        void (*kernel)(Parameters...), Arguments arguments) {
   const pe_range local = backend.local_pes();
@@ -202,4 +202,4 @@ void collective_launch(Backend& backend, const collective_grid& shape, std::span
   validate_launched(detail::gathered_offers(backend, mine));
 }
 
-}  // namespace membar
+}  // namespace membar::symmetric

@@ -5,7 +5,7 @@
 
 #include <membar/detail/config.hpp>
 
-namespace membar {
+namespace membar::symmetric {
 
 /// The calling thread alone.
 struct by_thread_t {
@@ -66,4 +66,4 @@ template <>
 inline constexpr bool is_group<by_block_t> = true;
 
 }  // namespace detail
-}  // namespace membar
+}  // namespace membar::symmetric

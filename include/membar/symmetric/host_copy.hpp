@@ -17,9 +17,12 @@
 #include <span>
 #include <type_traits>
 
-namespace membar {
+namespace membar::symmetric {
 
 namespace detail {
+
+using membar::detail::as_runtime;
+using membar::detail::driver_function;
 
 inline void validate_copy(std::size_t here, std::size_t there, const char* direction) {
   if (here != there) {
@@ -78,7 +81,7 @@ constexpr void require_copyable() noexcept {
 /// What is enqueued afterwards, on any stream of any PE, comes after the copy. It waits for all that the stream holds: a wait
 /// for another PE that nobody has enqueued yet is a deadlock. Errors: different sizes; what CUDA refuses.
 template <class T, class Backend>
-void copy_to(const symmetric_span<T, Backend>& to, std::type_identity_t<std::span<const T>> from, cudaStream_t stream) {
+void copy_to(const span<T, Backend>& to, std::type_identity_t<std::span<const T>> from, cudaStream_t stream) {
   detail::require_copyable<T>();
   detail::validate_copy(from.size(), to.size(), "to");
   detail::copy_and_wait(to.local(), from.data(), from.size_bytes(), stream);
@@ -86,7 +89,7 @@ void copy_to(const symmetric_span<T, Backend>& to, std::type_identity_t<std::spa
 
 /// Copies the own PE's objects at `from` to `to`, in `stream`, and returns when they are there.
 template <class T, class Backend>
-void copy_from(std::type_identity_t<std::span<T>> to, const symmetric_span<T, Backend>& from, cudaStream_t stream) {
+void copy_from(std::type_identity_t<std::span<T>> to, const span<T, Backend>& from, cudaStream_t stream) {
   detail::require_copyable<T>();
   detail::validate_copy(to.size(), from.size(), "from");
   detail::copy_and_wait(to.data(), from.local(), to.size_bytes(), stream);
@@ -94,7 +97,7 @@ void copy_from(std::type_identity_t<std::span<T>> to, const symmetric_span<T, Ba
 
 /// Sets every byte of the own PE's objects, in `stream`, and returns when that has run.
 template <class T, class Backend>
-void fill_bytes(const symmetric_span<T, Backend>& objects, unsigned char value, cudaStream_t stream) {
+void fill_bytes(const span<T, Backend>& objects, unsigned char value, cudaStream_t stream) {
   detail::require_copyable<T>();
   check(cudaMemsetAsync(objects.local(), value, objects.size() * sizeof(T), stream), "cudaMemsetAsync",
         "pass objects of this process and a stream of the PE's device");
@@ -110,7 +113,7 @@ void fill_bytes(const symmetric_span<T, Backend>& objects, unsigned char value, 
 /// Copies without a stream, where the flag makes that safe. Errors: `error` where it does not, and nothing is copied; different
 /// sizes. The PE's device is current.
 template <class T, class Backend>
-void copy_to(const symmetric_span<T, Backend>& to, std::type_identity_t<std::span<const T>> from) {
+void copy_to(const span<T, Backend>& to, std::type_identity_t<std::span<const T>> from) {
   detail::require_copyable<T>();
   detail::validate_copy(from.size(), to.size(), "to");
   if (!copies_are_synchronous(to.local())) {
@@ -147,7 +150,7 @@ class synchronous_copies {
   synchronous_copies& operator=(const synchronous_copies&) = delete;
   ~synchronous_copies() {
     if (set_) {
-      detail::report_failed_restore(detail::as_runtime(set(0)), "cuPointerSetAttribute");
+      membar::detail::report_failed_restore(detail::as_runtime(set(0)), "cuPointerSetAttribute");
     }
   }
 
@@ -160,4 +163,4 @@ class synchronous_copies {
   bool set_;
 };
 
-}  // namespace membar
+}  // namespace membar::symmetric

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace membar::detail {
+namespace membar::symmetric::detail {
 
 /// NVSHMEM orders by system fences of the calling thread, and has no acquire: each operation that must acquire fences behind
 /// itself.
@@ -297,10 +297,9 @@ struct stream_transport<basic_nvshmem_backend<Visible>> {
   using backend = basic_nvshmem_backend<Visible>;
 
   template <class T>
-  static void put(const symmetric_heap<backend>&, const symmetric_span<T, backend>& to, const T* from, pe other,
-                  cudaStream_t stream) {
-    nvshmemx_putmem_on_stream(symmetric_access::local(to), from, to.size() * sizeof(T), other.index(), stream);
+  static void put(const heap<backend>&, const span<T, backend>& to, const T* from, pe other, cudaStream_t stream) {
+    nvshmemx_putmem_on_stream(access::local(to), from, to.size() * sizeof(T), other.index(), stream);
   }
 };
 
-}  // namespace membar::detail
+}  // namespace membar::symmetric::detail

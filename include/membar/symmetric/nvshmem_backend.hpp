@@ -23,7 +23,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace membar {
+namespace membar::symmetric {
 
 /// How a PE reaches the others by NVSHMEM, which knows the way itself: who it is, and how many there are.
 class nvshmem_reach {
@@ -199,7 +199,7 @@ class basic_nvshmem_backend {
   }
   basic_nvshmem_backend(const basic_nvshmem_backend&) = delete;
   basic_nvshmem_backend& operator=(const basic_nvshmem_backend&) = delete;
-  ~basic_nvshmem_backend() { detail::report_failed_restore(cudaStreamDestroy(stream_), "cudaStreamDestroy"); }
+  ~basic_nvshmem_backend() { membar::detail::report_failed_restore(cudaStreamDestroy(stream_), "cudaStreamDestroy"); }
 
   [[nodiscard]] int count() const noexcept { return count_; }
   /// The process's own.
@@ -284,6 +284,6 @@ class basic_nvshmem_backend {
 
 using nvshmem_backend = basic_nvshmem_backend<visibility::destination_only>;
 
-static_assert(symmetric_backend<nvshmem_backend>);
+static_assert(backend<nvshmem_backend>);
 
-}  // namespace membar
+}  // namespace membar::symmetric

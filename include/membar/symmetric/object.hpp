@@ -14,12 +14,12 @@
 #include <cstddef>
 #include <type_traits>
 
-namespace membar {
+namespace membar::symmetric {
 
 template <class T, class Backend = peer_backend>
-class symmetric;
+class object;
 template <class T, class Backend = peer_backend>
-class symmetric_span;
+class span;
 
 /// Objects of another PE, or of this one, as loads and stores reach them. It is no symmetric address and does not become one.
 template <class T>
@@ -45,9 +45,9 @@ namespace detail {
 template <class T>
 inline constexpr bool is_symmetric = false;
 template <class T, class Backend>
-inline constexpr bool is_symmetric<symmetric<T, Backend>> = true;
+inline constexpr bool is_symmetric<object<T, Backend>> = true;
 template <class T, class Backend>
-inline constexpr bool is_symmetric<symmetric_span<T, Backend>> = true;
+inline constexpr bool is_symmetric<span<T, Backend>> = true;
 
 template <class T>
 inline constexpr bool is_direct = false;
@@ -63,11 +63,11 @@ MEMBAR_HOST_DEVICE constexpr void refuse_other_type() noexcept {
 }
 
 /// How heaps and backends make symmetric addresses, and operations read them.
-struct symmetric_access;
+struct access;
 
 /// What both forms of symmetric address have in common.
 template <class T, class Backend>
-class symmetric_address {
+class address {
   static_assert(is_word<T> || std::is_trivially_copyable_v<T>,
                 "membar: symmetric memory holds a trivially copyable type: its bytes travel between PEs");
   static_assert(!std::is_const_v<T> && !std::is_volatile_v<T>,
@@ -87,7 +87,7 @@ class symmetric_address {
   [[nodiscard]] MEMBAR_HOST_DEVICE int count() const noexcept { return reach_.count(); }
 
  protected:
-  MEMBAR_HOST_DEVICE constexpr symmetric_address(T* local, const reach_type& reach) noexcept : local_(local), reach_(reach) {}
+  MEMBAR_HOST_DEVICE constexpr address(T* local, const reach_type& reach) noexcept : local_(local), reach_(reach) {}
 
   MEMBAR_HOST_DEVICE static constexpr void require_data() noexcept {
     static_assert(!is_word<T>,
@@ -105,15 +105,15 @@ class symmetric_address {
 ///
 /// `T` is data, trivially copyable, or a word (word.hpp). Only a heap makes one; from a pointer there is no conversion.
 template <class T, class Backend>
-class symmetric : public detail::symmetric_address<T, Backend> {
-  using base = detail::symmetric_address<T, Backend>;
+class object : public detail::address<T, Backend> {
+  using base = detail::address<T, Backend>;
 
  public:
-  symmetric(T*) = delete;
-  symmetric(direct_span<T>) = delete;
+  object(T*) = delete;
+  object(direct_span<T>) = delete;
   template <class Other, class OtherBackend>
-    requires(!std::is_same_v<symmetric<Other, OtherBackend>, symmetric>)
-  MEMBAR_HOST_DEVICE constexpr symmetric(const symmetric<Other, OtherBackend>& other) noexcept : base(nullptr, other.reach()) {
+    requires(!std::is_same_v<object<Other, OtherBackend>, object>)
+  MEMBAR_HOST_DEVICE constexpr object(const object<Other, OtherBackend>& other) noexcept : base(nullptr, other.reach()) {
     detail::refuse_other_type<Other>();
   }
 
@@ -130,22 +130,21 @@ class symmetric : public detail::symmetric_address<T, Backend> {
   }
 
  private:
-  friend struct detail::symmetric_access;
-  MEMBAR_HOST_DEVICE constexpr symmetric(T* local, const typename base::reach_type& reach) noexcept : base(local, reach) {}
+  friend struct detail::access;
+  MEMBAR_HOST_DEVICE constexpr object(T* local, const typename base::reach_type& reach) noexcept : base(local, reach) {}
 };
 
 /// The address of `size()` symmetric objects, one behind the other. Arithmetic stays within them.
 template <class T, class Backend>
-class symmetric_span : public detail::symmetric_address<T, Backend> {
-  using base = detail::symmetric_address<T, Backend>;
+class span : public detail::address<T, Backend> {
+  using base = detail::address<T, Backend>;
 
  public:
-  symmetric_span(T*) = delete;
-  symmetric_span(direct_span<T>) = delete;
+  span(T*) = delete;
+  span(direct_span<T>) = delete;
   template <class Other, class OtherBackend>
-    requires(!std::is_same_v<symmetric_span<Other, OtherBackend>, symmetric_span>)
-  MEMBAR_HOST_DEVICE constexpr symmetric_span(const symmetric_span<Other, OtherBackend>& other) noexcept
-      : base(nullptr, other.reach()) {
+    requires(!std::is_same_v<span<Other, OtherBackend>, span>)
+  MEMBAR_HOST_DEVICE constexpr span(const span<Other, OtherBackend>& other) noexcept : base(nullptr, other.reach()) {
     detail::refuse_other_type<Other>();
   }
 
@@ -164,17 +163,17 @@ class symmetric_span : public detail::symmetric_address<T, Backend> {
   }
 
   /// Object `index`, which is not checked.
-  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr symmetric<T, Backend> operator[](std::size_t index) const noexcept;
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr object<T, Backend> operator[](std::size_t index) const noexcept;
 
   /// `size` objects from `first` on; what lies beyond the end is cut off.
-  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr symmetric_span subspan(std::size_t first, std::size_t size) const noexcept {
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr span subspan(std::size_t first, std::size_t size) const noexcept {
     const std::size_t from = first < size_ ? first : size_;
-    return symmetric_span(this->local_ + from, size < size_ - from ? size : size_ - from, this->reach_);
+    return span(this->local_ + from, size < size_ - from ? size : size_ - from, this->reach_);
   }
 
  private:
-  friend struct detail::symmetric_access;
-  MEMBAR_HOST_DEVICE constexpr symmetric_span(T* local, std::size_t size, const typename base::reach_type& reach) noexcept
+  friend struct detail::access;
+  MEMBAR_HOST_DEVICE constexpr span(T* local, std::size_t size, const typename base::reach_type& reach) noexcept
       : base(local, reach), size_(size) {}
 
   std::size_t size_;
@@ -182,16 +181,16 @@ class symmetric_span : public detail::symmetric_address<T, Backend> {
 
 namespace detail {
 
-struct symmetric_access {
+struct access {
   template <class T, class Backend>
-  [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr symmetric<T, Backend> object(
+  [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr object<T, Backend> make_object(
       T* local, const typename Backend::reach& reach) noexcept {
-    return symmetric<T, Backend>(local, reach);
+    return object<T, Backend>(local, reach);
   }
   template <class T, class Backend>
-  [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr symmetric_span<T, Backend> span(
-      T* local, std::size_t size, const typename Backend::reach& reach) noexcept {
-    return symmetric_span<T, Backend>(local, size, reach);
+  [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr span<T, Backend> make_span(T* local, std::size_t size,
+                                                                               const typename Backend::reach& reach) noexcept {
+    return span<T, Backend>(local, size, reach);
   }
   /// The own PE's address of an object, words included.
   template <class Address>
@@ -203,8 +202,8 @@ struct symmetric_access {
 }  // namespace detail
 
 template <class T, class Backend>
-MEMBAR_HOST_DEVICE constexpr symmetric<T, Backend> symmetric_span<T, Backend>::operator[](std::size_t index) const noexcept {
-  return detail::symmetric_access::object<T, Backend>(this->local_ + index, this->reach_);
+MEMBAR_HOST_DEVICE constexpr object<T, Backend> span<T, Backend>::operator[](std::size_t index) const noexcept {
+  return detail::access::make_object<T, Backend>(this->local_ + index, this->reach_);
 }
 
-}  // namespace membar
+}  // namespace membar::symmetric

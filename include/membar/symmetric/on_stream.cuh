@@ -12,14 +12,14 @@
 #include <membar/kernel_resources.hpp>
 #include <membar/launch.hpp>
 #include <membar/symmetric/barrier.cuh>
+#include <membar/symmetric/heap.hpp>
 #include <membar/symmetric/operations.cuh>
-#include <membar/symmetric/symmetric_heap.hpp>
 #include <membar/symmetric/wait.cuh>
 
 #include <cstddef>
 #include <type_traits>
 
-namespace membar {
+namespace membar::symmetric {
 
 namespace detail {
 
@@ -32,8 +32,7 @@ struct stream_transport<basic_peer_backend<Visible>> {
   using backend = basic_peer_backend<Visible>;
 
   template <class T>
-  static void put(const symmetric_heap<backend>& heap, const symmetric_span<T, backend>& to, const T* from, pe other,
-                  cudaStream_t stream) {
+  static void put(const heap<backend>& heap, const span<T, backend>& to, const T* from, pe other, cudaStream_t stream) {
     check(cudaMemcpyAsync(heap.address_at(to, other), from, to.size() * sizeof(T), cudaMemcpyDefault, stream),
           "cudaMemcpyAsync", "pass memory of this PE, and a stream of its device");
   }
@@ -70,10 +69,10 @@ __global__ void quiet_kernel(Reach reach) {
 /// program's own.
 ///
 /// CUDA: `cudaFuncGetAttributes`. Errors: `error`, if a device has no code of them.
-template <symmetric_backend Backend>
-void load_stream_operations(const symmetric_heap<Backend>& heap) {
-  using one_setter = symmetric<signal<set>, Backend>;
-  using many_adders = symmetric<signal<add>, Backend>;
+template <backend Backend>
+void load_stream_operations(const heap<Backend>& heap) {
+  using one_setter = object<signal<set>, Backend>;
+  using many_adders = object<signal<add>, Backend>;
   const auto load = [](auto* kernel) { static_cast<void>(kernel_resources_of(kernel)); };
   for (const pe which : heap.backend().local_pes()) {
     const device_guard guard(heap.backend().device_of(which));
@@ -82,7 +81,7 @@ void load_stream_operations(const symmetric_heap<Backend>& heap) {
     load(detail::wait_kernel<one_setter, equals>);
     load(detail::wait_kernel<one_setter, at_least>);
     load(detail::wait_kernel<many_adders, at_least>);
-    load(detail::barrier_kernel<symmetric_span<barrier_word, Backend>>);
+    load(detail::barrier_kernel<span<barrier_word, Backend>>);
     load(detail::quiet_kernel<typename Backend::reach>);
   }
 }
@@ -91,39 +90,38 @@ void load_stream_operations(const symmetric_heap<Backend>& heap) {
 ///
 /// What follows in the stream finds it complete; `notify_on_stream` tells the other PE. Peer: `cudaMemcpyAsync`. NVSHMEM:
 /// `nvshmemx_putmem_on_stream`.
-template <class T, symmetric_backend Backend>
-void put_on_stream(const symmetric_heap<Backend>& heap, const symmetric_span<T, Backend>& to,
-                   const std::type_identity_t<T>* from, pe other, cudaStream_t stream) {
+template <class T, backend Backend>
+void put_on_stream(const heap<Backend>& heap, const span<T, Backend>& to, const std::type_identity_t<T>* from, pe other,
+                   cudaStream_t stream) {
   static_assert(!is_word<T>, "membar: words have operations of their own: they are no data");
   detail::stream_transport<Backend>::put(heap, to, from, other, stream);
 }
 
 /// Enqueues a notification: it releases what the stream has done before, puts to `other` included. Errors: those of `launch`.
-template <class Kind, symmetric_backend Backend>
-void notify_on_stream(const symmetric<signal<Kind>, Backend>& signal, unsigned long long value, pe other, cudaStream_t stream) {
-  using address = symmetric<membar::signal<Kind>, Backend>;
+template <class Kind, backend Backend>
+void notify_on_stream(const object<signal<Kind>, Backend>& signal, unsigned long long value, pe other, cudaStream_t stream) {
+  using address = object<symmetric::signal<Kind>, Backend>;
   launch(detail::communication_launch(stream), detail::notify_kernel<address>, signal, value, other);
 }
 
 /// Enqueues a wait for the stream's own PE's signal; where the budget is used up it prints who waited for what, and the
 /// stream's next calls report a failed kernel. What follows in the stream has acquired.
-template <class Kind, symmetric_backend Backend, class Condition>
-void wait_on_stream(const symmetric<signal<Kind>, Backend>& signal, Condition condition, wait_budget budget,
-                    cudaStream_t stream) {
-  using address = symmetric<membar::signal<Kind>, Backend>;
+template <class Kind, backend Backend, class Condition>
+void wait_on_stream(const object<signal<Kind>, Backend>& signal, Condition condition, wait_budget budget, cudaStream_t stream) {
+  using address = object<symmetric::signal<Kind>, Backend>;
   launch(detail::communication_launch(stream), detail::wait_kernel<address, Condition>, signal, condition, budget);
 }
 
 /// Enqueues a barrier of all PEs. Each PE enqueues its own; `words` are not in use by a kernel meanwhile.
-template <symmetric_backend Backend>
-void barrier_on_stream(const symmetric_span<barrier_word, Backend>& words, wait_budget budget, cudaStream_t stream) {
-  launch(detail::communication_launch(stream), detail::barrier_kernel<symmetric_span<barrier_word, Backend>>, words, budget);
+template <backend Backend>
+void barrier_on_stream(const span<barrier_word, Backend>& words, wait_budget budget, cudaStream_t stream) {
+  launch(detail::communication_launch(stream), detail::barrier_kernel<span<barrier_word, Backend>>, words, budget);
 }
 
 /// Enqueues the completion of all puts that the stream has started.
-template <symmetric_reach Reach>
+template <reach Reach>
 void quiet_on_stream(const Reach& reach, cudaStream_t stream) {
   launch(detail::communication_launch(stream), detail::quiet_kernel<Reach>, reach);
 }
 
-}  // namespace membar
+}  // namespace membar::symmetric

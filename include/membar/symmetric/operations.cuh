@@ -18,7 +18,7 @@
 #include <cstddef>
 #include <type_traits>
 
-namespace membar {
+namespace membar::symmetric {
 
 namespace detail {
 
@@ -85,10 +85,11 @@ template <class To, class Signal>
 /// The rule of operations that move one object at a fixed size.
 template <class T>
 [[nodiscard]] __device__ constexpr bool require_fixed_size() noexcept {
-  static_assert(has_no_padding<T>,
-                "membar: an operation of fixed size moves every byte, and this type has bytes that are no value: take the "
-                "padding out, or put "
-                "it as a span; for a struct of floating-point members without padding specialize membar::has_no_padding");
+  static_assert(
+      has_no_padding<T>,
+      "membar: an operation of fixed size moves every byte, and this type has bytes that are no value: take the "
+      "padding out, or put "
+      "it as a span; for a struct of floating-point members without padding specialize membar::symmetric::has_no_padding");
   constexpr bool size = sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16;
   static_assert(size && alignof(T) >= sizeof(T),
                 "membar: an operation of fixed size moves 1, 2, 4, 8 or 16 bytes, aligned to their size: put others as a span");
@@ -98,7 +99,7 @@ template <class T>
 template <class Address>
 inline constexpr bool is_one = false;
 template <class T, class Backend>
-inline constexpr bool is_one<symmetric<T, Backend>> = true;
+inline constexpr bool is_one<object<T, Backend>> = true;
 
 template <class Address>
 [[nodiscard]] __device__ constexpr bool require_one() noexcept {
@@ -164,11 +165,11 @@ template <class Source>
 }
 
 template <class T, class Backend>
-[[nodiscard]] __device__ constexpr std::size_t bytes_of(const symmetric<T, Backend>&) noexcept {
+[[nodiscard]] __device__ constexpr std::size_t bytes_of(const object<T, Backend>&) noexcept {
   return sizeof(T);
 }
 template <class T, class Backend>
-[[nodiscard]] __device__ constexpr std::size_t bytes_of(const symmetric_span<T, Backend>& span) noexcept {
+[[nodiscard]] __device__ constexpr std::size_t bytes_of(const span<T, Backend>& span) noexcept {
   return span.size() * sizeof(T);
 }
 
@@ -191,7 +192,7 @@ struct flushed {};
 ///
 /// Synchronizes: a release at the destination for a notification behind it, and between two `fetch`es an acquire. PTX (peer): a
 /// meeting of the group, `fence.acq_rel.sys` by one thread, a meeting. NVSHMEM: `nvshmem_fence`.
-template <class Group, symmetric_reach Reach>
+template <class Group, reach Reach>
 __device__ inline fenced<Group> fence(Group, const Reach& reach) noexcept {
   detail::require_group<Group>();
   Group::sync();
@@ -206,7 +207,7 @@ __device__ inline fenced<Group> fence(Group, const Reach& reach) noexcept {
 /// results of gets are there.
 ///
 /// PTX (peer): as `fence`. NVSHMEM: `nvshmem_quiet`.
-template <class Group, symmetric_reach Reach>
+template <class Group, reach Reach>
 __device__ inline quieted<Group> quiet(Group, const Reach& reach) noexcept {
   detail::require_group<Group>();
   Group::sync();
@@ -220,7 +221,7 @@ __device__ inline quieted<Group> quiet(Group, const Reach& reach) noexcept {
 /// Ends the use of sources and makes results of non-blocking gets available, and nothing more: no other PE has to see anything.
 ///
 /// PTX (peer): a meeting of the group. NVSHMEM: a meeting, `nvshmem_quiet` by one thread, for it has no weaker one, a meeting.
-template <class Group, symmetric_reach Reach>
+template <class Group, reach Reach>
 __device__ inline flushed<Group> flush(Group, const Reach& reach) noexcept {
   detail::require_group<Group>();
   detail::transport<Reach>::template flush<Group>(reach);
@@ -237,8 +238,8 @@ template <class Group, class To, class From>
 __device__ inline void put(Group group, const To& to, const From& from, pe other) noexcept {
   detail::require_group<Group>();
   if constexpr (detail::require_copy<To, From>()) {
-    detail::transport<typename To::reach_type>::put(group, to.reach(), detail::symmetric_access::local(to),
-                                                    detail::source_of(from), detail::bytes_of(to), other);
+    detail::transport<typename To::reach_type>::put(group, to.reach(), detail::access::local(to), detail::source_of(from),
+                                                    detail::bytes_of(to), other);
     Group::sync();
   }
 }
@@ -248,7 +249,7 @@ template <class Group, class To, class From>
 __device__ inline void put_nonblocking(Group group, const To& to, const From& from, pe other) noexcept {
   detail::require_group<Group>();
   if constexpr (detail::require_copy<To, From>()) {
-    detail::transport<typename To::reach_type>::put_nonblocking(group, to.reach(), detail::symmetric_access::local(to),
+    detail::transport<typename To::reach_type>::put_nonblocking(group, to.reach(), detail::access::local(to),
                                                                 detail::source_of(from), detail::bytes_of(to), other);
   }
 }
@@ -261,7 +262,7 @@ template <class Group, class To, class From>
 __device__ inline void get(Group group, To* to, const From& from, pe other) noexcept {
   detail::require_group<Group>();
   if constexpr (detail::require_copy<From, To*>()) {
-    detail::transport<typename From::reach_type>::get(group, from.reach(), to, detail::symmetric_access::local(from),
+    detail::transport<typename From::reach_type>::get(group, from.reach(), to, detail::access::local(from),
                                                       detail::bytes_of(from), other);
     Group::sync();
   }
@@ -272,8 +273,8 @@ template <class Group, class To, class From>
 __device__ inline void get_nonblocking(Group group, To* to, const From& from, pe other) noexcept {
   detail::require_group<Group>();
   if constexpr (detail::require_copy<From, To*>()) {
-    detail::transport<typename From::reach_type>::get_nonblocking(
-        group, from.reach(), to, detail::symmetric_access::local(from), detail::bytes_of(from), other);
+    detail::transport<typename From::reach_type>::get_nonblocking(group, from.reach(), to, detail::access::local(from),
+                                                                  detail::bytes_of(from), other);
   }
 }
 
@@ -284,7 +285,7 @@ __device__ inline void get_nonblocking(Group group, To* to, const From& from, pe
 template <class To>
 __device__ inline void put_value(const To& to, const detail::element_of<To>& value, pe other) noexcept {
   if constexpr (detail::require_fixed_size_object<To>()) {
-    detail::transport<typename To::reach_type>::put_value(to.reach(), detail::symmetric_access::local(to), value, other);
+    detail::transport<typename To::reach_type>::put_value(to.reach(), detail::access::local(to), value, other);
   }
 }
 
@@ -295,7 +296,7 @@ __device__ inline void put_value(const To& to, const detail::element_of<To>& val
 template <class From>
 [[nodiscard]] __device__ inline detail::element_of<From> fetch(const From& from, pe other) noexcept {
   if constexpr (detail::require_fixed_size_object<From>()) {
-    return detail::transport<typename From::reach_type>::fetch(from.reach(), detail::symmetric_access::local(from), other);
+    return detail::transport<typename From::reach_type>::fetch(from.reach(), detail::access::local(from), other);
   }
 }
 
@@ -313,8 +314,8 @@ __device__ inline void put_signal(Group group, const To& to, const From& from, c
   if constexpr (detail::require_copy<To, From>() && detail::require_signal<Signal>()) {
     if constexpr (detail::require_one_backend<To, Signal>()) {
       detail::transport<typename To::reach_type>::template put_signal<typename Signal::element_type::kind>(
-          group, to.reach(), detail::symmetric_access::local(to), detail::source_of(from), detail::bytes_of(to), signal.reach(),
-          detail::word_access::raw(detail::symmetric_access::local(signal)), value, other);
+          group, to.reach(), detail::access::local(to), detail::source_of(from), detail::bytes_of(to), signal.reach(),
+          detail::word_access::raw(detail::access::local(signal)), value, other);
     }
   }
 }
@@ -327,8 +328,8 @@ __device__ inline void put_signal_nonblocking(Group group, const To& to, const F
   if constexpr (detail::require_copy<To, From>() && detail::require_signal<Signal>()) {
     if constexpr (detail::require_one_backend<To, Signal>()) {
       detail::transport<typename To::reach_type>::template put_signal_nonblocking<typename Signal::element_type::kind>(
-          group, to.reach(), detail::symmetric_access::local(to), detail::source_of(from), detail::bytes_of(to), signal.reach(),
-          detail::word_access::raw(detail::symmetric_access::local(signal)), value, other);
+          group, to.reach(), detail::access::local(to), detail::source_of(from), detail::bytes_of(to), signal.reach(),
+          detail::word_access::raw(detail::access::local(signal)), value, other);
     }
   }
 }
@@ -349,7 +350,7 @@ __device__ inline void notify(Group, const Signal& signal, unsigned long long va
     Group::sync();
     if (Group::rank() == 0) {
       detail::transport<typename Signal::reach_type>::template notify<typename Signal::element_type::kind>(
-          signal.reach(), detail::word_access::raw(detail::symmetric_access::local(signal)), value, other, order);
+          signal.reach(), detail::word_access::raw(detail::access::local(signal)), value, other, order);
     }
   }
 }
@@ -365,7 +366,7 @@ __device__ inline void notify(Group group, const Signal& signal, unsigned long l
   if constexpr (detail::require_signal<Signal>()) {
     if (Group::rank() == 0) {
       detail::transport<typename Signal::reach_type>::template notify<typename Signal::element_type::kind>(
-          signal.reach(), detail::word_access::raw(detail::symmetric_access::local(signal)), value, other, relaxed);
+          signal.reach(), detail::word_access::raw(detail::access::local(signal)), value, other, relaxed);
     }
   }
 }
@@ -394,9 +395,9 @@ __device__ inline void notify_transitively(Group group, const Signal& signal, un
         "told before it sees the data; let the receiver notify it");
     if constexpr (everywhere) {
       detail::transport<typename Signal::reach_type>::template notify_transitively<typename Signal::element_type::kind>(
-          group, signal.reach(), detail::word_access::raw(detail::symmetric_access::local(signal)), value, other);
+          group, signal.reach(), detail::word_access::raw(detail::access::local(signal)), value, other);
     }
   }
 }
 
-}  // namespace membar
+}  // namespace membar::symmetric

@@ -12,9 +12,14 @@
 #include <cstddef>
 #include <type_traits>
 
-namespace membar {
+namespace membar::symmetric {
 
 namespace detail {
+
+using membar::detail::packed_piece;
+using membar::detail::packed_word;
+using membar::detail::packed_words;
+using membar::detail::unpack_piece;
 
 template <class Box, class Value>
 [[nodiscard]] __device__ constexpr bool require_packed() noexcept {
@@ -37,7 +42,7 @@ template <class Box, class Value>
       static_assert(
           has_no_padding<typename element::value_type>,
           "membar: a packed message moves every byte, and this type has bytes that are no value: take the padding out; "
-          "for a struct of floating-point members without padding specialize membar::has_no_padding");
+          "for a struct of floating-point members without padding specialize membar::symmetric::has_no_padding");
       return same && everywhere && has_no_padding<typename element::value_type>;
     } else {
       return false;
@@ -162,7 +167,7 @@ __device__ inline bool for_pieces(Each each) noexcept {
 template <class Group, class Box, class To>
 [[nodiscard]] __device__ inline bool take_pieces(const Box& box, To* to, unsigned sequence, wait_budget budget,
                                                  unsigned& seen) noexcept {
-  const auto* const words = reinterpret_cast<const packed_word*>(word_access::raw(symmetric_access::local(box)));
+  const auto* const words = reinterpret_cast<const packed_word*>(word_access::raw(access::local(box)));
   polling poll(budget);
   return for_pieces<Group, To>([&](auto batch, unsigned first, unsigned step) {
     packed_word came[decltype(batch)::value];
@@ -207,7 +212,7 @@ template <class Group, class Box, class From>
 __device__ inline void put_packed(Group, const Box& box, const From* from, unsigned sequence, pe other) noexcept {
   detail::require_group<Group>();
   if constexpr (detail::require_packed<Box, From>()) {
-    void* const own = detail::word_access::raw(detail::symmetric_access::local(box));
+    void* const own = detail::word_access::raw(detail::access::local(box));
     detail::for_pieces<Group, From>([&](auto batch, unsigned first, unsigned step) {
       detail::put_batch<decltype(batch)::value>(box.reach(), own, other, first, step, from, sequence);
       return true;
@@ -221,7 +226,7 @@ template <class Box, class To>
 [[nodiscard]] __device__ inline bool test_packed(const Box& box, To* to, unsigned sequence) noexcept {
   if constexpr (detail::require_packed<Box, To>()) {
     const auto* const words =
-        reinterpret_cast<const detail::packed_word*>(detail::word_access::raw(detail::symmetric_access::local(box)));
+        reinterpret_cast<const detail::packed_word*>(detail::word_access::raw(detail::access::local(box)));
     return detail::for_pieces<by_thread_t, To>([&](auto batch, unsigned first, unsigned step) {
       detail::packed_word came[decltype(batch)::value];
       const bool all = detail::look_at_batch<by_thread_t, detail::word_count<To>>(words, first, step, sequence, came);
@@ -260,11 +265,11 @@ __device__ inline void take_packed(Group, const Box& box, To* to, unsigned seque
   if constexpr (detail::require_packed<Box, To>()) {
     unsigned seen = 0;
     if (!detail::take_pieces<Group>(box, to, sequence, budget, seen) && seen != sequence) {
-      detail::trap_waiting("packed message", box.self().index(), detail::symmetric_access::local(box), "equal to", sequence,
-                           seen, budget.in_nanoseconds());
+      detail::trap_waiting("packed message", box.self().index(), detail::access::local(box), "equal to", sequence, seen,
+                           budget.in_nanoseconds());
     }
     Group::sync();
   }
 }
 
-}  // namespace membar
+}  // namespace membar::symmetric

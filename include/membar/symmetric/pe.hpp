@@ -5,7 +5,7 @@
 
 #include <membar/detail/config.hpp>
 
-namespace membar {
+namespace membar::symmetric {
 
 /// The number of a processing element: one GPU, or one process's share of one, from 0 to the backend's count less 1. It is
 /// not a device index, and no integer becomes one by itself.
@@ -82,4 +82,4 @@ template <visibility Visible>
 class basic_peer_backend;
 using peer_backend = basic_peer_backend<visibility::everywhere>;
 
-}  // namespace membar
+}  // namespace membar::symmetric

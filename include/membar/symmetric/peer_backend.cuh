@@ -14,7 +14,7 @@
 #include <cstddef>
 #include <type_traits>
 
-namespace membar::detail {
+namespace membar::symmetric::detail {
 
 /// All synchronization is at system scope. Addresses are the calling PE's own; `other` says whose object is meant.
 template <>
@@ -28,7 +28,7 @@ struct transport<peer_reach> {
   __device__ static void put(Group group, const peer_reach& reach, void* to, const void* from, std::size_t bytes,
                              pe other) noexcept {
     // Every PE's memory begins at a multiple of 256 bytes: an object is aligned alike at all of them.
-    group_copy(group, to, from, bytes, [&](void* own) { return reach.direct(own, other); });
+    membar::detail::group_copy(group, to, from, bytes, [&](void* own) { return reach.direct(own, other); });
   }
 
   template <class Group>
@@ -41,7 +41,7 @@ struct transport<peer_reach> {
   __device__ static void get(Group group, const peer_reach& reach, void* to, const void* from, std::size_t bytes,
                              pe other) noexcept {
     // `from` is read only; its address is computed as that of any object.
-    group_copy(group, to, reach.direct(const_cast<void*>(from), other), bytes);
+    membar::detail::group_copy(group, to, reach.direct(const_cast<void*>(from), other), bytes);
   }
 
   template <class Group>
@@ -179,4 +179,4 @@ struct transport<peer_reach> {
   }
 };
 
-}  // namespace membar::detail
+}  // namespace membar::symmetric::detail

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace membar {
+namespace membar::symmetric {
 
 /// How a PE of the peer backend reaches the objects of the others: an address of its own, and the distance from it to theirs.
 class peer_reach {
@@ -147,12 +147,18 @@ inline void validate_peers(const peer_facts& facts) {
       }
       facts.access.push_back(static_cast<char>(access != 0));
     }
-    facts.virtual_memory.push_back(static_cast<char>(detail::has_virtual_memory(from)));
+    facts.virtual_memory.push_back(static_cast<char>(membar::detail::has_virtual_memory(from)));
   }
   return facts;
 }
 
 namespace detail {
+
+using membar::detail::as_runtime;
+using membar::detail::memory_of;
+using membar::detail::report_failed_restore;
+using membar::detail::virtual_memory;
+using membar::detail::virtual_memory_calls;
 
 /// One allocation of each PE, which all of them reach.
 class peer_region {
@@ -341,7 +347,7 @@ class basic_peer_backend {
     std::vector<atomic_link> links;
     for (const int from : facts_.devices) {
       for (const int to : facts_.devices) {
-        links.push_back(detail::link_between(from, to, use));
+        links.push_back(membar::detail::link_between(from, to, use));
       }
     }
     return atomicity_between(facts_, links, use);
@@ -359,6 +365,6 @@ class basic_peer_backend {
   peer_memory memory_ = peer_memory::plain;
 };
 
-static_assert(symmetric_backend<peer_backend>);
+static_assert(backend<peer_backend>);
 
-}  // namespace membar
+}  // namespace membar::symmetric

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <thread>
 
-namespace membar {
+namespace membar::symmetric {
 
 /// Who calls a team's collectives on one PE: one stream at a time, or the host.
 ///
@@ -32,7 +32,7 @@ class stream_guard {
   }
   stream_guard(const stream_guard&) = delete;
   stream_guard& operator=(const stream_guard&) = delete;
-  ~stream_guard() { detail::report_failed_restore(cudaEventDestroy(last_work_), "cudaEventDestroy"); }
+  ~stream_guard() { membar::detail::report_failed_restore(cudaEventDestroy(last_work_), "cudaEventDestroy"); }
 
   /// The team, held until this object dies. Holds of the same stream and thread may be nested.
   class hold {
@@ -148,7 +148,7 @@ class stream_guard {
       status = cudaEventRecord(last_work_, current_.stream);
       work_ = status == cudaSuccess;
     }
-    detail::report_failed_restore(status, "cudaEventRecord");
+    membar::detail::report_failed_restore(status, "cudaEventRecord");
   }
 
   std::mutex mutex_;
@@ -160,4 +160,4 @@ class stream_guard {
   char team_[64];
 };
 
-}  // namespace membar
+}  // namespace membar::symmetric

@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <type_traits>
 
-namespace membar {
+namespace membar::symmetric {
 
 /// The condition that a signal has a value. A value that is overwritten before it was looked at is missed, so it is for
 /// `signal<set>` whose sender waits for an answer.
@@ -42,6 +42,8 @@ class at_least {
 
 namespace detail {
 
+using membar::detail::polling;
+
 template <class Signal, class Condition, class Order, thread_scope Scope>
 [[nodiscard]] __device__ constexpr bool require_wait() noexcept {
   constexpr bool condition = std::is_same_v<Condition, equals> || std::is_same_v<Condition, at_least>;
@@ -54,7 +56,7 @@ template <class Signal, class Condition, class Order, thread_scope Scope>
   constexpr bool signal = require_signal<Signal>();
   if constexpr (signal) {
     constexpr bool exact =
-        std::is_same_v<typename Signal::element_type, membar::signal<add>> && std::is_same_v<Condition, equals>;
+        std::is_same_v<typename Signal::element_type, symmetric::signal<add>> && std::is_same_v<Condition, equals>;
     static_assert(!exact,
                   "membar: a signal that is added to may pass a value between two looks: wait until it is at_least(value)");
     return !exact && condition && Scope == thread_scope::system &&
@@ -103,7 +105,7 @@ template <class Signal, class Order = acquire_t>
 [[nodiscard]] __device__ inline unsigned long long signal_value(const Signal& signal, Order order = Order()) noexcept {
   if constexpr (detail::require_wait<Signal, at_least, Order, thread_scope::system>()) {
     return membar::load<thread_scope::system>(
-        static_cast<const unsigned long long*>(detail::word_access::raw(detail::symmetric_access::local(signal))), order);
+        static_cast<const unsigned long long*>(detail::word_access::raw(detail::access::local(signal))), order);
   } else {
     return 0;
   }
@@ -133,8 +135,7 @@ template <thread_scope Scope = thread_scope::system, class Group, class Signal, 
     bool late = false;
     if (Group::rank() == 0) {
       unsigned long long seen = 0;
-      late = !detail::poll_signal(detail::word_access::raw(detail::symmetric_access::local(signal)), condition, budget, seen,
-                                  order);
+      late = !detail::poll_signal(detail::word_access::raw(detail::access::local(signal)), condition, budget, seen, order);
     }
     return Group::any(late) ? wait_result::timed_out : wait_result::done;
   } else {
@@ -152,7 +153,7 @@ __device__ inline void wait(Group, const Signal& signal, Condition condition, wa
   detail::require_group<Group>();
   if constexpr (detail::require_wait<Signal, Condition, Order, Scope>()) {
     if (Group::rank() == 0) {
-      const unsigned long long* const word = detail::word_access::raw(detail::symmetric_access::local(signal));
+      const unsigned long long* const word = detail::word_access::raw(detail::access::local(signal));
       unsigned long long seen = 0;
       if (!detail::poll_signal(word, condition, budget, seen, order)) {
         detail::trap_waiting("signal", signal.self().index(), word, Condition::words, condition.value(), seen,
@@ -163,4 +164,4 @@ __device__ inline void wait(Group, const Signal& signal, Condition condition, wa
   }
 }
 
-}  // namespace membar
+}  // namespace membar::symmetric

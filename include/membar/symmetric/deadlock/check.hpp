@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Whether what the PEs enqueue can come to an end: a decision about a `stream_program`, without running it.
+/// Whether what the PEs enqueue can come to an end: a decision about a `program`, without running it.
 ///
 /// **The schedules of a program.** Each stream of a PE falls on one of the device's hardware queues, on which no one knows. A
 /// queue runs its operations one after the other in the order in which they were enqueued; a stream is part of one queue, so
@@ -28,8 +28,8 @@
 #pragma once
 
 #include <membar/symmetric/deadlock/graph.hpp>
+#include <membar/symmetric/deadlock/program.hpp>
 #include <membar/symmetric/deadlock/text.hpp>
-#include <membar/symmetric/deadlock/stream_program.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -45,7 +45,7 @@
 #include <utility>
 #include <vector>
 
-namespace membar {
+namespace membar::symmetric::deadlock {
 
 /// What is wrong with a program.
 enum class hazard : unsigned char {
@@ -98,7 +98,7 @@ enum class hazard : unsigned char {
 [[nodiscard]] constexpr bool hangs(hazard kind) noexcept { return kind <= hazard::missing_member; }
 
 /// A step of a cycle: an operation, and how it depends on the next one.
-struct dependency_step {
+struct cycle_step {
   int pe = 0;
   std::string where;  ///< "stream 1", "the host"
   std::string what;   ///< "wait for signal ready = 1"
@@ -106,22 +106,22 @@ struct dependency_step {
 };
 
 /// One thing that is wrong, in one sentence that names the operations and the remedy.
-struct dependency_report {
+struct report {
   hazard kind = hazard::cycle;
   std::string sentence;
   /// The shortest cycle, where it is one: the last step depends on the first.
-  std::vector<dependency_step> cycle;
+  std::vector<cycle_step> cycle;
 };
 
 namespace detail {
 
-class dependency_analysis : public dependency_graph {
+class analysis : public graph {
  public:
-  explicit dependency_analysis(const stream_program& program) : dependency_graph(program), text_(program) {}
+  explicit analysis(const program& program) : graph(program), text_(program) {}
 
   /// Everything that is wrong; the shortest cycle first, and one only, for one cycle holds up much.
-  [[nodiscard]] std::vector<dependency_report> reports() const {
-    std::vector<dependency_report> all;
+  [[nodiscard]] std::vector<report> reports() const {
+    std::vector<report> all;
     report_stuck(all);
     report_misuse(all);
     report_concurrent_collectives(all);
@@ -133,8 +133,8 @@ class dependency_analysis : public dependency_graph {
 
   /// What is wrong with a wait of the host that is the last operation of a program whose host thread enqueues the rest
   /// afterwards: why it would never return, and what is wrong whatever follows.
-  [[nodiscard]] std::vector<dependency_report> reports_of_last_wait() const {
-    std::vector<dependency_report> all;
+  [[nodiscard]] std::vector<report> reports_of_last_wait() const {
+    std::vector<report> all;
     const std::size_t last = program_.operations.size() - 1;
     for (std::size_t n = 0; n != nodes_.size(); ++n) {
       if (nodes_[n].operation == last && !done_[n]) {
@@ -143,10 +143,10 @@ class dependency_analysis : public dependency_graph {
       }
     }
     if (!all.empty() && all.front().cycle.empty()) {
-      dependency_report& report = all.front();
+      report& report = all.front();
       const std::string why = report.sentence.substr(report.sentence.find(": ", sizeof "membar:") + 2);
       report.kind = hazard::host_before_enqueue;
-      report.sentence = std::string("membar: ") + membar::name(report.kind) + ": " + text(last) + " would never return, for " +
+      report.sentence = std::string("membar: ") + name(report.kind) + ": " + text(last) + " would never return, for " +
                         why.substr(0, why.rfind(": ")) + " among what is enqueued so far: " + remedy(report.kind);
     }
     report_concurrent_collectives(all);
@@ -181,8 +181,8 @@ class dependency_analysis : public dependency_graph {
   /// What the queue of each PE stands at, with one queue for each device.
   [[nodiscard]] std::vector<std::size_t> fronts() const {
     std::vector<std::size_t> result;
-    for (const std::vector<dependency_unit>& queue : units_) {
-      for (const dependency_unit& unit : queue) {
+    for (const std::vector<queue_unit>& queue : units_) {
+      for (const queue_unit& unit : queue) {
         const std::size_t before = result.size();
         std::copy_if(unit.nodes.begin(), unit.nodes.end(), std::back_inserter(result),
                      [&](std::size_t n) { return !done_[n] && nodes_[n].blocks; });
@@ -246,7 +246,7 @@ class dependency_analysis : public dependency_graph {
     if (nodes_[other].pe != each.pe || nodes_[other].unit > each.unit || given_.before(other, n)) {
       return false;
     }
-    const dependency_unit& unit = units_[static_cast<std::size_t>(each.pe)][static_cast<std::size_t>(each.unit)];
+    const queue_unit& unit = units_[static_cast<std::size_t>(each.pe)][static_cast<std::size_t>(each.unit)];
     return nodes_[other].unit < each.unit ||
            (unit.any_order && !ready_[other] && !given_.before(n, other) && !same_kernel(other, n));
   }
@@ -325,15 +325,15 @@ class dependency_analysis : public dependency_graph {
     }
   }
 
-  void report_stuck(std::vector<dependency_report>& all) const {
+  void report_stuck(std::vector<report>& all) const {
     const auto cycle = shortest_cycle();
     if (!cycle.empty()) {
-      dependency_report report;
+      report report;
       report.kind = classify(cycle);
       for (const auto& [n, out] : cycle) {
         report.cycle.push_back({nodes_[n].pe, text_.where(nodes_[n].operation), text_.what(nodes_[n].operation), out.how});
       }
-      report.sentence = std::string("membar: ") + membar::name(report.kind) + ": ";
+      report.sentence = std::string("membar: ") + name(report.kind) + ": ";
       for (std::size_t i = 0; i != cycle.size(); ++i) {
         report.sentence += (i == 0 ? "" : ", which ") +
                            (i == 0 ? text(nodes_[cycle[i].first].operation) + " " : std::string()) + cycle[i].second.how + " " +
@@ -350,7 +350,7 @@ class dependency_analysis : public dependency_graph {
   }
 
   /// What never runs whatever else does.
-  void report_alone(std::size_t n, std::vector<dependency_report>& all) const {
+  void report_alone(std::size_t n, std::vector<report>& all) const {
     const stream_operation& operation = operation_of(n);
     if (nodes_[n].kind == kind_t::meets && !nodes_[n].complete) {
       std::string missing;
@@ -426,7 +426,7 @@ class dependency_analysis : public dependency_graph {
     }
   }
 
-  void report_misuse(std::vector<dependency_report>& all) const {
+  void report_misuse(std::vector<report>& all) const {
     for (const difference& each : different_) {
       all.push_back({hazard::collectives_differ,
                      "membar: collectives differ: " + text(each.first) + " meets " + text(each.second) +
@@ -443,7 +443,7 @@ class dependency_analysis : public dependency_graph {
     }
   }
 
-  void report_concurrent_collectives(std::vector<dependency_report>& all) const {
+  void report_concurrent_collectives(std::vector<report>& all) const {
     for (const auto& [team, by_pe] : calls_) {
       for (const auto& [pe, calls] : by_pe) {
         for (std::size_t i = 1; i < calls.size(); ++i) {
@@ -462,7 +462,7 @@ class dependency_analysis : public dependency_graph {
     }
   }
 
-  void report_grids(std::vector<dependency_report>& all) const {
+  void report_grids(std::vector<report>& all) const {
     std::set<std::size_t> seen;
     for (std::size_t n = 0; n != nodes_.size(); ++n) {
       const std::size_t index = nodes_[n].operation;
@@ -489,7 +489,7 @@ class dependency_analysis : public dependency_graph {
     }
   }
 
-  void report_early_copies(std::vector<dependency_report>& all) const {
+  void report_early_copies(std::vector<report>& all) const {
     for (std::size_t copy = 0; copy != nodes_.size(); ++copy) {
       const stream_operation& copied = operation_of(copy);
       if (copied.kind != operation_kind::host_copy || !copied.early) {
@@ -501,7 +501,7 @@ class dependency_analysis : public dependency_graph {
                              operation.kind == operation_kind::collective ||
                              operation.kind == operation_kind::host_collective || operation.kind == operation_kind::kernel;
         const bool there = operation.pe == copied.pe ||
-                           (program_.hosts == host_threads::one && operation.target == copied.pe &&
+                           (program_.hosts == callers::one && operation.target == copied.pe &&
                             (operation.kind == operation_kind::access || operation.kind == operation_kind::notify));
         if (on_heap && there && !order_.before(copy, n)) {
           all.push_back({hazard::early_host_copy,
@@ -516,7 +516,7 @@ class dependency_analysis : public dependency_graph {
     }
   }
 
-  void report_lost_signals(std::vector<dependency_report>& all) const {
+  void report_lost_signals(std::vector<report>& all) const {
     for (std::size_t n = 0; n != nodes_.size(); ++n) {
       if (nodes_[n].kind != kind_t::waits || is_added_to(n) || !free_[n]) {
         continue;
@@ -537,7 +537,7 @@ class dependency_analysis : public dependency_graph {
     }
   }
 
-  dependency_text text_;
+  program_text text_;
 };
 
 }  // namespace detail
@@ -545,8 +545,6 @@ class dependency_analysis : public dependency_graph {
 /// What is wrong with `program`; nothing if every schedule of it comes to its end.
 ///
 /// The work is that of a few passes over the square of the number of operations, of which there may be some thousand.
-[[nodiscard]] inline std::vector<dependency_report> check_dependencies(const stream_program& program) {
-  return detail::dependency_analysis(program).reports();
-}
+[[nodiscard]] inline std::vector<report> check(const program& program) { return detail::analysis(program).reports(); }
 
-}  // namespace membar
+}  // namespace membar::symmetric::deadlock

@@ -5,7 +5,7 @@
 #pragma once
 
 #include <membar/error.hpp>
-#include <membar/symmetric/deadlock/stream_program.hpp>
+#include <membar/symmetric/deadlock/program.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace membar::detail {
+namespace membar::symmetric::deadlock::detail {
 
 /// Rows of bits: which nodes come before a node.
 class order_matrix {
@@ -57,7 +57,7 @@ class order_matrix {
 };
 
 /// What an operation is taken apart into: a collective is an arrival and a departure, a kernel its steps.
-struct dependency_node {
+struct node {
   enum class kind_t : unsigned char { passes, notifies, waits, meets };
 
   kind_t kind = kind_t::passes;
@@ -73,14 +73,14 @@ struct dependency_node {
 };
 
 /// What is enqueued at once: an operation, a kernel with its steps, or a graph, whose nodes run in any order.
-struct dependency_unit {
+struct queue_unit {
   std::vector<std::size_t> nodes;
   bool any_order = false;
 };
 
-class dependency_graph {
+class graph {
  public:
-  explicit dependency_graph(const stream_program& program)
+  explicit graph(const program& program)
       : program_(program), units_(static_cast<std::size_t>(program.pes)), host_last_(units_.size(), none) {
     for (std::size_t i = 0; i != program.operations.size(); ++i) {
       const stream_operation& operation = program.operations[i];
@@ -102,8 +102,8 @@ class dependency_graph {
   }
 
   /// What the signals hold when all has ended.
-  [[nodiscard]] std::map<std::pair<int, handle_id>, std::uint64_t> signals_at_end() const {
-    std::map<std::pair<int, handle_id>, std::uint64_t> result = program_.signals;
+  [[nodiscard]] std::map<std::pair<int, handle>, std::uint64_t> signals_at_end() const {
+    std::map<std::pair<int, handle>, std::uint64_t> result = program_.signals;
     for (const auto& [signal, all] : notifications_) {
       for (const std::size_t n : all) {
         const signal_effect effect = operation_of(n).effect;
@@ -119,7 +119,6 @@ class dependency_graph {
   }
 
  protected:
-  using node = dependency_node;
   using kind_t = node::kind_t;
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
   static constexpr std::size_t max_nodes = 16384;
@@ -131,8 +130,8 @@ class dependency_graph {
 
   /// Where operations are appended: the streams of the program, or those of a graph that is being launched.
   struct place {
-    std::map<std::pair<int, handle_id>, std::size_t> last;
-    std::map<std::pair<std::size_t, handle_id>, std::size_t> events;  ///< by host thread: a process's own
+    std::map<std::pair<int, handle>, std::size_t> last;
+    std::map<std::pair<std::size_t, handle>, std::size_t> events;  ///< by host thread: a process's own
     std::size_t begin = none;
     int unit = -1;
   };
@@ -141,7 +140,7 @@ class dependency_graph {
     return program_.operations[nodes_[n].operation];
   }
   [[nodiscard]] std::size_t host_of(int pe) const noexcept {
-    return program_.hosts == host_threads::one ? 0 : static_cast<std::size_t>(pe);
+    return program_.hosts == callers::one ? 0 : static_cast<std::size_t>(pe);
   }
 
   std::size_t make(kind_t kind, std::size_t operation, int pe, int unit, std::vector<std::size_t> after) {
@@ -167,7 +166,7 @@ class dependency_graph {
   }
 
   [[nodiscard]] int new_unit(int pe, bool any_order) {
-    std::vector<dependency_unit>& queue = units_[static_cast<std::size_t>(pe)];
+    std::vector<queue_unit>& queue = units_[static_cast<std::size_t>(pe)];
     queue.push_back({{}, any_order});
     return static_cast<int>(queue.size()) - 1;
   }
@@ -351,7 +350,7 @@ class dependency_graph {
     return end;
   }
 
-  [[nodiscard]] std::vector<int> members(handle_id team) const {
+  [[nodiscard]] std::vector<int> members(handle team) const {
     const auto declared = program_.teams.find(team);
     if (declared != program_.teams.end()) {
       return declared->second;
@@ -390,7 +389,7 @@ class dependency_graph {
     }
   }
 
-  [[nodiscard]] std::uint64_t at_start(int pe, handle_id signal) const {
+  [[nodiscard]] std::uint64_t at_start(int pe, handle signal) const {
     const auto value = program_.signals.find({pe, signal});
     return value == program_.signals.end() ? 0 : value->second;
   }
@@ -553,7 +552,7 @@ class dependency_graph {
     const auto happened = [&](std::size_t n) { return done_[n] != 0; };
     for (std::size_t pe = 0; pe != units_.size(); ++pe) {
       for (; next[pe] != units_[pe].size(); ++next[pe]) {
-        const dependency_unit& unit = units_[pe][next[pe]];
+        const queue_unit& unit = units_[pe][next[pe]];
         if (unit.any_order) {
           changed = make_ready(unit) || changed;
         }
@@ -574,7 +573,7 @@ class dependency_graph {
 
   /// In a graph: which nodes run once what they depend on in the graph has run, whatever else of it has. Returns whether more
   /// do.
-  bool make_ready(const dependency_unit& unit) {
+  bool make_ready(const queue_unit& unit) {
     bool any = false;
     for (bool changed = true; changed;) {
       changed = false;
@@ -598,22 +597,22 @@ class dependency_graph {
   }
 
   /// Whether the order within a graph may put a node that waits for more before this one.
-  [[nodiscard]] bool held_up(std::size_t n, const dependency_unit& unit) const {
+  [[nodiscard]] bool held_up(std::size_t n, const queue_unit& unit) const {
     return std::any_of(unit.nodes.begin(), unit.nodes.end(), [&](std::size_t other) {
       return nodes_[other].blocks && !ready_[other] && !given_.before(n, other) && !(other != n && same_kernel(other, n));
     });
   }
 
-  const stream_program& program_;
+  const program& program_;
   std::vector<node> nodes_;
-  std::vector<std::vector<dependency_unit>> units_;
+  std::vector<std::vector<queue_unit>> units_;
   std::vector<std::size_t> host_last_;
   place enqueued_;
   std::map<unsigned, std::vector<std::size_t>> steps_;
   std::map<unsigned, std::vector<std::size_t>> captured_;
-  std::map<std::pair<int, handle_id>, std::vector<std::size_t>> notifications_;
-  std::map<std::pair<int, handle_id>, std::vector<std::size_t>> deliveries_;
-  std::map<handle_id, std::map<int, std::vector<call>>> calls_;
+  std::map<std::pair<int, handle>, std::vector<std::size_t>> notifications_;
+  std::map<std::pair<int, handle>, std::vector<std::size_t>> deliveries_;
+  std::map<handle, std::map<int, std::vector<call>>> calls_;
   unsigned launches_ = 0;
   order_matrix given_{0};
   order_matrix order_{0};
@@ -630,4 +629,4 @@ class dependency_graph {
   std::vector<difference> different_;
 };
 
-}  // namespace membar::detail
+}  // namespace membar::symmetric::deadlock::detail

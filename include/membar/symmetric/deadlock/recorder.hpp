@@ -5,8 +5,8 @@
 
 #include <membar/error.hpp>
 #include <membar/symmetric/deadlock/check.hpp>
+#include <membar/symmetric/deadlock/program.hpp>
 #include <membar/symmetric/pe.hpp>
-#include <membar/symmetric/deadlock/stream_program.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -21,47 +21,47 @@
 #include <utility>
 #include <vector>
 
-namespace membar {
+namespace membar::symmetric::deadlock {
 
 /// A program that hangs, or may: the sentence of `what` is cut at `error`'s length, that of the report is whole.
-class dependency_error : public error {
+class hazard_error : public error {
  public:
-  explicit dependency_error(dependency_report report)
+  explicit hazard_error(deadlock::report report)
       : error(cudaErrorNotPermitted, "%s", report.sentence.c_str()), report_(std::move(report)) {}
 
-  [[nodiscard]] const dependency_report& report() const noexcept { return report_; }
+  [[nodiscard]] const deadlock::report& report() const noexcept { return report_; }
 
  private:
-  dependency_report report_;
+  deadlock::report report_;
 };
 
 /// Records operations next to the calls that enqueue them, and decides whether they can come to an end
 /// (dependency_check.hpp says what that means).
 ///
 /// Call each function just before the call that it stands for. With one host thread for all PEs, the functions that stand for a
-/// wait of the host throw `dependency_error`, and record nothing, if that wait would never return. With one host thread for
+/// wait of the host throw `hazard_error`, and record nothing, if that wait would never return. With one host thread for
 /// each PE nobody knows what the others will still enqueue: join the records (`operations`, `append`), and ask `check`.
 /// Errors: `error` for a PE or a target that does not exist, and for what CUDA or the kinds of signals do not allow; nothing
 /// is recorded then. Thread-safe; the order of the record is the order of the calls.
-class dependency_recorder {
+class recorder {
  public:
-  explicit dependency_recorder(int pes, host_threads hosts = host_threads::one) {
+  explicit recorder(int pes, callers hosts = callers::one) {
     if (pes < 1) {
       throw error(cudaErrorInvalidValue, "membar: a program of %d PEs was to be recorded: there is at least one", pes);
     }
     program_.pes = pes;
     program_.hosts = hosts;
   }
-  dependency_recorder(const dependency_recorder&) = delete;
-  dependency_recorder& operator=(const dependency_recorder&) = delete;
+  recorder(const recorder&) = delete;
+  recorder& operator=(const recorder&) = delete;
 
   /// @name What reports call things, and what teams and signals are at the start
   /// @{
-  void name(named kind, handle_id what, const char* text) {
+  void name(handle_kind kind, handle what, const char* text) {
     const std::lock_guard lock(mutex_);
     program_.names[{kind, what}] = text;
   }
-  void declare_team(handle_id team, const std::vector<pe>& members) {
+  void declare_team(handle team, const std::vector<pe>& members) {
     const std::lock_guard lock(mutex_);
     std::vector<int> numbers;
     for (const pe member : members) {
@@ -70,7 +70,7 @@ class dependency_recorder {
     }
     program_.teams[team] = std::move(numbers);
   }
-  void signal_holds(pe who, handle_id signal, std::uint64_t value) {
+  void signal_holds(pe who, handle signal, std::uint64_t value) {
     const std::lock_guard lock(mutex_);
     need_pe(who.index(), "the PE of a signal");
     program_.signals[{who.index(), signal}] = value;
@@ -80,10 +80,10 @@ class dependency_recorder {
   /// @name What a PE enqueues
   /// @{
   /// A kernel or copy that waits for nothing and leaves the symmetric heap alone.
-  void work(pe who, handle_id stream, const char* name = "") { enqueue(operation_kind::work, who, stream, {}, name); }
+  void work(pe who, handle stream, const char* name = "") { enqueue(operation_kind::work, who, stream, {}, name); }
 
   /// A put, a get or a kernel that reads or writes the heap of `target`.
-  void access(pe who, handle_id stream, pe target, const char* name = "") {
+  void access(pe who, handle stream, pe target, const char* name = "") {
     stream_operation operation = made(operation_kind::access, who, stream, {}, name);
     operation.target = target.index();
     record(operation);
@@ -91,7 +91,7 @@ class dependency_recorder {
 
   /// A put with signal, or a signal operation: changes the signal of `target`. One that does not block is delivered when a
   /// quiet or a collective of the same stream has ended, at the latest.
-  void notify(pe who, handle_id stream, pe target, handle_id signal, signal_effect effect, const char* name = "",
+  void notify(pe who, handle stream, pe target, handle signal, signal_effect effect, const char* name = "",
               bool blocking = true) {
     stream_operation operation = made(operation_kind::notify, who, stream, signal, name);
     operation.target = target.index();
@@ -101,27 +101,25 @@ class dependency_recorder {
   }
 
   /// A wait for the PE's own signal.
-  void wait(pe who, handle_id stream, handle_id signal, signal_condition until, const char* name = "") {
+  void wait(pe who, handle stream, handle signal, signal_condition until, const char* name = "") {
     stream_operation operation = made(operation_kind::wait, who, stream, signal, name);
     operation.condition = until;
     record(operation);
   }
 
-  void quiet(pe who, handle_id stream) { enqueue(operation_kind::quiet, who, stream, {}, ""); }
+  void quiet(pe who, handle stream) { enqueue(operation_kind::quiet, who, stream, {}, ""); }
 
   /// A barrier or another collective; the name tells those of one team apart.
-  void collective(pe who, handle_id stream, handle_id team = world_team, const char* name = "") {
+  void collective(pe who, handle stream, handle team = world, const char* name = "") {
     enqueue(operation_kind::collective, who, stream, team, name);
   }
 
-  void record_event(pe who, handle_id event, handle_id stream) {
-    enqueue(operation_kind::record_event, who, stream, event, "");
-  }
+  void record_event(pe who, handle event, handle stream) { enqueue(operation_kind::record_event, who, stream, event, ""); }
   /// `cudaStreamWaitEvent`: waits for the last record of the event so far.
-  void wait_event(pe who, handle_id stream, handle_id event) { enqueue(operation_kind::wait_event, who, stream, event, ""); }
+  void wait_event(pe who, handle stream, handle event) { enqueue(operation_kind::wait_event, who, stream, event, ""); }
 
   /// A launch whose blocks wait or notify. Steps of one role follow each other; roles run side by side.
-  void kernel(pe who, handle_id stream, kernel_shape shape, const std::vector<kernel_role>& roles, const char* name = "") {
+  void kernel(pe who, handle stream, kernel_shape shape, const std::vector<kernel_role>& roles, const char* name = "") {
     stream_operation operation = made(operation_kind::kernel, who, stream, {}, name);
     operation.shape = shape;
     operation.kernel = 1;  // its own number follows
@@ -145,7 +143,7 @@ class dependency_recorder {
   /// @name Capture
   /// @{
   /// What is enqueued into the stream from now on is captured; a stream that waits for an event recorded there joins.
-  void begin_capture(pe who, handle_id stream) {
+  void begin_capture(pe who, handle stream) {
     const std::lock_guard lock(mutex_);
     need_pe(who.index(), "the PE");
     if (captures_.contains({who.index(), stream})) {
@@ -156,7 +154,7 @@ class dependency_recorder {
   }
 
   /// Ends the capture that the stream is part of, and returns the graph.
-  [[nodiscard]] handle_id end_capture(pe who, handle_id stream) {
+  [[nodiscard]] handle end_capture(pe who, handle stream) {
     const std::lock_guard lock(mutex_);
     const auto found = captures_.find({who.index(), stream});
     if (found == captures_.end()) {
@@ -166,29 +164,27 @@ class dependency_recorder {
     const unsigned graph = found->second;
     captured_.insert(graph);
     std::erase_if(captures_, [&](const auto& each) { return each.second == graph; });
-    return handle_id(static_cast<std::uint64_t>(graph));
+    return handle(static_cast<std::uint64_t>(graph));
   }
 
-  void launch_graph(pe who, handle_id stream, handle_id graph) {
-    enqueue(operation_kind::launch_graph, who, stream, graph, "");
-  }
+  void launch_graph(pe who, handle stream, handle graph) { enqueue(operation_kind::launch_graph, who, stream, graph, ""); }
   /// @}
 
   /// @name What the host waits for
   /// @{
-  void synchronize_stream(pe who, handle_id stream) { host_waits(made(operation_kind::host_stream, who, stream, {}, "")); }
-  void synchronize_event(pe who, handle_id event) { host_waits(made(operation_kind::host_event, who, {}, event, "")); }
+  void synchronize_stream(pe who, handle stream) { host_waits(made(operation_kind::host_stream, who, stream, {}, "")); }
+  void synchronize_event(pe who, handle event) { host_waits(made(operation_kind::host_event, who, {}, event, "")); }
   /// Also for what waits for the device by itself: `cudaFree`, for instance.
   void synchronize_pe(pe who) { host_waits(made(operation_kind::host_pe, who, {}, {}, "")); }
 
   /// A collective that the host calls for a PE.
-  void host_collective(pe who, handle_id team = world_team, const char* name = "") {
+  void host_collective(pe who, handle team = world, const char* name = "") {
     host_waits(made(operation_kind::host_collective, who, {}, team, name));
   }
 
   /// A copy or memset that the host calls, to or from the heap of `who`, in a stream: does it return before it has run? One
   /// that does not is a wait of the host.
-  void host_copy(pe who, handle_id stream, bool may_return_early, const char* name = "") {
+  void host_copy(pe who, handle stream, bool may_return_early, const char* name = "") {
     stream_operation operation = made(operation_kind::host_copy, who, stream, {}, name);
     operation.early = may_return_early;
     if (may_return_early) {
@@ -200,16 +196,16 @@ class dependency_recorder {
   /// @}
 
   /// What is wrong with what was recorded, if nothing follows.
-  [[nodiscard]] std::vector<dependency_report> check() const {
+  [[nodiscard]] std::vector<report> check() const {
     const std::lock_guard lock(mutex_);
-    return check_dependencies(program_);
+    return deadlock::check(program_);
   }
 
-  /// Throws the first report of `check` as a `dependency_error`, if there is one.
+  /// Throws the first report of `check` as a `hazard_error`, if there is one.
   void require() const {
-    std::vector<dependency_report> all = check();
+    std::vector<report> all = check();
     if (!all.empty()) {
-      throw dependency_error(std::move(all.front()));
+      throw hazard_error(std::move(all.front()));
     }
   }
 
@@ -225,8 +221,8 @@ class dependency_recorder {
     append_locked(others);
   }
 
-  /// The whole record, as `check_dependencies` takes it.
-  [[nodiscard]] stream_program program() const {
+  /// The whole record, as `check` takes it.
+  [[nodiscard]] deadlock::program program() const {
     const std::lock_guard lock(mutex_);
     return program_;
   }
@@ -235,26 +231,25 @@ class dependency_recorder {
   /// graphs are forgotten too. Throws the first report, and forgets nothing, if not all end in every schedule.
   void forget() {
     const std::lock_guard lock(mutex_);
-    std::vector<dependency_report> all = check_dependencies(program_);
+    std::vector<report> all = deadlock::check(program_);
     if (!all.empty()) {
-      throw dependency_error(std::move(all.front()));
+      throw hazard_error(std::move(all.front()));
     }
     if (!captures_.empty()) {
       throw error(cudaErrorIllegalState, "membar: a record was to be forgotten while %zu streams are captured: end that first",
                   captures_.size());
     }
-    program_.signals = detail::dependency_analysis(program_).signals_at_end();
+    program_.signals = detail::analysis(program_).signals_at_end();
     program_.operations.clear();
     events_.clear();
     captured_.clear();
   }
 
  private:
-  using key = std::pair<int, handle_id>;
+  using key = std::pair<int, handle>;
   static_assert(std::is_trivially_copyable_v<stream_operation>);
 
-  [[nodiscard]] static stream_operation made(operation_kind kind, pe who, handle_id stream, handle_id object,
-                                             const char* name) {
+  [[nodiscard]] static stream_operation made(operation_kind kind, pe who, handle stream, handle object, const char* name) {
     stream_operation operation;
     operation.kind = kind;
     operation.pe = who.index();
@@ -271,7 +266,7 @@ class dependency_recorder {
     }
   }
 
-  void enqueue(operation_kind kind, pe who, handle_id stream, handle_id object, const char* name) {
+  void enqueue(operation_kind kind, pe who, handle stream, handle object, const char* name) {
     record(made(kind, who, stream, object, name));
   }
   void record(const stream_operation& operation) {
@@ -287,11 +282,11 @@ class dependency_recorder {
                   operation.pe);
     }
     append_locked({&operation, 1});
-    if (program_.hosts == host_threads::one) {
-      std::vector<dependency_report> all = detail::dependency_analysis(program_).reports_of_last_wait();
+    if (program_.hosts == callers::one) {
+      std::vector<report> all = detail::analysis(program_).reports_of_last_wait();
       if (!all.empty()) {
         program_.operations.pop_back();
-        throw dependency_error(std::move(all.front()));
+        throw hazard_error(std::move(all.front()));
       }
     }
   }
@@ -374,7 +369,7 @@ class dependency_recorder {
     }
   }
 
-  [[nodiscard]] int host_of(int which) const noexcept { return program_.hosts == host_threads::one ? 0 : which; }
+  [[nodiscard]] int host_of(int which) const noexcept { return program_.hosts == callers::one ? 0 : which; }
 
   /// The graph that the operation is captured in; 0 if it is enqueued.
   [[nodiscard]] unsigned graph_of(const stream_operation& operation) const {
@@ -421,7 +416,7 @@ class dependency_recorder {
   }
 
   mutable std::mutex mutex_;
-  stream_program program_;
+  deadlock::program program_;
   std::map<key, unsigned> captures_;
   std::map<key, unsigned> events_;  ///< by host thread: the graph that the last record is in
   std::set<unsigned> captured_;
@@ -430,4 +425,4 @@ class dependency_recorder {
   unsigned graphs_ = 0;
 };
 
-}  // namespace membar
+}  // namespace membar::symmetric::deadlock

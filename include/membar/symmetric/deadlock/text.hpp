@@ -3,7 +3,7 @@
 /// What a report calls the operations of a stream program.
 #pragma once
 
-#include <membar/symmetric/deadlock/stream_program.hpp>
+#include <membar/symmetric/deadlock/program.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -12,11 +12,11 @@
 #include <utility>
 #include <vector>
 
-namespace membar::detail {
+namespace membar::symmetric::deadlock::detail {
 
-class dependency_text {
+class program_text {
  public:
-  explicit dependency_text(const stream_program& program) : program_(program) {}
+  explicit program_text(const program& program) : program_(program) {}
 
   /// "stream 1", or "the host".
   [[nodiscard]] std::string where(std::size_t index) const {
@@ -37,7 +37,7 @@ class dependency_text {
     const stream_operation& operation = program_.operations[index];
     const std::string own = operation.name;
     const auto or_own = [&](const char* word) { return own.empty() ? std::string(word) : own; };
-    const std::string signal = numbered(named::signal, "signal", operation.object);
+    const std::string signal = numbered(handle_kind::signal, "signal", operation.object);
     switch (operation.kind) {
       case operation_kind::work:
         return or_own("kernel");
@@ -55,17 +55,17 @@ class dependency_text {
       case operation_kind::host_collective:
         return or_own("barrier") + " of " + team_name(operation.object);
       case operation_kind::record_event:
-        return "record of " + numbered(named::event, "event", operation.object);
+        return "record of " + numbered(handle_kind::event, "event", operation.object);
       case operation_kind::wait_event:
-        return "wait for " + numbered(named::event, "event", operation.object);
+        return "wait for " + numbered(handle_kind::event, "event", operation.object);
       case operation_kind::kernel:
         return or_own("kernel");
       case operation_kind::launch_graph:
-        return "launch of " + numbered(named::graph, "graph", operation.object);
+        return "launch of " + numbered(handle_kind::graph, "graph", operation.object);
       case operation_kind::host_stream:
         return "wait for " + stream_name(operation.stream);
       case operation_kind::host_event:
-        return "wait for " + numbered(named::event, "event", operation.object);
+        return "wait for " + numbered(handle_kind::event, "event", operation.object);
       case operation_kind::host_pe:
         return "wait for all streams";
       case operation_kind::host_copy:
@@ -82,39 +82,39 @@ class dependency_text {
   }
 
  private:
-  [[nodiscard]] std::string named_or(named kind, handle_id id, std::string otherwise) const {
+  [[nodiscard]] std::string named_or(handle_kind kind, handle id, std::string otherwise) const {
     const auto found = program_.names.find({kind, id});
     return found == program_.names.end() ? std::move(otherwise) : found->second;
   }
 
   /// The place of a stream among those of the program, counted from 1, in the order of their first use.
-  [[nodiscard]] std::string stream_name(handle_id stream) const {
-    if (stream == handle_id()) {
-      return named_or(named::stream, stream, "the default stream");
+  [[nodiscard]] std::string stream_name(handle stream) const {
+    if (stream == handle()) {
+      return named_or(handle_kind::stream, stream, "the default stream");
     }
-    std::vector<handle_id> seen;
+    std::vector<handle> seen;
     for (const stream_operation& each : program_.operations) {
-      if (each.stream != handle_id() && std::find(seen.begin(), seen.end(), each.stream) == seen.end()) {
+      if (each.stream != handle() && std::find(seen.begin(), seen.end(), each.stream) == seen.end()) {
         seen.push_back(each.stream);
       }
       if (each.stream == stream) {
         break;
       }
     }
-    return "stream " + named_or(named::stream, stream, std::to_string(seen.size()));
+    return "stream " + named_or(handle_kind::stream, stream, std::to_string(seen.size()));
   }
 
-  [[nodiscard]] std::string numbered(named kind, const char* word, handle_id id) const {
+  [[nodiscard]] std::string numbered(handle_kind kind, const char* word, handle id) const {
     char number[24];
     std::snprintf(number, sizeof number, id.number() < 1000 ? "%llu" : "%#llx", static_cast<unsigned long long>(id.number()));
     return std::string(word) + " " + named_or(kind, id, number);
   }
 
-  [[nodiscard]] std::string team_name(handle_id team) const {
-    return team == world_team ? named_or(named::team, team, "all PEs") : numbered(named::team, "team", team);
+  [[nodiscard]] std::string team_name(handle team) const {
+    return team == world ? named_or(handle_kind::team, team, "all PEs") : numbered(handle_kind::team, "team", team);
   }
 
-  const stream_program& program_;
+  const program& program_;
 };
 
-}  // namespace membar::detail
+}  // namespace membar::symmetric::deadlock::detail

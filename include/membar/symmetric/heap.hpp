@@ -13,7 +13,7 @@
 #include <exception>
 #include <map>
 
-namespace membar {
+namespace membar::symmetric {
 
 namespace detail {
 
@@ -142,38 +142,37 @@ struct needed_atomics<counter<T, Amos>> {
 
 }  // namespace detail
 
-template <symmetric_backend Backend>
-class symmetric_heap;
-template <class T, symmetric_backend Backend>
-class scoped_symmetric_array;
+template <backend Backend>
+class heap;
+template <class T, backend Backend>
+class scoped_array;
 
 /// `size()` objects at every PE, as a heap allocated them: a value that names them on the host. It frees nothing by itself;
-/// a `scoped_symmetric_array` does.
-template <class T, symmetric_backend Backend>
-class symmetric_array {
+/// a `scoped_array` does.
+template <class T, backend Backend>
+class array {
  public:
   using element_type = T;
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
   /// Where object `index` lies in the heap, in bytes: the same at every PE, so that it names the object, to a
-  /// `dependency_recorder` for one.
+  /// `recorder` for one.
   [[nodiscard]] std::size_t offset(std::size_t index = 0) const noexcept { return offset_ + index * sizeof(T); }
 
   /// The objects' symmetric address as the PE `which`, which is one of this process: what its kernels take. Errors: a PE of
   /// another process, whose symmetric address means nothing here.
-  [[nodiscard]] symmetric_span<T, Backend> on(pe which) const {
-    return detail::symmetric_access::span<T, Backend>(heap_->template address_of<T>(which, offset_), size_,
-                                                      heap_->reach_of(which));
+  [[nodiscard]] span<T, Backend> on(pe which) const {
+    return detail::access::make_span<T, Backend>(heap_->template address_of<T>(which, offset_), size_, heap_->reach_of(which));
   }
 
  private:
-  friend class symmetric_heap<Backend>;
-  friend class scoped_symmetric_array<T, Backend>;
-  symmetric_array(symmetric_heap<Backend>* heap, std::size_t offset, std::size_t size, std::uint64_t id) noexcept
+  friend class heap<Backend>;
+  friend class scoped_array<T, Backend>;
+  array(heap<Backend>* heap, std::size_t offset, std::size_t size, std::uint64_t id) noexcept
       : heap_(heap), offset_(offset), size_(size), id_(id) {}
 
-  symmetric_heap<Backend>* heap_;
+  heap<Backend>* heap_;
   std::size_t offset_;
   std::size_t size_;
   std::uint64_t id_;
@@ -188,56 +187,55 @@ class symmetric_array {
 /// Errors, of every PE, and nothing is changed: `error` naming what differs between PEs, the room that is left, the link that
 /// carries no such atomic operation; for `free`, what was freed before or belongs to another heap. A heap that dies with
 /// allocations says how many. The backend outlives it.
-template <symmetric_backend Backend>
-class symmetric_heap {
+template <backend Backend>
+class heap {
  public:
   using backend_type = Backend;
 
   /// `bytes` at every PE, rounded up to what the backend maps.
-  symmetric_heap(Backend& backend, std::size_t bytes)
-      : backend_(&backend), region_(mapped(backend, bytes)), bytes_of_(region_.bytes()) {}
-  symmetric_heap(const symmetric_heap&) = delete;
-  symmetric_heap& operator=(const symmetric_heap&) = delete;
-  ~symmetric_heap() {
+  heap(Backend& backend, std::size_t bytes) : backend_(&backend), region_(mapped(backend, bytes)), bytes_of_(region_.bytes()) {}
+  heap(const heap&) = delete;
+  heap& operator=(const heap&) = delete;
+  ~heap() {
     if (bytes_of_.allocations() != 0) {
       const error leak(
           cudaErrorInvalidValue,
           "membar: a symmetric heap ends with %zu allocations of %zu bytes that were not freed: free each on every PE",
           bytes_of_.allocations(), bytes_of_.bytes_taken());
-      detail::current_restore_failure_handler(leak.what());
+      membar::detail::current_restore_failure_handler(leak.what());
     }
   }
 
   /// `size` objects at every PE, of zero bytes, aligned to `alignment`, at least 128. Collective.
   template <class T>
-  [[nodiscard]] symmetric_array<T, Backend> allocate(std::size_t size, std::size_t alignment = alignof(T)) {
+  [[nodiscard]] array<T, Backend> allocate(std::size_t size, std::size_t alignment = alignof(T)) {
     static_assert(is_word<T> || std::is_trivially_copyable_v<T>,
                   "membar: symmetric memory holds a trivially copyable type: its bytes travel between PEs");
     require_atomics<T>();
     const std::size_t offset = allocate_bytes(size, sizeof(T), alignment < alignof(T) ? alignof(T) : alignment);
-    return symmetric_array<T, Backend>(this, offset, size, ids_.at(offset));
+    return array<T, Backend>(this, offset, size, ids_.at(offset));
   }
 
   /// The words of one barrier of all PEs. Collective.
-  [[nodiscard]] symmetric_array<barrier_word, Backend> allocate_barrier() {
+  [[nodiscard]] array<barrier_word, Backend> allocate_barrier() {
     return allocate<barrier_word>(static_cast<std::size_t>(backend_->count()) + 1);
   }
 
   /// Frees what `allocate` gave. Collective.
   template <class T>
-  void free(const symmetric_array<T, Backend>& array) {
+  void free(const array<T, Backend>& allocated) {
     // No process may throw before all have said what they free: the others would wait for it.
-    const std::uint64_t id = array.heap_ == this ? array.id_ : 0;
+    const std::uint64_t id = allocated.heap_ == this ? allocated.id_ : 0;
     detail::agree(*backend_, detail::collective::freed, id);
     if (id == 0) {
       throw error(cudaErrorInvalidValue,
                   "membar: an allocation of another symmetric heap was freed: free it in the heap that allocated it");
     }
-    free_bytes(array.offset_, id);
+    free_bytes(allocated.offset_, id);
   }
   /// Its holder frees it.
   template <class T>
-  void free(const scoped_symmetric_array<T, Backend>&) = delete;
+  void free(const scoped_array<T, Backend>&) = delete;
 
   /// How PE `which`, of this process, reaches the others.
   [[nodiscard]] typename Backend::reach reach_of(pe which) const {
@@ -247,8 +245,8 @@ class symmetric_heap {
 
   /// The address of a symmetric object's counterpart at `other`, a PE of this process, for copies that the host enqueues.
   template <class T>
-  [[nodiscard]] T* address_at(const symmetric_span<T, Backend>& object, pe other) const {
-    const auto* const local = reinterpret_cast<const unsigned char*>(detail::symmetric_access::local(object));
+  [[nodiscard]] T* address_at(const span<T, Backend>& object, pe other) const {
+    const auto* const local = reinterpret_cast<const unsigned char*>(detail::access::local(object));
     const auto offset = static_cast<std::size_t>(local - static_cast<const unsigned char*>(base(object.self())));
     if (offset >= region_.bytes()) {
       throw error(cudaErrorInvalidValue,
@@ -264,10 +262,10 @@ class symmetric_heap {
   [[nodiscard]] std::size_t largest_free() const noexcept { return bytes_of_.largest_hole(); }
 
  private:
-  template <class, symmetric_backend>
-  friend class symmetric_array;
-  template <class, symmetric_backend>
-  friend class scoped_symmetric_array;
+  template <class, symmetric::backend>
+  friend class array;
+  template <class, symmetric::backend>
+  friend class scoped_array;
 
   // Every allocation starts at one, so that packed words and 16-byte accesses find their alignment, and signals their sector.
   static constexpr std::size_t least_alignment = 128;
@@ -401,7 +399,7 @@ class symmetric_heap {
 
   /// At the end of a holder's scope. An exception may end that of one process alone: it meets with no other then.
   template <class T>
-  void free_at_end(const symmetric_array<T, Backend>& array, bool by_exception) noexcept {
+  void free_at_end(const array<T, Backend>& allocated, bool by_exception) noexcept {
     try {
       cudaError_t waited = cudaSuccess;
       for (const pe which : backend_->local_pes()) {
@@ -410,15 +408,15 @@ class symmetric_heap {
         waited = waited == cudaSuccess ? status : waited;
       }
       if (by_exception) {
-        free_bytes(array.offset_, array.id_);  // the exception says what failed
+        free_bytes(allocated.offset_, allocated.id_);  // the exception says what failed
       } else {
-        free(array);
+        free(allocated);
         check(waited, "cudaDeviceSynchronize", "a kernel failed that used symmetric memory whose scope has ended");
       }
     } catch (const error& failure) {
-      detail::current_restore_failure_handler(failure.what());
+      membar::detail::current_restore_failure_handler(failure.what());
     } catch (...) {
-      detail::current_restore_failure_handler(
+      membar::detail::current_restore_failure_handler(
           "membar: symmetric memory whose scope has ended could not be freed: the backend failed to ask the other PEs");
     }
   }
@@ -431,21 +429,21 @@ class symmetric_heap {
 };
 
 /// Frees what a heap allocated at the end of its scope, also where an exception ends it:
-/// `scoped_symmetric_array halo(heap.allocate<float>(4096))`. The heap outlives it, in the same place.
+/// `scoped_array halo(heap.allocate<float>(4096))`. The heap outlives it, in the same place.
 ///
 /// The end of the scope waits for the devices of this process's PEs, so that no kernel uses what is freed, and is collective
 /// as `free` is: the scopes of all processes end in one order. Where an exception ends it, it meets with no other process, for
 /// that may have none: the others wait then until this one's next collective call, which differs and is an error on every PE.
 /// Errors: none are thrown; what fails is said through the handler of error.hpp.
-template <class T, symmetric_backend Backend>
-class [[nodiscard]] scoped_symmetric_array : public symmetric_array<T, Backend> {
+template <class T, backend Backend>
+class [[nodiscard]] scoped_array : public array<T, Backend> {
  public:
-  explicit scoped_symmetric_array(const symmetric_array<T, Backend>& array) noexcept
-      : symmetric_array<T, Backend>(array), exceptions_(std::uncaught_exceptions()) {}
-  scoped_symmetric_array(const scoped_symmetric_array&) = delete;
-  scoped_symmetric_array& operator=(const scoped_symmetric_array&) = delete;
-  ~scoped_symmetric_array() {
-    this->heap_->free_at_end(static_cast<const symmetric_array<T, Backend>&>(*this), std::uncaught_exceptions() > exceptions_);
+  explicit scoped_array(const array<T, Backend>& allocated) noexcept
+      : array<T, Backend>(allocated), exceptions_(std::uncaught_exceptions()) {}
+  scoped_array(const scoped_array&) = delete;
+  scoped_array& operator=(const scoped_array&) = delete;
+  ~scoped_array() {
+    this->heap_->free_at_end(static_cast<const array<T, Backend>&>(*this), std::uncaught_exceptions() > exceptions_);
   }
 
  private:
@@ -453,6 +451,6 @@ class [[nodiscard]] scoped_symmetric_array : public symmetric_array<T, Backend> 
 };
 
 template <class T, class Backend>
-scoped_symmetric_array(const symmetric_array<T, Backend>&) -> scoped_symmetric_array<T, Backend>;
+scoped_array(const array<T, Backend>&) -> scoped_array<T, Backend>;
 
-}  // namespace membar
+}  // namespace membar::symmetric

@@ -12,35 +12,35 @@
 #include <utility>
 #include <vector>
 
-namespace membar {
+namespace membar::symmetric::deadlock {
 
 /// Who calls: one host thread for all PEs (one process with all GPUs), or one for each PE (one process per GPU). One thread
 /// that waits for a PE enqueues nothing for the others meanwhile.
-enum class host_threads : unsigned char { one, one_per_pe };
+enum class callers : unsigned char { one, one_per_pe };
 
 /// What is known of a stream, an event, a signal, a team or a graph: which one it is.
 ///
 /// A signal's is its offset in the symmetric heap, or its address on one and the same PE: every PE has a signal of that name.
-class handle_id {
+class handle {
  public:
-  constexpr handle_id() noexcept = default;
-  constexpr handle_id(std::uint64_t number) noexcept : number_(number) {}
-  constexpr handle_id(int number) noexcept : number_(static_cast<std::uint64_t>(number)) {}
-  handle_id(const void* handle) noexcept : number_(reinterpret_cast<std::uintptr_t>(handle)) {}
+  constexpr handle() noexcept = default;
+  constexpr handle(std::uint64_t number) noexcept : number_(number) {}
+  constexpr handle(int number) noexcept : number_(static_cast<std::uint64_t>(number)) {}
+  handle(const void* address) noexcept : number_(reinterpret_cast<std::uintptr_t>(address)) {}
 
   [[nodiscard]] constexpr std::uint64_t number() const noexcept { return number_; }
-  friend constexpr bool operator==(handle_id a, handle_id b) noexcept { return a.number_ == b.number_; }
-  friend constexpr bool operator<(handle_id a, handle_id b) noexcept { return a.number_ < b.number_; }
+  friend constexpr bool operator==(handle a, handle b) noexcept { return a.number_ == b.number_; }
+  friend constexpr bool operator<(handle a, handle b) noexcept { return a.number_ < b.number_; }
 
  private:
   std::uint64_t number_ = 0;
 };
 
 /// What a name is of.
-enum class named : unsigned char { stream, event, signal, team, graph };
+enum class handle_kind : unsigned char { stream, event, signal, team, graph };
 
 /// The team of all PEs, which need not be declared.
-inline constexpr handle_id world_team{};
+inline constexpr handle world{};
 
 /// What a notification does to a signal: `signal_set(v)` or `signal_add(v)`. A signal is either set or added to, never both.
 struct signal_effect {
@@ -93,9 +93,9 @@ struct kernel_shape {
 struct stream_operation {
   operation_kind kind = operation_kind::work;
   int pe = 0;
-  handle_id stream;  ///< of work that is enqueued, and what `host_stream` waits for
-  handle_id object;  ///< the signal, event, team or graph
-  int target = -1;   ///< of `notify` and `access`: whose signal, whose heap
+  handle stream;    ///< of work that is enqueued, and what `host_stream` waits for
+  handle object;    ///< the signal, event, team or graph
+  int target = -1;  ///< of `notify` and `access`: whose signal, whose heap
   signal_effect effect;
   signal_condition condition;
   kernel_shape shape;
@@ -110,34 +110,32 @@ struct stream_operation {
 /// A step that some of a kernel's blocks do.
 struct kernel_step {
   operation_kind kind = operation_kind::wait;
-  handle_id object;
+  handle object;
   int target = 0;
   signal_effect effect;
   signal_condition condition;
 };
-[[nodiscard]] inline kernel_step step_wait(handle_id signal, signal_condition until) {
+[[nodiscard]] inline kernel_step step_wait(handle signal, signal_condition until) {
   return {operation_kind::wait, signal, 0, {}, until};
 }
-[[nodiscard]] inline kernel_step step_notify(pe target, handle_id signal, signal_effect effect) {
+[[nodiscard]] inline kernel_step step_notify(pe target, handle signal, signal_effect effect) {
   return {operation_kind::notify, signal, target.index(), effect, {}};
 }
-[[nodiscard]] inline kernel_step step_collective(handle_id team = world_team) {
-  return {operation_kind::collective, team, 0, {}, {}};
-}
+[[nodiscard]] inline kernel_step step_collective(handle team = world) { return {operation_kind::collective, team, 0, {}, {}}; }
 /// What one group of a kernel's blocks does, in order.
 using kernel_role = std::vector<kernel_step>;
 
 /// What all PEs do.
-struct stream_program {
+struct program {
   int pes = 0;
-  host_threads hosts = host_threads::one;
+  callers hosts = callers::one;
   std::vector<stream_operation> operations;  ///< with one host thread in its order; else each PE's in the order of its thread
   /// The members of each team but the world.
-  std::map<handle_id, std::vector<int>> teams;
+  std::map<handle, std::vector<int>> teams;
   /// What reports call streams, signals and so on, where they have a name.
-  std::map<std::pair<named, handle_id>, std::string> names;
+  std::map<std::pair<handle_kind, handle>, std::string> names;
   /// What the signals hold at the start, where that is not 0: PE and signal.
-  std::map<std::pair<int, handle_id>, std::uint64_t> signals;
+  std::map<std::pair<int, handle>, std::uint64_t> signals;
 };
 
-}  // namespace membar
+}  // namespace membar::symmetric::deadlock
