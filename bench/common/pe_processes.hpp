@@ -84,7 +84,7 @@ template <class Body>
 
 struct shared_page {
   std::atomic<int> ready;
-  membar::nvshmem_id id;
+  membar::symmetric::nvshmem_id id;
 };
 
 }  // namespace detail
@@ -122,13 +122,13 @@ template <class Body>
     children.push_back(detail::forked([&] {
       membar::check(cudaSetDevice(rank), "cudaSetDevice", "there are fewer GPUs than PEs");
       if (rank == 0) {
-        page->id = membar::make_nvshmem_id();  // in the process of PE 0: it starts the thread that the others find
+        page->id = membar::symmetric::make_nvshmem_id();  // in the process of PE 0: it starts the thread that the others find
         page->ready.store(1, std::memory_order_release);
       }
       while (page->ready.load(std::memory_order_acquire) == 0) {
         std::this_thread::yield();  // as long as the parent lets this process live
       }
-      const auto session = membar::nvshmem_session::of_id(rank, count, page->id);
+      const auto session = membar::symmetric::nvshmem_session::of_id(rank, count, page->id);
       try {
         return body(session);
       } catch (const std::exception& failure) {

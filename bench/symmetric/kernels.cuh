@@ -3,21 +3,21 @@
 /// What the benches of symmetric memory time, written once for every backend.
 #pragma once
 
+#include <bench/common/device_clock.cuh>
 #include <membar/symmetric/amo.cuh>
 #include <membar/symmetric/barrier.cuh>
 #include <membar/symmetric/packed.cuh>
 #include <membar/symmetric/wait.cuh>
-#include <bench/common/device_clock.cuh>
 
 #include <cstddef>
 #include <type_traits>
 
 namespace symmetric_bench {
 
-using membar::pe;
-using membar::symmetric;
-using membar::symmetric_span;
 using membar::wait_result;
+using membar::symmetric::object;
+using membar::symmetric::pe;
+using membar::symmetric::span;
 
 /// Longer than anything that goes well.
 inline constexpr membar::wait_budget generous = membar::wait_budget::milliseconds(5'000);
@@ -44,7 +44,7 @@ __device__ void timed_rounds(Group, unsigned rounds, kernel_report* report, Roun
     }
     done = round(i + 1);
   }
-  if constexpr (std::is_same_v<Group, membar::by_block_t>) {
+  if constexpr (std::is_same_v<Group, membar::symmetric::by_block_t>) {
     done = !Group::any(!done);
   }
   if (Group::rank() == 0) {
@@ -78,39 +78,41 @@ enum class wait_form {
 /// Data and a signal to the other PE and back; `first` is what the signals hold before.
 template <class Group, class Backend, wait_form Form = wait_form::returning>
 __global__ void __launch_bounds__(1024, 1)
-    put_signal_round_trips(symmetric_span<unsigned char, Backend> data, const unsigned char* source,
-                           symmetric_span<membar::signal<membar::set>, Backend> signals, unsigned long long first,
+    put_signal_round_trips(span<unsigned char, Backend> data, const unsigned char* source,
+                           span<membar::symmetric::signal<membar::symmetric::set>, Backend> signals, unsigned long long first,
                            unsigned rounds, kernel_report* report) {
   const Group group;
-  const pe other = membar::ring_neighbour(data.self(), 1, data.count());
+  const pe other = membar::symmetric::ring_neighbour(data.self(), 1, data.count());
   round_trips(
       group, data.self() == pe(0), rounds, report,
-      [&](unsigned number) { membar::put_signal(group, data, source, signals[0], first + number, other); },
+      [&](unsigned number) { membar::symmetric::put_signal(group, data, source, signals[0], first + number, other); },
       [&](unsigned number) {
         if constexpr (Form == wait_form::trapping) {
-          membar::wait(group, signals[0], membar::equals(first + number), generous);
+          membar::symmetric::wait(group, signals[0], membar::symmetric::equals(first + number), generous);
           return true;
         }
-        return membar::try_wait(group, signals[0], membar::equals(first + number), generous) == wait_result::done;
+        return membar::symmetric::try_wait(group, signals[0], membar::symmetric::equals(first + number), generous) ==
+               wait_result::done;
       });
 }
 
 /// The same with the parts apart: a put, a fence, a relaxed notification.
 template <class Group, class Backend>
 __global__ void __launch_bounds__(1024, 1)
-    fenced_round_trips(symmetric_span<unsigned char, Backend> data, const unsigned char* source,
-                       symmetric_span<membar::signal<membar::set>, Backend> signals, unsigned long long first, unsigned rounds,
-                       kernel_report* report) {
+    fenced_round_trips(span<unsigned char, Backend> data, const unsigned char* source,
+                       span<membar::symmetric::signal<membar::symmetric::set>, Backend> signals, unsigned long long first,
+                       unsigned rounds, kernel_report* report) {
   const Group group;
-  const pe other = membar::ring_neighbour(data.self(), 1, data.count());
+  const pe other = membar::symmetric::ring_neighbour(data.self(), 1, data.count());
   round_trips(
       group, data.self() == pe(0), rounds, report,
       [&](unsigned number) {
-        membar::put(group, data, source, other);
-        membar::notify(group, signals[0], first + number, other, membar::fence(group, data.reach()));
+        membar::symmetric::put(group, data, source, other);
+        membar::symmetric::notify(group, signals[0], first + number, other, membar::symmetric::fence(group, data.reach()));
       },
       [&](unsigned number) {
-        return membar::try_wait(group, signals[0], membar::equals(first + number), generous) == wait_result::done;
+        return membar::symmetric::try_wait(group, signals[0], membar::symmetric::equals(first + number), generous) ==
+               wait_result::done;
       });
 }
 
@@ -128,29 +130,29 @@ enum class message_in {
 template <wait_form Form, class Group, class Box, class Message>
 __device__ void packed_between(Group group, const Box& box, const Message* sent, Message* received, unsigned first,
                                unsigned rounds, kernel_report* report) {
-  const pe other = membar::ring_neighbour(box.self(), 1, box.count());
+  const pe other = membar::symmetric::ring_neighbour(box.self(), 1, box.count());
   round_trips(
       group, box.self() == pe(0), rounds, report,
-      [&](unsigned number) { membar::put_packed(group, box, sent, first + number, other); },
+      [&](unsigned number) { membar::symmetric::put_packed(group, box, sent, first + number, other); },
       [&](unsigned number) {
         if constexpr (Form == wait_form::trapping) {
-          membar::take_packed(group, box, received, first + number, generous);
+          membar::symmetric::take_packed(group, box, received, first + number, generous);
           return true;
         }
-        return membar::try_take_packed(group, box, received, first + number, generous) == wait_result::done;
+        return membar::symmetric::try_take_packed(group, box, received, first + number, generous) == wait_result::done;
       });
 }
 
 /// A packed message there and back: what PE 0 sends, PE 1 sends back as it came. `memory` has room for two.
 template <class Group, int Bytes, message_in Where, class Backend, wait_form Form = wait_form::returning>
 __global__ void __launch_bounds__(1024, 1)
-    packed_round_trips(symmetric_span<membar::packed<payload<Bytes>>, Backend> boxes, payload<Bytes>* memory, unsigned first,
+    packed_round_trips(span<membar::symmetric::packed<payload<Bytes>>, Backend> boxes, payload<Bytes>* memory, unsigned first,
                        unsigned rounds, kernel_report* report) {
   const Group group;
   const std::size_t sent = boxes.self() == pe(0) ? 0 : 1;
   if constexpr (Where == message_in::global_memory) {
     packed_between<Form>(group, boxes[0], memory + sent, memory + 1, first, rounds, report);
-  } else if constexpr (std::is_same_v<Group, membar::by_thread_t>) {
+  } else if constexpr (std::is_same_v<Group, membar::symmetric::by_thread_t>) {
     payload<Bytes> message = memory[sent];
     packed_between<Form>(group, boxes[0], &message, &message, first, rounds, report);
     memory[1] = message;
@@ -171,9 +173,9 @@ __global__ void __launch_bounds__(1024, 1)
 /// nobody waits for another's. `Lanes` of each warp have a piece.
 template <unsigned Lanes, class Backend>
 __global__ void __launch_bounds__(1024, 1)
-    packed_pieces_round_trips(symmetric_span<membar::packed<payload<12>>, Backend> boxes, payload<12>* memory, unsigned rounds,
+    packed_pieces_round_trips(span<membar::symmetric::packed<payload<12>>, Backend> boxes, payload<12>* memory, unsigned rounds,
                               kernel_report* report) {
-  const pe other = membar::ring_neighbour(boxes.self(), 1, boxes.count());
+  const pe other = membar::symmetric::ring_neighbour(boxes.self(), 1, boxes.count());
   const unsigned piece = threadIdx.x / 32 * Lanes + threadIdx.x % 32;
   const bool has_one = threadIdx.x % 32 < Lanes && piece < boxes.size();
   payload<12> message{};
@@ -181,15 +183,15 @@ __global__ void __launch_bounds__(1024, 1)
     message = memory[piece];
   }
   round_trips(
-      membar::by_block, boxes.self() == pe(0), rounds, report,
+      membar::symmetric::by_block, boxes.self() == pe(0), rounds, report,
       [&](unsigned number) {
         if (has_one) {
-          membar::put_packed(membar::by_thread, boxes[piece], &message, number, other);
+          membar::symmetric::put_packed(membar::symmetric::by_thread, boxes[piece], &message, number, other);
         }
       },
       [&](unsigned number) {
-        return !has_one ||
-               membar::try_take_packed(membar::by_thread, boxes[piece], &message, number, generous) == wait_result::done;
+        return !has_one || membar::symmetric::try_take_packed(membar::symmetric::by_thread, boxes[piece], &message, number,
+                                                              generous) == wait_result::done;
       });
   if (has_one) {
     memory[piece] = message;
@@ -199,47 +201,47 @@ __global__ void __launch_bounds__(1024, 1)
 /// Each block puts its part of the data, `rounds` times.
 template <class Backend>
 __global__ void __launch_bounds__(1024, 1)
-    put_parts(symmetric_span<unsigned char, Backend> data, const unsigned char* source, unsigned rounds) {
+    put_parts(span<unsigned char, Backend> data, const unsigned char* source, unsigned rounds) {
   const std::size_t part = data.size() / gridDim.x / 16 * 16;
   const std::size_t first = part * blockIdx.x;
   const std::size_t size = blockIdx.x == gridDim.x - 1 ? data.size() - first : part;
-  const pe other = membar::ring_neighbour(data.self(), 1, data.count());
+  const pe other = membar::symmetric::ring_neighbour(data.self(), 1, data.count());
 #pragma unroll 1
   for (unsigned round = 0; round != rounds; ++round) {
-    membar::put_nonblocking(membar::by_block, data.subspan(first, size), source + first, other);
+    membar::symmetric::put_nonblocking(membar::symmetric::by_block, data.subspan(first, size), source + first, other);
   }
-  membar::quiet(membar::by_block, data.reach());
+  membar::symmetric::quiet(membar::symmetric::by_block, data.reach());
 }
 
 /// One AMO behind the other, each waiting for the value of the one before.
 template <class Backend>
-__global__ void fetch_add_chain(symmetric_span<membar::counter<unsigned long long>, Backend> counters, pe other,
+__global__ void fetch_add_chain(span<membar::symmetric::counter<unsigned long long>, Backend> counters, pe other,
                                 unsigned rounds, kernel_report* report) {
   unsigned long long seen = 0;
-  timed_rounds(membar::by_thread, rounds, report, [&](unsigned) {
-    seen = membar::amo_fetch_add(counters[0], 1 + (seen >> 63), other);
+  timed_rounds(membar::symmetric::by_thread, rounds, report, [&](unsigned) {
+    seen = membar::symmetric::amo_fetch_add(counters[0], 1 + (seen >> 63), other);
     return true;
   });
 }
 
 template <class Backend>
-__global__ void compare_exchange_chain(symmetric_span<membar::counter<unsigned long long>, Backend> counters, pe other,
+__global__ void compare_exchange_chain(span<membar::symmetric::counter<unsigned long long>, Backend> counters, pe other,
                                        unsigned rounds, kernel_report* report) {
   unsigned long long seen = 0;
-  timed_rounds(membar::by_thread, rounds, report, [&](unsigned) {
-    seen = membar::amo_compare_exchange(counters[1], seen, seen + 1, other);
+  timed_rounds(membar::symmetric::by_thread, rounds, report, [&](unsigned) {
+    seen = membar::symmetric::amo_compare_exchange(counters[1], seen, seen + 1, other);
     return true;
   });
 }
 
 /// Additions that nobody waits for, and their completion at the end.
 template <class Backend>
-__global__ void add_stream(symmetric_span<membar::counter<unsigned long long>, Backend> counters, pe other, unsigned rounds,
+__global__ void add_stream(span<membar::symmetric::counter<unsigned long long>, Backend> counters, pe other, unsigned rounds,
                            kernel_report* report) {
-  timed_rounds(membar::by_thread, rounds, report, [&](unsigned round) {
-    membar::amo_add(counters[2], 1ULL, other);
+  timed_rounds(membar::symmetric::by_thread, rounds, report, [&](unsigned round) {
+    membar::symmetric::amo_add(counters[2], 1ULL, other);
     if (round == warm_up + rounds) {
-      membar::quiet(membar::by_thread, counters.reach());
+      membar::symmetric::quiet(membar::symmetric::by_thread, counters.reach());
     }
     return true;
   });
@@ -247,10 +249,10 @@ __global__ void add_stream(symmetric_span<membar::counter<unsigned long long>, B
 
 template <class Group, class Order, class Backend>
 __global__ void __launch_bounds__(1024, 1)
-    barriers(symmetric_span<membar::barrier_word, Backend> words, unsigned rounds, kernel_report* report) {
+    barriers(span<membar::symmetric::barrier_word, Backend> words, unsigned rounds, kernel_report* report) {
   const Group group;
   timed_rounds(group, rounds, report,
-               [&](unsigned) { return membar::try_barrier(group, words, generous, Order()) == wait_result::done; });
+               [&](unsigned) { return membar::symmetric::try_barrier(group, words, generous, Order()) == wait_result::done; });
 }
 
 }  // namespace symmetric_bench

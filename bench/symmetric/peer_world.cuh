@@ -4,13 +4,13 @@
 /// missing.
 #pragma once
 
-#include <membar/launch.hpp>
-#include <membar/load_store.cuh>
-#include <membar/symmetric/peer_backend.hpp>
-#include <membar/symmetric/symmetric_heap.hpp>
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/failed_cases.hpp>
 #include <bench/common/machine_context.hpp>
+#include <membar/launch.hpp>
+#include <membar/load_store.cuh>
+#include <membar/symmetric/heap.hpp>
+#include <membar/symmetric/peer_backend.hpp>
 
 #include "kernels.cuh"
 #include "nvshmem_arms.hpp"
@@ -29,8 +29,8 @@
 
 namespace symmetric_bench {
 
-using membar::pe;
-using membar::peer_backend;
+using membar::symmetric::pe;
+using membar::symmetric::peer_backend;
 
 /// The first two devices that have peer access to each other; fewer where there are none.
 [[nodiscard]] inline std::vector<int> two_peers() {
@@ -128,7 +128,7 @@ class world {
     // membar's memory needs none of this; the copies that it is compared with do.
     for (const pe from : backend.local_pes()) {
       const membar::device_guard guard(backend.device_of(from));
-      const pe to = membar::ring_neighbour(from, 1, backend.count());
+      const pe to = membar::symmetric::ring_neighbour(from, 1, backend.count());
       const cudaError_t status = cudaDeviceEnablePeerAccess(backend.device_of(to), 0);
       if (status == cudaErrorPeerAccessAlreadyEnabled) {
         static_cast<void>(cudaGetLastError());
@@ -161,7 +161,7 @@ class world {
   }
 
   peer_backend backend;
-  membar::symmetric_heap<peer_backend> heap;
+  membar::symmetric::heap<peer_backend> heap;
   pe_streams streams;
 
  private:

@@ -4,7 +4,7 @@
 /// over several places, at the same distances for every arm but NCCL's, so that no arm has luck.
 #pragma once
 
-#include <membar/symmetric/symmetric_heap.hpp>
+#include <membar/symmetric/heap.hpp>
 
 #include <cstddef>
 
@@ -31,7 +31,7 @@ template <class Measure>
 template <class Heap, class Measure>
 [[nodiscard]] double over_places_of(Heap& heap, Measure measure) {
   return over_places([&](std::size_t distance) {
-    const membar::scoped_symmetric_array before(heap.template allocate<unsigned char>(place_distance + distance));
+    const membar::symmetric::scoped_array before(heap.template allocate<unsigned char>(place_distance + distance));
     return measure();
   });
 }

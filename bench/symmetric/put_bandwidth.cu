@@ -22,16 +22,16 @@ constexpr int rounds = 10;
 
 /// Block by block a tile of the data, so that what is under way lies close together.
 __global__ void __launch_bounds__(1024, 1)
-    put_tiles(symmetric_span<unsigned char> data, const unsigned char* source, std::size_t tile, unsigned times) {
-  const pe other = membar::ring_neighbour(data.self(), 1, data.count());
+    put_tiles(span<unsigned char> data, const unsigned char* source, std::size_t tile, unsigned times) {
+  const pe other = membar::symmetric::ring_neighbour(data.self(), 1, data.count());
 #pragma unroll 1
   for (unsigned round = 0; round != times; ++round) {
 #pragma unroll 1
     for (std::size_t first = blockIdx.x * tile; first < data.size(); first += gridDim.x * tile) {
-      membar::put_nonblocking(membar::by_block, data.subspan(first, tile), source + first, other);
+      membar::symmetric::put_nonblocking(membar::symmetric::by_block, data.subspan(first, tile), source + first, other);
     }
   }
-  membar::quiet(membar::by_block, data.reach());
+  membar::symmetric::quiet(membar::symmetric::by_block, data.reach());
 }
 
 /// Neighbouring threads' units of 16 bytes, eight under way in each, which leave nothing in L1. `count` is a multiple of eight
@@ -112,8 +112,8 @@ double timed_transfer(world& two, benchmark::State& state, const unsigned char* 
 /// The same between symmetric arrays, which `enqueue` is given.
 template <class Enqueue>
 double transfer_nanoseconds(world& two, benchmark::State& state, std::size_t bytes, Enqueue enqueue) {
-  const membar::scoped_symmetric_array data(two.heap.allocate<unsigned char>(bytes));
-  const membar::scoped_symmetric_array source(two.heap.allocate<unsigned char>(bytes));
+  const membar::symmetric::scoped_array data(two.heap.allocate<unsigned char>(bytes));
+  const membar::symmetric::scoped_array source(two.heap.allocate<unsigned char>(bytes));
   return timed_transfer(two, state, data.on(pe(1)).local(), source.on(pe(0)).local(), bytes,
                         [&](int times) { enqueue(data, source, times); });
 }
@@ -172,13 +172,13 @@ void add_cases(world* two, const std::string& waived) {
                });
     }
     add_case(question + "membar_peer_on_stream" + size, waived, [=](benchmark::State& state) {
-      membar::load_stream_operations(two->heap);
+      membar::symmetric::load_stream_operations(two->heap);
       return transfer_nanoseconds(*two, state, bytes, [&](const auto& data, const auto& source, int times) {
         const cudaStream_t stream = two->streams.of(pe(0));
         for (int i = 0; i != times; ++i) {
-          membar::put_on_stream(two->heap, data.on(pe(0)), source.on(pe(0)).local(), pe(1), stream);
+          membar::symmetric::put_on_stream(two->heap, data.on(pe(0)), source.on(pe(0)).local(), pe(1), stream);
         }
-        membar::quiet_on_stream(data.on(pe(0)).reach(), stream);
+        membar::symmetric::quiet_on_stream(data.on(pe(0)).reach(), stream);
       });
     });
     add_case(question + "cudaMemcpyPeerAsync" + size, waived, [=](benchmark::State& state) {

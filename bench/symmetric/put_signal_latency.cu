@@ -18,12 +18,12 @@ struct memory {
   explicit memory(world& two)
       : data(two.heap.allocate<unsigned char>(largest)),
         source(two.heap.allocate<unsigned char>(largest)),
-        signals(two.heap.allocate<membar::signal<membar::set>>(1)) {}
+        signals(two.heap.allocate<membar::symmetric::signal<membar::symmetric::set>>(1)) {}
 
   static constexpr std::size_t largest = std::size_t{1} << 20;
-  membar::scoped_symmetric_array<unsigned char, peer_backend> data;
-  membar::scoped_symmetric_array<unsigned char, peer_backend> source;
-  membar::scoped_symmetric_array<membar::signal<membar::set>, peer_backend> signals;
+  membar::symmetric::scoped_array<unsigned char, peer_backend> data;
+  membar::symmetric::scoped_array<unsigned char, peer_backend> source;
+  membar::symmetric::scoped_array<membar::symmetric::signal<membar::symmetric::set>, peer_backend> signals;
 };
 
 template <class... Parameters>
@@ -39,45 +39,47 @@ double signal_trips(world& two, std::size_t bytes, unsigned threads, void (*kern
 
 /// A signal there and back, of which nothing is told but itself.
 template <class Order>
-__global__ void notify_round_trips(symmetric_span<membar::signal<membar::set>> signals, unsigned rounds,
+__global__ void notify_round_trips(span<membar::symmetric::signal<membar::symmetric::set>> signals, unsigned rounds,
                                    kernel_report* report) {
-  const pe other = membar::ring_neighbour(signals.self(), 1, signals.count());
+  const pe other = membar::symmetric::ring_neighbour(signals.self(), 1, signals.count());
   round_trips(
-      membar::by_thread, signals.self() == pe(0), rounds, report,
-      [&](unsigned number) { membar::notify(membar::by_thread, signals[0], number, other, Order()); },
+      membar::symmetric::by_thread, signals.self() == pe(0), rounds, report,
+      [&](unsigned number) { membar::symmetric::notify(membar::symmetric::by_thread, signals[0], number, other, Order()); },
       [&](unsigned number) {
-        return membar::try_wait(membar::by_thread, signals[0], membar::equals(number), generous) == wait_result::done;
+        return membar::symmetric::try_wait(membar::symmetric::by_thread, signals[0], membar::symmetric::equals(number),
+                                           generous) == wait_result::done;
       });
 }
 
 template <class Order>
 double notify_trips(world& two) {
   return over_places_of(two.heap, [&] {
-    const membar::scoped_symmetric_array signals(two.heap.allocate<membar::signal<membar::set>>(1));
+    const membar::symmetric::scoped_array signals(two.heap.allocate<membar::symmetric::signal<membar::symmetric::set>>(1));
     return two.round_nanoseconds(1, rounds_of(16), notify_round_trips<Order>,
                                  [&](pe which, auto launch) { launch(signals.on(which)); });
   });
 }
 
 /// 16 bytes out of registers, whole, and a signal that releases them.
-__global__ void value_round_trips(symmetric_span<uint4> data, symmetric_span<membar::signal<membar::set>> signals,
+__global__ void value_round_trips(span<uint4> data, span<membar::symmetric::signal<membar::symmetric::set>> signals,
                                   unsigned rounds, kernel_report* report) {
-  const pe other = membar::ring_neighbour(signals.self(), 1, signals.count());
+  const pe other = membar::symmetric::ring_neighbour(signals.self(), 1, signals.count());
   round_trips(
-      membar::by_thread, signals.self() == pe(0), rounds, report,
+      membar::symmetric::by_thread, signals.self() == pe(0), rounds, report,
       [&](unsigned number) {
-        membar::put_value(data[0], uint4{number, number, number, number}, other);
-        membar::notify(membar::by_thread, signals[0], number, other);
+        membar::symmetric::put_value(data[0], uint4{number, number, number, number}, other);
+        membar::symmetric::notify(membar::symmetric::by_thread, signals[0], number, other);
       },
       [&](unsigned number) {
-        return membar::try_wait(membar::by_thread, signals[0], membar::equals(number), generous) == wait_result::done;
+        return membar::symmetric::try_wait(membar::symmetric::by_thread, signals[0], membar::symmetric::equals(number),
+                                           generous) == wait_result::done;
       });
 }
 
 double value_trips(world& two) {
   return over_places_of(two.heap, [&] {
-    const membar::scoped_symmetric_array data(two.heap.allocate<uint4>(1));
-    const membar::scoped_symmetric_array signals(two.heap.allocate<membar::signal<membar::set>>(1));
+    const membar::symmetric::scoped_array data(two.heap.allocate<uint4>(1));
+    const membar::symmetric::scoped_array signals(two.heap.allocate<membar::symmetric::signal<membar::symmetric::set>>(1));
     return two.round_nanoseconds(1, rounds_of(16), value_round_trips,
                                  [&](pe which, auto launch) { launch(data.on(which), signals.on(which)); });
   });
@@ -86,11 +88,11 @@ double value_trips(world& two) {
 /// A put with signal out of shared memory: the same, without the way of the source from L2.
 template <class Group, unsigned Bytes>
 __global__ void __launch_bounds__(1024, 1)
-    shared_source_round_trips(symmetric_span<unsigned char> data, symmetric_span<membar::signal<membar::set>> signals,
+    shared_source_round_trips(span<unsigned char> data, span<membar::symmetric::signal<membar::symmetric::set>> signals,
                               unsigned rounds, kernel_report* report) {
   __shared__ uint4 source[Bytes / sizeof(uint4)];
   const Group group;
-  const pe other = membar::ring_neighbour(data.self(), 1, data.count());
+  const pe other = membar::symmetric::ring_neighbour(data.self(), 1, data.count());
   for (unsigned i = Group::rank(); i < Bytes / sizeof(uint4); i += Group::size()) {
     source[i] = uint4{i, i, i, i};
   }
@@ -98,18 +100,18 @@ __global__ void __launch_bounds__(1024, 1)
   round_trips(
       group, data.self() == pe(0), rounds, report,
       [&](unsigned number) {
-        membar::put_signal(group, data, reinterpret_cast<const unsigned char*>(source), signals[0], number, other);
+        membar::symmetric::put_signal(group, data, reinterpret_cast<const unsigned char*>(source), signals[0], number, other);
       },
       [&](unsigned number) {
-        return membar::try_wait(group, signals[0], membar::equals(number), generous) == wait_result::done;
+        return membar::symmetric::try_wait(group, signals[0], membar::symmetric::equals(number), generous) == wait_result::done;
       });
 }
 
 template <class Group, unsigned Bytes>
 double shared_source_trips(world& two, unsigned threads) {
   return over_places_of(two.heap, [&] {
-    const membar::scoped_symmetric_array data(two.heap.allocate<unsigned char>(Bytes));
-    const membar::scoped_symmetric_array signals(two.heap.allocate<membar::signal<membar::set>>(1));
+    const membar::symmetric::scoped_array data(two.heap.allocate<unsigned char>(Bytes));
+    const membar::symmetric::scoped_array signals(two.heap.allocate<membar::symmetric::signal<membar::symmetric::set>>(1));
     return two.round_nanoseconds(threads, rounds_of(Bytes), shared_source_round_trips<Group, Bytes>,
                                  [&](pe which, auto launch) { launch(data.on(which), signals.on(which)); });
   });
@@ -121,7 +123,7 @@ __global__ void __launch_bounds__(1024, 1)
     by_hand_round_trips(bool starts, uint4* there, const uint4* source, unsigned units, unsigned* flag_there,
                         const unsigned* flag, unsigned rounds, kernel_report* report) {
   round_trips(
-      membar::by_block, starts, rounds, report,
+      membar::symmetric::by_block, starts, rounds, report,
       [&](unsigned number) {
         for (unsigned i = threadIdx.x; i < units; i += blockDim.x) {
           there[i] = source[i];
@@ -146,7 +148,7 @@ __global__ void __launch_bounds__(1024, 1)
 double by_hand_trips(world& two, std::size_t bytes, unsigned threads) {
   return over_places_of(two.heap, [&] {
     const memory of(two);  // data and source where membar's are; the flag has a line of its own
-    const membar::scoped_symmetric_array flags(two.heap.allocate<unsigned>(1));
+    const membar::symmetric::scoped_array flags(two.heap.allocate<unsigned>(1));
     return two.round_nanoseconds(threads, rounds_of(bytes), by_hand_round_trips, [&](pe which, auto launch) {
       const pe other(1 - which.index());
       launch(which == pe(0), reinterpret_cast<uint4*>(of.data.on(other).local()),
@@ -160,8 +162,8 @@ template <class Group, int Bytes, message_in Where, wait_form Form = wait_form::
 double packed_trips(world& two, unsigned threads) {
   return over_places_of(two.heap, [&] {
     using box = payload<Bytes>;
-    const membar::scoped_symmetric_array boxes(two.heap.allocate<membar::packed<box>>(1));
-    const membar::scoped_symmetric_array messages(two.heap.allocate<box>(2));
+    const membar::symmetric::scoped_array boxes(two.heap.allocate<membar::symmetric::packed<box>>(1));
+    const membar::symmetric::scoped_array messages(two.heap.allocate<box>(2));
     return two.round_nanoseconds(threads, rounds_of(Bytes), packed_round_trips<Group, Bytes, Where, peer_backend, Form>,
                                  [&](pe which, auto launch) { launch(boxes.on(which), messages.on(which).local(), 0U); });
   });
@@ -172,8 +174,8 @@ template <unsigned Lanes>
 double packed_pieces_trips(world& two, std::size_t bytes) {
   return over_places_of(two.heap, [&] {
     const std::size_t pieces = membar::detail::packed_words(bytes);
-    const membar::scoped_symmetric_array boxes(two.heap.allocate<membar::packed<payload<12>>>(pieces));
-    const membar::scoped_symmetric_array messages(two.heap.allocate<payload<12>>(pieces));
+    const membar::symmetric::scoped_array boxes(two.heap.allocate<membar::symmetric::packed<payload<12>>>(pieces));
+    const membar::symmetric::scoped_array messages(two.heap.allocate<payload<12>>(pieces));
     const unsigned warps = static_cast<unsigned>((pieces + Lanes - 1) / Lanes);
     return two.round_nanoseconds(32 * warps, rounds_of(bytes), packed_pieces_round_trips<Lanes, peer_backend>,
                                  [&](pe which, auto launch) { launch(boxes.on(which), messages.on(which).local()); });
@@ -188,7 +190,7 @@ __global__ void __launch_bounds__(1024, 1) by_hand_packed_round_trips(bool start
   const unsigned rank = threadIdx.x;
   uint4 word{};
   round_trips(
-      membar::by_block, starts, rounds, report,
+      membar::symmetric::by_block, starts, rounds, report,
       [&](unsigned number) {
         if (rank < words) {
           word.w = number;
@@ -215,7 +217,7 @@ template <bool Meeting>
 double by_hand_packed_trips(world& two, std::size_t bytes) {
   return over_places_of(two.heap, [&] {
     const std::size_t words = membar::detail::packed_words(bytes);
-    const membar::scoped_symmetric_array boxes(two.heap.allocate<uint4>(words));
+    const membar::symmetric::scoped_array boxes(two.heap.allocate<uint4>(words));
     const unsigned warps = static_cast<unsigned>((words + 31) / 32);
     return two.round_nanoseconds(32 * warps, rounds_of(bytes), by_hand_packed_round_trips<Meeting>, [&](pe which, auto launch) {
       launch(which == pe(0), boxes.on(pe(1 - which.index())).local(), static_cast<const uint4*>(boxes.on(which).local()),
@@ -256,13 +258,13 @@ void add_cases(world* two, const std::string& waived) {
                [two, bytes, threads, kernel](benchmark::State&) { return signal_trips(*two, bytes, threads, kernel); });
     };
     if (bytes <= 1024) {
-      add("membar_peer", "thread", 1, &put_signal_round_trips<membar::by_thread_t, peer_backend>);
+      add("membar_peer", "thread", 1, &put_signal_round_trips<membar::symmetric::by_thread_t, peer_backend>);
     }
     if (bytes <= 16384) {
-      add("membar_peer", "warp", 32, &put_signal_round_trips<membar::by_warp_t, peer_backend>);
+      add("membar_peer", "warp", 32, &put_signal_round_trips<membar::symmetric::by_warp_t, peer_backend>);
     }
     for (const unsigned threads : {64U, 256U, 1024U}) {
-      add("membar_peer", "block", threads, &put_signal_round_trips<membar::by_block_t, peer_backend>);
+      add("membar_peer", "block", threads, &put_signal_round_trips<membar::symmetric::by_block_t, peer_backend>);
     }
     if (bytes <= 16384) {
       for (const unsigned threads : {32U, 64U, 256U}) {
@@ -270,7 +272,7 @@ void add_cases(world* two, const std::string& waived) {
                  [two, bytes, threads](benchmark::State&) { return by_hand_trips(*two, bytes, threads); });
       }
     }
-    add("membar_peer_fenced", "block", 256, &fenced_round_trips<membar::by_block_t, peer_backend>);
+    add("membar_peer_fenced", "block", 256, &fenced_round_trips<membar::symmetric::by_block_t, peer_backend>);
 #ifdef MEMBAR_BENCH_HAS_NCCL
     static std::shared_ptr<nccl_pair> nccl;
     if (two != nullptr && nccl == nullptr) {
@@ -288,10 +290,10 @@ void add_cases(world* two, const std::string& waived) {
         question + "membar_peer_from_shared/" + Group::name + ":" + std::to_string(threads) + "/bytes:" + std::to_string(Bytes),
         waived, [two, threads](benchmark::State&) { return shared_source_trips<Group, Bytes>(*two, threads); });
   };
-  from_shared(membar::by_thread, 1, std::integral_constant<unsigned, 16>{});
-  from_shared(membar::by_warp, 32, std::integral_constant<unsigned, 16>{});
-  from_shared(membar::by_block, 64, std::integral_constant<unsigned, 16>{});
-  from_shared(membar::by_block, 64, std::integral_constant<unsigned, 1024>{});
+  from_shared(membar::symmetric::by_thread, 1, std::integral_constant<unsigned, 16>{});
+  from_shared(membar::symmetric::by_warp, 32, std::integral_constant<unsigned, 16>{});
+  from_shared(membar::symmetric::by_block, 64, std::integral_constant<unsigned, 16>{});
+  from_shared(membar::symmetric::by_block, 64, std::integral_constant<unsigned, 1024>{});
   // No data: what the link and the release take.
   add_case(question + "membar_peer_notify/thread:1/bytes:0", waived,
            [two](benchmark::State&) { return notify_trips<membar::release_t>(*two); });
@@ -307,9 +309,9 @@ void add_cases(world* two, const std::string& waived) {
       return packed_trips<Group, 16, message_in::group, wait_form::trapping>(*two, threads);
     });
   };
-  trapping(membar::by_thread, 1);
-  trapping(membar::by_warp, 32);
-  trapping(membar::by_block, 32);
+  trapping(membar::symmetric::by_thread, 1);
+  trapping(membar::symmetric::by_warp, 32);
+  trapping(membar::symmetric::by_block, 32);
   // A packed message from the registers or the shared memory of its group, and to it; and from and to global memory.
   const auto packed = [&]<class Group, int Bytes>(Group, unsigned threads, payload<Bytes>) {
     const std::string where =
@@ -320,13 +322,13 @@ void add_cases(world* two, const std::string& waived) {
       return packed_trips<Group, Bytes, message_in::global_memory>(*two, threads);
     });
   };
-  packed(membar::by_thread, 1, payload<12>{});
-  packed(membar::by_thread, 1, payload<16>{});
-  packed(membar::by_warp, 32, payload<16>{});
-  packed(membar::by_block, 32, payload<16>{});
-  packed(membar::by_warp, 32, payload<1024>{});
-  packed(membar::by_block, 96, payload<1024>{});
-  packed(membar::by_block, 1024, payload<16384>{});
+  packed(membar::symmetric::by_thread, 1, payload<12>{});
+  packed(membar::symmetric::by_thread, 1, payload<16>{});
+  packed(membar::symmetric::by_warp, 32, payload<16>{});
+  packed(membar::symmetric::by_block, 32, payload<16>{});
+  packed(membar::symmetric::by_warp, 32, payload<1024>{});
+  packed(membar::symmetric::by_block, 96, payload<1024>{});
+  packed(membar::symmetric::by_block, 1024, payload<16384>{});
   // A piece for each thread, 8 or 32 of them a warp. Eight boxes are a line of 128 bytes.
   const auto pieces = [&]<unsigned Lanes>(std::integral_constant<unsigned, Lanes>, std::size_t bytes) {
     add_case(question + "membar_peer_packed_pieces/lanes:" + std::to_string(Lanes) + "/bytes:" + std::to_string(bytes), waived,

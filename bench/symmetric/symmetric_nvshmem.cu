@@ -3,9 +3,9 @@
 /// The arms of NVSHMEM in the benches of symmetric memory: membar's NVSHMEM backend and NVSHMEM's own calls.
 /// `symmetric_nvshmem <question>` prints a line for each case, `<name> <ns> <ns> ...`, and `waived <reason>` or
 /// `failed <reason>`; the bench of that question runs it and shows them beside its own.
-#include <membar/symmetric/nvshmem_backend.cuh>
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/pe_processes.hpp>
+#include <membar/symmetric/nvshmem_backend.cuh>
 
 #include "kernels.cuh"
 #include "places.hpp"
@@ -20,7 +20,7 @@
 namespace symmetric_bench {
 namespace {
 
-using backend = membar::nvshmem_backend;
+using backend = membar::symmetric::nvshmem_backend;
 
 constexpr int repetitions = 9;
 
@@ -33,9 +33,9 @@ __global__ void __launch_bounds__(1024, 1)
   const int self = nvshmem_my_pe();
   const int other = 1 - self;
   const auto send = [&](unsigned long long value) {
-    if constexpr (std::is_same_v<Group, membar::by_block_t>) {
+    if constexpr (std::is_same_v<Group, membar::symmetric::by_block_t>) {
       nvshmemx_putmem_signal_block(data, source, bytes, signal, value, NVSHMEM_SIGNAL_SET, other);
-    } else if constexpr (std::is_same_v<Group, membar::by_warp_t>) {
+    } else if constexpr (std::is_same_v<Group, membar::symmetric::by_warp_t>) {
       nvshmemx_putmem_signal_warp(data, source, bytes, signal, value, NVSHMEM_SIGNAL_SET, other);
     } else {
       nvshmem_putmem_signal(data, source, bytes, signal, value, NVSHMEM_SIGNAL_SET, other);
@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(1024, 1)
 
 __global__ void raw_fetch_add_chain(std::uint64_t* word, int other, unsigned rounds, kernel_report* report) {
   std::uint64_t seen = 0;
-  timed_rounds(membar::by_thread, rounds, report, [&](unsigned) {
+  timed_rounds(membar::symmetric::by_thread, rounds, report, [&](unsigned) {
     seen = nvshmem_uint64_atomic_fetch_add(word, 1 + (seen >> 63), other);
     return true;
   });
@@ -80,7 +80,7 @@ __global__ void raw_fetch_add_chain(std::uint64_t* word, int other, unsigned rou
 /// `acquires`: the fence behind it that NVSHMEM's barrier lacks.
 template <bool Acquires>
 __global__ void __launch_bounds__(1024, 1) raw_barriers(unsigned rounds, kernel_report* report) {
-  timed_rounds(membar::by_block, rounds, report, [&](unsigned) {
+  timed_rounds(membar::symmetric::by_block, rounds, report, [&](unsigned) {
     nvshmemx_barrier_all_block();
     if constexpr (Acquires) {
       if (threadIdx.x == 0) {
@@ -95,7 +95,7 @@ __global__ void __launch_bounds__(1024, 1) raw_barriers(unsigned rounds, kernel_
 /// One PE's side of all cases: both run the same ones in the same order, and PE 0 prints.
 class side {
  public:
-  side(const membar::nvshmem_session& session, std::string question)
+  side(const membar::symmetric::nvshmem_session& session, std::string question)
       : self(session.self()), backend_(session), heap(backend_, std::size_t{544} << 20), question_(std::move(question)) {}
 
   /// Measures a case several times, all PEs together, and prints its line.
@@ -157,7 +157,7 @@ class side {
   backend backend_;
 
  public:
-  membar::symmetric_heap<backend> heap;
+  membar::symmetric::heap<backend> heap;
 
  private:
   std::string question_;
@@ -166,7 +166,7 @@ class side {
 };
 
 template <class T>
-std::uint64_t* raw_address(const membar::symmetric_heap<backend>& heap, const membar::symmetric_array<T, backend>& of,
+std::uint64_t* raw_address(const membar::symmetric::heap<backend>& heap, const membar::symmetric::array<T, backend>& of,
                            pe self) {
   return reinterpret_cast<std::uint64_t*>(heap.address_at(of.on(self), self));
 }
@@ -174,10 +174,10 @@ std::uint64_t* raw_address(const membar::symmetric_heap<backend>& heap, const me
 void put_signal_latency(side& here) {
   constexpr std::size_t largest = std::size_t{1} << 20;
   constexpr std::size_t room = places * place_distance;
-  using signal = membar::signal<membar::set>;
-  const membar::scoped_symmetric_array data(here.heap.allocate<unsigned char>(room + largest));
-  const membar::scoped_symmetric_array source(here.heap.allocate<unsigned char>(room + largest));
-  const membar::scoped_symmetric_array signals(here.heap.allocate<signal>(room / sizeof(signal)));
+  using signal = membar::symmetric::signal<membar::symmetric::set>;
+  const membar::symmetric::scoped_array data(here.heap.allocate<unsigned char>(room + largest));
+  const membar::symmetric::scoped_array source(here.heap.allocate<unsigned char>(room + largest));
+  const membar::symmetric::scoped_array signals(here.heap.allocate<signal>(room / sizeof(signal)));
   auto* const raw = raw_address(here.heap, signals, here.self);
   const unsigned char* const from = source.on(here.self).local();
   unsigned long long first = 0;
@@ -206,16 +206,16 @@ void put_signal_latency(side& here) {
       here.add("nvshmem_and_acquire" + where, [&] { return raws(acquiring); });
     };
     if (bytes <= 1024) {
-      both("thread", 1, &put_signal_round_trips<membar::by_thread_t, backend>, &raw_round_trips<membar::by_thread_t, false>,
-           &raw_round_trips<membar::by_thread_t, true>);
+      both("thread", 1, &put_signal_round_trips<membar::symmetric::by_thread_t, backend>,
+           &raw_round_trips<membar::symmetric::by_thread_t, false>, &raw_round_trips<membar::symmetric::by_thread_t, true>);
     }
     if (bytes <= 16384) {
-      both("warp", 32, &put_signal_round_trips<membar::by_warp_t, backend>, &raw_round_trips<membar::by_warp_t, false>,
-           &raw_round_trips<membar::by_warp_t, true>);
+      both("warp", 32, &put_signal_round_trips<membar::symmetric::by_warp_t, backend>,
+           &raw_round_trips<membar::symmetric::by_warp_t, false>, &raw_round_trips<membar::symmetric::by_warp_t, true>);
     }
     for (const unsigned threads : {64U, 256U, 1024U}) {
-      both("block", threads, &put_signal_round_trips<membar::by_block_t, backend>, &raw_round_trips<membar::by_block_t, false>,
-           &raw_round_trips<membar::by_block_t, true>);
+      both("block", threads, &put_signal_round_trips<membar::symmetric::by_block_t, backend>,
+           &raw_round_trips<membar::symmetric::by_block_t, false>, &raw_round_trips<membar::symmetric::by_block_t, true>);
     }
   }
 }
@@ -224,8 +224,8 @@ void put_bandwidth(side& here) {
   for (const std::size_t mebibytes : {1, 16, 64, 256}) {
     const std::size_t bytes = mebibytes << 20;
     const std::string size = "/MiB:" + std::to_string(mebibytes);
-    const membar::scoped_symmetric_array data(here.heap.allocate<unsigned char>(bytes));
-    const membar::scoped_symmetric_array source(here.heap.allocate<unsigned char>(bytes));
+    const membar::symmetric::scoped_array data(here.heap.allocate<unsigned char>(bytes));
+    const membar::symmetric::scoped_array source(here.heap.allocate<unsigned char>(bytes));
     const auto to = data.on(here.self);
     const unsigned char* const from = source.on(here.self).local();
     for (const unsigned blocks : {32U, 64U, 132U}) {
@@ -258,8 +258,8 @@ void amo_latency(side& here) {
   // Each PE has words of its own, 128 bytes from those of the other, at every PE: neither is a second party of the other's.
   constexpr std::size_t apart = 16;
   const std::size_t first = apart * static_cast<std::size_t>(here.self.index());
-  const membar::scoped_symmetric_array counters(here.heap.allocate<membar::counter<unsigned long long>>(2 * apart));
-  const membar::scoped_symmetric_array words(here.heap.allocate<unsigned long long>(2 * apart));
+  const membar::symmetric::scoped_array counters(here.heap.allocate<membar::symmetric::counter<unsigned long long>>(2 * apart));
+  const membar::symmetric::scoped_array words(here.heap.allocate<unsigned long long>(2 * apart));
   auto* const raw = raw_address(here.heap, words, here.self) + first;
   for (const pe target : {pe(0), pe(1)}) {
     const pe mine = here.self == pe(0) ? target : pe(1);
@@ -278,11 +278,11 @@ void amo_latency(side& here) {
 }
 
 void barrier_latency(side& here) {
-  const membar::scoped_symmetric_array words(here.heap.allocate_barrier());
+  const membar::symmetric::scoped_array words(here.heap.allocate_barrier());
   for (const unsigned threads : {64U, 256U, 1024U}) {
     const std::string where = "/threads:" + std::to_string(threads);
     here.add("membar_nvshmem_by_block" + where, [&] {
-      return here.round_nanoseconds(threads, 3'000, barriers<membar::by_block_t, membar::acq_rel_t, backend>,
+      return here.round_nanoseconds(threads, 3'000, barriers<membar::symmetric::by_block_t, membar::acq_rel_t, backend>,
                                     words.on(here.self));
     });
     here.add("nvshmem_by_block" + where, [&] { return here.round_nanoseconds(threads, 3'000, raw_barriers<false>); });
@@ -307,7 +307,7 @@ int run(int argc, char** argv) {
     return 0;
   }
   setenv("NVSHMEM_SYMMETRIC_SIZE", "1G", 0);
-  for (const int code : support::run_as_pes(2, std::chrono::minutes(5), [&](const membar::nvshmem_session& session) {
+  for (const int code : support::run_as_pes(2, std::chrono::minutes(5), [&](const membar::symmetric::nvshmem_session& session) {
          side here(session, question);
          answer(here);
          return 0;

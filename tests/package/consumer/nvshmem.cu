@@ -6,16 +6,16 @@
 
 #include <cstdio>
 
-using backend = membar::nvshmem_backend;
+using backend = membar::symmetric::nvshmem_backend;
 
-__global__ void exchange(membar::symmetric_span<float, backend> halo,
-                         membar::symmetric<membar::signal<membar::set>, backend> ready,
-                         membar::symmetric_span<membar::barrier_word, backend> words) {
+__global__ void exchange(membar::symmetric::span<float, backend> halo,
+                         membar::symmetric::object<membar::symmetric::signal<membar::symmetric::set>, backend> ready,
+                         membar::symmetric::span<membar::symmetric::barrier_word, backend> words) {
   constexpr auto budget = membar::wait_budget::milliseconds(100);
-  const membar::pe right = membar::ring_neighbour(halo.self(), 1, halo.count());
-  membar::put_signal(membar::by_block, halo, halo.local(), ready, 1, right);
-  membar::wait(membar::by_block, ready, membar::equals(1), budget);
-  membar::barrier(membar::by_block, words, budget);
+  const membar::symmetric::pe right = membar::symmetric::ring_neighbour(halo.self(), 1, halo.count());
+  membar::symmetric::put_signal(membar::symmetric::by_block, halo, halo.local(), ready, 1, right);
+  membar::symmetric::wait(membar::symmetric::by_block, ready, membar::symmetric::equals(1), budget);
+  membar::symmetric::barrier(membar::symmetric::by_block, words, budget);
 }
 
 int main(int argc, char**) {
@@ -23,11 +23,11 @@ int main(int argc, char**) {
     std::puts("linked");
     return 0;
   }
-  const auto session = membar::nvshmem_session::of_launcher();
+  const auto session = membar::symmetric::nvshmem_session::of_launcher();
   backend of(session);
-  membar::symmetric_heap heap(of, 1 << 20);
+  membar::symmetric::heap heap(of, 1 << 20);
   const auto halo = heap.allocate<float>(64);
-  const auto ready = heap.allocate<membar::signal<membar::set>>(1);
+  const auto ready = heap.allocate<membar::symmetric::signal<membar::symmetric::set>>(1);
   const auto words = heap.allocate_barrier();
   exchange<<<1, 64>>>(halo.on(session.self()), ready.on(session.self())[0], words.on(session.self()));
   return cudaDeviceSynchronize() == cudaSuccess ? 0 : 1;
