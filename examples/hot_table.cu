@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A table that is looked up at random beside a stream of data that is read once: with an access-policy window the table stays
-/// in L2. Holds a set-aside, launches with and without the window, and gives everything back.
+/// A table is looked up at random while a stream of data is read once. With an access-policy window the table stays in L2.
+/// The program holds a set-aside, launches with and without the window, and gives the set-aside back.
 #include <membar/access_policy_window.hpp>
 #include <membar/launch.hpp>
 #include <membar/load_store.cuh>
-#include <bench/common/cuda_handles.hpp>
 
 #include <algorithm>
 #include <cstdio>
+
+constexpr unsigned blocks = 1056, threads = 256;
 
 __global__ void look_up(const float4* stream, std::size_t count, const float* table, unsigned mask, float* out) {
   float sum = 0.0F;
@@ -38,27 +39,34 @@ int main() try {
   while (entries * 2 * sizeof(float) <= before.max_set_aside * 9 / 10) {
     entries *= 2;
   }
-  const support::stream stream;
-  const support::device_memory<float4> data(4 * before.l2_bytes / sizeof(float4));
-  const support::device_memory<float> table(entries);
-  const support::device_memory<float> out(std::size_t{1056} * 256);
+  const std::size_t count = 4 * before.l2_bytes / sizeof(float4);
+  float4* data = nullptr;
+  float *table = nullptr, *out = nullptr;
+  membar::check(cudaMalloc(&data, count * sizeof(float4)), "cudaMalloc");
+  membar::check(cudaMalloc(&table, entries * sizeof(float)), "cudaMalloc");
+  membar::check(cudaMalloc(&out, std::size_t{blocks} * threads * sizeof(float)), "cudaMalloc");
+  membar::check(cudaMemset(data, 0, count * sizeof(float4)), "cudaMemset");
+  membar::check(cudaMemset(table, 0, entries * sizeof(float)), "cudaMemset");
+  cudaEvent_t begin = nullptr, end = nullptr;
+  membar::check(cudaEventCreate(&begin), "cudaEventCreate");
+  membar::check(cudaEventCreate(&end), "cudaEventCreate");
   const auto milliseconds = [&](const membar::access_policy_window& window) {
-    double best = 1e300;
+    float best = 1e30F;
     for (int run = 0; run != 5; ++run) {
-      const support::event begin;
-      const support::event end;
-      begin.record(stream.get());
-      membar::launch(membar::launch_config{1056, 256, stream.get()}.with(window), look_up, data.get(), data.size(), table.get(),
-                     static_cast<unsigned>(entries - 1), out.get());
-      end.record(stream.get());
-      end.synchronize();
-      best = std::min(best, end.nanoseconds_since(begin) * 1e-6);
+      membar::check(cudaEventRecord(begin), "cudaEventRecord");
+      membar::launch(membar::launch_config{blocks, threads}.with(window), look_up, data, count, table,
+                     static_cast<unsigned>(entries - 1), out);
+      membar::check(cudaEventRecord(end), "cudaEventRecord");
+      membar::check(cudaEventSynchronize(end), "cudaEventSynchronize");
+      float time = 0;
+      membar::check(cudaEventElapsedTime(&time, begin, end), "cudaEventElapsedTime");
+      best = std::min(best, time);
     }
-    return best;
+    return static_cast<double>(best);
   };
   {
     const membar::l2_set_aside hold(0, entries * sizeof(float));
-    const membar::access_policy_window window = membar::l2_plan(0).window(table.get(), entries * sizeof(float));
+    const membar::access_policy_window window = membar::l2_plan(0).window(table, entries * sizeof(float));
     std::printf("no window: %.3f ms\n", milliseconds({}));
     std::printf("a window of %.1f MiB: %.3f ms\n", static_cast<double>(window.bytes) / (1 << 20), milliseconds(window));
     membar::reset_persisting_lines();

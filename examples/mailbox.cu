@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A mailbox between host and device in mapped memory: the host posts requests, a running kernel answers them. Data is written
-/// plainly, flags are released and acquired at system scope; no flag is written by both sides, so loads and stores suffice.
+/// A mailbox between host and device in mapped memory: the host posts questions, a running kernel answers them. Data is written
+/// by plain stores, flags are released and acquired at system scope. Each flag has one writer, so loads and stores are enough.
+#include <membar/launch.hpp>
 #include <membar/load_store.cuh>
 #include <membar/mapped_memory.hpp>
-#include <bench/common/cuda_handles.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -12,23 +12,18 @@
 
 struct mailbox {
   alignas(128) int question;
-  alignas(128) int asked;  // round of the question; the host's
+  alignas(128) int asked;  // round of the question, or `stop`; written by the host
   alignas(128) int answer;
-  alignas(128) int answered;  // round of the answer; the device's
+  alignas(128) int answered;  // round of the answer; written by the device
 };
+constexpr int stop = -1;
 
 __global__ void answer_questions(mailbox* box, int rounds) {
   constexpr auto system = membar::thread_scope::system;
-  constexpr unsigned long long deadline_ns = 5'000'000'000;
-  unsigned long long begin;
-  // mov.u64 d, %globaltimer;  (PTX ISA 3.1, sm_30)
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin)::"memory");
   for (int round = 1; round <= rounds; ++round) {
-    while (membar::load<system>(&box->asked, membar::acquire) != round) {
-      unsigned long long now;
-      // mov.u64 d, %globaltimer;  (PTX ISA 3.1, sm_30)
-      asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now)::"memory");
-      if (now - begin > deadline_ns) {
+    int asked = 0;
+    while ((asked = membar::load<system>(&box->asked, membar::acquire)) != round) {
+      if (asked == stop) {  // the host keeps the time for both
         return;
       }
     }
@@ -46,9 +41,7 @@ int main() try {
   constexpr int rounds = 1000;
   const membar::mapped_memory<mailbox> memory(1);
   mailbox& box = memory[0];
-  const support::stream stream;
-  answer_questions<<<1, 1, 0, stream.get()>>>(memory.data(), rounds);
-  membar::check(cudaGetLastError(), "launch");
+  membar::launch(membar::launch_config{1, 1}, answer_questions, memory.data(), rounds);
 
   int right = 0;
   const auto begin = std::chrono::steady_clock::now();
@@ -58,14 +51,15 @@ int main() try {
     while (std::atomic_ref(box.answered).load(std::memory_order_acquire) != round) {
       if (std::chrono::steady_clock::now() - begin > std::chrono::seconds(4)) {
         std::puts("no answer within 4 seconds");
-        stream.synchronize();
+        std::atomic_ref(box.asked).store(stop, std::memory_order_release);
+        membar::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
         return 1;
       }
     }
     right += box.answer == round * round ? 1 : 0;
   }
   const std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - begin;
-  stream.synchronize();
+  membar::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   std::printf("%d of %d answers are right, %.1f us for a question and its answer\n", right, rounds, time.count() / rounds);
   return right == rounds ? 0 : 1;
 } catch (const membar::error& failure) {

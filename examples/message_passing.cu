@@ -2,11 +2,12 @@
 /// @file
 /// Message passing: one block writes data and raises a flag, another waits for the flag and reads the data.
 ///
-/// The flag's release store and acquire load make the reader see the data. A relaxed flag would promise nothing about it.
+/// The release store and the acquire load of the flag make the reader see the data. A relaxed flag would not.
 #include <membar/atomic.cuh>
 #include <membar/launch.hpp>
-#include <bench/common/cuda_handles.hpp>
+#include <membar/managed_memory.hpp>
 
+#include <algorithm>
 #include <cstdio>
 
 constexpr int word_count = 4096;
@@ -51,21 +52,21 @@ __global__ void pass_message(int* data, int* flag, result* seen) {
 int main() try {
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
-    std::puts("skipped: no GPU");
+    std::puts("SKIPPED: no GPU");
     return 77;
   }
-  const support::stream stream;
-  const support::device_memory<int> data(word_count);
-  const support::device_memory<int> flag(1);
-  const support::device_memory<result> outcome(1);
+  const membar::managed_memory<int> data(word_count), flag(1);
+  const membar::managed_memory<result> seen(1);
+  std::fill(data.begin(), data.end(), 0);
+  flag[0] = 0;
+  seen[0] = {};
   // Cooperative: both blocks are resident at once, so the reader cannot keep the writer from starting.
-  membar::launch(membar::launch_config{2, threads, stream.get()}.with(membar::cooperative{}), pass_message, data.get(),
-                 flag.get(), outcome.get());
-  stream.synchronize();
-  result seen{};
-  membar::check(cudaMemcpy(&seen, outcome.get(), sizeof seen, cudaMemcpyDefault), "cudaMemcpy");
-  std::printf("flag %s, %d of %d words wrong\n", seen.raised != 0 ? "seen" : "not seen in time", seen.wrong, word_count);
-  return seen.raised == 1 && seen.wrong == 0 ? 0 : 1;
+  membar::launch(membar::launch_config{2, threads}.with(membar::cooperative{}), pass_message, data.data(), flag.data(),
+                 seen.data());
+  membar::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  const auto [raised, wrong] = seen[0];
+  std::printf("flag %s, %d of %d words wrong\n", raised != 0 ? "seen" : "not seen in time", wrong, word_count);
+  return raised == 1 && wrong == 0 ? 0 : 1;
 } catch (const membar::error& failure) {
   std::fprintf(stderr, "%s\n", failure.what());
   return 1;

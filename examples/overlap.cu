@@ -2,74 +2,74 @@
 /// @file
 /// Overlap: a chain of small local kernels alone, beside a communication kernel in the same synchronization domain, and beside
 /// it with the communication kernel in the remote domain. The end of a kernel waits for the writes of its own domain.
+#include <membar/device_guard.hpp>
 #include <membar/launch.hpp>
-#include <bench/common/cuda_handles.hpp>
+#include <membar/load_store.cuh>
+#include <membar/managed_memory.hpp>
+#include <membar/mapped_memory.hpp>
 
+#include <chrono>
 #include <cstdio>
-#include <optional>
 #include <vector>
 
+using membar::check, membar::sync_domain;
 constexpr int chain_length = 500, local_words = 1024, far_words = 1 << 20;
 
 __global__ void work(int* local) { ++local[blockIdx.x * blockDim.x + threadIdx.x]; }
 
 /// Stores to memory of the host or of another device, again and again for a fixed time.
-__global__ void communicate(volatile int* far, int tag) {
-  const long long start = clock64();
-  do {
+__global__ void communicate(int* far, int tag) {
+  for (const long long start = clock64(); clock64() - start < 600'000'000;) {  // cycles
     for (int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x); i < far_words; i += 64 * 256) {
-      far[i] = i ^ tag;
+      membar::store<membar::thread_scope::system>(far + i, i ^ tag, membar::relaxed);
     }
-  } while (clock64() - start < 600'000'000);  // cycles
-}
-
-/// Prints the time per kernel of the chain, beside the communication kernel if that has a domain.
-void measure(const char* name, int* local, int* far, int tag, const std::optional<membar::sync_domain>& communication) {
-  const support::stream chain, beside;
-  const support::event begin, end;
-  if (communication) {
-    membar::launch(membar::launch_config{64, 256, beside.get()}.with(*communication), communicate, far, tag);
   }
-  begin.record(chain.get());
-  for (int i = 0; i != chain_length; ++i) {
-    membar::launch(membar::launch_config{local_words / 256, 256, chain.get()}, work, local);
-  }
-  end.record(chain.get());
-  end.synchronize();
-  const char* note = communication && beside.idle() ? ", but the communication ended first" : "";
-  beside.synchronize();
-  std::printf("%-24s %7.2f us per kernel%s\n", name, end.nanoseconds_since(begin) / 1e3 / chain_length, note);
 }
 
 int main() try {
   int devices = 0, peer = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
-    std::puts("skipped: no GPU");
+    std::puts("SKIPPED: no GPU");
     return 77;
   }
-  if (devices > 1) {
-    membar::check(cudaDeviceCanAccessPeer(&peer, 0, 1), "cudaDeviceCanAccessPeer");
-  }
-  std::optional<support::device_memory<int>> on_peer;
-  const support::pinned_memory<int> on_host(far_words);
+  const membar::managed_memory<int> local(local_words);
+  check(cudaMemset(local.data(), 0, local_words * sizeof(int)), "cudaMemset");
+  const membar::mapped_memory<int> on_host(far_words);
+  int* far = on_host.data();
+  check(devices > 1 ? cudaDeviceCanAccessPeer(&peer, 0, 1) : cudaSuccess, "cudaDeviceCanAccessPeer");
   if (peer != 0) {
-    membar::check(cudaDeviceEnablePeerAccess(1, 0), "cudaDeviceEnablePeerAccess");
-    const support::device_guard on_the_other_device(1);
-    on_peer.emplace(far_words);
+    check(cudaDeviceEnablePeerAccess(1, 0), "cudaDeviceEnablePeerAccess");
+    const membar::device_guard on_the_other_device(1);
+    check(cudaMalloc(&far, far_words * sizeof(int)), "cudaMalloc");
   }
-  int* far = on_peer ? on_peer->get() : on_host.get();
-  const support::device_memory<int> local(local_words);
-  std::printf("communication: stores to %s; %d domains\n", on_peer ? "device 1" : "the host", membar::sync_domain_count());
-  measure("alone, warming up", local.get(), far, 0, {});
-  measure("alone", local.get(), far, 0, {});
-  measure("beside, same domain", local.get(), far, 1, membar::sync_domain(membar::sync_domain::default_));
-  measure("beside, remote domain", local.get(), far, 2, membar::sync_domain(membar::sync_domain::remote));
-  std::vector<int> locals(local_words), fars(far_words);
-  membar::check(cudaMemcpy(locals.data(), local.get(), local_words * sizeof(int), cudaMemcpyDefault), "cudaMemcpy");
-  membar::check(cudaMemcpy(fars.data(), far, far_words * sizeof(int), cudaMemcpyDefault), "cudaMemcpy");
+  std::printf("communication: stores to %s; %d domains\n", peer != 0 ? "device 1" : "the host", membar::sync_domain_count());
+  cudaStream_t beside = nullptr;  // does not wait for the default stream, which has the chain
+  check(cudaStreamCreateWithFlags(&beside, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+
+  // Prints the time per kernel of the chain, beside the communication kernel if that has a tag.
+  const auto measure = [&](const char* name, int tag, sync_domain communication) {
+    if (tag != 0) {
+      membar::launch(membar::launch_config{64, 256, beside}.with(communication), communicate, far, tag);
+    }
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i != chain_length; ++i) {
+      membar::launch(membar::launch_config{local_words / 256, 256}, work, local.data());
+    }
+    check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
+    const std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - begin;
+    const char* note = tag != 0 && cudaStreamQuery(beside) == cudaSuccess ? ", but the communication ended first" : "";
+    check(cudaStreamSynchronize(beside), "cudaStreamSynchronize");
+    std::printf("%-24s %7.2f us per kernel%s\n", name, time.count() / chain_length, note);
+  };
+  measure("alone, warming up", 0, sync_domain::default_);
+  measure("alone", 0, sync_domain::default_);
+  measure("beside, same domain", 1, sync_domain::default_);
+  measure("beside, remote domain", 2, sync_domain::remote);
+  std::vector<int> fars(far_words);
+  check(cudaMemcpy(fars.data(), far, far_words * sizeof(int), cudaMemcpyDefault), "cudaMemcpy");
   int wrong = 0;
   for (std::size_t i = 0; i != far_words; ++i) {
-    wrong += fars[i] != (static_cast<int>(i) ^ 2) || (i < local_words && locals[i] != 4 * chain_length) ? 1 : 0;
+    wrong += fars[i] != (static_cast<int>(i) ^ 2) || (i < local_words && local[i] != 4 * chain_length) ? 1 : 0;
   }
   std::printf("%d words wrong\n", wrong);
   return wrong == 0 ? 0 : 1;

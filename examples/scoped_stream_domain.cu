@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A stream whose kernels run in the remote domain for a scope: read back, seen by a launch, and put back at the end of the
-/// scope, also when an exception leaves it.
+/// A stream whose kernels run in the remote domain for a scope. The program reads the domain of the stream and of a launch into
+/// it: before, in the scope, after it, and after an exception left the scope.
 #include <membar/launch.hpp>
-#include <bench/common/cuda_handles.hpp>
 
 #include <cstdio>
 
@@ -35,30 +34,32 @@ void show(const char* when, cudaStream_t stream, membar::sync_domain expected, i
 int main() try {
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
-    std::puts("skipped: no GPU");
+    std::puts("SKIPPED: no GPU");
     return 77;
   }
   if (membar::sync_domain_count() == 1) {
-    std::puts("skipped: no second synchronization domain (compute capability 9.0 has four)");
+    std::puts("SKIPPED: no second synchronization domain (compute capability 9.0 has four)");
     return 77;
   }
-  const support::stream stream;
+  cudaStream_t stream = nullptr;
+  membar::check(cudaStreamCreate(&stream), "cudaStreamCreate");
   int mistakes = 0;
-  show("before", stream.get(), membar::sync_domain::default_, &mistakes);
+  show("before", stream, membar::sync_domain::default_, &mistakes);
   {
-    const membar::scoped_stream_attribute restore(stream.get(), membar::sync_domain::remote);
-    show("in the scope", stream.get(), membar::sync_domain::remote, &mistakes);
+    const membar::scoped_stream_attribute restore(stream, membar::sync_domain::remote);
+    show("in the scope", stream, membar::sync_domain::remote, &mistakes);
   }
-  show("after the scope", stream.get(), membar::sync_domain::default_, &mistakes);
+  show("after the scope", stream, membar::sync_domain::default_, &mistakes);
   try {
-    const membar::scoped_stream_attribute restore(stream.get(), membar::sync_domain::remote);
+    const membar::scoped_stream_attribute restore(stream, membar::sync_domain::remote);
     const membar::sync_domain_map impossible{.default_ = 0, .remote = 99};
-    membar::set_attribute(stream.get(), impossible);
+    membar::set_attribute(stream, impossible);
     ++mistakes;
   } catch (const membar::error& refusal) {
     std::printf("thrown in the scope:   %s\n", refusal.what());
   }
-  show("after the exception", stream.get(), membar::sync_domain::default_, &mistakes);
+  show("after the exception", stream, membar::sync_domain::default_, &mistakes);
+  membar::check(cudaStreamDestroy(stream), "cudaStreamDestroy");
   return mistakes == 0 ? 0 : 1;
 } catch (const membar::error& failure) {
   std::fprintf(stderr, "%s\n", failure.what());

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A one-dimensional stencil: the coefficients are the same for every thread, so they live in constant memory, where one access
-/// serves a warp; the input is read through the read-only path.
+/// A one-dimensional stencil. All threads use the same coefficients, so these are in constant memory, where one access serves a
+/// warp. The input is read through the read-only path.
 #include <membar/constant.cuh>
+#include <membar/launch.hpp>
+#include <membar/managed_memory.hpp>
 #include <membar/read_only.cuh>
-#include <bench/common/cuda_handles.hpp>
 
 #include <cmath>
 #include <cstdio>
-#include <vector>
 
 constexpr int radius = 4;
 __constant__ membar::constant_table<float, 2 * radius + 1> weights;
@@ -26,7 +26,7 @@ __global__ void smooth(membar::read_only_span<float> in, float* out) {
   out[i] = sum;
 }
 
-/// Which index a thread would read if it picked its own coefficient: what constant memory is not for.
+/// Counts the accesses if each thread took another coefficient. Constant memory is not for that.
 __global__ void count_divergent_use(membar::constant_access_counts* counts) {
   membar::count_constant_access(*counts, threadIdx.x % weights.size());
 }
@@ -42,31 +42,21 @@ int main() try {
   for (int k = 0; k != 2 * radius + 1; ++k) {
     coefficients[k] = static_cast<float>(radius + 1 - std::abs(k - radius)) / ((radius + 1) * (radius + 1));
   }
-  std::vector<float> values(n);
+  const membar::managed_memory<float> in(n), out(n);
+  const membar::managed_memory<membar::constant_access_counts> counts(1);
   for (std::size_t i = 0; i != n; ++i) {
-    values[i] = static_cast<float>(i % 1000);
+    in[i] = static_cast<float>(i % 1000);
   }
-  const support::stream stream;
-  const support::device_memory<float> in(n);
-  const support::device_memory<float> out(n);
-  membar::upload(weights, coefficients, stream.get());  // the size and the type are checked by the compiler
-  membar::check(cudaMemcpyAsync(in.get(), values.data(), n * sizeof(float), cudaMemcpyDefault, stream.get()),
-                "cudaMemcpyAsync");
-  smooth<<<n / 256, 256, 0, stream.get()>>>({in.get(), n}, out.get());
-  stream.synchronize();
+  counts[0] = {};
+  membar::upload(weights, coefficients, nullptr);  // the size and the type are checked by the compiler
+  membar::launch(membar::launch_config{n / 256, 256}, smooth, membar::read_only_span<float>(in.data(), n), out.data());
+  membar::launch(membar::launch_config{1, 256}, count_divergent_use, counts.data());
+  membar::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
 
-  std::vector<float> smoothed(n);
-  membar::check(cudaMemcpy(smoothed.data(), out.get(), n * sizeof(float), cudaMemcpyDefault), "cudaMemcpy");
-  std::printf("at 500: %.2f, smoothed %.2f (on a straight line it stays as it is)\n", static_cast<double>(values[500]),
-              static_cast<double>(smoothed[500]));
-
-  const support::device_memory<membar::constant_access_counts> counts(1);
-  count_divergent_use<<<1, 256, 0, stream.get()>>>(counts.get());
-  stream.synchronize();
-  membar::constant_access_counts counted;
-  membar::check(cudaMemcpy(&counted, counts.get(), sizeof counted, cudaMemcpyDefault), "cudaMemcpy");
-  const bool warned = membar::warn_if_divergent(counted, "weights");
-  return std::fabs(smoothed[500] - values[500]) < 0.01F && warned && counted.worst == weights.size() ? 0 : 1;
+  std::printf("at 500: %.2f, smoothed %.2f (on a straight line it stays as it is)\n", static_cast<double>(in[500]),
+              static_cast<double>(out[500]));
+  const bool warned = membar::warn_if_divergent(counts[0], "weights");
+  return std::fabs(out[500] - in[500]) < 0.01F && warned && counts[0].worst == weights.size() ? 0 : 1;
 } catch (const membar::error& failure) {
   std::fprintf(stderr, "%s\n", failure.what());
   return 1;
