@@ -2,6 +2,7 @@
 /// @file
 /// A mailbox between host and device in mapped memory: the host posts requests, a running kernel answers them. Data is written
 /// plainly, flags are released and acquired at system scope; no flag is written by both sides, so loads and stores suffice.
+#include <membar/device_clock.cuh>
 #include <membar/load_store.cuh>
 #include <membar/mapped_memory.hpp>
 #include <bench/common/cuda_handles.hpp>
@@ -20,14 +21,10 @@ struct mailbox {
 __global__ void answer_questions(mailbox* box, int rounds) {
   constexpr auto system = membar::thread_scope::system;
   constexpr unsigned long long deadline_ns = 5'000'000'000;
-  unsigned long long begin;
-  // mov.u64 d, %globaltimer;  (PTX ISA 3.1, sm_30)
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin)::"memory");
+  const unsigned long long begin = membar::global_nanoseconds();
   for (int round = 1; round <= rounds; ++round) {
     while (membar::load<system>(&box->asked, membar::acquire) != round) {
-      unsigned long long now;
-      // mov.u64 d, %globaltimer;  (PTX ISA 3.1, sm_30)
-      asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now)::"memory");
+      const unsigned long long now = membar::global_nanoseconds();
       if (now - begin > deadline_ns) {
         return;
       }
