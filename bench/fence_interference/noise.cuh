@@ -8,7 +8,7 @@
 #include <membar/atomic.cuh>
 #include <membar/launch.hpp>
 #include <bench/common/cuda_handles.hpp>
-#include <bench/common/device_clock.cuh>
+#include <membar/device_clock.cuh>
 
 #include <algorithm>
 #include <chrono>
@@ -74,8 +74,6 @@ struct noise_block {
   unsigned long long end_ns;
 };
 
-using support::device_nanoseconds;
-
 __device__ inline unsigned multiprocessor_id() {
   unsigned id = 0;
   // mov.u32 d, %smid;  (PTX ISA 1.3)
@@ -99,7 +97,7 @@ __global__ void store_noise(uint4* target, unsigned long long quads_per_block, u
   __syncthreads();
   noise_block& mine = blocks[blockIdx.x];
   uint4* const slice = target == nullptr ? nullptr : target + blockIdx.x * quads_per_block;
-  const unsigned long long begin = device_nanoseconds();
+  const unsigned long long begin = membar::global_nanoseconds();
   unsigned long long position = threadIdx.x;
   unsigned long long stores = 0;
   // Warps start evenly over the interval, so that paced traffic is a trickle and not a burst per interval.
@@ -127,12 +125,12 @@ __global__ void store_noise(uint4* target, unsigned long long quads_per_block, u
     }
     next += batch_cycles;
     if (threadIdx.x == 0 && (membar::atomic_ref<unsigned, thread_scope::system>(control->stop).load(membar::relaxed) != 0 ||
-                             device_nanoseconds() - begin >= deadline_ns)) {
+                             membar::global_nanoseconds() - begin >= deadline_ns)) {
       stop.store(1, membar::relaxed);
     }
   } while (stop.load(membar::relaxed) == 0);
   membar::atomic_ref<unsigned long long, thread_scope::block>(mine.stores).fetch_add(stores, membar::relaxed);
-  membar::atomic_ref<unsigned long long, thread_scope::block>(mine.end_ns).fetch_max(device_nanoseconds(), membar::relaxed);
+  membar::atomic_ref<unsigned long long, thread_scope::block>(mine.end_ns).fetch_max(membar::global_nanoseconds(), membar::relaxed);
 }
 
 /// The streams of the experiment. They are few and made before anything is measured, because a stream made later can move the

@@ -173,8 +173,8 @@ __global__ void timed_operation(placement_control* control, unsigned* data, unsi
                                 unsigned long long deadline_ns) {
   using device_counter = membar::atomic_ref<unsigned, membar::thread_scope::device>;
   __shared__ unsigned measures;
-  const unsigned long long begin = device_nanoseconds();
-  const auto before_ns = [&](unsigned long long limit) { return device_nanoseconds() - begin < limit; };
+  const unsigned long long begin = membar::global_nanoseconds();
+  const auto before_ns = [&](unsigned long long limit) { return membar::global_nanoseconds() - begin < limit; };
   if (threadIdx.x == 0) {
     unsigned unclaimed = 0;
     measures = control->allowed[multiprocessor_id()] != 0 &&

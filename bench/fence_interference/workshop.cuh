@@ -36,11 +36,11 @@ namespace fence_interference {
 
 /// Spins for a known time, to learn the rate of the multiprocessors' clock.
 __global__ void count_cycles(unsigned long long ns, double* cycles_per_ns) {
-  const unsigned long long begin = device_nanoseconds();
+  const unsigned long long begin = membar::global_nanoseconds();
   const long long first = clock64();
   unsigned long long now = begin;
   while (now - begin < ns) {
-    now = device_nanoseconds();
+    now = membar::global_nanoseconds();
   }
   *cycles_per_ns = static_cast<double>(clock64() - first) / static_cast<double>(now - begin);
 }

@@ -5,7 +5,7 @@
 
 #include <membar/error.hpp>
 #include <membar/fence.cuh>
-#include <bench/common/device_clock.cuh>
+#include <membar/device_clock.cuh>
 
 #include <cstddef>
 
@@ -47,14 +47,14 @@ __device__ inline void write_tile(unsigned char* to, unsigned from) {
 }
 
 __device__ inline void wait_for_tile(unsigned arrived, unsigned phase) {
-  const unsigned long long begin = support::device_nanoseconds();
+  const unsigned long long begin = membar::global_nanoseconds();
   for (unsigned done = 0; done == 0;) {
     // mbarrier.try_wait.parity.shared::cta.b64 p, [addr], parity;  PTX ISA 7.8, sm_90
     asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
                  : "=r"(done)
                  : "r"(arrived), "r"(phase)
                  : "memory");
-    if (done == 0 && support::device_nanoseconds() - begin > 1'000'000'000) {
+    if (done == 0 && membar::global_nanoseconds() - begin > 1'000'000'000) {
       __trap();
     }
   }

@@ -18,7 +18,7 @@ __global__ void __launch_bounds__(512)
                 span<membar::symmetric::signal<membar::symmetric::add>> signals, const unsigned* stop, unsigned* started) {
   const std::size_t part = data.size() / gridDim.x / 16 * 16;
   const std::size_t first = part * blockIdx.x;
-  const unsigned long long begin = support::device_nanoseconds();
+  const unsigned long long begin = membar::global_nanoseconds();
   for (bool done = false, first_round = true; !done; first_round = false) {
     membar::symmetric::put_signal(membar::symmetric::by_block, data.subspan(first, part), source + first, signals[blockIdx.x],
                                   1, pe(1));
@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(512)
         membar::atomic_ref<unsigned, membar::thread_scope::system>(*started).fetch_add(1, membar::release);
       }
       over = membar::load<membar::thread_scope::system>(stop, membar::relaxed) != 0 ||
-             support::device_nanoseconds() - begin > generous.in_nanoseconds();
+             membar::global_nanoseconds() - begin > generous.in_nanoseconds();
     }
     done = membar::symmetric::by_block_t::any(over);
   }

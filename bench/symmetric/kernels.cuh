@@ -3,7 +3,7 @@
 /// What the benches of symmetric memory time, written once for every backend.
 #pragma once
 
-#include <bench/common/device_clock.cuh>
+#include <membar/device_clock.cuh>
 #include <membar/symmetric/amo.cuh>
 #include <membar/symmetric/barrier.cuh>
 #include <membar/symmetric/packed.cuh>
@@ -40,7 +40,7 @@ __device__ void timed_rounds(Group, unsigned rounds, kernel_report* report, Roun
 #pragma unroll 1
   for (unsigned i = 0; i != warm_up + rounds && done; ++i) {
     if (i == warm_up) {
-      begin = support::device_nanoseconds();
+      begin = membar::global_nanoseconds();
     }
     done = round(i + 1);
   }
@@ -48,7 +48,7 @@ __device__ void timed_rounds(Group, unsigned rounds, kernel_report* report, Roun
     done = !Group::any(!done);
   }
   if (Group::rank() == 0) {
-    *report = {support::device_nanoseconds() - begin, done ? 0U : 1U};
+    *report = {membar::global_nanoseconds() - begin, done ? 0U : 1U};
   }
 }
 

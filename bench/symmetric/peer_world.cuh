@@ -85,9 +85,9 @@ void load_everywhere(const peer_backend& backend, void (*kernel)(Parameters...))
 
 /// Polls until the host opens; never longer than its budget.
 __global__ void hold_stream(const unsigned* open, unsigned* late) {
-  const unsigned long long begin = support::device_nanoseconds();
+  const unsigned long long begin = membar::global_nanoseconds();
   while (membar::load<membar::thread_scope::system>(open, membar::relaxed) == 0) {
-    if (support::device_nanoseconds() - begin > generous.in_nanoseconds()) {
+    if (membar::global_nanoseconds() - begin > generous.in_nanoseconds()) {
       *late = 1;
       return;
     }

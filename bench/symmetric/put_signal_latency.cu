@@ -136,9 +136,9 @@ __global__ void __launch_bounds__(1024, 1)
       [&](unsigned number) {
         bool late = false;
         if (threadIdx.x == 0) {
-          const unsigned long long begin = support::device_nanoseconds();
+          const unsigned long long begin = membar::global_nanoseconds();
           while (!late && membar::load<membar::thread_scope::system>(flag, membar::acquire) != number) {
-            late = support::device_nanoseconds() - begin > generous.in_nanoseconds();
+            late = membar::global_nanoseconds() - begin > generous.in_nanoseconds();
           }
         }
         return __syncthreads_or(late ? 1 : 0) == 0;

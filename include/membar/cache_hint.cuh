@@ -143,32 +143,17 @@ class l2_policy {
 namespace detail {
 
 /// PTX's spellings, as operands of an inline-assembly statement's "C" constraint.
-template <l2_priority Priority>
-struct l2_text;
-template <>
-struct l2_text<l2_priority::evict_normal> {
-  static constexpr char text[] = ".L2::evict_normal";
-};
-template <>
-struct l2_text<l2_priority::evict_unchanged> {
-  static constexpr char text[] = ".L2::evict_unchanged";
-};
-template <>
-struct l2_text<l2_priority::evict_first> {
-  static constexpr char text[] = ".L2::evict_first";
-};
-template <>
-struct l2_text<l2_priority::evict_last> {
-  static constexpr char text[] = ".L2::evict_last";
-};
+// clang-format off
+template <l2_priority Priority> struct l2_text;
+template <> struct l2_text<l2_priority::evict_normal> { static constexpr char text[] = ".L2::evict_normal"; };
+template <> struct l2_text<l2_priority::evict_unchanged> { static constexpr char text[] = ".L2::evict_unchanged"; };
+template <> struct l2_text<l2_priority::evict_first> { static constexpr char text[] = ".L2::evict_first"; };
+template <> struct l2_text<l2_priority::evict_last> { static constexpr char text[] = ".L2::evict_last"; };
 
-/// A secondary priority; PTX's own, where none is written, is evict_unchanged.
-template <l2_priority Priority>
-struct secondary_text : l2_text<Priority> {};
-template <>
-struct secondary_text<l2_priority::evict_unchanged> {
-  static constexpr char text[] = "";
-};
+/// The secondary priority of a policy. PTX takes evict_unchanged where none is written.
+template <l2_priority Priority> struct secondary_l2_text : l2_text<Priority> {};
+template <> struct secondary_l2_text<l2_priority::evict_unchanged> { static constexpr char text[] = ""; };
+// clang-format on
 
 template <l2_priority Primary, l2_priority Secondary>
 __device__ constexpr void check_policy() noexcept {
@@ -194,7 +179,7 @@ class cache_policy : public l2_policy {
     // createpolicy.fractional.L2::primary_priority{.L2::secondary_priority}.b64 cache-policy, fraction;  (PTX ISA 7.4, sm_80)
     asm volatile("createpolicy.fractional%1%2.b64 %0, %3;"
                  : "=l"(bits_)
-                 : "C"(detail::l2_text<Primary>::text), "C"(detail::secondary_text<Secondary>::text), "f"(fraction.value())
+                 : "C"(detail::l2_text<Primary>::text), "C"(detail::secondary_l2_text<Secondary>::text), "f"(fraction.value())
                  : "memory");
   }
 };
@@ -216,7 +201,7 @@ class cache_policy_range : public l2_policy {
     // total-size; (PTX ISA 7.4, sm_80)
     asm volatile("createpolicy.range.global%1%2.b64 %0, [%3], %4, %5;"
                  : "=l"(bits_)
-                 : "C"(detail::l2_text<Primary>::text), "C"(detail::secondary_text<Secondary>::text),
+                 : "C"(detail::l2_text<Primary>::text), "C"(detail::secondary_l2_text<Secondary>::text),
                    "l"(__cvta_generic_to_global(start)), "r"(primary_bytes), "r"(total_bytes)
                  : "memory");
   }

@@ -50,40 +50,21 @@ enum class proxy {
 
 namespace detail {
 
-template <proxy Proxy>
-struct ptx_proxy;
-template <>
-struct ptx_proxy<proxy::alias> {
-  static constexpr char text[] = "alias";
-};
-template <>
-struct ptx_proxy<proxy::async> {
-  static constexpr char text[] = "async";
-};
-template <>
-struct ptx_proxy<proxy::async_global> {
-  static constexpr char text[] = "async.global";
-};
-template <>
-struct ptx_proxy<proxy::async_shared_block> {
-  static constexpr char text[] = "async.shared::cta";
-};
-template <>
-struct ptx_proxy<proxy::async_shared_cluster> {
-  static constexpr char text[] = "async.shared::cluster";
-};
+// clang-format off
+template <proxy Proxy> struct ptx_proxy;
+template <> struct ptx_proxy<proxy::alias> { static constexpr char text[] = "alias"; };
+template <> struct ptx_proxy<proxy::async> { static constexpr char text[] = "async"; };
+template <> struct ptx_proxy<proxy::async_global> { static constexpr char text[] = "async.global"; };
+template <> struct ptx_proxy<proxy::async_shared_block> { static constexpr char text[] = "async.shared::cta"; };
+template <> struct ptx_proxy<proxy::async_shared_cluster> { static constexpr char text[] = "async.shared::cluster"; };
+// clang-format on
 
 /// Where the restricted fences take effect: an acquire on what came from the cluster, a release on what is the block's own.
-template <memory_order Order>
-struct ptx_restricted;
-template <>
-struct ptx_restricted<memory_order::acquire> {
-  static constexpr char text[] = "acquire.sync_restrict::shared::cluster";
-};
-template <>
-struct ptx_restricted<memory_order::release> {
-  static constexpr char text[] = "release.sync_restrict::shared::cta";
-};
+// clang-format off
+template <memory_order Order> struct ptx_restricted;
+template <> struct ptx_restricted<memory_order::acquire> { static constexpr char text[] = "acquire.sync_restrict::shared::cluster"; };
+template <> struct ptx_restricted<memory_order::release> { static constexpr char text[] = "release.sync_restrict::shared::cta"; };
+// clang-format on
 
 /// Refuses, in the pass that compiles for a device, an architecture before that of thread block clusters.
 template <bool Needed>

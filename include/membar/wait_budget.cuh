@@ -5,6 +5,7 @@
 
 #include <membar/detail/compilation.cuh>
 #include <membar/detail/config.hpp>
+#include <membar/device_clock.cuh>
 
 #include <sched.h>
 #include <time.h>
@@ -58,13 +59,6 @@ class wait_budget {
 
 namespace detail {
 
-[[nodiscard]] __device__ inline unsigned long long device_clock_ns() noexcept {
-  unsigned long long now = 0;
-  // mov.u64 d, %globaltimer;  PTX ISA 3.1, sm_30
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now)::"memory");
-  return now;
-}
-
 [[nodiscard]] inline unsigned long long host_clock_ns() noexcept {
   timespec now{};
   static_cast<void>(clock_gettime(CLOCK_MONOTONIC, &now));
@@ -91,7 +85,7 @@ class polling {
   [[nodiscard]] MEMBAR_HOST_DEVICE bool time_is_up() noexcept {
     unsigned long long now = 0;
     if constexpr (compiling_for_device) {
-      now = device_clock_ns();
+      now = global_nanoseconds();
     } else {
       // The one that is waited for may need this processor.
       static_cast<void>(sched_yield());

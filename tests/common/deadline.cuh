@@ -3,7 +3,7 @@
 /// Deadlines: nothing in a test waits for ever, so that what would hang fails and says so.
 #pragma once
 
-#include <bench/common/device_clock.cuh>
+#include <membar/device_clock.cuh>
 
 #include <chrono>
 
@@ -14,8 +14,8 @@ class device_deadline {
  public:
   __device__ explicit device_deadline(unsigned long long nanoseconds = 2'000'000'000) : nanoseconds_(nanoseconds) { renew(); }
 
-  __device__ void renew() { end_ = support::device_nanoseconds() + nanoseconds_; }
-  [[nodiscard]] __device__ bool passed() const { return support::device_nanoseconds() > end_; }
+  __device__ void renew() { end_ = membar::global_nanoseconds() + nanoseconds_; }
+  [[nodiscard]] __device__ bool passed() const { return membar::global_nanoseconds() > end_; }
 
  private:
   unsigned long long nanoseconds_;

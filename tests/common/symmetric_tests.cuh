@@ -7,7 +7,7 @@
 #include <membar/symmetric/on_stream.cuh>
 
 #include <bench/common/cuda_handles.hpp>
-#include <bench/common/device_clock.cuh>
+#include <membar/device_clock.cuh>
 
 #include <tests/common/gpu_test.hpp>
 #include <tests/common/symmetric_protocols.cuh>
@@ -359,8 +359,8 @@ TEST_P(symmetric_pes, packed_messages_of_every_shape_arrive) {
 // Memory whose scope an exception ends while a kernel still writes to it.
 
 __global__ void write_late(unsigned* words, unsigned size) {
-  const unsigned long long begin = support::device_nanoseconds();
-  while (support::device_nanoseconds() - begin < 50'000'000) {
+  const unsigned long long begin = membar::global_nanoseconds();
+  while (membar::global_nanoseconds() - begin < 50'000'000) {
   }
   for (unsigned i = threadIdx.x; i < size; i += blockDim.x) {
     words[i] = 1;
@@ -548,19 +548,19 @@ struct lonely_report {
 __global__ void wait_alone(object<symmetric::signal<symmetric::set>> flag, object<symmetric::packed<long_packed_payload>> box,
                            span<symmetric::barrier_word> words, long_packed_payload* to, lonely_report* report) {
   // Everybody meets behind each reading and in each wait of the block, so that no thread waits outside of two readings.
-  unsigned long long times[5] = {support::device_nanoseconds()};
+  unsigned long long times[5] = {membar::global_nanoseconds()};
   __syncthreads();
   const wait_result wait = symmetric::try_wait(symmetric::by_block, flag, symmetric::equals(1), short_one);
-  times[1] = support::device_nanoseconds();
+  times[1] = membar::global_nanoseconds();
   __syncthreads();
   const wait_result packed = symmetric::try_take_packed(symmetric::by_block, box, to, 1, short_one);
-  times[2] = support::device_nanoseconds();
+  times[2] = membar::global_nanoseconds();
   __syncthreads();
   const wait_result packed_by_warp = symmetric::try_take_packed(symmetric::by_warp, box, to, 1, short_one);
-  times[3] = support::device_nanoseconds();
+  times[3] = membar::global_nanoseconds();
   __syncthreads();
   const wait_result barrier = symmetric::try_barrier(symmetric::by_block, words, short_one);
-  times[4] = support::device_nanoseconds();
+  times[4] = membar::global_nanoseconds();
   bool otherwise = false;
   for (const wait_result each : {wait, packed, packed_by_warp, barrier}) {
     otherwise = otherwise || each != wait_result::timed_out;

@@ -25,8 +25,9 @@ inline const std::filesystem::path catalogue = MEMBAR_LITMUS_CATALOGUE;
 
 /// The headers that the engine's kernel is made of, from the source tree.
 [[nodiscard]] inline std::span<const litmus::header_text> kernel_headers() {
-  static constexpr std::array names = {"membar/detail/config.hpp", "membar/litmus/instance_layout.hpp",
-                                       "membar/litmus/launch_view.hpp", "membar/litmus/kernel.cuh"};
+  static constexpr std::array names = {"membar/detail/config.hpp", "membar/device_clock.cuh",
+                                       "membar/litmus/instance_layout.hpp", "membar/litmus/launch_view.hpp",
+                                       "membar/litmus/kernel.cuh"};
   static const auto texts = [] {
     std::array<std::string, names.size()> all;
     for (std::size_t i = 0; i < names.size(); ++i) {

@@ -12,131 +12,41 @@
 
 namespace membar::detail {
 
-template <atom_op Op>
-struct ptx_operation;
-template <>
-struct ptx_operation<atom_op::exchange> {
-  static constexpr char text[] = "exch";
-};
-template <>
-struct ptx_operation<atom_op::add> {
-  static constexpr char text[] = "add";
-};
-template <>
-struct ptx_operation<atom_op::bitwise_and> {
-  static constexpr char text[] = "and";
-};
-template <>
-struct ptx_operation<atom_op::bitwise_or> {
-  static constexpr char text[] = "or";
-};
-template <>
-struct ptx_operation<atom_op::bitwise_xor> {
-  static constexpr char text[] = "xor";
-};
-template <>
-struct ptx_operation<atom_op::min> {
-  static constexpr char text[] = "min";
-};
-template <>
-struct ptx_operation<atom_op::max> {
-  static constexpr char text[] = "max";
-};
-template <>
-struct ptx_operation<atom_op::inc> {
-  static constexpr char text[] = "inc";
-};
-template <>
-struct ptx_operation<atom_op::dec> {
-  static constexpr char text[] = "dec";
-};
+// clang-format off
+template <atom_op Op> struct ptx_operation;
+template <> struct ptx_operation<atom_op::exchange> { static constexpr char text[] = "exch"; };
+template <> struct ptx_operation<atom_op::add> { static constexpr char text[] = "add"; };
+template <> struct ptx_operation<atom_op::bitwise_and> { static constexpr char text[] = "and"; };
+template <> struct ptx_operation<atom_op::bitwise_or> { static constexpr char text[] = "or"; };
+template <> struct ptx_operation<atom_op::bitwise_xor> { static constexpr char text[] = "xor"; };
+template <> struct ptx_operation<atom_op::min> { static constexpr char text[] = "min"; };
+template <> struct ptx_operation<atom_op::max> { static constexpr char text[] = "max"; };
+template <> struct ptx_operation<atom_op::inc> { static constexpr char text[] = "inc"; };
+template <> struct ptx_operation<atom_op::dec> { static constexpr char text[] = "dec"; };
 
-template <ptx_type Type>
-struct ptx_type_name;
-template <>
-struct ptx_type_name<ptx_type::b32> {
-  static constexpr char text[] = "b32";
-};
-template <>
-struct ptx_type_name<ptx_type::b64> {
-  static constexpr char text[] = "b64";
-};
-template <>
-struct ptx_type_name<ptx_type::b128> {
-  static constexpr char text[] = "b128";
-};
-template <>
-struct ptx_type_name<ptx_type::s32> {
-  static constexpr char text[] = "s32";
-};
-template <>
-struct ptx_type_name<ptx_type::u32> {
-  static constexpr char text[] = "u32";
-};
-template <>
-struct ptx_type_name<ptx_type::s64> {
-  static constexpr char text[] = "s64";
-};
-template <>
-struct ptx_type_name<ptx_type::u64> {
-  static constexpr char text[] = "u64";
-};
-template <>
-struct ptx_type_name<ptx_type::f32> {
-  static constexpr char text[] = "f32";
-};
-template <>
-struct ptx_type_name<ptx_type::f64> {
-  static constexpr char text[] = "f64";
-};
-template <>
-struct ptx_type_name<ptx_type::f16> {
-  static constexpr char text[] = "noftz.f16";
-};
-template <>
-struct ptx_type_name<ptx_type::f16x2> {
-  static constexpr char text[] = "noftz.f16x2";
-};
-template <>
-struct ptx_type_name<ptx_type::bf16> {
-  static constexpr char text[] = "noftz.bf16";
-};
-template <>
-struct ptx_type_name<ptx_type::bf16x2> {
-  static constexpr char text[] = "noftz.bf16x2";
-};
-template <>
-struct ptx_type_name<ptx_type::v2_f32> {
-  static constexpr char text[] = "v2.f32";
-};
-template <>
-struct ptx_type_name<ptx_type::v4_f32> {
-  static constexpr char text[] = "v4.f32";
-};
-template <>
-struct ptx_type_name<ptx_type::v2_f16> {
-  static constexpr char text[] = "noftz.v2.f16";
-};
-template <>
-struct ptx_type_name<ptx_type::v4_f16> {
-  static constexpr char text[] = "noftz.v4.f16";
-};
-template <>
-struct ptx_type_name<ptx_type::v8_f16> {
-  static constexpr char text[] = "noftz.v8.f16";
-};
-template <>
-struct ptx_type_name<ptx_type::v2_bf16> {
-  static constexpr char text[] = "noftz.v2.bf16";
-};
-template <>
-struct ptx_type_name<ptx_type::v4_bf16> {
-  static constexpr char text[] = "noftz.v4.bf16";
-};
-template <>
-struct ptx_type_name<ptx_type::v8_bf16> {
-  static constexpr char text[] = "noftz.v8.bf16";
-};
+template <ptx_type Type> struct ptx_type_name;
+template <> struct ptx_type_name<ptx_type::b32> { static constexpr char text[] = "b32"; };
+template <> struct ptx_type_name<ptx_type::b64> { static constexpr char text[] = "b64"; };
+template <> struct ptx_type_name<ptx_type::b128> { static constexpr char text[] = "b128"; };
+template <> struct ptx_type_name<ptx_type::s32> { static constexpr char text[] = "s32"; };
+template <> struct ptx_type_name<ptx_type::u32> { static constexpr char text[] = "u32"; };
+template <> struct ptx_type_name<ptx_type::s64> { static constexpr char text[] = "s64"; };
+template <> struct ptx_type_name<ptx_type::u64> { static constexpr char text[] = "u64"; };
+template <> struct ptx_type_name<ptx_type::f32> { static constexpr char text[] = "f32"; };
+template <> struct ptx_type_name<ptx_type::f64> { static constexpr char text[] = "f64"; };
+template <> struct ptx_type_name<ptx_type::f16> { static constexpr char text[] = "noftz.f16"; };
+template <> struct ptx_type_name<ptx_type::f16x2> { static constexpr char text[] = "noftz.f16x2"; };
+template <> struct ptx_type_name<ptx_type::bf16> { static constexpr char text[] = "noftz.bf16"; };
+template <> struct ptx_type_name<ptx_type::bf16x2> { static constexpr char text[] = "noftz.bf16x2"; };
+template <> struct ptx_type_name<ptx_type::v2_f32> { static constexpr char text[] = "v2.f32"; };
+template <> struct ptx_type_name<ptx_type::v4_f32> { static constexpr char text[] = "v4.f32"; };
+template <> struct ptx_type_name<ptx_type::v2_f16> { static constexpr char text[] = "noftz.v2.f16"; };
+template <> struct ptx_type_name<ptx_type::v4_f16> { static constexpr char text[] = "noftz.v4.f16"; };
+template <> struct ptx_type_name<ptx_type::v8_f16> { static constexpr char text[] = "noftz.v8.f16"; };
+template <> struct ptx_type_name<ptx_type::v2_bf16> { static constexpr char text[] = "noftz.v2.bf16"; };
+template <> struct ptx_type_name<ptx_type::v4_bf16> { static constexpr char text[] = "noftz.v4.bf16"; };
+template <> struct ptx_type_name<ptx_type::v8_bf16> { static constexpr char text[] = "noftz.v8.bf16"; };
+// clang-format on
 
 /// ld.sem.scope.type d, [a];  sem: relaxed, acquire (PTX ISA 6.0, sm_70); scope: cluster (7.8, sm_90); type: b8, b16, b32, b64,
 /// b128 (8.3, sm_70)
@@ -260,20 +170,13 @@ template <state_space Space>
     return reinterpret_cast<unsigned long long>(address);
   }
 }
-template <state_space Space>
-struct ptx_space;
-template <>
-struct ptx_space<state_space::generic> {
-  static constexpr char text[] = "";
-};
-template <>
-struct ptx_space<state_space::global> {
-  static constexpr char text[] = ".global";
-};
-template <>
-struct ptx_space<state_space::shared> {
-  static constexpr char text[] = ".shared";
-};
+
+// clang-format off
+template <state_space Space> struct ptx_space;
+template <> struct ptx_space<state_space::generic> { static constexpr char text[] = ""; };
+template <> struct ptx_space<state_space::global> { static constexpr char text[] = ".global"; };
+template <> struct ptx_space<state_space::shared> { static constexpr char text[] = ".shared"; };
+// clang-format on
 
 /// red.sem.scope{.global,.shared}.op.type [a], b;  sem: relaxed, release (PTX ISA 6.0, sm_70); otherwise as atom, but no exch
 /// and no b128

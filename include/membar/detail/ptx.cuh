@@ -8,48 +8,21 @@
 
 namespace membar::detail {
 
-template <thread_scope Scope>
-struct ptx_scope;
-template <>
-struct ptx_scope<thread_scope::block> {
-  static constexpr char text[] = "cta";
-};
-template <>
-struct ptx_scope<thread_scope::cluster> {
-  static constexpr char text[] = "cluster";
-};
-template <>
-struct ptx_scope<thread_scope::device> {
-  static constexpr char text[] = "gpu";
-};
-template <>
-struct ptx_scope<thread_scope::system> {
-  static constexpr char text[] = "sys";
-};
+// clang-format off
+template <thread_scope Scope> struct ptx_scope;
+template <> struct ptx_scope<thread_scope::block> { static constexpr char text[] = "cta"; };
+template <> struct ptx_scope<thread_scope::cluster> { static constexpr char text[] = "cluster"; };
+template <> struct ptx_scope<thread_scope::device> { static constexpr char text[] = "gpu"; };
+template <> struct ptx_scope<thread_scope::system> { static constexpr char text[] = "sys"; };
 
-template <memory_order Order>
-struct ptx_order;
-template <>
-struct ptx_order<memory_order::relaxed> {
-  static constexpr char text[] = "relaxed";
-};
-template <>
-struct ptx_order<memory_order::acquire> {
-  static constexpr char text[] = "acquire";
-};
-template <>
-struct ptx_order<memory_order::release> {
-  static constexpr char text[] = "release";
-};
-template <>
-struct ptx_order<memory_order::acq_rel> {
-  static constexpr char text[] = "acq_rel";
-};
+template <memory_order Order> struct ptx_order;
+template <> struct ptx_order<memory_order::relaxed> { static constexpr char text[] = "relaxed"; };
+template <> struct ptx_order<memory_order::acquire> { static constexpr char text[] = "acquire"; };
+template <> struct ptx_order<memory_order::release> { static constexpr char text[] = "release"; };
+template <> struct ptx_order<memory_order::acq_rel> { static constexpr char text[] = "acq_rel"; };
 /// Of fences only: no other PTX instruction is sequentially consistent by itself.
-template <>
-struct ptx_order<memory_order::seq_cst> {
-  static constexpr char text[] = "sc";
-};
+template <> struct ptx_order<memory_order::seq_cst> { static constexpr char text[] = "sc"; };
+// clang-format on
 
 /// Refuses, in the pass that compiles for a device, an architecture that has no cluster scope.
 template <thread_scope Scope>

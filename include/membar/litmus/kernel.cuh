@@ -22,10 +22,12 @@
 /// makes such a type of a test written with membar's operations, `source.hpp` writes one for a litmus file. A loop in `run`
 /// looks at `abandoned(at)`, and leaves if that is true.
 ///
-/// Freestanding: NVRTC compiles it with instance_layout.hpp, launch_view.hpp and detail/config.hpp, and nothing else.
+/// Freestanding: NVRTC compiles it with instance_layout.hpp, launch_view.hpp, device_clock.cuh and
+/// detail/config.hpp, and nothing else.
 #pragma once
 
 #include <membar/detail/config.hpp>
+#include <membar/device_clock.cuh>
 #include <membar/litmus/instance_layout.hpp>
 #include <membar/litmus/launch_view.hpp>
 
@@ -96,12 +98,6 @@ __device__ inline void arrive_unordered(unsigned* word) noexcept {
 }
 /// @}
 
-[[nodiscard]] __device__ inline unsigned long long clock_ns() noexcept {
-  unsigned long long now = 0;
-  // mov.u64 d, %globaltimer;  PTX ISA 3.1, sm_30
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now)::"memory");
-  return now;
-}
 [[nodiscard]] __device__ inline unsigned clock_cycles() noexcept {
   unsigned now = 0;
   // mov.u32 d, %clock;  PTX ISA 1.0
@@ -150,7 +146,7 @@ __device__ inline bool wait_for(const launch_view& view, const unsigned* word, u
       if (load_relaxed(&view.all_words->abandoned, true) != 0) {
         return false;
       }
-      if (clock_ns() > deadline) {
+      if (global_nanoseconds() > deadline) {
         store_relaxed(&view.all_words->abandoned_at, barrier);
         store_relaxed(&view.all_words->abandoned, 1 + view.party);
         return false;
@@ -268,7 +264,8 @@ __device__ inline void stress_until_done(const launch_view& view, unsigned long 
   const unsigned last = (1 + view.steps) * view.where.blocks;
   const unsigned warp = (blockIdx.x * blockDim.x + threadIdx.x) / warp_lanes;
   for (unsigned turn = 0; static_cast<int>(load_relaxed(&view.own_words->arrived, false) - last) < 0; ++turn) {
-    if (turn % turns_per_look == 0 && (load_relaxed(&view.all_words->abandoned, true) != 0 || clock_ns() > deadline)) {
+    if (turn % turns_per_look == 0 &&
+        (load_relaxed(&view.all_words->abandoned, true) != 0 || global_nanoseconds() > deadline)) {
       return;
     }
     const unsigned random = mixed(draw(view.where.seed, turn, purpose::stress) ^ (warp * 0x9e3779b9U));
@@ -410,7 +407,7 @@ __device__ void run_test_threads(const launch_view& view, unsigned step, const b
   if (detail::load_relaxed(&at.words()->abandoned, true) != 0) {
     return true;
   }
-  if (detail::clock_ns() <= at.deadline()) {
+  if (global_nanoseconds() <= at.deadline()) {
     return false;
   }
   detail::store_relaxed(&at.words()->abandoned, 1 + max_parties);
@@ -438,7 +435,7 @@ __device__ void run_launch(const launch_view& view) {
   extern __shared__ unsigned membar_litmus_counts[];
   unsigned* const counts = membar_litmus_counts;
   __shared__ detail::block_plan plans[2];  // of this step and of the one before, then of the next one
-  const unsigned long long deadline = detail::clock_ns() + view.budget_ns;
+  const unsigned long long deadline = global_nanoseconds() + view.budget_ns;
   if (blockIdx.x >= view.where.blocks) {
     detail::stress_until_done(view, deadline);
     return;

@@ -6,6 +6,7 @@
 
 #include <membar/atomic.cuh>
 #include <membar/detail/packed_word.cuh>
+#include <membar/detail/ring.cuh>
 #include <membar/wait_budget.cuh>
 
 #include <type_traits>
@@ -73,23 +74,10 @@ class packed_spsc_channel {
 
     /// Appends `message`; `would_wait` if the channel is full.
     MEMBAR_HOST_DEVICE wait_result try_push(const Message& message) noexcept {
-      if (closed_) {
-        return wait_result::closed;
-      }
-      if (pushed_ - taken_ == Capacity) {
-        const unsigned long long head = all_->head.load(relaxed);
-        taken_ = head & ~detail::closed_bit;
-        if ((head & detail::closed_bit) != 0) {
-          closed_ = true;
-          return wait_result::closed;
-        }
-        if (pushed_ - taken_ == Capacity) {
-          return wait_result::would_wait;
-        }
-      }
-      all_->slots[pushed_ % Capacity].store(detail::pack(message, pushed_ / Capacity), relaxed);
-      ++pushed_;
-      return wait_result::done;
+      return ring_.claim(all_->head, relaxed, [&] {
+        all_->slots[ring_.slot()].store(detail::pack(message, ring_.pushed / Capacity), relaxed);
+        ++ring_.pushed;
+      });
     }
 
     /// The same, and waits for room.
@@ -99,15 +87,13 @@ class packed_spsc_channel {
 
     /// Says that no message follows.
     MEMBAR_HOST_DEVICE void close() noexcept {
-      closed_ = true;
-      all_->tail.store(pushed_ | detail::closed_bit, relaxed);
+      ring_.closed = true;
+      all_->tail.store(ring_.pushed | detail::closed_bit, relaxed);
     }
 
    private:
     detail::packed_slots<Message, Capacity, Scope>* all_;
-    unsigned long long pushed_ = 0;
-    unsigned long long taken_ = 0;
-    bool closed_ = false;
+    detail::ring_producer<Capacity> ring_;
   };
 
   /// The consumer's end: one thread's, at a time.

@@ -6,6 +6,7 @@
 
 #include <membar/atomic.cuh>
 #include <membar/detail/lane.cuh>
+#include <membar/detail/ring.cuh>
 #include <membar/fence.cuh>
 #include <membar/wait_budget.cuh>
 
@@ -74,33 +75,15 @@ class publisher {
   class source {
    public:
     __device__ source(publisher& to, int index) noexcept
-        : tail_(&to.tails_[index]), head_(&to.heads_[index]), entries_(to.entries_[index]) {
-      const unsigned long long tail = tail_->load(relaxed);
-      closed_ = (tail & detail::closed_bit) != 0;
-      pushed_ = tail & ~detail::closed_bit;
-      taken_ = pushed_ < Lag ? 0 : pushed_ - Lag;
-    }
+        : tail_(&to.tails_[index]), head_(&to.heads_[index]), entries_(to.entries_[index]), ring_(tail_->load(relaxed)) {}
 
     /// Hands over "make `value` the value of `signal`". `would_wait` if `Lag` publications wait; `closed` after `close`, or if
     /// the publisher has stopped serving, which is noticed at the latest when the lag is used up.
     __device__ wait_result try_publish(unsigned long long& signal, unsigned long long value) noexcept {
-      if (closed_) {
-        return wait_result::closed;
-      }
-      if (pushed_ - taken_ == Lag) {
-        const unsigned long long head = head_->load(acquire);
-        taken_ = head & ~detail::closed_bit;
-        if ((head & detail::closed_bit) != 0) {
-          closed_ = true;
-          return wait_result::closed;
-        }
-        if (pushed_ - taken_ == Lag) {
-          return wait_result::would_wait;
-        }
-      }
-      entries_[pushed_ % Lag] = {&signal, value};
-      tail_->store(++pushed_, release);
-      return wait_result::done;
+      return ring_.claim(*head_, acquire, [&] {
+        entries_[ring_.slot()] = {&signal, value};
+        tail_->store(++ring_.pushed, release);
+      });
     }
 
     /// The same, and waits for room.
@@ -116,25 +99,23 @@ class publisher {
     __device__ wait_result flush(wait_budget budget) noexcept {
       return detail::wait_until(budget, [&] {
         const unsigned long long head = head_->load(acquire);
-        taken_ = head & ~detail::closed_bit;
+        ring_.note(head);
         const bool stopped = (head & detail::closed_bit) != 0;
-        return taken_ == pushed_ ? wait_result::done : stopped ? wait_result::closed : wait_result::would_wait;
+        return ring_.taken == ring_.pushed ? wait_result::done : stopped ? wait_result::closed : wait_result::would_wait;
       });
     }
 
     /// Says that nothing more comes. What was handed over is still published.
     __device__ void close() noexcept {
-      closed_ = true;
-      tail_->store(pushed_ | detail::closed_bit, release);
+      ring_.closed = true;
+      tail_->store(ring_.pushed | detail::closed_bit, release);
     }
 
    private:
     atomic<unsigned long long, From>* tail_;
     atomic<unsigned long long, From>* head_;
     entry* entries_;
-    unsigned long long pushed_;
-    unsigned long long taken_;
-    bool closed_;
+    detail::ring_producer<Lag> ring_;
   };
 
   /// A warp's end of a source: all 32 lanes have one each and call every operation together, with the same arguments. What any
@@ -142,30 +123,28 @@ class publisher {
   class warp_source {
    public:
     __device__ warp_source(publisher& to, int index) noexcept
-        : tail_(&to.tails_[index]), head_(&to.heads_[index]), entries_(to.entries_[index]) {
-      const unsigned long long tail = from_first_lane(tail_->load(relaxed));
-      closed_ = (tail & detail::closed_bit) != 0;
-      pushed_ = tail & ~detail::closed_bit;
-      taken_ = pushed_ < Lag ? 0 : pushed_ - Lag;
-    }
+        : tail_(&to.tails_[index]),
+          head_(&to.heads_[index]),
+          entries_(to.entries_[index]),
+          ring_(from_first_lane(tail_->load(relaxed))) {}
 
     /// As `source::publish`.
     __device__ wait_result publish(unsigned long long& signal, unsigned long long value, wait_budget budget) noexcept {
       __syncwarp();  // the other lanes' work, too, is released
-      for (detail::polling poll(budget); !closed_ && pushed_ - taken_ == Lag;) {
+      for (detail::polling poll(budget); !ring_.closed && ring_.full();) {
         hear();
-        if (!closed_ && pushed_ - taken_ == Lag && used_up(poll)) {
+        if (!ring_.closed && ring_.full() && used_up(poll)) {
           return wait_result::timed_out;
         }
       }
-      if (closed_) {
+      if (ring_.closed) {
         return wait_result::closed;
       }
       if (detail::lane_id() == 0) {
-        entries_[pushed_ % Lag] = {&signal, value};
-        tail_->store(pushed_ + 1, release);
+        entries_[ring_.slot()] = {&signal, value};
+        tail_->store(ring_.pushed + 1, release);
       }
-      ++pushed_;
+      ++ring_.pushed;
       __syncwarp();
       return wait_result::done;
     }
@@ -174,9 +153,9 @@ class publisher {
     __device__ wait_result flush(wait_budget budget) noexcept {
       for (detail::polling poll(budget);;) {
         const bool stopped = hear();
-        if (taken_ == pushed_ || stopped || used_up(poll)) {
+        if (ring_.taken == ring_.pushed || stopped || used_up(poll)) {
           __syncwarp();  // what lane 0 has acquired, the others find, too
-          return taken_ == pushed_ ? wait_result::done : stopped ? wait_result::closed : wait_result::timed_out;
+          return ring_.taken == ring_.pushed ? wait_result::done : stopped ? wait_result::closed : wait_result::timed_out;
         }
       }
     }
@@ -184,9 +163,9 @@ class publisher {
     /// As `source::close`.
     __device__ void close() noexcept {
       __syncwarp();
-      closed_ = true;
+      ring_.closed = true;
       if (detail::lane_id() == 0) {
-        tail_->store(pushed_ | detail::closed_bit, release);
+        tail_->store(ring_.pushed | detail::closed_bit, release);
       }
     }
 
@@ -201,18 +180,16 @@ class publisher {
     /// What the publisher has taken, as lane 0 acquired it; whether it has stopped.
     __device__ bool hear() noexcept {
       const unsigned long long head = from_first_lane(head_->load(acquire));
-      taken_ = head & ~detail::closed_bit;
+      ring_.note(head);
       const bool stopped = (head & detail::closed_bit) != 0;
-      closed_ = closed_ || stopped;
+      ring_.closed = ring_.closed || stopped;
       return stopped;
     }
 
     atomic<unsigned long long, From>* tail_;
     atomic<unsigned long long, From>* head_;
     entry* entries_;
-    unsigned long long pushed_;
-    unsigned long long taken_;
-    bool closed_;
+    detail::ring_producer<Lag> ring_;
   };
 
   /// Closes every source. By one thread, after every publication (a barrier of the block does), and with no source used later.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <membar/atomic.cuh>
+#include <membar/detail/ring.cuh>
 #include <membar/wait_budget.cuh>
 
 #include <type_traits>
@@ -38,32 +39,15 @@ class spsc_channel {
   /// The producer's end: one thread's, at a time.
   class producer {
    public:
-    MEMBAR_HOST_DEVICE explicit producer(spsc_channel& channel) noexcept : channel_(&channel) {
-      const unsigned long long tail = channel.tail_.load(relaxed);
-      closed_ = (tail & detail::closed_bit) != 0;
-      pushed_ = tail & ~detail::closed_bit;
-      taken_ = pushed_ < Capacity ? 0 : pushed_ - Capacity;
-    }
+    MEMBAR_HOST_DEVICE explicit producer(spsc_channel& channel) noexcept
+        : channel_(&channel), ring_(channel.tail_.load(relaxed)) {}
 
     /// Appends `message`; `would_wait` if the channel is full.
     MEMBAR_HOST_DEVICE wait_result try_push(const Message& message) noexcept {
-      if (closed_) {
-        return wait_result::closed;
-      }
-      if (pushed_ - taken_ == Capacity) {
-        const unsigned long long head = channel_->head_.load(acquire);
-        taken_ = head & ~detail::closed_bit;
-        if ((head & detail::closed_bit) != 0) {
-          closed_ = true;
-          return wait_result::closed;
-        }
-        if (pushed_ - taken_ == Capacity) {
-          return wait_result::would_wait;
-        }
-      }
-      channel_->slots_[pushed_ % Capacity] = message;
-      channel_->tail_.store(++pushed_, release);
-      return wait_result::done;
+      return ring_.claim(channel_->head_, acquire, [&] {
+        channel_->slots_[ring_.slot()] = message;
+        channel_->tail_.store(++ring_.pushed, release);
+      });
     }
 
     /// The same, and waits for room.
@@ -73,15 +57,13 @@ class spsc_channel {
 
     /// Says that no message follows.
     MEMBAR_HOST_DEVICE void close() noexcept {
-      closed_ = true;
-      channel_->tail_.store(pushed_ | detail::closed_bit, release);
+      ring_.closed = true;
+      channel_->tail_.store(ring_.pushed | detail::closed_bit, release);
     }
 
    private:
     spsc_channel* channel_;
-    unsigned long long pushed_;
-    unsigned long long taken_;
-    bool closed_;
+    detail::ring_producer<Capacity> ring_;
   };
 
   /// The consumer's end: one thread's, at a time.

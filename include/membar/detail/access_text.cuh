@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The arguments of a load or a store after its pointer and value: what each of them says, and the opcode that they make.
+#pragma once
+
+#include <membar/cache_hint.cuh>
+#include <membar/detail/ptx.cuh>
+#include <membar/memory_order.hpp>
+#include <membar/thread_scope.hpp>
+
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+namespace membar {
+
+/// In place of an order: an access of a device's registers mapped into memory, which is done exactly once and as it is written.
+struct mmio_t {
+  explicit mmio_t() = default;
+};
+/// The tag of an access to mapped device registers: `load<thread_scope::system>(p, mmio)`.
+inline constexpr mmio_t mmio{};
+
+}  // namespace membar
+
+namespace membar::detail {
+
+enum class access_kind { load, store, read_only_load };
+
+/// What an argument after the pointer or the value says.
+enum class says { nothing, order, l1, cache_operator, l2, policy, prefetch };
+
+template <class T>
+inline constexpr says said_by = std::is_base_of_v<l2_policy, T> ? says::policy : says::nothing;
+template <memory_order Order>
+inline constexpr says said_by<memory_order_constant<Order>> = says::order;
+template <>
+inline constexpr says said_by<mmio_t> = says::order;
+template <l1_priority Priority>
+inline constexpr says said_by<l1_hint<Priority>> = says::l1;
+template <cache_operator Operator>
+inline constexpr says said_by<cache_operator_hint<Operator>> = says::cache_operator;
+template <l2_priority Priority>
+inline constexpr says said_by<l2_hint<Priority>> = says::l2;
+template <int Bytes>
+inline constexpr says said_by<prefetch_size<Bytes>> = says::prefetch;
+
+template <says What, class... Said>
+inline constexpr int times_said = (0 + ... + (said_by<Said> == What ? 1 : 0));
+
+/// In place of an argument that was not given.
+struct unsaid {};
+
+/// The type of the first of `Said` that says `What`, else `unsaid`.
+template <says What, class... Said>
+struct pick {
+  using type = unsaid;
+};
+template <says What, class First, class... Rest>
+struct pick<What, First, Rest...> {
+  using type = typename std::conditional_t<said_by<First> == What, std::type_identity<First>, pick<What, Rest...>>::type;
+};
+template <says What, class... Said>
+using picked = typename pick<What, Said...>::type;
+
+/// In place of an order, for an access that has none: weak, or through the read-only path.
+struct no_order {};
+
+// clang-format off
+struct no_text { static constexpr char text[] = ""; };
+
+template <class Hint> struct hint_text;
+template <> struct hint_text<unsaid> : no_text {};
+template <> struct hint_text<l1_hint<l1_priority::evict_normal>> { static constexpr char text[] = ".L1::evict_normal"; };
+template <> struct hint_text<l1_hint<l1_priority::evict_unchanged>> { static constexpr char text[] = ".L1::evict_unchanged"; };
+template <> struct hint_text<l1_hint<l1_priority::evict_first>> { static constexpr char text[] = ".L1::evict_first"; };
+template <> struct hint_text<l1_hint<l1_priority::evict_last>> { static constexpr char text[] = ".L1::evict_last"; };
+template <> struct hint_text<l1_hint<l1_priority::no_allocate>> { static constexpr char text[] = ".L1::no_allocate"; };
+template <> struct hint_text<cache_operator_hint<cache_operator::ca>> { static constexpr char text[] = ".ca"; };
+template <> struct hint_text<cache_operator_hint<cache_operator::cg>> { static constexpr char text[] = ".cg"; };
+template <> struct hint_text<cache_operator_hint<cache_operator::cs>> { static constexpr char text[] = ".cs"; };
+template <> struct hint_text<cache_operator_hint<cache_operator::lu>> { static constexpr char text[] = ".lu"; };
+template <> struct hint_text<cache_operator_hint<cache_operator::cv>> { static constexpr char text[] = ".cv"; };
+template <> struct hint_text<cache_operator_hint<cache_operator::wb>> { static constexpr char text[] = ".wb"; };
+template <> struct hint_text<cache_operator_hint<cache_operator::wt>> { static constexpr char text[] = ".wt"; };
+template <> struct hint_text<prefetch_size<64>> { static constexpr char text[] = ".L2::64B"; };
+template <> struct hint_text<prefetch_size<128>> { static constexpr char text[] = ".L2::128B"; };
+template <> struct hint_text<prefetch_size<256>> { static constexpr char text[] = ".L2::256B"; };
+template <l2_priority Priority> struct hint_text<l2_hint<Priority>> : l2_text<Priority> {};
+
+struct dot_text { static constexpr char text[] = "."; };
+struct weak_text { static constexpr char text[] = ".weak"; };
+struct mmio_text { static constexpr char text[] = ".mmio.relaxed.sys"; };
+struct global_text { static constexpr char text[] = ".global"; };
+struct read_only_text { static constexpr char text[] = ".nc"; };
+struct cache_hint_text { static constexpr char text[] = ".L2::cache_hint"; };
+// clang-format on
+
+/// `Text` if `Condition`, else nothing.
+template <bool Condition, class Text>
+using text_if = std::conditional_t<Condition, Text, no_text>;
+
+template <class Text>
+inline constexpr std::size_t length_of = sizeof(Text::text) - 1;
+
+/// The character at `at` of the texts written one after the other.
+template <class... Texts>
+[[nodiscard]] consteval char character(std::size_t at) {
+  char result = '\0';
+  const auto take = [&](const char* text, std::size_t length) {
+    if (at < length) {
+      result = text[at];
+    }
+    at -= length;  // wraps once the character is found, so that no later text has it too
+  };
+  (take(Texts::text, length_of<Texts>), ...);
+  return result;
+}
+
+template <class Indices, class... Texts>
+struct joined_at;
+template <std::size_t... At, class... Texts>
+struct joined_at<std::index_sequence<At...>, Texts...> {
+  static constexpr char text[] = {character<Texts...>(At)..., '\0'};
+};
+/// The texts written one after the other, as one text.
+template <class... Texts>
+using joined = joined_at<std::make_index_sequence<(length_of<Texts> + ... + 0)>, Texts...>;
+
+/// The order and the scope of an access as its opcode spells them.
+template <class Order, thread_scope Scope>
+struct semantics_text : joined<dot_text, ptx_order<Order::value>, dot_text, ptx_scope<Scope>> {};
+template <thread_scope Scope>
+struct semantics_text<no_order, Scope> : weak_text {};
+template <thread_scope Scope>
+struct semantics_text<mmio_t, Scope> : mmio_text {};
+
+/// The opcode between `ld` or `st` and the type. Without a hint the address is generic; hints are for global memory.
+template <access_kind Kind, class Order, thread_scope Scope, bool Global, class... Said>
+using opcode =
+    joined<text_if<Kind != access_kind::read_only_load, semantics_text<Order, Scope>>, text_if<Global, global_text>,
+           hint_text<picked<says::cache_operator, Said...>>, text_if<Kind == access_kind::read_only_load, read_only_text>,
+           hint_text<picked<says::l1, Said...>>, hint_text<picked<says::l2, Said...>>,
+           text_if<times_said<says::policy, Said...> != 0, cache_hint_text>, hint_text<picked<says::prefetch, Said...>>>;
+
+}  // namespace membar::detail
