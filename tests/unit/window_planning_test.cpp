@@ -160,7 +160,7 @@ class fake_kernel {
       return 1.0;
     }
     const auto asked = static_cast<double>(window.persisting_bytes());
-    const double kept = asked <= capacity_ ? wanted : std::max(0.0, 2.0 * capacity_ - wanted);
+    const double kept = asked <= capacity_ ? asked : std::max(0.0, 2.0 * capacity_ - asked);
     return 1.0 - 0.45 * kept / std::max(region_, capacity_);
   }
 
