@@ -42,24 +42,24 @@ int main() try {
   const std::size_t count = 4 * before.l2_bytes / sizeof(float4);
   float4* data = nullptr;
   float *table = nullptr, *out = nullptr;
-  membar::check(cudaMalloc(&data, count * sizeof(float4)), "cudaMalloc");
-  membar::check(cudaMalloc(&table, entries * sizeof(float)), "cudaMalloc");
-  membar::check(cudaMalloc(&out, std::size_t{blocks} * threads * sizeof(float)), "cudaMalloc");
-  membar::check(cudaMemset(data, 0, count * sizeof(float4)), "cudaMemset");
-  membar::check(cudaMemset(table, 0, entries * sizeof(float)), "cudaMemset");
+  membar::check(cudaMalloc(&data, count * sizeof(float4)));
+  membar::check(cudaMalloc(&table, entries * sizeof(float)));
+  membar::check(cudaMalloc(&out, std::size_t{blocks} * threads * sizeof(float)));
+  membar::check(cudaMemset(data, 0, count * sizeof(float4)));
+  membar::check(cudaMemset(table, 0, entries * sizeof(float)));
   cudaEvent_t begin = nullptr, end = nullptr;
-  membar::check(cudaEventCreate(&begin), "cudaEventCreate");
-  membar::check(cudaEventCreate(&end), "cudaEventCreate");
+  membar::check(cudaEventCreate(&begin));
+  membar::check(cudaEventCreate(&end));
   const auto milliseconds = [&](const membar::access_policy_window& window) {
     float best = 1e30F;
     for (int run = 0; run != 5; ++run) {
-      membar::check(cudaEventRecord(begin), "cudaEventRecord");
+      membar::check(cudaEventRecord(begin));
       membar::launch(membar::launch_config{blocks, threads}.with(window), look_up, data, count, table,
                      static_cast<unsigned>(entries - 1), out);
-      membar::check(cudaEventRecord(end), "cudaEventRecord");
-      membar::check(cudaEventSynchronize(end), "cudaEventSynchronize");
+      membar::check(cudaEventRecord(end));
+      membar::check(cudaEventSynchronize(end));
       float time = 0;
-      membar::check(cudaEventElapsedTime(&time, begin, end), "cudaEventElapsedTime");
+      membar::check(cudaEventElapsedTime(&time, begin, end));
       best = std::min(best, time);
     }
     return static_cast<double>(best);

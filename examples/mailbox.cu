@@ -52,14 +52,14 @@ int main() try {
       if (std::chrono::steady_clock::now() - begin > std::chrono::seconds(4)) {
         std::puts("no answer within 4 seconds");
         std::atomic_ref(box.asked).store(stop, std::memory_order_release);
-        membar::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+        membar::check(cudaDeviceSynchronize());
         return 1;
       }
     }
     right += box.answer == round * round ? 1 : 0;
   }
   const std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - begin;
-  membar::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  membar::check(cudaDeviceSynchronize());
   std::printf("%d of %d answers are right, %.1f us for a question and its answer\n", right, rounds, time.count() / rounds);
   return right == rounds ? 0 : 1;
 } catch (const membar::error& failure) {

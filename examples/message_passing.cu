@@ -63,7 +63,7 @@ int main() try {
   // Cooperative: both blocks are resident at once, so the reader cannot keep the writer from starting.
   membar::launch(membar::launch_config{2, threads}.with(membar::cooperative{}), pass_message, data.data(), flag.data(),
                  seen.data());
-  membar::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  membar::check(cudaDeviceSynchronize());
   const auto [raised, wrong] = seen[0];
   std::printf("flag %s, %d of %d words wrong\n", raised != 0 ? "seen" : "not seen in time", wrong, word_count);
   return raised == 1 && wrong == 0 ? 0 : 1;

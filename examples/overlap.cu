@@ -33,18 +33,18 @@ int main() try {
     return 77;
   }
   const membar::managed_memory<int> local(local_words);
-  check(cudaMemset(local.data(), 0, local_words * sizeof(int)), "cudaMemset");
+  check(cudaMemset(local.data(), 0, local_words * sizeof(int)));
   const membar::mapped_memory<int> on_host(far_words);
   int* far = on_host.data();
-  check(devices > 1 ? cudaDeviceCanAccessPeer(&peer, 0, 1) : cudaSuccess, "cudaDeviceCanAccessPeer");
+  check(devices > 1 ? cudaDeviceCanAccessPeer(&peer, 0, 1) : cudaSuccess);
   if (peer != 0) {
-    check(cudaDeviceEnablePeerAccess(1, 0), "cudaDeviceEnablePeerAccess");
+    check(cudaDeviceEnablePeerAccess(1, 0));
     const membar::device_guard on_the_other_device(1);
-    check(cudaMalloc(&far, far_words * sizeof(int)), "cudaMalloc");
+    check(cudaMalloc(&far, far_words * sizeof(int)));
   }
   std::printf("communication: stores to %s; %d domains\n", peer != 0 ? "device 1" : "the host", membar::sync_domain_count());
   cudaStream_t beside = nullptr;  // does not wait for the default stream, which has the chain
-  check(cudaStreamCreateWithFlags(&beside, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+  check(cudaStreamCreateWithFlags(&beside, cudaStreamNonBlocking));
 
   // Prints the time per kernel of the chain, beside the communication kernel if that has a tag.
   const auto measure = [&](const char* name, int tag, sync_domain communication) {
@@ -55,10 +55,10 @@ int main() try {
     for (int i = 0; i != chain_length; ++i) {
       membar::launch(membar::launch_config{local_words / 256, 256}, work, local.data());
     }
-    check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
+    check(cudaStreamSynchronize(nullptr));
     const std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - begin;
     const char* note = tag != 0 && cudaStreamQuery(beside) == cudaSuccess ? ", but the communication ended first" : "";
-    check(cudaStreamSynchronize(beside), "cudaStreamSynchronize");
+    check(cudaStreamSynchronize(beside));
     std::printf("%-24s %7.2f us per kernel%s\n", name, time.count() / chain_length, note);
   };
   measure("alone, warming up", 0, sync_domain::default_);
@@ -66,7 +66,7 @@ int main() try {
   measure("beside, same domain", 1, sync_domain::default_);
   measure("beside, remote domain", 2, sync_domain::remote);
   std::vector<int> fars(far_words);
-  check(cudaMemcpy(fars.data(), far, far_words * sizeof(int), cudaMemcpyDefault), "cudaMemcpy");
+  check(cudaMemcpy(fars.data(), far, far_words * sizeof(int), cudaMemcpyDefault));
   int wrong = 0;
   for (std::size_t i = 0; i != far_words; ++i) {
     wrong += fars[i] != (static_cast<int>(i) ^ 2) || (i < local_words && local[i] != 4 * chain_length) ? 1 : 0;

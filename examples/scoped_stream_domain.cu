@@ -10,15 +10,15 @@ __global__ void communicate() {}
 
 /// The domain in which a launch into `stream` runs: a captured launch shows it on its graph node.
 membar::sync_domain domain_of_a_launch(cudaStream_t stream) {
-  membar::check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+  membar::check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
   membar::launch(membar::launch_config{1, 1, stream}, communicate);
   cudaGraph_t graph = nullptr;
-  membar::check(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
+  membar::check(cudaStreamEndCapture(stream, &graph));
   cudaGraphNode_t node = nullptr;
   std::size_t count = 1;
-  membar::check(cudaGraphGetNodes(graph, &node, &count), "cudaGraphGetNodes");
+  membar::check(cudaGraphGetNodes(graph, &node, &count));
   const membar::sync_domain domain = membar::get_attribute<membar::sync_domain>(node);
-  membar::check(cudaGraphDestroy(graph), "cudaGraphDestroy");
+  membar::check(cudaGraphDestroy(graph));
   return domain;
 }
 
@@ -42,7 +42,7 @@ int main() try {
     return 77;
   }
   cudaStream_t stream = nullptr;
-  membar::check(cudaStreamCreate(&stream), "cudaStreamCreate");
+  membar::check(cudaStreamCreate(&stream));
   int mistakes = 0;
   show("before", stream, membar::sync_domain::default_, &mistakes);
   {
@@ -59,7 +59,7 @@ int main() try {
     std::printf("thrown in the scope:   %s\n", refusal.what());
   }
   show("after the exception", stream, membar::sync_domain::default_, &mistakes);
-  membar::check(cudaStreamDestroy(stream), "cudaStreamDestroy");
+  membar::check(cudaStreamDestroy(stream));
   return mistakes == 0 ? 0 : 1;
 } catch (const membar::error& failure) {
   std::fprintf(stderr, "%s\n", failure.what());

@@ -51,7 +51,7 @@ int main() try {
   membar::upload(weights, coefficients, nullptr);  // the size and the type are checked by the compiler
   membar::launch(membar::launch_config{n / 256, 256}, smooth, membar::read_only_span<float>(in.data(), n), out.data());
   membar::launch(membar::launch_config{1, 256}, count_divergent_use, counts.data());
-  membar::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  membar::check(cudaDeviceSynchronize());
 
   std::printf("at 500: %.2f, smoothed %.2f (on a straight line it stays as it is)\n", static_cast<double>(in[500]),
               static_cast<double>(out[500]));

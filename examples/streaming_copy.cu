@@ -23,7 +23,7 @@ int main() try {
     return 77;
   }
   int major = 0;
-  membar::check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0), "cudaDeviceGetAttribute");
+  membar::check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
   if (major < 8) {
     std::puts("SKIPPED: cache policies need compute capability 8.0");
     return 77;
@@ -35,20 +35,20 @@ int main() try {
     values[i] = {word, ~word, word * 3, word * 5};
   }
   uint4 *in = nullptr, *out = nullptr;
-  membar::check(cudaMalloc(&in, count * sizeof(uint4)), "cudaMalloc");
-  membar::check(cudaMalloc(&out, count * sizeof(uint4)), "cudaMalloc");
-  membar::check(cudaMemcpy(in, values.data(), count * sizeof(uint4), cudaMemcpyDefault), "cudaMemcpy");
+  membar::check(cudaMalloc(&in, count * sizeof(uint4)));
+  membar::check(cudaMalloc(&out, count * sizeof(uint4)));
+  membar::check(cudaMemcpy(in, values.data(), count * sizeof(uint4), cudaMemcpyDefault));
   cudaEvent_t begin = nullptr, end = nullptr;
-  membar::check(cudaEventCreate(&begin), "cudaEventCreate");
-  membar::check(cudaEventCreate(&end), "cudaEventCreate");
-  membar::check(cudaEventRecord(begin), "cudaEventRecord");
+  membar::check(cudaEventCreate(&begin));
+  membar::check(cudaEventCreate(&end));
+  membar::check(cudaEventRecord(begin));
   membar::launch(membar::launch_config{1024, 256}, copy, in, out, count);
-  membar::check(cudaEventRecord(end), "cudaEventRecord");
+  membar::check(cudaEventRecord(end));
 
   std::vector<uint4> copied(count);
-  membar::check(cudaMemcpy(copied.data(), out, count * sizeof(uint4), cudaMemcpyDefault), "cudaMemcpy");
+  membar::check(cudaMemcpy(copied.data(), out, count * sizeof(uint4), cudaMemcpyDefault));
   float milliseconds = 0;
-  membar::check(cudaEventElapsedTime(&milliseconds, begin, end), "cudaEventElapsedTime");
+  membar::check(cudaEventElapsedTime(&milliseconds, begin, end));
   std::size_t wrong = 0;
   for (std::size_t i = 0; i != count; ++i) {
     wrong +=

@@ -5,10 +5,10 @@
 
 #include "arms.hpp"
 
-#include <membar/atomic.cuh>
-#include <membar/launch.hpp>
 #include <bench/common/cuda_handles.hpp>
+#include <membar/atomic.cuh>
 #include <membar/device_clock.cuh>
+#include <membar/launch.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -130,7 +130,8 @@ __global__ void store_noise(uint4* target, unsigned long long quads_per_block, u
     }
   } while (stop.load(membar::relaxed) == 0);
   membar::atomic_ref<unsigned long long, thread_scope::block>(mine.stores).fetch_add(stores, membar::relaxed);
-  membar::atomic_ref<unsigned long long, thread_scope::block>(mine.end_ns).fetch_max(membar::global_nanoseconds(), membar::relaxed);
+  membar::atomic_ref<unsigned long long, thread_scope::block>(mine.end_ns)
+      .fetch_max(membar::global_nanoseconds(), membar::relaxed);
 }
 
 /// The streams of the experiment. They are few and made before anything is measured, because a stream made later can move the
@@ -174,8 +175,8 @@ class kernel_noise final : public noise {
 
   void start(const domain_choice& domains) override {
     const cudaStream_t stream = stream_.get();
-    membar::check(cudaMemsetAsync(control_.get(), 0, sizeof(noise_control), stream), "cudaMemsetAsync");
-    membar::check(cudaMemsetAsync(blocks_.get(), 0, blocks_.size() * sizeof(noise_block), stream), "cudaMemsetAsync");
+    membar::check(cudaMemsetAsync(control_.get(), 0, sizeof(noise_control), stream));
+    membar::check(cudaMemsetAsync(blocks_.get(), 0, blocks_.size() * sizeof(noise_block), stream));
     membar::launch(with_least_shared_memory(
                        membar::launch_config{shape_.blocks, shape_.threads, stream}.with(domains.domain).with(domains.map)),
                    store_noise, target_, quads_per_block_, stores_per_batch_, batch_cycles_, control_.get(), blocks_.get(),
@@ -219,7 +220,7 @@ class kernel_noise final : public noise {
 
   /// Through a copy engine, on a stream of its own: the noise kernel holds the other one.
   void copy(void* to, const void* from, std::size_t bytes) const {
-    membar::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, control_stream_.get()), "cudaMemcpyAsync");
+    membar::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, control_stream_.get()));
     control_stream_.synchronize();
   }
 

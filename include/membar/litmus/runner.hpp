@@ -127,7 +127,7 @@ class device_bytes : public membar::detail::owned_array<unsigned char, &cudaFree
  private:
   [[nodiscard]] static void* allocated(std::size_t size) {
     void* memory = nullptr;
-    check(cudaMalloc(&memory, size), "cudaMalloc",
+    check(cudaMalloc(&memory, size),
           "the device has too little free memory for the test: use a smaller batch, stride, share or number of lines");
     return memory;
   }
@@ -153,10 +153,10 @@ class kept {
 class timed_stream {
  public:
   timed_stream() {
-    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
     try {
-      check(cudaEventCreate(&before_), "cudaEventCreate");
-      check(cudaEventCreate(&after_), "cudaEventCreate");
+      check(cudaEventCreate(&before_));
+      check(cudaEventCreate(&after_));
     } catch (...) {
       release();
       throw;
@@ -170,11 +170,11 @@ class timed_stream {
   ~timed_stream() { release(); }
 
   [[nodiscard]] cudaStream_t get() const noexcept { return stream_; }
-  void begin() const { check(cudaEventRecord(before_, stream_), "cudaEventRecord"); }
-  void end() const { check(cudaEventRecord(after_, stream_), "cudaEventRecord"); }
+  void begin() const { check(cudaEventRecord(before_, stream_)); }
+  void end() const { check(cudaEventRecord(after_, stream_)); }
   [[nodiscard]] double seconds() const {
     float milliseconds = 0;
-    check(cudaEventElapsedTime(&milliseconds, before_, after_), "cudaEventElapsedTime");
+    check(cudaEventElapsedTime(&milliseconds, before_, after_));
     return static_cast<double>(milliseconds) / 1e3;
   }
   /// Whether everything enqueued so far has ended. Throws `error` if it failed.
@@ -184,7 +184,7 @@ class timed_stream {
       static_cast<void>(cudaGetLastError());
       return false;
     }
-    check(status, "cudaStreamQuery", "the test's kernel failed, and this process cannot use the device any more");
+    check(status, "the test's kernel failed, and this process cannot use the device any more");
     return true;
   }
 
@@ -236,7 +236,7 @@ struct launch_attributes {
   int fitting = 0;
   if (cluster == 1) {
     check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&fitting, kernel, static_cast<int>(width), shared_bytes),
-          "cudaOccupancyMaxActiveBlocksPerMultiprocessor", "the kernel must be compiled for the device");
+          "the kernel must be compiled for the device");
     return static_cast<unsigned>(fitting) * static_cast<unsigned>(on.multiprocessors);
   }
   launch_attributes attributes(cluster, 0, 1);
@@ -246,7 +246,7 @@ struct launch_attributes {
   config.dynamicSmemBytes = shared_bytes;
   config.attrs = attributes.list;
   config.numAttrs = attributes.count;
-  check(cudaOccupancyMaxActiveClusters(&fitting, kernel, &config), "cudaOccupancyMaxActiveClusters",
+  check(cudaOccupancyMaxActiveClusters(&fitting, kernel, &config),
         "the kernel must be compiled for the device, and the device must have clusters");
   return static_cast<unsigned>(fitting) * cluster;
 }
@@ -496,7 +496,7 @@ class engine {
           if (status == cudaErrorPeerAccessAlreadyEnabled) {
             static_cast<void>(cudaGetLastError());
           } else {
-            check(status, "cudaDeviceEnablePeerAccess", "the devices must be able to access each other's memory");
+            check(status, "the devices must be able to access each other's memory");
           }
         }
       }
@@ -563,7 +563,7 @@ class engine {
   /// then.
   static void fill(const placement& where, void* memory, int value, std::size_t bytes) {
     if (where.host_threads.empty()) {
-      check(cudaMemset(memory, value, bytes), "cudaMemset");
+      check(cudaMemset(memory, value, bytes));
     } else {
       std::memset(memory, value, bytes);
     }
@@ -572,16 +572,16 @@ class engine {
   /// No outcome is counted yet, and every digit is one that no test reports.
   void prepare(const placement& where, const launch_view& home, const run_shape& shape, const runnable_test& test) const {
     const device_guard current(device_of(where.launches[home_of(shape)]).ordinal);
-    check(cudaMemset(home.counts, 0, static_cast<std::size_t>(test.outcomes()) * sizeof(std::uint64_t)), "cudaMemset");
+    check(cudaMemset(home.counts, 0, static_cast<std::size_t>(test.outcomes()) * sizeof(std::uint64_t)));
     fill(where, home.digits, 0xff, 2 * shape.where.digit_bytes());
-    check(cudaDeviceSynchronize(), "cudaDeviceSynchronize", "a kernel failed");
+    check(cudaDeviceSynchronize(), "a kernel failed");
   }
 
   /// Reads what the run has counted so far, and which outcomes its last slice showed.
   void count_slice(const placement& where, const launch_view& home, const run_shape& shape, run_result& result) const {
     const device_guard current(device_of(where.launches[home_of(shape)]).ordinal);
     std::vector<std::uint64_t> now(result.counts.size());
-    check(cudaMemcpy(now.data(), home.counts, now.size() * sizeof(std::uint64_t), cudaMemcpyDeviceToHost), "cudaMemcpy");
+    check(cudaMemcpy(now.data(), home.counts, now.size() * sizeof(std::uint64_t), cudaMemcpyDeviceToHost));
     for (std::size_t key = 0; key < now.size(); ++key) {
       result.slices_with[key] += now[key] != result.counts[key] ? 1 : 0;
     }
@@ -597,11 +597,11 @@ class engine {
       views[l].steps = steps;
       views[l].budget_ns = static_cast<unsigned long long>(budget_seconds * 1e9);
       const device_guard current(device_of(where.launches[l]).ordinal);
-      check(cudaMemset(views[l].own_words, 0, sizeof(launch_words)), "cudaMemset");
+      check(cudaMemset(views[l].own_words, 0, sizeof(launch_words)));
       if (views[l].keeper) {
         fill(where, views[l].all_words, 0, sizeof(shared_words));
       }
-      check(cudaDeviceSynchronize(), "cudaDeviceSynchronize", "a kernel failed");
+      check(cudaDeviceSynchronize(), "a kernel failed");
     }
     const auto begin = detail::wall_clock::now();
     const auto deadline =
@@ -667,7 +667,7 @@ class engine {
     config.numAttrs = attributes.count;
     void* arguments[] = {&view};
     stream.begin();
-    check(cudaLaunchKernelExC(&config, test.kernel, arguments), "cudaLaunchKernelExC",
+    check(cudaLaunchKernelExC(&config, test.kernel, arguments),
           "the kernel must be compiled for the device, and take one launch_view");
     stream.end();
   }
@@ -676,7 +676,7 @@ class engine {
   void require_all_arrived(const runnable_test& test, const placement& where, const launch_view& view,
                            double budget_seconds) const {
     shared_words words{};
-    check(cudaMemcpy(&words, view.all_words, sizeof words, cudaMemcpyDefault), "cudaMemcpy");
+    check(cudaMemcpy(&words, view.all_words, sizeof words, cudaMemcpyDefault));
     if (words.abandoned == 0) {
       return;
     }
