@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Why the litmus engine's barrier (`meet` of litmus/kernel.cuh, `host_party` of litmus/runner.hpp) cannot let a stale value
+/// Why the litmus engine's barrier (`meet` of litmus/kernel.cuh, `host_party` of litmus/engine.hpp) cannot let a stale value
 /// pass for an outcome: the barrier as a litmus test, decided by the model for each placement, and what each weaker barrier
 /// lets pass.
 #include <membar/model/test.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The engine's host part on a made-up machine: launches are threads of the host that do what the kernel does, in plain words.
-#include <membar/litmus/histogram.hpp>
-#include <membar/litmus/runner.hpp>
+#include <membar/litmus/report.hpp>
+#include <membar/litmus/engine.hpp>
 #include <membar/model/named_test.hpp>
 #include <membar/model/test.hpp>
 
@@ -64,16 +64,16 @@ struct made_up_stream {
 std::atomic_ref<unsigned> word(unsigned& of) { return std::atomic_ref<unsigned>(of); }
 
 bool meet(const launch_view& v, unsigned barrier, std::chrono::steady_clock::time_point deadline) {
-  word(v.all_words->parties[v.party].reached) = barrier;
+  word(v.run_barrier->parties[v.party].reached) = barrier;
   for (unsigned p = 0; p < v.parties; ++p) {
-    while (word(v.all_words->parties[p].reached) < barrier) {
+    while (word(v.run_barrier->parties[p].reached) < barrier) {
       std::this_thread::yield();
-      if (word(v.all_words->abandoned) != 0) {
+      if (word(v.run_barrier->abandoned) != 0) {
         return false;
       }
       if (std::chrono::steady_clock::now() > deadline) {
-        word(v.all_words->abandoned_at) = barrier;
-        word(v.all_words->abandoned) = 1 + v.party;
+        word(v.run_barrier->abandoned_at) = barrier;
+        word(v.run_barrier->abandoned) = 1 + v.party;
         return false;
       }
     }
@@ -128,7 +128,7 @@ void run_made_up(const made_up_kernel& kernel, const launch_view& v) {
           for (at.thread = 0; at.thread < l.width; ++at.thread) {
             const unsigned instance = instance_at(l, v.seats[v.own[i]], step, at);
             kernel.run(v.own[i],
-                       cells(l, v.cells + region * l.region_bytes(), rotations.data(), instance, v.all_words, v.budget_ns),
+                       cells(l, v.cells + region * l.region_bytes(), rotations.data(), instance, v.run_barrier, v.budget_ns),
                        digits(l, v.digits + region * l.digit_bytes(), instance));
           }
         }
@@ -266,14 +266,14 @@ namespace {
 constexpr model::variable x{0}, y{1};
 constexpr model::reg r0{0}, r1{1};
 constexpr auto scope = membar::thread_scope::system;
-constexpr auto twin =
+constexpr auto model_test =
     model::litmus(
         model::thread(model::block(0), model::store<scope>(x, 1, membar::relaxed), model::store<scope>(y, 1, membar::release)),
         model::thread(model::block(1), model::load<scope>(r0, y, membar::acquire), model::load<scope>(r1, x, membar::relaxed)))
         .when(model::in(1, r0) == 1 && model::in(1, r1) == 0);
 
 /// Message passing between threads of the host.
-void pass_messages(int thread, const cells& at, const digits& out) {
+void pass_messages(int thread, const instance_cells& at, const instance_digits& out) {
   const std::atomic_ref<int> data(*at.as<int>(0));
   const std::atomic_ref<int> flag(*at.as<int>(1));
   if (thread == 0) {
@@ -296,10 +296,10 @@ class litmus_engine_on_a_made_up_machine : public ::testing::Test {
 
   [[nodiscard]] runnable_test test(const model::place& first, const model::place& second) {
     runnable_test one;
-    one.twin = model::named_test(twin, "MP");
-    one.twin.threads[0].where = first;
-    one.twin.threads[1].where = second;
-    for (const model::observable& o : one.twin.observed) {
+    one.model_test = model::named_test(twin, "MP");
+    one.model_test.threads[0].where = first;
+    one.model_test.threads[1].where = second;
+    for (const model::observable& o : one.model_test.observed) {
       one.observed.push_back({o, {0, 1}});
     }
     one.cells = 2;
@@ -337,7 +337,7 @@ class litmus_engine_on_a_made_up_machine : public ::testing::Test {
       all += count;
     }
     EXPECT_EQ(all, run.instances);
-    EXPECT_EQ(run.instances, run.steps * run.shape.instances());
+    EXPECT_EQ(run.instances, run.steps * run.layout.instances());
     const report seen = make_report(one, run);
     EXPECT_TRUE(seen.sound()) << text_of(seen);
   }
@@ -361,7 +361,7 @@ class litmus_engine_on_a_made_up_machine : public ::testing::Test {
 TEST_F(litmus_engine_on_a_made_up_machine, runs_as_many_instances_as_were_asked_for_in_slices) {
   const runnable_test one = test(model::block(0), model::block(1));
   const run_result run = engine_.run(one, small_, exactly(192 * 50 - 1));
-  EXPECT_EQ(run.shape.blocks, 6U);
+  EXPECT_EQ(run.layout.blocks, 6U);
   EXPECT_EQ(run.steps, 50U);
   expect_sound(one, run);
   ASSERT_GE(machine_.launches.size(), 2U);
@@ -397,7 +397,7 @@ TEST_F(litmus_engine_on_a_made_up_machine, ends_a_run_when_its_time_is_over) {
 TEST_F(litmus_engine_on_a_made_up_machine, launches_once_per_domain_and_divides_the_device) {
   const runnable_test one = test(model::block(0), model::in_domain(model::block(1), 3));
   const run_result run = engine_.run(one, small_, exactly(1000));
-  EXPECT_EQ(run.shape.blocks, 3U);
+  EXPECT_EQ(run.layout.blocks, 3U);
   expect_sound(one, run);
   ASSERT_GE(machine_.launches.size(), 2U);
   EXPECT_EQ(machine_.launches[0].domain, 0);
@@ -425,7 +425,7 @@ TEST_F(litmus_engine_on_a_made_up_machine, launches_clusters_whole) {
   const run_result run = engine_.run(one, parse_parameters("width=32 share=60 stress=40"), exactly(1000));
   expect_sound(one, run);
   EXPECT_EQ(machine_.launches[0].cluster, 2U);
-  EXPECT_EQ(run.shape.blocks, 2U);
+  EXPECT_EQ(run.layout.blocks, 2U);
   EXPECT_EQ(run.stress_blocks, 2U);
   EXPECT_EQ(machine_.launches[0].blocks, 4U);
 }
@@ -508,7 +508,7 @@ TEST_F(litmus_engine_on_a_made_up_machine, refuses_what_cannot_be_counted_or_pla
 }
 
 TEST_F(litmus_engine_on_a_made_up_machine, marks_digits_that_no_thread_reported) {
-  kernel_.run = [](int, const cells&, const digits&) {};
+  kernel_.run = [](int, const instance_cells&, const digits&) {};
   kernel_.radix = {1, 1};  // the digit as it is: 0xff twice
   runnable_test one = test(model::block(0), model::block(1));
   one.observed.resize(1);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The litmus engine on one launch: it sees what the model allows and nothing else, finds a planted bug, and ends every run.
 #include <membar/atomic.cuh>
-#include <membar/litmus/histogram.hpp>
-#include <membar/litmus/runner.hpp>
+#include <membar/litmus/report.hpp>
+#include <membar/litmus/engine.hpp>
 #include <membar/litmus/test.cuh>
 #include <membar/litmus/tuner.hpp>
 #include <membar/load_store.cuh>
@@ -46,7 +46,7 @@ void expect_all_counted(const run_result& run) {
   }
   EXPECT_GE(run.slices, 1U);
   EXPECT_EQ(all, run.instances);
-  EXPECT_EQ(run.instances, run.steps * run.shape.instances());
+  EXPECT_EQ(run.instances, run.steps * run.layout.instances());
 }
 
 /// One of the classic tests.
@@ -96,14 +96,14 @@ TEST_P(litmus_classic, shows_only_what_the_model_allows) {
 /// Two threads take a lock that one of them gets: by an exchange, or, which is the bug, by a load and a store.
 template <bool Bug>
 struct lock_for_one {
-  static constexpr auto twin =
+  static constexpr auto model_test =
       model::litmus(
           model::thread(model::block(0), model::exchange<device>(model::reg{0}, model::variable{0}, 1, membar::acquire)),
           model::thread(model::block(1), model::exchange<device>(model::reg{0}, model::variable{0}, 1, membar::acquire)))
           .when(model::in(0, model::reg{0}) == 0 && model::in(1, model::reg{0}) == 0);
 
   template <int Thread>
-  static __device__ void run(const cells& at, const auto& out) {
+  static __device__ void run(const instance_cells& at, const auto& out) {
     int* const lock = at.as<int>(0);
     if constexpr (Bug) {
       const int before = membar::load<device>(lock, membar::acquire);
@@ -135,7 +135,7 @@ TEST_F(litmus_engine, finds_nothing_in_a_lock_that_lets_one_in) {
 /// step left behind would be seen.
 struct finds_zeros {
   static constexpr model::variable a{0}, b{1}, c{2};
-  static constexpr auto twin =
+  static constexpr auto model_test =
       model::litmus(model::thread(model::block(0), model::load(model::reg{0}, a), model::store(a, 1),
                                   model::load(model::reg{1}, c), model::store(c, 2)),
                     model::thread(model::block(1), model::load(model::reg{0}, b), model::store(b, 3)))
@@ -144,7 +144,7 @@ struct finds_zeros {
   static constexpr unsigned values = 4 - 1;  // a store of b is the digit "other" in b, and counts all the same
 
   template <int Thread>
-  static __device__ void run(const cells& at, const auto& out) {
+  static __device__ void run(const instance_cells& at, const auto& out) {
     if constexpr (Thread == 0) {
       const int first = membar::load_weak(at.as<int>(0));
       membar::store_weak(at.as<int>(0), 1);
@@ -182,13 +182,13 @@ TEST_F(litmus_engine, begins_every_instance_with_what_it_should_under_all_parame
 
 /// Reports where its threads run.
 struct tells_where {
-  static constexpr auto twin = model::litmus(model::thread(model::block(0), model::load(model::reg{0}, model::variable{0})),
+  static constexpr auto model_test = model::litmus(model::thread(model::block(0), model::load(model::reg{0}, model::variable{0})),
                                              model::thread(model::block(1), model::load(model::reg{0}, model::variable{0})))
                                    .when(model::in(0, model::reg{0}) == 0 && model::in(1, model::reg{0}) == 0);
   static constexpr unsigned values = 31;
 
   template <int Thread>
-  static __device__ void run(const cells&, const auto& out) {
+  static __device__ void run(const instance_cells&, const auto& out) {
     out.write(Thread, (blockIdx.x * 7 + threadIdx.x) % 31);
   }
 };
@@ -217,10 +217,10 @@ TEST_F(litmus_engine, runs_the_same_layouts_with_the_same_seed) {
 /// A thread waits for what nobody stores: in every instance, or in one.
 template <bool Everywhere>
 struct waits_for_ever {
-  static constexpr auto twin = classic::mp<device>::twin;
+  static constexpr auto model_test = classic::mp<device>::model_test;
 
   template <int Thread>
-  static __device__ void run(const cells& at, const auto& out) {
+  static __device__ void run(const instance_cells& at, const auto& out) {
     if constexpr (Thread == 1) {
       if (Everywhere || at.instance() == 0) {
         while (membar::load<device>(at.as<int>(1), membar::relaxed) != 2 && !abandoned(at)) {
@@ -266,7 +266,7 @@ TEST_F(litmus_engine, ends_when_the_instances_have_run) {
   options.instances = 10'000'000;
   const run_result run = e.run(make_test<classic::mp<device>>("MP"), {}, options);
   EXPECT_GE(run.instances, options.instances);
-  EXPECT_LT(run.instances, options.instances + run.shape.instances());
+  EXPECT_LT(run.instances, options.instances + run.layout.instances());
 }
 
 TEST_F(litmus_engine, searches_parameters_and_reports_under_the_best) {

@@ -43,16 +43,16 @@ class memory {
   }
 
   void reset(unsigned instance) {
-    const litmus::cells at = cells(instance);
+    const litmus::instance_cells at = cells(instance);
     for (int c = 0; c < plan_->cells(); ++c) {
       std::memcpy(at.as<char>(c), plan_->initial(c).data(), litmus::cell_bytes);
     }
   }
 
-  [[nodiscard]] litmus::cells cells(unsigned instance) {
+  [[nodiscard]] litmus::instance_cells cells(unsigned instance) {
     return {where_, reinterpret_cast<unsigned char*>(cells_.data()), rotations_.data(), instance, nullptr, 0};
   }
-  [[nodiscard]] litmus::digits digits(unsigned instance) { return {where_, digits_.data(), instance}; }
+  [[nodiscard]] litmus::instance_digits digits(unsigned instance) { return {where_, digits_.data(), instance}; }
 
   /// The outcome as the engine counts it.
   [[nodiscard]] std::size_t key(unsigned instance) {
@@ -78,7 +78,7 @@ class memory {
 
  private:
   const litmus::run_plan* plan_;
-  litmus::layout where_{};
+  litmus::instance_layout where_{};
   std::array<unsigned, litmus::max_locations> rotations_{};
   std::vector<litmus::cell_value> cells_;
   std::vector<unsigned char> digits_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Places of the model on made-up machines.
 #include <membar/litmus/placement.hpp>
-#include <membar/litmus/runner.hpp>
+#include <membar/litmus/engine.hpp>
 #include <membar/model/test.hpp>
 
 #include <gtest/gtest.h>
@@ -62,7 +62,7 @@ TEST(litmus_placement, gives_blocks_of_one_domain_one_launch) {
   const placement p = placed({block(0), block(1), block(1)}, hoppers(1));
   ASSERT_EQ(p.launches.size(), 1U);
   EXPECT_EQ(p.launches[0].threads, (std::vector<int>{0, 1, 2}));
-  EXPECT_EQ(p.parties(), 1U);
+  EXPECT_EQ(p.participants(), 1U);
   EXPECT_EQ(p.cluster, 1U);
   EXPECT_EQ(p.clusters, 2U);
   EXPECT_EQ(p.slots, 2U);
@@ -103,7 +103,7 @@ TEST(litmus_placement, gives_every_domain_a_launch_of_its_own) {
   EXPECT_EQ(p.launches[1].threads, (std::vector<int>{1, 2}));
   EXPECT_EQ(p.seats[0].cluster_groups, 1);
   EXPECT_EQ(p.seats[2].cluster_groups, 2);
-  EXPECT_EQ(p.parties(), 2U);
+  EXPECT_EQ(p.participants(), 2U);
   EXPECT_EQ(refusal({block(0), in_domain(block(1), 1)}, ampere()),
             "membar: the test needs memory synchronization domain 1, and Ampere has 1: domains begin with compute capability "
             "9.0; run it there, or name a smaller one");
@@ -131,7 +131,7 @@ TEST(litmus_placement, gives_every_thread_of_the_host_a_host_thread) {
   const placement p = placed({host(), block(0), host()}, hoppers(1));
   EXPECT_EQ(p.host_threads, (std::vector<int>{0, 2}));
   EXPECT_EQ(p.launches.size(), 1U);
-  EXPECT_EQ(p.parties(), 3U);
+  EXPECT_EQ(p.participants(), 3U);
   EXPECT_EQ(p.seats[0].launch, 1);
   EXPECT_EQ(p.seats[2].launch, 2);
   machine unmapped = hoppers(1);
@@ -160,7 +160,7 @@ TEST(litmus_placement, says_what_a_machine_or_a_test_has_too_few_or_too_many_of)
 /// A test of which only what the shape depends on is filled in.
 runnable_test a_test() {
   runnable_test test;
-  test.twin.name = "T";
+  test.model_test.name = "T";
   test.cells = 2;
   test.observed.resize(1);
   return test;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What a run's counts become: names, the model's marks, herd's words, and what the numbers say.
-#include <membar/litmus/histogram.hpp>
+#include <membar/litmus/report.hpp>
 #include <membar/litmus/tuner.hpp>
 #include <membar/model/interleave.hpp>
 #include <membar/model/litmus_file.hpp>
@@ -25,11 +25,11 @@ using membar::thread_scope;
 /// A file's test as an engine runs it, each observation with the values 0 and 1.
 runnable_test of_file(const std::string& text) {
   runnable_test test;
-  test.twin = model::read_litmus(text);
-  for (const model::observable& o : test.twin.observed) {
+  test.model_test = model::read_litmus(text);
+  for (const model::observable& o : test.model_test.observed) {
     test.observed.push_back({o, {0, 1}});
   }
-  test.cells = static_cast<int>(test.twin.locations.size());
+  test.cells = static_cast<int>(test.model_test.locations.size());
   return test;
 }
 
@@ -161,7 +161,7 @@ TEST(litmus_report, says_in_how_many_slices_the_condition_held) {
 
 TEST(litmus_report, is_one_json_object_on_one_line) {
   runnable_test test = message_passing("exists (P1:r0 == 1 /\\ P1:r1 == 0)");
-  test.twin.name = "a \"name\"";
+  test.model_test.name = "a \"name\"";
   const std::string json = json_of(make_report(test, counted({{1, 0, 1}})));
   EXPECT_EQ(json.find('\n'), std::string::npos);
   EXPECT_EQ(json.rfind("{\"test\": \"a \\\"name\\\"\", \"quantifier\": \"exists\"", 0), 0U) << json;
@@ -200,15 +200,15 @@ TEST(litmus_objective, is_the_condition_or_what_no_interleaving_gives) {
   const model::litmus_test test = model::named_test(store_buffering, "SB");
   EXPECT_EQ(model::interleaved_outcomes(test), (std::set<std::vector<std::int64_t>>{{0, 1}, {1, 0}, {1, 1}}));
   runnable_test run;
-  run.twin = test;
+  run.model_test = test;
   for (const model::observable& o : test.observed) {
     run.observed.push_back({o, {0, 1}});
   }
   EXPECT_EQ(allowed_outcomes(run), (std::set<std::vector<std::int64_t>>{{0, 0}, {0, 1}, {1, 0}, {1, 1}}));
-  const std::vector<bool> weak = wanted_outcomes(run, objective::not_sequentially_consistent);
+  const std::vector<bool> weak = objective_outcomes(run, objective::not_sequentially_consistent);
   EXPECT_EQ(std::count(weak.begin(), weak.end(), true), 1);
   EXPECT_TRUE(weak[0]);
-  EXPECT_EQ(weak, wanted_outcomes(run, objective::condition));
+  EXPECT_EQ(weak, objective_outcomes(run, objective::condition));
 }
 
 /// A made-up machine: a rate that is best at width=64, order=lane, delay=512, and worse with each step away.

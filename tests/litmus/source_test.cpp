@@ -32,7 +32,7 @@ using membar::tests::read_text;
   return "extern \"C\" __global__ void " + name +
          "(const __grid_constant__ membar::litmus::launch_view view) {\n"
          "  const unsigned rotations[membar::litmus::max_locations] = {};\n"
-         "  const membar::litmus::cells at(view.where, view.cells, rotations, threadIdx.x, view.all_words, 0);\n"
+         "  const membar::litmus::instance_cells at(view.where, view.cells, rotations, threadIdx.x, view.all_words, 0);\n"
          "  const membar::litmus::results<" +
          type +
          "> out(view.where, view.digits, threadIdx.x);\n"
