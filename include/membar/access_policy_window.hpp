@@ -78,7 +78,7 @@ inline void validate(const access_policy_window& window, const l2_facts& facts) 
     throw error(
         cudaErrorInvalidValue,
         "membar: the access-policy window has %zu bytes, but the largest on device %d has %zu: choose the hottest part, "
-        "or slide a window over the region (l2_plan.hpp)",
+        "or slide a window over the region (window_planning.hpp)",
         window.bytes, facts.device, facts.max_window);
   }
 }
@@ -137,14 +137,12 @@ template <memory_range Range>
 ///
 /// The second way back; the third is that L2 does so by itself some time later, which is not to be relied on. Turning a window
 /// off takes nothing back: lines that persist stay until one of the three.
-inline void reset_persisting_lines() {
-  check(cudaCtxResetPersistingL2Cache(), "cudaCtxResetPersistingL2Cache", "a working CUDA driver and device are needed");
-}
+inline void reset_persisting_lines() { check(cudaCtxResetPersistingL2Cache(), "a working CUDA driver and device are needed"); }
 
 /// The hit ratio for a region by the set-aside there is: as much of the region persists as fits.
 ///
 /// The set-aside is taken as it stands when the plan is made, so hold an `l2_set_aside` first; `share` is the part of it that
-/// other kernels leave to this one. l2_plan.hpp plans for several kernels at once, and measures what is best for one.
+/// other kernels leave to this one. window_planning.hpp plans for several kernels at once, and measures what is best for one.
 class l2_plan {
  public:
   explicit l2_plan(int device) : l2_plan(l2_facts_of(device)) {}

@@ -84,7 +84,7 @@ struct atomic_link {
 };
 
 /// A device that accesses the memory.
-struct atomic_party {
+struct atomic_participant {
   int device = 0;
   bool pageable_access = false;
   bool concurrent_managed_access = false;
@@ -96,12 +96,12 @@ struct atomic_party {
 struct atomicity_facts {
   memory_kind kind = memory_kind::device;
   int owner = 0;  ///< the device that the memory is on
-  atomic_party device{};
+  atomic_participant device{};
   /// The host uses the object at the same time.
   bool with_host = false;
   /// `peer` uses the object at the same time.
   bool with_peer = false;
-  atomic_party peer{};
+  atomic_participant peer{};
 };
 
 /// The answer, and why.
@@ -201,7 +201,7 @@ namespace detail {
 
 [[nodiscard]] inline bool flag_attribute(cudaDeviceAttr which, int device) {
   int value = 0;
-  check(cudaDeviceGetAttribute(&value, which, device), "cudaDeviceGetAttribute", "pass the index of a device that exists");
+  check(cudaDeviceGetAttribute(&value, which, device), "pass the index of a device that exists");
   return value != 0;
 }
 
@@ -248,8 +248,7 @@ namespace detail {
   link.partial = flag_attribute(cudaDevAttrOnlyPartialHostNativeAtomicSupported, device);
   if (link.partial && use.operation != atomic_operation::load_or_store) {
     const cudaAtomicOperation operation = native(use.operation);
-    check(cudaDeviceGetHostAtomicCapabilities(&link.capabilities, &operation, 1, device),
-          "cudaDeviceGetHostAtomicCapabilities");
+    check(cudaDeviceGetHostAtomicCapabilities(&link.capabilities, &operation, 1, device));
     link.native = false;
   }
 #endif
@@ -263,23 +262,21 @@ namespace detail {
     return link;
   }
   int value = 0;
-  check(cudaDeviceGetP2PAttribute(&value, cudaDevP2PAttrNativeAtomicSupported, device, owner), "cudaDeviceGetP2PAttribute");
+  check(cudaDeviceGetP2PAttribute(&value, cudaDevP2PAttrNativeAtomicSupported, device, owner));
   link.native = value != 0;
 #if CUDART_VERSION >= 13000
-  check(cudaDeviceGetP2PAttribute(&value, cudaDevP2PAttrOnlyPartialNativeAtomicSupported, device, owner),
-        "cudaDeviceGetP2PAttribute");
+  check(cudaDeviceGetP2PAttribute(&value, cudaDevP2PAttrOnlyPartialNativeAtomicSupported, device, owner));
   link.partial = value != 0;
   if (link.partial && use.operation != atomic_operation::load_or_store) {
     const cudaAtomicOperation operation = native(use.operation);
-    check(cudaDeviceGetP2PAtomicCapabilities(&link.capabilities, &operation, 1, device, owner),
-          "cudaDeviceGetP2PAtomicCapabilities");
+    check(cudaDeviceGetP2PAtomicCapabilities(&link.capabilities, &operation, 1, device, owner));
     link.native = false;
   }
 #endif
   return link;
 }
 
-[[nodiscard]] inline atomic_party party(int device, memory_kind kind, int owner, const atomic_use& use) {
+[[nodiscard]] inline atomic_participant participant(int device, memory_kind kind, int owner, const atomic_use& use) {
   return {device, flag_attribute(cudaDevAttrPageableMemoryAccess, device),
           flag_attribute(cudaDevAttrConcurrentManagedAccess, device), link_to_host(device, use),
           kind == memory_kind::device ? link_between(device, owner, use) : atomic_link{}};
@@ -287,7 +284,7 @@ namespace detail {
 
 [[nodiscard]] inline atomicity_facts facts_of(const void* pointer, int device, const atomic_use& use) {
   cudaPointerAttributes attributes{};
-  check(cudaPointerGetAttributes(&attributes, pointer), "cudaPointerGetAttributes", "pass an address that this process uses");
+  check(cudaPointerGetAttributes(&attributes, pointer), "pass an address that this process uses");
   atomicity_facts facts;
   switch (attributes.type) {
     case cudaMemoryTypeDevice:
@@ -304,7 +301,7 @@ namespace detail {
       break;
   }
   facts.owner = attributes.device;
-  facts.device = party(device, facts.kind, facts.owner, use);
+  facts.device = participant(device, facts.kind, facts.owner, use);
   return facts;
 }
 
@@ -321,7 +318,7 @@ namespace detail {
 [[nodiscard]] inline atomicity atomicity_with_peer(const void* pointer, int device, int peer, const atomic_use& use) {
   atomicity_facts facts = detail::facts_of(pointer, device, use);
   facts.with_peer = true;
-  facts.peer = detail::party(peer, facts.kind, facts.owner, use);
+  facts.peer = detail::participant(peer, facts.kind, facts.owner, use);
   return atomicity_of(facts, use);
 }
 

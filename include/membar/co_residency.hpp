@@ -16,12 +16,11 @@ template <class... Parameters>
   int device = 0;
   int multiprocessors = 0;
   int blocks = 0;
-  check(cudaGetDevice(&device), "cudaGetDevice", "a working CUDA driver and device are needed");
-  check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device), "cudaDeviceGetAttribute");
+  check(cudaGetDevice(&device), "a working CUDA driver and device are needed");
+  check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
   check(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&blocks, reinterpret_cast<const void*>(kernel),
                                                                static_cast<int>(block.x * block.y * block.z),
                                                                dynamic_shared_bytes, cudaOccupancyDefault),
-        "cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags",
         "check the block's extent and that the program was compiled "
         "for this device");
   return static_cast<unsigned>(multiprocessors) * static_cast<unsigned>(blocks);

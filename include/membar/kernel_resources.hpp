@@ -39,7 +39,7 @@ struct kernel_occupancy {
 template <class... Parameters>
 [[nodiscard]] kernel_resources kernel_resources_of(void (*kernel)(Parameters...)) {
   cudaFuncAttributes attributes{};
-  check(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel)), "cudaFuncGetAttributes",
+  check(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel)),
         "pass a kernel that the program was compiled with for the current device");
   kernel_resources resources;
   resources.registers = attributes.numRegs;
@@ -59,12 +59,11 @@ template <class... Parameters>
   kernel_occupancy occupancy;
   check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&occupancy.blocks, reinterpret_cast<const void*>(kernel),
                                                       threads_per_block, dynamic_shared_bytes),
-        "cudaOccupancyMaxActiveBlocksPerMultiprocessor", "pass a kernel and 1 to 1024 threads");
+        "pass a kernel and 1 to 1024 threads");
   occupancy.threads = occupancy.blocks * threads_per_block;
   int device = 0;
-  check(cudaGetDevice(&device), "cudaGetDevice", "a working CUDA driver and device are needed");
-  check(cudaDeviceGetAttribute(&occupancy.threads_at_most, cudaDevAttrMaxThreadsPerMultiProcessor, device),
-        "cudaDeviceGetAttribute");
+  check(cudaGetDevice(&device), "a working CUDA driver and device are needed");
+  check(cudaDeviceGetAttribute(&occupancy.threads_at_most, cudaDevAttrMaxThreadsPerMultiProcessor, device));
   return occupancy;
 }
 

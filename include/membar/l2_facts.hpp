@@ -31,7 +31,7 @@ namespace detail {
 
 [[nodiscard]] inline std::size_t size_attribute(cudaDeviceAttr which, int device) {
   int value = 0;
-  check(cudaDeviceGetAttribute(&value, which, device), "cudaDeviceGetAttribute", "pass the index of a device that exists");
+  check(cudaDeviceGetAttribute(&value, which, device), "pass the index of a device that exists");
   return static_cast<std::size_t>(value);
 }
 
@@ -71,20 +71,19 @@ namespace detail {
   }
   if (facts.max_set_aside == 0) {
     cudaDeviceProp properties;
-    check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties", "pass the index of a device that exists");
+    check(cudaGetDeviceProperties(&properties, device), "pass the index of a device that exists");
     facts.mig = detail::names_a_mig_instance(properties.name);
     return facts;
   }
   const device_guard current(device);
-  check(cudaDeviceGetLimit(&facts.set_aside, cudaLimitPersistingL2CacheSize), "cudaDeviceGetLimit",
-        "a working CUDA driver and device are needed");
+  check(cudaDeviceGetLimit(&facts.set_aside, cudaLimitPersistingL2CacheSize), "a working CUDA driver and device are needed");
   return facts;
 }
 
 /// The facts about the calling thread's current device.
 [[nodiscard]] inline l2_facts l2_facts_of_current_device() {
   int device = 0;
-  check(cudaGetDevice(&device), "cudaGetDevice", "a working CUDA driver and device are needed");
+  check(cudaGetDevice(&device), "a working CUDA driver and device are needed");
   return l2_facts_of(device);
 }
 

@@ -108,7 +108,7 @@ class l2_set_aside {
     detail::validate_set_aside(facts.max_set_aside == 0 ? bytes : changed.limit(), facts);
     if (!changed.fixed && changed.limit() != facts.set_aside) {
       const device_guard current(device);
-      check(detail::set_set_aside(changed.limit()), "cudaDeviceSetLimit", "the set-aside of L2 is fixed, as it is under MPS");
+      check(detail::set_set_aside(changed.limit()), "the set-aside of L2 is fixed, as it is under MPS");
     }
     ++changed.holders;
     account = changed;
@@ -133,9 +133,9 @@ class l2_set_aside {
     if (status == cudaSuccess) {
       status = detail::set_set_aside(last ? account_->found : account_->limit());
     }
-    detail::report_failed_restore(status, "cudaDeviceSetLimit");
+    detail::report_failed_restore(status, "the set-aside of L2 was not put back and is still changed");
     if (previous != account_->device) {
-      detail::report_failed_restore(cudaSetDevice(previous), "cudaSetDevice");
+      detail::report_failed_restore(cudaSetDevice(previous));
     }
   }
 

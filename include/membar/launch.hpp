@@ -207,7 +207,7 @@ void launch(const launch_config<Attributes...>& config, void (*kernel)(Parameter
       (detail::check_domain<fixed>(parameters, domain), ...);
     }
     void* pointers[] = {const_cast<void*>(static_cast<const void*>(&parameters))..., nullptr};
-    check(cudaLaunchKernelExC(&native, reinterpret_cast<const void*>(kernel), pointers), "cudaLaunchKernelExC",
+    check(cudaLaunchKernelExC(&native, reinterpret_cast<const void*>(kernel), pointers),
           "check grid, block, shared memory and attributes against the limits of the current device, and that the program was "
           "compiled for it");
   };

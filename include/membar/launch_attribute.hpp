@@ -240,8 +240,8 @@ struct attribute_traits<preferred_cluster_dimensions> {
   static void encode(const preferred_cluster_dimensions& c, cudaLaunchAttribute* out) {
     int device = 0;
     int major = 0;
-    check(cudaGetDevice(&device), "cudaGetDevice", "a working CUDA driver and device are needed");
-    check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "cudaDeviceGetAttribute",
+    check(cudaGetDevice(&device), "a working CUDA driver and device are needed");
+    check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
           "a working CUDA driver and device are needed");
     if (major < 10) {
       throw error(cudaErrorNotSupported,
@@ -359,7 +359,7 @@ template <class Attribute>
 void set_attribute(cudaStream_t stream, const Attribute& value) {
   static_assert(legal_on_a_stream<Attribute>, "membar: CUDA does not accept this attribute on a stream");
   const cudaLaunchAttribute attribute = detail::encoded(value);
-  check(cudaStreamSetAttribute(stream, attribute_traits<Attribute>::ids[0], &attribute.val), "cudaStreamSetAttribute",
+  check(cudaStreamSetAttribute(stream, attribute_traits<Attribute>::ids[0], &attribute.val),
         detail::remedy_for<Attribute>(stream));
 }
 
@@ -372,7 +372,7 @@ void set_attribute(cudaGraphNode_t node, const Attribute& value) {
   static_assert(legal_on_a_graph_node<Attribute>, "membar: CUDA does not accept this attribute on a graph node");
   const cudaLaunchAttribute attribute = detail::encoded(value);
   check(cudaGraphKernelNodeSetAttribute(node, attribute_traits<Attribute>::ids[0], &attribute.val),
-        "cudaGraphKernelNodeSetAttribute", detail::remedy_for<Attribute>(node));
+        detail::remedy_for<Attribute>(node));
 }
 
 /// Reads an attribute of a stream back, as in `get_attribute<sync_domain_map>(stream)`.
@@ -381,8 +381,7 @@ template <class Attribute>
   static_assert(legal_on_a_stream<Attribute>, "membar: CUDA does not accept this attribute on a stream");
   static_assert(readable_back<Attribute>, "membar: read this attribute back as the type that holds any of its values");
   cudaLaunchAttributeValue value{};
-  check(cudaStreamGetAttribute(stream, attribute_traits<Attribute>::ids[0], &value), "cudaStreamGetAttribute",
-        detail::remedy_for<Attribute>(stream));
+  check(cudaStreamGetAttribute(stream, attribute_traits<Attribute>::ids[0], &value), detail::remedy_for<Attribute>(stream));
   return attribute_traits<Attribute>::decode(value);
 }
 
@@ -392,7 +391,7 @@ template <class Attribute>
   static_assert(legal_on_a_graph_node<Attribute>, "membar: CUDA does not accept this attribute on a graph node");
   static_assert(readable_back<Attribute>, "membar: read this attribute back as the type that holds any of its values");
   cudaLaunchAttributeValue value{};
-  check(cudaGraphKernelNodeGetAttribute(node, attribute_traits<Attribute>::ids[0], &value), "cudaGraphKernelNodeGetAttribute",
+  check(cudaGraphKernelNodeGetAttribute(node, attribute_traits<Attribute>::ids[0], &value),
         detail::remedy_for<Attribute>(node));
   return attribute_traits<Attribute>::decode(value);
 }
@@ -409,7 +408,7 @@ class scoped_stream_attribute {
       cudaStream_t stream, const Attribute& value)
       : stream_(stream) {
     constexpr cudaLaunchAttributeID id = attribute_traits<Attribute>::ids[0];
-    check(cudaStreamGetAttribute(stream, id, &previous_), "cudaStreamGetAttribute", detail::remedy_for<Attribute>(stream));
+    check(cudaStreamGetAttribute(stream, id, &previous_), detail::remedy_for<Attribute>(stream));
     set_attribute(stream, value);
   }
 
@@ -417,8 +416,7 @@ class scoped_stream_attribute {
   scoped_stream_attribute& operator=(const scoped_stream_attribute&) = delete;
 
   ~scoped_stream_attribute() {
-    detail::report_failed_restore(cudaStreamSetAttribute(stream_, attribute_traits<Attribute>::ids[0], &previous_),
-                                  "cudaStreamSetAttribute");
+    detail::report_failed_restore(cudaStreamSetAttribute(stream_, attribute_traits<Attribute>::ids[0], &previous_));
   }
 
  private:

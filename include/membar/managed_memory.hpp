@@ -52,7 +52,7 @@ struct managed_facts {
 [[nodiscard]] inline managed_facts managed_facts_of(int device) {
   const auto attribute = [&](cudaDeviceAttr which) {
     int value = 0;
-    check(cudaDeviceGetAttribute(&value, which, device), "cudaDeviceGetAttribute", "pass the index of a device that exists");
+    check(cudaDeviceGetAttribute(&value, which, device), "pass the index of a device that exists");
     return value != 0;
   };
   return {device, attribute(cudaDevAttrManagedMemory), attribute(cudaDevAttrConcurrentManagedAccess)};
@@ -142,7 +142,7 @@ inline void validate_location(memory_location location) {
 
 inline void advise_checked(const void* start, std::size_t bytes, cudaMemoryAdvise advice, memory_location location) {
   validate_location(location);
-  check(advise(start, bytes, advice, location), "cudaMemAdvise", "pass a range of managed memory and a location that exists");
+  check(advise(start, bytes, advice, location), "pass a range of managed memory and a location that exists");
 }
 
 }  // namespace detail
@@ -171,8 +171,7 @@ inline void advise_accessed_by(const void* start, std::size_t bytes, memory_loca
 /// Errors: a device without concurrent managed access, memory that is not managed.
 inline void prefetch_pages(const void* start, std::size_t bytes, memory_location location, cudaStream_t stream) {
   detail::validate_location(location);
-  check(detail::prefetch(start, bytes, location, stream), "cudaMemPrefetchAsync",
-        "pass a range of managed memory and a location that exists");
+  check(detail::prefetch(start, bytes, location, stream), "pass a range of managed memory and a location that exists");
 }
 
 /// `size` objects in managed memory, uninitialized, visible to every device and the host.
@@ -189,7 +188,7 @@ class managed_memory : public detail::owned_array<T, &cudaFree> {
  private:
   [[nodiscard]] static void* allocated(std::size_t size) {
     void* memory = nullptr;
-    check(cudaMallocManaged(&memory, detail::bytes_of_array<T>(size), cudaMemAttachGlobal), "cudaMallocManaged",
+    check(cudaMallocManaged(&memory, detail::bytes_of_array<T>(size), cudaMemAttachGlobal),
           "the system has too little memory, or the device has no managed memory");
     return memory;
   }

@@ -42,7 +42,7 @@ struct mapping_facts {
 [[nodiscard]] inline mapping_facts mapping_facts_of(int device) {
   const auto attribute = [&](cudaDeviceAttr which) {
     int value = 0;
-    check(cudaDeviceGetAttribute(&value, which, device), "cudaDeviceGetAttribute", "pass the index of a device that exists");
+    check(cudaDeviceGetAttribute(&value, which, device), "pass the index of a device that exists");
     return value != 0;
   };
   return {device, attribute(cudaDevAttrCanMapHostMemory), attribute(cudaDevAttrUnifiedAddressing),
@@ -65,7 +65,7 @@ inline void validate_mapping(const mapping_facts& facts) {
 
 [[nodiscard]] inline mapping_facts mapping_facts_of_current_device() {
   int device = 0;
-  check(cudaGetDevice(&device), "cudaGetDevice", "a working CUDA driver and device are needed");
+  check(cudaGetDevice(&device), "a working CUDA driver and device are needed");
   return mapping_facts_of(device);
 }
 
@@ -94,7 +94,7 @@ class mapped_memory : public detail::owned_array<T, &cudaFreeHost> {
     detail::validate_mapping(detail::mapping_facts_of_current_device());
     const std::size_t bytes = detail::bytes_of_array<T>(size);
     void* memory = nullptr;
-    check(cudaHostAlloc(&memory, bytes, detail::allocation_flags(how)), "cudaHostAlloc",
+    check(cudaHostAlloc(&memory, bytes, detail::allocation_flags(how)),
           "the host has too little memory to pin, or the process may not pin that much");
     std::memset(memory, 0, bytes);
     return memory;
@@ -116,12 +116,12 @@ class mapped_registration {
                   "membar: device %d sees registered memory at another address than the host does: allocate mapped_memory",
                   facts.device);
     }
-    check(cudaHostRegister(start, bytes, cudaHostRegisterMapped | cudaHostRegisterPortable), "cudaHostRegister",
+    check(cudaHostRegister(start, bytes, cudaHostRegisterMapped | cudaHostRegisterPortable),
           "pass a range of host memory that is not registered yet and that the process may pin");
   }
   mapped_registration(const mapped_registration&) = delete;
   mapped_registration& operator=(const mapped_registration&) = delete;
-  ~mapped_registration() { detail::report_failed_restore(cudaHostUnregister(start_), "cudaHostUnregister"); }
+  ~mapped_registration() { detail::report_failed_restore(cudaHostUnregister(start_)); }
 
   [[nodiscard]] void* start() const noexcept { return start_; }
 

@@ -30,7 +30,7 @@ class stream_partition {
     for (const cudaStream_t stream : streams) {
       previous_[size_].stream = stream;
       check(cudaStreamGetAttribute(stream, cudaLaunchAttributeMemSyncDomainMap, &previous_[size_].map),
-            "cudaStreamGetAttribute", "pass streams of the current device");
+            "pass streams of the current device");
       const int domain = this->domain(size_);
       set_attribute(stream, sync_domain_map{.default_ = domain, .remote = domain});
       ++size_;
@@ -44,8 +44,7 @@ class stream_partition {
     // Backwards, so that a stream that was named twice gets the map it had before the first time.
     for (std::size_t i = size_; i != 0; --i) {
       const previous& last = previous_[i - 1];
-      detail::report_failed_restore(cudaStreamSetAttribute(last.stream, cudaLaunchAttributeMemSyncDomainMap, &last.map),
-                                    "cudaStreamSetAttribute");
+      detail::report_failed_restore(cudaStreamSetAttribute(last.stream, cudaLaunchAttributeMemSyncDomainMap, &last.map));
     }
     delete[] previous_;
   }

@@ -77,14 +77,14 @@ struct physical_domain {
     throw error(status, "membar: there is no device %d (%s): this process sees %d, numbered from 0; pass an index below that",
                 device, cudaGetErrorString(status), devices);
   }
-  check(status, "cudaDeviceGetAttribute");
+  check(status);
   return count;
 }
 
 /// The number of physical domains of the calling thread's current device.
 [[nodiscard]] inline int sync_domain_count() {
   int device = 0;
-  check(cudaGetDevice(&device), "cudaGetDevice", "a working CUDA driver and device are needed");
+  check(cudaGetDevice(&device), "a working CUDA driver and device are needed");
   return sync_domain_count(device);
 }
 

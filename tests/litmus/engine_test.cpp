@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The engine's host part on a made-up machine: launches are threads of the host that do what the kernel does, in plain words.
-#include <membar/litmus/report.hpp>
+// The engine's host part on a fake machine: launches are threads of the host that do what the kernel does, in plain words.
 #include <membar/litmus/engine.hpp>
+#include <membar/litmus/report.hpp>
 #include <membar/model/named_test.hpp>
 #include <membar/model/test.hpp>
+
+#include <tests/common/refusal.hpp>
+#include <tests/fake_cuda/fake_cuda.hpp>
 
 #include <gtest/gtest.h>
 
@@ -23,9 +26,11 @@ namespace {
 
 namespace model = membar::model;
 using namespace membar::litmus;
+using fake_cuda::now;
+using membar_test::refusal;
 
 /// A kernel: what a thread does, and what its first location is made of.
-struct made_up_kernel {
+struct fake_kernel {
   host_thread run;
   std::vector<unsigned> radix;
   bool never_arrives = false;  ///< the launch ends without a word, and others wait for it
@@ -38,26 +43,6 @@ struct launched {
   int domain = -1;
   unsigned long long steps = 0;
   unsigned long long budget_ns = 0;
-};
-
-/// The made-up machine: two devices with four domains, six blocks of a kernel at once.
-struct made_up_machine {
-  std::mutex lock;
-  int current = 0;
-  std::atomic<int> running{0};
-  int fitting = 6;
-  std::vector<launched> launches;
-  int fail_launch = -1;  ///< the launch with this number is refused
-  bool kernel_fails = false;
-  std::size_t memory = 1U << 30;
-  int late_calls = 0;  ///< allocations and loads while a kernel ran
-  std::vector<int> allocated_on;
-};
-made_up_machine* now = nullptr;
-
-struct made_up_stream {
-  std::thread kernel;
-  std::atomic<bool> busy{false};
 };
 
 /// Reads and writes a word of the barrier.
@@ -82,7 +67,7 @@ bool meet(const launch_view& v, unsigned barrier, std::chrono::steady_clock::tim
 }
 
 /// What `run_launch` does, one GPU thread after the other.
-void run_made_up(const made_up_kernel& kernel, const launch_view& v) {
+void run_fake(const fake_kernel& kernel, const launch_view& v) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::nanoseconds(v.budget_ns);
   const layout& l = v.where;
   const auto rotation = [&](unsigned step) {
@@ -146,123 +131,6 @@ void run_made_up(const made_up_kernel& kernel, const launch_view& v) {
   }
 }
 
-}  // namespace
-
-// NOLINTBEGIN: the linker's names
-extern "C" {
-cudaError_t __wrap_cudaGetLastError() { return cudaSuccess; }
-cudaError_t __wrap_cudaGetDevice(int* device) {
-  *device = now->current;
-  return cudaSuccess;
-}
-cudaError_t __wrap_cudaSetDevice(int device) {
-  now->current = device;
-  return cudaSuccess;
-}
-cudaError_t __wrap_cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int) {
-  *value = which == cudaDevAttrMemSyncDomainCount ? 4 : 1;
-  return cudaSuccess;
-}
-cudaError_t __wrap_cudaDeviceEnablePeerAccess(int, unsigned) { return cudaSuccess; }
-cudaError_t __wrap_cudaMalloc(void** memory, std::size_t bytes) {
-  now->late_calls += now->running;
-  if (bytes > now->memory) {
-    return cudaErrorMemoryAllocation;
-  }
-  now->allocated_on.push_back(now->current);
-  *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
-  return cudaSuccess;
-}
-cudaError_t __wrap_cudaFree(void* memory) {
-  std::free(memory);
-  return cudaSuccess;
-}
-cudaError_t __wrap_cudaHostAlloc(void** memory, std::size_t bytes, unsigned) { return __wrap_cudaMalloc(memory, bytes); }
-cudaError_t __wrap_cudaFreeHost(void* memory) { return __wrap_cudaFree(memory); }
-cudaError_t __wrap_cudaMemset(void* memory, int value, std::size_t bytes) {
-  std::memset(memory, value, bytes);
-  return cudaSuccess;
-}
-cudaError_t __wrap_cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind) {
-  std::memcpy(to, from, bytes);
-  return cudaSuccess;
-}
-cudaError_t __wrap_cudaDeviceSynchronize() { return cudaSuccess; }
-cudaError_t __wrap_cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
-  now->late_calls += now->running;
-  *stream = reinterpret_cast<cudaStream_t>(new made_up_stream);
-  return cudaSuccess;
-}
-cudaError_t __wrap_cudaStreamDestroy(cudaStream_t stream) {
-  auto* const made_up = reinterpret_cast<made_up_stream*>(stream);
-  if (made_up->kernel.joinable()) {
-    made_up->kernel.join();
-  }
-  delete made_up;
-  return cudaSuccess;
-}
-cudaError_t __wrap_cudaStreamQuery(cudaStream_t stream) {
-  const bool busy = reinterpret_cast<made_up_stream*>(stream)->busy;
-  return busy ? cudaErrorNotReady : now->kernel_fails ? cudaErrorIllegalAddress : cudaSuccess;
-}
-cudaError_t __wrap_cudaEventCreate(cudaEvent_t* event) {
-  now->late_calls += now->running;
-  *event = reinterpret_cast<cudaEvent_t>(now);
-  return cudaSuccess;
-}
-cudaError_t __wrap_cudaEventDestroy(cudaEvent_t) { return cudaSuccess; }
-cudaError_t __wrap_cudaEventRecord(cudaEvent_t, cudaStream_t) { return cudaSuccess; }
-cudaError_t __wrap_cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEvent_t) {
-  *milliseconds = 1;
-  return cudaSuccess;
-}
-cudaError_t __wrap_cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void*, int, std::size_t) {
-  now->late_calls += now->running;
-  *blocks = now->fitting;
-  return cudaSuccess;
-}
-cudaError_t __wrap_cudaOccupancyMaxActiveClusters(int* clusters, const void*, const cudaLaunchConfig_t* config) {
-  now->late_calls += now->running;
-  *clusters = now->fitting / static_cast<int>(config->attrs[0].val.clusterDim.x);
-  return cudaSuccess;
-}
-cudaError_t __wrap_cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* kernel, void** arguments) {
-  if (static_cast<int>(now->launches.size()) == now->fail_launch) {
-    now->fail_launch = -1;
-    return cudaErrorInvalidConfiguration;
-  }
-  launched one;
-  one.device = now->current;
-  one.blocks = config->gridDim.x;
-  for (unsigned a = 0; a < config->numAttrs; ++a) {
-    if (config->attrs[a].id == cudaLaunchAttributeClusterDimension) {
-      one.cluster = config->attrs[a].val.clusterDim.x;
-    } else if (config->attrs[a].id == cudaLaunchAttributeMemSyncDomainMap) {
-      one.domain = config->attrs[a].val.memSyncDomainMap.default_;
-    }
-  }
-  const launch_view view = *static_cast<const launch_view*>(arguments[0]);
-  one.steps = view.steps;
-  one.budget_ns = view.budget_ns;
-  now->launches.push_back(one);
-  auto* const stream = reinterpret_cast<made_up_stream*>(config->stream);
-  if (stream->kernel.joinable()) {
-    stream->kernel.join();
-  }
-  stream->busy = true;
-  ++now->running;
-  stream->kernel = std::thread([=] {
-    run_made_up(*static_cast<const made_up_kernel*>(kernel), view);
-    --now->running;
-    stream->busy = false;
-  });
-  return cudaSuccess;
-}
-}
-// NOLINTEND
-
-namespace {
-
 constexpr model::variable x{0}, y{1};
 constexpr model::reg r0{0}, r1{1};
 constexpr auto scope = membar::thread_scope::system;
@@ -286,12 +154,32 @@ void pass_messages(int thread, const instance_cells& at, const instance_digits& 
   }
 }
 
-class litmus_engine_on_a_made_up_machine : public ::testing::Test {
+/// On a machine of two devices that hold six blocks of a kernel at once. A launch runs its kernel on a thread of the host.
+class litmus_engine_on_a_fake_machine : public fake_cuda::test {
  protected:
-  void SetUp() override { now = &machine_; }
+  void SetUp() override {
+    now().devices.resize(2);
+    for (fake_cuda::device& each : now().devices) {
+      each.attributes[cudaDevAttrMultiProcessorCount] = 1;
+      each.blocks_per_multiprocessor = 6;
+    }
+    now().work_of = [this](const fake_cuda::launch& made, void** arguments) {
+      const launch_view view = *static_cast<const launch_view*>(arguments[0]);
+      launched one{.device = made.device, .blocks = made.grid.x, .steps = view.steps, .budget_ns = view.budget_ns};
+      for (const cudaLaunchAttribute& each : made.attributes) {
+        if (each.id == cudaLaunchAttributeClusterDimension) {
+          one.cluster = each.val.clusterDim.x;
+        } else if (each.id == cudaLaunchAttributeMemSyncDomainMap) {
+          one.domain = each.val.memSyncDomainMap.default_;
+        }
+      }
+      launches_.push_back(one);
+      return [=] { run_fake(*static_cast<const fake_kernel*>(made.kernel), view); };
+    };
+  }
   void TearDown() override {
-    EXPECT_EQ(machine_.late_calls, 0) << "something was allocated or loaded while a kernel ran";
-    EXPECT_EQ(machine_.running, 0);
+    EXPECT_EQ(now().late_calls, 0) << "something was allocated or loaded while a kernel ran";
+    EXPECT_EQ(now().running, 0);
   }
 
   [[nodiscard]] runnable_test test(const model::place& first, const model::place& second) {
@@ -342,49 +230,39 @@ class litmus_engine_on_a_made_up_machine : public ::testing::Test {
     EXPECT_TRUE(seen.sound()) << text_of(seen);
   }
 
-  template <class Call>
-  static std::string refusal(Call call) {
-    try {
-      call();
-    } catch (const membar::error& e) {
-      return e.what();
-    }
-    return "";
-  }
-
   parameters small_ = parse_parameters("width=32 batch=1");
-  made_up_kernel kernel_{pass_messages, {3, 3}, false};
-  made_up_machine machine_;
+  fake_kernel kernel_{pass_messages, {3, 3}, false};
+  std::vector<launched> launches_;
   engine engine_{two_devices()};
 };
 
-TEST_F(litmus_engine_on_a_made_up_machine, runs_as_many_instances_as_were_asked_for_in_slices) {
+TEST_F(litmus_engine_on_a_fake_machine, runs_as_many_instances_as_were_asked_for_in_slices) {
   const runnable_test one = test(model::block(0), model::block(1));
   const run_result run = engine_.run(one, small_, exactly(192 * 50 - 1));
   EXPECT_EQ(run.layout.blocks, 6U);
   EXPECT_EQ(run.steps, 50U);
   expect_sound(one, run);
-  ASSERT_GE(machine_.launches.size(), 2U);
-  EXPECT_EQ(machine_.launches[0].steps, 1U);  // to learn how long a step takes
-  EXPECT_EQ(machine_.launches[0].blocks, 6U);
+  ASSERT_GE(launches_.size(), 2U);
+  EXPECT_EQ(launches_[0].steps, 1U);  // to learn how long a step takes
+  EXPECT_EQ(launches_[0].blocks, 6U);
   EXPECT_EQ(run.device, "device 0");
-  EXPECT_EQ(run.slices, machine_.launches.size());
+  EXPECT_EQ(run.slices, launches_.size());
   for (std::size_t key = 0; key < run.counts.size(); ++key) {
     EXPECT_LE(run.slices_with[key], std::min(run.slices, run.counts[key]));
     EXPECT_EQ(run.slices_with[key] == 0, run.counts[key] == 0);
   }
 }
 
-TEST_F(litmus_engine_on_a_made_up_machine, gives_a_first_step_the_time_that_its_delays_take) {
+TEST_F(litmus_engine_on_a_fake_machine, gives_a_first_step_the_time_that_its_delays_take) {
   const runnable_test one = test(model::block(0), model::block(1));
   run_options options = exactly(1);
   options.patience_seconds = 1;
   expect_sound(one, engine_.run(one, parse_parameters("delay=1000000 batch=16", small_), options));
   // two threads, 16 instances, a million clocks of a nanosecond
-  EXPECT_GE(machine_.launches[0].budget_ns, 1'032'000'000U);
+  EXPECT_GE(launches_[0].budget_ns, 1'032'000'000U);
 }
 
-TEST_F(litmus_engine_on_a_made_up_machine, ends_a_run_when_its_time_is_over) {
+TEST_F(litmus_engine_on_a_fake_machine, ends_a_run_when_its_time_is_over) {
   const runnable_test one = test(model::block(0), model::block(1));
   run_options options;
   options.seconds = 0.05;
@@ -394,43 +272,43 @@ TEST_F(litmus_engine_on_a_made_up_machine, ends_a_run_when_its_time_is_over) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
 }
 
-TEST_F(litmus_engine_on_a_made_up_machine, launches_once_per_domain_and_divides_the_device) {
+TEST_F(litmus_engine_on_a_fake_machine, launches_once_per_domain_and_divides_the_device) {
   const runnable_test one = test(model::block(0), model::in_domain(model::block(1), 3));
   const run_result run = engine_.run(one, small_, exactly(1000));
   EXPECT_EQ(run.layout.blocks, 3U);
   expect_sound(one, run);
-  ASSERT_GE(machine_.launches.size(), 2U);
-  EXPECT_EQ(machine_.launches[0].domain, 0);
-  EXPECT_EQ(machine_.launches[1].domain, 3);
+  ASSERT_GE(launches_.size(), 2U);
+  EXPECT_EQ(launches_[0].domain, 0);
+  EXPECT_EQ(launches_[1].domain, 3);
 }
 
-TEST_F(litmus_engine_on_a_made_up_machine, launches_on_each_device_and_keeps_the_memory_at_home) {
+TEST_F(litmus_engine_on_a_fake_machine, launches_on_each_device_and_keeps_the_memory_at_home) {
   const runnable_test one = test(model::block(0, 0), model::block(0, 1));
   parameters how = small_;
   how.home = 1;
   const run_result run = engine_.run(one, how, exactly(1000));
   expect_sound(one, run);
-  ASSERT_GE(machine_.launches.size(), 2U);
-  EXPECT_EQ(machine_.launches[0].device, 0);
-  EXPECT_EQ(machine_.launches[1].device, 1);
+  ASSERT_GE(launches_.size(), 2U);
+  EXPECT_EQ(launches_[0].device, 0);
+  EXPECT_EQ(launches_[1].device, 1);
   EXPECT_EQ(run.device, "device 0 + device 1");
   // counts, cells, digits and words at home; words and scratch memory at the other
-  EXPECT_EQ(std::count(machine_.allocated_on.begin(), machine_.allocated_on.end(), 1), 5);
-  EXPECT_EQ(std::count(machine_.allocated_on.begin(), machine_.allocated_on.end(), 0), 2);
+  EXPECT_EQ(std::count(now().allocated_on.begin(), now().allocated_on.end(), 1), 5);
+  EXPECT_EQ(std::count(now().allocated_on.begin(), now().allocated_on.end(), 0), 2);
 }
 
-TEST_F(litmus_engine_on_a_made_up_machine, launches_clusters_whole) {
-  machine_.fitting = 7;
+TEST_F(litmus_engine_on_a_fake_machine, launches_clusters_whole) {
+  now().devices[0].blocks_per_multiprocessor = 7;
   const runnable_test one = test(model::in_cluster(model::block(0), 0), model::in_cluster(model::block(1), 0));
   const run_result run = engine_.run(one, parse_parameters("width=32 share=60 stress=40"), exactly(1000));
   expect_sound(one, run);
-  EXPECT_EQ(machine_.launches[0].cluster, 2U);
+  EXPECT_EQ(launches_[0].cluster, 2U);
   EXPECT_EQ(run.layout.blocks, 2U);
   EXPECT_EQ(run.stress_blocks, 2U);
-  EXPECT_EQ(machine_.launches[0].blocks, 4U);
+  EXPECT_EQ(launches_[0].blocks, 4U);
 }
 
-TEST_F(litmus_engine_on_a_made_up_machine, runs_threads_of_the_host_beside_a_launch) {
+TEST_F(litmus_engine_on_a_fake_machine, runs_threads_of_the_host_beside_a_launch) {
   const runnable_test reads = test(model::block(0), model::host());
   expect_sound(reads, engine_.run(reads, small_, exactly(5000)));
   const runnable_test writes = test(model::host(), model::block(0));
@@ -441,7 +319,7 @@ TEST_F(litmus_engine_on_a_made_up_machine, runs_threads_of_the_host_beside_a_lau
             "membar: MP has a thread on the host, and no code that the host can run for it");
 }
 
-TEST_F(litmus_engine_on_a_made_up_machine, reports_who_waited_in_vain_and_runs_the_next_test) {
+TEST_F(litmus_engine_on_a_fake_machine, reports_who_waited_in_vain_and_runs_the_next_test) {
   kernel_.never_arrives = true;
   run_options options = exactly(1000);
   options.patience_seconds = 0.05;
@@ -461,37 +339,45 @@ TEST_F(litmus_engine_on_a_made_up_machine, reports_who_waited_in_vain_and_runs_t
   expect_sound(one, engine_.run(one, small_, exactly(1000)));
 }
 
-TEST_F(litmus_engine_on_a_made_up_machine, waits_for_what_runs_before_it_reports_a_launch_that_was_refused) {
-  machine_.fail_launch = 1;
+TEST_F(litmus_engine_on_a_fake_machine, waits_for_what_runs_before_it_reports_a_launch_that_was_refused) {
+  now().fails["cudaLaunchKernelExC"] = {1, cudaErrorInvalidConfiguration, -1, 1};
   run_options options = exactly(1000);
   options.patience_seconds = 0.05;
   const std::string sentence = refusal(
       [&] { static_cast<void>(engine_.run(test(model::block(0), model::in_domain(model::block(1), 1)), small_, options)); });
-  EXPECT_EQ(sentence.rfind("membar: cudaLaunchKernelExC failed with cudaErrorInvalidConfiguration", 0), 0U) << sentence;
-  EXPECT_EQ(machine_.running, 0);
+  EXPECT_EQ(
+      sentence.rfind(
+          "membar: cudaErrorInvalidConfiguration (invalid configuration argument): the kernel must be compiled for the device",
+          0),
+      0U)
+      << sentence;
+  EXPECT_EQ(now().running, 0);
   const runnable_test one = test(model::block(0), model::block(1));
   expect_sound(one, engine_.run(one, small_, exactly(1000)));
 }
 
-TEST_F(litmus_engine_on_a_made_up_machine, reports_a_kernel_that_fails) {
-  machine_.kernel_fails = true;
+TEST_F(litmus_engine_on_a_fake_machine, reports_a_kernel_that_fails) {
+  now().fails["cudaStreamQuery"] = {0, cudaErrorIllegalAddress};
   const std::string sentence =
       refusal([&] { static_cast<void>(engine_.run(test(model::block(0), model::block(1)), small_, exactly(1000))); });
-  EXPECT_EQ(sentence.rfind("membar: cudaStreamQuery failed with cudaErrorIllegalAddress", 0), 0U) << sentence;
-  machine_.kernel_fails = false;
+  EXPECT_EQ(
+      sentence.rfind("membar: cudaErrorIllegalAddress (an illegal memory access was encountered): the test's kernel failed", 0),
+      0U)
+      << sentence;
+  now().fails.clear();
 }
 
-TEST_F(litmus_engine_on_a_made_up_machine, reports_too_little_memory_and_runs_what_fits) {
-  machine_.memory = 1U << 20;
+TEST_F(litmus_engine_on_a_fake_machine, reports_too_little_memory_and_runs_what_fits) {
+  now().largest_allocation = 1U << 20;
   const runnable_test one = test(model::block(0), model::block(1));
   const std::string sentence =
       refusal([&] { static_cast<void>(engine_.run(one, parse_parameters("width=1024 stride=4096"), exactly(1000))); });
   EXPECT_NE(sentence.find("use a smaller batch, stride, share or number of lines"), std::string::npos) << sentence;
-  EXPECT_TRUE(machine_.launches.empty());
+  EXPECT_TRUE(launches_.empty());
   expect_sound(one, engine_.run(one, small_, exactly(1000)));
 }
 
-TEST_F(litmus_engine_on_a_made_up_machine, refuses_what_cannot_be_counted_or_placed) {
+TEST_F(litmus_engine_on_a_fake_machine, refuses_what_cannot_be_counted_or_placed) {
   runnable_test many = test(model::block(0), model::block(1));
   many.observed[0].values.resize(2000);
   EXPECT_EQ(refusal([&] { static_cast<void>(engine_.run(many, small_, exactly(1))); }),
@@ -504,10 +390,10 @@ TEST_F(litmus_engine_on_a_made_up_machine, refuses_what_cannot_be_counted_or_pla
               static_cast<void>(engine_.run(test(model::block(0), model::in_domain(model::block(1), 4)), small_, exactly(1)));
             }),
             "");
-  EXPECT_TRUE(machine_.launches.empty());
+  EXPECT_TRUE(launches_.empty());
 }
 
-TEST_F(litmus_engine_on_a_made_up_machine, marks_digits_that_no_thread_reported) {
+TEST_F(litmus_engine_on_a_fake_machine, marks_digits_that_no_thread_reported) {
   kernel_.run = [](int, const instance_cells&, const digits&) {};
   kernel_.radix = {1, 1};  // the digit as it is: 0xff twice
   runnable_test one = test(model::block(0), model::block(1));

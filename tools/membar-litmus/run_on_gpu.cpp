@@ -72,8 +72,7 @@ void require_native_atomics(const run_plan& plan, const litmus::placement& where
   for (const litmus::placement::launch& launch : where.launches) {
     const litmus::machine::device& device = machine.devices[static_cast<std::size_t>(launch.device)];
     int native = 0;
-    membar::check(cudaDeviceGetAttribute(&native, cudaDevAttrHostNativeAtomicSupported, device.ordinal),
-                  "cudaDeviceGetAttribute");
+    membar::check(cudaDeviceGetAttribute(&native, cudaDevAttrHostNativeAtomicSupported, device.ordinal));
     if (native == 0) {
       throw model::error(update + " updates what a host thread writes, and the link from " + device.name +
                          " to the host makes no update one access: what is lost then says nothing about memory order");

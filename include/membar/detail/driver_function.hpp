@@ -19,7 +19,7 @@ template <class Function>
 #else
   const cudaError_t status = cudaGetDriverEntryPoint(name, &entry, cudaEnableDefault, &found);
 #endif
-  check(status, "cudaGetDriverEntryPoint", "a working CUDA driver is needed");
+  check(status, "a working CUDA driver is needed");
   if (found != cudaDriverEntryPointSuccess || entry == nullptr) {
     throw error(cudaErrorNotSupported, "membar: the CUDA driver has no %s: install a driver of CUDA 12.0 or newer", name);
   }

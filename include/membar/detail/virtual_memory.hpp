@@ -37,7 +37,7 @@ struct virtual_memory_calls {
   int value = 0;
   check(as_runtime(
             virtual_memory().device_get_attribute(&value, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, device)),
-        "cuDeviceGetAttribute", "pass the index of a device that exists");
+        "pass the index of a device that exists");
   return value != 0;
 }
 

@@ -228,7 +228,7 @@ class engine {
           if (status == cudaErrorPeerAccessAlreadyEnabled) {
             static_cast<void>(cudaGetLastError());
           } else {
-            check(status, "cudaDeviceEnablePeerAccess", "the devices must be able to access each other's memory");
+            check(status, "the devices must be able to access each other's memory");
           }
         }
       }
@@ -294,7 +294,7 @@ class engine {
   /// Fills memory that the views point to while no kernel runs: device memory, or mapped memory if a test thread is on the host.
   static void fill(const placement& where, void* memory, int value, std::size_t bytes) {
     if (where.threads_on_host.empty()) {
-      check(cudaMemset(memory, value, bytes), "cudaMemset");
+      check(cudaMemset(memory, value, bytes));
     } else {
       std::memset(memory, value, bytes);
     }
@@ -303,16 +303,16 @@ class engine {
   /// Sets all counts to 0, and all digits to a value that no test reports.
   void clear_counts(const placement& where, const launch_view& owner, const run_shape& shape, const runnable_test& test) const {
     const device_guard current(device_of(where.launches[owner_of(shape)]).ordinal);
-    check(cudaMemset(owner.counts, 0, static_cast<std::size_t>(test.outcomes()) * sizeof(std::uint64_t)), "cudaMemset");
+    check(cudaMemset(owner.counts, 0, static_cast<std::size_t>(test.outcomes()) * sizeof(std::uint64_t)));
     fill(where, owner.digits, 0xff, 2 * shape.layout.digit_bytes());
-    check(cudaDeviceSynchronize(), "cudaDeviceSynchronize", "a kernel failed");
+    check(cudaDeviceSynchronize(), "a kernel failed");
   }
 
   /// Reads the counts so far, and finds the outcomes that the last slice showed.
   void count_slice(const placement& where, const launch_view& owner, const run_shape& shape, run_result& result) const {
     const device_guard current(device_of(where.launches[owner_of(shape)]).ordinal);
     std::vector<std::uint64_t> now(result.counts.size());
-    check(cudaMemcpy(now.data(), owner.counts, now.size() * sizeof(std::uint64_t), cudaMemcpyDeviceToHost), "cudaMemcpy");
+    check(cudaMemcpy(now.data(), owner.counts, now.size() * sizeof(std::uint64_t), cudaMemcpyDeviceToHost));
     for (std::size_t key = 0; key < now.size(); ++key) {
       result.slices_with[key] += now[key] != result.counts[key] ? 1 : 0;
     }
@@ -329,11 +329,11 @@ class engine {
       views[l].steps = steps;
       views[l].budget_ns = static_cast<unsigned long long>(budget_seconds * 1e9);
       const device_guard current(device_of(where.launches[l]).ordinal);
-      check(cudaMemset(views[l].block_barrier, 0, sizeof(block_barrier_words)), "cudaMemset");
+      check(cudaMemset(views[l].block_barrier, 0, sizeof(block_barrier_words)));
       if (views[l].owner) {
         fill(where, views[l].run_barrier, 0, sizeof(run_barrier_words));
       }
-      check(cudaDeviceSynchronize(), "cudaDeviceSynchronize", "a kernel failed");
+      check(cudaDeviceSynchronize(), "a kernel failed");
     }
     const auto begin = detail::wall_clock::now();
     const auto deadline =
@@ -394,7 +394,7 @@ class engine {
   void require_all_arrived(const runnable_test& test, const placement& where, const launch_view& view,
                            double budget_seconds) const {
     run_barrier_words words{};
-    check(cudaMemcpy(&words, view.run_barrier, sizeof words, cudaMemcpyDefault), "cudaMemcpy");
+    check(cudaMemcpy(&words, view.run_barrier, sizeof words, cudaMemcpyDefault));
     if (words.abandoned == 0) {
       return;
     }

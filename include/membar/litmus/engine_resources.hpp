@@ -38,7 +38,7 @@ class device_bytes : public membar::detail::owned_array<unsigned char, &cudaFree
  private:
   [[nodiscard]] static void* allocated(std::size_t size) {
     void* memory = nullptr;
-    check(cudaMalloc(&memory, size), "cudaMalloc",
+    check(cudaMalloc(&memory, size),
           "the device has too little free memory for the test: use a smaller batch, stride, share or number of lines");
     return memory;
   }
@@ -64,10 +64,10 @@ class reusable {
 class timed_stream {
  public:
   timed_stream() {
-    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
     try {
-      check(cudaEventCreate(&before_), "cudaEventCreate");
-      check(cudaEventCreate(&after_), "cudaEventCreate");
+      check(cudaEventCreate(&before_));
+      check(cudaEventCreate(&after_));
     } catch (...) {
       release();
       throw;
@@ -81,11 +81,11 @@ class timed_stream {
   ~timed_stream() { release(); }
 
   [[nodiscard]] cudaStream_t get() const noexcept { return stream_; }
-  void begin() const { check(cudaEventRecord(before_, stream_), "cudaEventRecord"); }
-  void end() const { check(cudaEventRecord(after_, stream_), "cudaEventRecord"); }
+  void begin() const { check(cudaEventRecord(before_, stream_)); }
+  void end() const { check(cudaEventRecord(after_, stream_)); }
   [[nodiscard]] double seconds() const {
     float milliseconds = 0;
-    check(cudaEventElapsedTime(&milliseconds, before_, after_), "cudaEventElapsedTime");
+    check(cudaEventElapsedTime(&milliseconds, before_, after_));
     return static_cast<double>(milliseconds) / 1e3;
   }
   /// Whether all work enqueued so far has ended. Throws `error` if it failed.
@@ -95,7 +95,7 @@ class timed_stream {
       static_cast<void>(cudaGetLastError());
       return false;
     }
-    check(status, "cudaStreamQuery", "the test's kernel failed, and this process cannot use the device any more");
+    check(status, "the test's kernel failed, and this process cannot use the device any more");
     return true;
   }
 
@@ -123,7 +123,7 @@ class timed_stream {
   int fitting = 0;
   if (cluster == 1) {
     check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&fitting, kernel, static_cast<int>(width), shared_bytes),
-          "cudaOccupancyMaxActiveBlocksPerMultiprocessor", "the kernel must be compiled for the device");
+          "the kernel must be compiled for the device");
     return static_cast<unsigned>(fitting) * static_cast<unsigned>(on.multiprocessors);
   }
   cudaLaunchAttribute of_cluster = membar::detail::encoded(cluster_dimensions{.x = cluster});
@@ -134,7 +134,7 @@ class timed_stream {
   config.dynamicSmemBytes = shared_bytes;
   config.attrs = &of_cluster;
   config.numAttrs = 1;
-  check(cudaOccupancyMaxActiveClusters(&fitting, kernel, &config), "cudaOccupancyMaxActiveClusters",
+  check(cudaOccupancyMaxActiveClusters(&fitting, kernel, &config),
         "the kernel must be compiled for the device, and the device must have clusters");
   return static_cast<unsigned>(fitting) * cluster;
 }

@@ -43,12 +43,12 @@ struct machine {
   }
   const auto attribute = [](cudaDeviceAttr which, int device) {
     int value = 0;
-    check(cudaDeviceGetAttribute(&value, which, device), "cudaDeviceGetAttribute");
+    check(cudaDeviceGetAttribute(&value, which, device));
     return value;
   };
   for (int d = 0; d < count; ++d) {
     cudaDeviceProp properties{};
-    check(cudaGetDeviceProperties(&properties, d), "cudaGetDeviceProperties");
+    check(cudaGetDeviceProperties(&properties, d));
     machine::device device;
     device.ordinal = d;
     device.name = properties.name;
@@ -60,7 +60,7 @@ struct machine {
     for (int other = 0; other < count; ++other) {
       int reaches = other == d ? 1 : 0;
       if (other != d) {
-        check(cudaDeviceCanAccessPeer(&reaches, d, other), "cudaDeviceCanAccessPeer");
+        check(cudaDeviceCanAccessPeer(&reaches, d, other));
       }
       device.reaches.push_back(reaches != 0);
     }
