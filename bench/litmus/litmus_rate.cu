@@ -9,10 +9,10 @@
 ///
 /// `rate/device/<test>/tuned` runs under the parameters that a search found, which its label names. --parameters=TEXT runs
 /// every case under those, but for what its name says.
+#include <membar/litmus/engine.hpp>
 #include <membar/litmus/kernel.cuh>
 #include <membar/litmus/parameters.hpp>
 #include <membar/litmus/placement.hpp>
-#include <membar/litmus/engine.hpp>
 #include <membar/litmus/test.cuh>
 #include <membar/litmus/tuner.hpp>
 
@@ -129,7 +129,8 @@ __global__ void __launch_bounds__(1024, 1) run_one_step(const __grid_constant__ 
 
 /// The same instances with a launch per step; the host copies the digits of the registers, counts them, and clears cells.
 template <class Test>
-figures run_with_host_reset(const litmus::runnable_test& test, const litmus::instance_layout& shape, const litmus::placement& where) {
+figures run_with_host_reset(const litmus::runnable_test& test, const litmus::instance_layout& shape,
+                            const litmus::placement& where) {
   const std::size_t instances = shape.instances();
   const support::device_memory<unsigned char> cells(shape.region_bytes());
   const support::device_memory<unsigned char> digits(shape.digit_bytes());
@@ -149,10 +150,9 @@ figures run_with_host_reset(const litmus::runnable_test& test, const litmus::ins
   const auto begin = std::chrono::steady_clock::now();
   const auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
   for (; elapsed() < seconds_per_case; ++view.first_step) {
-    membar::check(cudaMemsetAsync(cells.get(), 0, cells.size(), on.get()), "cudaMemsetAsync");
+    membar::check(cudaMemsetAsync(cells.get(), 0, cells.size(), on.get()));
     run_one_step<litmus::kernel_test<Test>><<<shape.blocks, shape.width, 0, on.get()>>>(view);
-    membar::check(cudaMemcpyAsync(seen.get(), digits.get(), digits.size(), cudaMemcpyDeviceToHost, on.get()),
-                  "cudaMemcpyAsync");
+    membar::check(cudaMemcpyAsync(seen.get(), digits.get(), digits.size(), cudaMemcpyDeviceToHost, on.get()));
     on.synchronize();
     for (std::size_t i = 0; i != instances; ++i) {
       std::size_t key = 0;

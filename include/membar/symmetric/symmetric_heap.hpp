@@ -374,7 +374,7 @@ class symmetric_heap {
         const device_guard guard(backend_->device_of(which));
         // A stream of its own: the null stream would wait for the program's.
         cudaStream_t stream = nullptr;
-        check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+        check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
         const cudaError_t filled = cudaMemsetAsync(static_cast<unsigned char*>(region_.base(which)) + offset, 0, bytes, stream);
         const cudaError_t done = cudaStreamSynchronize(stream);
         const cudaError_t destroyed = cudaStreamDestroy(stream);
@@ -413,7 +413,7 @@ class symmetric_heap {
         free_bytes(array.offset_, array.id_);  // the exception says what failed
       } else {
         free(array);
-        check(waited, "cudaDeviceSynchronize", "a kernel failed that used symmetric memory whose scope has ended");
+        check(waited, "a kernel failed that used symmetric memory whose scope has ended");
       }
     } catch (const error& failure) {
       detail::current_restore_failure_handler(failure.what());
