@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Whether an operation of system scope on a pointer is atomic against the host or another device: a question of where the
-/// memory is and which links lie between, which no compiler checks.
+/// Whether an operation of system scope is atomic against the host or another device. That depends on where the memory is and
+/// on the links to it, which no compiler checks.
 ///
-/// Atomicity is not ordering: what is atomic here is ordered by its memory order as anywhere else.
+/// Atomicity is not order: an atomic operation is ordered by its memory order.
 /// Source: libcu++ documentation, "Memory model: Atomicity"; CUDA 13.0's `cudaDeviceGetHostAtomicCapabilities` and
 /// `cudaDeviceGetP2PAtomicCapabilities`.
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace membar {
 
-/// What is done to the object. `load_or_store` is a relaxed or stronger load or store; the others read and write.
+/// The operation on an object. `load_or_store` is a relaxed or stronger load or store; the others read and write.
 enum class atomic_operation {
   load_or_store,
   integer_add,
@@ -65,7 +65,7 @@ enum class atomic_operation {
   return "unknown operation";
 }
 
-/// An operation, and what the links' capabilities distinguish.
+/// An operation with the properties that the capabilities of links distinguish.
 struct atomic_use {
   atomic_operation operation = atomic_operation::integer_add;
   int bytes = 4;              ///< of the object: 4, 8 or 16; loads and stores also 1 and 2
@@ -79,7 +79,7 @@ enum class memory_kind { device, mapped, managed, pageable };
 /// A link between a device and the memory, and the atomic operations that it carries.
 struct atomic_link {
   bool native = false;        ///< all of them
-  bool partial = false;       ///< some of them: `capabilities`. Known from CUDA 13.0 on
+  bool partial = false;       ///< some of them, see `capabilities`; known from CUDA 13.0 on
   unsigned capabilities = 0;  ///< of the operation asked about: bits of `cudaAtomicOperationCapability`
 };
 
@@ -92,7 +92,7 @@ struct atomic_participant {
   atomic_link to_owner{};  ///< to the device that the memory is on, where it is another
 };
 
-/// All that the answer depends on, as a value.
+/// All that the answer depends on.
 struct atomicity_facts {
   memory_kind kind = memory_kind::device;
   int owner = 0;  ///< the device that the memory is on
@@ -152,18 +152,17 @@ enum atomic_capability : unsigned {
   switch (facts.kind) {
     case memory_kind::pageable:
       if (!facts.device.pageable_access || (facts.with_peer && !facts.peer.pageable_access)) {
-        return {
-            false,
-            "the memory is the host's own, and a device has no access to pageable memory: register it or use managed memory"};
+        return {false,
+                "the memory is pageable host memory, to which a device has no access: register it, or use managed memory"};
       }
-      return {true, "the memory is the host's own, and the devices have coherent access to pageable memory"};
+      return {true, "the memory is pageable host memory, to which the devices have coherent access"};
     case memory_kind::managed:
       if (alone && !facts.device.concurrent_managed_access) {
-        return {true, "the memory is managed and only this device uses it meanwhile"};
+        return {true, "the memory is managed, and only this device uses it"};
       }
       if (!facts.device.concurrent_managed_access || (facts.with_peer && !facts.peer.concurrent_managed_access)) {
         return {false,
-                "the memory is managed, and a device has no concurrent managed access: only one side may use it at a time"};
+                "the memory is managed, and a device has no concurrent managed access: host and device may not use it at once"};
       }
       return {true, "the memory is managed, and the devices have concurrent managed access"};
     case memory_kind::mapped:
@@ -171,19 +170,18 @@ enum atomic_capability : unsigned {
         return {true, "the memory is mapped host memory, and a naturally aligned load or store is atomic there"};
       }
       if (alone) {
-        return {true, "the memory is mapped host memory and only this device uses it meanwhile"};
+        return {true, "the memory is mapped host memory, and only this device uses it"};
       }
       if (!detail::carries(facts.device.to_host, use) || (facts.with_peer && !detail::carries(facts.peer.to_host, use))) {
         return {
             false,
-            "the memory is mapped host memory, and a link to the host does not carry this operation as an atomic one: let one "
-            "side write each object, with loads and stores, or use managed memory"};
+            "the memory is mapped host memory, and a link to the host does not carry this operation as an atomic one: let only "
+            "one side write each object and the other load it, or use managed memory"};
       }
       return {true, "the memory is mapped host memory, and the links to the host carry this operation as an atomic one"};
     case memory_kind::device:
       if (facts.with_host) {
-        return {false,
-                "the memory is a device's, where the host takes no part in atomic operations: use mapped or managed memory"};
+        return {false, "the memory is a device's, which the host cannot access atomically: use mapped or managed memory"};
       }
       if (facts.device.device != facts.owner && facts.with_peer && !detail::carries(facts.device.to_owner, use)) {
         return {false, "the link from this device to the memory's does not carry this operation as an atomic one"};
@@ -192,7 +190,7 @@ enum atomic_capability : unsigned {
         return {false, "the link from the peer to the memory's device does not carry this operation as an atomic one"};
       }
       return {true, facts.with_peer ? "the memory is a device's, and the links between the devices carry this operation"
-                                    : "the memory is a device's and only this device uses it meanwhile"};
+                                    : "the memory is a device's, and only this device uses it"};
   }
   return {false, "the kind of memory is unknown"};
 }

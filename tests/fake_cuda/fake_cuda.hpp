@@ -71,11 +71,12 @@ struct launch {
   const void* kernel;
 };
 
-/// How calls of one name fail: all after the first `after`, on one device or on any.
+/// How calls of one name fail: after `after` successes, `times` in a row.
 struct failure {
   int after = 0;
   cudaError_t code = cudaErrorUnknown;
-  int device = -1;  ///< -1: any
+  int device = -1;  ///< where; -1: on any
+  int times = std::numeric_limits<int>::max();
 };
 
 struct machine {
@@ -107,7 +108,7 @@ struct machine {
   int resets = 0;                             ///< of persisting lines
   std::map<void*, int> allocations;           ///< of cudaMalloc and cudaHostAlloc, with their device
   std::vector<int> allocated_on;              ///< the device of each allocation so far
-  std::map<unsigned long long, int> created;  ///< memory that the driver made and nobody released, with its device
+  std::map<unsigned long long, int> created;  ///< memory that the driver made and that was not released, with its device
   std::map<unsigned long long, std::size_t> reserved;
   std::map<unsigned long long, std::size_t> mapped;  ///< by the driver
   std::vector<int> accessible_to;                    ///< the devices of the last cuMemSetAccess

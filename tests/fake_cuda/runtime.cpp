@@ -153,11 +153,14 @@ int device_count() { return static_cast<int>(now().devices.size()); }
 
 cudaError_t planned(std::string_view call) {
   const auto found = now().fails.find(std::string(call));
-  if (found == now().fails.end() || (found->second.device != -1 && found->second.device != current_device()) ||
-      found->second.after-- > 0) {
+  if (found == now().fails.end()) {
     return cudaSuccess;
   }
-  return found->second.code;
+  failure& plan = found->second;
+  if ((plan.device != -1 && plan.device != current_device()) || plan.after-- > 0 || plan.times-- <= 0) {
+    return cudaSuccess;
+  }
+  return plan.code;
 }
 
 test::test() {

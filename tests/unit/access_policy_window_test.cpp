@@ -152,13 +152,15 @@ TEST_F(window_as_attribute, persisting_lines_are_reset_by_one_call) {
   EXPECT_EQ(now().resets, 1);
 }
 
-TEST(l2_plan, lets_all_of_a_region_persist_that_fits) {
+class l2_plan : public fake_cuda::test {};
+
+TEST_F(l2_plan, lets_all_of_a_region_persist_that_fits) {
   const access_policy_window window = membar::l2_plan(big).window(somewhere, 24 * MiB);
   EXPECT_EQ(window.hit_ratio, 1.0F);
   EXPECT_EQ(window.bytes, 24 * MiB);
 }
 
-TEST(l2_plan, keeps_the_persisting_bytes_within_the_share) {
+TEST_F(l2_plan, keeps_the_persisting_bytes_within_the_share) {
   for (const std::size_t bytes : {24 * MiB + 1, 25 * MiB, 33 * MiB + 12345, 100 * MiB, 128 * MiB}) {
     for (const std::size_t share : {std::size_t{1000}, 3 * MiB, 7 * MiB + 11, 24 * MiB}) {
       const access_policy_window window = membar::l2_plan(big).with_share(share).window(somewhere, bytes);
@@ -168,20 +170,20 @@ TEST(l2_plan, keeps_the_persisting_bytes_within_the_share) {
   }
 }
 
-TEST(l2_plan, shares_no_more_than_is_set_aside) { EXPECT_EQ(membar::l2_plan(big).with_share(99 * MiB).share(), 24 * MiB); }
+TEST_F(l2_plan, shares_no_more_than_is_set_aside) { EXPECT_EQ(membar::l2_plan(big).with_share(99 * MiB).share(), 24 * MiB); }
 
-TEST(l2_plan, without_a_set_aside_says_so) {
+TEST_F(l2_plan, without_a_set_aside_says_so) {
   membar::l2_facts none = big;
   none.set_aside = 0;
   EXPECT_EQ(refusal([&] { static_cast<void>(membar::l2_plan(none).window(somewhere, 100)); }),
             "membar: no L2 is set aside on device 0 for a window of 100 bytes: hold an l2_set_aside before planning");
 }
 
-TEST(l2_plan, of_an_empty_range_is_a_window_that_is_off) { EXPECT_TRUE(membar::l2_plan(big).window(std::vector<int>{}).off()); }
+TEST_F(l2_plan, of_an_empty_range_is_a_window_that_is_off) {
+  EXPECT_TRUE(membar::l2_plan(big).window(std::vector<int>{}).off());
+}
 
-class plan_of_a_device : public fake_cuda::test {};
-
-TEST_F(plan_of_a_device, takes_the_set_aside_that_is_held) {
+TEST_F(l2_plan, takes_the_set_aside_that_is_held) {
   const membar::l2_set_aside hold(1, 24 * MiB);
   EXPECT_EQ(membar::l2_plan(1).share(), 24 * MiB);
   EXPECT_EQ(membar::l2_plan(0).share(), 0U);

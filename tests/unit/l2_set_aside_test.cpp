@@ -19,7 +19,7 @@ class l2_set_aside : public fake_cuda::test {
  protected:
   static std::size_t limit(int device = 0) { return now().devices[static_cast<std::size_t>(device)].persisting_l2_limit; }
 };
-using l2_facts = l2_set_aside;
+class l2_facts : public l2_set_aside {};
 
 TEST_F(l2_facts, are_what_the_device_says) {
   now().devices[0].persisting_l2_limit = 7 * MiB;
@@ -33,7 +33,7 @@ TEST_F(l2_facts, are_what_the_device_says) {
 }
 
 TEST_F(l2_facts, tell_a_mig_instance_by_its_name) {
-  now().devices[1].attributes[cudaDevAttrMaxPersistingL2CacheSize] = 0;
+  now().attribute(cudaDevAttrMaxPersistingL2CacheSize, 1) = 0;
   EXPECT_FALSE(membar::l2_facts_of(1).mig);
   now().devices[1].name = "NVIDIA H200 MIG 1g.18gb";
   EXPECT_TRUE(membar::l2_facts_of(1).mig);
@@ -44,7 +44,7 @@ TEST_F(l2_facts, tell_a_mig_instance_by_its_name) {
 TEST_F(l2_facts, leave_mps_open_where_the_runtime_cannot_tell) {
   now().devices[0].attributes.erase(cudaDevAttrMpsEnabled);
   EXPECT_FALSE(membar::l2_facts_of(0).mps);
-  now().devices[0].attributes[cudaDevAttrMpsEnabled] = 1;
+  now().attribute(cudaDevAttrMpsEnabled) = 1;
   EXPECT_TRUE(membar::l2_facts_of(0).mps);
 }
 
@@ -126,7 +126,7 @@ TEST_F(l2_set_aside, that_cannot_be_set_leaves_the_limit_and_the_account) {
 }
 
 TEST_F(l2_set_aside, on_a_mig_instance_is_refused_in_a_sentence) {
-  now().devices[1].attributes[cudaDevAttrMaxPersistingL2CacheSize] = 0;
+  now().attribute(cudaDevAttrMaxPersistingL2CacheSize, 1) = 0;
   now().devices[1].name = "NVIDIA H200 MIG 1g.18gb";
   EXPECT_EQ(
       refusal([] { const membar::l2_set_aside hold(1, 1024); }),
@@ -136,12 +136,12 @@ TEST_F(l2_set_aside, on_a_mig_instance_is_refused_in_a_sentence) {
 }
 
 TEST_F(l2_set_aside, before_compute_capability_8_is_refused_in_a_sentence) {
-  now().devices[0].attributes[cudaDevAttrMaxPersistingL2CacheSize] = 0;
+  now().attribute(cudaDevAttrMaxPersistingL2CacheSize) = 0;
   EXPECT_TRUE(says(refusal([] { const membar::l2_set_aside hold(0, 1024); }), "no set-aside for persisting lines"));
 }
 
 TEST_F(l2_set_aside, under_mps_is_what_the_server_fixed) {
-  now().devices[0].attributes[cudaDevAttrMpsEnabled] = 1;
+  now().attribute(cudaDevAttrMpsEnabled) = 1;
   now().devices[0].persisting_l2_limit = 10 * MiB;
   EXPECT_EQ(refusal([] { const membar::l2_set_aside hold(0, 8 * MiB); }), "");
   const std::string said = refusal([] { const membar::l2_set_aside hold(0, 11 * MiB); });

@@ -51,8 +51,8 @@ TEST(plan_windows, respects_the_set_aside_over_all_streams) {
     }
     const auto planned = membar::plan_windows(kernels, big);
     EXPECT_LE(persisting(planned), big.set_aside) << count;
-    const std::size_t wanted = count * (count + 1) / 2 * 5 * MiB;
-    EXPECT_GE(persisting(planned), std::min(wanted, big.set_aside) * 99 / 100) << count << ": some of the set-aside is unused";
+    const std::size_t asked = count * (count + 1) / 2 * 5 * MiB;
+    EXPECT_GE(persisting(planned), std::min(asked, big.set_aside) * 99 / 100) << count << ": some of the set-aside is unused";
   }
 }
 
@@ -159,8 +159,8 @@ class fake_kernel {
     if (window.off()) {
       return 1.0;
     }
-    const auto wanted = static_cast<double>(window.persisting_bytes());
-    const double kept = wanted <= capacity_ ? wanted : std::max(0.0, 2.0 * capacity_ - wanted);
+    const auto asked = static_cast<double>(window.persisting_bytes());
+    const double kept = asked <= capacity_ ? wanted : std::max(0.0, 2.0 * capacity_ - wanted);
     return 1.0 - 0.45 * kept / std::max(region_, capacity_);
   }
 
@@ -177,7 +177,9 @@ membar::tuning_options quiet() {
   return options;
 }
 
-TEST(tune_window, comes_close_to_an_exhaustive_search) {
+class tune_window : public fake_cuda::test {};
+
+TEST_F(tune_window, comes_close_to_an_exhaustive_search) {
   for (const double of_set_aside : {0.1, 0.3, 0.5, 0.8, 1.0, 1.2, 1.5, 1.8, 2.0}) {
     for (const double real_capacity : {0.7, 0.85, 1.0, 1.1}) {
       const auto region = static_cast<std::size_t>(of_set_aside * static_cast<double>(big.set_aside));
@@ -197,7 +199,7 @@ TEST(tune_window, comes_close_to_an_exhaustive_search) {
   }
 }
 
-TEST(tune_window, chooses_no_window_where_none_pays) {
+TEST_F(tune_window, chooses_no_window_where_none_pays) {
   const auto tuned = membar::tune_window(
       at(0), 8 * MiB, big, [](const access_policy_window& window) { return window.off() ? 1.0 : 1.02; }, quiet());
   EXPECT_TRUE(tuned.window.off());
@@ -205,13 +207,13 @@ TEST(tune_window, chooses_no_window_where_none_pays) {
   EXPECT_EQ(tuned.speedup(), 1.0);
 }
 
-TEST(tune_window, does_not_take_noise_for_a_gain) {
+TEST_F(tune_window, does_not_take_noise_for_a_gain) {
   const auto tuned = membar::tune_window(
       at(0), 8 * MiB, big, [](const access_policy_window& window) { return window.off() ? 1.0 : 0.995; }, quiet());
   EXPECT_TRUE(tuned.window.off());
 }
 
-TEST(tune_window, stays_within_region_and_largest_window) {
+TEST_F(tune_window, stays_within_region_and_largest_window) {
   std::size_t largest = 0;
   const auto tuned = membar::tune_window(
       at(0), 500 * MiB, big,
@@ -225,7 +227,7 @@ TEST(tune_window, stays_within_region_and_largest_window) {
   EXPECT_GT(tuned.trials.size(), 8U);
 }
 
-TEST(tune_window, measures_candidates_in_turns) {
+TEST_F(tune_window, measures_candidates_in_turns) {
   std::vector<std::size_t> order;
   auto options = quiet();
   options.repetitions = 3;
@@ -241,9 +243,7 @@ TEST(tune_window, measures_candidates_in_turns) {
   EXPECT_TRUE(std::equal(order.begin(), order.begin() + turn, order.begin() + turn));
 }
 
-class tuner_on_a_device : public fake_cuda::test {};
-
-TEST_F(tuner_on_a_device, resets_the_lines_before_each_run_and_at_the_end) {
+TEST_F(tune_window, resets_the_lines_before_each_run_and_at_the_end) {
   int runs = 0;
   static_cast<void>(membar::tune_window(at(0), 8 * MiB, big, [&](const access_policy_window&) {
     ++runs;
@@ -253,7 +253,7 @@ TEST_F(tuner_on_a_device, resets_the_lines_before_each_run_and_at_the_end) {
   EXPECT_EQ(now().resets, runs + 1);
 }
 
-TEST(tune_window, refuses_what_cannot_be_tuned) {
+TEST_F(tune_window, refuses_what_cannot_be_tuned) {
   const auto timed = [](const access_policy_window&) { return 1.0; };
   membar::l2_facts none = big;
   none.set_aside = 0;
