@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The classic litmus tests in C++, each beside its twin in the model. Their threads are in blocks of their own, and every
+/// The classic litmus tests in C++, each beside its model test. Their threads are in blocks of their own, and every
 /// access is at `Scope`; what is between or on the accesses is the parameter of each test.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace support::classic {
 
 namespace model = membar::model;
 using membar::thread_scope;
-using membar::litmus::cells;
+using membar::litmus::instance_cells;
 
 enum : int { x, y, z };
 inline constexpr model::reg r0{0};
@@ -32,11 +32,11 @@ template <thread_scope Scope, class Order = membar::relaxed_t>
   return model::load<Scope>(to, model::variable{location}, order);
 }
 template <thread_scope Scope, class Order = membar::relaxed_t>
-__device__ void put(const cells& at, int location, int value, Order order = Order{}) {
+__device__ void put(const instance_cells& at, int location, int value, Order order = Order{}) {
   membar::store<Scope>(at.as<int>(location), value, order);
 }
 template <thread_scope Scope, class Order = membar::relaxed_t>
-[[nodiscard]] __device__ int get(const cells& at, int location, Order order = Order{}) {
+[[nodiscard]] __device__ int get(const instance_cells& at, int location, Order order = Order{}) {
   return membar::load<Scope>(at.as<int>(location), order);
 }
 /// @}
@@ -44,12 +44,12 @@ template <thread_scope Scope, class Order = membar::relaxed_t>
 /// Data, then a flag; the flag, then the data.
 template <thread_scope Scope, class Publish = membar::relaxed_t, class Observe = membar::relaxed_t>
 struct mp {
-  static constexpr auto twin = model::litmus(model::thread(model::block(0), put<Scope>(x, 1), put<Scope>(y, 1, Publish{})),
+  static constexpr auto model_test = model::litmus(model::thread(model::block(0), put<Scope>(x, 1), put<Scope>(y, 1, Publish{})),
                                              model::thread(model::block(1), get<Scope>(r0, y, Observe{}), get<Scope>(r1, x)))
                                    .when(model::in(1, r0) == 1 && model::in(1, r1) == 0);
 
   template <int Thread>
-  static __device__ void run(const cells& at, const auto& out) {
+  static __device__ void run(const instance_cells& at, const auto& out) {
     if constexpr (Thread == 0) {
       put<Scope>(at, x, 1);
       put<Scope>(at, y, 1, Publish{});
@@ -62,9 +62,9 @@ struct mp {
   }
 };
 
-/// A thread of `mp` at system scope on the host, released and acquired: it shows no more than the twin allows, whatever order
+/// A thread of `mp` at system scope on the host, released and acquired: it shows no more than the model test allows, whatever order
 /// that has.
-inline void mp_on_host(int thread, const cells& at, const membar::litmus::digits& out) {
+inline void mp_on_host(int thread, const instance_cells& at, const membar::litmus::instance_digits& out) {
   using test = membar::litmus::kernel_test<mp<thread_scope::system>>;
   const std::atomic_ref<int> data(*at.as<int>(x));
   const std::atomic_ref<int> flag(*at.as<int>(y));
@@ -82,12 +82,12 @@ inline void mp_on_host(int thread, const cells& at, const membar::litmus::digits
 /// Each thread stores, then looks at what the other one stores.
 template <thread_scope Scope>
 struct sb {
-  static constexpr auto twin = model::litmus(model::thread(model::block(0), put<Scope>(x, 1), get<Scope>(r0, y)),
+  static constexpr auto model_test = model::litmus(model::thread(model::block(0), put<Scope>(x, 1), get<Scope>(r0, y)),
                                              model::thread(model::block(1), put<Scope>(y, 1), get<Scope>(r0, x)))
                                    .when(model::in(0, r0) == 0 && model::in(1, r0) == 0);
 
   template <int Thread>
-  static __device__ void run(const cells& at, const auto& out) {
+  static __device__ void run(const instance_cells& at, const auto& out) {
     put<Scope>(at, Thread == 0 ? x : y, 1);
     out.write(Thread, get<Scope>(at, Thread == 0 ? y : x));
   }
@@ -96,14 +96,14 @@ struct sb {
 /// The same with a sequentially consistent fence in between.
 template <thread_scope Scope>
 struct sb_fenced {
-  static constexpr auto twin =
+  static constexpr auto model_test =
       model::litmus(
           model::thread(model::block(0), put<Scope>(x, 1), model::thread_fence<Scope>(membar::seq_cst), get<Scope>(r0, y)),
           model::thread(model::block(1), put<Scope>(y, 1), model::thread_fence<Scope>(membar::seq_cst), get<Scope>(r0, x)))
           .when(model::in(0, r0) == 0 && model::in(1, r0) == 0);
 
   template <int Thread>
-  static __device__ void run(const cells& at, const auto& out) {
+  static __device__ void run(const instance_cells& at, const auto& out) {
     put<Scope>(at, Thread == 0 ? x : y, 1);
     membar::thread_fence<Scope>(membar::seq_cst);
     out.write(Thread, get<Scope>(at, Thread == 0 ? y : x));
@@ -113,12 +113,12 @@ struct sb_fenced {
 /// Each thread looks at what the other one stores afterwards.
 template <thread_scope Scope>
 struct lb {
-  static constexpr auto twin = model::litmus(model::thread(model::block(0), get<Scope>(r0, x), put<Scope>(y, 1)),
+  static constexpr auto model_test = model::litmus(model::thread(model::block(0), get<Scope>(r0, x), put<Scope>(y, 1)),
                                              model::thread(model::block(1), get<Scope>(r0, y), put<Scope>(x, 1)))
                                    .when(model::in(0, r0) == 1 && model::in(1, r0) == 1);
 
   template <int Thread>
-  static __device__ void run(const cells& at, const auto& out) {
+  static __device__ void run(const instance_cells& at, const auto& out) {
     const int seen = get<Scope>(at, Thread == 0 ? x : y);
     put<Scope>(at, Thread == 0 ? y : x, 1);
     out.write(Thread, seen);
@@ -128,14 +128,14 @@ struct lb {
 /// Two stores by two threads; two readers disagree about which came first.
 template <thread_scope Scope>
 struct iriw {
-  static constexpr auto twin =
+  static constexpr auto model_test =
       model::litmus(model::thread(model::block(0), put<Scope>(x, 1)), model::thread(model::block(1), put<Scope>(y, 1)),
                     model::thread(model::block(2), get<Scope>(r0, x), get<Scope>(r1, y)),
                     model::thread(model::block(3), get<Scope>(r0, y), get<Scope>(r1, x)))
           .when(model::in(2, r0) == 1 && model::in(2, r1) == 0 && model::in(3, r0) == 1 && model::in(3, r1) == 0);
 
   template <int Thread>
-  static __device__ void run(const cells& at, const auto& out) {
+  static __device__ void run(const instance_cells& at, const auto& out) {
     if constexpr (Thread < 2) {
       put<Scope>(at, Thread == 0 ? x : y, 1);
     } else {
@@ -150,13 +150,13 @@ struct iriw {
 /// Message passing by way of a third thread.
 template <thread_scope Scope>
 struct isa2 {
-  static constexpr auto twin = model::litmus(model::thread(model::block(0), put<Scope>(x, 1), put<Scope>(y, 1)),
+  static constexpr auto model_test = model::litmus(model::thread(model::block(0), put<Scope>(x, 1), put<Scope>(y, 1)),
                                              model::thread(model::block(1), get<Scope>(r0, y), put<Scope>(z, 1)),
                                              model::thread(model::block(2), get<Scope>(r0, z), get<Scope>(r1, x)))
                                    .when(model::in(1, r0) == 1 && model::in(2, r0) == 1 && model::in(2, r1) == 0);
 
   template <int Thread>
-  static __device__ void run(const cells& at, const auto& out) {
+  static __device__ void run(const instance_cells& at, const auto& out) {
     if constexpr (Thread == 0) {
       put<Scope>(at, x, 1);
       put<Scope>(at, y, 1);
@@ -176,13 +176,13 @@ struct isa2 {
 /// A thread passes on a store that it has seen.
 template <thread_scope Scope>
 struct wrc {
-  static constexpr auto twin = model::litmus(model::thread(model::block(0), put<Scope>(x, 1)),
+  static constexpr auto model_test = model::litmus(model::thread(model::block(0), put<Scope>(x, 1)),
                                              model::thread(model::block(1), get<Scope>(r0, x), put<Scope>(y, 1)),
                                              model::thread(model::block(2), get<Scope>(r0, y), get<Scope>(r1, x)))
                                    .when(model::in(1, r0) == 1 && model::in(2, r0) == 1 && model::in(2, r1) == 0);
 
   template <int Thread>
-  static __device__ void run(const cells& at, const auto& out) {
+  static __device__ void run(const instance_cells& at, const auto& out) {
     if constexpr (Thread == 0) {
       put<Scope>(at, x, 1);
     } else if constexpr (Thread == 1) {
@@ -201,13 +201,13 @@ struct wrc {
 /// A thread sees one store and not yet another; the writer of the other one has not seen the first.
 template <thread_scope Scope>
 struct rwc {
-  static constexpr auto twin = model::litmus(model::thread(model::block(0), put<Scope>(x, 1)),
+  static constexpr auto model_test = model::litmus(model::thread(model::block(0), put<Scope>(x, 1)),
                                              model::thread(model::block(1), get<Scope>(r0, x), get<Scope>(r1, y)),
                                              model::thread(model::block(2), put<Scope>(y, 1), get<Scope>(r0, x)))
                                    .when(model::in(1, r0) == 1 && model::in(1, r1) == 0 && model::in(2, r0) == 0);
 
   template <int Thread>
-  static __device__ void run(const cells& at, const auto& out) {
+  static __device__ void run(const instance_cells& at, const auto& out) {
     if constexpr (Thread == 0) {
       put<Scope>(at, x, 1);
     } else if constexpr (Thread == 1) {
@@ -225,13 +225,13 @@ struct rwc {
 /// Two stores in each of two orders; the first ones last.
 template <thread_scope Scope>
 struct two_plus_two_w {
-  static constexpr auto twin =
+  static constexpr auto model_test =
       model::litmus(model::thread(model::block(0), put<Scope>(x, 1), put<Scope>(y, 2)),
                     model::thread(model::block(1), put<Scope>(y, 1), put<Scope>(x, 2)))
           .when(model::in_memory(model::variable{x}) == 1 && model::in_memory(model::variable{y}) == 1);
 
   template <int Thread>
-  static __device__ void run(const cells& at, const auto&) {
+  static __device__ void run(const instance_cells& at, const auto&) {
     put<Scope>(at, Thread == 0 ? x : y, 1);
     put<Scope>(at, Thread == 0 ? y : x, 2);
   }
@@ -240,12 +240,12 @@ struct two_plus_two_w {
 /// Two loads of one location go back in time: coherence forbids it, whatever the order.
 template <thread_scope Scope>
 struct corr {
-  static constexpr auto twin = model::litmus(model::thread(model::block(0), put<Scope>(x, 1)),
+  static constexpr auto model_test = model::litmus(model::thread(model::block(0), put<Scope>(x, 1)),
                                              model::thread(model::block(1), get<Scope>(r0, x), get<Scope>(r1, x)))
                                    .when(model::in(1, r0) == 1 && model::in(1, r1) == 0);
 
   template <int Thread>
-  static __device__ void run(const cells& at, const auto& out) {
+  static __device__ void run(const instance_cells& at, const auto& out) {
     if constexpr (Thread == 0) {
       put<Scope>(at, x, 1);
     } else {

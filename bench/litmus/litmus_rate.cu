@@ -9,10 +9,10 @@
 ///
 /// `rate/device/<test>/tuned` runs under the parameters that a search found, which its label names. --parameters=TEXT runs
 /// every case under those, but for what its name says.
+#include <membar/litmus/engine.hpp>
 #include <membar/litmus/kernel.cuh>
 #include <membar/litmus/parameters.hpp>
 #include <membar/litmus/placement.hpp>
-#include <membar/litmus/runner.hpp>
 #include <membar/litmus/test.cuh>
 #include <membar/litmus/tuner.hpp>
 
@@ -85,7 +85,7 @@ figures run(litmus::engine& on, const litmus::runnable_test& test, const litmus:
   figures f;
   f.seconds = seen.seconds;
   f.instances = static_cast<double>(seen.instances);
-  const std::vector<bool> wanted = litmus::wanted_outcomes(test, litmus::objective::condition);
+  const std::vector<bool> wanted = litmus::objective_outcomes(test, litmus::objective::condition);
   for (std::size_t key = 0; key < seen.counts.size(); ++key) {
     f.weak += wanted[key] ? static_cast<double>(seen.counts[key]) : 0.0;
   }
@@ -106,9 +106,9 @@ template <class Test, int Thread = 0>
 __device__ void run_each(const litmus::launch_view& view, const unsigned* rotations, unsigned round) {
   if constexpr (Thread < Test::threads) {
     const unsigned instance =
-        litmus::instance_at(view.where, view.seats[Thread], view.first_step, {blockIdx.x, threadIdx.x, round});
-    Test::template run<Thread>(litmus::cells(view.where, view.cells, rotations, instance, view.all_words, ~0ULL),
-                               litmus::results<Test>(view.where, view.digits, instance));
+        litmus::instance_at(view.layout, view.seats[Thread], view.first_step, {blockIdx.x, threadIdx.x, round});
+    Test::template run<Thread>(litmus::instance_cells(view.layout, view.cells, rotations, instance, view.run_barrier, ~0ULL),
+                               litmus::results<Test>(view.layout, view.digits, instance));
     run_each<Test, Thread + 1>(view, rotations, round);
   }
 }
@@ -118,32 +118,33 @@ template <class Test>
 __global__ void __launch_bounds__(1024, 1) run_one_step(const __grid_constant__ litmus::launch_view view) {
   __shared__ unsigned rotations[litmus::max_locations];
   if (threadIdx.x < litmus::max_locations) {
-    rotations[threadIdx.x] = litmus::rotation_of(view.where, view.first_step, threadIdx.x);
+    rotations[threadIdx.x] = litmus::rotation_of(view.layout, view.first_step, threadIdx.x);
   }
   __syncthreads();
 #pragma unroll 1
-  for (unsigned round = 0; round < view.where.batch; ++round) {
+  for (unsigned round = 0; round < view.layout.batch; ++round) {
     run_each<Test>(view, rotations, round);
   }
 }
 
 /// The same instances with a launch per step; the host copies the digits of the registers, counts them, and clears cells.
 template <class Test>
-figures run_with_host_reset(const litmus::runnable_test& test, const litmus::layout& shape, const litmus::placement& where) {
+figures run_with_host_reset(const litmus::runnable_test& test, const litmus::instance_layout& shape,
+                            const litmus::placement& where) {
   const std::size_t instances = shape.instances();
   const support::device_memory<unsigned char> cells(shape.region_bytes());
   const support::device_memory<unsigned char> digits(shape.digit_bytes());
-  const support::device_memory<litmus::shared_words> words(1);
+  const support::device_memory<litmus::run_barrier_words> words(1);
   const support::pinned_memory<unsigned char> seen(shape.digit_bytes());
   const support::stream on;
   litmus::launch_view view;
-  view.where = shape;
+  view.layout = shape;
   for (std::size_t t = 0; t != where.seats.size(); ++t) {
     view.seats[t] = where.seats[t];
   }
   view.cells = cells.get();
   view.digits = digits.get();
-  view.all_words = words.get();
+  view.run_barrier = words.get();
   std::vector<std::uint64_t> counts(static_cast<std::size_t>(test.outcomes()));
   figures f;
   const auto begin = std::chrono::steady_clock::now();
@@ -165,7 +166,7 @@ figures run_with_host_reset(const litmus::runnable_test& test, const litmus::lay
     f.instances += static_cast<double>(instances);
   }
   f.seconds = elapsed();
-  const std::vector<bool> wanted = litmus::wanted_outcomes(test, litmus::objective::condition);
+  const std::vector<bool> wanted = litmus::objective_outcomes(test, litmus::objective::condition);
   for (std::size_t key = 0; key < counts.size(); ++key) {
     f.weak += wanted[key] ? static_cast<double>(counts[key]) : 0.0;
   }
@@ -209,7 +210,7 @@ struct cases {
  private:
   [[nodiscard]] bool has_places(const std::string& name, const litmus::runnable_test& one) const {
     try {
-      static_cast<void>(litmus::place_threads(one.twin, on->runs_on()));
+      static_cast<void>(litmus::place_threads(one.model_test, on->runs_on()));
     } catch (const membar::error& lacking) {
       std::printf("WAIVED: %s: %s\n", name.c_str(), lacking.what());
       return false;
@@ -224,7 +225,7 @@ litmus::runnable_test placed(const char* name, std::initializer_list<model::plac
   litmus::runnable_test test = litmus::make_test<Test>(name, on_host);
   std::size_t t = 0;
   for (const model::place& where : places) {
-    test.twin.threads[t++].where = where;
+    test.model_test.threads[t++].where = where;
   }
   return test;
 }
@@ -237,12 +238,12 @@ void costs(const cases& all, const std::string& name) {
   litmus::runnable_test without = test;
   without.kernel = reinterpret_cast<const void*>(&litmus::run_instances<uncounted<Test>>);
   all.test("cost/" + name + "/uncounted", without);
-  const litmus::placement where = litmus::place_threads(test.twin, all.on->runs_on());
+  const litmus::placement where = litmus::place_threads(test.model_test, all.on->runs_on());
   add("cost/" + name + "/host_reset", [engine = all.on, test, where, plain] {
     // the layout that the engine has for the test: as many blocks, and no stress beside them
     litmus::run_options shortly;
     shortly.instances = 1;
-    return run_with_host_reset<Test>(test, engine->run(test, where, plain, shortly).shape, where);
+    return run_with_host_reset<Test>(test, engine->run(test, where, plain, shortly).layout, where);
   });
   for (const char* stress :
        {"share=75 stress=25 pattern=st/st", "share=75 stress=25 pattern=ld/st", "share=50 stress=50", "prestress=16", "align=1",

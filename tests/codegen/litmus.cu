@@ -18,7 +18,7 @@ struct message_passing {
   __host__ __device__ static constexpr litmus::cell_value initial(int) { return {}; }
 
   template <int Thread>
-  static __device__ void run(const litmus::cells& at, const litmus::results<message_passing>& out) {
+  static __device__ void run(const litmus::instance_cells& at, const litmus::results<message_passing>& out) {
     if constexpr (Thread == 0) {
       asm volatile("st.relaxed.gpu.s32 [%0], 1;" ::"l"(at.as<int>(0)) : "memory");
       asm volatile("st.relaxed.gpu.s32 [%0], 1;" ::"l"(at.as<int>(1)) : "memory");

@@ -3,8 +3,8 @@
 /// Message passing by the litmus engine wherever its two threads are: what must be seen of it in every placement.
 #pragma once
 
-#include <membar/litmus/histogram.hpp>
-#include <membar/litmus/runner.hpp>
+#include <membar/litmus/report.hpp>
+#include <membar/litmus/engine.hpp>
 #include <membar/litmus/test.cuh>
 
 #include <bench/common/classic_litmus_tests.cuh>
@@ -16,7 +16,7 @@
 
 namespace membar_test {
 
-/// Release and acquire at system scope pass the data on wherever the threads are, the unordered twin may not; and threads of an
+/// Release and acquire at system scope pass the data on wherever the threads are, the unordered test may not; and threads of an
 /// instance meet: the flag is seen in some instances and not in others.
 inline void expect_passed_on(const membar::model::place& first, const membar::model::place& second,
                              const membar::litmus::parameters& how = {}, const membar::litmus::host_thread& on_host = {}) {
@@ -26,8 +26,8 @@ inline void expect_passed_on(const membar::model::place& first, const membar::mo
   engine e;
   for (const bool ordered : {true, false}) {
     runnable_test test = ordered ? make_test<passed_on>("ordered", on_host) : make_test<unordered>("unordered", on_host);
-    test.twin.threads[0].where = first;
-    test.twin.threads[1].where = second;
+    test.model_test.threads[0].where = first;
+    test.model_test.threads[1].where = second;
     run_options options;
     options.seconds = 0.3;
     const report seen = make_report(test, e.run(test, how, options));

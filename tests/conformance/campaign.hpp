@@ -5,8 +5,8 @@
 
 #include "suite.hpp"
 
-#include <membar/litmus/histogram.hpp>
-#include <membar/litmus/runner.hpp>
+#include <membar/litmus/report.hpp>
+#include <membar/litmus/engine.hpp>
 #include <membar/litmus/tuner.hpp>
 
 #include <algorithm>
@@ -108,7 +108,7 @@ class runner {
 class engine_runner : public runner {
  public:
   int find_place(const placed_test& test) override {
-    const auto place = places_.insert_or_assign(&test, membar::litmus::place_threads(test.test.twin, engine_.runs_on()));
+    const auto place = places_.insert_or_assign(&test, membar::litmus::place_threads(test.test.model_test, engine_.runs_on()));
     return static_cast<int>(place.first->second.launches.size());
   }
   membar::litmus::run_result run(const placed_test& test, const membar::litmus::parameters& how,

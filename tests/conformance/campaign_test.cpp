@@ -84,7 +84,7 @@ class made_up : public runner {
     result.instances = 1000;
     result.seconds = 0.5;
     result.used = how;
-    const std::vector<bool> wanted = litmus::wanted_outcomes(test.test, litmus::objective::condition);
+    const std::vector<bool> wanted = litmus::objective_outcomes(test.test, litmus::objective::condition);
     const std::uint64_t weak = shown_under.width == 0 || shown_under == how ? shown[test.name] : 0;
     for (std::size_t o = 0; o != wanted.size(); ++o) {
       result.counts[o] = wanted[o] ? weak : 0;

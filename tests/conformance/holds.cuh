@@ -26,8 +26,8 @@ struct adding {
 
 /// Runs a thread of `Test` on the host, if it is there at `Where`, and reports the digits that `observed` says.
 template <class Test, where Where, int Thread = 0>
-void run_host_thread(const std::vector<membar::litmus::observed_value>& observed, int thread, const membar::litmus::cells& at,
-                     const membar::litmus::digits& out) {
+void run_host_thread(const std::vector<membar::litmus::observed_value>& observed, int thread, const membar::litmus::instance_cells& at,
+                     const membar::litmus::instance_digits& out) {
   if constexpr (Thread < Test::threads) {
     if constexpr (places<Test::threads>(Where)[static_cast<std::size_t>(Thread)].host) {
       if (thread == Thread) {
@@ -50,11 +50,11 @@ std::string add_test(suite& all) {
     placed_test one{name, typeid(Test).name(), membar::litmus::make_test<Test>(name)};
     constexpr auto place = places<Test::threads>(Where);
     for (std::size_t t = 0; t != place.size(); ++t) {
-      one.test.twin.threads[t].where = place[t];
+      one.test.model_test.threads[t].where = place[t];
     }
     if constexpr (Where == where::host_last || Where == where::host_first) {
-      one.test.on_host = [observed = one.test.observed](int thread, const membar::litmus::cells& at,
-                                                        const membar::litmus::digits& out) {
+      one.test.on_host = [observed = one.test.observed](int thread, const membar::litmus::instance_cells& at,
+                                                        const membar::litmus::instance_digits& out) {
         run_host_thread<Test, Where>(observed, thread, at, out);
       };
     }

@@ -28,16 +28,16 @@ class HostThreads : public ::testing::Test {
     const placed_test* test = all.find(mailbox::name() + "@" + place);
     ASSERT_NE(test, nullptr);
     ASSERT_TRUE(test->test.on_host);
-    test->test.on_host(thread, membar::litmus::cells(shape, memory.data(), rotations.data(), 0, nullptr, 0),
-                       membar::litmus::digits(shape, digits.data(), 0));
+    test->test.on_host(thread, membar::litmus::instance_cells(shape, memory.data(), rotations.data(), 0, nullptr, 0),
+                       membar::litmus::instance_digits(shape, digits.data(), 0));
   }
   unsigned& cell(int location) {
-    return *membar::litmus::cells(shape, memory.data(), rotations.data(), 0, nullptr, 0).as<unsigned>(location);
+    return *membar::litmus::instance_cells(shape, memory.data(), rotations.data(), 0, nullptr, 0).as<unsigned>(location);
   }
   unsigned digit(unsigned observation) { return digits[membar::litmus::digit_offset(shape, observation, 0)]; }
 
   suite all;
-  membar::litmus::layout shape{};
+  membar::litmus::instance_layout shape{};
   std::array<unsigned, 2> rotations{};
   alignas(16) std::array<unsigned char, 2 * 32 * 16> memory{};
   std::array<unsigned char, 2 * 32> digits{};

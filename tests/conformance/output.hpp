@@ -127,7 +127,7 @@ inline void write_list_json(std::ostream& out, const suite& all) {
   const auto told = [](const placed_test& t) {
     const auto word = [](bool is) { return is ? "true" : "false"; };
     return "{\"test\": " + quoted(t.name) + ", \"type\": " + quoted(t.type) +
-           ", \"allowed\": " + word(membar::model::decide(t.test.twin).reachable) +
+           ", \"allowed\": " + word(membar::model::decide(t.test.model_test).reachable) +
            ", \"tells_values_apart\": " + word(tells_values_apart(t.test)) +
            printed(", \"outcomes\": %" PRIu64 "}", t.test.outcomes());
   };

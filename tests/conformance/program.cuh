@@ -42,14 +42,14 @@ struct thread {
 
   /// Returns the observations, four bits each, the first in the lowest ones.
   MEMBAR_CALLS_EITHER
-  MEMBAR_HOST_DEVICE static unsigned run(const membar::litmus::cells& cells) noexcept {
+  MEMBAR_HOST_DEVICE static unsigned run(const membar::litmus::instance_cells& cells) noexcept {
     // Addresses first, digits last: nothing but the actions stands between two actions.
     void* const cell[] = {cells.as<quad>(Steps::location)...};
     return run_from<0, Steps...>(cell);
   }
 
   /// Its instructions: observation n of the thread is in register n.
-  [[nodiscard]] static constexpr auto twin() noexcept { return twin_from<0, Steps...>(); }
+  [[nodiscard]] static constexpr auto model_test() noexcept { return twin_from<0, Steps...>(); }
 
  private:
   MEMBAR_CALLS_EITHER
@@ -74,7 +74,7 @@ struct thread {
   }
   template <int Next, class First, class... Rest>
   [[nodiscard]] static constexpr auto twin_of_first() noexcept {
-    return joined(First::action::twin(model::variable{First::location}, model::reg{Next}),
+    return joined(First::action::model_test(model::variable{First::location}, model::reg{Next}),
                   twin_from<Next + First::action::observations, Rest...>());
   }
 };
@@ -131,13 +131,13 @@ struct parts_of_program<finally<Finals...>, outcome<Numbers...>, Threads...> {
   }
 
   template <int Thread, class Results>
-  __device__ static void run(const membar::litmus::cells& cells, const Results& out) noexcept {
+  __device__ static void run(const membar::litmus::instance_cells& cells, const Results& out) noexcept {
     report<Thread>(part<Thread>::run(cells), [&](int o, unsigned number) { out.write(o, number); });
   }
 
   /// The same on the host, for the test threads that run there; `digit(o, number)` is the engine's digit.
   template <int Thread, class Put>
-  static void run_on_host(const membar::litmus::cells& cells, Put put) {
+  static void run_on_host(const membar::litmus::instance_cells& cells, Put put) {
     report<Thread>(part<Thread>::run(cells), put);
   }
 
@@ -168,7 +168,7 @@ struct parts_of_program<finally<Finals...>, outcome<Numbers...>, Threads...> {
   template <std::size_t... Index>
   [[nodiscard]] static constexpr auto twin_of_threads(const std::array<model::place, sizeof...(Threads)>& all,
                                                       std::index_sequence<Index...>) noexcept {
-    return model::litmus(thread_code(all[Index], Threads::twin())...);
+    return model::litmus(thread_code(all[Index], Threads::model_test())...);
   }
   template <std::size_t Count>
   [[nodiscard]] static constexpr model::thread_code<Count> thread_code(const model::place& place,
@@ -203,7 +203,7 @@ struct parts_of_program<finally<Finals...>, outcome<Numbers...>, Threads...> {
 template <class Finally, class Outcome, class... Threads>
 struct program : parts_of_program<Finally, Outcome, Threads...> {
   /// What the engine takes instructions, observations and condition from; the suite says where its threads are.
-  static constexpr auto twin = parts_of_program<Finally, Outcome, Threads...>::twin_at(where::one_device);
+  static constexpr auto model_test = parts_of_program<Finally, Outcome, Threads...>::twin_at(where::one_device);
 };
 
 }  // namespace conformance

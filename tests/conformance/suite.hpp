@@ -3,7 +3,7 @@
 /// The suite: guarantees, each a test whose outcome the model forbids, with controls, weakened twins whose outcome it allows.
 #pragma once
 
-#include <membar/litmus/test.hpp>
+#include <membar/litmus/runnable_test.hpp>
 
 #include <algorithm>
 #include <string>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Why the litmus engine's barrier (`meet` of litmus/kernel.cuh, `host_party` of litmus/runner.hpp) cannot let a stale value
-/// pass for an outcome: the barrier as a litmus test, decided by the model for each placement, and what each weaker barrier
-/// lets pass.
+/// The barrier of the litmus engine (`arrive_and_wait` in litmus/kernel.cuh and litmus/engine_resources.hpp) as a litmus test. For
+/// each placement the model decides that no stale value can become an outcome, and that each weaker barrier allows one.
 #include <membar/model/test.hpp>
 
 #include <gtest/gtest.h>
@@ -29,9 +28,9 @@ using model::sync_block;
 constexpr model::variable cell{0}, arrived{1}, reached{2}, passed{3};
 constexpr model::reg seen{0}, value{1};
 
-/// One launch, three blocks, two of them with two threads. A thread resets a cell, the first thread of its block arrives;
-/// another block arrives last and lets the others pass; the first thread of the third block waits for that, and another one of
-/// that block uses the cell. Whether it can find what was there before.
+/// Whether a thread can read a stale value in one launch of three blocks. A thread resets a cell, and the first thread of its block
+/// arrives. A second block arrives last and releases the others. The first thread of the third block waits for that, and another
+/// thread of that block reads the cell.
 template <thread_scope Scope, class Arrive = membar::acq_rel_t, class Last = membar::acq_rel_t, class Pass = membar::release_t,
           class Wait = membar::acquire_t>
 bool stale_within_a_launch(const model::place& near, const model::place& far, Arrive arrive = acq_rel, Last last = acq_rel,
@@ -45,7 +44,7 @@ bool stale_within_a_launch(const model::place& near, const model::place& far, Ar
           .when(in(2, seen) == 1 && in(3, seen) == 1 && in(4, value) == 0));
 }
 
-TEST(litmus_barrier_of_one_launch, hides_what_was_there_before_from_every_thread_of_every_block) {
+TEST(litmus_barrier_of_one_launch, hides_stale_values_from_every_thread_of_every_block) {
   EXPECT_FALSE(stale_within_a_launch<thread_scope::device>(block(0), block(1)));
 }
 
@@ -57,8 +56,8 @@ TEST(litmus_barrier_of_one_launch, needs_each_of_its_orders) {
   EXPECT_TRUE(stale_within_a_launch<device>(block(0), block(1), acq_rel, acq_rel, release, relaxed));
 }
 
-/// What the last block to arrive did itself needs no other's arrival.
-TEST(litmus_barrier_of_one_launch, hides_what_was_there_before_in_the_block_that_arrives_last) {
+/// The last block to arrive needs no other block's arrival to publish its own accesses.
+TEST(litmus_barrier_of_one_launch, hides_stale_values_in_the_block_that_arrives_last) {
   const auto stale = [](auto pass) {
     return model::allowed(
         model::litmus(model::thread(block(0), store(cell, 1), sync_block()),
@@ -72,7 +71,7 @@ TEST(litmus_barrier_of_one_launch, hides_what_was_there_before_in_the_block_that
   EXPECT_TRUE(stale(relaxed));
 }
 
-TEST(litmus_barrier_of_one_launch, would_not_do_for_several_domains_devices_or_smaller_scopes) {
+TEST(litmus_barrier_of_one_launch, is_too_weak_for_several_domains_devices_or_smaller_scopes) {
   EXPECT_TRUE(stale_within_a_launch<thread_scope::device>(block(0), in_domain(block(1), 1)));
   EXPECT_TRUE(stale_within_a_launch<thread_scope::device>(block(0), block(1, 1)));
   EXPECT_TRUE(stale_within_a_launch<thread_scope::block>(block(0), block(1)));
@@ -88,9 +87,9 @@ TEST(litmus_barrier_of_one_launch, needs_the_barriers_of_the_blocks) {
                          .when(in(2, seen) == 1 && in(3, value) == 0)));
 }
 
-/// Two blocks arrive before the last one, which reads the later arrival, and still brings what the earlier block did. A block
-/// that waits polls with relaxed loads, and acquires with one more.
-TEST(litmus_barrier_of_one_launch, brings_what_every_block_did_whichever_arrived_last) {
+/// Two blocks arrive before the last one, which reads the later arrival only; it still publishes the accesses of the earlier block.
+/// A block that waits polls with relaxed loads, and acquires with one more load.
+TEST(litmus_barrier_of_one_launch, publishes_what_every_block_did_whichever_arrives_last) {
   const auto thrice = [](auto first, auto second) {
     return model::allowed(
         model::litmus(model::thread(block(0), store(cell, 1), model::fetch_add<thread_scope::device>(seen, arrived, 1, first)),
@@ -106,7 +105,7 @@ TEST(litmus_barrier_of_one_launch, brings_what_every_block_did_whichever_arrived
   EXPECT_TRUE(thrice(relaxed, acq_rel));
 }
 
-/// The tally finds the last value that the test stored, and not the reset before it.
+/// The final value of a cell is the last one that the test stored, and not the reset before it.
 TEST(litmus_barrier_of_one_launch, orders_a_reset_before_the_stores_of_the_next_step) {
   const auto lost = [](auto order) {
     return model::allowed(
@@ -120,53 +119,54 @@ TEST(litmus_barrier_of_one_launch, orders_a_reset_before_the_stores_of_the_next_
   EXPECT_TRUE(lost(relaxed));
 }
 
-/// Where the parties of a run are: `home` resets, `away` uses.
-struct parties {
+/// Where the two launches of a run are: one resets, the other one reads.
+struct two_launches {
   const char* name;
-  model::place home;       ///< a block of the launch that resets
-  model::place home_last;  ///< its block that arrives last
-  model::place away_last;  ///< the block of the other launch that arrives last
-  model::place away;       ///< another block there
+  model::place resets;       ///< a block of the launch that resets
+  model::place resets_last;  ///< its block that arrives last
+  model::place reads_last;   ///< the block of the other launch that arrives last
+  model::place reads;        ///< another block there
 };
 
-std::ostream& operator<<(std::ostream& out, const parties& p) { return out << p.name; }
+std::ostream& operator<<(std::ostream& out, const two_launches& p) { return out << p.name; }
 
-class litmus_barrier_of_parties : public ::testing::TestWithParam<parties> {};
-INSTANTIATE_TEST_SUITE_P(, litmus_barrier_of_parties,
-                         ::testing::Values(parties{"two_domains", block(0), block(1), in_domain(block(2), 1),
-                                                   in_domain(block(3), 1)},
-                                           parties{"two_devices", block(0), block(1), block(0, 1), block(1, 1)}),
+class litmus_barrier_of_two_launches : public ::testing::TestWithParam<two_launches> {};
+INSTANTIATE_TEST_SUITE_P(, litmus_barrier_of_two_launches,
+                         ::testing::Values(two_launches{"two_domains", block(0), block(1), in_domain(block(2), 1),
+                                                        in_domain(block(3), 1)},
+                                           two_launches{"two_devices", block(0), block(1), block(0, 1), block(1, 1)}),
                          [](const auto& each) { return each.param.name; });
 
-/// The chain from a block by way of the last ones of both launches to a block of the other, each hop at its own scope.
+/// The chain from a block of one launch, through the last blocks of both launches, to a block of the other. Each hop has its own
+/// scope.
 template <thread_scope Arrive, thread_scope Across, thread_scope Pass, class ArriveOrder = membar::acq_rel_t,
           class AcrossOrder = membar::release_t>
-bool stale_between_launches(const parties& p, ArriveOrder arrive = acq_rel, AcrossOrder across = release) {
+bool stale_between_launches(const two_launches& p, ArriveOrder arrive = acq_rel, AcrossOrder across = release) {
   return model::allowed(
       model::litmus(
-          model::thread(p.home, store(cell, 1), model::fetch_add<Arrive>(seen, arrived, 1, acq_rel)),
-          model::thread(p.home_last, model::fetch_add<Arrive>(seen, arrived, 1, arrive), store<Across>(reached, 1, across)),
-          model::thread(p.away_last, load<Across>(seen, reached, acquire), store<Pass>(passed, 1, release)),
-          model::thread(p.away, load<Pass>(seen, passed, acquire), load(value, cell)))
+          model::thread(p.resets, store(cell, 1), model::fetch_add<Arrive>(seen, arrived, 1, acq_rel)),
+          model::thread(p.resets_last, model::fetch_add<Arrive>(seen, arrived, 1, arrive), store<Across>(reached, 1, across)),
+          model::thread(p.reads_last, load<Across>(seen, reached, acquire), store<Pass>(passed, 1, release)),
+          model::thread(p.reads, load<Pass>(seen, passed, acquire), load(value, cell)))
           .when(in(1, seen) == 1 && in(2, seen) == 1 && in(3, seen) == 1 && in(3, value) == 0));
 }
 
-TEST_P(litmus_barrier_of_parties, hides_what_was_there_before) {
+TEST_P(litmus_barrier_of_two_launches, hides_stale_values) {
   EXPECT_FALSE((stale_between_launches<thread_scope::system, thread_scope::system, thread_scope::system>(GetParam())));
 }
 
-TEST_P(litmus_barrier_of_parties, needs_system_scope_between_the_launches) {
+TEST_P(litmus_barrier_of_two_launches, needs_system_scope_between_the_launches) {
   EXPECT_TRUE((stale_between_launches<thread_scope::device, thread_scope::device, thread_scope::device>(GetParam())));
   EXPECT_TRUE((stale_between_launches<thread_scope::system, thread_scope::device, thread_scope::system>(GetParam())));
 }
 
-/// The model would let device scope do inside a launch, by cumulativity. The engine has system scope there too: cumulativity
-/// across domains is one of the things that it is to test.
-TEST_P(litmus_barrier_of_parties, relies_on_no_cumulativity_between_scopes) {
+/// By cumulativity the model would allow device scope inside a launch. The engine uses system scope there too, because cumulativity
+/// across domains is one of the things that it tests.
+TEST_P(litmus_barrier_of_two_launches, relies_on_no_cumulativity_between_scopes) {
   EXPECT_FALSE((stale_between_launches<thread_scope::device, thread_scope::system, thread_scope::device>(GetParam())));
 }
 
-TEST_P(litmus_barrier_of_parties, needs_each_of_its_orders) {
+TEST_P(litmus_barrier_of_two_launches, needs_each_of_its_orders) {
   EXPECT_TRUE((stale_between_launches<thread_scope::system, thread_scope::system, thread_scope::system>(GetParam(), release)));
   EXPECT_TRUE(
       (stale_between_launches<thread_scope::system, thread_scope::system, thread_scope::system>(GetParam(), acq_rel, relaxed)));
@@ -182,7 +182,7 @@ bool stale_on_the_host() {
           .when(in(1, seen) == 1 && in(2, seen) == 1 && in(2, value) == 0));
 }
 
-TEST(litmus_barrier_with_the_host, hides_from_the_host_what_was_there_before) {
+TEST(litmus_barrier_with_the_host, hides_stale_values_from_the_host) {
   EXPECT_FALSE(stale_on_the_host<thread_scope::system>());
   EXPECT_TRUE(stale_on_the_host<thread_scope::device>());
 }
@@ -196,7 +196,7 @@ bool stale_on_the_device() {
           .when(in(1, seen) == 1 && in(2, seen) == 1 && in(2, value) == 0));
 }
 
-TEST(litmus_barrier_with_the_host, hides_from_the_device_what_the_host_replaced) {
+TEST(litmus_barrier_with_the_host, hides_values_that_the_host_replaced_from_the_device) {
   EXPECT_FALSE(stale_on_the_device<thread_scope::system>());
   EXPECT_TRUE(stale_on_the_device<thread_scope::device>());
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The engine's host part on a fake machine: launches are threads of the host that do what the kernel does, in plain words.
-#include <membar/litmus/histogram.hpp>
-#include <membar/litmus/runner.hpp>
+/// @file
+/// The engine on a fake machine. A launch is a thread of the host that does what the litmus kernel does.
+#include <membar/litmus/engine.hpp>
+#include <membar/litmus/report.hpp>
 #include <membar/model/named_test.hpp>
 #include <membar/model/test.hpp>
 
@@ -29,11 +30,11 @@ using namespace membar::litmus;
 using fake_cuda::now;
 using membar_test::refusal;
 
-/// A kernel: what a thread does, and what its first location is made of.
+/// A kernel: the code of its test threads, and the radix of each observation.
 struct fake_kernel {
   host_thread run;
   std::vector<unsigned> radix;
-  bool never_arrives = false;  ///< the launch ends without a word, and others wait for it
+  bool never_arrives = false;  ///< the first launch ends at once, and the others wait for it
 };
 
 struct launched {
@@ -45,20 +46,20 @@ struct launched {
   unsigned long long budget_ns = 0;
 };
 
-/// Reads and writes a word of the barrier.
+/// Atomic access to a word of the barrier.
 std::atomic_ref<unsigned> word(unsigned& of) { return std::atomic_ref<unsigned>(of); }
 
-bool meet(const launch_view& v, unsigned barrier, std::chrono::steady_clock::time_point deadline) {
-  word(v.all_words->parties[v.party].reached) = barrier;
-  for (unsigned p = 0; p < v.parties; ++p) {
-    while (word(v.all_words->parties[p].reached) < barrier) {
+bool arrive_and_wait(const launch_view& v, unsigned barrier, std::chrono::steady_clock::time_point deadline) {
+  word(v.run_barrier->participants[v.participant].reached) = barrier;
+  for (unsigned p = 0; p < v.participants; ++p) {
+    while (word(v.run_barrier->participants[p].reached) < barrier) {
       std::this_thread::yield();
-      if (word(v.all_words->abandoned) != 0) {
+      if (word(v.run_barrier->abandoned) != 0) {
         return false;
       }
       if (std::chrono::steady_clock::now() > deadline) {
-        word(v.all_words->abandoned_at) = barrier;
-        word(v.all_words->abandoned) = 1 + v.party;
+        word(v.run_barrier->abandoned_at) = barrier;
+        word(v.run_barrier->abandoned) = 1 + v.participant;
         return false;
       }
     }
@@ -66,10 +67,10 @@ bool meet(const launch_view& v, unsigned barrier, std::chrono::steady_clock::tim
   return true;
 }
 
-/// What `run_launch` does, one GPU thread after the other.
+/// Does what `run_launch` does, for one GPU thread after the other.
 void run_fake(const fake_kernel& kernel, const launch_view& v) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::nanoseconds(v.budget_ns);
-  const layout& l = v.where;
+  const instance_layout& l = v.layout;
   const auto rotation = [&](unsigned step) {
     std::vector<unsigned> all;
     for (unsigned location = 0; location < l.locations; ++location) {
@@ -77,7 +78,7 @@ void run_fake(const fake_kernel& kernel, const launch_view& v) {
     }
     return all;
   };
-  const auto tally = [&](unsigned region, unsigned step, bool counts) {
+  const auto count_and_reset = [&](unsigned region, unsigned step, bool counting) {
     for (unsigned instance = 0; instance < l.instances(); ++instance) {
       std::uint64_t key = 0;
       std::uint64_t weight = 1;
@@ -85,7 +86,7 @@ void run_fake(const fake_kernel& kernel, const launch_view& v) {
         key += v.digits[region * l.digit_bytes() + digit_offset(l, o, instance)] * weight;
         weight *= kernel.radix[o];
       }
-      if (counts) {
+      if (counting) {
         ++v.counts[key];
       }
       for (unsigned location = 0; location < l.locations; ++location) {
@@ -94,54 +95,55 @@ void run_fake(const fake_kernel& kernel, const launch_view& v) {
       }
     }
   };
-  if (kernel.never_arrives && v.party == 0) {
+  if (kernel.never_arrives && v.participant == 0) {
     return;
   }
-  if (v.keeper) {
-    tally(0, v.first_step, false);
+  if (v.owner) {
+    count_and_reset(0, v.first_step, false);
   }
-  if (!meet(v, 1, deadline)) {
+  if (!arrive_and_wait(v, 1, deadline)) {
     return;
   }
   for (unsigned k = 0; k < v.steps; ++k) {
     const unsigned step = v.first_step + k;
     const unsigned region = k & 1U;
     const std::vector<unsigned> rotations = rotation(step);
-    for (unsigned i = 0; i < v.own_count; ++i) {
+    for (unsigned i = 0; i < v.test_thread_count; ++i) {
       for (position at; at.round < l.batch; ++at.round) {
         for (at.block = 0; at.block < l.blocks; ++at.block) {
           for (at.thread = 0; at.thread < l.width; ++at.thread) {
-            const unsigned instance = instance_at(l, v.seats[v.own[i]], step, at);
-            kernel.run(v.own[i],
-                       cells(l, v.cells + region * l.region_bytes(), rotations.data(), instance, v.all_words, v.budget_ns),
-                       digits(l, v.digits + region * l.digit_bytes(), instance));
+            const unsigned instance = instance_at(l, v.seats[v.test_threads[i]], step, at);
+            kernel.run(
+                v.test_threads[i],
+                instance_cells(l, v.cells + region * l.region_bytes(), rotations.data(), instance, v.run_barrier, v.budget_ns),
+                instance_digits(l, v.digits + region * l.digit_bytes(), instance));
           }
         }
       }
     }
-    if (v.keeper) {
-      tally(region ^ 1U, step - 1, k != 0);
+    if (v.owner) {
+      count_and_reset(region ^ 1U, step - 1, k != 0);
     }
-    if (!meet(v, k + 2, deadline)) {
+    if (!arrive_and_wait(v, k + 2, deadline)) {
       return;
     }
   }
-  if (v.keeper) {
-    tally((v.steps & 1U) ^ 1U, v.first_step + v.steps - 1, true);
+  if (v.owner) {
+    count_and_reset((v.steps & 1U) ^ 1U, v.first_step + v.steps - 1, true);
   }
 }
 
 constexpr model::variable x{0}, y{1};
 constexpr model::reg r0{0}, r1{1};
 constexpr auto scope = membar::thread_scope::system;
-constexpr auto twin =
+constexpr auto model_test =
     model::litmus(
         model::thread(model::block(0), model::store<scope>(x, 1, membar::relaxed), model::store<scope>(y, 1, membar::release)),
         model::thread(model::block(1), model::load<scope>(r0, y, membar::acquire), model::load<scope>(r1, x, membar::relaxed)))
         .when(model::in(1, r0) == 1 && model::in(1, r1) == 0);
 
 /// Message passing between threads of the host.
-void pass_messages(int thread, const cells& at, const digits& out) {
+void pass_messages(int thread, const instance_cells& at, const instance_digits& out) {
   const std::atomic_ref<int> data(*at.as<int>(0));
   const std::atomic_ref<int> flag(*at.as<int>(1));
   if (thread == 0) {
@@ -184,13 +186,13 @@ class litmus_engine_on_a_fake_machine : public fake_cuda::test {
 
   [[nodiscard]] runnable_test test(const model::place& first, const model::place& second) {
     runnable_test one;
-    one.twin = model::named_test(twin, "MP");
-    one.twin.threads[0].where = first;
-    one.twin.threads[1].where = second;
-    for (const model::observable& o : one.twin.observed) {
+    one.model_test = model::named_test(model_test, "MP");
+    one.model_test.threads[0].where = first;
+    one.model_test.threads[1].where = second;
+    for (const model::observable& o : one.model_test.observed) {
       one.observed.push_back({o, {0, 1}});
     }
-    one.cells = 2;
+    one.locations = 2;
     one.kernel = &kernel_;
     one.on_host = pass_messages;
     return one;
@@ -225,7 +227,7 @@ class litmus_engine_on_a_fake_machine : public fake_cuda::test {
       all += count;
     }
     EXPECT_EQ(all, run.instances);
-    EXPECT_EQ(run.instances, run.steps * run.shape.instances());
+    EXPECT_EQ(run.instances, run.steps * run.layout.instances());
     const report seen = make_report(one, run);
     EXPECT_TRUE(seen.sound()) << text_of(seen);
   }
@@ -239,7 +241,7 @@ class litmus_engine_on_a_fake_machine : public fake_cuda::test {
 TEST_F(litmus_engine_on_a_fake_machine, runs_as_many_instances_as_were_asked_for_in_slices) {
   const runnable_test one = test(model::block(0), model::block(1));
   const run_result run = engine_.run(one, small_, exactly(192 * 50 - 1));
-  EXPECT_EQ(run.shape.blocks, 6U);
+  EXPECT_EQ(run.layout.blocks, 6U);
   EXPECT_EQ(run.steps, 50U);
   expect_sound(one, run);
   ASSERT_GE(launches_.size(), 2U);
@@ -275,14 +277,14 @@ TEST_F(litmus_engine_on_a_fake_machine, ends_a_run_when_its_time_is_over) {
 TEST_F(litmus_engine_on_a_fake_machine, launches_once_per_domain_and_divides_the_device) {
   const runnable_test one = test(model::block(0), model::in_domain(model::block(1), 3));
   const run_result run = engine_.run(one, small_, exactly(1000));
-  EXPECT_EQ(run.shape.blocks, 3U);
+  EXPECT_EQ(run.layout.blocks, 3U);
   expect_sound(one, run);
   ASSERT_GE(launches_.size(), 2U);
   EXPECT_EQ(launches_[0].domain, 0);
   EXPECT_EQ(launches_[1].domain, 3);
 }
 
-TEST_F(litmus_engine_on_a_fake_machine, launches_on_each_device_and_keeps_the_memory_at_home) {
+TEST_F(litmus_engine_on_a_fake_machine, launches_on_each_device_and_keeps_the_memory_on_the_home_device) {
   const runnable_test one = test(model::block(0, 0), model::block(0, 1));
   parameters how = small_;
   how.home = 1;
@@ -292,7 +294,7 @@ TEST_F(litmus_engine_on_a_fake_machine, launches_on_each_device_and_keeps_the_me
   EXPECT_EQ(launches_[0].device, 0);
   EXPECT_EQ(launches_[1].device, 1);
   EXPECT_EQ(run.device, "device 0 + device 1");
-  // counts, cells, digits and words at home; words and scratch memory at the other
+  // counts, cells, digits, barrier and scratch memory on the home device; barrier and scratch memory on the other
   EXPECT_EQ(std::count(now().allocated_on.begin(), now().allocated_on.end(), 1), 5);
   EXPECT_EQ(std::count(now().allocated_on.begin(), now().allocated_on.end(), 0), 2);
 }
@@ -303,7 +305,7 @@ TEST_F(litmus_engine_on_a_fake_machine, launches_clusters_whole) {
   const run_result run = engine_.run(one, parse_parameters("width=32 share=60 stress=40"), exactly(1000));
   expect_sound(one, run);
   EXPECT_EQ(launches_[0].cluster, 2U);
-  EXPECT_EQ(run.shape.blocks, 2U);
+  EXPECT_EQ(run.layout.blocks, 2U);
   EXPECT_EQ(run.stress_blocks, 2U);
   EXPECT_EQ(launches_[0].blocks, 4U);
 }
@@ -394,7 +396,7 @@ TEST_F(litmus_engine_on_a_fake_machine, refuses_what_cannot_be_counted_or_placed
 }
 
 TEST_F(litmus_engine_on_a_fake_machine, marks_digits_that_no_thread_reported) {
-  kernel_.run = [](int, const cells&, const digits&) {};
+  kernel_.run = [](int, const instance_cells&, const instance_digits&) {};
   kernel_.radix = {1, 1};  // the digit as it is: 0xff twice
   runnable_test one = test(model::block(0), model::block(1));
   one.observed.resize(1);

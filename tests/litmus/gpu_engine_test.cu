@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The litmus engine on one launch: it sees what the model allows and nothing else, finds a planted bug, and ends every run.
+/// @file
+/// The litmus engine on one launch: it observes only what the model allows, finds a planted bug, and ends every run.
 #include <membar/atomic.cuh>
-#include <membar/litmus/histogram.hpp>
-#include <membar/litmus/runner.hpp>
+#include <membar/litmus/engine.hpp>
+#include <membar/litmus/report.hpp>
 #include <membar/litmus/test.cuh>
 #include <membar/litmus/tuner.hpp>
 #include <membar/load_store.cuh>
@@ -46,7 +47,7 @@ void expect_all_counted(const run_result& run) {
   }
   EXPECT_GE(run.slices, 1U);
   EXPECT_EQ(all, run.instances);
-  EXPECT_EQ(run.instances, run.steps * run.shape.instances());
+  EXPECT_EQ(run.instances, run.steps * run.layout.instances());
 }
 
 /// One of the classic tests.
@@ -86,24 +87,24 @@ TEST_P(litmus_classic, shows_only_what_the_model_allows) {
   expect_all_counted(seen.run);
   EXPECT_EQ(seen.condition_allowed, GetParam().allowed);
   EXPECT_TRUE(seen.sound()) << text_of(seen);
-  // A test in which nothing happens would be sound, too: threads of an instance meet.
+  // The threads of an instance must overlap in time: a test in which they do not would be sound, too.
   EXPECT_GE(std::count_if(seen.outcomes.begin(), seen.outcomes.end(), [](const outcome& o) { return o.count != 0; }), 2)
       << text_of(seen);
   RecordProperty("observation", seen.observation());
   RecordProperty("instances_per_second", std::to_string(seen.run.rate()));
 }
 
-/// Two threads take a lock that one of them gets: by an exchange, or, which is the bug, by a load and a store.
+/// Two threads try to take a lock: by an exchange or, with the bug, by a load and a store.
 template <bool Bug>
 struct lock_for_one {
-  static constexpr auto twin =
+  static constexpr auto model_test =
       model::litmus(
           model::thread(model::block(0), model::exchange<device>(model::reg{0}, model::variable{0}, 1, membar::acquire)),
           model::thread(model::block(1), model::exchange<device>(model::reg{0}, model::variable{0}, 1, membar::acquire)))
           .when(model::in(0, model::reg{0}) == 0 && model::in(1, model::reg{0}) == 0);
 
   template <int Thread>
-  static __device__ void run(const cells& at, const auto& out) {
+  static __device__ void run(const instance_cells& at, const auto& out) {
     int* const lock = at.as<int>(0);
     if constexpr (Bug) {
       const int before = membar::load<device>(lock, membar::acquire);
@@ -115,7 +116,7 @@ struct lock_for_one {
   }
 };
 
-TEST_F(litmus_engine, finds_a_lock_that_lets_two_in) {
+TEST_F(litmus_engine, finds_a_lock_that_admits_two_threads) {
   engine e;
   const runnable_test test = make_test<lock_for_one<true>>("broken lock");
   const report seen = make_report(test, e.run(test, {}, shortly()));
@@ -124,27 +125,27 @@ TEST_F(litmus_engine, finds_a_lock_that_lets_two_in) {
   EXPECT_NE(text_of(seen).find("Forbidden: P0:r0=0; P1:r0=0; was observed "), std::string::npos) << text_of(seen);
 }
 
-TEST_F(litmus_engine, finds_nothing_in_a_lock_that_lets_one_in) {
+TEST_F(litmus_engine, finds_nothing_wrong_with_a_lock_that_admits_one_thread) {
   engine e;
   const runnable_test test = make_test<lock_for_one<false>>("lock");
   const report seen = make_report(test, e.run(test, {}, shortly()));
   EXPECT_TRUE(seen.sound()) << text_of(seen);
 }
 
-/// Every thread finds its own locations as they are in the beginning, by weak accesses, which caches may serve. What an earlier
-/// step left behind would be seen.
+/// Every thread reads the initial values of its locations by weak accesses, which caches may serve. A value of an earlier step would
+/// be seen.
 struct finds_zeros {
   static constexpr model::variable a{0}, b{1}, c{2};
-  static constexpr auto twin =
+  static constexpr auto model_test =
       model::litmus(model::thread(model::block(0), model::load(model::reg{0}, a), model::store(a, 1),
                                   model::load(model::reg{1}, c), model::store(c, 2)),
                     model::thread(model::block(1), model::load(model::reg{0}, b), model::store(b, 3)))
           .when(model::in(0, model::reg{0}) == 0 && model::in(0, model::reg{1}) == 0 && model::in(1, model::reg{0}) == 0 &&
                 model::in_memory(a) == 1 && model::in_memory(b) == 3 && model::in_memory(c) == 2);
-  static constexpr unsigned values = 4 - 1;  // a store of b is the digit "other" in b, and counts all the same
+  static constexpr unsigned values = 4 - 1;  // the value 3 is the digit "other"
 
   template <int Thread>
-  static __device__ void run(const cells& at, const auto& out) {
+  static __device__ void run(const instance_cells& at, const auto& out) {
     if constexpr (Thread == 0) {
       const int first = membar::load_weak(at.as<int>(0));
       membar::store_weak(at.as<int>(0), 1);
@@ -182,13 +183,14 @@ TEST_F(litmus_engine, begins_every_instance_with_what_it_should_under_all_parame
 
 /// Reports where its threads run.
 struct tells_where {
-  static constexpr auto twin = model::litmus(model::thread(model::block(0), model::load(model::reg{0}, model::variable{0})),
-                                             model::thread(model::block(1), model::load(model::reg{0}, model::variable{0})))
-                                   .when(model::in(0, model::reg{0}) == 0 && model::in(1, model::reg{0}) == 0);
+  static constexpr auto model_test =
+      model::litmus(model::thread(model::block(0), model::load(model::reg{0}, model::variable{0})),
+                    model::thread(model::block(1), model::load(model::reg{0}, model::variable{0})))
+          .when(model::in(0, model::reg{0}) == 0 && model::in(1, model::reg{0}) == 0);
   static constexpr unsigned values = 31;
 
   template <int Thread>
-  static __device__ void run(const cells&, const auto& out) {
+  static __device__ void run(const instance_cells&, const auto& out) {
     out.write(Thread, (blockIdx.x * 7 + threadIdx.x) % 31);
   }
 };
@@ -201,7 +203,7 @@ TEST_F(litmus_engine, runs_the_same_layouts_with_the_same_seed) {
   run_options options;
   options.seconds = 60;  // the instances end the run
   options.instances = 1;
-  const std::uint64_t per_step = e.run(test, how, options).shape.instances();
+  const std::uint64_t per_step = e.run(test, how, options).layout.instances();
   options.instances = 20 * per_step;
   const auto counts = [&](std::uint64_t seed) {
     options.seed = seed;
@@ -214,13 +216,13 @@ TEST_F(litmus_engine, runs_the_same_layouts_with_the_same_seed) {
   EXPECT_NE(counts(2), first);
 }
 
-/// A thread waits for what nobody stores: in every instance, or in one.
+/// A thread waits for a value that no thread stores: in every instance, or in one.
 template <bool Everywhere>
-struct waits_for_ever {
-  static constexpr auto twin = classic::mp<device>::twin;
+struct waits_forever {
+  static constexpr auto model_test = classic::mp<device>::model_test;
 
   template <int Thread>
-  static __device__ void run(const cells& at, const auto& out) {
+  static __device__ void run(const instance_cells& at, const auto& out) {
     if constexpr (Thread == 1) {
       if (Everywhere || at.instance() == 0) {
         while (membar::load<device>(at.as<int>(1), membar::relaxed) != 2 && !abandoned(at)) {
@@ -251,12 +253,12 @@ void expect_timeout(const char* by_whom) {
   EXPECT_TRUE(seen.sound()) << text_of(seen);
 }
 
-TEST_F(litmus_engine, gives_a_test_up_that_waits_for_ever_and_runs_the_next) {
-  expect_timeout<waits_for_ever<true>>("a thread of the test waited in a loop");
+TEST_F(litmus_engine, gives_a_test_up_that_waits_forever_and_runs_the_next) {
+  expect_timeout<waits_forever<true>>("a thread of the test waited in a loop");
 }
 
-TEST_F(litmus_engine, gives_a_test_up_of_which_one_instance_never_ends_and_runs_the_next) {
-  expect_timeout<waits_for_ever<false>>(" timed out: ");
+TEST_F(litmus_engine, gives_a_test_up_whose_one_instance_never_ends_and_runs_the_next) {
+  expect_timeout<waits_forever<false>>(" timed out: ");
 }
 
 TEST_F(litmus_engine, ends_when_the_instances_have_run) {
@@ -266,7 +268,7 @@ TEST_F(litmus_engine, ends_when_the_instances_have_run) {
   options.instances = 10'000'000;
   const run_result run = e.run(make_test<classic::mp<device>>("MP"), {}, options);
   EXPECT_GE(run.instances, options.instances);
-  EXPECT_LT(run.instances, options.instances + run.shape.instances());
+  EXPECT_LT(run.instances, options.instances + run.layout.instances());
 }
 
 TEST_F(litmus_engine, searches_parameters_and_reports_under_the_best) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Which thread runs what, and where its memory lies: for every instance, seat and step.
+/// @file
+/// The layout of instances: which thread runs what and where its memory lies, for every instance, seat and step.
 #include <membar/litmus/instance_layout.hpp>
 #include <membar/litmus/launch_view.hpp>
 
@@ -21,14 +22,14 @@ using namespace membar::litmus;
 /// A layout, and the seats of a test's threads in one launch.
 struct arrangement {
   std::string name;
-  layout where;
+  instance_layout layout;
   std::vector<seat> seats;
 };
 
 std::ostream& operator<<(std::ostream& out, const arrangement& a) { return out << a.name; }
 
-layout made(unsigned blocks, unsigned width, unsigned cluster, unsigned batch, spread within) {
-  layout l;
+instance_layout made(unsigned blocks, unsigned width, unsigned cluster, unsigned batch, spread within) {
+  instance_layout l;
   l.blocks = blocks;
   l.width = width;
   l.cluster = cluster;
@@ -97,13 +98,13 @@ std::vector<arrangement> arrangements() {
 class litmus_layout : public ::testing::TestWithParam<arrangement> {
  protected:
   /// More steps where there are few instances.
-  [[nodiscard]] static unsigned steps() { return GetParam().where.instances() > 100'000 ? 3 : 50; }
+  [[nodiscard]] static unsigned steps() { return GetParam().layout.instances() > 100'000 ? 3 : 50; }
 };
 INSTANTIATE_TEST_SUITE_P(, litmus_layout, ::testing::ValuesIn(arrangements()),
                          [](const auto& each) { return each.param.name; });
 
 TEST_P(litmus_layout, runs_each_test_thread_of_each_instance_once_in_a_step) {
-  const layout& l = GetParam().where;
+  const instance_layout& l = GetParam().layout;
   for (const seat& s : GetParam().seats) {
     for (unsigned step = 0; step < steps(); ++step) {
       std::vector<bool> run(l.instances());
@@ -123,7 +124,7 @@ TEST_P(litmus_layout, runs_each_test_thread_of_each_instance_once_in_a_step) {
 }
 
 TEST_P(litmus_layout, puts_the_threads_of_an_instance_where_their_seats_say) {
-  const layout& l = GetParam().where;
+  const instance_layout& l = GetParam().layout;
   const std::vector<seat>& seats = GetParam().seats;
   for (unsigned step = 0; step < steps(); ++step) {
     for (unsigned instance = 0; instance < l.instances(); ++instance) {
@@ -149,7 +150,7 @@ TEST_P(litmus_layout, puts_the_threads_of_an_instance_where_their_seats_say) {
 TEST_P(litmus_layout, gives_every_instance_cells_and_digits_of_its_own) {
   for (const bool together : {false, true}) {
     for (const unsigned stride : {16U, 48U}) {
-      layout l = GetParam().where;
+      instance_layout l = GetParam().layout;
       l.together = together;
       l.stride = stride;
       for (unsigned step = 0; step < std::min(steps(), 5U); ++step) {
@@ -177,7 +178,7 @@ TEST_P(litmus_layout, gives_every_instance_cells_and_digits_of_its_own) {
 
 TEST_P(litmus_layout, keeps_a_location_in_the_same_cells_in_every_step) {
   // what is reset for one step is then right for the next, whose rotation is another
-  layout l = GetParam().where;
+  instance_layout l = GetParam().layout;
   for (const bool together : {false, true}) {
     l.together = together;
     for (unsigned location = 0; location < l.locations; ++location) {
@@ -196,7 +197,7 @@ TEST_P(litmus_layout, keeps_a_location_in_the_same_cells_in_every_step) {
 }
 
 TEST_P(litmus_layout, gives_the_host_every_instance_once_round_by_round) {
-  const layout& l = GetParam().where;
+  const instance_layout& l = GetParam().layout;
   seat host;
   host.launch = 1;
   for (unsigned step = 0; step < 3; ++step) {
@@ -210,21 +211,21 @@ TEST_P(litmus_layout, gives_the_host_every_instance_once_round_by_round) {
   }
 }
 
-TEST_P(litmus_layout, has_one_home_for_every_instance) {
-  const layout& l = GetParam().where;
-  std::vector<bool> home(l.instances());
+TEST_P(litmus_layout, has_one_owner_for_every_instance) {
+  const instance_layout& l = GetParam().layout;
+  std::vector<bool> owned(l.instances());
   for (position at; at.round < l.batch; ++at.round) {
     for (at.block = 0; at.block < l.blocks; ++at.block) {
       for (at.thread = 0; at.thread < l.width; ++at.thread) {
-        ASSERT_FALSE(home.at(home_instance(l, at)));
-        home[home_instance(l, at)] = true;
+        ASSERT_FALSE(owned.at(owned_instance(l, at)));
+        owned[owned_instance(l, at)] = true;
       }
     }
   }
 }
 
 TEST(litmus_layout_of_a_seed, is_the_same_for_the_same_seed_and_another_for_another) {
-  layout l = made(64, 128, 1, 1, spread::block);
+  instance_layout l = made(64, 128, 1, 1, spread::block);
   const std::vector<seat> seats = apart(2);
   const auto picture = [&](unsigned long long seed, unsigned step) {
     l.seed = seed;
@@ -241,7 +242,7 @@ TEST(litmus_layout_of_a_seed, is_the_same_for_the_same_seed_and_another_for_anot
 }
 
 TEST(litmus_layout_of_a_seed, brings_every_pair_of_blocks_together) {
-  const layout l = made(8, 32, 1, 1, spread::lanes);
+  const instance_layout l = made(8, 32, 1, 1, spread::lanes);
   const std::vector<seat> seats = apart(2);
   std::set<std::pair<unsigned, unsigned>> met;
   for (unsigned step = 0; step < 2000; ++step) {
@@ -268,9 +269,9 @@ TEST(litmus_layout_of_a_seed, draws_each_number_below_a_bound) {
   }
 }
 
-// Both sides may read them: nothing of the host is in them.
+// Host and device share these types.
 static_assert(std::is_trivially_copyable_v<launch_view> && sizeof(launch_view) <= 4096);
 static_assert(sizeof(cell_value) == cell_bytes && alignof(cell_value) == cell_bytes);
-static_assert(sizeof(shared_words) % 128 == 0 && sizeof(launch_words) % 128 == 0);
+static_assert(sizeof(run_barrier_words) % 128 == 0 && sizeof(block_barrier_words) % 128 == 0);
 
 }  // namespace

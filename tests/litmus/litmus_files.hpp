@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The catalogue on disk, for the tests that walk through it.
+/// Reads litmus files from disk, for tests that go through the catalogue.
 #pragma once
 
 #include <filesystem>
@@ -10,14 +10,14 @@
 #include <string>
 #include <vector>
 
-namespace membar::tests {
+namespace membar_test {
 
 [[nodiscard]] inline std::string read_text(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-/// Every litmus file below a folder, in the order of the names.
+/// Every litmus file in a folder and below, sorted by name.
 [[nodiscard]] inline std::vector<std::filesystem::path> litmus_files(const std::filesystem::path& folder) {
   std::set<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
@@ -28,4 +28,4 @@ namespace membar::tests {
   return {files.begin(), files.end()};
 }
 
-}  // namespace membar::tests
+}  // namespace membar_test

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The litmus engine on two devices: release and acquire at system scope pass data on, whichever device has the memory.
+/// @file
+/// The litmus engine on two devices: release and acquire at system scope pass data on, whichever device holds the memory.
 #include <tests/common/gpu_test.hpp>
 #include <tests/common/litmus_placements.cuh>
 
@@ -11,7 +12,7 @@ class litmus_engine_of_two_devices : public membar_test::multi_gpu_test, public 
 INSTANTIATE_TEST_SUITE_P(, litmus_engine_of_two_devices, ::testing::Values(0, 1),
                          [](const auto& each) { return each.param == 0 ? "memory_of_the_writer" : "memory_of_the_reader"; });
 
-TEST_P(litmus_engine_of_two_devices, shows_only_what_the_model_allows_of_instances_that_meet) {
+TEST_P(litmus_engine_of_two_devices, shows_only_what_the_model_allows_of_instances_that_overlap) {
   membar::litmus::parameters how;
   how.home = GetParam();
   membar_test::expect_passed_on(model::block(0), model::block(0, 1), how);

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The parameters of the litmus engine: their text, their ranges and their random draws.
 #include <membar/litmus/parameters.hpp>
+
+#include <tests/common/refusal.hpp>
 
 #include <gtest/gtest.h>
 
@@ -10,16 +14,7 @@
 namespace {
 
 using namespace membar::litmus;
-
-template <class Call>
-std::string refusal(Call call) {
-  try {
-    call();
-  } catch (const membar::error& e) {
-    return e.what();
-  }
-  return "";
-}
+using membar_test::refusal;
 
 TEST(litmus_parameters, are_the_same_when_their_text_is_read) {
   for (std::uint64_t index = 0; index < 500; ++index) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Places of the model on made-up machines.
+/// @file
+/// Where the places of the model run on fake machines, and how large the launches are.
 #include <membar/litmus/placement.hpp>
-#include <membar/litmus/runner.hpp>
+#include <membar/litmus/run_shape.hpp>
 #include <membar/model/test.hpp>
 
 #include <gtest/gtest.h>
@@ -62,7 +63,7 @@ TEST(litmus_placement, gives_blocks_of_one_domain_one_launch) {
   const placement p = placed({block(0), block(1), block(1)}, hoppers(1));
   ASSERT_EQ(p.launches.size(), 1U);
   EXPECT_EQ(p.launches[0].threads, (std::vector<int>{0, 1, 2}));
-  EXPECT_EQ(p.parties(), 1U);
+  EXPECT_EQ(p.participants(), 1U);
   EXPECT_EQ(p.cluster, 1U);
   EXPECT_EQ(p.clusters, 2U);
   EXPECT_EQ(p.slots, 2U);
@@ -103,7 +104,7 @@ TEST(litmus_placement, gives_every_domain_a_launch_of_its_own) {
   EXPECT_EQ(p.launches[1].threads, (std::vector<int>{1, 2}));
   EXPECT_EQ(p.seats[0].cluster_groups, 1);
   EXPECT_EQ(p.seats[2].cluster_groups, 2);
-  EXPECT_EQ(p.parties(), 2U);
+  EXPECT_EQ(p.participants(), 2U);
   EXPECT_EQ(refusal({block(0), in_domain(block(1), 1)}, ampere()),
             "membar: the test needs memory synchronization domain 1, and Ampere has 1: domains begin with compute capability "
             "9.0; run it there, or name a smaller one");
@@ -129,9 +130,9 @@ TEST(litmus_placement, picks_devices_that_reach_each_other) {
 
 TEST(litmus_placement, gives_every_thread_of_the_host_a_host_thread) {
   const placement p = placed({host(), block(0), host()}, hoppers(1));
-  EXPECT_EQ(p.host_threads, (std::vector<int>{0, 2}));
+  EXPECT_EQ(p.threads_on_host, (std::vector<int>{0, 2}));
   EXPECT_EQ(p.launches.size(), 1U);
-  EXPECT_EQ(p.parties(), 3U);
+  EXPECT_EQ(p.participants(), 3U);
   EXPECT_EQ(p.seats[0].launch, 1);
   EXPECT_EQ(p.seats[2].launch, 2);
   machine unmapped = hoppers(1);
@@ -160,8 +161,8 @@ TEST(litmus_placement, says_what_a_machine_or_a_test_has_too_few_or_too_many_of)
 /// A test of which only what the shape depends on is filled in.
 runnable_test a_test() {
   runnable_test test;
-  test.twin.name = "T";
-  test.cells = 2;
+  test.model_test.name = "T";
+  test.locations = 2;
   test.observed.resize(1);
   return test;
 }
@@ -171,20 +172,20 @@ TEST(litmus_shape, divides_the_blocks_that_fit) {
   how.share = 50;
   how.stress = 25;
   const run_shape s = shape_of(a_test(), placed({block(0), block(1)}, hoppers(1)), how, 264, 9);
-  EXPECT_EQ(s.where.blocks, 132U);
+  EXPECT_EQ(s.layout.blocks, 132U);
   EXPECT_EQ(s.stress_blocks, 66U);
-  EXPECT_EQ(s.where.width, 256U);
-  EXPECT_EQ(s.where.locations, 2U);
-  EXPECT_EQ(s.where.seed, 9U);
+  EXPECT_EQ(s.layout.width, 256U);
+  EXPECT_EQ(s.layout.locations, 2U);
+  EXPECT_EQ(s.layout.seed, 9U);
 }
 
 TEST(litmus_shape, is_whole_clusters_and_at_least_what_an_instance_needs) {
   parameters how;
   how.share = 1;
   const placement p = placed({in_cluster(block(0), 0), in_cluster(block(1), 0), block(2)}, hoppers(1));
-  EXPECT_EQ(shape_of(a_test(), p, how, 264, 1).where.blocks, 4U);  // two clusters of two
+  EXPECT_EQ(shape_of(a_test(), p, how, 264, 1).layout.blocks, 4U);  // two clusters of two
   how.share = 33;
-  EXPECT_EQ(shape_of(a_test(), p, how, 265, 1).where.blocks, 86U);
+  EXPECT_EQ(shape_of(a_test(), p, how, 265, 1).layout.blocks, 86U);
   try {
     static_cast<void>(shape_of(a_test(), p, how, 3, 1));
     FAIL();
@@ -203,14 +204,14 @@ TEST(litmus_shape, has_warps_enough_for_threads_that_need_their_own) {
   parameters how;
   how.width = 32;
   const run_shape s = shape_of(a_test(), placed(four, hoppers(1)), how, 100, 1);
-  EXPECT_EQ(s.where.width, 128U);
+  EXPECT_EQ(s.layout.width, 128U);
   EXPECT_EQ(s.used.width, 128);
-  EXPECT_EQ(s.where.within, spread::warps);
+  EXPECT_EQ(s.layout.within, spread::warps);
 }
 
 TEST(litmus_shape, is_small_beside_host_threads) {
   const run_shape s = shape_of(a_test(), placed({host(), block(0)}, hoppers(1)), parameters{}, 1056, 1);
-  EXPECT_EQ(s.where.blocks * s.where.width, 2048U);
+  EXPECT_EQ(s.layout.blocks * s.layout.width, 2048U);
 }
 
 TEST(litmus_shape, refuses_a_home_that_is_no_launch) {

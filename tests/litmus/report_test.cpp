@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What a run's counts become: names, the model's marks, herd's words, and what the numbers say.
-#include <membar/litmus/histogram.hpp>
-#include <membar/litmus/tuner.hpp>
-#include <membar/model/interleave.hpp>
+/// @file
+/// Reports: the names of outcomes, the model's marks, herd's format, and statistics.
+#include <membar/litmus/report.hpp>
 #include <membar/model/litmus_file.hpp>
-#include <membar/model/named_test.hpp>
-#include <membar/model/test.hpp>
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
-#include <iterator>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -20,16 +14,15 @@ namespace {
 
 namespace model = membar::model;
 using namespace membar::litmus;
-using membar::thread_scope;
 
 /// A file's test as an engine runs it, each observation with the values 0 and 1.
 runnable_test of_file(const std::string& text) {
   runnable_test test;
-  test.twin = model::read_litmus(text);
-  for (const model::observable& o : test.twin.observed) {
+  test.model_test = model::read_litmus(text);
+  for (const model::observable& o : test.model_test.observed) {
     test.observed.push_back({o, {0, 1}});
   }
-  test.cells = static_cast<int>(test.twin.locations.size());
+  test.locations = static_cast<int>(test.model_test.locations.size());
   return test;
 }
 
@@ -101,7 +94,7 @@ TEST(litmus_report, names_each_forbidden_outcome_and_each_value_that_nobody_writ
 TEST(litmus_report, does_not_take_what_was_not_observed_for_forbidden) {
   const report r = make_report(message_passing("exists (P1:r0 == 0 /\\ P1:r1 == 1)"), counted({{0, 0, 3000}}));
   EXPECT_TRUE(r.sound());
-  EXPECT_STREQ(r.observation(), "Never");
+  EXPECT_STREQ(r.frequency(), "Never");
   const std::string text = text_of(r);
   EXPECT_NE(text.find("0    *> P1:r0=0; P1:r1=1;  allowed, not observed\n"), std::string::npos) << text;
   EXPECT_NE(
@@ -135,7 +128,7 @@ TEST(litmus_report, bounds_nothing_by_instances_that_have_no_outcome) {
   run_result run = counted({{0, 0, 3000}, {1, 0, 300}});
   run.instances += 5000;  // unfinished ones
   const report r = make_report(message_passing("filter (P1:r0 == 1)\nexists (P1:r0 == 1 /\\ P1:r1 == 1)"), run);
-  EXPECT_EQ(r.trials(), 300U);
+  EXPECT_EQ(r.relevant_instances(), 300U);
   EXPECT_NE(text_of(r).find("held in none of 300 instances: if instances were independent, its rate would be below 0.01 "),
             std::string::npos)
       << text_of(r);
@@ -161,7 +154,7 @@ TEST(litmus_report, says_in_how_many_slices_the_condition_held) {
 
 TEST(litmus_report, is_one_json_object_on_one_line) {
   runnable_test test = message_passing("exists (P1:r0 == 1 /\\ P1:r1 == 0)");
-  test.twin.name = "a \"name\"";
+  test.model_test.name = "a \"name\"";
   const std::string json = json_of(make_report(test, counted({{1, 0, 1}})));
   EXPECT_EQ(json.find('\n'), std::string::npos);
   EXPECT_EQ(json.rfind("{\"test\": \"a \\\"name\\\"\", \"quantifier\": \"exists\"", 0), 0U) << json;
@@ -183,157 +176,6 @@ TEST(litmus_statistics, bound_what_was_never_seen_and_what_may_be_missed) {
   EXPECT_DOUBLE_EQ(chance_of_missing(0), 1.0);
   EXPECT_NEAR(chance_of_missing(3), 0.0498, 0.0001);
   EXPECT_EQ(detail::chance_text(chance_of_missing(1'000'000)), "below 1e-300");
-}
-
-constexpr model::variable x{0}, y{1};
-constexpr model::reg r0{0}, r1{1};
-constexpr auto device = thread_scope::device;
-
-/// Two stores, two loads: the weak outcome is that neither load sees the other's store.
-constexpr auto store_buffering = model::litmus(model::thread(model::block(0), model::store<device>(x, 1, membar::relaxed),
-                                                             model::load<device>(r0, y, membar::relaxed)),
-                                               model::thread(model::block(1), model::store<device>(y, 1, membar::relaxed),
-                                                             model::load<device>(r0, x, membar::relaxed)))
-                                     .when(model::in(0, r0) == 0 && model::in(1, r0) == 0);
-
-TEST(litmus_objective, is_the_condition_or_what_no_interleaving_gives) {
-  const model::litmus_test test = model::named_test(store_buffering, "SB");
-  EXPECT_EQ(model::interleaved_outcomes(test), (std::set<std::vector<std::int64_t>>{{0, 1}, {1, 0}, {1, 1}}));
-  runnable_test run;
-  run.twin = test;
-  for (const model::observable& o : test.observed) {
-    run.observed.push_back({o, {0, 1}});
-  }
-  EXPECT_EQ(allowed_outcomes(run), (std::set<std::vector<std::int64_t>>{{0, 0}, {0, 1}, {1, 0}, {1, 1}}));
-  const std::vector<bool> weak = wanted_outcomes(run, objective::not_sequentially_consistent);
-  EXPECT_EQ(std::count(weak.begin(), weak.end(), true), 1);
-  EXPECT_TRUE(weak[0]);
-  EXPECT_EQ(weak, wanted_outcomes(run, objective::condition));
-}
-
-/// A made-up machine: a rate that is best at width=64, order=lane, delay=512, and worse with each step away.
-trial made_up(const parameters& p) {
-  trial t;
-  t.seconds = 0.1;
-  t.instances = 1'000'000;
-  if (p.stride == 4096) {
-    t.failure = "the device has too little memory";
-  }
-  t.wanted = 1000;
-  t.wanted -= p.width == 64 ? 0U : 300U;
-  t.wanted -= p.order == run_order::by_lane ? 0U : 300U;
-  t.wanted -= p.delay == 512 ? 0U : 300U;
-  return t;
-}
-
-/// How many parameters differ.
-int different(const parameters& a, const parameters& b) {
-  return static_cast<int>(std::count_if(std::begin(detail::parameter_table), std::end(detail::parameter_table),
-                                        [&](const detail::parameter_row& row) { return row.get(a) != row.get(b); }));
-}
-
-TEST(litmus_tuner, finds_what_a_machine_likes_and_logs_every_trial) {
-  double now = 0;
-  const auto run = [&](const parameters& p) {
-    now += 0.1;
-    return made_up(p);
-  };
-  tune_options options;
-  options.seconds = 40;
-  const tune_result result = tune(run, [&] { return now; }, options);
-  EXPECT_EQ(result.best.width, 64);
-  EXPECT_EQ(result.best.order, run_order::by_lane);
-  EXPECT_EQ(result.best.delay, 512);
-  EXPECT_NEAR(static_cast<double>(result.log.size()), 400, 2);
-  EXPECT_EQ(result.log[0].tried, parameters{});
-  // the second half is spent near the best of what came before
-  trial best;
-  for (std::size_t i = 0; i < result.log.size(); ++i) {
-    if (i > 201) {
-      EXPECT_LE(different(best.tried, result.log[i].tried), 3) << i;
-    }
-    if (best.seconds == 0 || better(result.log[i], best)) {
-      best = result.log[i];
-    }
-  }
-}
-
-TEST(litmus_tuner, begins_with_the_given_set_and_with_chosen_ones_near_it) {
-  double now = 0;
-  tune_options options;
-  options.seconds = 1;
-  options.first.order = run_order::fixed;
-  options.first.width = 128;
-  const tune_result result = tune(
-      [&](const parameters& p) {
-        now += 0.1;
-        return made_up(p);
-      },
-      [&] { return now; }, options);
-  const std::vector<parameters> chosen = chosen_parameters(options.first);
-  ASSERT_EQ(chosen.size(), 5U);
-  EXPECT_EQ(chosen.front(), options.first);
-  for (std::size_t i = 0; i < chosen.size(); ++i) {
-    EXPECT_EQ(result.log[i].tried, chosen[i]);
-    EXPECT_EQ(chosen[i].order, run_order::fixed);
-    EXPECT_EQ(chosen[i].width, 128);
-  }
-  // one that is the given set already is not tried twice
-  options.first.stride = 128;
-  EXPECT_EQ(chosen_parameters(options.first).size(), 4U);
-}
-
-TEST(litmus_tuner, repeats_itself_with_the_same_seed) {
-  const auto search = [](std::uint64_t seed) {
-    double now = 0;
-    tune_options options;
-    options.seconds = 5;
-    options.seed = seed;
-    return text_of(tune(
-        [&](const parameters& p) {
-          now += 0.1;
-          return made_up(p);
-        },
-        [&] { return now; }, options));
-  };
-  EXPECT_EQ(search(3), search(3));
-  EXPECT_NE(search(3), search(4));
-}
-
-TEST(litmus_tuner, goes_on_behind_parameters_that_do_not_run) {
-  double now = 0;
-  const tune_result result = tune(
-      [&](const parameters& p) {
-        now += 1;
-        trial t = made_up(p);
-        t.failure = p == parameters{} ? "it did not run" : "";
-        t.wanted += p == parameters{} ? 1'000'000 : 0;
-        return t;
-      },
-      [&] { return now; }, tune_options{});
-  EXPECT_NE(result.best, parameters{});
-  EXPECT_EQ(result.log.front().failure, "it did not run");
-  EXPECT_EQ(text_of(result).rfind("did not run  width=256", 0), 0U) << text_of(result);
-}
-
-TEST(litmus_tuner, prefers_the_faster_of_two_that_show_nothing) {
-  trial slow;
-  slow.seconds = 1;
-  slow.instances = 10;
-  trial fast = slow;
-  fast.instances = 20;
-  EXPECT_TRUE(better(fast, slow));
-  slow.wanted = 1;
-  EXPECT_TRUE(better(slow, fast));
-}
-
-TEST(litmus_tuner, changes_one_or_two_parameters_for_a_neighbour) {
-  const parameters from;
-  for (std::uint64_t index = 0; index < 300; ++index) {
-    const parameters to = neighbour_of(from, 1, index);
-    EXPECT_LE(different(from, to), 3);  // a larger share may leave less room for stress
-    EXPECT_NO_THROW(validate(to));
-  }
 }
 
 }  // namespace

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a run knows of a litmus file before it runs: cells, digits and their values, and why a file does not run.
-#include "kernel_texts.hpp"
+/// Run plans: the cells of a litmus file, the digits and their values, and why a file does not run.
+#include "plans.hpp"
 
-#include <membar-litmus/run_plan.hpp>
 #include <membar/model/outcomes.hpp>
 
 #include <gtest/gtest.h>
@@ -16,15 +15,19 @@
 
 namespace {
 
-using namespace membar;
-using membar::tests::catalogue;
-using membar::tests::litmus_files;
-using membar::tests::plan_of;
-using membar::tests::read_text;
+namespace model = membar::model;
+using membar_litmus::run_plan;
+using membar_test::allowed_values;
+using membar_test::catalogue;
+using membar_test::litmus_files;
+using membar_test::outcomes_of;
+using membar_test::plan_of;
+using membar_test::plan_or_reason;
+using membar_test::read_text;
 
-[[nodiscard]] std::string digits_text(const litmus::run_plan& plan) {
+[[nodiscard]] std::string digits_text(const run_plan& plan) {
   std::string text;
-  for (const litmus::outcome_digit& d : plan.digits()) {
+  for (const membar_litmus::outcome_digit& d : plan.digits()) {
     text += (text.empty() ? "" : " ") + d.name + "{";
     for (const std::int64_t value : d.values) {
       text += text.back() == '{' ? "" : ",";
@@ -37,7 +40,7 @@ using membar::tests::read_text;
 
 /// The digits of a test, or why it does not run.
 [[nodiscard]] std::string digits_of(const std::string& text) {
-  const tests::plan_or_reason one = plan_of(text);
+  const plan_or_reason one = plan_of(text);
   return one.plan == nullptr ? one.reason : digits_text(*one.plan);
 }
 
@@ -46,7 +49,7 @@ using membar::tests::read_text;
   return "PTX t\n{ " + start + " }\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n " + first + " | " + second + " ;\n" + ending + "\n";
 }
 
-TEST(RunPlan, ADigitHasEveryValueThatAnExecutionGives) {
+TEST(litmus_run_plan, a_digit_has_every_value_that_an_execution_gives) {
   EXPECT_EQ(digits_of(two_threads("x=3;", "st.weak x, 5", "ld.weak r0, x", "exists (P1:r0 == 5)")), "P1:r0{0,3,5}")
       << "0 is the register's first value";
   EXPECT_EQ(digits_of(two_threads("x=0;", "atom.relaxed.gpu.add r0, x, 2", "atom.relaxed.gpu.add r0, x, 3", "exists (x == 5)")),
@@ -55,26 +58,24 @@ TEST(RunPlan, ADigitHasEveryValueThatAnExecutionGives) {
       << "also one that only the condition names";
 }
 
-TEST(RunPlan, AForbiddenValueHasADigitToo) {
+TEST(litmus_run_plan, a_forbidden_value_has_a_digit_too) {
   // the lost update is forbidden; should hardware show it, it has a name
-  const tests::plan_or_reason one =
+  const plan_or_reason one =
       plan_of(two_threads("x=0;", "atom.relaxed.gpu.add r0, x, 1", "atom.relaxed.gpu.add r0, x, 1", "~exists (x == 1)"));
   ASSERT_NE(one.plan, nullptr) << one.reason;
-  EXPECT_EQ(model::outcomes(one.plan->test()), std::vector<std::string>{"x=2"});
+  EXPECT_EQ(outcomes_of(one.plan->test()), std::vector<std::string>{"x=2"});
   EXPECT_EQ(digits_text(*one.plan), "x{0,1,2}");
 }
 
-TEST(RunPlan, EveryAllowedOutcomeOfTheCatalogueHasDigits) {
+TEST(litmus_run_plan, every_allowed_outcome_of_the_catalogue_has_digits) {
   std::size_t plans = 0;
   for (const auto& path : litmus_files(catalogue)) {
-    const tests::plan_or_reason one = plan_of(read_text(path));
+    const plan_or_reason one = plan_of(read_text(path));
     if (one.plan == nullptr) {
       continue;
     }
     ++plans;
-    model::outcome_collector visitor(one.plan->test());
-    model::enumerator<model::outcome_collector>(one.plan->test().view().program, visitor).run();
-    for (const std::vector<std::int64_t>& values : visitor.found()) {
+    for (const std::vector<std::int64_t>& values : allowed_values(one.plan->test())) {
       for (std::size_t v = 0; v < values.size(); ++v) {
         const std::vector<std::int64_t>& known = one.plan->digits()[v].values;
         EXPECT_NE(std::find(known.begin(), known.end(), values[v]), known.end()) << path << " " << values[v];
@@ -84,22 +85,22 @@ TEST(RunPlan, EveryAllowedOutcomeOfTheCatalogueHasDigits) {
   EXPECT_GE(plans, 290U);
 }
 
-TEST(RunPlan, AnAddressIsATokenThatFitsFourBytesAndKeepsDistances) {
-  const tests::plan_or_reason one =
+TEST(litmus_run_plan, an_address_is_a_token_that_fits_four_bytes_and_keeps_distances) {
+  const plan_or_reason one =
       plan_of(two_threads("w=0; x=&w; z=0; P1:r5=&z;", "ld.weak r0, x", "st.weak x, r5", "exists (P0:r0 == &z)"));
   ASSERT_NE(one.plan, nullptr) << one.reason;
   EXPECT_EQ(digits_text(*one.plan), "P0:r0{0,&w,&z}");
   const auto token = [&](int location) { return one.plan->machine_value(model::address_value(location)); };
   EXPECT_EQ(token(2) - token(0), model::address_value(2) - model::address_value(0));
-  EXPECT_TRUE(litmus::fits(litmus::address_token(63), 4));
+  EXPECT_TRUE(membar_litmus::fits(membar_litmus::address_token(63), 4));
   EXPECT_EQ(one.plan->digit(0, token(0)), 1U);
   EXPECT_EQ(one.plan->digit(0, model::address_value(0)), 3U) << "not the model's own number";
   EXPECT_EQ(one.plan->machine_value(7), 7);
 }
 
-TEST(RunPlan, ElementsOfAVectorShareACellAndOthersDoNot) {
-  const tests::plan_or_reason one = plan_of(two_threads("v=1; v[1]=-2; y=3; y[1]=4;", "ld.weak.v2 {r0, r1}, v",
-                                                        "ld.weak r0, y[1]", "exists (P0:r0 == 0 /\\ v[1] == 0)"));
+TEST(litmus_run_plan, elements_of_a_vector_share_a_cell_and_others_do_not) {
+  const plan_or_reason one = plan_of(two_threads("v=1; v[1]=-2; y=3; y[1]=4;", "ld.weak.v2 {r0, r1}, v", "ld.weak r0, y[1]",
+                                                 "exists (P0:r0 == 0 /\\ v[1] == 0)"));
   ASSERT_NE(one.plan, nullptr) << one.reason;
   ASSERT_EQ(one.plan->cells(), 3);
   EXPECT_EQ(one.plan->part(0).cell, one.plan->part(1).cell);
@@ -109,35 +110,35 @@ TEST(RunPlan, ElementsOfAVectorShareACellAndOthersDoNot) {
   EXPECT_EQ(std::vector<int>(bytes.begin(), bytes.begin() + 9), (std::vector<int>{1, 0, 0, 0, 0xfe, 0xff, 0xff, 0xff, 0}));
 }
 
-TEST(RunPlan, HowALoopOrAnAddressEndsIsADigit) {
+TEST(litmus_run_plan, how_a_loop_or_an_address_ends_is_a_digit) {
   const std::string spin =
       "PTX t\n{ x=0; }\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n st.release.gpu x, 1 | L: ;\n | ld.acquire.gpu r0, x ;\n | bne r0, "
       "1, L ;\nexists (P1:r0 == 1)\n";
-  const tests::plan_or_reason one = plan_of(spin);
+  const plan_or_reason one = plan_of(spin);
   ASSERT_NE(one.plan, nullptr) << one.reason;
   EXPECT_EQ(digits_text(*one.plan), "P1:r0{0,1} the end of P1{0,1,2}");
   // 3 * 4 outcomes: r0 in 0, 1, other; then reached, strayed, unfinished, none of these
-  const litmus::folded_counts folded = one.plan->fold({1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048});
+  const membar_litmus::folded_counts folded = one.plan->fold({1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048});
   EXPECT_EQ(folded.counts, (std::vector<std::uint64_t>{1, 2, 4}));
   EXPECT_EQ(folded.strayed, 8U + 16U + 32U);
   EXPECT_EQ(folded.unfinished, 64U + 128U + 256U);
   EXPECT_EQ(folded.unknown, 512U + 1024U + 2048U);
 }
 
-TEST(RunPlan, WithoutLoopsFoldingChangesNothing) {
-  const tests::plan_or_reason one = plan_of(read_text(catalogue / "allowed" / "MP+relaxed.litmus"));
+TEST(litmus_run_plan, without_loops_folding_changes_nothing) {
+  const plan_or_reason one = plan_of(read_text(catalogue / "allowed" / "MP+relaxed.litmus"));
   ASSERT_NE(one.plan, nullptr) << one.reason;
   const std::vector<std::uint64_t> counts = {9, 8, 7, 6, 5, 4, 3, 2, 1};
   EXPECT_EQ(one.plan->fold(counts).counts, counts);
   EXPECT_EQ(one.plan->fold(counts, counts).slices_with, counts);
 }
 
-TEST(RunPlan, WhatOnlyTheFilterNamesIsObservedBehindTheCondition) {
+TEST(litmus_run_plan, what_only_the_filter_names_is_observed_after_the_condition) {
   EXPECT_EQ(digits_of(two_threads("x=0; y=0;", "st.weak x, 1", "ld.weak r0, x", "filter (y == 0)\nexists (P1:r0 == 1)")),
             "P1:r0{0,1} y{0}");
 }
 
-TEST(RunPlan, WhyATestDoesNotRunIsOneSentence) {
+TEST(litmus_run_plan, why_a_test_does_not_run_is_one_sentence) {
   const auto alone = [](const std::string& start, const std::string& code, const std::string& ending) {
     return digits_of("PTX t\n{ " + start + " }\n P0@cta 0,gpu 0 ;\n " + code + " ;\n" + ending + "\n");
   };
@@ -161,15 +162,15 @@ TEST(RunPlan, WhyATestDoesNotRunIsOneSentence) {
       "compare-and-swap that failed only: write the repetitions out");
   std::string start;
   std::string code;
-  std::string wanted;
+  std::string condition;
   for (int i = 0; i < 8; ++i) {
     const std::string n = std::to_string(i);
     start += "x" + n + "=0; ";
     code += (i == 0 ? "" : " ;\n ") + ("ld.weak r" + n + ", x" + n);
-    wanted += (i == 0 ? "" : " /\\ ") + ("P0:r" + n + " == 1");
+    condition += (i == 0 ? "" : " /\\ ") + ("P0:r" + n + " == 1");
   }
   EXPECT_EQ(
-      alone(start, code, "exists (" + wanted + ")"),
+      alone(start, code, "exists (" + condition + ")"),
       "what the test observes may have more than 4096 outcomes, which is as many as a run counts: observe less in one test");
   for (int i = 8; i < 17; ++i) {
     start += "x" + std::to_string(i) + "=0; ";
@@ -178,9 +179,9 @@ TEST(RunPlan, WhyATestDoesNotRunIsOneSentence) {
             "the test has 17 locations, and a run has at most 16: split the test");
 }
 
-TEST(RunPlan, AnUpdateThatTheHostTakesPartInIsNamed) {
+TEST(litmus_run_plan, an_update_of_memory_that_the_host_writes_is_named) {
   const auto shared = [](const std::string& gpu, const std::string& host) {
-    const tests::plan_or_reason one =
+    const plan_or_reason one =
         plan_of("PTX t\n{ x=0; y=0; }\n P0@cta 0,gpu 0 | P1@host ;\n " + gpu + " | " + host + " ;\nexists (x == 1)\n");
     return one.plan == nullptr ? one.reason : one.plan->update_shared_with_host();
   };

@@ -1,38 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The CUDA source of litmus files: it assembles, and the PTX of each thread is what the file says, in the file's order.
-#include "kernel_texts.hpp"
+/// The CUDA source of litmus files: it assembles, and the PTX of each thread is the file's instructions in their order.
+#include "compiled_test.hpp"
+#include "plans.hpp"
+#include "ptx_reader.hpp"
 
 #include <membar-litmus/source.hpp>
+#include <membar/model/error.hpp>
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstddef>
 #include <map>
 #include <regex>
 #include <set>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace {
 
-using namespace membar;
-using membar::tests::catalogue;
-using membar::tests::compiled_test;
-using membar::tests::litmus_files;
-using membar::tests::plan_of;
-using membar::tests::read_text;
+using namespace membar_test;
+namespace model = membar::model;
+using membar_litmus::run_plan;
+using membar_litmus::test_source;
 
-/// A kernel that runs one thread of a test, and nothing of the engine.
+/// A kernel that runs one thread of a test, without the engine.
 [[nodiscard]] std::string role_kernel(const std::string& type, std::size_t thread, const std::string& name) {
   return "extern \"C\" __global__ void " + name +
          "(const __grid_constant__ membar::litmus::launch_view view) {\n"
          "  const unsigned rotations[membar::litmus::max_locations] = {};\n"
-         "  const membar::litmus::cells at(view.where, view.cells, rotations, threadIdx.x, view.all_words, 0);\n"
+         "  const membar::litmus::instance_cells at(view.where, view.cells, rotations, threadIdx.x, view.all_words, 0);\n"
          "  const membar::litmus::results<" +
          type +
          "> out(view.where, view.digits, threadIdx.x);\n"
@@ -40,24 +39,24 @@ using membar::tests::read_text;
          type + "::run<" + std::to_string(thread) + ">(at, out);\n}\n";
 }
 
-/// Every test below a folder that runs, in one translation unit: `role_T_P` is thread P of test T.
+/// The tests that run, in one translation unit: kernel `role_T_P` is thread P of test T.
 struct unit {
-  std::string text = std::string(litmus::source_prologue);
-  std::vector<std::unique_ptr<litmus::run_plan>> plans;
+  std::string text = std::string(membar_litmus::source_prologue);
+  std::vector<std::unique_ptr<run_plan>> plans;
   std::map<std::string, std::string> refused;
 };
 
 [[nodiscard]] unit unit_of(const std::vector<std::string>& texts, int compute_capability) {
   unit made;
   for (const std::string& text : texts) {
-    tests::plan_or_reason one = plan_of(text);
+    plan_or_reason one = plan_of(text);
     try {
       if (one.plan == nullptr) {
         throw model::error(one.reason);
       }
       const std::string type = "test_" + std::to_string(made.plans.size());
-      const litmus::test_source source = litmus::source_writer(*one.plan, type).write();
-      litmus::require_compilable(source, compute_capability, 13000);
+      const test_source source = membar_litmus::write_test_type(*one.plan, type);
+      membar_litmus::require_compilable(source.needs, compute_capability, 13000);
       made.text += source.text;
       for (std::size_t t = 0; t < one.plan->test().threads.size(); ++t) {
         if (!one.plan->test().threads[t].where.host) {
@@ -80,116 +79,6 @@ struct unit {
   return texts;
 }
 
-/// The lines of each kernel's PTX, by the kernel's name.
-[[nodiscard]] std::map<std::string, std::vector<std::string>> kernels_of(const std::string& ptx) {
-  std::map<std::string, std::vector<std::string>> kernels;
-  std::istringstream lines(ptx);
-  std::string name;
-  static const std::regex entry(R"(\.entry (\w+)\()");
-  for (std::string line; std::getline(lines, line);) {
-    std::smatch found;
-    if (std::regex_search(line, found, entry)) {
-      name = found[1];
-    }
-    if (!name.empty()) {
-      kernels[name].push_back(line);
-    }
-  }
-  return kernels;
-}
-
-/// The statements that the source asked for in so many words: what stands between the marks of inline assembly.
-[[nodiscard]] std::vector<std::string> inline_statements(const std::vector<std::string>& lines) {
-  std::vector<std::string> statements;
-  bool inside = false;
-  for (const std::string& line : lines) {
-    if (line.find("begin inline asm") != std::string::npos) {
-      inside = true;
-      statements.emplace_back();
-    } else if (line.find("end inline asm") != std::string::npos) {
-      inside = false;
-    } else if (inside) {
-      statements.back() += line;
-    }
-  }
-  return statements;
-}
-
-[[nodiscard]] std::vector<std::string> words_of(const std::string& mnemonic) {
-  std::vector<std::string> words(1);
-  for (const char c : mnemonic) {
-    if (c == '.') {
-      words.emplace_back();
-    } else {
-      words.back() += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    }
-  }
-  return words;
-}
-
-[[nodiscard]] bool is_type(const std::string& word) {
-  static const std::regex shape("[busf](8|16|32|64|128)");
-  return std::regex_match(word, shape);
-}
-
-/// What the mnemonic of a file becomes in PTX: the words, with the defaults that PTX gives and without state space.
-[[nodiscard]] std::multiset<std::string> expected_words(const std::string& text) {
-  const std::vector<std::string> words = words_of(text.substr(0, text.find(' ')));
-  std::multiset<std::string> expected;
-  bool has_type = false;
-  for (const std::string& word : words) {
-    if (word != "global" && word != "generic") {
-      expected.insert(word == "plus" ? "add" : word == "sub" ? "add" : word);
-    }
-    has_type = has_type || is_type(word);
-  }
-  const std::string& head = words.front();
-  const auto says = [&](std::initializer_list<const char*> any) {
-    return std::any_of(any.begin(), any.end(), [&](const char* word) { return expected.count(word) != 0; });
-  };
-  if ((head == "ld" || head == "st") && !says({"weak", "relaxed", "acquire", "release", "volatile", "mmio"})) {
-    expected.insert("weak");
-  }
-  if (says({"mmio"}) && !says({"relaxed"})) {
-    expected.insert("relaxed");
-  }
-  if (says({"mmio"}) && !says({"sys"})) {
-    expected.insert("sys");
-  }
-  if (head == "atom" || head == "red") {
-    if (!says({"relaxed", "acquire", "release", "acq_rel"})) {
-      expected.insert("relaxed");
-    }
-    if (!says({"cta", "cluster", "gpu", "sys"})) {
-      expected.insert("gpu");
-    }
-  }
-  if (head == "fence" && !says({"sc", "acq_rel", "acquire", "release", "proxy"})) {
-    expected.insert("acq_rel");
-  }
-  if (head == "ld" || head == "st" || head == "atom" || head == "red") {
-    if (!has_type) {
-      expected.insert("32");  // four bytes of any type
-    }
-  }
-  return expected;
-}
-
-/// The words of a statement's memory instruction or fence, ready to compare; empty if it has none.
-[[nodiscard]] std::multiset<std::string> statement_words(const std::string& statement, bool typed) {
-  static const std::regex shape(R"((?:^|[\s{;])((?:ld|st|atom|red|fence|membar)\.[\w.:]+))");
-  std::smatch found;
-  std::multiset<std::string> words;
-  if (std::regex_search(statement, found, shape)) {
-    for (const std::string& word : words_of(found[1])) {
-      if (word != "global") {
-        words.insert(!typed && is_type(word) ? word.substr(1) : word);
-      }
-    }
-  }
-  return words;
-}
-
 [[nodiscard]] std::string shown(const std::multiset<std::string>& words) {
   std::string out;
   for (const std::string& word : words) {
@@ -202,26 +91,6 @@ struct unit {
 [[nodiscard]] bool reaches_memory(const model::instruction& i) {
   return i.code == model::opcode::load || i.code == model::opcode::store || i.code == model::opcode::atomic ||
          i.code == model::opcode::reduction || i.code == model::opcode::fence || i.code == model::opcode::proxy_fence;
-}
-
-/// The accesses to memory that stand between the first and the last statement and are none of the source's: they would move the
-/// test's accesses apart in time. The zero that cannot be foreseen lies in constant memory.
-[[nodiscard]] std::vector<std::string> accesses_between(const std::vector<std::string>& lines) {
-  static const std::regex access(R"(^\s*(@%p\d+ )?(ld|st|atom|red|bar|membar|fence)\.(?!const|param))");
-  const auto mark = [](const char* words) {
-    return [words](const std::string& line) { return line.find(words) != std::string::npos; };
-  };
-  const auto first = std::find_if(lines.begin(), lines.end(), mark("begin inline asm"));
-  const auto last = std::find_if(lines.rbegin(), lines.rend(), mark("end inline asm")).base();
-  std::vector<std::string> found;
-  bool inside = false;
-  for (auto line = first; line < last; ++line) {
-    inside = mark("begin inline asm")(*line) || (inside && !mark("end inline asm")(*line));
-    if (!inside && std::regex_search(*line, access)) {
-      found.push_back(*line);
-    }
-  }
-  return found;
 }
 
 /// The instructions of a thread that are statements, in order, with the body of each loop `turns` times.
@@ -283,9 +152,9 @@ void expect_the_files_instructions(const unit& made, const std::string& ptx) {
   }
 }
 
-class Source : public compiled_test {};
+class litmus_source : public compiled_test {};
 
-TEST_F(Source, TheCatalogueRunsButForWhatNoRunCanDo) {
+TEST_F(litmus_source, the_catalogue_runs_but_for_what_no_run_can_do) {
   const unit made = unit_of(catalogue_texts(), 90);
   EXPECT_GE(made.plans.size(), 290U);
   static const std::regex known(
@@ -298,14 +167,14 @@ TEST_F(Source, TheCatalogueRunsButForWhatNoRunCanDo) {
   }
 }
 
-TEST_F(Source, ThePtxOfAThreadIsTheFilesInstructionsInOrder) {
+TEST_F(litmus_source, the_ptx_of_a_thread_is_the_files_instructions_in_order) {
   const unit made = unit_of(catalogue_texts(), 90);
   expect_the_files_instructions(made, compiled(made.text, 90, true));
 }
 
-TEST_F(Source, EverySourceOfTheCatalogueAssembles) {
+TEST_F(litmus_source, every_source_of_the_catalogue_assembles) {
   for (const int capability : {80, 90}) {
-    if (!tests::nvrtc().library->knows(capability)) {
+    if (!nvrtc_here().library->supports(capability)) {
       continue;
     }
     const unit made = unit_of(catalogue_texts(), capability);
@@ -319,7 +188,7 @@ TEST_F(Source, EverySourceOfTheCatalogueAssembles) {
          instruction + " ;\nexists (P0:r0 == 0)\n";
 }
 
-TEST_F(Source, EveryFormOfEveryInstructionAssemblesAsItIsWritten) {
+TEST_F(litmus_source, every_form_of_every_instruction_assembles_as_it_is_written) {
   std::vector<std::string> forms;
   for (const char* scope : {"cta", "cluster", "gpu", "sys"}) {
     const std::string s = scope;
@@ -411,28 +280,7 @@ TEST_F(Source, EveryFormOfEveryInstructionAssemblesAsItIsWritten) {
   EXPECT_NO_THROW(static_cast<void>(compiled(made.text, 90, false)));
 }
 
-/// The numbers that a statement's operands are, in order; of a register that holds one, that one.
-[[nodiscard]] std::vector<long long> numbers_of(const std::string& statement, const std::vector<std::string>& lines) {
-  static const std::regex operand(R"(%[a-z]+\d+|[-\s{,]-?\d+(?=[,;}\s]))");
-  std::vector<long long> numbers;
-  for (auto it = std::sregex_iterator(statement.begin(), statement.end(), operand); it != std::sregex_iterator(); ++it) {
-    const std::string one = it->str();
-    if (one.front() != '%') {
-      numbers.push_back(std::stoll(one.substr(1)));
-      continue;
-    }
-    const std::regex constant(R"(mov\.[bu]\d+\s+)" + one + R"(, (-?\d+);)");
-    for (const std::string& line : lines) {
-      std::smatch found;
-      if (std::regex_search(line, found, constant)) {
-        numbers.push_back(std::stoll(found[1]));
-      }
-    }
-  }
-  return numbers;
-}
-
-TEST_F(Source, OperandsAreInTheOrderOfPtx) {
+TEST_F(litmus_source, operands_are_in_the_order_of_ptx) {
   const std::vector<std::pair<std::string, std::vector<long long>>> cases = {
       {"st.weak y, 41", {41}},
       {"st.relaxed.gpu.v4 x, {11, 12, 13, 14}", {11, 12, 13, 14}},
@@ -460,7 +308,7 @@ TEST_F(Source, OperandsAreInTheOrderOfPtx) {
   }
 }
 
-TEST_F(Source, ArithmeticAssemblesAndAllComparisons) {
+TEST_F(litmus_source, arithmetic_assembles_and_all_comparisons) {
   std::string code;
   for (const char* what : {"add", "sub", "mul", "div", "and", "or", "xor", "min", "max"}) {
     code += " " + std::string(what) + " r1, r5, r0 ;\n " + what + " r1, r1, r1 ;\n " + what + " r1, 2, r1 ;\n " + what +
@@ -477,71 +325,7 @@ TEST_F(Source, ArithmeticAssemblesAndAllComparisons) {
   EXPECT_NO_THROW(static_cast<void>(compiled(made.text, 90, false)));
 }
 
-/// The registers of PTX that a register is computed from, one step back; of a load, its name.
-class flow {
- public:
-  explicit flow(const std::vector<std::string>& lines) {
-    static const std::regex shape(R"(^\s*(?:\{ \.reg \.\w+ \w+; )?(\S+)\s+([^;]*);)");
-    for (const std::string& line : lines) {
-      std::smatch found;
-      if (!std::regex_search(line, found, shape)) {
-        continue;
-      }
-      const std::string opcode = found[1];
-      std::vector<std::string> registers = registers_of(found[2]);
-      const bool writes = opcode.rfind("st.", 0) != 0 && opcode.rfind("red.", 0) != 0;
-      if (writes && !registers.empty()) {
-        sources_[registers.front()].insert(registers.begin() + 1, registers.end());
-        if (opcode.rfind("ld.", 0) == 0 && opcode.find(".param") == std::string::npos &&
-            opcode.find(".const") == std::string::npos) {
-          loads_.insert(registers.front());
-        }
-        if (opcode.rfind("ld.const", 0) == 0) {
-          unforeseen_.insert(registers.front());
-        }
-      } else if (opcode.rfind("st.weak", 0) == 0) {  // the file's: the engine's own stores are plain
-        stores_.push_back(registers);
-      }
-    }
-  }
-
-  /// Whether `reg` is computed from one of `goals`.
-  [[nodiscard]] bool reaches(const std::string& reg, const std::set<std::string>& goals) const {
-    std::set<std::string> seen;
-    std::vector<std::string> open = {reg};
-    while (!open.empty()) {
-      const std::string one = open.back();
-      open.pop_back();
-      if (goals.count(one) != 0) {
-        return true;
-      }
-      if (seen.insert(one).second) {
-        const auto found = sources_.find(one);
-        if (found != sources_.end()) {
-          open.insert(open.end(), found->second.begin(), found->second.end());
-        }
-      }
-    }
-    return false;
-  }
-
-  [[nodiscard]] const std::set<std::string>& loads() const { return loads_; }
-  [[nodiscard]] const std::set<std::string>& unforeseen() const { return unforeseen_; }
-  [[nodiscard]] const std::vector<std::vector<std::string>>& stores() const { return stores_; }
-
-  [[nodiscard]] static std::vector<std::string> registers_of(const std::string& operands) {
-    static const std::regex shape(R"(%[a-z]+\d+)");
-    return {std::sregex_token_iterator(operands.begin(), operands.end(), shape), std::sregex_token_iterator()};
-  }
-
- private:
-  std::map<std::string, std::set<std::string>> sources_;
-  std::set<std::string> loads_;
-  std::set<std::string> unforeseen_;
-  std::vector<std::vector<std::string>> stores_;
-};
-
-TEST_F(Source, ADependencyOfTheFileReachesTheStore) {
+TEST_F(litmus_source, a_dependency_of_the_file_reaches_the_store) {
   std::vector<std::string> texts;
   for (const char* name :
        {"LB+false-data+false-data", "LB+data+data", "LB+control-after-join", "LB+address+address", "LB+control+control"}) {
@@ -557,7 +341,7 @@ TEST_F(Source, ADependencyOfTheFileReachesTheStore) {
   const auto kernels = kernels_of(compiled(made.text, 90, true));
   for (std::size_t n = 0; n < made.plans.size(); ++n) {
     for (std::size_t t = 0; t < 2; ++t) {
-      const flow data(kernels.at("role_" + std::to_string(n) + "_" + std::to_string(t)));
+      const data_flow data(kernels.at("role_" + std::to_string(n) + "_" + std::to_string(t)));
       const auto file_store = std::find_if(data.stores().begin(), data.stores().end(), [&](const auto& operands) {
         return std::any_of(operands.begin(), operands.end(),
                            [&](const std::string& r) { return data.reaches(r, data.loads()); });
@@ -567,7 +351,7 @@ TEST_F(Source, ADependencyOfTheFileReachesTheStore) {
   }
 }
 
-TEST_F(Source, NoOperandOfArithmeticOnALoadedValueCanBeForeseen) {
+TEST_F(litmus_source, no_operand_of_arithmetic_on_a_loaded_value_can_be_foreseen) {
   const unit made = unit_of({"PTX t\n{ x=0; }\n P0@cta 0,gpu 0 ;\n ld.weak r0, x ;\n and r1, r0, 0 ;\n xor r2, r0, r0 ;\n mul "
                              "r3, 0, r0 ;\n sub r4, r0, r0 ;\n"
                              " min r5, r0, r0 ;\n or r6, r0, -1 ;\n div r7, 0, r0 ;\n beq r0, r0, END ;\n END: ;\nexists "
@@ -575,7 +359,7 @@ TEST_F(Source, NoOperandOfArithmeticOnALoadedValueCanBeForeseen) {
                             90);
   ASSERT_TRUE(made.refused.empty()) << made.refused.begin()->second;
   const std::vector<std::string> lines = kernels_of(compiled(made.text, 90, true)).at("role_0_0");
-  const flow data(lines);
+  const data_flow data(lines);
   static const std::regex arithmetic(R"(\b(and|xor|mul|sub|min|or|div|setp)(?:\.\w+)*\.[bs]64 (\S+), (\S+), ([^\s;]+);)");
   std::size_t checked = 0;
   for (const std::string& statement : inline_statements(lines)) {
@@ -596,33 +380,33 @@ TEST_F(Source, NoOperandOfArithmeticOnALoadedValueCanBeForeseen) {
   EXPECT_EQ(checked, 8U);
 }
 
-TEST_F(Source, TheKernelOfATestCompiles) {
+TEST_F(litmus_source, the_kernel_of_a_test_compiles) {
   for (const char* name :
        {"allowed/MP+relaxed", "allowed/SB+weak", "allowed/LB+ld.relaxed.gpu+st.relaxed.gpu", "allowed/IRIW+relaxed",
         "forbidden/ISA2.gpu", "forbidden/WRC+release+acquire", "forbidden/RWC+fence.sc.gpu", "allowed/2+2W+relaxed",
         "forbidden/CoRR.relaxed", "forbidden/Lock.spin", "forbidden/LB+address+data", "forbidden/MP.sys.host"}) {
-    const tests::plan_or_reason one = plan_of(read_text(catalogue / (std::string(name) + ".litmus")));
+    const plan_or_reason one = plan_of(read_text(catalogue / (std::string(name) + ".litmus")));
     ASSERT_NE(one.plan, nullptr) << one.reason;
-    const litmus::test_source source = litmus::write_source(*one.plan);
+    const test_source source = membar_litmus::write_source(*one.plan);
     EXPECT_NO_THROW(static_cast<void>(compiled(source.text, 90, false))) << name;
   }
 }
 
 /// Why a file of one instruction has no source.
 [[nodiscard]] std::string refusal_of(const std::string& instruction, int compute_capability = 90, int nvrtc = 13000) {
-  const tests::plan_or_reason one = plan_of(file_of(instruction));
+  const plan_or_reason one = plan_of(file_of(instruction));
   if (one.plan == nullptr) {
     return one.reason;
   }
   try {
-    litmus::require_compilable(litmus::write_source(*one.plan), compute_capability, nvrtc);
+    membar_litmus::require_compilable(membar_litmus::write_source(*one.plan).needs, compute_capability, nvrtc);
   } catch (const model::error& e) {
     return e.what();
   }
   return "";
 }
 
-TEST(SourceRefusal, WhatPtxDoesNotHaveIsOneSentenceWithItsLine) {
+TEST(litmus_source_refusal, what_ptx_does_not_have_is_one_sentence_with_its_line) {
   const std::map<std::string, std::string> refusals = {
       {"atom.relaxed.gpu.mul r0, y, 2", "PTX has no such read-modify-write"},
       {"atom.relaxed.gpu.div r0, y, 2", "PTX has no such read-modify-write"},
@@ -654,7 +438,7 @@ TEST(SourceRefusal, WhatPtxDoesNotHaveIsOneSentenceWithItsLine) {
   }
 }
 
-TEST(SourceRefusal, AnInstructionThatTheDeviceOrTheCompilerLacksIsNamed) {
+TEST(litmus_source_refusal, an_instruction_that_the_device_or_the_compiler_lacks_is_named) {
   EXPECT_EQ(refusal_of("fence.sc.cluster", 80),
             "line 4: 'fence.sc.cluster' needs compute capability 9.0, and the device has 8.0");
   EXPECT_EQ(refusal_of("atom.relaxed.gpu.cas.b128 r0, y, 1, 2", 80),

@@ -17,8 +17,8 @@
 namespace {
 
 using namespace membar::model;
-using membar::tests::litmus_files;
-using membar::tests::read_text;
+using membar_test::litmus_files;
+using membar_test::read_text;
 
 const std::filesystem::path catalogue = MEMBAR_LITMUS_CATALOGUE;
 

@@ -1,60 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The files that the paths on a command line stand for.
+/// The files of a command line, and their texts.
 #pragma once
 
-#include <membar/model/error.hpp>
-
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
-#include <system_error>
 #include <vector>
 
-namespace litmus_command {
+namespace membar_litmus {
 
-/// The files a path stands for: itself, or the tests below a folder in the order of their names.
-[[nodiscard]] inline std::vector<std::string> files_of(const std::string& path) {
-  std::error_code ignored;
-  if (!std::filesystem::is_directory(path, ignored)) {
-    return {path};
-  }
-  std::vector<std::string> files;
-  for (std::filesystem::recursive_directory_iterator
-           entry(path, std::filesystem::directory_options::skip_permission_denied, ignored),
-       end;
-       entry != end; entry.increment(ignored)) {
-    if (entry->path().extension() == ".litmus" && !entry->is_directory(ignored)) {
-      files.push_back(entry->path().string());
-    }
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
+/// The litmus files that the paths name, in their order. A folder stands for every *.litmus in it and below, sorted by name.
+[[nodiscard]] std::vector<std::string> files_of(const std::vector<std::string>& paths);
 
-/// The files that all paths stand for.
-[[nodiscard]] inline std::vector<std::string> files_of(const std::vector<std::string>& paths) {
-  std::vector<std::string> files;
-  for (const std::string& path : paths) {
-    const std::vector<std::string> below = files_of(path);
-    files.insert(files.end(), below.begin(), below.end());
-  }
-  return files;
-}
+/// The text of a file. Throws `model::error` if it cannot be read.
+[[nodiscard]] std::string read_file(const std::string& path);
 
-[[nodiscard]] inline std::string text_of(const std::string& path) {
-  std::error_code ignored;
-  std::ifstream file(path, std::ios::binary);
-  if (!file || std::filesystem::is_directory(path, ignored)) {
-    throw membar::model::error("cannot open the file");
-  }
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (file.bad()) {
-    throw membar::model::error("cannot read the file");
-  }
-  return text;
-}
-
-}  // namespace litmus_command
+}  // namespace membar_litmus

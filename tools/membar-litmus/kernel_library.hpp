@@ -7,27 +7,27 @@
 
 #include <string>
 
-namespace membar::litmus {
+namespace membar_litmus {
 
-/// A loaded cubin, and a kernel of it, which works on every device that the code is for. Errors: `error` if the driver does not
-/// take the code, or if membar was built with a CUDA toolkit older than 12.8.
+/// A loaded cubin and one of its kernels, for every device that the code was compiled for. Throws `membar::error` if the driver
+/// does not accept the code, or if the command was built with a CUDA toolkit older than 12.8.
 class kernel_library {
  public:
   kernel_library(const std::string& code, const char* kernel) {
 #if CUDART_VERSION >= 12080
-    check(cudaLibraryLoadData(&library_, code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
-          "the code was compiled for another device, or is newer than the driver");
+    membar::check(cudaLibraryLoadData(&library_, code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
+                  "the code was compiled for another device, or is newer than the driver");
     cudaKernel_t found = nullptr;
     const cudaError_t status = cudaLibraryGetKernel(&found, library_, kernel);
     if (status != cudaSuccess) {
       static_cast<void>(cudaLibraryUnload(library_));
-      check(status, "the code has no such kernel");
+      membar::check(status, "the code has no such kernel");
     }
     kernel_ = reinterpret_cast<const void*>(found);
 #else
     static_cast<void>(code);
     static_cast<void>(kernel);
-    throw error(
+    throw membar::error(
         cudaErrorNotSupported,
         "membar: this executable was built with CUDA %d.%d, whose runtime cannot load code that was compiled at run time: "
         "build it with CUDA 12.8 or newer",
@@ -37,10 +37,10 @@ class kernel_library {
   kernel_library(const kernel_library&) = delete;
   kernel_library& operator=(const kernel_library&) = delete;
 #if CUDART_VERSION >= 12080
-  ~kernel_library() { static_cast<void>(cudaLibraryUnload(library_)); }  // fails only where the run has failed already
+  ~kernel_library() { static_cast<void>(cudaLibraryUnload(library_)); }  // fails only if the run has failed before
 #endif
 
-  /// For launches and for the functions that take a kernel's address.
+  /// The kernel, for launches and other functions that take a kernel's address.
   [[nodiscard]] const void* kernel() const noexcept { return kernel_; }
 
  private:
@@ -50,4 +50,4 @@ class kernel_library {
   const void* kernel_ = nullptr;
 };
 
-}  // namespace membar::litmus
+}  // namespace membar_litmus

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The command `membar-litmus`: verdicts, outcomes and explanations of litmus tests by the PTX memory model, and runs of them.
-#include "files.hpp"
-#include "run.hpp"
+/// The command `membar-litmus`: decides litmus tests by the PTX memory model, and runs them on the GPU.
+#include <membar-litmus/files.hpp>
+#include <membar-litmus/run.hpp>
 
 #include <membar/model/explain.hpp>
 #include <membar/model/litmus_file.hpp>
@@ -25,31 +25,30 @@
 namespace {
 
 namespace model = membar::model;
-using litmus_command::files_of;
-using litmus_command::text_of;
+using membar_litmus::files_of;
+using membar_litmus::read_file;
 
 constexpr std::string_view usage =
     "usage: membar-litmus verdict [--jobs=N] PATH...     PATH<TAB>1|0 per test: does the quantified condition hold?\n"
     "       membar-litmus outcomes PATH                  every final state that the model allows, one per line\n"
     "       membar-litmus explain [--json|--dot] PATH    one execution that shows the outcome, or the rule that forbids it\n"
-    "       membar-litmus run [OPTION...] PATH...        the tests on the GPU, under stress, every outcome held against the "
+    "       membar-litmus run [OPTION...] PATH...        run the tests on the GPU under stress; compare every outcome with the "
     "model\n"
-    "A PATH may be a folder; it is searched for *.litmus. verdict, outcomes and run give a test up after --limit=N steps of\n"
-    "search (default 300000000, about a minute; 0: never).\n"
+    "A PATH may be a folder: every *.litmus in it and below is a test. verdict, outcomes and run give up on a test after\n"
+    "--limit=N steps of the model's search (default 300000000, about a minute; 0: no limit).\n"
     "Options of run:\n"
     "  --seconds=S       how long each test runs (default 1)\n"
-    "  --tune=S          before that, search for S seconds the parameters that show most of what the condition asks for;\n"
-    "                    the search begins with those of --params\n"
-    "  --params=TEXT     run with these parameters, as the line of a report shows them; what is not named keeps its usual "
-    "value\n"
-    "  --seed=N          of everything that is drawn (default 1)\n"
-    "  --json            one document per test and line\n"
-    "  --source          print the CUDA source of each test, and run nothing\n"
-    "  --compile-for=CC  compile each test for this compute capability, such as 90, and run nothing\n"
-    "  --cache=DIR       keep compiled tests there, not in $XDG_CACHE_HOME/membar; --no-cache keeps none\n"
-    "Exit status of run: 0 if every outcome that was seen is allowed, 1 if a forbidden one was seen, otherwise 2 if a test did "
-    "not\n"
-    "run; of the others: 0, or 2 for an error.\n";
+    "  --tune=S          first search S seconds for the parameters that show the condition's outcomes most often; the search\n"
+    "                    begins with those of --params\n"
+    "  --params=TEXT     run with these parameters, written as in a report; the others keep their defaults\n"
+    "  --seed=N          seed of all random choices (default 1)\n"
+    "  --json            print one JSON document per test, each on one line\n"
+    "  --source          print the CUDA source of each test, and do not run it\n"
+    "  --compile-for=CC  compile each test for this compute capability, such as 90, and do not run it\n"
+    "  --cache=DIR       keep compiled tests in DIR, not in $XDG_CACHE_HOME/membar; --no-cache keeps none\n"
+    "Exit status of run: 0 if the model allows every observed outcome, 1 if a forbidden outcome was observed, else 2 if a "
+    "test\n"
+    "did not run. Exit status of the other commands: 0, or 2 for an error.\n";
 
 struct answer {
   std::string text;
@@ -58,7 +57,7 @@ struct answer {
 
 answer verdict_of(const std::string& path, std::uint64_t limit) {
   try {
-    return {model::decide(model::read_litmus(text_of(path)), limit).holds ? "1" : "0", true};
+    return {model::decide(model::read_litmus(read_file(path)), limit).holds ? "1" : "0", true};
   } catch (const std::exception& e) {
     return {std::string("error: ") + e.what(), false};
   }
@@ -74,8 +73,8 @@ int verdict(const std::vector<std::string>& paths, unsigned jobs, std::uint64_t 
     }
   };
   std::vector<std::thread> helpers;
-  const std::size_t wanted = std::min<std::size_t>(jobs, files.size());
-  for (std::size_t i = 1; i < wanted; ++i) {
+  const std::size_t threads = std::min<std::size_t>(jobs, files.size());
+  for (std::size_t i = 1; i < threads; ++i) {
     helpers.emplace_back(work);
   }
   work();
@@ -90,22 +89,22 @@ int verdict(const std::vector<std::string>& paths, unsigned jobs, std::uint64_t 
   return all ? 0 : 2;
 }
 
-/// Runs `answer` on every test below the paths and reports the ones that cannot be read.
-template <class Answer>
-int for_each_test(const std::vector<std::string>& paths, const Answer& use) {
+/// Calls `use` with every test that the paths name, and reports those with an error.
+template <class Use>
+int for_each_test(const std::vector<std::string>& paths, const Use& use) {
   int status = 0;
   for (const std::string& file : files_of(paths)) {
     try {
-      use(model::read_litmus(text_of(file)));
+      use(model::read_litmus(read_file(file)));
     } catch (const std::exception& e) {
-      litmus_command::complain_about(file, e.what());
+      membar_litmus::print_error(file, e.what());
       status = 2;
     }
   }
   return status;
 }
 
-int complain(const std::string& message) {
+int refuse(const std::string& message) {
   std::cerr << "membar-litmus: " << message << '\n' << usage;
   return 2;
 }
@@ -117,29 +116,29 @@ bool read_number(const std::string& text, std::uint64_t& value) {
   return !text.empty() && std::isdigit(static_cast<unsigned char>(text.front())) != 0 && *end == '\0' && errno == 0;
 }
 
-/// A time that a run may take.
+/// Reads a time in seconds that a run may take.
 bool read_seconds(const std::string& text, double& value) {
   char* end = nullptr;
   value = std::strtod(text.c_str(), &end);
   return !text.empty() && *end == '\0' && value > 0 && value <= 1e6;
 }
 
-/// Takes an option of `run`; false if `word` is none. `wrong` says what is wrong with its value.
-bool run_option(const std::string& word, litmus_command::run_request& request, std::string& wrong) {
+/// Reads an option of `run`; returns false if `word` is none. `wrong` becomes what is wrong with its value.
+bool run_option(const std::string& word, membar_litmus::run_request& request, std::string& wrong) {
   const auto value_of = [&word](std::string_view name) { return word.substr(name.size()); };
   const auto is = [&word](std::string_view name) { return word.rfind(name, 0) == 0; };
   std::uint64_t number = 0;
   if (is("--seconds=")) {
     if (!read_seconds(value_of("--seconds="), request.seconds)) {
-      wrong = "--seconds wants a time in seconds, more than 0 and at most 1000000";
+      wrong = "--seconds needs a time in seconds, more than 0 and at most 1000000";
     }
   } else if (is("--tune=")) {
     if (!read_seconds(value_of("--tune="), request.tune_seconds)) {
-      wrong = "--tune wants a time in seconds, more than 0 and at most 1000000";
+      wrong = "--tune needs a time in seconds, more than 0 and at most 1000000";
     }
   } else if (is("--seed=")) {
     if (!read_number(value_of("--seed="), request.seed)) {
-      wrong = "--seed wants a number";
+      wrong = "--seed needs a number";
     }
   } else if (is("--params=")) {
     request.parameters = value_of("--params=");
@@ -149,13 +148,13 @@ bool run_option(const std::string& word, litmus_command::run_request& request, s
     request.source = true;
   } else if (is("--compile-for=")) {
     if (!read_number(value_of("--compile-for="), number) || number < 50 || number > 999) {
-      wrong = "--compile-for wants a compute capability without its point, such as 90";
+      wrong = "--compile-for needs a compute capability without its point, such as 90";
     }
     request.compile_for = static_cast<int>(number);
   } else if (is("--cache=")) {
     request.cache = value_of("--cache=");
     if (request.cache->empty()) {
-      wrong = "--cache wants a folder";
+      wrong = "--cache needs a folder";
     }
   } else if (word == "--no-cache") {
     request.use_cache = false;
@@ -175,20 +174,20 @@ int main(int count, char** arguments) {
     return 0;
   }
   if (command != "verdict" && command != "outcomes" && command != "explain" && command != "run") {
-    return complain(command.empty() ? "no command given" : "unknown command '" + command + "'");
+    return refuse(command.empty() ? "no command given" : "unknown command '" + command + "'");
   }
   std::vector<std::string> paths;
   unsigned jobs = std::max(1U, std::thread::hardware_concurrency());
   std::uint64_t limit = 300'000'000;
   model::explanation_format format = model::explanation_format::text;
-  litmus_command::run_request request;
+  membar_litmus::run_request request;
   for (std::size_t i = 1; i < words.size(); ++i) {
     const std::string& word = words[i];
     if (command == "run") {
       std::string wrong;
       if (run_option(word, request, wrong)) {
         if (!wrong.empty()) {
-          return complain(wrong);
+          return refuse(wrong);
         }
         continue;
       }
@@ -196,12 +195,12 @@ int main(int count, char** arguments) {
     if (command != "run" && word.rfind("--jobs=", 0) == 0) {
       const int given = std::atoi(word.c_str() + 7);
       if (given < 1) {
-        return complain("--jobs wants a number, at least 1");
+        return refuse("--jobs needs a number, at least 1");
       }
       jobs = static_cast<unsigned>(given);
     } else if (word.rfind("--limit=", 0) == 0) {
       if (!read_number(word.substr(8), limit)) {
-        return complain("--limit wants a number");
+        return refuse("--limit needs a number");
       }
     } else if (word == "--json") {
       format = model::explanation_format::json;
@@ -211,24 +210,24 @@ int main(int count, char** arguments) {
       std::cout << usage;
       return 0;
     } else if (word.rfind("--", 0) == 0 && word.size() > 2) {
-      return complain("unknown option '" + word + "'");
+      return refuse("unknown option '" + word + "'");
     } else if (word != "--") {
       paths.push_back(word);
     }
   }
   if (paths.empty()) {
-    return complain("no file given");
+    return refuse("no file given");
   }
   if (command == "run") {
     request.limit = limit;
     request.files = files_of(paths);
     if (request.files.empty()) {
-      std::cerr << "membar-litmus: there is no *.litmus below the folder given\n";
-      return litmus_command::not_run;
+      std::cerr << "membar-litmus: the folder contains no *.litmus\n";
+      return membar_litmus::not_run;
     }
-    return request.source             ? litmus_command::print_sources(request)
-           : request.compile_for != 0 ? litmus_command::compile_only(request)
-                                      : litmus_command::run_on_gpu(request);
+    return request.source             ? membar_litmus::print_sources(request)
+           : request.compile_for != 0 ? membar_litmus::compile_only(request)
+                                      : membar_litmus::run_on_gpu(request);
   }
   if (command == "verdict") {
     return verdict(paths, jobs, limit);

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// `membar-litmus run`: each test compiled for this machine's GPUs, run under stress, and its outcomes held against the model.
-#include "files.hpp"
-#include "run.hpp"
+/// The subcommand `run`: compiles each test for this machine's GPUs, runs it under stress, and compares its outcomes with the
+/// model.
+#include <membar-litmus/files.hpp>
+#include <membar-litmus/host_interpreter.hpp>
+#include <membar-litmus/kernel_library.hpp>
+#include <membar-litmus/run.hpp>
+#include <membar-litmus/run_plan.hpp>
+#include <membar-litmus/source.hpp>
 
 #include <membar/error.hpp>
-#include <membar/litmus/histogram.hpp>
+#include <membar/litmus/engine.hpp>
 #include <membar/litmus/parameters.hpp>
 #include <membar/litmus/placement.hpp>
-#include <membar/litmus/runner.hpp>
-#include <membar/litmus/test.hpp>
+#include <membar/litmus/report.hpp>
+#include <membar/litmus/runnable_test.hpp>
 #include <membar/litmus/tuner.hpp>
+#include <membar/model/error.hpp>
 #include <membar/model/litmus_file.hpp>
-#include "host_threads.hpp"
-#include "kernel_library.hpp"
-#include "run_plan.hpp"
-#include "source.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -27,10 +29,7 @@
 #include <utility>
 #include <vector>
 
-namespace litmus_command {
-
-namespace litmus = membar::litmus;
-namespace model = membar::model;
+namespace membar_litmus {
 
 namespace {
 
@@ -42,31 +41,30 @@ namespace {
   if (status == cudaErrorInsufficientDriver) {
     int driver = 0;
     static_cast<void>(cudaDriverGetVersion(&driver));
-    return driver == 0
-               ? "run needs a GPU, and no NVIDIA driver is installed here"
-               : "run needs a driver for CUDA " + litmus::cuda_version_text(CUDART_VERSION) +
-                     ", and the one installed is for CUDA " + litmus::cuda_version_text(driver) + ": install a newer one";
+    return driver == 0 ? "run needs a GPU, and no NVIDIA driver is installed here"
+                       : "run needs a driver for CUDA " + cuda_version_text(CUDART_VERSION) +
+                             ", and the one installed is for CUDA " + cuda_version_text(driver) + ": install a newer one";
   }
   return "run needs a GPU, and the CUDA runtime finds none" +
          (status == cudaSuccess ? std::string() : std::string(": ") + cudaGetErrorString(status));
 }
 
-/// The compute capability to compile for: code for a device runs on later ones of the same major number.
+/// The compute capability to compile for. Code for a device also runs on later devices of the same major number.
 [[nodiscard]] int capability_of(const litmus::placement& where, const litmus::machine& machine) {
   int least = 0;
   for (const litmus::placement::launch& launch : where.launches) {
     const litmus::machine::device& device = machine.devices[static_cast<std::size_t>(launch.device)];
-    const int own = 10 * device.major + device.minor;
-    if (least != 0 && least / 10 != own / 10) {
+    const int here = 10 * device.major + device.minor;
+    if (least != 0 && least / 10 != here / 10) {
       throw model::error("the test's GPUs have compute capabilities " + std::to_string(least / 10) + ".x and " +
-                         std::to_string(own / 10) + ".x, and a test is compiled for one of them");
+                         std::to_string(here / 10) + ".x, and a test is compiled for one of them");
     }
-    least = least == 0 || own < least ? own : least;
+    least = least == 0 || here < least ? here : least;
   }
   return least;
 }
 
-void require_native_atomics(const litmus::run_plan& plan, const litmus::placement& where, const litmus::machine& machine) {
+void require_native_atomics(const run_plan& plan, const litmus::placement& where, const litmus::machine& machine) {
   const std::string update = plan.update_shared_with_host();
   if (update.empty()) {
     return;
@@ -82,24 +80,24 @@ void require_native_atomics(const litmus::run_plan& plan, const litmus::placemen
   }
 }
 
-/// A test with all of its digits, as the kernel counts it, and with the observed values only, as it is reported.
+/// One test in two forms: with all digits, as the kernel counts it, and with the observed values only, as it is reported.
 struct test_pair {
   litmus::runnable_test counted;
   litmus::runnable_test reported;
 };
 
-[[nodiscard]] test_pair make_tests(const litmus::run_plan& plan, const litmus::host_threads& on_host, const void* kernel) {
+[[nodiscard]] test_pair make_tests(const run_plan& plan, const host_interpreter& on_host, const void* kernel) {
   test_pair made;
-  made.reported.twin = made.counted.twin = plan.test();
-  made.reported.cells = made.counted.cells = plan.cells();
+  made.reported.model_test = made.counted.model_test = plan.test();
+  made.reported.locations = made.counted.locations = plan.cells();
   made.counted.kernel = kernel;
   if (on_host.any()) {
-    made.counted.on_host = [&on_host](int thread, const litmus::cells& at, const litmus::digits& out) {
+    made.counted.on_host = [&on_host](int thread, const litmus::instance_cells& at, const litmus::instance_digits& out) {
       on_host(thread, at, out);
     };
   }
   for (std::size_t d = 0; d < plan.digits().size(); ++d) {
-    const litmus::outcome_digit& one = plan.digits()[d];
+    const outcome_digit& one = plan.digits()[d];
     const litmus::observed_value observed{{one.name, one.what}, one.values};
     made.counted.observed.push_back(observed);
     if (one.end_of < 0) {
@@ -109,10 +107,10 @@ struct test_pair {
   return made;
 }
 
-/// In a fixed order GPU threads run then first what waits for nothing, so that what the others wait for has begun everywhere;
-/// those that wait keep the file's order. Without that, warps that begin with a waiting thread wait for each other until they
-/// leave their loops. Returns whether a thread on a GPU waits.
-[[nodiscard]] bool let_waiting_threads_be_last(const litmus::run_plan& plan, litmus::placement& where) {
+/// Moves the threads of each launch that wait to its end; the others keep the file's order. With a fixed run order everything that
+/// they wait for has then begun. Otherwise warps that begin with a waiting thread would wait for each other until they leave
+/// their loops. Returns whether a thread on a GPU waits.
+[[nodiscard]] bool move_waiting_threads_last(const run_plan& plan, litmus::placement& where) {
   bool any = false;
   for (litmus::placement::launch& launch : where.launches) {
     const auto first_waiting = std::stable_partition(launch.threads.begin(), launch.threads.end(),
@@ -122,8 +120,8 @@ struct test_pair {
   return any;
 }
 
-/// The best parameters of a search for what the test's condition asks for; without one, for what no interleaving gives.
-[[nodiscard]] litmus::parameters tuned(litmus::engine& engine, const litmus::run_plan& plan, const test_pair& test,
+/// The best parameters of a search for outcomes that satisfy the condition or, without one, that no interleaving gives.
+[[nodiscard]] litmus::parameters tuned(litmus::engine& engine, const run_plan& plan, const test_pair& test,
                                        const litmus::placement& where, const run_request& request,
                                        const litmus::parameters& first) {
   litmus::tune_options options;
@@ -131,8 +129,8 @@ struct test_pair {
   options.seed = request.seed;
   options.homes = static_cast<int>(where.launches.size());
   options.first = first;
-  options.wanted = plan.test().has_condition ? litmus::objective::condition : litmus::objective::not_sequentially_consistent;
-  const std::vector<bool> wanted = litmus::wanted_outcomes(test.reported, options.wanted);
+  options.goal = plan.test().has_condition ? litmus::objective::condition : litmus::objective::not_sequentially_consistent;
+  const std::vector<bool> counted = litmus::objective_outcomes(test.reported, options.goal);
   std::string failure;
   bool ran = false;
   const auto try_out = [&](const litmus::parameters& how) {
@@ -142,9 +140,9 @@ struct test_pair {
       run.seconds = options.trial_seconds;
       run.seed = request.seed;
       const litmus::run_result seen = engine.run(test.counted, where, how, run);
-      const litmus::folded_counts folded = plan.fold(seen.counts);
+      const folded_counts folded = plan.fold(seen.counts);
       for (std::size_t o = 0; o < folded.counts.size(); ++o) {
-        one.wanted += wanted[o] ? folded.counts[o] : 0;
+        one.hits += counted[o] ? folded.counts[o] : 0;
       }
       one.instances = seen.instances;
       one.seconds = seen.seconds;
@@ -163,41 +161,40 @@ struct test_pair {
   return best;
 }
 
-/// What a report does not show: instances that have no outcome.
-[[nodiscard]] std::string remainder_text(const litmus::folded_counts& folded) {
+/// The lines of a report on instances that have no outcome.
+[[nodiscard]] std::string remainder_text(const folded_counts& folded) {
   std::string out;
   const auto line = [&out](std::uint64_t count, const std::string& what) {
     if (count != 0) {
       out += std::to_string(count) + " instances " + what + "\n";
     }
   };
-  line(folded.unfinished, "left a loop after " + std::to_string(litmus::jump_limit) + " turns: they have no outcome");
+  line(folded.unfinished, "left a loop after " + std::to_string(jump_limit) + " turns: they have no outcome");
   line(folded.unknown, "did not report how a thread ended: the engine or the machine failed");
   line(folded.strayed, "accessed an address that is no location's: forbidden by the model");
   return out;
 }
 
-/// Runs one test and prints its report. Whether every outcome was allowed.
-[[nodiscard]] bool run_one(const std::string& file, const run_request& request, litmus::engine& engine,
-                           litmus::compiler& compile) {
-  const litmus::run_plan plan(model::read_litmus(text_of(file)), request.limit);
-  const litmus::host_threads on_host(plan);
-  const litmus::test_source source = litmus::write_source(plan);
+/// Runs one test and prints its report. Returns whether every outcome was allowed.
+[[nodiscard]] bool run_one(const std::string& file, const run_request& request, litmus::engine& engine, compiler& compile) {
+  const run_plan plan(model::read_litmus(read_file(file)), request.limit);
+  const host_interpreter on_host(plan);
+  const test_source source = write_source(plan);
   litmus::placement where = litmus::place_threads(plan.test(), engine.runs_on());
   litmus::parameters usual;
-  if (let_waiting_threads_be_last(plan, where)) {
+  if (move_waiting_threads_last(plan, where)) {
     usual.order = litmus::run_order::fixed;
   }
   usual = litmus::parse_parameters(request.parameters, usual);
   require_native_atomics(plan, where, engine.runs_on());
   const int capability = capability_of(where, engine.runs_on());
   const int version = compile.library().version();
-  litmus::require_compilable(source, capability, version);
-  if (!compile.library().knows(capability)) {
-    throw model::error("NVRTC " + litmus::cuda_version_text(version) + " makes no code for compute capability " +
+  require_compilable(source.needs, capability, version);
+  if (!compile.library().supports(capability)) {
+    throw model::error("NVRTC " + cuda_version_text(version) + " does not support compute capability " +
                        std::to_string(capability / 10) + "." + std::to_string(capability % 10) + ": install a newer one");
   }
-  const litmus::kernel_library library(compile(compilation_of(source.text, capability)), "membar_litmus_kernel");
+  const kernel_library library(compile(compilation_of(source.text, capability)), "membar_litmus_kernel");
   const test_pair test = make_tests(plan, on_host, library.kernel());
 
   const litmus::parameters how = request.tune_seconds > 0 ? tuned(engine, plan, test, where, request, usual) : usual;
@@ -205,7 +202,7 @@ struct test_pair {
   options.seconds = request.seconds;
   options.seed = request.seed;
   litmus::run_result result = engine.run(test.counted, where, how, options);
-  litmus::folded_counts folded = plan.fold(result.counts, result.slices_with);
+  folded_counts folded = plan.fold(result.counts, result.slices_with);
   result.counts = std::move(folded.counts);
   result.slices_with = std::move(folded.slices_with);
   litmus::report seen = litmus::make_report(test.reported, result, litmus::allowed_outcomes(test.reported, request.limit));
@@ -238,7 +235,7 @@ struct test_pair {
 }  // namespace
 
 int run_on_gpu(const run_request& request) {
-  litmus::compiler compile = make_compiler(request);
+  compiler compile = make_compiler(request);
   litmus::machine machine;
   try {
     static_cast<void>(litmus::parse_parameters(request.parameters));
@@ -259,14 +256,14 @@ int run_on_gpu(const run_request& request) {
         result = forbidden_seen;
       }
     } catch (const std::exception& e) {
-      complain_about(file, e.what());
+      print_error(file, e.what());
       result = result == all_allowed ? not_run : result;
     }
   }
-  if (!compile.trouble().empty()) {
-    std::cerr << "membar-litmus: " << compile.trouble() << '\n';
+  if (!compile.warning().empty()) {
+    std::cerr << "membar-litmus: " << compile.warning() << '\n';
   }
   return result;
 }
 
-}  // namespace litmus_command
+}  // namespace membar_litmus

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Which GPU thread runs which thread of which instance of a litmus test, and where the instance's memory lies: arithmetic that
-/// every thread of every launch does alike, and the host too.
+/// Which GPU thread runs which thread of which instance of a litmus test, and where the instance's memory lies.
 ///
-/// A step runs `instances()` instances of a test at once. Every GPU thread runs each test thread of its launch, of a different
-/// instance each: the step's permutations say of which. They are drawn from the seed, the step's number and nothing else.
+/// A step runs `instances()` instances of a test at once. Every GPU thread runs each test thread of its launch, each for a
+/// different instance. The step's permutations choose the instance. They depend on the seed and the step's number only, so
+/// every launch and the host compute them independently.
 ///
 /// Freestanding: read by the host compiler, by nvcc and by NVRTC, which has no standard headers.
 #pragma once
@@ -13,38 +13,38 @@
 
 namespace membar::litmus {
 
-/// The limits of a test: its threads, its locations, what is observed of it, and how many outcomes that can make.
+/// The limits of a test: threads, locations, observations, and the outcomes that these can make.
 inline constexpr int max_threads = 16;
 inline constexpr int max_locations = 16;
 inline constexpr int max_observations = 16;
 inline constexpr unsigned max_outcomes = 4096;
-/// Launches and host threads that meet at a step's end.
-inline constexpr int max_parties = 16;
+/// The most launches and host threads that take part in a run: they share the barrier at each step's end.
+inline constexpr int max_participants = 16;
 
-/// Threads of a warp.
+/// Threads per warp.
 inline constexpr unsigned warp_lanes = 32;
-/// The size of the memory behind a location; an access of any size fits.
+/// Bytes of memory per location. An access of any size fits.
 inline constexpr unsigned cell_bytes = 16;
-/// Instances' cells are rotated by whole lines of 128 bytes.
+/// Cells per line of 128 bytes. A step rotates the cells of a location by whole lines.
 inline constexpr unsigned cells_per_line = 8;
 
-/// Where in a block the threads of one instance run that share the block.
+/// Where the threads of one instance run that share a block.
 enum class spread : unsigned char {
   lanes,  ///< in different lanes of one warp
   warps,  ///< in different warps
   block   ///< in any two threads of the block
 };
 
-/// How many instances a step runs, and how their memory is laid out. All launches of a run have the same.
-struct layout {
-  unsigned blocks = 1;          ///< per launch, without those that only make stress; whole clusters
+/// How many instances a step runs, and how their memory is laid out. All launches of a run use one layout.
+struct instance_layout {
+  unsigned blocks = 1;          ///< per launch, not counting stress blocks; whole clusters
   unsigned width = warp_lanes;  ///< threads per block: a power of two, at least 32
   unsigned cluster = 1;         ///< blocks per cluster
-  unsigned batch = 1;           ///< instances of a test thread that a GPU thread runs in a step, one after the other
+  unsigned batch = 1;           ///< instances that a GPU thread runs in a step, one after the other
   unsigned locations = 1;
   unsigned observations = 1;
-  unsigned stride = cell_bytes;  ///< bytes from a cell to that of the next instance, a multiple of 16
-  bool together = false;         ///< an instance's cells are neighbours; otherwise each location has an array of its own
+  unsigned stride = cell_bytes;  ///< bytes from one instance's cell to the next one's, a multiple of 16
+  bool together = false;         ///< an instance's cells are neighbours; otherwise each location has its own array
   spread within = spread::block;
   unsigned long long seed = 0;
 
@@ -60,10 +60,10 @@ struct layout {
   }
 };
 
-/// Where a test thread runs, relative to the others of its instance. Test threads share a block if they have the same launch
-/// and group, and a cluster if they have the same launch and cluster group.
+/// Where a test thread runs, relative to the others of its instance. Two test threads share a block if their launch and group
+/// are equal, and a cluster if their launch and cluster group are equal.
 struct seat {
-  unsigned char launch = 0;          ///< the launch that runs it, or the number of launches and more: a host thread
+  unsigned char launch = 0;          ///< the launch that runs it; host threads are numbered after the launches
   unsigned char cluster_group = 0;   ///< which of the clusters of an instance in this launch
   unsigned char cluster_groups = 1;  ///< how many there are
   unsigned char rank = 0;            ///< which of the blocks of an instance in this cluster
@@ -72,7 +72,7 @@ struct seat {
   unsigned char slots = 1;           ///< how many there are
 };
 
-/// A GPU thread among the testing ones of a launch, and which of its rounds in the step.
+/// A testing GPU thread of a launch, and one of its rounds in the step.
 struct position {
   unsigned block = 0;
   unsigned thread = 0;
@@ -83,15 +83,14 @@ struct position {
 
 namespace detail {
 
-/// Mixes all bits of `x` into all bits of the result, one to one. Source: the finalizer of MurmurHash3, which is in the public
-/// domain.
+/// A bijective hash: every bit of `x` changes every bit of the result. Source: the finalizer of MurmurHash3 (public domain).
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned mixed(unsigned x) noexcept {
   x = (x ^ (x >> 16)) * 0x85ebca6bU;
   x = (x ^ (x >> 13)) * 0xc2b2ae35U;
   return x ^ (x >> 16);
 }
 
-/// A number that depends on the seed, the step and the purpose alone.
+/// A random number that depends on the seed, the step and the purpose only.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned draw(unsigned long long seed, unsigned step, unsigned purpose) noexcept {
   const unsigned low = mixed(static_cast<unsigned>(seed) + step * 0x9e3779b9U);
   return mixed(low ^ static_cast<unsigned>(seed >> 32) ^ (purpose * 0x27d4eb2fU + 0x165667b1U));
@@ -113,16 +112,16 @@ namespace detail {
   return a >= b ? a - b : a + n - b;
 }
 
-/// The number whose product with the odd `a` is 1 modulo 2^32, and so modulo any smaller power of two.
+/// The inverse of the odd number `a` modulo 2^32, and so modulo every smaller power of two.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned inverse(unsigned a) noexcept {
-  unsigned x = a;  // right to three bits, and each turn doubles them
+  unsigned x = a;  // correct in three bits; each turn doubles them
   for (int turn = 0; turn != 4; ++turn) {
     x *= 2 - a * x;
   }
   return x;
 }
 
-/// What a draw is for; one that belongs to a group or a location adds its number.
+/// What a random number is used for. A group or a location adds its number.
 namespace purpose {
 inline constexpr unsigned cluster_base = 0x000;
 inline constexpr unsigned cluster_gap = 0x100;
@@ -140,26 +139,25 @@ inline constexpr unsigned stress = 0xc00;
 inline constexpr unsigned tally = 0xd00;
 }  // namespace purpose
 
-/// Number `which` of `of` different numbers below `n`, which a step draws: a base, a gap that all of them share, and which way
-/// round they are.
-[[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned apart(const layout& l, unsigned step, unsigned base, unsigned gap,
+/// Number `which` of `of` different numbers below `n`. A step draws a base, one gap for all of them, and a direction.
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned apart(const instance_layout& l, unsigned step, unsigned base, unsigned gap,
                                                           unsigned which, unsigned of, unsigned n) noexcept {
   const unsigned first = scaled(draw(l.seed, step, base), n);
   const unsigned random = draw(l.seed, step, gap);
-  // (of - 1) gaps stay below n, so that no two meet
+  // (of - 1) gaps stay below n, so the numbers differ
   const unsigned distance = 1 + scaled(random, n / of);
   return add_modulo(first, ((random & 1U) != 0 ? of - 1 - which : which) * distance, n);
 }
 
-/// What the low bits of a thread's number are that a step permutes by a factor: the lane's, or all of the block's.
-[[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned low_bits(const layout& l) noexcept {
+/// The low bits of a thread's number that a step permutes by a factor: those of the lane, or all of the block's.
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned low_bits(const instance_layout& l) noexcept {
   return l.within == spread::block ? l.width - 1 : warp_lanes - 1;
 }
 
 }  // namespace detail
 
-/// How a step permutes what one test thread's runners are at home to: blocks by a distance in clusters and one in the cluster;
-/// threads by a factor and a shift of their low bits, and a shift of their high bits.
+/// How a step maps the GPU threads that run one test thread to the owners of the instances. Blocks move by a distance in
+/// clusters and one inside the cluster. Threads move by a factor and a shift of their low bits, and a shift of their high bits.
 struct seat_map {
   unsigned clusters = 0;
   unsigned rank = 0;
@@ -168,58 +166,60 @@ struct seat_map {
   unsigned high_shift = 0;
 };
 
-/// The map of the seat `s` in `step`.
-[[nodiscard]] MEMBAR_HOST_DEVICE constexpr seat_map seat_map_of(const layout& l, const seat& s, unsigned step) noexcept {
+/// The map of seat `s` in `step`.
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr seat_map seat_map_of(const instance_layout& l, const seat& s,
+                                                                unsigned step) noexcept {
   using namespace detail;  // NOLINT: the draws
   seat_map m;
   m.clusters = apart(l, step, purpose::cluster_base + s.launch, purpose::cluster_gap + s.launch, s.cluster_group,
                      s.cluster_groups, l.blocks / l.cluster);
   m.rank = add_modulo(scaled(draw(l.seed, step, purpose::rank_base + s.launch), l.cluster), s.rank, l.cluster);
   if (l.within == spread::warps) {
-    // the warps differ, so that the lanes of each test thread go their own way
-    const unsigned own = s.group * max_threads + s.slot;
-    m.factor = draw(l.seed, step, purpose::lane_factor + own) | 1U;
-    m.shift = draw(l.seed, step, purpose::lane_base + own);
+    // the warps differ, so each test thread may permute its lanes independently
+    const unsigned number = s.group * max_threads + s.slot;
+    m.factor = draw(l.seed, step, purpose::lane_factor + number) | 1U;
+    m.shift = draw(l.seed, step, purpose::lane_base + number);
     m.high_shift = warp_lanes * apart(l, step, purpose::slot_base + s.group, purpose::slot_gap + s.group, s.slot, s.slots,
                                       l.width / warp_lanes);
   } else {
-    // one factor for all threads of a block: different shifts are then different threads
+    // one factor for all threads of a block: different shifts then give different threads
     m.factor = draw(l.seed, step, purpose::factor + s.group) | 1U;
     m.shift = apart(l, step, purpose::slot_base + s.group, purpose::slot_gap + s.group, s.slot, s.slots, low_bits(l) + 1);
   }
   return m;
 }
 
-/// The block that is home to the instances of which block `block` runs the test thread with map `m`.
-[[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned home_block(const layout& l, const seat_map& m, unsigned block) noexcept {
+/// The block that owns the instances whose test thread with map `m` runs in block `block`.
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned owner_block(const instance_layout& l, const seat_map& m,
+                                                                unsigned block) noexcept {
   const unsigned cluster = detail::subtract_modulo(block / l.cluster, m.clusters, l.blocks / l.cluster);
   return cluster * l.cluster + detail::subtract_modulo(block % l.cluster, m.rank, l.cluster);
 }
 
-/// The same for threads of a block.
-[[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned home_thread(const layout& l, unsigned factor, unsigned shift,
-                                                                unsigned high_shift, unsigned thread) noexcept {
+/// The thread of the owner block that owns the instance whose test thread runs in thread `thread`.
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned owner_thread(const instance_layout& l, unsigned factor, unsigned shift,
+                                                                 unsigned high_shift, unsigned thread) noexcept {
   const unsigned low = detail::low_bits(l);
   return ((thread * factor + shift) & low) | (((thread & ~low) + high_shift) & (l.width - 1) & ~low);
 }
 
-/// The instance that is at home at `at`: neighbours are at home at neighbours. There its outcome is tallied, and its cells are
-/// reset.
-[[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned home_instance(const layout& l, const position& at) noexcept {
+/// The instance that the GPU thread at `at` owns: it counts the instance's outcome and resets its cells. Neighbouring threads own
+/// neighbouring instances.
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned owned_instance(const instance_layout& l, const position& at) noexcept {
   return (at.round * l.blocks + at.block) * l.width + at.thread;
 }
 
-/// The instance of which the GPU thread at `at` runs the test thread with seat `s` in `step`. For every seat and step this is
-/// one to one; seats of one block group give the instance different threads of one block, seats of different groups different
-/// blocks.
-[[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned instance_at(const layout& l, const seat& s, unsigned step,
+/// The instance whose test thread with seat `s` runs in the GPU thread at `at` in `step`. For every seat and step this is one to
+/// one. Seats of one group give an instance different threads of one block; seats of different groups give it different blocks.
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned instance_at(const instance_layout& l, const seat& s, unsigned step,
                                                                 const position& at) noexcept {
   const seat_map m = seat_map_of(l, s, step);
-  return home_instance(l, {home_block(l, m, at.block), home_thread(l, m.factor, m.shift, m.high_shift, at.thread), at.round});
+  return owned_instance(l,
+                        {owner_block(l, m, at.block), owner_thread(l, m.factor, m.shift, m.high_shift, at.thread), at.round});
 }
 
-/// The other direction: the GPU thread that runs the test thread with seat `s` of `instance` in `step`.
-[[nodiscard]] MEMBAR_HOST_DEVICE constexpr position position_of(const layout& l, const seat& s, unsigned step,
+/// The inverse of `instance_at`: the GPU thread that runs the test thread with seat `s` of `instance` in `step`.
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr position position_of(const instance_layout& l, const seat& s, unsigned step,
                                                                 unsigned instance) noexcept {
   const seat_map m = seat_map_of(l, s, step);
   const unsigned block = instance / l.width % l.blocks;
@@ -231,32 +231,32 @@ struct seat_map {
           instance / l.per_round()};
 }
 
-/// The instance that is `turn`-th in `step` for a host thread which runs the test thread with seat `s`: round by round, as the
-/// GPU threads run theirs.
-[[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned host_instance(const layout& l, const seat& s, unsigned step,
+/// The instance that a host thread with seat `s` runs as number `turn` of `step`. It goes round by round, as the GPU threads do.
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned host_instance(const instance_layout& l, const seat& s, unsigned step,
                                                                   unsigned turn) noexcept {
   const unsigned n = l.per_round();
   const unsigned shift = detail::scaled(detail::draw(l.seed, step, detail::purpose::host_rotation + s.launch), n);
   return turn / n * n + detail::add_modulo(turn % n, shift, n);
 }
 
-/// By how many instances the cells of `location` are rotated in `step`: by whole lines, so that the distance between an
-/// instance's cells changes with every step.
-[[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned rotation_of(const layout& l, unsigned step, unsigned location) noexcept {
+/// By how many instances the cells of `location` are rotated in `step`. The distance between an instance's cells so changes with
+/// every step; a rotation is a whole number of lines.
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned rotation_of(const instance_layout& l, unsigned step,
+                                                                unsigned location) noexcept {
   const unsigned random = detail::draw(l.seed, step, detail::purpose::rotation + (l.together ? 0 : location));
   return cells_per_line * detail::scaled(random, l.instances() / cells_per_line);
 }
 
-/// The bytes from a region's start to the cell of `location` of `instance`, in a step that rotates it by `rotation`.
-[[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned long long cell_offset(const layout& l, unsigned rotation, unsigned location,
-                                                                          unsigned instance) noexcept {
+/// The bytes from a region's start to the cell of `location` of `instance`, in a step that rotates the location by `rotation`.
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned long long cell_offset(const instance_layout& l, unsigned rotation,
+                                                                          unsigned location, unsigned instance) noexcept {
   const unsigned n = l.instances();
   const unsigned index = detail::add_modulo(instance, rotation, n);
   return l.together ? (1ULL * index * l.locations + location) * l.stride : (1ULL * location * n + index) * l.stride;
 }
 
 /// The bytes from a region's start to the digit of `observation` of `instance`.
-[[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned long long digit_offset(const layout& l, unsigned observation,
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned long long digit_offset(const instance_layout& l, unsigned observation,
                                                                            unsigned instance) noexcept {
   return 1ULL * observation * l.instances() + instance;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How a litmus test is stressed: the parameters, a reproducible draw of them, and their text.
+/// The parameters of a litmus run: how a test is laid out and stressed. They can be drawn reproducibly, written as text and read.
 #pragma once
 
 #include <membar/error.hpp>
@@ -15,43 +15,45 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <type_traits>
+#include <utility>
 
 namespace membar::litmus {
 
-/// How instances are laid out and what runs beside them. Any value keeps a run sound: parameters change how often an outcome
-/// is seen, and how fast the test runs.
+/// How instances are laid out, and what runs beside them. Every value keeps a run sound: parameters change only how often an
+/// outcome is seen and how fast the test runs.
 struct parameters {
   int width = 256;  ///< threads per block
-  int batch = 2;    ///< instances that a GPU thread runs of a test thread between two barriers
-  int share = 100;  ///< percent of the blocks that fit which test
+  int batch = 2;    ///< instances that a GPU thread runs per test thread between two barriers
+  int share = 100;  ///< percent of the resident blocks that test
   spread within = spread::block;
   run_order order = run_order::by_warp;
   tally_time tally = tally_time::mixed;
-  int delay = 0;          ///< clocks at most that a warp waits before a test thread
-  bool align = false;     ///< blocks meet once more right before they test
-  int stride = 16;        ///< bytes from an instance's cell to the next one's
+  int delay = 0;          ///< the most clocks that a warp waits before a test thread
+  bool align = false;     ///< one more barrier of the blocks right before they test
+  int stride = 16;        ///< bytes from one instance's cell to the next one's
   bool together = false;  ///< an instance's cells are neighbours
-  int pre_stress = 0;     ///< turns of stress by the testing threads before each step
+  int pre_stress = 0;     ///< turns of stress that testing threads make before each step
   stress_pattern pre_pattern = stress_pattern::store_load;
-  int stress = 0;  ///< percent of the blocks that fit which make stress all the time
+  int stress = 0;  ///< percent of the resident blocks that make stress all the time
   stress_pattern pattern = stress_pattern::store_load;
-  int stress_lines = 64;        ///< lines of scratch memory that are stressed
-  int stress_line_bytes = 128;  ///< from a line to the next
-  int home = 0;                 ///< which launch's device has the cells
+  int stress_lines = 64;        ///< lines of scratch memory that stress accesses
+  int stress_line_bytes = 128;  ///< from one line to the next
+  int home = 0;                 ///< the launch whose device holds the cells
 
   friend bool operator==(const parameters&, const parameters&) = default;
 };
 
 namespace detail {
 
-/// One parameter: its name in text, its range, and what a search tries of it.
+/// One parameter: its name in text, its range, and the values that a search tries.
 struct parameter_row {
   const char* name;
   int least;
   int most;
   int multiple;                        ///< values are multiples of it
   std::span<const int> tried;          ///< ascending
-  std::span<const char* const> words;  ///< of 0, 1, ..., where values have names
+  std::span<const char* const> words;  ///< the names of 0, 1, ..., where values have names
   int (*get)(const parameters&);
   void (*set)(parameters&, int);
 };
@@ -75,116 +77,41 @@ inline constexpr const char* words_order[] = {"fixed", "warp", "lane"};
 inline constexpr const char* words_tally[] = {"after", "before", "mixed"};
 inline constexpr const char* words_pattern[] = {"st/st", "st/ld", "ld/st", "ld/ld"};
 
+template <auto Member>
+[[nodiscard]] constexpr parameter_row row_of(const char* name, int least, int most, int multiple, std::span<const int> tried,
+                                             std::span<const char* const> words = {}) noexcept {
+  using value = std::remove_cvref_t<decltype(std::declval<parameters>().*Member)>;
+  return {name,
+          least,
+          most,
+          multiple,
+          tried,
+          words,
+          [](const parameters& p) { return static_cast<int>(p.*Member); },
+          [](parameters& p, int v) { p.*Member = static_cast<value>(v); }};
+}
+
 inline constexpr parameter_row parameter_table[] = {
-    {"width",
-     32,
-     1024,
-     32,
-     tried_widths,
-     {},
-     [](const parameters& p) { return p.width; },
-     [](parameters& p, int v) { p.width = v; }},
-    {"batch",
-     1,
-     1024,
-     1,
-     tried_batches,
-     {},
-     [](const parameters& p) { return p.batch; },
-     [](parameters& p, int v) { p.batch = v; }},
-    {"share",
-     1,
-     100,
-     1,
-     tried_shares,
-     {},
-     [](const parameters& p) { return p.share; },
-     [](parameters& p, int v) { p.share = v; }},
-    {"within", 0, 2, 1, tried_three, words_within, [](const parameters& p) { return static_cast<int>(p.within); },
-     [](parameters& p, int v) { p.within = static_cast<spread>(v); }},
-    {"order", 0, 2, 1, tried_three, words_order, [](const parameters& p) { return static_cast<int>(p.order); },
-     [](parameters& p, int v) { p.order = static_cast<run_order>(v); }},
-    {"tally", 0, 2, 1, tried_three, words_tally, [](const parameters& p) { return static_cast<int>(p.tally); },
-     [](parameters& p, int v) { p.tally = static_cast<tally_time>(v); }},
-    {"delay",
-     0,
-     1'000'000,
-     1,
-     tried_delays,
-     {},
-     [](const parameters& p) { return p.delay; },
-     [](parameters& p, int v) { p.delay = v; }},
-    {"align",
-     0,
-     1,
-     1,
-     tried_switch,
-     {},
-     [](const parameters& p) { return p.align ? 1 : 0; },
-     [](parameters& p, int v) { p.align = v != 0; }},
-    {"stride",
-     16,
-     4096,
-     16,
-     tried_strides,
-     {},
-     [](const parameters& p) { return p.stride; },
-     [](parameters& p, int v) { p.stride = v; }},
-    {"together",
-     0,
-     1,
-     1,
-     tried_switch,
-     {},
-     [](const parameters& p) { return p.together ? 1 : 0; },
-     [](parameters& p, int v) { p.together = v != 0; }},
-    {"prestress",
-     0,
-     10'000,
-     1,
-     tried_pre_stress,
-     {},
-     [](const parameters& p) { return p.pre_stress; },
-     [](parameters& p, int v) { p.pre_stress = v; }},
-    {"prepattern", 0, 3, 1, tried_patterns, words_pattern, [](const parameters& p) { return static_cast<int>(p.pre_pattern); },
-     [](parameters& p, int v) { p.pre_pattern = static_cast<stress_pattern>(v); }},
-    {"stress",
-     0,
-     99,
-     1,
-     tried_stress,
-     {},
-     [](const parameters& p) { return p.stress; },
-     [](parameters& p, int v) { p.stress = v; }},
-    {"pattern", 0, 3, 1, tried_patterns, words_pattern, [](const parameters& p) { return static_cast<int>(p.pattern); },
-     [](parameters& p, int v) { p.pattern = static_cast<stress_pattern>(v); }},
-    {"lines",
-     1,
-     65'536,
-     1,
-     tried_lines,
-     {},
-     [](const parameters& p) { return p.stress_lines; },
-     [](parameters& p, int v) { p.stress_lines = v; }},
-    {"line",
-     4,
-     4096,
-     4,
-     tried_line_bytes,
-     {},
-     [](const parameters& p) { return p.stress_line_bytes; },
-     [](parameters& p, int v) { p.stress_line_bytes = v; }},
-    {"home",
-     0,
-     max_parties - 1,
-     1,
-     tried_home,
-     {},
-     [](const parameters& p) { return p.home; },
-     [](parameters& p, int v) { p.home = v; }},
+    row_of<&parameters::width>("width", 32, 1024, 32, tried_widths),
+    row_of<&parameters::batch>("batch", 1, 1024, 1, tried_batches),
+    row_of<&parameters::share>("share", 1, 100, 1, tried_shares),
+    row_of<&parameters::within>("within", 0, 2, 1, tried_three, words_within),
+    row_of<&parameters::order>("order", 0, 2, 1, tried_three, words_order),
+    row_of<&parameters::tally>("tally", 0, 2, 1, tried_three, words_tally),
+    row_of<&parameters::delay>("delay", 0, 1'000'000, 1, tried_delays),
+    row_of<&parameters::align>("align", 0, 1, 1, tried_switch),
+    row_of<&parameters::stride>("stride", 16, 4096, 16, tried_strides),
+    row_of<&parameters::together>("together", 0, 1, 1, tried_switch),
+    row_of<&parameters::pre_stress>("prestress", 0, 10'000, 1, tried_pre_stress),
+    row_of<&parameters::pre_pattern>("prepattern", 0, 3, 1, tried_patterns, words_pattern),
+    row_of<&parameters::stress>("stress", 0, 99, 1, tried_stress),
+    row_of<&parameters::pattern>("pattern", 0, 3, 1, tried_patterns, words_pattern),
+    row_of<&parameters::stress_lines>("lines", 1, 65'536, 1, tried_lines),
+    row_of<&parameters::stress_line_bytes>("line", 4, 4096, 4, tried_line_bytes),
+    row_of<&parameters::home>("home", 0, max_participants - 1, 1, tried_home),
 };
 
-/// What a parameter may be, in words.
+/// The values that a parameter can have, in words.
 [[nodiscard]] inline std::string range_of(const parameter_row& row) {
   if (row.words.empty()) {
     return std::to_string(row.least) + " to " + std::to_string(row.most) +
@@ -197,12 +124,12 @@ inline constexpr parameter_row parameter_table[] = {
   return all;
 }
 
-/// The shares of blocks that test and that stress are at most the whole.
+/// Limits the stress so that testing and stressing blocks are at most 100 percent.
 inline void make_room(parameters& p) noexcept { p.stress = std::min(p.stress, 100 - p.share); }
 
 }  // namespace detail
 
-/// Throws `error` with a sentence if a value is out of its range.
+/// Throws `error`, with the parameter and its range, if a value is out of its range.
 inline void validate(const parameters& p) {
   for (const detail::parameter_row& row : detail::parameter_table) {
     const int value = row.get(p);
@@ -221,8 +148,8 @@ inline void validate(const parameters& p) {
   }
 }
 
-/// Member `index` of the sequence of parameters that `seed` stands for. `homes` is the number of launches that can own the
-/// memory.
+/// Element `index` of the sequence of parameters that `seed` defines. `homes` is the number of launches whose device can hold the
+/// cells.
 [[nodiscard]] inline parameters draw_parameters(std::uint64_t seed, std::uint64_t index, int homes = 1) {
   parameters p;
   unsigned purpose = 0;
@@ -236,7 +163,7 @@ inline void validate(const parameters& p) {
   return p;
 }
 
-/// "width=256 batch=2 share=100 ...": one line, which `parse_parameters` reads.
+/// The parameters as one line, such as "width=256 batch=2 share=100 ...". `parse_parameters` reads it.
 [[nodiscard]] inline std::string text_of(const parameters& p) {
   std::string text;
   for (const detail::parameter_row& row : detail::parameter_table) {
@@ -247,8 +174,8 @@ inline void validate(const parameters& p) {
   return text;
 }
 
-/// Reads what `text_of` writes, separated by spaces or commas; what is not named keeps its value in `base`. Throws `error` with
-/// a sentence that names the word and what it can be.
+/// Reads what `text_of` writes, separated by spaces or commas. A parameter that is not named keeps its value in `base`. Throws
+/// `error` with the word that is wrong and its possible values.
 [[nodiscard]] inline parameters parse_parameters(std::string_view text, parameters base = {}) {
   constexpr std::string_view separators = " ,\t\n";
   for (std::size_t at = text.find_first_not_of(separators); at != std::string_view::npos;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Where the threads of a litmus test run on a machine: from the places of the model to launches, clusters, blocks and warps,
-/// or to a sentence that says what the machine lacks.
+/// Where the threads of a litmus test run on a machine. The places of the model become launches, clusters, blocks and warps; an
+/// error says what the machine lacks.
 #pragma once
 
 #include <membar/error.hpp>
@@ -18,7 +18,7 @@
 
 namespace membar::litmus {
 
-/// What of a machine decides where a test can run, as values, so that the rules hold for any machine.
+/// The properties of a machine that decide where a test can run. They are plain values, so that tests can describe any machine.
 struct machine {
   struct device {
     int ordinal = 0;  ///< CUDA's index
@@ -27,13 +27,13 @@ struct machine {
     int minor = 0;
     int multiprocessors = 0;
     int domains = 1;                ///< memory synchronization domains
-    bool maps_host_memory = false;  ///< at one address for both sides
-    std::vector<bool> reaches;      ///< per device of the machine: whether this one can access its memory
+    bool maps_host_memory = false;  ///< at one address for host and device
+    std::vector<bool> reaches;      ///< per device of the machine: whether this device can access its memory
   };
   std::vector<device> devices;
 };
 
-/// The machine that this process runs on. Where there is no GPU it has no devices.
+/// The machine that this process runs on. Without a GPU it has no devices.
 [[nodiscard]] inline machine this_machine() {
   machine found;
   int count = 0;
@@ -76,34 +76,34 @@ struct placement {
     int domain = 0;            ///< physical memory synchronization domain
     std::vector<int> threads;  ///< the test threads that it runs
   };
-  std::vector<launch> launches;   ///< on GPUs
-  std::vector<int> host_threads;  ///< the test threads that the host runs, each on a thread of its own
-  std::vector<seat> seats;        ///< per test thread
-  unsigned cluster = 1;           ///< blocks per cluster, at least
-  unsigned clusters = 1;          ///< clusters of an instance in a launch, at most
-  unsigned slots = 1;             ///< threads of an instance in a block, at most
-  bool warps_differ = false;      ///< threads of one block have different warps
+  std::vector<launch> launches;      ///< on GPUs
+  std::vector<int> threads_on_host;  ///< the test threads that the host runs, each on its own thread
+  std::vector<seat> seats;           ///< per test thread
+  unsigned cluster = 1;              ///< the fewest blocks per cluster
+  unsigned clusters = 1;             ///< the most clusters that an instance has in a launch
+  unsigned slots = 1;                ///< the most threads that an instance has in a block
+  bool warps_differ = false;         ///< threads of one block need different warps
 
-  /// Launches and host threads that meet at a step's end.
-  [[nodiscard]] std::size_t parties() const noexcept { return launches.size() + host_threads.size(); }
+  /// The number of launches and host threads that share the barrier at each step's end.
+  [[nodiscard]] std::size_t participants() const noexcept { return launches.size() + threads_on_host.size(); }
 };
 
 namespace detail {
 
-/// The position of `wanted` in `seen`, to which it is added if it is new.
+/// The position of `value` in `seen`. A new value is added at the end.
 template <class T>
-[[nodiscard]] unsigned char number_of(std::vector<T>& seen, const T& wanted) {
-  const auto found = std::find(seen.begin(), seen.end(), wanted);
+[[nodiscard]] unsigned char number_of(std::vector<T>& seen, const T& value) {
+  const auto found = std::find(seen.begin(), seen.end(), value);
   const auto number = static_cast<unsigned char>(found - seen.begin());
   if (found == seen.end()) {
-    seen.push_back(wanted);
+    seen.push_back(value);
   }
   return number;
 }
 
-/// `wanted` devices that reach each other, the first possible ones; fewer if there are not as many.
-inline bool pick_peers(const machine& on, std::size_t wanted, std::vector<int>& picked) {
-  if (picked.size() == wanted) {
+/// Picks the first `count` devices that reach each other. Returns false if there are fewer.
+inline bool pick_peers(const machine& on, std::size_t count, std::vector<int>& picked) {
+  if (picked.size() == count) {
     return true;
   }
   for (std::size_t d = picked.empty() ? 0 : static_cast<std::size_t>(picked.back()) + 1; d < on.devices.size(); ++d) {
@@ -113,7 +113,7 @@ inline bool pick_peers(const machine& on, std::size_t wanted, std::vector<int>& 
     });
     if (joined) {
       picked.push_back(static_cast<int>(d));
-      if (pick_peers(on, wanted, picked)) {
+      if (pick_peers(on, count, picked)) {
         return true;
       }
       picked.pop_back();
@@ -124,12 +124,13 @@ inline bool pick_peers(const machine& on, std::size_t wanted, std::vector<int>& 
 
 }  // namespace detail
 
-/// Where threads with these places run on the machine. The GPUs of a test are the first devices that reach each other; what a
-/// GPU runs in one domain is one launch. Blocks of one cluster need a cluster launch, other blocks none: a block is in a
-/// cluster of its own then. Threads of one block whose places name different warps run in different warps; otherwise the
-/// parameters decide.
+/// Where threads with these places run on the machine.
+/// * The GPUs of a test are the first devices that reach each other.
+/// * The threads of one GPU and one domain share a launch.
+/// * Blocks of one cluster need a cluster launch. Other blocks do not: each is alone in its cluster.
+/// * Threads of one block whose places name different warps run in different warps; otherwise the parameters decide.
 ///
-/// Errors: `error` with one sentence if the machine lacks what the places ask for.
+/// Errors: `error`, with what the machine lacks.
 [[nodiscard]] inline placement place_threads(std::span<const model::place> places, const machine& on) {
   if (places.empty() || places.size() > static_cast<std::size_t>(max_threads)) {
     throw error(cudaErrorInvalidValue, "membar: the test has %zu threads: write one with 1 to %d", places.size(), max_threads);
@@ -199,22 +200,24 @@ inline bool pick_peers(const machine& on, std::size_t wanted, std::vector<int>& 
   for (std::size_t t = 0; t < places.size(); ++t) {
     seat& s = where.seats[t];
     if (places[t].host) {
-      s.launch = static_cast<unsigned char>(where.launches.size() + where.host_threads.size());
-      where.host_threads.push_back(static_cast<int>(t));
+      s.launch = static_cast<unsigned char>(where.launches.size() + where.threads_on_host.size());
+      where.threads_on_host.push_back(static_cast<int>(t));
       continue;
     }
-    const std::vector<int>& own = warps[s.group];
-    s.slots = static_cast<unsigned char>(own.size());
+    const std::vector<int>& of_block = warps[s.group];
+    s.slots = static_cast<unsigned char>(of_block.size());
     s.cluster_groups = static_cast<unsigned char>(groups[s.launch].size());
     ranks = std::max(ranks, members[s.launch][s.cluster_group].size());
     where.slots = std::max(where.slots, static_cast<unsigned>(s.slots));
     where.clusters = std::max(where.clusters, static_cast<unsigned>(s.cluster_groups));
-    where.warps_differ = where.warps_differ || std::any_of(own.begin(), own.end(), [&](int w) { return w != own.front(); });
+    where.warps_differ =
+        where.warps_differ || std::any_of(of_block.begin(), of_block.end(), [&](int w) { return w != of_block.front(); });
   }
-  if (where.parties() > static_cast<std::size_t>(max_parties)) {
+  if (where.participants() > static_cast<std::size_t>(max_participants)) {
     throw error(cudaErrorNotSupported,
-                "membar: the test needs %zu launches and host threads, and at most %d can meet: place threads in fewer domains",
-                where.parties(), max_parties);
+                "membar: the test needs %zu launches and host threads, and a run has at most %d of them: place threads in "
+                "fewer domains",
+                where.participants(), max_participants);
   }
   for (const placement::launch& l : where.launches) {
     const machine::device& facts = on.devices[static_cast<std::size_t>(l.device)];
@@ -225,7 +228,7 @@ inline bool pick_peers(const machine& on, std::size_t wanted, std::vector<int>& 
           "run it on such a device",
           facts.name.c_str(), facts.major, facts.minor);
     }
-    if (!where.host_threads.empty() && !facts.maps_host_memory) {
+    if (!where.threads_on_host.empty() && !facts.maps_host_memory) {
       throw error(cudaErrorNotSupported,
                   "membar: the test needs memory that the host and %s share at one address, which that device cannot map: "
                   "place no thread on the host",
@@ -244,7 +247,7 @@ inline bool pick_peers(const machine& on, std::size_t wanted, std::vector<int>& 
   return where;
 }
 
-/// The same for the threads of a test.
+/// Where the threads of `test` run on the machine; see the overload for places.
 template <class Test>
   requires requires(const Test& test) { test.threads.front().where; }
 [[nodiscard]] placement place_threads(const Test& test, const machine& on) {

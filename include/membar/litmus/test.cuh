@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Litmus tests in C++, compiled ahead: device code written with membar's operations, beside its twin in the model.
+/// Litmus tests in C++: device code written with membar's operations, beside its model test.
 ///
 /// ```cpp
 /// namespace model = membar::model;
 /// struct message_passing {
 ///   static constexpr model::variable x{0}, y{1};
 ///   static constexpr model::reg r0{0}, r1{1};
-///   static constexpr auto twin = model::litmus(
+///   static constexpr auto model_test = model::litmus(
 ///       model::thread(model::block(0), model::store(x, 1), model::store<device>(y, 1, membar::release)),
 ///       model::thread(model::block(1), model::load<device>(r0, y, membar::acquire), model::load(r1, x)))
 ///           .when(model::in(1, r0) == 1 && model::in(1, r1) == 0);
 ///
 ///   template <int Thread>
-///   static __device__ void run(const membar::litmus::cells& at, const auto& out) {
+///   static __device__ void run(const membar::litmus::instance_cells& at, const auto& out) {
 ///     if constexpr (Thread == 0) {
 ///       membar::store_weak(at.as<int>(0), 1);
 ///       membar::store<device>(at.as<int>(1), 1, membar::release);
@@ -29,13 +29,13 @@
 /// const membar::litmus::report seen = membar::litmus::make_report(mp, engine.run(mp));
 /// ```
 ///
-/// The twin says what is allowed; nobody marks an outcome by hand. That the code does what the twin says is the reader's to
-/// see, line by line.
+/// The model test decides which outcomes are allowed. Nothing checks that the code matches the model test: compare the two line by
+/// line.
 #pragma once
 
 #include <membar/litmus/kernel.cuh>
 #include <membar/litmus/launch_view.hpp>
-#include <membar/litmus/test.hpp>
+#include <membar/litmus/runnable_test.hpp>
 #include <membar/model/named_test.hpp>
 #include <membar/model/program.hpp>
 #include <membar/model/test.hpp>
@@ -49,7 +49,7 @@ namespace membar::litmus {
 
 namespace detail {
 
-/// What the kernel needs to know of a twin: the terms that its condition names, each once, in its order.
+/// The terms that the condition of a model test names, each once, in its order. The kernel observes them.
 struct observed_terms {
   model::term what[max_observations] = {};
   int count = 0;
@@ -68,14 +68,14 @@ struct observed_terms {
     if (count < max_observations) {
       what[count] = t;
     }
-    ++count;  // more than fit are refused where the kernel is compiled
+    ++count;  // a static_assert of `kernel_test` refuses too many
   }
 };
 
-template <class Twin>
-[[nodiscard]] consteval observed_terms terms_of(const Twin& twin) {
+template <class ModelTest>
+[[nodiscard]] consteval observed_terms terms_of(const ModelTest& test) {
   observed_terms terms;
-  for (const model::condition_node& n : twin.asked()) {
+  for (const model::condition_node& n : test.asked()) {
     if (n.kind == model::condition_node::kind_t::compare) {
       terms.add(n.left);
     }
@@ -83,15 +83,15 @@ template <class Twin>
   return terms;
 }
 
-/// The values that a location or a register of the twin can have are below this: no more than the largest constant and all that
-/// is added.
-template <class Twin>
-[[nodiscard]] consteval unsigned values_of(const Twin& twin) {
+/// An upper bound, exclusive, on the values of the model test's locations and registers: the largest constant plus all that is
+/// added.
+template <class ModelTest>
+[[nodiscard]] consteval unsigned values_of(const ModelTest& test) {
   std::int64_t largest = 1;
   std::int64_t added = 0;
   const auto look = [&](const model::operand& o) { largest = !o.is_register && o.value > largest ? o.value : largest; };
-  for (std::size_t t = 0; t < Twin::threads; ++t) {
-    for (const model::instruction& i : twin.code(t)) {
+  for (std::size_t t = 0; t < ModelTest::threads; ++t) {
+    for (const model::instruction& i : test.code(t)) {
       if (i.what == model::operation::add && !i.a.is_register) {
         added += i.a.value;
       } else {
@@ -105,15 +105,16 @@ template <class Twin>
 
 }  // namespace detail
 
-/// A test in C++ as the kernel asks for one. `Test` may say `bytes`, the size of its accesses to the locations that are
-/// observed (4 if it does not; of more than 8 bytes the first 8), and `values`, where the values that it can produce are 0 to
-/// `values` - 1 and the twin's constants do not show that.
+/// A test in C++ in the form that the kernel takes. `Test` may define
+/// * `bytes`, the size of its accesses to observed locations: 4 by default, and of more than 8 bytes the first 8 are observed;
+/// * `values`, if the constants of the model test do not bound the values: these are then 0 to `values` - 1.
 template <class Test>
 struct kernel_test : Test {
-  static constexpr int threads = static_cast<int>(decltype(Test::twin)::threads);
-  static constexpr int locations = Test::twin.locations();
-  static constexpr int observations = detail::terms_of(Test::twin).count;
-  static_assert(observations > 0, "membar: a litmus test observes what its twin's condition names: give it one with when()");
+  static constexpr int threads = static_cast<int>(decltype(Test::model_test)::threads);
+  static constexpr int locations = Test::model_test.locations();
+  static constexpr int observations = detail::terms_of(Test::model_test).count;
+  static_assert(observations > 0,
+                "membar: a litmus test observes what its model test's condition names: give it one with when()");
   static_assert(observations <= max_observations, "membar: a litmus test on a GPU observes at most 16 values");
 
   static constexpr int bytes = [] {
@@ -127,12 +128,12 @@ struct kernel_test : Test {
     if constexpr (requires { Test::values; }) {
       return static_cast<unsigned>(Test::values);
     } else {
-      return detail::values_of(Test::twin);
+      return detail::values_of(Test::model_test);
     }
   }();
 
   MEMBAR_HOST_DEVICE static constexpr observation observed(int o) noexcept {
-    constexpr detail::observed_terms terms = detail::terms_of(Test::twin);
+    constexpr detail::observed_terms terms = detail::terms_of(Test::model_test);
     const bool memory = terms.what[o].kind == model::term::kind_t::memory_value;
     return {memory ? terms.what[o].index : -1, bytes, values + 1, 0};
   }
@@ -142,13 +143,13 @@ struct kernel_test : Test {
   MEMBAR_HOST_DEVICE static constexpr cell_value initial(int) noexcept { return {}; }
 };
 
-/// `Test` and its twin as a test that an engine runs. Threads whose twin is on the host are given to the engine by `on_host`.
+/// `Test` and its model test, as a test that an engine runs. `on_host` runs the threads whose place is the host.
 template <class Test>
 [[nodiscard]] runnable_test make_test(std::string name, host_thread on_host = {}) {
   using on_gpu = kernel_test<Test>;
   runnable_test result;
-  result.twin = model::named_test(Test::twin, std::move(name));
-  for (const model::observable& what : result.twin.observed) {
+  result.model_test = model::named_test(Test::model_test, std::move(name));
+  for (const model::observable& what : result.model_test.observed) {
     observed_value one{what, {}};
     for (unsigned v = 0; v < on_gpu::values; ++v) {
       one.values.push_back(static_cast<std::int64_t>(v));

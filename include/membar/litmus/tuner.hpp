@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Searches the parameters under which a test shows what it asks for most often, within a time.
+/// A search, within a time limit, for the parameters under which a test shows the outcomes it asks for most often.
 #pragma once
 
 #include <membar/error.hpp>
-#include <membar/litmus/histogram.hpp>
+#include <membar/litmus/engine.hpp>
 #include <membar/litmus/parameters.hpp>
 #include <membar/litmus/placement.hpp>
-#include <membar/litmus/runner.hpp>
-#include <membar/litmus/test.hpp>
+#include <membar/litmus/report.hpp>
+#include <membar/litmus/runnable_test.hpp>
 #include <membar/model/error.hpp>
 #include <membar/model/interleave.hpp>
 
@@ -26,7 +26,7 @@
 
 namespace membar::litmus {
 
-/// What a search counts.
+/// The outcomes that a search counts.
 enum class objective {
   condition,                   ///< outcomes that satisfy the test's condition
   not_sequentially_consistent  ///< outcomes that no interleaving of the threads gives
@@ -37,34 +37,34 @@ struct tune_options {
   double seconds = 10.0;
   double trial_seconds = 0.1;
   std::uint64_t seed = 1;
-  objective wanted = objective::condition;
-  parameters first{};  ///< what is tried first, and what the chosen sets that follow differ from
-  int homes = 1;       ///< launches that can own the memory; `tune` of an engine sets it
+  objective goal = objective::condition;
+  parameters first{};  ///< tried first; the chosen sets that follow differ from it
+  int homes = 1;       ///< launches whose device can hold the cells; `tune` on an engine sets it
 };
 
-/// One set of parameters, and what it showed.
+/// One set of parameters and its result.
 struct trial {
   parameters tried{};
-  std::uint64_t wanted = 0;  ///< instances with a wanted outcome
+  std::uint64_t hits = 0;  ///< instances with an outcome that the objective counts
   std::uint64_t instances = 0;
   double seconds = 0;
-  std::string failure;  ///< a sentence, if the test did not run with these parameters
+  std::string failure;  ///< why the test did not run with these parameters; empty if it did
 
-  /// Wanted outcomes per second: what a search makes large.
-  [[nodiscard]] double score() const noexcept { return seconds > 0 ? static_cast<double>(wanted) / seconds : 0; }
+  /// Hits per second, which the search maximizes.
+  [[nodiscard]] double score() const noexcept { return seconds > 0 ? static_cast<double>(hits) / seconds : 0; }
   [[nodiscard]] double rate() const noexcept { return seconds > 0 ? static_cast<double>(instances) / seconds : 0; }
 };
 
-/// What a search tried, in order, and the best of it.
+/// The trials of a search, in order, and the best parameters.
 struct tune_result {
   parameters best{};
   std::vector<trial> log;
 };
 
-/// Parameters that differ from `from` in one or two of them, by a step along what a search tries of it: number `index` of the
-/// sequence of `seed`.
+/// Number `index` of a sequence of neighbours of `from` that `seed` defines. A neighbour differs in one or two parameters, by one
+/// step along the values that a search tries.
 [[nodiscard]] inline parameters neighbour_of(parameters from, std::uint64_t seed, std::uint64_t index) {
-  constexpr unsigned rows = std::size(detail::parameter_table) - 1;  // the last is the home, which has no neighbours
+  constexpr unsigned rows = std::size(detail::parameter_table) - 1;  // the last one is `home`, which has no neighbours
   auto random = [seed, index, purpose = 0U]() mutable {
     return detail::draw(seed ^ 0x6d656d62'61726d65ULL, static_cast<unsigned>(index), purpose++);
   };
@@ -82,14 +82,13 @@ struct tune_result {
   return from;
 }
 
-/// Whether trial `a` is better than `b`: it shows more of what is wanted in a second; where neither shows any, it runs more
-/// instances.
+/// Whether trial `a` is better than `b`: more hits per second or, if both have equally many, more instances per second.
 [[nodiscard]] inline bool better(const trial& a, const trial& b) noexcept {
   return a.score() != b.score() ? a.score() > b.score() : a.rate() > b.rate();
 }
 
-/// What a search tries before it draws: the given set, and that set with what often shows much. Stress by stores on lines of
-/// their own, blocks that begin at one time, instances in one warp, and cells on lines of their own; each of them once.
+/// The sets that a search tries before it draws random ones, each once: `first`, then `first` with one change that often helps.
+/// The changes are stress by stores, blocks that begin at the same time, instances in one warp, and each cell on its own line.
 [[nodiscard]] inline std::vector<parameters> chosen_parameters(const parameters& first) {
   std::vector<parameters> all{first};
   for (const char* const change :
@@ -102,9 +101,9 @@ struct tune_result {
   return all;
 }
 
-/// Tries parameters by `run`: first the chosen ones, then random ones until half of the time is over, then neighbours of the
-/// best so far. `elapsed` tells the seconds since the search began. With the same seed and the same figures the log is the
-/// same.
+/// Searches with `run`: first the chosen sets, then random ones until half of the time is over, then neighbours of the best so
+/// far. `elapsed` returns the seconds since the search began. Equal seeds and equal results of `run` and `elapsed` give equal
+/// logs.
 [[nodiscard]] inline tune_result tune(const std::function<trial(const parameters&)>& run,
                                       const std::function<double()>& elapsed, const tune_options& options = {}) {
   tune_result result;
@@ -127,39 +126,39 @@ struct tune_result {
   return result;
 }
 
-/// Per outcome of the engine, whether a search with this objective counts it.
-[[nodiscard]] inline std::vector<bool> wanted_outcomes(const runnable_test& test, objective wanted) {
+/// For each outcome of the engine, whether a search for `goal` counts it.
+[[nodiscard]] inline std::vector<bool> objective_outcomes(const runnable_test& test, objective goal) {
   std::set<std::vector<std::int64_t>> interleavings;
-  if (wanted == objective::not_sequentially_consistent) {
-    interleavings = model::interleaved_outcomes(asked_of(test));
-  } else if (!test.twin.has_condition) {
+  if (goal == objective::not_sequentially_consistent) {
+    interleavings = model::interleaved_outcomes(model_question(test));
+  } else if (!test.model_test.has_condition) {
     throw model::error("the test has no condition to search for");
   }
   std::vector<bool> counts(static_cast<std::size_t>(test.outcomes()));
   for (std::size_t key = 0; key < counts.size(); ++key) {
     const outcome o = detail::outcome_of(test, {}, key);
     counts[key] =
-        !o.corrupt() && !o.filtered && (wanted == objective::condition ? o.satisfies : interleavings.count(o.values) == 0);
+        !o.corrupt() && !o.filtered && (goal == objective::condition ? o.satisfies : interleavings.count(o.values) == 0);
   }
   return counts;
 }
 
-/// The same on an engine. A set of parameters that does not run is logged with its sentence, and the search goes on.
+/// Searches on an engine. A set of parameters that does not run is logged with the reason, and the search goes on.
 [[nodiscard]] inline tune_result tune(engine& on, const runnable_test& test, const tune_options& options = {}) {
-  const placement where = place_threads(test.twin, on.runs_on());
-  const std::vector<bool> wanted = wanted_outcomes(test, options.wanted);
+  const placement where = place_threads(test.model_test, on.runs_on());
+  const std::vector<bool> counted = objective_outcomes(test, options.goal);
   tune_options with_homes = options;
   with_homes.homes = static_cast<int>(where.launches.size());
   const auto begin = detail::wall_clock::now();
   const auto run = [&](const parameters& how) {
     trial one;
     try {
-      run_options shortly;
-      shortly.seconds = options.trial_seconds;
-      shortly.seed = options.seed;
-      const run_result seen = on.run(test, where, how, shortly);
+      run_options of_trial;
+      of_trial.seconds = options.trial_seconds;
+      of_trial.seed = options.seed;
+      const run_result seen = on.run(test, where, how, of_trial);
       for (std::size_t key = 0; key < seen.counts.size(); ++key) {
-        one.wanted += wanted[key] ? seen.counts[key] : 0;
+        one.hits += counted[key] ? seen.counts[key] : 0;
       }
       one.instances = seen.instances;
       one.seconds = seen.seconds;
@@ -171,7 +170,7 @@ struct tune_result {
   return tune(run, [&] { return detail::seconds_since(begin); }, with_homes);
 }
 
-/// The log, a line per trial: what was wanted per second, instances per second, parameters.
+/// The log, one line per trial: hits per second, instances per second, parameters.
 [[nodiscard]] inline std::string text_of(const tune_result& result) {
   std::string text;
   for (const trial& one : result.log) {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Threads of the host against the model: what runs alone ends as the one execution says, what runs one after the other as some
-/// execution, and what runs at once as no forbidden one.
-#include <bench/model/random_test.hpp>
-#include "kernel_texts.hpp"
+/// Host threads compared with the model: a thread alone ends as the only execution does, threads one after the other end as some
+/// execution does, and threads at once never end as a forbidden execution.
+#include "plans.hpp"
 
-#include <membar-litmus/host_threads.hpp>
+#include <membar-litmus/host_interpreter.hpp>
 #include <membar/litmus/launch_view.hpp>
 #include <membar/model/outcomes.hpp>
+
+#include <bench/model/random_test.hpp>
 
 #include <gtest/gtest.h>
 
@@ -25,44 +26,49 @@
 
 namespace {
 
-using namespace membar;
-using membar::tests::catalogue;
-using membar::tests::litmus_files;
-using membar::tests::plan_of;
-using membar::tests::read_text;
+namespace litmus = membar::litmus;
+namespace model = membar::model;
+using membar_litmus::host_interpreter;
+using membar_litmus::run_plan;
+using membar_test::catalogue;
+using membar_test::litmus_files;
+using membar_test::outcomes_of;
+using membar_test::plan_or_reason;
+using membar_test::read_text;
+using membar_test::test_of;
 
 /// Memory and digits of `instances` instances, as the engine lays them out.
 class memory {
  public:
-  memory(const litmus::run_plan& plan, unsigned instances) : plan_(&plan) {
-    where_.width = instances;
-    where_.locations = static_cast<unsigned>(plan.cells());
-    where_.observations = static_cast<unsigned>(plan.digits().size());
-    cells_.resize(where_.region_bytes() / sizeof(litmus::cell_value));
-    digits_.resize(where_.digit_bytes());
+  memory(const run_plan& plan, unsigned instances) : plan_(&plan) {
+    layout_.width = instances;
+    layout_.locations = static_cast<unsigned>(plan.cells());
+    layout_.observations = static_cast<unsigned>(plan.digits().size());
+    cells_.resize(layout_.region_bytes() / sizeof(litmus::cell_value));
+    digits_.resize(layout_.digit_bytes());
   }
 
   void reset(unsigned instance) {
-    const litmus::cells at = cells(instance);
+    const litmus::instance_cells at = cells(instance);
     for (int c = 0; c < plan_->cells(); ++c) {
       std::memcpy(at.as<char>(c), plan_->initial(c).data(), litmus::cell_bytes);
     }
   }
 
-  [[nodiscard]] litmus::cells cells(unsigned instance) {
-    return {where_, reinterpret_cast<unsigned char*>(cells_.data()), rotations_.data(), instance, nullptr, 0};
+  [[nodiscard]] litmus::instance_cells cells(unsigned instance) {
+    return {layout_, reinterpret_cast<unsigned char*>(cells_.data()), rotations_.data(), instance, nullptr, 0};
   }
-  [[nodiscard]] litmus::digits digits(unsigned instance) { return {where_, digits_.data(), instance}; }
+  [[nodiscard]] litmus::instance_digits digits(unsigned instance) { return {layout_, digits_.data(), instance}; }
 
   /// The outcome as the engine counts it.
   [[nodiscard]] std::size_t key(unsigned instance) {
     std::size_t key = 0;
     std::size_t weight = 1;
     for (std::size_t d = 0; d < plan_->digits().size(); ++d) {
-      const litmus::outcome_digit& one = plan_->digits()[d];
-      std::size_t digit = digits_[litmus::digit_offset(where_, static_cast<unsigned>(d), instance)];
+      const membar_litmus::outcome_digit& one = plan_->digits()[d];
+      std::size_t digit = digits_[litmus::digit_offset(layout_, static_cast<unsigned>(d), instance)];
       if (one.thread() < 0) {
-        const litmus::cell_part& part = plan_->part(one.what.index);
+        const membar_litmus::cell_part& part = plan_->part(one.what.index);
         const char* const from = cells(instance).as<char>(part.cell) + part.offset;
         std::int64_t value = 0;
         std::memcpy(&value, from, static_cast<std::size_t>(part.bytes));
@@ -77,17 +83,17 @@ class memory {
   }
 
  private:
-  const litmus::run_plan* plan_;
-  litmus::layout where_{};
+  const run_plan* plan_;
+  litmus::instance_layout layout_{};
   std::array<unsigned, litmus::max_locations> rotations_{};
   std::vector<litmus::cell_value> cells_;
   std::vector<unsigned char> digits_;
 };
 
-/// An outcome as `outcomes` prints it; "other" and how threads ended stand out.
-[[nodiscard]] std::string text_of(const litmus::run_plan& plan, std::size_t key) {
+/// An outcome as `membar-litmus outcomes` prints it, with " end=" for a thread that did not reach its end.
+[[nodiscard]] std::string text_of(const run_plan& plan, std::size_t key) {
   std::string text;
-  for (const litmus::outcome_digit& d : plan.digits()) {
+  for (const membar_litmus::outcome_digit& d : plan.digits()) {
     const std::size_t digit = key % static_cast<std::size_t>(d.radix());
     key /= static_cast<std::size_t>(d.radix());
     if (d.end_of >= 0) {
@@ -101,15 +107,15 @@ class memory {
 }
 
 /// The test with all of its threads on the host, if it runs there.
-[[nodiscard]] tests::plan_or_reason on_host(model::litmus_test test) {
+[[nodiscard]] plan_or_reason on_host(model::litmus_test test) {
   for (model::litmus_test::thread& t : test.threads) {
     t.where = {};
     t.where.host = true;
   }
-  tests::plan_or_reason made;
+  plan_or_reason made;
   try {
-    made.plan = std::make_unique<litmus::run_plan>(std::move(test));
-    static_cast<void>(litmus::host_threads(*made.plan));
+    made.plan = std::make_unique<run_plan>(std::move(test));
+    static_cast<void>(host_interpreter(*made.plan));
   } catch (const std::exception& e) {
     made = {};
     made.reason = e.what();
@@ -118,17 +124,17 @@ class memory {
 }
 
 [[nodiscard]] std::string run_alone(const std::string& text) {
-  const tests::plan_or_reason one = on_host(model::read_litmus(text));
+  const plan_or_reason one = on_host(test_of(text));
   if (one.plan == nullptr) {
     return one.reason;
   }
   memory at(*one.plan, 32);
   at.reset(3);
-  litmus::host_threads (*one.plan)(0, at.cells(3), at.digits(3));
+  host_interpreter (*one.plan)(0, at.cells(3), at.digits(3));
   return text_of(*one.plan, at.key(3));
 }
 
-TEST(HostThreads, AThreadAloneEndsAsTheModelSays) {
+TEST(litmus_host_interpreter, a_thread_alone_ends_as_the_model_says) {
   const std::vector<std::string> programs = {// each operation, with values that tell operands apart
                                              "st.weak x, 7 ;\n atom.relaxed.sys.add r0, x, 5 ;\n ld.weak r1, x",
                                              "st.weak x, 7 ;\n atom.relaxed.sys.sub r0, x, 5 ;\n ld.weak r1, x",
@@ -159,7 +165,7 @@ TEST(HostThreads, AThreadAloneEndsAsTheModelSays) {
   for (const std::string& program : programs) {
     const std::string text =
         "PTX t\n{ x=0; v=0; v[1]=0; P0:p=&x; }\n P0@host ;\n " + program + " ;\nexists (P0:r0 == 0 /\\ P0:r1 == 0)\n";
-    const std::vector<std::string> outcomes = model::outcomes(model::read_litmus(text));
+    const std::vector<std::string> outcomes = outcomes_of(test_of(text));
     ASSERT_EQ(outcomes.size(), 1U) << program;
     EXPECT_EQ(run_alone(text), outcomes.front()) << program;
   }
@@ -167,8 +173,8 @@ TEST(HostThreads, AThreadAloneEndsAsTheModelSays) {
 
 /// Runs the test's threads whole, one after the other in every order, as instance `number`, and calls `use` with each end.
 template <class Use>
-void for_each_order(const litmus::run_plan& plan, unsigned number, Use use) {
-  const litmus::host_threads threads(plan);
+void for_each_order(const run_plan& plan, unsigned number, Use use) {
+  const host_interpreter threads(plan);
   memory at(plan, 32);
   std::vector<int> order(plan.test().threads.size());
   std::iota(order.begin(), order.end(), 0);
@@ -181,18 +187,18 @@ void for_each_order(const litmus::run_plan& plan, unsigned number, Use use) {
   } while (std::next_permutation(order.begin(), order.end()));
 }
 
-TEST(HostThreads, RandomThreadsOneAfterTheOtherEndAsTheModelAllows) {
+TEST(litmus_host_interpreter, random_threads_one_after_the_other_end_as_the_model_allows) {
   std::size_t compared = 0;
-  tests::random_tests stream(6, {.threads = 3, .instructions = 4});
+  membar::tests::random_tests stream(6, {.threads = 3, .instructions = 4});
   for (int n = 0; n < 300; ++n) {
-    const tests::random_program program = stream.next();
+    const membar::tests::random_program program = stream.next();
     const std::string text = program.text({0, 1, 2}, {"x", "y"}, program.everything());
-    const tests::plan_or_reason one = on_host(model::read_litmus(text));
+    const plan_or_reason one = on_host(test_of(text));
     if (one.plan == nullptr) {
       continue;
     }
     const model::litmus_test& test = one.plan->test();
-    const std::vector<std::string> allowed = model::outcomes(test);
+    const std::vector<std::string> allowed = outcomes_of(test);
     for_each_order(*one.plan, 5, [&](const std::string& seen) {
       EXPECT_TRUE(std::binary_search(allowed.begin(), allowed.end(), seen)) << seen << " of\n" << text;
       ++compared;
@@ -201,16 +207,16 @@ TEST(HostThreads, RandomThreadsOneAfterTheOtherEndAsTheModelAllows) {
   EXPECT_GE(compared, 200U);
 }
 
-TEST(HostThreads, TheCatalogueOneThreadAfterTheOtherEndsAsTheModelAllows) {
+TEST(litmus_host_interpreter, the_catalogue_one_thread_after_the_other_ends_as_the_model_allows) {
   std::size_t compared = 0;
   std::size_t unfinished = 0;
   for (const auto& path : litmus_files(catalogue)) {
-    const tests::plan_or_reason one = on_host(model::read_litmus(read_text(path)));
+    const plan_or_reason one = on_host(test_of(read_text(path)));
     if (one.plan == nullptr) {
       continue;
     }
     const model::litmus_test& test = one.plan->test();
-    const std::vector<std::string> allowed = model::outcomes(test);
+    const std::vector<std::string> allowed = outcomes_of(test);
     for_each_order(*one.plan, 0, [&](const std::string& seen) {
       if (seen.find("end=2") != std::string::npos) {
         ++unfinished;
@@ -224,24 +230,24 @@ TEST(HostThreads, TheCatalogueOneThreadAfterTheOtherEndsAsTheModelAllows) {
   EXPECT_EQ(unfinished, 0U) << "no lock of the catalogue waits for a thread that comes later";
 }
 
-TEST(HostThreads, ALoopThatWaitsInVainEndsAtItsLimit) {
+TEST(litmus_host_interpreter, a_loop_that_waits_in_vain_ends_at_its_limit) {
   EXPECT_EQ(run_alone("PTX t\n{ x=0; }\n P0@host ;\n L: ;\n ld.acquire.sys r0, x ;\n bne r0, 1, L ;\nexists (P0:r0 == 0)\n"),
             "P0:r0=0 end=2");
 }
 
-TEST(HostThreads, AnAddressThatIsNoLocationsIsNotAccessed) {
+TEST(litmus_host_interpreter, an_address_that_is_no_locations_is_not_accessed) {
   EXPECT_EQ(run_alone("PTX t\n{ x=5; P0:p=12345; }\n P0@host ;\n st.weak [p], 1 ;\nexists (x == 5)\n"), "x=5 end=1");
 }
 
 /// Runs a test's threads at once, over and over, and returns the outcomes.
-[[nodiscard]] std::set<std::string> run_at_once(const litmus::run_plan& plan, unsigned rounds) {
+[[nodiscard]] std::set<std::string> run_at_once(const run_plan& plan, unsigned rounds) {
   constexpr unsigned instances = 64;
-  const litmus::host_threads threads(plan);
+  const host_interpreter threads(plan);
   const auto count = static_cast<unsigned>(plan.test().threads.size());
   memory at(plan, instances);
   std::set<std::string> seen;
   std::atomic<unsigned> arrived{0};
-  const auto meet = [&](unsigned barrier) {
+  const auto barrier_of_all = [&](unsigned barrier) {
     ++arrived;
     while (arrived.load() < barrier * count) {
       std::this_thread::yield();
@@ -256,17 +262,17 @@ TEST(HostThreads, AnAddressThatIsNoLocationsIsNotAccessed) {
             at.reset(i);
           }
         }
-        meet(3 * round + 1);
+        barrier_of_all(3 * round + 1);
         for (unsigned i = 0; i < instances; ++i) {
           threads(static_cast<int>(t), at.cells(i), at.digits(i));
         }
-        meet(3 * round + 2);
+        barrier_of_all(3 * round + 2);
         if (t == 0) {
           for (unsigned i = 0; i < instances; ++i) {
             seen.insert(text_of(plan, at.key(i)));
           }
         }
-        meet(3 * round + 3);
+        barrier_of_all(3 * round + 3);
       }
     });
   }
@@ -276,13 +282,12 @@ TEST(HostThreads, AnAddressThatIsNoLocationsIsNotAccessed) {
   return seen;
 }
 
-TEST(HostThreads, ThreadsAtOnceEndAsTheModelAllows) {
+TEST(litmus_host_interpreter, threads_at_once_end_as_the_model_allows) {
   for (const char* name : {"MP.sys.two_blocks", "SB+fence.sc.sys.two_blocks", "Atomicity.increments.sys.two_gpus",
                            "CoRR.relaxed+weak.sys", "MP+release-then-relaxed.sys", "Lock.sys.two-domains"}) {
-    const tests::plan_or_reason one =
-        on_host(model::read_litmus(read_text(catalogue / "forbidden" / (std::string(name) + ".litmus"))));
+    const plan_or_reason one = on_host(test_of(read_text(catalogue / "forbidden" / (std::string(name) + ".litmus"))));
     ASSERT_NE(one.plan, nullptr) << one.reason;
-    const std::vector<std::string> allowed = model::outcomes(one.plan->test());
+    const std::vector<std::string> allowed = outcomes_of(one.plan->test());
     for (const std::string& outcome : run_at_once(*one.plan, 200)) {
       if (outcome.find("end=2") == std::string::npos) {
         EXPECT_TRUE(std::binary_search(allowed.begin(), allowed.end(), outcome)) << name << ": " << outcome;
@@ -291,7 +296,7 @@ TEST(HostThreads, ThreadsAtOnceEndAsTheModelAllows) {
   }
 }
 
-TEST(HostThreads, WhatTheHostCannotDoIsNamed) {
+TEST(litmus_host_interpreter, what_the_host_cannot_do_is_named) {
   const auto reason = [](const std::string& instruction) {
     return run_alone("PTX t\n{ x=0; }\n P0@host ;\n " + instruction + " ;\nexists (P0:r0 == 0)\n");
   };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The litmus engine in every placement of one device: one block, clusters, two domains, and beside the host.
+/// @file
+/// The litmus engine in every placement on one device: one block, a cluster, two domains, and beside a host thread.
 #include <membar/sync_domain.hpp>
 
 #include <tests/common/gpu_test.hpp>
@@ -55,7 +56,7 @@ TEST_F(litmus_placements, run_beside_a_writer_on_the_host) {
 
 TEST_F(litmus_placements, give_up_a_run_whose_host_thread_never_ends) {
   engine e;
-  const host_thread endless = [](int, const cells& at, const digits& out) {
+  const host_thread endless = [](int, const instance_cells& at, const instance_digits& out) {
     while (!abandoned_on_host(at)) {
     }
     out.put(0, 0);

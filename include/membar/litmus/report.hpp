@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a run saw, in words: outcomes by name, each allowed or forbidden by the model, and what the numbers say of further
-/// runs.
+/// The report of a run: outcomes by name, each allowed or forbidden by the model, and what the counts say about further runs.
 #pragma once
 
+#include <membar/litmus/engine.hpp>
 #include <membar/litmus/parameters.hpp>
-#include <membar/litmus/runner.hpp>
-#include <membar/litmus/test.hpp>
+#include <membar/litmus/runnable_test.hpp>
 #include <membar/model/decide.hpp>
 #include <membar/model/enumerate.hpp>
 #include <membar/model/litmus_test.hpp>
@@ -25,23 +24,22 @@
 
 namespace membar::litmus {
 
-/// @name What numbers say
+/// @name Statistics of a run
 /// @{
-/// The largest rate with which an outcome can occur that none of `trials` showed, with 95 % confidence, if they are
-/// independent: the rule of three. 1 where there are fewer than three. Instances of one step run at once, under the same
-/// stress, and are not quite independent.
-[[nodiscard]] inline double rate_bound(std::uint64_t trials) noexcept {
-  return trials < 3 ? 1.0 : 3.0 / static_cast<double>(trials);
+/// An upper bound, with 95 % confidence, on the rate of an outcome that none of `instances` showed: the rule of three. It is 1 for
+/// fewer than three instances. It assumes independent instances; those of one step run at once, under the same stress, and are
+/// not quite independent.
+[[nodiscard]] inline double rate_bound(std::uint64_t instances) noexcept {
+  return instances < 3 ? 1.0 : 3.0 / static_cast<double>(instances);
 }
-/// The probability that a run as long shows an outcome never, where one showed it `seen` times, if they are independent:
-/// outcomes that come one by one are as a Poisson process. Slices that showed it, in place of instances, are further from each
-/// other and say less.
+/// The probability that an equally long run never shows an outcome that this run showed `seen` times. It assumes that instances
+/// are independent (a Poisson process). Counting slices instead of instances assumes less.
 [[nodiscard]] inline double chance_of_missing(std::uint64_t seen) noexcept { return std::exp(-static_cast<double>(seen)); }
 /// @}
 
-/// The twin of a test, asked about what the test observes, in its order.
-[[nodiscard]] inline model::litmus_test asked_of(const runnable_test& test) {
-  model::litmus_test asked = test.twin;
+/// The model test of `test`, with the observations of `test` in their order.
+[[nodiscard]] inline model::litmus_test model_question(const runnable_test& test) {
+  model::litmus_test asked = test.model_test;
   asked.observed.clear();
   for (const observed_value& o : test.observed) {
     asked.observed.push_back(o.what);
@@ -49,12 +47,12 @@ namespace membar::litmus {
   return asked;
 }
 
-/// The outcomes that the model allows, as values in the order of the test's observations. `limit` is that of the model's
-/// search, 0 for none. Throws `model::error` if the model cannot decide the test.
+/// The outcomes that the model allows, as values in the order of the test's observations. `limit` is the most steps of the
+/// model's search; 0 means no limit. Throws `model::error` if the model cannot decide the test.
 [[nodiscard]] inline std::set<std::vector<std::int64_t>> allowed_outcomes(const runnable_test& test,
                                                                           std::uint64_t limit = 300'000'000) {
-  model::litmus_test asked = asked_of(test);
-  // what the filter leaves out is not forbidden
+  model::litmus_test asked = model_question(test);
+  // an outcome that the filter excludes is not forbidden
   asked.filter.clear();
   model::outcome_collector visitor(asked);
   const model::test_view view = asked.view();
@@ -63,18 +61,18 @@ namespace membar::litmus {
   return visitor.found();
 }
 
-/// One outcome: seen, or allowed by the model and not seen.
+/// One outcome: observed, or allowed by the model and not observed.
 struct outcome {
   std::vector<std::int64_t> values;  ///< per observation; 0 where it is unexpected
   std::vector<bool> unexpected;      ///< per observation: a value that no thread writes
   std::uint64_t count = 0;
-  std::uint64_t slices = 0;  ///< how many slices of the run showed it, at least
+  std::uint64_t slices = 0;  ///< a lower bound on the slices of the run that showed it
   bool allowed = false;      ///< by the model
   bool satisfies = false;    ///< the test's condition
-  bool filtered = false;     ///< the test's filter leaves it out
+  bool filtered = false;     ///< excluded by the test's filter
   std::string text;          ///< "P1:r0=1; P1:r1=0;"
 
-  /// Memory was not what it should have been, or a thread did not report: a failure of the machine or of the engine.
+  /// Memory held an unexpected value, or a thread did not report: the machine or the engine failed.
   [[nodiscard]] bool corrupt() const noexcept {
     return std::find(unexpected.begin(), unexpected.end(), true) != unexpected.end();
   }
@@ -82,7 +80,7 @@ struct outcome {
 
 namespace detail {
 
-/// An outcome as the model's conditions see it.
+/// An outcome in the form in which the model evaluates conditions.
 struct outcome_state {
   const runnable_test* test;
   const outcome* seen;
@@ -109,15 +107,16 @@ struct outcome_state {
   }
 };
 
-/// Fills in what follows from an outcome's values.
+/// Fills in what follows from the values of outcome `o`.
 inline void describe(const runnable_test& test, const std::set<std::vector<std::int64_t>>& allowed, outcome& o) {
   const outcome_state state{&test, &o};
   o.allowed = !o.corrupt() && allowed.count(o.values) != 0;
-  o.filtered = !o.corrupt() && model::evaluate(test.twin.filter, state) == model::truth::no;
-  o.satisfies = test.twin.has_condition && !o.filtered && model::evaluate(test.twin.condition, state) == model::truth::yes;
+  o.filtered = !o.corrupt() && model::evaluate(test.model_test.filter, state) == model::truth::no;
+  o.satisfies =
+      test.model_test.has_condition && !o.filtered && model::evaluate(test.model_test.condition, state) == model::truth::yes;
   for (std::size_t i = 0; i < test.observed.size(); ++i) {
     o.text += (i == 0 ? "" : " ") + test.observed[i].what.name + "=" +
-              (o.unexpected[i] ? "other" : model::value_text(test.twin, o.values[i])) + ";";
+              (o.unexpected[i] ? "other" : model::value_text(test.model_test, o.values[i])) + ";";
   }
 }
 
@@ -138,38 +137,38 @@ inline void describe(const runnable_test& test, const std::set<std::vector<std::
 
 }  // namespace detail
 
-/// A run and what it means.
+/// The result of a run, compared with the model.
 struct report {
   std::string name;
-  std::string condition;  ///< as it was written; empty if there is none
+  std::string condition;  ///< as it was written; empty without one
   model::quantifier quantified = model::quantifier::exists;
-  std::vector<outcome> outcomes;  ///< those seen, by their values; then those allowed and not seen
+  std::vector<outcome> outcomes;  ///< the observed ones, ordered by values; then those allowed and not observed
   run_result run{};
   std::uint64_t positive = 0;         ///< instances that satisfy the condition
-  std::uint64_t negative = 0;         ///< instances that do not; those that the filter leaves out are neither
-  std::uint64_t positive_slices = 0;  ///< slices of the run with an instance that satisfies it, at least
+  std::uint64_t negative = 0;         ///< instances that do not; an instance that the filter excludes is neither
+  std::uint64_t positive_slices = 0;  ///< a lower bound on the slices with an instance that satisfies it
   bool condition_allowed = false;     ///< the model allows an outcome that satisfies it
-  bool tuned = false;                 ///< the parameters are the best of a search
+  bool tuned = false;                 ///< the parameters are the best that a search found
 
-  /// Whether every outcome that was seen is allowed by the model.
+  /// Whether the model allows every observed outcome.
   [[nodiscard]] bool sound() const noexcept {
     return std::all_of(outcomes.begin(), outcomes.end(), [](const outcome& o) { return o.count == 0 || o.allowed; });
   }
-  /// The instances that say something about the condition: without those that were filtered or have no outcome.
-  [[nodiscard]] std::uint64_t trials() const noexcept { return positive + negative; }
-  /// herd's word for how often the condition was satisfied.
-  [[nodiscard]] const char* observation() const noexcept {
+  /// The instances that count for the condition: those with an outcome that the filter does not exclude.
+  [[nodiscard]] std::uint64_t relevant_instances() const noexcept { return positive + negative; }
+  /// How often the condition was satisfied, in herd's words.
+  [[nodiscard]] const char* frequency() const noexcept {
     return positive == 0 ? "Never" : negative == 0 ? "Always" : "Sometimes";
   }
 };
 
-/// Names the outcomes of a run; `allowed` are those that the model allows.
+/// The report of a run, where `allowed` are the outcomes that the model allows.
 [[nodiscard]] inline report make_report(const runnable_test& test, const run_result& run,
                                         const std::set<std::vector<std::int64_t>>& allowed) {
   report r;
-  r.name = test.twin.name;
-  r.condition = test.twin.has_condition ? test.twin.condition_text : "";
-  r.quantified = test.twin.quantified;
+  r.name = test.model_test.name;
+  r.condition = test.model_test.has_condition ? test.model_test.condition_text : "";
+  r.quantified = test.model_test.quantified;
   r.run = run;
   for (std::size_t key = 0; key < run.counts.size(); ++key) {
     if (run.counts[key] != 0) {
@@ -202,7 +201,7 @@ struct report {
   return r;
 }
 
-/// The same; asks the model.
+/// The report of a run. It asks the model which outcomes are allowed.
 [[nodiscard]] inline report make_report(const runnable_test& test, const run_result& run) {
   return make_report(test, run, allowed_outcomes(test));
 }
@@ -215,10 +214,10 @@ namespace detail {
   return text;
 }
 
-/// A probability; one too small for a `double` is not 0.
+/// A probability as text. One that is too small for a `double` is not printed as 0.
 [[nodiscard]] inline std::string chance_text(double chance) { return chance > 0 ? number_text(chance) : "below 1e-300"; }
 
-/// What an outcome is called in a column.
+/// The word for an outcome in the report's column.
 [[nodiscard]] inline const char* mark_of(const outcome& o) noexcept {
   return o.corrupt() ? "corrupt" : o.allowed ? "allowed" : "forbidden";
 }
@@ -230,7 +229,7 @@ namespace detail {
 
 }  // namespace detail
 
-/// The report in herd's words, with a column that says what the model allows, and what the numbers say at the end.
+/// The report in herd's format, with a column for what the model allows, and statistics at the end.
 [[nodiscard]] inline std::string text_of(const report& r) {
   const char* const kind = r.quantified == model::quantifier::exists   ? "Allowed"
                            : r.quantified == model::quantifier::forall ? "Required"
@@ -267,7 +266,7 @@ namespace detail {
                                                                    : r.positive == 0;
     out += std::string(holds ? "Ok" : "No") + "\nWitnesses\nPositive: " + std::to_string(r.positive) +
            " Negative: " + std::to_string(r.negative) + "\nCondition " + quantifier + " " + r.condition + "\nObservation " +
-           r.name + " " + r.observation() + " " + std::to_string(r.positive) + " " + std::to_string(r.negative) + "\n";
+           r.name + " " + r.frequency() + " " + std::to_string(r.positive) + " " + std::to_string(r.negative) + "\n";
   }
   out += "Rate " + detail::number_text(r.run.rate()) + " instances/s in " + detail::number_text(r.run.seconds) + " s on " +
          r.run.device + ", " + (r.tuned ? "best parameters: " : "parameters: ") + text_of(r.run.used) + "\n";
@@ -283,9 +282,10 @@ namespace detail {
                detail::chance_text(chance_of_missing(r.positive_slices)) + "\n";
       }
     } else {
-      out += "Statistics: the condition, " + model_says + ", held in none of " + std::to_string(r.trials()) +
+      out += "Statistics: the condition, " + model_says + ", held in none of " + std::to_string(r.relevant_instances()) +
              " instances: if instances were independent, its rate would be below " +
-             detail::number_text(rate_bound(r.trials())) + " with 95 % confidence, under these parameters on this machine\n";
+             detail::number_text(rate_bound(r.relevant_instances())) +
+             " with 95 % confidence, under these parameters on this machine\n";
     }
   }
   for (const outcome& o : r.outcomes) {
@@ -302,22 +302,22 @@ namespace detail {
 [[nodiscard]] inline std::string json_of(const report& r) {
   const auto word = [](bool b) { return std::string(b ? "true" : "false"); };
   const auto exact = [](double value) { return detail::number_text(value, "%.17g"); };
-  std::string out = "{\"test\": " + model::quoted(r.name) + ", \"quantifier\": " +
-                    model::quoted(r.quantified == model::quantifier::exists   ? "exists"
-                                  : r.quantified == model::quantifier::forall ? "forall"
-                                                                              : "~exists") +
-                    ", \"condition\": " + model::quoted(r.condition) + ", \"condition_allowed\": " + word(r.condition_allowed) +
-                    ", \"sound\": " + word(r.sound()) + ", \"observation\": " + model::quoted(r.observation()) +
-                    ", \"positive\": " + std::to_string(r.positive) + ", \"negative\": " + std::to_string(r.negative) +
-                    ", \"instances\": " + std::to_string(r.run.instances) + ", \"steps\": " + std::to_string(r.run.steps) +
-                    ", \"seconds\": " + exact(r.run.seconds) + ", \"instances_per_second\": " + exact(r.run.rate()) +
-                    ", \"chance_of_missing\": " + exact(chance_of_missing(r.positive)) +
-                    ", \"rate_bound\": " + exact(rate_bound(r.trials())) + ", \"slices\": " + std::to_string(r.run.slices) +
-                    ", \"positive_slices\": " + std::to_string(r.positive_slices) +
-                    ", \"device\": " + model::quoted(r.run.device) + ", \"seed\": " + std::to_string(r.run.shape.seed) +
-                    ", \"tuned\": " + word(r.tuned) + ", \"parameters\": " + model::quoted(text_of(r.run.used)) +
-                    ", \"blocks\": " + std::to_string(r.run.shape.blocks) +
-                    ", \"stress_blocks\": " + std::to_string(r.run.stress_blocks) + ", \"outcomes\": [";
+  std::string out =
+      "{\"test\": " + model::quoted(r.name) + ", \"quantifier\": " +
+      model::quoted(r.quantified == model::quantifier::exists   ? "exists"
+                    : r.quantified == model::quantifier::forall ? "forall"
+                                                                : "~exists") +
+      ", \"condition\": " + model::quoted(r.condition) + ", \"condition_allowed\": " + word(r.condition_allowed) +
+      ", \"sound\": " + word(r.sound()) + ", \"observation\": " + model::quoted(r.frequency()) +
+      ", \"positive\": " + std::to_string(r.positive) + ", \"negative\": " + std::to_string(r.negative) +
+      ", \"instances\": " + std::to_string(r.run.instances) + ", \"steps\": " + std::to_string(r.run.steps) +
+      ", \"seconds\": " + exact(r.run.seconds) + ", \"instances_per_second\": " + exact(r.run.rate()) +
+      ", \"chance_of_missing\": " + exact(chance_of_missing(r.positive)) +
+      ", \"rate_bound\": " + exact(rate_bound(r.relevant_instances())) + ", \"slices\": " + std::to_string(r.run.slices) +
+      ", \"positive_slices\": " + std::to_string(r.positive_slices) + ", \"device\": " + model::quoted(r.run.device) +
+      ", \"seed\": " + std::to_string(r.run.layout.seed) + ", \"tuned\": " + word(r.tuned) +
+      ", \"parameters\": " + model::quoted(text_of(r.run.used)) + ", \"blocks\": " + std::to_string(r.run.layout.blocks) +
+      ", \"stress_blocks\": " + std::to_string(r.run.stress_blocks) + ", \"outcomes\": [";
   for (std::size_t i = 0; i < r.outcomes.size(); ++i) {
     const outcome& o = r.outcomes[i];
     out += (i == 0 ? "" : ", ") + ("{\"state\": " + model::quoted(o.text)) + ", \"count\": " + std::to_string(o.count) +

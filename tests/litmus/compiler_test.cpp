@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Compilation at run time and its cache: nothing is compiled twice, and nothing but what was compiled is ever taken for it.
-#include "kernel_texts.hpp"
+/// Compilation at run time and its cache: a request is compiled once, and a file that does not belong to it is never used.
+#include "compiled_test.hpp"
+#include "litmus_files.hpp"
+
+#include <membar-litmus/compiler.hpp>
 
 #include <gtest/gtest.h>
 
@@ -16,25 +19,25 @@
 
 namespace {
 
-using namespace membar::litmus;
-using membar::tests::compiled_test;
-using membar::tests::nvrtc;
-using membar::tests::read_text;
+using namespace membar_litmus;
+using membar_test::compiled_test;
+using membar_test::nvrtc_here;
+using membar_test::read_text;
 namespace fs = std::filesystem;
 
-/// A folder of a test's own, gone when the test is over.
-class own_folder {
+/// A temporary folder, removed when the test is over.
+class temporary_folder {
  public:
-  own_folder() {
+  temporary_folder() {
     std::string pattern = (fs::temp_directory_path() / "membar-cache-XXXXXX").string();
     if (mkdtemp(pattern.data()) == nullptr) {
       throw std::runtime_error("cannot make a folder for the test");
     }
     path_ = pattern;
   }
-  own_folder(const own_folder&) = delete;
-  own_folder& operator=(const own_folder&) = delete;
-  ~own_folder() {
+  temporary_folder(const temporary_folder&) = delete;
+  temporary_folder& operator=(const temporary_folder&) = delete;
+  ~temporary_folder() {
     std::error_code ignored;
     fs::permissions(path_, fs::perms::owner_all, ignored);
     fs::remove_all(path_, ignored);
@@ -79,8 +82,8 @@ class with_variable {
   std::string before_;
 };
 
-TEST(CodeCache, GivesBackWhatItKeptAndNothingElse) {
-  const own_folder folder;
+TEST(litmus_code_cache, gives_back_what_it_kept_and_nothing_else) {
+  const temporary_folder folder;
   const code_cache cache(folder.path() / "deep" / "er");
   const std::string code("code with \0 and \n", 17);
   EXPECT_FALSE(cache.find("key").has_value());
@@ -92,8 +95,8 @@ TEST(CodeCache, GivesBackWhatItKeptAndNothingElse) {
   EXPECT_EQ(folder.files().size(), 1U);
 }
 
-TEST(CodeCache, TakesNoDamagedFileForAResult) {
-  const own_folder folder;
+TEST(litmus_code_cache, takes_no_damaged_file_for_a_result) {
+  const temporary_folder folder;
   const code_cache cache(folder.path());
   const std::string key = "the whole request";
   const std::string code(200, 'c');
@@ -115,8 +118,8 @@ TEST(CodeCache, TakesNoDamagedFileForAResult) {
   EXPECT_EQ(cache.find(key), code);
 }
 
-TEST(CodeCache, TellsRequestsApartWhoseFilesHaveOneName) {
-  const own_folder folder;
+TEST(litmus_code_cache, tells_requests_apart_whose_files_have_one_name) {
+  const temporary_folder folder;
   const code_cache cache(folder.path());
   ASSERT_EQ(cache.keep("one", "code of one"), "");
   const fs::path one = folder.files().front();
@@ -130,8 +133,8 @@ TEST(CodeCache, TellsRequestsApartWhoseFilesHaveOneName) {
   EXPECT_EQ(cache.find("one"), "code of one");
 }
 
-TEST(CodeCache, ManyWhoWriteTheSameLeaveOneWholeFile) {
-  const own_folder folder;
+TEST(litmus_code_cache, concurrent_writers_leave_one_whole_file) {
+  const temporary_folder folder;
   const code_cache cache(folder.path());
   const std::string code(1 << 16, 'x');
   std::vector<std::thread> writers;
@@ -150,30 +153,30 @@ TEST(CodeCache, ManyWhoWriteTheSameLeaveOneWholeFile) {
   EXPECT_EQ(folder.files().size(), 1U);
 }
 
-TEST(CodeCache, SaysWhyItKeepsNothing) {
-  const own_folder folder;
+TEST(litmus_code_cache, says_why_it_keeps_nothing) {
+  const temporary_folder folder;
   std::ofstream(folder.path() / "file") << "no folder";
   const code_cache cache(folder.path() / "file");
-  const std::string trouble = cache.keep("key", "code");
-  EXPECT_NE(trouble.find("cannot write into '" + (folder.path() / "file").string() + "'"), std::string::npos) << trouble;
+  const std::string warning = cache.keep("key", "code");
+  EXPECT_NE(warning.find("cannot write into '" + (folder.path() / "file").string() + "'"), std::string::npos) << warning;
   EXPECT_FALSE(cache.find("key").has_value());
   EXPECT_EQ(code_cache().keep("key", "code"), "");
   EXPECT_FALSE(code_cache().find("key").has_value());
 }
 
-TEST(CodeCache, IsWhereTheXdgConventionSays) {
+TEST(litmus_code_cache, is_where_the_xdg_convention_says) {
   {
     const with_variable cache("XDG_CACHE_HOME", "/some/cache");
-    EXPECT_EQ(code_cache::usual_folder(), "/some/cache/membar");
+    EXPECT_EQ(code_cache::default_folder(), "/some/cache/membar");
   }
   const with_variable home("HOME", "/home/of");
   for (const char* ignored : {"", "relative"}) {
     const with_variable cache("XDG_CACHE_HOME", ignored);
-    EXPECT_EQ(code_cache::usual_folder(), "/home/of/.cache/membar") << ignored;
+    EXPECT_EQ(code_cache::default_folder(), "/home/of/.cache/membar") << ignored;
   }
 }
 
-TEST(Compiler, TheKeyHoldsEverythingThatAResultDependsOn) {
+TEST(litmus_compiler, the_key_holds_everything_that_a_result_depends_on) {
   const header_text a[] = {{"a.hpp", "1"}};
   const header_text b[] = {{"a.hpp", "2"}};
   const header_text c[] = {{"b.hpp", "1"}};
@@ -186,10 +189,10 @@ TEST(Compiler, TheKeyHoldsEverythingThatAResultDependsOn) {
   EXPECT_EQ(std::set<std::string>(keys.begin(), keys.end()).size(), keys.size());
 }
 
-TEST(Nvrtc, AHintThatIsNoLibraryIsNamed) {
+TEST(litmus_nvrtc, a_hint_that_is_no_library_is_named) {
   const with_variable hint("MEMBAR_NVRTC", "/no/such/library.so");
   try {
-    const membar::litmus::nvrtc library;
+    const nvrtc library;
     FAIL() << "it opened something";
   } catch (const std::runtime_error& e) {
     const std::string reason = e.what();
@@ -197,25 +200,25 @@ TEST(Nvrtc, AHintThatIsNoLibraryIsNamed) {
   }
 }
 
-TEST(Nvrtc, ALibraryOfAnotherKindIsNamed) {
+TEST(litmus_nvrtc, a_library_of_another_kind_is_named) {
   const with_variable hint("MEMBAR_NVRTC", "libdl.so.2");
   try {
-    const membar::litmus::nvrtc library;
+    const nvrtc library;
     FAIL() << "it opened something";
   } catch (const std::runtime_error& e) {
     EXPECT_NE(std::string(e.what()).find("has no nvrtcVersion"), std::string::npos) << e.what();
   }
 }
 
-class CompilerWithNvrtc : public compiled_test {
+class litmus_compiler_with_nvrtc : public compiled_test {
  protected:
-  static std::vector<std::string> folders() { return {MEMBAR_TOOLKIT_LIBRARIES}; }
+  static std::vector<std::string> folders() { return {toolkit_libraries()}; }
 };
 
 const char* const small = "extern \"C\" __global__ void k(int* p) { *p = 1; }\n";
 
-TEST_F(CompilerWithNvrtc, CompilesOnceAndFindsItFromThenOn) {
-  const own_folder folder;
+TEST_F(litmus_compiler_with_nvrtc, compiles_once_and_finds_it_from_then_on) {
+  const temporary_folder folder;
   std::string code;
   {
     compiler first(code_cache(folder.path()), folders());
@@ -233,8 +236,8 @@ TEST_F(CompilerWithNvrtc, CompilesOnceAndFindsItFromThenOn) {
   EXPECT_EQ(std::pair(second.compiled(), second.found()), std::pair(1, 1));
 }
 
-TEST_F(CompilerWithNvrtc, CompilesAgainWhereTheFileIsDamaged) {
-  const own_folder folder;
+TEST_F(litmus_compiler_with_nvrtc, compiles_again_where_the_file_is_damaged) {
+  const temporary_folder folder;
   compiler first(code_cache(folder.path()), folders());
   const std::string code = first({small, {}, options_for(90)});
   ASSERT_EQ(folder.files().size(), 1U);
@@ -246,23 +249,23 @@ TEST_F(CompilerWithNvrtc, CompilesAgainWhereTheFileIsDamaged) {
   EXPECT_EQ(read_text(folder.files().front()), good) << "the file is whole again";
 }
 
-TEST_F(CompilerWithNvrtc, WhatCannotBeKeptIsCompiledNevertheless) {
-  const own_folder folder;
+TEST_F(litmus_compiler_with_nvrtc, what_cannot_be_kept_is_compiled_nevertheless) {
+  const temporary_folder folder;
   std::ofstream(folder.path() / "file") << "no folder";
   compiler first(code_cache(folder.path() / "file"), folders());
   EXPECT_FALSE(first({small, {}, options_for(90)}).empty());
-  EXPECT_NE(first.trouble().find("are not kept"), std::string::npos) << first.trouble();
+  EXPECT_NE(first.warning().find("are not kept"), std::string::npos) << first.warning();
   compiler keeps_nothing(code_cache{}, folders());
   EXPECT_FALSE(keeps_nothing({small, {}, options_for(90)}).empty());
-  EXPECT_EQ(keeps_nothing.trouble(), "");
+  EXPECT_EQ(keeps_nothing.warning(), "");
 }
 
-TEST_F(CompilerWithNvrtc, AMistakeInASourceIsItsFirstComplaint) {
+TEST_F(litmus_compiler_with_nvrtc, a_mistake_in_a_source_is_its_first_complaint) {
   for (const std::string& wrong :
        {std::string("__device__ int f() { return missing; }\n"),
         std::string("extern \"C\" __global__ void k() { asm volatile(\"fence.sc.nowhere;\"); }\n")}) {
     try {
-      static_cast<void>(nvrtc().library->compile({wrong, {}, options_for(90)}));
+      static_cast<void>(nvrtc_here().library->compile({wrong, {}, options_for(90)}));
       ADD_FAILURE() << wrong;
     } catch (const std::runtime_error& e) {
       const std::string reason = e.what();
@@ -273,10 +276,10 @@ TEST_F(CompilerWithNvrtc, AMistakeInASourceIsItsFirstComplaint) {
   }
 }
 
-TEST_F(CompilerWithNvrtc, KnowsItsVersionAndItsArchitectures) {
-  EXPECT_GE(nvrtc().library->version(), 12000);
-  EXPECT_TRUE(nvrtc().library->knows(90));
-  EXPECT_FALSE(nvrtc().library->knows(13));
+TEST_F(litmus_compiler_with_nvrtc, has_a_version_and_architectures) {
+  EXPECT_GE(nvrtc_here().library->version(), 12000);
+  EXPECT_TRUE(nvrtc_here().library->supports(90));
+  EXPECT_FALSE(nvrtc_here().library->supports(13));
   EXPECT_EQ(cuda_version_text(12080), "12.8");
   EXPECT_EQ(cuda_version_text(13000), "13.0");
 }

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The size of a run's launches: how many blocks test, how many make stress, and the layout of the instances.
+#pragma once
+
+#include <membar/error.hpp>
+#include <membar/litmus/instance_layout.hpp>
+#include <membar/litmus/parameters.hpp>
+#include <membar/litmus/placement.hpp>
+#include <membar/litmus/runnable_test.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+namespace membar::litmus {
+
+/// The size of a run's launches. All launches of a run have the same size.
+struct run_shape {
+  instance_layout layout{};
+  unsigned stress_blocks = 0;  ///< per launch, after the testing ones
+  parameters used{};           ///< the parameters, adjusted to what the test needs
+};
+
+/// The threads per block: the parameter, or more where the threads of an instance need different warps.
+[[nodiscard]] inline unsigned block_width(const placement& where, const parameters& how) noexcept {
+  const bool warps = where.warps_differ || how.within == spread::warps;
+  return std::max(static_cast<unsigned>(how.width), warps ? warp_lanes * std::bit_ceil(where.slots) : warp_lanes);
+}
+
+/// The shape of a run where `fitting` blocks per launch are resident at once. Throws `error` if the test needs more.
+[[nodiscard]] inline run_shape shape_of(const runnable_test& test, const placement& where, const parameters& how,
+                                        unsigned fitting, std::uint64_t seed) {
+  const unsigned needed = where.clusters * where.cluster;
+  fitting = fitting / where.cluster * where.cluster;
+  if (fitting < needed) {
+    throw error(cudaErrorCooperativeLaunchTooLarge,
+                "membar: %s needs %u blocks of %u threads at once in each launch, and the device holds %u of its kernel: use a "
+                "smaller width",
+                test.model_test.name.c_str(), needed, block_width(where, how), fitting);
+  }
+  if (how.home >= static_cast<int>(where.launches.size())) {
+    throw error(cudaErrorInvalidValue, "membar: the parameter home is %d, and %s has %zu launch%s: they count from 0", how.home,
+                test.model_test.name.c_str(), where.launches.size(), where.launches.size() == 1 ? "" : "es");
+  }
+  const auto part = [&](int percent) {
+    return static_cast<unsigned>(1ULL * fitting * static_cast<unsigned>(percent) / 100 / where.cluster * where.cluster);
+  };
+  run_shape shape;
+  shape.used = how;
+  shape.used.within = where.warps_differ ? spread::warps : how.within;
+  shape.used.width = static_cast<int>(block_width(where, how));
+  shape.layout.width = block_width(where, how);
+  shape.layout.blocks = std::max(needed, part(how.share));
+  if (!where.threads_on_host.empty()) {
+    // A host thread runs one instance while a GPU runs hundreds: with few instances per step the two overlap in time.
+    constexpr unsigned threads_beside_a_host = 2048;
+    const unsigned few = threads_beside_a_host / shape.layout.width / where.cluster * where.cluster;
+    shape.layout.blocks = std::min(shape.layout.blocks, std::max(needed, few));
+  }
+  shape.stress_blocks = std::min(part(how.stress), fitting - shape.layout.blocks);
+  shape.layout.cluster = where.cluster;
+  shape.layout.batch = static_cast<unsigned>(how.batch);
+  shape.layout.locations = static_cast<unsigned>(test.locations);
+  shape.layout.observations = static_cast<unsigned>(test.observed.size());
+  shape.layout.stride = static_cast<unsigned>(how.stride);
+  shape.layout.together = how.together;
+  shape.layout.within = shape.used.within;
+  shape.layout.seed = seed;
+  return shape;
+}
+
+}  // namespace membar::litmus

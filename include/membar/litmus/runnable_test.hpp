@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// A litmus test that can run: its kernel, its outcomes, and its model test, which says which outcomes are allowed.
+#pragma once
+
+#include <membar/litmus/launch_view.hpp>
+#include <membar/model/litmus_test.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace membar::litmus {
+
+/// Host code that runs test thread `thread` of one instance and reports every observed register of that thread.
+using host_thread = std::function<void(int thread, const instance_cells& at, const instance_digits& out)>;
+
+/// An observation of a test, and the values that its digits stand for.
+struct observed_value {
+  model::observable what;            ///< "P1:r0" or "x", as in the model test
+  std::vector<std::int64_t> values;  ///< of digit 0, 1, ...; one more digit stands for every other value
+
+  [[nodiscard]] unsigned radix() const noexcept { return static_cast<unsigned>(values.size()) + 1; }
+};
+
+/// A litmus test that can run.
+struct runnable_test {
+  model::litmus_test model_test;         ///< names, places and condition; the model decides it
+  std::vector<observed_value> observed;  ///< in the order of the kernel's observations
+  int locations = 0;                     ///< of the kernel, per instance
+  const void* kernel = nullptr;          ///< `run_instances` of the test: the address of a function, or a `cudaKernel_t`
+  host_thread on_host;                   ///< needed where a test thread runs on the host
+
+  /// The number of outcomes, including those with unexpected values. Above `max_outcomes` it is only a lower bound.
+  [[nodiscard]] std::uint64_t outcomes() const noexcept {
+    std::uint64_t count = 1;
+    for (const observed_value& o : observed) {
+      count = count > max_outcomes ? count : count * o.radix();
+    }
+    return count;
+  }
+};
+
+}  // namespace membar::litmus

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// A fixture for tests that compile with NVRTC.
+#pragma once
+
+#include <membar-litmus/kernel_headers.hpp>
+#include <membar-litmus/nvrtc.hpp>
+
+#include <gtest/gtest.h>
+
+#include <exception>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace membar_test {
+
+/// NVRTC, or why there is none.
+struct nvrtc_or_reason {
+  std::unique_ptr<membar_litmus::nvrtc> library;
+  std::string missing;
+};
+[[nodiscard]] inline const nvrtc_or_reason& nvrtc_here() {
+  static const nvrtc_or_reason here = [] {
+    nvrtc_or_reason found;
+    try {
+      found.library = std::make_unique<membar_litmus::nvrtc>(std::vector<std::string>{membar_litmus::toolkit_libraries()});
+    } catch (const std::exception& e) {
+      found.missing = e.what();
+    }
+    return found;
+  }();
+  return here;
+}
+
+/// Skips its tests, with the reason, where there is no NVRTC.
+class compiled_test : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (nvrtc_here().library == nullptr) {
+      GTEST_SKIP() << nvrtc_here().missing;
+    }
+  }
+
+  [[nodiscard]] static std::string compiled(const std::string& source, int compute_capability, bool to_ptx) {
+    return nvrtc_here().library->compile(
+        {source, membar_litmus::kernel_headers(), membar_litmus::options_for(compute_capability, to_ptx), to_ptx});
+  }
+};
+
+}  // namespace membar_test

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What the tests of runnable litmus files share: the catalogue, run plans, and the model's answers. The model's search is compiled
+/// once, in plans.cpp.
+#pragma once
+
+#include "litmus_files.hpp"
+
+#include <membar-litmus/run_plan.hpp>
+#include <membar/model/litmus_test.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace membar_test {
+
+inline const std::filesystem::path catalogue = MEMBAR_LITMUS_CATALOGUE;
+
+/// The plan of a test, or why the test does not run.
+struct plan_or_reason {
+  std::unique_ptr<membar_litmus::run_plan> plan;
+  std::string reason;
+};
+[[nodiscard]] plan_or_reason plan_of(const std::string& text);
+
+/// The test of a file.
+[[nodiscard]] membar::model::litmus_test test_of(const std::string& text);
+
+/// The outcomes that the model allows, as `membar-litmus outcomes` prints them.
+[[nodiscard]] std::vector<std::string> outcomes_of(const membar::model::litmus_test& test);
+
+/// The outcomes that the model allows, as the values of the test's observations.
+[[nodiscard]] std::set<std::vector<std::int64_t>> allowed_values(const membar::model::litmus_test& test);
+
+}  // namespace membar_test

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "ptx_reader.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <initializer_list>
+#include <regex>
+#include <sstream>
+
+namespace membar_test {
+
+namespace {
+
+[[nodiscard]] std::vector<std::string> words_of(const std::string& mnemonic) {
+  std::vector<std::string> words(1);
+  for (const char c : mnemonic) {
+    if (c == '.') {
+      words.emplace_back();
+    } else {
+      words.back() += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+  }
+  return words;
+}
+
+[[nodiscard]] std::vector<std::string> registers_of(const std::string& operands) {
+  static const std::regex shape(R"(%[a-z]+\d+)");
+  return {std::sregex_token_iterator(operands.begin(), operands.end(), shape), std::sregex_token_iterator()};
+}
+
+}  // namespace
+
+std::map<std::string, std::vector<std::string>> kernels_of(const std::string& ptx) {
+  std::map<std::string, std::vector<std::string>> kernels;
+  std::istringstream lines(ptx);
+  std::string name;
+  static const std::regex entry(R"(\.entry (\w+)\()");
+  for (std::string line; std::getline(lines, line);) {
+    std::smatch found;
+    if (std::regex_search(line, found, entry)) {
+      name = found[1];
+    }
+    if (!name.empty()) {
+      kernels[name].push_back(line);
+    }
+  }
+  return kernels;
+}
+
+std::vector<std::string> inline_statements(const std::vector<std::string>& lines) {
+  std::vector<std::string> statements;
+  bool inside = false;
+  for (const std::string& line : lines) {
+    if (line.find("begin inline asm") != std::string::npos) {
+      inside = true;
+      statements.emplace_back();
+    } else if (line.find("end inline asm") != std::string::npos) {
+      inside = false;
+    } else if (inside) {
+      statements.back() += line;
+    }
+  }
+  return statements;
+}
+
+bool is_type(const std::string& word) {
+  static const std::regex shape("[busf](8|16|32|64|128)");
+  return std::regex_match(word, shape);
+}
+
+std::multiset<std::string> expected_words(const std::string& text) {
+  const std::vector<std::string> words = words_of(text.substr(0, text.find(' ')));
+  std::multiset<std::string> expected;
+  bool has_type = false;
+  for (const std::string& word : words) {
+    if (word != "global" && word != "generic") {
+      expected.insert(word == "plus" ? "add" : word == "sub" ? "add" : word);
+    }
+    has_type = has_type || is_type(word);
+  }
+  const std::string& head = words.front();
+  const auto says = [&](std::initializer_list<const char*> any) {
+    return std::any_of(any.begin(), any.end(), [&](const char* word) { return expected.count(word) != 0; });
+  };
+  if ((head == "ld" || head == "st") && !says({"weak", "relaxed", "acquire", "release", "volatile", "mmio"})) {
+    expected.insert("weak");
+  }
+  if (says({"mmio"}) && !says({"relaxed"})) {
+    expected.insert("relaxed");
+  }
+  if (says({"mmio"}) && !says({"sys"})) {
+    expected.insert("sys");
+  }
+  if (head == "atom" || head == "red") {
+    if (!says({"relaxed", "acquire", "release", "acq_rel"})) {
+      expected.insert("relaxed");
+    }
+    if (!says({"cta", "cluster", "gpu", "sys"})) {
+      expected.insert("gpu");
+    }
+  }
+  if (head == "fence" && !says({"sc", "acq_rel", "acquire", "release", "proxy"})) {
+    expected.insert("acq_rel");
+  }
+  if (head == "ld" || head == "st" || head == "atom" || head == "red") {
+    if (!has_type) {
+      expected.insert("32");  // four bytes of any type
+    }
+  }
+  return expected;
+}
+
+std::multiset<std::string> statement_words(const std::string& statement, bool typed) {
+  static const std::regex shape(R"((?:^|[\s{;])((?:ld|st|atom|red|fence|membar)\.[\w.:]+))");
+  std::smatch found;
+  std::multiset<std::string> words;
+  if (std::regex_search(statement, found, shape)) {
+    for (const std::string& word : words_of(found[1])) {
+      if (word != "global") {
+        words.insert(!typed && is_type(word) ? word.substr(1) : word);
+      }
+    }
+  }
+  return words;
+}
+
+std::vector<std::string> accesses_between(const std::vector<std::string>& lines) {
+  static const std::regex access(R"(^\s*(@%p\d+ )?(ld|st|atom|red|bar|membar|fence)\.(?!const|param))");
+  const auto mark = [](const char* words) {
+    return [words](const std::string& line) { return line.find(words) != std::string::npos; };
+  };
+  const auto first = std::find_if(lines.begin(), lines.end(), mark("begin inline asm"));
+  const auto last = std::find_if(lines.rbegin(), lines.rend(), mark("end inline asm")).base();
+  std::vector<std::string> found;
+  bool inside = false;
+  for (auto line = first; line < last; ++line) {
+    inside = mark("begin inline asm")(*line) || (inside && !mark("end inline asm")(*line));
+    if (!inside && std::regex_search(*line, access)) {
+      found.push_back(*line);
+    }
+  }
+  return found;
+}
+
+std::vector<long long> numbers_of(const std::string& statement, const std::vector<std::string>& lines) {
+  static const std::regex operand(R"(%[a-z]+\d+|[-\s{,]-?\d+(?=[,;}\s]))");
+  std::vector<long long> numbers;
+  for (auto it = std::sregex_iterator(statement.begin(), statement.end(), operand); it != std::sregex_iterator(); ++it) {
+    const std::string one = it->str();
+    if (one.front() != '%') {
+      numbers.push_back(std::stoll(one.substr(1)));
+      continue;
+    }
+    const std::regex constant(R"(mov\.[bu]\d+\s+)" + one + R"(, (-?\d+);)");
+    for (const std::string& line : lines) {
+      std::smatch found;
+      if (std::regex_search(line, found, constant)) {
+        numbers.push_back(std::stoll(found[1]));
+      }
+    }
+  }
+  return numbers;
+}
+
+data_flow::data_flow(const std::vector<std::string>& lines) {
+  static const std::regex shape(R"(^\s*(?:\{ \.reg \.\w+ \w+; )?(\S+)\s+([^;]*);)");
+  for (const std::string& line : lines) {
+    std::smatch found;
+    if (!std::regex_search(line, found, shape)) {
+      continue;
+    }
+    const std::string opcode = found[1];
+    std::vector<std::string> registers = registers_of(found[2]);
+    const bool writes = opcode.rfind("st.", 0) != 0 && opcode.rfind("red.", 0) != 0;
+    if (writes && !registers.empty()) {
+      sources_[registers.front()].insert(registers.begin() + 1, registers.end());
+      if (opcode.rfind("ld.", 0) == 0 && opcode.find(".param") == std::string::npos &&
+          opcode.find(".const") == std::string::npos) {
+        loads_.insert(registers.front());
+      }
+      if (opcode.rfind("ld.const", 0) == 0) {
+        unforeseen_.insert(registers.front());
+      }
+    } else if (opcode.rfind("st.weak", 0) == 0) {  // the file's: the engine's own stores are plain
+      stores_.push_back(registers);
+    }
+  }
+}
+
+bool data_flow::reaches(const std::string& reg, const std::set<std::string>& goals) const {
+  std::set<std::string> seen;
+  std::vector<std::string> open = {reg};
+  while (!open.empty()) {
+    const std::string one = open.back();
+    open.pop_back();
+    if (goals.count(one) != 0) {
+      return true;
+    }
+    if (seen.insert(one).second) {
+      const auto found = sources_.find(one);
+      if (found != sources_.end()) {
+        open.insert(open.end(), found->second.begin(), found->second.end());
+      }
+    }
+  }
+  return false;
+}
+
+}  // namespace membar_test
