@@ -73,7 +73,8 @@ TEST(RunPlan, EveryAllowedOutcomeOfTheCatalogueHasDigits) {
     }
     ++plans;
     model::outcome_collector visitor(one.plan->test());
-    model::enumerator<model::outcome_collector>(one.plan->test().view().program, visitor).run();
+    const model::test_view view = one.plan->test().view();
+    model::enumerator(view.program, visitor).run();
     for (const std::vector<std::int64_t>& values : visitor.found()) {
       for (std::size_t v = 0; v < values.size(); ++v) {
         const std::vector<std::int64_t>& known = one.plan->digits()[v].values;
