@@ -87,11 +87,11 @@ class CommandLine(unittest.TestCase):
         path = CATALOGUE / "forbidden" / "MP.gpu.two_blocks.litmus"
         code, out, _ = run("explain", path)
         self.assertEqual(code, 0)
-        self.assertIn("Circle", out)
+        self.assertIn("Cycle", out)
         code, out, _ = run("explain", "--json", path)
         document = json.loads(out)
         self.assertEqual((code, document["verdict"]), (0, "forbidden"))
-        self.assertEqual([s["relation"] for s in document["circle"]], ["fr", "po", "sync", "po"])
+        self.assertEqual([s["relation"] for s in document["cycle"]], ["fr", "po", "sync", "po"])
         code, out, _ = run("explain", "--dot", path)
         self.assertTrue(out.startswith("digraph"))
 

@@ -26,7 +26,8 @@ std::vector<std::string> outcomes_of(const model::litmus_test& test) { return mo
 
 std::set<std::vector<std::int64_t>> allowed_values(const model::litmus_test& test) {
   model::outcome_collector visitor(test);
-  model::enumerator<model::outcome_collector>(test.view().program, visitor).run();
+  const model::test_view view = test.view();
+  model::enumerator(view.program, visitor).run();
   return visitor.found();
 }
 

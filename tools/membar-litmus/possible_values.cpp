@@ -7,6 +7,7 @@
 #include <membar/model/enumerate.hpp>
 #include <membar/model/error.hpp>
 #include <membar/model/outcomes.hpp>
+#include <membar/model/partial_execution.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -49,17 +50,16 @@ void add_value(outcome_digit& o, std::int64_t value) {
 
 }  // namespace
 
-struct run_plan::value_collector {
-  run_plan* plan;
-  std::uint64_t steps_left;
+class run_plan::value_collector final : public model::execution_visitor {
+ public:
+  value_collector(run_plan& plan, std::uint64_t steps) : plan_(&plan), steps_left_(steps) {}
 
-  template <class Enumerator>
-  [[nodiscard]] bool viable(const Enumerator& execution) {
-    if (steps_left == 0) {
+  [[nodiscard]] bool viable(const model::partial_execution& execution) override {
+    if (steps_left_ == 0) {
       return false;
     }
-    --steps_left;
-    for (outcome_digit& o : plan->digits_) {
+    --steps_left_;
+    for (outcome_digit& o : plan_->digits_) {
       if (o.thread() >= 0 && o.end_of < 0 && execution.known(o.what.thread, o.what.index)) {
         add_value(o, execution.register_value(o.what.thread, o.what.index));
       }
@@ -72,23 +72,24 @@ struct run_plan::value_collector {
       if (memory && !execution.known(static_cast<int>(e))) {
         complete = false;
       } else if (write) {
-        plan->add_written(events[e], execution.value(static_cast<int>(e)));
+        plan_->add_written(events[e], execution.value(static_cast<int>(e)));
       }
     }
     return !complete;
   }
 
-  template <class Enumerator>
-  [[nodiscard]] bool accept(const Enumerator&) const noexcept {
-    return true;
-  }
+  [[nodiscard]] bool accept(const model::partial_execution&) override { return true; }
+
+ private:
+  run_plan* plan_;
+  std::uint64_t steps_left_;
 };
 
 void run_plan::ask_model(std::uint64_t limit) {
   model::outcome_collector visitor(test_);
   const model::test_view view = test_.view();
   model::require_defined(view.program, model::every_rule{}, limit);
-  model::enumerator<model::outcome_collector> search(view.program, visitor, model::every_rule{}, limit);
+  model::enumerator search(view.program, visitor, model::every_rule{}, limit);
   if (search.run().cut) {
     for (const model::litmus_test::thread& t : test_.threads) {
       require_waiting(t);
@@ -155,9 +156,9 @@ void run_plan::find_values(std::uint64_t limit) {
     rules.dropped &= ~(std::uint64_t{1} << static_cast<unsigned>(kept));
   }
   // the search may be given up: a value that it has not met counts as "other", which the model never allows
-  value_collector visitor{this, limit == 0 || limit > value_steps ? value_steps : limit};
+  value_collector visitor(*this, limit == 0 || limit > value_steps ? value_steps : limit);
   const model::test_view view = test_.view();
-  model::enumerator<value_collector, model::every_rule_but>(view.program, visitor, rules).run();
+  model::enumerator<model::every_rule_but>(view.program, visitor, rules).run();
   if (outcomes() > litmus::max_outcomes) {
     digits_ = necessary;
   }

@@ -122,7 +122,7 @@ class run_plan {
                                    const std::vector<std::uint64_t>& slices_with = {}) const;
 
  private:
-  struct value_collector;
+  class value_collector;
 
   [[nodiscard]] int find(const model::term& t) const noexcept;
   [[nodiscard]] bool written_by_host(const model::instruction& i) const;

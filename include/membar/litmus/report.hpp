@@ -57,7 +57,7 @@ namespace membar::litmus {
   model::outcome_collector visitor(asked);
   const model::test_view view = asked.view();
   model::require_defined(view.program, model::every_rule{}, limit);
-  model::enumerator<model::outcome_collector>(view.program, visitor, model::every_rule{}, limit).run();
+  model::enumerator(view.program, visitor, model::every_rule{}, limit).run();
   return visitor.found();
 }
 

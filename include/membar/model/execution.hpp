@@ -66,14 +66,4 @@ struct assumption {
   bool expected = true;
 };
 
-/// Whether two places are in one block. Block numbers count per GPU.
-[[nodiscard]] constexpr bool same_block(const place& x, const place& y) noexcept {
-  return !x.host && !y.host && x.gpu == y.gpu && x.block == y.block;
-}
-
-/// Whether two places are in one cluster. A block without a cluster is alone in one.
-[[nodiscard]] constexpr bool same_cluster(const place& x, const place& y) noexcept {
-  return !x.host && !y.host && x.gpu == y.gpu && (x.cluster < 0 || y.cluster < 0 ? x.block == y.block : x.cluster == y.cluster);
-}
-
 }  // namespace membar::model

@@ -71,12 +71,12 @@ class interleaving {
   };
 
   void step(state& s, std::size_t t) const {
-    const instruction& i = test_->threads[t].code[static_cast<std::size_t>(s.at[t])];
+    const instruction& i = at(test_->threads[t].code, s.at[t]);
     std::vector<std::int64_t>& registers = s.registers[t];
-    const auto value = [&](const operand& o) { return o.is_register ? registers[static_cast<std::size_t>(o.index)] : o.value; };
+    const auto value = [&](const operand& o) { return o.is_register ? at(registers, o.index) : o.value; };
     const auto set = [&](std::int64_t result) {
       if (i.destination >= 0) {
-        registers[static_cast<std::size_t>(i.destination)] = result;
+        at(registers, i.destination) = result;
       }
     };
     ++s.at[t];
@@ -128,16 +128,15 @@ class interleaving {
         throw error("an interleaving accesses an address that is no location's");
       }
     }
-    return s.memory[static_cast<std::size_t>(test_->locations[index].physical)];
+    return at(s.memory, test_->locations[index].physical);
   }
 
   [[nodiscard]] std::vector<std::int64_t> observed(const state& s) const {
     std::vector<std::int64_t> values;
     for (const observable& o : test_->observed) {
       const auto index = static_cast<std::size_t>(o.what.index);
-      values.push_back(o.what.kind == term::kind_t::memory_value
-                           ? s.memory[static_cast<std::size_t>(test_->locations[index].physical)]
-                           : s.registers[static_cast<std::size_t>(o.what.thread)][index]);
+      values.push_back(o.what.kind == term::kind_t::memory_value ? at(s.memory, test_->locations[index].physical)
+                                                                 : at(s.registers, o.what.thread)[index]);
     }
     return values;
   }

@@ -47,7 +47,7 @@ namespace detail {
 [[nodiscard]] inline std::string ptx_name(operation what) {
   static constexpr const char* names[] = {"exch", "add", "sub", "mul", "div", "and", "or",
                                           "xor",  "min", "max", "inc", "dec", "cas"};
-  return names[static_cast<std::size_t>(what)];
+  return at(names, what);
 }
 
 [[nodiscard]] inline std::string operand_text(const operand& o) {
@@ -82,7 +82,7 @@ namespace detail {
       return "bar.cta.sync " + operand_text(i.a);
     case opcode::proxy_fence: {
       static constexpr const char* proxies[] = {"generic", "surface", "texture", "constant", "alias", "async"};
-      return std::string("fence.proxy.") + proxies[static_cast<std::size_t>(i.via)];
+      return std::string("fence.proxy.") + at(proxies, i.via);
     }
     case opcode::compute:
       return i.what == operation::move ? "mov " + to + operand_text(i.b)
@@ -102,7 +102,7 @@ namespace detail {
   static constexpr const char* signs[] = {"==", "!=", "<", "<=", ">", ">="};
   const condition_node& n = nodes[root];
   const auto child = [&](int index) {
-    const condition_node& inner = nodes[static_cast<std::size_t>(index)];
+    const condition_node& inner = at(nodes, index);
     const bool alone = inner.kind == condition_node::kind_t::compare || inner.kind == n.kind;
     const std::string text = condition_text(nodes, static_cast<std::size_t>(index));
     return alone ? text : "(" + text + ")";
@@ -111,7 +111,7 @@ namespace detail {
     case condition_node::kind_t::always:
       return "true";
     case condition_node::kind_t::compare:
-      return term_text(n.left) + " " + signs[static_cast<std::size_t>(n.test)] + " " + term_text(n.right);
+      return term_text(n.left) + " " + at(signs, n.test) + " " + term_text(n.right);
     case condition_node::kind_t::negation:
       return "~(" + condition_text(nodes, static_cast<std::size_t>(n.first)) + ")";
     case condition_node::kind_t::conjunction:

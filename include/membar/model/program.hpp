@@ -4,42 +4,18 @@
 #pragma once
 
 #include <membar/memory_order.hpp>
-#include <membar/model/error.hpp>
+#include <membar/model/array.hpp>
 #include <membar/thread_scope.hpp>
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <span>
 
 namespace membar::model {
 
-/// An array that grows up to a fixed capacity, so that the same code runs at compile time and without an allocation.
-template <class T, int Capacity>
-class bounded {
- public:
-  [[nodiscard]] constexpr T& operator[](int index) noexcept { return items_[static_cast<std::size_t>(index)]; }
-  [[nodiscard]] constexpr const T& operator[](int index) const noexcept { return items_[static_cast<std::size_t>(index)]; }
-  [[nodiscard]] constexpr int size() const noexcept { return size_; }
-  [[nodiscard]] constexpr const T* begin() const noexcept { return items_.data(); }
-  [[nodiscard]] constexpr const T* end() const noexcept { return items_.data() + size_; }
-
-  /// Appends and returns the new item's index. Throws `error` with `message` where the capacity is used up.
-  constexpr int push(const T& item, const char* message) {
-    if (size_ == Capacity) {
-      throw error(message);
-    }
-    (*this)[size_] = item;
-    return size_++;
-  }
-
-  /// Drops every item from `size` on.
-  constexpr void shrink(int size) noexcept { size_ = size; }
-
- private:
-  std::array<T, static_cast<std::size_t>(Capacity)> items_{};
-  int size_ = 0;
-};
+/// The most threads that a test may have.
+inline constexpr int max_threads = 16;
+/// The most registers that a thread may use.
+inline constexpr int max_registers = 32;
 
 /// Where a thread runs. Block numbers count per GPU; a block belongs to one cluster and one domain.
 struct place {
@@ -146,11 +122,15 @@ struct api_edge {
   int after = 0;
 };
 
-/// A test's program, without the condition.
+/// A test's program, without the condition. It owns the list of threads; their code, the locations and the edges are somebody
+/// else's, who keeps them as long as the view is used.
 struct program_view {
   std::span<const location> locations{};
-  std::span<const thread_view> threads{};
+  bounded<thread_view, max_threads> threads{};
   std::span<const api_edge> api{};
+
+  /// Appends a thread. Throws `error` for the seventeenth.
+  constexpr void add(const thread_view& thread) { threads.push(thread, "more than 16 threads"); }
 };
 
 /// The value of a register that holds the address of location `index`: out of the way of values that tests use.
@@ -181,6 +161,40 @@ struct condition_node {
 /// How a condition is meant.
 enum class quantifier : std::uint8_t { exists, not_exists, forall };
 
+/// A program and a condition on its final state.
+struct test_view {
+  program_view program{};
+  std::span<const condition_node> condition{};
+  quantifier quantified = quantifier::exists;
+  std::span<const condition_node> filter{};  ///< executions that do not satisfy it are left out; empty: none are
+};
+
+/// Whether the instruction accesses memory at a location, as opposed to fences, barriers and register arithmetic.
+[[nodiscard]] constexpr bool accesses_memory(opcode code) noexcept {
+  return code == opcode::load || code == opcode::store || code == opcode::atomic || code == opcode::reduction;
+}
+
+/// Whether an instruction of this order acquires, if its kind can.
+[[nodiscard]] constexpr bool acquires(memory_order order) noexcept {
+  return order == memory_order::acquire || order == memory_order::acq_rel || order == memory_order::seq_cst;
+}
+
+/// Whether an instruction of this order releases, if its kind can.
+[[nodiscard]] constexpr bool releases(memory_order order) noexcept {
+  return order == memory_order::release || order == memory_order::acq_rel || order == memory_order::seq_cst;
+}
+
+/// Whether two places are in one block. Block numbers count per GPU.
+[[nodiscard]] constexpr bool same_block(const place& x, const place& y) noexcept {
+  return !x.host && !y.host && x.gpu == y.gpu && x.block == y.block;
+}
+
+/// Whether two places are in one cluster. A block without a cluster is alone in one.
+[[nodiscard]] constexpr bool same_cluster(const place& x, const place& y) noexcept {
+  return !x.host && !y.host && x.gpu == y.gpu && (x.cluster < 0 || y.cluster < 0 ? x.block == y.block : x.cluster == y.cluster);
+}
+
+/// Whether a comparison holds between two values.
 [[nodiscard]] constexpr bool compare(comparison test, std::int64_t left, std::int64_t right) noexcept {
   switch (test) {
     case comparison::equal:

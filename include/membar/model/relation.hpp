@@ -3,9 +3,10 @@
 /// Sets of events as 64-bit words, and relations between events as rows of such words.
 #pragma once
 
+#include <membar/model/array.hpp>
+
 #include <array>
 #include <bit>
-#include <cstddef>
 #include <cstdint>
 
 namespace membar::model {
@@ -33,8 +34,8 @@ using event_set = std::uint64_t;
 /// A relation between events: row `a` is the set of all `b` with `a -> b`.
 class relation {
  public:
-  [[nodiscard]] constexpr event_set& operator[](int event) noexcept { return rows_[static_cast<std::size_t>(event)]; }
-  [[nodiscard]] constexpr event_set operator[](int event) const noexcept { return rows_[static_cast<std::size_t>(event)]; }
+  [[nodiscard]] constexpr event_set& operator[](int event) noexcept { return at(rows_, event); }
+  [[nodiscard]] constexpr event_set operator[](int event) const noexcept { return at(rows_, event); }
 
   [[nodiscard]] constexpr bool holds(int from, int to) const noexcept { return contains((*this)[from], to); }
   constexpr void add(int from, int to) noexcept { (*this)[from] |= only(to); }
@@ -78,17 +79,6 @@ class relation {
         }
       }
     }
-  }
-
-  /// The relation over the first `count` events, read backwards.
-  [[nodiscard]] constexpr relation inverse(int count) const noexcept {
-    relation result;
-    for (int from = 0; from < count; ++from) {
-      for (event_set to = (*this)[from]; to != 0; to = rest(to)) {
-        result.add(first(to), from);
-      }
-    }
-    return result;
   }
 
   /// Whether no path over `nodes` leads back to where it started.

@@ -20,7 +20,9 @@
 #pragma once
 
 #include <membar/memory_order.hpp>
+#include <membar/model/array.hpp>
 #include <membar/model/decide.hpp>
+#include <membar/model/error.hpp>
 #include <membar/model/program.hpp>
 #include <membar/thread_scope.hpp>
 
@@ -292,9 +294,7 @@ class litmus_program {
       places_[t] = one.where;
       for (const instruction& i : one.code) {
         code_[at++] = i;
-        const bool memory =
-            i.code == opcode::load || i.code == opcode::store || i.code == opcode::atomic || i.code == opcode::reduction;
-        locations_ = memory ? std::max(locations_, i.target + 1) : locations_;
+        locations_ = accesses_memory(i.code) ? std::max(locations_, i.target + 1) : locations_;
       }
       ends_[t++] = at;
     };
@@ -338,12 +338,8 @@ class litmus_program {
     const std::size_t begin = thread == 0 ? 0 : ends_[thread - 1];
     return {code_.data() + begin, ends_[thread] - begin};
   }
-  [[nodiscard]] constexpr std::span<const condition_node> asked() const noexcept {
-    return {wanted_.nodes.begin(), static_cast<std::size_t>(wanted_.nodes.size())};
-  }
-  [[nodiscard]] constexpr std::span<const api_edge> api() const noexcept {
-    return {api_.begin(), static_cast<std::size_t>(api_.size())};
-  }
+  [[nodiscard]] constexpr std::span<const condition_node> asked() const noexcept { return wanted_.nodes.span(); }
+  [[nodiscard]] constexpr std::span<const api_edge> api() const noexcept { return api_.span(); }
   [[nodiscard]] constexpr int locations() const noexcept { return locations_; }
   /// @}
 
@@ -351,19 +347,19 @@ class litmus_program {
   [[nodiscard]] constexpr bool reachable() const {
     std::array<location, max_variables> memory{};
     for (int i = 0; i < max_variables; ++i) {
-      memory[static_cast<std::size_t>(i)].address = i;
-      memory[static_cast<std::size_t>(i)].physical = i;
+      at(memory, i).address = i;
+      at(memory, i).physical = i;
     }
     if (locations_ > max_variables) {
       throw error("a test has more than 16 locations");
     }
     [[maybe_unused]] const std::array<std::int64_t, max_registers> zeros{};
-    std::array<thread_view, threads> views{};
-    for (std::size_t t = 0; t < threads; ++t) {
-      views[t] = {places_[t], code(t), zeros};
-    }
     test_view test;
-    test.program = {std::span<const location>(memory.data(), static_cast<std::size_t>(locations_)), views, api()};
+    test.program.locations = std::span(memory).first(static_cast<std::size_t>(locations_));
+    for (std::size_t t = 0; t < threads; ++t) {
+      test.program.add({places_[t], code(t), zeros});
+    }
+    test.program.api = api();
     test.condition = asked();
     return decide(test).reachable;
   }

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Arrays that are indexed by `int`. The model counts events, threads, locations and registers in `int`, where -1 is "none".
+#pragma once
+
+#include <membar/model/error.hpp>
+
+#include <array>
+#include <cstddef>
+#include <span>
+
+namespace membar::model {
+
+/// Element `index` of an array, a span or a vector. Precondition: `index` is not negative and below the size.
+template <class Array>
+[[nodiscard]] constexpr decltype(auto) at(Array&& array, int index) noexcept {
+  return array[static_cast<std::size_t>(index)];
+}
+
+/// The number of elements, as an `int`.
+template <class Array>
+[[nodiscard]] constexpr int count_of(const Array& array) noexcept {
+  return static_cast<int>(array.size());
+}
+
+/// An array that grows up to a fixed capacity, so that one code runs at compile time and, at run time, without an allocation.
+template <class T, int Capacity>
+class bounded {
+ public:
+  [[nodiscard]] constexpr T& operator[](int index) noexcept { return at(items_, index); }
+  [[nodiscard]] constexpr const T& operator[](int index) const noexcept { return at(items_, index); }
+  [[nodiscard]] constexpr int size() const noexcept { return size_; }
+  [[nodiscard]] constexpr const T* begin() const noexcept { return items_.data(); }
+  [[nodiscard]] constexpr const T* end() const noexcept { return items_.data() + size_; }
+  [[nodiscard]] constexpr std::span<const T> span() const noexcept { return {begin(), end()}; }
+
+  /// Appends and returns the new item's index. Throws `error` with `message` where the capacity is used up.
+  constexpr int push(const T& item, const char* message) {
+    if (size_ == Capacity) {
+      throw error(message);
+    }
+    (*this)[size_] = item;
+    return size_++;
+  }
+
+  /// Drops every item from `size` on.
+  constexpr void shrink(int size) noexcept { size_ = size; }
+
+ private:
+  std::array<T, static_cast<std::size_t>(Capacity)> items_{};
+  int size_ = 0;
+};
+
+}  // namespace membar::model

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Which barrier events form a group, in every way: whose arrivals complete a barrier, and who waits for them.
+#pragma once
+
+#include <membar/model/array.hpp>
+#include <membar/model/event_structure.hpp>
+#include <membar/model/execution.hpp>
+#include <membar/model/morally_strong.hpp>
+#include <membar/model/partial_execution.hpp>
+#include <membar/model/program.hpp>
+#include <membar/model/relation.hpp>
+#include <membar/model/rules.hpp>
+
+#include <bit>
+#include <cstdint>
+#include <span>
+
+namespace membar::model {
+
+/// Chooses the groups of an execution whose values are known, barrier by barrier. Each choice ends in a call of `next()`, which
+/// returns false to end the enumeration.
+template <class Rules, class Next>
+class barrier_groups {
+ public:
+  /// `synchronizes` holds the edges of the groups chosen so far: it is theirs during `next()`, and empty again afterwards.
+  constexpr barrier_groups(const partial_execution& execution, const Rules& rules, relation& synchronizes,
+                           const Next& next) noexcept
+      : execution_(execution),
+        events_(execution.events()),
+        facts_(execution.facts()),
+        rules_(rules),
+        synchronizes_(synchronizes),
+        next_(next) {}
+
+  /// False if `next` has ended the enumeration.
+  [[nodiscard]] constexpr bool choose() {
+    for (int i = 0; i < facts_.count; ++i) {
+      synchronizes_[i] = 0;
+    }
+    return group(facts_.barriers);
+  }
+
+ private:
+  /// Adds edges to `synchronizes_` and `waiting_`, and takes them back at the end of its scope.
+  class scoped_edges {
+   public:
+    constexpr explicit scoped_edges(barrier_groups& of) noexcept
+        : of_(of), synchronizes_(of.synchronizes_), waiting_(of.waiting_) {}
+    scoped_edges(const scoped_edges&) = delete;
+    scoped_edges& operator=(const scoped_edges&) = delete;
+    constexpr ~scoped_edges() {
+      of_.synchronizes_ = synchronizes_;
+      of_.waiting_ = waiting_;
+    }
+
+   private:
+    barrier_groups& of_;
+    relation synchronizes_;
+    relation waiting_;
+  };
+
+  // ---- one event, one barrier
+
+  [[nodiscard]] constexpr const event& at_event(int index) const noexcept { return at(events_, index); }
+
+  [[nodiscard]] constexpr const place& where(const event& e) const noexcept {
+    return execution_.program().threads[e.thread].where;
+  }
+
+  [[nodiscard]] constexpr int physical(const event& e) const noexcept {
+    return at(execution_.program().locations, e.location).physical;
+  }
+
+  // Whether two events are on one barrier.
+  [[nodiscard]] constexpr bool one_barrier(int x_index, int y_index) const noexcept {
+    const event& x = at_event(x_index);
+    const event& y = at_event(y_index);
+    if (x.mbarrier || y.mbarrier) {
+      return x.mbarrier && y.mbarrier && physical(x) == physical(y);
+    }
+    if (x.barrier != y.barrier) {
+      return false;
+    }
+    if (x.barrier == barrier_kind::cluster) {
+      return same_cluster(where(x), where(y));
+    }
+    const bool block = same_block(where(x), where(y)) || !rules_.holds(rule::barrier_is_of_one_block);
+    return block && execution_.number_of(x.id) == execution_.number_of(y.id) &&
+           execution_.number_of(x.resource) == execution_.number_of(y.resource) &&
+           (x.barrier == barrier_kind::block || where(x).warp == where(y).warp);
+  }
+
+  // Whether nothing comes after the event in its thread.
+  [[nodiscard]] constexpr bool is_last(const event& e) const noexcept {
+    return e.instruction + 1 == count_of(execution_.program().threads[e.thread].code);
+  }
+
+  [[nodiscard]] constexpr event_set arrivals_of(event_set set) const noexcept {
+    event_set result = 0;
+    for (event_set s = set; s != 0; s = rest(s)) {
+      result |= at_event(first(s)).arrives ? only(first(s)) : 0;
+    }
+    return result;
+  }
+
+  [[nodiscard]] constexpr event_set waits_of(event_set set) const noexcept {
+    event_set result = 0;
+    for (event_set s = set; s != 0; s = rest(s)) {
+      result |= at_event(first(s)).waits ? only(first(s)) : 0;
+    }
+    return result;
+  }
+
+  [[nodiscard]] constexpr int threads_of(event_set set) const noexcept {
+    std::uint64_t threads = 0;
+    for (event_set s = set; s != 0; s = rest(s)) {
+      threads |= std::uint64_t{1} << static_cast<unsigned>(at_event(first(s)).thread);
+    }
+    return std::popcount(threads);
+  }
+
+  // How many events of the same thread in `set` come before `index`.
+  [[nodiscard]] constexpr int generation(event_set set, int index) const noexcept {
+    int result = 0;
+    for (event_set s = set; s != 0; s = rest(s)) {
+      result += first(s) < index && at_event(first(s)).thread == at_event(index).thread ? 1 : 0;
+    }
+    return result;
+  }
+
+  // ---- one group
+
+  // Whether an arrival releases to those who wait for it.
+  [[nodiscard]] constexpr bool synchronizes(const event& arrival) const noexcept {
+    const bool holds = rules_.holds(arrival.mbarrier                         ? rule::mbarrier_synchronizes
+                                    : arrival.barrier == barrier_kind::block ? rule::block_barrier_synchronizes
+                                    : arrival.barrier == barrier_kind::warp  ? rule::warp_barrier_synchronizes
+                                                                             : rule::cluster_barrier_synchronizes);
+    if (arrival.mbarrier || arrival.barrier == barrier_kind::cluster) {
+      return holds && (arrival.releases || !rules_.holds(rule::relaxed_arrival_releases_nothing));
+    }
+    return holds;
+  }
+
+  // Whether an mbarrier's wait acquires what the arrival releases.
+  [[nodiscard]] constexpr bool acquires_from(const event& wait, const event& arrival) const noexcept {
+    return arrival.thread == wait.thread || (wait.acquires && includes(rules_, arrival.scope, where(arrival), where(wait)) &&
+                                             includes(rules_, wait.scope, where(wait), where(arrival)));
+  }
+
+  // Makes a group of `arrivals`: they synchronize with `waits`, which do not go on before all have arrived.
+  constexpr void join(event_set arrivals, event_set waits) noexcept {
+    for (event_set a = arrivals; a != 0; a = rest(a)) {
+      const int arrival = first(a);
+      const event& e = at_event(arrival);
+      const bool releasing = synchronizes(e);
+      event_set receivers = waits & ~only(arrival);
+      if (!rules_.holds(rule::arrival_receives_nothing) && e.barrier == barrier_kind::block && !e.mbarrier) {
+        receivers |= arrivals & ~only(arrival);
+      }
+      for (event_set w = receivers; w != 0; w = rest(w)) {
+        if (releasing && (!e.mbarrier || acquires_from(at_event(first(w)), e))) {
+          synchronizes_.add(arrival, first(w));
+        }
+      }
+      for (event_set earlier = facts_.barriers; earlier != 0; earlier = rest(earlier)) {
+        if (at_event(first(earlier)).waits && facts_.po.holds(first(earlier), arrival)) {
+          waiting_[first(earlier)] |= waits;
+        }
+      }
+    }
+  }
+
+  // ---- all barriers, one after the other
+
+  // Groups the barrier events in `open`, in every way.
+  constexpr bool group(event_set open) {
+    if (open == 0) {
+      // an execution in which threads wait for each other in a cycle is none
+      return rules_.holds(rule::waiting_ends) && !waiting_.acyclic(facts_.barriers) ? true : next_();
+    }
+    event_set same = only(first(open));
+    for (event_set s = open; s != 0; s = rest(s)) {
+      same |= one_barrier(first(open), first(s)) ? only(first(s)) : 0;
+    }
+    const event& e = at_event(first(open));
+    if (e.mbarrier) {
+      return group_phases(open & ~same, same, 0);
+    }
+    for (event_set s = e.barrier == barrier_kind::block ? same : 0; s != 0; s = rest(s)) {
+      if (at_event(first(s)).quorum >= 0) {
+        return group_counted(open & ~same, same, 0, quorum_of(same), false);
+      }
+    }
+    return group_everybody(open & ~same, same);
+  }
+
+  // A barrier without a count: the n-th arrivals of all threads are a group, whoever comes.
+  constexpr bool group_everybody(event_set open, event_set same) {
+    const scoped_edges restored(*this);
+    const bool is_warp = at_event(first(same)).barrier == barrier_kind::warp;
+    bool everybody = true;
+    const event_set arrivals = arrivals_of(same);
+    const event_set waits = waits_of(same);
+    for (int n = 0; n < max_events; ++n) {
+      event_set now_arrive = 0;
+      event_set now_wait = 0;
+      for (event_set s = arrivals; s != 0; s = rest(s)) {
+        now_arrive |= generation(arrivals, first(s)) == n ? only(first(s)) : 0;
+      }
+      for (event_set s = waits; s != 0; s = rest(s)) {
+        // bar.sync arrives and waits in one: it belongs to the generation of its arrival
+        const int own = at_event(first(s)).arrives ? generation(arrivals, first(s)) : generation(waits, first(s));
+        now_wait |= own == n ? only(first(s)) : 0;
+      }
+      if ((now_arrive | now_wait) == 0) {
+        break;
+      }
+      everybody = everybody && (!is_warp || all_lanes(now_arrive));
+      join(now_arrive, now_wait);
+    }
+    return everybody || !rules_.holds(rule::waiting_ends) ? group(open) : true;
+  }
+
+  // Whether every thread of the warp whose lane the mask names has arrived. Lanes count a warp's threads in the test's order.
+  [[nodiscard]] constexpr bool all_lanes(event_set arrivals) const noexcept {
+    const event& e = at_event(first(arrivals));
+    const auto mask = static_cast<std::uint64_t>(execution_.number_of(e.id));
+    const bounded<thread_view, max_threads>& threads = execution_.program().threads;
+    int lane = 0;
+    for (int t = 0; t < threads.size(); ++t) {
+      if (same_block(where(e), threads[t].where) && where(e).warp == threads[t].where.warp) {
+        bool arrived = false;
+        for (event_set s = arrivals; s != 0; s = rest(s)) {
+          arrived = arrived || at_event(first(s)).thread == t;
+        }
+        if (((mask >> static_cast<unsigned>(lane)) & 1U) != 0 && !arrived) {
+          return false;
+        }
+        ++lane;
+      }
+    }
+    return true;
+  }
+
+  // ---- a barrier with a count
+
+  [[nodiscard]] constexpr int quorum_of(event_set same) const noexcept {
+    int quorum = 0;
+    for (event_set s = same; s != 0; s = rest(s)) {
+      if (at_event(first(s)).quorum >= 0) {
+        quorum = static_cast<int>(execution_.number_of(at_event(first(s)).quorum));
+      }
+    }
+    return quorum;
+  }
+
+  // Every choice of `quorum` arrivals from different threads is a group. A thread beyond the last full group stays at the
+  // barrier: it waits forever if it has anything left to do there, or if no group is full at all.
+  constexpr bool group_counted(event_set open, event_set left, event_set spare, int quorum, bool any) {
+    if (left == 0) {
+      bool stuck = threads_of(spare) >= quorum;
+      for (event_set s = spare; s != 0; s = rest(s)) {
+        stuck = stuck || (at_event(first(s)).waits && (!any || !is_last(at_event(first(s)))));
+      }
+      return stuck && rules_.holds(rule::waiting_ends) ? true : group(open);
+    }
+    const int one = first(left);
+    if (!fill_group(open, rest(left), spare, quorum, only(one), left & ~only(one))) {
+      return false;
+    }
+    return group_counted(open, rest(left), spare | only(one), quorum, any);
+  }
+
+  // Adds events of `from` to `members` until they are `quorum`.
+  constexpr bool fill_group(event_set open, event_set from, event_set spare, int quorum, event_set members, event_set left) {
+    if (std::popcount(members) == quorum) {
+      const scoped_edges restored(*this);
+      // a thread left over has not gone on to a later group
+      bool orderly = true;
+      for (event_set s = spare; s != 0; s = rest(s)) {
+        orderly = orderly && (facts_.po[first(s)] & members) == 0;
+      }
+      join(members, waits_of(members));
+      return orderly ? group_counted(open, left, spare, quorum, true) : true;
+    }
+    for (event_set s = from; s != 0; s = rest(s)) {
+      const int next = first(s);
+      bool fresh = true;
+      for (event_set m = members; m != 0; m = rest(m)) {
+        fresh = fresh && at_event(first(m)).thread != at_event(next).thread;
+      }
+      if (fresh && !fill_group(open, rest(s), spare, quorum, members | only(next), left & ~only(next))) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // ---- an mbarrier
+
+  // Phases of the expected number of arrivals, in every order that program order allows.
+  constexpr bool group_phases(event_set open, event_set left, int phase) {
+    const event_set arrivals = arrivals_of(left);
+    event_set waits = 0;
+    for (event_set s = waits_of(left); s != 0; s = rest(s)) {
+      waits |= execution_.number_of(at_event(first(s)).id) == phase ? only(first(s)) : 0;
+    }
+    const int expected = at(execution_.program().locations, at_event(first(left)).location).arrivals;
+    if (std::popcount(arrivals) < expected) {
+      const bool stuck = (left & ~arrivals) != 0 && rules_.holds(rule::waiting_ends);
+      return stuck ? true : group(open);
+    }
+    return fill_phase(open, left, phase, arrivals, 0, waits, expected);
+  }
+
+  // Adds arrivals of `from` to `members` until they complete the phase.
+  constexpr bool fill_phase(event_set open, event_set left, int phase, event_set from, event_set members, event_set waits,
+                            int expected) {
+    if (std::popcount(members) == expected) {
+      for (event_set s = left; s != 0; s = rest(s)) {
+        if (at_event(first(s)).arrives && !contains(members, first(s)) && (facts_.po[first(s)] & members) != 0) {
+          return true;  // an earlier arrival of the same thread is in no later phase
+        }
+      }
+      const scoped_edges restored(*this);
+      join(members, waits);
+      const event_set remaining = left & ~members & ~waits;
+      return remaining == 0 ? group(open) : group_phases(open, remaining, phase + 1);
+    }
+    for (event_set s = from; s != 0; s = rest(s)) {
+      if (!fill_phase(open, left, phase, rest(s), members | only(first(s)), waits, expected)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  const partial_execution& execution_;
+  std::span<const event> events_;
+  const event_structure& facts_;
+  const Rules& rules_;
+  relation& synchronizes_;
+  const Next& next_;
+  relation waiting_{};  ///< wait -> waits that cannot go on before it has
+};
+
+}  // namespace membar::model

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What follows from one choice of reads-from: observation, synchronizes-with, base causality and causality. One function for
+/// each definition of the PTX ISA's chapter "Memory Consistency Model".
+#pragma once
+
+#include <membar/model/array.hpp>
+#include <membar/model/event_structure.hpp>
+#include <membar/model/execution.hpp>
+#include <membar/model/relation.hpp>
+#include <membar/model/rules.hpp>
+
+#include <array>
+#include <span>
+
+namespace membar::model {
+
+/// What follows from one choice of reads-from, barrier groups, Fence-SC order and coherence.
+struct candidate {
+  std::array<int, max_events> source{};  ///< the write that a read takes its value from
+  relation observation;                  ///< write -> read
+  relation sync;                         ///< release-acquire synchronizes-with
+  relation barrier_sync;                 ///< synchronizes-with of barriers
+  relation fence_sc;                     ///< the Fence-SC order, as chosen pairs
+  relation base;                         ///< base causality, transitive
+  relation cause;                        ///< causality, between memory operations
+  relation coherence;                    ///< transitive; initial write first
+};
+
+/// obs = (ms ∩ rf) ∪ (obs ; rmw ; obs). Source: PTX ISA, "Observation order".
+template <class Rules>
+constexpr void observe(candidate& c, const Rules& rules, const event_structure& f, std::span<const event> events) noexcept {
+  for (event_set w = f.writes; w != 0; w = rest(w)) {
+    c.observation[first(w)] = 0;
+  }
+  for (event_set s = f.reads; s != 0; s = rest(s)) {
+    const int read = first(s);
+    const int write = at(c.source, read);
+    if (f.morally_strong.holds(write, read) || !rules.holds(rule::observation_is_morally_strong)) {
+      c.observation.add(write, read);
+    }
+  }
+  if (!rules.holds(rule::observation_through_updates)) {
+    return;
+  }
+  for (event_set w = f.writes; w != 0; w = rest(w)) {
+    const int write = first(w);
+    event_set seen = c.observation[write];
+    for (event_set next = seen; next != 0;) {
+      const int partner = at(events, first(next)).partner;
+      next = rest(next);
+      if (partner >= 0) {
+        const event_set more = c.observation[partner] & ~seen;
+        seen |= more;
+        next |= more;
+      }
+    }
+    c.observation[write] = seen;
+  }
+}
+
+/// sync = ms ∩ (release-pattern ; obs ; acquire-pattern), added to base causality. Source: PTX ISA, "Synchronizes-with".
+template <class Rules>
+constexpr void synchronize(candidate& c, const Rules& rules, const event_structure& f) noexcept {
+  for (int i = 0; i < f.count; ++i) {
+    c.base[i] = f.base[i];
+    c.sync[i] = 0;
+  }
+  if (!rules.holds(rule::release_acquire_synchronizes)) {
+    return;
+  }
+  for (event_set s = f.release_starts; s != 0; s = rest(s)) {
+    const int release = first(s);
+    event_set ends = f.acquire_pattern.image(c.observation.image(f.release_pattern[release]));
+    if (rules.holds(rule::ends_are_morally_strong)) {
+      ends &= f.morally_strong[release];
+    }
+    c.sync[release] = ends & ~only(release);
+    for (event_set e = c.sync[release]; e != 0; e = rest(e)) {
+      if (!c.base.holds(release, first(e))) {
+        c.base.add_closed(f.count, release, first(e));
+      }
+    }
+  }
+}
+
+/// cause = ppcb ∪ obs ; ppcb, where ppcb (proxy-preserved base causality) is base between accesses whose proxies are kept
+/// apart correctly. Source: PTX ISA, "Causality order", "Proxy-preserved base causality order".
+template <class Rules>
+constexpr void relate_causes(candidate& c, const Rules& rules, const event_structure& f,
+                             std::span<const event> events) noexcept {
+  const auto through_entry = [&](event_set reached) {  // generic accesses, and others after a fence of their proxy and block
+    event_set result = reached & f.generic_memory;
+    if (rules.holds(rule::proxy_fence_before_the_destination)) {
+      for (event_set s = reached & f.proxy_fences; s != 0; s = rest(s)) {
+        result |= c.base[first(s)] & f.after_fence[first(s)];
+      }
+    }
+    return result;
+  };
+  for (event_set m = f.memory & ~f.initial; m != 0; m = rest(m)) {
+    const int x = first(m);
+    if (f.one_address_each) {
+      c.cause[x] = c.base[x] & f.same_address[x];
+      continue;
+    }
+    if (!rules.holds(rule::proxies_are_apart)) {
+      c.cause[x] = c.base[x] & f.same_address[x];
+      continue;
+    }
+    // the source leaves through its own proxy: generic as it is, any other through a fence of its proxy in its block
+    const bool generic = at(events, x).via == proxy::generic;
+    event_set left = 0;
+    if (generic) {
+      left = c.base[x];
+    } else if (rules.holds(rule::proxy_fence_after_the_source)) {
+      left = c.base.image(c.base[x] & f.before_fence[x]);
+    }
+    event_set direct = through_entry(left);
+    if (generic && !rules.holds(rule::generic_accesses)) {
+      direct &= ~f.generic_memory;
+    }
+    if (rules.holds(rule::same_proxy_in_one_block)) {
+      direct |= c.base[x] & f.same_proxy_block[x] & ~(generic ? f.generic_memory : 0);
+    }
+    const event_set aliased = through_entry(c.base.image(left & f.alias_fences));
+    c.cause[x] = (direct & f.same_address[x]) | (aliased & f.overlap[x]);
+  }
+  for (event_set s = f.initial; s != 0; s = rest(s)) {
+    c.cause[first(s)] = 0;
+  }
+  if (rules.holds(rule::observation_precedes)) {
+    // obs ; ppcb: sources are writes, and the rows of reads are still ppcb alone
+    for (event_set w = f.writes; w != 0; w = rest(w)) {
+      if (c.observation[first(w)] != 0) {
+        c.cause[first(w)] |= c.cause.image(c.observation[first(w)]);
+      }
+    }
+  }
+}
+
+}  // namespace membar::model

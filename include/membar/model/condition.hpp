@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Conditions on the final state of an execution, and their evaluation while some values are open.
+#pragma once
+
+#include <membar/model/array.hpp>
+#include <membar/model/partial_execution.hpp>
+#include <membar/model/program.hpp>
+#include <membar/model/relation.hpp>
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+namespace membar::model {
+
+/// What is known of a condition while some values are open.
+enum class truth : std::uint8_t { no, yes, open };
+
+/// The final values that a condition is evaluated in: registers as far as the enumeration knows them, and locations where
+/// one of the last writes has been picked for each.
+struct final_state {
+  const partial_execution* execution = nullptr;
+  const std::array<int, max_events>* last = nullptr;  ///< per physical location: the write picked, -1: none
+
+  [[nodiscard]] constexpr bool known(const term& t) const noexcept {
+    switch (t.kind) {
+      case term::kind_t::constant:
+        return true;
+      case term::kind_t::register_value:
+        return execution->known(t.thread, t.index);
+      case term::kind_t::memory_value:
+        return last != nullptr && picked(t) >= 0;
+    }
+    return false;
+  }
+
+  [[nodiscard]] constexpr std::int64_t value(const term& t) const noexcept {
+    switch (t.kind) {
+      case term::kind_t::constant:
+        return t.value;
+      case term::kind_t::register_value:
+        return execution->register_value(t.thread, t.index);
+      case term::kind_t::memory_value:
+        return execution->value(picked(t));
+    }
+    return 0;
+  }
+
+ private:
+  [[nodiscard]] constexpr int picked(const term& t) const noexcept {
+    const int physical = at(execution->program().locations, t.index).physical;
+    return at(*last, physical);
+  }
+};
+
+/// Evaluates node `root` of a condition.
+template <class State>
+[[nodiscard]] constexpr truth evaluate(std::span<const condition_node> nodes, int root, const State& state) noexcept {
+  const condition_node& n = at(nodes, root);
+  const auto child = [&](int index) { return evaluate(nodes, index, state); };
+  switch (n.kind) {
+    case condition_node::kind_t::always:
+      return truth::yes;
+    case condition_node::kind_t::compare:
+      if (!state.known(n.left) || !state.known(n.right)) {
+        return truth::open;
+      }
+      return compare(n.test, state.value(n.left), state.value(n.right)) ? truth::yes : truth::no;
+    case condition_node::kind_t::negation: {
+      const truth inner = child(n.first);
+      return inner == truth::open ? truth::open : inner == truth::yes ? truth::no : truth::yes;
+    }
+    case condition_node::kind_t::conjunction: {
+      const truth left = child(n.first);
+      if (left == truth::no) {
+        return truth::no;
+      }
+      const truth right = child(n.second);
+      return right == truth::no ? truth::no : left == truth::open ? truth::open : right;
+    }
+    case condition_node::kind_t::disjunction: {
+      const truth left = child(n.first);
+      if (left == truth::yes) {
+        return truth::yes;
+      }
+      const truth right = child(n.second);
+      return right == truth::yes ? truth::yes : left == truth::open ? truth::open : right;
+    }
+  }
+  return truth::open;
+}
+
+/// Evaluates a whole condition; an empty one holds.
+template <class State>
+[[nodiscard]] constexpr truth evaluate(std::span<const condition_node> nodes, const State& state) noexcept {
+  return nodes.empty() ? truth::yes : evaluate(nodes, count_of(nodes) - 1, state);
+}
+
+/// Calls `use(state)` for every choice of a last write at each physical location of `named`, each on its own, until it
+/// returns false. `last` is then the choice; after a run to the end it is as it was.
+template <class Use>
+constexpr bool for_each_memory(const partial_execution& execution, std::uint64_t named, std::array<int, max_events>& last,
+                               const Use& use) {
+  if (named == 0) {
+    return use(final_state{&execution, &last});
+  }
+  const int physical = first(named);
+  for (event_set w = execution.last_writes(physical); w != 0; w = rest(w)) {
+    at(last, physical) = first(w);
+    if (!for_each_memory(execution, rest(named), last, use)) {
+      return false;
+    }
+  }
+  at(last, physical) = -1;
+  return true;
+}
+
+/// The physical locations that a condition names, as a set.
+[[nodiscard]] constexpr std::uint64_t named_memory(std::span<const condition_node> nodes,
+                                                   std::span<const location> locations) noexcept {
+  std::uint64_t result = 0;
+  for (const condition_node& n : nodes) {
+    if (n.kind == condition_node::kind_t::compare) {
+      for (const term* t : {&n.left, &n.right}) {
+        if (t->kind == term::kind_t::memory_value) {
+          result |= only(at(locations, t->index).physical);
+        }
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace membar::model

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What the events of one path decide before it is chosen which write each read takes its value from: program order, moral
+/// strength, release and acquire patterns, dependencies.
+#pragma once
+
+#include <membar/model/array.hpp>
+#include <membar/model/execution.hpp>
+#include <membar/model/morally_strong.hpp>
+#include <membar/model/program.hpp>
+#include <membar/model/relation.hpp>
+#include <membar/model/rules.hpp>
+
+#include <span>
+
+namespace membar::model {
+
+/// What the instructions of one path through every thread decide, whatever the reads return: the relations that are the same in
+/// every candidate execution of that path.
+struct event_structure {
+  int count = 0;
+  event_set initial = 0;
+  event_set reads = 0;
+  event_set writes = 0;
+  event_set memory = 0;
+  event_set generic_memory = 0;
+  event_set proxy_fences = 0;
+  event_set alias_fences = 0;
+  event_set barriers = 0;
+  event_set release_starts = 0;
+  bool one_address_each = true;  ///< no aliases and no proxies: ppcb is base at the same address
+  bool has_dependencies = false;
+  bool has_mixed_sizes = false;
+
+  relation po;                ///< program order, transitive
+  relation po_loc;            ///< program order between accesses of the same memory
+  relation overlap;           ///< accesses of the same memory, each with itself too
+  relation same_address;      ///< accesses through the same virtual address, each with itself too
+  relation same_proxy_block;  ///< accesses through the same proxy by threads of one block
+  relation after_fence;       ///< proxy fence -> accesses through its proxy by threads of its block
+  relation before_fence;      ///< access -> proxy fences of its proxy in its block
+  relation morally_strong;
+  relation release_pattern;  ///< first of the release -> strong write
+  relation acquire_pattern;  ///< strong read -> last of the acquire
+  relation base;             ///< the part of base causality that is the same in every candidate
+  relation dependency;       ///< read -> event that depends on it
+};
+
+/// Fills `f` with what `events` decide.
+template <class Rules>
+constexpr void build(event_structure& f, const Rules& rules, const program_view& program, std::span<const event> events) {
+  f = event_structure{};
+  f.count = count_of(events);
+  event_set strong_reads = 0;
+  event_set strong_writes = 0;
+  event_set acquire_fences = 0;
+  event_set release_fences = 0;
+  for (int i = 0; i < f.count; ++i) {
+    const event& e = at(events, i);
+    const event_set me = only(i);
+    switch (e.kind) {
+      case event_kind::read:
+        f.reads |= me;
+        strong_reads |= e.strong ? me : 0;
+        break;
+      case event_kind::write:
+        f.writes |= me;
+        strong_writes |= e.strong ? me : 0;
+        break;
+      case event_kind::fence: {
+        const bool sc = e.sequential && rules.holds(rule::sc_fence_is_a_release_and_an_acquire);
+        const bool both = e.acquires && e.releases && !e.sequential;
+        acquire_fences |= sc || both || (e.acquires && !e.sequential) ||
+                                  (e.releases && !e.sequential && !rules.holds(rule::release_fence_is_no_acquire))
+                              ? me
+                              : 0;
+        release_fences |= sc || both || (e.releases && !e.sequential) ||
+                                  (e.acquires && !e.sequential && !rules.holds(rule::acquire_fence_is_no_release))
+                              ? me
+                              : 0;
+        break;
+      }
+      case event_kind::proxy_fence:
+        f.proxy_fences |= me;
+        f.alias_fences |= e.via == proxy::alias && rules.holds(rule::alias_fence) ? me : 0;
+        break;
+      case event_kind::barrier:
+        f.barriers |= me;
+        break;
+    }
+    f.initial |= e.thread < 0 ? me : 0;
+  }
+  f.memory = f.reads | f.writes;
+
+  for (int i = 0; i < f.count; ++i) {
+    const event& x = at(events, i);
+    const bool x_memory = contains(f.memory, i);
+    if (x_memory && x.via == proxy::generic) {
+      f.generic_memory |= only(i);
+    }
+    for (int j = 0; j < f.count; ++j) {
+      const event& y = at(events, j);
+      if (i < j && x.thread >= 0 && x.thread == y.thread && (x.vector < 0 || x.vector != y.vector)) {
+        f.po.add(i, j);
+      }
+      if (i != j && morally_strong(rules, program, x, y)) {
+        f.morally_strong.add(i, j);
+      }
+      const bool one_block =
+          x.thread >= 0 && y.thread >= 0 &&
+          (x.thread == y.thread || same_block(program.threads[x.thread].where, program.threads[y.thread].where));
+      if (x_memory && contains(f.memory, j)) {
+        if (x.physical == y.physical) {
+          f.overlap.add(i, j);
+          f.one_address_each = f.one_address_each && (x.thread < 0 || y.thread < 0 || x.address == y.address);
+          f.has_mixed_sizes = f.has_mixed_sizes || (x.thread >= 0 && y.thread >= 0 && x.bytes != y.bytes);
+        }
+        if (x.physical == y.physical && (x.address == y.address || !rules.holds(rule::addresses_are_apart))) {
+          f.same_address.add(i, j);
+        }
+        if (x.via == y.via && one_block) {
+          f.same_proxy_block.add(i, j);
+        }
+      }
+      if (contains(f.proxy_fences, i) && contains(f.memory, j) && x.via == y.via && y.thread >= 0 &&
+          (one_block || !rules.holds(rule::proxy_fence_in_the_block))) {
+        f.after_fence.add(i, j);
+        f.before_fence.add(j, i);
+      }
+    }
+    f.dependency[i] = 0;
+  }
+  f.one_address_each = f.one_address_each && (f.memory & ~f.generic_memory) == 0 && rules.holds(rule::generic_accesses) &&
+                       rules.holds(rule::addresses_are_apart);
+
+  for (int i = 0; i < f.count; ++i) {
+    const event& e = at(events, i);
+    f.po_loc[i] = f.po[i] & f.overlap[i];
+    // release-pattern = [W.release] ; po-loc? ; [strong W]  ∪  [F.{release,acq_rel,sc}] ; po ; [strong W]
+    if (e.kind == event_kind::write && e.releases && e.strong) {
+      f.release_pattern[i] = (rules.holds(rule::release_write) ? only(i) : 0) |
+                             (rules.holds(rule::release_write_then_write) ? f.po_loc[i] & strong_writes : 0);
+    }
+    if (contains(release_fences, i) && rules.holds(rule::release_fence)) {
+      f.release_pattern[i] = f.po[i] & strong_writes;
+    }
+    f.release_starts |= f.release_pattern[i] != 0 ? only(i) : 0;
+    // acquire-pattern = [strong R] ; po-loc? ; [R.acquire]  ∪  [strong R that is not red's] ; po ; [F.{acquire,acq_rel,sc}]
+    if (contains(strong_reads, i)) {
+      event_set acquire_reads = 0;
+      for (event_set s = f.po_loc[i] & strong_reads; s != 0; s = rest(s)) {
+        acquire_reads |= at(events, first(s)).acquires ? only(first(s)) : 0;
+      }
+      f.acquire_pattern[i] = (e.acquires && rules.holds(rule::acquire_read) ? only(i) : 0) |
+                             (rules.holds(rule::read_then_acquire_read) ? acquire_reads : 0);
+      if (rules.holds(rule::acquire_fence) && (!e.reduction || !rules.holds(rule::reduction_acquires_nothing))) {
+        f.acquire_pattern[i] |= f.po[i] & acquire_fences;
+      }
+    }
+    // dep = address, data and control dependencies; the write of an update depends on its read
+    event_set on = (rules.holds(rule::data_dependency) ? e.data : 0) |
+                   (rules.holds(rule::address_dependency) ? e.addressed : 0) |
+                   (rules.holds(rule::control_dependency) ? e.control : 0);
+    if (e.kind == event_kind::write && e.partner >= 0 && rules.holds(rule::update_depends_on_its_read)) {
+      on |= only(e.partner);
+    }
+    if (!rules.holds(rule::load_buffering_is_allowed)) {
+      for (int j = 0; j < i; ++j) {
+        on |= f.po.holds(j, i) ? only(j) : 0;
+      }
+    }
+    f.has_dependencies = f.has_dependencies || on != 0;
+    for (; on != 0; on = rest(on)) {
+      f.dependency.add(first(on), i);
+    }
+  }
+
+  // base ⊇ po ∪ edges of the CUDA API
+  if (rules.holds(rule::base_includes_program_order)) {
+    f.base = f.po;
+  }
+  if (rules.holds(rule::api_order_synchronizes)) {
+    for (const api_edge& edge : program.api) {
+      for (int i = 0; i < f.count; ++i) {
+        for (int j = 0; j < f.count; ++j) {
+          if (at(events, i).thread == edge.before && at(events, j).thread == edge.after) {
+            f.base.add(i, j);
+          }
+        }
+      }
+    }
+  }
+  f.base.close(f.count);
+}
+
+}  // namespace membar::model

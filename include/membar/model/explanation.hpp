@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Finds what a test's verdict rests on: one execution that shows the outcome, or the rule that forbids it and the cycle that the
+/// rule finds.
+#pragma once
+
+#include <membar/model/array.hpp>
+#include <membar/model/causality.hpp>
+#include <membar/model/decide.hpp>
+#include <membar/model/enumerate.hpp>
+#include <membar/model/event_structure.hpp>
+#include <membar/model/execution.hpp>
+#include <membar/model/litmus_test.hpp>
+#include <membar/model/partial_execution.hpp>
+#include <membar/model/program.hpp>
+#include <membar/model/relation.hpp>
+#include <membar/model/rules.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace membar::model {
+
+/// One step of a cycle or of a path: `from` is related to `to` by the relation of that name.
+struct step {
+  int from = 0;
+  int to = 0;
+  std::string relation;
+};
+
+/// An execution with everything that is printed of it.
+struct witness {
+  std::vector<event> events;
+  std::vector<std::int64_t> values;  ///< per event: what is read or written
+  event_structure facts{};
+  candidate choice{};
+  std::array<int, max_events> last{};  ///< per physical location: the write that gives the final value, -1: not asked for
+};
+
+/// What `explain` finds out about a test.
+struct explanation {
+  bool reachable = false;        ///< some execution satisfies the condition (for `forall`: violates it)
+  std::optional<witness> shown;  ///< that execution; or one that only the rules in `broken` forbid
+  std::vector<rule> broken;      ///< empty if reachable
+  std::vector<step> cycle;       ///< what the first broken rule objects to
+  statistics counts{};
+};
+
+/// Visitor that keeps the first execution that a test's condition asks for. The test must live as long as the finder.
+class witness_finder final : public execution_visitor {
+ public:
+  explicit witness_finder(const test_view& test) noexcept : state_(test) {}
+
+  [[nodiscard]] bool viable(const partial_execution& execution) override { return state_.viable(execution); }
+
+  [[nodiscard]] bool accept(const partial_execution& execution) override {
+    const bool more = state_.accept(execution);
+    if (!more) {
+      witness w;
+      w.events.assign(execution.events().begin(), execution.events().end());
+      for (int i = 0; i < count_of(w.events); ++i) {
+        w.values.push_back(contains(execution.facts().memory, i) ? execution.value(i) : 0);
+      }
+      w.facts = execution.facts();
+      w.choice = execution.choice();
+      w.last = state_.last();
+      found_ = std::move(w);
+    }
+    return more;
+  }
+
+  [[nodiscard]] std::optional<witness>& found() noexcept { return found_; }
+
+ private:
+  state_finder state_;
+  std::optional<witness> found_;
+};
+
+/// A relation and the name it has in an explanation.
+using named_relation = std::pair<std::string, const relation*>;
+
+/// A shortest path of named steps in the union of some relations, from one event to another; empty if there is none.
+[[nodiscard]] inline std::vector<step> find_path(int count, const std::vector<named_relation>& edges, int from, int to) {
+  std::vector<step> reached_by(static_cast<std::size_t>(count), {-1, -1, ""});
+  std::vector<int> queue = {from};
+  const auto visit = [&](int here, int next, const std::string& by) {
+    if ((next != from || to == from) && at(reached_by, next).from < 0) {
+      at(reached_by, next) = {here, next, by};
+      queue.push_back(next);
+    }
+  };
+  for (std::size_t n = 0; n < queue.size() && at(reached_by, to).from < 0; ++n) {
+    for (const auto& [name_of, relates] : edges) {
+      for (event_set s = (*relates)[queue[n]]; s != 0; s = rest(s)) {
+        visit(queue[n], first(s), name_of);
+      }
+    }
+  }
+  std::vector<step> path;
+  for (int here = to; at(reached_by, to).from >= 0 && (path.empty() || here != from); here = at(reached_by, here).from) {
+    path.insert(path.begin(), at(reached_by, here));
+  }
+  return path;
+}
+
+/// Finds out what a test's verdict rests on.
+class explainer {
+ public:
+  explicit explainer(const litmus_test& test) : view_(test.view()) {}
+
+  [[nodiscard]] explanation run() {
+    require_defined(view_.program);
+    explanation result;
+    {
+      witness_finder visitor(view_);
+      result.counts = enumerator(view_.program, visitor).run();
+      result.shown = std::move(visitor.found());
+      result.reachable = result.shown.has_value();
+    }
+    if (result.reachable) {
+      return result;
+    }
+    static constexpr rule candidates[] = {rule::axiom_causality_from_reads,
+                                          rule::axiom_causality_reads_from,
+                                          rule::cause_orders_writes,
+                                          rule::axiom_atomicity,
+                                          rule::axiom_sc_per_location,
+                                          rule::axiom_no_thin_air,
+                                          rule::morally_strong_writes_are_ordered,
+                                          rule::waiting_ends};
+    for (const rule one : candidates) {
+      if (try_without({one}, result)) {
+        return result;
+      }
+    }
+    for (const rule one : candidates) {
+      for (const rule other : candidates) {
+        if (one < other && try_without({one, other}, result)) {
+          return result;
+        }
+      }
+    }
+    (void)try_without({std::begin(candidates), std::end(candidates)}, result);
+    return result;
+  }
+
+ private:
+  bool try_without(const std::vector<rule>& dropped, explanation& result) {
+    every_rule_but rules;
+    for (const rule one : dropped) {
+      rules.dropped |= every_rule_but(one).dropped;
+    }
+    witness_finder visitor(view_);
+    (void)enumerator(view_.program, visitor, rules).run();
+    if (!visitor.found()) {
+      return false;
+    }
+    result.shown = std::move(visitor.found());
+    // of the rules dropped, those that this execution breaks
+    for (const rule one : dropped) {
+      std::vector<step> cycle = cycle_of(*result.shown, one);
+      if (!cycle.empty() || one == rule::waiting_ends) {
+        if (result.cycle.empty()) {
+          result.cycle = std::move(cycle);
+        }
+        result.broken.push_back(one);
+      }
+    }
+    if (result.broken.empty()) {
+      result.broken = dropped;
+    }
+    return true;
+  }
+
+  [[nodiscard]] static int source(const witness& w, int read) { return at(w.choice.source, read); }
+
+  /// The steps that make cause(from, to): an observation first, if there is one, then base causality.
+  [[nodiscard]] std::vector<step> cause_path(const witness& w, int from, int to) const {
+    const int count = count_of(w.events);
+    relation api;
+    for (const api_edge& edge : view_.program.api) {
+      for (int i = 0; i < count; ++i) {
+        for (int j = 0; j < count; ++j) {
+          if (at(w.events, i).thread == edge.before && at(w.events, j).thread == edge.after) {
+            api.add(i, j);
+          }
+        }
+      }
+    }
+    const std::vector<named_relation> edges = {{"po", &w.facts.po},
+                                               {"sync", &w.choice.sync},
+                                               {"barrier", &w.choice.barrier_sync},
+                                               {"fence-sc", &w.choice.fence_sc},
+                                               {"api", &api}};
+    std::vector<step> path = find_path(count, edges, from, to);
+    for (event_set s = w.choice.observation[from]; s != 0 && path.empty(); s = rest(s)) {
+      if (w.choice.cause.holds(first(s), to)) {
+        path = find_path(count, edges, first(s), to);
+        path.insert(path.begin(), {from, first(s), "obs"});
+      }
+    }
+    return path;
+  }
+
+  [[nodiscard]] std::vector<step> cycle_of(const witness& w, rule broken) const {
+    const auto with_cause = [&](int from, int to, const char* name, int end) {
+      std::vector<step> result = {{from, to, name}};
+      const std::vector<step> path = cause_path(w, to, end);
+      result.insert(result.end(), path.begin(), path.end());
+      return result;
+    };
+    const event_structure& f = w.facts;
+    for (event_set s = f.reads; s != 0; s = rest(s)) {
+      const int read = first(s);
+      if (broken == rule::axiom_causality_reads_from && w.choice.cause.holds(read, source(w, read))) {
+        return with_cause(source(w, read), read, "rf", source(w, read));
+      }
+      for (event_set t = w.choice.coherence[source(w, read)]; t != 0; t = rest(t)) {
+        const int newer = first(t);
+        if (broken == rule::axiom_causality_from_reads && w.choice.cause.holds(newer, read)) {
+          return with_cause(read, newer, "fr", read);
+        }
+        const int write = at(w.events, read).partner;
+        if (broken == rule::axiom_atomicity && write >= 0 && f.morally_strong.holds(read, newer) &&
+            f.morally_strong.holds(newer, write) && w.choice.coherence.holds(newer, write)) {
+          return {{read, newer, "fr"}, {newer, write, "co"}, {write, read, "rmw⁻¹"}};
+        }
+      }
+    }
+    if (broken == rule::cause_orders_writes) {
+      return unordered_writes(w);
+    }
+    if (broken == rule::morally_strong_writes_are_ordered) {
+      for (event_set s = f.writes & ~f.initial; s != 0; s = rest(s)) {
+        const int one = first(s);
+        for (event_set t = f.morally_strong[one] & f.writes & f.overlap[one]; t != 0; t = rest(t)) {
+          if (!w.choice.coherence.holds(one, first(t)) && !w.choice.coherence.holds(first(t), one)) {
+            return {{one, first(t), "neither co"}, {first(t), one, "nor co"}};
+          }
+        }
+      }
+    }
+    if (broken == rule::axiom_no_thin_air) {
+      relation rf;
+      for (event_set s = f.reads; s != 0; s = rest(s)) {
+        rf.add(source(w, first(s)), first(s));
+      }
+      return shortest_cycle(w, {{"rf", &rf}, {"dep", &f.dependency}});
+    }
+    if (broken == rule::axiom_sc_per_location) {
+      relation rf;
+      relation fr;
+      relation co;
+      for (event_set s = f.reads; s != 0; s = rest(s)) {
+        if (f.morally_strong.holds(source(w, first(s)), first(s))) {
+          rf.add(source(w, first(s)), first(s));
+        }
+        fr[first(s)] = w.choice.coherence[source(w, first(s))] & f.morally_strong[first(s)];
+      }
+      for (event_set s = f.writes; s != 0; s = rest(s)) {
+        co[first(s)] = w.choice.coherence[first(s)] & f.morally_strong[first(s)];
+      }
+      return shortest_cycle(w, {{"rf", &rf}, {"co", &co}, {"fr", &fr}, {"po-loc", &f.po_loc}});
+    }
+    return {};
+  }
+
+  /// A write that causality puts before another although the final state has it the other way round.
+  [[nodiscard]] std::vector<step> unordered_writes(const witness& w) const {
+    for (int pass = 0; pass < 2; ++pass) {
+      for (event_set s = w.facts.writes; s != 0; s = rest(s)) {
+        const int early = first(s);
+        const int physical = at(w.events, early).physical;
+        for (event_set t = w.choice.cause[early] & w.facts.writes & w.facts.overlap[early]; t != 0; t = rest(t)) {
+          const bool final_value = at(w.last, physical) == early;
+          if (final_value || (pass == 1 && w.choice.coherence.holds(first(t), early))) {
+            std::vector<step> path = cause_path(w, early, first(t));
+            path.push_back({first(t), early, final_value ? "final value" : "co"});
+            return path;
+          }
+        }
+      }
+    }
+    return {};
+  }
+
+  [[nodiscard]] static std::vector<step> shortest_cycle(const witness& w, const std::vector<named_relation>& edges) {
+    std::vector<step> best;
+    for (int i = 0; i < count_of(w.events); ++i) {
+      std::vector<step> cycle = find_path(count_of(w.events), edges, i, i);
+      if (!cycle.empty() && (best.empty() || cycle.size() < best.size())) {
+        best = std::move(cycle);
+      }
+    }
+    return best;
+  }
+
+  test_view view_;
+};
+
+}  // namespace membar::model

@@ -1,0 +1,480 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Reads one instruction of a litmus file.
+#pragma once
+
+#include <membar/memory_order.hpp>
+#include <membar/model/array.hpp>
+#include <membar/model/litmus_mnemonic.hpp>
+#include <membar/model/litmus_names.hpp>
+#include <membar/model/litmus_test.hpp>
+#include <membar/model/litmus_tokens.hpp>
+#include <membar/model/program.hpp>
+#include <membar/thread_scope.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace membar::model::detail {
+
+/// Reads the operands after the mnemonic `word`, and appends the instruction to its thread.
+class instruction_reader {
+ public:
+  instruction_reader(litmus_names& in, int thread, const token& word)
+      : in_(in), thread_(thread), word_(word), head_(split(lower(word.text)).front()) {
+    i_.line = word.line;
+  }
+
+  /// The label that the instruction jumps to, if it does.
+  std::optional<token> read() {
+    litmus_test::thread& t = at(in_.test.threads, thread_);
+    if (t.where.host && (head_ == "bar" || head_ == "barrier" || head_ == "mbarrier")) {
+      fail(word_, "a host thread takes part in no barrier");
+    }
+    read_operands();
+    const std::string written = in_.written_since(in_.offset_of(word_));
+    t.code.push_back(i_);
+    t.text.push_back(written);
+    for (const instruction& element : more_) {
+      t.code.push_back(element);
+      t.text.push_back(written);
+    }
+    if (t.code.size() > 1000) {
+      fail(word_, "a thread has more than 1000 instructions");
+    }
+    return label_;
+  }
+
+ private:
+  static constexpr meaning<comparison> branch_tests[] = {{"beq", comparison::equal},   {"bne", comparison::not_equal},
+                                                         {"blt", comparison::less},    {"ble", comparison::less_equal},
+                                                         {"bgt", comparison::greater}, {"bge", comparison::greater_equal}};
+
+  void read_operands() {
+    if (head_ == "ld" || head_ == "tld" || head_ == "suld" || head_ == "cold") {
+      read_load();
+    } else if (head_ == "st" || head_ == "sust") {
+      read_store();
+    } else if (head_ == "atom" || head_ == "suatom" || head_ == "red" || head_ == "sured") {
+      read_atomic();
+    } else if (head_ == "fence" || head_ == "membar") {
+      read_fence();
+    } else if (head_ == "bar" || head_ == "barrier") {
+      read_barrier();
+    } else if (head_ == "mbarrier") {
+      read_mbarrier();
+    } else if (head_ == "goto" || head_ == "bra" || find(branch_tests, head_)) {
+      read_jump();
+    } else {
+      read_compute();
+    }
+  }
+
+  void need_comma() { in_.expect(",", "between operands"); }
+
+  [[nodiscard]] int read_destination() {
+    const token word = in_.expect_word("a register");
+    if (word.text == "_") {
+      return -1;
+    }
+    if (in_.find_location(word.text) >= 0 && !in_.known_register(thread_, word.text)) {
+      fail(word, "'" + std::string(word.text) + "' is a location; expected a register");
+    }
+    if (word.text.find('.') != std::string_view::npos) {
+      fail(word, "expected a register, found " + shown(word));
+    }
+    return in_.register_for(word, thread_, std::string(word.text));
+  }
+
+  [[nodiscard]] operand read_operand() {
+    if (in_.peek().what == token_kind::number) {
+      return {false, 0, in_.take().value};
+    }
+    const token word = in_.expect_word("a register or a number");
+    if (in_.names_register(thread_, word.text)) {
+      return {true, in_.register_for(word, thread_, std::string(word.text)), 0};
+    }
+    if (in_.find_location(word.text) >= 0) {
+      fail(word, "'" + std::string(word.text) + "' is a location; expected a register or a number");
+    }
+    fail(word, "'" + std::string(word.text) + "' is no register of this thread");
+  }
+
+  void read_address() {
+    const bool bracketed = in_.accept("[");
+    const token word = in_.expect_word("a location");
+    if (in_.names_register(thread_, word.text)) {
+      i_.indirect = true;
+      i_.target = in_.register_for(word, thread_, std::string(word.text));
+    } else {
+      i_.target = in_.location_for(word, bracketed ? std::string(word.text) : in_.location_name(word));
+      if (at(in_.test.locations, i_.target).arrivals != 0) {
+        fail(word, "'" + std::string(word.text) + "' is an mbarrier");
+      }
+    }
+    if (bracketed) {
+      in_.expect("]", "after an address");
+    }
+  }
+
+  void set_bytes(const mnemonic& m) { i_.bytes = static_cast<std::uint8_t>(m.bytes == 0 ? 4 : m.bytes); }
+
+  /// Strength, order and scope of a load or a store.
+  void set_order(const mnemonic& m, bool is_store) {
+    no_others(word_, m);
+    const std::string name(word_.text);
+    if (m.is_volatile) {
+      if (m.order || m.scope || m.weak) {
+        fail(word_, "'" + name + "': volatile takes no order and no scope");
+      }
+      i_.strong = true;
+      i_.scope = thread_scope::system;
+      return;
+    }
+    if (m.mmio) {
+      if ((m.order && *m.order != memory_order::relaxed) || (m.scope && *m.scope != thread_scope::system) || m.weak) {
+        fail(word_, "'" + name + "': mmio is relaxed and of system scope");
+      }
+      i_.strong = true;
+      i_.scope = thread_scope::system;
+      return;
+    }
+    if (!m.order) {
+      return;
+    }
+    const memory_order wrong = is_store ? memory_order::acquire : memory_order::release;
+    if (*m.order == wrong || *m.order == memory_order::acq_rel || *m.order == memory_order::seq_cst) {
+      fail(word_, std::string(is_store ? "a store" : "a load") + " is weak, relaxed or " + (is_store ? "release" : "acquire") +
+                      ", not '" + name + "'");
+    }
+    if (!m.scope) {
+      fail(word_, "'" + name + "' needs a scope: cta, cluster, gpu or sys");
+    }
+    i_.strong = true;
+    i_.order = *m.order;
+    i_.scope = *m.scope;
+  }
+
+  [[nodiscard]] static proxy proxy_of(const std::string& head) {
+    return starts(head, "su") ? proxy::surface
+           : head == "tld"    ? proxy::texture
+           : head == "cold"   ? proxy::constant
+                              : proxy::generic;
+  }
+
+  void read_load() {
+    const mnemonic m = analyse(word_);
+    i_.code = opcode::load;
+    i_.via = proxy_of(head_);
+    set_bytes(m);
+    if (m.what) {
+      fail(word_, "'" + std::string(word_.text) + "': a load computes nothing");
+    }
+    set_order(m, false);
+    if (m.elements > 1) {
+      std::vector<int> destinations;
+      in_.expect("{", "before a vector's registers");
+      do {
+        destinations.push_back(read_destination());
+      } while (in_.accept(","));
+      in_.expect("}", "after a vector's registers");
+      need_comma();
+      read_vector(m, destinations.size());
+      i_.destination = destinations.front();
+      for (std::size_t k = 0; k < more_.size(); ++k) {
+        more_[k].destination = destinations[k + 1];
+      }
+      return;
+    }
+    i_.destination = read_destination();
+    need_comma();
+    // ld r0, 1 and ld r0, r1 are moves, and so is ld.weak r0, 1, whatever its order; ld.weak r0, r1 loads from the address in
+    // r1
+    const bool bare = m.parts.size() == 1;
+    if (in_.peek().what == token_kind::number ||
+        (bare && in_.peek().what == token_kind::word && in_.names_register(thread_, in_.peek().text))) {
+      i_.code = opcode::compute;
+      i_.strong = false;
+      i_.via = proxy::generic;
+      i_.b = read_operand();
+      return;
+    }
+    read_address();
+  }
+
+  void read_store() {
+    const mnemonic m = analyse(word_);
+    i_.code = opcode::store;
+    i_.via = proxy_of(head_);
+    set_bytes(m);
+    if (m.what) {
+      fail(word_, "'" + std::string(word_.text) + "': a store computes nothing");
+    }
+    set_order(m, true);
+    if (m.elements > 1) {
+      read_vector(m, static_cast<std::size_t>(m.elements));
+      need_comma();
+      in_.expect("{", "before a vector's values");
+      for (std::size_t k = 0; k < static_cast<std::size_t>(m.elements); ++k) {
+        if (k > 0) {
+          need_comma();
+        }
+        (k == 0 ? i_ : more_[k - 1]).a = read_operand();
+      }
+      in_.expect("}", "after a vector's values");
+      return;
+    }
+    read_address();
+    need_comma();
+    i_.a = read_operand();
+  }
+
+  /// The address of a vector access and its elements after the first.
+  void read_vector(const mnemonic& m, std::size_t given) {
+    if (given != static_cast<std::size_t>(m.elements)) {
+      fail(word_, "'" + std::string(word_.text) + "' takes " + std::to_string(m.elements) + " registers");
+    }
+    const token address = in_.peek();
+    read_address();
+    if (i_.indirect) {
+      fail(address, "the address of a vector access is a location here");
+    }
+    const std::string base = at(in_.test.location_names, i_.target);
+    if (base.find('[') != std::string::npos) {
+      fail(address, "a vector access starts at element 0 here");
+    }
+    for (int k = 1; k < m.elements; ++k) {
+      instruction element = i_;
+      element.element = static_cast<std::uint8_t>(k);
+      element.target = in_.location_for(address, base + "[" + std::to_string(k) + "]");
+      more_.push_back(element);
+    }
+  }
+
+  void read_atomic() {
+    const mnemonic m = analyse(word_);
+    no_others(word_, m);
+    const bool reduces = head_ == "red" || head_ == "sured";
+    i_.code = reduces ? opcode::reduction : opcode::atomic;
+    i_.via = proxy_of(head_);
+    set_bytes(m);
+    if (!m.what) {
+      fail(word_, "'" + std::string(word_.text) + "' does not say what it does: add, exch, cas, ...");
+    }
+    if (m.weak || m.is_volatile || m.mmio || (m.order && *m.order == memory_order::seq_cst) || m.elements > 1) {
+      fail(word_, "'" + std::string(word_.text) + "': an atomic is relaxed, acquire, release or acq_rel");
+    }
+    i_.strong = true;
+    i_.what = *m.what;
+    i_.order = m.order.value_or(memory_order::relaxed);
+    i_.scope = m.scope.value_or(thread_scope::device);  // PTX: .gpu where none is given
+    if (!reduces) {
+      i_.destination = read_destination();
+      need_comma();
+    }
+    read_address();
+    need_comma();
+    i_.a = read_operand();
+    if (i_.what == operation::compare_exchange) {
+      need_comma();
+      i_.b = read_operand();
+    }
+  }
+
+  void read_fence() {
+    const std::vector<std::string> parts = split(lower(word_.text));
+    if (head_ == "fence" && parts.size() >= 2 && parts[1] == "proxy") {
+      i_.code = opcode::proxy_fence;
+      if (parts.size() < 3) {
+        fail(word_, "'fence.proxy' does not say which proxy");
+      }
+      static constexpr meaning<proxy> kinds[] = {{"alias", proxy::alias},
+                                                 {"surface", proxy::surface},
+                                                 {"texture", proxy::texture},
+                                                 {"constant", proxy::constant},
+                                                 {"generic", proxy::generic}};
+      if (const auto kind = find(kinds, parts[2]); kind && parts.size() == 3) {
+        i_.via = *kind;
+      } else if (parts[2] == "async" || starts(parts[2], "async::") || starts(parts[2], "tensormap::")) {
+        i_.via = proxy::other;  // no instruction of a test goes through these proxies
+        if (in_.accept("[")) {
+          (void)in_.expect_word("a location");
+          in_.expect("]", "after an address");
+          need_comma();
+          (void)in_.expect_number("a size");
+        }
+      } else {
+        fail(word_, "'" + std::string(word_.text) + "': this proxy fence is not known");
+      }
+      return;
+    }
+    i_.code = opcode::fence;
+    if (head_ == "membar") {  // the older spelling: fence.sc
+      static constexpr meaning<thread_scope> levels[] = {
+          {"cta", thread_scope::block}, {"gl", thread_scope::device}, {"sys", thread_scope::system}};
+      const auto level = parts.size() == 2 ? find(levels, parts[1]) : std::nullopt;
+      if (!level) {
+        fail(word_, "expected membar.cta, membar.gl or membar.sys, found " + shown(word_));
+      }
+      i_.order = memory_order::seq_cst;
+      i_.scope = *level;
+      return;
+    }
+    const mnemonic m = analyse(word_);
+    no_others(word_, m);
+    if (m.weak || m.is_volatile || m.mmio || m.what || m.bytes != 0 || m.elements > 1 ||
+        (m.order && *m.order == memory_order::relaxed)) {
+      fail(word_, "'" + std::string(word_.text) + "': a fence is sc, acq_rel, acquire or release");
+    }
+    if (!m.scope) {
+      fail(word_, "'" + std::string(word_.text) + "' needs a scope: cta, cluster, gpu or sys");
+    }
+    i_.order = m.order.value_or(memory_order::acq_rel);
+    i_.scope = *m.scope;
+  }
+
+  void read_barrier() {
+    std::vector<std::string> parts = split(lower(word_.text));
+    i_.code = opcode::barrier;
+    if (!parts.empty() && parts.back() == "aligned") {
+      parts.pop_back();
+    }
+    if (parts.size() >= 3 && parts[1] == "cluster") {
+      i_.barrier = barrier_kind::cluster;
+      const std::string form = parts.size() == 4 ? parts[3] : "";
+      if (parts.size() <= 4 && parts[2] == "arrive" && (form.empty() || form == "release" || form == "relaxed")) {
+        i_.arrives = true;
+        i_.order = form == "relaxed" ? memory_order::relaxed : memory_order::release;
+        return;
+      }
+      if (parts.size() <= 4 && parts[2] == "wait" && (form.empty() || form == "acquire")) {
+        i_.waits = true;
+        i_.order = memory_order::acquire;
+        return;
+      }
+      fail(word_,
+           "expected barrier.cluster.arrive{.release,.relaxed} or barrier.cluster.wait{.acquire}, found " + shown(word_));
+    }
+    if (parts.size() == 3 && parts[1] == "warp" && parts[2] == "sync") {
+      i_.barrier = barrier_kind::warp;
+      i_.arrives = true;
+      i_.waits = true;
+      i_.a = read_operand();
+      i_.b = {false, 0, -1};
+      return;
+    }
+    if (parts.size() == 3 && parts[1] == "cta") {
+      parts.erase(parts.begin() + 1);
+    }
+    if (parts.size() != 2 || (parts[1] != "sync" && parts[1] != "red" && parts[1] != "arrive")) {
+      fail(word_, "expected bar.cta.sync, .red or .arrive, bar.warp.sync or barrier.cluster.*, found " + shown(word_));
+    }
+    i_.arrives = true;
+    i_.waits = parts[1] != "arrive";
+    i_.a = read_operand();
+    i_.b = {false, 0, -1};
+    if (in_.accept(",")) {
+      i_.b = read_operand();
+      if (in_.accept(",")) {
+        const token count = in_.peek();
+        i_.has_quorum = true;
+        i_.c = read_operand();
+        if (!i_.c.is_register && i_.c.value < 1) {
+          fail(count, "a barrier's count is at least 1");
+        }
+      }
+    }
+  }
+
+  void read_mbarrier() {
+    const mnemonic m = analyse(word_);
+    const std::string form = m.others.empty() ? "" : m.others.front();
+    if (m.others.size() != 1 || (form != "arrive" && form != "test_wait" && form != "try_wait") || m.weak || m.what) {
+      fail(word_, "expected mbarrier.arrive, mbarrier.test_wait or mbarrier.try_wait, found " + shown(word_));
+    }
+    const bool arrives = form == "arrive";
+    const memory_order natural = arrives ? memory_order::release : memory_order::acquire;
+    i_.code = arrives ? opcode::mbarrier_arrive : opcode::mbarrier_wait;
+    i_.arrives = arrives;
+    i_.waits = !arrives;
+    i_.order = m.order.value_or(natural);
+    if (i_.order != natural && i_.order != memory_order::relaxed) {
+      fail(word_, "'" + std::string(word_.text) + "': an arrival is release or relaxed, a wait acquire or relaxed");
+    }
+    i_.scope = m.scope.value_or(thread_scope::block);
+    if (!arrives && in_.peek().what == token_kind::word && in_.names_register(thread_, in_.peek().text)) {
+      i_.destination = read_destination();
+      need_comma();
+    }
+    const bool bracketed = in_.accept("[");
+    const token word = in_.expect_word("an mbarrier");
+    i_.target = in_.find_location(word.text);
+    if (i_.target < 0 || at(in_.test.locations, i_.target).arrivals == 0) {
+      const std::string name(word.text);
+      fail(word, "'" + name + "' is no mbarrier: declare it as '" + name + " @ mbarrier 2;'");
+    }
+    if (bracketed) {
+      in_.expect("]", "after an address");
+    }
+    i_.b = {false, 0, -1};
+    if (!arrives) {
+      need_comma();
+      i_.a = read_operand();
+    }
+  }
+
+  void read_jump() {
+    if (lower(word_.text) != head_) {
+      fail(word_, shown(word_) + " is no instruction");
+    }
+    i_.code = opcode::jump;
+    if (find(branch_tests, head_)) {
+      i_.code = opcode::branch;
+      i_.test = *find(branch_tests, head_);
+      i_.a = read_operand();
+      need_comma();
+      i_.b = read_operand();
+      need_comma();
+    }
+    label_ = in_.expect_word("a label");
+  }
+
+  void read_compute() {
+    static constexpr meaning<operation> operations[] = {
+        {"mov", operation::move},      {"add", operation::add},     {"sub", operation::subtract}, {"mul", operation::multiply},
+        {"mult", operation::multiply}, {"div", operation::divide},  {"and", operation::bit_and},  {"or", operation::bit_or},
+        {"xor", operation::bit_xor},   {"min", operation::minimum}, {"max", operation::maximum}};
+    const auto what = find(operations, head_);
+    if (!what) {
+      fail(word_, shown(word_) + " is no instruction");
+    }
+    for (const std::string& part : split(lower(word_.text))) {
+      if (part != head_ && part != "lo" && type_bytes(part) == 0) {
+        fail(word_, shown(word_) + " is no instruction");
+      }
+    }
+    i_.code = opcode::compute;
+    i_.what = *what;
+    i_.destination = read_destination();
+    need_comma();
+    if (i_.what != operation::move) {
+      i_.a = read_operand();
+      need_comma();
+    }
+    i_.b = read_operand();
+  }
+
+  litmus_names& in_;
+  int thread_;
+  token word_;  ///< the mnemonic
+  std::string head_;
+  instruction i_;
+  std::vector<instruction> more_;  ///< a vector access's elements after the first
+  std::optional<token> label_;
+};
+
+}  // namespace membar::model::detail

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The names that a litmus file has declared so far: locations, threads and registers.
+#pragma once
+
+#include <membar/model/array.hpp>
+#include <membar/model/litmus_test.hpp>
+#include <membar/model/litmus_tokens.hpp>
+#include <membar/model/program.hpp>
+#include <membar/model/relation.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace membar::model::detail {
+
+/// The n of "Pn", if the word is the name of a thread.
+[[nodiscard]] inline std::optional<int> thread_number(std::string_view word) {
+  if (word.size() < 2 || word.size() > 7 || (word.front() != 'P' && word.front() != 'p')) {
+    return std::nullopt;
+  }
+  int value = 0;
+  for (const char c : word.substr(1)) {
+    if (!digit(c)) {
+      return std::nullopt;
+    }
+    value = value * 10 + (c - '0');
+  }
+  return value;
+}
+
+/// Whether a word that nothing declares is a register: r and digits, or % and anything.
+[[nodiscard]] inline bool register_shape(std::string_view word) {
+  if (!word.empty() && word.front() == '%') {
+    word.remove_prefix(1);
+    return !word.empty();
+  }
+  if (word.size() < 2 || word.front() != 'r') {
+    return false;
+  }
+  for (const char c : word.substr(1)) {
+    if (!digit(c)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// The tokens of a file, and the test that is built of them.
+class litmus_names : public litmus_tokens {
+ public:
+  explicit litmus_names(std::string_view text) : litmus_tokens(text) {}
+
+  /// The location's index, -1 if there is none of that name.
+  [[nodiscard]] int find_location(std::string_view name) const { return index_in(test.location_names, name); }
+
+  int declare(const token& word, const std::string& name) {
+    const int index = count_of(test.locations);
+    if (index == max_events) {
+      fail(word, "more than 64 locations");
+    }
+    test.location_names.push_back(name);
+    test.locations.push_back({index, index, 0, 0});
+    return index;
+  }
+
+  int location_for(const token& word, const std::string& name) {
+    const int known = find_location(name);
+    return known >= 0 ? known : declare(word, name);
+  }
+
+  /// A location's name; an element of an array keeps its index in the name, and `x[0]` is `x`.
+  std::string location_name(const token& word) {
+    std::string name(word.text);
+    if (name.find('.') != std::string::npos || name.find(':') != std::string::npos) {
+      fail(word, "'" + name + "' is no name of a location");
+    }
+    if (at_symbol("[")) {
+      take();
+      const int element = expect_small("an element's number");
+      expect("]", "after an element's number");
+      if (element != 0) {
+        name += "[" + std::to_string(element) + "]";
+      }
+    }
+    return name;
+  }
+
+  /// The index of thread Pn, -1 if there is none.
+  [[nodiscard]] int thread_index(int number) const {
+    for (int t = 0; t < count_of(test.threads); ++t) {
+      if (at(test.threads, t).number == number) {
+        return t;
+      }
+    }
+    return -1;
+  }
+
+  int register_for(const token& word, int thread, const std::string& name) {
+    litmus_test::thread& t = at(test.threads, thread);
+    const int known = index_in(t.register_names, name);
+    if (known >= 0) {
+      return known;
+    }
+    if (count_of(t.registers) == max_registers) {
+      fail(word, "a thread uses more than 32 registers");
+    }
+    t.register_names.push_back(name);
+    t.registers.push_back(0);
+    return count_of(t.registers) - 1;
+  }
+
+  [[nodiscard]] bool known_register(int thread, std::string_view name) const {
+    return index_in(at(test.threads, thread).register_names, name) >= 0;
+  }
+
+  /// Whether the word is a register of the thread, or may become one.
+  [[nodiscard]] bool names_register(int thread, std::string_view name) const {
+    return known_register(thread, name) || (register_shape(name) && find_location(name) < 0);
+  }
+
+  litmus_test test;
+
+ private:
+  [[nodiscard]] static int index_in(const std::vector<std::string>& names, std::string_view name) {
+    const auto found = std::find(names.begin(), names.end(), name);
+    return found == names.end() ? -1 : static_cast<int>(found - names.begin());
+  }
+};
+
+}  // namespace membar::model::detail

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Scope inclusion, and when two operations are morally strong.
+#pragma once
+
+#include <membar/model/execution.hpp>
+#include <membar/model/program.hpp>
+#include <membar/model/rules.hpp>
+
+namespace membar::model {
+
+/// incl(X, Y): whether the scope of `x` includes the thread at `there`. Source: PTX ISA, "Scope"; the domain clause is
+/// membar's reading of the CUDA guide, the cluster clause the mechanical extension.
+template <class Rules>
+[[nodiscard]] constexpr bool includes(const Rules& rules, thread_scope scope, const place& here, const place& there) noexcept {
+  if (scope == thread_scope::system) {
+    return true;
+  }
+  if ((here.host || there.host) && rules.holds(rule::host_is_in_system_scope_only)) {
+    return false;
+  }
+  const bool block = here.gpu == there.gpu && here.block == there.block && here.host == there.host;
+  switch (scope) {
+    case thread_scope::block:
+      return block || !rules.holds(rule::block_scope_is_the_block);
+    case thread_scope::cluster:
+      return block || same_cluster(here, there) || !rules.holds(rule::cluster_scope_is_the_cluster);
+    default:
+      return (here.gpu == there.gpu || !rules.holds(rule::device_scope_is_the_device)) &&
+             (here.gpu != there.gpu || here.domain == there.domain || !rules.holds(rule::device_scope_is_the_domain));
+  }
+}
+
+/// ms(X, Y): related by program order, or both strong with scopes that include each other; through the same proxy; and, if
+/// both access memory, overlapping completely through the same virtual address. Source: PTX ISA, "Morally strong operations".
+template <class Rules>
+[[nodiscard]] constexpr bool morally_strong(const Rules& rules, const program_view& program, const event& x,
+                                            const event& y) noexcept {
+  if (x.thread < 0 || y.thread < 0) {
+    return false;
+  }
+  const bool x_memory = x.kind == event_kind::read || x.kind == event_kind::write;
+  const bool y_memory = y.kind == event_kind::read || y.kind == event_kind::write;
+  if ((!x_memory && x.kind != event_kind::fence) || (!y_memory && y.kind != event_kind::fence)) {
+    return false;
+  }
+  bool related =
+      x.thread == y.thread && (x.vector < 0 || x.vector != y.vector) && rules.holds(rule::program_order_is_morally_strong);
+  if (!related && ((x.strong && y.strong) || !rules.holds(rule::weak_is_not_strong))) {
+    const place& here = program.threads[x.thread].where;
+    const place& there = program.threads[y.thread].where;
+    const bool forth = includes(rules, x.strong ? x.scope : thread_scope::system, here, there);
+    const bool back = includes(rules, y.strong ? y.scope : thread_scope::system, there, here);
+    related = rules.holds(rule::inclusion_is_mutual) ? forth && back : forth || back;
+  }
+  const bool proxies = x.via == y.via || !rules.holds(rule::same_proxy);
+  const bool whole = !x_memory || !y_memory || (x.address == y.address && x.bytes == y.bytes) ||
+                     (x.physical == y.physical && !rules.holds(rule::complete_overlap));
+  return related && proxies && whole;
+}
+
+}  // namespace membar::model

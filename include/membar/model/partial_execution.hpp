@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// An execution while it is being chosen, and the visitor that is shown it.
+#pragma once
+
+#include <membar/model/array.hpp>
+#include <membar/model/causality.hpp>
+#include <membar/model/event_structure.hpp>
+#include <membar/model/execution.hpp>
+#include <membar/model/program.hpp>
+#include <membar/model/relation.hpp>
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+namespace membar::model {
+
+/// The events of one path through every thread, the choices made so far, and the values that follow from them. Values need no
+/// guessing: `rf ∪ dep` is acyclic, so each follows from the others.
+class partial_execution {
+ public:
+  [[nodiscard]] constexpr const program_view& program() const noexcept { return program_; }
+  [[nodiscard]] constexpr std::span<const event> events() const noexcept { return events_.span(); }
+  /// What the events decide, whatever the reads return.
+  [[nodiscard]] constexpr const event_structure& facts() const noexcept { return facts_; }
+  /// What was chosen. Complete only for `execution_visitor::accept`.
+  [[nodiscard]] constexpr const candidate& choice() const noexcept { return candidate_; }
+
+  /// Whether a register's final value follows from the reads chosen so far.
+  [[nodiscard]] constexpr bool known(int thread, int reg) const noexcept { return resolved(at(at(registers_, thread), reg)); }
+  /// A register's final value, if it is known.
+  [[nodiscard]] constexpr std::int64_t register_value(int thread, int reg) const noexcept {
+    return evaluate(at(at(registers_, thread), reg));
+  }
+  /// Whether the value that a read returns or a write stores follows from the reads chosen so far.
+  [[nodiscard]] constexpr bool known(int event_index) const noexcept {
+    return events_[event_index].kind == event_kind::read ? contains(known_, event_index) : resolved(events_[event_index].value);
+  }
+  /// The value that a read returns or a write stores, if it is known.
+  [[nodiscard]] constexpr std::int64_t value(int event_index) const noexcept {
+    return events_[event_index].kind == event_kind::read ? at(values_, event_index) : evaluate(events_[event_index].value);
+  }
+  /// The number that an operand of a barrier stands for, -1 for an operand that the barrier does not have. Every read must be
+  /// known.
+  [[nodiscard]] constexpr std::int64_t number_of(int expression_index) const noexcept {
+    return expression_index < 0 ? -1 : evaluate(expression_index);
+  }
+  /// The co-maximal writes of a location: any of them may give its final value.
+  [[nodiscard]] constexpr event_set last_writes(int location_index) const noexcept {
+    event_set result = 0;
+    const int physical = at(program_.locations, location_index).physical;
+    for (event_set w = facts_.writes; w != 0; w = rest(w)) {
+      if (events_[first(w)].physical == physical && candidate_.coherence[first(w)] == 0) {
+        result |= only(first(w));
+      }
+    }
+    return result;
+  }
+
+ protected:
+  constexpr explicit partial_execution(const program_view& program) : program_(program) {}
+  ~partial_execution() = default;
+
+  [[nodiscard]] constexpr event_set depends(int e) const noexcept { return e < 0 ? 0 : expressions_[e].depends; }
+
+  [[nodiscard]] constexpr bool resolved(int e) const noexcept { return (expressions_[e].depends & ~known_) == 0; }
+
+  [[nodiscard]] constexpr std::int64_t evaluate(int index) const noexcept {
+    const expression& e = expressions_[index];
+    switch (e.kind) {
+      case expression::kind_t::constant:
+        return e.value;
+      case expression::kind_t::read:
+        return at(values_, e.left);
+      case expression::kind_t::apply:
+        return apply(e.what, evaluate(e.left), evaluate(e.right));
+    }
+    return 0;
+  }
+
+  program_view program_;
+  bounded<event, max_events> events_{};
+  bounded<expression, 1024> expressions_{};
+  bounded<assumption, 128> assumptions_{};
+  std::array<std::array<int, max_registers>, max_threads> registers_{};  ///< per thread: expressions
+  event_structure facts_{};
+  candidate candidate_{};
+  event_set known_ = 0;  ///< reads whose value is known
+  std::array<std::int64_t, max_events> values_{};
+};
+
+/// What an enumeration shows the executions to.
+class execution_visitor {
+ public:
+  /// Asked while reads-from is still partly chosen: false leaves out every completion of the choice.
+  [[nodiscard]] virtual constexpr bool viable(const partial_execution&) { return true; }
+  /// Called for every execution that the rules allow: false ends the enumeration.
+  [[nodiscard]] virtual constexpr bool accept(const partial_execution& execution) = 0;
+
+ protected:
+  ~execution_visitor() = default;
+};
+
+}  // namespace membar::model

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The rules of the model by name, and sets of rules.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace membar::model {
+
+/// The rules of the model. Each can be switched off, to find out which one forbids an outcome and what a test tests.
+enum class rule : std::uint8_t {
+  // scope inclusion
+  block_scope_is_the_block,
+  cluster_scope_is_the_cluster,
+  device_scope_is_the_device,
+  device_scope_is_the_domain,
+  host_is_in_system_scope_only,
+  inclusion_is_mutual,
+  // morally strong
+  weak_is_not_strong,
+  program_order_is_morally_strong,
+  same_proxy,
+  complete_overlap,
+  // observation
+  observation_is_morally_strong,
+  observation_through_updates,
+  // patterns and synchronizes-with
+  release_write,
+  release_write_then_write,
+  release_fence,
+  acquire_read,
+  read_then_acquire_read,
+  acquire_fence,
+  reduction_acquires_nothing,
+  acquire_fence_is_no_release,
+  release_fence_is_no_acquire,
+  sc_fence_is_a_release_and_an_acquire,
+  ends_are_morally_strong,
+  release_acquire_synchronizes,
+  fence_sc_synchronizes,
+  fence_sc_relates_morally_strong_pairs_only,
+  block_barrier_synchronizes,
+  arrival_receives_nothing,
+  barrier_is_of_one_block,
+  warp_barrier_synchronizes,
+  cluster_barrier_synchronizes,
+  relaxed_arrival_releases_nothing,
+  mbarrier_synchronizes,
+  api_order_synchronizes,
+  waiting_ends,
+  // causality
+  base_includes_program_order,
+  generic_accesses,
+  same_proxy_in_one_block,
+  proxies_are_apart,
+  addresses_are_apart,
+  alias_fence,
+  proxy_fence_after_the_source,
+  proxy_fence_before_the_destination,
+  proxy_fence_in_the_block,
+  observation_precedes,
+  // coherence
+  initial_write_is_first,
+  cause_orders_writes,
+  morally_strong_writes_are_ordered,
+  coherence_is_transitive,
+  coherence_is_partial,
+  // axioms
+  axiom_fence_sc,
+  axiom_atomicity,
+  axiom_no_thin_air,
+  axiom_sc_per_location,
+  axiom_causality_reads_from,
+  axiom_causality_from_reads,
+  // dependencies
+  address_dependency,
+  data_dependency,
+  control_dependency,
+  update_depends_on_its_read,
+  // what instructions do
+  failed_compare_writes_nothing,
+  load_buffering_is_allowed,
+  count
+};
+
+namespace detail {
+/// The enumerator's name, cut out of the compiler's name of this function: "... One = membar::model::rule::alias_fence ...".
+template <rule One>
+[[nodiscard]] constexpr std::string_view enumerator_name() noexcept {
+  constexpr std::string_view prefix = "rule::";
+  std::string_view text = __PRETTY_FUNCTION__;
+  text.remove_prefix(text.rfind(prefix) + prefix.size());
+  return text.substr(0, text.find_first_of(";],"));
+}
+
+template <std::size_t... Number>
+[[nodiscard]] constexpr auto enumerator_names(std::index_sequence<Number...>) noexcept {
+  return std::array<std::string_view, sizeof...(Number)>{enumerator_name<static_cast<rule>(Number)>()...};
+}
+}  // namespace detail
+
+/// The rule's name in words: that of its enumerator, with blanks.
+[[nodiscard]] inline std::string name(rule one) {
+  static constexpr auto names = detail::enumerator_names(std::make_index_sequence<static_cast<std::size_t>(rule::count)>{});
+  std::string words(one < rule::count ? names[static_cast<std::size_t>(one)] : "no rule");
+  std::replace(words.begin(), words.end(), '_', ' ');
+  return words;
+}
+
+/// All rules, known at compile time: the model.
+struct every_rule {
+  static constexpr bool complete = true;
+  [[nodiscard]] static constexpr bool holds(rule) noexcept { return true; }
+};
+
+/// All rules but some, chosen at run time.
+struct every_rule_but {
+  static constexpr bool complete = false;
+  std::uint64_t dropped = 0;  ///< a bit for each rule that is switched off
+  constexpr every_rule_but() = default;
+  constexpr every_rule_but(every_rule) noexcept {}  // NOLINT: every rule but none
+  constexpr explicit every_rule_but(rule one) noexcept : dropped(std::uint64_t{1} << static_cast<unsigned>(one)) {}
+  [[nodiscard]] constexpr bool holds(rule one) const noexcept { return ((dropped >> static_cast<unsigned>(one)) & 1U) == 0; }
+};
+static_assert(static_cast<int>(rule::count) <= 64);
+
+}  // namespace membar::model

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Every path through the threads of a program, as events: a fork at each branch, compare-and-swap, unknown address and mbarrier
+/// test.
+#pragma once
+
+#include <membar/model/array.hpp>
+#include <membar/model/execution.hpp>
+#include <membar/model/partial_execution.hpp>
+#include <membar/model/program.hpp>
+#include <membar/model/relation.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace membar::model {
+
+/// Walks the paths. A path takes the outcome of each fork for granted; the assumptions are checked once the values are known.
+class thread_paths : public partial_execution {
+ protected:
+  /// `failed_compare_writes`: a failed compare-and-swap writes, which only a mutant of the model lets it do.
+  constexpr thread_paths(const program_view& program, bool failed_compare_writes)
+      : partial_execution(program), failed_compare_writes_(failed_compare_writes) {}
+  ~thread_paths() = default;
+
+  /// Called for every choice of one path through every thread: false ends the walk.
+  virtual constexpr bool path_chosen() = 0;
+
+  /// Walks all paths, or until `path_chosen` returns false. Throws `error` for a program that exceeds a limit.
+  constexpr void walk_paths() {
+    for (const thread_view& t : program_.threads) {
+      if (count_of(t.registers) > max_registers) {
+        throw error("a thread uses more than 32 registers");
+      }
+    }
+    for (int i = 0; i < count_of(program_.locations); ++i) {
+      const location& l = at(program_.locations, i);
+      if (l.physical == i && l.arrivals == 0) {
+        event e;
+        e.location = i;
+        e.address = l.address;
+        e.physical = l.physical;
+        e.value = constant(l.initial);
+        push(e);
+      }
+    }
+    start(0);
+  }
+
+  /// Whether a thread reached a second jump backwards: that run was left out.
+  [[nodiscard]] constexpr bool cut() const noexcept { return cut_; }
+
+ private:
+  struct thread_state {
+    event_set control = 0;
+    bool jumped_back = false;
+  };
+
+  struct mark {
+    int events = 0;
+    int expressions = 0;
+    int assumptions = 0;
+    std::array<int, max_registers> registers{};
+  };
+
+  // ---- expressions
+
+  constexpr int push(const event& e) { return events_.push(e, "an execution has more than 64 events"); }
+
+  constexpr int add(const expression& e) { return expressions_.push(e, "a test computes more than 1024 values"); }
+
+  constexpr int constant(std::int64_t value) {
+    expression e;
+    e.value = value;
+    return add(e);
+  }
+
+  constexpr int read_result(int event_index) {
+    expression e;
+    e.kind = expression::kind_t::read;
+    e.left = event_index;
+    e.depends = only(event_index);
+    return add(e);
+  }
+
+  constexpr int combine(operation what, int left, int right) {
+    if (what == operation::move) {
+      return right;
+    }
+    expression e;
+    e.kind = expression::kind_t::apply;
+    e.what = what;
+    e.left = left;
+    e.right = right;
+    e.depends = depends(left) | depends(right);
+    return add(e);
+  }
+
+  constexpr int operand_value(int thread, const operand& o) {
+    return o.is_register ? at(at(registers_, thread), o.index) : constant(o.value);
+  }
+
+  constexpr void set(int thread, int reg, int expression_index) noexcept {
+    if (reg >= 0) {
+      at(at(registers_, thread), reg) = expression_index;
+    }
+  }
+
+  constexpr void assume(comparison test, int left, int right, bool expected) {
+    assumptions_.push({test, left, right, expected}, "a path has more than 128 decisions");
+  }
+
+  // ---- paths
+
+  [[nodiscard]] constexpr mark save(int thread) const noexcept {
+    return {events_.size(), expressions_.size(), assumptions_.size(), at(registers_, thread)};
+  }
+
+  constexpr void restore(int thread, const mark& m) noexcept {
+    events_.shrink(m.events);
+    expressions_.shrink(m.expressions);
+    assumptions_.shrink(m.assumptions);
+    at(registers_, thread) = m.registers;
+  }
+
+  [[nodiscard]] constexpr std::span<const instruction> code(int thread) const noexcept { return program_.threads[thread].code; }
+
+  constexpr bool start(int thread) {
+    if (thread == program_.threads.size()) {
+      return path_chosen();
+    }
+    const mark before = save(thread);
+    const std::span<const std::int64_t> initial = program_.threads[thread].registers;
+    for (int r = 0; r < count_of(initial); ++r) {
+      set(thread, r, constant(at(initial, r)));
+    }
+    const bool more = walk(thread, 0, {});
+    restore(thread, before);
+    return more;
+  }
+
+  // Walks on from instruction `next`.
+  constexpr bool walk(int thread, int next, thread_state state) {
+    while (next < count_of(code(thread))) {
+      const instruction& i = at(code(thread), next);
+      if (i.code == opcode::jump || i.code == opcode::branch) {
+        bool taken = true;
+        if (i.code == opcode::branch) {
+          const int left = operand_value(thread, i.a);
+          const int right = operand_value(thread, i.b);
+          const event_set on = depends(left) | depends(right);
+          if (on == 0) {
+            taken = compare(i.test, evaluate(left), evaluate(right));
+          } else {
+            state.control |= on;
+            const mark before = save(thread);
+            assume(i.test, left, right, false);
+            const bool more = walk(thread, next + 1, state);
+            restore(thread, before);
+            if (!more) {
+              return false;
+            }
+            assume(i.test, left, right, true);
+          }
+        }
+        if (taken && i.target <= next) {
+          if (state.jumped_back) {
+            cut_ = true;
+            return true;
+          }
+          state.jumped_back = true;
+        }
+        next = taken ? i.target : next + 1;
+        continue;
+      }
+      if (i.code == opcode::mbarrier_wait && i.destination >= 0) {
+        const mark before = save(thread);
+        set(thread, i.destination, constant(0));
+        const bool more = walk(thread, next + 1, state);
+        restore(thread, before);
+        if (!more) {
+          return false;
+        }
+        set(thread, i.destination, constant(1));
+      }
+      if (accesses_memory(i.code)) {
+        if (i.indirect) {
+          return walk_addresses(thread, next, state);
+        }
+        if (!access(thread, next, i.target, 0, state)) {
+          return false;
+        }
+      } else {
+        execute(thread, next, state);
+      }
+      ++next;
+    }
+    return start(thread + 1);
+  }
+
+  // An address in a register: one path per location that it may be.
+  constexpr bool walk_addresses(int thread, int index, thread_state state) {
+    const int address = at(at(registers_, thread), at(code(thread), index).target);
+    for (int l = 0; l < count_of(program_.locations); ++l) {
+      if (at(program_.locations, l).arrivals != 0) {
+        continue;
+      }
+      const mark before = save(thread);
+      assume(comparison::equal, address, constant(address_value(l)), true);
+      const bool more = access(thread, index, l, depends(address), state) && walk(thread, index + 1, state);
+      restore(thread, before);
+      if (!more) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // What the events of one instruction have in common.
+  [[nodiscard]] constexpr event event_of(int thread, int index, const thread_state& state) const noexcept {
+    const instruction& i = at(code(thread), index);
+    event e;
+    e.thread = thread;
+    e.instruction = index;
+    e.scope = i.scope;
+    e.control = state.control;
+    e.acquires = acquires(i.order);
+    e.releases = releases(i.order);
+    return e;
+  }
+
+  // The number that the elements of one vector access share, -1 for a scalar access.
+  [[nodiscard]] constexpr int vector_of(int thread, int index) noexcept {
+    const bool continues = at(code(thread), index).element != 0;
+    const bool is_continued = index + 1 < count_of(code(thread)) && at(code(thread), index + 1).element != 0;
+    if (!continues && is_continued) {
+      vector_number_ = events_.size();
+    }
+    return continues || is_continued ? vector_number_ : -1;
+  }
+
+  // The events of one access. A compare-and-swap first walks the path on which it fails.
+  constexpr bool access(int thread, int index, int location_index, event_set addressed, const thread_state& state) {
+    const instruction& i = at(code(thread), index);
+    const location& l = at(program_.locations, location_index);
+    event read = event_of(thread, index, state);
+    read.kind = event_kind::read;
+    read.vector = vector_of(thread, index);
+    read.strong = i.strong;
+    read.acquires = read.acquires && i.strong;
+    read.releases = false;
+    read.via = i.via;
+    read.location = location_index;
+    read.address = l.address;
+    read.physical = l.physical;
+    read.bytes = i.bytes;
+    read.addressed = addressed;
+    event write = read;
+    write.kind = event_kind::write;
+    write.acquires = false;
+    write.releases = i.strong && releases(i.order);
+    if (i.code == opcode::store) {
+      write.value = operand_value(thread, i.a);
+      write.data = depends(write.value);
+      push(write);
+      return true;
+    }
+    read.reduction = i.code == opcode::reduction;
+    write.reduction = read.reduction;
+    const int read_index = push(read);
+    const int old = read_result(read_index);
+    if (i.code == opcode::load) {
+      set(thread, i.destination, old);
+      return true;
+    }
+    write.partner = read_index;
+    if (i.what == operation::compare_exchange) {
+      const int expected = operand_value(thread, i.a);
+      const int desired = operand_value(thread, i.b);
+      const mark before = save(thread);
+      if (!failed_compare_writes_) {
+        assume(comparison::equal, old, expected, false);
+        set(thread, i.destination, old);
+        const bool more = walk(thread, index + 1, state);
+        restore(thread, before);
+        if (!more) {
+          return false;
+        }
+        assume(comparison::equal, old, expected, true);
+      }
+      write.value = desired;
+      write.data = depends(expected) | depends(desired);
+    } else {
+      const int by = operand_value(thread, i.a);
+      write.value = combine(i.what, old, by);
+      write.data = depends(by);
+    }
+    set(thread, i.destination, old);
+    events_[read_index].partner = push(write);
+    return true;
+  }
+
+  // Instructions that access no memory.
+  constexpr void execute(int thread, int index, const thread_state& state) {
+    const instruction& i = at(code(thread), index);
+    if (i.code == opcode::compute) {
+      set(thread, i.destination, combine(i.what, operand_value(thread, i.a), operand_value(thread, i.b)));
+      return;
+    }
+    event e = event_of(thread, index, state);
+    switch (i.code) {
+      case opcode::fence:
+        e.kind = event_kind::fence;
+        e.strong = true;
+        e.sequential = i.order == memory_order::seq_cst;
+        break;
+      case opcode::proxy_fence:
+        e.kind = event_kind::proxy_fence;
+        e.via = i.via;
+        e.acquires = false;
+        e.releases = false;
+        break;
+      default:
+        e.kind = event_kind::barrier;
+        e.barrier = i.barrier;
+        e.mbarrier = i.code != opcode::barrier;
+        e.location = e.mbarrier ? i.target : -1;
+        e.arrives = i.arrives;
+        e.waits = i.waits;
+        e.id = operand_value(thread, i.a);
+        e.resource = operand_value(thread, i.b);
+        e.quorum = i.has_quorum ? operand_value(thread, i.c) : -1;
+        break;
+    }
+    push(e);
+  }
+
+  bool failed_compare_writes_;
+  bool cut_ = false;
+  int vector_number_ = -1;
+};
+
+}  // namespace membar::model
