@@ -35,7 +35,7 @@ struct everything {
 
 /// `count` random programs whose every instruction accesses memory.
 std::vector<model::litmus_test> programs(int threads, int accesses, int locations, bool atomics, int count) {
-  tests::random_shape shape;
+  membar_test::random_shape shape;
   shape.threads = threads;
   shape.instructions = accesses;
   shape.locations = locations;
@@ -43,12 +43,12 @@ std::vector<model::litmus_test> programs(int threads, int accesses, int location
   shape.only_accesses = true;
   shape.control = false;
   shape.places = false;
-  tests::random_tests stream(7, shape);
+  membar_test::random_tests stream(7, shape);
   std::vector<int> order(static_cast<std::size_t>(threads));
   std::iota(order.begin(), order.end(), 0);
   std::vector<model::litmus_test> result;
   for (int i = 0; i < count; ++i) {
-    const tests::random_program p = stream.next();
+    const membar_test::random_program p = stream.next();
     result.push_back(model::read_litmus(p.text(order, {"x", "y", "z"}, p.everything())));
   }
   return result;
@@ -68,7 +68,7 @@ void count_candidates(benchmark::State& state, const std::vector<model::litmus_t
     for (const model::litmus_test& test : all) {
       everything visitor;
       const model::test_view view = test.view();
-      const model::statistics counts = model::enumerator<everything>(view.program, visitor).run();
+      const model::statistics counts = model::enumerator(view.program, visitor).run();
       candidates += counts.candidates;
       ++decided;
     }
@@ -99,7 +99,7 @@ void straightforward(benchmark::State& state) {
   std::size_t decided = 0;
   for (auto _ : state) {
     for (const model::litmus_test& test : all) {
-      tests::naive_model naive(test, 1U << 20U);
+      membar_test::naive_model naive(test, 1U << 20U);
       benchmark::DoNotOptimize(naive.outcomes());
       tried += naive.tried();
       ++decided;

@@ -189,9 +189,9 @@ void for_each_order(const run_plan& plan, unsigned number, Use use) {
 
 TEST(litmus_host_interpreter, random_threads_one_after_the_other_end_as_the_model_allows) {
   std::size_t compared = 0;
-  membar::tests::random_tests stream(6, {.threads = 3, .instructions = 4});
+  membar_test::random_tests stream(6, {.threads = 3, .instructions = 4});
   for (int n = 0; n < 300; ++n) {
-    const membar::tests::random_program program = stream.next();
+    const membar_test::random_program program = stream.next();
     const std::string text = program.text({0, 1, 2}, {"x", "y"}, program.everything());
     const plan_or_reason one = on_host(test_of(text));
     if (one.plan == nullptr) {

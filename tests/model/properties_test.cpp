@@ -20,10 +20,10 @@
 namespace {
 
 using namespace membar::model;
-using membar::tests::naive_model;
-using membar::tests::random_program;
-using membar::tests::random_shape;
-using membar::tests::random_tests;
+using membar_test::naive_model;
+using membar_test::random_program;
+using membar_test::random_shape;
+using membar_test::random_tests;
 
 struct everything {
   template <class Enumerator>
