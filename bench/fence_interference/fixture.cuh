@@ -60,11 +60,11 @@ inline double measured_ghz() {
 inline constexpr int default_pace = 75;
 
 /// The devices, and every noise and victim on them, made when first needed.
-class workshop {
+class fixture {
  public:
   /// `device` exists; `peer` is where NVLink stores and all-reduces go, by default the first device on NVLink; paced noise stores
   /// `pace` percent of what saturating noise does.
-  workshop(int device, const std::optional<int>& peer, int pace = default_pace)
+  fixture(int device, const std::optional<int>& peer, int pace = default_pace)
       : device_(device), pace_(pace), current_device_(device) {
     domain_count_ = membar::sync_domain_count(device_);
     find_peer(peer);
@@ -340,9 +340,9 @@ inline constexpr int chain_samples = 16;
 inline constexpr int operation_samples = 64;
 
 /// One sample set of one case: the noise starts, the victim is timed, and the noise must still run when the victim has ended.
-inline void measure(workshop& workshop, const victim_description& description, noise* noise, const arm& arm,
+inline void measure(fixture& on, const victim_description& description, noise* noise, const arm& arm,
                     case_result& result) {
-  victim& victim = workshop.victim_called(description);
+  victim& victim = on.victim_called(description);
   victim.prepare(arm.victim);
   running_noise beside(noise, arm.noise);
   const std::vector<double> ns =
