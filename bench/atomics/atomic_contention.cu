@@ -6,7 +6,8 @@
 /// many blocks as its slowest arm can do in a few milliseconds, and says how many.
 #include "steps.cuh"
 
-#include <bench/common/kernel_bench.hpp>
+#include <bench/common/comparison.hpp>
+#include <bench/common/cuda_handles.hpp>
 
 namespace {
 
@@ -143,7 +144,7 @@ T* results() {
   return values.get();
 }
 
-using support::workload;
+using bench::workload;
 
 double operations(workload work) { return double{threads} * work.blocks * work.turns; }
 void clear(cudaStream_t on) { membar::check(cudaMemsetAsync(memory(), 0, bytes, on)); }
@@ -151,27 +152,27 @@ void clear(cudaStream_t on) { membar::check(cudaMemsetAsync(memory(), 0, bytes, 
 template <class T, bool Rising = false>
 struct contest {
   template <class Step>
-  static support::bench_arm unused(const char* name, pattern which) {
+  static bench::arm unused(const char* name, pattern which) {
     return {name, [which](cudaStream_t on, workload work) {
               contend<Step, T, Rising><<<work.blocks, threads, 0, on>>>(memory(), which, one<T>(), work.turns);
             }};
   }
   template <class Step>
-  static support::bench_arm used(const char* name, pattern which) {
+  static bench::arm used(const char* name, pattern which) {
     return {name, [which](cudaStream_t on, workload work) {
               contend_and_use<Step, T, Rising>
                   <<<work.blocks, threads, 0, on>>>(memory(), which, one<T>(), work.turns, results<T>());
             }};
   }
   template <class Step>
-  static support::bench_arm known(const char* name) {
+  static bench::arm known(const char* name) {
     return {name, [](cudaStream_t on, workload work) {
               contend_at_known<Step, T, Rising>
                   <<<work.blocks, threads, 0, on>>>(reinterpret_cast<T*>(memory()), one<T>(), work.turns, results<T>());
             }};
   }
   template <class Step>
-  static support::bench_arm shared(const char* name) {
+  static bench::arm shared(const char* name) {
     return {name, [](cudaStream_t on, workload work) {
               contend_in_shared_memory<Step, T, false, Rising>
                   <<<work.blocks, threads, 0, on>>>(one<T>(), work.turns, results<T>());
@@ -179,7 +180,7 @@ struct contest {
   }
   /// Two clustered blocks for each block of the work.
   template <class Step>
-  static support::bench_arm distributed(const char* name) {
+  static bench::arm distributed(const char* name) {
     return {name, [](cudaStream_t on, workload work) {
               cudaLaunchAttribute cluster{};
               cluster.id = cudaLaunchAttributeClusterDimension;
@@ -196,7 +197,7 @@ struct contest {
   }
 };
 
-std::vector<support::comparison> comparisons() {
+std::vector<bench::comparison> comparisons(const bench::suite& cases) {
   using membar::aggregation;
   using r = membar::relaxed_t;
   using ar = membar::acq_rel_t;
@@ -207,8 +208,8 @@ std::vector<support::comparison> comparisons() {
   using u32_rising = contest<unsigned, true>;
   using f32_rising = contest<float, true>;
   constexpr thread_scope device = thread_scope::device;
-  std::vector<support::comparison> all;
-  const auto compare = [&all](const std::string& name, std::vector<support::bench_arm> arms) {
+  std::vector<bench::comparison> all;
+  const auto compare = [&all](const std::string& name, std::vector<bench::arm> arms) {
     all.push_back({name, operations, std::move(arms), most_blocks, clear});
   };
   for (const auto& [which, name] : patterns) {
@@ -300,9 +301,7 @@ std::vector<support::comparison> comparisons() {
   compare("fetch_max/f32/relaxed/shared",
           {f32_rising::shared<membar_max<float, r>>("membar"), f32_rising::shared<cuda_max<float, r>>("cuda_atomic_ref"),
            f32_rising::shared<aggregated_max<float>>("aggregated")});
-  int major = 0;
-  membar::check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
-  if (major >= 9) {
+  if (cases.waived() || support::attribute(cudaDevAttrComputeCapabilityMajor, cases.device()) >= 9) {
     all.push_back({"fetch_add/u32/relaxed/distributed_shared",
                    [](workload work) { return 2 * operations(work); },
                    {u32::distributed<membar_add<unsigned, device, r>>("membar"),
@@ -321,6 +320,8 @@ std::vector<support::comparison> comparisons() {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  return support::run_comparisons(argc, argv, {.launch_ns = 5e5, .pairs = 9, .most_ns = 3e9}, comparisons);
+bench::description bench::describe() {
+  return {.question = "What do contended atomics cost, and where does aggregation pay?",
+          .add_cases = [](suite& cases) { add(cases, comparisons(cases), {.launch_ns = 5e5, .pairs = 9, .most_ns = 3e9}); },
+          .repetitions = 0};
 }

@@ -6,7 +6,8 @@
 
 #include "steps.cuh"
 
-#include <bench/common/kernel_bench.hpp>
+#include <bench/common/comparison.hpp>
+#include <bench/common/cuda_handles.hpp>
 
 namespace {
 
@@ -46,14 +47,14 @@ T* objects() {
 }
 
 template <class Step, class T>
-support::bench_arm latency(const char* name) {
-  return {name, [](cudaStream_t on, support::workload work) {
+bench::arm latency(const char* name) {
+  return {name, [](cudaStream_t on, bench::workload work) {
             follow_chain<Step, T><<<1, 1, 0, on>>>(objects<T>(), objects<T>() + blocks * threads, one<T>(), 0, work.turns);
           }};
 }
 template <class Step, class T>
-support::bench_arm throughput(const char* name) {
-  return {name, [](cudaStream_t on, support::workload work) {
+bench::arm throughput(const char* name) {
+  return {name, [](cudaStream_t on, bench::workload work) {
             own_objects<Step, T><<<work.blocks, threads, 0, on>>>(objects<T>(), one<T>(), work.turns);
           }};
 }
@@ -62,20 +63,20 @@ support::bench_arm throughput(const char* name) {
 template <class... Step>
 struct arms {
   template <class T>
-  static void into(std::vector<support::comparison>& all, const std::string& name, std::initializer_list<const char*> names) {
+  static void into(std::vector<bench::comparison>& all, const std::string& name, std::initializer_list<const char*> names) {
     const char* const* each = names.begin();
     all.push_back(
-        {"latency/" + name, [](support::workload work) { return double{1} * work.turns; }, {latency<Step, T>(*each++)...}});
+        {"latency/" + name, [](bench::workload work) { return double{1} * work.turns; }, {latency<Step, T>(*each++)...}});
     each = names.begin();
     all.push_back({"throughput/" + name,
-                   [](support::workload work) { return double{threads} * work.blocks * work.turns; },
+                   [](bench::workload work) { return double{threads} * work.blocks * work.turns; },
                    {throughput<Step, T>(*each++)...},
                    blocks});
   }
 };
 
 template <class T, class Order>
-void every_operation(std::vector<support::comparison>& all, const std::string& suffix) {
+void every_operation(std::vector<bench::comparison>& all, const std::string& suffix) {
   const auto names = {"membar", "cuda_atomic_ref"};
   arms<membar_add<T, thread_scope::device, Order>, cuda_add<T, thread_scope::device, Order>>::template into<T>(
       all, "fetch_add/" + suffix, names);
@@ -86,7 +87,7 @@ void every_operation(std::vector<support::comparison>& all, const std::string& s
 }
 
 template <class T>
-void every_order(std::vector<support::comparison>& all, const std::string& type) {
+void every_order(std::vector<bench::comparison>& all, const std::string& type) {
   every_operation<T, membar::relaxed_t>(all, type + "/relaxed/device");
   every_operation<T, membar::acq_rel_t>(all, type + "/acq_rel/device");
   const auto names = {"membar", "cuda_atomic_ref"};
@@ -97,7 +98,7 @@ void every_order(std::vector<support::comparison>& all, const std::string& type)
 }
 
 template <thread_scope Scope>
-void scope(std::vector<support::comparison>& all) {
+void scope(std::vector<bench::comparison>& all) {
   const auto names = {"membar", "cuda_atomic_ref"};
   const std::string suffix = std::string("/") + name(Scope);
   arms<membar_add<unsigned, Scope, membar::acq_rel_t>, cuda_add<unsigned, Scope, membar::acq_rel_t>>::template into<unsigned>(
@@ -106,8 +107,8 @@ void scope(std::vector<support::comparison>& all) {
       all, "fetch_add/u32/seq_cst_by_scope" + suffix, names);
 }
 
-std::vector<support::comparison> comparisons() {
-  std::vector<support::comparison> all;
+std::vector<bench::comparison> comparisons() {
+  std::vector<bench::comparison> all;
   every_order<unsigned>(all, "u32");
   every_order<unsigned long long>(all, "u64");
   every_order<float>(all, "f32");
@@ -149,6 +150,8 @@ std::vector<support::comparison> comparisons() {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  return support::run_comparisons(argc, argv, {.launch_ns = 5e5, .pairs = 16, .most_ns = 3e9}, comparisons);
+bench::description bench::describe() {
+  return {.question = "What does an atomic operation cost without contention, by type, order and scope?",
+          .add_cases = [](suite& cases) { add(cases, comparisons(), {.launch_ns = 5e5, .pairs = 16, .most_ns = 3e9}); },
+          .repetitions = 0};
 }

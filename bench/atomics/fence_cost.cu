@@ -5,7 +5,8 @@
 
 #include <membar/fence.cuh>
 
-#include <bench/common/kernel_bench.hpp>
+#include <bench/common/comparison.hpp>
+#include <bench/common/cuda_handles.hpp>
 
 namespace {
 
@@ -59,23 +60,23 @@ int* memory() {
 }
 
 template <class Fence, int Count, bool Stores>
-support::bench_arm arm(const char* name) {
-  return {name, [](cudaStream_t on, support::workload work) {
+bench::arm arm(const char* name) {
+  return {name, [](cudaStream_t on, bench::workload work) {
             ladder<Fence, Count, Stores><<<1, 32, 0, on>>>(memory(), work.turns);
           }};
 }
 
 /// One step of the ladder for each arm: nanoseconds per turn. The slope over the steps is the cost of one fence.
 template <int Count, bool Stores, class... Fence>
-void step(std::vector<support::comparison>& all, const std::string& name, std::initializer_list<const char*> names) {
+void step(std::vector<bench::comparison>& all, const std::string& name, std::initializer_list<const char*> names) {
   const char* const* each = names.begin();
   all.push_back({name + (Stores ? "/after_store/" : "/idle/") + std::to_string(Count),
-                 [](support::workload work) { return double{1} * work.turns; },
+                 [](bench::workload work) { return double{1} * work.turns; },
                  {arm<Fence, Count, Stores>(*each++)...}});
 }
 
 template <class... Fence>
-void ladders(std::vector<support::comparison>& all, const std::string& name, std::initializer_list<const char*> names) {
+void ladders(std::vector<bench::comparison>& all, const std::string& name, std::initializer_list<const char*> names) {
   const auto of = [&]<bool Stores>() {
     step<1, Stores, Fence...>(all, name, names);
     step<2, Stores, Fence...>(all, name, names);
@@ -89,7 +90,7 @@ void ladders(std::vector<support::comparison>& all, const std::string& name, std
 }
 
 template <thread_scope Scope>
-void scope(std::vector<support::comparison>& all) {
+void scope(std::vector<bench::comparison>& all) {
   const std::string name = std::string("fence/") + membar::name(Scope);
   ladders<of_membar<Scope, membar::acquire_t>>(all, name + "/acquire", {"membar"});
   ladders<of_membar<Scope, membar::release_t>>(all, name + "/release", {"membar"});
@@ -97,8 +98,8 @@ void scope(std::vector<support::comparison>& all) {
   ladders<of_membar<Scope, membar::seq_cst_t>, intrinsic<Scope>>(all, name + "/seq_cst", {"membar", "intrinsic"});
 }
 
-std::vector<support::comparison> comparisons() {
-  std::vector<support::comparison> all;
+std::vector<bench::comparison> comparisons() {
+  std::vector<bench::comparison> all;
   ladders<none>(all, "nothing", {"membar"});
   scope<thread_scope::block>(all);
   scope<thread_scope::device>(all);
@@ -112,4 +113,8 @@ std::vector<support::comparison> comparisons() {
 
 }  // namespace
 
-int main(int argc, char** argv) { return support::run_comparisons(argc, argv, {.launch_ns = 5e5, .pairs = 11}, comparisons); }
+bench::description bench::describe() {
+  return {.question = "What does a fence cost, by order and scope?",
+          .add_cases = [](suite& cases) { add(cases, comparisons(), {.launch_ns = 5e5, .pairs = 11}); },
+          .repetitions = 0};
+}

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what do hints give a streaming copy, and what do they spare the others? The copy's bandwidth, and the time
-/// that a kernel needs for a hot table in L2 after it.
-#include "cache_bench.hpp"
+/// The question: what do hints give a streaming copy, and what do they spare the others? It measures the copy's bandwidth, and
+/// the time that a kernel needs for a hot table in L2 after the copy.
+#include <bench/common/cuda_handles.hpp>
+#include <bench/common/harness.hpp>
 
 #include <membar/launch.hpp>
 #include <membar/load_store.cuh>
-
-#include <memory>
 
 namespace {
 
@@ -88,7 +87,7 @@ __global__ void read_table(const uint4* table, std::size_t count, unsigned* out)
   }
 }
 
-struct workshop {
+struct fixture {
   std::size_t table_count;
   support::device_memory<uint4> table;
   support::device_memory<uint4> in{(std::size_t{256} << 20) / sizeof(uint4)};
@@ -96,58 +95,55 @@ struct workshop {
   support::device_memory<unsigned> sum{1};
   support::stream stream;
 
-  explicit workshop(int device)
+  explicit fixture(int device)
       : table_count(static_cast<std::size_t>(support::attribute(cudaDevAttrL2CacheSize, device)) / 4 / sizeof(uint4)),
         table(table_count) {}
 };
 
-using shared_workshop = std::shared_ptr<std::unique_ptr<workshop>>;
-
 template <class Way>
-void add_arm(const cache_bench::suite& cases, const shared_workshop& bench, const char* arm) {
-  cases.add(std::string("cache_hint_stream/copy/") + arm, [bench, device = cases.device()] {
-    if (*bench == nullptr) {
-      *bench = std::make_unique<workshop>(device);
-    }
-    workshop& here = **bench;
+void add_arm(bench::suite& cases, const bench::made_once<fixture>& shared, const std::string& arm) {
+  cases.add("cache_hint_stream/copy/" + arm, [shared] {
+    fixture& here = *shared;
+    const cudaStream_t stream = here.stream.get();
     const auto read = [&] {
-      membar::launch(membar::launch_config{1024, 256, here.stream.get()}, read_table, here.table.get(), here.table_count,
-                     here.sum.get());
+      membar::launch(membar::launch_config{1024, 256, stream}, read_table, here.table.get(), here.table_count, here.sum.get());
     };
     const auto copy_all = [&] {
-      membar::launch(membar::launch_config{1024, 256, here.stream.get()}, copy<Way>, here.in.get(), here.out.get(),
-                     here.in.size());
+      membar::launch(membar::launch_config{1024, 256, stream}, copy<Way>, here.in.get(), here.out.get(), here.in.size());
     };
     read();
     read();
-    const double seconds = cache_bench::seconds_of(here.stream, copy_all);
-    const double after = cache_bench::seconds_of(here.stream, read);
-    const double warm = cache_bench::seconds_of(here.stream, read);
+    const double ns = support::nanoseconds_of(stream, copy_all);
+    const double after = support::nanoseconds_of(stream, read);
+    const double warm = support::nanoseconds_of(stream, read);
     const double bytes = 2.0 * static_cast<double>(here.in.size() * sizeof(uint4));
-    return cache_bench::figure{
-        seconds, {{"GB_per_s", bytes / seconds * 1e-9}, {"table_after_us", after * 1e6}, {"table_warm_us", warm * 1e6}}};
+    return bench::figures(ns,
+                          {{"GB_per_s", bytes / ns}, {"table_after_us", after * 1e-3}, {"table_warm_us", warm * 1e-3}});
   });
 }
 
-void add_cases(cache_bench::suite& cases) {
+void add_cases(bench::suite& cases) {
   if (!cases.waived() && support::attribute(cudaDevAttrComputeCapabilityMajor, cases.device()) < 8) {
     cases.waive("cache policies need compute capability 8.0");
   }
-  const auto bench = std::make_shared<std::unique_ptr<workshop>>();
-  add_arm<plain>(cases, bench, "plain");
-  add_arm<no_allocate>(cases, bench, "no_allocate");
-  add_arm<streaming_operator>(cases, bench, "cs");
-  add_arm<raw_intrinsics>(cases, bench, "raw_ldcs_stcs");
-  add_arm<prefetching<membar::prefetch_size<64>>>(cases, bench, "prefetch_64B");
-  add_arm<prefetching<membar::prefetch_size<128>>>(cases, bench, "prefetch_128B");
-  add_arm<prefetching<membar::prefetch_size<256>>>(cases, bench, "prefetch_256B");
-  add_arm<evict_first>(cases, bench, "evict_first");
-  add_arm<everything>(cases, bench, "everything");
-  add_arm<raw_everything>(cases, bench, "raw_everything");
+  const bench::made_once<fixture> shared(cases.device());
+  add_arm<plain>(cases, shared, "plain");
+  add_arm<no_allocate>(cases, shared, "no_allocate");
+  add_arm<streaming_operator>(cases, shared, "cs");
+  add_arm<raw_intrinsics>(cases, shared, "raw_ldcs_stcs");
+  add_arm<prefetching<membar::prefetch_size<64>>>(cases, shared, "prefetch_64B");
+  add_arm<prefetching<membar::prefetch_size<128>>>(cases, shared, "prefetch_128B");
+  add_arm<prefetching<membar::prefetch_size<256>>>(cases, shared, "prefetch_256B");
+  add_arm<evict_first>(cases, shared, "evict_first");
+  add_arm<everything>(cases, shared, "everything");
+  add_arm<raw_everything>(cases, shared, "raw_everything");
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  return cache_bench::run(argc, argv, "What do hints give a streaming copy, and what do they spare the others?", add_cases);
+bench::description bench::describe() {
+  return {.question = "What do hints give a streaming copy, and what do they spare the others?",
+          .add_cases = add_cases,
+          .unit = benchmark::kMicrosecond,
+          .interleaved = true};
 }

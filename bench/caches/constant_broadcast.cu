@@ -2,14 +2,15 @@
 /// @file
 /// The question: what does a warp pay in constant memory for k different addresses, beside the read-only path, shared and
 /// global memory? One warp, a table that every cache holds, cycles per access of the warp.
-#include "cache_bench.hpp"
+#include <bench/common/cuda_handles.hpp>
+#include <bench/common/harness.hpp>
 
 #include <membar/constant.cuh>
 #include <membar/launch.hpp>
 #include <membar/load_store.cuh>
 #include <membar/read_only.cuh>
 
-#include <memory>
+#include <numeric>
 
 namespace {
 
@@ -64,13 +65,13 @@ __global__ void read_table(membar::read_only_span<int> in, unsigned different, l
   out[threadIdx.x] = sum;
 }
 
-struct workshop {
+struct fixture {
   support::device_memory<int> in{table_size};
   support::device_memory<int> out{32};
   support::device_memory<long long> cycles{1};
   support::stream stream;
 
-  workshop() {
+  fixture() {
     const int zeros[table_size] = {};
     membar::upload(table, zeros, stream.get());
     membar::check(cudaMemcpyToSymbolAsync(raw_table, zeros, sizeof zeros, 0, cudaMemcpyHostToDevice, stream.get()));
@@ -79,42 +80,41 @@ struct workshop {
 };
 
 template <source Source, unsigned AtOnce = 1>
-void add_source(const cache_bench::suite& cases, const std::shared_ptr<std::unique_ptr<workshop>>& bench, const char* arm) {
-  for (unsigned different = 1; different <= 32; ++different) {
-    char name[64];
-    std::snprintf(name, sizeof name, "constant_broadcast/%02u_addresses/%s", different, arm);
-    cases.add(name, [bench, different] {
-      if (*bench == nullptr) {
-        *bench = std::make_unique<workshop>();
-      }
-      workshop& here = **bench;
-      const double seconds = cache_bench::seconds_of(here.stream, [&] {
-        membar::launch(membar::launch_config{1, 32, here.stream.get()}, read_table<Source, AtOnce>,
-                       membar::read_only_span<int>(here.in.get(), table_size), different, here.cycles.get(), here.out.get());
-      });
-      long long cycles = 0;
-      membar::check(cudaMemcpy(&cycles, here.cycles.get(), sizeof cycles, cudaMemcpyDefault));
-      return cache_bench::figure{seconds, {{"cycles_per_access", static_cast<double>(cycles) / accesses}}};
+void add_source(bench::suite& cases, const bench::made_once<fixture>& shared, const std::string& arm) {
+  const auto measure = [shared](unsigned different) {
+    fixture& here = *shared;
+    const double ns = support::nanoseconds_of(here.stream.get(), [&] {
+      membar::launch(membar::launch_config{1, 32, here.stream.get()}, read_table<Source, AtOnce>,
+                     membar::read_only_span<int>(here.in.get(), table_size), different, here.cycles.get(), here.out.get());
     });
-  }
+    long long cycles = 0;
+    membar::check(cudaMemcpy(&cycles, here.cycles.get(), sizeof cycles, cudaMemcpyDefault));
+    return bench::figures(ns, {{"cycles_per_access", static_cast<double>(cycles) / accesses}});
+  };
+  bench::axis<unsigned> addresses(32);
+  std::iota(addresses.begin(), addresses.end(), 1U);
+  cases.add("constant_broadcast/{02}_addresses/" + arm, measure, addresses);
 }
 
-void add_cases(cache_bench::suite& cases) {
-  const auto bench = std::make_shared<std::unique_ptr<workshop>>();
-  add_source<source::constant>(cases, bench, "constant");
-  add_source<source::raw_constant>(cases, bench, "raw_constant");
-  add_source<source::read_only>(cases, bench, "read_only");
-  add_source<source::shared>(cases, bench, "shared");
-  add_source<source::global>(cases, bench, "global");
-  add_source<source::constant, 16>(cases, bench, "constant_16_at_once");
-  add_source<source::raw_constant, 16>(cases, bench, "raw_constant_16_at_once");
-  add_source<source::read_only, 16>(cases, bench, "read_only_16_at_once");
-  add_source<source::shared, 16>(cases, bench, "shared_16_at_once");
-  add_source<source::global, 16>(cases, bench, "global_16_at_once");
+void add_cases(bench::suite& cases) {
+  const bench::made_once<fixture> shared;
+  add_source<source::constant>(cases, shared, "constant");
+  add_source<source::raw_constant>(cases, shared, "raw_constant");
+  add_source<source::read_only>(cases, shared, "read_only");
+  add_source<source::shared>(cases, shared, "shared");
+  add_source<source::global>(cases, shared, "global");
+  add_source<source::constant, 16>(cases, shared, "constant_16_at_once");
+  add_source<source::raw_constant, 16>(cases, shared, "raw_constant_16_at_once");
+  add_source<source::read_only, 16>(cases, shared, "read_only_16_at_once");
+  add_source<source::shared, 16>(cases, shared, "shared_16_at_once");
+  add_source<source::global, 16>(cases, shared, "global_16_at_once");
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  return cache_bench::run(argc, argv, "What do k different addresses in a warp cost in constant memory?", add_cases);
+bench::description bench::describe() {
+  return {.question = "What do k different addresses in a warp cost in constant memory?",
+          .add_cases = add_cases,
+          .unit = benchmark::kMicrosecond,
+          .interleaved = true};
 }

@@ -2,14 +2,16 @@
 /// @file
 /// The question: what does an access-policy window give a kernel that reads a hot region beside a stream, and which window is
 /// best? The sliding-window experiment of the CUDA C++ Programming Guide, with sizes as fractions of the largest set-aside.
-#include "cache_bench.hpp"
+#include <bench/common/cuda_handles.hpp>
+#include <bench/common/harness.hpp>
 
 #include <membar/launch.hpp>
 #include <membar/load_store.cuh>
 #include <membar/window_planning.hpp>
 
+#include <algorithm>
+#include <cstdlib>
 #include <map>
-#include <memory>
 
 namespace {
 
@@ -35,9 +37,9 @@ __global__ void read_hot(const int* hot, std::size_t count, int* out) {
 }
 
 /// The device, its memory, and the whole set-aside held while the bench runs.
-class workshop {
+class fixture {
  public:
-  explicit workshop(int device)
+  explicit fixture(int device)
       : largest_(membar::l2_facts_of(device).max_set_aside),
         hold_(device, largest_),
         facts_(membar::l2_facts_of(device)),
@@ -51,14 +53,14 @@ class workshop {
   }
 
   /// One run after one to warm up, on lines that no earlier case left.
-  double seconds(std::size_t region_bytes, const access_policy_window& window) {
+  double nanoseconds(std::size_t region_bytes, const access_policy_window& window) {
     membar::reset_persisting_lines();
     launch(region_bytes, window);
-    return cache_bench::seconds_of(stream_, [&] { launch(region_bytes, window); });
+    return support::nanoseconds_of(stream_.get(), [&] { launch(region_bytes, window); });
   }
 
-  /// The same with CUDA's own calls.
-  double raw_seconds(std::size_t region_bytes, float ratio) {
+  /// `nanoseconds` with CUDA's own calls.
+  double raw_nanoseconds(std::size_t region_bytes, float ratio) {
     membar::reset_persisting_lines();
     cudaLaunchAttribute attribute{};
     attribute.id = cudaLaunchAttributeAccessPolicyWindow;
@@ -75,7 +77,7 @@ class workshop {
                                        stream_data_.size()));
     };
     launch_raw();
-    return cache_bench::seconds_of(stream_, launch_raw);
+    return support::nanoseconds_of(stream_.get(), launch_raw);
   }
 
   const access_policy_window& tuned(std::size_t region_bytes) {
@@ -83,15 +85,15 @@ class workshop {
     if (found != tuned_.end()) {
       return found->second;
     }
-    const auto timed = [&](const access_policy_window& window) {
+    const auto seconds = [&](const access_policy_window& window) {
       launch(region_bytes, window);
-      return cache_bench::seconds_of(stream_, [&] { launch(region_bytes, window); });
+      return support::nanoseconds_of(stream_.get(), [&] { launch(region_bytes, window); }) * 1e-9;
     };
-    return tuned_.emplace(region_bytes, membar::tune_window(hot_.get(), region_bytes, facts_, timed).window).first->second;
+    return tuned_.emplace(region_bytes, membar::tune_window(hot_.get(), region_bytes, facts_, seconds).window).first->second;
   }
 
   /// The time to read a region of half the set-aside that was made to persist, after `flushes` kernels that read 1 GiB each.
-  double seconds_after(int flushes, bool with_window) {
+  double nanoseconds_after(int flushes, bool with_window) {
     membar::reset_persisting_lines();
     const std::size_t bytes = region(0.5);
     const access_policy_window window{.start = hot_.get(), .bytes = bytes};
@@ -99,7 +101,7 @@ class workshop {
     for (int i = 0; i != flushes; ++i) {
       read(window, stream_data_.get(), stream_data_.size(), false);
     }
-    return cache_bench::seconds_of(stream_, [&] { read(window, hot_.get(), bytes / sizeof(int), false); });
+    return support::nanoseconds_of(stream_.get(), [&] { read(window, hot_.get(), bytes / sizeof(int), false); });
   }
 
  private:
@@ -126,70 +128,68 @@ class workshop {
   std::map<std::size_t, access_policy_window> tuned_;
 };
 
-void add_cases(cache_bench::suite& cases) {
+void add_cases(bench::suite& cases) {
   if (!cases.waived()) {
     const membar::l2_facts facts = membar::l2_facts_of(cases.device());
     if (facts.max_set_aside == 0 || facts.mps) {
       cases.waive("the device sets no L2 aside (MIG, MPS, or a compute capability below 8.0)");
     }
   }
-  const auto bench = std::make_shared<std::unique_ptr<workshop>>();
-  const auto shop = [bench, device = cases.device()]() -> workshop& {
-    if (*bench == nullptr) {
-      *bench = std::make_unique<workshop>(device);
-    }
-    return **bench;
+  const bench::made_once<fixture> shared(cases.device());
+  const bench::axis<std::string> regions{"0.1", "0.25", "0.5", "0.75", "0.9", "1.0", "1.1", "1.25", "1.5", "1.75", "2.0"};
+  const auto windowed = [&](const std::string& arm, auto choose, const auto&... axes) {
+    cases.add(
+        "l2_window/region_{}/" + arm,
+        [shared, choose](const std::string& fraction, auto... values) {
+          fixture& here = *shared;
+          const std::size_t region = here.region(std::atof(fraction.c_str()));
+          const access_policy_window window = choose(here, region, values...);
+          return bench::figures(here.nanoseconds(region, window),
+                                {{"region_MB", static_cast<double>(region) * 1e-6},
+                                 {"window_MB", static_cast<double>(window.bytes) * 1e-6},
+                                 {"hit_ratio", window.off() ? 0.0 : static_cast<double>(window.hit_ratio)}});
+        },
+        regions, axes...);
   };
-  for (const char* const fraction_text : {"0.1", "0.25", "0.5", "0.75", "0.9", "1.0", "1.1", "1.25", "1.5", "1.75", "2.0"}) {
-    const double fraction = std::atof(fraction_text);
-    const std::string prefix = std::string("l2_window/region_") + fraction_text + "/";
-    const auto windowed = [&](const std::string& arm, auto choose) {
-      cases.add(prefix + arm, [shop, fraction, choose] {
-        workshop& here = shop();
-        const std::size_t region = here.region(fraction);
-        const access_policy_window window = choose(here, region);
-        return cache_bench::figure{here.seconds(region, window),
-                                   {{"region_MB", static_cast<double>(region) * 1e-6},
-                                    {"window_MB", static_cast<double>(window.bytes) * 1e-6},
-                                    {"hit_ratio", window.off() ? 0.0 : static_cast<double>(window.hit_ratio)}}};
-      });
-    };
-    const auto with_ratio = [](const workshop& here, std::size_t bytes, double ratio) {
-      return access_policy_window{.start = here.hot(),
-                                  .bytes = std::min(bytes, here.facts().max_window),
-                                  .hit_ratio = static_cast<float>(std::min(1.0, ratio))};
-    };
-    windowed("none", [](workshop&, std::size_t) { return access_policy_window{}; });
-    windowed("ratio_1", [with_ratio](workshop& here, std::size_t region) { return with_ratio(here, region, 1.0); });
-    windowed("guide", [with_ratio](workshop& here, std::size_t region) {
-      return with_ratio(here, region, static_cast<double>(here.facts().set_aside) * 2 / 3 / static_cast<double>(region));
-    });
-    windowed("plan", [](workshop& here, std::size_t region) {
-      return membar::l2_plan(here.facts()).window(here.hot(), std::min(region, here.facts().max_window));
-    });
-    windowed("tuned", [](workshop& here, std::size_t region) { return here.tuned(region); });
-    cases.add(prefix + "raw_ratio_1",
-              [shop, fraction] { return cache_bench::figure{shop().raw_seconds(shop().region(fraction), 1.0F)}; });
-    for (const double size : {0.5, 0.75, 1.0}) {
-      for (int eighths = 1; eighths <= 8; ++eighths) {
-        char arm[64];
-        std::snprintf(arm, sizeof arm, "sweep_size_%.2f_ratio_%.3f", size, eighths / 8.0);
-        windowed(arm, [with_ratio, size, eighths](workshop& here, std::size_t region) {
-          return with_ratio(here, static_cast<std::size_t>(static_cast<double>(region) * size), eighths / 8.0);
-        });
-      }
-    }
-  }
-  for (const int flushes : {0, 1, 4, 16, 64, 256}) {
-    for (const bool with_window : {false, true}) {
-      cases.add("l2_window/return_to_normal/" + std::to_string(flushes) + "_flushes/" + (with_window ? "window" : "none"),
-                [shop, flushes, with_window] { return cache_bench::figure{shop().seconds_after(flushes, with_window)}; });
-    }
+  const auto with_ratio = [](const fixture& here, std::size_t bytes, double ratio) {
+    return access_policy_window{.start = here.hot(),
+                                .bytes = std::min(bytes, here.facts().max_window),
+                                .hit_ratio = static_cast<float>(std::min(1.0, ratio))};
+  };
+  windowed("none", [](fixture&, std::size_t) { return access_policy_window{}; });
+  windowed("ratio_1", [with_ratio](fixture& here, std::size_t region) { return with_ratio(here, region, 1.0); });
+  windowed("guide", [with_ratio](fixture& here, std::size_t region) {
+    return with_ratio(here, region, static_cast<double>(here.facts().set_aside) * 2 / 3 / static_cast<double>(region));
+  });
+  windowed("plan", [](fixture& here, std::size_t region) {
+    return membar::l2_plan(here.facts()).window(here.hot(), std::min(region, here.facts().max_window));
+  });
+  windowed("tuned", [](fixture& here, std::size_t region) { return here.tuned(region); });
+  cases.add(
+      "l2_window/region_{}/raw_ratio_1",
+      [shared](const std::string& fraction) {
+        return shared->raw_nanoseconds(shared->region(std::atof(fraction.c_str())), 1.0F);
+      },
+      regions);
+  windowed(
+      "sweep_size_{.2}_ratio_{.3}",
+      [with_ratio](fixture& here, std::size_t region, double size, double ratio) {
+        return with_ratio(here, static_cast<std::size_t>(static_cast<double>(region) * size), ratio);
+      },
+      bench::axis<double>{0.5, 0.75, 1.0}, bench::axis<double>{0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0});
+  const bench::axis<int> flushes{0, 1, 4, 16, 64, 256};
+  for (const bool with_window : {false, true}) {
+    cases.add(
+        std::string("l2_window/return_to_normal/{}_flushes/") + (with_window ? "window" : "none"),
+        [shared, with_window](int count) { return shared->nanoseconds_after(count, with_window); }, flushes);
   }
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  return cache_bench::run(argc, argv, "What does an L2 access-policy window give, and which one is best?", add_cases);
+bench::description bench::describe() {
+  return {.question = "What does an L2 access-policy window give, and which one is best?",
+          .add_cases = add_cases,
+          .unit = benchmark::kMicrosecond,
+          .interleaved = true};
 }

@@ -2,7 +2,8 @@
 /// @file
 /// The question: does it matter how read-only data is loaded? Plain, through the read-only path, with cache operators and
 /// hints; data that fits into L1, into L2, or into neither; gathered at random or streamed.
-#include "cache_bench.hpp"
+#include <bench/common/cuda_handles.hpp>
+#include <bench/common/harness.hpp>
 
 #include <membar/launch.hpp>
 #include <membar/load_store.cuh>
@@ -41,7 +42,7 @@ struct evict_last {
   static __device__ float load(const float* p) { return membar::load_read_only(p, membar::l1::evict_last); }
 };
 
-/// Each thread reads `accesses` words of a power of two: neighbouring ones, or such that a hash picks.
+/// Each thread reads `accesses` words of a power of two: neighbouring ones, or words that a hash picks.
 template <class Load, bool Gather>
 __global__ void read_words(const float* in, std::size_t mask, int accesses, float* out) {
   const std::size_t thread = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x;
@@ -58,14 +59,14 @@ __global__ void read_words(const float* in, std::size_t mask, int accesses, floa
   out[thread] = sum;
 }
 
-struct workshop {
+struct fixture {
   unsigned blocks;
   std::map<std::string, std::size_t> words;  // of each footprint, a power of two
   std::unique_ptr<support::device_memory<float>> in;
   std::unique_ptr<support::device_memory<float>> out;
   support::stream stream;
 
-  explicit workshop(int device) {
+  explicit fixture(int device) {
     blocks = static_cast<unsigned>(support::attribute(cudaDevAttrMultiProcessorCount, device)) * 8;
     const auto l2 = static_cast<std::size_t>(support::attribute(cudaDevAttrL2CacheSize, device));
     const auto at_most = [](std::size_t bytes) {
@@ -81,51 +82,48 @@ struct workshop {
   }
 };
 
-using shared_workshop = std::shared_ptr<std::unique_ptr<workshop>>;
-
 template <class Load, bool Gather>
-void add_case(const cache_bench::suite& cases, const shared_workshop& bench, const char* footprint, const char* arm) {
-  const std::string name = std::string("read_only_load/") + footprint + "/" + (Gather ? "gather/" : "stream/") + arm;
-  cases.add(name, [bench, device = cases.device(), footprint = std::string(footprint)] {
-    if (*bench == nullptr) {
-      *bench = std::make_unique<workshop>(device);
-    }
-    workshop& here = **bench;
-    constexpr int accesses = 256;
-    const auto launch = [&] {
-      membar::launch(membar::launch_config{here.blocks, 256, here.stream.get()}, read_words<Load, Gather>, here.in->get(),
-                     here.words[footprint] - 1, accesses, here.out->get());
-    };
-    launch();
-    const double seconds = cache_bench::seconds_of(here.stream, launch);
-    const double bytes = static_cast<double>(here.blocks) * 256 * accesses * sizeof(float);
-    return cache_bench::figure{seconds, {{"GB_per_s", bytes / seconds * 1e-9}}};
-  });
+void add_case(bench::suite& cases, const bench::made_once<fixture>& shared, const std::string& arm) {
+  cases.add(
+      std::string("read_only_load/{}/") + (Gather ? "gather/" : "stream/") + arm,
+      [shared](const std::string& footprint) {
+        fixture& here = *shared;
+        constexpr int accesses = 256;
+        const auto launch = [&] {
+          membar::launch(membar::launch_config{here.blocks, 256, here.stream.get()}, read_words<Load, Gather>, here.in->get(),
+                         here.words[footprint] - 1, accesses, here.out->get());
+        };
+        launch();
+        const double ns = support::nanoseconds_of(here.stream.get(), launch);
+        return bench::figures(ns, {{"GB_per_s", static_cast<double>(here.blocks) * 256 * accesses * sizeof(float) / ns}});
+      },
+      bench::axis<std::string>{"fits_l1", "fits_l2", "fits_neither"});
 }
 
 template <class Load>
-void add_arm(const cache_bench::suite& cases, const shared_workshop& bench, const char* arm) {
-  for (const char* const footprint : {"fits_l1", "fits_l2", "fits_neither"}) {
-    add_case<Load, true>(cases, bench, footprint, arm);
-    add_case<Load, false>(cases, bench, footprint, arm);
-  }
+void add_arm(bench::suite& cases, const bench::made_once<fixture>& shared, const std::string& arm) {
+  add_case<Load, true>(cases, shared, arm);
+  add_case<Load, false>(cases, shared, arm);
 }
 
-void add_cases(cache_bench::suite& cases) {
-  const auto bench = std::make_shared<std::unique_ptr<workshop>>();
-  add_arm<plain>(cases, bench, "plain");
-  add_arm<raw_ldg>(cases, bench, "raw_ldg");
-  add_arm<read_only>(cases, bench, "read_only");
-  add_arm<operator_ca>(cases, bench, "ca");
-  add_arm<operator_cg>(cases, bench, "cg");
-  add_arm<raw_ldcg>(cases, bench, "raw_ldcg");
-  add_arm<operator_cs>(cases, bench, "cs");
-  add_arm<no_allocate>(cases, bench, "read_only_no_allocate");
-  add_arm<evict_last>(cases, bench, "read_only_evict_last");
+void add_cases(bench::suite& cases) {
+  const bench::made_once<fixture> shared(cases.device());
+  add_arm<plain>(cases, shared, "plain");
+  add_arm<raw_ldg>(cases, shared, "raw_ldg");
+  add_arm<read_only>(cases, shared, "read_only");
+  add_arm<operator_ca>(cases, shared, "ca");
+  add_arm<operator_cg>(cases, shared, "cg");
+  add_arm<raw_ldcg>(cases, shared, "raw_ldcg");
+  add_arm<operator_cs>(cases, shared, "cs");
+  add_arm<no_allocate>(cases, shared, "read_only_no_allocate");
+  add_arm<evict_last>(cases, shared, "read_only_evict_last");
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  return cache_bench::run(argc, argv, "Does it matter how read-only data is loaded?", add_cases);
+bench::description bench::describe() {
+  return {.question = "Does it matter how read-only data is loaded?",
+          .add_cases = add_cases,
+          .unit = benchmark::kMicrosecond,
+          .interleaved = true};
 }

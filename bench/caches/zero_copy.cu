@@ -2,14 +2,15 @@
 /// @file
 /// The question: from how many uses on does a copy to the device pay, against reading the host's memory in place? Mapped memory
 /// against device memory and against copy and kernel, by number of passes over the data.
-#include "cache_bench.hpp"
+#include <bench/common/cuda_handles.hpp>
+#include <bench/common/harness.hpp>
 
 #include <membar/launch.hpp>
 #include <membar/managed_memory.hpp>
 #include <membar/mapped_memory.hpp>
 
-#include <memory>
 #include <optional>
+#include <vector>
 
 namespace {
 
@@ -43,7 +44,7 @@ class raw_mapped {
   void* device_ = nullptr;
 };
 
-struct workshop {
+struct fixture {
   support::device_memory<float4> device{count};
   membar::mapped_memory<float4> mapped{count};
   membar::mapped_memory<float4> write_combined{count, {.portable = true, .write_combined = true}};
@@ -54,7 +55,7 @@ struct workshop {
   bool concurrent_managed_access;
   std::optional<membar::managed_memory<float4>> managed;
 
-  explicit workshop(int index) : concurrent_managed_access(membar::managed_facts_of(index).concurrent_access) {
+  explicit fixture(int index) : concurrent_managed_access(membar::managed_facts_of(index).concurrent_access) {
     if (concurrent_managed_access) {
       managed.emplace(count);
       for (float4& value : *managed) {
@@ -69,57 +70,52 @@ struct workshop {
   }
 };
 
-using shared_workshop = std::shared_ptr<std::unique_ptr<workshop>>;
-
 /// One arm: `prepare` before the time counts, `work` in it.
 template <class Prepare, class Work>
-void add_arm(const cache_bench::suite& cases, const shared_workshop& bench, const char* arm, Prepare prepare, Work work) {
-  for (const int passes : {1, 2, 4, 8, 16, 32}) {
-    cases.add("zero_copy/" + std::to_string(passes) + "_passes/" + arm, [=, device = cases.device()] {
-      if (*bench == nullptr) {
-        *bench = std::make_unique<workshop>(device);
-      }
-      workshop& here = **bench;
-      prepare(here);
-      here.pass(here.device.get());  // the device is awake
-      here.stream.synchronize();
-      const double seconds = cache_bench::seconds_of(here.stream, [&] { work(here, passes); });
-      const double bytes = static_cast<double>(passes) * count * sizeof(float4);
-      return cache_bench::figure{seconds, {{"GB_per_s", bytes / seconds * 1e-9}}};
-    });
-  }
+void add_arm(bench::suite& cases, const bench::made_once<fixture>& shared, const std::string& arm, Prepare prepare, Work work) {
+  cases.add(
+      "zero_copy/{}_passes/" + arm,
+      [=](int passes) {
+        fixture& here = *shared;
+        prepare(here);
+        here.pass(here.device.get());  // the device is awake
+        here.stream.synchronize();
+        const double ns = support::nanoseconds_of(here.stream.get(), [&] { work(here, passes); });
+        return bench::figures(ns, {{"GB_per_s", static_cast<double>(passes) * count * sizeof(float4) / ns}});
+      },
+      bench::axis<int>{1, 2, 4, 8, 16, 32});
 }
 
-void add_cases(cache_bench::suite& cases) {
-  const auto bench = std::make_shared<std::unique_ptr<workshop>>();
-  const auto nothing = [](workshop&) {};
-  const auto repeat = [](workshop& here, const float4* in, int passes) {
+void add_cases(bench::suite& cases) {
+  const bench::made_once<fixture> shared(cases.device());
+  const auto nothing = [](fixture&) {};
+  const auto repeat = [](fixture& here, const float4* in, int passes) {
     for (int i = 0; i != passes; ++i) {
       here.pass(in);
     }
   };
-  add_arm(cases, bench, "device", nothing, [=](workshop& here, int passes) { repeat(here, here.device.get(), passes); });
-  add_arm(cases, bench, "mapped", nothing, [=](workshop& here, int passes) { repeat(here, here.mapped.data(), passes); });
-  add_arm(cases, bench, "raw_mapped", nothing, [=](workshop& here, int passes) { repeat(here, here.raw.device(), passes); });
-  add_arm(cases, bench, "write_combined", nothing,
-          [=](workshop& here, int passes) { repeat(here, here.write_combined.data(), passes); });
-  add_arm(cases, bench, "copy_from_pinned", nothing, [=](workshop& here, int passes) {
+  add_arm(cases, shared, "device", nothing, [=](fixture& here, int passes) { repeat(here, here.device.get(), passes); });
+  add_arm(cases, shared, "mapped", nothing, [=](fixture& here, int passes) { repeat(here, here.mapped.data(), passes); });
+  add_arm(cases, shared, "raw_mapped", nothing, [=](fixture& here, int passes) { repeat(here, here.raw.device(), passes); });
+  add_arm(cases, shared, "write_combined", nothing,
+          [=](fixture& here, int passes) { repeat(here, here.write_combined.data(), passes); });
+  add_arm(cases, shared, "copy_from_pinned", nothing, [=](fixture& here, int passes) {
     here.copy_from(here.mapped.data());
     repeat(here, here.device.get(), passes);
   });
-  add_arm(cases, bench, "copy_from_pageable", nothing, [=](workshop& here, int passes) {
+  add_arm(cases, shared, "copy_from_pageable", nothing, [=](fixture& here, int passes) {
     here.copy_from(here.pageable.data());
     repeat(here, here.device.get(), passes);
   });
-  const auto to_host = [](workshop& here) {
+  const auto to_host = [](fixture& here) {
     if (!here.managed) {
       throw membar::error(cudaErrorNotSupported, "membar: the device has no concurrent managed access: nothing to measure");
     }
     membar::prefetch_pages(here.managed->data(), count * sizeof(float4), membar::memory_location::host(), here.stream.get());
   };
-  add_arm(cases, bench, "managed_faults", to_host,
-          [=](workshop& here, int passes) { repeat(here, here.managed->data(), passes); });
-  add_arm(cases, bench, "managed_prefetched", to_host, [=, device = cases.device()](workshop& here, int passes) {
+  add_arm(cases, shared, "managed_faults", to_host,
+          [=](fixture& here, int passes) { repeat(here, here.managed->data(), passes); });
+  add_arm(cases, shared, "managed_prefetched", to_host, [=, device = cases.device()](fixture& here, int passes) {
     membar::prefetch_pages(here.managed->data(), count * sizeof(float4), membar::memory_location::device(device),
                            here.stream.get());
     repeat(here, here.managed->data(), passes);
@@ -128,7 +124,9 @@ void add_cases(cache_bench::suite& cases) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  return cache_bench::run(argc, argv, "From how many uses on does a copy pay, against reading the host's memory in place?",
-                          add_cases);
+bench::description bench::describe() {
+  return {.question = "From how many uses on does a copy pay, against reading the host's memory in place?",
+          .add_cases = add_cases,
+          .unit = benchmark::kMicrosecond,
+          .interleaved = true};
 }

@@ -72,6 +72,19 @@ class event {
   cudaEvent_t handle_ = nullptr;
 };
 
+/// The nanoseconds that what `work` enqueues takes in a stream, by events before and after it.
+template <class Work>
+[[nodiscard]] double nanoseconds_of(cudaStream_t stream, Work work) {
+  const event begin;
+  const event end;
+  begin.record(stream);
+  work();
+  membar::check(cudaGetLastError(), "a launch", "the kernel does not fit the device");
+  end.record(stream);
+  end.synchronize();
+  return end.nanoseconds_since(begin);
+}
+
 /// `count` zeroed objects in the memory of the device that was current.
 template <class T>
 class device_memory {

@@ -7,7 +7,7 @@
 #include "cases.cuh"
 #include "figures.hpp"
 #include "nccl_noise.hpp"
-#include "workshop.cuh"
+#include "fixture.cuh"
 
 #include <bench/common/machine_context.hpp>
 
@@ -22,13 +22,13 @@ namespace fence_interference {
 
 /// The child's side of arm env0: all repetitions in a process where NCCL itself uses the default domain; prints what it
 /// measured.
-inline void measure_as_child(workshop& workshop, int device, int repetitions) {
+inline void measure_as_child(fixture& on, int device, int repetitions) {
   const victim_description chain = all_victims().front();
-  nccl_noise noise(workshop.streams(), device, workshop.peer().value(), 0, nccl_noise::map_choice::untouched);
-  workshop.find_queues(noise, env0);
+  nccl_noise noise(on.streams(), device, on.peer().value(), 0, nccl_noise::map_choice::untouched);
+  on.find_queues(noise, env0);
   case_result result;
   for (int i = 0; i != repetitions; ++i) {
-    measure(workshop, chain, &noise, env0, result);
+    measure(on, chain, &noise, env0, result);
     std::printf("median %.17g rate %.17g\n", result.medians.back(), result.noise_gbps.back());
   }
   for (const double ns : result.ns) {

@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The question: what does it cost warps that compute to make their results visible to the whole system, beside traffic that is
-/// not theirs, if each releases by itself, and if a publisher warp does it for all?
+/// not theirs? Each warp releases by itself, or a publisher warp does it for all.
 ///
-/// Names are pace/<way>/warps:<per block>/lag:<limit>/<noise> and latency/..., in the noises of fence_interference. The time of
-/// a pace case is that of one iteration of a computing warp, which works, stores and publishes; that of a latency case goes
+/// Names are pace/<way>/warps:<per block>/lag:<limit>/<noise> and latency/..., with the noises of fence_interference. The time of
+/// a pace case is that of one iteration of a computing warp, which works, stores and publishes. The time of a latency case goes
 /// from the publishing to the store of the signal. Counters say how many publications and system fences there were.
-#include "workshop.cuh"
+#include "fixture.cuh"
 
 #include <membar/sync/publisher.cuh>
-
-#include <benchmark/benchmark.h>
+#include <bench/common/harness.hpp>
 
 #include <algorithm>
-#include <cstdio>
-#include <exception>
-#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -24,7 +20,7 @@
 
 namespace {
 
-using fence_interference::workshop;
+using fence_interference::fixture;
 using membar::thread_scope;
 using membar::wait_result;
 
@@ -127,165 +123,98 @@ __global__ void compute(float* data, unsigned long long* signals, unsigned count
   }
 }
 
-struct figures {
-  std::vector<double> cycles;  ///< of each warp
-  double fences = 0;
-  double largest_lag = 0;
-  double noise_gbps = 0;
-};
-
 using kernel_type = void (*)(float*, unsigned long long*, unsigned, warp_result*, block_result*);
 
-/// One case: a kernel, beside a noise.
+/// The kernel of a case, which runs beside a noise. A case on latency reports that; any other the time of an iteration.
 struct description {
-  std::string name;
   kernel_type kernel;
   unsigned warps;
   bool latency;
-  std::string noise;
 };
 
-figures measure(workshop& shop, const description& what) {
+bench::figures measure(fixture& on, const description& what, const std::string& noise_name) {
   const std::size_t warp_count = static_cast<std::size_t>(blocks) * what.warps;
   const support::device_memory<float> data(warp_count * 64 * 32);
   const support::pinned_memory<unsigned long long> signals(warp_count * 16);
   const support::pinned_memory<warp_result> warps(warp_count);
   const support::pinned_memory<block_result> results(blocks);
-  const membar::launch_config config{blocks, 32 * (what.warps + 1), shop.streams().operation.get()};
+  const membar::launch_config config{blocks, 32 * (what.warps + 1), on.streams().operation.get()};
   const auto run = [&](unsigned count) {
     membar::launch(config, what.kernel, data.get(), signals.get(), count, warps.get(), results.get());
-    shop.streams().operation.synchronize();
+    on.streams().operation.synchronize();
   };
-  fence_interference::noise* const noise = shop.noise_called(what.noise);
+  fence_interference::noise* const noise = on.noise_called(noise_name);
   run(1);  // loads the kernel before there is a noise that it could wait for
   fence_interference::running_noise beside(noise, fence_interference::separate.noise);
   run(iterations);
   if (!beside.running()) {
     throw std::runtime_error("the noise did not run for as long as the kernel: nothing is known about the two together");
   }
-  figures seen;
-  seen.noise_gbps = beside.stop().value_or(0);
+  const double noise_gbps = beside.stop().value_or(0);
+  std::vector<double> cycles;
   for (std::size_t w = 0; w != warp_count; ++w) {
     if (warps[w].failures != 0) {
       throw std::runtime_error("a publication waited in vain");
     }
-    seen.cycles.push_back(what.latency ? warps[w].latency_cycles : warps[w].cycles);
+    cycles.push_back(what.latency ? warps[w].latency_cycles : warps[w].cycles);
   }
+  std::sort(cycles.begin(), cycles.end());
+  double fences = 0;
+  double largest_lag = 0;
   for (std::size_t b = 0; b != blocks; ++b) {
-    seen.fences += static_cast<double>(results[b].fences);
-    seen.largest_lag = std::max(seen.largest_lag, static_cast<double>(results[b].largest_lag));
+    fences += static_cast<double>(results[b].fences);
+    largest_lag = std::max(largest_lag, static_cast<double>(results[b].largest_lag));
   }
-  return seen;
+  const double p50 = support::quantile(cycles, 0.5);
+  return {p50 / on.ghz(),
+          {{"p50_cycles", p50},
+           {"p90_cycles", support::quantile(cycles, 0.9)},
+           {"publications", static_cast<double>(blocks) * what.warps * iterations},
+           {"fences", fences},
+           {"largest_lag", largest_lag},
+           {"noise_gbps", noise_gbps}}};
 }
 
-template <way Way, int Warps, int Lag>
-void add(std::vector<description>& cases, const char* way_name, const std::string& noise) {
-  const std::string rest = std::string(way_name) + "/warps:" + std::to_string(Warps) +
-                           (hands_over<Way> ? "/lag:" + std::to_string(Lag) : std::string()) + "/" + noise;
-  cases.push_back({"pace/" + rest, compute<Way, Warps, Lag, false>, Warps, false, noise});
-  if constexpr (Way == way::release || Way == way::publisher) {
-    cases.push_back({"latency/" + rest, compute<Way, Warps, Lag, true>, Warps, true, noise});
+void add_cases(bench::suite& cases) {
+  const bench::made_once<fixture> shared(cases.device(), std::optional<int>());
+  bool has_peer = true;
+  if (!cases.waived()) {
+    has_peer = shared->peer().has_value();
+    cases.context("link", has_peer ? support::link_between(cases.device(), *shared->peer()) : "no peer");
+    cases.context("sm_clock_mhz", std::to_string(static_cast<int>(shared->ghz() * 1e3)));
   }
-}
-
-std::vector<description> all_cases() {
-  std::vector<description> cases;
-  for (const char* noise :
-       {"none", "spin", "local.saturating", "host.paced", "host.saturating", "nvlink.paced", "nvlink.saturating"}) {
-    const auto of_warps = [&]<int Warps>() {
-      add<way::nothing, Warps, 16>(cases, "nothing", noise);
-      add<way::release, Warps, 16>(cases, "release", noise);
-      add<way::publisher, Warps, 16>(cases, "publisher", noise);
-    };
-    of_warps.operator()<1>();
-    of_warps.operator()<2>();
-    of_warps.operator()<4>();
-    of_warps.operator()<16>();
-    add<way::by_lane, 4, 16>(cases, "by_lane", noise);
-    add<way::publisher, 4, 4>(cases, "publisher", noise);
-    add<way::publisher, 4, 64>(cases, "publisher", noise);
-  }
-  return cases;
-}
-
-/// Why this machine cannot run a case; empty if it can.
-std::string waiver(const workshop* shop, const std::string& no_device, const std::string& noise) {
-  if (shop == nullptr) {
-    return "waived: " + no_device;
-  }
-  if (fence_interference::starts_with(noise, "nvlink") && !shop->peer()) {
-    return "waived: needs a second GPU that this one reaches over NVLink";
-  }
-  return "";
-}
-
-void run_case(benchmark::State& state, workshop* shop, const description& what, const std::string& waived) {
-  figures seen;
-  for (auto _ : state) {
-    if (!waived.empty()) {
-      state.SetIterationTime(0);
-      continue;
+  const auto add = [&](const std::string& name, const description& what) {
+    const auto measured = [shared, what](const std::string& noise) { return measure(*shared, what, noise); };
+    cases.add(name + "/{}", measured, bench::axis<std::string>{"none", "spin", "local.saturating", "host.paced", "host.saturating"});
+    cases.add({name + "/{}", has_peer ? "" : "needs a second GPU that this one reaches over NVLink"}, measured,
+              bench::axis<std::string>{"nvlink.paced", "nvlink.saturating"});
+  };
+  const auto of = [&]<way Way, int Warps, int Lag>(const char* way_name) {
+    const std::string rest = std::string(way_name) + "/warps:" + std::to_string(Warps) +
+                             (hands_over<Way> ? "/lag:" + std::to_string(Lag) : std::string());
+    add("pace/" + rest, {compute<Way, Warps, Lag, false>, Warps, false});
+    if constexpr (Way == way::release || Way == way::publisher) {
+      add("latency/" + rest, {compute<Way, Warps, Lag, true>, Warps, true});
     }
-    try {
-      seen = measure(*shop, what);
-      state.SetIterationTime(support::median(seen.cycles) / shop->ghz() * 1e-9);
-    } catch (const std::exception& failure) {
-      state.SkipWithError(failure.what());
-      return;
-    }
-  }
-  state.SetLabel(waived);
-  if (waived.empty()) {
-    std::sort(seen.cycles.begin(), seen.cycles.end());
-    state.counters["p50_cycles"] = support::quantile(seen.cycles, 0.5);
-    state.counters["p90_cycles"] = support::quantile(seen.cycles, 0.9);
-    state.counters["publications"] = static_cast<double>(blocks) * what.warps * iterations;
-    state.counters["fences"] = seen.fences;
-    state.counters["largest_lag"] = seen.largest_lag;
-    state.counters["noise_gbps"] = seen.noise_gbps;
-  }
-}
-
-int run(int argc, char** argv) {
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) {
-    return 1;
-  }
-  std::unique_ptr<workshop> shop;
-  std::string no_device;
-  int devices = 0;
-  const cudaError_t status = cudaGetDeviceCount(&devices);
-  if (status != cudaSuccess || devices == 0) {
-    no_device = std::string("no CUDA device (") + cudaGetErrorString(status) + ")";
-  } else {
-    shop = std::make_unique<workshop>(0, std::nullopt);
-    for (const auto& [key, value] : support::machine_context(0)) {
-      benchmark::AddCustomContext(key, value);
-    }
-    benchmark::AddCustomContext("link", shop->peer() ? support::link_between(0, *shop->peer()) : "no peer");
-    benchmark::AddCustomContext("sm_clock_mhz", std::to_string(static_cast<int>(shop->ghz() * 1e3)));
-  }
-  const std::vector<description> cases = all_cases();
-  for (const description& what : cases) {
-    const std::string waived = waiver(shop.get(), no_device, what.noise);
-    benchmark::RegisterBenchmark(what.name.c_str(),
-                                 [&, waived](benchmark::State& state) { run_case(state, shop.get(), what, waived); })
-        ->Iterations(1)
-        ->UseManualTime()
-        ->Unit(benchmark::kNanosecond)
-        ->Repetitions(waived.empty() ? 9 : 1);
-  }
-  benchmark::RunSpecifiedBenchmarks();
-  return 0;
+  };
+  const auto of_warps = [&]<int Warps>() {
+    of.operator()<way::nothing, Warps, 16>("nothing");
+    of.operator()<way::release, Warps, 16>("release");
+    of.operator()<way::publisher, Warps, 16>("publisher");
+  };
+  of_warps.operator()<1>();
+  of_warps.operator()<2>();
+  of_warps.operator()<4>();
+  of_warps.operator()<16>();
+  of.operator()<way::by_lane, 4, 16>("by_lane");
+  of.operator()<way::publisher, 4, 4>("publisher");
+  of.operator()<way::publisher, 4, 64>("publisher");
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  try {
-    return run(argc, argv);
-  } catch (const std::exception& failure) {
-    std::fprintf(stderr, "%s\n", failure.what());
-    return 1;
-  }
+bench::description bench::describe() {
+  return {.question = "What does it cost warps that compute to publish to the whole system, with and without a publisher warp?",
+          .add_cases = add_cases,
+          .fails_with_cases = false};
 }

@@ -1,37 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How many instances of a litmus test run in a second, per test and placement; and what of the time is stress, counting, and
-/// the one barrier per step, beside a host that resets and counts between two launches.
+/// How many instances of a litmus test run in a second, per test and placement? And how much of the time is stress, counting, and
+/// the one barrier per step, compared with a host that resets and counts between two launches?
 ///
-/// Every arm runs the same test threads on the same layouts. `engine` is the litmus engine; `uncounted` the same without tally
-/// and reset, whose outcomes mean nothing; `host_reset` launches a kernel per step, and lets the host copy the digits, count
-/// them and clear the memory.
+/// Every arm runs the test threads on the same layouts. `engine` is the litmus engine. `uncounted` neither counts nor resets, so
+/// its outcomes mean nothing. `host_reset` launches a kernel per step; the host copies the digits, counts them and clears the
+/// memory.
 ///
-/// `rate/device/<test>/tuned` runs under the parameters that a search found, which its label names. --parameters=TEXT runs
-/// every case under those, but for what its name says.
-#include <membar/litmus/engine.hpp>
+/// `rate/device/<test>/tuned` runs under the parameters that a search found, which its label names.
 #include <membar/litmus/kernel.cuh>
 #include <membar/litmus/parameters.hpp>
 #include <membar/litmus/placement.hpp>
+#include <membar/litmus/engine.hpp>
 #include <membar/litmus/test.cuh>
 #include <membar/litmus/tuner.hpp>
 
 #include <bench/common/classic_litmus_tests.cuh>
 #include <bench/common/cuda_handles.hpp>
-#include <bench/common/machine_context.hpp>
-
-#include <benchmark/benchmark.h>
+#include <bench/common/harness.hpp>
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <exception>
-#include <functional>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -46,43 +40,21 @@ constexpr double seconds_per_case = 0.5;
 constexpr double seconds_of_search = 4;
 
 /// What a case measured.
-struct figures {
+struct counts {
   double seconds = 0;
   double instances = 0;
-  double weak = 0;    ///< instances that satisfied the condition
-  std::string label;  ///< what the name does not say
+  double weak = 0;  ///< instances that satisfied the condition
+
+  [[nodiscard]] bench::figures as_figures(const std::string& label = "") const {
+    return {seconds * 1e9, {{"instances_per_second", instances / seconds}, {"weak_fraction", weak / instances}}, label};
+  }
 };
 
-/// Registers a case: instances per second, nanoseconds per instance, and the fraction of weak outcomes.
-void add(const std::string& name, std::function<figures()> measure) {
-  benchmark::RegisterBenchmark(name.c_str(),
-                               [measure = std::move(measure)](benchmark::State& state) {
-                                 figures all;
-                                 for (auto _ : state) {
-                                   const figures one = measure();
-                                   state.SetIterationTime(one.seconds);
-                                   all.seconds += one.seconds;
-                                   all.instances += one.instances;
-                                   all.weak += one.weak;
-                                   all.label = one.label;
-                                 }
-                                 state.counters["instances_per_second"] = all.instances / all.seconds;
-                                 state.counters["weak_fraction"] = all.weak / all.instances;
-                                 if (!all.label.empty()) {
-                                   state.SetLabel(all.label);
-                                 }
-                               })
-      ->UseManualTime()
-      ->Iterations(1)
-      ->Repetitions(3)
-      ->Unit(benchmark::kMillisecond);
-}
-
-figures run(litmus::engine& on, const litmus::runnable_test& test, const litmus::parameters& how) {
+counts run(litmus::engine& on, const litmus::runnable_test& test, const litmus::parameters& how) {
   litmus::run_options options;
   options.seconds = seconds_per_case;
   const litmus::run_result seen = on.run(test, how, options);
-  figures f;
+  counts f;
   f.seconds = seen.seconds;
   f.instances = static_cast<double>(seen.instances);
   const std::vector<bool> wanted = litmus::objective_outcomes(test, litmus::objective::condition);
@@ -94,7 +66,7 @@ figures run(litmus::engine& on, const litmus::runnable_test& test, const litmus:
 
 // ---- what counting and resetting cost
 
-/// A test of which the kernel counts and resets nothing.
+/// A test whose kernel counts and resets nothing.
 template <class Test>
 struct uncounted : litmus::kernel_test<Test> {
   static constexpr int locations = 0;
@@ -127,10 +99,9 @@ __global__ void __launch_bounds__(1024, 1) run_one_step(const __grid_constant__ 
   }
 }
 
-/// The same instances with a launch per step; the host copies the digits of the registers, counts them, and clears cells.
+/// The engine's instances with a launch per step; the host copies the digits of the registers, counts them, and clears cells.
 template <class Test>
-figures run_with_host_reset(const litmus::runnable_test& test, const litmus::instance_layout& shape,
-                            const litmus::placement& where) {
+counts run_with_host_reset(const litmus::runnable_test& test, const litmus::instance_layout& shape, const litmus::placement& where) {
   const std::size_t instances = shape.instances();
   const support::device_memory<unsigned char> cells(shape.region_bytes());
   const support::device_memory<unsigned char> digits(shape.digit_bytes());
@@ -145,8 +116,8 @@ figures run_with_host_reset(const litmus::runnable_test& test, const litmus::ins
   view.cells = cells.get();
   view.digits = digits.get();
   view.run_barrier = words.get();
-  std::vector<std::uint64_t> counts(static_cast<std::size_t>(test.outcomes()));
-  figures f;
+  std::vector<std::uint64_t> seen_outcomes(static_cast<std::size_t>(test.outcomes()));
+  counts f;
   const auto begin = std::chrono::steady_clock::now();
   const auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
   for (; elapsed() < seconds_per_case; ++view.first_step) {
@@ -161,61 +132,59 @@ figures run_with_host_reset(const litmus::runnable_test& test, const litmus::ins
         key += seen[o * instances + i] * weight;
         weight *= test.observed[o].radix();
       }
-      ++counts[key];
+      ++seen_outcomes[key];
     }
     f.instances += static_cast<double>(instances);
   }
   f.seconds = elapsed();
   const std::vector<bool> wanted = litmus::objective_outcomes(test, litmus::objective::condition);
-  for (std::size_t key = 0; key < counts.size(); ++key) {
-    f.weak += wanted[key] ? static_cast<double>(counts[key]) : 0.0;
+  for (std::size_t key = 0; key < seen_outcomes.size(); ++key) {
+    f.weak += wanted[key] ? static_cast<double>(seen_outcomes[key]) : 0.0;
   }
   return f;
 }
 
 // ---- the cases
 
-/// `make` is called where a case runs: a test that this machine lacks a place for is left out, with a line.
+litmus::parameters usual;  ///< of every case, unless its name says otherwise
+
+/// The engine, and the cases that it runs. It is null where there is no GPU: then all cases are waived.
 struct cases {
-  litmus::engine* on;
-  litmus::parameters usual;  ///< of every case, but for what its name says
+  bench::suite* into;
+  std::shared_ptr<litmus::engine> on;
 
   void test(const std::string& name, const litmus::runnable_test& one, const char* change = "") const {
-    if (!has_places(name, one)) {
-      return;
-    }
-    add(name, [engine = on, one, how = litmus::parse_parameters(change, usual)] { return run(*engine, one, how); });
+    into->add({name, waiver(one)}, [engine = on, one, how = litmus::parse_parameters(change, usual)] {
+      return run(*engine, one, how).as_figures();
+    });
   }
 
-  /// A test with a weak outcome, under the usual parameters and under the best that a search of some seconds finds, which the
+  /// A test with a weak outcome: under the usual parameters, and under the best that a search of some seconds finds, which the
   /// label names. The search is no part of the time.
   void weak_test(const std::string& name, const litmus::runnable_test& one) const {
     test(name, one);
-    if (!has_places(name + "/tuned", one)) {
-      return;
-    }
-    add(name + "/tuned", [engine = on, one, first = usual, found = std::optional<litmus::parameters>()]() mutable {
+    into->add({name + "/tuned", waiver(one)}, [engine = on, one, found = std::optional<litmus::parameters>()]() mutable {
       if (!found) {
         litmus::tune_options options;
         options.seconds = seconds_of_search;
-        options.first = first;
+        options.first = usual;
         found = litmus::tune(*engine, one, options).best;
       }
-      figures f = run(*engine, one, *found);
-      f.label = litmus::text_of(*found);
-      return f;
+      return run(*engine, one, *found).as_figures(litmus::text_of(*found));
     });
   }
 
  private:
-  [[nodiscard]] bool has_places(const std::string& name, const litmus::runnable_test& one) const {
-    try {
-      static_cast<void>(litmus::place_threads(one.model_test, on->runs_on()));
-    } catch (const membar::error& lacking) {
-      std::printf("WAIVED: %s: %s\n", name.c_str(), lacking.what());
-      return false;
+  /// Which place of the test this machine lacks; empty if none.
+  [[nodiscard]] std::string waiver(const litmus::runnable_test& one) const {
+    if (on != nullptr) {
+      try {
+        static_cast<void>(litmus::place_threads(one.model_test, on->runs_on()));
+      } catch (const membar::error& lacking) {
+        return lacking.what();
+      }
     }
-    return true;
+    return "";
   }
 };
 
@@ -233,17 +202,16 @@ litmus::runnable_test placed(const char* name, std::initializer_list<model::plac
 template <class Test>
 void costs(const cases& all, const std::string& name) {
   const litmus::runnable_test test = litmus::make_test<Test>(name);
-  const litmus::parameters plain = all.usual;
   all.test("cost/" + name + "/engine", test);
   litmus::runnable_test without = test;
   without.kernel = reinterpret_cast<const void*>(&litmus::run_instances<uncounted<Test>>);
   all.test("cost/" + name + "/uncounted", without);
-  const litmus::placement where = litmus::place_threads(test.model_test, all.on->runs_on());
-  add("cost/" + name + "/host_reset", [engine = all.on, test, where, plain] {
-    // the layout that the engine has for the test: as many blocks, and no stress beside them
+  all.into->add("cost/" + name + "/host_reset", [engine = all.on, test] {
+    // The layout that the engine has for the test: as many blocks, and no stress beside them.
+    const litmus::placement where = litmus::place_threads(test.model_test, engine->runs_on());
     litmus::run_options shortly;
     shortly.instances = 1;
-    return run_with_host_reset<Test>(test, engine->run(test, where, plain, shortly).layout, where);
+    return run_with_host_reset<Test>(test, engine->run(test, where, usual, shortly).shape, where).as_figures();
   });
   for (const char* stress :
        {"share=75 stress=25 pattern=st/st", "share=75 stress=25 pattern=ld/st", "share=50 stress=50", "prestress=16", "align=1",
@@ -252,7 +220,15 @@ void costs(const cases& all, const std::string& name) {
   }
 }
 
-void add_all(const cases& all) {
+void add_cases(bench::suite& into) {
+  const cases all{&into, into.waived() ? nullptr : std::make_shared<litmus::engine>()};
+  if (all.on != nullptr) {
+    for (const auto& [key, value] : support::machine_context(0)) {
+      into.context(key, value);
+    }
+  }
+  into.context("time", "kernels' time; instances_per_second over all of it; host_reset: wall time");
+  into.context("parameters", litmus::text_of(usual) + ", unless the name says otherwise");
   constexpr auto device = thread_scope::device;
   constexpr auto system = thread_scope::system;
   all.weak_test("rate/device/MP", litmus::make_test<classic::mp<device>>("MP"));
@@ -284,49 +260,14 @@ void add_all(const cases& all) {
   costs<classic::iriw<device>>(all, "IRIW");
 }
 
-/// Takes --parameters=TEXT out of the command line: what every case runs under.
-litmus::parameters taken_parameters(int& argc, char** argv) {
-  constexpr std::string_view option = "--parameters=";
-  litmus::parameters usual;
-  int kept = 1;
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view word = argv[i];
-    if (word.substr(0, option.size()) == option) {
-      usual = litmus::parse_parameters(word.substr(option.size()), usual);
-    } else {
-      argv[kept++] = argv[i];
-    }
-  }
-  argc = kept;
-  argv[argc] = nullptr;
-  return usual;
-}
-
 }  // namespace
 
-int main(int argc, char** argv) {
-  try {
-    const litmus::parameters usual = taken_parameters(argc, argv);
-    benchmark::Initialize(&argc, argv);
-    if (benchmark::ReportUnrecognizedArguments(argc, argv)) {
-      return 1;
-    }
-    litmus::engine on;
-    if (on.runs_on().devices.empty()) {
-      std::printf("WAIVED: this benchmark needs a GPU, and the CUDA runtime finds none\n");
-      return 0;
-    }
-    for (const auto& [key, value] : support::machine_context(0)) {
-      benchmark::AddCustomContext(key, value);
-    }
-    benchmark::AddCustomContext("time", "kernels' time; instances_per_second over all of it; host_reset: wall time");
-    benchmark::AddCustomContext("parameters", litmus::text_of(usual) + ", unless the name says otherwise");
-    add_all({&on, usual});
-    benchmark::RunSpecifiedBenchmarks();
-    benchmark::Shutdown();
-    return 0;
-  } catch (const std::exception& failure) {
-    std::fprintf(stderr, "%s\n", failure.what());
-    return 1;
-  }
+bench::description bench::describe() {
+  return {.question = "How many instances of a litmus test run in a second, and what costs how much of it?",
+          .add_cases = add_cases,
+          .unit = benchmark::kMillisecond,
+          .repetitions = 3,
+          .takes_device = false,
+          .options = {{"--parameters=", "what every case runs under, unless its name says otherwise",
+                       [](const char* text) { usual = litmus::parse_parameters(text, usual); }}}};
 }

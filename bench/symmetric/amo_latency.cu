@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what does an atomic operation on a counter cost, of the own PE and of another, waited for and not; beside the
-/// raw intrinsic and NVSHMEM? A time is that of one operation of one thread.
+/// The question: what does an atomic operation on a counter cost, on a PE's own counter and on another PE's, with and without a wait
+/// for it? Next to it: the raw intrinsic and NVSHMEM. A time is that of one operation of one thread.
 #include "peer_world.cuh"
 
 namespace {
@@ -23,7 +23,7 @@ __global__ void raw_chain(unsigned long long* there, unsigned rounds, kernel_rep
 template <class... Parameters>
 double amo_nanoseconds(world& two, pe target, void (*kernel)(Parameters...)) {
   const membar::symmetric::scoped_array counters(two.heap.allocate<membar::symmetric::counter<unsigned long long>>(2 * apart));
-  // PE 1 does the same to counters of its own, on its own PE: it is no second party of PE 0's words, nor of their sectors.
+  // PE 1 does the same to counters of its own, on its own PE: it touches neither PE 0's words nor their sectors.
   return two.round_nanoseconds(1, 5'000, kernel, [&](pe which, auto launch) {
     launch(counters.on(which).subspan(apart * static_cast<std::size_t>(which.index()), 3), which == pe(0) ? target : pe(1));
   });
@@ -36,20 +36,25 @@ double raw_nanoseconds(world& two, pe target) {
   });
 }
 
-void add_cases(world* two, const std::string& waived) {
+void add_cases(bench::suite& cases) {
+  const peers of(cases);
   for (const pe target : {pe(0), pe(1)}) {
     const std::string where = target == pe(0) ? "/own_pe" : "/other_pe";
-    const auto add = [&](const char* arm, auto kernel) {
-      add_case("amo_latency/" + std::string(arm) + where, waived,
-               [=](benchmark::State&) { return amo_nanoseconds(*two, target, kernel); });
+    const auto add = [&](const std::string& arm, auto kernel) {
+      cases.add("amo_latency/" + arm + where, [two = of.two, target, kernel] { return amo_nanoseconds(*two, target, kernel); });
     };
     add("membar_peer_fetch_add", &fetch_add_chain<peer_backend>);
     add("membar_peer_compare_exchange", &compare_exchange_chain<peer_backend>);
     add("membar_peer_add_and_quiet", &add_stream<peer_backend>);
-    add_case("amo_latency/atomicAdd_system" + where, waived, [=](benchmark::State&) { return raw_nanoseconds(*two, target); });
+    cases.add("amo_latency/atomicAdd_system" + where, [two = of.two, target] { return raw_nanoseconds(*two, target); });
   }
 }
 
 }  // namespace
 
-int main(int argc, char** argv) { return run_bench(argc, argv, "amo_latency", add_cases); }
+bench::description bench::describe() {
+  return {.question = "What does an atomic operation on a counter cost, on this GPU and on another?",
+          .add_cases = add_cases,
+          .takes_device = false,
+          .before_cuda = [](suite& cases) { symmetric_bench::add_nvshmem_cases(cases, "amo_latency"); }};
+}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The question: what does a barrier of two GPUs cost in a kernel, by groups of several sizes, with and without order, and on
-/// streams; beside a barrier of flags between threads, and NVSHMEM's? A time is that of one barrier.
+/// streams? Next to it: a barrier of flags between threads, and NVSHMEM's. A time is that of one barrier.
 #include "peer_world.cuh"
 
 #include <membar/symmetric/on_stream.cuh>
@@ -16,8 +16,7 @@ using flags = membar::cross_barrier<2>::flags;
 __global__ void cross_barriers(flags* first, flags* second, int rank, unsigned rounds, kernel_report* report) {
   flags* const all[2] = {first, second};
   membar::cross_barrier<2> barrier(all, rank);
-  timed_rounds(membar::symmetric::by_thread, rounds, report,
-               [&](unsigned) { return barrier.sync(generous) == wait_result::done; });
+  timed_rounds(membar::symmetric::by_thread, rounds, report, [&](unsigned) { return barrier.sync(generous) == wait_result::done; });
 }
 
 template <class... Parameters>
@@ -60,23 +59,26 @@ double stream_barrier_nanoseconds(world& two) {
   return end.nanoseconds_since(begin) / rounds;
 }
 
-void add_cases(world* two, const std::string& waived) {
-  const auto add = [&](const char* arm, unsigned threads, auto kernel) {
-    add_case("barrier_latency/" + std::string(arm) + "/threads:" + std::to_string(threads), waived,
-             [=](benchmark::State&) { return barrier_nanoseconds(*two, threads, kernel); });
+void add_cases(bench::suite& cases) {
+  const peers of(cases);
+  const auto add = [&](const std::string& arm, const bench::axis<unsigned>& threads, auto kernel) {
+    cases.add(
+        "barrier_latency/" + arm + "/threads:{}",
+        [two = of.two, kernel](unsigned count) { return barrier_nanoseconds(*two, count, kernel); }, threads);
   };
-  add("membar_peer_by_thread", 1, &barriers<membar::symmetric::by_thread_t, membar::acq_rel_t, peer_backend>);
-  add("membar_peer_by_warp", 32, &barriers<membar::symmetric::by_warp_t, membar::acq_rel_t, peer_backend>);
-  for (const unsigned threads : {64U, 256U, 1024U}) {
-    add("membar_peer_by_block", threads, &barriers<membar::symmetric::by_block_t, membar::acq_rel_t, peer_backend>);
-  }
-  add("membar_peer_relaxed_by_block", 256, &barriers<membar::symmetric::by_block_t, membar::relaxed_t, peer_backend>);
-  add_case("barrier_latency/cross_barrier/threads:1", waived,
-           [=](benchmark::State&) { return cross_barrier_nanoseconds(*two); });
-  add_case("barrier_latency/membar_peer_on_stream", waived,
-           [=](benchmark::State&) { return stream_barrier_nanoseconds(*two); });
+  add("membar_peer_by_thread", {1}, &barriers<membar::symmetric::by_thread_t, membar::acq_rel_t, peer_backend>);
+  add("membar_peer_by_warp", {32}, &barriers<membar::symmetric::by_warp_t, membar::acq_rel_t, peer_backend>);
+  add("membar_peer_by_block", {64, 256, 1024}, &barriers<membar::symmetric::by_block_t, membar::acq_rel_t, peer_backend>);
+  add("membar_peer_relaxed_by_block", {256}, &barriers<membar::symmetric::by_block_t, membar::relaxed_t, peer_backend>);
+  cases.add("barrier_latency/cross_barrier/threads:1", [two = of.two] { return cross_barrier_nanoseconds(*two); });
+  cases.add("barrier_latency/membar_peer_on_stream", [two = of.two] { return stream_barrier_nanoseconds(*two); });
 }
 
 }  // namespace
 
-int main(int argc, char** argv) { return run_bench(argc, argv, "barrier_latency", add_cases); }
+bench::description bench::describe() {
+  return {.question = "What does a barrier of two GPUs cost, in a kernel and on streams?",
+          .add_cases = add_cases,
+          .takes_device = false,
+          .before_cuda = [](suite& cases) { symmetric_bench::add_nvshmem_cases(cases, "barrier_latency"); }};
+}

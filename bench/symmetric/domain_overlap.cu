@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: a kernel puts to another GPU without pause; how much slower does a chain of small kernels beside it get,
-/// which only touch local memory, if the two share a synchronization domain, and if the communication is launched in the
-/// remote domain? A time is that of one kernel of the chain.
+/// The question: a kernel puts to another GPU without pause; how much slower does a chain of small kernels get that touch only
+/// local memory? In one arm the two share a synchronization domain, in another the communication is launched in the remote one.
+/// A time is that of one kernel of the chain.
 #include "peer_world.cuh"
 
 #include <membar/load_store.cuh>
@@ -113,14 +113,21 @@ double chain_nanoseconds(world& two, arm which) {
   return end.nanoseconds_since(begin) / steps;
 }
 
-void add_cases(world* two, const std::string& waived) {
-  add_case("domain_overlap/alone", waived, [=](benchmark::State&) { return chain_nanoseconds(*two, arm::alone); });
-  add_case("domain_overlap/same_domain", waived, [=](benchmark::State&) { return chain_nanoseconds(*two, arm::same_domain); });
-  const bool one_domain = two != nullptr && membar::sync_domain_count(two->backend.device_of(pe(0))) == 1;
-  add_case("domain_overlap/remote_domain", one_domain ? "the device has one synchronization domain" : waived,
-           [=](benchmark::State&) { return chain_nanoseconds(*two, arm::remote_domain); });
+void add_cases(bench::suite& cases) {
+  const peers of(cases);
+  const auto add = [&](const bench::case_name& name, arm which) {
+    cases.add(name, [two = of.two, which] { return chain_nanoseconds(*two, which); });
+  };
+  const bool one_domain = !of.devices.empty() && membar::sync_domain_count(of.devices[0]) == 1;
+  add("domain_overlap/alone", arm::alone);
+  add("domain_overlap/same_domain", arm::same_domain);
+  add({"domain_overlap/remote_domain", one_domain ? "the device has one synchronization domain" : ""}, arm::remote_domain);
 }
 
 }  // namespace
 
-int main(int argc, char** argv) { return run_bench(argc, argv, nullptr, add_cases); }
+bench::description bench::describe() {
+  return {.question = "How much slower does a chain of local kernels get next to communication, by synchronization domain?",
+          .add_cases = add_cases,
+          .takes_device = false};
+}

@@ -1,30 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Two GPUs as PEs of the peer backend, and the cases of a bench: registered by name, waived in words where something is
-/// missing.
+/// Two GPUs as PEs of the peer backend, and the cases of NVSHMEM next to theirs.
 #pragma once
 
 #include <bench/common/cuda_handles.hpp>
-#include <bench/common/failed_cases.hpp>
-#include <bench/common/machine_context.hpp>
+#include <bench/common/harness.hpp>
+#include <membar/device_clock.cuh>
 #include <membar/launch.hpp>
 #include <membar/load_store.cuh>
-#include <membar/symmetric/heap.hpp>
 #include <membar/symmetric/peer_backend.hpp>
+#include <membar/symmetric/heap.hpp>
 
 #include "kernels.cuh"
 #include "nvshmem_arms.hpp"
 
-#include <benchmark/benchmark.h>
-
 #include <atomic>
-#include <cstdio>
-#include <exception>
-#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace symmetric_bench {
@@ -73,7 +66,7 @@ class pe_streams {
   std::vector<std::unique_ptr<support::stream>> streams_;
 };
 
-/// Loads a kernel at every PE: at its first launch it might wait for one that runs and waits for it.
+/// Loads a kernel at every PE. Otherwise its first launch could wait for a kernel that runs, which waits for it.
 template <class... Parameters>
 void load_everywhere(const peer_backend& backend, void (*kernel)(Parameters...)) {
   for (const pe each : backend.local_pes()) {
@@ -94,7 +87,7 @@ __global__ void hold_stream(const unsigned* open, unsigned* late) {
   }
 }
 
-/// Holds streams until all that is timed has been enqueued behind it, so that no time is that of the host's launches.
+/// Holds streams until all that is timed has been enqueued after it, so that no time is that of the host's launches.
 class gate {
  public:
   explicit gate(const peer_backend& backend) { load_everywhere(backend, hold_stream); }
@@ -138,8 +131,8 @@ class world {
     }
   }
 
-  /// Launches one block of `kernel` on every PE, with what `arguments(which, launch)` passes to `launch`, the number of rounds
-  /// and a report behind it; returns PE 0's nanoseconds per round. Throws if a wait was in vain.
+  /// Launches one block of `kernel` on every PE, with what `arguments(which, launch)` passes to `launch`, then the number of rounds
+  /// and a report. Returns PE 0's nanoseconds per round. Throws if a wait was in vain.
   template <class... Parameters, class Arguments>
   double round_nanoseconds(unsigned threads, unsigned rounds, void (*kernel)(Parameters...), Arguments arguments) {
     load_everywhere(backend, kernel);
@@ -168,38 +161,23 @@ class world {
   support::pinned_memory<kernel_report> reports_;
 };
 
-/// What a case measures: nanoseconds, once for each repetition, and counters that it adds.
-using measurement = std::function<double(benchmark::State&)>;
+/// The two GPUs of a bench, which become a `world` when the first case runs. Where there are none, all cases are waived.
+struct peers {
+  explicit peers(bench::suite& cases) : devices(two_peers()), two(devices) {
+    if (devices.empty()) {
+      cases.waive("no two devices with peer access to each other");
+      return;
+    }
+    membar::check(cudaSetDevice(devices[0]));  // whose events are recorded
+    for (const auto& [key, value] : support::machine_context(devices[0])) {
+      cases.context(key, value);
+    }
+    cases.context("link", support::link_between(devices[0], devices[1]));
+  }
 
-/// Registers a case that is repeated nine times, or waived with the reason.
-inline void add_case(const std::string& name, const std::string& waived, measurement measure) {
-  benchmark::RegisterBenchmark(name.c_str(),
-                               [name, waived, measure = std::move(measure),
-                                failed = std::make_shared<support::case_failure>()](benchmark::State& state) {
-                                 if (failed->before(state)) {
-                                   return;
-                                 }
-                                 for (auto _ : state) {
-                                   double ns = 0;
-                                   if (waived.empty()) {
-                                     try {
-                                       ns = measure(state);
-                                     } catch (const std::exception& failure) {
-                                       failed->now(state, name, failure.what());
-                                       break;
-                                     }
-                                   }
-                                   state.SetIterationTime(ns * 1e-9);
-                                 }
-                                 if (!waived.empty()) {
-                                   state.SetLabel("waived: " + waived);
-                                 }
-                               })
-      ->Iterations(1)
-      ->Repetitions(waived.empty() ? 9 : 1)
-      ->UseManualTime()
-      ->Unit(benchmark::kNanosecond);
-}
+  std::vector<int> devices;
+  bench::made_once<world> two;
+};
 
 /// Whether a filter of Google Benchmark can match an arm of NVSHMEM. All of them have "nvshmem" in their names, which are known
 /// in full only when they were measured: one that names another arm outright does not match, any other may.
@@ -219,60 +197,21 @@ inline void add_case(const std::string& name, const std::string& waived, measure
   return true;
 }
 
-/// Adds the arms of NVSHMEM for `question`: measured once, by a program of their own in processes of their own; where that
-/// failed the case is an error.
-inline void add_nvshmem_cases(const std::string& question) {
+/// Adds the arms of NVSHMEM for `question`: measured once, by a program of their own in processes of their own. Where that failed
+/// the case is an error. Call it before this process uses CUDA: both need the GPUs to themselves.
+inline void add_nvshmem_cases(bench::suite& cases, const std::string& question) {
+  if (!may_want_nvshmem(benchmark::GetBenchmarkFilter())) {
+    return;
+  }
   for (const nvshmem_result& each : nvshmem_results(question)) {
-    add_case(each.name, each.waived, [each, next = std::size_t{0}](benchmark::State& state) mutable {
+    cases.add({each.name, each.waived}, [each, next = std::size_t{0}]() mutable -> bench::figures {
       if (!each.failed.empty()) {
         throw std::runtime_error(each.failed);
       }
       const double ns = each.nanoseconds[next++ % each.nanoseconds.size()];
-      if (const double bytes = bytes_of_case(each.name); bytes != 0) {
-        state.counters["GB/s"] = bytes / ns;
-      }
-      return ns;
+      const double bytes = bytes_of_case(each.name);
+      return bytes != 0 ? bench::figures(ns, {{"GB/s", bytes / ns}}) : bench::figures(ns);
     });
-  }
-}
-
-/// Runs a bench. `add(world, reason)` registers the cases: `world` is null where `reason` says what is missing.
-template <class Add>
-int run_bench(int argc, char** argv, const char* question, Add add) {
-  try {
-    // Behind the program's name, so that what the user says holds. Of each case the aggregates are kept: what a report needs.
-    static char aggregates[] = "--benchmark_report_aggregates_only=true";
-    std::vector<char*> arguments(argv, argv + argc);
-    arguments.insert(arguments.begin() + 1, aggregates);
-    int count = static_cast<int>(arguments.size());
-    arguments.push_back(nullptr);
-    benchmark::Initialize(&count, arguments.data());
-    if (benchmark::ReportUnrecognizedArguments(count, arguments.data())) {
-      return 1;
-    }
-    // Before this process uses CUDA: both need the GPUs to themselves.
-    if (question != nullptr && may_want_nvshmem(benchmark::GetBenchmarkFilter())) {
-      add_nvshmem_cases(question);
-    }
-    const std::vector<int> devices = two_peers();
-    std::unique_ptr<world> two;
-    std::string missing = "no two devices with peer access to each other";
-    if (!devices.empty()) {
-      missing.clear();
-      membar::check(cudaSetDevice(devices[0]));  // whose events are recorded
-      two = std::make_unique<world>(devices);
-      for (const auto& [key, value] : support::machine_context(devices[0])) {
-        benchmark::AddCustomContext(key, value);
-      }
-      benchmark::AddCustomContext("link", support::link_between(devices[0], devices[1]));
-    }
-    add(two.get(), missing);
-    benchmark::RunSpecifiedBenchmarks();
-    benchmark::Shutdown();
-    return support::failed_repetitions == 0 ? 0 : 1;
-  } catch (const std::exception& failure) {
-    std::fprintf(stderr, "%s\n", failure.what());
-    return 1;
   }
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: how much of the link does a put by a whole grid reach, beside a copy by the device's engines, NVSHMEM and
-/// NCCL? A time is that of one transfer, to its completion; GB/s is the data of one transfer over it.
+/// The question: how much of the link does a put by a whole grid reach? Next to it: a copy by the device's engines, NVSHMEM and NCCL.
+/// A time is that of one transfer, to its completion; GB/s is the data of one transfer over it.
 ///
-/// Beside a put of one part by each block there are the ways in which it might be done better: the blocks' tiles interleaved,
-/// no lines of what is copied once in L1, and bulk copies by way of shared memory.
+/// Besides a put of one part by each block there are three other ways: the blocks' tiles interleaved, copies that leave nothing in
+/// L1, and bulk copies by way of shared memory.
 #include "bulk_copy.cuh"
 #include "peer_world.cuh"
 
@@ -20,7 +20,7 @@ using namespace symmetric_bench;
 
 constexpr int rounds = 10;
 
-/// Block by block a tile of the data, so that what is under way lies close together.
+/// The blocks take tiles of the data in turn, so that what is under way lies close together.
 __global__ void __launch_bounds__(1024, 1)
     put_tiles(span<unsigned char> data, const unsigned char* source, std::size_t tile, unsigned times) {
   const pe other = membar::symmetric::ring_neighbour(data.self(), 1, data.count());
@@ -80,19 +80,14 @@ __global__ void count_wrong(const unsigned* words, std::size_t count, unsigned* 
 /// Times what `enqueue(times)` puts into PE 0's stream, in nanoseconds per transfer from `source` at PE 0 to `data` at PE 1,
 /// and looks what has arrived there.
 template <class Enqueue>
-double timed_transfer(world& two, benchmark::State& state, const unsigned char* data, unsigned char* source, std::size_t bytes,
-                      Enqueue enqueue) {
+bench::figures timed_transfer(world& two, const unsigned char* data, unsigned char* source, std::size_t bytes,
+                              Enqueue enqueue) {
   const membar::device_guard guard(two.backend.device_of(pe(0)));
   const cudaStream_t stream = two.streams.of(pe(0));
-  const support::event begin;
-  const support::event end;
   membar::launch(membar::launch_config{256, 256, stream}, fill, reinterpret_cast<unsigned*>(source), bytes / sizeof(unsigned));
   enqueue(1);
-  begin.record(stream);
-  enqueue(rounds);
-  end.record(stream);
+  const double ns = support::nanoseconds_of(stream, [&] { enqueue(rounds); }) / rounds;
   two.streams.synchronize();
-  const double ns = end.nanoseconds_since(begin) / rounds;
 
   const membar::device_guard there(two.backend.device_of(pe(1)));
   const support::device_memory<unsigned> wrong(1);
@@ -105,16 +100,16 @@ double timed_transfer(world& two, benchmark::State& state, const unsigned char* 
   if (words != 0) {
     throw std::runtime_error(std::to_string(words) + " words of the data did not arrive");
   }
-  state.counters["GB/s"] = static_cast<double>(bytes) / ns;
-  return ns;
+  return {ns, {{"GB/s", static_cast<double>(bytes) / ns}}};
 }
 
-/// The same between symmetric arrays, which `enqueue` is given.
+/// A transfer of `mebibytes` between symmetric arrays: `enqueue(data, source, times)`.
 template <class Enqueue>
-double transfer_nanoseconds(world& two, benchmark::State& state, std::size_t bytes, Enqueue enqueue) {
+bench::figures transfer(world& two, std::size_t mebibytes, Enqueue enqueue) {
+  const std::size_t bytes = mebibytes << 20;
   const membar::symmetric::scoped_array data(two.heap.allocate<unsigned char>(bytes));
   const membar::symmetric::scoped_array source(two.heap.allocate<unsigned char>(bytes));
-  return timed_transfer(two, state, data.on(pe(1)).local(), source.on(pe(0)).local(), bytes,
+  return timed_transfer(two, data.on(pe(1)).local(), source.on(pe(0)).local(), bytes,
                         [&](int times) { enqueue(data, source, times); });
 }
 
@@ -125,117 +120,126 @@ void copy_by_engines(const world& two, void* to, const void* from, std::size_t b
   }
 }
 
-void add_cases(world* two, const std::string& waived) {
-  const std::string question = "put_bandwidth/";
-  for (const std::size_t mebibytes : {1, 16, 64, 256}) {
-    const std::size_t bytes = mebibytes << 20;
-    const std::string size = "/MiB:" + std::to_string(mebibytes);
-    // `launches(data, source, times, blocks, threads, stream)` puts all of `source` at PE 0 to `data` at PE 1, so many times.
-    const auto add_grid = [&](const char* arm, unsigned blocks, unsigned threads, const std::string& reason, auto launches) {
-      add_case(question + arm + "/blocks:" + std::to_string(blocks) + "/threads:" + std::to_string(threads) + size, reason,
-               [=](benchmark::State& state) {
-                 return transfer_nanoseconds(*two, state, bytes, [&](const auto& data, const auto& source, int times) {
-                   launches(data, static_cast<const unsigned char*>(source.on(pe(0)).local()), static_cast<unsigned>(times),
-                            blocks, threads, two->streams.of(pe(0)));
-                 });
-               });
-    };
-    for (const unsigned blocks : {1U, 8U, 16U, 24U, 32U, 48U, 64U, 132U}) {
-      for (const unsigned threads : {256U, 512U, 1024U}) {
-        add_grid("membar_peer", blocks, threads, waived,
-                 [](const auto& data, const unsigned char* source, unsigned times, unsigned grid, unsigned block,
-                    cudaStream_t stream) {
-                   membar::launch(membar::launch_config{grid, block, stream}, put_parts<peer_backend>, data.on(pe(0)), source,
-                                  times);
-                 });
-      }
-    }
-    for (const unsigned blocks : {16U, 32U, 64U, 132U}) {
-      for (const std::size_t tile : {std::size_t{1} << 14, std::size_t{1} << 17}) {
-        add_grid(("membar_peer_tiles/KiB:" + std::to_string(tile >> 10)).c_str(), blocks, 1024, waived,
-                 [tile](const auto& data, const unsigned char* source, unsigned times, unsigned grid, unsigned block,
-                        cudaStream_t stream) {
-                   membar::launch(membar::launch_config{grid, block, stream}, put_tiles, data.on(pe(0)), source, tile, times);
-                 });
-      }
-    }
-    for (const unsigned blocks : {16U, 32U, 64U}) {
-      // 16 blocks of 512 threads of eight units each are 1 MiB, and all sizes are powers of two.
-      const unsigned threads = mebibytes == 1 ? 8192 / blocks : 1024;
-      add_grid("copy_past_l1", blocks, threads, waived,
-               [bytes](const auto& data, const unsigned char* source, unsigned times, unsigned grid, unsigned block,
-                       cudaStream_t stream) {
-                 membar::launch(membar::launch_config{grid, block, stream}, copy_past_l1,
-                                reinterpret_cast<uint4*>(data.on(pe(1)).local()), reinterpret_cast<const uint4*>(source),
-                                bytes / sizeof(uint4), times);
-               });
-    }
-    add_case(question + "membar_peer_on_stream" + size, waived, [=](benchmark::State& state) {
-      membar::symmetric::load_stream_operations(two->heap);
-      return transfer_nanoseconds(*two, state, bytes, [&](const auto& data, const auto& source, int times) {
-        const cudaStream_t stream = two->streams.of(pe(0));
-        for (int i = 0; i != times; ++i) {
-          membar::symmetric::put_on_stream(two->heap, data.on(pe(0)), source.on(pe(0)).local(), pe(1), stream);
+void add_cases(bench::suite& cases) {
+  const peers of(cases);
+  const bench::made_once<world> two = of.two;
+  const bench::axis<std::size_t> sizes{1, 16, 64, 256};
+  // `launch(config, data, source, times)` puts all of `source` at PE 0 to `data` at PE 1, so many times.
+  const auto grid = [two](unsigned blocks, unsigned threads, std::size_t mebibytes, auto launch) {
+    return transfer(*two, mebibytes, [&](const auto& data, const auto& source, int times) {
+      launch(membar::launch_config{blocks, threads, two->streams.of(pe(0))}, data,
+             static_cast<const unsigned char*>(source.on(pe(0)).local()), static_cast<unsigned>(times));
+    });
+  };
+  cases.add(
+      "put_bandwidth/membar_peer/blocks:{}/threads:{}/MiB:{}",
+      [grid](unsigned blocks, unsigned threads, std::size_t mebibytes) {
+        return grid(blocks, threads, mebibytes,
+                    [](const auto& config, const auto& data, const unsigned char* source, unsigned times) {
+                      membar::launch(config, put_parts<peer_backend>, data.on(pe(0)), source, times);
+                    });
+      },
+      bench::axis<unsigned>{1, 8, 16, 24, 32, 48, 64, 132}, bench::axis<unsigned>{256, 512, 1024}, sizes);
+  cases.add(
+      "put_bandwidth/membar_peer_tiles/KiB:{}/blocks:{}/threads:1024/MiB:{}",
+      [grid](std::size_t kibibytes, unsigned blocks, std::size_t mebibytes) {
+        return grid(blocks, 1024, mebibytes,
+                    [&](const auto& config, const auto& data, const unsigned char* source, unsigned times) {
+                      membar::launch(config, put_tiles, data.on(pe(0)), source, kibibytes << 10, times);
+                    });
+      },
+      bench::axis<std::size_t>{16, 128}, bench::axis<unsigned>{16, 32, 64, 132}, sizes);
+  const auto past_l1 = [grid](std::pair<unsigned, unsigned> shape, std::size_t mebibytes) {
+    return grid(shape.first, shape.second, mebibytes,
+                [&](const auto& config, const auto& data, const unsigned char* source, unsigned times) {
+                  membar::launch(config, copy_past_l1, reinterpret_cast<uint4*>(data.on(pe(1)).local()),
+                                 reinterpret_cast<const uint4*>(source), (mebibytes << 20) / sizeof(uint4), times);
+                });
+  };
+  // 16 blocks of 512 threads of eight units each are 1 MiB, and all sizes are powers of two.
+  using shapes = bench::axis<std::pair<unsigned, unsigned>>;
+  const std::string copies = "put_bandwidth/copy_past_l1/blocks:{}/threads:{}/MiB:{}";
+  cases.add(copies, past_l1, shapes{{16, 512}, {32, 256}, {64, 128}}, bench::axis<std::size_t>{1});
+  cases.add(copies, past_l1, shapes{{16, 1024}, {32, 1024}, {64, 1024}}, bench::axis<std::size_t>{16, 64, 256});
+  cases.add(
+      "put_bandwidth/membar_peer_on_stream/MiB:{}",
+      [two](std::size_t mebibytes) {
+        membar::symmetric::load_stream_operations(two->heap);
+        return transfer(*two, mebibytes, [&](const auto& data, const auto& source, int times) {
+          const cudaStream_t stream = two->streams.of(pe(0));
+          for (int i = 0; i != times; ++i) {
+            membar::symmetric::put_on_stream(two->heap, data.on(pe(0)), source.on(pe(0)).local(), pe(1), stream);
+          }
+          membar::symmetric::quiet_on_stream(data.on(pe(0)).reach(), stream);
+        });
+      },
+      sizes);
+  cases.add(
+      "put_bandwidth/cudaMemcpyPeerAsync/MiB:{}",
+      [two](std::size_t mebibytes) {
+        return transfer(*two, mebibytes, [&](const auto& data, const auto& source, int times) {
+          copy_by_engines(*two, data.on(pe(1)).local(), source.on(pe(0)).local(), mebibytes << 20, times);
+        });
+      },
+      sizes);
+  // Between memory of cudaMalloc, so that it does not depend on how membar maps its own.
+  cases.add(
+      "put_bandwidth/cudaMemcpyPeerAsync_plain/MiB:{}",
+      [two](std::size_t mebibytes) {
+        const std::size_t bytes = mebibytes << 20;
+        const support::device_memory<unsigned char> source(bytes);
+        std::unique_ptr<support::device_memory<unsigned char>> data;
+        {
+          const membar::device_guard guard(two->backend.device_of(pe(1)));
+          data = std::make_unique<support::device_memory<unsigned char>>(bytes);
         }
-        membar::symmetric::quiet_on_stream(data.on(pe(0)).reach(), stream);
-      });
-    });
-    add_case(question + "cudaMemcpyPeerAsync" + size, waived, [=](benchmark::State& state) {
-      return transfer_nanoseconds(*two, state, bytes, [&](const auto& data, const auto& source, int times) {
-        copy_by_engines(*two, data.on(pe(1)).local(), source.on(pe(0)).local(), bytes, times);
-      });
-    });
-    // The same between memory of cudaMalloc, so that it does not depend on how membar maps its own.
-    add_case(question + "cudaMemcpyPeerAsync_plain" + size, waived, [=](benchmark::State& state) {
-      const support::device_memory<unsigned char> source(bytes);
-      std::unique_ptr<support::device_memory<unsigned char>> data;
-      {
-        const membar::device_guard guard(two->backend.device_of(pe(1)));
-        data = std::make_unique<support::device_memory<unsigned char>>(bytes);
-      }
-      return timed_transfer(*two, state, data->get(), source.get(), bytes,
-                            [&](int times) { copy_by_engines(*two, data->get(), source.get(), bytes, times); });
-    });
+        return timed_transfer(*two, data->get(), source.get(), bytes,
+                              [&](int times) { copy_by_engines(*two, data->get(), source.get(), bytes, times); });
+      },
+      sizes);
 #ifdef MEMBAR_BENCH_HAS_NCCL
-    static std::shared_ptr<nccl_pair> nccl;
-    if (two != nullptr && nccl == nullptr) {
-      nccl = std::make_shared<nccl_pair>(two->backend.facts().devices);
-    }
-    add_case(question + "nccl_send_recv" + size, waived, [=](benchmark::State& state) {
-      return transfer_nanoseconds(*two, state, bytes, [&](const auto& data, const auto& source, int times) {
-        for (int i = 0; i != times; ++i) {
-          nccl->send(0, source.on(pe(0)).local(), data.on(pe(1)).local(), bytes, two->streams.of(pe(0)),
-                     two->streams.of(pe(1)));
-        }
-        // A send may end before its data is there: the stream that is timed waits for the receiver's.
-        const membar::device_guard guard(two->backend.device_of(pe(1)));
-        const support::event received(cudaEventDisableTiming);
-        received.record(two->streams.of(pe(1)));
-        membar::check(cudaStreamWaitEvent(two->streams.of(pe(0)), received.get(), 0));
-      });
-    });
+  cases.add(
+      "put_bandwidth/nccl_send_recv/MiB:{}",
+      [two, nccl = bench::made_once<nccl_pair>(of.devices)](std::size_t mebibytes) {
+        return transfer(*two, mebibytes, [&](const auto& data, const auto& source, int times) {
+          const pe_streams& streams = two->streams;
+          for (int i = 0; i != times; ++i) {
+            nccl->send(0, source.on(pe(0)).local(), data.on(pe(1)).local(), mebibytes << 20, streams.of(pe(0)),
+                       streams.of(pe(1)));
+          }
+          // A send may end before its data is there: the stream that is timed waits for the receiver's.
+          const membar::device_guard guard(two->backend.device_of(pe(1)));
+          const support::event received(cudaEventDisableTiming);
+          received.record(streams.of(pe(1)));
+          membar::check(cudaStreamWaitEvent(streams.of(pe(0)), received.get(), 0));
+        });
+      },
+      sizes);
 #else
-    add_case(question + "nccl_send_recv" + size, "membar was built without NCCL", nullptr);
+  cases.add(
+      {"put_bandwidth/nccl_send_recv/MiB:{}", "membar was built without NCCL"}, [](std::size_t) { return bench::figures(); },
+      sizes);
 #endif
-  }
-  // Last, for it is of the kind that takes the whole process along if it fails.
-  const bool has_bulk = two == nullptr || bulk::available(two->backend.device_of(pe(0)));
-  for (const std::size_t mebibytes : {1, 16, 64, 256}) {
-    const std::size_t bytes = mebibytes << 20;
-    for (const unsigned blocks : {8U, 16U, 32U, 64U, 132U}) {
-      add_case(question + "bulk_copy/blocks:" + std::to_string(blocks) + "/threads:1/MiB:" + std::to_string(mebibytes),
-               has_bulk ? waived : "bulk copies need compute capability 9.0", [=](benchmark::State& state) {
-                 return transfer_nanoseconds(*two, state, bytes, [&](const auto& data, const auto& source, int times) {
-                   bulk::prepare();
-                   membar::launch(membar::launch_config{blocks, 1, two->streams.of(pe(0)), bulk::shared_bytes}, bulk::copy,
-                                  data.on(pe(1)).local(), static_cast<const unsigned char*>(source.on(pe(0)).local()), bytes,
-                                  static_cast<unsigned>(times));
-                 });
-               });
-    }
-  }
+  // Last, because it takes the whole process along if it fails.
+  const bool has_bulk = of.devices.empty() || bulk::available(of.devices[0]);
+  cases.add(
+      {"put_bandwidth/bulk_copy/blocks:{}/threads:1/MiB:{}", has_bulk ? "" : "bulk copies need compute capability 9.0"},
+      [two](unsigned blocks, std::size_t mebibytes) {
+        return transfer(*two, mebibytes, [&](const auto& data, const auto& source, int times) {
+          bulk::prepare();
+          membar::launch(membar::launch_config{blocks, 1, two->streams.of(pe(0)), bulk::shared_bytes}, bulk::copy,
+                         data.on(pe(1)).local(), static_cast<const unsigned char*>(source.on(pe(0)).local()), mebibytes << 20,
+                         static_cast<unsigned>(times));
+        });
+      },
+      bench::axis<unsigned>{8, 16, 32, 64, 132}, sizes);
 }
 
 }  // namespace
 
-int main(int argc, char** argv) { return run_bench(argc, argv, "put_bandwidth", add_cases); }
+bench::description bench::describe() {
+  return {.question = "How much of the link does a put by a whole grid reach?",
+          .add_cases = add_cases,
+          .takes_device = false,
+          .before_cuda = [](suite& cases) { symmetric_bench::add_nvshmem_cases(cases, "put_bandwidth"); }};
+}

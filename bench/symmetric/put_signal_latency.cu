@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: how long does a message take from one GPU to another and back, by put with signal, by its parts, and packed
-/// with its sequence number; beside NVSHMEM's own calls, and NCCL's send and receive? A time is that of one round trip.
+/// The question: how long does a message take from one GPU to another and back, by put with signal, by its parts, and packed with
+/// its sequence number? Next to it: NVSHMEM's own calls, and NCCL's send and receive. A time is that of one round trip.
 #include "peer_world.cuh"
 #include "places.hpp"
 
@@ -37,7 +37,7 @@ double signal_trips(world& two, std::size_t bytes, unsigned threads, void (*kern
   });
 }
 
-/// A signal there and back, of which nothing is told but itself.
+/// A signal there and back, without data.
 template <class Order>
 __global__ void notify_round_trips(span<membar::symmetric::signal<membar::symmetric::set>> signals, unsigned rounds,
                                    kernel_report* report) {
@@ -46,8 +46,7 @@ __global__ void notify_round_trips(span<membar::symmetric::signal<membar::symmet
       membar::symmetric::by_thread, signals.self() == pe(0), rounds, report,
       [&](unsigned number) { membar::symmetric::notify(membar::symmetric::by_thread, signals[0], number, other, Order()); },
       [&](unsigned number) {
-        return membar::symmetric::try_wait(membar::symmetric::by_thread, signals[0], membar::symmetric::equals(number),
-                                           generous) == wait_result::done;
+        return membar::symmetric::try_wait(membar::symmetric::by_thread, signals[0], membar::symmetric::equals(number), generous) == wait_result::done;
       });
 }
 
@@ -71,8 +70,7 @@ __global__ void value_round_trips(span<uint4> data, span<membar::symmetric::sign
         membar::symmetric::notify(membar::symmetric::by_thread, signals[0], number, other);
       },
       [&](unsigned number) {
-        return membar::symmetric::try_wait(membar::symmetric::by_thread, signals[0], membar::symmetric::equals(number),
-                                           generous) == wait_result::done;
+        return membar::symmetric::try_wait(membar::symmetric::by_thread, signals[0], membar::symmetric::equals(number), generous) == wait_result::done;
       });
 }
 
@@ -85,7 +83,7 @@ double value_trips(world& two) {
   });
 }
 
-/// A put with signal out of shared memory: the same, without the way of the source from L2.
+/// A put with signal whose source is shared memory, so that it need not be read from L2.
 template <class Group, unsigned Bytes>
 __global__ void __launch_bounds__(1024, 1)
     shared_source_round_trips(span<unsigned char> data, span<membar::symmetric::signal<membar::symmetric::set>> signals,
@@ -118,7 +116,7 @@ double shared_source_trips(world& two, unsigned threads) {
 }
 
 /// What one would write without membar's operations, for messages of whole units: each thread copies its own, and one of them
-/// releases a flag behind a barrier.
+/// releases a flag after a barrier.
 __global__ void __launch_bounds__(1024, 1)
     by_hand_round_trips(bool starts, uint4* there, const uint4* source, unsigned units, unsigned* flag_there,
                         const unsigned* flag, unsigned rounds, kernel_report* report) {
@@ -183,7 +181,7 @@ double packed_pieces_trips(world& two, std::size_t bytes) {
 }
 
 /// What a message's words take without membar's operations, a word for each thread, and nothing copied: each answers what it
-/// has read. `Meeting`: when all of the block have read, the least that a message for all of them needs.
+/// has read. `Meeting`: it waits until all of the block have read, the least that a message for all of them needs.
 template <bool Meeting>
 __global__ void __launch_bounds__(1024, 1) by_hand_packed_round_trips(bool starts, uint4* there, const uint4* here,
                                                                       unsigned words, unsigned rounds, kernel_report* report) {
@@ -248,64 +246,62 @@ double nccl_trips(world& two, nccl_pair& nccl, std::size_t bytes) {
 }
 #endif
 
-void add_cases(world* two, const std::string& waived) {
-  const std::string question = "put_signal_latency/";
-  for (const std::size_t bytes :
-       {std::size_t{16}, std::size_t{1024}, std::size_t{16384}, std::size_t{262144}, memory::largest}) {
-    const std::string size = "/bytes:" + std::to_string(bytes);
-    const auto add = [&](const char* arm, const char* group, unsigned threads, auto kernel) {
-      add_case(question + arm + "/" + group + ":" + std::to_string(threads) + size, waived,
-               [two, bytes, threads, kernel](benchmark::State&) { return signal_trips(*two, bytes, threads, kernel); });
-    };
-    if (bytes <= 1024) {
-      add("membar_peer", "thread", 1, &put_signal_round_trips<membar::symmetric::by_thread_t, peer_backend>);
-    }
-    if (bytes <= 16384) {
-      add("membar_peer", "warp", 32, &put_signal_round_trips<membar::symmetric::by_warp_t, peer_backend>);
-    }
-    for (const unsigned threads : {64U, 256U, 1024U}) {
-      add("membar_peer", "block", threads, &put_signal_round_trips<membar::symmetric::by_block_t, peer_backend>);
-    }
-    if (bytes <= 16384) {
-      for (const unsigned threads : {32U, 64U, 256U}) {
-        add_case(question + "by_hand/block:" + std::to_string(threads) + size, waived,
-                 [two, bytes, threads](benchmark::State&) { return by_hand_trips(*two, bytes, threads); });
-      }
-    }
-    add("membar_peer_fenced", "block", 256, &fenced_round_trips<membar::symmetric::by_block_t, peer_backend>);
+void add_cases(bench::suite& cases) {
+  const peers of(cases);
+  const bench::made_once<world> two = of.two;
+  using sizes = bench::axis<std::size_t>;
+  const sizes small{16, 1024};
+  const sizes medium{16, 1024, 16384};
+  const sizes all{16, 1024, 16384, 262144, memory::largest};
+  const bench::axis<unsigned> blocks{64, 256, 1024};
+  const auto name = [](const std::string& arm) { return "put_signal_latency/" + arm; };
+  // How a case is named after its group, as in "/warp:32"; the sizes follow.
+  const auto by = []<class Group>(Group, unsigned threads) {
+    return std::string("/") + Group::name + ":" + std::to_string(threads);
+  };
+  const auto signals = [two](auto kernel) {
+    return [two, kernel](unsigned threads, std::size_t bytes) { return signal_trips(*two, bytes, threads, kernel); };
+  };
+  using one_size = bench::axis<unsigned>;
+  cases.add(name("membar_peer/thread:{}/bytes:{}"), signals(&put_signal_round_trips<membar::symmetric::by_thread_t, peer_backend>),
+            one_size{1}, small);
+  cases.add(name("membar_peer/warp:{}/bytes:{}"), signals(&put_signal_round_trips<membar::symmetric::by_warp_t, peer_backend>),
+            one_size{32}, medium);
+  cases.add(name("membar_peer/block:{}/bytes:{}"), signals(&put_signal_round_trips<membar::symmetric::by_block_t, peer_backend>), blocks,
+            all);
+  cases.add(
+      name("by_hand/block:{}/bytes:{}"),
+      [two](unsigned threads, std::size_t bytes) { return by_hand_trips(*two, bytes, threads); },
+      bench::axis<unsigned>{32, 64, 256}, medium);
+  cases.add(name("membar_peer_fenced/block:{}/bytes:{}"), signals(&fenced_round_trips<membar::symmetric::by_block_t, peer_backend>),
+            one_size{256}, all);
 #ifdef MEMBAR_BENCH_HAS_NCCL
-    static std::shared_ptr<nccl_pair> nccl;
-    if (two != nullptr && nccl == nullptr) {
-      nccl = std::make_shared<nccl_pair>(two->backend.facts().devices);
-    }
-    add_case(question + "nccl_send_recv/host" + size, waived,
-             [two, bytes](benchmark::State&) { return nccl_trips(*two, *nccl, bytes); });
+  cases.add(
+      name("nccl_send_recv/host/bytes:{}"),
+      [two, nccl = bench::made_once<nccl_pair>(of.devices)](std::size_t bytes) { return nccl_trips(*two, *nccl, bytes); }, all);
 #else
-    add_case(question + "nccl_send_recv/host" + size, "membar was built without NCCL", nullptr);
+  cases.add({name("nccl_send_recv/host/bytes:{}"), "membar was built without NCCL"},
+            [](std::size_t) { return bench::figures(); }, all);
 #endif
-  }
-  add_case(question + "membar_peer_value/thread:1/bytes:16", waived, [two](benchmark::State&) { return value_trips(*two); });
-  const auto from_shared = [&]<class Group, unsigned Bytes>(Group, unsigned threads, std::integral_constant<unsigned, Bytes>) {
-    add_case(
-        question + "membar_peer_from_shared/" + Group::name + ":" + std::to_string(threads) + "/bytes:" + std::to_string(Bytes),
-        waived, [two, threads](benchmark::State&) { return shared_source_trips<Group, Bytes>(*two, threads); });
+  cases.add(name("membar_peer_value/thread:1/bytes:16"), [two] { return value_trips(*two); });
+  const auto from_shared = [&]<unsigned Bytes>(auto group, unsigned threads, std::integral_constant<unsigned, Bytes>) {
+    cases.add(name("membar_peer_from_shared" + by(group, threads) + "/bytes:" + std::to_string(Bytes)),
+              [two, threads] { return shared_source_trips<decltype(group), Bytes>(*two, threads); });
   };
   from_shared(membar::symmetric::by_thread, 1, std::integral_constant<unsigned, 16>{});
   from_shared(membar::symmetric::by_warp, 32, std::integral_constant<unsigned, 16>{});
   from_shared(membar::symmetric::by_block, 64, std::integral_constant<unsigned, 16>{});
   from_shared(membar::symmetric::by_block, 64, std::integral_constant<unsigned, 1024>{});
   // No data: what the link and the release take.
-  add_case(question + "membar_peer_notify/thread:1/bytes:0", waived,
-           [two](benchmark::State&) { return notify_trips<membar::release_t>(*two); });
-  add_case(question + "membar_peer_notify_relaxed/thread:1/bytes:0", waived,
-           [two](benchmark::State&) { return notify_trips<membar::relaxed_t>(*two); });
+  cases.add(name("membar_peer_notify/thread:1/bytes:0"), [two] { return notify_trips<membar::release_t>(*two); });
+  cases.add(name("membar_peer_notify_relaxed/thread:1/bytes:0"), [two] { return notify_trips<membar::relaxed_t>(*two); });
   // With the waits that end the kernel where nothing comes.
-  const auto trapping = [&]<class Group>(Group, unsigned threads) {
-    const std::string where = std::string("_trapping/") + Group::name + ":" + std::to_string(threads) + "/bytes:16";
-    add_case(question + "membar_peer" + where, waived, [two, threads](benchmark::State&) {
+  const auto trapping = [&]<class Group>(Group group, unsigned threads) {
+    const std::string where = "_trapping" + by(group, threads) + "/bytes:16";
+    cases.add(name("membar_peer" + where), [two, threads] {
       return signal_trips(*two, 16, threads, &put_signal_round_trips<Group, peer_backend, wait_form::trapping>);
     });
-    add_case(question + "membar_peer_packed" + where, waived, [two, threads](benchmark::State&) {
+    cases.add(name("membar_peer_packed" + where), [two, threads] {
       return packed_trips<Group, 16, message_in::group, wait_form::trapping>(*two, threads);
     });
   };
@@ -313,14 +309,12 @@ void add_cases(world* two, const std::string& waived) {
   trapping(membar::symmetric::by_warp, 32);
   trapping(membar::symmetric::by_block, 32);
   // A packed message from the registers or the shared memory of its group, and to it; and from and to global memory.
-  const auto packed = [&]<class Group, int Bytes>(Group, unsigned threads, payload<Bytes>) {
-    const std::string where =
-        std::string("/") + Group::name + ":" + std::to_string(threads) + "/bytes:" + std::to_string(Bytes);
-    add_case(question + "membar_peer_packed" + where, waived,
-             [two, threads](benchmark::State&) { return packed_trips<Group, Bytes, message_in::group>(*two, threads); });
-    add_case(question + "membar_peer_packed_in_memory" + where, waived, [two, threads](benchmark::State&) {
-      return packed_trips<Group, Bytes, message_in::global_memory>(*two, threads);
-    });
+  const auto packed = [&]<class Group, int Bytes>(Group group, unsigned threads, payload<Bytes>) {
+    const std::string where = by(group, threads) + "/bytes:" + std::to_string(Bytes);
+    cases.add(name("membar_peer_packed" + where),
+              [two, threads] { return packed_trips<Group, Bytes, message_in::group>(*two, threads); });
+    cases.add(name("membar_peer_packed_in_memory" + where),
+              [two, threads] { return packed_trips<Group, Bytes, message_in::global_memory>(*two, threads); });
   };
   packed(membar::symmetric::by_thread, 1, payload<12>{});
   packed(membar::symmetric::by_thread, 1, payload<16>{});
@@ -330,20 +324,23 @@ void add_cases(world* two, const std::string& waived) {
   packed(membar::symmetric::by_block, 96, payload<1024>{});
   packed(membar::symmetric::by_block, 1024, payload<16384>{});
   // A piece for each thread, 8 or 32 of them a warp. Eight boxes are a line of 128 bytes.
-  const auto pieces = [&]<unsigned Lanes>(std::integral_constant<unsigned, Lanes>, std::size_t bytes) {
-    add_case(question + "membar_peer_packed_pieces/lanes:" + std::to_string(Lanes) + "/bytes:" + std::to_string(bytes), waived,
-             [two, bytes](benchmark::State&) { return packed_pieces_trips<Lanes>(*two, bytes); });
-  };
-  for (const std::size_t bytes : {96, 384, 1024}) {
-    pieces(std::integral_constant<unsigned, 8>{}, bytes);
-    pieces(std::integral_constant<unsigned, 32>{}, bytes);
-  }
-  add_case(question + "by_hand_packed_words/block:96/bytes:1024", waived,
-           [two](benchmark::State&) { return by_hand_packed_trips<false>(*two, 1024); });
-  add_case(question + "by_hand_packed_words_and_barrier/block:96/bytes:1024", waived,
-           [two](benchmark::State&) { return by_hand_packed_trips<true>(*two, 1024); });
+  const sizes in_pieces{96, 384, 1024};
+  cases.add(
+      name("membar_peer_packed_pieces/lanes:8/bytes:{}"), [two](std::size_t bytes) { return packed_pieces_trips<8>(*two, bytes); },
+      in_pieces);
+  cases.add(
+      name("membar_peer_packed_pieces/lanes:32/bytes:{}"),
+      [two](std::size_t bytes) { return packed_pieces_trips<32>(*two, bytes); }, in_pieces);
+  cases.add(name("by_hand_packed_words/block:96/bytes:1024"), [two] { return by_hand_packed_trips<false>(*two, 1024); });
+  cases.add(name("by_hand_packed_words_and_barrier/block:96/bytes:1024"),
+            [two] { return by_hand_packed_trips<true>(*two, 1024); });
 }
 
 }  // namespace
 
-int main(int argc, char** argv) { return run_bench(argc, argv, "put_signal_latency", add_cases); }
+bench::description bench::describe() {
+  return {.question = "How long does a message take from one GPU to another and back?",
+          .add_cases = add_cases,
+          .takes_device = false,
+          .before_cuda = [](suite& cases) { symmetric_bench::add_nvshmem_cases(cases, "put_signal_latency"); }};
+}

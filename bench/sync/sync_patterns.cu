@@ -4,7 +4,7 @@
 /// groups, `cuda::barrier`, `cuda::binary_semaphore`, flags by hand? The time of a case is that of one barrier, one turn of a
 /// lock, one message of a channel, in the kernel.
 #include <bench/common/cuda_handles.hpp>
-#include <bench/common/machine_context.hpp>
+#include <bench/common/harness.hpp>
 #include <membar/co_residency.hpp>
 #include <membar/sync/grid_barrier.cuh>
 #include <membar/sync/packed_channel.cuh>
@@ -12,19 +12,16 @@
 #include <membar/sync/spsc_channel.cuh>
 #include <membar/sync/ticket_lock.cuh>
 
-#include <benchmark/benchmark.h>
 #include <cooperative_groups.h>
 
 #include <cuda/barrier>
 #include <cuda/semaphore>
 
-#include <cstdint>
-#include <cstdio>
-#include <exception>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
-#include <vector>
+#include <utility>
 
 namespace {
 
@@ -251,151 +248,87 @@ __global__ void pass_by_hand(slot_by_hand* slots, unsigned count, report* seen) 
   membar::atomic_ref<unsigned, thread_scope::device>(seen->failures).add(wrong, membar::relaxed);
 }
 
-/// Each case runs once per repetition, on new objects. Times what `enqueue` launches on `stream`, per event that it reports;
-/// `lanes` of them go on at once.
+/// The time of what `enqueue(stream, report)` launches, for each event that it reports; `lanes` of them go on at once.
 template <class Enqueue>
-void measure(benchmark::State& state, double lanes, Enqueue enqueue) {
+bench::figures measured(double lanes, Enqueue enqueue) {
   const support::stream stream;
-  const support::event begin;
-  const support::event end;
   const support::device_memory<report> seen(1);
-  for (auto _ : state) {
-    membar::check(cudaMemsetAsync(seen.get(), 0, sizeof(report), stream.get()));
-    begin.record(stream.get());
-    enqueue(stream.get(), seen.get());
-    end.record(stream.get());
-    end.synchronize();
-    report got{};
-    membar::check(cudaMemcpy(&got, seen.get(), sizeof got, cudaMemcpyDefault));
-    if (got.failures != 0) {
-      state.SkipWithError("a wait was in vain, or a message was wrong");
-      return;
-    }
-    state.SetIterationTime(end.nanoseconds_since(begin) * 1e-9 / static_cast<double>(got.count) * lanes);
-    state.counters["events"] = static_cast<double>(got.count);
+  const double ns = support::nanoseconds_of(stream.get(), [&] { enqueue(stream.get(), seen.get()); });
+  report got{};
+  membar::check(cudaMemcpy(&got, seen.get(), sizeof got, cudaMemcpyDefault));
+  if (got.failures != 0) {
+    throw std::runtime_error("a wait was in vain, or a message was wrong");
   }
+  const auto events = static_cast<double>(got.count);
+  return {ns / events * lanes, {{"events", events}}};
 }
 
 template <class Barrier>
-void barrier_case(benchmark::State& state) {
-  constexpr unsigned rounds = 2'000;
-  const unsigned threads = static_cast<unsigned>(state.range(1));
-  const unsigned blocks =
-      static_cast<unsigned>(state.range(0)) * static_cast<unsigned>(support::attribute(cudaDevAttrMultiProcessorCount, 0));
-  const support::device_memory<Barrier> barrier(1);
-  membar::launch(membar::launch_config{1, 1}, prepare<Barrier>, barrier.get(), blocks);
-  measure(state, 1, [&](cudaStream_t stream, report* seen) {
-    membar::launch_co_resident(membar::launch_config{blocks, threads, stream}, meet<Barrier>, barrier.get(), rounds, seen);
-  });
-  state.counters["blocks"] = blocks;
+void add_barrier(bench::suite& cases, const std::string& arm) {
+  const auto measure = [device = cases.device()](const std::pair<int, unsigned>& grid) {
+    constexpr unsigned rounds = 2'000;
+    const auto blocks = static_cast<unsigned>(grid.first * support::attribute(cudaDevAttrMultiProcessorCount, device));
+    const support::device_memory<Barrier> barrier(1);
+    membar::launch(membar::launch_config{1, 1}, prepare<Barrier>, barrier.get(), blocks);
+    bench::figures seen = measured(1, [&](cudaStream_t stream, report* of) {
+      membar::launch_co_resident(membar::launch_config{blocks, grid.second, stream}, meet<Barrier>, barrier.get(), rounds, of);
+    });
+    seen.counters.emplace_back("blocks", blocks);
+    return seen;
+  };
+  cases.add("grid_barrier/" + arm + "/blocks_per_sm:{}/threads:{}", measure,
+            bench::axis<std::pair<int, unsigned>>{{1, 32}, {1, 256}, {1, 1024}, {2, 256}});
 }
 
 template <class Lock>
-void lock_case(benchmark::State& state) {
-  const unsigned blocks = static_cast<unsigned>(state.range(0));
-  const unsigned rounds = 20'000 / blocks;
-  const support::device_memory<Lock> lock(1);
-  const support::device_memory<unsigned long long> guarded(1);
-  membar::launch(membar::launch_config{1, 1}, prepare_lock<Lock>, lock.get());
-  measure(state, 1, [&](cudaStream_t stream, report* seen) {
-    membar::launch_co_resident(membar::launch_config{blocks, 1, stream}, take_turns<Lock>, lock.get(), guarded.get(), rounds,
-                               seen);
-  });
+void add_lock(bench::suite& cases, const std::string& arm) {
+  const auto measure = [](unsigned blocks) {
+    const unsigned rounds = 20'000 / blocks;
+    const support::device_memory<Lock> lock(1);
+    const support::device_memory<unsigned long long> guarded(1);
+    membar::launch(membar::launch_config{1, 1}, prepare_lock<Lock>, lock.get());
+    return measured(1, [&](cudaStream_t stream, report* of) {
+      membar::launch_co_resident(membar::launch_config{blocks, 1, stream}, take_turns<Lock>, lock.get(), guarded.get(), rounds,
+                                 of);
+    });
+  };
+  cases.add("lock/" + arm + "/blocks:{}", measure, bench::axis<unsigned>{1, 8, 64});
 }
 
+/// Pairs of blocks pass messages through `Channel`s by `kernel`.
 template <class Channel>
-void channel_case(benchmark::State& state) {
-  const unsigned pairs = static_cast<unsigned>(state.range(0));
-  constexpr unsigned count = 20'000;
-  const support::device_memory<Channel> channels(pairs);
-  measure(state, pairs, [&](cudaStream_t stream, report* seen) {
-    membar::launch_co_resident(membar::launch_config{2 * pairs, 1, stream}, pass<Channel>, channels.get(), count, seen);
-  });
+void add_channel(bench::suite& cases, const std::string& arm, void (*kernel)(Channel*, unsigned, report*)) {
+  const auto measure = [kernel](unsigned pairs) {
+    constexpr unsigned count = 20'000;
+    const support::device_memory<Channel> channels(pairs);
+    return measured(pairs, [&](cudaStream_t stream, report* of) {
+      membar::launch_co_resident(membar::launch_config{2 * pairs, 1, stream}, kernel, channels.get(), count, of);
+    });
+  };
+  cases.add("channel/" + arm + "/pairs:{}", measure, bench::axis<unsigned>{1, 32});
 }
 
-void channel_by_hand_case(benchmark::State& state) {
-  const unsigned pairs = static_cast<unsigned>(state.range(0));
-  constexpr unsigned count = 20'000;
-  const support::device_memory<slot_by_hand> slots(pairs);
-  measure(state, pairs, [&](cudaStream_t stream, report* seen) {
-    membar::launch_co_resident(membar::launch_config{2 * pairs, 1, stream}, pass_by_hand, slots.get(), count, seen);
-  });
-}
-
-void register_case(const char* name, void (*run)(benchmark::State&), const std::vector<std::vector<std::int64_t>>& arguments,
-                   const std::vector<std::string>& argument_names, const std::string& waived) {
-  for (const std::vector<std::int64_t>& each : arguments) {
-    benchmark::RegisterBenchmark(name,
-                                 [run, waived](benchmark::State& state) {
-                                   if (waived.empty()) {
-                                     try {
-                                       run(state);
-                                     } catch (const std::exception& failure) {
-                                       state.SkipWithError(failure.what());
-                                     }
-                                     return;
-                                   }
-                                   for (auto _ : state) {
-                                     state.SetIterationTime(0);
-                                   }
-                                   state.SetLabel(waived);
-                                 })
-        ->Args(each)
-        ->ArgNames(argument_names)
-        ->Iterations(1)
-        ->Repetitions(waived.empty() ? 9 : 1)
-        ->UseManualTime()
-        ->Unit(benchmark::kNanosecond);
-  }
-}
-
-int run(int argc, char** argv) {
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) {
-    return 1;
-  }
-  int devices = 0;
-  const cudaError_t status = cudaGetDeviceCount(&devices);
-  std::string waived;
-  if (status != cudaSuccess || devices == 0) {
-    waived = std::string("waived: no CUDA device (") + cudaGetErrorString(status) + ")";
-  } else {
-    for (const auto& [key, value] : support::machine_context(0)) {
-      benchmark::AddCustomContext(key, value);
-    }
-  }
-  const std::vector<std::vector<std::int64_t>> grids{{1, 32}, {1, 256}, {1, 1024}, {2, 256}};
-  const std::vector<std::string> grid_names{"blocks_per_sm", "threads"};
-  register_case("grid_barrier/membar", barrier_case<membar_grid>, grids, grid_names, waived);
-  register_case("grid_barrier/membar_relaxed", barrier_case<membar_grid_relaxed>, grids, grid_names, waived);
-  register_case("grid_barrier/cooperative_groups", barrier_case<cooperative_groups_grid>, grids, grid_names, waived);
-  register_case("grid_barrier/cuda_barrier", barrier_case<cuda_barrier>, grids, grid_names, waived);
-  register_case("grid_barrier/by_hand", barrier_case<flags_by_hand>, grids, grid_names, waived);
-  const std::vector<std::vector<std::int64_t>> askers{{1}, {8}, {64}};
-  register_case("lock/membar_ticket", lock_case<membar_ticket_lock>, askers, {"blocks"}, waived);
-  register_case("lock/membar_queue", lock_case<membar_queue_lock>, askers, {"blocks"}, waived);
-  register_case("lock/cuda_binary_semaphore", lock_case<cuda_semaphore>, askers, {"blocks"}, waived);
-  register_case("lock/by_hand", lock_case<lock_by_hand>, askers, {"blocks"}, waived);
-  const std::vector<std::vector<std::int64_t>> pairs{{1}, {32}};
+void add_cases(bench::suite& cases) {
+  add_barrier<membar_grid>(cases, "membar");
+  add_barrier<membar_grid_relaxed>(cases, "membar_relaxed");
+  add_barrier<cooperative_groups_grid>(cases, "cooperative_groups");
+  add_barrier<cuda_barrier>(cases, "cuda_barrier");
+  add_barrier<flags_by_hand>(cases, "by_hand");
+  add_lock<membar_ticket_lock>(cases, "membar_ticket");
+  add_lock<membar_queue_lock>(cases, "membar_queue");
+  add_lock<cuda_semaphore>(cases, "cuda_binary_semaphore");
+  add_lock<lock_by_hand>(cases, "by_hand");
   constexpr auto device = thread_scope::device;
-  constexpr auto system_wide = thread_scope::system;
-  register_case("channel/spsc", channel_case<membar::spsc_channel<message, 64, device>>, pairs, {"pairs"}, waived);
-  register_case("channel/spsc_system", channel_case<membar::spsc_channel<message, 64, system_wide>>, pairs, {"pairs"}, waived);
-  register_case("channel/packed", channel_case<membar::packed_spsc_channel<message, 64, device>>, pairs, {"pairs"}, waived);
-  register_case("channel/packed_system", channel_case<membar::packed_spsc_channel<message, 64, system_wide>>, pairs, {"pairs"},
-                waived);
-  register_case("channel/by_hand", channel_by_hand_case, pairs, {"pairs"}, waived);
-  benchmark::RunSpecifiedBenchmarks();
-  return 0;
+  constexpr auto system = thread_scope::system;
+  add_channel(cases, "spsc", &pass<membar::spsc_channel<message, 64, device>>);
+  add_channel(cases, "spsc_system", &pass<membar::spsc_channel<message, 64, system>>);
+  add_channel(cases, "packed", &pass<membar::packed_spsc_channel<message, 64, device>>);
+  add_channel(cases, "packed_system", &pass<membar::packed_spsc_channel<message, 64, system>>);
+  add_channel(cases, "by_hand", &pass_by_hand);
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  try {
-    return run(argc, argv);
-  } catch (const std::exception& failure) {
-    std::fprintf(stderr, "%s\n", failure.what());
-    return 1;
-  }
+bench::description bench::describe() {
+  return {.question = "What do the synchronization patterns cost beside what a user would write?", .add_cases = add_cases};
 }

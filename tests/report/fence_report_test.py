@@ -1,30 +1,35 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tests of bench/fence_interference/report/report.py on made-up results (synthetic.py). They need nothing but Python, except Pictures.
 
 `python3 fence_report_test.py` runs them all; `python3 fence_report_test.py Pictures` ends with code 77 if matplotlib is missing.
 """
-
 import ast
+import contextlib
 import csv
 import importlib.util
+import io
 import json
 import os
+import pathlib
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
+import unittest.mock
 
 sys.dont_write_bytecode = True
-HERE = os.path.dirname(os.path.abspath(__file__))
-BENCH = os.path.join(HERE, os.pardir, os.pardir, "bench", "fence_interference", "report")
-REPORT = os.path.abspath(os.path.join(BENCH, "report.py"))
-SCRIPT = os.path.abspath(os.path.join(BENCH, "fence_report.cmake"))
+HERE = pathlib.Path(__file__).resolve().parent
+BENCH = HERE.parent.parent / "bench"
+REPORT = BENCH / "fence_interference" / "report" / "report.py"
+SCRIPT = REPORT.with_name("fence_report.cmake")
 CMAKE = os.environ.get("MEMBAR_CMAKE") or shutil.which("cmake")
-sys.path.insert(0, HERE)
-sys.path.insert(0, os.path.abspath(BENCH))
+sys.path[:0] = [str(HERE), str(REPORT.parent)]
 
+import report  # noqa: E402
 import cases, controls, markdown, verdict  # noqa: E402
 from synthetic import Synthetic, everything  # noqa: E402
 
@@ -32,13 +37,15 @@ MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
 SKIPPED = 77
 
 BOUNDARY = "kernel_boundary.stream"
+GRAPH = "kernel_boundary.graph"
 DEVICE = "fence.device.acq_rel.shared_sm"
 DEVICE_OWN = "fence.device.acq_rel.own_sm"
 SYSTEM = "fence.system.acq_rel.own_sm"
+NVLINK, HOST, NCCL = "nvlink.saturating", "host.saturating", "nccl.saturating"
 
 
 class Scratch(unittest.TestCase):
-    """A folder per test, and report.py run as a user runs it."""
+    """A folder per test, and report.py with what it prints."""
 
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="membar-report-")
@@ -49,24 +56,31 @@ class Scratch(unittest.TestCase):
         return os.path.join(self.folder, *names)
 
     def text(self, *names):
-        with open(self.path(*names), encoding="utf-8") as stream:
-            return stream.read()
+        return pathlib.Path(self.path(*names)).read_text(encoding="utf-8")
 
     def write(self, text, *names):
-        with open(self.path(*names), "w", encoding="utf-8") as stream:
-            stream.write(text)
+        pathlib.Path(self.path(*names)).write_text(text, encoding="utf-8")
         return self.path(*names)
 
-    def without_matplotlib(self):
-        """An environment in which `import matplotlib` fails, whatever this machine has."""
-        os.makedirs(self.path("blocked"), exist_ok=True)
-        self.write("raise ImportError('blocked by the test')\n", "blocked", "matplotlib.py")
-        return dict(os.environ, PYTHONPATH=self.path("blocked"), PYTHONDONTWRITEBYTECODE="1")
+    def page(self):
+        return self.text("out", "report.md")
 
     def run_report(self, *options, pictures=False):
-        return subprocess.run([sys.executable, REPORT] + list(options), universal_newlines=True, encoding="utf-8",
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
-                              env=None if pictures else self.without_matplotlib())
+        """What report.py does with these options: returncode, stdout, stderr. Without pictures as if there were no matplotlib."""
+        out, err = io.StringIO(), io.StringIO()
+        without = contextlib.nullcontext() if pictures else unittest.mock.patch.object(report, "pyplot", None)
+        with without, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try:
+                code = report.main(list(options))
+            except SystemExit as end:
+                code = end.code
+        return types.SimpleNamespace(returncode=code, stdout=out.getvalue(), stderr=err.getvalue())
+
+    def drawn(self, made, *options, pictures=False):
+        """Draws a made-up result, which works; what report.py printed."""
+        done = self.run_report("--input", made.write(self.path("in.json")), "--output-dir", self.output, *options, pictures=pictures)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
 
     def load(self, made):
         return cases.load(made.write(self.path("in.json")))
@@ -79,113 +93,89 @@ class Scratch(unittest.TestCase):
         results = self.load(made)
         return verdict.verdict(results, controls.check(results))
 
+    def states_of(self, made):
+        return {control.name: control.state for control in controls.check(self.load(made))}
+
+
+def one(victim, base, noise, same, separate=None, **more):
+    """A victim alone and beside one noise."""
+    return Synthetic().alone(victim, base).beside(victim, noise, same, separate, **more)
+
 
 class Verdict(Scratch):
-    def test_says_interference_relief_and_residual(self):
-        said = self.verdict_of(Synthetic().alone(BOUNDARY, 3000).beside(BOUNDARY, "nvlink.saturating", 13800, 4500))
-        self.assertEqual(said, "Kernel boundaries wait 4.6× longer beside NVLink stores; putting the noise in the remote "
-                               "domain makes them 3.1× shorter again and leaves 1.5×.")
+    def test_whole_sentences(self):
+        for said, made in (
+                ("Kernel boundaries wait 4.6× longer beside NVLink stores; putting the noise in the remote domain makes them 3.1× "
+                 "shorter again and leaves 1.5×.", one(BOUNDARY, 3000, NVLINK, 13800, 4500)),
+                ("Kernel boundaries wait 1.7× longer beside NCCL's all-reduce, and a separate domain takes all of it back (residual "
+                 "1.01×).", one(BOUNDARY, 3000, NCCL, 5100, 3030)),
+                ("System-scope fences wait 10× longer beside NVLink stores and 100× longer beside stores to host memory and gain "
+                 "nothing from domains: keep them off the critical path.",
+                 one(SYSTEM, 590, NVLINK, 5900, 5800).beside(SYSTEM, HOST, 59000, 59500)),
+                ("No victim waited for foreign traffic: beside NVLink stores and stores to host memory the interference stayed at or "
+                 "below 1.03, so there is nothing that domains could give back.",
+                 one(BOUNDARY, 3000, NVLINK, 3100, 3000).beside(BOUNDARY, "host.paced", 3050, 3000)),
+                ("Nothing was measured: no GPU.", Synthetic().waived(BOUNDARY, "none", "alone", "no GPU")),
+                ("Nothing was measured, the file holds no case.", Synthetic())):
+            self.assertEqual(self.verdict_of(made), said)
 
-    def test_says_when_a_separate_domain_takes_all_of_it_back(self):
-        said = self.verdict_of(Synthetic().alone(BOUNDARY, 3000).beside(BOUNDARY, "nccl.saturating", 5100, 3030))
-        self.assertEqual(said, "Kernel boundaries wait 1.7× longer beside NCCL's all-reduce, and a separate domain takes all "
-                               "of it back (residual 1.01×).")
-
-    def test_says_that_system_fences_gain_nothing_and_what_to_do(self):
-        made = Synthetic().alone(SYSTEM, 590)
-        made.beside(SYSTEM, "nvlink.saturating", 5900, 5800).beside(SYSTEM, "host.saturating", 59000, 59500)
-        self.assertEqual(self.verdict_of(made), "System-scope fences wait 10× longer beside NVLink stores and 100× longer beside "
-                         "stores to host memory and gain nothing from domains: keep them off the critical path.")
-
-    def test_relief_within_ten_per_cent_is_nothing_gained(self):
-        for separate, gains in ((1000 / 1.09, False), (1000 / 1.12, True)):
-            said = self.verdict_of(Synthetic().alone(SYSTEM, 500).beside(SYSTEM, "nvlink.saturating", 1000, separate))
-            self.assertEqual("gain nothing" in said, not gains, said)
-
-    def test_tells_placements_of_device_fences_apart(self):
-        made = Synthetic().alone(DEVICE, 250).beside(DEVICE, "nvlink.saturating", 12000, 5500)
-        made.alone(DEVICE_OWN, 250).beside(DEVICE_OWN, "nvlink.saturating", 252, 251)
-        said = self.verdict_of(made)
-        self.assertIn("Device-scope fences that share an SM with the noise wait 48× longer beside NVLink stores; putting", said)
-        self.assertIn("Device-scope fences on an SM of their own do not wait for NVLink stores.", said)
-
-    def test_mentions_the_paced_noise_only_where_it_differs(self):
-        made = Synthetic().alone(DEVICE, 250).beside(DEVICE, "nvlink.saturating", 12000, 5500, 330.0)
-        alike = self.verdict_of(made)
-        self.assertNotIn("paced", alike)
-        made.beside(DEVICE, "nvlink.paced", 312.5, 251, 66.0)
-        self.assertIn("(paced at 66 GB/s: 1.25×, all of it taken back)", self.verdict_of(made))
-
-    def test_gives_a_range_where_victims_of_a_family_differ(self):
-        graph = "kernel_boundary.graph"
-        made = Synthetic().alone(BOUNDARY, 1000).alone(graph, 1000)
-        made.beside(BOUNDARY, "nvlink.saturating", 4000, 2000).beside(graph, "nvlink.saturating", 6000, 1500)
-        self.assertIn("wait up to 6.0× longer beside NVLink stores; putting the noise in the remote domain makes them 2.0–4.0× "
-                      "shorter again and leaves up to 2.0×.", self.verdict_of(made))
-
-    def test_nobody_gains_nothing_while_one_gains(self):
-        graph = "kernel_boundary.graph"
-        made = Synthetic().alone(BOUNDARY, 1000).alone(graph, 1000)
-        made.beside(BOUNDARY, "nvlink.saturating", 4000, 4000).beside(graph, "nvlink.saturating", 4000, 2000)
-        said = self.verdict_of(made)
-        self.assertNotIn("gain nothing", said)
-        self.assertIn("helps some of them (relief 1.00–2.0×)", said)
-
-    def test_one_victim_of_several_may_lie_out_by_chance_and_the_range_is_said(self):
-        made = Synthetic()
+    def test_parts_of_sentences(self):
+        by_chance = Synthetic()
         for order, relief in (("acq_rel", 1.0), ("seq_cst", 1.12)):
             for placement in ("own_sm", "shared_sm"):
                 victim = "fence.system.%s.%s" % (order, placement)
-                made.alone(victim, 500)
-                made.beside(victim, "nvlink.saturating", 5000, 5000 / (relief if placement == "own_sm" else 1.01))
-        self.assertIn("gain nothing from domains (relief 1.00× to 1.12×): keep them off the critical path", self.verdict_of(made))
+                by_chance.alone(victim, 500)
+                by_chance.beside(victim, NVLINK, 5000, 5000 / (relief if placement == "own_sm" else 1.01))
+        apart = one(DEVICE, 250, NVLINK, 12000, 5500).alone(DEVICE_OWN, 250).beside(DEVICE_OWN, NVLINK, 252, 251)
+        for rule, part, made in (
+                ("placements of device fences are told apart",
+                 "Device-scope fences that share an SM with the noise wait 48× longer beside NVLink stores; putting", apart),
+                ("placements of device fences are told apart",
+                 "Device-scope fences on an SM of their own do not wait for NVLink stores.", apart),
+                ("paced noise that differs is mentioned", "(paced at 66 GB/s: 1.25×, all of it taken back)",
+                 one(DEVICE, 250, NVLINK, 12000, 5500, gbps=330.0).beside(DEVICE, "nvlink.paced", 312.5, 251, 66.0)),
+                ("a range where victims of a family differ",
+                 "wait up to 6.0× longer beside NVLink stores; putting the noise in the remote domain makes them 2.0–4.0× shorter "
+                 "again and leaves up to 2.0×.",
+                 one(BOUNDARY, 1000, NVLINK, 4000, 2000).alone(GRAPH, 1000).beside(GRAPH, NVLINK, 6000, 1500)),
+                ("one victim of several may lie out by chance, and the range is said",
+                 "gain nothing from domains (relief 1.00× to 1.12×): keep them off the critical path", by_chance),
+                ("a separate domain may be worse", "makes it worse (relief 0.50×)", one(BOUNDARY, 1000, NVLINK, 2000, 4000)),
+                ("relief was not measured", "what a separate domain gives back was not measured", one(BOUNDARY, 1000, NVLINK, 4000)),
+                ("there is no pair to compare", "no interference to report", Synthetic().beside(BOUNDARY, NVLINK, 4000, 2000))):
+            self.assertIn(part, self.verdict_of(made), rule)
 
-    def test_says_when_a_separate_domain_is_worse(self):
-        said = self.verdict_of(Synthetic().alone(BOUNDARY, 1000).beside(BOUNDARY, "nvlink.saturating", 2000, 4000))
-        self.assertIn("makes it worse (relief 0.50×)", said)
+    def test_relief_within_ten_per_cent_is_nothing_gained(self):
+        for separate, gains in ((1000 / 1.09, False), (1000 / 1.12, True)):
+            said = self.verdict_of(one(SYSTEM, 500, NVLINK, 1000, separate))
+            self.assertEqual("gain nothing" in said, not gains, said)
 
-    def test_says_when_nobody_waits(self):
-        made = Synthetic().alone(BOUNDARY, 3000).beside(BOUNDARY, "nvlink.saturating", 3100, 3000)
-        made.beside(BOUNDARY, "host.paced", 3050, 3000)
-        self.assertEqual(self.verdict_of(made), "No victim waited for foreign traffic: beside NVLink stores and stores to host "
-                         "memory the interference stayed at or below 1.03, so there is nothing that domains could give back.")
+    def test_paced_noise_that_does_not_differ_is_not_mentioned(self):
+        self.assertNotIn("paced", self.verdict_of(one(DEVICE, 250, NVLINK, 12000, 5500, gbps=330.0)))
+
+    def test_nobody_gains_nothing_while_one_gains(self):
+        said = self.verdict_of(one(BOUNDARY, 1000, NVLINK, 4000, 4000).alone(GRAPH, 1000).beside(GRAPH, NVLINK, 4000, 2000))
+        self.assertNotIn("gain nothing", said)
+        self.assertIn("helps some of them (relief 1.00–2.0×)", said)
 
     def test_one_domain_is_a_negative_control_and_never_a_relief(self):
         made = Synthetic(sync_domain_count="1").alone(BOUNDARY, 1000)
-        made.beside(BOUNDARY, "host.saturating", 4000, 4000)  # a separate arm there runs in the only domain
+        made.beside(BOUNDARY, HOST, 4000, 4000)  # a separate arm there runs in the only domain
         said = self.verdict_of(made)
         self.assertTrue(said.startswith("This GPU has one memory synchronization domain, so domains cannot help here; the run is "
                                         "a negative control"), said)
         self.assertIn("Kernel boundaries wait 4.0× longer beside stores to host memory.", said)
         self.assertNotRegex(said, "relief|gain|residual")
-
-    def test_one_domain_report_has_no_relief_column(self):
-        made = Synthetic(sync_domain_count="1").alone(BOUNDARY, 1000).beside(BOUNDARY, "host.saturating", 4000, 4000)
-        done = self.run_report("--input", made.write(self.path("in.json")), "--output-dir", self.output)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertNotRegex(self.text("out", "report.md"), r"\| (relief|residual) \|")
+        self.drawn(made)
+        self.assertNotRegex(self.page(), r"\| (relief|residual) \|")
 
     def test_says_why_noise_was_not_measured(self):
-        made = Synthetic().alone(BOUNDARY, 3000).beside(BOUNDARY, "nvlink.saturating", 13800, 4500)
-        made.waived(BOUNDARY, "nccl.saturating", "same", "NCCL was not found")
+        made = one(BOUNDARY, 3000, NVLINK, 13800, 4500).waived(BOUNDARY, NCCL, "same", "NCCL was not found")
         self.assertTrue(self.verdict_of(made).endswith("Not measured: NCCL's all-reduce (NCCL was not found)."))
 
     def test_leaves_out_victims_that_were_not_measured(self):
-        made = Synthetic().alone(BOUNDARY, 3000).beside(BOUNDARY, "nvlink.saturating", 13800, 4500)
-        made.waived(SYSTEM, "nvlink.saturating", "same", "filtered")
+        made = one(BOUNDARY, 3000, NVLINK, 13800, 4500).waived(SYSTEM, NVLINK, "same", "filtered")
         self.assertNotIn("ystem-scope", self.verdict_of(made))
-
-    def test_says_when_relief_was_not_measured(self):
-        said = self.verdict_of(Synthetic().alone(BOUNDARY, 1000).beside(BOUNDARY, "nvlink.saturating", 4000))
-        self.assertIn("what a separate domain gives back was not measured", said)
-
-    def test_says_when_nothing_was_measured(self):
-        self.assertEqual(self.verdict_of(Synthetic().waived(BOUNDARY, "none", "alone", "no GPU")), "Nothing was measured: no GPU.")
-        self.assertEqual(self.verdict_of(Synthetic()), "Nothing was measured, the file holds no case.")
-
-    def test_says_when_there_is_no_pair_to_compare(self):
-        said = self.verdict_of(Synthetic().beside(BOUNDARY, "nvlink.saturating", 4000, 2000))
-        self.assertIn("no interference to report", said)
 
     def test_every_victim_of_a_full_run_is_in_it(self):
         said = self.verdict_of(everything())
@@ -197,41 +187,37 @@ class Verdict(Scratch):
 
 
 class Controls(Scratch):
-    def state(self, made, name):
-        return {control.name: control.state for control in controls.check(self.load(made))}[name]
-
     def test_all_hold_on_a_sound_run(self):
-        states = {control.name: control.state for control in controls.check(self.load(everything()))}
+        states = self.states_of(everything())
         self.assertEqual(states.pop("stored ratios"), "not measured")
         self.assertEqual(set(states.values()), {"holds"})
 
     def test_each_fails_beyond_its_limit(self):
         def alone():
             return Synthetic().alone(BOUNDARY, 1000)
-        both = alone().beside(BOUNDARY, "nvlink.saturating", 4000, 2000)
+        both = alone().beside(BOUNDARY, NVLINK, 4000, 2000)
         for name, good, bad in (
                 ("spin interference", alone().beside(BOUNDARY, "spin", 1100), alone().beside(BOUNDARY, "spin", 1110)),
                 ("spin relief", alone().beside(BOUNDARY, "spin", 1100, 1000), alone().beside(BOUNDARY, "spin", 1000, 1120)),
                 ("local relief", alone().beside(BOUNDARY, "local.paced", 3000, 2800),
                  alone().beside(BOUNDARY, "local.paced", 3000, 2000))):
-            self.assertEqual(self.state(good, name), "holds", name)
-            self.assertEqual(self.state(bad, name), "fails", name)
-            self.assertEqual(self.state(both, name), "not measured", name)
+            self.assertEqual(self.states_of(good)[name], "holds", name)
+            self.assertEqual(self.states_of(bad)[name], "fails", name)
+            self.assertEqual(self.states_of(both)[name], "not measured", name)
         for name, arm, twin in (("alias equals same", "alias", 4000), ("map equals separate", "map", 2000),
                                 ("env0 equals same", "env0", 4000)):
             for change, state in ((1.1, "holds"), (0.9, "holds"), (1.11, "fails"), (0.89, "fails")):
-                made = alone().beside(BOUNDARY, "nccl.saturating", 4000, 2000).case(BOUNDARY, "nccl.saturating", arm, twin * change)
-                self.assertEqual(self.state(made, name), state, "%s at %s" % (name, change))
+                made = alone().beside(BOUNDARY, NCCL, 4000, 2000).case(BOUNDARY, NCCL, arm, twin * change)
+                self.assertEqual(self.states_of(made)[name], state, "%s at %s" % (name, change))
 
     def test_a_failed_one_begins_the_verdict_and_is_named_with_its_numbers(self):
-        made = Synthetic().alone(BOUNDARY, 1000).beside(BOUNDARY, "nvlink.saturating", 4000, 2000)
-        made.case(BOUNDARY, "nvlink.saturating", "map", 3000)
+        made = one(BOUNDARY, 1000, NVLINK, 4000, 2000)
+        made.case(BOUNDARY, NVLINK, "map", 3000)
         said = self.verdict_of(made)
         self.assertTrue(said.startswith("Warning: a control fails: \"map equals separate\" in 1 of 1 case (worst "
                                         "kernel_boundary.stream beside nvlink.saturating: 1.50)"), said)
-        done = self.run_report("--input", made.write(self.path("in.json")), "--output-dir", self.output)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertRegex(self.text("out", "report.md"), r"\| map equals separate \|.*\| \*\*fails\*\* \| 1\.50 ")
+        done = self.drawn(made)
+        self.assertRegex(self.page(), r"\| map equals separate \|.*\| \*\*fails\*\* \| 1\.50 ")
 
     def test_alias_and_swapped_do_not_enter_the_figures(self):
         made = everything()
@@ -242,19 +228,19 @@ class Controls(Scratch):
 
 class Ratios(Scratch):
     def made(self, **stored):
-        made = Synthetic().alone(BOUNDARY, 1000).case(BOUNDARY, "nvlink.saturating", "same", 4000, 300.0, interference=4.0)
-        return made.case(BOUNDARY, "nvlink.saturating", "separate", 2000, 300.0, **dict({"relief": 2.0, "residual": 2.0}, **stored))
+        made = Synthetic().alone(BOUNDARY, 1000).case(BOUNDARY, NVLINK, "same", 4000, 300.0, interference=4.0)
+        return made.case(BOUNDARY, NVLINK, "separate", 2000, 300.0, **dict({"relief": 2.0, "residual": 2.0}, **stored))
 
     def test_are_formed_from_the_medians(self):
         results = self.load(self.made())
-        self.assertEqual(results.interference(BOUNDARY, "nvlink.saturating"), 4.0)
-        self.assertEqual(results.relief(BOUNDARY, "nvlink.saturating"), 2.0)
-        self.assertEqual(results.residual(BOUNDARY, "nvlink.saturating"), 2.0)
+        self.assertEqual(results.interference(BOUNDARY, NVLINK), 4.0)
+        self.assertEqual(results.relief(BOUNDARY, NVLINK), 2.0)
+        self.assertEqual(results.residual(BOUNDARY, NVLINK), 2.0)
 
     def test_need_both_of_their_cases(self):
-        results = self.load(Synthetic().beside(BOUNDARY, "nvlink.saturating", 4000, 2000))
-        self.assertIsNone(results.interference(BOUNDARY, "nvlink.saturating"))
-        self.assertEqual(results.relief(BOUNDARY, "nvlink.saturating"), 2.0)
+        results = self.load(Synthetic().beside(BOUNDARY, NVLINK, 4000, 2000))
+        self.assertIsNone(results.interference(BOUNDARY, NVLINK))
+        self.assertEqual(results.relief(BOUNDARY, NVLINK), 2.0)
 
     def test_stored_ones_that_agree_hold(self):
         held = {control.name: control for control in controls.check(self.load(self.made()))}["stored ratios"]
@@ -262,57 +248,51 @@ class Ratios(Scratch):
 
     def test_stored_ones_that_disagree_are_reported_and_not_used(self):
         results = self.load(self.made(relief=2.5))
-        self.assertEqual(results.relief(BOUNDARY, "nvlink.saturating"), 2.0)
+        self.assertEqual(results.relief(BOUNDARY, NVLINK), 2.0)
         said = verdict.verdict(results, controls.check(results))
         self.assertIn("a control fails: \"stored ratios\" in 1 of 3 cases (worst relief of kernel_boundary.stream/nvlink.saturating/separate",
                       said)
         self.assertIn("makes them 2.0× shorter again", said)
 
     def test_waived_and_failed_cases_have_none(self):
-        made = Synthetic().alone(BOUNDARY, 1000).waived(BOUNDARY, "nvlink.saturating", "same", "one GPU")
+        made = Synthetic().alone(BOUNDARY, 1000).waived(BOUNDARY, NVLINK, "same", "one GPU")
         made.failed(BOUNDARY, "host.paced", "same", "the noise ended before the victim")
         results = self.load(made)
-        self.assertIsNone(results.interference(BOUNDARY, "nvlink.saturating"))
+        self.assertIsNone(results.interference(BOUNDARY, NVLINK))
         self.assertIsNone(results.interference(BOUNDARY, "host.paced"))
 
     def test_appended_run_settings_and_aggregates_are_no_part_of_the_case(self):
         made = self.made()
         made.entries[0]["name"] += "/iterations:1/manual_time"
         made.entries.append(dict(made.entries[1], run_type="aggregate", name=made.entries[1]["name"] + "_mean"))
-        self.assertEqual(self.load(made).interference(BOUNDARY, "nvlink.saturating"), 4.0)
+        self.assertEqual(self.load(made).interference(BOUNDARY, NVLINK), 4.0)
 
 
 class Spread(Scratch):
     def test_a_difference_below_the_spread_is_none(self):
         made = Synthetic().alone(BOUNDARY, 100.0)
-        made.case(BOUNDARY, "host.saturating", "same", 300.0, 50.0, spread=5.0)
-        made.case(BOUNDARY, "host.saturating", "separate", 120.0, 50.0)
+        made.case(BOUNDARY, HOST, "same", 300.0, 50.0, spread=5.0)
+        made.case(BOUNDARY, HOST, "separate", 120.0, 50.0)
         self.assertIn("No victim waited", self.verdict_of(made).replace("Kernel boundaries do not wait", "No victim waited"))
 
     def test_a_control_does_not_fail_within_the_spread(self):
-        made = Synthetic().alone(BOUNDARY, 100.0).beside(BOUNDARY, "nvlink.saturating", 500.0, 200.0)
-        made.case(BOUNDARY, "nvlink.saturating", "swapped", 260.0, 50.0, spread=0.5)
-        results = self.load(made)
-        states = {control.name: control.state for control in controls.check(results)}
-        self.assertEqual(states["swapped equals separate"], "holds")
+        made = one(BOUNDARY, 100.0, NVLINK, 500.0, 200.0)
+        made.case(BOUNDARY, NVLINK, "swapped", 260.0, 50.0, spread=0.5)
+        self.assertEqual(self.states_of(made)["swapped equals separate"], "holds")
 
     def test_swapped_must_equal_separate(self):
-        made = Synthetic().alone(BOUNDARY, 100.0).beside(BOUNDARY, "nvlink.saturating", 500.0, 200.0)
-        made.case(BOUNDARY, "nvlink.saturating", "swapped", 260.0, 50.0)
-        states = {control.name: control.state for control in controls.check(self.load(made))}
-        self.assertEqual(states["swapped equals separate"], "fails")
+        made = one(BOUNDARY, 100.0, NVLINK, 500.0, 200.0)
+        made.case(BOUNDARY, NVLINK, "swapped", 260.0, 50.0)
+        self.assertEqual(self.states_of(made)["swapped equals separate"], "fails")
 
 
 class Required(Scratch):
     def made(self):
-        made = Synthetic().alone("fence.device.acq_rel.shared_sm", 300.0)
-        made.beside("fence.device.acq_rel.shared_sm", "nvlink.saturating", 1200.0, 400.0)
-        made.requires("fence.device.acq_rel.shared_sm", "same", 1, 0, 1, 1)
-        return made.requires("fence.device.acq_rel.shared_sm", "separate", 1, 0, 0, 1)
+        made = one(DEVICE, 300.0, NVLINK, 1200.0, 400.0).requires(DEVICE, "same", 1, 0, 1, 1)
+        return made.requires(DEVICE, "separate", 1, 0, 0, 1)
 
     def test_is_left_out_where_the_file_does_not_say(self):
-        made = Synthetic().alone("kernel_boundary.stream", 100.0)
-        self.assertNotIn("Required and wasted", self.report(made.beside("kernel_boundary.stream", "nvlink.saturating", 300.0, 120.0)))
+        self.assertNotIn("Required and wasted", self.report(one(BOUNDARY, 100.0, NVLINK, 300.0, 120.0)))
 
     def test_tells_wasted_waiting_from_required_waiting(self):
         text = self.report(self.made())
@@ -322,35 +302,38 @@ class Required(Scratch):
         self.assertIn("| 300 ns | 900 ns | 75 % | 800 ns | 100 ns |", text)
 
     def test_says_if_a_victim_must_wait_for_the_noise(self):
-        made = self.made().requires("fence.device.acq_rel.shared_sm", "same", 1, 1, 1, 1)
+        made = self.made().requires(DEVICE, "same", 1, 1, 1, 1)
         text = self.report(made)
         self.assertIn("have to wait for the noise although they never looked at it", text)
         self.assertNotIn("is wasted. The hardware", text)
 
     def test_needs_no_measurement(self):
-        made = Synthetic().waived("acquire_load.device.own_sm", "nvlink.saturating", "same", "no GPU")
+        made = Synthetic().waived("acquire_load.device.own_sm", NVLINK, "same", "no GPU")
         made.requires("acquire_load.device.own_sm", "same", 0, 0, 0, 0)
         self.assertIn("| device-scope acquire loads | the same domain | no | no | no | no |", self.report(made))
 
 
 class Output(Scratch):
     def test_report_comes_out_without_matplotlib_and_says_what_to_install(self):
-        done = self.run_report("--input", everything().write(self.path("in.json")), "--output-dir", self.output,
-                               "--csv", self.path("flat.csv"))
+        # As a user runs it, where `import matplotlib` fails.
+        os.makedirs(self.path("blocked"))
+        self.write("raise ImportError('blocked by the test')\n", "blocked", "matplotlib.py")
+        done = subprocess.run([sys.executable, REPORT, "--input", everything().write(self.path("in.json")), "--output-dir", self.output,
+                               "--csv", self.path("flat.csv")], capture_output=True, encoding="utf-8", check=False,
+                              env=dict(os.environ, PYTHONPATH=self.path("blocked")))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual([line for line in done.stdout.splitlines() if "pip install matplotlib" in line],
                          ["report.py: no pictures: matplotlib is missing, install it with `pip install matplotlib` and run "
                           "report.py again"])
         self.assertEqual(os.listdir(self.output), ["report.md"])
-        self.assertNotIn(".png", self.text("out", "report.md"))
+        self.assertNotIn(".png", self.page())
         self.assertTrue(os.path.exists(self.path("flat.csv")))
 
     def test_report_has_its_parts(self):
         made = everything().waived(BOUNDARY, "spin", "env0", "not an arm of spin").failed(
             BOUNDARY, "nccl.paced", "env0", "the noise ended before the victim")
-        done = self.run_report("--input", made.write(self.path("in.json")), "--output-dir", self.output)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        report = self.text("out", "report.md")
+        done = self.drawn(made)
+        report = self.page()
         self.assertEqual(report.splitlines()[0], "# Fence interference")
         self.assertIn(report.splitlines()[2], done.stdout)
         for part in ("## Machine", "| GPU | Synthetic GPU |", "## Controls", "## Kernel boundary", "## Fence", "## Release store",
@@ -361,15 +344,13 @@ class Output(Scratch):
     def test_context_may_be_absent(self):
         made = everything()
         made.context = {}
-        done = self.run_report("--input", made.write(self.path("in.json")), "--output-dir", self.output)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("The file does not state the machine.", self.text("out", "report.md"))
+        done = self.drawn(made)
+        self.assertIn("The file does not state the machine.", self.page())
 
     def test_csv_has_every_case_and_recomputed_ratios(self):
-        made = Synthetic().alone(BOUNDARY, 1000).case(BOUNDARY, "nvlink.saturating", "same", 4000, 300.0, interference=9.0)
+        made = Synthetic().alone(BOUNDARY, 1000).case(BOUNDARY, NVLINK, "same", 4000, 300.0, interference=9.0)
         made.waived(BOUNDARY, "nccl.paced", "same", "NCCL was not found").failed(BOUNDARY, "host.paced", "same", "too short")
-        done = self.run_report("--input", made.write(self.path("in.json")), "--output-dir", self.output, "--csv", self.path("flat.csv"))
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.drawn(made, "--csv", self.path("flat.csv"))
         rows = list(csv.DictReader(self.text("flat.csv").splitlines()))
         self.assertEqual([(row["noise"], row["pace"], row["arm"]) for row in rows],
                          [("none", "", "alone"), ("nvlink", "saturating", "same"), ("nccl", "paced", "same"), ("host", "paced", "same")])
@@ -380,15 +361,12 @@ class Output(Scratch):
         os.makedirs(self.output)
         for name in ("overview.png", "fence.block.acq_rel.own_sm.png", "mine.png"):
             self.write("", "out", name)
-        done = self.run_report("--input", everything().write(self.path("in.json")), "--output-dir", self.output)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.drawn(everything())
         self.assertEqual(sorted(os.listdir(self.output)), ["mine.png", "report.md"])
 
     def test_sources_are_python_3_8(self):
-        folder = BENCH
-        for path in [REPORT] + [os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".py")]:
-            with open(path, encoding="utf-8") as stream:
-                ast.parse(stream.read(), path, feature_version=(3, 8))
+        for path in [*REPORT.parent.glob("*.py"), *(BENCH / "common").glob("*.py")]:
+            ast.parse(path.read_text(encoding="utf-8"), str(path), feature_version=(3, 8))
 
 
 class Recorded(Scratch):
@@ -401,33 +379,28 @@ class Recorded(Scratch):
     def check_recorded(self, done):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn(self.LINE, done.stdout)
-        self.assertEqual(self.text("out", "report.md").splitlines()[2], "> **R%s.**" % self.LINE[1:])
+        self.assertEqual(self.page().splitlines()[2], "> **R%s.**" % self.LINE[1:])
 
     def test_is_drawn_and_marked_where_everything_is_waived(self):
         own = Synthetic().waived(BOUNDARY, "none", "alone", "no GPU").write(self.path("in.json"))
         self.check_recorded(self.run_report("--input", own, "--recorded", self.recorded, "--output-dir", self.output,
                                             "--csv", self.path("flat.csv")))
-        report = self.text("out", "report.md")
+        report = self.page()
         self.assertIn("The machine of the recording, not this one.", report)
         self.assertIn("## On this machine\n\nNothing was measured here.\n\n- **no GPU** — 1 case", report)
         self.assertEqual({row["source"] for row in csv.DictReader(self.text("flat.csv").splitlines())}, {"recorded"})
 
     def test_is_drawn_and_marked_where_there_is_no_input(self):
-        self.check_recorded(self.run_report("--input", self.path("none.json"), "--recorded", self.recorded, "--output-dir",
-                                            self.output))
+        self.check_recorded(self.run_report("--input", self.path("none.json"), "--recorded", self.recorded, "--output-dir", self.output))
 
     def test_is_not_drawn_where_something_was_measured(self):
-        own = Synthetic(gpu="Other GPU").alone(BOUNDARY, 3000).write(self.path("in.json"))
-        done = self.run_report("--input", own, "--recorded", self.recorded, "--output-dir", self.output)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertNotIn("ecorded", self.text("out", "report.md") + done.stdout)
+        done = self.drawn(Synthetic(gpu="Other GPU").alone(BOUNDARY, 3000), "--recorded", self.recorded)
+        self.assertNotIn("ecorded", self.page() + done.stdout)
 
     def test_may_be_left_out(self):
-        own = Synthetic().waived(BOUNDARY, "none", "alone", "no GPU").write(self.path("in.json"))
-        done = self.run_report("--input", own, "--output-dir", self.output)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.drawn(Synthetic().waived(BOUNDARY, "none", "alone", "no GPU"))
         self.assertIn("Nothing was measured: no GPU.", done.stdout)
-        self.assertIn("## Waived cases", self.text("out", "report.md"))
+        self.assertIn("## Waived cases", self.page())
 
 
 class BadInput(Scratch):
@@ -519,7 +492,7 @@ def published(gain=12.0):
     """A made-up result of the bench publisher: a release costs `gain` times as much beside NVLink stores."""
     entries = []
     for warps in (1, 4):
-        for noise in ("none", "nvlink.saturating"):
+        for noise in ("none", NVLINK):
             beside = gain if noise != "none" else 1.5
             for way, cycles in (("nothing", 1950), ("release", 2000 * beside), ("publisher", 2000)):
                 rest = "%s/warps:%d%s/%s/iterations:1/repeats:9/manual_time" % (
@@ -538,7 +511,7 @@ class Publisher(Scratch):
         made = everything().write(self.path("in.json"))
         done = self.run_report("--input", made, "--output-dir", self.output, "--publisher",
                                self.write(json.dumps(result), "publisher.json"), *more)
-        return done, (self.text("out", "report.md") if done.returncode == 0 else "")
+        return done, (self.page() if done.returncode == 0 else "")
 
     def test_the_verdict_has_a_sentence_with_the_gain_and_the_latency(self):
         done, report = self.report_with(published())
@@ -552,8 +525,8 @@ class Publisher(Scratch):
         result = published()
         for entry in list(result["benchmarks"]):
             if "/nvlink.saturating/" in entry["name"]:
-                for noise, factor in (("host.saturating", 2), ("local.saturating", 3), ("nccl.saturating", 1 / 12)):
-                    other = {**entry, "name": entry["name"].replace("nvlink.saturating", noise)}
+                for noise, factor in ((HOST, 2), ("local.saturating", 3), (NCCL, 1 / 12)):
+                    other = {**entry, "name": entry["name"].replace(NVLINK, noise)}
                     if "/release/" in entry["name"]:
                         other["p50_cycles"] *= factor
                     result["benchmarks"].append(other)
@@ -635,12 +608,17 @@ class Script(Scratch):
         os.chmod(self.path("bench"), 0o755)
         return self.path("bench")
 
-    def run_script(self, environment=None, **variables):
+    def run_script(self, path=None, **variables):
+        """Runs the script where a python3 has no matplotlib and makes no virtual environment: nothing is installed in a test."""
+        os.makedirs(self.path("python"), exist_ok=True)
+        self.write("#!/bin/sh\ncase \"$*\" in *matplotlib*|*venv*) exit 1;; esac\nexec \"%s\" \"$@\"\n" % sys.executable, "python", "python3")
+        os.chmod(self.path("python", "python3"), 0o755)
+        blocked = os.makedirs(self.path("blocked"), exist_ok=True) or self.write("raise ImportError()\n", "blocked", "matplotlib.py")
+        environment = dict(os.environ, PATH=path or self.path("python") + os.pathsep + os.environ["PATH"],
+                           PYTHONPATH=os.path.dirname(blocked))
         given = dict({"MEMBAR_REPORT": REPORT, "MEMBAR_OUTPUT_DIR": self.output}, **variables)
-        # No index: pip must not reach for the network in a test.
-        environment = dict(environment or self.without_matplotlib(), PIP_NO_INDEX="1")
         return subprocess.run([CMAKE] + ["-D%s=%s" % item for item in given.items()] + ["-P", SCRIPT], env=environment, check=False,
-                              universal_newlines=True, encoding="utf-8", stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                              encoding="utf-8", stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def test_runs_the_bench_and_prints_where_the_report_is_and_the_verdict(self):
         done = self.run_script(MEMBAR_BENCH=self.bench(), MEMBAR_BENCH_ARGS="--all --benchmark_filter='a b'")
@@ -675,8 +653,7 @@ class Script(Scratch):
         os.chmod(bench, 0o755)
         os.makedirs(self.path("empty"))
         # CMAKE_FIND_USE_…: nothing outside the empty PATH may be searched either.
-        done = self.run_script(dict(os.environ, PATH=self.path("empty")), MEMBAR_BENCH=bench,
-                               CMAKE_FIND_USE_CMAKE_SYSTEM_PATH="OFF")
+        done = self.run_script(self.path("empty"), MEMBAR_BENCH=bench, CMAKE_FIND_USE_CMAKE_SYSTEM_PATH="OFF")
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertIn("no Python 3.8 or newer (install python3)", done.stdout)
 
@@ -689,8 +666,7 @@ class Script(Scratch):
 @unittest.skipUnless(MATPLOTLIB, "needs matplotlib (pip install matplotlib)")
 class Pictures(Scratch):
     def draw(self, made, *options):
-        done = self.run_report("--input", made.write(self.path("in.json")), "--output-dir", self.output, *options, pictures=True)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.drawn(made, *options, pictures=True)
         return sorted(name for name in os.listdir(self.output) if name.endswith(".png"))
 
     @staticmethod
@@ -703,7 +679,7 @@ class Pictures(Scratch):
     def test_the_publisher_has_a_picture(self):
         drawn = self.draw(self.some(), "--publisher", self.write(json.dumps(published()), "publisher.json"))
         self.assertIn("publisher.png", drawn)
-        self.assertIn("](publisher.png)", self.text("out", "report.md"))
+        self.assertIn("](publisher.png)", self.page())
         self.assertNotIn("publisher.png", self.draw(self.some()))  # and none is left of an earlier report
 
     def texts_of(self, made, recorded):
@@ -718,7 +694,7 @@ class Pictures(Scratch):
             save(figure, path, **style)
         Figure.savefig = keep
         try:
-            pictures.draw_all(self.load(made), self.folder, recorded)
+            pictures.draw_all(self.load(made), lambda name: report.Picture(self.folder, self.path(""), name), recorded)
         finally:
             Figure.savefig = save
         return found
@@ -728,7 +704,7 @@ class Pictures(Scratch):
         victims = self.load(everything()).victims()
         self.assertEqual(names, sorted(["overview.png"] + [victim + ".png" for victim in victims]))
         for name in names:
-            self.assertIn("(%s)" % name, self.text("out", "report.md"))
+            self.assertIn("(%s)" % name, self.page())
 
     def test_recorded_ones_say_so(self):
         for name, texts in self.texts_of(self.some(), Recorded.LINE).items():
@@ -741,7 +717,7 @@ class Pictures(Scratch):
             self.assertTrue([text for text in texts if "2 × Synthetic GPU" in text], name)
 
     def test_one_domain_shows_no_relief(self):
-        made = Synthetic(sync_domain_count="1").alone(BOUNDARY, 1000).beside(BOUNDARY, "host.saturating", 4000, 4000)
+        made = Synthetic(sync_domain_count="1").alone(BOUNDARY, 1000).beside(BOUNDARY, HOST, 4000, 4000)
         for name, texts in self.texts_of(made, None).items():
             self.assertNotIn("relief", texts, name)
             self.assertFalse([text for text in texts if re.match(r"relief \d", text)], name)

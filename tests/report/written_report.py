@@ -1,12 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs a script of bench/ that writes report.md, on made-up results."""
+"""Runs a script of bench/ that writes report.md, on made-up results, without pictures."""
+import contextlib
+import io
 import json
 import pathlib
-import subprocess
+import runpy
 import sys
 import tempfile
+import types
+from unittest import mock
 
 BENCH = pathlib.Path(__file__).resolve().parent.parent.parent / "bench"
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(BENCH / "common"))
+
+import report_page  # noqa: E402
 
 
 def written_report(script, *documents):
@@ -16,6 +24,12 @@ def written_report(script, *documents):
         for i, document in enumerate(documents):
             paths.append(pathlib.Path(folder, f"{i}.json"))
             paths[-1].write_text(document if isinstance(document, str) else json.dumps(document), encoding="utf-8")
-        ran = subprocess.run([sys.executable, BENCH / script, "--output", folder, *paths], capture_output=True, text=True, check=False)
+        ran = types.SimpleNamespace(returncode=0, stderr="")
+        with mock.patch.object(sys, "argv", [script, "--output", folder, *map(str, paths)]), mock.patch.object(report_page, "pyplot", None):
+            try:
+                with contextlib.redirect_stdout(io.StringIO()):
+                    runpy.run_path(str(BENCH / script), run_name="__main__")
+            except SystemExit as end:  # as the interpreter has it: a text goes to standard error
+                ran.returncode, ran.stderr = (1, str(end.code)) if isinstance(end.code, str) else (end.code or 0, "")
         page = pathlib.Path(folder, "report.md")
         return ran, page.read_text(encoding="utf-8") if page.exists() else ""

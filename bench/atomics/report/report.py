@@ -5,44 +5,26 @@
     report.py --output <folder> <bench.json>...
 
 The files are those of --benchmark_out of atomic_cost, atomic_contention and fence_cost, one of each at most. A ratio is membar's time
-to that of an arm beside it: below 1 membar is quicker. Without matplotlib the pictures are left out, in words.
+to that of an arm beside it: below 1 membar is quicker. Without matplotlib the page has no pictures, and says so.
 """
-import json
 import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "common"))
-from report_page import NONE, bars_picture, machine_of, promise, table, write_report  # noqa: E402
+from report_page import NONE, limit_row, limit_table, table, write_report  # noqa: E402
 
 PATTERNS = ["known", "one", "skewed", "per_block", "per_warp", "per_lane", "stride_32", "stride_128"]
 SHARED_BY_LANES = ["known", "one", "skewed", "per_block", "per_warp"]  # where the documentation recommends aggregation
 MOST_BESIDE_CUDA, MOST_MAXIMUM, MOST_SUB_WORD, LEAST_AGGREGATED, LEAST_OF_BEST = 1.02, 0.5, 0.8, 8.0, 0.95
 
 
-class Results:
-    """The figures of one file: {case: {arm: {"ns": ..., "membar_ratio": ...}}}."""
-
-    def __init__(self, path):
-        try:
-            document = json.loads(path.read_text(encoding="utf-8"))
-            self.context = document["context"]
-            self.bench = pathlib.PurePath(self.context["executable"]).name
-            self.cases = {}
-            for run in document["benchmarks"]:
-                case, arm = run["name"].split("/iterations:")[0].rsplit("/", 1)
-                self.cases.setdefault(case, {})[arm] = {key: float(run[key]) if key in run else NONE for key in (
-                    "ns", "membar_ratio", "ratio_spread", "ratio_uncertainty")}
-        except (OSError, ValueError, LookupError, TypeError) as failure:
-            raise SystemExit(f"{path}: not a result of a bench on atomics: {failure!r}") from None
-        if not self.cases:
-            raise SystemExit(f"{path}: no case was measured")
-
-    def origin(self):
-        """Where the figures are from, and what they count."""
-        return f"{machine_of(self.context)}; {self.context.get('time', '')}."
-
-    def ratio(self, case, arm):
-        return self.cases.get(case, {}).get(arm, {}).get("membar_ratio", NONE)
+def arms_of(results):
+    """{case: {arm: {"ns": ..., "membar_ratio": ...}}}."""
+    found = {}
+    for name, figures in results.cases.items():
+        case, arm = name.rsplit("/", 1)
+        found.setdefault(case, {})[arm] = {key: figures.get(key, NONE) for key in ("ns", "membar_ratio", "ratio_spread", "ratio_uncertainty")}
+    return found
 
 
 def has_code_of_its_own(case):
@@ -60,10 +42,10 @@ def from_one(ratio):
     return max(ratio, 1 / ratio)
 
 
-def beside_cuda(results):
+def beside_cuda(cases):
     """The greatest ratio to cuda::atomic_ref as a promise; as another, how far the ratio of one machine code is from 1; and the cases
     above the limit."""
-    every = [(case, arms["membar"], arms["cuda_atomic_ref"]) for case, arms in results.cases.items() if "cuda_atomic_ref" in arms]
+    every = [(case, arms["membar"], arms["cuda_atomic_ref"]) for case, arms in cases.items() if "cuda_atomic_ref" in arms]
     different = [each for each in every if has_code_of_its_own(each[0])]
     same = [each for each in every if not has_code_of_its_own(each[0])]
 
@@ -76,11 +58,11 @@ def beside_cuda(results):
 
     # One that is surely above the limit counts more than a greater one that is not.
     worst = max(different, key=lambda each: (surely(each) > MOST_BESIDE_CUDA, ratio_of(each)), default=None)
-    rows = [promise(f"membar / `cuda::atomic_ref`, the greatest of {len(different)} cases whose machine code differs",
+    rows = [limit_row(f"membar / `cuda::atomic_ref`, the greatest of {len(different)} cases whose machine code differs",
                     ratio_of(worst) if worst else NONE, MOST_BESIDE_CUDA, uncertainty=worst[2]["ratio_uncertainty"] if worst else NONE)]
     if same:
         farthest = max(same, key=lambda each: from_one(ratio_of(each)))
-        rows.append(promise(f"the same of {len(same)} cases in which both are one machine code, farthest from 1",
+        rows.append(limit_row(f"the same of {len(same)} cases in which both are one machine code, farthest from 1",
                             from_one(ratio_of(farthest)), MOST_BESIDE_CUDA, uncertainty=farthest[2]["ratio_uncertainty"]))
     above = sorted((each for each in every if ratio_of(each) > MOST_BESIDE_CUDA), key=ratio_of, reverse=True)
     return rows, [[f"`{each[0]}`", "different" if each in different else "one", each[1]["ns"], each[2]["ns"], ratio_of(each),
@@ -95,10 +77,10 @@ def above_table(above):
                                                          "spread of the ratio", "uncertainty of the ratio"], above)
 
 
-def controls(results):
+def controls(cases):
     """How far the same kernel is from itself, as a promise."""
-    ratios = [arms["membar_again"]["membar_ratio"] for arms in results.cases.values() if "membar_again" in arms]
-    return promise("the same kernel twice, farthest from 1", max(map(from_one, ratios), default=NONE), MOST_BESIDE_CUDA)
+    ratios = [arms["membar_again"]["membar_ratio"] for arms in cases.values() if "membar_again" in arms]
+    return limit_row("the same kernel twice, farthest from 1", max(map(from_one, ratios), default=NONE), MOST_BESIDE_CUDA)
 
 
 def recommended(case, arms, cases):
@@ -112,15 +94,16 @@ def recommended(case, arms, cases):
     return form if form in arms else None
 
 
-def atomic_cost(results, folder):
-    rows, above = beside_cuda(results)
-    rows.append(controls(results))
-    wide = [f"{case} {arms['membar']['ns']:.3g} ns" for case, arms in results.cases.items() if "compare_exchange/128" in case]
-    text = table(["promise", "limit", "measured", ""], rows)
+def atomic_cost(results, page):
+    cases = arms_of(results)
+    rows, above = beside_cuda(cases)
+    rows.append(controls(cases))
+    wide = [f"{case} {arms['membar']['ns']:.3g} ns" for case, arms in cases.items() if "compare_exchange/128" in case]
+    text = limit_table(rows)
     text += "\n\n16-byte compare_exchange, which has no arm beside it: " + ("; ".join(wide) or "not measured") + "."
     text += above_table(above)
     best = []
-    for case, arms in results.cases.items():
+    for case, arms in cases.items():
         others = {arm: figures for arm, figures in arms.items() if arm not in ("membar", "membar_again", "cuda_atomic_ref")}
         best += [[f"`{case}`", arm, arms["membar"]["ns"], figures["ns"], figures["membar_ratio"]] for arm, figures in others.items()]
     if best:
@@ -128,21 +111,26 @@ def atomic_cost(results, folder):
     return text
 
 
-def atomic_contention(results, folder):
-    rows, above = beside_cuda(results)
-    rows += [controls(results),
-             promise("float maximum at one address / `cuda::atomic_ref`'s",
-                     results.ratio("fetch_max_beside_loops/f32/relaxed/global/used/one", "cuda_atomic_ref"), MOST_MAXIMUM)]
+def atomic_contention(results, page):
+    cases = arms_of(results)
+
+    def ratio(case, arm):
+        return cases.get(case, {}).get(arm, {}).get("membar_ratio", NONE)
+
+    rows, above = beside_cuda(cases)
+    rows += [controls(cases),
+             limit_row("float maximum at one address / `cuda::atomic_ref`'s",
+                     ratio("fetch_max_beside_loops/f32/relaxed/global/used/one", "cuda_atomic_ref"), MOST_MAXIMUM)]
     for bits in (8, 16):
-        rows.append(promise(f"{bits}-bit addition at acq_rel and one address / `cuda::atomic_ref`'s",
-                            results.ratio(f"fetch_add/u{bits}/acq_rel/global/unused/one", "cuda_atomic_ref"), MOST_SUB_WORD))
+        rows.append(limit_row(f"{bits}-bit addition at acq_rel and one address / `cuda::atomic_ref`'s",
+                            ratio(f"fetch_add/u{bits}/acq_rel/global/unused/one", "cuda_atomic_ref"), MOST_SUB_WORD))
     for kind, use in (("f32_max", "used"), ("u64_user_function", "used"), ("128_user_function", "unused")):
-        rows.append(promise(f"loop / aggregated loop at one address, {kind.replace('_', ' ')}",
-                            results.ratio(f"loop/{kind}/relaxed/global/{use}/one", "aggregated"), LEAST_AGGREGATED, at_most=False))
+        rows.append(limit_row(f"loop / aggregated loop at one address, {kind.replace('_', ' ')}",
+                            ratio(f"loop/{kind}/relaxed/global/{use}/one", "aggregated"), LEAST_AGGREGATED, at_most=False))
     slower = []
     shares = []
-    for case, arms in results.cases.items():
-        form = recommended(case, arms, results.cases)
+    for case, arms in cases.items():
+        form = recommended(case, arms, cases)
         if "membar_again" in arms or form is None:
             continue
         quickest = min(arms, key=lambda arm: arms[arm]["ns"])
@@ -150,17 +138,17 @@ def atomic_contention(results, folder):
         shares.append(arms[form]["membar_ratio"] / arms[quickest]["membar_ratio"])
         if shares[-1] < LEAST_OF_BEST:
             slower.append([f"`{case}`", form, quickest, arms[form]["ns"], arms[quickest]["ns"], shares[-1]])
-    rows.append(promise("the form recommended, as quick as the best arm by a factor of", min(shares, default=NONE), LEAST_OF_BEST,
+    rows.append(limit_row("the form recommended, as quick as the best arm by a factor of", min(shares, default=NONE), LEAST_OF_BEST,
                         at_most=False))
-    text = table(["promise", "limit", "measured", ""], rows) + above_table(above)
+    text = limit_table(rows) + above_table(above)
     gains = {}
-    for case, arms in results.cases.items():
+    for case, arms in cases.items():
         kind, _, pattern = case.rpartition("/")
         if "aggregated" in arms and pattern in PATTERNS:
             gains.setdefault(kind, {})[pattern] = arms["aggregated"]["membar_ratio"]
     patterns = [pattern for pattern in PATTERNS if any(pattern in by for by in gains.values())]
     text += "\n\nPlain / aggregated, by which addresses the threads have: above 1 aggregation pays.\n\n"
-    text += bars_picture(folder / "aggregation.png", "Where aggregation pays: one instruction each", "time plain / aggregated",
+    text += page.bars("aggregation.png", "Where aggregation pays: one instruction each", "time plain / aggregated",
                          {kind.replace("/relaxed/global", "").replace("/", "\n"): {p: by[p] for p in patterns if p in by}
                           for kind, by in gains.items() if not any(loop in kind for loop in ("loop/", "/u8/", "/u16/"))}, from_one=True)
     text += table(["operation", *patterns], [[f"`{kind}`", *[by.get(p, "") for p in patterns]] for kind, by in gains.items()])
@@ -179,16 +167,16 @@ def slope(points):
     return sum((p[0] - x) * (p[1] - y) for p in points) / width if width else NONE
 
 
-def fence_cost(results, folder):
+def fence_cost(results, page):
     ladders = {}
-    for case, arms in results.cases.items():
+    for case, arms in arms_of(results).items():
         fence, stores, count = case.rsplit("/", 2)
         for arm, figures in arms.items():
             ladders.setdefault((fence, arm), {}).setdefault(stores, []).append((int(count), figures["ns"]))
     slopes = {key: {stores: slope(points) for stores, points in by.items()} for key, by in ladders.items()}
     text = ("What one fence costs: the slope of the time over fences in a row, in nanoseconds. After a store each, the store's "
             "own time is in it, which `nothing` shows.\n\n")
-    text += bars_picture(folder / "fences.png", "What one fence costs", "ns", {
+    text += page.bars("fences.png", "What one fence costs", "ns", {
         fence.replace("fence/", "").replace("/", "\n"): {stores.replace("_", " "): value for stores, value in by.items()}
         for (fence, arm), by in slopes.items() if arm == "membar" and fence.startswith("fence/")}, log_y=True)
     return text + table(["fence", "arm", "idle", "after a store each"], [
@@ -199,4 +187,4 @@ DRAW = {"atomic_cost": atomic_cost, "atomic_contention": atomic_contention, "fen
 
 
 if __name__ == "__main__":
-    write_report(__doc__, "Atomics and fences, measured", DRAW, Results)
+    write_report(__doc__, "Atomics and fences, measured", DRAW)

@@ -1,87 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Reads the JSON of bench/fence_interference into cases, and forms the ratios from their medians."""
-
+"""The cases of the bench fence_interference, and the ratios of their medians."""
 import json
-import math
-import re
 
 import words
+from results import ResultError, load as load_file
 
 COUNTERS = ("p50_ns", "p90_ns", "p99_ns", "max_ns", "p50_cycles", "p90_cycles", "p99_cycles", "max_cycles",
             "samples", "spread", "noise_gbps")
 # What the memory model requires of the victim, 1 or 0: known of waived cases, too.
 REQUIRED = ("orders_own", "orders_noise", "orders_noise_seen_at_device_scope", "orders_noise_seen_at_system_scope")
-STORED = ("interference", "slowdown", "relief", "residual")
-
-# Google Benchmark appends the way a case was run to its name.
-_APPENDED = re.compile(r"/(iterations|repeats|threads|min_time|min_warmup_time):[^/]*$|/(real|manual|process)_time$")
-
-
-class ReportError(Exception):
-    """One sentence for the user: what is wrong, with its value, and what to do."""
-
-
-class Case:
-    def __init__(self, victim, noise, arm):
-        self.victim, self.noise, self.arm = victim, noise, arm
-        self.kind, _, self.pace = noise.partition(".")
-        self.counters = {}
-        self.stored = {}
-        self.required = None  # the answers to REQUIRED, as a tuple of bool
-        self.waived = None  # the reason, in words
-        self.failed = None
-
-    @property
-    def name(self):
-        return "/".join((self.victim, self.noise, self.arm))
-
-    @property
-    def measured(self):
-        return self.waived is None and self.failed is None
-
-    def get(self, counter):
-        return self.counters.get(counter)
+RATIOS = ("interference", "slowdown", "relief", "residual")
 
 
 class Results:
-    """The cases of one file. Ratios are formed here, from p50_ns, whatever the file says about them."""
+    """The cases of one file by (victim, noise, arm). Ratios are formed here, from p50_ns, whatever the file says about them."""
 
     def __init__(self, cases, context):
-        self.cases, self.context = cases, context
-        self._by_name = {(c.victim, c.noise, c.arm): c for c in cases}
-        self.measured = [c for c in cases if c.measured]
-        self.waived = [c for c in cases if c.waived is not None]
-        self.failed = [c for c in cases if c.failed is not None]
-        self.one_domain = context.get("sync_domain_count", "").strip() == "1"
+        self.context = context
+        self.cases = list(cases)
+        self._by_name = {(case.victim, case.noise, case.arm): case for case in self.cases}
+        self.measured = [case for case in self.cases if case.measured]
+        self.waived = [case for case in self.cases if case.waived is not None]
+        self.failed = [case for case in self.cases if case.failed is not None]
+        self.one_domain = context.get("sync_domain_count", "") == "1"
 
     def victims(self):
-        seen = {c.victim for c in self.measured}
-        return [v for v in words.VICTIMS if v in seen]
+        seen = {case.victim for case in self.measured}
+        return [victim for victim in words.VICTIMS if victim in seen]
 
     def noises(self, victim=None):
-        seen = {c.noise for c in self.measured if victim in (None, c.victim)}
-        return [n for n in words.NOISES if n in seen]
+        seen = {case.noise for case in self.measured if victim in (None, case.victim)}
+        return [noise for noise in words.NOISES if noise in seen]
 
     def case(self, victim, noise, arm):
-        """The case, if it was measured."""
-        found = self._by_name.get((victim, noise, arm))
+        """The case, if it was measured; arm 'alone' is the victim without any noise."""
+        found = self._by_name.get((victim, "none" if arm == "alone" else noise, arm))
         return found if found is not None and found.measured else None
 
-    def alone(self, victim):
-        return self.case(victim, "none", "alone")
+    def p50(self, victim, noise, arm):
+        case = self.case(victim, noise, arm)
+        return case.get("p50_ns") if case else None
 
     def required(self, victim, arm):
         """What the model requires of the victim in an arm, whatever the noise; None if the file does not say."""
-        for case in self.cases:
-            if case.victim == victim and case.arm == arm and case.required is not None:
-                return case.required
-        return None
+        return next((case.required for case in self.cases if (case.victim, case.arm) == (victim, arm) and case.required), None)
 
     def ratio(self, victim, noise, arm, over):
-        """p50 of one arm over p50 of another; `over` may be 'alone'. None unless both were measured."""
-        top = self.case(victim, noise, arm)
-        bottom = self.alone(victim) if over == "alone" else self.case(victim, noise, over)
-        return top.get("p50_ns") / bottom.get("p50_ns") if top and bottom else None
+        """p50 of one arm over p50 of another; None unless both were measured."""
+        top, bottom = self.p50(victim, noise, arm), self.p50(victim, noise, over)
+        return top / bottom if top and bottom else None
 
     def shown(self, victim, noise, arm, over):
         """The ratio, or 1 where the repetitions of its two cases are spread more widely than it is away from 1: a difference
@@ -89,8 +56,7 @@ class Results:
         ratio = self.ratio(victim, noise, arm, over)
         if ratio is None:
             return None
-        bottom = self.alone(victim) if over == "alone" else self.case(victim, noise, over)
-        spread = max(case.get("spread") or 0.0 for case in (self.case(victim, noise, arm), bottom))
+        spread = max(self.case(victim, noise, each).get("spread") or 0.0 for each in (arm, over))
         return ratio if abs(ratio - 1.0) > spread else 1.0
 
     def interference(self, victim, noise):
@@ -103,93 +69,45 @@ class Results:
     def residual(self, victim, noise):
         return None if self.one_domain else self.ratio(victim, noise, "separate", "alone")
 
+    def ratios_of(self, case):
+        """The ratios of a measured case by name, each None on an arm that it does not belong to."""
+        names = (case.victim, case.noise)
+        return {"interference": self.interference(*names) if case.arm == "same" else None,
+                "slowdown": self.ratio(*names, case.arm, "alone") if case.arm != "alone" else None,
+                "relief": self.relief(*names) if case.arm == "separate" else None,
+                "residual": self.residual(*names) if case.arm == "separate" else None}
 
-def _number(value):
-    good = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    return float(value) if good else None
 
-
-def _parse_name(entry, index, path):
-    name = entry.get("run_name", entry.get("name"))
-    if not isinstance(name, str):
-        raise ReportError("%s: entry %d of \"benchmarks\" has no name; write the file anew with the bench "
-                          "fence_interference and --benchmark_out" % (path, index))
-    short = name
-    while _APPENDED.search(short):
-        short = _APPENDED.sub("", short)
-    parts = short.split("/")
+def _split(case, path):
+    """Gives a case what its name says."""
+    parts = case.name.split("/")
     if len(parts) != 3:
-        raise ReportError("%s: case \"%s\" is not named victim/noise/arm; pass the JSON of the bench "
-                          "fence_interference, not of another bench" % (path, name))
+        raise ResultError("%s: case \"%s\" is not named victim/noise/arm; pass the JSON of the bench "
+                          "fence_interference, not of another bench" % (path, case.name))
     known = (("victim", words.VICTIMS), ("noise", words.NOISES), ("arm", words.ARMS))
     for part, (what, values) in zip(parts, known):
         if part not in values:
-            raise ReportError("%s: case \"%s\" has the unknown %s \"%s\"; use the report.py of the membar version "
-                              "that wrote the file" % (path, name, what, part))
-    if (parts[1] == "none") != (parts[2] == "alone"):
-        raise ReportError("%s: case \"%s\" is contradictory: arm \"alone\" and noise \"none\" go together; write the "
-                          "file anew with the bench fence_interference" % (path, name))
-    return parts
-
-
-def _parse_case(entry, index, path):
-    case = Case(*_parse_name(entry, index, path))
-    answers = [_number(entry.get(counter)) for counter in REQUIRED]
-    if None not in answers:
-        case.required = tuple(answer != 0 for answer in answers)
-    label = entry.get("label", "")
-    if entry.get("error_occurred"):
-        case.failed = str(entry.get("error_message") or "no message")
-        return case
-    if isinstance(label, str) and label.startswith("waived:"):
-        case.waived = label[len("waived:"):].strip() or "no reason given"
-        return case
-    if entry.get("skipped"):  # Google Benchmark 1.8 and newer
-        case.waived = str(entry.get("skip_message") or "no reason given")
-        return case
-    for counter in COUNTERS:
-        value = _number(entry.get(counter))
-        if value is not None:
-            case.counters[counter] = value
-    for ratio in STORED:
-        value = _number(entry.get(ratio))
-        if value is not None:
-            case.stored[ratio] = value
-    if not case.get("p50_ns") or case.get("p50_ns") <= 0:
-        raise ReportError("%s: case \"%s\" is neither waived nor failed, yet its p50_ns is %s, not a positive number; "
-                          "run the bench again" % (path, case.name, json.dumps(entry.get("p50_ns"))))
-    return case
+            raise ResultError("%s: case \"%s\" has the unknown %s \"%s\"; use the report.py of the membar version "
+                              "that wrote the file" % (path, case.name, what, part))
+    case.victim, case.noise, case.arm = parts
+    if (case.noise == "none") != (case.arm == "alone"):
+        raise ResultError("%s: case \"%s\" is contradictory: arm \"alone\" and noise \"none\" go together; write the "
+                          "file anew with the bench fence_interference" % (path, case.name))
+    case.kind, _, case.pace = case.noise.partition(".")
+    case.get = case.figures.get
+    answers = [case.get(counter) for counter in REQUIRED]
+    case.required = None if None in answers else tuple(answer != 0 for answer in answers)
 
 
 def load(path):
-    """Reads one file; raises ReportError in the user's words, and FileNotFoundError if there is no file."""
-    try:
-        with open(path, encoding="utf-8") as stream:
-            data = json.load(stream)
-    except FileNotFoundError:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise ReportError("%s is not JSON (%s); write it with the bench fence_interference, "
-                          "--benchmark_out=FILE and --benchmark_out_format=json" % (path, error))
-    except OSError as error:
-        raise ReportError("%s cannot be read (%s); pass a readable JSON file" % (path, error.strerror))
-    entries = data.get("benchmarks") if isinstance(data, dict) else None
-    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise ReportError("%s has no list \"benchmarks\" of cases; pass a file that the bench fence_interference "
-                          "wrote with --benchmark_out" % path)
-    raw = data.get("context")
-    context = {}
-    for key, value in (raw.items() if isinstance(raw, dict) else ()):
-        if isinstance(value, (str, int, float)) and str(value).strip():
-            context[key] = str(value).strip()
-    cases, seen = [], set()
-    for index, entry in enumerate(entries):
-        if entry.get("run_type") == "aggregate":
-            continue
-        case = _parse_case(entry, index, path)
-        if case.name in seen:
-            raise ReportError("%s holds the case \"%s\" twice; run the bench without --benchmark_repetitions, it "
+    """The results of one file; raises ResultError in the user's words."""
+    read = load_file(path, "fence_interference")
+    for case in read.cases.values():
+        _split(case, path)
+        if len(case.entries) != 1:
+            raise ResultError("%s holds the case \"%s\" twice; run the bench without --benchmark_repetitions, it "
                               "repeats by itself" % (path, case.name))
-        seen.add(case.name)
-        cases.append(case)
-    return Results(cases, context)
+        if case.measured and not (case.get("p50_ns") or 0) > 0:
+            raise ResultError("%s: case \"%s\" is neither waived nor failed, yet its p50_ns is %s, not a positive number; "
+                              "run the bench again" % (path, case.name, json.dumps(case.entries[0].get("p50_ns"))))
+    return Results(read.cases.values(), read.context)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The pictures: one per victim, and the overview. Needs matplotlib; nothing else in this package does."""
 
-import os
+import functools
 import textwrap
 
 import matplotlib
@@ -20,6 +20,15 @@ CONTROLS = {  # arm: (the arm it must equal, marker)
     "alias": ("same", "v"), "env0": ("same", "P"), "swapped": ("separate", "D"), "map": ("separate", "^")}
 WIDTH, DPI = 10.0, 150  # inches; text of 9 points is 12 pixels high where the picture is shown 1000 pixels wide
 FONTS = {"font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans"], "font.size": 9.0, "axes.linewidth": 0.8}
+
+
+def _with_fonts(draw):
+    """A drawing with the fonts of these pictures, whatever the user's settings are."""
+    @functools.wraps(draw)
+    def drawn(*arguments):
+        with matplotlib.rc_context(FONTS):
+            draw(*arguments)
+    return drawn
 
 
 def _figure(height):
@@ -56,15 +65,11 @@ def _log_axis(axis, low, high):
     axis.xaxis.set_minor_formatter(NullFormatter())
 
 
+@_with_fonts
 def draw_victim(results, victim, path, recorded):
     """One row per noise and domain: p50 as a mark, p90 as a thick bar, p99 as a thin one; the factors beside."""
-    with matplotlib.rc_context(FONTS):
-        _draw_victim(results, victim, path, recorded)
-
-
-def _draw_victim(results, victim, path, recorded):
     row, gap, axis_space, foot = 0.27, 0.16, 0.45, 0.42
-    alone = results.alone(victim)
+    alone = results.case(victim, "none", "alone")
     noises = [n for n in results.noises(victim) if n != "none"]
     rows, labels, y = [], [], 0.0  # (y, noise, arm), (y, noise)
     if alone:
@@ -212,12 +217,8 @@ def _remark(results, victim, noise):
     return "no relief" if waits and noise.partition(".")[0] in words.FOREIGN else ""
 
 
+@_with_fonts
 def draw_overview(results, path, recorded):
-    with matplotlib.rc_context(FONTS):
-        _draw_overview(results, path, recorded)
-
-
-def _draw_overview(results, path, recorded):
     """Every victim beside every noise: interference in the left half of a cell, residual in the right, relief below."""
     noises = [n for n in results.noises() if n != "none"]
     victims = [v for v in results.victims() if any(results.interference(v, n) for n in noises)]
@@ -330,6 +331,7 @@ def _draw_overview(results, path, recorded):
     figure.savefig(path, dpi=DPI)
 
 
+@_with_fonts
 def draw_publisher(figures, path, recorded):
     """Pace of computing warps beside each noise, four warps a block: three ways, on one axis of cycles."""
     warps = min(figures.warps(), key=lambda count: abs(count - 4))
@@ -339,36 +341,40 @@ def draw_publisher(figures, path, recorded):
     values = [figures.get("pace", way, warps, noise, counter) for way, _, _, _ in ways for noise in noises
               for counter in ("p50_cycles", "p90_cycles")]
     values = [value for value in values if value]
-    with matplotlib.rc_context(FONTS):
-        figure = _figure(2.0 + 0.34 * len(noises))
-        top = _frame(figure, figures, "Publishing to the whole system, %s a block" % words.counted(warps, "warp"),
-                     "Cycles of one iteration of a warp that computes and publishes; p50, a bar to p90", recorded)
-        height = figure.get_size_inches()[1]
-        axis = figure.add_axes((0.24, 0.95 / height, 0.72, 1 - (0.95 + top + 0.3) / height))
-        for row, noise in enumerate(noises):
-            for way, label, colour, marker in ways:
-                middle, far = (figures.get("pace", way, warps, noise, counter) for counter in ("p50_cycles", "p90_cycles"))
-                if middle:
-                    axis.plot([middle, max(far or middle, middle)], [row, row], color=colour, linewidth=3, solid_capstyle="butt")
-                    axis.plot([middle], [row], marker=marker, color=colour, markersize=7, markeredgewidth=1.5, linestyle="none",
-                              label=label if row == 0 else None)
-        axis.set_yticks(range(len(noises)))
-        axis.set_yticklabels([words.noise_name(noise) for noise in noises])
-        axis.set_ylim(len(noises) - 0.4, -0.6)
-        _log_axis(axis, min(values), max(values))
-        axis.set_xlabel("cycles (logarithmic)")
-        axis.grid(axis="x", color="#DDDDDD", linewidth=0.6)
-        axis.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncol=3, frameon=False)
-        figure.savefig(path)
+    figure = _figure(2.0 + 0.34 * len(noises))
+    top = _frame(figure, figures, "Publishing to the whole system, %s a block" % words.counted(warps, "warp"),
+                 "Cycles of one iteration of a warp that computes and publishes; p50, a bar to p90", recorded)
+    height = figure.get_size_inches()[1]
+    axis = figure.add_axes((0.24, 0.95 / height, 0.72, 1 - (0.95 + top + 0.3) / height))
+    for row, noise in enumerate(noises):
+        for way, label, colour, marker in ways:
+            middle, far = (figures.get("pace", way, warps, noise, counter) for counter in ("p50_cycles", "p90_cycles"))
+            if middle:
+                axis.plot([middle, max(far or middle, middle)], [row, row], color=colour, linewidth=3, solid_capstyle="butt")
+                axis.plot([middle], [row], marker=marker, color=colour, markersize=7, markeredgewidth=1.5, linestyle="none",
+                          label=label if row == 0 else None)
+    axis.set_yticks(range(len(noises)))
+    axis.set_yticklabels([words.noise_name(noise) for noise in noises])
+    axis.set_ylim(len(noises) - 0.4, -0.6)
+    _log_axis(axis, min(values), max(values))
+    axis.set_xlabel("cycles (logarithmic)")
+    axis.grid(axis="x", color="#DDDDDD", linewidth=0.6)
+    axis.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncol=3, frameon=False)
+    figure.savefig(path, dpi=DPI)
 
 
-def draw_all(results, folder, recorded):
-    """Draws everything into `folder`; returns {victim or 'overview': file name}."""
-    names = {}
+def draw_all(results, picture, recorded, victims=True):
+    """Draws the overview, and each victim if asked; returns {victim or 'overview': link}. `picture(name)` says where one goes."""
+    links = {}
+
+    def draw(what, drawing, *which):
+        place = picture(what + ".png")
+        drawing(results, *which, place.path, recorded)
+        place.shrink()
+        links[what] = place.link
+
     if any(results.interference(v, n) for v in results.victims() for n in results.noises(v)):
-        names["overview"] = "overview.png"
-        draw_overview(results, os.path.join(folder, names["overview"]), recorded)
-    for victim in results.victims():
-        names[victim] = victim + ".png"
-        draw_victim(results, victim, os.path.join(folder, names[victim]), recorded)
-    return names
+        draw("overview", draw_overview)
+    for victim in results.victims() if victims else ():
+        draw(victim, draw_victim, victim)
+    return links

@@ -1,17 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The bench publisher in the report: one section, one picture, one sentence of the verdict."""
-
-import json
 import re
-import statistics
 
 import words
-from cases import ReportError
+from report_page import table
+from results import ResultError, load as load_file
 
-# pace/publisher/warps:4/lag:16/nvlink.saturating, and what Google Benchmark appends.
-_NAME = re.compile(r"(pace|latency)/(nothing|release|publisher|by_lane)/warps:(\d+)(?:/lag:(\d+))?/([a-z.]+)(?:/.*)?$")
+_NAME = re.compile(r"(pace|latency)/(nothing|release|publisher|by_lane)/warps:(\d+)(?:/lag:(\d+))?/([a-z.]+)$")
 _HAND_OVER = ("publisher", "by_lane")  # the ways that have a lag
-_COUNTERS = ("p50_cycles", "p90_cycles", "fences", "publications", "largest_lag", "noise_gbps")
 USUAL_LAG = 16
 MOST_WARPS = 4  # of a block, for which the verdict speaks
 
@@ -48,36 +44,20 @@ class Figures:
 
 
 def load(path):
-    """The figures of a file of the bench publisher; None where nothing in it was measured. A file may hold the single repetitions,
-    or only what was made of them (--benchmark_report_aggregates_only)."""
+    """The figures of a file of the bench publisher; None where nothing in it was measured."""
+    by_case = {}
     try:
-        with open(path, encoding="utf-8") as stream:
-            data = json.load(stream)
-        entries, context = data["benchmarks"], data.get("context", {})
-    except OSError as error:
-        raise ReportError("--publisher %s cannot be read (%s); write it with the bench publisher, --benchmark_out=FILE"
-                          % (path, error.strerror))
-    except (ValueError, KeyError, TypeError) as error:
-        raise ReportError("--publisher %s is not a result of the bench publisher (%s); write it with --benchmark_out=FILE "
-                          "--benchmark_out_format=json" % (path, error))
-    samples, medians = {}, {}
-    for entry in entries:
-        if entry.get("error_occurred") or entry.get("skipped") or entry.get("aggregate_name", "median") != "median":
-            continue
-        match = _NAME.match(str(entry.get("name", "")))
+        read = load_file(path, "publisher")
+    except ResultError as error:
+        raise ResultError("--publisher %s" % error) from None
+    for name, case in read.cases.items():
+        match = _NAME.match(name)
         if not match:
-            raise ReportError("--publisher %s has a case \"%s\", which is none of the bench publisher" % (path, entry.get("name")))
-        if not entry.get("p50_cycles"):
-            continue  # waived
-        what, way, warps, lag, noise = match.groups()
-        key = (what, way, int(warps), int(lag) if way in _HAND_OVER and lag else None, noise)
-        found = medians if entry.get("run_type") == "aggregate" else samples
-        for counter in _COUNTERS:
-            if counter in entry:
-                found.setdefault(key, {}).setdefault(counter, []).append(float(entry[counter]))
-    samples = {**medians, **samples}
-    by_case = {key: {name: statistics.median(values) for name, values in counters.items()} for key, counters in samples.items()}
-    return Figures(by_case, {key: str(value) for key, value in context.items()}) if by_case else None
+            raise ResultError("--publisher %s has a case \"%s\", which is none of the bench publisher" % (path, name))
+        if case.measured:
+            what, way, warps, lag, noise = match.groups()
+            by_case[what, way, int(warps), int(lag) if way in _HAND_OVER and lag else None, noise] = case.figures
+    return Figures(by_case, read.context) if by_case else None
 
 
 def _cycles(value):
@@ -122,20 +102,19 @@ def section(figures, picture):
     if picture:
         text += "![Pace of computing warps beside each noise: alone, with a release in every warp, with a publisher](%s)\n\n" % picture
 
-    text += ("| warps a block | beside | work alone | release | publisher | gain | kept | fences for publications | largest lag | "
-             "latency, release | latency, publisher |\n| --- | --- |%s\n" % (" ---: |" * 9))
+    rows = []
     for warps in figures.warps():
         for noise in figures.noises():
+            def pace(way, counter="p50_cycles"):
+                return _cycles(figures.get("pace", way, warps, noise, counter))
+
             gain, kept = figures.gain(warps, noise), figures.kept(warps, noise)
-            fences = figures.get("pace", "publisher", warps, noise, "fences")
-            publications = figures.get("pace", "publisher", warps, noise, "publications")
-            row = [warps, words.noise_name(noise)] + [_cycles(figures.get("pace", way, warps, noise))
-                                                      for way in ("nothing", "release", "publisher")]
-            row += [words.factor(gain) if gain else "—", "%.2f" % kept if kept else "—",
-                    "%s for %s" % (_cycles(fences), _cycles(publications)),
-                    _cycles(figures.get("pace", "publisher", warps, noise, "largest_lag"))]
-            row += [_cycles(figures.get("latency", way, warps, noise)) for way in ("release", "publisher")]
-            text += "| %s |\n" % " | ".join(str(cell) for cell in row)
+            rows.append([str(warps), words.noise_name(noise), *[pace(way) for way in ("nothing", "release", "publisher")],
+                         words.factor(gain) if gain else "—", "%.2f" % kept if kept else "—",
+                         "%s for %s" % (pace("publisher", "fences"), pace("publisher", "publications")), pace("publisher", "largest_lag"),
+                         *[_cycles(figures.get("latency", way, warps, noise)) for way in ("release", "publisher")]])
+    text += table(["warps a block", "beside", "work alone", "release", "publisher", "gain", "kept", "fences for publications",
+                   "largest lag", "latency, release", "latency, publisher"], rows, 2) + "\n"
     by_lane = [value for value in (figures.get("pace", "by_lane", MOST_WARPS, noise) for noise in figures.noises()) if value]
     if by_lane:
         text += ("\nHanded over by one lane instead of by its warp, an iteration with %d warps a block takes %s to %s cycles beside these "
@@ -143,10 +122,8 @@ def section(figures, picture):
                  % (MOST_WARPS, _cycles(min(by_lane)), _cycles(max(by_lane))))
     lags = figures.lags(MOST_WARPS)
     if len(lags) > 1:
-        text += "\nThe limit of the lag, with %d warps a block:\n\n| lag | beside | publisher | fences |\n| ---: | --- | ---: | ---: |\n" % MOST_WARPS
-        for lag in lags:
-            for noise in figures.noises():
-                text += "| %d | %s | %s | %s |\n" % (
-                    lag, words.noise_name(noise), _cycles(figures.get("pace", "publisher", MOST_WARPS, noise, lag=lag)),
-                    _cycles(figures.get("pace", "publisher", MOST_WARPS, noise, "fences", lag)))
+        rows = [[str(lag), words.noise_name(noise), *[_cycles(figures.get("pace", "publisher", MOST_WARPS, noise, counter, lag))
+                                                      for counter in ("p50_cycles", "fences")]]
+                for lag in lags for noise in figures.noises()]
+        text += "\nThe limit of the lag, with %d warps a block:\n\n%s\n" % (MOST_WARPS, table(["lag", "beside", "publisher", "fences"], rows, 2))
     return text

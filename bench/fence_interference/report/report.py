@@ -4,7 +4,6 @@
 
 Needs Python 3.8; pictures need matplotlib, and the report comes out without them where it is missing.
 """
-
 import argparse
 import os
 import re
@@ -13,10 +12,12 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True  # leaves the source tree as it was
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, os.pardir, os.pardir, "common")]
 
 import cases, controls, markdown, publisher, verdict, words  # noqa: E402
-from cases import ReportError  # noqa: E402
+from report_page import Picture, pyplot  # noqa: E402
+from results import MissingFile, ResultError  # noqa: E402
 
 INSTALL = "no pictures: matplotlib is missing, install it with `pip install matplotlib` and run report.py again"
 # Pictures that an earlier report may have left behind, and that this one must not appear to contain.
@@ -38,28 +39,30 @@ def _options(arguments):
     parser.add_argument("--publisher", metavar="FILE",
                         help="JSON of the bench publisher; where it holds no measured case, that beside --recorded")
     parser.add_argument("--csv", metavar="FILE", help="also write every case as CSV")
+    parser.add_argument("--pictures", metavar="PREFIX",
+                        help="draw only the overview and the publisher's picture, to PREFIX + name, as docs/pictures/machine.")
     return parser.parse_args(arguments)
 
 
 def _choose(options):
-    """The results to draw, and None or what this machine itself gave: (results, own results or None, recorded?)."""
+    """The results to draw; what this machine itself gave, or None; whether the former are recorded ones."""
     try:
         own = cases.load(options.input)
         if own.measured or not options.recorded:
             return own, own, False
         why = "%s holds no measured case" % options.input
-    except FileNotFoundError:
+    except MissingFile:
         if not options.recorded:
-            raise ReportError("--input %s does not exist; run the bench fence_interference with --benchmark_out=%s first, "
+            raise ResultError("--input %s does not exist; run the bench fence_interference with --benchmark_out=%s first, "
                               "or pass --recorded" % (options.input, options.input))
         own, why = None, "%s does not exist" % options.input
     try:
         recorded = cases.load(options.recorded)
-    except FileNotFoundError:
-        raise ReportError("%s, and --recorded %s does not exist; pass a recorded file that exists, or leave --recorded out"
+    except MissingFile:
+        raise ResultError("%s, and --recorded %s does not exist; pass a recorded file that exists, or leave --recorded out"
                           % (why, options.recorded))
     if not recorded.measured:
-        raise ReportError("%s, and --recorded %s holds no measured case either; pass a file with measured cases"
+        raise ResultError("%s, and --recorded %s holds no measured case either; pass a file with measured cases"
                           % (why, options.recorded))
     print("report.py: %s; drawing the recorded %s" % (why, options.recorded))
     return recorded, own, True
@@ -74,24 +77,39 @@ def _publisher(options):
     return (publisher.load(recorded), True) if os.path.exists(recorded) else (None, False)
 
 
-def _draw_publisher(figures, folder, line):
-    try:
-        import pictures
-    except ImportError:
-        return None
-    pictures.draw_publisher(figures, os.path.join(folder, "publisher.png"), line)
-    return "publisher.png"
+def _written(options, folder):
+    """Writes the report to `folder`; returns (verdict, line of a recorded report or None, CSV or None)."""
+    results, own, is_recorded = _choose(options)
+    line = words.recorded_line(results.context) if is_recorded else None
+    checked = controls.check(results)
+    paragraph = verdict.verdict(results, checked)
+    published, published_is_recorded = _publisher(options)
+    if published:
+        paragraph += publisher.sentence(published)
 
+    def picture(name):
+        place = Picture(os.path.abspath(options.output_dir), options.pictures or os.path.join(folder, ""), name)
+        place.link = place.link if options.pictures else name
+        return place
 
-def _pictures(results, folder, line):
-    try:
-        import pictures
-    except ImportError as error:
-        if (error.name or "").partition(".")[0] == "fence_report":
-            raise
+    links, section_link = {}, None
+    if pyplot is None:
         print("report.py: " + INSTALL)
-        return {}
-    return pictures.draw_all(results, folder, line)
+    else:
+        import pictures
+        links = pictures.draw_all(results, picture, line, victims=not options.pictures)
+    text = markdown.report(results, checked, paragraph, links, (line, own) if is_recorded else None)
+    if published:
+        mark = words.recorded_line(published.context) if published_is_recorded else None
+        if pyplot is not None:
+            place = picture("publisher.png")
+            pictures.draw_publisher(published, place.path, mark)
+            place.shrink()
+            section_link = place.link
+        section = publisher.section(published, section_link)
+        text += section if mark is None else section.replace("\n\n", "\n\n> **%s.**\n\n" % words.sentence_case(mark), 1)
+    _write(os.path.join(folder, "report.md"), text)
+    return paragraph, line, markdown.flat(results, is_recorded) if options.csv else None
 
 
 def _write(path, text):
@@ -104,7 +122,7 @@ def _publish(staging, folder):
     fresh = os.listdir(staging)
     for name in fresh:
         if os.path.isdir(os.path.join(folder, name)):
-            raise ReportError("--output-dir %s has a folder named %s; remove it or choose another --output-dir" % (folder, name))
+            raise ResultError("--output-dir %s has a folder named %s; remove it or choose another --output-dir" % (folder, name))
     for name in fresh:
         os.replace(os.path.join(staging, name), os.path.join(folder, name))
     for name in os.listdir(folder):
@@ -112,27 +130,7 @@ def _publish(staging, folder):
             os.remove(os.path.join(folder, name))
 
 
-def _write_csv(path, text):
-    handle, temporary = tempfile.mkstemp(dir=os.path.dirname(os.path.abspath(path)), prefix=".fence-report-")
-    os.close(handle)
-    try:
-        _write(temporary, text)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except OSError:
-        os.remove(temporary)
-        raise
-
-
 def run(options):
-    results, own, is_recorded = _choose(options)
-    line = words.recorded_line(results.context) if is_recorded else None
-    checked = controls.check(results)
-    paragraph = verdict.verdict(results, checked)
-    published, published_is_recorded = _publisher(options)
-    if published:
-        paragraph += publisher.sentence(published)
-
     folder = os.path.abspath(options.output_dir)
     created = not os.path.isdir(folder)
     staging = None
@@ -140,23 +138,17 @@ def run(options):
         os.makedirs(folder, exist_ok=True)
         # Inside the output folder, so that the moves at the end stay on one file system and cannot be half done.
         staging = tempfile.mkdtemp(dir=folder, prefix=".fence-report-")
-        drawn = _pictures(results, staging, line)
-        text = markdown.report(results, checked, paragraph, drawn, (line, own) if is_recorded else None)
-        if published:
-            mark = words.recorded_line(published.context) if published_is_recorded else None
-            section = publisher.section(published, _draw_publisher(published, staging, mark))
-            text += section if mark is None else section.replace("\n\n", "\n\n> **%s.**\n\n" % words.sentence_case(mark), 1)
-        _write(os.path.join(staging, "report.md"), text)
+        paragraph, line, flat = _written(options, staging)
         if options.csv:
             try:
-                _write_csv(options.csv, markdown.table(results, is_recorded))
+                _write(options.csv, flat)
             except OSError as error:
-                raise ReportError("--csv %s cannot be written (%s); choose a file in a folder that exists and is writable"
+                raise ResultError("--csv %s cannot be written (%s); choose a file in a folder that exists and is writable"
                                   % (options.csv, error.strerror))
         _publish(staging, folder)
         created = False
     except OSError as error:
-        raise ReportError("--output-dir %s cannot be written (%s); choose a folder that is writable"
+        raise ResultError("--output-dir %s cannot be written (%s); choose a folder that is writable"
                           % (options.output_dir, error.strerror))
     finally:
         if staging:
@@ -176,7 +168,7 @@ def main(arguments=None):
             stream.reconfigure(encoding="utf-8", errors="replace")
     try:
         run(options)
-    except ReportError as error:
+    except ResultError as error:
         print("report.py: %s" % error, file=sys.stderr)
         return 1
     return 0

@@ -39,7 +39,7 @@ def groups(decided):
 
 
 def sentence(decided):
-    """The point of the table, if it makes it: nobody has to wait for noise that he has not looked at."""
+    """The point of the table, if it makes it: no victim has to wait for noise that it has not looked at."""
     known = [decided.required(victim, arm) for victim in words.VICTIMS for arm in (_TOGETHER, _APART)]
     known = [answers for answers in known if answers is not None]
     if any(noise for _, noise, _, _ in known):
@@ -56,13 +56,12 @@ def waits(results):
     """(victim, noise, alone, same, separate or None) in ns, of foreign noise that made the victim wait."""
     found = []
     for victim in results.victims():
+        required = results.required(victim, _TOGETHER)
+        if required is not None and not required[0]:
+            continue  # it publishes nothing: it waits for its turn, not for an order
         for noise in results.noises(victim):
             ratio = results.interference(victim, noise)
             if noise.partition(".")[0] in words.FOREIGN and ratio is not None and ratio > 1.0 + control_rules.TOLERANCE:
-                separate = None if results.one_domain else results.case(victim, noise, _APART)
-                required = results.required(victim, _TOGETHER)
-                if required is not None and not required[0]:
-                    continue  # it publishes nothing: it waits for its turn, not for an order
-                found.append((victim, noise, results.alone(victim).get("p50_ns"), results.case(victim, noise, _TOGETHER).get("p50_ns"),
-                              separate.get("p50_ns") if separate else None))
+                separate = None if results.one_domain else results.p50(victim, noise, _APART)
+                found.append((victim, noise, results.p50(victim, noise, "alone"), results.p50(victim, noise, _TOGETHER), separate))
     return found

@@ -21,16 +21,6 @@ NOISE = {
     "nccl": "NCCL's all-reduce",
 }
 
-ARM = {
-    "alone": "alone",
-    "same": "same domain",
-    "separate": "separate domain",
-    "swapped": "swapped (victim remote, noise default)",
-    "alias": "alias (both remote)",
-    "map": "map (physical 2/3)",
-    "env0": "NCCL_MEM_SYNC_DOMAIN=0",
-}
-
 CONTEXT = (
     ("gpu", "GPU"),
     ("gpu_count", "GPUs"),

@@ -4,14 +4,14 @@
 
     report.py --output <folder> <bench.json>...
 
-The files are those of --benchmark_out; which bench a file is from, its cases' names say. Where an arm was measured with several groups or
-grids, the quickest of them stands for it, and a table has them all. Without matplotlib the pictures are left out, in words.
+The files are those of --benchmark_out; the names of its cases say which bench a file is from. Where an arm was measured with several
+groups or grids, the quickest of them stands for it, and a table has them all. Without matplotlib the page has no pictures, and says so.
 """
 import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "common"))
-from report_page import NONE, Medians, bars_picture, lines_picture, panels_picture, promise, table, write_report  # noqa: E402
+from report_page import NONE, limit_row, limit_table, table, write_report  # noqa: E402
 
 RATE = "GB/s"
 MOST_SIGNAL, MOST_PACKED_16, MOST_PACKED_1024, LEAST_SIGNAL_GAIN, LEAST_PACKED_GAIN, MOST_OF_NVSHMEM, LEAST_OF_COPY = (
@@ -51,17 +51,17 @@ def ratio(a, b):
     return a / b if b == b and b else NONE
 
 
-def by_size(results, unit, figure):
+def by_size(results, unit, figure, scale=1.0):
     """{arm: {size: {how: figure}}} of names <arm>[/<how>...]/<unit>:<size>."""
     arms = {}
     for name, figures in results.cases.items():
         _, arm, *how, size = name.split("/")
-        arms.setdefault(arm, {}).setdefault(number(size, unit), {})["/".join(how)] = figures[figure]
+        arms.setdefault(arm, {}).setdefault(number(size, unit), {})["/".join(how)] = scale * figures[figure]
     return arms
 
 
-def put_signal_latency(results, folder):
-    arms = by_size(results, "bytes", "time_us")
+def put_signal_latency(results, page):
+    arms = by_size(results, "bytes", "ns", 1e-3)
     sizes = sorted({size for of in arms.values() for size in of if size})
 
     def quickest(names, size):
@@ -73,20 +73,20 @@ def put_signal_latency(results, folder):
               if how in acquiring.get(size, {})]
     raw = lines["NVSHMEM"]
     signal, packed = lines["put_signal"], lines["packed"]
-    text = table(["promise", "limit", "measured", ""], [
-        promise("put_signal at 16 B, µs", signal.get(16, NONE), MOST_SIGNAL),
-        promise("the same out of shared memory, µs", lines["put_signal from shared memory"].get(16, NONE), MOST_SIGNAL),
-        promise("packed at 16 B, µs", packed.get(16, NONE), MOST_PACKED_16),
-        promise("packed at 1 KiB, in pieces: each thread its own, µs", lines["packed in pieces"].get(1024, NONE), MOST_PACKED_1024),
-        promise("packed at 1 KiB, all of it for all of the group, µs", packed.get(1024, NONE), MOST_PACKED_1024),
-        promise("NVSHMEM, which does not acquire / put_signal, 16 B", ratio(raw.get(16, NONE), signal.get(16, NONE)), LEAST_SIGNAL_GAIN,
+    text = limit_table([
+        limit_row("put_signal at 16 B, µs", signal.get(16, NONE), MOST_SIGNAL),
+        limit_row("the same out of shared memory, µs", lines["put_signal from shared memory"].get(16, NONE), MOST_SIGNAL),
+        limit_row("packed at 16 B, µs", packed.get(16, NONE), MOST_PACKED_16),
+        limit_row("packed at 1 KiB, in pieces: each thread its own, µs", lines["packed in pieces"].get(1024, NONE), MOST_PACKED_1024),
+        limit_row("packed at 1 KiB, all of it for all of the group, µs", packed.get(1024, NONE), MOST_PACKED_1024),
+        limit_row("NVSHMEM, which does not acquire / put_signal, 16 B", ratio(raw.get(16, NONE), signal.get(16, NONE)), LEAST_SIGNAL_GAIN,
                 at_most=False),
-        promise("NVSHMEM, which does not acquire / packed, 16 B", ratio(raw.get(16, NONE), packed.get(16, NONE)), LEAST_PACKED_GAIN,
+        limit_row("NVSHMEM, which does not acquire / packed, 16 B", ratio(raw.get(16, NONE), packed.get(16, NONE)), LEAST_PACKED_GAIN,
                 at_most=False),
-        promise(f"membar over NVSHMEM / NVSHMEM and acquire, the greatest of {len(beside)} cases", max(beside, default=NONE),
+        limit_row(f"membar over NVSHMEM / NVSHMEM and acquire, the greatest of {len(beside)} cases", max(beside, default=NONE),
                 MOST_OF_NVSHMEM)])
     text += "\n\nA round trip by the quickest group of each, in microseconds. NVSHMEM's wait does not acquire: what it shows may be old.\n\n"
-    text += lines_picture(folder / "round_trip.png", results.titled("A message there and back"), "bytes", "µs",
+    text += page.lines("round_trip.png", results.titled("A message there and back"), "bytes", "µs",
                           {line: [(size, us) for size, us in of.items() if us == us] for line, of in lines.items()
                            if any(us == us for us in of.values())}, doubling=True)
     text += table(["bytes", *lines], [[str(size), *[cell(of[size]) for of in lines.values()]] for size in sizes])
@@ -97,19 +97,19 @@ def put_signal_latency(results, folder):
                          for arm, of in arms.items() for how in dict.fromkeys(how for hows in of.values() for how in hows)])
 
 
-def put_bandwidth(results, folder):
+def put_bandwidth(results, page):
     arms = by_size(results, "MiB", RATE)
     sizes = sorted({size for of in arms.values() for size in of})
     best = {arm: {size: max(hows.values()) for size, hows in of.items()} for arm, of in arms.items()}
     copy = best.get(COPY, {})
     large = [size for size in sizes if size >= 64]
-    text = table(["promise", "limit", "measured", ""], [
-        promise(f"a put by a kernel / the copy engine, {size} MiB",
+    text = limit_table([
+        limit_row(f"a put by a kernel / the copy engine, {size} MiB",
                 ratio(max((best[arm][size] for arm in PUTS if size in best.get(arm, {})), default=NONE), copy.get(size, NONE)),
                 LEAST_OF_COPY, at_most=False) for size in large])
     text += "\n\nBy the quickest grid of each way, in GB/s, and its share of the copy engine's (`cudaMemcpyPeerAsync`):\n\n"
     if large:
-        text += panels_picture(folder / "bandwidth.png", results.titled("One way, large messages"), {
+        text += page.panels("bandwidth.png", results.titled("One way, large messages"), {
             f"{size} MiB, GB/s": {"": {arm: of.get(size, NONE) for arm, of in best.items()}} for size in large})
     rows = []
     for arm, of in best.items():
@@ -124,28 +124,28 @@ def put_bandwidth(results, folder):
 def amo_latency(results, _):
     whose = {}
     for (arm, where), figures in results.rows(2).items():
-        whose.setdefault(arm, {})[where] = 1e3 * figures["time_us"]
+        whose.setdefault(arm, {})[where] = figures["ns"]
     return ("One behind the other, each waiting for the value of the one before; `add_and_quiet` waits once, at the end. Nanoseconds.\n\n" +
             table(["arm", "own counter", "the other PE's"],
                   [[f"`{arm}`", of.get("own_pe", ""), of.get("other_pe", "")] for arm, of in whose.items()]))
 
 
-def barrier_latency(results, folder):
+def barrier_latency(results, page):
     arms = {}
     for name, figures in results.cases.items():
         _, arm, *how = name.split("/")
-        arms.setdefault(arm, {})[number(how[0], "threads") if how else 0] = figures["time_us"]
+        arms.setdefault(arm, {})[number(how[0], "threads") if how else 0] = 1e-3 * figures["ns"]
     threads = sorted({count for of in arms.values() for count in of if count})
     text = "Two PEs meet, in microseconds. NVSHMEM's own barrier does not acquire.\n\n"
     blocks = {f"{count} threads": {arm: of[count] for arm, of in arms.items() if "by_block" in arm and count in of} for count in threads}
-    text += bars_picture(folder / "barrier.png", results.titled("A barrier of two PEs, by a block of each"), "µs",
+    text += page.bars("barrier.png", results.titled("A barrier of two PEs, by a block of each"), "µs",
                          {count: of for count, of in blocks.items() if of})
     return text + table(["arm", *[f"{count} threads" if count != 1 else "1 thread" for count in threads], "on a stream"],
                         [[f"`{arm}`", *[of.get(count, "") for count in threads], of.get(0, "")] for arm, of in arms.items()])
 
 
 def domain_overlap(results, _):
-    times = {arm: figures["time_us"] for (arm,), figures in results.rows(1).items()}
+    times = {arm: 1e-3 * figures["ns"] for (arm,), figures in results.rows(1).items()}
     return ("One kernel of a local chain, beside communication launched in the default or in the remote domain.\n\n" +
             table(["beside", "µs", "/ alone"], [[arm.replace("_", " "), us, cell(ratio(us, times.get("alone", NONE)))] for arm, us in times.items()]))
 
@@ -155,4 +155,4 @@ DRAW = {"put_signal_latency": put_signal_latency, "put_bandwidth": put_bandwidth
 
 
 if __name__ == "__main__":
-    write_report(__doc__, "Symmetric memory, measured", DRAW, lambda path: Medians(path, "symmetric memory", (RATE,)))
+    write_report(__doc__, "Symmetric memory, measured", DRAW)

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Rewrites results of the benches compactly, as docs/measurements keeps them: a line for each case, with the median of its repetitions.
+
+    compact.py --output <folder> <bench.json>...
+
+Names, units and counters stay, so results.py and Google Benchmark's compare.py read the files as before. `cv` is the coefficient of
+variation of the time over the repetitions. Numbers have six digits. What Google Benchmark says of the host's processor goes. Of a
+campaign of the conformance suite each test keeps what it counted.
+"""
+import argparse
+import json
+import pathlib
+import statistics
+
+import results
+
+DIGITS = 6
+KEPT = ("name", "run_type", "aggregate_name", "repetitions", "real_time", "cpu_time", "time_unit", "label", "error_occurred", "error_message")
+DROPPED = ("family_index", "per_family_instance_index", "run_name", "repetition_index", "threads", "iterations", "aggregate_unit")
+HOST = ("host_name", "caches", "load_avg", "cpu_scaling_enabled", "library_build_type")
+CAMPAIGN = ("test", "role", "verdict", "instances", "weak", "forbidden")
+
+
+def rounded(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return value
+    short = float(f"{value:.{DIGITS}g}")
+    return int(short) if short == int(short) else short
+
+
+def entry_of(case, variations):
+    """The one entry that stands for a case."""
+    median = next((entry for entry in case.entries if entry.get("aggregate_name") == "median"), None)
+    entry = dict(median or case.entries[0])
+    if median is None and len(case.entries) > 1:
+        for key in entry:
+            values = [results.number(each.get(key)) for each in case.entries]
+            if None not in values and key not in DROPPED:
+                entry[key] = statistics.median(values)
+        times = [each["real_time"] for each in case.entries]
+        entry.update(name=entry["name"] + "_median", run_type="aggregate", aggregate_name="median", repetitions=len(times))
+        variations = {case.name: statistics.stdev(times) / statistics.mean(times) if statistics.mean(times) else 0}
+    if case.name in variations:
+        entry["cv"] = float(f"{variations[case.name]:.3g}")
+    if entry.get("repetitions") == 1:
+        del entry["repetitions"]
+    keys = [key for key in KEPT if key in entry] + [key for key in entry if key not in KEPT + DROPPED]
+    return {key: rounded(entry[key]) for key in keys}
+
+
+def text_of(lists, head):
+    """A document with its lists' items in a line each."""
+    parts = [json.dumps(key) + ": " + json.dumps(value, indent=1, ensure_ascii=False) for key, value in head.items()]
+    parts += [json.dumps(key) + ": [\n" + ",\n".join(json.dumps(item, ensure_ascii=False) for item in items) + "\n]"
+              for key, items in lists.items()]
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def compact(path):
+    """The text of the compact file."""
+    document = json.loads(path.read_text(encoding="utf-8"))
+    if "tests" in document:
+        tests = [{key: test[key] for key in CAMPAIGN} for test in document["tests"]]
+        return text_of({"tests": tests}, {key: document[key] for key in ("context", "plan")})
+    document = results.read(path, "whose result it is")
+    variations = {results.name_of(entry): entry["real_time"] for entry in document["benchmarks"] if entry.get("aggregate_name") == "cv"}
+    variations.update({results.name_of(entry): entry["cv"] for entry in document["benchmarks"] if "cv" in entry})
+    entries = [entry_of(case, variations) for case in results.load(path, "").cases.values()]
+    return text_of({"benchmarks": entries}, {"context": {key: value for key, value in document["context"].items() if key not in HOST}})
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--output", type=pathlib.Path, required=True, help="the folder for the compact files")
+    parser.add_argument("files", type=pathlib.Path, nargs="+", metavar="bench.json")
+    options = parser.parse_args()
+    options.output.mkdir(parents=True, exist_ok=True)
+    for path in options.files:
+        (options.output / path.name).write_text(compact(path), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except results.ResultError as failure:
+        raise SystemExit(str(failure)) from None

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The harness of all benches that run on a GPU: `main`, options, waived cases, machine context, and cases by declared axes.
+///
+/// A bench defines `bench::describe()`. Its cases are measured by Google Benchmark, whose options apply. A case is an arm at one
+/// point of the axes, and its name does not depend on the machine.
+#pragma once
+
+#include <benchmark/benchmark.h>
+#include <bench/common/machine_context.hpp>
+
+#include <concepts>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace bench {
+
+/// What one measurement of a case found: its time, figures beside it, and a label for what the name does not say.
+struct figures {
+  double ns = 0;
+  std::vector<std::pair<std::string, double>> counters{};
+  std::string label{};
+
+  figures() = default;
+  figures(double nanoseconds, std::vector<std::pair<std::string, double>> beside = {}, std::string said = {})
+      : ns(nanoseconds), counters(std::move(beside)), label(std::move(said)) {}
+};
+
+/// The values at which a case is measured.
+template <class T>
+using axis = std::vector<T>;
+
+/// A case's name, with a placeholder for the value of each axis: `{}`, `{02}` for at least two digits, `{.3}` for three decimals.
+struct case_name {
+  std::string text;
+  std::string waived{};  ///< why this case cannot be measured here; empty if it can
+  int repetitions = 0;   ///< 0: as many as the bench's other cases have
+
+  case_name(const char* name) : text(name) {}
+  case_name(std::string name, std::string reason = "", int times = 0)
+      : text(std::move(name)), waived(std::move(reason)), repetitions(times) {}
+
+  [[nodiscard]] case_name at(const std::string& value) const;
+  [[nodiscard]] case_name at(double value) const;
+  [[nodiscard]] case_name at(std::integral auto value) const { return at(std::to_string(value)); }
+  /// A pair fills two placeholders.
+  template <class First, class Second>
+  [[nodiscard]] case_name at(const std::pair<First, Second>& value) const {
+    return at(value.first).at(value.second);
+  }
+};
+
+/// An option of one bench, such as `--pace=`, and what it does with its value. A flag's name has no `=`.
+struct option {
+  std::string name;
+  std::string help;
+  std::function<void(const char* value)> set;
+};
+
+/// The value of an integer option; throws an error that names the option and its limits.
+[[nodiscard]] int to_number(const char* name, const char* text, int least, int most = 1000);
+
+class suite;
+
+/// A bench: the question that it answers, and how its cases are measured.
+struct description {
+  const char* question;
+  void (*add_cases)(suite&);
+  benchmark::TimeUnit unit = benchmark::kNanosecond;
+  int repetitions = 9;             ///< of each case; 0 for cases that repeat by themselves
+  bool interleaved = false;        ///< repetitions in random order, so that a drift of the machine falls on all cases alike
+  bool keeps_repetitions = false;  ///< in the results, beside what was made of them
+  bool takes_device = true;        ///< `--device=` chooses the GPU; else the bench finds its own
+  bool fails_with_cases = true;    ///< the program's exit status is 1 if a case failed
+  std::vector<option> options{};
+  void (*before_cuda)(suite&) = nullptr;           ///< cases that are measured before this process may use CUDA
+  std::size_t (*run)(const suite&) = nullptr;      ///< instead of `RunSpecifiedBenchmarks`: the number of cases that matched
+};
+
+/// Defined by each bench.
+description describe();
+
+/// The cases of a bench, and the machine that they are measured on.
+class suite {
+ public:
+  /// Reads the command line, and says where there is no GPU.
+  suite(int argc, char** argv, description what);
+
+  [[nodiscard]] int device() const noexcept { return device_; }
+  [[nodiscard]] int repetitions() const noexcept { return repetitions_; }
+  /// The program's name and arguments, without those that name output files.
+  [[nodiscard]] const std::string& command() const noexcept { return command_; }
+  [[nodiscard]] bool has_output_file() const noexcept { return has_output_file_; }
+  /// Whether Google Benchmark's filter selects a case.
+  [[nodiscard]] bool selects(const std::string& name) const;
+
+  /// Waives all cases that are added from now on.
+  void waive(const std::string& reason);
+  [[nodiscard]] bool waived() const noexcept { return !waived_.empty(); }
+  [[nodiscard]] const std::string& waiver() const noexcept { return waived_; }
+
+  /// Adds to what the results say of the machine.
+  void context(const std::string& key, const std::string& value);
+  [[nodiscard]] const support::context_entries& context() const noexcept { return context_; }
+
+  /// Adds a case for each point of the axes; without one, a single case. `measure(value...)` returns `figures`, or nanoseconds
+  /// alone. It is not called where the case is waived.
+  template <class Measure>
+  void add(const case_name& name, Measure measure) {
+    add_one(name, std::function<figures()>(std::move(measure)));
+  }
+  template <class Measure, class First, class... Rest>
+  void add(const case_name& name, Measure measure, const axis<First>& values, const axis<Rest>&... rest) {
+    for (const First& value : values) {
+      add(name.at(value), [measure, value](const Rest&... others) { return measure(value, others...); }, rest...);
+    }
+  }
+
+  /// Runs the cases that the filter selects; the program's exit status.
+  int run();
+
+ private:
+  void find_device();
+  void add_one(const case_name& name, std::function<figures()> measure);
+
+  description what_;
+  int device_ = 0;
+  int repetitions_;
+  std::string command_;
+  bool has_output_file_ = false;
+  std::string waived_;
+  support::context_entries context_;
+  int failures_ = 0;
+};
+
+/// What the cases of a bench share, made when the first of them runs. Copies share it.
+template <class T>
+class made_once {
+ public:
+  template <class... Arguments>
+  explicit made_once(Arguments... arguments)
+      : object_(std::make_shared<std::unique_ptr<T>>()), make_([=] { return std::make_unique<T>(arguments...); }) {}
+
+  T& operator*() const {
+    if (*object_ == nullptr) {
+      *object_ = make_();
+    }
+    return **object_;
+  }
+  T* operator->() const { return &**this; }
+
+ private:
+  std::shared_ptr<std::unique_ptr<T>> object_;
+  std::function<std::unique_ptr<T>()> make_;
+};
+
+}  // namespace bench

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Reads what the benches write: Google Benchmark's JSON, as it comes from --benchmark_out or as compact.py has rewritten it.
+
+A case is one name. Its figures are the medians of its repetitions: those that the file has, or else those of the single repetitions.
+"""
+import json
+import math
+import re
+import statistics
+
+_SCALE = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
+# What Google Benchmark appends to a name: how the case was run.
+_SETTING = re.compile(r"/(iterations|repeats|min_time|min_warmup_time):[^/]*$|/(real|manual|process)_time$")
+# What an entry has besides figures.
+_BOOKKEEPING = {"family_index", "per_family_instance_index", "repetitions", "repetition_index", "threads", "iterations", "real_time"}
+
+
+class ResultError(Exception):
+    """One sentence for the user: what is wrong with a file, with its value, and what to do."""
+
+
+class MissingFile(ResultError):
+    """There is no such file."""
+
+
+def number(value):
+    """A finite number as float; None for everything else."""
+    good = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    return float(value) if good else None
+
+
+class Case:
+    """One case: its name, without how it was run; its figures; why it was waived or how it failed; how often it was repeated.
+
+    `ns` among the figures is the time, unless the bench itself has a counter of that name."""
+
+    def __init__(self, name):
+        self.name, self.figures, self.entries = name, {}, []
+        self.waived = self.failed = self.label = None
+        self.repetitions = 1
+        self.order = math.inf
+
+    @property
+    def measured(self):
+        return self.waived is None and self.failed is None
+
+    def add(self, entry):
+        label = entry.get("label", "")
+        if entry.get("error_occurred"):
+            self.failed = str(entry.get("error_message") or "no message")
+        elif isinstance(label, str) and label.startswith("waived:"):
+            self.waived = label[len("waived:"):].strip() or "no reason given"
+        elif entry.get("skipped"):  # Google Benchmark 1.8 and newer
+            self.waived = str(entry.get("skip_message") or "no reason given")
+        self.label = label or self.label
+        self.entries.append(entry)
+        self.order = min(self.order, entry.get("family_index", math.inf))
+        self.repetitions = max(self.repetitions, entry.get("repetitions", 1))
+
+    def finish(self):
+        medians = [entry for entry in self.entries if entry.get("aggregate_name") == "median"]
+        samples = {}
+        for entry in medians or self.entries:
+            figures = {key: number(value) for key, value in entry.items() if key not in _BOOKKEEPING}
+            time = number(entry.get("real_time"))
+            if time is not None:
+                figures.setdefault("ns", time * _SCALE.get(entry.get("time_unit"), 1.0))
+            for key, value in figures.items():
+                if value is not None:
+                    samples.setdefault(key, []).append(value)
+        self.figures = {key: statistics.median(values) for key, values in samples.items()}
+
+
+class Results:
+    """The cases of one file by name, in the order of the bench's code, and the machine's context as text."""
+
+    def __init__(self, path, context, cases):
+        self.path, self.context = path, context
+        # Repetitions may be interleaved at random, so a file's order is that in which cases ended.
+        self.cases = dict(sorted(((case.name, case) for case in cases), key=lambda item: item[1].order))
+
+    @property
+    def measured(self):
+        return {name: case for name, case in self.cases.items() if case.measured}
+
+    @property
+    def waivers(self):
+        return list(dict.fromkeys(case.waived for case in self.cases.values() if case.waived is not None))
+
+
+def name_of(entry):
+    """The name of the case that an entry of the file is about; None if it has none."""
+    name = entry.get("run_name", entry.get("name"))
+    if not isinstance(name, str):
+        return None
+    if entry.get("run_type") == "aggregate" and "run_name" not in entry:
+        ending = "_" + str(entry.get("aggregate_name"))
+        name = name[:-len(ending)] if name.endswith(ending) else name
+    while _SETTING.search(name):
+        name = _SETTING.sub("", name)
+    return name
+
+
+def read(path, bench):
+    """The JSON of a file whose "benchmarks" is a list of objects; `bench` says in errors what should have written it."""
+    try:
+        with open(path, encoding="utf-8") as stream:
+            document = json.load(stream)
+    except FileNotFoundError:
+        raise MissingFile("%s does not exist; write it with the bench %s and --benchmark_out=FILE" % (path, bench)) from None
+    except (ValueError, RecursionError) as error:
+        raise ResultError("%s is not JSON (%s); write it with the bench %s, --benchmark_out=FILE and --benchmark_out_format=json"
+                          % (path, error, bench)) from None
+    except OSError as error:
+        raise ResultError("%s cannot be read (%s); pass a readable JSON file" % (path, error.strerror)) from None
+    entries = document.get("benchmarks") if isinstance(document, dict) else None
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise ResultError("%s has no list \"benchmarks\" of cases; pass a file that the bench %s wrote with --benchmark_out"
+                          % (path, bench))
+    return document
+
+
+def load(path, bench):
+    """The results of a file; `bench` says in errors what should have written it."""
+    document = read(path, bench)
+    cases = {}
+    for index, entry in enumerate(document["benchmarks"]):
+        name = name_of(entry)
+        if name is None:
+            raise ResultError("%s: entry %d of \"benchmarks\" has no name; write the file anew with the bench %s and --benchmark_out"
+                              % (path, index, bench))
+        if entry.get("run_type") != "aggregate" or entry.get("aggregate_name") == "median":
+            cases.setdefault(name, Case(name)).add(entry)
+    for case in cases.values():
+        case.finish()
+    raw = document.get("context")
+    context = {key: str(value).strip() for key, value in (raw.items() if isinstance(raw, dict) else ())
+               if isinstance(value, (str, int, float)) and str(value).strip()}
+    return Results(path, context, cases.values())

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The devices with everything that is measured on them, and the measurement of one sample set.
+#pragma once
+
+#include "arms.hpp"
+#include "cases.cuh"
+#include "figures.hpp"
+#include "noise.cuh"
+#include "victims.cuh"
+#ifdef MEMBAR_BENCH_HAS_NCCL
+#include "nccl_noise.hpp"
+#endif
+
+#include <bench/common/cuda_handles.hpp>
+#include <bench/common/machine_context.hpp>
+#include <bench/common/statistics.hpp>
+#include <membar/error.hpp>
+#include <membar/launch.hpp>
+#include <membar/sync_domain.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace fence_interference {
+
+/// Spins for a known time, to learn the rate of the multiprocessors' clock.
+__global__ void count_cycles(unsigned long long ns, double* cycles_per_ns) {
+  const unsigned long long begin = membar::global_nanoseconds();
+  const long long first = clock64();
+  unsigned long long now = begin;
+  while (now - begin < ns) {
+    now = membar::global_nanoseconds();
+  }
+  *cycles_per_ns = static_cast<double>(clock64() - first) / static_cast<double>(now - begin);
+}
+
+inline double measured_ghz() {
+  const support::device_memory<double> result(1);
+  // The first run brings the clock up from idle.
+  for (int i = 0; i != 2; ++i) {
+    membar::launch(membar::launch_config{1, 1}, count_cycles, 100'000'000ULL, result.get());
+  }
+  double ghz = 0;
+  membar::check(cudaMemcpy(&ghz, result.get(), sizeof ghz, cudaMemcpyDefault), "the clock kernel failed");
+  return ghz;
+}
+
+/// What paced noise stores, in percent of what saturating noise does.
+inline constexpr int default_pace = 75;
+
+/// The devices, and every noise and victim on them, made when first needed.
+class fixture {
+ public:
+  /// `device` exists; `peer` is where NVLink stores and all-reduces go, by default the first device on NVLink; paced noise stores
+  /// `pace` percent of what saturating noise does.
+  fixture(int device, const std::optional<int>& peer, int pace = default_pace)
+      : device_(device), pace_(pace), current_device_(device) {
+    domain_count_ = membar::sync_domain_count(device_);
+    find_peer(peer);
+    // The scheduler fills the emptiest multiprocessors first: only a full device has a victim's block beside each noise block.
+    multiprocessors_ = static_cast<unsigned>(support::attribute(cudaDevAttrMultiProcessorCount, device_));
+    most_blocks_ = multiprocessors_ * static_cast<unsigned>(support::attribute(cudaDevAttrMaxBlocksPerMultiprocessor, device_));
+    compute_capability_ = support::attribute(cudaDevAttrComputeCapabilityMajor, device_);
+    ghz_ = measured_ghz();
+  }
+
+  [[nodiscard]] std::optional<int> peer() const noexcept { return peer_; }
+  [[nodiscard]] double ghz() const noexcept { return ghz_; }
+  [[nodiscard]] const bench_streams& streams() const noexcept { return streams_; }
+
+  /// Why a case cannot be measured on this machine; empty if it can.
+  [[nodiscard]] std::string waiver(const victim_description& victim, std::string_view noise_name, const arm& arm) const {
+    if (domain_count_ < arm.domains_needed) {
+      return "the device has " + std::to_string(domain_count_) + " synchronization domain" + (domain_count_ == 1 ? "" : "s") +
+             ", the arm needs " + std::to_string(arm.domains_needed);
+    }
+    if (victim.kernel != nullptr && victim.placement == sm_placement::own_sm && multiprocessors_ <= widest_noise) {
+      return "the noise needs " + std::to_string(widest_noise) + " multiprocessors and leaves none of the device's " +
+             std::to_string(multiprocessors_);
+    }
+    if (victim.scope == thread_scope::cluster && compute_capability_ < 9) {
+      return "cluster scope needs compute capability 9.0";
+    }
+    const bool nccl = starts_with(noise_name, "nccl");
+    if ((nccl || starts_with(noise_name, "nvlink")) && !peer_) {
+      return no_peer_;
+    }
+#ifndef MEMBAR_BENCH_HAS_NCCL
+    if (nccl) {
+      return "NCCL was not found when the bench was built";
+    }
+#endif
+    if (nccl && victim.kernel != nullptr) {
+      return "NCCL does not tell which multiprocessors it uses";
+    }
+    if (victim.chain_queue == queue::shared && noise_name != "none" && !shares_a_queue_) {
+      return "no stream of the bench was seen to share a hardware queue with NCCL's";
+    }
+    return "";
+  }
+
+  /// The noise of that name; null for "none".
+  noise* noise_called(const std::string& name) {
+    if (name == "none") {
+      return nullptr;
+    }
+    std::unique_ptr<noise>& made = noises_[name];
+    if (made == nullptr) {
+      made = make_noise(name);
+    }
+    return made.get();
+  }
+
+#ifdef MEMBAR_BENCH_HAS_NCCL
+  /// Finds out, before any case, which of two streams made one after the other falls on the hardware queue of NCCL's stream.
+  void find_queues(nccl_noise& noise, const arm& arm) {
+    double ns[2] = {};
+    for (int i = 0; i != 2; ++i) {
+      kernel_boundary chain(kernel_boundary::chain_form::stream, streams_.chain[i]);
+      static_cast<void>(chain.measure(alone.victim, {}, 1, [] {}));
+      noise.start(arm.noise);
+      ns[i] = support::median(chain.measure(arm.victim, {}, 64, [&] { noise.feed(); }));
+      static_cast<void>(noise.stop());
+    }
+    own_queue_stream_ = ns[0] <= ns[1] ? 0 : 1;
+    shares_a_queue_ = std::max(ns[0], ns[1]) > 1.1 * std::min(ns[0], ns[1]);
+  }
+  void find_queues() {
+    static_cast<void>(noise_called("nccl.paced"));
+    find_queues(dynamic_cast<nccl_noise&>(*noise_called("nccl.saturating")), domain_count_ > 1 ? separate : same);
+  }
+#endif
+
+  victim& victim_called(const victim_description& description) {
+    std::unique_ptr<victim>& made = victims_[description.name];
+    if (made == nullptr) {
+      if (description.kernel == nullptr) {
+        made = std::make_unique<kernel_boundary>(description.form, chain_stream(description.chain_queue));
+      } else {
+        made = std::make_unique<operation_victim>(streams_.operation, operation_data_.get(), description.kernel,
+                                                  description.placement, preferred_multiprocessor(description.placement),
+                                                  most_blocks_, ghz_);
+      }
+      // Loading a kernel beside one that waits can deadlock, so each runs once before any noise does.
+      made->prepare(alone.victim);
+      static_cast<void>(made->measure(alone.victim, {}, 1, [] {}));
+    }
+    return *made;
+  }
+
+ private:
+  /// The first multiprocessor that noise of the usual extent comes to run on, or the last that it leaves free.
+  std::size_t preferred_multiprocessor(sm_placement placement) {
+    if (noise_multiprocessors_.empty()) {
+      noise& spin = *noise_called("spin");
+      spin.start(alone.noise);
+      static_cast<void>(spin.stop());
+      noise_multiprocessors_ = spin.multiprocessors();
+    }
+    const bool shared = placement == sm_placement::shared_sm;
+    std::size_t id = shared ? 0 : multiprocessors_ - std::size_t{1};
+    while (is_noisy(noise_multiprocessors_, id) != shared) {
+      id += shared ? 1 : static_cast<std::size_t>(-1);
+    }
+    return id;
+  }
+
+  [[nodiscard]] const support::stream& chain_stream(queue wanted) const {
+    return streams_.chain[wanted == queue::own ? own_queue_stream_ : 1 - own_queue_stream_];
+  }
+
+  void find_peer(const std::optional<int>& wanted) {
+    int count = 0;
+    membar::check(cudaGetDeviceCount(&count));
+    if (wanted) {
+      static_cast<void>(membar::sync_domain_count(*wanted));
+      if (*wanted == device_) {
+        throw std::runtime_error("membar: --peer=" + std::to_string(*wanted) + " is the measured device itself: name another");
+      }
+    }
+    if (count < 2) {
+      no_peer_ = "needs a second GPU, this process sees one";
+      return;
+    }
+    no_peer_ = wanted ? "needs NVLink to the GPU that --peer names" : "needs a second GPU that this one reaches over NVLink";
+    for (int candidate = 0; candidate != count; ++candidate) {
+      int accessible = 0;
+      if (candidate == device_ || (wanted && candidate != *wanted)) {
+        continue;
+      }
+      membar::check(cudaDeviceCanAccessPeer(&accessible, device_, candidate));
+      const std::string link = support::link_between(device_, candidate);
+      // Where nvidia-smi cannot be asked: of peers, those on NVLink have native atomics.
+      int atomics = 0;
+      membar::check(cudaDeviceGetP2PAttribute(&atomics, cudaDevP2PAttrNativeAtomicSupported, device_, candidate));
+      if (accessible != 0 && (starts_with(link, "NV") || (link == "unknown" && atomics != 0))) {
+        membar::check(cudaDeviceEnablePeerAccess(candidate, 0));
+        peer_ = candidate;
+        return;
+      }
+    }
+  }
+
+  std::unique_ptr<noise> make_noise(const std::string& name) {
+    const bool paced = std::string_view(name).ends_with("paced");
+    if (starts_with(name, "nccl")) {
+#ifdef MEMBAR_BENCH_HAS_NCCL
+      constexpr int paced_blocks = 2;
+      return std::make_unique<nccl_noise>(streams_, device_, *peer_, paced ? paced_blocks : 0, nccl_noise::map_choice::by_arm);
+#else
+      throw std::logic_error("a case that was waived has run");
+#endif
+    }
+    constexpr kernel_noise::extent wide{widest_noise, 1024};
+    constexpr kernel_noise::extent narrow{4, 1024};  // enough for a link to the host
+    std::unique_ptr<kernel_noise> made;
+    if (name == "spin") {
+      return std::make_unique<kernel_noise>(streams_, nullptr, 0, wide);
+    } else if (starts_with(name, "local")) {
+      made = std::make_unique<kernel_noise>(streams_, target_on(device_, local_target_), target_bytes, wide);
+    } else if (starts_with(name, "nvlink")) {
+      made = std::make_unique<kernel_noise>(streams_, target_on(*peer_, peer_target_), target_bytes, wide);
+    } else {
+      made = std::make_unique<kernel_noise>(streams_, host_target(), host_target_bytes, narrow);
+    }
+    const double saturating_gbps = rate_of(*made);
+    if (paced) {
+      made->pace(pace_ * 0.01 * saturating_gbps, ghz_);
+    }
+    return made;
+  }
+
+  using device_target = std::unique_ptr<support::device_memory<uint4>>;
+
+  /// What saturating and paced noise of a kind store to, made once.
+  static uint4* target_on(int device, device_target& target) {
+    if (target == nullptr) {
+      const support::device_guard guard(device);
+      target = std::make_unique<support::device_memory<uint4>>(target_bytes / sizeof(uint4));
+    }
+    return target->get();
+  }
+  uint4* host_target() {
+    if (host_target_ == nullptr) {
+      host_target_ = std::make_unique<support::pinned_memory<uint4>>(host_target_bytes / sizeof(uint4));
+    }
+    return host_target_->get();
+  }
+
+  /// What the noise moves by itself, over 30 ms.
+  static double rate_of(kernel_noise& noise) {
+    noise.start(alone.noise);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(30);
+    wait_until([&] { return std::chrono::steady_clock::now() >= end; }, "the end of a 30 ms measurement");
+    return noise.stop();
+  }
+
+  static constexpr unsigned widest_noise = 32;
+  /// Several times the L2, so that local stores reach device memory.
+  static constexpr std::size_t target_bytes = std::size_t{512} << 20;
+  static constexpr std::size_t host_target_bytes = std::size_t{64} << 20;
+
+  int device_;
+  int pace_;
+  support::device_guard current_device_;  // before the streams, which are made on the current device
+  std::optional<int> peer_;
+  std::string no_peer_;
+  int domain_count_ = 1;
+  int compute_capability_ = 0;
+  unsigned multiprocessors_ = 0;
+  unsigned most_blocks_ = 0;
+  std::vector<std::uint8_t> noise_multiprocessors_;
+  double ghz_ = 1;
+  bench_streams streams_;
+  support::device_memory<unsigned> operation_data_{32 + 1};
+  int own_queue_stream_ = 0;
+  bool shares_a_queue_ = false;
+  device_target local_target_;
+  device_target peer_target_;
+  std::unique_ptr<support::pinned_memory<uint4>> host_target_;
+  std::map<std::string, std::unique_ptr<noise>> noises_;
+  std::map<std::string, std::unique_ptr<victim>> victims_;
+};
+
+/// Noise that runs for a scope: an exception does not leave it running.
+class running_noise {
+ public:
+  running_noise(noise* noise, const domain_choice& domains) : noise_(noise) {
+    if (noise_ != nullptr) {
+      try {
+        noise_->start(domains);
+      } catch (...) {
+        static_cast<void>(noise_->stop());  // part of it may run
+        throw;
+      }
+    }
+  }
+  running_noise(const running_noise&) = delete;
+  running_noise& operator=(const running_noise&) = delete;
+  ~running_noise() {
+    try {
+      stop();
+    } catch (const std::exception& failure) {
+      std::fprintf(stderr, "membar: the noise did not stop: %s\n", failure.what());
+    }
+  }
+
+  void feed() const {
+    if (noise_ != nullptr) {
+      noise_->feed();
+    }
+  }
+  [[nodiscard]] bool running() const { return noise_ == nullptr || noise_->running(); }
+  [[nodiscard]] std::vector<std::uint8_t> multiprocessors() const {
+    return noise_ != nullptr ? noise_->multiprocessors() : std::vector<std::uint8_t>();
+  }
+  /// The rate that it kept; nothing if there was none.
+  std::optional<double> stop() {
+    noise* const stopped = std::exchange(noise_, nullptr);
+    return stopped != nullptr ? std::optional<double>(stopped->stop()) : std::nullopt;
+  }
+
+ private:
+  noise* noise_;
+};
+
+inline constexpr int chain_samples = 16;
+inline constexpr int operation_samples = 64;
+
+/// One sample set of one case: the noise starts, the victim is timed, and the noise must still run when the victim has ended.
+inline void measure(fixture& on, const victim_description& description, noise* noise, const arm& arm,
+                    case_result& result) {
+  victim& victim = on.victim_called(description);
+  victim.prepare(arm.victim);
+  running_noise beside(noise, arm.noise);
+  const std::vector<double> ns =
+      victim.measure(arm.victim, beside.multiprocessors(), description.kernel == nullptr ? chain_samples : operation_samples,
+                     [&] { beside.feed(); });
+  if (!beside.running()) {
+    throw std::runtime_error("the noise did not run for as long as the victim: nothing is known about the two together");
+  }
+  if (const std::optional<double> rate = beside.stop()) {
+    result.noise_gbps.push_back(*rate);
+  }
+  result.ns.insert(result.ns.end(), ns.begin(), ns.end());
+  result.medians.push_back(support::median(ns));
+}
+
+}  // namespace fence_interference

@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Every relative link of README.md and docs/ leads to a file, every picture in docs/pictures is shown, and measurements stay small."""
+import pathlib
+import re
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+LINK = re.compile(r"\]\(([^()\s]+)\)")
+MOST_BYTES = 3_500_000
+
+
+class PageLinks(unittest.TestCase):
+    def setUp(self):
+        self.links = {}  # page: the files that it links to
+        for page in [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]:
+            text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+            self.links[page] = [(page.parent / link.split("#")[0]).resolve() for link in LINK.findall(text)
+                                if not link.startswith("#") and "://" not in link]
+
+    def test_every_link_leads_to_a_file(self):
+        self.assertEqual([], [f"{page.relative_to(ROOT)}: {link}" for page, links in self.links.items() for link in links
+                              if not link.exists()])
+
+    def test_every_picture_is_shown(self):
+        shown = {link for links in self.links.values() for link in links}
+        self.assertEqual([], [picture.name for picture in (DOCS / "pictures").iterdir() if picture not in shown])
+
+    def test_measurements_and_pictures_are_small(self):
+        files = [path for folder in ("measurements", "pictures") for path in (DOCS / folder).rglob("*") if path.is_file()]
+        self.assertLess(sum(path.stat().st_size for path in files), MOST_BYTES)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tests of bench/common/results.py, which reads all results, and of compact.py, which shortens them."""
+import json
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench" / "common"))
+
+import compact  # noqa: E402
+import results  # noqa: E402
+
+NAME = "question/arm/threads:32/bytes:16"
+
+
+def repeated(times, **more):
+    return [{"name": NAME + "/iterations:1/repeats:3/manual_time", "run_name": NAME + "/iterations:1/repeats:3/manual_time",
+             "run_type": "iteration", "family_index": 0, "repetitions": len(times), "real_time": time, "cpu_time": 1.0, "time_unit": "us",
+             "GB/s": 10.123456789 * time, **more} for time in times]
+
+
+def aggregates(**values):
+    return [dict(repeated([value])[0], name=f"{NAME}/iterations:1/repeats:3/manual_time_{which}", run_type="aggregate",
+                 aggregate_name=which, repetitions=3) for which, value in values.items()]
+
+
+class ResultFiles(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = pathlib.Path(folder.name, "r.json")
+
+    def write(self, document):
+        self.path.write_text(document if isinstance(document, str) else json.dumps(document), encoding="utf-8")
+        return self.path
+
+    def load(self, entries):
+        return results.load(self.write({"context": {"gpu": "Made-up GPU"}, "benchmarks": entries}), "question")
+
+    def test_the_name_of_a_case_is_without_how_it_was_run(self):
+        self.assertEqual([NAME], list(self.load(repeated([1.0])).cases))
+        self.assertEqual(["rate/MP"], list(self.load([{"name": "rate/MP/iterations:1/min_time:0.5/real_time"}]).cases))
+
+    def test_medians_are_those_of_the_file_or_of_its_repetitions(self):
+        for entries in (repeated([1.0, 2.0, 9.0]), aggregates(mean=4.0, median=2.0, cv=1.1),
+                        repeated([7.0]) + aggregates(mean=4.0, median=2.0)):
+            case = self.load(entries).cases[NAME]
+            self.assertEqual((case.figures["ns"], case.figures["GB/s"]), (2000.0, 20.246913578))
+
+    def test_waived_and_failed_cases_are_told_apart(self):
+        read = self.load([{"name": "a", "label": "waived: no GPU"}, {"name": "b", "error_occurred": True, "error_message": "late"},
+                          {"name": "c", "skipped": True, "skip_message": "no peer"}, {"name": "d", "real_time": 1.0, "time_unit": "ns"}])
+        self.assertEqual([(case.waived, case.failed) for case in read.cases.values()],
+                         [("no GPU", None), (None, "late"), ("no peer", None), (None, None)])
+        self.assertEqual((list(read.measured), read.waivers), (["d"], ["no GPU", "no peer"]))
+
+    def test_what_is_no_result_is_refused_in_a_sentence(self):
+        for document in ("no json", "[]", {}, {"benchmarks": {}}, {"benchmarks": [1]}, {"benchmarks": [{}]}):
+            with self.assertRaises(results.ResultError) as refused:
+                results.load(self.write(document), "question")
+            self.assertIn(str(self.path), str(refused.exception))
+        with self.assertRaises(results.MissingFile):
+            results.load(self.path.with_name("none.json"), "question")
+
+    def test_a_compact_file_says_the_same_in_a_line_for_each_case(self):
+        for entries in (repeated([1.0, 2.0, 3.0]), aggregates(mean=2.0, median=2.0, stddev=1.0, cv=0.5)):
+            before = self.load(entries).cases[NAME]
+            text = compact.compact(self.path)
+            self.assertEqual(1, sum(NAME in line for line in text.splitlines()))
+            read = results.load(self.write(text), "question")
+            after = read.cases[NAME]
+            self.assertEqual(read.context, {"gpu": "Made-up GPU"})
+            self.assertEqual((after.figures["ns"], after.figures["GB/s"], after.repetitions, after.figures["cv"]),
+                             (before.figures["ns"], 20.2469, 3, 0.5))
+            self.assertTrue(after.entries[0]["name"].endswith("/iterations:1/repeats:3/manual_time_median"))
+            self.assertEqual(compact.compact(self.path), text)
+
+    def test_what_is_recorded_is_compact(self):
+        for path in sorted((ROOT / "docs" / "measurements").glob("*/*.json")):
+            if '"benchmarks"' in path.read_text(encoding="utf-8"):
+                self.assertEqual(compact.compact(path), path.read_text(encoding="utf-8"), path)
+
+
+if __name__ == "__main__":
+    unittest.main()
