@@ -225,6 +225,7 @@ class publisher {
   }
 
  private:
+  /// Whether any lane says so.
   template <int Lanes>
   [[nodiscard]] __device__ static bool any(bool mine) noexcept {
     if constexpr (Lanes == 1) {
@@ -245,6 +246,7 @@ class publisher {
     return length;
   }
 
+  /// Serves the sources `lane`, `lane + Lanes`, ... of each lane: collects a batch, issues a fence, stores the batch's values.
   template <int Lanes>
   __device__ publisher_report serve(int lane, wait_budget idle) noexcept {
     constexpr int per_lane = (Sources + Lanes - 1) / Lanes;
@@ -257,6 +259,7 @@ class publisher {
       heads[i] = index < Sources ? heads_[index].load(relaxed) & ~detail::closed_bit : 0;
     }
     for (detail::polling poll(idle);;) {
+      // Collect: how many publications of each source are in this batch.
       bool open = false;
       unsigned batch = 0;
 #pragma unroll
@@ -291,6 +294,7 @@ class publisher {
       thread_fence<To>(release);
       ++report.fences;
       report.batches_of_several += several<Lanes>(batch) ? 1 : 0;
+      // Store the values, and tell each source how many of its publications are taken.
 #pragma unroll
       for (int i = 0; i != per_lane; ++i) {
         const int index = lane + i * Lanes;
@@ -318,6 +322,7 @@ class publisher {
     return report;
   }
 
+  /// Whether the batches of all lanes together have more than one publication.
   template <int Lanes>
   [[nodiscard]] __device__ static bool several(unsigned batch) noexcept {
     if constexpr (Lanes == 1) {
@@ -328,6 +333,7 @@ class publisher {
     }
   }
 
+  /// The largest value of any lane.
   template <int Lanes>
   [[nodiscard]] __device__ static unsigned long long most(unsigned long long mine) noexcept {
     if constexpr (Lanes == 1) {
