@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Fewer atomic operations for the same result: those of a warp's lanes combined into one per address, and those of a block
-/// kept in shared memory until it is done.
+/// Fewer atomic operations for the same result: one per warp and address, or one per block and bin.
 ///
-/// Where it pays: where the lanes of a warp share an address, for an instruction as much as for a loop: the hardware serves
-/// them one by one. ptxas merges additions itself at an address that it sees to be one for all lanes.
+/// It pays where the lanes of a warp share an address, because the hardware serves them one by one. That holds for an
+/// instruction as for a loop. ptxas merges additions itself where it sees that all lanes have one address.
 #pragma once
 
 #include <membar/atomic.cuh>
@@ -12,7 +11,7 @@
 
 namespace membar {
 
-/// A binary operation that atomics know: as a function object, and as the instruction it becomes.
+/// A function object for an operation that has an atomic instruction or a built-in loop.
 template <detail::atom_op Op>
 struct combining_operation {
   template <class T>
@@ -20,15 +19,22 @@ struct combining_operation {
     return detail::applied<Op>(left, right);
   }
 };
+/// Addition.
 using plus = combining_operation<detail::atom_op::add>;
+/// The smaller value.
 using minimum = combining_operation<detail::atom_op::min>;
+/// The larger value.
 using maximum = combining_operation<detail::atom_op::max>;
+/// Bitwise and.
 using bit_and = combining_operation<detail::atom_op::bitwise_and>;
+/// Bitwise or.
 using bit_or = combining_operation<detail::atom_op::bitwise_or>;
+/// Bitwise exclusive or.
 using bit_xor = combining_operation<detail::atom_op::bitwise_xor>;
 
-/// Makes `operation(value, operand)` the value and returns the one before: by its instruction if `operation` is one of
-/// membar's, else in a loop of compare-and-swap.
+/// Stores `operation(value, operand)` and returns the value before.
+///
+/// It is the operation's `fetch_` form if `operation` is one of membar's, else `fetch_update`, a loop.
 template <class T, thread_scope Scope, class Operation, class Order>
 MEMBAR_HOST_DEVICE T fetch_combine(atomic_ref<T, Scope> object, T operand, Operation operation, Order order) {
   if constexpr (std::is_same_v<Operation, plus>) {
@@ -48,7 +54,7 @@ MEMBAR_HOST_DEVICE T fetch_combine(atomic_ref<T, Scope> object, T operand, Opera
   }
 }
 
-/// `fetch_combine` without the value before, which makes it cheaper. Relaxed or release.
+/// Stores `operation(value, operand)` and returns nothing, which is cheaper than `fetch_combine`. Relaxed or release.
 template <class T, thread_scope Scope, class Operation, class Order>
 MEMBAR_HOST_DEVICE void combine(atomic_ref<T, Scope> object, T operand, Operation operation, Order order) {
   detail::require_reduction_order<Order>();
@@ -69,23 +75,24 @@ MEMBAR_HOST_DEVICE void combine(atomic_ref<T, Scope> object, T operand, Operatio
   }
 }
 
-/// What the lanes of a warp that call together refer to.
+/// Which objects the lanes of a warp that call together refer to.
 enum class aggregation {
-  one_address,  ///< all to the same object: the caller's promise
-  any_address   ///< each to an object of its own choice: lanes are grouped by address
+  one_address,  ///< all to the same object: the caller promises it
+  any_address   ///< each lane to any object: lanes are grouped by address
 };
 
 namespace detail {
 
-/// `value` of another lane, of any size.
+/// The `value` of lane `from`, of any size.
 template <class T>
 [[nodiscard]] __device__ inline T shuffled(unsigned lanes, const T& value, int from) noexcept {
   return from_bits<T>(bits_of_lane(lanes, to_bits(value), from));
 }
 
-/// The lanes that call together, and among them those that refer to the same object, in the order of their numbers.
+/// The lanes that call together and refer to the same object, in the order of their numbers.
 class lane_group {
  public:
+  /// The group of the calling lane.
   template <aggregation Form>
   [[nodiscard]] __device__ static lane_group of(const void* address) noexcept {
     const unsigned together = __activemask();
@@ -96,22 +103,25 @@ class lane_group {
     }
   }
 
+  /// The number of lanes in the group.
   [[nodiscard]] __device__ unsigned size() const noexcept { return static_cast<unsigned>(__popc(static_cast<int>(group_))); }
+  /// How many lanes of the group come before this one.
   [[nodiscard]] __device__ unsigned rank() const noexcept {
     return static_cast<unsigned>(__popc(static_cast<int>(group_ & below_)));
   }
 
-  /// The last lane of the group acts for it.
+  /// The last lane of the group, which performs the operation for all.
   [[nodiscard]] __device__ int leader() const noexcept { return 31 - __clz(static_cast<int>(group_)); }
   [[nodiscard]] __device__ bool leads() const noexcept { return leader() == lane_; }
 
-  /// Barriers before and after what the leader does, so that its order is that of each lane.
+  /// A barrier of the lanes before the leader's operation, if that releases: so it releases what each lane did.
   template <memory_order Order>
   __device__ void release() const noexcept {
     if constexpr (release_half(Order) != memory_order::relaxed) {
       __syncwarp(together_);
     }
   }
+  /// A barrier of the lanes after the leader's operation, if that acquires: so it acquires for each lane.
   template <memory_order Order>
   __device__ void acquire() const noexcept {
     if constexpr (acquire_half(Order) != memory_order::relaxed) {
@@ -119,20 +129,21 @@ class lane_group {
     }
   }
 
+  /// The leader's value.
   template <class T>
   [[nodiscard]] __device__ T of_leader(const T& value) const noexcept {
     return shuffled(together_, value, leader());
   }
 
-  /// The lane before in the group, or this one if it is the first.
+  /// The value of the lane before in the group, or this lane's own if it is the first.
   template <class T>
   [[nodiscard]] __device__ T of_previous(const T& value) const noexcept {
     return shuffled(together_, value, first() ? lane_ : previous_);
   }
+  /// Whether no lane of the group comes before this one.
   [[nodiscard]] __device__ bool first() const noexcept { return previous_ < 0; }
 
-  /// `operation` over the group's values up to this lane's own, in the order of lanes: the step doubles, whatever lanes there
-  /// are.
+  /// `operation` over the group's values up to this lane's own, in the order of lanes. The step doubles from turn to turn.
   template <class T, class Operation>
   [[nodiscard]] __device__ T scanned(T value, Operation operation) const {
     int before = previous_;
@@ -163,7 +174,7 @@ class lane_group {
   int previous_;
 };
 
-/// What `count` wrapping increments make of `old`.
+/// The value after `count` wrapping increments of `old`.
 template <class T>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr T incremented(T old, unsigned count, T limit) noexcept {
   if (count == 0) {
@@ -181,7 +192,7 @@ template <class T>
   return static_cast<T>(old >= period - step ? old - (period - step) : old + step);
 }
 
-/// What `count` wrapping decrements make of `old`.
+/// The value after `count` wrapping decrements of `old`.
 template <class T>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr T decremented(T old, unsigned count, T limit) noexcept {
   if (count == 0) {
@@ -201,17 +212,18 @@ template <class T>
 
 }  // namespace detail
 
-/// The read-modify-writes of `atomic_ref`, done once for all lanes of a warp that call together for one object.
+/// The read-modify-writes of `atomic_ref`, performed once for all lanes of a warp that call together for one object.
 ///
-/// Each lane gets the value before its own operation, as if the lanes had come one after the other by their numbers;
-/// floating-point sums may be rounded otherwise. Which lanes come together is the hardware's choice: a result does not depend
-/// on it, its cost does. With `aggregation::one_address` the caller promises that all lanes that call together refer to one
-/// object.
+/// Each lane gets the value before its own operation, as if the lanes had come one after the other by their numbers.
+/// Floating-point sums may be rounded differently. The hardware chooses which lanes come together. That changes the cost, and
+/// never the result. With `aggregation::one_address` the caller promises that all lanes that call together refer to one object.
 ///
 /// Synchronizes: as if each lane had performed its operation with the order itself: a barrier of the lanes stands before the
-/// leader's operation if that releases, and one after it if it acquires. PTX: `match.any.sync` to group by address, then
-/// shuffles that double their step, then the operation of `atomic_ref`, once per group. Requires: device code; an associative
-/// operation; what `atomic_ref` requires. Source: PTX ISA, "match.sync", "shfl.sync", "bar.warp.sync".
+/// leader's operation if that releases, and one after it if it acquires.
+///
+/// PTX: `match.any.sync` to group by address, shuffles with a doubling step, then the operation of `atomic_ref`, once per
+/// group. Requires: device code; an associative operation; what `atomic_ref` requires. Source: PTX ISA, "match.sync",
+/// "shfl.sync", "bar.warp.sync".
 template <class T, thread_scope Scope, aggregation Form = aggregation::any_address>
 class aggregated_ref {
   static_assert(detail::kind_of<T> != detail::value_kind::vector && detail::kind_of<T> != detail::value_kind::pointer,
@@ -221,10 +233,12 @@ class aggregated_ref {
   using value_type = T;
   static constexpr thread_scope scope = Scope;
 
+  /// Refers to `object`.
   __device__ explicit aggregated_ref(T& object) noexcept : object_(&object) {}
 
-  /// Makes `operation(value, operand)` the value and returns the one before this lane's. `operation` is associative, and is
-  /// given the operands in the order of lanes.
+  /// Stores `operation(value, operand)` and returns the value before this lane's operation.
+  ///
+  /// `operation` is associative. It gets the operands in the order of lanes.
   template <class Operation, class Order>
   __device__ T fetch_combine(T operand, Operation operation, Order order) const {
     detail::require_order<Order>();
@@ -241,7 +255,7 @@ class aggregated_ref {
     return group.first() ? old : operation(old, before);
   }
 
-  /// The same without the value before. Relaxed or release.
+  /// Stores `operation(value, operand)` and returns nothing. `operation` is associative. Relaxed or release.
   template <class Operation, class Order>
   __device__ void combine(T operand, Operation operation, Order order) const {
     detail::require_reduction_order<Order>();
@@ -253,72 +267,85 @@ class aggregated_ref {
     }
   }
 
+  /// Adds `value` and returns the value before this lane's operation.
   template <class Order>
   __device__ T fetch_add(T value, Order order) const noexcept {
     return fetch_combine(value, plus{}, order);
   }
+  /// Subtracts `value` and returns the value before this lane's operation.
   template <class Order>
   __device__ T fetch_sub(T value, Order order) const noexcept {
     return fetch_combine(detail::negated(value), plus{}, order);
   }
+  /// Stores the smaller of the value and `value`, and returns the value before this lane's operation.
   template <class Order>
   __device__ T fetch_min(T value, Order order) const noexcept {
     return fetch_combine(value, minimum{}, order);
   }
+  /// Stores the larger of the value and `value`, and returns the value before this lane's operation.
   template <class Order>
   __device__ T fetch_max(T value, Order order) const noexcept {
     return fetch_combine(value, maximum{}, order);
   }
+  /// Stores the bitwise and with `value`, and returns the value before this lane's operation.
   template <class Order>
   __device__ T fetch_and(T value, Order order) const noexcept {
     return fetch_combine(value, membar::bit_and{}, order);
   }
+  /// Stores the bitwise or with `value`, and returns the value before this lane's operation.
   template <class Order>
   __device__ T fetch_or(T value, Order order) const noexcept {
     return fetch_combine(value, membar::bit_or{}, order);
   }
+  /// Stores the bitwise exclusive or with `value`, and returns the value before this lane's operation.
   template <class Order>
   __device__ T fetch_xor(T value, Order order) const noexcept {
     return fetch_combine(value, membar::bit_xor{}, order);
   }
 
-  /// Adds 1, but makes 0 of a value that is `limit` or more, and returns the one before. Lanes of one object pass the same
-  /// limit.
+  /// Adds 1, or stores 0 if the value is `limit` or more, and returns the value before. Lanes of one object pass one limit.
   template <class Order>
   __device__ T fetch_inc(T limit, Order order) const noexcept {
     return fetch_wrapping([](T old, unsigned count, T most) { return detail::incremented(old, count, most); }, limit, order);
   }
-  /// Subtracts 1, but makes `limit` of 0 and of a value above it, and returns the one before. Lanes of one object pass the same
-  /// limit.
+  /// Subtracts 1, or stores `limit` if the value is 0 or above `limit`, and returns the value before. Lanes of one object pass
+  /// one limit.
   template <class Order>
   __device__ T fetch_dec(T limit, Order order) const noexcept {
     return fetch_wrapping([](T old, unsigned count, T most) { return detail::decremented(old, count, most); }, limit, order);
   }
 
+  /// Adds `value`. Relaxed or release.
   template <class Order>
   __device__ void add(T value, Order order) const noexcept {
     combine(value, plus{}, order);
   }
+  /// Subtracts `value`. Relaxed or release.
   template <class Order>
   __device__ void sub(T value, Order order) const noexcept {
     combine(detail::negated(value), plus{}, order);
   }
+  /// Stores the smaller of the value and `value`. Relaxed or release.
   template <class Order>
   __device__ void min(T value, Order order) const noexcept {
     combine(value, minimum{}, order);
   }
+  /// Stores the larger of the value and `value`. Relaxed or release.
   template <class Order>
   __device__ void max(T value, Order order) const noexcept {
     combine(value, maximum{}, order);
   }
+  /// Stores the bitwise and with `value`. Relaxed or release.
   template <class Order>
   __device__ void bit_and(T value, Order order) const noexcept {
     combine(value, membar::bit_and{}, order);
   }
+  /// Stores the bitwise or with `value`. Relaxed or release.
   template <class Order>
   __device__ void bit_or(T value, Order order) const noexcept {
     combine(value, membar::bit_or{}, order);
   }
+  /// Stores the bitwise exclusive or with `value`. Relaxed or release.
   template <class Order>
   __device__ void bit_xor(T value, Order order) const noexcept {
     combine(value, membar::bit_xor{}, order);
@@ -345,16 +372,15 @@ class aggregated_ref {
   T* object_;
 };
 
-/// Bins of one block in shared memory, into which its threads combine values, and which are combined into global memory once.
+/// Bins of one block in shared memory: its threads combine values into them, and `flush` combines each bin into global memory.
 ///
-/// Use: `__shared__ membar::privatized_histogram<unsigned, 256> bins;` then by all threads of the block `bins.clear()`, by any
-/// `bins.add(bin, value)`, by all `bins.flush<Scope>(target, order)`. `Operation` is associative and commutative, and
-/// `identity` changes nothing.
+/// Use: `__shared__ membar::privatized_histogram<unsigned, 256> bins;`. All threads of the block call `bins.clear()`, any call
+/// `bins.add(bin, value)`, and all call `bins.flush<Scope>(target, order)`. `Operation` is associative and commutative, and its
+/// identity changes no value. A bin that still is the identity is not combined.
 ///
-/// Synchronizes: values are combined with relaxed atomics of block scope. `flush` begins with a barrier of the block, so that
-/// each of its operations, if its order is release, releases what any thread of the block did before. Requires: device code; a
-/// block whose threads all reach `clear` and `flush`; what `atomic_ref` requires. A bin that is still the identity is not
-/// combined.
+/// Synchronizes: values are combined with relaxed atomics of block scope. `flush` begins with a barrier of the block, so with
+/// the order release each of its operations releases what any thread of the block did before. Requires: device code; all
+/// threads of the block at `clear` and `flush`; what `atomic_ref` requires.
 template <class T, int Bins, class Operation = plus>
 class privatized_histogram {
   static_assert(Bins > 0, "membar: a histogram has at least one bin");
@@ -362,7 +388,7 @@ class privatized_histogram {
  public:
   static constexpr int size = Bins;
 
-  /// Makes every bin the identity. By all threads of the block; also between a flush and the next use.
+  /// Sets every bin to `identity`. All threads of the block call it, also between a flush and the next use.
   __device__ void clear(T identity = T{}) noexcept {
     __syncthreads();
     for (unsigned bin = rank(); bin < Bins; bin += threads()) {
@@ -379,7 +405,7 @@ class privatized_histogram {
     combine(atomic_ref<T, thread_scope::block>(bins_[bin]), value, operation, relaxed);
   }
 
-  /// Combines the bins into `target[0]`, ... `target[Bins - 1]`, with `order`: relaxed or release. By all threads of the block.
+  /// Combines the bins into `target[0]`, ... `target[Bins - 1]`. All threads of the block call it. Relaxed or release.
   template <thread_scope Scope, class Order>
   __device__ void flush(T* target, Order order, Operation operation = Operation{}) noexcept {
     detail::require_reduction_order<Order>();
@@ -401,7 +427,7 @@ class privatized_histogram {
   T identity_;
 };
 
-/// One such bin: a counter that a block keeps to itself until it is done.
+/// A counter that a block keeps in shared memory: a histogram of one bin.
 template <class T, class Operation = plus>
 using privatized_counter = privatized_histogram<T, 1, Operation>;
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Atomic operations: the scope is in the type, the order is a tag in the call, and a call is one instruction, a two-way form
-/// or a documented loop, or does not compile.
+/// Atomic operations: the scope is in the type, and the order is a tag in the call.
+///
+/// A call becomes one instruction where the machine has one. Otherwise it becomes the sequence that `atomic_ref` lists: a fence
+/// and an instruction at seq_cst, a two-way form, or a loop. An operation with none of these does not compile.
 #pragma once
 
 #include <membar/detail/atomic_device.cuh>
@@ -13,15 +15,15 @@
 
 namespace membar {
 
-/// The rule for what an atomic holds: a trivially copyable object of 1, 2, 4, 8 or 16 bytes (or a packed pair of half or
-/// bfloat16), without const or volatile.
+/// The rule for the type that an atomic holds: trivially copyable (or a packed pair of half or bfloat16), of 1, 2, 4, 8 or 16
+/// bytes, without const or volatile.
 template <class T>
 concept atomic_value = (std::is_trivially_copyable_v<T> || detail::kind_of<T> == detail::value_kind::half_pair ||
                         detail::kind_of<T> == detail::value_kind::bfloat16_pair) &&
                        std::is_same_v<T, std::remove_cv_t<T>> &&
                        (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16);
 
-/// The rule for bitwise operations: integers, `bool` not among them.
+/// The rule for bitwise operations: integers other than `bool`.
 template <class T>
 concept atomic_integer = atomic_value<T> && detail::kind_of<T> == detail::value_kind::integer;
 
@@ -29,15 +31,15 @@ concept atomic_integer = atomic_value<T> && detail::kind_of<T> == detail::value_
 template <class T>
 concept atomic_unsigned = atomic_integer<T> && !detail::is_signed<T>;
 
-/// The rule for addition: integers, float, double, half, bfloat16 and their pairs, pointers to objects, and vectors that PTX
-/// can add.
+/// The rule for addition: integers, float, double, half, bfloat16 and their pairs, pointers to objects, and the vectors that
+/// PTX can add.
 template <class T>
 concept atomic_addable = atomic_value<T> && detail::kind_of<T> != detail::value_kind::other &&
                          (detail::kind_of<T> != detail::value_kind::pointer || std::is_object_v<std::remove_pointer_t<T>>) &&
                          (detail::kind_of<T> != detail::value_kind::vector ||
                           detail::native_type<T>(detail::atom_op::add) != detail::ptx_type::none);
 
-/// The rule for minimum and maximum: what can be added, without pointers and without vectors of float.
+/// The rule for minimum and maximum: the types of addition, but no pointers and no vectors of float.
 template <class T>
 concept atomic_ordered = atomic_addable<T> && detail::kind_of<T> != detail::value_kind::pointer &&
                          (detail::kind_of<T> != detail::value_kind::vector ||
@@ -69,11 +71,11 @@ template <class T, thread_scope Scope>
 inline constexpr bool cuda_emits =
     Scope != thread_scope::cluster && kind_of<T> == value_kind::integer && (sizeof(T) == 4 || sizeof(T) == 8);
 
-/// What `cuda::atomic_ref` is given: the object, or, where it would treat the value as more than bits or refuse it, its bits.
+/// The type that `cuda::atomic_ref` gets: integers as they are, and the bits of every other value.
 template <class T>
 using cuda_value = std::conditional_t<kind_of<T> == value_kind::integer, T, bits_of<T>>;
 
-/// `cuda::atomic_ref` behind every operation on integers of 32 and 64 bits, and behind every operation on the host.
+/// The `cuda::atomic_ref` that performs operations on integers of 32 and 64 bits, and every operation on the host.
 template <class T, thread_scope Scope>
 [[nodiscard]] MEMBAR_HOST_DEVICE inline auto native_ref(T* object) noexcept {
   return cuda::atomic_ref<cuda_value<T>, cuda_scope<Scope>>(*reinterpret_cast<cuda_value<T>*>(object));
@@ -109,7 +111,7 @@ inline T host_update(T* object, Function function) {
                                       __builtin_bit_cast(cuda_value<T>, to_bits<T>(function(from_bits<T>(to_bits(seen))))),
                                       cuda_order<Order>, cuda::memory_order_relaxed)) {
   }
-  // A failed attempt is relaxed: the order of the one that succeeded is the operation's.
+  // Failed attempts are relaxed. The attempt that succeeds has the operation's order.
   return from_bits<T>(to_bits(seen));
 }
 
@@ -159,36 +161,37 @@ struct pointer_difference<T*> {
 /// Atomic operations on an object that lives elsewhere, for the threads in `Scope`.
 ///
 /// Synchronizes: a release operation synchronizes with an acquire operation that reads its value, or a value of the
-/// read-modify-writes that follow it, if each operation's scope includes the other's thread. At device scope that needs both
-/// kernels in one physical synchronization domain. While a thread may use the object through an `atomic_ref`, every concurrent
-/// access must be such an operation of a scope that includes the others; relaxed operations order nothing else.
+/// read-modify-writes that follow it, if each operation's scope includes the other's thread. At device scope both kernels run
+/// in one physical synchronization domain. Relaxed operations order nothing but accesses of the same object. While a thread may
+/// use the object through an `atomic_ref`, every concurrent access is such an operation, of a scope that includes the others.
 ///
-/// PTX, with S = cta, cluster, gpu, sys for block, cluster, device, system and T = the instruction's type:
+/// PTX, where S is cta, cluster, gpu or sys for block, cluster, device or system, and T is the instruction's type:
 ///   load              ld.{relaxed,acquire}.S.T                          seq_cst: fence.sc.S; ld.acquire.S.T
 ///   store             st.{relaxed,release}.S.T                          seq_cst: fence.sc.S; st.relaxed.S.T
 ///   exchange, fetch_* atom.{relaxed,acquire,release,acq_rel}.S.OP.T      seq_cst: fence.sc.S; atom.acquire.S.OP.T
 ///   compare_exchange  atom.cas, with the weakest order that covers both of its orders
 ///   add, sub, ...     red.{relaxed,release}.S.OP.T                      no other order
-///   float, double min and max: that of the bits, .s32/.s64 for operands without and the opposite in .u32/.u64 with a sign
-///   Where the compiler does not know where the object is, a reduction asks first (isspacep.global, isspacep.shared), and so
-///   do 64-bit and, or, xor, min, max, and additions of pairs (isspacep.shared::cluster, isspacep.shared): in the shared memory
-///   of another block of the cluster these are the loop. A reduction in global memory is
-///   red.{relaxed,release}.S.global.OP.T, a relaxed one in the own block's shared memory red.relaxed.S.shared.OP.T.
+///   float, double min and max: that of the bits, as .s32/.s64 for an operand without a sign, and the opposite operation as
+///                     .u32/.u64 for an operand with one
 ///   no instruction:   fence of the order's release half; ld.relaxed; loop { atom.relaxed.cas }; fence of its acquire half;
-///                     on 8 and 16 bits of the aligned 32-bit word around the object. The first attempt is each lane's; then
-///                     those lanes of a warp that want one word take turns. The compare_exchange of a byte takes none, and its
-///                     release fence stands behind the load, where that finds what is expected; at seq_cst before it.
-/// Which operation has an instruction for which type on which architecture is tabulated in docs/headers/atomic.md. Integers of
-/// 32 and 64 bits at block, device and system scope go through `cuda::atomic_ref`. On the host every scope acts as an operation
-/// of the host's memory model; 16-byte objects need libatomic there.
+///                     on the aligned 32-bit word around an object of 8 or 16 bits. The first attempt is each lane's own; then
+///                     the lanes of a warp that change the same word take turns. A compare_exchange of a byte takes no turns.
+///                     Its release fence stands after the load, if that finds the expected byte; at seq_cst before the load.
+///   where the object is: a reduction in global memory is red.{relaxed,release}.S.global.OP.T; a relaxed one in the block's own
+///                     shared memory is red.relaxed.S.shared.OP.T. In the shared memory of another block of the cluster, 64-bit
+///                     and, or, xor, min, max and additions of pairs are the loop. Where the compiler does not know the state
+///                     space, isspacep instructions find it.
+/// docs/headers/atomic.md has the table of types, operations and architectures. Integers of 32 and 64 bits at block, device and
+/// system scope go through `cuda::atomic_ref`. On the host every scope acts as an operation of the host's memory model.
 ///
-/// Values are compared, and chosen by floating-point minimum and maximum, by their bits: padding takes part in a comparison,
-/// and -NaN < -inf < -0 < +0 < +inf < +NaN. Arithmetic of integers wraps.
+/// Comparisons, and floating-point minimum and maximum, are of bits: padding takes part in a comparison, and
+/// -NaN < -inf < -0 < +0 < +inf < +NaN. Integer arithmetic wraps.
 ///
-/// Requires: the object aligned to its size, in global, shared or distributed shared memory (or host memory that the device
-/// reaches), never on a thread's stack; for a read-modify-write of 8 or 16 bits all of the aligned 32-bit word around it in the
-/// same allocation or variable; vectors in global memory. Cluster scope, 16-byte read-modify-writes and vectors require
-/// compute capability 9.0 in all code compiled for a device, host functions of the same file included.
+/// Requires: an object aligned to its size, in global, shared or distributed shared memory or in host memory that the device
+/// reaches, never on a thread's stack. A read-modify-write of 8 or 16 bits: the whole aligned 32-bit word around the object in
+/// the same allocation or variable. Vectors: global memory. Cluster scope, 16-byte read-modify-writes and vectors: compute
+/// capability 9.0 in all code compiled for a device, host functions of the same file included. 16-byte objects on the host:
+/// libatomic.
 /// Source: PTX ISA, "atom", "red", "ld", "st", "Memory Consistency Model".
 template <class T, thread_scope Scope>
 class atomic_ref {
@@ -201,16 +204,17 @@ class atomic_ref {
   static constexpr thread_scope scope = Scope;
   static constexpr int required_alignment = static_cast<int>(sizeof(T));
 
+  /// Refers to `object`.
   MEMBAR_HOST_DEVICE explicit atomic_ref(T& object) noexcept : object_(&object) {}
 
-  /// `cuda::atomic_ref` of the same object and scope; cluster scope has none, nor have the packed pairs.
+  /// Converts to the `cuda::atomic_ref` of the same object and scope. There is none for cluster scope and for packed pairs.
   [[nodiscard]] MEMBAR_HOST_DEVICE operator cuda::atomic_ref<T, detail::cuda_scope<Scope>>() const noexcept
     requires(Scope != thread_scope::cluster && std::is_trivially_copyable_v<T>)
   {
     return cuda::atomic_ref<T, detail::cuda_scope<Scope>>(*object_);
   }
 
-  /// The value.
+  /// Returns the value. Relaxed, acquire or seq_cst.
   template <class Order>
   [[nodiscard]] MEMBAR_HOST_DEVICE T load(Order) const noexcept {
     static_assert(load_order<Order>, "membar: a load takes relaxed, acquire or seq_cst: it has nothing to release");
@@ -221,7 +225,7 @@ class atomic_ref {
     }
   }
 
-  /// Makes `value` the value.
+  /// Stores `value`. Relaxed, release or seq_cst.
   template <class Order>
   MEMBAR_HOST_DEVICE void store(T value, Order) const noexcept {
     static_assert(store_order<Order>, "membar: a store takes relaxed, release or seq_cst: it has nothing to acquire");
@@ -232,9 +236,11 @@ class atomic_ref {
     }
   }
 
-  /// Makes `desired` the value if its bits were those of `expected`, with order `success`; else puts the value it was into
-  /// `expected`, with order `failure`. Returns whether it was. Never fails spuriously. Padding is compared too: take `expected`
-  /// from the object itself, or give the type no padding.
+  /// If the value's bits are those of `expected`, stores `desired`, else copies the value into `expected`. Returns whether it
+  /// stored.
+  ///
+  /// The first order is for success, the second for failure. It never fails spuriously. Padding is compared too: take
+  /// `expected` from the object itself, or use a type without padding.
   template <class Success, class Failure>
   MEMBAR_HOST_DEVICE bool compare_exchange(T& expected, T desired, Success, Failure) const noexcept {
     detail::require_order<Success>();
@@ -253,116 +259,126 @@ class atomic_ref {
     }
   }
 
-  /// Makes `value` the value and returns the one before.
+  /// Stores `value` and returns the value before.
   template <class Order>
   MEMBAR_HOST_DEVICE T exchange(T value, Order order) const noexcept {
     return fetch<detail::atom_op::exchange>(value, order);
   }
 
-  /// Adds `value`, wrapping, and returns the value before. To a pointer it adds that many objects.
+  /// Adds `value`, with wrap-around, and returns the value before. To a pointer it adds that many objects.
   template <class Order>
   MEMBAR_HOST_DEVICE T fetch_add(difference_type value, Order order) const noexcept {
     return fetch<detail::atom_op::add>(value, order);
   }
 
-  /// Subtracts `value`, wrapping, and returns the value before. PTX: `atom.add` of the negated value.
+  /// Subtracts `value`, with wrap-around, and returns the value before. PTX: `atom.add` of the negated value.
   template <class Order>
   MEMBAR_HOST_DEVICE T fetch_sub(difference_type value, Order order) const noexcept {
     return fetch<detail::atom_op::add>(detail::negated(value), order);
   }
 
-  /// Makes the bitwise and with `value` the value and returns the one before.
+  /// Stores the bitwise and of the value and `value`, and returns the value before.
   template <class Order>
   MEMBAR_HOST_DEVICE T fetch_and(T value, Order order) const noexcept {
     return fetch<detail::atom_op::bitwise_and>(value, order);
   }
 
-  /// Makes the bitwise or with `value` the value and returns the one before.
+  /// Stores the bitwise or of the value and `value`, and returns the value before.
   template <class Order>
   MEMBAR_HOST_DEVICE T fetch_or(T value, Order order) const noexcept {
     return fetch<detail::atom_op::bitwise_or>(value, order);
   }
 
-  /// Makes the bitwise exclusive or with `value` the value and returns the one before.
+  /// Stores the bitwise exclusive or of the value and `value`, and returns the value before.
   template <class Order>
   MEMBAR_HOST_DEVICE T fetch_xor(T value, Order order) const noexcept {
     return fetch<detail::atom_op::bitwise_xor>(value, order);
   }
 
-  /// Makes the smaller of the value and `value` the value and returns the one before.
+  /// Stores the smaller of the value and `value`, and returns the value before.
   template <class Order>
   MEMBAR_HOST_DEVICE T fetch_min(T value, Order order) const noexcept {
     return fetch<detail::atom_op::min>(value, order);
   }
 
-  /// Makes the larger of the value and `value` the value and returns the one before.
+  /// Stores the larger of the value and `value`, and returns the value before.
   template <class Order>
   MEMBAR_HOST_DEVICE T fetch_max(T value, Order order) const noexcept {
     return fetch<detail::atom_op::max>(value, order);
   }
 
-  /// Adds 1, but makes 0 of a value that is `value` or more, and returns the one before.
+  /// Adds 1, or stores 0 if the value is `limit` or more, and returns the value before.
   template <class Order>
-  MEMBAR_HOST_DEVICE T fetch_inc(T value, Order order) const noexcept {
-    return fetch<detail::atom_op::inc>(value, order);
+  MEMBAR_HOST_DEVICE T fetch_inc(T limit, Order order) const noexcept {
+    return fetch<detail::atom_op::inc>(limit, order);
   }
 
-  /// Subtracts 1, but makes `value` of 0 and of a value above it, and returns the one before.
+  /// Subtracts 1, or stores `limit` if the value is 0 or above `limit`, and returns the value before.
   template <class Order>
-  MEMBAR_HOST_DEVICE T fetch_dec(T value, Order order) const noexcept {
-    return fetch<detail::atom_op::dec>(value, order);
+  MEMBAR_HOST_DEVICE T fetch_dec(T limit, Order order) const noexcept {
+    return fetch<detail::atom_op::dec>(limit, order);
   }
 
-  // The reductions: the same without the value before, which makes them cheaper in global memory. Relaxed or release.
+  // Reductions return nothing, which makes them cheaper in global memory. They are relaxed or release.
 
+  /// Adds `value`, with wrap-around. To a pointer it adds that many objects. Relaxed or release.
   template <class Order>
   MEMBAR_HOST_DEVICE void add(difference_type value, Order order) const noexcept {
     reduce<detail::atom_op::add>(value, order);
   }
 
+  /// Subtracts `value`, with wrap-around. Relaxed or release.
   template <class Order>
   MEMBAR_HOST_DEVICE void sub(difference_type value, Order order) const noexcept {
     reduce<detail::atom_op::add>(detail::negated(value), order);
   }
 
+  /// Stores the bitwise and of the value and `value`. Relaxed or release.
   template <class Order>
   MEMBAR_HOST_DEVICE void bit_and(T value, Order order) const noexcept {
     reduce<detail::atom_op::bitwise_and>(value, order);
   }
 
+  /// Stores the bitwise or of the value and `value`. Relaxed or release.
   template <class Order>
   MEMBAR_HOST_DEVICE void bit_or(T value, Order order) const noexcept {
     reduce<detail::atom_op::bitwise_or>(value, order);
   }
 
+  /// Stores the bitwise exclusive or of the value and `value`. Relaxed or release.
   template <class Order>
   MEMBAR_HOST_DEVICE void bit_xor(T value, Order order) const noexcept {
     reduce<detail::atom_op::bitwise_xor>(value, order);
   }
 
+  /// Stores the smaller of the value and `value`. Relaxed or release.
   template <class Order>
   MEMBAR_HOST_DEVICE void min(T value, Order order) const noexcept {
     reduce<detail::atom_op::min>(value, order);
   }
 
+  /// Stores the larger of the value and `value`. Relaxed or release.
   template <class Order>
   MEMBAR_HOST_DEVICE void max(T value, Order order) const noexcept {
     reduce<detail::atom_op::max>(value, order);
   }
 
+  /// Adds 1, or stores 0 if the value is `limit` or more. Relaxed or release.
   template <class Order>
-  MEMBAR_HOST_DEVICE void inc(T value, Order order) const noexcept {
-    reduce<detail::atom_op::inc>(value, order);
+  MEMBAR_HOST_DEVICE void inc(T limit, Order order) const noexcept {
+    reduce<detail::atom_op::inc>(limit, order);
   }
 
+  /// Subtracts 1, or stores `limit` if the value is 0 or above `limit`. Relaxed or release.
   template <class Order>
-  MEMBAR_HOST_DEVICE void dec(T value, Order order) const noexcept {
-    reduce<detail::atom_op::dec>(value, order);
+  MEMBAR_HOST_DEVICE void dec(T limit, Order order) const noexcept {
+    reduce<detail::atom_op::dec>(limit, order);
   }
 
-  /// Makes `function(value)` the value and returns the one before: a loop of relaxed compare-and-swap that compares bits,
-  /// in which the lanes of a warp that want one object take turns. The order is applied once, outside the loop. `function` may
-  /// be called several times.
+  /// Stores `function(value)` and returns the value before, by a loop of relaxed compare-and-swap on the bits.
+  ///
+  /// The order is applied once, outside the loop. `function` may be called several times. The lanes of a warp that update the
+  /// same object take turns.
   template <class Function, class Order>
   MEMBAR_HOST_DEVICE T fetch_update(Function function, Order) const {
     detail::require_order<Order>();
@@ -375,8 +391,9 @@ class atomic_ref {
     }
   }
 
-  /// Returns once the value's bits are other than those of `old`, as a load with that order that found it so. It polls, and
-  /// backs off: no notification is needed.
+  /// Returns once the value's bits are other than those of `old`, as a load with that order that found it so.
+  ///
+  /// It polls with back-off, without end. Relaxed, acquire or seq_cst.
   template <class Order>
   MEMBAR_HOST_DEVICE void wait(T old, Order) const noexcept {
     static_assert(load_order<Order>, "membar: a wait takes relaxed, acquire or seq_cst: it has nothing to release");
@@ -388,8 +405,9 @@ class atomic_ref {
     }
   }
 
-  /// Nothing: whoever waits polls. For code that is written against the standard's interface.
+  /// Does nothing, because `wait` polls. For code that is written for the standard's interface.
   MEMBAR_HOST_DEVICE void notify_one() const noexcept {}
+  /// Does nothing, because `wait` polls. For code that is written for the standard's interface.
   MEMBAR_HOST_DEVICE void notify_all() const noexcept {}
 
  private:
@@ -400,7 +418,7 @@ class atomic_ref {
 
   [[nodiscard]] MEMBAR_HOST_DEVICE auto native() const noexcept { return detail::native_ref<T, Scope>(object_); }
 
-  /// A pointer as its bits, to which bytes are added.
+  /// The atomic operations on a pointer's bits, to which bytes are added.
   [[nodiscard]] MEMBAR_HOST_DEVICE auto address() const noexcept {
     return atomic_ref<detail::bits_of<T>, Scope>(*reinterpret_cast<detail::bits_of<T>*>(object_));
   }
@@ -425,7 +443,7 @@ class atomic_ref {
       }
       return detail::native_fetch<Op, Order::value>(native(), value);
     } else if constexpr (detail::kind_of<T> == detail::value_kind::vector) {
-      // Atomic per element on the host, too.
+      // On the host, too, the operation is atomic per element.
       T old = value;
       for (int i = 0; i != T::size; ++i) {
         using element = typename T::value_type;
@@ -457,11 +475,13 @@ class atomic_ref {
   T* object_;
 };
 
-/// An object that is only ever accessed atomically, for the threads in `Scope`: it has the operations of `atomic_ref`, which
-/// say what they synchronize with and become. Neither copyable nor movable. As large as its value, and aligned to its size.
+/// An object that is accessed only by atomic operations, for the threads in `Scope`.
 ///
-/// The default constructor leaves the value uninitialized, so that it can stand in `__shared__` memory; one thread stores a
-/// value before others are let at it.
+/// It has the operations of `atomic_ref`, which say what they synchronize with and become. It is neither copyable nor movable,
+/// has the size of its value, and is aligned to that size.
+///
+/// The default constructor leaves the value uninitialized, so that it can stand in `__shared__` memory. One thread stores a
+/// value, and a barrier follows, before others use it.
 template <class T, thread_scope Scope>
 class atomic {
   static_assert(atomic_value<T>,
@@ -472,7 +492,9 @@ class atomic {
   using difference_type = typename detail::pointer_difference<T>::type;
   static constexpr thread_scope scope = Scope;
 
+  /// Leaves the value uninitialized.
   atomic() noexcept = default;
+  /// Begins with `value`. The initialization is not atomic.
   MEMBAR_HOST_DEVICE constexpr explicit atomic(T value) noexcept : value_(value) {}
   atomic(const atomic&) = delete;
   atomic& operator=(const atomic&) = delete;
@@ -480,11 +502,14 @@ class atomic {
   /// The operations on this object, as a reference that can be passed on.
   [[nodiscard]] MEMBAR_HOST_DEVICE atomic_ref<T, Scope> ref() noexcept { return atomic_ref<T, Scope>(value_); }
 
+  /// Converts to the `cuda::atomic_ref` of the object. There is none for cluster scope and for packed pairs.
   [[nodiscard]] MEMBAR_HOST_DEVICE operator cuda::atomic_ref<T, detail::cuda_scope<Scope>>() noexcept
     requires(Scope != thread_scope::cluster && std::is_trivially_copyable_v<T>)
   {
     return ref();
   }
+
+  // The operations of `atomic_ref`, by the same names.
 
   [[nodiscard]] MEMBAR_HOST_DEVICE T load(auto order) const noexcept { return read_only().load(order); }
   MEMBAR_HOST_DEVICE void wait(T old, auto order) const noexcept { read_only().wait(old, order); }

@@ -2,7 +2,7 @@
 /// @file
 /// Instructions that move or mark cache lines without reading or writing data: prefetch, priority, discard.
 ///
-/// All are for global memory. None orders anything, and none but `discard_l2` changes what a later load reads.
+/// All are for global memory. None orders anything. Only `discard_l2` changes what a later load reads.
 #pragma once
 
 #include <membar/cache_hint.cuh>
@@ -39,10 +39,11 @@ __device__ inline void prefetch_l2(const void* address) noexcept {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(address)) : "memory");
 }
 
-/// Brings the line that holds `address` into L2 and gives it a priority: `l2::evict_last`, which makes it persist, or
-/// `l2::evict_normal`, which brings a persisting line back to normal.
+/// Brings the line that holds `address` into L2 and gives it a priority.
 ///
-/// PTX: `prefetch.global.L2::{evict_last,evict_normal} [a]`. Requires compute capability 8.0. Source: PTX ISA, "prefetch".
+/// `l2::evict_last` makes the line persist. `l2::evict_normal` makes a persisting line normal again.
+///
+/// PTX: `prefetch.global.L2::{evict_last,evict_normal} [a]`. Requires: compute capability 8.0. Source: PTX ISA, "prefetch".
 template <l2_priority Priority>
 __device__ inline void prefetch_l2(const void* address, l2_hint<Priority>) noexcept {
   static_assert(Priority == l2_priority::evict_last || Priority == l2_priority::evict_normal,
@@ -53,17 +54,20 @@ __device__ inline void prefetch_l2(const void* address, l2_hint<Priority>) noexc
                : "memory");
 }
 
-/// Starts to bring `bytes` bytes from `address` into L2, with a policy if one is given; one thread asks for all of them, and
-/// nobody is told when they are there.
+/// Starts to bring `bytes` bytes from `address` into L2. One thread asks for all of them. Nothing tells when they are there.
 ///
-/// PTX: `cp.async.bulk.prefetch.L2.global{.L2::cache_hint} [a], size{, policy}`. Requires compute capability 9.0; address and
-/// size multiples of 16 (the second form checks the size when it is compiled). Source: PTX ISA, "cp.async.bulk.prefetch".
+/// PTX: `cp.async.bulk.prefetch.L2.global [a], size`. Requires: compute capability 9.0; address and size multiples of 16.
+/// Source: PTX ISA, "cp.async.bulk.prefetch".
 template <class T>
 __device__ inline void bulk_prefetch_l2(const T* address, std::uint32_t bytes) noexcept {
   detail::require_cache_control<900, T>();
   // cp.async.bulk.prefetch.L2.src{.level::cache_hint} [a], size{, cache-policy};  (PTX ISA 8.0, sm_90)
   asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(address)), "r"(bytes) : "memory");
 }
+/// Starts to bring `bytes` bytes from `address` into L2, with a policy.
+///
+/// PTX: `cp.async.bulk.prefetch.L2.global.L2::cache_hint [a], size, policy`. Requires: compute capability 9.0; address and size
+/// multiples of 16. Source: PTX ISA, "cp.async.bulk.prefetch".
 template <class T>
 __device__ inline void bulk_prefetch_l2(const T* address, std::uint32_t bytes, l2_policy policy) noexcept {
   detail::require_cache_control<900, T>();
@@ -72,16 +76,20 @@ __device__ inline void bulk_prefetch_l2(const T* address, std::uint32_t bytes, l
                "r"(bytes), "l"(policy.bits())
                : "memory");
 }
+/// Starts to bring `Bytes` bytes from `address` into L2, with a policy if one is given. The compiler checks the size.
+///
+/// PTX: `cp.async.bulk.prefetch.L2.global{.L2::cache_hint} [a], size{, policy}`. Requires: compute capability 9.0; address and
+/// size multiples of 16. Source: PTX ISA, "cp.async.bulk.prefetch".
 template <std::uint32_t Bytes, class T, class... Policy>
 __device__ inline void bulk_prefetch_l2(const T* address, Policy... policy) noexcept {
   static_assert(Bytes > 0 && Bytes % 16 == 0, "membar: a bulk prefetch moves a multiple of 16 bytes");
   bulk_prefetch_l2(address, Bytes, policy...);
 }
 
-/// Gives the 128 bytes at `address` that priority in L2: `l2::evict_normal`, which takes a persisting line back, is the only
-/// one there is.
+/// Gives the 128 bytes at `address` the priority `l2::evict_normal` in L2: persisting lines become normal. PTX has no other
+/// priority here.
 ///
-/// PTX: `applypriority.global.L2::evict_normal [a], 128`. Requires compute capability 8.0; `address` a multiple of 128.
+/// PTX: `applypriority.global.L2::evict_normal [a], 128`. Requires: compute capability 8.0; `address` a multiple of 128.
 /// Source: PTX ISA, "applypriority".
 template <int Bytes = 128, l2_priority Priority>
 __device__ inline void apply_priority(const void* address, l2_hint<Priority>) noexcept {
@@ -92,9 +100,10 @@ __device__ inline void apply_priority(const void* address, l2_hint<Priority>) no
   asm volatile("applypriority.global.L2::evict_normal [%0], 128;" ::"l"(__cvta_generic_to_global(address)) : "memory");
 }
 
-/// Throws the 128 bytes at `address` away without writing them back: what they hold is undefined until they are written again.
+/// Discards the 128 bytes at `address` without writing them back. Their value is undefined until they are written again.
 ///
-/// PTX: `discard.global.L2 [a], 128`. Requires compute capability 8.0; `address` a multiple of 128. Source: PTX ISA, "discard".
+/// PTX: `discard.global.L2 [a], 128`. Requires: compute capability 8.0; `address` a multiple of 128. Source: PTX ISA,
+/// "discard".
 template <int Bytes = 128, class T>
 __device__ inline void discard_l2(T* address) noexcept {
   static_assert(!std::is_const_v<T>, "membar: discard_l2 destroys what it is given: pass a pointer to what is not const");

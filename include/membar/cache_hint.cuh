@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Cache hints: what an access asks of L1 and L2, as values to write behind the pointer of a load or a store.
+/// Cache hints: what an access asks of L1 and L2, as values that stand after the pointer of a load or a store.
 ///
-/// A hint changes where lines are kept and for how long, and never what an access means. Hints are for global memory: an access
-/// with a hint must not have an address of shared, local or constant memory.
+/// A hint changes where lines are kept and for how long. It never changes what an access means. Hints are for global memory: an
+/// access with a hint must not have an address in shared, local or constant memory.
 #pragma once
 
 #include <membar/detail/config.hpp>
@@ -15,18 +15,19 @@ namespace membar {
 
 /// The priority with which L1 evicts the line of an access.
 enum class l1_priority {
-  evict_normal,     ///< as without a hint
+  evict_normal,     ///< the priority without a hint
   evict_unchanged,  ///< leaves the priority of a line that is there
   evict_first,      ///< the line goes first: data used once
   evict_last,       ///< the line goes last: data used again soon
   no_allocate       ///< the line is not brought into L1
 };
 
-/// The priority with which L2 evicts the line of an access.
+/// The priority with which L2 evicts the line of an access; the names mean what those of `l1_priority` mean.
 enum class l2_priority { evict_normal, evict_unchanged, evict_first, evict_last };
 
-/// The cache operators of PTX ISA 2.0, which name caches rather than priorities. They go with neither an order nor an L1
-/// eviction priority.
+/// The cache operators of PTX ISA 2.0, which name caches instead of priorities.
+///
+/// An access with a cache operator has neither an order nor an L1 eviction priority.
 enum class cache_operator {
   ca,  ///< loads: cache at all levels
   cg,  ///< cache in L2 and not in L1
@@ -37,23 +38,26 @@ enum class cache_operator {
   wt   ///< stores: write through L2 to host memory
 };
 
-/// A hint as a tag: a value of its own type.
+/// The type of an L1 eviction priority as an argument of an access; its values are in the namespace `l1`.
 template <l1_priority Priority>
 struct l1_hint {
   static constexpr l1_priority value = Priority;
   explicit l1_hint() = default;
 };
+/// The type of an L2 eviction priority as an argument; its values are in the namespace `l2`.
 template <l2_priority Priority>
 struct l2_hint {
   static constexpr l2_priority value = Priority;
   explicit l2_hint() = default;
   MEMBAR_HOST_DEVICE constexpr operator l2_priority() const noexcept { return Priority; }
 };
+/// The type of a cache operator as an argument of an access; its values are in the namespace `cache_op`.
 template <cache_operator Operator>
 struct cache_operator_hint {
   static constexpr cache_operator value = Operator;
   explicit cache_operator_hint() = default;
 };
+/// The type of an L2 prefetch size as an argument of a load; its values are `prefetch_64B`, `prefetch_128B`, `prefetch_256B`.
 template <int Bytes>
 struct prefetch_size {
   static_assert(Bytes == 64 || Bytes == 128 || Bytes == 256, "membar: an L2 prefetch size is 64, 128 or 256 bytes");
@@ -70,8 +74,9 @@ inline constexpr l1_hint<l1_priority::evict_last> evict_last{};
 inline constexpr l1_hint<l1_priority::no_allocate> no_allocate{};
 }  // namespace l1
 
-/// L2 eviction priorities: the arguments of a `cache_policy`, which any access takes. Written at the access itself,
-/// `load_weak(p, l2::evict_first)`, they need 32-byte accesses and compute capability 10.0.
+/// L2 eviction priorities: the arguments of a `cache_policy`, which any access takes.
+///
+/// At the access itself, `load_weak(p, l2::evict_first)`, they require 32-byte accesses and compute capability 10.0.
 namespace l2 {
 inline constexpr l2_hint<l2_priority::evict_normal> evict_normal{};
 inline constexpr l2_hint<l2_priority::evict_unchanged> evict_unchanged{};
@@ -90,49 +95,58 @@ inline constexpr cache_operator_hint<cache_operator::wb> wb{};
 inline constexpr cache_operator_hint<cache_operator::wt> wt{};
 }  // namespace cache_op
 
-/// How much a load that misses L2 brings into it: the aligned 64, 128 or 256 bytes around the address.
+/// A load that misses L2 brings in the aligned 64 bytes around the address.
 inline constexpr prefetch_size<64> prefetch_64B{};
+/// A load that misses L2 brings in the aligned 128 bytes around the address.
 inline constexpr prefetch_size<128> prefetch_128B{};
+/// A load that misses L2 brings in the aligned 256 bytes around the address.
 inline constexpr prefetch_size<256> prefetch_256B{};
 
-/// The fraction of addresses that get a policy's primary priority: a constant above 0 and at most 1.
+namespace detail {
+/// The compiler's message for a fraction out of range names this rule.
+struct above_0_and_at_most_1;
+}  // namespace detail
+
+/// The fraction of addresses that get a policy's primary priority: above 0 and at most 1.
 ///
-/// Converts from a floating-point constant; one out of range does not compile, and the compiler's message names this type.
-/// `at_run_time` takes a value that is not a constant, and stops the kernel if it is out of range.
-class fraction_above_0_and_at_most_1 {
+/// It converts from a constant. A constant out of range does not compile, and the compiler's message names the rule.
+class hit_fraction {
  public:
-  template <class T>
+  template <class T, class Rule = detail::above_0_and_at_most_1>
     requires std::is_arithmetic_v<T>
-  consteval fraction_above_0_and_at_most_1(T value) : value_(static_cast<float>(value)) {
+  consteval hit_fraction(T value) : value_(static_cast<float>(value)) {
     if (!(value > 0 && value <= 1)) {
       throw "membar: the fraction of a cache policy lies above 0 and is at most 1";
     }
   }
 
-  [[nodiscard]] __device__ static fraction_above_0_and_at_most_1 at_run_time(float value) noexcept {
+  /// The fraction `value`, which is no constant. A value out of range stops the kernel.
+  [[nodiscard]] __device__ static hit_fraction at_run_time(float value) noexcept {
     if (!(value > 0.0F && value <= 1.0F)) {
       __trap();
     }
     return {value, unchecked{}};
   }
 
+  /// The fraction as a number.
   [[nodiscard]] __device__ constexpr float value() const noexcept { return value_; }
 
  private:
   struct unchecked {};
-  __device__ constexpr fraction_above_0_and_at_most_1(float value, unchecked) noexcept : value_(value) {}
+  __device__ constexpr hit_fraction(float value, unchecked) noexcept : value_(value) {}
 
   float value_;
 };
 
-/// A policy for L2, as an access takes it: 64 opaque bits, made by a `cache_policy` or a `cache_policy_range`.
+/// An L2 policy, as an access takes it: 64 opaque bits, made by a `cache_policy` or a `cache_policy_range`.
 ///
-/// Making one is an instruction, so make it once, before the loop. It is a value of the device: it can be passed to functions,
-/// and to kernels of the same device. Requires compute capability 8.0.
+/// Making one is an instruction, so make it once, before the loop. It can be passed to functions, and to kernels of the same
+/// device. Requires: compute capability 8.0.
 class l2_policy {
  public:
-  /// A policy from its bits; interop/annotated_ptr.cuh makes one of a `cuda::access_property`.
+  /// The policy with these bits. interop/annotated_ptr.cuh makes one of a `cuda::access_property`.
   MEMBAR_HOST_DEVICE explicit constexpr l2_policy(std::uint64_t bits) noexcept : bits_(bits) {}
+  /// The policy's bits, as an instruction takes them.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr std::uint64_t bits() const noexcept { return bits_; }
 
  protected:
@@ -167,14 +181,14 @@ __device__ constexpr void check_policy() noexcept {
 
 }  // namespace detail
 
-/// A policy by fraction: `Primary` for that fraction of addresses, chosen by the hardware, and `Secondary` for the others.
+/// A policy by fraction: `Primary` for a fraction of the addresses, which the hardware chooses, and `Secondary` for the others.
 ///
-/// PTX: `createpolicy.fractional.L2::Primary{.L2::Secondary}.b64`, one instruction; the secondary priority is left out where it
-/// is PTX's own, evict_unchanged. Requires compute capability 8.0. Source: PTX ISA, "createpolicy".
+/// PTX: `createpolicy.fractional.L2::Primary{.L2::Secondary}.b64`, one instruction; without the secondary priority where it is
+/// evict_unchanged, PTX's default. Requires: compute capability 8.0. Source: PTX ISA, "createpolicy".
 template <l2_priority Primary, l2_priority Secondary = l2_priority::evict_unchanged>
 class cache_policy : public l2_policy {
  public:
-  __device__ explicit cache_policy(fraction_above_0_and_at_most_1 fraction) noexcept {
+  __device__ explicit cache_policy(hit_fraction fraction) noexcept {
     detail::check_policy<Primary, Secondary>();
     // createpolicy.fractional.L2::primary_priority{.L2::secondary_priority}.b64 cache-policy, fraction;  (PTX ISA 7.4, sm_80)
     asm volatile("createpolicy.fractional%1%2.b64 %0, %3;"
@@ -184,11 +198,13 @@ class cache_policy : public l2_policy {
   }
 };
 
-/// A policy by address: `Primary` for the `primary_bytes` from `start`, `Secondary` for the rest of a window of `total_bytes`,
-/// which reaches as far before the primary range as behind it, and normal priority elsewhere.
+/// A policy by address: `Primary` for `primary_bytes` from `start`, `Secondary` for the rest of a window of `total_bytes`.
 ///
-/// PTX: `createpolicy.range.global.L2::Primary.L2::Secondary.b64`, one instruction. Requires compute capability 8.0, `start` in
-/// global memory and 0 < `primary_bytes` <= `total_bytes`; else the kernel is stopped. Source: PTX ISA, "createpolicy".
+/// The window reaches as far before the primary range as after it. Other addresses have normal priority.
+///
+/// PTX: `createpolicy.range.global.L2::Primary{.L2::Secondary}.b64`, one instruction. Requires: compute capability 8.0; `start`
+/// in global memory. Errors: unless 0 < `primary_bytes` <= `total_bytes`, the kernel is stopped. Source: PTX ISA,
+/// "createpolicy".
 template <l2_priority Primary, l2_priority Secondary = l2_priority::evict_unchanged>
 class cache_policy_range : public l2_policy {
  public:

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Constant memory: typed tables that fit into its 64 KiB, their upload, and a check of how many addresses a warp reads at
+/// Constant memory: typed tables that fit into its 64 KiB, their upload, and a count of the addresses that a warp reads at
 /// once.
 ///
-/// Constant memory is off-chip and has a cache of its own, which answers one address per warp at a time: all threads at one
-/// index is one broadcast, k different indices take k times as long. It is for values that a whole warp needs at once, such
-/// as the coefficients of a formula. Kernel parameters travel the same way; `const __grid_constant__` keeps one there.
+/// Constant memory is off-chip and has its own cache, which serves one address per warp at a time. If all threads use one
+/// index, the access is a broadcast; k different indices take k accesses. It is for values that a whole warp needs at once,
+/// such as the coefficients of a formula. Kernel parameters are in constant memory too; `const __grid_constant__` keeps one
+/// there.
 #pragma once
 
 #include <membar/detail/config.hpp>
@@ -19,14 +20,14 @@
 
 namespace membar {
 
-/// What a program may use of constant memory, in bytes: the tables of all its source files together.
+/// The size of constant memory in bytes: the limit for the tables of all source files together.
 inline constexpr std::size_t constant_memory_bytes = std::size_t{64} * 1024;
 
 /// A table in constant memory: declare it at namespace scope, `__constant__ membar::constant_table<float, 9> weights;`.
 ///
-/// For other source files declare it again, `extern __constant__ membar::constant_table<float, 9> weights;`, and compile all of
-/// them as relocatable device code (`-rdc=true`). Its values are undefined until an `upload`.
-/// Requires: `Size` elements of at most 64 KiB; a trivially copyable element without an initializer. An index is below `Size`.
+/// Other source files declare it as `extern __constant__ membar::constant_table<float, 9> weights;`. All of them are compiled
+/// as relocatable device code (`-rdc=true`). Its values are undefined until an `upload`.
+/// Requires: at most 64 KiB; a trivially copyable element without an initializer; an index below `Size`.
 template <class T, std::size_t Size>
 struct constant_table {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_default_constructible_v<T>,
@@ -36,15 +37,16 @@ struct constant_table {
 
   using value_type = T;
 
+  /// The number of elements.
   [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr std::size_t size() noexcept { return Size; }
 
-  /// The element at `index`, at the cost of one access per different index among the threads of the warp.
+  /// The element at `index`. It costs one access for each different index among the threads of the warp.
   [[nodiscard]] __device__ const T& operator[](std::size_t index) const noexcept { return values[index]; }
 
-  /// The element at an index that all active threads of the warp share: one access. Builds with assertions check that it is.
+  /// The element at an index that all active threads of the warp share: one access. Builds with assertions check the index.
   [[nodiscard]] __device__ const T& broadcast(std::size_t index) const noexcept;
 
-  /// The element at a constant index, which all threads share.
+  /// The element at a constant index, which all threads share: one access.
   template <std::size_t Index>
   [[nodiscard]] __device__ const T& broadcast() const noexcept {
     static_assert(Index < Size, "membar: the index lies behind the end of the constant table");
@@ -54,12 +56,14 @@ struct constant_table {
   T values[Size];
 };
 
-/// The rule that tables fit into constant memory together. Each is checked alone anyway; the sum over a program's source files
-/// is known to its author: `static_assert(membar::fit_into_constant_memory<decltype(weights), decltype(limits)>);`
+/// Whether tables fit into constant memory together; each alone is checked anyway.
+///
+/// Use: `static_assert(membar::fit_into_constant_memory<decltype(weights), decltype(limits)>);`. Name the tables of all source
+/// files.
 template <class... Tables>
 inline constexpr bool fit_into_constant_memory = (std::size_t{0} + ... + sizeof(Tables)) <= constant_memory_bytes;
 
-/// How many different values the active threads of the warp have: as an index into constant memory, how many accesses it takes.
+/// The number of different values among the warp's active threads: for an index into constant memory, the accesses it takes.
 [[nodiscard]] __device__ inline unsigned distinct_in_warp(unsigned long long value) noexcept {
   const unsigned active = __activemask();
   const unsigned same = __match_any_sync(active, value);
@@ -73,11 +77,11 @@ __device__ const T& constant_table<T, Size>::broadcast(std::size_t index) const 
   return values[index];
 }
 
-/// What a kernel's accesses to a constant table cost, as counted by `count_constant_access`.
+/// The accesses of a kernel to a constant table, as `count_constant_access` counts them.
 struct constant_access_counts {
   unsigned long long warps = 0;      ///< accesses, one per warp that made one
-  unsigned long long addresses = 0;  ///< different addresses, added up: the accesses' cost
-  unsigned worst = 0;                ///< most different addresses of one access, 1 to 32
+  unsigned long long addresses = 0;  ///< different addresses, added up: the cost of the accesses
+  unsigned worst = 0;                ///< the most different addresses of one access, 1 to 32
 
   /// Different addresses per access: 1 is a broadcast.
   [[nodiscard]] double per_warp() const noexcept {
@@ -85,7 +89,7 @@ struct constant_access_counts {
   }
 };
 
-/// Counts one access of the warp's active threads, each to its `index`, into `counts`, which all threads of the grid may share.
+/// Adds one access of the warp's active threads to `counts`. Each thread passes its `index`; the whole grid may share `counts`.
 __device__ inline void count_constant_access(constant_access_counts& counts, std::size_t index) noexcept {
   const unsigned active = __activemask();
   const unsigned distinct = distinct_in_warp(index);
@@ -96,7 +100,7 @@ __device__ inline void count_constant_access(constant_access_counts& counts, std
   }
 }
 
-/// Prints one sentence to stderr, and returns true, if the counted accesses are not broadcasts.
+/// If the counted accesses are not all broadcasts, prints one sentence to stderr and returns true.
 inline bool warn_if_divergent(const constant_access_counts& counts, const char* table) noexcept {
   if (counts.worst <= 1) {
     return false;
@@ -124,9 +128,9 @@ inline void validate_upload(std::size_t first, std::size_t count, std::size_t si
 
 /// Copies `count` values into `table` from element `first`, ordered in `stream`: kernels enqueued later read them.
 ///
-/// Returns at once if `values` is pinned memory, which must then stay as it is until the copy is done. The table of the current
-/// device is written. No kernel that reads the table may run meanwhile: constant memory is read-only while a kernel runs.
-/// Errors: more values than the table holds from `first` on; what CUDA refuses. Nothing is copied then.
+/// It writes the table of the current device. It returns at once if `values` is pinned memory, which must then not change until
+/// the copy is done. No kernel that reads the table may run meanwhile: constant memory is read-only while a kernel runs.
+/// Errors: more values than the table holds from `first` on, or a CUDA error. Nothing is copied then.
 template <class T, std::size_t Size>
 void upload_part(const constant_table<T, Size>& table, std::size_t first, const std::type_identity_t<T>* values,
                  std::size_t count, cudaStream_t stream) {
@@ -136,7 +140,9 @@ void upload_part(const constant_table<T, Size>& table, std::size_t first, const 
         "pass a table declared __constant__ and values in host memory");
 }
 
-/// Copies all values of `table`: `count` must be its size.
+/// Copies `count` values into `table`, ordered in `stream`; `count` must be the table's size.
+///
+/// Errors: another `count`, or a CUDA error. Nothing is copied then.
 template <class T, std::size_t Size>
 void upload(const constant_table<T, Size>& table, const std::type_identity_t<T>* values, std::size_t count,
             cudaStream_t stream) {
@@ -148,7 +154,7 @@ void upload(const constant_table<T, Size>& table, const std::type_identity_t<T>*
   upload_part(table, 0, values, count, stream);
 }
 
-/// Copies an array into `table`; type and size are checked when this is compiled.
+/// Copies an array into `table`, ordered in `stream`. The compiler checks type and size.
 template <class T, std::size_t Size, class U, std::size_t Count>
 void upload(const constant_table<T, Size>& table, const U (&values)[Count], cudaStream_t stream) {
   static_assert(std::is_same_v<T, U>, "membar: an upload has the type of the constant table: convert the values first");
@@ -158,8 +164,8 @@ void upload(const constant_table<T, Size>& table, const U (&values)[Count], cuda
 
 /// The address in global memory of `table` on the current device, through which a kernel can write it.
 ///
-/// Such a write and a read through the table are different proxies, and no fence orders them: only the end of the writing
-/// kernel, with the reading one after it in the stream, does.
+/// Such a write and a read through the table use different proxies, and no fence orders them. The reading kernel must come
+/// after the writing one in the stream. Errors: a table that is not `__constant__`.
 template <class T, std::size_t Size>
 [[nodiscard]] T* global_address_of(const constant_table<T, Size>& table) {
   void* address = nullptr;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Fences: order among the calling thread's memory accesses, as threads in a scope observe it. A fence waits for nobody else.
+/// Fences: order among the calling thread's memory accesses, as threads in a scope observe it. A fence waits for no other
+/// thread.
 #pragma once
 
 #include <membar/detail/ptx.cuh>
@@ -14,13 +15,13 @@ namespace membar {
 /// Synchronizes: a release fence followed by a relaxed (or stronger) store synchronizes with an acquire fence that follows a
 /// relaxed (or stronger) load of that store's value, or of one that later read-modify-writes made of it, if both fences and
 /// both accesses include each other's threads; cumulative: what the releasing thread has observed is released too. All
-/// `seq_cst` fences in scope also have one order. At device scope the threads are those of the same physical synchronization
-/// domain.
+/// `seq_cst` fences in scope also have one order. Device scope includes the threads of one physical synchronization domain.
 ///
 /// PTX: `fence.{acquire,release,acq_rel,sc}.{cta,cluster,gpu,sys}`, one instruction.
-/// Requires: compute capability 7.0; `thread_scope::cluster` 9.0; acquire or release alone CUDA 12.8 (PTX ISA 8.6), and no
-/// other order stands in for them before it. Cost: device scope and wider wait until the domain's earlier writes are visible
-/// that far, other threads' included. Source: PTX ISA, "membar/fence" and "Memory Consistency Model".
+/// Requires: compute capability 7.0; `thread_scope::cluster` 9.0; acquire or release alone CUDA 12.8 (PTX ISA 8.6). Before that
+/// they do not compile: nothing stronger takes their place. Cost: at device scope and wider the fence waits until the domain's
+/// earlier writes, those of other threads included, are visible that far. Source: PTX ISA, "membar/fence" and "Memory
+/// Consistency Model".
 template <thread_scope Scope, class Order>
 __device__ inline void thread_fence(Order) noexcept {
   static_assert(fence_order<Order>,
@@ -35,15 +36,15 @@ __device__ inline void thread_fence(Order) noexcept {
   asm volatile("fence.%0.%1;" ::"C"(detail::ptx_order<Order::value>::text), "C"(detail::ptx_scope<Scope>::text) : "memory");
 }
 
-/// A path to memory other than ordinary loads and stores, or other than the same virtual address.
+/// A path to memory other than ordinary loads and stores, or by another virtual address.
 ///
-/// PTX has no proxy fence for constant memory, textures and surfaces: what is written by ordinary stores is safe to read that
-/// way in a later kernel only.
+/// PTX has no proxy fence for constant memory, textures and surfaces: only a later kernel may read that way what ordinary
+/// stores wrote.
 enum class proxy {
   alias,                 ///< another virtual address of the same memory
   async,                 ///< asynchronous copies (bulk and tensor) and matrix operations, in every state space
   async_global,          ///< `async`, for accesses to global memory only
-  async_shared_block,    ///< `async`, for accesses to the own block's shared memory only
+  async_shared_block,    ///< `async`, for accesses to the block's own shared memory only
   async_shared_cluster,  ///< `async`, for accesses to shared memory of the cluster only
   tensormap,             ///< the reading of a tensor map by a tensor copy
 };
@@ -59,11 +60,11 @@ template <> struct ptx_proxy<proxy::async_shared_block> { static constexpr char 
 template <> struct ptx_proxy<proxy::async_shared_cluster> { static constexpr char text[] = "async.shared::cluster"; };
 // clang-format on
 
-/// Where the restricted fences take effect: an acquire on what came from the cluster, a release on what is the block's own.
+/// Where the restricted fences act: an acquire on the cluster's shared memory, a release on the block's own.
 // clang-format off
-template <memory_order Order> struct ptx_restricted;
-template <> struct ptx_restricted<memory_order::acquire> { static constexpr char text[] = "acquire.sync_restrict::shared::cluster"; };
-template <> struct ptx_restricted<memory_order::release> { static constexpr char text[] = "release.sync_restrict::shared::cta"; };
+template <memory_order Order> struct narrowed;
+template <> struct narrowed<memory_order::acquire> { static constexpr char text[] = "acquire.sync_restrict::shared::cluster"; };
+template <> struct narrowed<memory_order::release> { static constexpr char text[] = "release.sync_restrict::shared::cta"; };
 // clang-format on
 
 /// Refuses, in the pass that compiles for a device, an architecture before that of thread block clusters.
@@ -75,7 +76,7 @@ __device__ constexpr void require_hopper_fence() noexcept {
 }
 
 template <class Order>
-__device__ constexpr void require_restricted_order() noexcept {
+__device__ constexpr void require_restricted() noexcept {
   static_assert(order_among<Order, memory_order::acquire, memory_order::release>,
                 "membar: a restricted fence takes acquire or release: PTX has no other form of it");
   require_hopper_fence<order_among<Order, memory_order::acquire, memory_order::release>>();
@@ -86,8 +87,8 @@ __device__ constexpr void require_restricted_order() noexcept {
 /// Orders the calling thread's ordinary accesses with those through `Proxy`, in both directions.
 ///
 /// It synchronizes with nothing by itself: accesses through two proxies are ordered only if this fence stands on the path that
-/// orders them. For example, shared memory written by ordinary stores and read by a bulk copy takes `proxy::async` after the
-/// stores, before the barrier that precedes the copy.
+/// orders them. An example: ordinary stores write shared memory, and a bulk copy reads it. `proxy_fence<proxy::async>` then
+/// stands after the stores and before the barrier that precedes the copy.
 ///
 /// PTX: `fence.proxy.{alias,async,async.global,async.shared::cta,async.shared::cluster}`, one instruction.
 /// Requires: compute capability 7.0 for `alias`, 9.0 for the others.
@@ -107,9 +108,11 @@ __device__ inline void proxy_fence() noexcept {
 
 /// Releases the calling thread's ordinary writes of a tensor map to tensor copies of the threads in `Scope`.
 ///
-/// It does for the map what a release fence does for data; the flag that follows it is an ordinary atomic, and the reader
-/// answers it with the acquire form below. PTX: `fence.proxy.tensormap::generic.release.{cta,cluster,gpu,sys}`, one
-/// instruction. Requires: compute capability 9.0. Source: PTX ISA, "membar/fence".
+/// It is to the map what a release fence is to data: an atomic flag follows it. The reader of the flag uses
+/// `proxy_fence<proxy::tensormap, Scope>(acquire, map)`.
+///
+/// PTX: `fence.proxy.tensormap::generic.release.{cta,cluster,gpu,sys}`, one instruction.
+/// Requires: compute capability 9.0. Source: PTX ISA, "membar/fence".
 template <proxy Proxy, thread_scope Scope>
 __device__ inline void proxy_fence(release_t) noexcept {
   static_assert(Proxy == proxy::tensormap, "membar: only the tensormap proxy has a release fence: write proxy_fence<Proxy>()");
@@ -118,7 +121,7 @@ __device__ inline void proxy_fence(release_t) noexcept {
   asm volatile("fence.proxy.tensormap::generic.release.%0;" ::"C"(detail::ptx_scope<Scope>::text) : "memory");
 }
 
-/// Acquires the tensor map at `map`, 128 bytes that another thread released, for the calling thread's tensor copies.
+/// Acquires the 128-byte tensor map at `map`, which another thread released, for the calling thread's tensor copies.
 ///
 /// PTX: `fence.proxy.tensormap::generic.acquire.{cta,cluster,gpu,sys} [map], 128`, one instruction.
 /// Requires: compute capability 9.0; `map` aligned to 128 bytes, in global, constant or parameter memory, by a generic address.
@@ -132,32 +135,35 @@ __device__ inline void proxy_fence(acquire_t, const void* map) noexcept {
                : "memory");
 }
 
-/// A fence of cluster scope for objects in shared memory only: an acquire for those anywhere in the cluster, a release for
-/// those of the own block. Lighter than `thread_fence<thread_scope::cluster>`, and enough for barriers in shared memory.
+/// A fence of cluster scope for objects in shared memory only. An acquire is for those anywhere in the cluster, a release for
+/// those of the calling thread's block.
+///
+/// It does less than `thread_fence<thread_scope::cluster>`, and is enough for barriers in shared memory.
 ///
 /// PTX: `fence.acquire.sync_restrict::shared::cluster.cluster`, `fence.release.sync_restrict::shared::cta.cluster`.
 /// Requires: compute capability 9.0, CUDA 12.8 (PTX ISA 8.6). Source: PTX ISA, "membar/fence".
 template <class Order>
 __device__ inline void shared_fence(Order) noexcept {
-  detail::require_restricted_order<Order>();
+  detail::require_restricted<Order>();
   // fence.sem.sync_restrict.cluster;  sem: acquire with ::shared::cluster, release with ::shared::cta (PTX ISA 8.6, sm_90)
-  asm volatile("fence.%0.cluster;" ::"C"(detail::ptx_restricted<Order::value>::text) : "memory");
+  asm volatile("fence.%0.cluster;" ::"C"(detail::narrowed<Order::value>::text) : "memory");
 }
 
-/// `shared_fence` from ordinary accesses to the async proxy: a release orders the block's ordinary accesses before it, an
-/// acquire the calling thread's asynchronous copies after it.
+/// A fence of cluster scope between ordinary accesses and the async proxy, for objects in shared memory only.
+///
+/// A release orders the block's ordinary accesses before it. An acquire orders the calling thread's asynchronous copies after
+/// it.
 ///
 /// PTX: `fence.proxy.async::generic.{acquire.sync_restrict::shared::cluster,release.sync_restrict::shared::cta}.cluster`.
 /// Requires: compute capability 9.0, CUDA 12.8 (PTX ISA 8.6). Source: PTX ISA, "membar/fence".
 template <class Order>
 __device__ inline void shared_proxy_fence(Order) noexcept {
-  detail::require_restricted_order<Order>();
+  detail::require_restricted<Order>();
   // fence.proxy.async::generic.sem.sync_restrict.cluster;  PTX ISA 8.6, sm_90
-  asm volatile("fence.proxy.async::generic.%0.cluster;" ::"C"(detail::ptx_restricted<Order::value>::text) : "memory");
+  asm volatile("fence.proxy.async::generic.%0.cluster;" ::"C"(detail::narrowed<Order::value>::text) : "memory");
 }
 
-/// Makes the initialisation of barriers in the block's shared memory (`mbarrier.init`, and nothing else) visible to the
-/// cluster.
+/// Makes the initialization of barriers in the block's shared memory visible to the cluster: `mbarrier.init` and nothing else.
 ///
 /// PTX: `fence.mbarrier_init.release.cluster`, one instruction. Requires: compute capability 9.0. Source: PTX ISA,
 /// "membar/fence".

@@ -12,15 +12,17 @@
 
 namespace membar {
 
-/// Reads `*address` with an order, for the threads in `Scope`; behind the pointer, in any order, stand the order's tag and at
-/// most one each of an L1 eviction priority, an L2 policy and a prefetch size: `load<thread_scope::system>(p, acquire)`.
+/// Reads `*address` with an order, for the threads in `Scope`: `load<thread_scope::system>(p, acquire)`.
+///
+/// After the pointer stand the order's tag and at most one each of an L1 eviction priority, an L2 policy and a prefetch size.
+/// Their sequence is free.
 ///
 /// Synchronizes: acquire synchronizes with the release operation whose value it reads, if each one's scope includes the other's
 /// thread; relaxed orders nothing but is atomic; `mmio`, at system scope only, is relaxed and neither merged nor repeated.
 /// One access whatever the size: 16 bytes are `.b128`, not a vector.
 ///
-/// PTX: `ld.{relaxed,acquire}.S{.global.HINTS}.T`; seq_cst: `fence.sc.S; ld.acquire.S...`; mmio: `ld.mmio.relaxed.sys.T`.
-/// With S = cta, cluster, gpu, sys for block, cluster, device, system.
+/// PTX: `ld.{relaxed,acquire}.S{.global.HINTS}.T`; seq_cst is two instructions: `fence.sc.S; ld.acquire.S...`; mmio:
+/// `ld.mmio.relaxed.sys.T`. S is cta, cluster, gpu or sys for block, cluster, device or system.
 /// Requires: a trivially copyable type of 1, 2, 4, 8 or 16 bytes, aligned to its size; with a hint, global memory; an L2 policy
 /// compute capability 8.0; 16 bytes CUDA 12.3. Source: PTX ISA, "ld".
 template <thread_scope Scope, class T, class... Said>
@@ -38,8 +40,10 @@ template <thread_scope Scope, class T, class... Said>
   }
 }
 
-/// Reads `*address` without an order, as `*address` does, with hints: at most one each of an L1 eviction priority or a cache
-/// operator, an L2 policy, a prefetch size and, for 32 bytes, an L2 eviction priority.
+/// Reads `*address` without an order, as a plain read does, with cache hints.
+///
+/// After the pointer stand at most one each of: an L1 eviction priority or a cache operator, an L2 policy, a prefetch size, and
+/// for 32 bytes an L2 eviction priority.
 ///
 /// Synchronizes with nothing, and races with a concurrent store like any plain load. PTX: `ld.weak{.global.HINTS}.T`, of 16
 /// and 32 bytes `.v4.b32` and `.v8.b32`. Requires: as `load`; 32 bytes compute capability 10.0. Source: PTX ISA, "ld".
@@ -50,14 +54,16 @@ template <class T, class... Said>
   return detail::load_with<detail::access_kind::load, thread_scope::system, detail::no_order>(address, said...);
 }
 
-/// Writes `value` to `*address` with an order, for the threads in `Scope`; behind the value, in any order, stand the order's
-/// tag and at most one each of an L1 eviction priority and an L2 policy: `store<thread_scope::device>(p, 1, release)`.
+/// Writes `value` to `*address` with an order, for the threads in `Scope`: `store<thread_scope::device>(p, 1, release)`.
+///
+/// After the value stand the order's tag and at most one each of an L1 eviction priority and an L2 policy. Their sequence is
+/// free.
 ///
 /// Synchronizes: release synchronizes with the acquire operation that reads the value, if each one's scope includes the other's
 /// thread, and carries what this thread has observed; relaxed orders nothing but is atomic; `mmio` as for `load`.
 ///
-/// PTX: `st.{relaxed,release}.S{.global.HINTS}.T`; seq_cst: `fence.sc.S; st.relaxed.S...`; mmio: `st.mmio.relaxed.sys.T`.
-/// Requires: as `load`. Source: PTX ISA, "st".
+/// PTX: `st.{relaxed,release}.S{.global.HINTS}.T`; seq_cst is two instructions: `fence.sc.S; st.relaxed.S...`; mmio:
+/// `st.mmio.relaxed.sys.T`. Requires: as `load`. Source: PTX ISA, "st".
 template <thread_scope Scope, class T, class... Said>
 __device__ inline void store(T* address, const std::remove_cv_t<T>& value, Said... said) noexcept {
   using order = detail::picked<detail::says::order, Said...>;
@@ -74,7 +80,9 @@ __device__ inline void store(T* address, const std::remove_cv_t<T>& value, Said.
   }
 }
 
-/// Writes `value` to `*address` without an order, as `*address = value` does, with hints: as `load_weak`, but no prefetch size.
+/// Writes `value` to `*address` without an order, as a plain write does, with cache hints.
+///
+/// After the value stand the hints of `load_weak`, but no prefetch size.
 ///
 /// Synchronizes with nothing. PTX: `st.weak{.global.HINTS}.T`. Requires: as `load_weak`. Source: PTX ISA, "st".
 template <class T, class... Said>

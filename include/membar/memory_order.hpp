@@ -12,17 +12,22 @@ namespace membar {
 /// The orders as values, for code that tabulates or prints them. Calls take the tags below.
 enum class memory_order { relaxed, acquire, release, acq_rel, seq_cst };
 
-/// The type of an order's tag. Distinct types, so that an order an operation cannot have is no overload of it.
+/// The type of an order's tag. Each order has its own type, so an order that an operation cannot have does not compile.
 template <memory_order Order>
 struct memory_order_constant {
   static constexpr memory_order value = Order;
   explicit memory_order_constant() = default;
 };
 
+/// The type of `relaxed`.
 using relaxed_t = memory_order_constant<memory_order::relaxed>;
+/// The type of `acquire`.
 using acquire_t = memory_order_constant<memory_order::acquire>;
+/// The type of `release`.
 using release_t = memory_order_constant<memory_order::release>;
+/// The type of `acq_rel`.
 using acq_rel_t = memory_order_constant<memory_order::acq_rel>;
+/// The type of `seq_cst`.
 using seq_cst_t = memory_order_constant<memory_order::seq_cst>;
 
 /// Atomic, and ordered only with other accesses of the same location.
@@ -33,7 +38,7 @@ inline constexpr acquire_t acquire{};
 inline constexpr release_t release{};
 /// Both halves, for operations that read and write, and for fences.
 inline constexpr acq_rel_t acq_rel{};
-/// Of acquire and release what the operation can have, and one order of all such operations that every thread in scope agrees
+/// Acquire, release or both, as the operation allows, and one order of all such operations that every thread in scope agrees
 /// on.
 inline constexpr seq_cst_t seq_cst{};
 
@@ -63,25 +68,28 @@ concept fence_order =
 template <class Order>
 concept reduction_order = order_among<Order, memory_order::relaxed, memory_order::release>;
 
-/// The half of `order` that stands before an operation: a fence of it, a relaxed operation and a fence of `acquire_half(order)`
-/// order what the operation with `order` orders. `relaxed` means: no fence on this side.
+/// The part of `order` that a fence before a relaxed operation gives; `relaxed` means no fence.
+///
+/// With a fence of `acquire_half(order)` after the operation, both order what the operation with `order` orders.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr memory_order release_half(memory_order order) noexcept {
   const bool releases = order == memory_order::release || order == memory_order::acq_rel;
   return order == memory_order::seq_cst ? order : releases ? memory_order::release : memory_order::relaxed;
 }
 
-/// The half of `order` that stands after an operation. That of `seq_cst` is `acquire`: the fence before the operation gives it
-/// its place among all `seq_cst` operations.
+/// The part of `order` that a fence after a relaxed operation gives; `relaxed` means no fence.
+///
+/// For `seq_cst` it is `acquire`: the fence before the operation gives it its place among all `seq_cst` operations.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr memory_order acquire_half(memory_order order) noexcept {
   const bool acquires = order != memory_order::relaxed && order != memory_order::release;
   return acquires ? memory_order::acquire : memory_order::relaxed;
 }
 
-/// The halves of an order's tag, as tags.
+/// `release_half` of an order's tag, as a tag.
 template <memory_order Order>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr auto release_half(memory_order_constant<Order>) noexcept {
   return memory_order_constant<release_half(Order)>{};
 }
+/// `acquire_half` of an order's tag, as a tag.
 template <memory_order Order>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr auto acquire_half(memory_order_constant<Order>) noexcept {
   return memory_order_constant<acquire_half(Order)>{};

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Data that nobody writes while a kernel runs: loads through the read-only (non-coherent) path, for any trivially copyable
-/// type, and a span that is read no other way.
+/// Data that nothing writes while a kernel runs: loads through the read-only (non-coherent) path, and a span that is read no
+/// other way.
 ///
-/// The path may keep a line for as long as the kernel runs, whatever is written meanwhile. So a read-only load is undefined if
-/// anything, this thread included, writes its bytes between the start and the end of the kernel. Data written by an earlier
-/// kernel of the stream, or copied before the launch, is safe. With programmatic dependent launch, data of the previous kernel
-/// is safe after `cudaGridDependencySynchronize` only.
+/// The path may keep a line as long as the kernel runs, whatever is written meanwhile. So a read-only load is undefined if any
+/// thread, the reading one included, writes its bytes between the start and the end of the kernel. Data that an earlier kernel
+/// of the stream wrote, or that was copied before the launch, is safe. With programmatic dependent launch, data of the previous
+/// kernel is safe only after `cudaGridDependencySynchronize`.
 #pragma once
 
 #include <membar/detail/config.hpp>
@@ -42,7 +42,7 @@ struct chunks {
   chunk<chunk_bytes<T>> parts[sizeof(T) / chunk_bytes<T>];
 };
 
-/// Whether one instruction moves a `T` on the architecture that is compiled for.
+/// Whether one instruction moves a `T` on the target architecture.
 template <class T>
 __device__ consteval bool one_read_only_load() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
@@ -55,12 +55,14 @@ __device__ consteval bool one_read_only_load() noexcept {
 
 }  // namespace detail
 
-/// Reads `*address`, which nothing writes while the kernel runs, through the read-only path; behind the pointer stand at most
-/// one each of an L1 eviction priority or the cache operator ca, cg or cs, an L2 policy and a prefetch size.
+/// Reads `*address`, which nothing writes while the kernel runs, through the read-only path.
 ///
-/// Synchronizes with nothing, and sees no write of the running kernel for certain. PTX: `ld.global.nc{HINTS}.T`, of 16 bytes
-/// `.v4.b32`; a type that no single instruction moves takes the fewest that its alignment allows, each with the same hints.
-/// Requires: a trivially copyable type, global memory. Source: PTX ISA, "ld.global.nc".
+/// After the pointer stand at most one each of: an L1 eviction priority or the cache operator ca, cg or cs, an L2 policy, and a
+/// prefetch size.
+///
+/// Synchronizes with nothing. It may miss every write of the running kernel. PTX: `ld.global.nc{HINTS}.T`, of 16 bytes
+/// `.v4.b32`. A type that no single instruction moves takes the fewest loads that its alignment allows, each with the same
+/// hints. Requires: a trivially copyable type; global memory. Source: PTX ISA, "ld.global.nc".
 template <class T, class... Said>
 [[nodiscard]] __device__ inline T load_read_only(const T* address, Said... said) noexcept {
   static_assert(
@@ -84,11 +86,11 @@ template <class T, class... Said>
   }
 }
 
-/// A span that is read through the read-only path and no other: made on the host or the device, passed to a kernel by value.
+/// A span that is read through the read-only path only. It is made on the host or the device, and passed to a kernel by value.
 ///
-/// It offers no reference to an element, so nothing can be written through it and the compiler cannot mix ordinary loads in.
-/// `const T* __restrict__` asks the compiler for the same loads, and it may decline; this span always has them.
-/// Requires: `T` trivially copyable, global memory, and what the head of this file says: no write while the kernel runs.
+/// It gives no reference to an element, so nothing can be written through it, and the compiler can insert no ordinary load.
+/// `const T* __restrict__` asks the compiler for such loads, and the compiler may decline. This span always has them.
+/// Requires: `T` trivially copyable; global memory; no write to the elements while the kernel runs.
 template <class T>
 class read_only_span {
  public:
@@ -96,18 +98,24 @@ class read_only_span {
   static_assert(std::is_trivially_copyable_v<T>, "membar: a read-only load moves the bytes of a trivially copyable type");
   using value_type = std::remove_const_t<T>;
 
+  /// An empty span.
   constexpr read_only_span() noexcept = default;
+  /// The `size` elements from `data`.
   MEMBAR_HOST_DEVICE constexpr read_only_span(const value_type* data, std::size_t size) noexcept : data_(data), size_(size) {}
 
-  /// The element at `index`, which is below `size()`; hints as for `load_read_only`.
+  /// The element at `index`, which is below `size()`.
   [[nodiscard]] __device__ value_type operator[](std::size_t index) const noexcept { return load_read_only(data_ + index); }
+  /// The element at `index`, which is below `size()`, read with the hints of `load_read_only`.
   template <class... Said>
   [[nodiscard]] __device__ value_type load(std::size_t index, Said... said) const noexcept {
     return load_read_only(data_ + index, said...);
   }
 
+  /// The number of elements.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr std::size_t size() const noexcept { return size_; }
+  /// Whether there is no element.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool empty() const noexcept { return size_ == 0; }
+  /// The address of the first element.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr const value_type* data() const noexcept { return data_; }
 
   /// `count` elements from `first`; both must lie in this span.
@@ -128,12 +136,13 @@ read_only_span(T*, std::size_t) -> read_only_span<T>;
 /// For debugging: finds a write to a span between two points of a kernel.
 ///
 /// Every thread of a block makes one at the beginning and asks `unchanged()` at the end. A thread watches its share of the
-/// bytes, which it reads past L1 and past the read-only path: a fingerprint at the beginning, another at the end. A write that
-/// puts the same value, or the old value back, is not found, nor is one before the first or after the second reading.
+/// bytes: it compares a fingerprint from the beginning with one from the end. It reads them neither from L1 nor through the
+/// read-only path. It does not find a write of an equal value, a write that is undone, or one outside the two readings.
 /// It reads the whole span twice per block.
 template <class T>
 class read_only_watch {
  public:
+  /// Takes the fingerprint of this thread's share of `span`.
   __device__ explicit read_only_watch(read_only_span<T> span) noexcept : span_(span), fingerprint_(fingerprint()) {}
 
   /// Whether this thread's share of the span is as it was.
@@ -156,7 +165,7 @@ class read_only_watch {
     const std::size_t threads = std::size_t{blockDim.x} * blockDim.y * blockDim.z;
     const std::size_t thread = threadIdx.x + blockDim.x * (threadIdx.y + std::size_t{blockDim.y} * threadIdx.z);
     const auto* const words = reinterpret_cast<const word*>(span_.data());
-    constexpr std::uint64_t prime = 1099511628211U;  // of the FNV-1a hash, which takes every bit of a word into account
+    constexpr std::uint64_t prime = 1099511628211U;  // of the FNV-1a hash, which depends on every bit of a word
     std::uint64_t hash = 14695981039346656037U;
     for (std::size_t i = thread; i < span_.size() * sizeof(value_type) / word_bytes; i += threads) {
       const word read = detail::load_with<detail::access_kind::load, thread_scope::device, relaxed_t>(words + i, relaxed_t{});

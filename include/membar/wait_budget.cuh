@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How long a synchronization pattern may wait, and how a wait ends: never in a hang.
+/// How long a synchronization pattern may wait, and how a wait ends. No wait hangs.
 #pragma once
 
 #include <membar/detail/compilation.cuh>
@@ -15,7 +15,7 @@ namespace membar {
 /// How an operation of a pattern ended. Only `done` synchronizes, unless the operation says otherwise.
 enum class wait_result : unsigned char {
   done,        ///< it happened
-  would_wait,  ///< a `try_` operation found that it would have to wait, and changed nothing
+  would_wait,  ///< a `try_` operation would have to wait, and changed nothing
   timed_out,   ///< the wait budget is used up
   closed       ///< the object was closed: no such operation will happen again
 };
@@ -35,20 +35,25 @@ enum class wait_result : unsigned char {
   return "unknown wait result";
 }
 
-/// The longest time that a wait may take, in nanoseconds. Every wait of a pattern takes one: there is no default and no
-/// "for ever". A wait looks a few dozen times before it first reads the clock, so that a short one costs no clock.
+/// The longest time that a wait may take. Every wait of a pattern takes one: there is no default, and no wait without end.
+///
+/// A wait polls a few dozen times before it first reads the clock, so a short wait costs no clock.
 class wait_budget {
  public:
+  /// A budget of `count` nanoseconds.
   [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr wait_budget nanoseconds(unsigned long long count) noexcept {
     return wait_budget(count);
   }
+  /// A budget of `count` microseconds.
   [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr wait_budget microseconds(unsigned long long count) noexcept {
     return wait_budget(count * 1000);
   }
+  /// A budget of `count` milliseconds.
   [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr wait_budget milliseconds(unsigned long long count) noexcept {
     return wait_budget(count * 1'000'000);
   }
 
+  /// The budget in nanoseconds.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned long long in_nanoseconds() const noexcept { return nanoseconds_; }
 
  private:
@@ -72,14 +77,14 @@ class polling {
 
   MEMBAR_HOST_DEVICE explicit polling(wait_budget budget) noexcept : budget_(budget.in_nanoseconds()) {}
 
-  /// Called after each poll in vain: whether the budget is used up.
+  /// Whether the budget is used up. Called after each poll in vain; it reads the clock at every `polls_per_look`-th call.
   MEMBAR_CALLS_EITHER
   template <class Tag = void>
   [[nodiscard]] MEMBAR_HOST_DEVICE bool over() noexcept {
     return ++polls_ % polls_per_look == 0 && time_is_up();
   }
 
-  /// The same, called after every `polls_per_look` of them.
+  /// Whether the budget is used up, by the clock. The first call starts the time.
   MEMBAR_CALLS_EITHER
   template <class Tag = void>
   [[nodiscard]] MEMBAR_HOST_DEVICE bool time_is_up() noexcept {
@@ -87,7 +92,7 @@ class polling {
     if constexpr (compiling_for_device) {
       now = global_nanoseconds();
     } else {
-      // The one that is waited for may need this processor.
+      // The awaited thread may need this processor.
       static_cast<void>(sched_yield());
       now = host_clock_ns();
     }
@@ -103,7 +108,7 @@ class polling {
   unsigned polls_ = 0;
 };
 
-/// Lets others run for about `nanoseconds`; on the host, nothing.
+/// Lets other warps run for about `nanoseconds`. On the host it does nothing.
 MEMBAR_CALLS_EITHER
 template <class Tag = void>
 MEMBAR_HOST_DEVICE void pause([[maybe_unused]] unsigned nanoseconds) noexcept {
@@ -112,7 +117,7 @@ MEMBAR_HOST_DEVICE void pause([[maybe_unused]] unsigned nanoseconds) noexcept {
   }
 }
 
-/// Repeats `attempt` as long as it would have to wait and `budget` lasts.
+/// Repeats `attempt` while it would have to wait and `budget` lasts.
 MEMBAR_CALLS_EITHER
 template <class Attempt>
 MEMBAR_HOST_DEVICE wait_result wait_until(wait_budget budget, Attempt attempt) noexcept {
@@ -127,7 +132,7 @@ MEMBAR_HOST_DEVICE wait_result wait_until(wait_budget budget, Attempt attempt) n
   }
 }
 
-/// The bit of a counter that says that its side was closed; the others count. No counter ever reaches it.
+/// The bit of a counter that says that its side was closed. The other bits count, and no count reaches this one.
 inline constexpr unsigned long long closed_bit = 1ULL << 63;
 
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool is_power_of_two(int value) noexcept {

@@ -23,8 +23,8 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-HEADERS = ["fence.cuh", "atomic.cuh", "memory_order.hpp", "detail/ptx.cuh", "detail/atomic_ptx.cuh", "detail/atomic_device.cuh",
-           "detail/atomic_type.cuh"]
+HEADERS = ["fence.cuh", "atomic.cuh", "memory_order.hpp", "detail/ptx.cuh", "detail/atomic_ptx.cuh", "detail/atomic_arithmetic.cuh",
+           "detail/atomic_device.cuh", "detail/atomic_type.cuh"]
 
 # What stands in for what. Each word of a line is mutated on its own.
 ORDERS = {

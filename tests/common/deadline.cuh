@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Deadlines: nothing in a test waits for ever, so that what would hang fails and says so.
+/// Deadlines: no test hangs. What would wait too long fails and says so.
 #pragma once
 
 #include <membar/device_clock.cuh>

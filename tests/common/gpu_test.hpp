@@ -14,7 +14,9 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace membar_test {
 
@@ -29,6 +31,14 @@ inline void check(cudaError_t status, std::source_location where = std::source_l
 inline void finish(std::source_location where = std::source_location::current()) {
   check(cudaGetLastError(), where);
   check(cudaDeviceSynchronize(), where);
+}
+
+/// What lies in the memory that `from` owns.
+template <class Memory>
+[[nodiscard]] auto copied(const Memory& from, std::source_location where = std::source_location::current()) {
+  std::vector<std::remove_pointer_t<decltype(from.get())>> to(from.size());
+  check(cudaMemcpy(static_cast<void*>(to.data()), from.get(), to.size() * sizeof to[0], cudaMemcpyDefault), where);
+  return to;
 }
 
 /// Loads a kernel onto the current device now. At its first launch it might wait for kernels that run, and they for it.

@@ -6,28 +6,28 @@
 using namespace membar;
 
 __global__ void policies(unsigned long long* out) {
-#ifdef RULE_a_fraction_is_at_most_1  // expect: fraction_above_0_and_at_most_1
+#ifdef RULE_a_fraction_is_at_most_1  // expect: above_0_and_at_most_1
   *out = cache_policy<l2::evict_last>(1.5f).bits();
 #else
   *out = cache_policy<l2::evict_last>(1.0f).bits();
 #endif
 
-#ifdef RULE_a_fraction_is_above_0  // expect: fraction_above_0_and_at_most_1
+#ifdef RULE_a_fraction_is_above_0  // expect: above_0_and_at_most_1
   *out = cache_policy<l2::evict_last>(0.0).bits();
 #else
   *out = cache_policy<l2::evict_last>(0.5).bits();
 #endif
 
-#ifdef RULE_a_fraction_is_a_number  // expect: fraction_above_0_and_at_most_1
+#ifdef RULE_a_fraction_is_a_number  // expect: above_0_and_at_most_1
   *out = cache_policy<l2::evict_last>(__builtin_nanf("")).bits();
 #else
   *out = cache_policy<l2::evict_last>(1).bits();
 #endif
 
-#ifdef RULE_a_fraction_is_a_constant  // expect: fraction_above_0_and_at_most_1
+#ifdef RULE_a_fraction_is_a_constant  // expect: above_0_and_at_most_1
   *out = cache_policy<l2::evict_last>(static_cast<float>(*out)).bits();
 #else
-  *out = cache_policy<l2::evict_last>(fraction_above_0_and_at_most_1::at_run_time(static_cast<float>(*out))).bits();
+  *out = cache_policy<l2::evict_last>(hit_fraction::at_run_time(static_cast<float>(*out))).bits();
 #endif
 
 #ifdef RULE_evict_normal_is_no_secondary_priority  // expect: membar: the secondary priority of a cache policy is

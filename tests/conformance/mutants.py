@@ -95,7 +95,7 @@ MUTANTS = [
            "half_fence<Scope, Order == memory_order::acq_rel ? memory_order::relaxed : release_half(Order)>();\n  const auto seen",
            ("message_passing_device",)),
     Mutant("byte-compare-exchange-unreleased", "compare_exchange of a byte releases nothing", "detail/atomic_device.cuh",
-           "if constexpr (!look_behind_fence) {\n      half_fence<Scope, release_half(Order)>();\n    }", "", ("types",)),
+           "if constexpr (!look_after_fence) {\n      half_fence<Scope, release_half(Order)>();\n    }", "", ("types",)),
     Mutant("wait-without-fence", "wait acquires nothing", "detail/atomic_device.cuh",
            "half_fence<Scope, acquire_half(Order)>();\n}", "}", ("message_passing_device",)),
     Mutant("reduction-relaxed", "a reduction with release is relaxed", "detail/atomic_device.cuh",

@@ -11,18 +11,18 @@
 #include <stdexcept>
 #include <string>
 
+namespace membar_test {
 namespace {
 
 using membar::access_policy_window;
 using membar::access_property;
-using membar_test::check;
 
 constexpr std::size_t MiB = std::size_t{1} << 20;
 
 __global__ void nothing() {}
 
 /// A test on a device that can set lines of L2 aside; it leaves the limit as it finds it, or fails.
-class l2_on_a_gpu : public membar_test::gpu_test {
+class l2_on_a_gpu : public gpu_test {
  protected:
   void SetUp() override {
     gpu_test::SetUp();
@@ -85,7 +85,7 @@ class l2_on_a_gpu : public membar_test::gpu_test {
 TEST_F(l2_on_a_gpu, a_window_of_a_launch_is_read_back) {
   EXPECT_EQ(captured([&] { membar::launch(membar::launch_config{1, 1, stream}.with(window()), nothing); }), window());
   membar::launch(membar::launch_config{1, 1, stream}.with(window()), nothing);
-  membar_test::finish();
+  finish();
 }
 
 TEST_F(l2_on_a_gpu, a_window_of_a_stream_is_read_back_and_put_back) {
@@ -141,7 +141,7 @@ TEST_F(l2_on_a_gpu, every_legal_pair_of_properties_is_taken) {
       membar::launch(membar::launch_config{1, 1, stream}, nothing);
     }
   }
-  membar_test::finish();
+  finish();
 }
 
 TEST_F(l2_on_a_gpu, a_window_that_is_refused_changes_nothing) {
@@ -238,3 +238,4 @@ TEST_F(l2_on_a_gpu, the_limits_of_two_devices_are_kept_apart) {
 }
 
 }  // namespace
+}  // namespace membar_test

@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace contention {
+namespace membar_test::contention {
 
 using membar::thread_scope;
 
@@ -71,18 +71,18 @@ __host__ __device__ constexpr unsigned decoded(T value) {
   return low;
 }
 
-/// A thread's view of a contest: the objects, and a tally per object of how often each thing was seen.
+/// A thread's view of a contest: the objects, and for each object how often each thing was seen.
 template <class T>
 struct contestant {
   T* objects;
-  unsigned* tally;
-  unsigned tally_size;  ///< the last entry counts what no index stands for
-  unsigned rank;        ///< of this thread in its group
+  unsigned* counts;
+  unsigned counts_per_object;  ///< the last entry counts what no index stands for
+  unsigned rank;               ///< of this thread in its group
   unsigned turns;
 
   __device__ void saw(int object, std::uint64_t index) const {
-    const std::uint64_t last = tally_size - 1;
-    atomicAdd(&tally[static_cast<unsigned>(object) * tally_size + (index < last ? index : last)], 1U);
+    const std::uint64_t last = counts_per_object - 1;
+    atomicAdd(&counts[static_cast<unsigned>(object) * counts_per_object + (index < last ? index : last)], 1U);
   }
 };
 
@@ -374,7 +374,7 @@ struct load_store {
     for (unsigned turn = 0; turn != c.turns; ++turn) {
       cell.store(encoded<T>(c.rank * c.turns + turn + 1), store);
       const unsigned id = decoded(cell.load(load));
-      if (id >= c.tally_size - 1) {
+      if (id >= c.counts_per_object - 1) {
         c.saw(object, torn);
       }
     }
@@ -393,7 +393,7 @@ struct load_store {
 
 /// Runs `Operation` on the objects at `global`, or on copies of them in shared memory that are written back.
 template <class Operation, class T, thread_scope Scope>
-__global__ void contend(T* global, unsigned* tally, unsigned tally_size, placement where, group who, unsigned turns) {
+__global__ void contend(T* global, unsigned* counts, unsigned counts_per_object, placement where, group who, unsigned turns) {
   if constexpr (Scope != thread_scope::cluster || has_clusters) {
     __shared__ T shared[most_objects];
     unsigned set = blockIdx.x;
@@ -434,8 +434,8 @@ __global__ void contend(T* global, unsigned* tally, unsigned tally_size, placeme
     }
     meet();
     Operation::template run<T, Scope>(contestant<T>{.objects = copied ? copies : home,
-                                                    .tally = tally + set * most_objects * tally_size,
-                                                    .tally_size = tally_size,
+                                                    .counts = counts + set * most_objects * counts_per_object,
+                                                    .counts_per_object = counts_per_object,
                                                     .rank = rank,
                                                     .turns = turns});
     meet();
@@ -446,4 +446,4 @@ __global__ void contend(T* global, unsigned* tally, unsigned tally_size, placeme
   }
 }
 
-}  // namespace contention
+}  // namespace membar_test::contention

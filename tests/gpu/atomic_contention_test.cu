@@ -3,12 +3,13 @@
 // memory. One kernel at a time, so no test here carries the label `concurrent`.
 #include <membar/launch.hpp>
 
-#include "atomic_contention.cuh"
 #include <bench/common/cuda_handles.hpp>
 #include <tests/common/gpu_test.hpp>
+#include "atomic_contention.cuh"
 
 #include <string>
 
+namespace membar_test {
 namespace {
 
 using contention::group;
@@ -37,19 +38,19 @@ void expect_values(placement where, group who) {
   SCOPED_TRACE(std::string(type_name<T>) + " in " + places[static_cast<int>(where)] + " memory");
   const unsigned sets = who == group::grid ? 1 : who == group::block ? blocks : blocks / cluster_size;
   const unsigned n = blocks / sets * threads * turns;
-  const unsigned tally_size = n + 2;
+  const unsigned counts_per_object = n + 2;
 
   std::vector<T> objects(sets * contention::most_objects, Operation::template initial<T>);
-  std::vector<unsigned> tally(sets * contention::most_objects * tally_size);
+  std::vector<unsigned> counts(sets * contention::most_objects * counts_per_object);
   const support::device_memory<T> device_objects(objects.size());
-  const support::device_memory<unsigned> device_tally(tally.size());
+  const support::device_memory<unsigned> device_counts(counts.size());
   const support::stream stream;
-  membar_test::check(cudaMemcpy(device_objects.get(), objects.data(), objects.size() * sizeof(T), cudaMemcpyHostToDevice));
+  check(cudaMemcpy(device_objects.get(), objects.data(), objects.size() * sizeof(T), cudaMemcpyHostToDevice));
 
   const auto kernel = contention::contend<Operation, T, Scope>;
   const membar::launch_config config{blocks, threads, stream.get()};
   const auto launch = [&](const auto& configuration) {
-    membar::launch(configuration, kernel, device_objects.get(), device_tally.get(), tally_size, where, who, turns);
+    membar::launch(configuration, kernel, device_objects.get(), device_counts.get(), counts_per_object, where, who, turns);
   };
   if (who == group::cluster || where == placement::neighbour_shared) {
     launch(config.with(membar::cluster_dimensions{cluster_size, 1, 1}));
@@ -57,13 +58,13 @@ void expect_values(placement where, group who) {
     launch(config);
   }
   stream.synchronize();
-  membar_test::check(cudaMemcpy(objects.data(), device_objects.get(), objects.size() * sizeof(T), cudaMemcpyDeviceToHost));
-  membar_test::check(cudaMemcpy(tally.data(), device_tally.get(), tally.size() * sizeof tally[0], cudaMemcpyDeviceToHost));
+  check(cudaMemcpy(objects.data(), device_objects.get(), objects.size() * sizeof(T), cudaMemcpyDeviceToHost));
+  check(cudaMemcpy(counts.data(), device_counts.get(), counts.size() * sizeof counts[0], cudaMemcpyDeviceToHost));
 
   for (unsigned set = 0; set != sets; ++set) {
     for (unsigned object = 0; object != Operation::objects; ++object) {
       const unsigned at = set * contention::most_objects + object;
-      unsigned* const seen = &tally[at * tally_size];
+      unsigned* const seen = &counts[at * counts_per_object];
       if constexpr (requires { Operation::final_is_one_of_the_seen; }) {
         const unsigned last = contention::decoded(objects[at]);
         ASSERT_LE(last, n) << "set " << set << ", object " << object;
@@ -77,7 +78,7 @@ void expect_values(placement where, group who) {
       for (unsigned index = 0; index != Operation::template seen_once<T>(n); ++index) {
         ASSERT_EQ(seen[index], 1U) << "set " << set << ", object " << object << ": index " << index << " of " << n;
       }
-      ASSERT_EQ(seen[tally_size - 1], 0U) << "set " << set << ", object " << object << ": values that nobody produced";
+      ASSERT_EQ(seen[counts_per_object - 1], 0U) << "set " << set << ", object " << object << ": values that nobody produced";
     }
   }
 }
@@ -103,10 +104,10 @@ void expect_values_in_every_place(bool device_has_clusters) {
 }
 
 /// Every test runs once per scope.
-class atomic_contention : public membar_test::gpu_test, public ::testing::WithParamInterface<thread_scope> {
+class atomic_contention : public gpu_test, public ::testing::WithParamInterface<thread_scope> {
  protected:
   void SetUp() override {
-    membar_test::gpu_test::SetUp();
+    gpu_test::SetUp();
     if (!IsSkipped() && !HasFatalFailure() && GetParam() == thread_scope::cluster && !has_compute_capability(9)) {
       GTEST_SKIP() << "this test needs thread block clusters, and the GPU has a compute capability below 9.0";
     }
@@ -176,8 +177,7 @@ TEST_P(atomic_contention, compare_exchange_that_fails_tells_the_value_and_change
   for_each_type([&]<class T, thread_scope Scope>() {
     const support::device_memory<T> result(3);
     membar::launch(membar::launch_config{1, 1}, fail_to_exchange<T, Scope>, result.get());
-    T seen[3] = {};
-    membar_test::check(cudaMemcpy(seen, result.get(), sizeof seen, cudaMemcpyDeviceToHost));
+    const auto seen = copied(result);
     EXPECT_EQ(seen[0], T{0}) << type_name<T>;
     EXPECT_EQ(seen[1], contention::encoded<T>(7)) << type_name<T>;
     EXPECT_EQ(seen[2], contention::encoded<T>(7)) << type_name<T>;
@@ -185,3 +185,4 @@ TEST_P(atomic_contention, compare_exchange_that_fails_tells_the_value_and_change
 }
 
 }  // namespace
+}  // namespace membar_test

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <type_traits>
 
-namespace types {
+namespace membar_test::types {
 
 using membar::thread_scope;
 
@@ -306,4 +306,4 @@ __global__ void wrap(contest<T>* all, place where, bool up, T limit) {
   }
 }
 
-}  // namespace types
+}  // namespace membar_test::types

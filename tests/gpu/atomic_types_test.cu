@@ -4,15 +4,16 @@
 // the label `concurrent`.
 #include <membar/launch.hpp>
 
-#include "atomic_types.cuh"
 #include <bench/common/cuda_handles.hpp>
 #include <tests/common/gpu_test.hpp>
+#include "atomic_types.cuh"
 
 #include <cmath>
 #include <limits>
 #include <memory>
 #include <vector>
 
+namespace membar_test {
 namespace {
 
 using membar::thread_scope;
@@ -28,11 +29,11 @@ bool same_bits(const T& a, const T& b) {
 }
 
 template <class T>
-class atomic_type : public membar_test::gpu_test {
+class atomic_type : public gpu_test {
  protected:
-  /// Runs a contest for objects that begin with `initial`, in one place, and calls `check` with what it left.
-  template <class Kernel, class Check, class... Arguments>
-  static void contend(Kernel kernel, thread_scope scope, place where, T initial, Check check, Arguments... arguments) {
+  /// Runs a contest for objects that begin with `initial`, in one place, and calls `expect` with what it left.
+  template <class Kernel, class Expect, class... Arguments>
+  static void contend(Kernel kernel, thread_scope scope, place where, T initial, Expect expect, Arguments... arguments) {
     SCOPED_TRACE(std::string(name(scope)) + " scope, " +
                  (where == place::global   ? "global"
                   : where == place::shared ? "shared"
@@ -44,7 +45,7 @@ class atomic_type : public membar_test::gpu_test {
       cell = {number<T>(42), initial, number<T>(43)};
     }
     const support::device_memory<contest<T>> device(1);
-    membar_test::check(cudaMemcpy(device.get(), all.get(), sizeof *all, cudaMemcpyHostToDevice));
+    check(cudaMemcpy(device.get(), all.get(), sizeof *all, cudaMemcpyHostToDevice));
     const bool one_block = where == place::shared || scope == thread_scope::block;
     const bool cluster = !one_block && (where == place::distributed_shared || scope == thread_scope::cluster);
     const unsigned blocks = one_block ? 1 : cluster ? 2 : 8;
@@ -54,8 +55,8 @@ class atomic_type : public membar_test::gpu_test {
     } else {
       membar::launch(config, kernel, device.get(), where, arguments...);
     }
-    membar_test::finish();
-    membar_test::check(cudaMemcpy(all.get(), device.get(), sizeof *all, cudaMemcpyDeviceToHost));
+    finish();
+    check(cudaMemcpy(all.get(), device.get(), sizeof *all, cudaMemcpyDeviceToHost));
     EXPECT_EQ(all->strange, 0U) << "values that nobody made";
     for (int order = 0; order != orders; ++order) {
       SCOPED_TRACE("order " + std::to_string(order));
@@ -222,7 +223,7 @@ TYPED_TEST(atomic_unsigned_type, wraps_at_the_limit_and_returns_every_value_in_t
   }
 }
 
-class atomic_objects : public membar_test::gpu_test {};
+class atomic_objects : public gpu_test {};
 
 struct two_halves {
   long long first;
@@ -257,15 +258,14 @@ TEST_F(atomic_objects, no_read_of_16_bytes_is_torn) {
   const support::device_memory<two_halves> object(1);
   const support::device_memory<unsigned> counts(2);
   const two_halves initial{0, ~0LL};
-  membar_test::check(cudaMemcpy(object.get(), &initial, sizeof initial, cudaMemcpyHostToDevice));
-  membar_test::check(cudaMemset(counts.get(), 0, 2 * sizeof(unsigned)));
+  check(cudaMemcpy(object.get(), &initial, sizeof initial, cudaMemcpyHostToDevice));
+  check(cudaMemset(counts.get(), 0, 2 * sizeof(unsigned)));
   membar::launch(membar::launch_config{16, 128}, store_and_load_halves<thread_scope::device>, object.get(), counts.get(),
                  counts.get() + 1);
   membar::launch(membar::launch_config{16, 128}, store_and_load_halves<thread_scope::system>, object.get(), counts.get(),
                  counts.get() + 1);
-  membar_test::finish();
-  unsigned seen[2] = {};
-  membar_test::check(cudaMemcpy(seen, counts.get(), sizeof seen, cudaMemcpyDeviceToHost));
+  finish();
+  const auto seen = copied(counts);
   EXPECT_EQ(seen[0], 0U);
 }
 
@@ -306,10 +306,10 @@ void expect_vector_sums() {
     objects[2][i] = number<T>(200);
   }
   const support::device_memory<vector> device(3);
-  membar_test::check(cudaMemcpy(device.get(), objects, sizeof objects, cudaMemcpyHostToDevice));
+  check(cudaMemcpy(device.get(), objects, sizeof objects, cudaMemcpyHostToDevice));
   membar::launch(membar::launch_config{4, 32}, add_vectors<T, Size>, device.get());
-  membar_test::finish();
-  membar_test::check(cudaMemcpy(objects, device.get(), sizeof objects, cudaMemcpyDeviceToHost));
+  finish();
+  check(cudaMemcpy(objects, device.get(), sizeof objects, cudaMemcpyDeviceToHost));
   for (int i = 0; i != Size; ++i) {
     EXPECT_TRUE(same_bits(objects[0][i], number<T>(128))) << "element " << i;
     if (!std::is_same_v<T, float>) {
@@ -349,10 +349,10 @@ template <class Pair, class T>
 void expect_pair_sums() {
   Pair objects[2] = {Pair(number<T>(0), number<T>(0)), Pair(number<T>(-9), number<T>(-9))};
   const support::device_memory<Pair> device(2);
-  membar_test::check(cudaMemcpy(device.get(), objects, sizeof objects, cudaMemcpyHostToDevice));
+  check(cudaMemcpy(device.get(), objects, sizeof objects, cudaMemcpyHostToDevice));
   membar::launch(membar::launch_config{4, 32}, add_pairs<Pair, T>, device.get());
-  membar_test::finish();
-  membar_test::check(cudaMemcpy(static_cast<void*>(objects), device.get(), sizeof objects, cudaMemcpyDeviceToHost));
+  finish();
+  check(cudaMemcpy(static_cast<void*>(objects), device.get(), sizeof objects, cudaMemcpyDeviceToHost));
   EXPECT_TRUE(same_bits(objects[0], Pair(number<T>(128), number<T>(-128))));
   EXPECT_TRUE(same_bits(objects[1], Pair(number<T>(31), number<T>(0))) ||
               same_bits(objects[1], Pair(number<T>(31), -number<T>(0))));
@@ -394,9 +394,9 @@ void expect_pair_sum_in_cluster() {
   const support::device_memory<Pair> device(1);
   membar::launch(membar::launch_config{2, 64}.with(membar::cluster_dimensions{2, 1, 1}), add_pairs_in_cluster<Pair, T>,
                  device.get());
-  membar_test::finish();
+  finish();
   Pair sum(number<T>(0), number<T>(0));
-  membar_test::check(cudaMemcpy(static_cast<void*>(&sum), device.get(), sizeof sum, cudaMemcpyDeviceToHost));
+  check(cudaMemcpy(static_cast<void*>(&sum), device.get(), sizeof sum, cudaMemcpyDeviceToHost));
   EXPECT_TRUE(same_bits(sum, Pair(number<T>(128), number<T>(-128))));
 }
 
@@ -433,10 +433,10 @@ void expect_total_order() {
   const T expected[9] = {number<T>(0), -number<T>(0), positive,      number<T>(1), number<T>(1),
                          negative,     positive,      number<T>(-3), number<T>(-3)};
   const support::device_memory<T> device(9);
-  membar_test::check(cudaMemcpy(device.get(), objects, sizeof objects, cudaMemcpyHostToDevice));
+  check(cudaMemcpy(device.get(), objects, sizeof objects, cudaMemcpyHostToDevice));
   membar::launch(membar::launch_config{1, 1}, order_totally<T>, device.get(), positive, negative);
-  membar_test::finish();
-  membar_test::check(cudaMemcpy(static_cast<void*>(objects), device.get(), sizeof objects, cudaMemcpyDeviceToHost));
+  finish();
+  check(cudaMemcpy(static_cast<void*>(objects), device.get(), sizeof objects, cudaMemcpyDeviceToHost));
   for (int i = 0; i != 9; ++i) {
     EXPECT_TRUE(same_bits(objects[i], expected[i])) << "case " << i;
   }
@@ -458,13 +458,12 @@ TEST_F(atomic_objects, pointers_move_by_objects) {
   const support::device_memory<unsigned> seen(128);
   const support::device_memory<int*> objects(2);
   int* values[2] = {some.get(), some.get()};
-  membar_test::check(cudaMemcpy(objects.get(), values, sizeof values, cudaMemcpyHostToDevice));
-  membar_test::check(cudaMemset(seen.get(), 0, 128 * sizeof(unsigned)));
+  check(cudaMemcpy(objects.get(), values, sizeof values, cudaMemcpyHostToDevice));
+  check(cudaMemset(seen.get(), 0, 128 * sizeof(unsigned)));
   membar::launch(membar::launch_config{4, 32}, move_pointers, objects.get(), some.get(), seen.get());
-  membar_test::finish();
-  membar_test::check(cudaMemcpy(values, objects.get(), sizeof values, cudaMemcpyDeviceToHost));
-  unsigned counts[128] = {};
-  membar_test::check(cudaMemcpy(counts, seen.get(), sizeof counts, cudaMemcpyDeviceToHost));
+  finish();
+  check(cudaMemcpy(values, objects.get(), sizeof values, cudaMemcpyDeviceToHost));
+  const auto counts = copied(seen);
   EXPECT_EQ(values[0], some.get() + 256);
   EXPECT_EQ(values[1], some.get() - 128);
   for (unsigned each : counts) {
@@ -487,11 +486,11 @@ __global__ void wait_for_a_store(int* object, int* data, int* result) {
 
 TEST_F(atomic_objects, a_wait_ends_with_the_store_and_acquires) {
   const support::device_memory<int> memory(3);
-  membar_test::check(cudaMemset(memory.get(), 0, 3 * sizeof(int)));
+  check(cudaMemset(memory.get(), 0, 3 * sizeof(int)));
   membar::launch(membar::launch_config{1, 64}, wait_for_a_store, memory.get(), memory.get() + 1, memory.get() + 2);
-  membar_test::finish();
+  finish();
   int result = 0;
-  membar_test::check(cudaMemcpy(&result, memory.get() + 2, sizeof result, cudaMemcpyDeviceToHost));
+  check(cudaMemcpy(&result, memory.get() + 2, sizeof result, cudaMemcpyDeviceToHost));
   EXPECT_EQ(result, 42);
 }
 
@@ -511,11 +510,11 @@ __global__ void count_at_several_addresses(unsigned* counters, unsigned* seen, u
 TEST_F(atomic_objects, aggregation_groups_lanes_by_address) {
   constexpr unsigned each = 8 * 512;
   const support::device_memory<unsigned> memory(16 + 16 * each);
-  membar_test::check(cudaMemset(memory.get(), 0, (16 + 16 * each) * sizeof(unsigned)));
+  check(cudaMemset(memory.get(), 0, (16 + 16 * each) * sizeof(unsigned)));
   membar::launch(membar::launch_config{2, 256}, count_at_several_addresses, memory.get(), memory.get() + 16, each);
-  membar_test::finish();
+  finish();
   std::vector<unsigned> values(16 + 16 * each);
-  membar_test::check(cudaMemcpy(values.data(), memory.get(), values.size() * sizeof(unsigned), cudaMemcpyDeviceToHost));
+  check(cudaMemcpy(values.data(), memory.get(), values.size() * sizeof(unsigned), cudaMemcpyDeviceToHost));
   for (unsigned slot = 0; slot != 16; ++slot) {
     for (unsigned i = 0; i != each; ++i) {
       ASSERT_EQ(values[16 + slot * each + i], i < values[slot] ? 1U : 0U) << "slot " << slot << ", old value " << i;
@@ -551,16 +550,16 @@ TEST_F(atomic_objects, a_privatized_histogram_counts_all) {
   const support::device_memory<unsigned> bins(16);
   const support::device_memory<float> largest(1);
   const float least = -1e30F;
-  membar_test::check(cudaMemcpy(device_text.get(), text.data(), n, cudaMemcpyHostToDevice));
-  membar_test::check(cudaMemset(bins.get(), 0, 16 * sizeof(unsigned)));
-  membar_test::check(cudaMemcpy(largest.get(), &least, sizeof least, cudaMemcpyHostToDevice));
+  check(cudaMemcpy(device_text.get(), text.data(), n, cudaMemcpyHostToDevice));
+  check(cudaMemset(bins.get(), 0, 16 * sizeof(unsigned)));
+  check(cudaMemcpy(largest.get(), &least, sizeof least, cudaMemcpyHostToDevice));
   membar::launch(membar::launch_config{5, 96}, count_letters<membar::release_t>, device_text.get(), n, bins.get(),
                  largest.get(), membar::release);
-  membar_test::finish();
+  finish();
   unsigned counts[16] = {};
   float top = 0;
-  membar_test::check(cudaMemcpy(counts, bins.get(), sizeof counts, cudaMemcpyDeviceToHost));
-  membar_test::check(cudaMemcpy(&top, largest.get(), sizeof top, cudaMemcpyDeviceToHost));
+  check(cudaMemcpy(counts, bins.get(), sizeof counts, cudaMemcpyDeviceToHost));
+  check(cudaMemcpy(&top, largest.get(), sizeof top, cudaMemcpyDeviceToHost));
   for (int bin = 0; bin != 16; ++bin) {
     EXPECT_EQ(counts[bin], expected[bin]) << "bin " << bin;
   }
@@ -568,3 +567,4 @@ TEST_F(atomic_objects, a_privatized_histogram_counts_all) {
 }
 
 }  // namespace
+}  // namespace membar_test

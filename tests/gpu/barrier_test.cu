@@ -11,11 +11,11 @@
 
 #include <algorithm>
 
+namespace membar_test {
 namespace {
 
 using membar::thread_scope;
 using membar::wait_result;
-using membar_test::generous;
 
 struct outcome {
   unsigned long long stale;
@@ -53,10 +53,10 @@ __global__ void meet(membar::grid_barrier<Scope>* barrier, unsigned* cells, unsi
   }
 }
 
-class grid_barrier : public membar_test::gpu_test {
+class grid_barrier : public gpu_test {
  protected:
   template <thread_scope Scope, bool Split>
-  static void expect_meetings() {
+  static void expect_phases() {
     constexpr unsigned threads = 64;
     constexpr unsigned phases = 5'000;
     const unsigned blocks = std::min(264U, membar::co_resident_blocks(meet<Scope, Split>, threads));
@@ -66,21 +66,20 @@ class grid_barrier : public membar_test::gpu_test {
     const support::device_memory<outcome> seen(1);
     membar::launch_co_resident(membar::launch_config{blocks, threads}, meet<Scope, Split>, barrier.get(), cells.get(),
                                between.get(), phases, seen.get());
-    membar_test::finish();
-    outcome got{};
-    membar_test::check(cudaMemcpy(&got, seen.get(), sizeof got, cudaMemcpyDeviceToHost));
+    finish();
+    const outcome got = copied(seen)[0];
     EXPECT_EQ(got.late, 0U);
     EXPECT_EQ(got.stale, 0U);
   }
 };
 
-TEST_F(grid_barrier, shows_after_it_what_was_written_before) { expect_meetings<thread_scope::device, false>(); }
-TEST_F(grid_barrier, shows_it_with_arriving_and_waiting_apart) { expect_meetings<thread_scope::device, true>(); }
-TEST_F(grid_barrier, shows_it_at_system_scope) { expect_meetings<thread_scope::system, true>(); }
+TEST_F(grid_barrier, shows_after_it_what_was_written_before) { expect_phases<thread_scope::device, false>(); }
+TEST_F(grid_barrier, shows_it_with_arriving_and_waiting_apart) { expect_phases<thread_scope::device, true>(); }
+TEST_F(grid_barrier, shows_it_at_system_scope) { expect_phases<thread_scope::system, true>(); }
 
 __global__ void wait_for_one_more(membar::grid_barrier<thread_scope::device>* barrier, wait_result* results) {
   const auto arrival = barrier->arrive(membar::release, gridDim.x + 1, blockIdx.x == 0);
-  const wait_result result = barrier->wait(arrival, membar::acquire, membar_test::short_one);
+  const wait_result result = barrier->wait(arrival, membar::acquire, short_one);
   if (threadIdx.x == 31) {
     results[blockIdx.x] = result;
   }
@@ -90,9 +89,8 @@ TEST_F(grid_barrier, with_a_block_missing_ends_within_the_budget) {
   const support::device_memory<membar::grid_barrier<thread_scope::device>> barrier(1);
   const support::device_memory<wait_result> results(2);
   membar::launch_co_resident(membar::launch_config{2, 32}, wait_for_one_more, barrier.get(), results.get());
-  membar_test::finish();
-  wait_result seen[2] = {};
-  membar_test::check(cudaMemcpy(seen, results.get(), sizeof seen, cudaMemcpyDeviceToHost));
+  finish();
+  const auto seen = copied(results);
   EXPECT_EQ(seen[0], wait_result::timed_out);
   EXPECT_EQ(seen[1], wait_result::timed_out);
 }
@@ -101,7 +99,7 @@ __global__ void sync_with_a_block_that_left(membar::grid_barrier<thread_scope::d
   if (blockIdx.x != 0) {
     return;
   }
-  results[threadIdx.x] = barrier->sync(membar_test::short_one);
+  results[threadIdx.x] = barrier->sync(short_one);
 }
 
 TEST_F(grid_barrier, tells_every_thread_of_a_block_that_the_budget_is_used_up) {
@@ -109,9 +107,8 @@ TEST_F(grid_barrier, tells_every_thread_of_a_block_that_the_budget_is_used_up) {
   const support::device_memory<membar::grid_barrier<thread_scope::device>> barrier(1);
   const support::device_memory<wait_result> results(threads);
   membar::launch_co_resident(membar::launch_config{2, threads}, sync_with_a_block_that_left, barrier.get(), results.get());
-  membar_test::finish();
-  wait_result seen[threads] = {};
-  membar_test::check(cudaMemcpy(seen, results.get(), sizeof seen, cudaMemcpyDeviceToHost));
+  finish();
+  const auto seen = copied(results);
   for (unsigned i = 0; i != threads; ++i) {
     EXPECT_EQ(seen[i], wait_result::timed_out) << "thread " << i;
   }
@@ -119,13 +116,13 @@ TEST_F(grid_barrier, tells_every_thread_of_a_block_that_the_budget_is_used_up) {
 
 /// Block 0 waits in vain at a barrier of its own, and at once both blocks meet: a thread that is slow to read the one's result
 /// must not find the other's.
-__global__ void meet_behind_a_barrier_that_nobody_came_to(membar::grid_barrier<thread_scope::device>* alone, unsigned count,
-                                                          membar::grid_barrier<thread_scope::device>* together,
-                                                          unsigned* mistakes) {
+__global__ void sync_after_a_barrier_that_nobody_came_to(membar::grid_barrier<thread_scope::device>* alone, unsigned count,
+                                                         membar::grid_barrier<thread_scope::device>* together,
+                                                         unsigned* mistakes) {
   unsigned wrong = 0;
   for (unsigned n = 0; n != count; ++n) {
     if (blockIdx.x == 0) {
-      wrong += alone[n].sync(membar_test::short_one) == wait_result::timed_out ? 0 : 1;
+      wrong += alone[n].sync(short_one) == wait_result::timed_out ? 0 : 1;
     }
     const wait_result met = together->sync(generous);
     wrong += met == wait_result::done ? 0 : 1;
@@ -138,16 +135,15 @@ __global__ void meet_behind_a_barrier_that_nobody_came_to(membar::grid_barrier<t
   }
 }
 
-TEST_F(grid_barrier, gives_its_own_result_behind_another_one) {
+TEST_F(grid_barrier, gives_its_own_result_after_another_one) {
   constexpr unsigned count = 50;
   const support::device_memory<membar::grid_barrier<thread_scope::device>> alone(count);
   const support::device_memory<membar::grid_barrier<thread_scope::device>> together(1);
   const support::device_memory<unsigned> mistakes(1);
-  membar::launch_co_resident(membar::launch_config{2, 1'024}, meet_behind_a_barrier_that_nobody_came_to, alone.get(), count,
+  membar::launch_co_resident(membar::launch_config{2, 1'024}, sync_after_a_barrier_that_nobody_came_to, alone.get(), count,
                              together.get(), mistakes.get());
-  membar_test::finish();
-  unsigned got = 0;
-  membar_test::check(cudaMemcpy(&got, mistakes.get(), sizeof got, cudaMemcpyDeviceToHost));
+  finish();
+  const unsigned got = copied(mistakes)[0];
   EXPECT_EQ(got, 0U);
 }
 
@@ -157,7 +153,7 @@ TEST_F(grid_barrier, of_a_grid_that_cannot_be_on_the_device_at_once_is_refused_a
   const unsigned room = membar::co_resident_blocks(wait_for_one_more, 32);
   EXPECT_THROW(membar::launch_co_resident(membar::launch_config{room + 1, 32}, wait_for_one_more, barrier.get(), results.get()),
                membar::error);
-  membar_test::finish();
+  finish();
 }
 
 template <thread_scope Scope>
@@ -180,16 +176,15 @@ TEST_F(grid_barrier, is_not_needed_where_the_last_block_finishes) {
   const support::device_memory<unsigned long long> result(1);
   const support::device_memory<unsigned> lasts(1);
   for (unsigned i = 0; i != launches; ++i) {
-    membar_test::check(cudaMemset(partial.get(), 0, blocks * sizeof(unsigned long long)));
+    check(cudaMemset(partial.get(), 0, blocks * sizeof(unsigned long long)));
     membar::launch(membar::launch_config{blocks, 64}, sum_of_blocks<thread_scope::device>, last.get(), partial.get(),
                    result.get(), lasts.get());
-    unsigned long long seen = 0;
-    membar_test::check(cudaMemcpy(&seen, result.get(), sizeof seen, cudaMemcpyDeviceToHost));
+    const unsigned long long seen = copied(result)[0];
     ASSERT_EQ(seen, static_cast<unsigned long long>(blocks) * (blocks + 1) / 2);
   }
-  unsigned count = 0;
-  membar_test::check(cudaMemcpy(&count, lasts.get(), sizeof count, cudaMemcpyDeviceToHost));
+  const unsigned count = copied(lasts)[0];
   EXPECT_EQ(count, launches);
 }
 
 }  // namespace
+}  // namespace membar_test

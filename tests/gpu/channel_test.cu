@@ -13,19 +13,18 @@
 
 #include <vector>
 
+namespace membar_test {
 namespace {
 
 using membar::thread_scope;
 using membar::wait_result;
-using membar_test::channel_outcome;
-using membar_test::message;
 
 constexpr int capacity = 64;
 constexpr unsigned pairs = 32;
 constexpr int producers_each = 3;
 
 /// All channels of a test together; MEMBAR_STRESS_MESSAGES asks for more.
-unsigned long long messages_wanted() { return membar_test::stress_count("MEMBAR_STRESS_MESSAGES", 4'000'000); }
+unsigned long long message_count() { return stress_count("MEMBAR_STRESS_MESSAGES", 4'000'000); }
 
 /// Blocks 2i and 2i + 1 are the ends of channel i.
 template <class Channel>
@@ -35,9 +34,9 @@ __global__ void pass_messages(Channel* channels, unsigned count, channel_outcome
     return;
   }
   if (blockIdx.x % 2 == 0) {
-    membar_test::produce(channels[pair], pair, count, producers[pair]);
+    produce(channels[pair], pair, count, producers[pair]);
   } else {
-    membar_test::consume(channels[pair], pair, ~0ULL, consumers[pair]);
+    consume(channels[pair], pair, ~0ULL, consumers[pair]);
   }
 }
 
@@ -52,18 +51,11 @@ __global__ void pass_messages_of_many(Channel* channels, unsigned count, channel
   }
   if (place != producers_each) {
     const unsigned producer = group * producers_each + place;
-    membar_test::produce_among_many(channels[group], producer, count, producers[producer]);
+    produce_among_many(channels[group], producer, count, producers[producer]);
   } else {
-    membar_test::consume<Channel, producers_each>(channels[group], group * producers_each,
-                                                  static_cast<unsigned long long>(count) * producers_each, consumers[group]);
+    consume<Channel, producers_each>(channels[group], group * producers_each,
+                                     static_cast<unsigned long long>(count) * producers_each, consumers[group]);
   }
-}
-
-template <class T>
-std::vector<T> copied(const support::device_memory<T>& from) {
-  std::vector<T> to(from.size());
-  membar_test::check(cudaMemcpy(to.data(), from.get(), from.size() * sizeof(T), cudaMemcpyDeviceToHost));
-  return to;
 }
 
 void expect_all(const std::vector<channel_outcome>& ends, unsigned long long each, wait_result last) {
@@ -79,7 +71,7 @@ void expect_all(const std::vector<channel_outcome>& ends, unsigned long long eac
 }
 
 template <class Channel>
-class channel_of_one_producer : public membar_test::gpu_test {};
+class channel_of_one_producer : public gpu_test {};
 using channels_of_one = ::testing::Types<membar::spsc_channel<message, capacity, thread_scope::device>,
                                          membar::spsc_channel<message, capacity, thread_scope::system>,
                                          membar::spsc_channel<message, 1, thread_scope::device>,
@@ -89,19 +81,19 @@ using channels_of_one = ::testing::Types<membar::spsc_channel<message, capacity,
 TYPED_TEST_SUITE(channel_of_one_producer, channels_of_one);
 
 TYPED_TEST(channel_of_one_producer, loses_duplicates_reorders_and_tears_nothing) {
-  const unsigned count = static_cast<unsigned>(messages_wanted() / pairs);
+  const unsigned count = static_cast<unsigned>(message_count() / pairs);
   const support::device_memory<TypeParam> channels(pairs);
   const support::device_memory<channel_outcome> producers(pairs);
   const support::device_memory<channel_outcome> consumers(pairs);
   membar::launch_co_resident(membar::launch_config{2 * pairs, 32}, pass_messages<TypeParam>, channels.get(), count,
                              producers.get(), consumers.get());
-  membar_test::finish();
+  finish();
   expect_all(copied(producers), count, wait_result::done);
   expect_all(copied(consumers), count, wait_result::closed);
 }
 
 template <class Channel>
-class channel_of_many_producers : public membar_test::gpu_test {};
+class channel_of_many_producers : public gpu_test {};
 using channels_of_many = ::testing::Types<membar::mpsc_channel<message, capacity, thread_scope::device>,
                                           membar::mpsc_channel<message, capacity, thread_scope::system>,
                                           membar::mpsc_channel<message, 2, thread_scope::device>,
@@ -112,13 +104,13 @@ TYPED_TEST_SUITE(channel_of_many_producers, channels_of_many);
 
 TYPED_TEST(channel_of_many_producers, loses_duplicates_reorders_and_tears_nothing) {
   constexpr unsigned groups = pairs / 2;
-  const unsigned count = static_cast<unsigned>(messages_wanted() / groups / producers_each);
+  const unsigned count = static_cast<unsigned>(message_count() / groups / producers_each);
   const support::device_memory<TypeParam> channels(groups);
   const support::device_memory<channel_outcome> producers(groups * producers_each);
   const support::device_memory<channel_outcome> consumers(groups);
   membar::launch_co_resident(membar::launch_config{groups * (producers_each + 1), 32}, pass_messages_of_many<TypeParam>,
                              channels.get(), count, producers.get(), consumers.get());
-  membar_test::finish();
+  finish();
   expect_all(copied(producers), count, wait_result::done);
   expect_all(copied(consumers), static_cast<unsigned long long>(count) * producers_each, wait_result::done);
 }
@@ -137,19 +129,20 @@ __global__ void push_alone(Channel* channel, lonely* seen) {
     static_cast<void>(end.try_push(message{}));
   }
   seen->full_try = end.try_push(message{});
-  seen->full = end.push(message{}, membar_test::short_one);
+  seen->full = end.push(message{}, short_one);
   end.close();
-  seen->after_close = end.push(message{}, membar_test::generous);
+  seen->after_close = end.push(message{}, generous);
 }
 
 TYPED_TEST(channel_of_one_producer, with_a_dead_consumer_ends_within_the_budget) {
   const support::device_memory<TypeParam> channel(1);
   const support::device_memory<lonely> seen(1);
   membar::launch(membar::launch_config{1, 1}, push_alone<TypeParam>, channel.get(), seen.get());
-  membar_test::finish();
+  finish();
   EXPECT_EQ(copied(seen)[0].full_try, wait_result::would_wait);
   EXPECT_EQ(copied(seen)[0].full, wait_result::timed_out);
   EXPECT_EQ(copied(seen)[0].after_close, wait_result::closed);
 }
 
 }  // namespace
+}  // namespace membar_test

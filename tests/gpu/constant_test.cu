@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "constant_table.cuh"
 #include <tests/common/gpu_test.hpp>
+#include "constant_table.cuh"
 
 #include <cstdint>
 #include <vector>
 
 __constant__ membar::constant_table<int, 100> shared_table;
 
+namespace membar_test {
 namespace {
-
-using membar_test::check;
 
 __constant__ membar::constant_table<double, 4> numbers;
 
-class constants : public membar_test::gpu_test {
+class constants : public gpu_test {
  protected:
   void SetUp() override {
     gpu_test::SetUp();
@@ -43,14 +42,14 @@ TEST_F(constants, are_what_was_uploaded_before_in_the_stream) {
   const double values[4] = {5, 6, 7, 8};
   membar::upload(numbers, values, stream);
   read_all_ways<<<1, 1, 0, stream>>>(1, out);
-  membar_test::finish();
+  finish();
   EXPECT_EQ(out[0], 6);
   EXPECT_EQ(out[1], 6);
   EXPECT_EQ(out[2], 8);
   const double part[2] = {-1, -2};
   membar::upload_part(numbers, 1, part, 2, stream);
   read_all_ways<<<1, 1, 0, stream>>>(2, out);
-  membar_test::finish();
+  finish();
   EXPECT_EQ(out[0], -2);
   EXPECT_EQ(out[2], 8);
 }
@@ -62,7 +61,7 @@ TEST_F(constants, are_seen_from_another_source_file) {
   }
   membar::upload(shared_table, values.data(), values.size(), stream);
   copy_shared_table(out, stream);
-  membar_test::finish();
+  finish();
   for (std::size_t i = 0; i != values.size(); ++i) {
     EXPECT_EQ(out[i], values[i]);
   }
@@ -74,7 +73,7 @@ TEST_F(constants, written_by_a_kernel_are_seen_by_the_next) {
   for (const int value : {1, 2, 3}) {
     write_table<<<1, 100, 0, stream>>>(membar::global_address_of(shared_table), value);
     copy_shared_table(out, stream);
-    membar_test::finish();
+    finish();
     for (std::size_t i = 0; i != shared_table.size(); ++i) {
       ASSERT_EQ(out[i], value);
     }
@@ -94,7 +93,7 @@ TEST_F(constants, addresses_of_a_warp_are_counted) {
   for (unsigned different = 1; different <= 32; ++different) {
     *counts = {};
     count<<<1, 32>>>(different, counts, distinct);
-    membar_test::finish();
+    finish();
     EXPECT_EQ(counts->warps, 1U);
     EXPECT_EQ(counts->addresses, different);
     EXPECT_EQ(counts->worst, different);
@@ -115,7 +114,7 @@ TEST_F(constants, only_active_threads_are_counted) {
   check(cudaMallocManaged(&counts, sizeof *counts));
   *counts = {};
   count_in_a_branch<<<1, 32>>>(counts);
-  membar_test::finish();
+  finish();
   EXPECT_EQ(counts->warps, 1U);
   EXPECT_EQ(counts->addresses, 3U);
   check(cudaFree(counts));
@@ -128,8 +127,9 @@ TEST_F(constants, an_upload_of_the_wrong_size_changes_nothing) {
   EXPECT_THROW(membar::upload(numbers, other, 3, stream), membar::error);
   EXPECT_THROW(membar::upload_part(numbers, 2, other, 3, stream), membar::error);
   read_all_ways<<<1, 1, 0, stream>>>(2, out);
-  membar_test::finish();
+  finish();
   EXPECT_EQ(out[0], 3);
 }
 
 }  // namespace
+}  // namespace membar_test

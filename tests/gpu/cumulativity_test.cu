@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <string>
 
+namespace membar_test {
 namespace {
 
 using membar::thread_scope;
@@ -44,7 +45,7 @@ __device__ membar::atomic_ref<T, thread_scope::system> everywhere(T& object) {
 template <thread_scope ScopeOfA>
 __global__ void kernel_a(shared_state* state, int* a, int* elsewhere, int count) {
   if (blockIdx.x != 0) {
-    const membar_test::device_deadline deadline;
+    const device_deadline deadline;
     const unsigned index = (blockIdx.x - 1) * blockDim.x + threadIdx.x;
     for (int i = 0; everywhere(state->end).load(membar::relaxed) == 0 && !deadline.passed(); ++i) {
       for (int k = 0; k != 16; ++k) {
@@ -56,14 +57,14 @@ __global__ void kernel_a(shared_state* state, int* a, int* elsewhere, int count)
   if (threadIdx.x != 0) {
     return;
   }
-  membar_test::device_deadline waiting;
+  device_deadline waiting;
   while (everywhere(state->b_kernel_is_there).load(membar::relaxed) == 0) {
     if (waiting.passed()) {
       state->a_timed_out = 1;
       break;
     }
   }
-  const membar_test::device_deadline time(1'000'000'000);
+  const device_deadline time(1'000'000'000);
   int round = 0;
   while (round != count && !time.passed() && state->a_timed_out == 0) {
     ++round;
@@ -83,7 +84,7 @@ __global__ void kernel_b(shared_state* state, const int* a) {
   unsigned long long seen = 0;
   unsigned long long stale = 0;
   int before = 0;
-  membar_test::device_deadline deadline;
+  device_deadline deadline;
   while (before != last_round) {
     const int round = membar::atomic_ref<int, ScopeOfA>(const_cast<int&>(*a)).load(membar::acquire);
     if (round == before) {
@@ -113,14 +114,14 @@ struct outcome {
   unsigned long long stale_on_cpu = 0;   ///< x older than the b that the CPU had read
 };
 
-class cumulativity : public membar_test::gpu_test {
+class cumulativity : public gpu_test {
  protected:
   template <thread_scope ScopeOfA>
   static void run(int domain_of_a, int domain_of_b, outcome& result) {
     constexpr unsigned noisy_blocks = 4;
     constexpr unsigned threads = 64;
-    membar_test::load(kernel_a<ScopeOfA>);
-    membar_test::load(kernel_b<ScopeOfA>);
+    load(kernel_a<ScopeOfA>);
+    load(kernel_b<ScopeOfA>);
     const support::pinned_memory<shared_state> state(1);
     const support::pinned_memory<int> elsewhere(noisy_blocks * threads);
     const support::device_memory<int> a(1);
@@ -136,7 +137,7 @@ class cumulativity : public membar_test::gpu_test {
     const membar::atomic_ref<int, thread_scope::system> b(state[0].b);
     const membar::atomic_ref<int, thread_scope::system> x(state[0].x);
     int before = 0;
-    membar_test::host_deadline deadline;
+    host_deadline deadline;
     while (before != last_round && !deadline.passed()) {
       const int round = b.load(membar::acquire);
       if (round != before) {
@@ -219,3 +220,4 @@ TEST_F(cumulativity, across_domains_device_scope_promises_nothing) {
 }
 
 }  // namespace
+}  // namespace membar_test

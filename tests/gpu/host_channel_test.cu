@@ -9,22 +9,17 @@
 #include <tests/common/gpu_test.hpp>
 #include <tests/common/sync.cuh>
 
+namespace membar_test {
 namespace {
 
 using membar::thread_scope;
 using membar::wait_result;
-using membar_test::channel_outcome;
-using membar_test::message;
 
 constexpr unsigned messages = 200'000;
 using channel = membar::spsc_channel<message, 128, thread_scope::system>;
 
-__global__ void produce_on_the_device(channel* to, channel_outcome* outcome) {
-  membar_test::produce(*to, 0, messages, *outcome);
-}
-__global__ void consume_on_the_device(channel* from, channel_outcome* outcome) {
-  membar_test::consume(*from, 0, ~0ULL, *outcome);
-}
+__global__ void produce_on_the_device(channel* to, channel_outcome* outcome) { produce(*to, 0, messages, *outcome); }
+__global__ void consume_on_the_device(channel* from, channel_outcome* outcome) { consume(*from, 0, ~0ULL, *outcome); }
 
 void expect_all(const channel_outcome& end, wait_result last) {
   EXPECT_EQ(end.messages, messages);
@@ -33,16 +28,16 @@ void expect_all(const channel_outcome& end, wait_result last) {
   EXPECT_EQ(end.ended, static_cast<unsigned>(last));
 }
 
-class channel_in_mapped_memory : public membar_test::gpu_test {};
+class channel_in_mapped_memory : public gpu_test {};
 
 TEST_F(channel_in_mapped_memory, passes_everything_to_the_host) {
   const support::pinned_memory<channel> shared(1);
   const support::pinned_memory<channel_outcome> producer(1);
-  membar_test::load(produce_on_the_device);
+  load(produce_on_the_device);
   membar::launch(membar::launch_config{1, 1}, produce_on_the_device, shared.get(), producer.get());
   channel_outcome consumer;
-  membar_test::consume(shared[0], 0, ~0ULL, consumer);
-  membar_test::finish();
+  consume(shared[0], 0, ~0ULL, consumer);
+  finish();
   expect_all(producer[0], wait_result::done);
   expect_all(consumer, wait_result::closed);
 }
@@ -50,11 +45,11 @@ TEST_F(channel_in_mapped_memory, passes_everything_to_the_host) {
 TEST_F(channel_in_mapped_memory, passes_everything_to_the_device) {
   const support::pinned_memory<channel> shared(1);
   const support::pinned_memory<channel_outcome> consumer(1);
-  membar_test::load(consume_on_the_device);
+  load(consume_on_the_device);
   membar::launch(membar::launch_config{1, 1}, consume_on_the_device, shared.get(), consumer.get());
   channel_outcome producer;
-  membar_test::produce(shared[0], 0, messages, producer);
-  membar_test::finish();
+  produce(shared[0], 0, messages, producer);
+  finish();
   expect_all(producer, wait_result::done);
   expect_all(consumer[0], wait_result::closed);
 }
@@ -64,7 +59,7 @@ constexpr int phases = 5'000;
 using barrier = membar::cross_barrier<ranks>;
 
 /// What each rank wrote before the barrier, and what was wrong after it.
-struct meeting {
+struct shared_phases {
   barrier::flags flags;
   int written[ranks];
   unsigned stale[ranks];
@@ -72,42 +67,42 @@ struct meeting {
 };
 
 /// Two barriers a phase, so that nobody writes while another reads.
-MEMBAR_HOST_DEVICE void meet(meeting& all, int rank) {
+MEMBAR_HOST_DEVICE void run_phases(shared_phases& all, int rank) {
   barrier::flags* const flags[ranks] = {&all.flags, &all.flags, &all.flags};
   barrier mine(flags, rank);
   for (int phase = 1; phase <= phases; ++phase) {
     all.written[rank] = phase;
-    if (mine.sync(membar_test::generous) != wait_result::done) {
+    if (mine.sync(generous) != wait_result::done) {
       all.late[rank] = 1;
       return;
     }
     for (int other = 0; other != ranks; ++other) {
       all.stale[rank] += all.written[other] == phase ? 0 : 1;
     }
-    if (mine.sync(membar_test::generous) != wait_result::done) {
+    if (mine.sync(generous) != wait_result::done) {
       all.late[rank] = 1;
       return;
     }
   }
 }
 
-__global__ void meet_on_the_device(meeting* all, int rank) { meet(*all, rank); }
+__global__ void run_phases_on_the_device(shared_phases* all, int rank) { run_phases(*all, rank); }
 
-class cross_barrier : public membar_test::gpu_test {};
+class cross_barrier : public gpu_test {};
 
 TEST_F(cross_barrier, holds_between_two_domains_and_the_host) {
-  const support::pinned_memory<meeting> all(1);
+  const support::pinned_memory<shared_phases> all(1);
   const support::stream streams[2];
   const bool domains = membar::sync_domain_count() > 1;
-  membar_test::load(meet_on_the_device);
+  load(run_phases_on_the_device);
   for (int rank = 0; rank != 2; ++rank) {
     const membar::launch_config plain{1, 1, streams[rank].get()};
     membar::launch(plain.with(domains && rank == 1 ? membar::sync_domain(membar::sync_domain::remote)
                                                    : membar::sync_domain(membar::sync_domain::default_)),
-                   meet_on_the_device, all.get(), rank);
+                   run_phases_on_the_device, all.get(), rank);
   }
-  meet(all[0], 2);
-  membar_test::finish();
+  run_phases(all[0], 2);
+  finish();
   for (int rank = 0; rank != ranks; ++rank) {
     EXPECT_EQ(all[0].stale[rank], 0U);
     EXPECT_EQ(all[0].late[rank], 0U);
@@ -115,3 +110,4 @@ TEST_F(cross_barrier, holds_between_two_domains_and_the_host) {
 }
 
 }  // namespace
+}  // namespace membar_test

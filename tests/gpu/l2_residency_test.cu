@@ -14,10 +14,10 @@
 #include <optional>
 #include <vector>
 
+namespace membar_test {
 namespace {
 
 using membar::access_policy_window;
-using membar_test::check;
 
 constexpr std::size_t line_bytes = 128;
 constexpr std::size_t word_stride = line_bytes / sizeof(unsigned);
@@ -85,7 +85,7 @@ __global__ void stream_through(const uint4* data, std::size_t count) {
   use(words);
 }
 
-class residency : public membar_test::gpu_test {
+class residency : public gpu_test {
  protected:
   /// What of the hot region is still there counts as kept above the one, as lost below the other.
   static constexpr double kept = 0.7;
@@ -111,11 +111,11 @@ class residency : public membar_test::gpu_test {
     check(cudaMemset(hot, 0, count * line_bytes));
     check(cudaMemset(cold, 0, flush_bytes));
     check(cudaDeviceSynchronize());
-    membar_test::load(touch);
-    membar_test::load(touch_with_a_policy);
-    membar_test::load(let_go);
-    membar_test::load(stream_through);
-    membar_test::load(time_lines);
+    load(touch);
+    load(touch_with_a_policy);
+    load(let_go);
+    load(stream_through);
+    load(time_lines);
     hold.emplace(0, facts.max_set_aside);
     membar::reset_persisting_lines();
     calibrate();
@@ -123,7 +123,7 @@ class residency : public membar_test::gpu_test {
 
   void TearDown() override {
     if (hot != nullptr) {
-      membar_test::finish();
+      finish();
       membar::reset_persisting_lines();
       hold.reset();
       check(cudaFree(hot));
@@ -147,7 +147,7 @@ class residency : public membar_test::gpu_test {
   [[nodiscard]] std::vector<unsigned> latencies() const {
     check(cudaMemset(cycles, 0, count * sizeof(unsigned)));
     membar::launch(membar::launch_config{1, 1}, time_lines, hot, count, cycles);
-    membar_test::finish();
+    finish();
     std::vector<unsigned> result(count);
     check(cudaMemcpy(result.data(), cycles, count * sizeof(unsigned), cudaMemcpyDefault));
     if (std::count(result.begin(), result.end(), 0U) != 0) {
@@ -221,7 +221,7 @@ TEST_F(residency, with_a_policy_of_the_kernel_the_hot_region_survives_a_flush) {
 
 TEST_F(residency, ends_with_a_reset_of_all_persisting_lines) {
   run(touch, window());
-  membar_test::finish();  // the reset is a call of the host
+  finish();  // the reset is a call of the host
   membar::reset_persisting_lines();
   flush();
   EXPECT_LT(resident(), lost);
@@ -249,3 +249,4 @@ TEST_F(residency, outlives_a_window_that_is_turned_off) {
 }
 
 }  // namespace
+}  // namespace membar_test

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Attributes on launches (read back by capturing them), streams and graph kernel nodes, as the CUDA driver sees them. What the
-// headers decide by themselves is tested on made-up devices in tests/unit. No test here carries the label `concurrent`. Some
+// headers decide by themselves is tested on fake devices in tests/unit. No test here carries the label `concurrent`. Some
 // make CUDA refuse a call on purpose: compute-sanitizer takes `--report-api-errors no`.
 #include <membar/launch.hpp>
 #include <membar/stream_partition.hpp>
 
-#include <tests/common/captured_graph.hpp>
 #include <bench/common/cuda_handles.hpp>
+#include <tests/common/captured_graph.hpp>
 #include <tests/common/gpu_test.hpp>
 
 #include <array>
@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 
+namespace membar_test {
 namespace {
 
 using membar::get_attribute;
@@ -22,7 +23,6 @@ using membar::physical_domain;
 using membar::set_attribute;
 using membar::sync_domain;
 using membar::sync_domain_map;
-using membar_test::captured_graph;
 
 __global__ void set_to_one(int* out) {
   if (blockIdx.x == 0 && threadIdx.x == 0) {
@@ -30,10 +30,10 @@ __global__ void set_to_one(int* out) {
   }
 }
 
-class launch_attribute : public membar_test::gpu_test {
+class launch_attribute : public gpu_test {
  protected:
   void SetUp() override {
-    membar_test::gpu_test::SetUp();
+    gpu_test::SetUp();
     if (!IsSkipped() && !HasFatalFailure()) {
       stream.emplace();
       out.emplace(1);
@@ -76,7 +76,7 @@ class launch_attribute : public membar_test::gpu_test {
   }
 
   /// Expects `call` to answer as CUDA itself did: nothing where that was a success, else an error with that code, which says
-  /// what to do and leaves no error behind.
+  /// what to do and leaves no error.
   template <class Call>
   static void expect_answer_of_cuda(cudaError_t raw, const char* remedy, Call call) {
     static_cast<void>(cudaGetLastError());  // the raw call's
@@ -97,7 +97,7 @@ class launch_attribute : public membar_test::gpu_test {
   [[nodiscard]] static int highest_priority() {
     int lowest = 0;
     int highest = 0;
-    membar_test::check(cudaDeviceGetStreamPriorityRange(&lowest, &highest));
+    check(cudaDeviceGetStreamPriorityRange(&lowest, &highest));
     return highest;
   }
 
@@ -145,7 +145,7 @@ class blackwell : public launch_attribute {
 
 TEST_F(launch_attribute, the_domain_count_is_what_the_driver_says) {
   int count = 0;
-  membar_test::check(cudaDeviceGetAttribute(&count, cudaDevAttrMemSyncDomainCount, 0));
+  check(cudaDeviceGetAttribute(&count, cudaDevAttrMemSyncDomainCount, 0));
   EXPECT_EQ(membar::sync_domain_count(0), count);
   EXPECT_EQ(membar::sync_domain_count(), count);
   EXPECT_GE(count, 1);
@@ -247,7 +247,7 @@ TEST_F(launch_attribute, preferred_cluster_dimensions_are_refused_before_compute
   });
   stream->synchronize();
   int value = -1;
-  membar_test::check(cudaMemcpy(&value, out->get(), sizeof value, cudaMemcpyDefault));
+  check(cudaMemcpy(&value, out->get(), sizeof value, cudaMemcpyDefault));
   EXPECT_EQ(value, 0);
   const captured_graph graph = captured();
   expect_refused([&] { set_attribute(graph.kernel_node(), membar::preferred_cluster_dimensions{2, 1, 1}); });
@@ -424,7 +424,7 @@ TEST_F(launch_attribute, the_nvlink_centric_scheduling_of_a_node_is_set_where_th
 TEST_F(launch_attribute, a_node_that_is_no_kernel_node_is_an_error) {
   cudaGraphNode_t empty = nullptr;
   const captured_graph graph = captured();
-  membar_test::check(cudaGraphAddEmptyNode(&empty, graph.get(), nullptr, 0));
+  check(cudaGraphAddEmptyNode(&empty, graph.get(), nullptr, 0));
   EXPECT_THROW(set_attribute(empty, sync_domain::remote), membar::error);
   EXPECT_THROW(static_cast<void>(get_attribute<sync_domain>(empty)), membar::error);
   EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess) << "the error is left for the next call";
@@ -480,3 +480,4 @@ TEST_F(launch_attribute, with_a_single_domain_remote_launches_run_and_a_second_i
 }
 
 }  // namespace
+}  // namespace membar_test

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+namespace membar_test {
 namespace {
 
 using membar::domain_bound;
@@ -48,10 +49,10 @@ __global__ void set_statically_bound(domain_bound<int*, Id> out) {
   *out.get() = 1;
 }
 
-class launch : public membar_test::gpu_test {
+class launch : public gpu_test {
  protected:
   void SetUp() override {
-    membar_test::gpu_test::SetUp();
+    gpu_test::SetUp();
     if (!IsSkipped() && !HasFatalFailure()) {
       stream.emplace();
       out.emplace(1);
@@ -60,15 +61,14 @@ class launch : public membar_test::gpu_test {
 
   /// The value at `out` once everything has ended.
   [[nodiscard]] int value() const {
-    membar_test::finish();
-    int seen = 0;
-    membar_test::check(cudaMemcpy(&seen, out->get(), sizeof seen, cudaMemcpyDeviceToHost));
+    finish();
+    const int seen = copied(*out)[0];
     return seen;
   }
 
   void clear() const {
-    membar_test::check(cudaMemset(out->get(), 0, sizeof(int)));
-    membar_test::finish();
+    check(cudaMemset(out->get(), 0, sizeof(int)));
+    finish();
   }
 
   [[nodiscard]] launch_config<> config() const { return {1, 1, stream->get()}; }
@@ -153,10 +153,10 @@ TEST_F(launch, dynamic_shared_memory_above_48_KiB_needs_the_opt_in_and_the_error
   EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess) << "the error is left for the next call";
   EXPECT_EQ(value(), 0);
 
-  membar_test::check(cudaFuncSetAttribute(last_shared_byte, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+  check(cudaFuncSetAttribute(last_shared_byte, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
   membar::launch(large, last_shared_byte, out->get(), bytes);
   EXPECT_EQ(value(), 7);
-  membar_test::check(cudaFuncSetAttribute(last_shared_byte, cudaFuncAttributeMaxDynamicSharedMemorySize, 48 * 1024));
+  check(cudaFuncSetAttribute(last_shared_byte, cudaFuncAttributeMaxDynamicSharedMemorySize, 48 * 1024));
 }
 
 TEST_F(launch, a_block_that_is_too_large_is_an_error_and_the_next_launch_runs) {
@@ -260,3 +260,4 @@ TEST_F(launch, with_a_single_domain_every_launch_runs_in_it) {
 }
 
 }  // namespace
+}  // namespace membar_test

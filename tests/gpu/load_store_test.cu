@@ -10,12 +10,12 @@
 #include <cstdint>
 #include <vector>
 
+namespace membar_test {
 namespace {
 
 using membar::thread_scope;
-using membar_test::check;
 
-class loads_and_stores : public membar_test::gpu_test {
+class loads_and_stores : public gpu_test {
  protected:
   void SetUp() override {
     gpu_test::SetUp();
@@ -46,7 +46,7 @@ template <class T>
 __device__ int copy_by_every_kind(const T* in, T* out) {
   using namespace membar;
   const cache_policy<l2::evict_last, l2::evict_first> policy(0.5);
-  const cache_policy<l2::evict_first> at_run_time(fraction_above_0_and_at_most_1::at_run_time(0.25F));
+  const cache_policy<l2::evict_first> at_run_time(hit_fraction::at_run_time(0.25F));
   const cache_policy_range<l2::evict_last> range(in, 1024, 4096);
   int i = 0;
   const auto next = [&] { return i++; };
@@ -105,7 +105,7 @@ void expect_a_copy() {
   }
   check(cudaMemset(out.get(), 0, out.bytes()));
   copy_all<<<1, 1>>>(in.get(), out.get(), count.get());
-  membar_test::finish();
+  finish();
   ASSERT_GT(count[0], 20);
   ASSERT_LT(count[0], static_cast<int>(size));
   const auto* const copied = reinterpret_cast<const unsigned char*>(out.get());
@@ -144,7 +144,7 @@ TEST_F(loads_and_stores, of_other_sizes_are_split_by_a_read_only_load) {
   }
   copy_read_only<three><<<1, 32>>>({in.get(), 32}, out.get());
   copy_read_only<eight><<<1, 32>>>({wide_in.get(), 32}, wide_out.get());
-  membar_test::finish();
+  finish();
   for (std::size_t i = 0; i != 32; ++i) {
     EXPECT_EQ(out[i].x, in[i].x);
     EXPECT_EQ(out[i].y, in[i].y);
@@ -175,7 +175,7 @@ TEST_F(loads_and_stores, of_16_bytes_with_an_order_are_one_access) {
   pair[0] = make_ulonglong2(0, 0);
   torn[0] = 0;
   write_and_read_pairs<<<64, 1>>>(pair.get(), 100'000, torn.get());
-  membar_test::finish();
+  finish();
   EXPECT_EQ(torn[0], 0U);
 }
 
@@ -195,7 +195,7 @@ TEST_F(loads_and_stores, through_an_annotated_pointer_move_the_value) {
     out[i] = 0;
   }
   read_with_a_property<<<1, 1>>>(in.get(), cuda::access_property(cuda::access_property::streaming{}, 0.5F), out.get());
-  membar_test::finish();
+  finish();
   for (std::size_t i = 0; i != 3; ++i) {
     EXPECT_EQ(out[i], in[i]);
   }
@@ -225,7 +225,7 @@ TEST_F(loads_and_stores, keep_their_values_when_lines_are_moved_or_marked) {
   }
   check(cudaMemcpy(lines, values.data(), values.size() * sizeof(int), cudaMemcpyDefault));
   control_lines<<<1, 1>>>(lines, 64, scratch);
-  membar_test::finish();
+  finish();
   std::vector<int> after(values.size());
   check(cudaMemcpy(after.data(), lines, after.size() * sizeof(int), cudaMemcpyDefault));
   EXPECT_EQ(after, values);
@@ -245,7 +245,7 @@ __global__ void write_under_watch(int* data, std::size_t size, int written, int*
     __syncthreads();
     if (threadIdx.x == 0) {
       membar::store<thread_scope::device>(stage, 1, release);
-      const membar_test::device_deadline deadline;
+      const device_deadline deadline;
       while (membar::load<thread_scope::device>(stage, acquire) != 2 && !deadline.passed()) {
       }
     }
@@ -254,7 +254,7 @@ __global__ void write_under_watch(int* data, std::size_t size, int written, int*
       atomicAdd(changed, 1);
     }
   } else if (threadIdx.x == 0) {
-    const membar_test::device_deadline deadline;
+    const device_deadline deadline;
     while (membar::load<thread_scope::device>(stage, acquire) != 1 && !deadline.passed()) {
     }
     if (written >= 0) {
@@ -274,7 +274,7 @@ TEST_F(loads_and_stores, a_write_to_a_read_only_span_is_found) {
     }
     flags[0] = flags[1] = 0;
     write_under_watch<<<2, 128>>>(data.get(), size, written, flags.get(), flags.get() + 1);
-    membar_test::finish();
+    finish();
     EXPECT_EQ(flags[1], written < 0 ? 0 : 1) << "element " << written << ": the number of threads that found the write";
   }
 }
@@ -296,8 +296,9 @@ TEST_F(loads_and_stores, follow_a_bulk_prefetch) {
   const managed<int> out(1);
   data[1023] = 77;
   bulk_prefetch_then_read<<<1, 1>>>(data.get(), 4096, out.get());
-  membar_test::finish();
+  finish();
   EXPECT_EQ(out[0], 77);
 }
 
 }  // namespace
+}  // namespace membar_test

@@ -11,15 +11,15 @@
 #include <tests/common/stress.hpp>
 #include <tests/common/sync.cuh>
 
+namespace membar_test {
 namespace {
 
 using membar::thread_scope;
 using membar::wait_result;
-using membar_test::generous;
 
 constexpr unsigned blocks = 64;
 
-unsigned long long acquisitions_wanted() { return membar_test::stress_count("MEMBAR_STRESS_ACQUISITIONS", 500'000); }
+unsigned long long acquisition_count() { return stress_count("MEMBAR_STRESS_ACQUISITIONS", 500'000); }
 
 /// Both locks with one interface; a block has one node.
 template <thread_scope Scope>
@@ -67,7 +67,7 @@ __global__ void contend(Lock* lock, guarded* data, unsigned long long rounds) {
 }
 
 template <class Lock>
-class fair_lock : public membar_test::gpu_test {};
+class fair_lock : public gpu_test {};
 using locks = ::testing::Types<ticket<thread_scope::device>, ticket<thread_scope::system>, queue<thread_scope::device>,
                                queue<thread_scope::system>>;
 TYPED_TEST_SUITE(fair_lock, locks);
@@ -75,11 +75,10 @@ TYPED_TEST_SUITE(fair_lock, locks);
 TYPED_TEST(fair_lock, is_held_by_one_block_at_a_time) {
   const support::device_memory<TypeParam> lock(1);
   const support::device_memory<guarded> data(1);
-  const unsigned long long rounds = acquisitions_wanted() / blocks;
+  const unsigned long long rounds = acquisition_count() / blocks;
   membar::launch_co_resident(membar::launch_config{blocks, 1}, contend<TypeParam>, lock.get(), data.get(), rounds);
-  membar_test::finish();
-  guarded seen{};
-  membar_test::check(cudaMemcpy(&seen, data.get(), sizeof seen, cudaMemcpyDeviceToHost));
+  finish();
+  const guarded seen = copied(data)[0];
   EXPECT_EQ(seen.failures, 0U);
   EXPECT_EQ(seen.violations, 0U);
   EXPECT_EQ(seen.count, rounds * blocks);
@@ -106,7 +105,7 @@ __global__ void ask_in_turn(Lock* lock, order* seen) {
     }
     asking.store(1, membar::release);
     static_cast<void>(membar::detail::wait_until(generous, all_asked));
-    static_cast<void>(membar::detail::wait_until(membar_test::short_one, [] { return wait_result::would_wait; }));
+    static_cast<void>(membar::detail::wait_until(short_one, [] { return wait_result::would_wait; }));
     lock->unlock();
     return;
   }
@@ -127,9 +126,8 @@ TYPED_TEST(fair_lock, is_granted_in_the_order_of_asking) {
     const support::device_memory<TypeParam> lock(1);
     const support::device_memory<order> seen(1);
     membar::launch_co_resident(membar::launch_config{blocks, 1}, ask_in_turn<TypeParam>, lock.get(), seen.get());
-    membar_test::finish();
-    order got{};
-    membar_test::check(cudaMemcpy(&got, seen.get(), sizeof got, cudaMemcpyDeviceToHost));
+    finish();
+    const order got = copied(seen)[0];
     ASSERT_EQ(got.failures, 0U);
     ASSERT_EQ(got.grants, blocks - 1);
     for (unsigned i = 0; i != blocks - 1; ++i) {
@@ -144,8 +142,8 @@ __global__ void hold_for_ever(Lock* lock, wait_result* results) {
   if (blockIdx.x == 0) {
     results[0] = lock->lock(generous);
   } else if (blockIdx.x == 1) {
-    static_cast<void>(membar::detail::wait_until(membar_test::short_one, [] { return wait_result::would_wait; }));
-    results[1] = lock->lock(membar_test::short_one);
+    static_cast<void>(membar::detail::wait_until(short_one, [] { return wait_result::would_wait; }));
+    results[1] = lock->lock(short_one);
   } else {
     static_cast<void>(
         membar::detail::wait_until(membar::wait_budget::milliseconds(20), [] { return wait_result::would_wait; }));
@@ -157,9 +155,8 @@ TYPED_TEST(fair_lock, whose_holder_is_gone_closes_after_the_budget) {
   const support::device_memory<TypeParam> lock(1);
   const support::device_memory<wait_result> results(3);
   membar::launch_co_resident(membar::launch_config{3, 1}, hold_for_ever<TypeParam>, lock.get(), results.get());
-  membar_test::finish();
-  wait_result seen[3] = {};
-  membar_test::check(cudaMemcpy(seen, results.get(), sizeof seen, cudaMemcpyDeviceToHost));
+  finish();
+  const auto seen = copied(results);
   EXPECT_EQ(seen[0], wait_result::done);
   EXPECT_EQ(seen[1], wait_result::timed_out);
   EXPECT_EQ(seen[2], wait_result::closed);
@@ -206,7 +203,7 @@ __global__ void write_and_read(membar::sequence_lock<record, Scope>* lock, readi
   seen[blockIdx.x] = mine;
 }
 
-class sequence_lock : public membar_test::gpu_test {
+class sequence_lock : public gpu_test {
  protected:
   template <thread_scope Scope>
   static void expect_whole_values() {
@@ -215,9 +212,8 @@ class sequence_lock : public membar_test::gpu_test {
     const support::device_memory<reading> seen(readers + 1);
     membar::launch_co_resident(membar::launch_config{readers + 1, 32}, write_and_read<Scope>, lock.get(), seen.get(),
                                20'000ULL);
-    membar_test::finish();
-    reading got[readers + 1];
-    membar_test::check(cudaMemcpy(got, seen.get(), sizeof got, cudaMemcpyDeviceToHost));
+    finish();
+    const auto got = copied(seen);
     for (unsigned r = 1; r != readers + 1; ++r) {
       EXPECT_EQ(got[r].failures, 0U);
       EXPECT_EQ(got[r].torn, 0U);
@@ -231,3 +227,4 @@ TEST_F(sequence_lock, gives_whole_values_at_device_scope) { expect_whole_values<
 TEST_F(sequence_lock, gives_whole_values_at_system_scope) { expect_whole_values<thread_scope::system>(); }
 
 }  // namespace
+}  // namespace membar_test

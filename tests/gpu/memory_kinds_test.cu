@@ -11,11 +11,10 @@
 #include <utility>
 #include <vector>
 
+namespace membar_test {
 namespace {
 
-using membar_test::check;
-
-using kinds_of_memory = membar_test::gpu_test;
+using kinds_of_memory = gpu_test;
 
 __global__ void increment(int* values, std::size_t size) {
   for (std::size_t i = threadIdx.x; i < size; i += blockDim.x) {
@@ -31,7 +30,7 @@ TEST_F(kinds_of_memory, mapped_memory_has_one_address) {
     }
     memory[7] = 41;
     increment<<<1, 128>>>(memory.data(), memory.size());
-    membar_test::finish();
+    finish();
     EXPECT_EQ(memory[7], 42);
     EXPECT_EQ(memory[8], 1);
     void* on_device = nullptr;
@@ -50,7 +49,7 @@ TEST_F(kinds_of_memory, registered_memory_is_reached_and_let_go) {
   {
     const membar::mapped_registration pinned(values.data(), values.size() * sizeof(int));
     increment<<<1, 128>>>(values.data(), values.size());
-    membar_test::finish();
+    finish();
   }
   EXPECT_EQ(values[0], 2);
   EXPECT_EQ(values[4095], 2);
@@ -72,7 +71,7 @@ TEST_F(kinds_of_memory, managed_memory_is_advised_and_prefetched) {
   membar::prefetch_pages(memory.data(), bytes, memory_location::device(0), nullptr);
   increment<<<1, 1024>>>(memory.data(), memory.size());
   membar::prefetch_pages(memory.data(), bytes, memory_location::host(), nullptr);
-  membar_test::finish();
+  finish();
   EXPECT_EQ(memory[12345], 2);
   membar::advise_accessed_by(memory.data(), bytes, memory_location::host(), false);
   membar::advise_no_preferred_location(memory.data(), bytes);
@@ -138,3 +137,4 @@ TEST_F(kinds_of_memory, resources_of_a_kernel_are_seen) {
 }
 
 }  // namespace
+}  // namespace membar_test

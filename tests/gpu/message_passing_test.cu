@@ -10,12 +10,10 @@
 
 #include <string>
 
+namespace membar_test {
 namespace {
 
 using membar::thread_scope;
-using membar_test::mailbox;
-using membar_test::passing;
-using membar_test::passing_outcome;
 
 constexpr int rounds = 100'000;
 
@@ -35,9 +33,9 @@ __global__ void pass_messages(mailbox* box, passing_outcome* outcome, int* write
       return;
     }
     if (actor == 0) {
-      *writer_timed_out = membar_test::write_messages<Scope, How>(*box, count) ? 0 : 1;
+      *writer_timed_out = write_messages<Scope, How>(*box, count) ? 0 : 1;
     } else if (actor == 1) {
-      *outcome = membar_test::read_messages<Scope, How>(*box, count);
+      *outcome = read_messages<Scope, How>(*box, count);
     }
   }
 }
@@ -53,25 +51,25 @@ __global__ void pass_messages_in_shared_memory(passing_outcome* outcome, int* wr
   }
   __syncthreads();
   if (threadIdx.x == 0) {
-    *writer_timed_out = membar_test::write_messages<thread_scope::block, How>(box, count) ? 0 : 1;
+    *writer_timed_out = write_messages<thread_scope::block, How>(box, count) ? 0 : 1;
   } else if (threadIdx.x == 32) {
-    *outcome = membar_test::read_messages<thread_scope::block, How>(box, count);
+    *outcome = read_messages<thread_scope::block, How>(box, count);
   }
 }
 
 /// Every test runs once per way of ordering data and flag.
-class message_passing : public membar_test::gpu_test, public ::testing::WithParamInterface<passing> {
+class message_passing : public gpu_test, public ::testing::WithParamInterface<passing> {
  protected:
   template <class Config, class Kernel, class... Arguments>
   void expect_order(const Config& config, Kernel kernel, Arguments... arguments) {
     const support::device_memory<passing_outcome> outcome(1);
     const support::device_memory<int> writer_timed_out(1);
     membar::launch(config, kernel, arguments..., outcome.get(), writer_timed_out.get(), rounds);
-    membar_test::finish();
+    finish();
     passing_outcome seen{};
     int late = 0;
-    membar_test::check(cudaMemcpy(&seen, outcome.get(), sizeof seen, cudaMemcpyDeviceToHost));
-    membar_test::check(cudaMemcpy(&late, writer_timed_out.get(), sizeof late, cudaMemcpyDeviceToHost));
+    check(cudaMemcpy(&seen, outcome.get(), sizeof seen, cudaMemcpyDeviceToHost));
+    check(cudaMemcpy(&late, writer_timed_out.get(), sizeof late, cudaMemcpyDeviceToHost));
     expect_order(seen, late != 0);
   }
 
@@ -83,19 +81,17 @@ class message_passing : public membar_test::gpu_test, public ::testing::WithPara
     RecordProperty("messages", std::to_string(seen.messages));
   }
 };
-INSTANTIATE_TEST_SUITE_P(, message_passing, ::testing::ValuesIn(membar_test::every_passing),
+INSTANTIATE_TEST_SUITE_P(, message_passing, ::testing::ValuesIn(every_passing),
                          [](const auto& each) { return std::string(name(each.param)); });
 
 TEST_P(message_passing, holds_within_a_block) {
   const support::device_memory<mailbox> box(1);
-  membar_test::with(GetParam(), [&]<passing How>() {
-    expect_order(membar::launch_config{1, 64}, pass_messages<thread_scope::block, How>, box.get());
-  });
+  with(GetParam(),
+       [&]<passing How>() { expect_order(membar::launch_config{1, 64}, pass_messages<thread_scope::block, How>, box.get()); });
 }
 
 TEST_P(message_passing, holds_within_a_block_in_shared_memory) {
-  membar_test::with(GetParam(),
-                    [&]<passing How>() { expect_order(membar::launch_config{1, 64}, pass_messages_in_shared_memory<How>); });
+  with(GetParam(), [&]<passing How>() { expect_order(membar::launch_config{1, 64}, pass_messages_in_shared_memory<How>); });
 }
 
 TEST_P(message_passing, holds_within_a_cluster) {
@@ -103,7 +99,7 @@ TEST_P(message_passing, holds_within_a_cluster) {
     GTEST_SKIP() << "this test needs thread block clusters, and the GPU has a compute capability below 9.0";
   }
   const support::device_memory<mailbox> box(1);
-  membar_test::with(GetParam(), [&]<passing How>() {
+  with(GetParam(), [&]<passing How>() {
     expect_order(membar::launch_config{2, 32}.with(membar::cluster_dimensions{2, 1, 1}),
                  pass_messages<thread_scope::cluster, How>, box.get());
   });
@@ -111,35 +107,33 @@ TEST_P(message_passing, holds_within_a_cluster) {
 
 TEST_P(message_passing, holds_within_a_device) {
   const support::device_memory<mailbox> box(1);
-  membar_test::with(GetParam(), [&]<passing How>() {
-    expect_order(membar::launch_config{2, 32}, pass_messages<thread_scope::device, How>, box.get());
-  });
+  with(GetParam(),
+       [&]<passing How>() { expect_order(membar::launch_config{2, 32}, pass_messages<thread_scope::device, How>, box.get()); });
 }
 
 TEST_P(message_passing, holds_within_a_device_at_system_scope_in_host_memory) {
   const support::pinned_memory<mailbox> box(1);
-  membar_test::with(GetParam(), [&]<passing How>() {
-    expect_order(membar::launch_config{2, 32}, pass_messages<thread_scope::system, How>, box.get());
-  });
+  with(GetParam(),
+       [&]<passing How>() { expect_order(membar::launch_config{2, 32}, pass_messages<thread_scope::system, How>, box.get()); });
 }
 
 // Between the host and a kernel: fences, or operations, on the device; operations on the host.
 
 template <passing How>
 __global__ void write_to_host(mailbox* box, int* timed_out, int count) {
-  *timed_out = membar_test::write_messages<thread_scope::system, How>(*box, count) ? 0 : 1;
+  *timed_out = write_messages<thread_scope::system, How>(*box, count) ? 0 : 1;
 }
 
 template <passing How>
 __global__ void read_from_host(mailbox* box, passing_outcome* outcome, int count) {
-  *outcome = membar_test::read_messages<thread_scope::system, How>(*box, count);
+  *outcome = read_messages<thread_scope::system, How>(*box, count);
 }
 
 TEST_P(message_passing, holds_from_a_kernel_to_the_host) {
   const support::pinned_memory<mailbox> box(1);
   const support::pinned_memory<int> timed_out(1);
   const support::stream stream;
-  membar_test::with(GetParam(), [&]<passing How>() {
+  with(GetParam(), [&]<passing How>() {
     membar::launch(membar::launch_config{1, 1, stream.get()}, write_to_host<How>, box.get(), timed_out.get(), rounds);
   });
 
@@ -148,7 +142,7 @@ TEST_P(message_passing, holds_from_a_kernel_to_the_host) {
   membar::atomic_ref<int, thread_scope::system>(box[0].reader_is_there).store(1, membar::relaxed);
   passing_outcome seen{};
   int before = 0;
-  membar_test::host_deadline deadline;
+  host_deadline deadline;
   while (before != rounds && seen.timed_out == 0) {
     const int round = flag.load(membar::acquire);
     if (data.load(membar::relaxed) < round) {
@@ -170,14 +164,14 @@ TEST_P(message_passing, holds_from_the_host_to_a_kernel) {
   const support::pinned_memory<mailbox> box(1);
   const support::pinned_memory<passing_outcome> outcome(1);
   const support::stream stream;
-  membar_test::with(GetParam(), [&]<passing How>() {
+  with(GetParam(), [&]<passing How>() {
     membar::launch(membar::launch_config{1, 1, stream.get()}, read_from_host<How>, box.get(), outcome.get(), rounds);
   });
 
   const membar::atomic_ref<int, thread_scope::system> data(box[0].data);
   const membar::atomic_ref<int, thread_scope::system> flag(box[0].flag);
   const membar::atomic_ref<int, thread_scope::system> reader_is_there(box[0].reader_is_there);
-  const membar_test::host_deadline deadline;
+  const host_deadline deadline;
   while (reader_is_there.load(membar::relaxed) == 0 && !deadline.passed()) {
   }
   const bool late = reader_is_there.load(membar::relaxed) == 0;
@@ -190,3 +184,4 @@ TEST_P(message_passing, holds_from_the_host_to_a_kernel) {
 }
 
 }  // namespace
+}  // namespace membar_test

@@ -11,16 +11,16 @@
 
 #include <string>
 
+namespace membar_test {
 namespace {
 
 using membar::thread_scope;
 using membar::wait_result;
-using membar_test::generous;
 
 constexpr int sources = 4;
 constexpr int lag = 16;
 /// Of each source; MEMBAR_STRESS_PUBLICATIONS asks for more or, under a tool that makes them slow, fewer.
-unsigned rounds() { return static_cast<unsigned>(membar_test::stress_count("MEMBAR_STRESS_PUBLICATIONS", 20'000)); }
+unsigned rounds() { return static_cast<unsigned>(stress_count("MEMBAR_STRESS_PUBLICATIONS", 20'000)); }
 constexpr unsigned words = 32;
 
 /// One source's: data that is only ever replaced by newer, and two signals that say how new it is at least.
@@ -174,13 +174,13 @@ struct everything {
   }
 };
 
-class publisher : public membar_test::gpu_test {};
+class publisher : public gpu_test {};
 
 TEST_F(publisher, shows_no_signal_before_its_data) {
   const everything all;
   membar::launch_co_resident(membar::launch_config{2, 32 * (sources + 1)}, publish_to_a_block, all.posts.get(), rounds(),
                              all.writers.get(), all.readers.get(), all.result.get(), false);
-  membar_test::finish();
+  finish();
   all.expect_good(rounds() * sources);
 }
 
@@ -188,7 +188,7 @@ TEST_F(publisher, keeps_the_order_of_a_source_over_two_signals) {
   const everything all;
   membar::launch_co_resident(membar::launch_config{2, 32 * (sources + 1)}, publish_to_a_block, all.posts.get(), rounds(),
                              all.writers.get(), all.readers.get(), all.result.get(), true);
-  membar_test::finish();
+  finish();
   all.expect_good(2 * rounds() * sources);
 }
 
@@ -201,7 +201,7 @@ TEST_P(publisher_of_a_device, is_a_block_of_its_own) {
   const support::device_memory<device_publisher> shared(1);
   membar::launch_co_resident(membar::launch_config{sources + 2, 32}, publish_from_blocks, shared.get(), all.posts.get(),
                              rounds(), all.writers.get(), all.readers.get(), all.result.get(), GetParam());
-  membar_test::finish();
+  finish();
   all.expect_good(2 * rounds() * sources);
 }
 
@@ -224,9 +224,9 @@ __global__ void publish_alone(unsigned long long* signal, alone* seen) {
     static_cast<void>(source.try_publish(*signal, i));
   }
   seen->lag = publisher.lag(0);
-  seen->full = source.publish(*signal, 5, membar_test::short_one);
-  seen->flushed = source.flush(membar_test::short_one);
-  seen->served = publisher.serve_thread(membar_test::short_one).end;  // nobody closes: it stops when nothing comes
+  seen->full = source.publish(*signal, 5, short_one);
+  seen->flushed = source.flush(short_one);
+  seen->served = publisher.serve_thread(short_one).end;  // nobody closes: it stops when nothing comes
   seen->flushed_after_stop = source.flush(generous);
   for (unsigned i = 6; i <= 9; ++i) {
     static_cast<void>(source.try_publish(*signal, i));
@@ -265,9 +265,9 @@ __global__ void publish_alone_as_a_warp(unsigned long long* signal, alone_as_a_w
   if (threadIdx.x == 0) {
     results.lag = publisher.lag(0);
   }
-  record(source.publish(*signal, 5, membar_test::short_one), results.full);
-  record(source.flush(membar_test::short_one), results.flushed);
-  record(publisher.serve_warp(membar_test::short_one).end, results.served);
+  record(source.publish(*signal, 5, short_one), results.full);
+  record(source.flush(short_one), results.flushed);
+  record(publisher.serve_warp(short_one).end, results.served);
   record(source.flush(generous), results.flushed_after_stop);
   record(source.publish(*signal, 6, generous), results.full_after_stop);
   __syncwarp();
@@ -282,7 +282,7 @@ TEST_F(publisher, that_nobody_serves_or_that_has_stopped_ends_every_wait_of_a_wa
   const support::pinned_memory<unsigned long long> signal(1);
   const support::pinned_memory<alone_as_a_warp> seen(1);
   membar::launch(membar::launch_config{1, 32}, publish_alone_as_a_warp, signal.get(), seen.get());
-  membar_test::finish();
+  finish();
   EXPECT_EQ(seen[0].disagreements, 0U);
   EXPECT_EQ(seen[0].results.lag, 4U);
   EXPECT_EQ(seen[0].results.full, wait_result::timed_out);
@@ -298,7 +298,7 @@ TEST_F(publisher, that_nobody_serves_or_that_has_stopped_ends_every_wait) {
   const support::pinned_memory<unsigned long long> signal(1);
   const support::pinned_memory<alone> seen(1);
   membar::launch(membar::launch_config{1, 1}, publish_alone, signal.get(), seen.get());
-  membar_test::finish();
+  finish();
   EXPECT_EQ(seen[0].lag, 4U);
   EXPECT_EQ(seen[0].full, wait_result::timed_out);
   EXPECT_EQ(seen[0].flushed, wait_result::timed_out);
@@ -310,3 +310,4 @@ TEST_F(publisher, that_nobody_serves_or_that_has_stopped_ends_every_wait) {
 }
 
 }  // namespace
+}  // namespace membar_test

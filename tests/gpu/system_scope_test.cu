@@ -3,10 +3,10 @@
 // Every test here carries the label `concurrent`: the host acts while the kernel runs.
 #include <membar/launch.hpp>
 
-#include "atomic_contention.cuh"
 #include <bench/common/cuda_handles.hpp>
 #include <tests/common/deadline.cuh>
 #include <tests/common/gpu_test.hpp>
+#include "atomic_contention.cuh"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -16,6 +16,7 @@
 #include <string>
 #include <type_traits>
 
+namespace membar_test {
 namespace {
 
 using contention::decoded;
@@ -29,11 +30,11 @@ using system_ref = membar::atomic_ref<T, thread_scope::system>;
 template <class T>
 inline constexpr std::size_t whole_words = sizeof(T) < 4 ? 4 / sizeof(T) : 1;
 
-class system_scope : public membar_test::gpu_test {
+class system_scope : public gpu_test {
  protected:
   static bool host_has_native_atomics() {
     int native = 0;
-    membar_test::check(cudaDeviceGetAttribute(&native, cudaDevAttrHostNativeAtomicSupported, 0));
+    check(cudaDeviceGetAttribute(&native, cudaDevAttrHostNativeAtomicSupported, 0));
     return native != 0;
   }
 };
@@ -41,7 +42,7 @@ class system_scope : public membar_test::gpu_test {
 /// Adds `count` ones once the host has started.
 template <class T>
 __global__ void add(T* counter, int* host_is_there, int* timed_out, int count) {
-  const membar_test::device_deadline deadline;
+  const device_deadline deadline;
   while (system_ref<int>(*host_is_there).load(membar::relaxed) == 0) {
     if (deadline.passed()) {
       *timed_out = 1;
@@ -122,7 +123,7 @@ template <class T>
 __global__ void load_growing(T* cell, reading* result, unsigned last) {
   reading seen{};
   unsigned before = 0;
-  membar_test::device_deadline deadline;
+  device_deadline deadline;
   while (before != last) {
     const unsigned id = decoded(system_ref<T>(*cell).load(membar::relaxed));
     if (id == contention::torn) {
@@ -151,7 +152,7 @@ TEST_F(system_scope, the_host_reads_64_bits_that_a_kernel_stores_untorn) {
   unsigned before = 0;
   unsigned torn = 0;
   unsigned backwards = 0;
-  membar_test::host_deadline deadline;
+  host_deadline deadline;
   while (before != stores && !deadline.passed()) {
     const unsigned id = decoded(system_ref<T>(cell[0]).load(membar::relaxed));
     if (id == contention::torn) {
@@ -235,7 +236,7 @@ template <class T>
 __global__ void watch_counting(T* cell, reading* result, int limit) {
   reading seen{};
   int before = 0;
-  membar_test::device_deadline deadline;
+  device_deadline deadline;
   while (before != limit) {
     const int now = counting<T>::as_int(system_ref<T>(*cell).load(membar::acquire)) & (sizeof(T) == 1 ? 255 : -1);
     seen.torn += now > limit ? 1 : 0;
@@ -260,7 +261,7 @@ TYPED_TEST(counting, the_host_sees_a_kernel_count_in_order) {
   int before = 0;
   int backwards = 0;
   int strange = 0;
-  membar_test::host_deadline deadline;
+  host_deadline deadline;
   while (before != limit && !deadline.passed()) {
     const int now = this->as_int(system_ref<T>(cell[0]).load(membar::acquire)) & (sizeof(T) == 1 ? 255 : -1);
     strange += now > limit ? 1 : 0;
@@ -293,3 +294,4 @@ TYPED_TEST(counting, a_kernel_sees_the_host_count_in_order) {
 }
 
 }  // namespace
+}  // namespace membar_test

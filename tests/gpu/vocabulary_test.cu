@@ -4,9 +4,10 @@
 
 #include <tests/common/gpu_test.hpp>
 
+namespace membar_test {
 namespace {
 
-using vocabulary = membar_test::gpu_test;
+using vocabulary = gpu_test;
 
 template <membar::memory_order_tag Order>
 __global__ void store_order(Order, membar::memory_order* out) {
@@ -15,11 +16,12 @@ __global__ void store_order(Order, membar::memory_order* out) {
 
 TEST_F(vocabulary, an_order_is_a_kernel_argument) {
   membar::memory_order* out = nullptr;
-  membar_test::check(cudaMallocManaged(&out, sizeof *out));
+  check(cudaMallocManaged(&out, sizeof *out));
   store_order<<<1, 1>>>(membar::acq_rel, out);
-  membar_test::finish();
+  finish();
   EXPECT_EQ(*out, membar::memory_order::acq_rel);
-  membar_test::check(cudaFree(out));
+  check(cudaFree(out));
 }
 
 }  // namespace
+}  // namespace membar_test

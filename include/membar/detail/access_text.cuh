@@ -14,11 +14,13 @@
 
 namespace membar {
 
-/// In place of an order: an access of a device's registers mapped into memory, which is done exactly once and as it is written.
+/// The type of `mmio`, which takes the place of an order.
 struct mmio_t {
   explicit mmio_t() = default;
 };
-/// The tag of an access to mapped device registers: `load<thread_scope::system>(p, mmio)`.
+/// Marks an access to device registers that are mapped into memory: it is performed exactly once, as written.
+///
+/// Use: `load<thread_scope::system>(p, mmio)`.
 inline constexpr mmio_t mmio{};
 
 }  // namespace membar

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Which instructions an atomic operation becomes on the device where `cuda::atomic_ref` is not underneath: one instruction,
-/// the integer form of a floating-point minimum or maximum, or a loop of compare-and-swap.
+/// The code of atomic operations on the device that do not go through `cuda::atomic_ref`: one instruction, the integer form of
+/// a floating-point minimum or maximum, or a loop of compare-and-swap.
 #pragma once
 
+#include <membar/detail/atomic_arithmetic.cuh>
 #include <membar/detail/atomic_ptx.cuh>
 #include <membar/detail/compilation.cuh>
 #include <membar/detail/lane.cuh>
 
 namespace membar::detail {
 
-/// The order of a compare-and-swap that is as strong as both of its outcomes ask for.
+/// The weakest order of a compare-and-swap that covers its order on success and its order on failure.
 template <memory_order Success, memory_order Failure>
 inline constexpr memory_order covering_order = [] {
   if (Success == memory_order::seq_cst || Failure == memory_order::seq_cst) {
@@ -23,73 +24,9 @@ inline constexpr memory_order covering_order = [] {
   return Success;
 }();
 
-/// What to add in order to subtract `value`.
-template <class T>
-MEMBAR_HOST_DEVICE constexpr T negated(T value) noexcept {
-  if constexpr (kind_of<T> == value_kind::integer) {
-    return static_cast<T>(bits_of<T>{0} - static_cast<bits_of<T>>(value));
-  } else if constexpr (kind_of<T> == value_kind::vector) {
-    for (auto& element : value.elements) {
-      element = negated(element);
-    }
-    return value;
-  } else {
-    return -value;
-  }
-}
-
-/// The bits of a floating-point value as an unsigned integer of IEEE 754's total order:
-/// -NaN < -inf < ... < -0 < +0 < ... < +inf < +NaN.
-template <class Bits>
-[[nodiscard]] MEMBAR_HOST_DEVICE constexpr Bits total_order(Bits bits) noexcept {
-  constexpr Bits sign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
-  return static_cast<Bits>((bits & sign) != 0 ? ~bits : bits | sign);
-}
-
-template <atom_op Op, class Bits>
-[[nodiscard]] MEMBAR_HOST_DEVICE constexpr Bits extreme_of_bits(Bits old, Bits value) noexcept {
-  const bool smaller = total_order(value) < total_order(old);
-  return smaller == (Op == atom_op::min) ? value : old;
-}
-
-/// What an operation makes of `old`: the host's and the loops' form of the instruction.
-template <atom_op Op, class T>
-[[nodiscard]] MEMBAR_HOST_DEVICE constexpr T applied(T old, T value) noexcept {
-  constexpr value_kind kind = kind_of<T>;
-  using bits = bits_of<T>;
-  if constexpr (Op == atom_op::exchange) {
-    return value;
-  } else if constexpr (Op == atom_op::add) {
-    if constexpr (kind == value_kind::integer) {
-      return static_cast<T>(static_cast<bits>(static_cast<bits>(old) + static_cast<bits>(value)));
-    } else {
-      return old + value;
-    }
-  } else if constexpr (Op == atom_op::bitwise_and) {
-    return static_cast<T>(old & value);
-  } else if constexpr (Op == atom_op::bitwise_or) {
-    return static_cast<T>(old | value);
-  } else if constexpr (Op == atom_op::bitwise_xor) {
-    return static_cast<T>(old ^ value);
-  } else if constexpr (Op == atom_op::inc) {
-    return old >= value ? T{0} : static_cast<T>(old + 1);
-  } else if constexpr (Op == atom_op::dec) {
-    return old == 0 || old > value ? value : static_cast<T>(old - 1);
-  } else if constexpr (kind == value_kind::integer) {
-    return (value < old) == (Op == atom_op::min) ? value : old;
-  } else if constexpr (kind == value_kind::half_pair || kind == value_kind::bfloat16_pair) {
-    const bits low =
-        extreme_of_bits<Op>(static_cast<unsigned short>(to_bits(old)), static_cast<unsigned short>(to_bits(value)));
-    const bits high =
-        extreme_of_bits<Op>(static_cast<unsigned short>(to_bits(old) >> 16), static_cast<unsigned short>(to_bits(value) >> 16));
-    return from_bits<T>(high << 16 | low);
-  } else {
-    return from_bits<T>(extreme_of_bits<Op>(to_bits(old), to_bits(value)));
-  }
-}
-
-/// The object as the compare-and-swap sees it: itself, or for objects of 8 and 16 bits the aligned 32-bit word around it, whose
-/// other bits keep the value they were read with.
+/// The word that a compare-and-swap acts on: the object itself, or for 8 and 16 bits the aligned 32-bit word around it.
+///
+/// The other bits of that word keep the values that were read.
 template <class Bits, bool IsWord = sizeof(Bits) >= 4>
 struct cell {
   using word_type = Bits;
@@ -115,8 +52,7 @@ struct cell<Bits, false> {
   }
 };
 
-/// `function` of a value, as a loop asks for it: of its bits. The loop is compiled for the device even if the host alone calls
-/// it.
+/// A function of a value as a function of the value's bits. It is compiled for the device even if only the host calls it.
 template <class T, class Function>
 struct replacement {
   Function function;
@@ -128,22 +64,23 @@ struct replacement {
   }
 };
 
-/// The attempts behind one that failed; returns the bits before the one that got through. Of the lanes of a warp that want one
-/// word, one at a time attempts, and tells the others what it found: of attempts to change one value one gets through, and the
-/// others are in the way of other warps. Lanes that leave the word as it is get through together. Nobody sleeps: that is slower
-/// until thousands of warps want one word.
+/// Repeats a compare-and-swap that failed until it succeeds, and returns the object's bits before that.
 ///
-/// What a lane is told is no read of its own; its compare-and-swap is, and is the only end of this loop.
+/// The lanes of a warp that change the same word take turns: one attempts, and tells the others what it found. Only one attempt
+/// to change a value can succeed, and the others would delay other warps. Lanes that leave the word unchanged attempt together.
+/// No lane sleeps: sleeping is slower unless thousands of warps change one word.
+///
+/// A value that another lane found is no read by this lane. Its own compare-and-swap is one, and only that ends the loop.
 template <thread_scope Scope, class Bits, class Next>
-__device__ inline Bits attempt_by_turns(const cell<Bits>& c, typename cell<Bits>::word_type seen, Next& next) {
-  const unsigned rivals = __match_any_sync(__activemask(), reinterpret_cast<unsigned long long>(c.word));
+__device__ inline Bits attempt_in_turns(const cell<Bits>& c, typename cell<Bits>::word_type seen, Next& next) {
+  const unsigned same_word = __match_any_sync(__activemask(), reinterpret_cast<unsigned long long>(c.word));
   const unsigned self = 1U << lane_id();
   for (;;) {
     const Bits old = c.part(seen);
     auto now = c.with(seen, next(old));
     const unsigned present = __activemask();
-    const unsigned waiting = rivals & present;
-    const unsigned unchanging = __ballot_sync(present, now == seen) & rivals;
+    const unsigned waiting = same_word & present;
+    const unsigned unchanging = __ballot_sync(present, now == seen) & same_word;
     const unsigned attempting = unchanging != 0 ? unchanging : waiting & (0 - waiting);
     bool written = false;
     if ((attempting & self) != 0) {
@@ -158,8 +95,8 @@ __device__ inline Bits attempt_by_turns(const cell<Bits>& c, typename cell<Bits>
   }
 }
 
-/// Replaces the value by `function` of it and returns the one before. Compares bits. The order is applied once, outside the
-/// loop.
+/// Replaces the value by `function(value)` and returns the value before. It compares bits. The order is applied once, outside
+/// the loop.
 template <class T, thread_scope Scope, memory_order Order, class Function>
 __device__ inline T update_loop(T* object, Function function) {
   const cell<bits_of<T>> c(reinterpret_cast<bits_of<T>*>(object));
@@ -169,13 +106,13 @@ __device__ inline T update_loop(T* object, Function function) {
   bits_of<T> old = c.part(seen);
   const auto found = ptx_compare_and_swap<Scope, memory_order::relaxed>(c.word, seen, c.with(seen, next(old)));
   if (found != seen) {
-    old = attempt_by_turns<Scope>(c, found, next);
+    old = attempt_in_turns<Scope>(c, found, next);
   }
   half_fence<Scope, acquire_half(Order)>();
   return from_bits<T>(old);
 }
 
-/// Sleeps between looks: not at all after the first, then twice as long each time.
+/// Sleeps between polls: not after the first, then each time twice as long, up to 256 ns.
 class back_off {
  public:
   __device__ void operator()() noexcept {
@@ -191,21 +128,23 @@ class back_off {
   unsigned nanoseconds_ = 0;
 };
 
-/// Makes `desired` the byte's bits if they were those of `expected`, else puts the bits it was into `expected`. Returns whether
-/// they were. The lanes attempt by themselves: who fails has read what it says, and where its neighbours in the word change it
-/// tries again. Who finds another byte at the first look has nothing to release; only a look that is to be sequentially
-/// consistent has a fence before it.
+/// Stores `desired` if the byte's bits are those of `expected`, else copies the byte's bits into `expected`. Returns whether it
+/// stored.
+///
+/// Each lane attempts for itself, so a lane that fails has read the byte itself. It tries again where only the other bytes of
+/// the word changed. A lane whose first load finds another byte has nothing to release, so the release fence stands after that
+/// load; at seq_cst it stands before.
 template <thread_scope Scope, memory_order Order>
 __device__ inline bool compare_exchange_byte(unsigned char* object, unsigned char& expected, unsigned char desired) noexcept {
-  constexpr bool look_behind_fence = Order == memory_order::seq_cst;
+  constexpr bool look_after_fence = Order == memory_order::seq_cst;
   const cell<unsigned char> c(object);
-  if constexpr (look_behind_fence) {
+  if constexpr (look_after_fence) {
     half_fence<Scope, release_half(Order)>();
   }
   unsigned seen = ptx_load<Scope, memory_order::relaxed>(c.word);
   bool exchanged = false;
   if (c.part(seen) == expected) {
-    if constexpr (!look_behind_fence) {
+    if constexpr (!look_after_fence) {
       half_fence<Scope, release_half(Order)>();
     }
     back_off wait;
@@ -224,7 +163,7 @@ __device__ inline bool compare_exchange_byte(unsigned char* object, unsigned cha
   return exchanged;
 }
 
-/// Refuses, in the pass that compiles for a device, what the architecture has neither an instruction nor a loop for.
+/// Refuses, in the pass that compiles for a device, a type for which the architecture has neither an instruction nor a loop.
 template <class T>
 __device__ constexpr void require_compare_and_swap() noexcept {
   static_assert(
@@ -233,6 +172,7 @@ __device__ constexpr void require_compare_and_swap() noexcept {
       "16-byte loads and stores work before it");
 }
 
+/// Refuses, in the pass that compiles for a device, vectors on an architecture without vector atomics.
 template <class T>
 __device__ constexpr void require_vector_instructions() noexcept {
   static_assert(has_hopper_instructions || kind_of<T> != value_kind::vector,
@@ -240,10 +180,10 @@ __device__ constexpr void require_vector_instructions() noexcept {
                 "elements one by one");
 }
 
-/// What an operation on a `T` becomes.
+/// The kind of code that an operation becomes.
 enum class lowering {
   instruction,   ///< one atom or red
-  integer_form,  ///< the minimum or maximum of integers, signed or unsigned as the sign of the operand says
+  integer_form,  ///< the minimum or maximum of integers, signed or unsigned by the operand's sign
   loop           ///< of compare-and-swap
 };
 
@@ -256,12 +196,13 @@ template <atom_op Op, class T>
   return kind_of<T> == value_kind::floating ? lowering::integer_form : lowering::loop;
 }
 
-/// Whether the instruction may be torn into a load and a store in the shared memory of another block of the cluster. Where the
-/// processor refuses an address, the code that ptxas (13.0, sm_90 to sm_120) puts behind the instruction loops if the address
-/// is in the own block's shared memory, and takes every other for local memory, which plain accesses serve. An H200 refuses
-/// 64-bit and, or, xor, min and max there. The addition of pairs has the same code behind it and is taken for refused, too; so
-/// have 64-bit add, exchange and compare-and-swap, which an H200 does not refuse. Additions of float and double loop there in
-/// any case.
+/// Whether the instruction may be torn into a load and a store in the shared memory of another block of the cluster.
+///
+/// The processor refuses some instructions at some addresses. For that case ptxas (13.0, sm_90 to sm_120) adds code after the
+/// instruction: a loop for the block's own shared memory, and plain accesses for every other address, which it takes for local
+/// memory. An H200 refuses 64-bit and, or, xor, min and max in another block's shared memory. The addition of pairs has the
+/// same extra code, and counts as refused here. So do 64-bit add, exchange and compare-and-swap have it, but an H200 does not
+/// refuse them. Additions of float and double have a loop for that memory.
 template <atom_op Op, class T>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool torn_in_other_blocks_shared_memory() noexcept {
   constexpr value_kind kind = kind_of<T>;
@@ -276,8 +217,9 @@ template <atom_op Op, class T>
   return sizeof(T) == 8 && ((kind == value_kind::integer && (bitwise || extreme)) || (kind == value_kind::floating && extreme));
 }
 
-/// Where the compiler knows the address's space, as of kernel parameters and of variables, it knows the answer too, and no code
-/// remains of the question.
+/// Whether the address lies in the shared memory of another block of the cluster.
+///
+/// Where the compiler knows the state space, as of a kernel parameter or a variable, no code remains.
 [[nodiscard]] __device__ inline bool in_other_blocks_shared_memory(const void* address) noexcept {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   return __isClusterShared(address) != 0 && __isShared(address) == 0;
@@ -287,15 +229,16 @@ template <atom_op Op, class T>
 #endif
 }
 
-/// Returns the value before.
+/// The operation as a loop of compare-and-swap. Returns the value before.
 template <atom_op Op, class T, thread_scope Scope, memory_order Order>
 __device__ inline T fetch_in_loop(T* object, T value) noexcept {
   return update_loop<T, Scope, Order>(object, [=](T old) { return applied<Op>(old, value); });
 }
 
-/// Calls `emit` with the operation and the type of the instruction. The minimum and maximum of floating-point values in total
-/// order are those of their bits: as signed integers unless the operand is negative, else, the other way round, as unsigned
-/// ones.
+/// Calls `emit` with the operation and the type of the integer instruction for a floating-point minimum or maximum.
+///
+/// In the total order, that of an operand without a sign is the minimum or maximum of the bits as signed integers. With a sign
+/// it is the opposite operation on unsigned ones.
 template <atom_op Op, class T, class Emit>
 __device__ inline auto in_integer_form(bits_of<T> operand, Emit emit) noexcept {
   constexpr bool narrow = sizeof(T) == 4;
@@ -329,7 +272,7 @@ struct element_bits {
   }
 };
 
-/// Returns the value before.
+/// Performs a read-modify-write and returns the value before.
 template <atom_op Op, class T, thread_scope Scope, memory_order Order>
 __device__ inline T device_fetch(T* object, T value) noexcept {
   constexpr ptx_type type = native_type<T>(Op);
@@ -362,6 +305,7 @@ __device__ inline T device_fetch(T* object, T value) noexcept {
   }
 }
 
+/// The reduction as one instruction that names the state space.
 template <atom_op Op, class T, thread_scope Scope, memory_order Order, state_space Space>
 __device__ inline void reduce_by_instruction(T* object, T value) noexcept {
   if constexpr (lowering_of<Op, T>() == lowering::instruction) {
@@ -373,7 +317,7 @@ __device__ inline void reduce_by_instruction(T* object, T value) noexcept {
   }
 }
 
-/// Returns nothing: `Order` is relaxed or release.
+/// Performs a read-modify-write and returns nothing. `Order` is relaxed or release.
 template <atom_op Op, class T, thread_scope Scope, memory_order Order>
 __device__ inline void device_reduce(T* object, T value) noexcept {
   require_architecture_of<Scope>();
@@ -385,8 +329,8 @@ __device__ inline void device_reduce(T* object, T value) noexcept {
     require_compare_and_swap<T>();
     fetch_in_loop<Op, T, Scope, Order>(object, value);
   } else {
-    // ptxas makes a reduction only of an instruction that says where the object is, and of any other an operation that returns
-    // its value to nobody.
+    // ptxas makes a reduction only of an instruction that names the state space. Any other becomes an operation whose result
+    // is not used.
     if (__isGlobal(object) != 0) {
       reduce_by_instruction<Op, T, Scope, Order, state_space::global>(object, value);
       return;
@@ -429,22 +373,22 @@ __device__ inline bool device_compare_exchange(T* object, T& expected, const T& 
   require_architecture_of<Scope>();
   require_compare_and_swap<T>();
   bits* const address = reinterpret_cast<bits*>(object);
-  const bits wanted = to_bits(expected);
+  const bits before = to_bits(expected);
   const bits replacing = to_bits(desired);
-  bits seen = wanted;
+  bits seen = before;
   bool exchanged = false;
   if constexpr (sizeof(T) == 1) {
     exchanged = compare_exchange_byte<Scope, Order>(address, seen, replacing);
   } else {
     fence_if_sequentially_consistent<Scope, Order>();
-    seen = ptx_compare_and_swap<Scope, order_after_fence<Order, memory_order::acquire>>(address, wanted, replacing);
-    exchanged = seen == wanted;
+    seen = ptx_compare_and_swap<Scope, order_after_fence<Order, memory_order::acquire>>(address, before, replacing);
+    exchanged = seen == before;
   }
   expected = from_bits<T>(seen);
   return exchanged;
 }
 
-/// Returns once the object's bits are other than those of `old`.
+/// Returns once the object's bits differ from those of `old`.
 template <class T, thread_scope Scope, memory_order Order>
 __device__ inline void device_wait(const T* object, const T& old) noexcept {
   require_architecture_of<Scope>();

@@ -156,10 +156,10 @@ __device__ inline Bits ptx_atom(void* address, Bits value) noexcept {
   return old;
 }
 
-/// What an instruction says of where its object is.
+/// The state space that an instruction names.
 enum class state_space { generic, global, shared };
 
-/// The address of an instruction that names this state space.
+/// The address as an instruction of this state space takes it.
 template <state_space Space>
 [[nodiscard]] __device__ inline unsigned long long ptx_address(void* address) noexcept {
   if constexpr (Space == state_space::global) {
@@ -204,7 +204,7 @@ __device__ inline void ptx_red(void* object, Bits value) noexcept {
 }
 
 /// atom.sem.scope.op.vec.type d, [a], b;  op.vec.type: add.{v2,v4}.f32, {add,min,max}.noftz.{v2,v4,v8}.{f16,bf16} (PTX ISA 8.1,
-/// sm_90), in global memory. `old` and `value` are the elements' bits; atomic per element.
+/// sm_90), in global memory. `v` and `old` are the bits of the elements; atomic per element.
 template <atom_op Op, ptx_type Type, thread_scope Scope, memory_order Order, class Bits, int Size>
 __device__ inline void ptx_atom(void* address, const Bits (&v)[Size], Bits (&old)[Size]) noexcept {
   using order = ptx_order<Order>;
@@ -275,8 +275,8 @@ __device__ inline void ptx_red(void* object, const Bits (&v)[Size]) noexcept {
   }
 }
 
-/// The fence before or after an operation that has no order of its own: none for `relaxed`. Toolkits before CUDA 12.8 have no
-/// fence of one half; there it is `fence.acq_rel`.
+/// The fence before or after an operation that is relaxed itself: none for `relaxed`. CUDA before 12.8 has no fence of acquire
+/// or release alone; there it is `fence.acq_rel`.
 template <thread_scope Scope, memory_order Half>
 __device__ inline void half_fence() noexcept {
   if constexpr (Half != memory_order::relaxed) {
@@ -289,13 +289,14 @@ __device__ inline void half_fence() noexcept {
   }
 }
 
-/// `fence.sc` before an instruction that is sequentially consistent, and the order that the instruction itself then has.
+/// `fence.sc` if the operation is sequentially consistent, else nothing.
 template <thread_scope Scope, memory_order Order>
 __device__ inline void fence_if_sequentially_consistent() noexcept {
   if constexpr (Order == memory_order::seq_cst) {
     thread_fence<Scope>(seq_cst);
   }
 }
+/// The order of the instruction itself: `Otherwise` after a `fence.sc`.
 template <memory_order Order, memory_order Otherwise>
 inline constexpr memory_order order_after_fence = Order == memory_order::seq_cst ? Otherwise : Order;
 

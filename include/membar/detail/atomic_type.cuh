@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The types that atomics hold: which there are, how many bits each has, and which instruction type each operation has for it.
+/// The types that atomics hold: their kinds, their bits, and the instruction type of each operation on them.
 #pragma once
 
 #include <membar/detail/config.hpp>
 
 #include <type_traits>
 
-// Declared, not included: atomic.cuh costs no more where nobody uses them. Who does, includes <cuda_fp16.h> or <cuda_bf16.h>.
+// Declared here, not included, so that atomic.cuh compiles fast. Code that uses them includes <cuda_fp16.h> or <cuda_bf16.h>.
 struct __half;
 struct __half2;
 struct __nv_bfloat16;
@@ -16,6 +16,8 @@ struct __nv_bfloat162;
 namespace membar {
 
 /// `Size` values side by side, for the vector forms of addition, minimum and maximum: one instruction, atomic per element.
+///
+/// Alignment: that of its whole size.
 template <class T, int Size>
 struct alignas(sizeof(T) * Size) vector {
   using value_type = T;
@@ -23,7 +25,9 @@ struct alignas(sizeof(T) * Size) vector {
 
   T elements[Size];
 
+  /// The element at `index`, which is below `size`.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr T& operator[](int index) noexcept { return elements[index]; }
+  /// The element at `index`, which is below `size`.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr const T& operator[](int index) const noexcept { return elements[index]; }
 };
 
@@ -57,7 +61,7 @@ inline constexpr value_kind kind_of<vector<T, Size>> = value_kind::vector;
 template <class T>
 inline constexpr bool is_signed = std::is_signed_v<T> || std::is_same_v<T, __int128>;
 
-/// An unsigned integer of as many bytes: what registers and compare-and-swaps hold.
+/// The unsigned integer of `Bytes` bytes: what registers and compare-and-swaps hold.
 template <int Bytes>
 struct bits_of_size;
 template <>
@@ -83,17 +87,19 @@ struct bits_of_size<16> {
 template <class T>
 using bits_of = typename bits_of_size<sizeof(T)>::type;
 
+/// The bits of a value.
 template <class T>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr bits_of<T> to_bits(const T& value) noexcept {
   if constexpr (std::is_trivially_copyable_v<T>) {
     return __builtin_bit_cast(bits_of<T>, value);
-  } else {  // the packed pairs, whose assignment is not trivial
+  } else {  // a packed pair, whose assignment is not trivial
     bits_of<T> bits;
     __builtin_memcpy(&bits, &value, sizeof(T));
     return bits;
   }
 }
 
+/// The value with these bits.
 template <class T>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr T from_bits(bits_of<T> bits) noexcept {
   if constexpr (std::is_trivially_copyable_v<T>) {
@@ -105,7 +111,7 @@ template <class T>
   }
 }
 
-/// The type that an instruction is given.
+/// The type that an instruction names.
 enum class ptx_type {
   none,  ///< there is no such instruction
   b32,
@@ -162,8 +168,9 @@ struct vector_traits<vector<T, Size>> {
   [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr ptx_type type(atom_op op) noexcept { return vector_ptx_type<T, Size>(op); }
 };
 
-/// The type that `atom` and `red` take for an operation on a `T`: `none` where no architecture has the instruction. Untyped
-/// bits where the sign does not matter to the result, except that addition takes .u64 for both signs.
+/// The type that `atom` and `red` name for an operation on a `T`: `none` where no architecture has the instruction.
+///
+/// Untyped bits where the sign does not change the result; but addition takes .u64 for both signs.
 template <class T>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr ptx_type native_type(atom_op op) noexcept {
   constexpr value_kind kind = kind_of<T>;
@@ -218,7 +225,7 @@ template <class T>
   }
 }
 
-/// Whether the instruction for one value needs compute capability 9.0; those for vectors all do.
+/// Whether the instruction for one value needs compute capability 9.0. Those for vectors all need it.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool needs_hopper(ptx_type type) noexcept {
   return type == ptx_type::b128 || type == ptx_type::bf16 || type == ptx_type::bf16x2;
 }

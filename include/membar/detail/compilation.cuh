@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the compiler is compiling for: nvcc reads the source once for the host and once for each architecture.
+/// The target of the current compilation: nvcc reads the source once for the host and once for each architecture.
 #pragma once
 
 namespace membar::detail {

@@ -6,8 +6,7 @@
 /// major * 10000 + minor * 100 + patch, for `#if`. The typed form is in version.hpp. CMake reads the version from this line.
 #define MEMBAR_VERSION 200
 
-/// MEMBAR_CALLS_EITHER before a template of host and device says that what it calls may be of the host alone, or the device
-/// alone.
+/// MEMBAR_CALLS_EITHER stands before a template for host and device. It allows calls of functions that only one of the two has.
 #if defined(__CUDACC__)
 #define MEMBAR_HOST_DEVICE __host__ __device__
 #define MEMBAR_CALLS_EITHER _Pragma("nv_exec_check_disable")

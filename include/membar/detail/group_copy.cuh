@@ -15,9 +15,11 @@ struct alignas(16) copy_unit {
   unsigned words[4];
 };
 
-/// Copies `count` units. A thread has `Unroll` loads under way before its first store, `Lanes` units apart: neighbours access
-/// neighbours, and the distances are constants, which take no registers. What is left is copied up to four at a time, a group
-/// apart. `Lanes` is 1 for a thread alone, else the threads of a warp.
+/// Copies `count` units. A thread has `Unroll` loads in flight before its first store.
+///
+/// They are `Lanes` units apart, so neighbouring threads access neighbouring units. The distances are constants, which take no
+/// registers. The rest is copied up to four units at a time, one group apart. `Lanes` is 1 for a single thread, else the
+/// threads of a warp.
 template <class Unit, unsigned Lanes, int Unroll>
 __device__ inline void copy_units(unsigned rank, unsigned size, unsigned char* to, const unsigned char* from,
                                   std::size_t count) noexcept {
@@ -62,7 +64,7 @@ __device__ inline void copy_units(unsigned rank, unsigned size, unsigned char* t
   }
 }
 
-/// The same of bytes, where both addresses are the same distance from a multiple of the unit's size.
+/// Copies `bytes` in units, where both addresses have the same remainder modulo the unit's size.
 template <class Unit, unsigned Lanes>
 __device__ inline void copy_aligned_alike(unsigned rank, unsigned size, unsigned char* to, const unsigned char* from,
                                           std::size_t bytes) noexcept {
@@ -75,7 +77,7 @@ __device__ inline void copy_aligned_alike(unsigned rank, unsigned size, unsigned
   copy_units<unsigned char, Lanes, 1>(rank, size, to + tail, from + tail, bytes - tail);
 }
 
-/// Where an address or the size is no multiple of 16. Out of line, for it is long and seldom what is wanted fast.
+/// Copies `bytes` where an address or the size is no multiple of 16. Out of line: it is long and rarely on a fast path.
 template <unsigned Lanes>
 __device__ __noinline__ void copy_odd(unsigned rank, unsigned size, unsigned char* to, const unsigned char* from,
                                       std::size_t bytes) noexcept {
@@ -94,9 +96,10 @@ __device__ __noinline__ void copy_odd(unsigned rank, unsigned size, unsigned cha
   }
 }
 
-/// Copies `bytes` by the calling group, to `there(to)`, which is aligned as `to` is; the two do not overlap `from`. Nobody
-/// waits for anybody. A group says its `rank()`, its `size()` and how many `lanes` access neighbours at once. A small source is
-/// read before `there` is asked, so that the reading does not wait for the address.
+/// Copies `bytes` by the calling group to `there(to)`, which has the alignment of `to`. The ranges do not overlap.
+///
+/// No thread waits for another. A group has a `rank()`, a `size()` and the number of `lanes` that access neighbours at once. A
+/// small source is read before `there` is called, so that the load does not wait for the address.
 template <class Group, class There>
 __device__ inline void group_copy(Group, void* to, const void* from, std::size_t bytes, There there) noexcept {
   constexpr unsigned lanes = Group::lanes;
@@ -104,7 +107,7 @@ __device__ inline void group_copy(Group, void* to, const void* from, std::size_t
   const unsigned size = Group::size();
   const std::uintptr_t bits = reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from) | bytes;
   if (bits % sizeof(copy_unit) == 0 && bytes <= size * sizeof(copy_unit)) [[likely]] {
-    // A unit for each thread at most: a matter of latency, which few instructions in a row serve best.
+    // At most one unit for each thread: latency matters, so the fewest dependent instructions.
     if (rank * sizeof(copy_unit) < bytes) {
       const copy_unit unit = load_weak(static_cast<const copy_unit*>(from) + rank);
       store_weak(static_cast<copy_unit*>(there(to)) + rank, unit);
@@ -120,7 +123,7 @@ __device__ inline void group_copy(Group, void* to, const void* from, std::size_t
   }
 }
 
-/// The same to `to` itself.
+/// Copies `bytes` by the calling group from `from` to `to`; no thread waits for another.
 template <class Group>
 __device__ inline void group_copy(Group group, void* to, const void* from, std::size_t bytes) noexcept {
   group_copy(group, to, from, bytes, [](void* itself) { return itself; });

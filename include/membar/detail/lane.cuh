@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The calling thread's place in its warp, and what the lanes of a warp tell each other.
+/// The calling thread's lane in its warp, and the exchange of values among lanes.
 #pragma once
 
 namespace membar::detail {
 
+/// The calling thread's lane, 0 to 31.
 [[nodiscard]] __device__ inline unsigned lane_id() noexcept {
   unsigned lane = 0;
   // mov.u32 d, %laneid;  PTX ISA 1.3
@@ -12,7 +13,7 @@ namespace membar::detail {
   return lane;
 }
 
-/// The `mine` of lane `from`, by all lanes of `lanes`, for unsigned integers of any size.
+/// The value that lane `from` passes as `mine`. All lanes of `lanes` call it; `Bits` is an unsigned integer of any size.
 template <class Bits>
 [[nodiscard]] __device__ inline Bits bits_of_lane(unsigned lanes, Bits mine, int from) noexcept {
   if constexpr (sizeof(Bits) <= 4) {

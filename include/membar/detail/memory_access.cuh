@@ -99,8 +99,8 @@ struct quad_register {
   unsigned long long high;
 };
 
-/// The bytes of `from` as another type. A function of its own: nvcc 13.0 breaks down over the built-in where it tries to
-/// evaluate it for a constant initializer.
+/// The bytes of `from` as another type. It is a function because nvcc 13.0 fails on the built-in where it tries to evaluate it
+/// for a constant initializer.
 template <class To, class From>
 __device__ inline To bits_as(const From& from) noexcept {
   return __builtin_bit_cast(To, from);
@@ -288,7 +288,7 @@ __device__ inline void store_registers(std::size_t address, const T& object,
   }
 }
 
-/// The order that the instruction itself has: sequential consistency is a `fence.sc` before it.
+/// The order of the instruction itself. For seq_cst a `fence.sc` stands before it, and the instruction has `Otherwise`.
 template <class Order, memory_order Otherwise>
 struct own_order {
   using type = Order;

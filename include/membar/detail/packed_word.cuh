@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A piece of a message and its sequence number in one 16-byte word. `.b128` accesses are single-copy atomic, a vector of four
-/// words is not: whoever reads the number it waits for has the piece.
+/// A piece of a message and its sequence number in one 16-byte word. A `.b128` access is single-copy atomic; a vector of four
+/// words is not. So a reader that finds the expected number has the piece.
 #pragma once
 
 #include <membar/detail/config.hpp>
@@ -18,18 +18,19 @@ struct alignas(16) packed_word {
   unsigned sequence;
 };
 
-/// How many words a message of `bytes` takes.
+/// The number of words that a message of `bytes` takes.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr std::size_t packed_words(std::size_t bytes) noexcept {
   return (bytes + packed_word::capacity - 1) / packed_word::capacity;
 }
 
-/// How many bytes of the message there are in the last word, and how its pieces are aligned: 12 bytes on, to 4 at most.
+/// The bytes of the message in its last word.
 template <class Message>
 inline constexpr std::size_t last_piece = sizeof(Message) - (packed_words(sizeof(Message)) - 1) * packed_word::capacity;
+/// The alignment of each piece: pieces are 12 bytes apart, so at most 4.
 template <class Message>
 inline constexpr std::size_t piece_alignment = alignof(Message) < 4 ? alignof(Message) : 4;
 
-/// `Bytes` of a message in a word, and back: four at a time, for compilers split a `memcpy` of twelve into bytes.
+/// Puts `Bytes` of a message into a word, four at a time: compilers split a `memcpy` of twelve into bytes.
 template <std::size_t Bytes, std::size_t Alignment>
 MEMBAR_HOST_DEVICE void pack_bytes(packed_word& word, const unsigned char* from) noexcept {
   for (std::size_t i = 0; i < Bytes; i += 4) {
@@ -38,6 +39,7 @@ MEMBAR_HOST_DEVICE void pack_bytes(packed_word& word, const unsigned char* from)
     word.message[i / 4] = value;
   }
 }
+/// Puts `Bytes` of a word into a message, four at a time.
 template <std::size_t Bytes, std::size_t Alignment>
 MEMBAR_HOST_DEVICE void unpack_bytes(unsigned char* to, const packed_word& word) noexcept {
   for (std::size_t i = 0; i < Bytes; i += 4) {
@@ -60,7 +62,7 @@ template <class Message>
   return word;
 }
 
-/// Puts word `index` of a message where it belongs in the message at `to`.
+/// Stores the piece in word `index` at its place in the message at `to`.
 template <class Message>
 MEMBAR_HOST_DEVICE void unpack_piece(Message* to, std::size_t index, const packed_word& word) noexcept {
   unsigned char* const piece = reinterpret_cast<unsigned char*>(to) + index * packed_word::capacity;

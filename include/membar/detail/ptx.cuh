@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// PTX's spellings of membar's words, as operands of an inline-assembly statement's "C" constraint, which pastes their text.
+/// How PTX spells scopes and orders: operands of the "C" constraint of inline assembly, which pastes a text into the statement.
 #pragma once
 
 #include <membar/memory_order.hpp>
@@ -20,7 +20,7 @@ template <> struct ptx_order<memory_order::relaxed> { static constexpr char text
 template <> struct ptx_order<memory_order::acquire> { static constexpr char text[] = "acquire"; };
 template <> struct ptx_order<memory_order::release> { static constexpr char text[] = "release"; };
 template <> struct ptx_order<memory_order::acq_rel> { static constexpr char text[] = "acq_rel"; };
-/// Of fences only: no other PTX instruction is sequentially consistent by itself.
+/// For fences only: no other PTX instruction is sequentially consistent by itself.
 template <> struct ptx_order<memory_order::seq_cst> { static constexpr char text[] = "sc"; };
 // clang-format on
 

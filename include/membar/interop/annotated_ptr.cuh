@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// membar's L2 policies and libcu++'s access properties: one becomes the other.
+/// libcu++'s access properties as membar's L2 policies.
 #pragma once
 
 #include <membar/cache_hint.cuh>
@@ -13,10 +13,10 @@
 
 namespace membar {
 
-/// The L2 policy that a `cuda::access_property` says: no instruction, the bits are the same.
+/// The L2 policy with the bits of a `cuda::access_property`: no instruction.
 ///
-/// A property made on the host may be passed to a kernel. Of the static properties (`persisting`, `streaming`, `normal`,
-/// `global`) the bits are constants; `shared` says nothing about global memory and has no policy.
+/// A property made on the host may be passed to a kernel. The bits of the static properties (`persisting`, `streaming`,
+/// `normal`, `global`) are constants. `shared` concerns shared memory and has no policy.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr l2_policy policy_of(const cuda::access_property& property) noexcept {
   return l2_policy(static_cast<std::uint64_t>(property));
 }
@@ -36,8 +36,9 @@ struct annotated<cuda::annotated_ptr<T, Property>> {
 
 }  // namespace detail
 
-/// `load` and `load_weak` through a `cuda::annotated_ptr`, whose property becomes the L2 policy of the one instruction; the
-/// other hints, and an order, are written behind it as usual. A policy of its own would be a second one and does not compile.
+/// Reads through a `cuda::annotated_ptr` with an order, as `load`; the pointer's property is the L2 policy of the instruction.
+///
+/// The order and the other hints stand after the pointer. A second policy does not compile.
 template <thread_scope Scope, class T, class Property, class... Said>
 [[nodiscard]] __device__ inline std::remove_const_t<T> load(const cuda::annotated_ptr<T, Property>& pointer,
                                                             Said... said) noexcept {
@@ -45,6 +46,10 @@ template <thread_scope Scope, class T, class Property, class... Said>
                 "membar: the property shared is of shared memory, which has no L2 policy: load through the pointer itself");
   return load<Scope>(static_cast<const std::remove_const_t<T>*>(pointer.get()), said..., policy_of(pointer.__property()));
 }
+/// Reads through a `cuda::annotated_ptr` without an order, as `load_weak`; the pointer's property is the L2 policy of the
+/// instruction.
+///
+/// The other hints stand after the pointer. A second policy does not compile.
 template <class T, class Property, class... Said>
 [[nodiscard]] __device__ inline std::remove_const_t<T> load_weak(const cuda::annotated_ptr<T, Property>& pointer,
                                                                  Said... said) noexcept {

@@ -9,16 +9,16 @@
 
 namespace membar {
 
-/// A barrier of `Ranks` threads by flags alone: it takes loads and stores, and no atomics of the link.
+/// A barrier of `Ranks` threads that uses only flags: loads and stores, no atomics across the link.
 ///
-/// Each rank has `flags` in memory that is near to it and that the others reach; arriving stores to everybody's, waiting polls
-/// the own. Ranks may also share one set of flags. All-zero bytes are flags to which nobody has come. `system` scope is for
-/// ranks in several domains, on several devices or on the host, `device` for kernels in one physical domain.
+/// Each rank has `flags` in memory that is near to it and that the others reach. Arriving stores to the flags of every rank,
+/// and waiting polls the rank's own. Ranks may also share one set of flags. All-zero bytes are fresh flags. `system` scope is
+/// for ranks in several domains, on several devices or on the host, `device` for kernels in one physical domain.
 ///
 /// Synchronizes: with `arrive(release)` and `wait(acquire)`, what happened before any rank's arrive is visible after any rank's
-/// wait; with `relaxed` on either side, nothing of that rank is ordered. To cover a grid, let one thread be the rank:
-/// `grid_barrier` before it, and after it. It does not guarantee: anything if a rank never comes: `wait` returns `timed_out`
-/// then; zero the flags before they are used again.
+/// wait; with `relaxed` on either side, nothing of that rank is ordered. To cover a grid, one thread is the rank, with a
+/// `grid_barrier` before and after.
+/// Ends: if a rank never arrives, `wait` returns `timed_out`. The flags must be zeroed before they are used again.
 ///
 /// PTX: arrive: one fence.release and a st.relaxed for each rank; on the host, a release store for each; wait: ld.acquire of
 /// each rank's flag. Requires: CUDA 12.8; each rank in one thread at a time; fewer than 2^31 phases ahead of the slowest.
@@ -30,13 +30,13 @@ class cross_barrier {
   static constexpr int ranks = Ranks;
   static constexpr thread_scope scope = Scope;
 
-  /// How often each rank has come, as one of them sees it.
+  /// How often each rank has arrived, as one rank sees it.
   class flags {
     friend class cross_barrier;
     atomic<unsigned, Scope> phase_of_[Ranks];
   };
 
-  /// The end of rank `self`. `all[r]` are the flags that rank r polls. It goes on from the phase that its own flags show.
+  /// The end of rank `self`. `all[r]` are the flags that rank r polls. It continues from the phase that its own flags show.
   MEMBAR_HOST_DEVICE cross_barrier(flags* const (&all)[Ranks], int self) noexcept : self_(self) {
     for (int r = 0; r != Ranks; ++r) {
       all_[r] = all[r];
@@ -44,7 +44,7 @@ class cross_barrier {
     phase_ = all_[self]->phase_of_[self].load(relaxed);
   }
 
-  /// This rank has come.
+  /// Counts this rank as arrived. Relaxed or release.
   MEMBAR_CALLS_EITHER
   template <class Order>
   MEMBAR_HOST_DEVICE void arrive(Order) noexcept {
@@ -66,22 +66,22 @@ class cross_barrier {
     }
   }
 
-  /// Waits until every rank has come as often as this one.
+  /// Waits until every rank has arrived as often as this one. Relaxed or acquire.
   template <class Order>
   MEMBAR_HOST_DEVICE wait_result wait(Order order, wait_budget budget) noexcept {
     static_assert(order_among<Order, memory_order::relaxed, memory_order::acquire>,
                   "membar: waiting at a barrier takes relaxed or acquire: what it releases, the arrive releases");
-    int come = 0;
+    int arrived = 0;
     return detail::wait_until(budget, [&] {
       // Phases wrap, and a rank may be one ahead.
-      while (come != Ranks && static_cast<int>(all_[self_]->phase_of_[come].load(order) - phase_) >= 0) {
-        ++come;
+      while (arrived != Ranks && static_cast<int>(all_[self_]->phase_of_[arrived].load(order) - phase_) >= 0) {
+        ++arrived;
       }
-      return come == Ranks ? wait_result::done : wait_result::would_wait;
+      return arrived == Ranks ? wait_result::done : wait_result::would_wait;
     });
   }
 
-  /// Both at once.
+  /// Arrives with release and waits with acquire.
   MEMBAR_HOST_DEVICE wait_result sync(wait_budget budget) noexcept {
     arrive(release);
     return wait(acquire, budget);

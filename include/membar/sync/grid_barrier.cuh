@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A barrier of all blocks of a grid, or of several grids, with arriving and waiting apart.
+/// A barrier of all blocks of a grid, or of several grids, with separate calls for arriving and waiting.
 #pragma once
 
 #include <membar/atomic.cuh>
@@ -8,32 +8,34 @@
 
 namespace membar {
 
-/// A barrier of thread blocks. `arrive` says that this block has come, `wait` waits until all have; between the two a block can
-/// do what the others need not wait for. All-zero bytes are a barrier that nobody has come to; it is used any number of times.
+/// A barrier of thread blocks: `arrive` counts this block, and `wait` waits until all blocks have arrived.
+///
+/// Between the two a block can do work that the others need not wait for. All-zero bytes are a fresh barrier, which can be used
+/// any number of times.
 ///
 /// Synchronizes: with `arrive(release)` and `wait(acquire)`, what any thread of a block did before its arrive is visible to
-/// every thread of every block after its wait. With `relaxed` on either side the blocks meet, and nothing is ordered between
-/// that block's threads and other blocks: for phases that share no data. Each call is a barrier of the block. It does not
-/// guarantee: anything if some block is not running: all must be on the device at once. Launch with `launch_co_resident`
-/// (co_residency.hpp), which checks that. A wait whose budget is used up returns `timed_out` in every thread of the block; the
-/// barrier must be zeroed before it is used again.
+/// every thread of every block after its wait. With `relaxed` on a side, that side's block orders nothing with other blocks:
+/// for phases that share no data. Each call is a barrier of the block. It does not guarantee: anything if some block does not
+/// run. All must be on the device at once; `launch_co_resident` (co_residency.hpp) checks that. Ends: a wait that uses up its
+/// budget returns `timed_out` in every thread of the block. The barrier must be zeroed before it is used again.
 ///
 /// PTX: arrive: bar.sync and, by thread 0, atom.{relaxed,release}.add; wait: ld.{relaxed,acquire} by thread 0 and bar.red
 /// (`sync`: bar.sync). Requires: every thread of every block calls it; for `sync`, one byte of static shared memory. `Scope` is
-/// `device` for a grid, or grids in one physical domain; `system` for grids in several domains or on several devices (the
-/// memory must take atomics from all of them); `cluster` or `block` for those.
+/// `device` for one grid, or for grids in one physical domain. It is `system` for grids in several domains or on several
+/// devices, and the memory must then take atomics from all of them. It is `cluster` or `block` for the blocks of a cluster or
+/// one block.
 template <thread_scope Scope>
 class grid_barrier {
  public:
   static constexpr thread_scope scope = Scope;
 
-  /// What `wait` needs of its `arrive`.
+  /// The result of `arrive`, for `wait`.
   class arrival {
     friend class grid_barrier;
     unsigned seen_ = 0;
   };
 
-  /// This block has come. `blocks` come in all; exactly one of them, in every phase, is the `leader`.
+  /// Counts this block as one of `blocks`. In every phase exactly one block is the `leader`.
   template <class Order>
   [[nodiscard]] __device__ arrival arrive(Order order, unsigned blocks, bool leader) noexcept {
     static_assert(order_among<Order, memory_order::relaxed, memory_order::release>,
@@ -48,20 +50,20 @@ class grid_barrier {
     return mine;
   }
 
-  /// The same for the blocks of one grid.
+  /// Counts this block as one of its grid.
   template <class Order>
   [[nodiscard]] __device__ arrival arrive(Order order) noexcept {
     return arrive(order, gridDim.x * gridDim.y * gridDim.z, (blockIdx.x | blockIdx.y | blockIdx.z) == 0);
   }
 
-  /// Waits until every block has come. All threads of the block get the same result.
+  /// Waits until every block has arrived. All threads of the block get the same result.
   template <class Order>
   __device__ wait_result wait(const arrival& mine, Order order, wait_budget budget) noexcept {
     const bool late = is_first_thread() && !all_come(mine, order, budget);
     return __syncthreads_or(late ? 1 : 0) != 0 ? wait_result::timed_out : wait_result::done;
   }
 
-  /// Both at once, for the blocks of one grid: faster than the two, whose waits may follow each other without an arrive.
+  /// Arrives and waits, for the blocks of one grid. It is faster than the two calls.
   template <class ArriveOrder, class WaitOrder>
   __device__ wait_result sync(ArriveOrder arrive_order, WaitOrder wait_order, wait_budget budget) noexcept {
     const arrival mine = arrive(arrive_order);
@@ -71,6 +73,7 @@ class grid_barrier {
     __syncthreads();
     return late() ? wait_result::timed_out : wait_result::done;
   }
+  /// Arrives with release and waits with acquire, for the blocks of one grid.
   __device__ wait_result sync(wait_budget budget) noexcept { return sync(release, acquire, budget); }
 
  private:
@@ -84,8 +87,8 @@ class grid_barrier {
            }) == wait_result::done;
   }
 
-  /// Read before the next `sync`'s first barrier of the block and written behind it: a plain barrier and a load, where a wait
-  /// must reduce its result over the block.
+  /// The result of `sync`, in shared memory. It is read before the first block barrier of the next `sync` and written after it,
+  /// so a plain barrier and a load suffice. `wait` must reduce its result over the block.
   [[nodiscard]] __device__ static bool& late() noexcept {
     __shared__ bool result;
     return result;

@@ -10,20 +10,22 @@
 
 namespace membar {
 
-/// A queue of at most `Capacity` messages from any threads in `Scope` to one consumer: each producer's in order, each taken
-/// once.
+/// A queue of at most `Capacity` messages from any threads in `Scope` to one consumer. Each message is taken once, and those of
+/// one producer in order.
 ///
-/// It lives in memory that all reach; all-zero bytes are an open, empty channel. Producers claim slots by compare-and-swap, so
-/// the memory must take such atomics from all of them at `Scope`: across PCIe most do not, there use one `spsc_channel` for
-/// each producer. Device scope needs all kernels in one physical domain.
+/// It lives in memory that all threads reach; all-zero bytes are an open, empty channel.
 ///
 /// Synchronizes: a `pop` that is done synchronizes with the `push` of its message, and a push into a slot comes after the pop
-/// that emptied it. It does not guarantee: order between producers; fairness; that a pop passes by a slot whose producer
-/// stopped between its claim and its store (the pop ends with `timed_out`); that `closed` synchronizes with `close`. Ends: as
-/// `spsc_channel`. Any side may call `close`: no push is done after it, and what was pushed before is still taken.
+/// that emptied it.
+/// It does not guarantee: order between producers; fairness; that a pop passes a slot whose producer stopped between its claim
+/// and its store (the pop ends with `timed_out`); that `closed` synchronizes with `close`.
+/// Ends: full for the whole budget, empty for the whole budget, or no other side: `timed_out`. Any side may call `close`: no
+/// push is done after it, and messages pushed before are still taken.
 ///
 /// PTX: push: ld.relaxed, ld.acquire, atom.relaxed.cas, st of the message, st.release; pop: ld.acquire, ld of the message,
-/// st.release. Requires: `Message` trivially copyable; `Capacity` a power of two.
+/// st.release. Requires: `Message` trivially copyable; `Capacity` a power of two; memory that takes compare-and-swap from all
+/// producers at `Scope`, which most memory across PCIe does not (use an `spsc_channel` for each producer there); for device
+/// scope, all kernels in one physical domain.
 template <class Message, int Capacity, thread_scope Scope>
 class mpsc_channel {
   static_assert(std::is_trivially_copyable_v<Message>, "membar: a message of a channel is trivially copyable");
@@ -34,7 +36,7 @@ class mpsc_channel {
   static constexpr int capacity = Capacity;
   static constexpr thread_scope scope = Scope;
 
-  /// Appends `message`; `would_wait` if the channel is full. By any thread. It repeats only when another push was faster.
+  /// Appends `message`; `would_wait` if the channel is full. Any thread calls it. It repeats only after another push succeeded.
   MEMBAR_HOST_DEVICE wait_result try_push(const Message& message) noexcept {
     unsigned long long position = tail_.load(relaxed);
     for (;;) {
@@ -57,21 +59,22 @@ class mpsc_channel {
     }
   }
 
-  /// The same, and waits for room.
+  /// Appends `message`; if the channel is full, waits for room. Any thread calls it.
   MEMBAR_HOST_DEVICE wait_result push(const Message& message, wait_budget budget) noexcept {
     return detail::wait_until(budget, [&] { return try_push(message); });
   }
 
-  /// Refuses every later push. By any thread.
+  /// Refuses every later push. Any thread calls it.
   MEMBAR_HOST_DEVICE void close() noexcept { static_cast<void>(tail_.fetch_or(detail::closed_bit, relaxed)); }
 
-  /// The consumer's end: one thread's, at a time.
+  /// The consumer's end, of one thread at a time.
   class consumer {
    public:
+    /// Continues where the consumer before stopped.
     MEMBAR_HOST_DEVICE explicit consumer(mpsc_channel& channel) noexcept
         : channel_(&channel), taken_(channel.head_.load(relaxed)) {}
 
-    /// Takes the oldest message; `would_wait` if it is not there, `closed` if none will come.
+    /// Takes the oldest message; `would_wait` if it is not there, `closed` if none will follow.
     MEMBAR_HOST_DEVICE wait_result try_pop(Message& message) noexcept {
       slot& next = channel_->slots_[taken_ % Capacity];
       const unsigned long long full = taken_ / Capacity * 2 + 1;
@@ -85,7 +88,7 @@ class mpsc_channel {
       return wait_result::done;
     }
 
-    /// The same, and waits for a message.
+    /// Takes the oldest message; if it is not there, waits for it.
     MEMBAR_HOST_DEVICE wait_result pop(Message& message, wait_budget budget) noexcept {
       return detail::wait_until(budget, [&] { return try_pop(message); });
     }
@@ -96,7 +99,7 @@ class mpsc_channel {
   };
 
  private:
-  /// Its stamp is twice the number of times it was emptied, and one more while it is full.
+  /// The stamp is twice the number of times that the slot was emptied, plus one while it is full.
   struct slot {
     atomic<unsigned long long, Scope> stamp;
     Message message;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A publisher: warps hand it their releases at a narrow scope, without waiting, and it makes them visible at a wide one, many
-/// with one fence. It keeps system-scope fences off the path of the warps that compute.
+/// A publisher: warps hand their releases to it at a narrow scope, without waiting, and it publishes them at a wide scope, many
+/// with one fence. So the warps that compute issue no system-scope fence.
 #pragma once
 
 #include <membar/atomic.cuh>
@@ -12,37 +12,38 @@
 
 namespace membar {
 
-/// What a publisher did while it served.
+/// The result of serving: how it ended, and what the publisher did.
 struct publisher_report {
-  wait_result end;  ///< `closed`: every source closed, everything published; `timed_out`: none did anything for that long
+  wait_result end;  ///< `closed`: every source closed, everything published; `timed_out`: nothing published for the idle budget
   unsigned long long fences;              ///< fences issued, one per batch
-  unsigned long long batches_of_several;  ///< batches in which one fence did for more than one publication
-  unsigned long long largest_lag;         ///< most publications of one source that were seen to wait at once
+  unsigned long long batches_of_several;  ///< batches in which one fence served more than one publication
+  unsigned long long largest_lag;         ///< the most publications of one source that were seen waiting at once
 };
 
-/// Publications of up to `Sources` threads, handed over at scope `From` and made visible at scope `To` by the warp (or thread)
-/// that serves: `publish(signal, value)` costs its caller one release store at `From`.
+/// Publishes for up to `Sources` threads or warps: they hand over at scope `From`, and the serving warp or thread makes it
+/// visible at scope `To`. `publish(signal, value)` costs its caller one release store at `From`.
 ///
-/// Use, by a block: `__shared__ membar::publisher<4, 16> p;`, one thread `p.init()`, a barrier; then four warps each make a
-/// `publisher<4, 16>::warp_source` (or four threads a `source`) with an index of its own, publish, and close it, while one
-/// other warp runs `p.serve_warp(idle)`.
-/// With `From = device` the object lives in device memory, and a block of its own serves the whole device; all-zero bytes are a
+/// Use, by a block: `__shared__ membar::publisher<4, 16> p;`, one thread `p.init()`, a barrier. Then four warps each make a
+/// `publisher<4, 16>::warp_source` (or four threads a `source`) with an index of its own, publish, and close it. One other warp
+/// runs `p.serve_warp(idle)`.
+/// With `From = device` the object lives in device memory, and one block serves the whole device. All-zero bytes are a
 /// publisher whose sources are all open.
 ///
 /// Synchronizes: a consumer that acquires, at scope `To` or wider, the value of a publication synchronizes with the publisher's
-/// fence, hence with everything that happened before that `publish`: what its thread did and observed (put a barrier of the
-/// warp or block before it to cover others), and every publication that the same source made before. So if it acquires `value`
-/// of a signal, it also finds the values of that source's earlier publications, in any signal, or later ones. It does not
-/// guarantee: order between sources; that a consumer sees every value of a signal (a later one may have replaced it); that
-/// `publish` has made anything visible when it returns (`flush` does that); anything to a consumer that loads the signal
-/// relaxed.
+/// fence, hence with everything that happened before that `publish`: what its thread did and observed (a barrier of the warp or
+/// block before it covers others), and every earlier publication of the source. So if a consumer acquires `value` of a signal,
+/// it also finds the values of that source's earlier publications, in any signal, or later ones.
+/// It does not guarantee: order between sources; that a consumer sees every value of a signal (a later one may have replaced
+/// it); that `publish` has made anything visible when it returns (`flush` does that); anything to a consumer that loads the
+/// signal relaxed.
 ///
 /// Lag: at most `Lag` publications of a source wait; the next `publish` waits for the publisher. A batch takes from each source
-/// what waits for one signal; a source that changes signals with every publication gets one fence for each, shared with the
-/// other sources. PTX: publish: st.release.FROM of the tail; serve: ld.acquire.FROM of the tails, one fence.release.TO,
-/// st.relaxed.TO of the values, st.release.FROM of the heads. Requires: CUDA 12.8; `To` wider than `From`; at `device` both
-/// sides in one physical domain; a serving warp that runs at once with its sources. Each signal is stored to by this publisher
-/// only.
+/// the waiting publications of one signal. A source that changes its signal with every publication gets one fence for each,
+/// which the other sources share.
+///
+/// PTX: publish: st.release.FROM of the tail; serve: ld.acquire.FROM of the tails, one fence.release.TO, st.relaxed.TO of the
+/// values, st.release.FROM of the heads. Requires: CUDA 12.8; `To` wider than `From`; at `device` both sides in one physical
+/// domain; a serving warp that runs at the same time as its sources; signals that only this publisher stores to.
 template <int Sources, int Lag, thread_scope From = thread_scope::block, thread_scope To = thread_scope::system>
 class publisher {
   struct entry {
@@ -61,7 +62,7 @@ class publisher {
   static constexpr int sources = Sources;
   static constexpr int lag_limit = Lag;
 
-  /// Opens the first `open` sources and closes the others. By one thread; a barrier, or the launch, comes between this and the
+  /// Opens the first `open` sources and closes the others. One thread calls it; a barrier, or the launch, comes before the
   /// first use.
   __device__ void init(int open = Sources) noexcept {
     for (int i = 0; i != Sources; ++i) {
@@ -71,14 +72,16 @@ class publisher {
     fences_.store(0, relaxed);
   }
 
-  /// A thread's end of a source: the only thread that publishes under this index, at a time.
+  /// A thread's end of a source. Only one thread at a time publishes under an index.
   class source {
    public:
+    /// Continues where the source of that index before stopped.
     __device__ source(publisher& to, int index) noexcept
         : tail_(&to.tails_[index]), head_(&to.heads_[index]), entries_(to.entries_[index]), ring_(tail_->load(relaxed)) {}
 
-    /// Hands over "make `value` the value of `signal`". `would_wait` if `Lag` publications wait; `closed` after `close`, or if
-    /// the publisher has stopped serving, which is noticed at the latest when the lag is used up.
+    /// Hands over a store of `value` to `signal`. `would_wait` if `Lag` publications wait.
+    ///
+    /// `closed` after `close`, or if the publisher has stopped, which the source notices at the latest when `Lag` are waiting.
     __device__ wait_result try_publish(unsigned long long& signal, unsigned long long value) noexcept {
       return ring_.claim(*head_, acquire, [&] {
         entries_[ring_.slot()] = {&signal, value};
@@ -86,16 +89,16 @@ class publisher {
       });
     }
 
-    /// The same, and waits for room.
+    /// Hands over a store of `value` to `signal`; if `Lag` publications wait, waits for room.
     ///
-    /// Where one lane of a warp calls it, the two parts of the warp may stay apart behind it, and what the warp computes then
-    /// takes twice the time: a warp uses a `warp_source`.
+    /// If one lane of a warp calls it, the two parts of the warp may stay apart after it, and the warp's work then takes twice
+    /// the time. Use a `warp_source` for a warp.
     __device__ wait_result publish(unsigned long long& signal, unsigned long long value, wait_budget budget) noexcept {
       return detail::wait_until(budget, [&] { return try_publish(signal, value); });
     }
 
     /// Waits until the publisher has stored the value of every publication of this source. What follows in this thread comes
-    /// after those stores. `closed` if the publisher stopped before that.
+    /// after those stores. `closed` if the publisher stopped before.
     __device__ wait_result flush(wait_budget budget) noexcept {
       return detail::wait_until(budget, [&] {
         const unsigned long long head = head_->load(acquire);
@@ -105,7 +108,7 @@ class publisher {
       });
     }
 
-    /// Says that nothing more comes. What was handed over is still published.
+    /// Ends this source. Publications that were handed over are still published.
     __device__ void close() noexcept {
       ring_.closed = true;
       tail_->store(ring_.pushed | detail::closed_bit, release);
@@ -118,21 +121,23 @@ class publisher {
     detail::ring_producer<Lag> ring_;
   };
 
-  /// A warp's end of a source: all 32 lanes have one each and call every operation together, with the same arguments. What any
-  /// of them did before `publish` is published. All lanes take one way through each operation; lane 0 does what is done.
+  /// A warp's end of a source. All 32 lanes have one each, and call every operation together with equal arguments.
+  ///
+  /// What any lane did before `publish` is published. All lanes take the same branches, and lane 0 does the accesses.
   class warp_source {
    public:
+    /// Continues where the source of that index before stopped.
     __device__ warp_source(publisher& to, int index) noexcept
         : tail_(&to.tails_[index]),
           head_(&to.heads_[index]),
           entries_(to.entries_[index]),
           ring_(from_first_lane(tail_->load(relaxed))) {}
 
-    /// As `source::publish`.
+    /// Hands over a store of `value` to `signal`; if `Lag` publications wait, waits for room. `closed` as for a `source`.
     __device__ wait_result publish(unsigned long long& signal, unsigned long long value, wait_budget budget) noexcept {
-      __syncwarp();  // the other lanes' work, too, is released
+      __syncwarp();  // so that the release covers the other lanes' work
       for (detail::polling poll(budget); !ring_.closed && ring_.full();) {
-        hear();
+        look();
         if (!ring_.closed && ring_.full() && used_up(poll)) {
           return wait_result::timed_out;
         }
@@ -149,18 +154,19 @@ class publisher {
       return wait_result::done;
     }
 
-    /// As `source::flush`, for what follows in any of the lanes.
+    /// Waits until the publisher has stored the value of every publication of this source. What follows in any lane comes after
+    /// those stores. `closed` if the publisher stopped before.
     __device__ wait_result flush(wait_budget budget) noexcept {
       for (detail::polling poll(budget);;) {
-        const bool stopped = hear();
+        const bool stopped = look();
         if (ring_.taken == ring_.pushed || stopped || used_up(poll)) {
-          __syncwarp();  // what lane 0 has acquired, the others find, too
+          __syncwarp();  // so that lane 0 acquired for the other lanes, too
           return ring_.taken == ring_.pushed ? wait_result::done : stopped ? wait_result::closed : wait_result::timed_out;
         }
       }
     }
 
-    /// As `source::close`.
+    /// Ends this source. Publications that were handed over are still published.
     __device__ void close() noexcept {
       __syncwarp();
       ring_.closed = true;
@@ -177,8 +183,8 @@ class publisher {
     [[nodiscard]] __device__ static bool used_up(detail::polling& poll) noexcept {
       return __any_sync(all_lanes, poll.over()) != 0;
     }
-    /// What the publisher has taken, as lane 0 acquired it; whether it has stopped.
-    __device__ bool hear() noexcept {
+    /// Takes note of what the publisher has taken, as lane 0 acquires it. Returns whether the publisher has stopped.
+    __device__ bool look() noexcept {
       const unsigned long long head = from_first_lane(head_->load(acquire));
       ring_.note(head);
       const bool stopped = (head & detail::closed_bit) != 0;
@@ -192,25 +198,26 @@ class publisher {
     detail::ring_producer<Lag> ring_;
   };
 
-  /// Closes every source. By one thread, after every publication (a barrier of the block does), and with no source used later.
+  /// Closes every source. One thread calls it, after a barrier that follows every publication. No source is used later.
   __device__ void shutdown() noexcept {
     for (int i = 0; i != Sources; ++i) {
       tails_[i].fetch_or(detail::closed_bit, relaxed);
     }
   }
 
-  /// Publishes until every source has closed, or none has published for as long as `idle`. By all 32 lanes of one warp.
+  /// Publishes until every source has closed, or until none has published for `idle`. All 32 lanes of one warp call it.
   __device__ publisher_report serve_warp(wait_budget idle) noexcept {
     return serve<32>(static_cast<int>(detail::lane_id()), idle);
   }
 
-  /// The same by one thread, which needs no warp of its own and is slower with many sources.
+  /// Publishes until every source has closed, or until none has published for `idle`. One thread calls it, which is slower than
+  /// `serve_warp` if there are many sources.
   __device__ publisher_report serve_thread(wait_budget idle) noexcept { return serve<1>(0, idle); }
 
-  /// Fences issued since `init`: a relaxed look, from any thread in `From`.
+  /// The fences issued since `init`, by a relaxed load. Any thread in `From` calls it.
   [[nodiscard]] __device__ unsigned long long fences() const noexcept { return fences_.load(relaxed); }
 
-  /// How many publications of a source wait: a relaxed look.
+  /// How many publications of a source wait, by relaxed loads. Any thread in `From` calls it.
   [[nodiscard]] __device__ unsigned long long lag(int index) const noexcept {
     const unsigned long long head = heads_[index].load(relaxed) & ~detail::closed_bit;
     const unsigned long long tail = tails_[index].load(relaxed) & ~detail::closed_bit;
@@ -218,6 +225,7 @@ class publisher {
   }
 
  private:
+  /// Whether any lane says so.
   template <int Lanes>
   [[nodiscard]] __device__ static bool any(bool mine) noexcept {
     if constexpr (Lanes == 1) {
@@ -227,8 +235,8 @@ class publisher {
     }
   }
 
-  /// How many of a source's publications from `head` to `tail` are for one signal: a fence for more would leave the later
-  /// signals unordered with the earlier ones.
+  /// How many of a source's publications from `head` to `tail` are for one signal, the first one's. One fence for several
+  /// signals would leave the stores of the later ones unordered with the earlier ones.
   [[nodiscard]] __device__ unsigned run_length(int index, unsigned long long head, unsigned long long tail) const noexcept {
     const unsigned long long* const signal = entries_[index][head % Lag].signal;
     unsigned length = 1;
@@ -238,6 +246,7 @@ class publisher {
     return length;
   }
 
+  /// Serves the sources `lane`, `lane + Lanes`, ... of each lane: collects a batch, issues a fence, stores the batch's values.
   template <int Lanes>
   __device__ publisher_report serve(int lane, wait_budget idle) noexcept {
     constexpr int per_lane = (Sources + Lanes - 1) / Lanes;
@@ -250,6 +259,7 @@ class publisher {
       heads[i] = index < Sources ? heads_[index].load(relaxed) & ~detail::closed_bit : 0;
     }
     for (detail::polling poll(idle);;) {
+      // Collect: how many publications of each source are in this batch.
       bool open = false;
       unsigned batch = 0;
 #pragma unroll
@@ -275,15 +285,16 @@ class publisher {
           report.end = wait_result::timed_out;
           break;
         }
-        // Warps that compute need the issue slots more.
+        // The warps that compute need the issue slots.
         __nanosleep(32);
         continue;
       }
       poll = detail::polling(idle);
-      // One fence for all: the lanes are together here, so it is one instruction of the warp.
+      // One fence for all: the lanes are converged here, so it is one instruction of the warp.
       thread_fence<To>(release);
       ++report.fences;
       report.batches_of_several += several<Lanes>(batch) ? 1 : 0;
+      // Store the values, and tell each source how many of its publications are taken.
 #pragma unroll
       for (int i = 0; i != per_lane; ++i) {
         const int index = lane + i * Lanes;
@@ -311,6 +322,7 @@ class publisher {
     return report;
   }
 
+  /// Whether the batches of all lanes together have more than one publication.
   template <int Lanes>
   [[nodiscard]] __device__ static bool several(unsigned batch) noexcept {
     if constexpr (Lanes == 1) {
@@ -321,6 +333,7 @@ class publisher {
     }
   }
 
+  /// The largest value of any lane.
   template <int Lanes>
   [[nodiscard]] __device__ static unsigned long long most(unsigned long long mine) noexcept {
     if constexpr (Lanes == 1) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A lock whose waiters form a queue, each polling a word of its own.
+/// A lock whose waiters form a queue; each polls its own word.
 #pragma once
 
 #include <membar/atomic.cuh>
@@ -11,21 +11,22 @@ namespace membar {
 /// The fair lock of Mellor-Crummey and Scott: for many waiters, because each polls its own node and an unlock touches one.
 ///
 /// Synchronizes: a `lock` or `try_lock` that is done synchronizes with the `unlock` before it. All-zero bytes are a free lock.
-/// It does not guarantee: that a thread gets on while a waiter before it does not run. Locks of one warp: as `ticket_lock`.
-/// Ends: a `lock` that waits longer than its budget returns `timed_out` and closes the lock; later locks return `closed`, those
-/// who wait end with their own budgets. The nodes of waits that timed out must stay in memory. An `unlock` waits only for a
-/// successor that has asked and not yet linked itself; if that is gone, it too returns `timed_out` and closes the lock.
+/// It does not guarantee: progress of a thread while a waiter before it does not run. Lanes of one warp must not contend for
+/// one lock: let one lane lock for the warp. Ends: a `lock` that waits longer than its budget returns `timed_out` and closes
+/// the lock. Later locks return `closed`; waiting ones end with their budgets. The nodes of waits that timed out must stay in
+/// memory. An `unlock` waits only for a successor that has asked and not yet linked itself. If that takes longer than its
+/// budget, it returns `timed_out` and closes the lock.
 ///
-/// PTX: lock: atom.acq_rel.exch, st.release of the link, ld.acquire of the own node; unlock: ld.acquire of the link, st.release
-/// to the next node, or atom.release.cas. Requires: nodes in memory that all threads in `Scope` reach (not on a thread's
-/// stack), one per thread that locks or waits. Device scope needs all kernels in one physical domain. Source: Mellor-Crummey
-/// and Scott, "Algorithms for scalable synchronization on shared-memory multiprocessors", 1991.
+/// PTX: lock: atom.acq_rel.exch, st.release of the link, ld.acquire of its own node; unlock: ld.acquire of the link, st.release
+/// to the next node, or atom.release.cas. Requires: one node per thread that locks or waits, in memory that all threads in
+/// `Scope` reach, never on a stack; for device scope, all kernels in one physical domain. Source: Mellor-Crummey and Scott,
+/// "Algorithms for scalable synchronization on shared-memory multiprocessors", 1991.
 template <thread_scope Scope>
 class queue_lock {
  public:
   static constexpr thread_scope scope = Scope;
 
-  /// A place in the queue. It is one thread's from its `lock` to its `unlock`, and can be used again then.
+  /// A place in the queue. One thread owns it from its `lock` to its `unlock`; then it can be used again.
   class alignas(32) node {
     friend class queue_lock;
     atomic<node*, Scope> next_;
@@ -42,7 +43,7 @@ class queue_lock {
     return tail_.compare_exchange(expected, &own, acq_rel, relaxed) ? wait_result::done : wait_result::would_wait;
   }
 
-  /// Takes the lock, after all who asked before.
+  /// Takes the lock, after all earlier requests.
   MEMBAR_HOST_DEVICE wait_result lock(node& own, wait_budget budget) noexcept {
     if (closed_.load(relaxed) != 0) {
       return wait_result::closed;
@@ -58,7 +59,7 @@ class queue_lock {
         budget, [&] { return own.granted_.load(acquire) != 0 ? wait_result::done : wait_result::would_wait; }));
   }
 
-  /// Passes the lock on. By its holder, with the node it locked with.
+  /// Releases the lock. Only the holder calls it, with the node that it locked with.
   MEMBAR_HOST_DEVICE wait_result unlock(node& own, wait_budget budget) noexcept {
     node* next = own.next_.load(acquire);
     if (next == nullptr) {

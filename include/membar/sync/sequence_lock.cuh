@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A value that one thread writes and any number read without writing anything.
+/// A value that one thread writes, and any number of threads read without a write.
 #pragma once
 
 #include <membar/atomic.cuh>
@@ -12,15 +12,15 @@
 
 namespace membar {
 
-/// A value of any size that readers take whole, or try again: they store nothing, and never delay the writer.
+/// A value of any size that readers take whole. They store nothing, never delay the writer, and try again after a conflict.
 ///
 /// Synchronizes: a read that is done synchronizes with the write whose value it took, and never mixes the bytes of two writes.
-/// All-zero bytes are a value of zeros. It does not guarantee: that readers get on while the writer writes without a pause (a
-/// read ends with `timed_out` then); that a read takes the latest value; order between writers: there is one, or they hold a
-/// lock that synchronizes them. Ends: a writer that stops in the middle of a write: every read ends with `timed_out`.
+/// All-zero bytes are a value of zeros. It does not guarantee: that a read is done while the writer writes without a pause;
+/// that a read takes the latest value; order between writers: there is one writer, or the writers hold a lock that synchronizes
+/// them. Ends: a read that finds no pause between writes, or a writer that stopped within a write, ends with `timed_out`.
 ///
 /// PTX: write: st.relaxed, fence.release, st.relaxed of each 8 bytes, st.release; read: ld.acquire, ld.relaxed of each 8 bytes,
-/// fence.acquire, ld.relaxed. Requires: device code; CUDA 12.8; `T` trivially copyable. Device scope needs all kernels in one
+/// fence.acquire, ld.relaxed. Requires: device code; CUDA 12.8; `T` trivially copyable; for device scope, all kernels in one
 /// physical domain.
 template <class T, thread_scope Scope>
 class sequence_lock {
@@ -30,7 +30,7 @@ class sequence_lock {
   using value_type = T;
   static constexpr thread_scope scope = Scope;
 
-  /// Makes `value` the value. By one thread at a time.
+  /// Stores `value`. One thread at a time calls it.
   __device__ void write(const T& value) noexcept {
     unsigned long long words[size] = {};
     memcpy(words, &value, sizeof(T));
@@ -44,7 +44,7 @@ class sequence_lock {
     sequence_.store(sequence + 2, release);
   }
 
-  /// Takes the value; `would_wait` if a write was under way, and `value` is unchanged then.
+  /// Copies the value into `value`; `would_wait`, and no copy, if a write was under way.
   __device__ wait_result try_read(T& value) const noexcept {
     const unsigned long long before = sequence_.load(acquire);
     if (before % 2 != 0) {
@@ -63,7 +63,7 @@ class sequence_lock {
     return wait_result::done;
   }
 
-  /// The same, and tries again.
+  /// Copies the value into `value`, and tries again while writes are under way.
   __device__ wait_result read(T& value, wait_budget budget) const noexcept {
     return detail::wait_until(budget, [&] { return try_read(value); });
   }

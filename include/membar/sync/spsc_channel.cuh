@@ -13,19 +13,21 @@ namespace membar {
 
 /// A queue of at most `Capacity` messages from one thread to another, in order, each taken once.
 ///
-/// It lives in memory that both reach (device memory, a peer's, pinned host memory); all-zero bytes are an open, empty channel.
-/// It takes loads and stores only, so it works across every link. Device scope needs both kernels in one physical domain: pass
-/// `domain_bound<channel*, N>` to have `launch` check that, or use system scope.
+/// It lives in memory that both threads reach: of the device, of a peer, or pinned host memory. All-zero bytes are an open,
+/// empty channel. It uses only loads and stores, so it works across every link.
 ///
 /// Synchronizes: a `pop` that is done synchronizes with the `push` of its message: what happened before the push is visible
 /// after the pop, other memory included. A push into a slot comes after the pop that emptied it. A pop that returns `closed`
-/// synchronizes with the producer's `close`. It does not guarantee: that a push after the consumer's `close` is refused before
-/// the channel is full; anything to threads other than the two, unless they synchronize with them. Ends: full for the whole
-/// budget, or a consumer that is gone: `timed_out`; closed by the other side, or used after the own `close`: `closed`; closed
-/// by the producer: the rest is still taken.
+/// synchronizes with the producer's `close`.
+/// It does not guarantee: that a push after the consumer's `close` is refused before the channel is full; anything to threads
+/// other than the two, unless they synchronize with them.
+/// Ends: full for the whole budget, or no consumer: `timed_out`. Closed by the other side, or by this side before: `closed`.
+/// After the producer's `close` the remaining messages are still taken.
 ///
-/// PTX: push: st of the message, st.release of a counter, and ld.acquire of the other counter when the channel seems full; pop
-/// the same the other way round. Requires: `Message` trivially copyable; `Capacity` a power of two.
+/// PTX: push: st of the message, st.release of a counter; ld.acquire of the other counter where the channel seems full. pop:
+/// ld of the message, st.release of a counter; ld.acquire of the other where the channel seems empty. Requires: `Message`
+/// trivially copyable; `Capacity` a power of two; for device scope, both kernels in one physical domain, which `launch` checks
+/// of a `domain_bound<channel*, N>`.
 template <class Message, int Capacity, thread_scope Scope>
 class spsc_channel {
   static_assert(std::is_trivially_copyable_v<Message>, "membar: a message of a channel is trivially copyable");
@@ -36,9 +38,10 @@ class spsc_channel {
   static constexpr int capacity = Capacity;
   static constexpr thread_scope scope = Scope;
 
-  /// The producer's end: one thread's, at a time.
+  /// The producer's end, of one thread at a time.
   class producer {
    public:
+    /// Continues where the producer before stopped.
     MEMBAR_HOST_DEVICE explicit producer(spsc_channel& channel) noexcept
         : channel_(&channel), ring_(channel.tail_.load(relaxed)) {}
 
@@ -50,12 +53,12 @@ class spsc_channel {
       });
     }
 
-    /// The same, and waits for room.
+    /// Appends `message`; if the channel is full, waits for room.
     MEMBAR_HOST_DEVICE wait_result push(const Message& message, wait_budget budget) noexcept {
       return detail::wait_until(budget, [&] { return try_push(message); });
     }
 
-    /// Says that no message follows.
+    /// Ends the messages: the consumer takes the remaining ones, then finds the channel closed.
     MEMBAR_HOST_DEVICE void close() noexcept {
       ring_.closed = true;
       channel_->tail_.store(ring_.pushed | detail::closed_bit, release);
@@ -66,9 +69,10 @@ class spsc_channel {
     detail::ring_producer<Capacity> ring_;
   };
 
-  /// The consumer's end: one thread's, at a time.
+  /// The consumer's end, of one thread at a time.
   class consumer {
    public:
+    /// Continues where the consumer before stopped.
     MEMBAR_HOST_DEVICE explicit consumer(spsc_channel& channel) noexcept : channel_(&channel) {
       const unsigned long long head = channel.head_.load(relaxed);
       closed_ = (head & detail::closed_bit) != 0;
@@ -76,7 +80,7 @@ class spsc_channel {
       pushed_ = taken_;
     }
 
-    /// Takes the oldest message; `would_wait` if there is none, `closed` if none will come.
+    /// Takes the oldest message; `would_wait` if there is none, `closed` if none will follow.
     MEMBAR_HOST_DEVICE wait_result try_pop(Message& message) noexcept {
       if (closed_) {
         return wait_result::closed;
@@ -93,12 +97,12 @@ class spsc_channel {
       return wait_result::done;
     }
 
-    /// The same, and waits for a message.
+    /// Takes the oldest message; if there is none, waits for one.
     MEMBAR_HOST_DEVICE wait_result pop(Message& message, wait_budget budget) noexcept {
       return detail::wait_until(budget, [&] { return try_pop(message); });
     }
 
-    /// Says that nothing more is taken: the producer finds the channel closed, at the latest when it is full.
+    /// Takes no more messages: the producer finds the channel closed, at the latest when it is full.
     MEMBAR_HOST_DEVICE void close() noexcept {
       closed_ = true;
       channel_->head_.store(taken_ | detail::closed_bit, relaxed);

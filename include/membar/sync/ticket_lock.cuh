@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A lock that is granted in the order in which it was asked for.
+/// A lock that is granted in the order of the requests.
 #pragma once
 
 #include <membar/atomic.cuh>
@@ -8,23 +8,23 @@
 
 namespace membar {
 
-/// A fair lock of two counters: small, and good where few wait at once, for all of them poll one word.
+/// A fair lock of two counters: small, and good where few threads wait at once, because all of them poll one word.
 ///
 /// Synchronizes: a `lock` or `try_lock` that is done synchronizes with the `unlock` before it, so that what one holder did is
 /// visible to all later ones. All-zero bytes are a free lock.
-/// It does not guarantee: order among `try_lock`s, which take no ticket. Threads of one warp that want the same lock must take
-/// it one at a time in a way that the holder can get on: let one lane lock for the warp. Ends: a `lock` that waits longer than
-/// its budget means that a holder is gone or too slow. Its ticket would block everybody behind it, so it closes the lock: it
-/// returns `timed_out`, and every other wait, now or later, `closed`. To give up without harm, use `try_lock`.
+/// It does not guarantee: order among `try_lock`s, which take no ticket. Lanes of one warp must not contend for one lock: let
+/// one lane lock for the warp. Ends: a `lock` that waits longer than its budget returns `timed_out` and closes the lock,
+/// because its ticket would block all later ones. Every other wait, now or later, returns `closed`. To give up without that,
+/// use `try_lock`.
 ///
-/// PTX: lock: atom.relaxed.add, ld.acquire; try_lock: ld.acquire, atom.relaxed.cas; unlock: red.release.add. Device scope needs
-/// all kernels in one physical domain.
+/// PTX: lock: atom.relaxed.add, ld.acquire; try_lock: ld.acquire, atom.relaxed.cas; unlock: red.release.add. Requires: for
+/// device scope, all kernels in one physical domain.
 template <thread_scope Scope>
 class ticket_lock {
  public:
   static constexpr thread_scope scope = Scope;
 
-  /// Takes the lock if it is free and nobody waits; else `would_wait`.
+  /// Takes the lock if it is free and no thread waits; else `would_wait`.
   MEMBAR_HOST_DEVICE wait_result try_lock() noexcept {
     const unsigned long long serving = serving_.load(acquire);
     if ((serving & detail::closed_bit) != 0) {
@@ -34,7 +34,7 @@ class ticket_lock {
     return next_.compare_exchange(expected, serving + 1, relaxed, relaxed) ? wait_result::done : wait_result::would_wait;
   }
 
-  /// Takes the lock, after all who asked before.
+  /// Takes the lock, after all earlier requests.
   MEMBAR_HOST_DEVICE wait_result lock(wait_budget budget) noexcept {
     const unsigned long long ticket = next_.fetch_add(1, relaxed);
     const wait_result result = detail::wait_until(budget, [&] {
@@ -45,7 +45,7 @@ class ticket_lock {
       if ((serving & detail::closed_bit) != 0) {
         return wait_result::closed;
       }
-      // Those far behind look less often.
+      // The later a ticket's turn, the less often its thread polls.
       const unsigned long long ahead = ticket - serving;
       detail::pause(ahead < 64 ? static_cast<unsigned>(ahead) * 16 : 1024);
       return wait_result::would_wait;
@@ -56,7 +56,7 @@ class ticket_lock {
     return result;
   }
 
-  /// Passes the lock on. By its holder only.
+  /// Releases the lock. Only the holder calls it.
   MEMBAR_HOST_DEVICE void unlock() noexcept { serving_.add(1, release); }
 
  private:

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The arithmetic of atomic operations on values, for host and device.
+#pragma once
+
+#include <membar/detail/atomic_type.cuh>
+#include <membar/detail/config.hpp>
+
+namespace membar::detail {
+
+/// The value to add in order to subtract `value`.
+template <class T>
+MEMBAR_HOST_DEVICE constexpr T negated(T value) noexcept {
+  if constexpr (kind_of<T> == value_kind::integer) {
+    return static_cast<T>(bits_of<T>{0} - static_cast<bits_of<T>>(value));
+  } else if constexpr (kind_of<T> == value_kind::vector) {
+    for (auto& element : value.elements) {
+      element = negated(element);
+    }
+    return value;
+  } else {
+    return -value;
+  }
+}
+
+/// The bits of a floating-point value as an unsigned integer in IEEE 754's total order:
+/// -NaN < -inf < ... < -0 < +0 < ... < +inf < +NaN.
+template <class Bits>
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr Bits total_order(Bits bits) noexcept {
+  constexpr Bits sign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
+  return static_cast<Bits>((bits & sign) != 0 ? ~bits : bits | sign);
+}
+
+/// The smaller or the larger of two floating-point values, given as bits.
+template <atom_op Op, class Bits>
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr Bits extreme_of_bits(Bits old, Bits value) noexcept {
+  const bool smaller = total_order(value) < total_order(old);
+  return smaller == (Op == atom_op::min) ? value : old;
+}
+
+/// The result of an operation on `old` and `value`, for the host and for loops: what the instruction stores.
+template <atom_op Op, class T>
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr T applied(T old, T value) noexcept {
+  constexpr value_kind kind = kind_of<T>;
+  using bits = bits_of<T>;
+  if constexpr (Op == atom_op::exchange) {
+    return value;
+  } else if constexpr (Op == atom_op::add) {
+    if constexpr (kind == value_kind::integer) {
+      return static_cast<T>(static_cast<bits>(static_cast<bits>(old) + static_cast<bits>(value)));
+    } else {
+      return old + value;
+    }
+  } else if constexpr (Op == atom_op::bitwise_and) {
+    return static_cast<T>(old & value);
+  } else if constexpr (Op == atom_op::bitwise_or) {
+    return static_cast<T>(old | value);
+  } else if constexpr (Op == atom_op::bitwise_xor) {
+    return static_cast<T>(old ^ value);
+  } else if constexpr (Op == atom_op::inc) {
+    return old >= value ? T{0} : static_cast<T>(old + 1);
+  } else if constexpr (Op == atom_op::dec) {
+    return old == 0 || old > value ? value : static_cast<T>(old - 1);
+  } else if constexpr (kind == value_kind::integer) {
+    return (value < old) == (Op == atom_op::min) ? value : old;
+  } else if constexpr (kind == value_kind::half_pair || kind == value_kind::bfloat16_pair) {
+    const bits low =
+        extreme_of_bits<Op>(static_cast<unsigned short>(to_bits(old)), static_cast<unsigned short>(to_bits(value)));
+    const bits high =
+        extreme_of_bits<Op>(static_cast<unsigned short>(to_bits(old) >> 16), static_cast<unsigned short>(to_bits(value) >> 16));
+    return from_bits<T>(high << 16 | low);
+  } else {
+    return from_bits<T>(extreme_of_bits<Op>(to_bits(old), to_bits(value)));
+  }
+}
+
+}  // namespace membar::detail
