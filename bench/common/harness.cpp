@@ -106,6 +106,9 @@ suite::suite(int argc, char** argv, description what) : what_(std::move(what)), 
   static std::string help;
   help = std::string(what_.question) + "\n\n";
   for (const option& each : options) {
+    if (each.help.empty()) {
+      continue;
+    }
     char line[256];
     std::snprintf(line, sizeof line, "  %-24s %s\n", (each.name + (each.name.back() == '=' ? "<value>" : "")).c_str(),
                   each.help.c_str());
@@ -174,8 +177,7 @@ void suite::add_one(const case_name& name, std::function<figures()> measure) {
   // A repetition that failed leaves no trace in aggregates: it is said once, and every later one fails, too.
   const auto failure = std::make_shared<std::string>();
   auto* const added = benchmark::RegisterBenchmark(
-      name.text.c_str(),
-      [this, text = name.text, waived, failure, measure = std::move(measure)](benchmark::State& state) {
+      name.text.c_str(), [this, text = name.text, waived, failure, measure = std::move(measure)](benchmark::State& state) {
         figures seen;
         for ([[maybe_unused]] auto _ : state) {
           if (waived.empty() && failure->empty()) {

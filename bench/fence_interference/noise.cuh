@@ -5,10 +5,10 @@
 
 #include "arms.hpp"
 
-#include <membar/atomic.cuh>
-#include <membar/launch.hpp>
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/device_clock.cuh>
+#include <membar/atomic.cuh>
+#include <membar/launch.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -6,10 +6,10 @@
 #include "arms.hpp"
 #include "noise.cuh"
 
+#include <bench/common/cuda_handles.hpp>
 #include <membar/atomic.cuh>
 #include <membar/fence.cuh>
 #include <membar/launch.hpp>
-#include <bench/common/cuda_handles.hpp>
 
 #include <functional>
 #include <memory>

@@ -3,9 +3,9 @@
 /// A copy to another GPU's memory by the bulk-copy engines of the multiprocessors, by way of shared memory.
 #pragma once
 
+#include <bench/common/device_clock.cuh>
 #include <membar/error.hpp>
 #include <membar/fence.cuh>
-#include <bench/common/device_clock.cuh>
 
 #include <cstddef>
 

@@ -3,11 +3,11 @@
 /// What the benches of symmetric memory time, written once for every backend.
 #pragma once
 
+#include <bench/common/device_clock.cuh>
 #include <membar/symmetric/amo.cuh>
 #include <membar/symmetric/barrier.cuh>
 #include <membar/symmetric/packed.cuh>
 #include <membar/symmetric/wait.cuh>
-#include <bench/common/device_clock.cuh>
 
 #include <cstddef>
 #include <type_traits>

@@ -3,12 +3,12 @@
 /// Two GPUs as PEs of the peer backend, and the cases of NVSHMEM next to theirs.
 #pragma once
 
+#include <bench/common/cuda_handles.hpp>
+#include <bench/common/harness.hpp>
 #include <membar/launch.hpp>
 #include <membar/load_store.cuh>
 #include <membar/symmetric/peer_backend.hpp>
 #include <membar/symmetric/symmetric_heap.hpp>
-#include <bench/common/cuda_handles.hpp>
-#include <bench/common/harness.hpp>
 
 #include "kernels.cuh"
 #include "nvshmem_arms.hpp"

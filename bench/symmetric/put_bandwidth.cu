@@ -80,7 +80,8 @@ __global__ void count_wrong(const unsigned* words, std::size_t count, unsigned* 
 /// Times what `enqueue(times)` puts into PE 0's stream, in nanoseconds per transfer from `source` at PE 0 to `data` at PE 1,
 /// and looks what has arrived there.
 template <class Enqueue>
-bench::figures timed_transfer(world& two, const unsigned char* data, unsigned char* source, std::size_t bytes, Enqueue enqueue) {
+bench::figures timed_transfer(world& two, const unsigned char* data, unsigned char* source, std::size_t bytes,
+                              Enqueue enqueue) {
   const membar::device_guard guard(two.backend.device_of(pe(0)));
   const cudaStream_t stream = two.streams.of(pe(0));
   membar::launch(membar::launch_config{256, 256, stream}, fill, reinterpret_cast<unsigned*>(source), bytes / sizeof(unsigned));
@@ -205,7 +206,7 @@ void add_cases(bench::suite& cases) {
           const pe_streams& streams = two->streams;
           for (int i = 0; i != times; ++i) {
             nccl->send(0, source.on(pe(0)).local(), data.on(pe(1)).local(), mebibytes << 20, streams.of(pe(0)),
-                         streams.of(pe(1)));
+                       streams.of(pe(1)));
           }
           // A send may end before its data is there: the stream that is timed waits for the receiver's.
           const membar::device_guard guard(two->backend.device_of(pe(1)));
@@ -216,8 +217,9 @@ void add_cases(bench::suite& cases) {
       },
       sizes);
 #else
-  cases.add({"put_bandwidth/nccl_send_recv/MiB:{}", "membar was built without NCCL"},
-            [](std::size_t) { return bench::figures(); }, sizes);
+  cases.add(
+      {"put_bandwidth/nccl_send_recv/MiB:{}", "membar was built without NCCL"}, [](std::size_t) { return bench::figures(); },
+      sizes);
 #endif
   // Last, because it takes the whole process along if it fails.
   const bool has_bulk = of.devices.empty() || bulk::available(of.devices[0]);

@@ -3,9 +3,9 @@
 /// The arms of NVSHMEM in the benches of symmetric memory: membar's NVSHMEM backend and NVSHMEM's own calls.
 /// `symmetric_nvshmem <question>` prints a line for each case, `<name> <ns> <ns> ...`, and `waived <reason>` or
 /// `failed <reason>`; the bench of that question runs it and shows them beside its own.
-#include <membar/symmetric/nvshmem_backend.cuh>
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/pe_processes.hpp>
+#include <membar/symmetric/nvshmem_backend.cuh>
 
 #include "kernels.cuh"
 #include "places.hpp"

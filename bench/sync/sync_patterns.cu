@@ -3,14 +3,14 @@
 /// The question: what do the synchronization patterns cost beside what a user would write: the grid barrier of cooperative
 /// groups, `cuda::barrier`, `cuda::binary_semaphore`, flags by hand? The time of a case is that of one barrier, one turn of a
 /// lock, one message of a channel, in the kernel.
+#include <bench/common/cuda_handles.hpp>
+#include <bench/common/harness.hpp>
 #include <membar/co_residency.hpp>
 #include <membar/sync/grid_barrier.cuh>
 #include <membar/sync/packed_channel.cuh>
 #include <membar/sync/queue_lock.cuh>
 #include <membar/sync/spsc_channel.cuh>
 #include <membar/sync/ticket_lock.cuh>
-#include <bench/common/cuda_handles.hpp>
-#include <bench/common/harness.hpp>
 
 #include <cooperative_groups.h>
 
