@@ -61,9 +61,8 @@ int* memory() {
 
 template <class Fence, int Count, bool Stores>
 bench::arm arm(const char* name) {
-  return {name, [](cudaStream_t on, bench::workload work) {
-            ladder<Fence, Count, Stores><<<1, 32, 0, on>>>(memory(), work.turns);
-          }};
+  return {name,
+          [](cudaStream_t on, bench::workload work) { ladder<Fence, Count, Stores><<<1, 32, 0, on>>>(memory(), work.turns); }};
 }
 
 /// One step of the ladder for each arm: nanoseconds per turn. The slope over the steps is the cost of one fence.

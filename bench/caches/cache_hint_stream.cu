@@ -117,8 +117,7 @@ void add_arm(bench::suite& cases, const bench::made_once<fixture>& shared, const
     const double after = support::nanoseconds_of(stream, read);
     const double warm = support::nanoseconds_of(stream, read);
     const double bytes = 2.0 * static_cast<double>(here.in.size() * sizeof(uint4));
-    return bench::figures(ns,
-                          {{"GB_per_s", bytes / ns}, {"table_after_us", after * 1e-3}, {"table_warm_us", warm * 1e-3}});
+    return bench::figures(ns, {{"GB_per_s", bytes / ns}, {"table_after_us", after * 1e-3}, {"table_warm_us", warm * 1e-3}});
   });
 }
 

@@ -106,6 +106,9 @@ suite::suite(int argc, char** argv, description what) : what_(std::move(what)), 
   static std::string help;
   help = std::string(what_.question) + "\n\n";
   for (const option& each : options) {
+    if (each.help.empty()) {
+      continue;
+    }
     char line[256];
     std::snprintf(line, sizeof line, "  %-24s %s\n", (each.name + (each.name.back() == '=' ? "<value>" : "")).c_str(),
                   each.help.c_str());

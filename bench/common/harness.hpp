@@ -53,7 +53,8 @@ struct case_name {
   }
 };
 
-/// An option of one bench, such as `--pace=`, and what it does with its value. A flag's name has no `=`.
+/// An option of one bench, such as `--pace=`, and what it does with its value. A flag's name has no `=`; one without help is for the
+/// bench's own processes.
 struct option {
   std::string name;
   std::string help;
@@ -76,8 +77,8 @@ struct description {
   bool takes_device = true;        ///< `--device=` chooses the GPU; else the bench finds its own
   bool fails_with_cases = true;    ///< the program's exit status is 1 if a case failed
   std::vector<option> options{};
-  void (*before_cuda)(suite&) = nullptr;           ///< cases that are measured before this process may use CUDA
-  std::size_t (*run)(const suite&) = nullptr;      ///< instead of `RunSpecifiedBenchmarks`: the number of cases that matched
+  void (*before_cuda)(suite&) = nullptr;       ///< cases that are measured before this process may use CUDA
+  std::size_t (*run)(const suite&) = nullptr;  ///< instead of `RunSpecifiedBenchmarks`: the number of cases that matched
 };
 
 /// Defined by each bench.

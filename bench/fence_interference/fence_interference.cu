@@ -94,27 +94,28 @@ void program::add(bench::suite& cases, const victim_description& victim, std::st
   if (reason.empty() && cases.selects(name.text())) {
     shown.expect(sets);
   }
-  cases.add({name.text(), reason, sets}, [this, &victim, &arm, &result, in_child, name, device = cases.device(),
-                                          repetitions = cases.repetitions()]() -> bench::figures {
-    try {
-      if (in_child) {
+  cases.add({name.text(), reason, sets},
+            [this, &victim, &arm, &result, in_child, name, device = cases.device(),
+             repetitions = cases.repetitions()]() -> bench::figures {
+              try {
+                if (in_child) {
 #ifdef MEMBAR_BENCH_HAS_NCCL
-        measure_in_child(device, on->peer().value(), repetitions, result);
+                  measure_in_child(device, on->peer().value(), repetitions, result);
 #else
         static_cast<void>(device);
         static_cast<void>(repetitions);
 #endif
-      } else {
-        measure(*on, victim, on->noise_called(name.noise), arm, result);
-      }
-    } catch (const std::exception& failure) {
-      result.note = std::string("failed: ") + failure.what();
-      result.ns.clear();
-      throw std::runtime_error(result.note);
-    }
-    shown.done(name.text());
-    return result.medians.back();
-  });
+                } else {
+                  measure(*on, victim, on->noise_called(name.noise), arm, result);
+                }
+              } catch (const std::exception& failure) {
+                result.note = std::string("failed: ") + failure.what();
+                result.ns.clear();
+                throw std::runtime_error(result.note);
+              }
+              shown.done(name.text());
+              return result.medians.back();
+            });
 }
 
 void program::add_cases(bench::suite& cases) {
@@ -200,8 +201,7 @@ bench::description bench::describe() {
           .fails_with_cases = false,
           .options = {{"--all", "every victim beside every noise in every arm (default: the decisive 250 or so)",
                        [](const char*) { the_program.all = true; }},
-                      {"--as_child", "measures the arm env0, for the process that asks for it",
-                       [](const char*) { the_program.as_child = true; }},
+                      {"--as_child", "", [](const char*) { the_program.as_child = true; }},
                       {"--peer=", "the GPU that NVLink stores and NCCL's all-reduce go to (default: the first on NVLink)",
                        [](const char* value) { the_program.peer = to_number("--peer=", value, 0); }},
                       {"--pace=", "paced stores are so many % of what saturates; NCCL's are two blocks (default: 75)",

@@ -339,8 +339,7 @@ inline constexpr int chain_samples = 16;
 inline constexpr int operation_samples = 64;
 
 /// One sample set of one case: the noise starts, the victim is timed, and the noise must still run when the victim has ended.
-inline void measure(fixture& on, const victim_description& description, noise* noise, const arm& arm,
-                    case_result& result) {
+inline void measure(fixture& on, const victim_description& description, noise* noise, const arm& arm, case_result& result) {
   victim& victim = on.victim_called(description);
   victim.prepare(arm.victim);
   running_noise beside(noise, arm.noise);

@@ -6,8 +6,8 @@
 #include "arms.hpp"
 #include "cases.cuh"
 #include "figures.hpp"
-#include "nccl_noise.hpp"
 #include "fixture.cuh"
+#include "nccl_noise.hpp"
 
 #include <bench/common/machine_context.hpp>
 

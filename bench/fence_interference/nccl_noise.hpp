@@ -6,8 +6,8 @@
 #include "arms.hpp"
 #include "noise.cuh"
 
-#include <membar/launch_attribute.hpp>
 #include <bench/common/cuda_handles.hpp>
+#include <membar/launch_attribute.hpp>
 
 #include <nccl.h>
 

@@ -8,8 +8,8 @@
 /// from the publishing to the store of the signal. Counters say how many publications and system fences there were.
 #include "fixture.cuh"
 
-#include <membar/sync/publisher.cuh>
 #include <bench/common/harness.hpp>
+#include <membar/sync/publisher.cuh>
 
 #include <algorithm>
 #include <optional>
@@ -185,7 +185,8 @@ void add_cases(bench::suite& cases) {
   }
   const auto add = [&](const std::string& name, const description& what) {
     const auto measured = [shared, what](const std::string& noise) { return measure(*shared, what, noise); };
-    cases.add(name + "/{}", measured, bench::axis<std::string>{"none", "spin", "local.saturating", "host.paced", "host.saturating"});
+    cases.add(name + "/{}", measured,
+              bench::axis<std::string>{"none", "spin", "local.saturating", "host.paced", "host.saturating"});
     cases.add({name + "/{}", has_peer ? "" : "needs a second GPU that this one reaches over NVLink"}, measured,
               bench::axis<std::string>{"nvlink.paced", "nvlink.saturating"});
   };

@@ -280,8 +280,9 @@ void add_cases(bench::suite& cases) {
       name("nccl_send_recv/host/bytes:{}"),
       [two, nccl = bench::made_once<nccl_pair>(of.devices)](std::size_t bytes) { return nccl_trips(*two, *nccl, bytes); }, all);
 #else
-  cases.add({name("nccl_send_recv/host/bytes:{}"), "membar was built without NCCL"},
-            [](std::size_t) { return bench::figures(); }, all);
+  cases.add(
+      {name("nccl_send_recv/host/bytes:{}"), "membar was built without NCCL"}, [](std::size_t) { return bench::figures(); },
+      all);
 #endif
   cases.add(name("membar_peer_value/thread:1/bytes:16"), [two] { return value_trips(*two); });
   const auto from_shared = [&]<unsigned Bytes>(auto group, unsigned threads, std::integral_constant<unsigned, Bytes>) {
@@ -301,9 +302,8 @@ void add_cases(bench::suite& cases) {
     cases.add(name("membar_peer" + where), [two, threads] {
       return signal_trips(*two, 16, threads, &put_signal_round_trips<Group, peer_backend, wait_form::trapping>);
     });
-    cases.add(name("membar_peer_packed" + where), [two, threads] {
-      return packed_trips<Group, 16, message_in::group, wait_form::trapping>(*two, threads);
-    });
+    cases.add(name("membar_peer_packed" + where),
+              [two, threads] { return packed_trips<Group, 16, message_in::group, wait_form::trapping>(*two, threads); });
   };
   trapping(membar::symmetric::by_thread, 1);
   trapping(membar::symmetric::by_warp, 32);
@@ -326,8 +326,8 @@ void add_cases(bench::suite& cases) {
   // A piece for each thread, 8 or 32 of them a warp. Eight boxes are a line of 128 bytes.
   const sizes in_pieces{96, 384, 1024};
   cases.add(
-      name("membar_peer_packed_pieces/lanes:8/bytes:{}"), [two](std::size_t bytes) { return packed_pieces_trips<8>(*two, bytes); },
-      in_pieces);
+      name("membar_peer_packed_pieces/lanes:8/bytes:{}"),
+      [two](std::size_t bytes) { return packed_pieces_trips<8>(*two, bytes); }, in_pieces);
   cases.add(
       name("membar_peer_packed_pieces/lanes:32/bytes:{}"),
       [two](std::size_t bytes) { return packed_pieces_trips<32>(*two, bytes); }, in_pieces);
