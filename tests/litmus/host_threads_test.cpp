@@ -183,9 +183,9 @@ void for_each_order(const litmus::run_plan& plan, unsigned number, Use use) {
 
 TEST(HostThreads, RandomThreadsOneAfterTheOtherEndAsTheModelAllows) {
   std::size_t compared = 0;
-  tests::random_tests stream(6, {.threads = 3, .instructions = 4});
+  membar_test::random_tests stream(6, {.threads = 3, .instructions = 4});
   for (int n = 0; n < 300; ++n) {
-    const tests::random_program program = stream.next();
+    const membar_test::random_program program = stream.next();
     const std::string text = program.text({0, 1, 2}, {"x", "y"}, program.everything());
     const tests::plan_or_reason one = on_host(model::read_litmus(text));
     if (one.plan == nullptr) {
