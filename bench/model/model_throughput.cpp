@@ -19,18 +19,11 @@
 namespace {
 
 namespace model = membar::model;
-namespace tests = membar::tests;
+namespace tests = membar_test;
 
-/// Looks at every execution and keeps none.
-struct everything {
-  template <class Enumerator>
-  bool viable(const Enumerator&) const {
-    return true;
-  }
-  template <class Enumerator>
-  bool accept(const Enumerator&) {
-    return true;
-  }
+/// Visits every execution and keeps none.
+struct every_execution final : model::execution_visitor {
+  bool accept(const model::partial_execution&) override { return true; }
 };
 
 /// `count` random programs whose every instruction accesses memory.
@@ -66,7 +59,7 @@ void count_candidates(benchmark::State& state, const std::vector<model::litmus_t
   std::size_t decided = 0;
   for (auto _ : state) {
     for (const model::litmus_test& test : all) {
-      everything visitor;
+      every_execution visitor;
       const model::test_view view = test.view();
       const model::statistics counts = model::enumerator(view.program, visitor).run();
       candidates += counts.candidates;
@@ -83,15 +76,15 @@ void every_candidate(benchmark::State& state) {
   state.SetLabel("random loads and stores");
 }
 
-/// The same with atomics among them.
+/// Every candidate execution of programs with atomics among their accesses.
 void every_candidate_with_atomics(benchmark::State& state) {
   count_candidates(state, programs(static_cast<int>(state.range(0)), static_cast<int>(state.range(1)),
                                    static_cast<int>(state.range(2)), true, 8));
   state.SetLabel("random loads, stores and atomics");
 }
 
-/// The straightforward enumerator of the tests, on programs that it can finish. Its candidates are choices of reads-from and
-/// of coherence; it needs more of them for one answer, so tests/s is the number to compare.
+/// The naive decision procedure of the tests, on programs that it can finish. Its candidates are choices of reads-from and of
+/// coherence, and it needs more of them for one answer: compare tests/s.
 void straightforward(benchmark::State& state) {
   const auto all =
       programs(static_cast<int>(state.range(0)), static_cast<int>(state.range(1)), static_cast<int>(state.range(2)), false, 8);
@@ -109,7 +102,7 @@ void straightforward(benchmark::State& state) {
   state.SetLabel("guessed values, every partial order");
 }
 
-/// The model on the same programs, same answer: the set of final states.
+/// The final states of the programs of `straightforward`, by the model.
 void model_outcomes(benchmark::State& state) {
   const auto all =
       programs(static_cast<int>(state.range(0)), static_cast<int>(state.range(1)), static_cast<int>(state.range(2)), false, 8);

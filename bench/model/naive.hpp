@@ -19,7 +19,11 @@
 #include <utility>
 #include <vector>
 
-namespace membar::tests {
+namespace membar_test {
+
+namespace model = membar::model;
+using membar::memory_order;
+using membar::thread_scope;
 
 /// A relation as a matrix of truth values.
 class matrix {
@@ -836,4 +840,4 @@ class naive_model {
   std::set<std::string> found_;
 };
 
-}  // namespace membar::tests
+}  // namespace membar_test

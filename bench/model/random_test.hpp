@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace membar::tests {
+namespace membar_test {
 
 /// How large and how varied random tests are.
 struct random_shape {
@@ -210,4 +210,4 @@ class random_tests {
   int next_block_ = 0;
 };
 
-}  // namespace membar::tests
+}  // namespace membar_test

@@ -22,12 +22,12 @@ using membar_test::read_text;
 
 const std::filesystem::path catalogue = MEMBAR_LITMUS_CATALOGUE;
 
-TEST(Catalogue, HasTestsOfBothKinds) {
+TEST(catalogue, has_tests_of_both_kinds) {
   EXPECT_GE(litmus_files(catalogue / "allowed").size(), 100U);
   EXPECT_GE(litmus_files(catalogue / "forbidden").size(), 100U);
 }
 
-TEST(Catalogue, EveryTestHasTheVerdictOfItsFolder) {
+TEST(catalogue, every_test_has_the_verdict_of_its_folder) {
   for (const auto& path : litmus_files(catalogue)) {
     const litmus_test test = read_litmus(read_text(path));
     const bool in_allowed = path.parent_path().filename() == "allowed";
@@ -39,7 +39,7 @@ TEST(Catalogue, EveryTestHasTheVerdictOfItsFolder) {
   }
 }
 
-TEST(Catalogue, EveryTestSaysWhy) {
+TEST(catalogue, every_test_says_why) {
   for (const auto& path : litmus_files(catalogue)) {
     const std::string text = read_text(path);
     const auto open = text.find("(* ");
@@ -50,7 +50,7 @@ TEST(Catalogue, EveryTestSaysWhy) {
   }
 }
 
-TEST(Catalogue, WhatIsWrittenIsReadBackTheSame) {
+TEST(catalogue, what_is_written_is_read_back_the_same) {
   for (const auto& path : litmus_files(catalogue)) {
     const litmus_test test = read_litmus(read_text(path));
     const std::string once = write_litmus(test);
@@ -61,7 +61,7 @@ TEST(Catalogue, WhatIsWrittenIsReadBackTheSame) {
   }
 }
 
-TEST(Catalogue, OutcomesAgreeWithVerdicts) {
+TEST(catalogue, outcomes_agree_with_verdicts) {
   // The outcome that a condition of equalities describes is listed if and only if the test is in allowed/.
   std::size_t compared = 0;
   for (const auto& path : litmus_files(catalogue)) {
@@ -91,7 +91,7 @@ TEST(Catalogue, OutcomesAgreeWithVerdicts) {
   EXPECT_GE(compared, 350U);
 }
 
-TEST(Catalogue, EveryVerdictIsExplained) {
+TEST(catalogue, every_verdict_is_explained) {
   for (const auto& path : litmus_files(catalogue)) {
     const litmus_test test = read_litmus(read_text(path));
     const explanation found = explainer(test).run();
@@ -103,11 +103,11 @@ TEST(Catalogue, EveryVerdictIsExplained) {
     } else if (found.shown) {
       ASSERT_FALSE(found.broken.empty()) << path;
       const bool hangs = found.broken.front() == rule::waiting_ends;
-      EXPECT_TRUE(hangs || !found.circle.empty()) << path << " " << name(found.broken.front());
-      if (!found.circle.empty()) {
-        EXPECT_EQ(found.circle.front().from, found.circle.back().to) << path;
-        for (std::size_t i = 1; i < found.circle.size(); ++i) {
-          EXPECT_EQ(found.circle[i - 1].to, found.circle[i].from) << path;
+      EXPECT_TRUE(hangs || !found.cycle.empty()) << path << " " << name(found.broken.front());
+      if (!found.cycle.empty()) {
+        EXPECT_EQ(found.cycle.front().from, found.cycle.back().to) << path;
+        for (std::size_t i = 1; i < found.cycle.size(); ++i) {
+          EXPECT_EQ(found.cycle[i - 1].to, found.cycle[i].from) << path;
         }
       }
     }
@@ -119,18 +119,18 @@ TEST(Catalogue, EveryVerdictIsExplained) {
   }
 }
 
-TEST(Explain, NamesTheRuleAndTheCircleOfMessagePassing) {
+TEST(explanation, names_the_rule_and_the_cycle_of_message_passing) {
   const litmus_test test = read_litmus(read_text(catalogue / "forbidden" / "MP.gpu.two_blocks.litmus"));
   const explanation found = explainer(test).run();
   ASSERT_EQ(found.broken, std::vector<rule>{rule::axiom_causality_from_reads});
   std::vector<std::string> relations;
-  for (const step& s : found.circle) {
+  for (const step& s : found.cycle) {
     relations.push_back(s.relation);
   }
   EXPECT_EQ(relations, (std::vector<std::string>{"fr", "po", "sync", "po"}));
 }
 
-TEST(Explain, SaysWhenNoValuesFit) {
+TEST(explanation, says_when_no_values_fit) {
   const litmus_test test = read_litmus("PTX t\n{ x=0; }\n P0@cta 0,gpu 0 ;\n ld.weak r0, x ;\n~exists (P0:r0 == 7)\n");
   const explanation found = explainer(test).run();
   EXPECT_FALSE(found.reachable);
@@ -138,12 +138,12 @@ TEST(Explain, SaysWhenNoValuesFit) {
   EXPECT_NE(explain(test).find("no choice of paths"), std::string::npos);
 }
 
-TEST(Explain, SaysWhereALoopWasCut) {
+TEST(explanation, says_where_a_loop_was_cut) {
   const std::string text = explain(read_litmus(read_text(catalogue / "forbidden" / "Lock.spin.litmus")));
   EXPECT_NE(text.find("jumps backwards at most once"), std::string::npos);
 }
 
-TEST(Explain, JsonEscapesWhatItQuotes) {
+TEST(explanation, json_escapes_what_it_quotes) {
   const litmus_test test = read_litmus("PTX a\"b\\c\n{ x=0; }\n P0@cta 0,gpu 0 ;\n ld.weak r0, x ;\nexists (P0:r0 == 0)\n");
   const std::string json = explain(test, explanation_format::json);
   EXPECT_NE(json.find("\"test\": \"a\\\"b\\\\c\""), std::string::npos) << json;

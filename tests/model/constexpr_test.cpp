@@ -114,7 +114,7 @@ concept can_add = requires(Order order) { model::add<device>(x, 1, order); };
 static_assert(can_load<membar::acquire_t> && !can_load<membar::release_t> && !can_load<membar::seq_cst_t>);
 static_assert(can_add<membar::release_t> && !can_add<membar::acquire_t>);
 
-TEST(ConstexprModel, RunTimeAgreesWithCompileTime) {
+TEST(litmus_in_cpp, run_time_agrees_with_compile_time) {
   EXPECT_TRUE(model::forbidden(message_passing<device>(block(0), block(1))));
   EXPECT_TRUE(model::allowed(message_passing<in_block>(block(0), block(1))));
   EXPECT_TRUE(model::forbidden(store_buffering<device>(membar::seq_cst)));
@@ -124,7 +124,7 @@ TEST(ConstexprModel, RunTimeAgreesWithCompileTime) {
   EXPECT_TRUE(model::allowed(independent_reads<in_block>()));
 }
 
-TEST(ConstexprModel, LargeTestsAreDecidedAtRunTime) {
+TEST(litmus_in_cpp, large_tests_are_decided_at_run_time) {
   const auto chain = litmus(thread(block(0), store(x, 1), model::exchange<device>(r0, y, 1, membar::release)),
                             thread(block(1), model::fetch_add<device>(r0, y, 1, membar::relaxed)),
                             thread(block(2), model::fetch_add<device>(r0, y, 1, membar::relaxed)),
@@ -134,7 +134,7 @@ TEST(ConstexprModel, LargeTestsAreDecidedAtRunTime) {
   EXPECT_TRUE(model::forbidden(chain));
 }
 
-TEST(ConstexprModel, ConditionsCombineWithOrAndNot) {
+TEST(litmus_in_cpp, conditions_combine_with_or_and_not) {
   const auto program = litmus(thread(block(0), store(x, 1), load(r0, x)));
   EXPECT_TRUE(model::forbidden(program.when(!(in(0, r0) == 1))));
   EXPECT_TRUE(model::allowed(program.when(in(0, r0) == 0 || in_memory(x) != 0)));

@@ -13,16 +13,9 @@
 
 namespace {
 
-/// Stops after some candidates, so that a large test is no hang.
-struct bounded_visitor {
-  template <class Enumerator>
-  bool viable(const Enumerator&) const {
-    return true;
-  }
-  template <class Enumerator>
-  bool accept(const Enumerator&) {
-    return ++seen < 200;
-  }
+/// Stops after 200 executions, so that a large test is no hang.
+struct bounded_visitor final : membar::model::execution_visitor {
+  bool accept(const membar::model::partial_execution&) override { return ++seen < 200; }
   int seen = 0;
 };
 
@@ -48,7 +41,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (small(test)) {
       bounded_visitor visitor;
       const test_view view = test.view();
-      (void)enumerator<bounded_visitor>(view.program, visitor).run();
+      (void)enumerator(view.program, visitor).run();
       if (test.has_condition) {
         (void)explain(test, explanation_format::json);
       }

@@ -170,7 +170,7 @@ constexpr auto coherent = litmus(thread(block(0), store<thread_scope::device>(da
                               .when(in(1, seen) == 1 && in(1, value) == 0);
 static_assert(model::forbidden(coherent));
 
-TEST(HeaderGuarantees, HoldAtRunTimeToo) {
+TEST(header_guarantees, hold_at_run_time_too) {
   EXPECT_TRUE(fences_synchronize_inside<thread_scope::device>());
   EXPECT_TRUE(fences_end_at_the_scope<thread_scope::device>());
   EXPECT_TRUE(only_seq_cst_has_one_order<thread_scope::device>());
@@ -179,7 +179,7 @@ TEST(HeaderGuarantees, HoldAtRunTimeToo) {
   EXPECT_TRUE(model::forbidden(kernel_boundary(1).ordered(0, 1)));
 }
 
-TEST(HeaderGuarantees, AnEdgeOfTheApiNamesThreadsOfTheTest) {
+TEST(header_guarantees, an_edge_of_the_api_names_threads_of_the_test) {
   EXPECT_THROW(static_cast<void>(kernel_boundary(0).ordered(0, 2)), model::error);
   EXPECT_THROW(static_cast<void>(kernel_boundary(0).ordered(-1, 1)), model::error);
 }

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <set>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -28,13 +29,13 @@ constexpr auto store_buffering = model::litmus(model::thread(model::block(0), mo
                                                              model::load<device>(r0, x, membar::relaxed)))
                                      .when(model::in(0, r0) == 0 && model::in(1, r0) == 0);
 
-TEST(litmus_interleavings, show_no_weak_outcome) {
+TEST(interleavings, show_no_weak_outcome) {
   const model::litmus_test test = model::named_test(store_buffering, "SB");
   EXPECT_EQ(model::interleaved_outcomes(test), (std::set<std::vector<std::int64_t>>{{0, 1}, {1, 0}, {1, 1}}));
   EXPECT_EQ(model::outcomes(test).size(), 4U);
 }
 
-TEST(litmus_interleavings, run_updates_branches_and_addresses) {
+TEST(interleavings, run_updates_branches_and_addresses) {
   const model::litmus_test test = model::read_litmus(
       "PTX T\n{ x=0; y=0; P0:r1=&x; }\n"
       " P0@cta 0,gpu 0                | P1@cta 1,gpu 0                ;\n"
@@ -47,7 +48,7 @@ TEST(litmus_interleavings, run_updates_branches_and_addresses) {
             (std::set<std::vector<std::int64_t>>{{0, 2, 0, 2, 7}, {0, 2, 7, 2, 7}, {5, 0, 0, 7, 0}}));
 }
 
-TEST(litmus_named_test, reads_back_as_the_same_test) {
+TEST(named_test, reads_back_as_the_same_test) {
   const auto same = [](const auto& test) {
     const model::litmus_test named = model::named_test(test, "T");
     const model::litmus_test read = model::read_litmus(model::write_litmus(named));
@@ -67,7 +68,7 @@ TEST(litmus_named_test, reads_back_as_the_same_test) {
            .when(!(model::in(1, r0) == 2 && model::in(2, r1) != 0) || model::in_memory(x) == 4));
 }
 
-TEST(litmus_named_test, observes_what_the_condition_names_once) {
+TEST(named_test, observes_what_the_condition_names_once) {
   const model::litmus_test named = model::named_test(
       store_buffering.when(model::in_memory(y) == 1 || (model::in(1, r0) == 1 && model::in_memory(y) == 0)), "T");
   ASSERT_EQ(named.observed.size(), 2U);
@@ -76,6 +77,19 @@ TEST(litmus_named_test, observes_what_the_condition_names_once) {
   EXPECT_EQ(named.condition_text, "(y == 1 \\/ (P1:r0 == 1 /\\ y == 0))");
   EXPECT_THROW(static_cast<void>(model::named_test(model::litmus(model::thread(model::block(0), model::store(x, 1))), "T")),
                model::error);
+}
+
+// A view of a temporary would look into a test that is gone.
+template <class Test>
+concept viewed_as_temporary = requires(Test test) { std::move(test).view(); };
+static_assert(!viewed_as_temporary<model::litmus_test>);
+
+TEST(litmus_test, has_views_that_are_independent_of_each_other) {
+  const model::litmus_test test = model::named_test(store_buffering, "SB");
+  const model::test_view one = test.view();
+  const model::test_view other = test.view();
+  EXPECT_NE(&*one.program.threads.begin(), &*other.program.threads.begin()) << "two views share the list of threads";
+  EXPECT_EQ(model::decide(one).reachable, model::decide(other).reachable);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What must hold for every program, tried on random ones: the order of threads and the names of locations do not matter, and
-/// a second, naive decision procedure finds the same final states.
+/// What must hold for every program, checked on random ones: the order of threads and the names of locations do not matter, and a
+/// second, naive decision procedure finds the same final states.
 #include <bench/model/naive.hpp>
 #include <bench/model/random_test.hpp>
 
@@ -25,21 +25,14 @@ using membar_test::random_program;
 using membar_test::random_shape;
 using membar_test::random_tests;
 
-struct everything {
-  template <class Enumerator>
-  bool viable(const Enumerator&) const {
-    return true;
-  }
-  template <class Enumerator>
-  bool accept(const Enumerator&) {
-    return true;
-  }
+struct every_execution final : execution_visitor {
+  bool accept(const partial_execution&) override { return true; }
 };
 
 std::uint64_t executions(const litmus_test& test) {
-  everything visitor;
+  every_execution visitor;
   const test_view view = test.view();
-  return enumerator<everything>(view.program, visitor).run().executions;
+  return enumerator(view.program, visitor).run().executions;
 }
 
 std::vector<int> identity(const random_program& p) {
@@ -69,9 +62,9 @@ random_shape shaped(int threads, int instructions, int locations, bool barriers,
   return s;
 }
 
-class RandomPrograms : public testing::TestWithParam<mix> {};
+class random_programs : public testing::TestWithParam<mix> {};
 
-TEST_P(RandomPrograms, CountsDoNotDependOnTheOrderOfThreads) {
+TEST_P(random_programs, counts_do_not_depend_on_the_order_of_threads) {
   random_tests stream(GetParam().seed, GetParam().shape);
   for (int i = 0; i < GetParam().programs; ++i) {
     const random_program p = stream.next();
@@ -92,7 +85,7 @@ TEST_P(RandomPrograms, CountsDoNotDependOnTheOrderOfThreads) {
   }
 }
 
-TEST_P(RandomPrograms, CountsDoNotDependOnTheNamesOfLocations) {
+TEST_P(random_programs, counts_do_not_depend_on_the_names_of_locations) {
   random_tests stream(GetParam().seed + 1000, GetParam().shape);
   for (int i = 0; i < GetParam().programs; ++i) {
     const random_program p = stream.next();
@@ -113,7 +106,7 @@ TEST_P(RandomPrograms, CountsDoNotDependOnTheNamesOfLocations) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Model, RandomPrograms,
+INSTANTIATE_TEST_SUITE_P(, random_programs,
                          testing::Values(mix{"two", shaped(2, 4, 2, false, false), 11, 1500},
                                          mix{"three", shaped(3, 3, 2, false, false), 12, 800},
                                          mix{"barriers", shaped(3, 3, 2, true, false), 13, 800},
@@ -121,9 +114,9 @@ INSTANTIATE_TEST_SUITE_P(Model, RandomPrograms,
                                          mix{"four", shaped(4, 2, 3, false, false), 15, 600}),
                          [](const auto& one) { return std::string(one.param.name); });
 
-class NaiveModel : public testing::TestWithParam<mix> {};
+class second_procedure : public testing::TestWithParam<mix> {};
 
-TEST_P(NaiveModel, FindsTheSameFinalStates) {
+TEST_P(second_procedure, finds_the_same_final_states) {
   random_tests stream(GetParam().seed, GetParam().shape);
   int compared = 0;
   for (int i = 0; i < GetParam().programs; ++i) {
@@ -140,7 +133,7 @@ TEST_P(NaiveModel, FindsTheSameFinalStates) {
   EXPECT_GE(compared, GetParam().programs / 2) << "too few programs were small enough to compare";
 }
 
-INSTANTIATE_TEST_SUITE_P(Model, NaiveModel,
+INSTANTIATE_TEST_SUITE_P(, second_procedure,
                          testing::Values(mix{"two", shaped(2, 3, 2, false, false), 21, 2500},
                                          mix{"one_location", shaped(2, 3, 1, false, false), 22, 600},
                                          mix{"three", shaped(3, 2, 2, false, false), 23, 600},

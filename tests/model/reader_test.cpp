@@ -31,7 +31,7 @@ instruction only_instruction(const std::string& text) {
   return test.threads[0].code.front();
 }
 
-TEST(Reader, ErrorsPointAtLineAndColumn) {
+TEST(reader, errors_point_at_line_and_column) {
   const std::string end = "exists (x == 0)\n";
   EXPECT_EQ(error_of("LISA t\n{ }"), "1:1 a litmus test starts with 'PTX', found 'LISA'");
   EXPECT_EQ(error_of(""), "1:1 a litmus test starts with 'PTX', found the end of the file");
@@ -53,24 +53,24 @@ TEST(Reader, ErrorsPointAtLineAndColumn) {
   EXPECT_EQ(error_of("PTX t\n{ x=0; (* open }"), "2:8 this comment does not end");
 }
 
-TEST(Reader, ADescriptionMayBeginOnTheTitleLineAndGoOnBelow) {
+TEST(reader, a_description_may_begin_on_the_title_line_and_go_on_below) {
   const std::string rest = "\n P0@cta 0,gpu 0 ;\n st.weak x, 1 ;\nexists (x == 1)\n";
   EXPECT_EQ(read_litmus("PTX a \"one {two\" { x=0; }" + rest).name, "a");
   EXPECT_EQ(read_litmus("PTX a \"line one\nline {two\"\n{ x=0; }" + rest).name, "a");
 }
 
-TEST(Reader, AnAddressDeclaresItsLocation) {
+TEST(reader, an_address_declares_its_location) {
   const std::string rest = "\n P0@cta 0,gpu 0 ;\n ld.weak r1, [r0] ;\nexists (P0:r1 == 0 /\\ x == 0)\n";
   EXPECT_EQ(outcomes(read_litmus("PTX t\n{ P0:r0=&x; }" + rest)), std::vector<std::string>{"P0:r1=0 x=0"});
 }
 
-TEST(Reader, AnArrayDeclaresAllOfItsElements) {
+TEST(reader, an_array_declares_all_of_its_elements) {
   const std::string rest = "\n P0@cta 0,gpu 0 ;\n st.weak x[1], 5 ;\nexists (x[0] == 0 /\\ x[1] == 5 /\\ x[2] == 0)\n";
   EXPECT_EQ(error_of("PTX t\n{ x[3]; }" + rest), "no error");
   EXPECT_EQ(error_of("PTX t\n{ x[2]; }" + rest), "5:35 'x[2]' is no location of this test");
 }
 
-TEST(Reader, PlacesMustBeWholeAndConsistent) {
+TEST(reader, places_must_be_whole_and_consistent) {
   const auto places = [](const std::string& row) {
     return error_of("PTX t\n{ x=0; }\n" + row + ";\nst.weak x, 1;\nexists (x == 0)\n");
   };
@@ -86,7 +86,7 @@ TEST(Reader, PlacesMustBeWholeAndConsistent) {
   EXPECT_EQ(places("P0@cta 0,cluster 4,gpu 0 | P1@cta 0,cluster 5,domain 1,gpu 1"), "no error");
 }
 
-TEST(Reader, PlacesComeInAnyOrder) {
+TEST(reader, places_come_in_any_order) {
   const litmus_test test =
       read_litmus("PTX t\n{ x=0; }\nP0@gpu 3 , domain 1,cta 2,cluster 5|P1 @ host;\nst.weak x, 1| ;\nexists (x == 0)");
   const place& where = test.threads[0].where;
@@ -97,7 +97,7 @@ TEST(Reader, PlacesComeInAnyOrder) {
   EXPECT_TRUE(test.threads[1].where.host);
 }
 
-TEST(Reader, CommentsStringsAndBlanksAreSkipped) {
+TEST(reader, comments_strings_and_blanks_are_skipped) {
   const litmus_test test = read_litmus(
       "\xEF\xBB\xBF(* first *)\r\nptx name of the test \n\"a description; with { braces } and | bars\non two lines\" // a "
       "remark\n"
@@ -110,7 +110,7 @@ TEST(Reader, CommentsStringsAndBlanksAreSkipped) {
   EXPECT_EQ(test.condition_text, "( x == 2 )");
 }
 
-TEST(Reader, AccessesHaveTheirOrderScopeAndProxy) {
+TEST(reader, accesses_have_their_order_scope_and_proxy) {
   EXPECT_FALSE(only_instruction("ld.weak r0, x").strong);
   EXPECT_FALSE(only_instruction("ld r0, x").strong);
   const instruction acquire = only_instruction("ld.acquire.cluster r0, x");
@@ -129,7 +129,7 @@ TEST(Reader, AccessesHaveTheirOrderScopeAndProxy) {
   EXPECT_EQ(only_instruction("st.weak.b64 x, 1").bytes, 8);
 }
 
-TEST(Reader, LoadsOfNumbersAreMoves) {
+TEST(reader, loads_of_numbers_are_moves) {
   for (const char* text : {"ld r0, 7", "ld.weak r0, 7", "ld.relaxed.gpu r0, 7", "mov r0, 7", "mov.u32 r0, 0x7"}) {
     const instruction move = only_instruction(text);
     EXPECT_EQ(move.code, opcode::compute) << text;
@@ -139,7 +139,7 @@ TEST(Reader, LoadsOfNumbersAreMoves) {
   EXPECT_TRUE(only_instruction("ld.weak r0, [r1]").indirect);
 }
 
-TEST(Reader, UpdatesHaveTheirOperation) {
+TEST(reader, updates_have_their_operation) {
   const instruction cas = only_instruction("atom.acq_rel.sys.cas r0, x, 1, 2");
   EXPECT_EQ(cas.what, operation::compare_exchange);
   EXPECT_EQ(cas.a.value, 1);
@@ -154,7 +154,7 @@ TEST(Reader, UpdatesHaveTheirOperation) {
   EXPECT_EQ(only_instruction("atom.relaxed.gpu.global.add.u32 r0, [x], 1").bytes, 4);
 }
 
-TEST(Reader, FencesAndBarriersHaveTheirForms) {
+TEST(reader, fences_and_barriers_have_their_forms) {
   EXPECT_EQ(only_instruction("fence.sc.gpu").order, membar::memory_order::seq_cst);
   EXPECT_EQ(only_instruction("fence.gpu").order, membar::memory_order::acq_rel);
   EXPECT_EQ(only_instruction("membar.gl").scope, membar::thread_scope::device);
@@ -171,7 +171,7 @@ TEST(Reader, FencesAndBarriersHaveTheirForms) {
   EXPECT_EQ(only_instruction("mbarrier.try_wait.acquire.cluster b, 1").scope, membar::thread_scope::cluster);
 }
 
-TEST(Reader, FormsThatDoNotExistAreRefused) {
+TEST(reader, forms_that_do_not_exist_are_refused) {
   const auto refused = [](const std::string& text) { return error_of(header + " " + text + " | ;\nexists (x == 0)"); };
   for (const char* text : {"ld.release.gpu r0, x",
                            "st.acquire.gpu x, 1",
@@ -210,7 +210,7 @@ TEST(Reader, FormsThatDoNotExistAreRefused) {
             "4:1 a host thread takes part in no barrier");
 }
 
-TEST(Reader, ConditionsHaveTheUsualPrecedence) {
+TEST(reader, conditions_have_the_usual_precedence) {
   const auto condition = [](const std::string& text) {
     return decide(read_litmus("PTX t\n{ x=1; y=2; }\nP0@cta 0,gpu 0;\nld r0, 3;\nexists " + text)).reachable;
   };
@@ -224,7 +224,7 @@ TEST(Reader, ConditionsHaveTheUsualPrecedence) {
   EXPECT_TRUE(condition("true"));
 }
 
-TEST(Reader, WhatTheConditionNamesIsObservedInItsOrder) {
+TEST(reader, what_the_condition_names_is_observed_in_its_order) {
   const litmus_test test =
       read_litmus(header + " ld.weak r1, x | ld.weak r0, y ;\nexists (y == 0 /\\ 1:r0 == 1 /\\ P0:r1 == 0 /\\ y == 1)");
   ASSERT_EQ(test.observed.size(), 3U);
@@ -234,7 +234,7 @@ TEST(Reader, WhatTheConditionNamesIsObservedInItsOrder) {
   EXPECT_EQ(outcomes(test), std::vector<std::string>{"y=0 P1:r0=0 P0:r1=0"});
 }
 
-TEST(Reader, LocationsAreObservedOnlyWithoutACondition) {
+TEST(reader, locations_are_observed_only_without_a_condition) {
   const std::string rows = " ld.weak r1, x | ld.weak r0, y ;\n";
   for (const char* end : {"locations [x; P1:r0;] exists (P0:r1 == 0)", "filter (y == 0) exists (P0:r1 == 0) locations [x;]"}) {
     const litmus_test test = read_litmus(header + rows + end);
@@ -243,7 +243,7 @@ TEST(Reader, LocationsAreObservedOnlyWithoutACondition) {
   }
 }
 
-TEST(Reader, AliasesAndViewsKnowTheirMemory) {
+TEST(reader, aliases_and_views_are_of_the_memory_they_name) {
   const litmus_test test = read_litmus(
       "PTX t\n{ x=4; s @ surface aliases x; a @ generic aliases x; t @ texture aliases a; rd1=7; }\nP0@cta 0,gpu 0;\nld.weak "
       "r0, rd1;\nexists (a == 4)");
@@ -255,7 +255,7 @@ TEST(Reader, AliasesAndViewsKnowTheirMemory) {
   EXPECT_EQ(error_of("PTX t\n{ s @ surface aliases x; }"), "2:23 'x' is not declared before its alias");
 }
 
-TEST(Reader, LimitsAreErrorsAndNotCrashes) {
+TEST(reader, limits_are_errors_and_not_crashes) {
   std::string many = "PTX t\n{ x=0; }\nP0@cta 0,gpu 0;\n";
   for (int i = 0; i < 80; ++i) {
     many += "st.weak x, " + std::to_string(i) + ";\n";
@@ -279,7 +279,7 @@ TEST(Reader, LimitsAreErrorsAndNotCrashes) {
   EXPECT_NE(error_of(wide + ";\nexists (x == 0)").find("more than 16 threads"), std::string::npos);
 }
 
-TEST(Reader, ATestWithoutAConditionHasNoVerdict) {
+TEST(reader, a_test_without_a_condition_has_no_verdict) {
   EXPECT_THROW((void)decide(read_litmus(header + " st.weak x, 1 | ;\n")), error);
   EXPECT_EQ(outcomes(read_litmus(header + " st.weak x, 1 | ;\nlocations [x; P0:r0;]")),
             std::vector<std::string>{"x=1 P0:r0=0"});

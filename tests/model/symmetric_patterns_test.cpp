@@ -94,30 +94,30 @@ INSTANTIATE_TEST_SUITE_P(, every_order_of_symmetric_memory, ::testing::ValuesIn(
 TEST_P(every_order_of_symmetric_memory, keeps_the_guarantee) { expect_the_guarantee(); }
 TEST_P(every_order_of_symmetric_memory, is_needed) { expect_the_need(); }
 
-TEST(SymmetricPatterns, EveryOrderInTheHeadersIsInTheTable) {
+TEST(symmetric_patterns, every_order_in_the_headers_is_in_the_table) {
   order_table::expect_every_order_of(MEMBAR_SYMMETRIC_HEADERS, every_order);
 }
 
-TEST(SymmetricPatterns, AGroupMeetsBeforeItsSignalAndAfterItsWait) {
+TEST(symmetric_patterns, a_group_has_a_barrier_before_its_signal_and_after_its_wait) {
   EXPECT_TRUE(model::forbidden(signalled_without_data(release, acquire)));
   EXPECT_TRUE((model::allowed(signalled_without_data<false, true>(release, acquire))));
   EXPECT_TRUE((model::allowed(signalled_without_data<true, false>(release, acquire))));
 }
 
-TEST(SymmetricPatterns, NoScopeBelowSystemIncludesAnotherPe) {
+TEST(symmetric_patterns, no_scope_below_system_includes_another_pe) {
   EXPECT_TRUE((model::allowed(signalled_without_data<true, true, device>(release, acquire))));
   EXPECT_TRUE(model::allowed(lost_addition<device>()));
   EXPECT_TRUE(model::forbidden(lost_addition<system_wide>()));
 }
 
-TEST(SymmetricPatterns, ATransitiveNotificationNeedsVisibilityEverywhere) {
+TEST(symmetric_patterns, a_transitive_notification_needs_visibility_everywhere) {
   EXPECT_TRUE(model::forbidden(third_pe_told_too_early(release, acquire, release)));
   EXPECT_TRUE(model::allowed(third_pe_told_too_early(release, relaxed, release)));
   EXPECT_TRUE(model::allowed(third_pe_told_by_the_sender_over_a_network()));
   EXPECT_TRUE(model::forbidden(third_pe_told_by_the_receiver_over_a_network()));
 }
 
-TEST(SymmetricPatterns, APackedMessageNeedsNoOrderButANumberInEachWord) {
+TEST(symmetric_patterns, a_packed_message_needs_no_order_but_a_number_in_each_word) {
   EXPECT_TRUE(model::forbidden(box_used_too_early<true>()));
   EXPECT_TRUE(model::allowed(box_used_too_early<false>()));
   EXPECT_TRUE(model::allowed(message_with_one_number()));

@@ -155,38 +155,40 @@ INSTANTIATE_TEST_SUITE_P(, every_order_of_the_patterns, ::testing::ValuesIn(ever
 TEST_P(every_order_of_the_patterns, keeps_the_guarantee) { expect_the_guarantee(); }
 TEST_P(every_order_of_the_patterns, is_needed) { expect_the_need(); }
 
-TEST(SyncPatterns, EveryOrderInTheHeadersIsInTheTable) { order_table::expect_every_order_of(MEMBAR_SYNC_HEADERS, every_order); }
+TEST(sync_patterns, every_order_in_the_headers_is_in_the_table) {
+  order_table::expect_every_order_of(MEMBAR_SYNC_HEADERS, every_order);
+}
 
-TEST(SyncPatterns, APublisherCoversConsumersOnTheHostOnAPeerAndInAnotherDomain) {
+TEST(sync_patterns, a_publisher_covers_consumers_on_the_host_on_a_peer_and_in_another_domain) {
   EXPECT_TRUE(model::forbidden(published_without_data<system_wide>(release, acquire, release, host())));
   EXPECT_TRUE(model::forbidden(published_without_data<system_wide>(release, acquire, release, block(0, 1))));
   EXPECT_TRUE(model::forbidden(published_without_data<system_wide>(release, acquire, release, in_domain(block(1), 1))));
 }
 
-TEST(SyncPatterns, APublisherAtDeviceScopeCoversItsOwnDomainOnly) {
+TEST(sync_patterns, a_publisher_at_device_scope_covers_its_own_domain_only) {
   EXPECT_TRUE(model::forbidden(published_without_data<device>(release, acquire, release, block(1))));
   EXPECT_TRUE(model::allowed(published_without_data<device>(release, acquire, release, in_domain(block(1), 1))));
   EXPECT_TRUE(model::allowed(published_without_data<device>(release, acquire, release, block(0, 1))));
   EXPECT_TRUE(model::allowed(published_without_data<device>(release, acquire, release, host())));
 }
 
-TEST(SyncPatterns, AWarpMeetsBeforeItsFirstLaneHandsOver) {
+TEST(sync_patterns, a_warp_has_a_barrier_before_its_first_lane_hands_over) {
   EXPECT_FALSE(published_without_another_lanes_data(true));
   EXPECT_TRUE(published_without_another_lanes_data(false));
 }
 
-TEST(SyncPatterns, ABatchHasOneSignalOfASourceBecauseOneFenceDoesNotOrderTwo) {
+TEST(sync_patterns, a_batch_has_one_signal_of_a_source_because_one_fence_does_not_order_two) {
   EXPECT_TRUE(model::allowed(signals_out_of_order(none)));
   EXPECT_TRUE(model::forbidden(signals_out_of_order(release)));
 }
 
-TEST(SyncPatterns, APackedMessageOfOneProducerNeedsNoOrderButOneWord) {
+TEST(sync_patterns, a_packed_message_of_one_producer_needs_no_order_but_one_word) {
   EXPECT_TRUE(model::forbidden(packed_word_overtaken<true>()));
   EXPECT_TRUE(model::allowed(packed_word_overtaken<false>())) << "what was not looked at must not be acknowledged";
   EXPECT_TRUE(model::allowed(unpacked_message()));
 }
 
-TEST(SyncPatterns, ScopesNarrowerThanTheThreadsAreApartDoNotDo) {
+TEST(sync_patterns, a_scope_that_does_not_reach_the_other_thread_orders_nothing) {
   EXPECT_TRUE(model::allowed(stale_data<device>(release, acquire, block(0), in_domain(block(1), 1))));
   EXPECT_TRUE(model::forbidden(stale_data<system_wide>(release, acquire, block(0), in_domain(block(1), 1))));
   EXPECT_TRUE(model::allowed(stale_data<device>(release, acquire, block(0), block(0, 1))));
@@ -197,7 +199,7 @@ TEST(SyncPatterns, ScopesNarrowerThanTheThreadsAreApartDoNotDo) {
 }
 
 /// Two threads of each of two blocks: one that has data, and the first thread, which arrives and waits for all.
-TEST(SyncPatterns, AGridBarrierCoversEveryThreadOfTheBlocks) {
+TEST(sync_patterns, a_grid_barrier_covers_every_thread_of_the_blocks) {
   const auto barrier = [](auto arrive, auto wait) {
     return model::allowed(
         litmus(thread(block(0), store(x, 1), model::sync_block(0)),
@@ -211,7 +213,7 @@ TEST(SyncPatterns, AGridBarrierCoversEveryThreadOfTheBlocks) {
   EXPECT_TRUE(barrier(release, relaxed));
 }
 
-TEST(SyncPatterns, AGridBarrierOfThreeBlocksKeepsTheChainThroughTheOneInBetween) {
+TEST(sync_patterns, a_grid_barrier_of_three_blocks_keeps_the_chain_through_the_one_in_between) {
   const auto barrier =
       litmus(thread(block(0), store(x, 1), model::fetch_add<device>(r0, y, 1, release)),
              thread(block(1), model::fetch_add<device>(r0, y, 2, relaxed)),
@@ -220,7 +222,7 @@ TEST(SyncPatterns, AGridBarrierOfThreeBlocksKeepsTheChainThroughTheOneInBetween)
   EXPECT_TRUE(model::forbidden(barrier));
 }
 
-TEST(SyncPatterns, ClaimsOfSlotsAndTicketsAreNeverGivenTwice) {
+TEST(sync_patterns, claims_of_slots_and_tickets_are_never_given_twice) {
   const auto claims = [](auto scope, model::place other) {
     constexpr thread_scope Scope = decltype(scope)::value;
     return model::allowed(litmus(thread(block(0), model::compare_exchange<Scope>(r0, x, 0, 1, relaxed)),

@@ -27,7 +27,7 @@ bool reachable(const std::vector<std::string>& first_thread, const std::vector<s
 
 const std::string stale = "(P1:r0 == 1 /\\ P1:r1 == 0)";
 
-TEST(Verdicts, WeakFlagNeedsFenceScOnBothSides) {
+TEST(verdicts, weak_flag_needs_fence_sc_on_both_sides) {
   const auto flagged = [](const std::string& writer, const std::string& reader) {
     return reachable({"st.weak x, 1", writer, "st.weak y, 1"}, {"ld.weak r0, y", reader, "ld.weak r1, x"}, stale);
   };
@@ -37,14 +37,14 @@ TEST(Verdicts, WeakFlagNeedsFenceScOnBothSides) {
   EXPECT_TRUE(flagged("fence.acq_rel.gpu", "fence.acq_rel.gpu"));
 }
 
-TEST(Verdicts, ReductionBeforeAFenceDoesNotAcquire) {
+TEST(verdicts, reduction_before_a_fence_does_not_acquire) {
   const std::vector<std::string> writer = {"st.weak x, 1", "st.release.gpu y, 1"};
   EXPECT_TRUE(reachable(writer, {"red.relaxed.gpu.add y, 1", "fence.acquire.gpu", "ld.weak r1, x"}, "(y == 2 /\\ P1:r1 == 0)"));
   EXPECT_FALSE(
       reachable(writer, {"atom.relaxed.gpu.add r0, y, 1", "fence.acquire.gpu", "ld.weak r1, x"}, "(y == 2 /\\ P1:r1 == 0)"));
 }
 
-TEST(Verdicts, InclusionMustBeMutual) {
+TEST(verdicts, inclusion_must_be_mutual) {
   const auto mixed = [](const std::string& places) {
     return reachable({"st.weak x, 1", "st.release.cta y, 1"}, {"ld.acquire.gpu r0, y", "ld.weak r1, x"}, stale, places);
   };
@@ -53,7 +53,7 @@ TEST(Verdicts, InclusionMustBeMutual) {
   EXPECT_TRUE(mixed("P0@cta 0,gpu 0 | P1@cta 0,gpu 1"));
 }
 
-TEST(Verdicts, FourAcqRelUpdatesForbidStoreBuffering) {
+TEST(verdicts, four_acq_rel_updates_forbid_store_buffering) {
   const std::string both = "(P0:r1 == 0 /\\ P1:r1 == 0)";
   const std::string x1 = "atom.acq_rel.gpu.exch r0, x, 1";
   const std::string y1 = "atom.acq_rel.gpu.exch r0, y, 1";
@@ -63,19 +63,19 @@ TEST(Verdicts, FourAcqRelUpdatesForbidStoreBuffering) {
                         {"st.release.gpu y, 1", "atom.acq_rel.gpu.add r1, x, 0"}, both));
 }
 
-TEST(Verdicts, AWeakWriterIsNotOrderedWithAStrongOne) {
+TEST(verdicts, a_weak_writer_is_not_ordered_with_a_strong_one) {
   EXPECT_TRUE(reachable({"st.relaxed.gpu x, 1", "ld.relaxed.gpu r0, x"}, {"st.weak x, 2"}, "(P0:r0 == 2 /\\ x == 1)"));
   EXPECT_TRUE(reachable({"ld.relaxed.gpu r0, x", "st.relaxed.gpu x, 1"}, {"st.weak x, 2"}, "(P0:r0 == 2 /\\ x == 2)"));
 }
 
-TEST(Verdicts, TheFinalValuesOfTwoLocationsAreIndependent) {
+TEST(verdicts, the_final_values_of_two_locations_are_independent) {
   const std::string text =
       "PTX t\n{ x=0; y=0; }\nP0@cta 0,gpu 0 | P1@cta 1,gpu 0;\nst.weak x, 1 | st.weak x, 2;\nst.weak y, 1 | st.weak y, "
       "2;\nexists (x == 0 /\\ y == 0)";
   EXPECT_EQ(outcomes(read_litmus(text)), (std::vector<std::string>{"x=1 y=1", "x=1 y=2", "x=2 y=1", "x=2 y=2"}));
 }
 
-TEST(Verdicts, ABackwardJumpIsTakenAtMostOnce) {
+TEST(verdicts, a_backward_jump_is_taken_at_most_once) {
   const std::string text = "PTX t\n{ x=0; }\nP0@cta 0,gpu 0;\nadd r0, r0, 1;\nbne r0, 5, AGAIN;\nAGAIN:;\nexists (P0:r0 == 1)";
   EXPECT_TRUE(holds(text));
   const std::string loop = "PTX t\n{ x=0; }\nP0@cta 0,gpu 0;\nL: add r0, r0, 1;\nblt r0, N, L;\nexists (P0:r0 == N)";
@@ -92,21 +92,21 @@ TEST(Verdicts, ABackwardJumpIsTakenAtMostOnce) {
   EXPECT_TRUE(cut.counts.cut);
 }
 
-TEST(Verdicts, QuantifiersOverNoExecution) {
+TEST(verdicts, quantifiers_over_no_execution) {
   const std::string hang = "PTX t\n{ x=0; }\nP0@cta 0,gpu 0;\nbar.cta.sync 0, 0, 2;\nld.weak r0, x;\n";
   EXPECT_FALSE(holds(hang + "exists (P0:r0 == 0)"));
   EXPECT_TRUE(holds(hang + "~exists (P0:r0 == 0)"));
   EXPECT_TRUE(holds(hang + "forall (P0:r0 == 1)"));
 }
 
-TEST(Verdicts, AFilterLeavesExecutionsOut) {
+TEST(verdicts, a_filter_leaves_executions_out) {
   const std::string text = "PTX t\n{ x=0; }\nP0@cta 0,gpu 0 | P1@cta 1,gpu 0;\nst.weak x, 1 | ld.weak r0, x;\n";
   EXPECT_TRUE(holds(text + "exists (P1:r0 == 0)"));
   EXPECT_FALSE(holds(text + "filter (P1:r0 == 1)\nexists (P1:r0 == 0)"));
   EXPECT_TRUE(holds(text + "filter (P1:r0 == 1)\nforall (P1:r0 == 1)"));
 }
 
-TEST(Verdicts, RegistersNameBarriers) {
+TEST(verdicts, registers_name_barriers) {
   const std::string text =
       "PTX t\n{ x=0; y=0; z=0; }\nP0@cta 0,gpu 0 | P1@cta 0,gpu 0 | P2@cta 1,gpu 0;\nld.weak r2, z | st.weak x, 1 | st.weak z, "
       "1;\n"
@@ -115,7 +115,7 @@ TEST(Verdicts, RegistersNameBarriers) {
   EXPECT_FALSE(holds(text + "exists (P0:r2 == 1 /\\ P0:r0 == 0)"));
 }
 
-TEST(Verdicts, MixedSizeRacesHaveNoVerdict) {
+TEST(verdicts, mixed_size_races_have_no_verdict) {
   const std::string race =
       "PTX t\n{ x=0; }\nP0@cta 0,gpu 0 | P1@cta 1,gpu 0;\nst.weak.b64 x, 1 | ld.weak.b32 r0, x;\nexists (P1:r0 == 1)";
   try {
@@ -137,7 +137,7 @@ TEST(Verdicts, MixedSizeRacesHaveNoVerdict) {
   EXPECT_TRUE(holds(equal));
 }
 
-TEST(Verdicts, AddressesInRegistersReachTheirLocations) {
+TEST(verdicts, addresses_in_registers_reach_their_locations) {
   const std::string text =
       "PTX t\n{ a=0; b=0; p=&a; }\nP0@cta 0,gpu 0 | P1@cta 1,gpu 0;\nst.relaxed.gpu p, r9 | ld.relaxed.gpu r0, p;\n | st.weak "
       "[r0], 5;\n";

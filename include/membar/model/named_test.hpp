@@ -47,7 +47,7 @@ namespace detail {
 [[nodiscard]] inline std::string ptx_name(operation what) {
   static constexpr const char* names[] = {"exch", "add", "sub", "mul", "div", "and", "or",
                                           "xor",  "min", "max", "inc", "dec", "cas"};
-  return at(names, what);
+  return names[static_cast<std::size_t>(what)];
 }
 
 [[nodiscard]] inline std::string operand_text(const operand& o) {
@@ -82,7 +82,7 @@ namespace detail {
       return "bar.cta.sync " + operand_text(i.a);
     case opcode::proxy_fence: {
       static constexpr const char* proxies[] = {"generic", "surface", "texture", "constant", "alias", "async"};
-      return std::string("fence.proxy.") + at(proxies, i.via);
+      return std::string("fence.proxy.") + proxies[static_cast<std::size_t>(i.via)];
     }
     case opcode::compute:
       return i.what == operation::move ? "mov " + to + operand_text(i.b)
@@ -98,22 +98,22 @@ namespace detail {
                                                   : location_name(t.index);
 }
 
-[[nodiscard]] inline std::string condition_text(std::span<const condition_node> nodes, std::size_t root) {
+[[nodiscard]] inline std::string condition_text(std::span<const condition_node> nodes, int root) {
   static constexpr const char* signs[] = {"==", "!=", "<", "<=", ">", ">="};
-  const condition_node& n = nodes[root];
+  const condition_node& n = at(nodes, root);
   const auto child = [&](int index) {
     const condition_node& inner = at(nodes, index);
     const bool alone = inner.kind == condition_node::kind_t::compare || inner.kind == n.kind;
-    const std::string text = condition_text(nodes, static_cast<std::size_t>(index));
+    const std::string text = condition_text(nodes, index);
     return alone ? text : "(" + text + ")";
   };
   switch (n.kind) {
     case condition_node::kind_t::always:
       return "true";
     case condition_node::kind_t::compare:
-      return term_text(n.left) + " " + at(signs, n.test) + " " + term_text(n.right);
+      return term_text(n.left) + " " + signs[static_cast<std::size_t>(n.test)] + " " + term_text(n.right);
     case condition_node::kind_t::negation:
-      return "~(" + condition_text(nodes, static_cast<std::size_t>(n.first)) + ")";
+      return "~(" + condition_text(nodes, n.first) + ")";
     case condition_node::kind_t::conjunction:
       return child(n.first) + " /\\ " + child(n.second);
     case condition_node::kind_t::disjunction:
@@ -165,7 +165,7 @@ template <std::size_t... Counts>
   result.condition.assign(test.asked().begin(), test.asked().end());
   result.has_condition = true;
   result.condition_text = "(";
-  result.condition_text += detail::condition_text(test.asked(), test.asked().size() - 1) + ")";
+  result.condition_text += detail::condition_text(test.asked(), count_of(test.asked()) - 1) + ")";
   for (const condition_node& n : test.asked()) {
     const std::string text = detail::term_text(n.left);
     const bool known =
