@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Nothing comes between the read and the write of an update, and sixteen bytes are one access: at every scope, relaxed.
+/// At every scope, relaxed: no write comes between the read and the write of an update, and sixteen bytes are one access.
 /// Source: atomic.cuh; load_store.cuh, "One access whatever the size"; aggregated.cuh.
 #include "holds.cuh"
 
@@ -31,7 +31,7 @@ void add_at(const adding& to) {
   holds_inside<Scope, torn_read<update<exchange, Scope, relaxed, 1, quad>, atomic_load<Scope, relaxed, quad>>, quads_apart>(to);
 }
 
-/// Updates of other types at device scope.
+/// Updates of another type at device scope.
 template <class T, update_kind... Kinds>
 void add_type(const adding& to) {
   using split = split_add<device, 1, T>;
@@ -57,7 +57,7 @@ void add(suite& all) {
   using quads_apart = torn_read<store_halves<device>, load_halves<device>>;
   holds_within<device, lost_update<update<exchange, device, relaxed, 1, quad>>, quads_apart>(to);
   holds_within<device, lost_update<compare_exchange<device, relaxed, relaxed, 0, 1, quad>>, quads_apart>(to);
-  // A weak access of sixteen bytes is a vector: not one access.
+  // A weak access of sixteen bytes is a vector: it is not one access.
   holds<torn_read<ordered_store<device, relaxed, 1, quad>, ordered_load<device, relaxed, quad>>, where::one_device,
         torn_read<store_vector, load_vector>>(to);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What scopes have to do with distance: synchronization domains, other devices, and the host by way of mapped memory.
+/// Scopes over distances: synchronization domains, other devices, and the host through mapped memory.
 /// Source: thread_scope.hpp; sync_domain.hpp; mapped_memory.hpp; examples/mailbox.cu.
 #include "message_passing.cuh"
 
@@ -11,7 +11,7 @@ constexpr auto device = thread_scope::device;
 constexpr auto everywhere = thread_scope::system;
 using enum memory_order;
 
-/// What device scope orders inside a domain or a device, a release at system scope carries on, wherever the last thread is.
+/// A release at system scope also publishes what device scope has ordered inside a domain or device, wherever the last thread is.
 template <where Where>
 void add_carried_on(const adding& to) {
   using say = by_atomic_store<device, release>;
@@ -27,7 +27,7 @@ void add_carried_on(const adding& to) {
   }
 }
 
-/// A mailbox in mapped memory: the device writes and the host reads, by everything that releases on the device.
+/// Message passing through mapped memory: the device writes with each of `Releases`, and the host reads.
 template <class... Releases>
 void add_to_host(const adding& to) {
   using acquire_there = by_atomic_load<everywhere, acquire>;
@@ -35,7 +35,7 @@ void add_to_host(const adding& to) {
   (holds<message_passing<Releases, acquire_there>, where::host_last, unordered>(to), ...);
 }
 
-/// The other way round, by everything that acquires on the device.
+/// Message passing through mapped memory: the host writes, and the device reads with each of `Acquires`.
 template <class... Acquires>
 void add_from_host(const adding& to) {
   using release_there = by_atomic_store<everywhere, release>;
@@ -54,8 +54,8 @@ void add(suite& all) {
               by_store<everywhere, seq_cst>, fence_before_store<everywhere, release>, fence_before_store<everywhere, acq_rel>,
               fence_before_store<everywhere, seq_cst>>(host);
   add_from_host<by_atomic_load<everywhere, acquire>, by_atomic_load<everywhere, seq_cst>, by_load<everywhere, acquire>,
-                by_load<everywhere, seq_cst>, by_wait<everywhere, acquire>, fence_behind_load<everywhere, acquire>,
-                fence_behind_load<everywhere, acq_rel>, fence_behind_load<everywhere, seq_cst>>(host);
+                by_load<everywhere, seq_cst>, by_wait<everywhere, acquire>, fence_after_load<everywhere, acquire>,
+                fence_after_load<everywhere, acq_rel>, fence_after_load<everywhere, seq_cst>>(host);
   holds<store_buffering<by_atomic_store<everywhere, seq_cst>, by_atomic_load<everywhere, seq_cst>>, where::host_last,
         store_buffering<by_atomic_store<everywhere, release>, by_atomic_load<everywhere, acquire>>>(host);
   holds<coherent_reads<by_atomic_store<everywhere, relaxed>, by_atomic_load<everywhere, relaxed>>, where::host_first,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the documentation guarantees, in its words, and where the suite runs it; or why it does not.
+"""The guarantees of the documentation, in its words, and the tests of the suite that state them; or why there is none.
 
 `ROWS` are in the order of the table in docs/conformance.md. A row's `tests` is searched for in "family/test@place".
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Row:
     file: str   # in include/membar, or a page in docs
-    words: str  # of its documentation, as they stand there
+    words: str  # of its documentation, literally
     tests: str  # a regular expression
 
 
@@ -69,18 +69,18 @@ ROWS = [
         r"^host/"),
 ]
 
-# What the suite does not run, and where it is looked at instead. A block of a litmus run holds many instances, so that a test
-# has no barrier of the block, and its cells have 16 bytes.
+# Sentences that the suite does not run, and what tests them instead. A block of a litmus run holds many instances, so a test has
+# no barrier of the block. Its cells have 16 bytes.
 PATTERN = "its orders: tests/model/sync_patterns_test.cpp; its code: the stress tests in tests/gpu"
 ELSEWHERE = {
-    "load_store.cuh": {"Synchronizes with nothing, and races": "it stands in the controls",
-                       "Synchronizes with nothing.": "it stands in the controls"},
+    "load_store.cuh": {"Synchronizes with nothing, and races": "it is in the controls",
+                       "Synchronizes with nothing.": "it is in the controls"},
     "aggregated.cuh": {"a barrier of the lanes stands before the leader's operation if that releases, and one after it if it acquires.":
-                       "groups of one lane are run: each lane runs another instance, with cells of its own; groups of several lanes: "
+                       "only groups of one lane run, because each lane runs another instance; groups of several lanes: "
                        "tests/gpu/atomic_types_test.cu; the barriers: the codegen tests",
                        "values are combined with relaxed atomics of block scope": "barriers of a block: tests/gpu/atomic_contention_test.cu"},
     "atomic.cuh": {"say what they synchronize with and become": "`atomic` calls `atomic_ref`"},
-    "read_only.cuh": {"Synchronizes with nothing": "nobody writes such data while a kernel runs"},
+    "read_only.cuh": {"Synchronizes with nothing": "no thread writes such data while a kernel runs"},
     "error.hpp": {"Not synchronized": "host code"},
     "sync/cross_barrier.cuh": {"Synchronizes: with": PATTERN},
     "sync/grid_barrier.cuh": {"Synchronizes: with": PATTERN},
@@ -89,16 +89,16 @@ ELSEWHERE = {
     "sync/packed_channel.cuh": {"It synchronizes with nothing": PATTERN, "No push synchronizes": PATTERN},
     "sync/publisher.cuh": {"a consumer that acquires": PATTERN},
     "sync/queue_lock.cuh": {"a `lock` or `try_lock`": PATTERN},
-    "sync/sequence_lock.cuh": {"lock that synchronizes them": "it is the lock's to do"},
+    "sync/sequence_lock.cuh": {"lock that synchronizes them": "it is a property of that lock"},
     "sync/spsc_channel.cuh": {"a `pop` that is done synchronizes": PATTERN, "synchronizes with the producer's `close`": PATTERN,
                               "unless they synchronize": PATTERN},
     "sync/ticket_lock.cuh": {"a `lock` or `try_lock`": PATTERN},
     "wait_budget.cuh": {"Only `done` synchronizes": PATTERN},
 }
-# Folders of headers that are looked at elsewhere as a whole.
+# Folders of headers that the suite does not run.
 FOLDERS = {
     "symmetric": "its orders: tests/model/symmetric_patterns_test.cpp; its code: tests/multi_gpu",
     "model": "the model itself: tests/model",
-    "litmus": "the engine itself: tests/unit, tests/gpu and tests/codegen",
-    "detail": "what the headers are made of: by way of them",
+    "litmus": "the engine itself: tests/litmus and tests/codegen",
+    "detail": "through the headers that use it",
 }

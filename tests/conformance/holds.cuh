@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How a row of the suite is written: `holds<Test, Control...>(all, place)` compiles if the model forbids the test's outcome
-/// there and allows that of each control.
+/// How a row of the suite is written: `holds<Test, place, Control...>(to)` compiles if, at that place, the model forbids the outcome
+/// of the test and allows that of each control.
 #pragma once
 
 #include "shapes.cuh"
@@ -18,23 +18,23 @@
 
 namespace conformance {
 
-/// What the parts of the suite have in common: where they add to, and under which name.
+/// Where rows are added: the suite, and the name of their family.
 struct adding {
   suite* all;
   const char* family;
 };
 
-/// Runs a thread of `Test` on the host, if it is there at `Where`, and reports the digits that `observed` says.
+/// Runs a thread of `Test` if it is on the host at `Where`, and reports its digits by `observed`.
 template <class Test, where Where, int Thread = 0>
-void run_host_thread(const std::vector<membar::litmus::observed_value>& observed, int thread, const membar::litmus::instance_cells& at,
-                     const membar::litmus::instance_digits& out) {
+void run_host_thread(const std::vector<membar::litmus::observed_value>& observed, int thread,
+                     const membar::litmus::instance_cells& at, const membar::litmus::instance_digits& out) {
   if constexpr (Thread < Test::threads) {
     if constexpr (places<Test::threads>(Where)[static_cast<std::size_t>(Thread)].host) {
       if (thread == Thread) {
         Test::template run_on_host<Thread>(at, [&](int o, unsigned number) {
           const std::vector<std::int64_t>& values = observed[static_cast<std::size_t>(o)].values;
           const auto found = std::find(values.begin(), values.end(), static_cast<std::int64_t>(number));
-          out.put(o, static_cast<unsigned>(found - values.begin()));  // behind the last: any other value
+          out.put(o, static_cast<unsigned>(found - values.begin()));  // after the last one: any other value
         });
       }
     }
@@ -42,7 +42,7 @@ void run_host_thread(const std::vector<membar::litmus::observed_value>& observed
   }
 }
 
-/// `Test` at `Where` as a test of the suite; returns its name.
+/// Adds `Test` at `Where` to the suite and returns its name.
 template <class Test, where Where>
 std::string add_test(suite& all) {
   const std::string name = Test::name() + "@" + conformance::name(Where);
@@ -63,16 +63,18 @@ std::string add_test(suite& all) {
   return name;
 }
 
-/// The outcome of `Test` is forbidden with its threads at `Where`, and allowed for each of `Weakened` there.
+/// Adds a guarantee: at `Where` the outcome of `Test` is forbidden, and that of each of `Weakened` is allowed.
 template <class Test, where Where, class... Weakened>
 void holds(const adding& to, std::vector<std::string> controls = {}) {
-  static_assert(model::forbidden(Test::twin_at(Where)), "the model allows what this row says that a header excludes");
-  static_assert((model::allowed(Weakened::twin_at(Where)) && ...), "the model forbids what a control of this row is to show");
+  static_assert(model::forbidden(Test::model_test_at(Where)),
+                "the model allows the outcome that this row states to be forbidden");
+  static_assert((model::allowed(Weakened::model_test_at(Where)) && ...),
+                "the model forbids the outcome of a control of this row");
   (controls.push_back(add_test<Weakened, Where>(*to.all)), ...);
   to.all->add(guarantee{to.family, add_test<Test, Where>(*to.all), std::move(controls)});
 }
 
-/// Where threads are that a scope includes, as far apart as it reaches.
+/// The places that a scope includes, as far apart as it reaches.
 template <thread_scope Scope>
 inline constexpr std::array<where, 1> inside{Scope == thread_scope::block     ? where::one_block
                                              : Scope == thread_scope::cluster ? where::one_cluster
@@ -84,7 +86,7 @@ inline constexpr std::array<where, 3> inside<thread_scope::system>{where::one_de
 template <thread_scope Scope>
 inline constexpr where outside = Scope == thread_scope::device ? where::two_domains : where::one_device;
 
-/// The same at every place that `Scope` includes.
+/// Adds a guarantee at every place that `Scope` includes.
 template <thread_scope Scope, class Test, class... Weakened>
 void holds_inside(const adding& to, const std::vector<std::string>& controls = {}) {
   [&]<std::size_t... Index>(std::index_sequence<Index...>) {
@@ -92,12 +94,13 @@ void holds_inside(const adding& to, const std::vector<std::string>& controls = {
   }(std::make_index_sequence<inside<Scope>.size()>{});
 }
 
-/// The same for what hangs on the scope: where there is a place beyond it, the test itself is a control there.
+/// Adds a guarantee that depends on the scope, at every place that `Scope` includes. If there is a place beyond the scope, the test
+/// itself is a control there.
 template <thread_scope Scope, class Test, class... Weakened>
 void holds_within(const adding& to) {
   std::vector<std::string> beyond;
   if constexpr (Scope != thread_scope::system) {
-    static_assert(model::allowed(Test::twin_at(outside<Scope>)), "what this row states does not hang on the scope");
+    static_assert(model::allowed(Test::model_test_at(outside<Scope>)), "what this row states does not depend on the scope");
     beyond.push_back(add_test<Test, outside<Scope>>(*to.all));
   }
   holds_inside<Scope, Test, Weakened...>(to, beyond);

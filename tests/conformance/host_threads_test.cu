@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Test threads on the host: what they do to the cells, and what they report.
+/// @file
+/// Test threads on the host: what they write to the cells, and what they report.
 #include "message_passing.cuh"
 
 #include <gtest/gtest.h>
@@ -15,11 +16,11 @@ constexpr auto everywhere = thread_scope::system;
 using mailbox = message_passing<by_atomic_store<everywhere, release>, by_atomic_load<everywhere, acquire>>;
 using unordered = message_passing<by_atomic_store<everywhere, relaxed>, by_atomic_load<everywhere, relaxed>>;
 
-class HostThreads : public ::testing::Test {
+class conformance_host_threads : public ::testing::Test {
  protected:
-  HostThreads() {
-    shape.locations = 2;
-    shape.observations = 2;
+  conformance_host_threads() {
+    layout.locations = 2;
+    layout.observations = 2;
     holds<mailbox, where::host_last, unordered>({&all, "host"});
     holds<mailbox, where::host_first, unordered>({&all, "host"});
   }
@@ -28,22 +29,22 @@ class HostThreads : public ::testing::Test {
     const placed_test* test = all.find(mailbox::name() + "@" + place);
     ASSERT_NE(test, nullptr);
     ASSERT_TRUE(test->test.on_host);
-    test->test.on_host(thread, membar::litmus::instance_cells(shape, memory.data(), rotations.data(), 0, nullptr, 0),
-                       membar::litmus::instance_digits(shape, digits.data(), 0));
+    test->test.on_host(thread, membar::litmus::instance_cells(layout, memory.data(), rotations.data(), 0, nullptr, 0),
+                       membar::litmus::instance_digits(layout, digits.data(), 0));
   }
   unsigned& cell(int location) {
-    return *membar::litmus::instance_cells(shape, memory.data(), rotations.data(), 0, nullptr, 0).as<unsigned>(location);
+    return *membar::litmus::instance_cells(layout, memory.data(), rotations.data(), 0, nullptr, 0).as<unsigned>(location);
   }
-  unsigned digit(unsigned observation) { return digits[membar::litmus::digit_offset(shape, observation, 0)]; }
+  unsigned digit(unsigned observation) { return digits[membar::litmus::digit_offset(layout, observation, 0)]; }
 
   suite all;
-  membar::litmus::instance_layout shape{};
+  membar::litmus::instance_layout layout{};
   std::array<unsigned, 2> rotations{};
   alignas(16) std::array<unsigned char, 2 * 32 * 16> memory{};
   std::array<unsigned char, 2 * 32> digits{};
 };
 
-TEST_F(HostThreads, ReadersReportTheDigitsOfWhatTheyFound) {
+TEST_F(conformance_host_threads, readers_report_the_digits_of_what_they_found) {
   run("host_last", 1);
   EXPECT_EQ(digit(0), 0u);
   EXPECT_EQ(digit(1), 0u);
@@ -53,13 +54,13 @@ TEST_F(HostThreads, ReadersReportTheDigitsOfWhatTheyFound) {
   EXPECT_EQ(digit(1), 0u);
 }
 
-TEST_F(HostThreads, AValueThatNoThreadWritesIsTheLastDigit) {
+TEST_F(conformance_host_threads, a_value_that_no_thread_writes_is_the_last_digit) {
   cell(x) = 77;
   run("host_last", 1);
   EXPECT_EQ(digit(1), all.find(mailbox::name() + "@host_last")->test.observed[1].radix() - 1);
 }
 
-TEST_F(HostThreads, WritersWriteAndReportNothing) {
+TEST_F(conformance_host_threads, writers_write_and_report_nothing) {
   digits.fill(9);
   run("host_first", 0);
   EXPECT_EQ(cell(x), 1u);
@@ -67,13 +68,13 @@ TEST_F(HostThreads, WritersWriteAndReportNothing) {
   EXPECT_EQ(digit(0), 9u);
 }
 
-TEST_F(HostThreads, ThreadsOfTheDeviceAreNotRun) {
+TEST_F(conformance_host_threads, threads_of_the_device_are_not_run) {
   run("host_last", 0);
   EXPECT_EQ(cell(x), 0u);
   EXPECT_EQ(cell(y), 0u);
 }
 
-TEST_F(HostThreads, PlacesAreThoseOfTheTest) {
+TEST_F(conformance_host_threads, places_are_those_of_the_test) {
   const auto& threads = all.find(mailbox::name() + "@host_last")->test.twin.threads;
   EXPECT_FALSE(threads[0].where.host);
   EXPECT_TRUE(threads[1].where.host);

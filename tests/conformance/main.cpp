@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The conformance suite: what the headers guarantee, run on the GPU under stress, beside weakened twins of the same tests.
+/// The conformance suite: tests of what the headers guarantee, run on the GPU under stress beside their controls.
 #include "output.hpp"
 
 #include <bench/common/machine_context.hpp>
@@ -14,6 +14,7 @@
 #include <fstream>
 #include <iostream>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <regex>
 #include <set>
@@ -28,22 +29,21 @@ using namespace conformance;
 
 constexpr std::string_view usage =
     "usage: conformance [option...]\n"
-    "  --list             the guarantees and their controls, and nothing runs; with --json also the type of each kernel\n"
-    "  --filter=REGEX     guarantees whose family/name it is found in, and their controls\n"
-    "  --tests=FILE       the guarantees named there, one in a line, and their controls\n"
-    "  --only=ROLE        guarantees or controls\n"
-    "  --test=NAME        a guarantee or a control alone, by its whole name; may be said more than once\n"
-    "  --seconds=S        of each test, over all parameters (1)\n"
-    "  --instances=N      of all tests of all parts together; a test still ends after --seconds, for which 60 is then the "
-    "default\n"
-    "  --seed=N           of parameters and layouts (1)\n"
-    "  --draws=N          sets of parameters drawn for each test (4)\n"
-    "  --parameters=TEXT  a set of parameters to begin with, as the results have it; may be said more than once\n"
-    "  --tune=S           seconds of search for the parameters that show most, for each shape at each place (0)\n"
-    "  --minutes=M        no test begins after as long; results are written all the same\n"
-    "  --part=K/N         of each N guarantees the K-th, counted from 1; results of all parts belong together\n"
-    "  --hunt=S           guarantees in turns of --seconds each (0.2), until one is broken or S seconds are over\n"
-    "  --json[=FILE]      the results as JSON, to FILE or in place of the lines\n"
+    "  --list             print the guarantees and their controls, and run nothing; with --json also the type of each kernel\n"
+    "  --filter=REGEX     only guarantees whose family/name matches, and their controls\n"
+    "  --tests=FILE       only guarantees named in FILE, one per line, and their controls\n"
+    "  --only=ROLE        only guarantees, or only controls\n"
+    "  --test=NAME        only this guarantee or control, by its whole name; repeatable\n"
+    "  --seconds=S        time per test, over all parameters (1)\n"
+    "  --instances=N      instances of all tests of all parts together; each test also ends after --seconds (then 60)\n"
+    "  --seed=N           seed of parameters and layouts (1)\n"
+    "  --draws=N          sets of parameters that are drawn per test (4)\n"
+    "  --parameters=TEXT  a set of parameters to begin with, written as in the results; repeatable\n"
+    "  --tune=S           seconds of search for the best parameters, per shape and place (0)\n"
+    "  --minutes=M        no test begins after M minutes; the results are still written\n"
+    "  --part=K/N         the K-th of each N guarantees, counted from 1; the results of all parts belong together\n"
+    "  --hunt=S           run guarantees in turns of --seconds (then 0.2) until one is broken or S seconds are over\n"
+    "  --json[=FILE]      write the results as JSON, to FILE or instead of the lines\n"
     "Exit status: 0 no forbidden outcome; 1 one was observed; 2 a test failed to run, or an option is wrong; 77 no GPU.\n";
 
 struct options {
@@ -59,7 +59,7 @@ template <class Number>
 Number number_in(std::string_view option, std::string_view text, Number least, Number most) {
   Number value{};
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
-  // so written that what is no number is refused too
+  // written so that NaN is refused too
   if (failed != std::errc{} || end != text.data() + text.size() || !(value >= least && value <= most)) {
     throw std::invalid_argument(
         "conformance: " + std::string(option) + std::string(text) + ": a number of at least " +
@@ -68,12 +68,12 @@ Number number_in(std::string_view option, std::string_view text, Number least, N
   return value;
 }
 
-/// Seconds or minutes: as many as clocks can add.
+/// Seconds or minutes, up to what clocks can add.
 double time_in(std::string_view option, std::string_view text, double least) {
   return number_in<double>(option, text, least, 1e9);
 }
 
-/// Instances are often many: 2e11 is understood.
+/// A number of instances. It may be written as 2e11.
 std::uint64_t count_in(std::string_view option, std::string_view text) {
   return static_cast<std::uint64_t>(number_in<double>(option, text, 1, 1e18));
 }
@@ -159,7 +159,7 @@ options read_options(int argc, char** argv) {
   if (!read.seconds_given) {
     read.how.seconds = read.how.hunt_seconds != 0 ? 0.2 : read.how.instances != 0 ? 60 : 1;
   }
-  // A hunt is for guarantees: that a control shows something is no news.
+  // A hunt runs guarantees only: an outcome of a control is expected.
   read.how.guarantees = only != "controls";
   read.how.controls = only != "guarantees" && read.how.hunt_seconds == 0;
   if (read.how.tune_seconds > 0 && !read.how.controls) {
@@ -167,7 +167,7 @@ options read_options(int argc, char** argv) {
         "conformance: --tune searches on controls, which --only=guarantees and --hunt leave out: give "
         "--parameters instead");
   }
-  read.how.wanted = [=, names = read.how.tests](const guarantee& row) {
+  read.how.selected = [=, names = read.how.tests](const guarantee& row) {
     const auto named = [&](const std::string& test) { return names.contains(test); };
     return (!filter || std::regex_search(row.family + "/" + row.test, *filter)) && (!tests || tests->contains(row.test)) &&
            (names.empty() || named(row.test) || std::any_of(row.controls.begin(), row.controls.end(), named));
@@ -175,7 +175,7 @@ options read_options(int argc, char** argv) {
   return read;
 }
 
-/// What is asked for has to be there: a run of nothing would pass.
+/// Refuses a selection without tests: a run of nothing would pass.
 void require_selection(const suite& all, const options& how) {
   for (const std::string& test : how.how.tests) {
     if (all.find(test) == nullptr) {
@@ -184,8 +184,8 @@ void require_selection(const suite& all, const options& how) {
   }
   const auto selected = [&](const guarantee& row) {
     const auto runs = [&](const std::string& test) { return how.how.tests.empty() || how.how.tests.contains(test); };
-    return how.how.wanted(row) && ((how.how.guarantees && runs(row.test)) ||
-                                   (how.how.controls && std::any_of(row.controls.begin(), row.controls.end(), runs)));
+    return how.how.selected(row) && ((how.how.guarantees && runs(row.test)) ||
+                                     (how.how.controls && std::any_of(row.controls.begin(), row.controls.end(), runs)));
   };
   if (std::none_of(all.guarantees().begin(), all.guarantees().end(), selected)) {
     const bool plus = how.selection.find('+') != std::string::npos && how.selection.find("--filter=") != std::string::npos;
@@ -201,7 +201,7 @@ void list(const suite& all, const options& how) {
   }
   std::size_t rows = 0;
   for (const guarantee& row : all.guarantees()) {
-    if (how.how.wanted(row)) {
+    if (how.how.selected(row)) {
       std::cout << row.family << "/" << row.test << "\n";
       for (const std::string& control : row.controls) {
         std::cout << "  " << control << "\n";
@@ -217,7 +217,7 @@ bool demanded(const char* variable) {
   return value != nullptr && std::string_view(value) == "1";
 }
 
-/// What keeps the suite from running, in words; nothing where nothing does.
+/// Why the suite cannot run; empty if it can.
 std::string missing_gpu() {
   int devices = 0;
   const cudaError_t status = cudaGetDeviceCount(&devices);
@@ -237,13 +237,13 @@ int run(const suite& all, const options& how) {
               << ": run it where nvidia-smi lists one that CUDA_VISIBLE_DEVICES does not hide\n";
     return demanded("MEMBAR_REQUIRE_GPU") || demanded("MEMBAR_REQUIRE_MULTI_GPU") ? 1 : 77;
   }
-  engine_runner gpus;
+  const std::unique_ptr<runner> gpus = gpu_runner();
   const auto context = support::machine_context(0);
-  // A run that is ended from outside leaves what it had.
+  // A run that is killed leaves the results so far.
   constexpr std::chrono::seconds between_writes(30);
   auto written = std::chrono::steady_clock::now();
   const campaign* running = nullptr;
-  campaign work(all, gpus, how.how, [&](const tally& t) {
+  campaign work(all, *gpus, how.how, [&](const test_result& t) {
     if (!how.json) {
       std::cout << line_of(t) << std::endl;
     }
@@ -254,7 +254,7 @@ int run(const suite& all, const options& how) {
   });
   running = &work;
   if (!how.json_file.empty()) {
-    write_json_file(how.json_file, all, work, context);  // a file that cannot be written is told before hours are spent
+    write_json_file(how.json_file, all, work, context);  // reports a file that cannot be written before hours are spent
   }
   work.run();
   if (how.json) {

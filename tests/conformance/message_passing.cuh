@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Every way to release and every way to acquire, at one scope: data that was written before a flag is seen by who sees the
-/// flag. Source: atomic.cuh, fence.cuh, load_store.cuh, "Synchronizes".
+/// Every way to release and every way to acquire, at one scope: a thread that sees the flag sees the data that was written before it.
+/// Source: atomic.cuh, fence.cuh, load_store.cuh, "Synchronizes".
 #pragma once
 
 #include "holds.cuh"
 
 namespace conformance {
 
-/// @name Ways to set a flag or to look at it
+/// @name Ways to set or to read a flag
 /// @{
 template <thread_scope Scope, memory_order Order>
 using by_atomic_store = atomic_store<Scope, Order>;
@@ -30,7 +30,7 @@ template <thread_scope Scope, memory_order Order>
 using by_compare_exchange = compare_exchange<Scope, Order, memory_order::relaxed, 0, 1>;
 template <thread_scope Scope, memory_order Order>
 using by_comparing = compare_exchange<Scope, Order, memory_order::relaxed, 1, 1>;
-/// It fails, with the order for that.
+/// A compare-and-swap that fails, with the order for failure.
 template <thread_scope Scope, memory_order Order>
 using by_failing = compare_exchange<Scope, memory_order::relaxed, Order, 2, 2>;
 template <thread_scope Scope, memory_order Order>
@@ -46,19 +46,19 @@ using by_aggregating_nothing = aggregated_fetch_add<Scope, Order, 0>;
 template <thread_scope Scope, memory_order Order>
 using by_aggregated_reduction = aggregated_add<Scope, Order>;
 
-/// A fence and a relaxed store; for `relaxed` no fence.
+/// A fence and a relaxed store; no fence for `relaxed`.
 template <thread_scope Scope, memory_order Order>
 struct fence_before_store : both<fence<Scope, Order>, by_atomic_store<Scope, memory_order::relaxed>> {};
 template <thread_scope Scope>
 struct fence_before_store<Scope, memory_order::relaxed> : by_atomic_store<Scope, memory_order::relaxed> {};
-/// A relaxed load and a fence; for `relaxed` no fence.
+/// A relaxed load and a fence; no fence for `relaxed`.
 template <thread_scope Scope, memory_order Order>
-struct fence_behind_load : both<by_atomic_load<Scope, memory_order::relaxed>, fence<Scope, Order>> {};
+struct fence_after_load : both<by_atomic_load<Scope, memory_order::relaxed>, fence<Scope, Order>> {};
 template <thread_scope Scope>
-struct fence_behind_load<Scope, memory_order::relaxed> : by_atomic_load<Scope, memory_order::relaxed> {};
+struct fence_after_load<Scope, memory_order::relaxed> : by_atomic_load<Scope, memory_order::relaxed> {};
 /// @}
 
-/// `Way` releases with each of these orders. The controls have no order on either side, or on the side in question.
+/// `Way` releases with each of these orders. One control has no order on either side, the other one none on the releasing side.
 template <thread_scope Scope, template <thread_scope, memory_order> class Way, memory_order... Orders>
 void releases(const adding& to) {
   using acquire = by_atomic_load<Scope, memory_order::acquire>;
@@ -69,7 +69,7 @@ void releases(const adding& to) {
    ...);
 }
 
-/// A wait acquires. It has no control beyond its scope: there a wait need not end.
+/// A wait acquires with each of these orders. It has no control beyond its scope, where a wait need not end.
 template <thread_scope Scope, memory_order... Orders>
 void waits(const adding& to) {
   using release = by_atomic_store<Scope, memory_order::release>;
@@ -80,7 +80,7 @@ void waits(const adding& to) {
    ...);
 }
 
-/// `Way` acquires with each of these orders.
+/// `Way` acquires with each of these orders. One control has no order on either side, the other one none on the acquiring side.
 template <thread_scope Scope, template <thread_scope, memory_order> class Way, memory_order... Orders>
 void acquires(const adding& to) {
   using release = by_atomic_store<Scope, memory_order::release>;
@@ -114,7 +114,7 @@ void add_message_passing(suite& all) {
   acquires<Scope, by_failing, acquire, seq_cst>(to);
   waits<Scope, acquire, seq_cst>(to);
   acquires<Scope, by_update, acquire, acq_rel, seq_cst>(to);
-  acquires<Scope, fence_behind_load, acquire, acq_rel, seq_cst>(to);
+  acquires<Scope, fence_after_load, acquire, acq_rel, seq_cst>(to);
   acquires<Scope, by_aggregating_nothing, acquire, acq_rel, seq_cst>(to);
 }
 

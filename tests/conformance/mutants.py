@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Breaks the headers in one place at a time, and lets the conformance suite find out on a GPU.
+"""Breaks the headers in one place at a time, and checks on a GPU whether the conformance suite notices.
 
 usage: mutants.py list
-       mutants.py check                                     every patch applies; nothing is compiled
+       mutants.py check                                       checks that every patch applies; compiles nothing
        mutants.py build [option...] FOLDER -- NVCC OPTION...  needs no GPU
        mutants.py run [option...] FOLDER                      needs a GPU
 
-A mutant is a patch of one header. `build` compiles the parts of the suite that use the primitive against a copy of the headers
-with that patch, and fails unless the code of a kernel of some guarantee changes: a mutant that changes nothing says nothing.
-`run` hunts with the guarantees whose kernels changed, for a minute at most each; what the hardware showed, and what it never
-did in how many instances, is a table, and JSON with --json. A mutant that was never seen may be wrong all the same.
+A mutant is a patch of one header. `build` compiles the parts of the suite that use the primitive with a patched copy of the
+headers. It fails unless the code of a guarantee's kernel changes. `run` runs the guarantees whose kernels changed, for at most a
+minute per mutant. It prints, and writes with --json, which mutants the hardware revealed, and in how many instances the others
+were not seen. A mutant that was not seen is still wrong.
 
 Exit status: 0; 1 a mutant does not apply, compile or change anything; 2 something else is wrong; 77 no GPU.
 """
@@ -32,8 +32,10 @@ ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "codegen"))
 from kernel_code import code_of_kernels
 INCLUDE = ROOT / "include"
+# The files of the program that no mutant changes.
+PROGRAM = ("main", "campaign", "output")
 
-# Where a scope that is too narrow shows: not among threads of one device and one domain.
+# The places where a scope that is too narrow can show: not among threads of one device and one domain.
 FAR = r"@(two_domains|two_devices|host_\w+)$"
 
 
@@ -42,10 +44,10 @@ class Mutant:
     name: str
     says: str     # what is wrong with the headers
     header: str   # in include/membar
-    old: str      # the text that is replaced, which the header has once
+    old: str      # the text that is replaced; the header has it once
     new: str
     parts: tuple  # of the suite: the files that are compiled
-    tests: str = ""  # of the changed guarantees, those in which this is found
+    tests: str = ""  # only those of the changed guarantees whose name matches
 
 
 MUTANTS = [
@@ -88,7 +90,7 @@ MUTANTS = [
            "}\n  using own = typename own_order<Order, memory_order::acquire>::type;", ("ordering_device",)),
     Mutant("loop-without-release-fence", "a loop of compare-and-swap has no fence before it", "detail/atomic_device.cuh",
            "half_fence<Scope, release_half(Order)>();\n  const auto seen", "const auto seen", ("message_passing_device", "types")),
-    Mutant("loop-without-acquire-fence", "a loop of compare-and-swap has no fence behind it", "detail/atomic_device.cuh",
+    Mutant("loop-without-acquire-fence", "a loop of compare-and-swap has no fence after it", "detail/atomic_device.cuh",
            "half_fence<Scope, acquire_half(Order)>();\n  return from_bits<T>(old);", "return from_bits<T>(old);", ("message_passing_device", "types")),
     Mutant("acq_rel-loop-acquires", "a loop of compare-and-swap with acq_rel does not release", "detail/atomic_device.cuh",
            "half_fence<Scope, release_half(Order)>();\n  const auto seen",
@@ -143,7 +145,7 @@ MUTANTS = [
 
 
 def patched(mutant):
-    """The text of the mutant's header. The text it replaces is there once, however it is wrapped."""
+    """The text of the mutant's header. Line breaks in the replaced text do not matter."""
     path = INCLUDE / "membar" / mutant.header
     text = path.read_text()
     pattern = r"\s*".join(re.escape(word) for word in mutant.old.split())
@@ -161,11 +163,11 @@ def called(command, **options):
 
 
 class Compiler:
-    """nvcc with its options; compiles for one architecture, that of the device the mutants run on."""
+    """nvcc with its options. It compiles for one architecture, that of the device on which the mutants run."""
 
     def __init__(self, command, architecture):
         self.command = [*command, "-gencode", f"arch=compute_{architecture},code=sm_{architecture}", f"-I{ROOT}"]
-        # kernels of one engine are much alike: thirty programs are then as small as a few, which may have to travel to the GPU
+        # the kernels are much alike, so compression makes the programs small; they may be copied to a machine with a GPU
         if "--compress-mode" in called([command[0], "--help"]):
             self.command.append("--compress-mode=size")
 
@@ -186,14 +188,14 @@ class Compiler:
 
 
 def demangled(names, *options):
-    """The names as people write them, by c++filt, which comes with the compiler; without blanks, which are a matter of taste."""
+    """The demangled names, by c++filt, without blanks, which differ between compilers."""
     names = list(names)
     out = called(["c++filt", *options], input="\n".join(names) + "\n").splitlines()
     return [name.replace(" ", "") for name in out]
 
 
 def tests_of(kernels, listed):
-    """The tests, of those that a program lists, whose kernels these are: a kernel's template argument is made of the test's type."""
+    """The listed tests that these kernels run: the type of a test is the template argument of its kernel."""
     tests = {}
     for test, name in zip(listed["tests"], demangled((test["type"] for test in listed["tests"]), "-t")):
         tests.setdefault(name, []).append(test["test"])
@@ -215,11 +217,12 @@ def build(arguments, nvcc):
     parts = sorted({part for m in chosen for part in m.parts})
     plain = folder / "plain"
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        main = pool.submit(compiler.object_of, HERE / "main.cpp", INCLUDE, plain)
+        program = [pool.submit(compiler.object_of, HERE / f"{name}.cpp", INCLUDE, plain) for name in PROGRAM]
         codes = {part: pool.submit(compiler.object_of, HERE / f"{part}.cu", INCLUDE, plain) for part in parts}
-        main.result()
+        for each in program:
+            each.result()
         codes = {part: code.result() for part, code in codes.items()}
-        compiler.link([plain / f"{part}.o" for part in ["main", *parts]], plain / "conformance")
+        compiler.link([plain / f"{part}.o" for part in [*PROGRAM, *parts]], plain / "conformance")
         listed = json.loads(called([plain / "conformance", "--list", "--json"]))
         guarantees = {row["test"] for row in listed["guarantees"]}
 
@@ -236,7 +239,7 @@ def build(arguments, nvcc):
             if not tests:
                 raise RuntimeError(f"the code of {len(changed)} kernels changes, and of no guarantee in which it would be found")
             (here / "tests.txt").write_text("\n".join(tests) + "\n")
-            compiler.link([plain / "main.o", *(here / f"{part}.o" for part in mutant.parts)], here / "conformance")
+            compiler.link([*(plain / f"{name}.o" for name in PROGRAM), *(here / f"{part}.o" for part in mutant.parts)], here / "conformance")
             shutil.rmtree(here / "include")
             for part in mutant.parts:
                 (here / f"{part}.o").unlink()
@@ -256,7 +259,7 @@ def build(arguments, nvcc):
 
 
 def merged(campaigns):
-    """The results of several runs as one: of each test the line with the highest rate, and one that ran rather than one skipped."""
+    """The results of several runs as one: per test the line with the highest rate; one that ran before one that was skipped."""
     tests, guarantees = {}, {}
     for campaign in campaigns:
         guarantees.update({g["test"]: g["controls"] for g in campaign["guarantees"]})
@@ -268,19 +271,19 @@ def merged(campaigns):
 
 
 def shown_by(test, campaign):
-    """The controls of a guarantee that showed their outcomes in a campaign, the one that did most often first."""
+    """The controls of a guarantee that a campaign observed, the one with the highest rate first."""
     controls = (campaign["tests"].get(name) for name in campaign["guarantees"].get(test, ()))
     return sorted((t for t in controls if t and t["weak"]), key=lambda t: -t["rate"])
 
 
 def best_parameters(tests, campaign, most):
-    """The parameters under which the controls of these guarantees, and of no others, showed their outcomes most often."""
+    """The parameters under which the controls of these guarantees showed their outcomes most often."""
     controls = sorted((t for test in tests for t in shown_by(test, campaign)), key=lambda t: -t["rate"])
     return list(dict.fromkeys(t["parameters"] for t in controls))[:most]
 
 
 def gpu_count():
-    """How many GPUs a program of this process sees; 0 where no driver says it."""
+    """The number of GPUs that a program of this process sees; 0 without a driver."""
     try:
         lines = subprocess.run(["nvidia-smi", "--list-gpus"], capture_output=True, text=True).stdout.splitlines()
     except OSError:
@@ -291,15 +294,15 @@ def gpu_count():
 
 
 def spread(tests, most):
-    """`most` of the tests, from the first to the last."""
+    """`most` of the tests, evenly spread over the list."""
     if len(tests) <= most:
         return tests
     return [tests[i * len(tests) // most] for i in range(most)]
 
 
 def few_of(tests, most, gpus, campaign=None):
-    """`most` of the tests to hunt with. By a campaign: of those that this kind of machine runs, whose controls showed most. Else
-    from all over, those with a host thread last, as they are slow. Where none can run, some all the same: they say what is missing."""
+    """`most` of the tests to hunt with. With a campaign: those that the machine ran and whose controls showed most. Without: tests
+    spread over the list, those with a host thread last because they are slow. If none can run, some that report what is missing."""
     if campaign:
         can = [t for t in tests if campaign["tests"].get(t, {}).get("verdict") != "skipped"]
         rate = {t: max((c["rate"] for c in shown_by(t, campaign)), default=0) for t in can}
@@ -324,7 +327,7 @@ def run(arguments):
         tests = few_of((here / "tests.txt").read_text().split(), arguments.most, gpus, campaign)
         parameters = arguments.parameters + (best_parameters(tests, campaign, 4) if campaign else [])
         few.write_text("\n".join(tests) + "\n")
-        # what one mutant leaves of its time, the others have
+        # the other mutants use the time that one leaves
         limit = max(1.0, min(arguments.seconds, (end - time.monotonic()) / (len(built) - index)))
         results = here / "results.json"
         results.unlink(missing_ok=True)
@@ -338,7 +341,7 @@ def run(arguments):
             return 77
         row = {"mutant": mutant.name, "says": mutant.says, "header": mutant.header, "seconds": round(seconds, 2),
                "revealed": False, "by": "", "instances": 0, "forbidden": 0, "reason": ""}
-        if results.exists() and done.returncode >= 0:  # a program that was killed leaves what it had before
+        if results.exists() and done.returncode >= 0:  # a program that was killed leaves earlier results
             told = json.loads(results.read_text())
             context = told["context"]
             row["instances"] = sum(t["instances"] for t in told["tests"])
@@ -379,18 +382,18 @@ def main():
     for name in ("build", "run"):
         command = commands.add_parser(name)
         command.add_argument("folder", type=pathlib.Path)
-        command.add_argument("--mutants", default="", metavar="REGEX", help="those whose name it is found in")
+        command.add_argument("--mutants", default="", metavar="REGEX", help="only mutants whose name matches")
         if name == "build":
             command.add_argument("--jobs", type=int, default=os.cpu_count())
             command.add_argument("--architecture", default="90")
         else:
-            command.add_argument("--minutes", type=float, default=9.0, help="for all")
-            command.add_argument("--seconds", type=float, default=60.0, help="for one at most")
-            command.add_argument("--most", type=int, default=8, help="guarantees that hunt a mutant")
+            command.add_argument("--minutes", type=float, default=9.0, help="for all mutants together")
+            command.add_argument("--seconds", type=float, default=60.0, help="the most for one mutant")
+            command.add_argument("--most", type=int, default=8, help="the most guarantees per mutant")
             command.add_argument("--seed", type=int, default=1)
             command.add_argument("--parameters", action="append", default=[], metavar="TEXT", help="tried first")
             command.add_argument("--campaign", type=pathlib.Path, action="append", default=[], metavar="JSON",
-                                 help="results that say which guarantees to hunt with, and under which parameters first; repeatable")
+                                 help="results that choose the guarantees and the first parameters; repeatable")
             command.add_argument("--json", type=pathlib.Path, metavar="FILE")
     arguments = parser.parse_args(given)
     if arguments.command == "list":

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What orders more than two accesses of two threads, at one scope: sequential consistency, cumulativity, coherence.
+/// Orders beyond message passing, at one scope: sequential consistency, cumulativity, coherence.
 /// Source: memory_order.hpp, fence.cuh ("All `seq_cst` fences in scope also have one order", "cumulative"), atomic.cuh.
 #pragma once
 
@@ -17,7 +17,7 @@ void add_sequential_consistency(const adding& to) {
   using strict_fence = fence<Scope, seq_cst>;
   using lighter_fence = fence<Scope, acq_rel>;
 
-  // Store buffering: fences, accesses of both kinds, read-modify-writes in the place of the store and of the load.
+  // Store buffering: with fences, with accesses of both headers, with read-modify-writes as the store and as the load.
   holds_within<Scope, store_buffering<both<set, strict_fence>, look>, store_buffering<both<set, lighter_fence>, look>,
                store_buffering<set, look>>(to);
   holds_within<Scope, store_buffering<by_atomic_store<Scope, seq_cst>, by_atomic_load<Scope, seq_cst>>,
@@ -60,7 +60,7 @@ void add_causality(const adding& to) {
   using hear = by_atomic_load<Scope, acquire>;
 
   holds_within<Scope, write_to_read_causality<set, look, say, hear>, write_to_read_causality<set, look, set, look>>(to);
-  holds_within<Scope, write_to_read_causality<set, look, fence_before_store<Scope, release>, fence_behind_load<Scope, acquire>>,
+  holds_within<Scope, write_to_read_causality<set, look, fence_before_store<Scope, release>, fence_after_load<Scope, acquire>>,
                write_to_read_causality<set, look, set, look>>(to);
   holds_within<Scope, write_to_read_causality<set, look, by_store<Scope, release>, by_load<Scope, acquire>>,
                write_to_read_causality<set, look, set, look>>(to);
@@ -70,7 +70,7 @@ void add_causality(const adding& to) {
 
   holds_within<Scope, store_after_flag<say, hear>, store_after_flag<set, look>>(to);
   holds_within<Scope, load_buffering<hear, say>, load_buffering<look, set>>(to);
-  holds_within<Scope, load_buffering<fence_behind_load<Scope, acq_rel>, set>, load_buffering<look, set>>(to);
+  holds_within<Scope, load_buffering<fence_after_load<Scope, acq_rel>, set>, load_buffering<look, set>>(to);
 }
 
 template <thread_scope Scope>
@@ -81,8 +81,8 @@ void add_coherence(const adding& to) {
   holds_within<Scope, coherent_reads<by_store<Scope, relaxed>, by_load<Scope, relaxed>>, weak>(to);
   if constexpr (Scope == thread_scope::system) {
     holds_within<Scope, coherent_reads<store_mmio<>, load_mmio>, weak>(to);
-    // volatile orders nothing: where a release and an acquire forbid an old value, it does not (nor do its coherent reads
-    // show the hardware: a compiler may turn two of them round)
+    // volatile orders nothing: an old value that a release and an acquire forbid is allowed. Its coherent reads are not tested: a
+    // compiler may exchange two of them.
     holds<message_passing<by_atomic_store<Scope, release>, by_atomic_load<Scope, acquire>>, where::one_device,
           message_passing<store_volatile<>, load_volatile>, message_passing<store_mmio<>, load_mmio>>(to);
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Of the synchronization patterns the one that fits into a cell and never waits: the sequence lock. Source:
-/// sync/sequence_lock.cuh.
+/// The sequence lock: the one synchronization pattern that fits into a cell and never waits. Source: sync/sequence_lock.cuh.
 #include "message_passing.cuh"
 
 #include <membar/sync/sequence_lock.cuh>
@@ -11,7 +10,7 @@ namespace conformance {
 template <thread_scope Scope>
 using one_number = membar::sequence_lock<unsigned long long, Scope>;
 
-/// In the twins of both, the number's sequence is the location and the number itself the one behind it.
+/// Writes the number 1. For the model the sequence is the location, and the number is the next location; so it is in `read_number`.
 template <thread_scope Scope>
 struct write_number {
   static_assert(sizeof(one_number<Scope>) <= membar::litmus::cell_bytes);
@@ -20,7 +19,7 @@ struct write_number {
     as<one_number<Scope>>(cell).write(1);
     return {};
   }
-  static constexpr auto twin(model::variable at, model::reg) {
+  static constexpr auto instructions(model::variable at, model::reg) {
     return sequence(model::store<Scope>(at, 1, membar::relaxed), model::thread_fence<Scope>(membar::release),
                     model::store<Scope>(model::variable{at.index + 1}, 1, membar::relaxed),
                     model::store<Scope>(at, 2, membar::release));
@@ -28,7 +27,7 @@ struct write_number {
   static std::string text() { return std::string("sequence_lock.write.") + membar::name(Scope); }
 };
 
-/// Observes the number, or 2 for "would wait".
+/// Reads the number. It observes 2 if the read would wait.
 template <thread_scope Scope>
 struct read_number {
   static constexpr int observations = 1;
@@ -37,7 +36,7 @@ struct read_number {
     const membar::wait_result how = as<const one_number<Scope>>(cell).try_read(value);
     return {how == membar::wait_result::done ? value : 2};
   }
-  static constexpr auto twin(model::variable at, model::reg first) {
+  static constexpr auto instructions(model::variable at, model::reg first) {
     constexpr model::reg before{8}, after{9}, wrong{10}, rest{11};
     const auto compute = [](model::reg to, model::operation what, model::source a, model::source b) {
       model::instruction i;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A litmus test made of actions: one type is the code that the engine runs and the twin that the model decides.
+/// A litmus test made of actions. One type is both the code that the engine runs and the model test.
 #pragma once
 
-#include "actions.cuh"
+#include "atomic_actions.cuh"
 
 #include <membar/litmus/test.cuh>
 #include <membar/model/test.hpp>
@@ -21,35 +21,35 @@ inline constexpr int x = 0;
 inline constexpr int y = 1;
 inline constexpr int z = 2;
 
-/// An action on a location, whose result is thrown away.
+/// An action on a location whose result is not observed.
 template <int Location, class Action>
 struct at {
   using action = ignored<Action>;
   static constexpr int location = Location;
 };
 
-/// An action on a location, whose result is observed.
+/// An action on a location whose result is observed.
 template <int Location, class Action>
 struct see {
   using action = Action;
   static constexpr int location = Location;
 };
 
-/// What one thread does, in program order.
+/// The actions of one thread, in program order.
 template <class... Steps>
 struct thread {
   static constexpr int observations = (Steps::action::observations + ... + 0);
 
-  /// Returns the observations, four bits each, the first in the lowest ones.
+  /// Returns the observations, four bits each, the first in the lowest bits.
   MEMBAR_CALLS_EITHER
-  MEMBAR_HOST_DEVICE static unsigned run(const membar::litmus::instance_cells& cells) noexcept {
-    // Addresses first, digits last: nothing but the actions stands between two actions.
-    void* const cell[] = {cells.as<quad>(Steps::location)...};
+  MEMBAR_HOST_DEVICE static unsigned run(const membar::litmus::instance_cells& memory) noexcept {
+    // Addresses are computed before the first action and digits after the last: nothing comes between two actions.
+    void* const cell[] = {memory.as<quad>(Steps::location)...};
     return run_from<0, Steps...>(cell);
   }
 
-  /// Its instructions: observation n of the thread is in register n.
-  [[nodiscard]] static constexpr auto model_test() noexcept { return twin_from<0, Steps...>(); }
+  /// The thread's instructions for the model. Observation n of the thread is in register n.
+  [[nodiscard]] static constexpr auto model_test() noexcept { return instructions_from<0, Steps...>(); }
 
  private:
   MEMBAR_CALLS_EITHER
@@ -65,17 +65,17 @@ struct thread {
   }
 
   template <int Next, class... Rest>
-  [[nodiscard]] static constexpr auto twin_from() noexcept {
+  [[nodiscard]] static constexpr auto instructions_from() noexcept {
     if constexpr (sizeof...(Rest) == 0) {
       return steps<0>{};
     } else {
-      return twin_of_first<Next, Rest...>();
+      return instructions_of_first<Next, Rest...>();
     }
   }
   template <int Next, class First, class... Rest>
-  [[nodiscard]] static constexpr auto twin_of_first() noexcept {
+  [[nodiscard]] static constexpr auto instructions_of_first() noexcept {
     return joined(First::action::model_test(model::variable{First::location}, model::reg{Next}),
-                  twin_from<Next + First::action::observations, Rest...>());
+                  instructions_from<Next + First::action::observations, Rest...>());
   }
 };
 
@@ -83,11 +83,12 @@ struct thread {
 template <int... Locations>
 struct finally {};
 
-/// The outcome that a test is about: the number of each observation, in order.
+/// The outcome that a test asks about: the number of each observation, in order.
 template <int... Numbers>
 struct outcome {};
 
-/// Where the threads of a test are. All but the last are together where the last one is apart.
+/// Where the threads of a test are. In `two_domains`, `two_devices` and `host_last` the last thread is apart from the others, in
+/// `host_first` the first one.
 enum class where { one_block, one_cluster, one_device, two_domains, two_devices, host_last, host_first };
 
 [[nodiscard]] inline const char* name(where w) {
@@ -116,7 +117,7 @@ template <int Threads>
   return all;
 }
 
-/// What `program` is without the member that the engine reads the twin from, which needs a complete class.
+/// The parts of `program`. They are a base class because the member `model_test` needs a complete class.
 template <class Finally, class Outcome, class... Threads>
 struct parts_of_program;
 template <int... Finals, int... Numbers, class... Threads>
@@ -125,20 +126,20 @@ struct parts_of_program<finally<Finals...>, outcome<Numbers...>, Threads...> {
   static constexpr int registers = (Threads::observations + ... + 0);
   static_assert(sizeof...(Numbers) == registers + sizeof...(Finals), "an outcome has a number for each observation");
 
-  /// The twin with its threads at `w`, asked about the outcome.
-  [[nodiscard]] static constexpr auto twin_at(where w) {
-    return twin_of_threads(places<threads>(w), std::index_sequence_for<Threads...>{}).when(condition());
+  /// The model test with its threads at `w`. Its condition is the outcome.
+  [[nodiscard]] static constexpr auto model_test_at(where w) {
+    return model_test_of(places<threads>(w), std::index_sequence_for<Threads...>{}).when(condition());
   }
 
   template <int Thread, class Results>
-  __device__ static void run(const membar::litmus::instance_cells& cells, const Results& out) noexcept {
-    report<Thread>(part<Thread>::run(cells), [&](int o, unsigned number) { out.write(o, number); });
+  __device__ static void run(const membar::litmus::instance_cells& memory, const Results& out) noexcept {
+    report<Thread>(part<Thread>::run(memory), [&](int o, unsigned number) { out.write(o, number); });
   }
 
-  /// The same on the host, for the test threads that run there; `digit(o, number)` is the engine's digit.
+  /// Runs a thread on the host. It calls `put(o, number)` for each observation.
   template <int Thread, class Put>
-  static void run_on_host(const membar::litmus::instance_cells& cells, Put put) {
-    report<Thread>(part<Thread>::run(cells), put);
+  static void run_on_host(const membar::litmus::instance_cells& memory, Put put) {
+    report<Thread>(part<Thread>::run(memory), put);
   }
 
  private:
@@ -166,8 +167,8 @@ struct parts_of_program<finally<Finals...>, outcome<Numbers...>, Threads...> {
   }
 
   template <std::size_t... Index>
-  [[nodiscard]] static constexpr auto twin_of_threads(const std::array<model::place, sizeof...(Threads)>& all,
-                                                      std::index_sequence<Index...>) noexcept {
+  [[nodiscard]] static constexpr auto model_test_of(const std::array<model::place, sizeof...(Threads)>& all,
+                                                    std::index_sequence<Index...>) noexcept {
     return model::litmus(thread_code(all[Index], Threads::model_test())...);
   }
   template <std::size_t Count>
@@ -198,12 +199,12 @@ struct parts_of_program<finally<Finals...>, outcome<Numbers...>, Threads...> {
   }
 };
 
-/// A test: what is observed of memory in the end, the outcome in question, and the threads. Its device code does not depend on
+/// A test: the locations that are observed in the end, the outcome in question, and the threads. Its device code does not depend on
 /// where the threads are.
 template <class Finally, class Outcome, class... Threads>
 struct program : parts_of_program<Finally, Outcome, Threads...> {
-  /// What the engine takes instructions, observations and condition from; the suite says where its threads are.
-  static constexpr auto model_test = parts_of_program<Finally, Outcome, Threads...>::twin_at(where::one_device);
+  /// The engine reads instructions, observations and condition from it. The suite sets the places of the threads.
+  static constexpr auto model_test = parts_of_program<Finally, Outcome, Threads...>::model_test_at(where::one_device);
 };
 
 }  // namespace conformance

@@ -2,20 +2,20 @@
 /// @file
 /// The async proxy: a bulk copy reads what ordinary stores wrote before a proxy fence. Source: fence.cuh, `proxy_fence`.
 ///
-/// The other proxies are not run: alias takes a second mapping of the cells, tensormap a tensor map.
+/// The other proxies are not run: alias needs a second mapping of the cells, tensormap a tensor map.
 #include "holds.cuh"
 
 namespace conformance {
 
 struct no_fence {
   __device__ static void run() noexcept {}
-  static constexpr steps<0> twin() { return {}; }
+  static constexpr steps<0> instructions() { return {}; }
   static std::string text() { return "no-fence"; }
 };
 template <membar::proxy Proxy>
 struct fenced {
   __device__ static void run() noexcept { membar::proxy_fence<Proxy>(); }
-  static constexpr auto twin() {
+  static constexpr auto instructions() {
     model::instruction i;
     i.code = model::opcode::proxy_fence;
     i.via = model::proxy::other;
@@ -29,12 +29,12 @@ template <class Fence>
 struct copy_in_bulk {
   static constexpr int observations = 1;
   __device__ static read<unsigned long long> run(void* cell) noexcept {
-    __shared__ quad places[1024];  // one for each thread of the largest block
+    __shared__ quad places[1024];  // one per thread of the largest block
     quad* const mine = &places[threadIdx.x];
     const auto from = static_cast<unsigned>(__cvta_generic_to_shared(mine));
     const std::size_t to = __cvta_generic_to_global(cell);
     membar::store_weak(mine, number<quad>::of(2));
-    membar::proxy_fence<membar::proxy::async>();  // from here on the copy cannot read what was there before
+    membar::proxy_fence<membar::proxy::async>();  // after this the copy cannot read the value before
     membar::store_weak(mine, number<quad>::of(1));
     Fence::run();
     // cp.async.bulk.dst.src.completion_mechanism [dstMem], [srcMem], size;  PTX ISA 8.0, sm_90
@@ -42,15 +42,15 @@ struct copy_in_bulk {
     // cp.async.bulk.commit_group;  cp.async.bulk.wait_group N;  PTX ISA 8.0, sm_90
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
     asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
-    // completion makes what the copy wrote visible to this thread
+    // completion makes the copy's writes visible to this thread
     return {membar::load_weak(static_cast<const unsigned long long*>(cell))};
   }
-  /// The cell is where the copy tells what it read: the location of the twin is the place in shared memory.
-  static constexpr auto twin(model::variable at, model::reg first) {
+  /// The cell receives what the copy read. For the model the location is the source in shared memory.
+  static constexpr auto instructions(model::variable at, model::reg first) {
     model::instruction copied = model::load(first, at);
     copied.via = model::proxy::other;
-    return joined(sequence(model::store(at, 2)), fenced<membar::proxy::async>::twin(), sequence(model::store(at, 1)),
-                  Fence::twin(), sequence(copied));
+    return joined(sequence(model::store(at, 2)), fenced<membar::proxy::async>::instructions(), sequence(model::store(at, 1)),
+                  Fence::instructions(), sequence(copied));
   }
   static std::string text() { return std::string("copy_in_bulk.") + Fence::text(); }
 };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The shapes of litmus tests, as templates on what stands in their places: herd's names, and membar's words for what is in
-/// them.
+/// The shapes of litmus tests, as templates of the actions in them. Names of tests begin with herd's name of the shape.
 #pragma once
 
 #include "program.cuh"
@@ -17,7 +16,7 @@ template <class... Actions>
   return name;
 }
 
-/// Data, then a flag; a reader that sees the flag looks at the data.
+/// A writer stores data, then a flag. A reader that sees the flag reads the data.
 template <class Release, class Acquire>
 struct message_passing : program<finally<>, std::conditional_t<Acquire::observations == 2, outcome<1, 1, 0>, outcome<1, 0>>,
                                  thread<at<x, store_weak<>>, at<y, Release>>, thread<see<y, Acquire>, see<x, load_weak<>>>> {
@@ -38,14 +37,14 @@ struct load_buffering
   static std::string name() { return shape_name<Read, Write>("LB"); }
 };
 
-/// A store, then a flag; the thread that sees the flag stores to the same location, and its store comes last.
+/// A store, then a flag. A thread that sees the flag stores to the same location, and its store must come last.
 template <class Release, class Acquire>
 struct store_after_flag : program<finally<x>, outcome<1, 2>, thread<at<x, store_weak<2>>, at<y, Release>>,
                                   thread<see<y, Acquire>, at<x, store_weak<1>>>> {
   static std::string name() { return shape_name<Release, Acquire>("S"); }
 };
 
-/// Two stores of one location, one behind a store and one before a load of the other location.
+/// Two stores to one location: one after a store to the other location, and one before a load of it.
 template <class Write, class Second, class Other, class Read>
 struct store_against_load
     : program<finally<y>, outcome<0, 2>, thread<at<x, Write>, at<y, Second>>, thread<at<y, Other>, see<x, Read>>> {
@@ -66,7 +65,7 @@ struct write_to_read_causality : program<finally<>, outcome<1, 1, 0>, thread<at<
   static std::string name() { return shape_name<Write, Read, Release, Acquire>("WRC"); }
 };
 
-/// What a second thread has read, against a third thread's write.
+/// A second thread reads a write and then misses a third thread's write.
 template <class Write, class Read, class Between>
 struct read_to_write_causality
     : program<finally<>, outcome<1, 0, 0>, thread<at<x, Write>>, thread<see<x, both<Read, Between>>, see<y, Read>>,
@@ -95,27 +94,27 @@ struct coherent_reads : program<finally<>, outcome<1, 0>, thread<at<x, Write>>, 
   static std::string name() { return shape_name<Write, Read>("CoRR"); }
 };
 
-/// A message whose flag another thread has updated in between.
+/// Message passing where another thread updates the flag in between.
 template <class Release, class Update, class Acquire>
 struct release_sequence : program<finally<>, outcome<1, 2, 0>, thread<at<x, store_weak<>>, at<y, Release>>,
                                   thread<see<y, Update>>, thread<see<y, Acquire>, see<x, load_weak<>>>> {
   static std::string name() { return shape_name<Release, Update, Acquire>("RelSeq"); }
 };
 
-/// Two updates that both find the value before: one of them is lost.
+/// Two updates that both read the old value: one of them is lost.
 template <class Update, class Other = Update>
 struct lost_update : program<finally<>, std::conditional_t<Update::observations == 2, outcome<0, 0, 0, 0>, outcome<0, 0>>,
                              thread<see<x, Update>>, thread<see<x, Other>>> {
   static std::string name() { return shape_name<Update, Other>("Atomicity"); }
 };
 
-/// Two updates that return nothing: in the end only one is there.
+/// Two updates that return nothing: in the end only one has had an effect.
 template <class Update, class Other, int Left>
 struct lost_reduction : program<finally<x>, outcome<Left>, thread<at<x, Update>>, thread<at<x, Other>>> {
   static std::string name() { return shape_name<Update, Other>("Atomicity.final"); }
 };
 
-/// A read of sixteen bytes that finds one half new and the other old.
+/// A read of sixteen bytes that returns one new and one old half.
 template <class Write, class Read>
 struct torn_read : program<finally<>, outcome<1, 0>, thread<at<x, Write>>, thread<see<x, Read>>> {
   static std::string name() { return shape_name<Write, Read>("Torn"); }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The suite: guarantees, each a test whose outcome the model forbids, with controls, weakened twins whose outcome it allows.
+/// The suite: guarantees and controls. A guarantee is a test whose outcome the model forbids. A control is a weakened form of it whose
+/// outcome the model allows.
 #pragma once
 
 #include <membar/litmus/runnable_test.hpp>
@@ -15,21 +16,21 @@ namespace conformance {
 /// A test at one place.
 struct placed_test {
   std::string name;  ///< "MP+...@one_device"
-  std::string type;  ///< of the template argument of its kernel, as compilers mangle it
+  std::string type;  ///< the mangled type that is the template argument of its kernel
   membar::litmus::runnable_test test;
 };
 
-/// A documented guarantee: the test that states it, and the tests beside which it means something.
+/// A documented guarantee: the test that states it, and its controls.
 struct guarantee {
   std::string family;
   std::string test;
   std::vector<std::string> controls;
 };
 
-/// Tests and guarantees, each name once.
+/// Tests and guarantees. Each name is there once.
 class suite {
  public:
-  /// The test of this name, where it is there.
+  /// The test of this name; a null pointer without one.
   [[nodiscard]] const placed_test* find(const std::string& name) const noexcept {
     const auto found = std::find_if(tests_.begin(), tests_.end(), [&](const placed_test& t) { return t.name == name; });
     return found == tests_.end() ? nullptr : &*found;
@@ -37,7 +38,7 @@ class suite {
 
   void add(placed_test test) { tests_.push_back(std::move(test)); }
 
-  /// A guarantee that is there already gets the controls that it had not.
+  /// Adds a guarantee. One that is there already gets the controls that it did not have.
   void add(guarantee row) {
     for (guarantee& known : guarantees_) {
       if (known.test == row.test) {
@@ -60,7 +61,7 @@ class suite {
   std::vector<guarantee> guarantees_;
 };
 
-/// A part of the suite, which its translation unit adds: the program has those that are linked into it.
+/// A part of the suite. Each translation unit registers one, so a program has those that are linked into it.
 struct family {
   const char* name;
   void (*add)(suite& all);
@@ -73,7 +74,7 @@ struct registered_family {
   registered_family(const char* name, void (*add)(suite&)) { families().push_back({name, add}); }
 };
 
-/// All that is linked into the program, in the order of names.
+/// All families of the program, ordered by name.
 [[nodiscard]] inline suite whole_suite() {
   suite all;
   std::sort(families().begin(), families().end(),

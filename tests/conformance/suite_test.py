@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Whether the suite is complete and its scripts do what they say. Needs no GPU.
+"""Checks that the suite is complete and that its scripts work. Needs no GPU.
 
 usage: suite_test.py RULE [PROGRAM]
 
@@ -50,13 +50,13 @@ def sentences(header):
 
 
 class Words(unittest.TestCase):
-    """What is documented and what the table says are the same."""
+    """The words of the table are those of the documentation."""
 
     def test_the_words_of_each_row_stand_in_its_file(self):
         for row in guarantees.ROWS:
             self.assertIn(re.sub(r"\s+", " ", row.words), re.sub(r"\s+", " ", flat(path_of(row.file).read_text())), row.file)
 
-    def test_each_sentence_on_synchronizing_is_in_a_row_or_looked_at_elsewhere(self):
+    def test_each_sentence_on_synchronizing_is_in_a_row_or_tested_elsewhere(self):
         for header in sorted([*HEADERS.glob("*.*"), *HEADERS.glob("sync/*"), *HEADERS.glob("interop/*")]):
             name = header.relative_to(HEADERS).as_posix()
             rows = [re.sub(r"\s+", " ", row.words) for row in guarantees.ROWS if row.file == name]
@@ -65,13 +65,13 @@ class Words(unittest.TestCase):
                 if re.search(r"\bsynchroni[sz]es? ", sentence, re.IGNORECASE):
                     known = [words for words in rows if sentence in words or words in sentence]
                     known += [words for words in others if words in sentence]
-                    self.assertTrue(known, f"{name} says, and guarantees.py does not know it: {sentence}")
+                    self.assertTrue(known, f"guarantees.py lacks a sentence of {name}: {sentence}")
 
     def test_each_folder_of_headers_is_known(self):
         folders = {path.name for path in HEADERS.iterdir() if path.is_dir()}
         self.assertEqual(folders, {"sync", "interop", *guarantees.FOLDERS})
 
-    def test_what_is_looked_at_elsewhere_is_still_there(self):
+    def test_sentences_that_are_tested_elsewhere_are_still_there(self):
         for name, all_words in guarantees.ELSEWHERE.items():
             for words in all_words:
                 self.assertIn(words, re.sub(r"\s+", " ", flat((HEADERS / name).read_text())), name)
@@ -113,8 +113,9 @@ class Rows(unittest.TestCase):
         self.assertEqual(places, {"one_block", "one_cluster", "one_device", "two_domains", "two_devices", "host_last", "host_first"})
 
 
-# How the tests spell the calls. The first are tested with each of their orders at each scope. The others go through the same
-# function as one of the first, which has the operation as a parameter: a release and an acquire of each, at device scope.
+# How the tests spell the calls. These calls have a test with each order at each scope.
+# The calls of ONE_SCOPE share their function, which has the operation as a parameter, with one of these. They have a test with a
+# release and one with an acquire, at device scope.
 EACH_SCOPE = {
     "atomic.cuh": {"load": "atomic_ref.load", "store": "atomic_ref.store", "exchange": "exchange", "fetch_add": "fetch_add",
                    "compare_exchange": "compare_exchange", "add": "reduce_add", "fetch_update": "fetch_update",
@@ -129,11 +130,11 @@ ONE_SCOPE = {
                    "sub": "reduce_sub", "bit_and": "reduce_and", "bit_or": "reduce_or", "bit_xor": "reduce_xor", "min": "reduce_min",
                    "max": "reduce_max", "inc": "reduce_inc", "dec": "reduce_dec"},
 }
-# These call what is tested.
+# These call a tested function.
 SAME = {
     "aggregated.cuh": {"fetch_combine", "combine", "fetch_sub", "fetch_min", "fetch_max", "fetch_and", "fetch_or", "fetch_xor",
                        "fetch_inc", "fetch_dec", "sub", "min", "max", "bit_and", "bit_or", "bit_xor", "flush"},
-    "fence.cuh": {"shared_fence", "shared_proxy_fence"},  # of shared memory, which the engine's cells are not in
+    "fence.cuh": {"shared_fence", "shared_proxy_fence"},  # for shared memory; the engine's cells are in global memory
 }
 
 
@@ -176,7 +177,7 @@ class Orders(unittest.TestCase):
         for header in EACH_SCOPE:
             known = {*EACH_SCOPE[header], *ONE_SCOPE.get(header, ()), *SAME.get(header, ())}
             found = {name for name, _ in calls_of(header)}
-            self.assertEqual(set(), found - known, f"{header} has calls with an order that the suite does not know")
+            self.assertEqual(set(), found - known, f"{header} has calls with an order that the suite does not test")
             self.assertEqual(set(), known - found, f"{header} has no such calls")
 
     def test_each_order_of_each_call_has_a_test_at_each_scope(self):
@@ -186,7 +187,7 @@ class Orders(unittest.TestCase):
             for name, orders in calls_of(header):
                 for order in orders if name in spellings else ():
                     for scope in ("block", "cluster", "device", "system"):
-                        # relaxed may order nothing that a test could forbid: then it stands in the controls
+                        # where relaxed orders nothing that a test could forbid, it is in the controls
                         pattern = rf"[+-]{re.escape(spellings[name])}\.({order}|\w+\.{order}|{order}\.\w+)\.{scope}\b"
                         self.assertTrue([t for t in (tests if order == "relaxed" else held) if re.search(pattern, t)],
                                         f"no test of {header}: {name}({order}) at {scope} scope")
@@ -201,13 +202,13 @@ class Orders(unittest.TestCase):
 
 
 class Mutants(unittest.TestCase):
-    """The mutants are patches of the headers as they are."""
+    """The mutants are patches of the current headers."""
 
     def test_each_patch_applies_once_and_changes_the_header(self):
         for mutant in mutants.MUTANTS:
             self.assertNotEqual(mutants.patched(mutant), (HEADERS / mutant.header).read_text(), mutant.name)
 
-    def test_each_has_a_name_of_its_own_and_parts_of_the_suite(self):
+    def test_each_has_a_unique_name_and_parts_of_the_suite(self):
         names = [mutant.name for mutant in mutants.MUTANTS]
         self.assertEqual(len(names), len(set(names)))
         for mutant in mutants.MUTANTS:
@@ -218,7 +219,7 @@ class Mutants(unittest.TestCase):
         first = mutants.MUTANTS[0]
         for old in ("no such text", "memory_order"):
             with self.assertRaisesRegex(SystemExit, "and not once"):
-                mutants.patched(mutants.Mutant("made-up", "", first.header, old, "", ()))
+                mutants.patched(mutants.Mutant("fake", "", first.header, old, "", ()))
 
     def test_kernels_are_found_by_the_type_of_their_test(self):
         tests = [{"test": "one", "type": "N11conformance4testILi1EEE"}, {"test": "two", "type": "N11conformance4testILi2EEE"}]
@@ -256,19 +257,19 @@ class Mutants(unittest.TestCase):
         self.assertEqual(["a@one_device", "a@two_devices"], mutants.few_of(tests[:3], 2, 2))
         self.assertEqual(["a@two_devices"], mutants.few_of(["a@two_devices"], 2, 1))
 
-    def test_a_run_tells_what_was_revealed_what_never_was_and_what_could_not_run(self):
+    def test_a_run_reports_what_was_revealed_what_was_not_and_what_could_not_run(self):
         tests = {"revealed": {"instances": 10, "forbidden": 2, "reason": "2 of x=1;"}, "never": {"instances": 10, "forbidden": 0},
                  "lacking": {"instances": 0, "forbidden": 0, "reason": "no such place"}}
-        made_up = [mutants.Mutant(name, f"{name} it is", "a.cuh", "", "", ()) for name in tests]
-        with tempfile.TemporaryDirectory() as name, mock.patch.object(mutants, "MUTANTS", made_up):
+        fake_mutants = [mutants.Mutant(name, f"{name} it is", "a.cuh", "", "", ()) for name in tests]
+        with tempfile.TemporaryDirectory() as name, mock.patch.object(mutants, "MUTANTS", fake_mutants):
             folder = pathlib.Path(name)
-            for mutant in made_up:
+            for mutant in fake_mutants:
                 here = folder / mutant.name
                 here.mkdir()
                 (here / "tests.txt").write_text("a\nb\nc\n")
-                told = {"context": {"gpu": "Made Up 1"}, "tests": [{"test": "a", "reason": "", **tests[mutant.name]}]}
+                told = {"context": {"gpu": "Fake 1"}, "tests": [{"test": "a", "reason": "", **tests[mutant.name]}]}
                 (here / "results").write_text(json.dumps(told))
-                # takes what it is to hunt with from the file named, and writes its results where it is told to
+                # a fake program: it prints the file of --tests, and copies its results to the file of --json
                 (here / "conformance").write_text("#!/bin/sh\nfor word; do case $word in --json=*) cp \"${0%/*}/results\" "
                                                   "\"${word#--json=}\";; --tests=*) cat \"${word#--tests=}\";; esac; done\n")
                 (here / "conformance").chmod(0o755)
@@ -284,19 +285,19 @@ class Mutants(unittest.TestCase):
             self.assertEqual("no such place", rows["lacking"]["reason"])
             self.assertEqual("a\nb\n", (folder / "never" / "few.txt").read_text())
 
-    def test_few_tests_are_taken_from_all_over(self):
+    def test_few_tests_are_spread_over_the_list(self):
         self.assertEqual([0, 3, 6], mutants.spread(list(range(9)), 3))
         self.assertEqual([1, 2], mutants.spread([1, 2], 3))
 
 
-def made_up_results(folder):
-    """A campaign and a hunt that never were: one guarantee is broken, one control was not observed."""
+def fake_results(folder):
+    """A fake campaign and a fake hunt: one guarantee is broken, one control was not observed."""
     rows = listed()["guarantees"]
     tests = [{"test": rows[0]["test"], "role": "guarantee", "instances": 2_000_000, "weak": 7, "forbidden": 7, "rate": 3.5e-6,
               "parameters": "", "reason": ""}]
     tests += [{"test": control, "role": "control", "instances": 1_000_000, "weak": weak, "forbidden": 0, "rate": weak / 1e6,
                "parameters": "", "reason": ""} for control, weak in zip(rows[0]["controls"], (0, 250, 0, 0))]
-    context = {"gpu": "Made Up 1", "gpu_count": "1", "driver": "0.1", "cuda_runtime": "13.0", "date": "2000-01-01"}
+    context = {"gpu": "Fake 1", "gpu_count": "1", "driver": "0.1", "cuda_runtime": "13.0", "date": "2000-01-01"}
     campaign, hunt = folder / "campaign.json", folder / "hunt.json"
     campaign.write_text(json.dumps({"context": context, "plan": {"seed": 5}, "tests": tests, "guarantees": rows[:1]}))
     row = {"says": "", "header": "", "seconds": 1.25, "forbidden": 3, "instances": 4_000_000, "reason": "", "by": "a test"}
@@ -307,7 +308,7 @@ def made_up_results(folder):
 
 
 class Table(unittest.TestCase):
-    """The page's tables say what the JSON says."""
+    """The tables of the page have the values of the JSON."""
 
     def setUp(self):
         self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
@@ -323,7 +324,7 @@ class Table(unittest.TestCase):
             return table.main()
 
     def test_without_results_everything_is_not_measured_yet(self):
-        # a file without tests, in place of those that the repository may have
+        # a file without tests, instead of those of the repository
         nothing = self.folder / "nothing.json"
         nothing.write_text(json.dumps({"mutants": []}))
         self.assertEqual(0, self.call("--results", str(nothing)))
@@ -332,18 +333,18 @@ class Table(unittest.TestCase):
         self.assertEqual(text.count("not measured yet"), 2 + 3 * len(guarantees.ROWS) + len(mutants.MUTANTS))
 
     def test_results_are_summed_and_stated(self):
-        campaign, hunt = made_up_results(self.folder)
+        campaign, hunt = fake_results(self.folder)
         self.assertEqual(0, self.call("--results", str(campaign), "--results", str(hunt)))
         text = self.page.read_text()
         self.assertRegex(text, r"\| 2e06, 1 of \d+ tests \| 7 \| 1 of 1 \|")
-        self.assertIn("| 1 × Made Up 1 | 0.1 | 13.0 | 2000-01-01 |", text)
+        self.assertIn("| 1 × Fake 1 | 0.1 | 13.0 | 2000-01-01 |", text)
         self.assertIn("revealed after 1.2 s, 4e06 instances, by `a test`", text)
         self.assertIn("never seen in 4e06 instances, 1.2 s", text)
         self.assertIn("not run: one \\| two", text)
         self.assertIn("2.5e-04", text.replace("0.00025", "2.5e-04"))
 
-    def test_a_page_that_is_not_up_to_date_is_told(self):
-        campaign, _ = made_up_results(self.folder)
+    def test_a_page_that_is_out_of_date_is_reported(self):
+        campaign, _ = fake_results(self.folder)
         self.assertEqual(1, self.call("--check", "--results", str(campaign)))
         self.call("--results", str(campaign))
         self.assertEqual(0, self.call("--check", "--results", str(campaign)))
@@ -355,7 +356,7 @@ class Table(unittest.TestCase):
 
 
 class Page(unittest.TestCase):
-    """docs/conformance.md is what the suite and the recorded results make of it."""
+    """The tables of docs/conformance.md are up to date."""
 
     def test_the_page_is_up_to_date(self):
         with tempfile.NamedTemporaryFile("w", suffix=".json") as file, mock.patch.object(sys, "argv", ["table.py", "--check", file.name]):
@@ -365,7 +366,7 @@ class Page(unittest.TestCase):
 
 
 class Program(unittest.TestCase):
-    """The program refuses what it cannot do in one sentence, and says what it lacks."""
+    """The program refuses wrong options with a reason."""
 
     def call(self, *options):
         return subprocess.run([PROGRAM, *options], capture_output=True, text=True)
@@ -384,7 +385,7 @@ class Program(unittest.TestCase):
                 self.assertEqual(2, done.returncode)
                 self.assertIn(words, done.stderr)
 
-    def test_a_filter_with_a_plus_is_told_of_the_names(self):
+    def test_the_error_of_a_filter_with_a_plus_names_another_option(self):
         done = self.call("--filter=^message_passing/MP+store", "--list")
         self.assertEqual(2, done.returncode)
         self.assertIn("--test=NAME", done.stderr)

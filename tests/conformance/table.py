@@ -4,9 +4,9 @@
 
 usage: table.py [--check] [--page FILE] [--results JSON]... LIST
 
-LIST is the output of `conformance --list --json`. Results are those of `conformance --json=FILE` and `mutants.py run --json FILE`;
-without --results, docs/measurements/*/conformance*.json. What has no result is "not measured yet". --check writes nothing and
-says whether the page is up to date.
+LIST is the output of `conformance --list --json`. Results are files of `conformance --json=FILE` and `mutants.py run --json FILE`;
+the default is docs/measurements/*/conformance*.json. A cell without a result says "not measured yet". --check writes nothing and
+fails if the page is out of date.
 """
 
 import argparse
@@ -32,13 +32,13 @@ def cell(text):
 
 
 def rows_of(listed):
-    """Each row of guarantees.py with the guarantees of the suite that it is about."""
+    """Each row of guarantees.py, with the guarantees of the suite that it covers."""
     for row in guarantees.ROWS:
         yield row, [g for g in listed["guarantees"] if re.search(row.tests, f"{g['family']}/{g['test']}")]
 
 
 class Results:
-    """What several campaigns counted, test by test."""
+    """The counts of several campaigns, test by test."""
 
     def __init__(self, files):
         self.tests, self.campaigns, self.hunts = {}, [], []
@@ -71,7 +71,7 @@ def guarantee_table(listed, results):
     lines = []
     for row, found in rows_of(listed):
         tests = [g["test"] for g in found]
-        # the one that is shown: of one device, if there is one, with a control that is where the test is
+        # the example: preferably on one device, with a control at the same place
         shown = min(found, key=lambda g: not g["test"].endswith("@one_device"))
         place = shown["test"].rsplit("@", 1)[1]
         control = min(shown["controls"], key=lambda name: not name.endswith(place))
@@ -89,7 +89,7 @@ def guarantee_table(listed, results):
 
 
 def best_known_controls(results):
-    """Controls by how often they were seen: what the machine shows at all."""
+    """The controls by shape and place: how many were observed, and the highest rate."""
     controls = {}
     for campaign in results.campaigns:
         for test in campaign["tests"]:
@@ -143,18 +143,18 @@ def not_run():
     lines = [[f"`{header}`", cell(words), reason] for header, all_words in guarantees.ELSEWHERE.items()
              for words, reason in all_words.items()]
     lines += [[f"`{folder}/`", "", reason] for folder, reason in guarantees.FOLDERS.items()]
-    return table(["header", "words", "looked at by"], lines)
+    return table(["header", "words", "tested by"], lines)
 
 
 def filled(page, listed, results):
-    """The page with every table between its two marks."""
+    """The page with every table between its marks."""
     tables = {"machines": machines(results), "guarantees": guarantee_table(listed, results), "controls": best_known_controls(results),
               "mutants": mutant_table(results), "not run": not_run()}
     for name, text in tables.items():
         begin, end = f"<!-- table.py: {name} -->", "<!-- end -->"
         parts = page.split(begin)
         if len(parts) != 2 or end not in parts[1]:
-            sys.exit(f"table.py: {begin}, with {end} behind it, is not there once")
+            sys.exit(f"table.py: {begin}, with {end} after it, is not there once")
         page = f"{parts[0]}{begin}\n{text}\n{end}{parts[1].split(end, 1)[1]}"
     return page
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Every operation and every width at device scope: the order is the same whatever the operation becomes, an instruction, the
-/// integer form of a floating-point one, or a loop. Source: atomic.cuh; docs/headers/atomic.md, "Types".
+/// Every operation and every width at device scope. The order is the same whether the operation becomes an instruction, the integer
+/// form of a floating-point operation, or a loop. Source: atomic.cuh; docs/headers/atomic.md, "Types".
 #include "message_passing.cuh"
 
 #include <cuda_fp16.h>
 
 namespace conformance {
 
-/// 0, 1 and 2 by their bits: a half has no comparison that every compiler of the host knows.
+/// 0, 1 and 2 by their bits: not every host compiler can compare halves.
 template <>
 struct number<__half> {
   static constexpr int parts = 1;
@@ -53,7 +53,7 @@ void add_type(const adding& to) {
                message_passing<fetch_update<device, relaxed, 1, T>, atomic_load<device, relaxed, T>>>(to);
 }
 
-/// An operation that makes 1 of what `Before` leaves, and the same operation that changes nothing.
+/// The writer applies an operation that makes the value 1 after `Before`. The reader applies it so that it changes nothing.
 template <update_kind Kind, int One, int Nothing, class T = unsigned, class... Before>
 void add_update(const adding& to) {
   const auto row = [&]<class Release, class Set>() {
@@ -117,7 +117,7 @@ void add(suite& all) {
   add_reduction<max, 1, float>(to);
   add_reduction<max, 1, double>(to);
 
-  // Hints change nothing of an order.
+  // Hints do not change an order.
   using no_allocate = std::remove_const_t<decltype(membar::l1::no_allocate)>;
   holds_within<device,
                message_passing<ordered_store<device, release, 1, unsigned, no_allocate>,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Small numbers as values of every type that atomics hold, and back: the outcome of a test is the numbers that its threads
+/// Small numbers as values of every type that atomics hold, and back. The outcome of a test consists of the numbers that its threads
 /// read.
 #pragma once
 
@@ -14,8 +14,7 @@ namespace conformance {
 /// The digit of a value that no test writes.
 inline constexpr unsigned no_number = 15;
 
-/// How `n` = 0, 1, 2, ... looks as a `T`, unsigned or floating, and what is read back from one: a digit of four bits for each
-/// part of it.
+/// The numbers 0, 1, 2, ... as values of the unsigned or floating type `T`, and the digit of a value: four bits for each of its parts.
 template <class T>
 struct number {
   static_assert(std::is_unsigned_v<T> || std::is_floating_point_v<T>);
@@ -30,7 +29,7 @@ struct number {
   }
 };
 
-/// Sixteen bytes, whose halves are told apart: they are the same number unless an access was torn.
+/// Sixteen bytes with two halves. Both are the same number unless an access was torn.
 struct alignas(16) quad {
   unsigned long long low;
   unsigned long long high;
@@ -46,7 +45,7 @@ struct number<quad> {
   }
 };
 
-/// "uint32", "float", "quad": as names of tests say it.
+/// The type in the name of a test: "uint32", "float", "quad".
 template <class T>
 [[nodiscard]] inline std::string type_name() {
   if constexpr (std::is_same_v<T, quad>) {

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The command `membar-litmus run`, as far as it goes without a GPU: sources, compilation, the cache, sentences, exit statuses.
+"""The subcommand `membar-litmus run` without a GPU: sources, compilation, the cache, messages and exit statuses.
 
-usage: test_run.py MEMBAR_LITMUS CATALOGUE
+usage: run_command_test.py MEMBAR_LITMUS CATALOGUE
 """
 
 import os
@@ -31,7 +31,7 @@ def run(*words, command=COMMAND, **environment):
 
 
 def nvrtc_is_missing():
-    """Why nothing can be compiled here; empty if something can."""
+    """Why nothing can be compiled here; empty if tests can be compiled."""
     code, _, err = run("--compile-for=90", "--no-cache", CATALOGUE / "allowed" / "MP+relaxed.litmus")
     return err if code != 0 and "NVRTC" in err else ""
 
@@ -86,7 +86,7 @@ class Run(Case):
         self.assertEqual(lines[2], f"{self.folder / 'missing.litmus'}\terror: cannot open the file")
         self.assertEqual(len(lines), 3)
 
-    def test_what_only_a_host_thread_lacks_is_a_sentence_too(self):
+    def test_what_a_host_thread_cannot_do_is_one_sentence(self):
         path = self.file("t.litmus", MP.replace("cta 1,gpu 0", "host       ").replace("ld.weak r1, x    ", "fence.proxy.alias"))
         code, _, err = run("--source", path)
         self.assertEqual(code, 2)
@@ -104,7 +104,7 @@ class Run(Case):
         self.assertEqual(code, 2)
         self.assertIn("no file given", err)
 
-    def test_parameters_that_are_none_are_one_sentence(self):
+    def test_wrong_parameters_are_one_sentence(self):
         for text, part in (("nonsense=1", "nonsense"), ("width=33", "width")):
             code, out, err = run(f"--params={text}", self.file("t.litmus", MP))
             self.assertEqual((code, out), (2, ""), text)
@@ -132,7 +132,7 @@ class Run(Case):
 @unittest.skipIf(MISSING, MISSING)
 class Compile(Case):
     def compiled(self, *words, **environment):
-        """The words behind the size, per file."""
+        """What follows the size, per file."""
         code, out, err = run("--compile-for=90", *words, **environment)
         self.assertEqual(code, 0, err)
         return [line.split("\t")[1].split(", ")[1] for line in out.splitlines()], err
@@ -141,17 +141,17 @@ class Compile(Case):
         path = self.file("t.litmus", MP)
         cache = self.folder / "cache"
         self.assertEqual(self.compiled(f"--cache={cache}", path), (["compiled"], ""))
-        self.assertEqual(self.compiled(f"--cache={cache}", path), (["kept from before"], ""))
+        self.assertEqual(self.compiled(f"--cache={cache}", path), (["from the cache"], ""))
         self.assertEqual(len(list(cache.iterdir())), 1)
         path.write_text(MP.replace("st.weak x, 1 ", "st.relaxed.gpu x, 1 "))
         self.assertEqual(self.compiled(f"--cache={cache}", path), (["compiled"], ""))
-        self.assertEqual(self.compiled(f"--cache={cache}", path), (["kept from before"], ""))
+        self.assertEqual(self.compiled(f"--cache={cache}", path), (["from the cache"], ""))
 
     def test_the_usual_folder_is_the_xdg_one(self):
         path = self.file("t.litmus", MP)
         self.assertEqual(self.compiled(path, XDG_CACHE_HOME=str(self.folder / "xdg")), (["compiled"], ""))
         self.assertEqual(len(list((self.folder / "xdg" / "membar").iterdir())), 1)
-        self.assertEqual(self.compiled(path, XDG_CACHE_HOME=str(self.folder / "xdg")), (["kept from before"], ""))
+        self.assertEqual(self.compiled(path, XDG_CACHE_HOME=str(self.folder / "xdg")), (["from the cache"], ""))
 
     def test_no_cache_keeps_nothing(self):
         path = self.file("t.litmus", MP)
@@ -170,16 +170,16 @@ class Compile(Case):
             self.assertEqual(self.compiled(f"--cache={cache}", path), (["compiled"], ""))
             self.assertEqual(kept.read_bytes(), good)
 
-    def test_a_folder_that_cannot_be_written_is_said_and_does_not_stop(self):
+    def test_a_cache_that_cannot_be_written_is_a_warning(self):
         path = self.file("t.litmus", MP)
         words, err = self.compiled(f"--cache={path}", path)
         self.assertEqual(words, ["compiled"])
         self.assert_one_sentence(err, "compiled tests are not kept", "--no-cache")
 
-    def test_an_architecture_that_nvrtc_does_not_know_is_one_sentence(self):
+    def test_an_architecture_that_nvrtc_does_not_support_is_one_sentence(self):
         code, out, err = run("--compile-for=99", self.file("t.litmus", MP))
         self.assertEqual((code, out), (2, ""))
-        self.assert_one_sentence(err, "makes no code for compute capability 9.9")
+        self.assert_one_sentence(err, "does not support compute capability 9.9")
 
     def test_an_instruction_that_the_device_lacks_is_one_sentence(self):
         path = self.file("t.litmus", MP.replace("acquire.gpu", "acquire.cluster"))

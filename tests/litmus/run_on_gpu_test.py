@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`membar-litmus run` on a GPU: files of the catalogue run, what they show is allowed, and the report adds up.
+"""`membar-litmus run` on a GPU: files of the catalogue run, the model allows every outcome, and the counts of a report add up.
 
-usage: test_run_on_gpu.py MEMBAR_LITMUS CATALOGUE
+usage: run_on_gpu_test.py MEMBAR_LITMUS CATALOGUE
 
 Without a GPU it skips (exit status 77), unless MEMBAR_REQUIRE_GPU is 1. MEMBAR_LITMUS_SECONDS is how long each test runs (default 0.3).
 """
@@ -18,7 +18,7 @@ import unittest
 COMMAND, CATALOGUE = sys.argv[1], pathlib.Path(sys.argv[2])
 SECONDS = os.environ.get("MEMBAR_LITMUS_SECONDS", "0.3")
 
-# allowed and forbidden ones of each shape, in one process each
+# one allowed and one forbidden test of each shape; each shape runs in one process
 CLASSIC = {
     "MP": ["allowed/MP+relaxed", "forbidden/MP.gpu.two_blocks"],
     "SB": ["allowed/SB+weak", "forbidden/SB+fence.sc.gpu.two_blocks"],
@@ -70,7 +70,7 @@ class OnGpu(unittest.TestCase):
             self.check(document, name)
 
     def run_where_possible(self, names):
-        """Runs what the machine has room for; what it lacks is one sentence, and no report."""
+        """Runs the tests that the machine has the places for. For another test it expects one sentence and no report."""
         for name in names:
             code, out, err = run("--json", f"--seconds={SECONDS}", file_of(name))
             if code == 2:
@@ -94,10 +94,10 @@ class OnGpu(unittest.TestCase):
     def test_a_gpu_and_a_host_thread_show_what_the_model_allows(self):
         self.run_where_possible(HOST)
 
-    def test_two_gpus_run_or_are_named(self):
+    def test_two_gpus_run_or_are_reported_as_missing(self):
         self.run_where_possible(["forbidden/MP.sys.two_gpus", "allowed/MP.gpu.two_gpus"])
 
-    def test_the_report_speaks_herds_words(self):
+    def test_the_report_has_herds_format(self):
         code, out, _ = run(f"--seconds={SECONDS}", file_of("allowed/MP+relaxed"))
         self.assertEqual(code, 0)
         for line in ("Test MP+relaxed Allowed", "Histogram (", "Observation MP+relaxed ", "Rate ", "Statistics: "):
@@ -106,7 +106,7 @@ class OnGpu(unittest.TestCase):
     def test_the_time_of_a_run_is_kept_within_bounds(self):
         import time
         path = file_of("allowed/SB+weak")
-        run("--seconds=0.1", path)  # compiled from here on
+        run("--seconds=0.1", path)  # compiles the test
         begin = time.monotonic()
         code, _, _ = run("--seconds=1", path)
         self.assertEqual(code, 0)

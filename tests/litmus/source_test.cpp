@@ -31,10 +31,10 @@ using membar_litmus::test_source;
   return "extern \"C\" __global__ void " + name +
          "(const __grid_constant__ membar::litmus::launch_view view) {\n"
          "  const unsigned rotations[membar::litmus::max_locations] = {};\n"
-         "  const membar::litmus::instance_cells at(view.where, view.cells, rotations, threadIdx.x, view.all_words, 0);\n"
+         "  const membar::litmus::instance_cells at(view.layout, view.cells, rotations, threadIdx.x, view.run_barrier, 0);\n"
          "  const membar::litmus::results<" +
          type +
-         "> out(view.where, view.digits, threadIdx.x);\n"
+         "> out(view.layout, view.digits, threadIdx.x);\n"
          "  " +
          type + "::run<" + std::to_string(thread) + ">(at, out);\n}\n";
 }

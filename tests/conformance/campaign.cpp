@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "campaign.hpp"
+
+#include <membar/litmus/engine.hpp>
+#include <membar/litmus/report.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+namespace conformance {
+
+namespace {
+
+class engine_runner : public runner {
+ public:
+  int find_place(const placed_test& test) override {
+    const auto place = places_.insert_or_assign(&test, membar::litmus::place_threads(test.test.model_test, engine_.runs_on()));
+    return static_cast<int>(place.first->second.launches.size());
+  }
+  membar::litmus::run_result run(const placed_test& test, const membar::litmus::parameters& how,
+                                 const membar::litmus::run_options& options) override {
+    return engine_.run(test.test, places_.at(&test), how, options);
+  }
+  membar::litmus::tune_result tune(const placed_test& test, const membar::litmus::tune_options& options) override {
+    return membar::litmus::tune(engine_, test.test, options);
+  }
+
+ private:
+  membar::litmus::engine engine_;
+  std::map<const placed_test*, membar::litmus::placement> places_;
+};
+
+// The kind of a test, such as "MP@one_device": parameters are tuned per shape and place.
+[[nodiscard]] std::string kind_of(const std::string& test) {
+  const std::size_t plus = test.find('+', test.starts_with("2+2W") ? 4 : 0);
+  return test.substr(0, plus) + test.substr(test.rfind('@'));
+}
+
+// What the next of `turns` turns may run, so that they share what is left: later turns make up for one that had too little time.
+[[nodiscard]] std::uint64_t share_of(std::uint64_t all, std::uint64_t done, std::size_t turns) {
+  return std::max<std::uint64_t>(1, (all - std::min(all, done)) / std::max<std::size_t>(1, turns));
+}
+
+// A key that sorts controls by how much order their names show, the least first: whether no access is split, then the number of
+// orders and fences, then how few accesses are relaxed.
+[[nodiscard]] std::tuple<bool, std::ptrdiff_t, std::ptrdiff_t> ordering_of(const std::string& test) {
+  const auto times = [&](std::string_view word) {
+    std::ptrdiff_t count = 0;
+    for (std::size_t at = test.find(word); at != std::string::npos; at = test.find(word, at + word.size())) {
+      ++count;
+    }
+    return count;
+  };
+  const bool split = times("load-add-store") + times("two-halves") != 0;
+  return {!split, times(".release") + times(".acquire") + times(".acq_rel") + times(".seq_cst") + times("_fence"),
+          -times(".relaxed") - times("_weak")};
+}
+
+}  // namespace
+
+std::vector<membar::litmus::parameters> built_in_sets() {
+  membar::litmus::parameters stressed;
+  stressed.share = 75;
+  stressed.stress = 25;
+  stressed.pattern = membar::litmus::stress_pattern::store_store;
+  stressed.stress_lines = 64;
+  return {{}, stressed};
+}
+
+const char* name(verdict v) {
+  constexpr const char* names[] = {"not run", "skipped", "failed", "not observed", "observed", "FORBIDDEN"};
+  return names[static_cast<int>(v)];
+}
+
+std::unique_ptr<runner> gpu_runner() { return std::make_unique<engine_runner>(); }
+
+campaign::campaign(const suite& all, runner& on, plan how, std::function<void(const test_result&)> progress)
+    : all_(&all), on_(&on), plan_(std::move(how)), progress_(std::move(progress)) {
+  std::size_t number = 0;
+  for (const guarantee& row : all.guarantees()) {
+    if (plan_.selected(row) && number++ % plan_.parts == plan_.part) {
+      // controls first: the guarantee runs under the parameters that show their outcomes
+      for (const std::string& control : row.controls) {
+        if (plan_.controls) {
+          add(control, false, row.family);
+        }
+      }
+      if (plan_.guarantees) {
+        add(row.test, true, row.family);
+      }
+    }
+  }
+}
+
+void campaign::run() {
+  for (test_result& t : results_) {
+    find_place(t);
+  }
+  if (plan_.hunt_seconds != 0) {
+    hunt();
+    return;
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  turns_left_ = runnable();
+  for (test_result& t : results_) {
+    if (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() < 60 * plan_.minutes) {
+      run_test(t);
+    }
+    progress_(t);
+  }
+}
+
+const test_result* campaign::find(const std::string& test) const {
+  const auto found = index_.find(test);
+  return found == index_.end() ? nullptr : &results_[found->second];
+}
+
+bool campaign::control_observed(const guarantee& row) const {
+  return std::any_of(row.controls.begin(), row.controls.end(), [&](const std::string& control) {
+    const test_result* t = find(control);
+    return t != nullptr && t->weak != 0;
+  });
+}
+
+std::size_t campaign::count(bool guarantees, verdict v) const {
+  return static_cast<std::size_t>(std::count_if(
+      results_.begin(), results_.end(), [&](const test_result& t) { return t.is_guarantee == guarantees && t.result() == v; }));
+}
+
+void campaign::add(const std::string& test, bool is_guarantee, const std::string& family) {
+  if ((plan_.tests.empty() || plan_.tests.contains(test)) && index_.emplace(test, results_.size()).second) {
+    test_result one;
+    one.test = all_->find(test);
+    one.is_guarantee = is_guarantee;
+    one.family = family;
+    results_.push_back(std::move(one));
+  }
+}
+
+// A place that the machine lacks is a skip, with the engine's message.
+void campaign::find_place(test_result& t) {
+  try {
+    t.homes = on_->find_place(*t.test);
+  } catch (const membar::error& lack) {
+    t.was_skipped = true;
+    t.reason = lack.what();
+  }
+}
+
+// Set number `index` of those that are drawn. A guarantee and its controls share them, other kinds have others.
+membar::litmus::parameters campaign::drawn(const test_result& t, std::uint64_t index) const {
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a, the same in each build
+  for (const char c : kind_of(t.test->name)) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  }
+  return membar::litmus::draw_parameters(plan_.seed ^ hash, index, t.homes);
+}
+
+// The sets of parameters of a test: given ones, those tuned for it or its controls, built-in ones, drawn ones.
+std::vector<membar::litmus::parameters> campaign::sets_of(const test_result& t) const {
+  std::vector<membar::litmus::parameters> sets = plan_.given;
+  const auto take = [&](const std::string& test) {
+    const auto best = tuned_.find(kind_of(test));
+    if (best != tuned_.end() && std::find(sets.begin(), sets.end(), best->second) == sets.end()) {
+      sets.push_back(best->second);
+    }
+  };
+  take(t.test->name);
+  for (const guarantee& row : all_->guarantees()) {
+    if (row.test == t.test->name) {
+      std::for_each(row.controls.begin(), row.controls.end(), take);
+    }
+  }
+  const auto built_in = built_in_sets();
+  sets.insert(sets.end(), built_in.begin(), built_in.end());
+  for (int draw = 0; draw != plan_.draws; ++draw) {
+    sets.push_back(drawn(t, static_cast<std::uint64_t>(draw)));
+  }
+  return sets;
+}
+
+// Runs a test under one set of parameters for a while. If that fails, the next set still runs. A set that was found with several
+// launches may name a home that this test does not have.
+void campaign::run_once(test_result& t, membar::litmus::parameters how, double seconds, std::uint64_t instances) {
+  how.home = how.home < t.homes ? how.home : 0;
+  membar::litmus::run_options options;
+  options.seconds = seconds;
+  options.instances = instances;
+  options.slice_seconds = std::min(options.slice_seconds, seconds);
+  options.seed = plan_.seed + static_cast<std::uint64_t>(t.sets);
+  ++t.sets;
+  try {
+    const auto result = on_->run(*t.test, how, options);
+    const auto report = membar::litmus::make_report(t.test->test, result);
+    t.instances += result.instances;
+    t.seconds += result.seconds;
+    t.weak += report.positive;
+    const double rate =
+        result.instances == 0 ? 0 : static_cast<double>(report.positive) / static_cast<double>(result.instances);
+    if (rate > t.best_rate) {
+      t.best_rate = rate;
+      t.best_parameters = membar::litmus::text_of(result.used);
+      t.best_seed = options.seed;
+    }
+    for (const auto& outcome : report.outcomes) {
+      if (!outcome.allowed && outcome.count != 0) {
+        t.forbidden += outcome.count;
+        t.reason += (t.reason.empty() ? "" : " | ") + std::to_string(outcome.count) + " of " + outcome.text + " with " +
+                    membar::litmus::text_of(result.used) + " seed " + std::to_string(options.seed);
+      }
+    }
+  } catch (const std::exception& failure) {
+    t.has_failed = true;
+    t.reason = failure.what();
+  }
+}
+
+void campaign::run_test(test_result& t) {
+  if (!t.was_skipped) {
+    if (!t.is_guarantee && plan_.tune_seconds > 0) {
+      tune(kind_of(t.test->name));
+    }
+    const auto sets = sets_of(t);
+    const std::uint64_t mine = share_of(plan_.instances / plan_.parts, counted(), turns_left_--);
+    const std::uint64_t before = t.instances;
+    for (std::size_t set = 0; set != sets.size(); ++set) {
+      run_once(t, sets[set], plan_.seconds / static_cast<double>(sets.size()),
+               plan_.instances == 0 ? 0 : share_of(mine, t.instances - before, sets.size() - set));
+    }
+  }
+}
+
+std::uint64_t campaign::counted() const {
+  std::uint64_t sum = 0;
+  for (const test_result& t : results_) {
+    sum += t.instances;
+  }
+  return sum;
+}
+
+// Searches for the parameters of a kind, once. Many controls never show their outcome because their code orders more than they ask
+// for; a search on them would find only the fastest parameters. So each control first runs shortly, and the search begins with the
+// one that showed most. A search that shows nothing has no result.
+void campaign::tune(const std::string& kind) {
+  if (!searched_.insert(kind).second) {
+    return;
+  }
+  constexpr double first_run_seconds = 0.02;
+  constexpr std::size_t most_searches = 3;
+  std::vector<test_result*> controls;
+  for (test_result& t : results_) {
+    if (!t.is_guarantee && !t.was_skipped && kind_of(t.test->name) == kind) {
+      run_once(t, {}, first_run_seconds, 0);
+      controls.push_back(&t);
+    }
+  }
+  std::stable_sort(controls.begin(), controls.end(), [](const test_result* a, const test_result* b) {
+    return a->rate() != b->rate() ? a->rate() > b->rate() : ordering_of(a->test->name) < ordering_of(b->test->name);
+  });
+  controls.resize(std::min(controls.size(), most_searches));
+  for (const test_result* t : controls) {
+    try {
+      membar::litmus::tune_options options;
+      options.seconds = plan_.tune_seconds;
+      options.seed = plan_.seed;
+      const auto found = on_->tune(*t->test, options);
+      if (std::any_of(found.log.begin(), found.log.end(), [](const auto& trial) { return trial.hits != 0; })) {
+        tuned_[kind] = found.best;
+        return;
+      }
+    } catch (const std::exception&) {
+      // the run that follows reports the error
+    }
+  }
+}
+
+// Runs guarantees in turns, each turn under the next set of parameters, until one is broken or the time is over.
+void campaign::hunt() {
+  using clock = std::chrono::steady_clock;
+  const auto end =
+      clock::now() + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(plan_.hunt_seconds));
+  for (std::size_t turn = 0; clock::now() < end && runnable() != 0; ++turn) {
+    for (test_result& t : results_) {
+      if (!t.was_skipped && clock::now() < end) {
+        run_once(t, set_of_turn(turn, t), plan_.seconds, 0);
+        if (t.forbidden != 0) {
+          progress_(t);
+          return;
+        }
+      }
+    }
+  }
+  std::for_each(results_.begin(), results_.end(), progress_);
+}
+
+// Given sets, built-in ones, then drawn ones.
+membar::litmus::parameters campaign::set_of_turn(std::size_t turn, const test_result& t) const {
+  const auto built_in = built_in_sets();
+  const std::size_t given = plan_.given.size();
+  const std::size_t fixed = given + built_in.size();
+  return turn < given ? plan_.given[turn] : turn < fixed ? built_in[turn - given] : drawn(t, turn - fixed);
+}
+
+std::size_t campaign::runnable() const {
+  return static_cast<std::size_t>(
+      std::count_if(results_.begin(), results_.end(), [](const test_result& t) { return !t.was_skipped; }));
+}
+
+}  // namespace conformance
