@@ -137,13 +137,13 @@ __global__ void signals(span<int> data, object<membar::symmetric::signal<membar:
   membar::symmetric::wait(membar::symmetric::by_block, sum, membar::symmetric::at_least(1), budget);
 #endif
 
-#ifdef RULE_a_sum_is_not_waited_for_exactly  // expect: may pass a value between two looks
+#ifdef RULE_a_sum_is_not_waited_for_exactly  // expect: may pass a value between two polls
   membar::symmetric::wait(membar::symmetric::by_block, sum, membar::symmetric::equals(1), budget);
 #else
   membar::symmetric::wait(membar::symmetric::by_block, flag, membar::symmetric::equals(1), budget);
 #endif
 
-#ifdef RULE_a_sum_is_not_tested_exactly  // expect: may pass a value between two looks
+#ifdef RULE_a_sum_is_not_tested_exactly  // expect: may pass a value between two polls
   *own = membar::symmetric::test(sum, membar::symmetric::equals(1)) ? 1 : 0;
 #else
   *own = membar::symmetric::test(sum, membar::symmetric::at_least(1)) ? 1 : 0;

@@ -115,11 +115,11 @@ TEST_F(collective_launch_of, a_grid_that_fits_is_cooperative_and_remote_on_every
 
 TEST_F(collective_launch_of, a_grid_that_one_pe_cannot_hold_launches_nowhere) {
   now().attribute(cudaDevAttrMultiProcessorCount, 2) = 7;
-  const std::string told = in_one_process({20, 64});
+  const std::string refused = in_one_process({20, 64});
   EXPECT_EQ(
-      told,
-      "membar: a collective launch is given up on every PE, because PE 2 wants 20 blocks that wait for each other and has "
-      "room for 14 at once: launch at most that many on each, each doing more");
+      refused,
+      "membar: a collective launch is given up on every PE, because PE 2 was to run 20 blocks that wait for each other and has "
+      "room for 14 at once: launch at most that many on each PE, each doing more");
   EXPECT_TRUE(now().launches.empty());
   EXPECT_EQ(in_one_process({14, 64}), "");
 }
@@ -128,7 +128,7 @@ TEST_F(collective_launch_of, a_grid_that_one_process_cannot_hold_is_the_same_err
   now().attribute(cudaDevAttrMultiProcessorCount, 1) = 3;
   const auto told = in_processes({7, 7, 7});
   for (const std::string& each : told) {
-    EXPECT_TRUE(contains(each, "because PE 1 wants 7 blocks that wait for each other and has room for 6")) << each;
+    EXPECT_TRUE(contains(each, "because PE 1 was to run 7 blocks that wait for each other and has room for 6")) << each;
   }
   EXPECT_TRUE(now().launches.empty());
   EXPECT_EQ(in_processes({6, 6, 6}), (std::vector<std::string>(3)));
@@ -137,7 +137,7 @@ TEST_F(collective_launch_of, a_grid_that_one_process_cannot_hold_is_the_same_err
 
 TEST_F(collective_launch_of, different_grids_is_an_error_in_all) {
   for (const std::string& each : in_processes({8, 8, 9})) {
-    EXPECT_TRUE(contains(each, "PE 2 wants 9 blocks, and PE 0 wants 8")) << each;
+    EXPECT_TRUE(contains(each, "PE 2 was to run 9 blocks, and PE 0 8")) << each;
   }
   EXPECT_TRUE(now().launches.empty());
 }

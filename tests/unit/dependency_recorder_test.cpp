@@ -64,8 +64,9 @@ TEST(DependencyRecorder, BarrierBeforeThePutThatAnotherPeWaitsFor) {
   EXPECT_EQ(
       sentence(wrong),
       "membar: barrier before put: PE 0's barrier of all PEs in stream main waits for PE 1's barrier of all PEs in stream "
-      "main, which is behind PE 1's signal_wait (signal ready = 1) in stream main, which waits for PE 0's put_signal (signal "
-      "ready of PE 1 := 1) in stream main, which is behind PE 0's barrier of all PEs in stream main: enqueue the notification "
+      "main, which comes after PE 1's signal_wait (signal ready = 1) in stream main, which waits for PE 0's put_signal (signal "
+      "ready of PE 1 := 1) in stream main, which comes after PE 0's barrier of all PEs in stream main: enqueue the "
+      "notification "
       "before the collective");
   const auto cycle = wrong.check().front().cycle;
   ASSERT_EQ(cycle.size(), 4U);
@@ -263,7 +264,7 @@ TEST(DependencyRecorder, TheHostWaitsBeforeItHasEnqueuedAll) {
   record.wait(pe(0), main_stream, ready, signal_at_least(1));
   try {
     record.synchronize_stream(pe(0), main_stream);
-    FAIL() << "the host would wait for ever";
+    FAIL() << "the host would wait forever";
   } catch (const hazard_error& error) {
     EXPECT_EQ(error.report().kind, hazard::host_before_enqueue);
     EXPECT_STREQ(error.what(), error.report().sentence.c_str());

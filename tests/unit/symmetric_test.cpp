@@ -26,7 +26,7 @@ using membar::symmetric::peer_backend;
 using membar::symmetric::peer_memory;
 using membar::symmetric::scoped_array;
 using membar::symmetric::detail::collective;
-using membar::symmetric::detail::told;
+using membar::symmetric::detail::tagged;
 using membar_test::refusal;
 
 bool contains(const std::string& text, const char* words) { return text.find(words) != std::string::npos; }
@@ -478,19 +478,19 @@ class heap_of_processes : public peers {
 };
 
 TEST_F(heap_of_processes, refuses_collective_calls_that_differ) {
-  cluster.other = told(collective::heap_bytes, 4096);
+  cluster.other = tagged(collective::heap_bytes, 4096);
   EXPECT_EQ(refusal([&] { const symmetric::heap all(cluster, 8192); }),
             "membar: a collective call differs between PEs: PE 1 has a heap of bytes 8192, and PE 0 has 4096: call it on every "
             "PE, in "
             "one order, with the same arguments");
   symmetric::heap all(cluster, 8192);
-  cluster.other = told(collective::objects, 11);
+  cluster.other = tagged(collective::objects, 11);
   EXPECT_TRUE(contains(refusal([&] { static_cast<void>(all.allocate<int>(10)); }), "PE 1 has an allocation of objects 10"));
   const auto first = all.allocate<int>(1);
   const auto second = all.allocate<int>(1);
-  cluster.other = told(collective::freed, 1);
+  cluster.other = tagged(collective::freed, 1);
   EXPECT_TRUE(contains(refusal([&] { all.free(second); }), "PE 1 has freed allocation number 2, and PE 0 has 1"));
-  cluster.other = told(collective::objects, 2);  // another call, whose value is the same
+  cluster.other = tagged(collective::objects, 2);  // another call, whose value is the same
   EXPECT_TRUE(contains(refusal([&] { all.free(second); }),
                        "PE 1 has freed allocation number 2, and PE 0 has an allocation of objects 2"));
   all.free(first);

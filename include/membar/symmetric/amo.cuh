@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Atomic memory operations (AMOs) on counters of any PE, of those that the counter's type lists. By the calling thread.
+/// Atomic memory operations (AMOs) on counters of any PE. By the calling thread.
 ///
-/// Each is atomic among those of the same counter by all PEs. Orders are `relaxed` unless a tag behind the PE says more, and
-/// hold at system scope; a release covers what this thread has put to the same PE, by blocking operations, and what is visible
-/// everywhere in that class.
+/// Each is atomic with all PEs' AMOs on the same counter. A counter has those that its type lists. The order is `relaxed`
+/// unless a tag after the PE says more, and holds at system scope. A release covers what this thread has put to the same PE by
+/// blocking operations; with `peer_backend`, what it has put to any PE.
 #pragma once
 
 #include <membar/symmetric/operations.cuh>
@@ -38,7 +38,8 @@ template <class Counter, amo Operation>
   }
 }
 
-/// What a counter holds; of what is no counter a type that its arguments convert to, so that its sentence is the only error.
+/// The type that a counter holds. For what is not a counter: a type that any argument converts to, so that the refusal is the
+/// only error.
 template <class Counter>
 struct counted_of {
   using type = anything;
@@ -64,8 +65,28 @@ __device__ constexpr void require_result_order() noexcept {
 
 template <amo Operation, class Counter, class Value, class Order>
 __device__ inline Value apply_amo(const Counter& counter, Value value, pe other, Order order) noexcept {
-  return transport<typename Counter::reach_type>::template apply<Operation>(
-      counter.reach(), word_access::raw(access::local(counter)), value, other, order);
+  return transport_of<Counter>::template apply<Operation>(counter.reach(), word(counter), value, other, order);
+}
+
+/// An AMO without a result.
+template <amo Operation, class Counter, class Order>
+__device__ inline void change(const Counter& counter, counted<Counter> value, pe other, Order order) noexcept {
+  require_no_result_order<Order>();
+  if constexpr (require_amo<Counter, Operation>()) {
+    static_cast<void>(apply_amo<Operation>(counter, value, other, order));
+  }
+}
+
+/// An AMO that returns the value before.
+template <amo Operation, class Counter, class Order>
+__device__ inline counted<Counter> fetch_and_change(const Counter& counter, counted<Counter> value, pe other,
+                                                    Order order) noexcept {
+  require_result_order<Order>();
+  if constexpr (require_amo<Counter, Operation>()) {
+    return apply_amo<Operation>(counter, value, other, order);
+  } else {
+    return value;
+  }
 }
 
 }  // namespace detail
@@ -85,13 +106,10 @@ template <class Counter, class Order = relaxed_t>
 template <class Counter, class Order = relaxed_t>
 __device__ inline void amo_store(const Counter& counter, detail::counted<Counter> value, pe other,
                                  Order order = Order()) noexcept {
-  detail::require_no_result_order<Order>();
-  if constexpr (detail::require_amo<Counter, amo::store>()) {
-    static_cast<void>(detail::apply_amo<amo::store>(counter, value, other, order));
-  }
+  detail::change<amo::store>(counter, value, other, order);
 }
 
-/// Makes `desired` the value at `other` if it was `expected`; returns what it was. PTX (peer): `atom.cas.*.sys`. NVSHMEM:
+/// Makes `desired` the value at `other` if it was `expected`; returns the value before. PTX (peer): `atom.cas.*.sys`. NVSHMEM:
 /// `nvshmem_*_atomic_compare_swap`.
 template <class Counter, class Order = relaxed_t>
 __device__ inline detail::counted<Counter> amo_compare_exchange(const Counter& counter, detail::counted<Counter> expected,
@@ -99,130 +117,92 @@ __device__ inline detail::counted<Counter> amo_compare_exchange(const Counter& c
                                                                 Order order = Order()) noexcept {
   detail::require_result_order<Order>();
   if constexpr (detail::require_amo<Counter, amo::compare_exchange>()) {
-    return detail::transport<typename Counter::reach_type>::compare_exchange(
-        counter.reach(), detail::word_access::raw(detail::access::local(counter)), expected, desired, other, order);
+    return detail::transport_of<Counter>::compare_exchange(counter.reach(), detail::word(counter), expected, desired, other,
+                                                           order);
   }
 }
 
-/// Makes `value` the value at `other`; returns what it was. PTX (peer): `atom.exch.*.sys`. NVSHMEM: `nvshmem_*_atomic_swap`.
+/// Makes `value` the value at `other`; returns the value before. PTX (peer): `atom.exch.*.sys`. NVSHMEM:
+/// `nvshmem_*_atomic_swap`.
 template <class Counter, class Order = relaxed_t>
 __device__ inline detail::counted<Counter> amo_exchange(const Counter& counter, detail::counted<Counter> value, pe other,
                                                         Order order = Order()) noexcept {
-  detail::require_result_order<Order>();
-  if constexpr (detail::require_amo<Counter, amo::exchange>()) {
-    return detail::apply_amo<amo::exchange>(counter, value, other, order);
-  }
+  return detail::fetch_and_change<amo::exchange>(counter, value, other, order);
 }
 
-// Arithmetic. The first form of each returns nothing, the second what the value was. PTX (peer): `red.*.sys` and `atom.*.sys`.
+// Arithmetic. The first form of each returns nothing, the second the value before. PTX (peer): `red.*.sys` and `atom.*.sys`.
 // NVSHMEM: `nvshmem_*_atomic_*` and `nvshmem_*_atomic_fetch_*`; it has neither minimum nor maximum.
 
-/// Adds `value`, wrapping.
+/// Adds `value`; sums wrap.
 template <class Counter, class Order = relaxed_t>
 __device__ inline void amo_add(const Counter& counter, detail::counted<Counter> value, pe other,
                                Order order = Order()) noexcept {
-  detail::require_no_result_order<Order>();
-  if constexpr (detail::require_amo<Counter, amo::add>()) {
-    static_cast<void>(detail::apply_amo<amo::add>(counter, value, other, order));
-  }
+  detail::change<amo::add>(counter, value, other, order);
 }
 template <class Counter, class Order = relaxed_t>
 __device__ inline detail::counted<Counter> amo_fetch_add(const Counter& counter, detail::counted<Counter> value, pe other,
                                                          Order order = Order()) noexcept {
-  detail::require_result_order<Order>();
-  if constexpr (detail::require_amo<Counter, amo::fetch_add>()) {
-    return detail::apply_amo<amo::fetch_add>(counter, value, other, order);
-  }
+  return detail::fetch_and_change<amo::fetch_add>(counter, value, other, order);
 }
 
-/// The bitwise and with `value`.
+/// Replaces the value by its bitwise and with `value`.
 template <class Counter, class Order = relaxed_t>
 __device__ inline void amo_bitwise_and(const Counter& counter, detail::counted<Counter> value, pe other,
                                        Order order = Order()) noexcept {
-  detail::require_no_result_order<Order>();
-  if constexpr (detail::require_amo<Counter, amo::bitwise_and>()) {
-    static_cast<void>(detail::apply_amo<amo::bitwise_and>(counter, value, other, order));
-  }
+  detail::change<amo::bitwise_and>(counter, value, other, order);
 }
 template <class Counter, class Order = relaxed_t>
 __device__ inline detail::counted<Counter> amo_fetch_and(const Counter& counter, detail::counted<Counter> value, pe other,
                                                          Order order = Order()) noexcept {
-  detail::require_result_order<Order>();
-  if constexpr (detail::require_amo<Counter, amo::fetch_and>()) {
-    return detail::apply_amo<amo::fetch_and>(counter, value, other, order);
-  }
+  return detail::fetch_and_change<amo::fetch_and>(counter, value, other, order);
 }
 
-/// The bitwise or with `value`.
+/// Replaces the value by its bitwise or with `value`.
 template <class Counter, class Order = relaxed_t>
 __device__ inline void amo_bitwise_or(const Counter& counter, detail::counted<Counter> value, pe other,
                                       Order order = Order()) noexcept {
-  detail::require_no_result_order<Order>();
-  if constexpr (detail::require_amo<Counter, amo::bitwise_or>()) {
-    static_cast<void>(detail::apply_amo<amo::bitwise_or>(counter, value, other, order));
-  }
+  detail::change<amo::bitwise_or>(counter, value, other, order);
 }
 template <class Counter, class Order = relaxed_t>
 __device__ inline detail::counted<Counter> amo_fetch_or(const Counter& counter, detail::counted<Counter> value, pe other,
                                                         Order order = Order()) noexcept {
-  detail::require_result_order<Order>();
-  if constexpr (detail::require_amo<Counter, amo::fetch_or>()) {
-    return detail::apply_amo<amo::fetch_or>(counter, value, other, order);
-  }
+  return detail::fetch_and_change<amo::fetch_or>(counter, value, other, order);
 }
 
-/// The bitwise exclusive or with `value`.
+/// Replaces the value by its bitwise exclusive or with `value`.
 template <class Counter, class Order = relaxed_t>
 __device__ inline void amo_bitwise_xor(const Counter& counter, detail::counted<Counter> value, pe other,
                                        Order order = Order()) noexcept {
-  detail::require_no_result_order<Order>();
-  if constexpr (detail::require_amo<Counter, amo::bitwise_xor>()) {
-    static_cast<void>(detail::apply_amo<amo::bitwise_xor>(counter, value, other, order));
-  }
+  detail::change<amo::bitwise_xor>(counter, value, other, order);
 }
 template <class Counter, class Order = relaxed_t>
 __device__ inline detail::counted<Counter> amo_fetch_xor(const Counter& counter, detail::counted<Counter> value, pe other,
                                                          Order order = Order()) noexcept {
-  detail::require_result_order<Order>();
-  if constexpr (detail::require_amo<Counter, amo::fetch_xor>()) {
-    return detail::apply_amo<amo::fetch_xor>(counter, value, other, order);
-  }
+  return detail::fetch_and_change<amo::fetch_xor>(counter, value, other, order);
 }
 
-/// The smaller of the value and `value`.
+/// Replaces the value by `value` if that is smaller.
 template <class Counter, class Order = relaxed_t>
 __device__ inline void amo_min(const Counter& counter, detail::counted<Counter> value, pe other,
                                Order order = Order()) noexcept {
-  detail::require_no_result_order<Order>();
-  if constexpr (detail::require_amo<Counter, amo::min>()) {
-    static_cast<void>(detail::apply_amo<amo::min>(counter, value, other, order));
-  }
+  detail::change<amo::min>(counter, value, other, order);
 }
 template <class Counter, class Order = relaxed_t>
 __device__ inline detail::counted<Counter> amo_fetch_min(const Counter& counter, detail::counted<Counter> value, pe other,
                                                          Order order = Order()) noexcept {
-  detail::require_result_order<Order>();
-  if constexpr (detail::require_amo<Counter, amo::fetch_min>()) {
-    return detail::apply_amo<amo::fetch_min>(counter, value, other, order);
-  }
+  return detail::fetch_and_change<amo::fetch_min>(counter, value, other, order);
 }
 
-/// The larger of the value and `value`.
+/// Replaces the value by `value` if that is larger.
 template <class Counter, class Order = relaxed_t>
 __device__ inline void amo_max(const Counter& counter, detail::counted<Counter> value, pe other,
                                Order order = Order()) noexcept {
-  detail::require_no_result_order<Order>();
-  if constexpr (detail::require_amo<Counter, amo::max>()) {
-    static_cast<void>(detail::apply_amo<amo::max>(counter, value, other, order));
-  }
+  detail::change<amo::max>(counter, value, other, order);
 }
 template <class Counter, class Order = relaxed_t>
 __device__ inline detail::counted<Counter> amo_fetch_max(const Counter& counter, detail::counted<Counter> value, pe other,
                                                          Order order = Order()) noexcept {
-  detail::require_result_order<Order>();
-  if constexpr (detail::require_amo<Counter, amo::fetch_max>()) {
-    return detail::apply_amo<amo::fetch_max>(counter, value, other, order);
-  }
+  return detail::fetch_and_change<amo::fetch_max>(counter, value, other, order);
 }
 
 }  // namespace membar::symmetric

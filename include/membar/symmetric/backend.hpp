@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the heap, the operations and the launcher ask of a backend of symmetric memory.
+/// What a backend of symmetric memory provides to the heap, the operations and the launcher.
 #pragma once
 
 #include <membar/atomicity.hpp>
@@ -14,8 +14,8 @@
 
 namespace membar::symmetric {
 
-/// The rule for the device's part of a backend: a small value that kernels take, and that says who and how many the PEs are.
-/// Its operations are in `detail::transport<Reach>`, device code of the backend's own header.
+/// The device's part of a backend: a small value that kernels take. It says which PE this is, how many there are, and where
+/// their objects are. Its operations are in `detail::transport<Reach>`, in the backend's `.cuh`.
 template <class Reach>
 concept reach = std::is_trivially_copyable_v<Reach> && requires(const Reach& reach, void* local, pe which) {
   { reach.self() } -> std::same_as<pe>;
@@ -23,7 +23,7 @@ concept reach = std::is_trivially_copyable_v<Reach> && requires(const Reach& rea
   { reach.direct(local, which) } -> std::same_as<void*>;
 };
 
-/// The rule for memory that a backend has at every PE, for a heap to divide: as many bytes, aligned alike, not zeroed.
+/// Memory that a backend has at every PE and a heap divides: the same size and alignment at each, not zeroed.
 template <class Region, class Reach>
 concept region = std::movable<Region> && requires(const Region& region, pe which) {
   { region.bytes() } -> std::same_as<std::size_t>;
@@ -31,15 +31,16 @@ concept region = std::movable<Region> && requires(const Region& region, pe which
   { region.reach_of(which) } -> std::same_as<Reach>;  // as that PE
 };
 
-/// The rule for a backend. The members that are collective are called by every process, in one order.
+/// A backend. Every process calls its collective members, in one order.
 ///
-/// * `visible`: the visibility class, which the types of symmetric objects carry.
-/// * `count()`, `local_pes()`: how many PEs there are, and which of them this process launches kernels for.
+/// * `visible`: the visibility class.
+/// * `count()`, `local_pes()`: how many PEs there are, and for which of them this process launches kernels.
 /// * `device_of(which)`: the device of a PE of this process.
-/// * `supports(use)`: whether an atomic operation is atomic between every two PEs, and why not.
-/// * `all_gather(mine, all)`, collective: each process gives one number for each of its PEs, and gets those of all. It returns
-///   when all have called it, so that it is a barrier of the hosts as well.
-/// * `map(bytes)`, collective: a region.
+/// * `supports(use)`: whether an atomic operation is atomic between every two PEs, and if not, why.
+/// * `all_gather(mine, all)`, collective: each process gives one number for each of its PEs, and gets those of all PEs. It
+///   returns
+///   when all have called it: it is also a barrier of the hosts.
+/// * `map(bytes)`, collective: makes a region.
 template <class Backend>
 concept backend = reach<typename Backend::reach> && region<typename Backend::region, typename Backend::reach> &&
                   requires(Backend& backend, const Backend& facts, pe which, std::size_t bytes, const atomic_use& use,
@@ -59,11 +60,14 @@ using reach_of = typename Backend::reach;
 
 namespace detail {
 
-/// A backend's operations in device code; each backend specializes it for its reach.
+/// A backend's operations in device code. Each backend specializes it for its reach.
 template <class Reach>
 struct transport;
+/// The operations of a symmetric address.
+template <class Address>
+using transport_of = transport<typename Address::reach_type>;
 
-/// What every process says of each of its PEs, by PE. Collective.
+/// Gathers the value that every process gives for all of its PEs, by PE. Collective.
 template <class Backend>
 [[nodiscard]] std::unique_ptr<unsigned long long[]> gathered(Backend& backend, unsigned long long value) {
   const auto local = static_cast<std::size_t>(backend.local_pes().size());
@@ -76,7 +80,7 @@ template <class Backend>
   return all;
 }
 
-/// What the processes must have in common in a collective call.
+/// What processes must agree on in a collective call.
 enum class collective : unsigned char { heap_bytes, objects, object_bytes, alignment, freed, launched };
 
 /// Completes "PE 1 has ... 3".
@@ -98,19 +102,19 @@ enum class collective : unsigned char { heap_bytes, objects, object_bytes, align
   return "another call with";
 }
 
-/// What a process tells: which call it makes, in the upper bits, and its value. Values alone would agree where one process
-/// frees its third allocation while another allocates three objects.
-[[nodiscard]] constexpr unsigned long long told(collective what, unsigned long long value) noexcept {
+/// What a process sends: which call it makes, in the upper bits, and its value. Values alone would agree if one process freed
+/// its third allocation while another allocated three objects.
+[[nodiscard]] constexpr unsigned long long tagged(collective what, unsigned long long value) noexcept {
   return value ^ (static_cast<unsigned long long>(what) + 1) << 56;
 }
 
-/// Which call a told word is of, and its value.
+/// The call that a sent word is of, and its value.
 [[nodiscard]] constexpr collective call_of(unsigned long long word) noexcept {
   return static_cast<collective>((word >> 56) - 1);
 }
 [[nodiscard]] constexpr unsigned long long value_of(unsigned long long word) noexcept { return word & ((1ULL << 56) - 1); }
 
-/// Throws what PE `which` and PE 0 have told, which differs.
+/// Throws what PE `which` and PE 0 have sent, which differs.
 [[noreturn]] inline void refuse_difference(int which, unsigned long long theirs, unsigned long long of_0) {
   const bool other_call = call_of(theirs) != call_of(of_0);
   throw error(cudaErrorInvalidValue,
@@ -120,10 +124,10 @@ enum class collective : unsigned char { heap_bytes, objects, object_bytes, align
               value_of(of_0));
 }
 
-/// Throws `error`, on every PE, unless all processes call it with one value.
+/// Throws `error`, on every PE, unless all processes pass the same value.
 template <class Backend>
 void agree(Backend& backend, collective what, unsigned long long value) {
-  const auto all = gathered(backend, told(what, value));
+  const auto all = gathered(backend, tagged(what, value));
   for (int i = 1; i < backend.count(); ++i) {
     if (const unsigned long long theirs = all[static_cast<std::size_t>(i)]; theirs != all[0]) {
       refuse_difference(i, theirs, all[0]);
@@ -141,12 +145,6 @@ void agree_on_success(Backend& backend, cudaError_t status, const char* what) {
                   cudaGetErrorString(code));
     }
   }
-}
-
-/// Returns when every process has called it.
-template <class Backend>
-void meet(Backend& backend) {
-  static_cast<void>(gathered(backend, 0));
 }
 
 }  // namespace detail

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A barrier of all PEs, by one group of each.
+/// A barrier of all PEs, by one group of threads of each.
 #pragma once
 
 #include <membar/symmetric/operations.cuh>
@@ -27,23 +27,23 @@ template <class Words, class Order>
   }
 }
 
-/// What a thread of the group waits for in vain.
+/// The word that a thread of the group has waited for until its budget was used up.
 struct missing_pe {
   const void* address = nullptr;
   unsigned long long expected = 0;
   unsigned long long seen = 0;
 };
 
-/// Arrives everywhere and waits for everybody, up to the last meeting of the group. Returns whether those that fall to this
-/// thread came.
+/// Arrives at every PE and waits for every PE, up to the last barrier of the group. Returns whether the PEs that this thread
+/// waits for have arrived.
 template <class Group, class Words, class Order>
 [[nodiscard]] __device__ inline bool arrive_and_wait(Group group, const Words& words, wait_budget budget, Order,
                                                      missing_pe& missing) noexcept {
-  using backend_operations = transport<typename Words::reach_type>;
-  barrier_word* const own = access::local(words);
+  using backend_operations = transport_of<Words>;
+  barrier_word* const own = local(words);
   const int count = words.count();
   const int self = words.self().index();
-  // The last word counts this PE's barriers. All of the group read it before the first meeting, and one writes it after that.
+  // The last word counts this PE's barriers. All of the group read it before their first barrier, and one writes it after that.
   unsigned long long* const counted = word_access::raw(own + count);
   const unsigned long long phase = membar::load<thread_scope::system>(counted, relaxed) + 1;
   backend_operations::arrive_everywhere(group, words.reach(), word_access::raw(own + self), phase, Order{});
@@ -64,14 +64,15 @@ template <class Group, class Words, class Order>
 
 }  // namespace detail
 
-/// Waits until every PE has come as often as this one: `done`, or `timed_out` to all of the group. `words` are a barrier's of
-/// a heap.
+/// Waits until every PE has called it as often as this one. Returns `done`, or `timed_out`, to all of the group. `words` are
+/// from a heap's `allocate_barrier`.
 ///
-/// Synchronizes, with `acq_rel`: what any PE's group did before, puts included, is visible to every PE's group after; with
-/// `relaxed` nothing is ordered. One group of each PE at a time. After `timed_out` the barrier is of no use any more. Of PEs
-/// that wait for each other all must be running. PTX (peer): a meeting of the group; `st.release.sys.b64` to each other PE, of
-/// several by one thread `fence.acq_rel.sys` and `st.relaxed.sys.b64`; `ld.acquire.sys.b64` of each other PE's word until it
-/// has come, divided among the threads; a meeting. NVSHMEM: `nvshmem_quiet` and `nvshmemx_signal_op` for the arrival.
+/// Synchronizes, with `acq_rel`: what any PE's group did before, puts included, is visible to every PE's group after. With
+/// `relaxed` nothing is ordered. Requires: one group of each PE at a time, and that the kernels of all PEs run at once. After
+/// `timed_out` the barrier cannot be used again. PTX (peer): a barrier of the group; `st.release.sys.b64` to each other PE, or
+/// by a thread that has several `fence.acq_rel.sys` and `st.relaxed.sys.b64`; `ld.acquire.sys.b64` of each other PE's word
+/// until it has arrived, divided among the threads; a barrier of the group. NVSHMEM: `nvshmem_quiet` and `nvshmemx_signal_op`
+/// to arrive.
 template <class Group, class Words, class Order = acq_rel_t>
 [[nodiscard]] __device__ inline wait_result try_barrier(Group group, const Words& words, wait_budget budget,
                                                         Order order = Order()) noexcept {
@@ -85,7 +86,8 @@ template <class Group, class Words, class Order = acq_rel_t>
   }
 }
 
-/// The same, and where the budget is used up it prints PE, address, expected and seen value, and ends the kernel by a trap.
+/// Waits until every PE has called it as often as this one, as `try_barrier`. When the budget is used up it prints PE, address,
+/// expected and seen value, and ends the kernel by a trap.
 template <class Group, class Words, class Order = acq_rel_t>
 __device__ inline void barrier(Group group, const Words& words, wait_budget budget, Order order = Order()) noexcept {
   detail::require_group<Group>();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A launch on every PE of a kernel whose blocks wait for each other and for other PEs: all PEs agree first that it fits.
+/// A launch on every PE of a kernel whose blocks wait for each other and for other PEs. All PEs agree first that it fits.
 #pragma once
 
 #include <membar/co_residency.hpp>
@@ -17,16 +17,16 @@
 
 namespace membar::symmetric {
 
-/// What a PE says before a collective launch. Values, so that the agreement is tested with made-up machines.
+/// What a PE says about its launch before a collective launch. A value, so that tests need no machine.
 struct launch_offer {
-  unsigned long long wanted = 0;     ///< blocks
-  unsigned long long possible = 0;   ///< that its device holds at once; 0 where it cannot launch cooperatively
-  cudaError_t failed = cudaSuccess;  ///< the question itself, or later the launch
-  bool wrong_streams = false;        ///< its process gave a stream for some of its PEs and not for others
+  unsigned long long blocks = 0;     ///< of its grid
+  unsigned long long room = 0;       ///< how many blocks its device holds at once; 0 if it cannot launch cooperatively
+  cudaError_t failed = cudaSuccess;  ///< the error of finding the room, or later of the launch
+  bool wrong_streams = false;        ///< its process gave streams for some of its PEs only
 };
 
-/// Throws `error` unless every PE can launch what it wants, and all want the same. What it throws depends on the offers
-/// alone, so that every PE that has them throws the same. `offers` are by PE.
+/// Throws `error` unless every PE has room for its grid, and all grids have one size. `offers` are by PE. What it throws
+/// depends on the offers alone, so every PE throws the same error.
 inline void validate_collective_launch(std::span<const launch_offer> offers) {
   for (std::size_t pe = 0; pe != offers.size(); ++pe) {
     const launch_offer& each = offers[pe];
@@ -47,33 +47,33 @@ inline void validate_collective_launch(std::span<const launch_offer> offers) {
   }
   for (std::size_t pe = 0; pe != offers.size(); ++pe) {
     const launch_offer& each = offers[pe];
-    if (each.possible == 0) {
+    if (each.room == 0) {
       throw error(cudaErrorNotSupported,
                   "membar: a collective launch is given up on every PE, because PE %zu has no room for a block of it, or no "
                   "cooperative launch: make the block or its shared memory smaller, or compile the kernel with "
                   "__launch_bounds__ of the block, for fewer registers",
                   pe);
     }
-    if (each.wanted > each.possible) {
-      throw error(
-          cudaErrorCooperativeLaunchTooLarge,
-          "membar: a collective launch is given up on every PE, because PE %zu wants %llu blocks that wait for each other and "
-          "has room for %llu at once: launch at most that many on each, each doing more",
-          pe, each.wanted, each.possible);
+    if (each.blocks > each.room) {
+      throw error(cudaErrorCooperativeLaunchTooLarge,
+                  "membar: a collective launch is given up on every PE, because PE %zu was to run %llu blocks that wait for "
+                  "each other and "
+                  "has room for %llu at once: launch at most that many on each PE, each doing more",
+                  pe, each.blocks, each.room);
     }
   }
   for (std::size_t pe = 1; pe < offers.size(); ++pe) {
-    if (offers[pe].wanted != offers[0].wanted) {
+    if (offers[pe].blocks != offers[0].blocks) {
       throw error(
           cudaErrorInvalidValue,
-          "membar: a collective launch differs between PEs: PE %zu wants %llu blocks, and PE 0 wants %llu: launch the same "
+          "membar: a collective launch differs between PEs: PE %zu was to run %llu blocks, and PE 0 %llu: launch the same "
           "grid on every PE",
-          pe, offers[pe].wanted, offers[0].wanted);
+          pe, offers[pe].blocks, offers[0].blocks);
     }
   }
 }
 
-/// Throws `error` if CUDA refused the launch on a PE after all.
+/// Throws `error` if CUDA refused the launch on a PE.
 inline void validate_launched(std::span<const launch_offer> offers) {
   for (std::size_t pe = 0; pe != offers.size(); ++pe) {
     if (offers[pe].failed != cudaSuccess) {
@@ -86,7 +86,7 @@ inline void validate_launched(std::span<const launch_offer> offers) {
   }
 }
 
-/// Grid, block and dynamic shared memory in bytes of a collective launch: the same on every PE.
+/// Grid, block and dynamic shared memory in bytes of a collective launch, which are the same on every PE.
 struct collective_grid {
   dim3 grid{1};
   dim3 block{1};
@@ -95,18 +95,18 @@ struct collective_grid {
 
 namespace detail {
 
-/// What the current device says. Loads the kernel, so that no launch waits for that while another PE's kernel runs.
+/// The offer of the current device. Loads the kernel, so that no launch waits for the loading while another PE's kernel runs.
 template <class... Parameters>
 [[nodiscard]] launch_offer offer_of_current_device(const collective_grid& shape, void (*kernel)(Parameters...)) noexcept {
   launch_offer offer;
-  offer.wanted = static_cast<unsigned long long>(shape.grid.x) * shape.grid.y * shape.grid.z;
+  offer.blocks = static_cast<unsigned long long>(shape.grid.x) * shape.grid.y * shape.grid.z;
   try {
     int device = 0;
     int cooperates = 0;
     check(cudaGetDevice(&device));
     check(cudaDeviceGetAttribute(&cooperates, cudaDevAttrCooperativeLaunch, device));
     static_cast<void>(kernel_resources_of(kernel));  // which loads it
-    offer.possible = cooperates == 0 ? 0 : co_resident_blocks(kernel, shape.block, shape.dynamic_shared_bytes);
+    offer.room = cooperates == 0 ? 0 : co_resident_blocks(kernel, shape.block, shape.dynamic_shared_bytes);
   } catch (const error& failure) {
     offer.failed = failure.code();
   }
@@ -129,19 +129,19 @@ template <class Backend>
       write(offers[i], all[i]);
     }
   };
-  exchange([](const launch_offer& o) { return told(collective::launched, o.wanted); },
-           [](launch_offer& o, unsigned long long v) { o.wanted = v; });
-  // Before anything else is exchanged: a process in another call throws after its first exchange, too.
+  exchange([](const launch_offer& o) { return tagged(collective::launched, o.blocks); },
+           [](launch_offer& o, unsigned long long v) { o.blocks = v; });
+  // Before anything else is exchanged, because a process in another call also throws after its first exchange.
   for (int i = 1; i < backend.count(); ++i) {
-    const unsigned long long theirs = offers[static_cast<std::size_t>(i)].wanted;
-    if (call_of(theirs) != call_of(offers[0].wanted)) {
-      refuse_difference(i, theirs, offers[0].wanted);
+    const unsigned long long theirs = offers[static_cast<std::size_t>(i)].blocks;
+    if (call_of(theirs) != call_of(offers[0].blocks)) {
+      refuse_difference(i, theirs, offers[0].blocks);
     }
   }
   for (launch_offer& each : offers) {
-    each.wanted = value_of(each.wanted);
+    each.blocks = value_of(each.blocks);
   }
-  exchange([](const launch_offer& o) { return o.possible; }, [](launch_offer& o, unsigned long long v) { o.possible = v; });
+  exchange([](const launch_offer& o) { return o.room; }, [](launch_offer& o, unsigned long long v) { o.room = v; });
   constexpr unsigned long long wrong_streams = 1ULL << 32;
   exchange(
       [](const launch_offer& o) { return static_cast<unsigned long long>(o.failed) | (o.wrong_streams ? wrong_streams : 0); },
@@ -154,18 +154,19 @@ template <class Backend>
 
 }  // namespace detail
 
-/// Launches `kernel` on every PE: cooperatively, so that all blocks of a PE run at once, and in the logical remote
+/// Launches `kernel` on every PE. The launch is cooperative, so that all blocks of a PE run at once, and in the logical remote
 /// synchronization domain, so that local kernels do not wait for its writes to other PEs.
 ///
-/// Collective: every process calls it with the same grid. `streams` has one for each PE of this process, in order, or is
-/// empty for the default streams; `arguments(which)` gives a tuple of what the kernel takes on that PE. All PEs of the
-/// process are launched before it returns. The host waits for none of them with the peer backend; with NVSHMEM how the launches
-/// went is gathered by a kernel of NVSHMEM's, which may have no room beside the grid: then the host waits for the kernel, and
-/// what the kernel waits for must not need this host. Errors: `error`, the same on every PE and
-/// before anything is launched, naming the PE that cannot, and what it wants and has room for. A launch that CUDA refuses
-/// nevertheless, or an exception of `arguments` (reported as `cudaErrorUnknown`), is an error on every PE, after which kernels
-/// of the others may wait for it until their budgets end. What it does not see: other kernels, which delay the launch, and for
-/// ever if they wait for this one; on a PE that is one of several on a device, those of the others.
+/// Collective: every process calls it with the same grid. `streams` has one stream for each PE of this process, in order, or
+/// is empty for the default streams. `arguments(which)` returns a tuple of the kernel's arguments on that PE. All PEs of the
+/// process are launched before it returns. With the peer backend the host waits for no kernel. With NVSHMEM a kernel of
+/// NVSHMEM gathers the results of the launches. If it has no room beside the grid, the host waits for the grid: the grid must
+/// not need this host.
+///
+/// Errors: `error`, the same on every PE and before any launch, naming the PE that cannot launch and its room. If CUDA refuses
+/// a launch all the same, or `arguments` throws (reported as `cudaErrorUnknown`), it is an error on every PE; kernels of the
+/// others may then wait until their budgets end. It does not see other kernels, of this PE or of another on the same device.
+/// They delay the launch, and forever if they wait for it.
 template <backend Backend, class... Parameters, class Arguments>
 void collective_launch(Backend& backend, const collective_grid& shape, std::span<const cudaStream_t> streams,
                        void (*kernel)(Parameters...), Arguments arguments) {
@@ -182,7 +183,7 @@ void collective_launch(Backend& backend, const collective_grid& shape, std::span
   }
   validate_collective_launch(detail::gathered_offers(backend, mine));
 
-  // Nobody throws before all have said how it went: the others would wait for ever for what this PE does not launch.
+  // No PE throws before all have reported: the others would wait forever for what this PE does not launch.
   std::size_t next = 0;
   for (const pe which : local) {
     try {
@@ -195,7 +196,7 @@ void collective_launch(Backend& backend, const collective_grid& shape, std::span
     } catch (const error& failure) {
       mine[next].failed = failure.code();
     } catch (...) {
-      mine[next].failed = cudaErrorUnknown;  // what `arguments` throws: the other PEs are told of it all the same
+      mine[next].failed = cudaErrorUnknown;  // what `arguments` throws, reported to the other PEs too
     }
     ++next;
   }

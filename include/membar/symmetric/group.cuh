@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Who does an operation together: a thread, a warp or a block. All of the group call it, with the same arguments.
+/// The group of threads that does an operation together: a thread, a warp or a block. All of it call the operation with the
+/// same arguments.
 #pragma once
 
 #include <membar/detail/config.hpp>
@@ -10,7 +11,7 @@ namespace membar::symmetric {
 /// The calling thread alone.
 struct by_thread_t {
   static constexpr const char* name = "thread";
-  static constexpr unsigned lanes = 1;  // that access neighbours in one instruction
+  static constexpr unsigned lanes = 1;  // threads that access neighbouring addresses in one instruction
   [[nodiscard]] __device__ static unsigned rank() noexcept { return 0; }
   [[nodiscard]] __device__ static unsigned size() noexcept { return 1; }
   __device__ static void sync() noexcept {}
@@ -32,7 +33,7 @@ struct by_warp_t {
   [[nodiscard]] __device__ static unsigned rank() noexcept { return detail::rank_in_block() % 32; }
   [[nodiscard]] __device__ static unsigned size() noexcept { return 32; }
   __device__ static void sync() noexcept { __syncwarp(); }
-  /// A meeting that tells everybody whether anybody has `value`.
+  /// A barrier of the group that returns, to all, whether any has `value`.
   [[nodiscard]] __device__ static bool any(bool value) noexcept {
     const bool result = __any_sync(0xffffffffU, value ? 1 : 0) != 0;
     __syncwarp();  // a vote orders no memory accesses

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The symmetric heap: memory at every PE, allocated and freed by all of them together.
+/// The symmetric heap: memory at every PE, which all PEs allocate and free together.
 #pragma once
 
 #include <membar/device_guard.hpp>
@@ -17,8 +17,8 @@ namespace membar::symmetric {
 
 namespace detail {
 
-/// Which bytes of a heap are taken: offsets, first fit, the neighbours of what is freed joined. The same calls give the same
-/// offsets at every PE.
+/// Tracks which bytes of a heap are taken. First fit; free neighbours are joined. It depends on its calls alone, so that every
+/// PE has the same offsets.
 class offset_allocator {
  public:
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
@@ -29,7 +29,7 @@ class offset_allocator {
     }
   }
 
-  /// `bytes`, not 0, aligned to a power of two, or `none`.
+  /// The offset of `bytes` (not 0), aligned to a power of two; `none` if they do not fit.
   [[nodiscard]] std::size_t take(std::size_t bytes, std::size_t alignment) {
     for (auto hole = free_.begin(); hole != free_.end(); ++hole) {
       const auto [begin, size] = *hole;
@@ -50,7 +50,7 @@ class offset_allocator {
     return none;
   }
 
-  /// The size of what was taken at `offset`; 0 if nothing was.
+  /// The size of what is taken at `offset`; 0 if nothing is.
   [[nodiscard]] std::size_t size_at(std::size_t offset) const {
     const auto found = taken_.find(offset);
     return found == taken_.end() ? 0 : found->second;
@@ -99,8 +99,8 @@ class offset_allocator {
   std::map<std::size_t, std::size_t> taken_;
 };
 
-/// The atomic operations that an element type needs between every two PEs: `function` is called with each. Aligned loads and
-/// stores are whole on every link.
+/// Calls `function` with each atomic operation that an element type needs between every two PEs. Aligned loads and stores are
+/// whole on every link, so they are not among them.
 template <class T>
 struct needed_atomics {
   template <class Function>
@@ -147,8 +147,8 @@ class heap;
 template <class T, backend Backend>
 class scoped_array;
 
-/// `size()` objects at every PE, as a heap allocated them: a value that names them on the host. It frees nothing by itself;
-/// a `scoped_array` does.
+/// `size()` objects at every PE, as a heap allocated them: a value that names them on the host. It frees nothing; a
+/// `scoped_array` does.
 template <class T, backend Backend>
 class array {
  public:
@@ -156,12 +156,11 @@ class array {
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
-  /// Where object `index` lies in the heap, in bytes: the same at every PE, so that it names the object, to a
-  /// `recorder` for one.
+  /// The offset of object `index` in the heap, in bytes. It is equal at every PE, so it can name the object, for example to a
+  /// `deadlock::recorder`.
   [[nodiscard]] std::size_t offset(std::size_t index = 0) const noexcept { return offset_ + index * sizeof(T); }
 
-  /// The objects' symmetric address as the PE `which`, which is one of this process: what its kernels take. Errors: a PE of
-  /// another process, whose symmetric address means nothing here.
+  /// The objects' symmetric address for the kernels of PE `which`, which is of this process. Errors: a PE of another process.
   [[nodiscard]] span<T, Backend> on(pe which) const {
     return detail::access::make_span<T, Backend>(heap_->template address_of<T>(which, offset_), size_, heap_->reach_of(which));
   }
@@ -178,15 +177,15 @@ class array {
   std::uint64_t id_;
 };
 
-/// Memory of the same size at every PE of a backend, in which all PEs together allocate, in any order, and free, in any order.
+/// Memory of one size at every PE of a backend, in which all PEs together allocate and free, in any order.
 ///
-/// `allocate` and `free` are collective: every process calls them, in one order with the same arguments, which is checked. What
-/// is allocated holds zeros at every PE before the call returns at any, so no PE's put can meet another's zeroing. Nothing may
-/// use what is freed: every PE's kernels that did have ended.
+/// `allocate` and `free` are collective: every process calls them in one order with the same arguments, which is checked. An
+/// allocation holds zeros at every PE before the call returns at any, so a put never races with the zeroing. Before a `free`
+/// every kernel that uses the memory has ended, at every PE.
 ///
-/// Errors, of every PE, and nothing is changed: `error` naming what differs between PEs, the room that is left, the link that
-/// carries no such atomic operation; for `free`, what was freed before or belongs to another heap. A heap that dies with
-/// allocations says how many. The backend outlives it.
+/// Errors, on every PE, without any change: `error` naming what differs between PEs, the room that is left, or the link that
+/// does not carry an atomic operation; for `free`, what was freed before or belongs to another heap. A heap that is destroyed
+/// with allocations prints how many. The backend outlives it.
 template <backend Backend>
 class heap {
  public:
@@ -233,17 +232,17 @@ class heap {
     }
     free_bytes(allocated.offset_, id);
   }
-  /// Its holder frees it.
+  /// The `scoped_array` frees it.
   template <class T>
   void free(const scoped_array<T, Backend>&) = delete;
 
-  /// How PE `which`, of this process, reaches the others.
+  /// The reach of PE `which`, which is of this process.
   [[nodiscard]] typename Backend::reach reach_of(pe which) const {
     require_local(which);
     return region_.reach_of(which);
   }
 
-  /// The address of a symmetric object's counterpart at `other`, a PE of this process, for copies that the host enqueues.
+  /// The address of the object at `other`, a PE of this process, for copies that the host enqueues.
   template <class T>
   [[nodiscard]] T* address_at(const span<T, Backend>& object, pe other) const {
     const auto* const local = reinterpret_cast<const unsigned char*>(detail::access::local(object));
@@ -258,7 +257,7 @@ class heap {
   [[nodiscard]] Backend& backend() const noexcept { return *backend_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_of_.bytes(); }
   [[nodiscard]] std::size_t bytes_taken() const noexcept { return bytes_of_.bytes_taken(); }
-  /// The most that one allocation can still have.
+  /// The most bytes that one allocation can still have.
   [[nodiscard]] std::size_t largest_free() const noexcept { return bytes_of_.largest_hole(); }
 
  private:
@@ -267,7 +266,7 @@ class heap {
   template <class, symmetric::backend>
   friend class scoped_array;
 
-  // Every allocation starts at one, so that packed words and 16-byte accesses find their alignment, and signals their sector.
+  // Enough for packed words and 16-byte accesses, and a signal has a sector of its own.
   static constexpr std::size_t least_alignment = 128;
 
   [[nodiscard]] static typename Backend::region mapped(Backend& backend, std::size_t bytes) {
@@ -337,7 +336,7 @@ class heap {
           bytes, bytes_of_.bytes_taken(), bytes_of_.bytes(), bytes_of_.largest_hole());
     }
     try {
-      // Which is a barrier too: only behind it may any PE put into what any other has zeroed.
+      // This is a barrier too: only after it may a PE put into what another has zeroed.
       detail::agree_on_success(*backend_, zeroed(offset, bytes), "the zeroing of an allocation");
     } catch (...) {
       bytes_of_.give_back(offset);
@@ -347,7 +346,7 @@ class heap {
     return offset;
   }
 
-  /// Gathered, for memory that the backend has at one PE may lie better than at another.
+  /// Collective, because the backend's memory may be aligned better at one PE than at another.
   void require_alignment(std::size_t alignment) {
     unsigned long long less = 0;  // PE that has less, and 1; 0 for none
     for (const pe which : backend_->local_pes()) {
@@ -370,7 +369,7 @@ class heap {
     for (const pe which : backend_->local_pes()) {
       try {
         const device_guard guard(backend_->device_of(which));
-        // A stream of its own: the null stream would wait for the program's.
+        // Its own stream, because the null stream would wait for the program's work.
         cudaStream_t stream = nullptr;
         check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
         const cudaError_t filled = cudaMemsetAsync(static_cast<unsigned char*>(region_.base(which)) + offset, 0, bytes, stream);
@@ -397,7 +396,7 @@ class heap {
     bytes_of_.give_back(offset);
   }
 
-  /// At the end of a holder's scope. An exception may end that of one process alone: it meets with no other then.
+  /// Frees at the end of a `scoped_array`. An exception may end the scope of one process alone, which then waits for no other.
   template <class T>
   void free_at_end(const array<T, Backend>& allocated, bool by_exception) noexcept {
     try {
@@ -428,13 +427,13 @@ class heap {
   std::uint64_t next_id_ = 1;
 };
 
-/// Frees what a heap allocated at the end of its scope, also where an exception ends it:
-/// `scoped_array halo(heap.allocate<float>(4096))`. The heap outlives it, in the same place.
+/// Frees what a heap allocated at the end of its scope: `scoped_array halo(heap.allocate<float>(4096))`. The heap outlives it
+/// and does not move.
 ///
-/// The end of the scope waits for the devices of this process's PEs, so that no kernel uses what is freed, and is collective
-/// as `free` is: the scopes of all processes end in one order. Where an exception ends it, it meets with no other process, for
-/// that may have none: the others wait then until this one's next collective call, which differs and is an error on every PE.
-/// Errors: none are thrown; what fails is said through the handler of error.hpp.
+/// The end of the scope waits for the devices of this process's PEs, so that no kernel uses what is freed. Then it is
+/// collective as `free` is: the scopes of all processes end in one order. If an exception ends the scope it waits for no other
+/// process, which may have no exception. The others then wait until this process's next collective call, which differs from
+/// theirs and is an error on every PE. Errors: it throws none; what fails goes to the handler of error.hpp.
 template <class T, backend Backend>
 class [[nodiscard]] scoped_array : public array<T, Backend> {
  public:

@@ -2,10 +2,10 @@
 /// @file
 /// Copies between the host and the own PE's symmetric objects that have run when they return.
 ///
-/// `cudaMemcpy` and `cudaMemset` may return before they have run: from pageable memory, within a device, to a device in all
-/// cases of a memset. The next operation on the heap, on another stream or PE, then overtakes them. Either of two things
-/// helps: an asynchronous copy and a wait for its stream, or the flag by which all such calls on a context, or on an
-/// allocation, are synchronous. There is a form for each, and none without.
+/// `cudaMemcpy` and `cudaMemset` may return before they have run: copies from pageable memory or within a device, and every
+/// memset of a device. The next operation on the heap, on another stream or PE, may then run first. There are two remedies, and
+/// a function for each: an asynchronous copy and a wait for its stream; or a flag of the context or the allocation that makes
+/// such calls synchronous.
 #pragma once
 
 #include <membar/detail/driver_function.hpp>
@@ -32,7 +32,7 @@ inline void validate_copy(std::size_t here, std::size_t there, const char* direc
   }
 }
 
-/// Copies in the stream, and waits for it.
+/// Copies in the stream and waits for it.
 inline void copy_and_wait(void* to, const void* from, std::size_t bytes, cudaStream_t stream) {
   check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream),
         "pass objects of this process and a stream of the PE's device");
@@ -50,7 +50,7 @@ struct copy_flag_calls {
   return calls;
 }
 
-/// Whether the context of the current device, which is made current if none is, copies synchronously.
+/// Whether copies are synchronous in the context of the current device. Makes that context if there is none.
 [[nodiscard]] inline bool context_is_synchronous() {
   check(cudaFree(nullptr), "a working CUDA driver and device are needed");
   unsigned flags = 0;
@@ -63,7 +63,7 @@ struct copy_flag_calls {
   unsigned value = 0;
   const CUresult status = copy_flags().pointer_get(&value, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS,
                                                    static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(memory)));
-  // Memory that the driver maps itself, as a symmetric heap's may be, has no such attribute.
+  // Memory that the driver maps, as a symmetric heap's may be, has no such attribute.
   return status == CUDA_SUCCESS && value != 0;
 }
 
@@ -78,8 +78,9 @@ constexpr void require_copyable() noexcept {
 
 /// Copies `from` to the own PE's objects at `to`, in `stream`, and returns when that has run.
 ///
-/// What is enqueued afterwards, on any stream of any PE, comes after the copy. It waits for all that the stream holds: a wait
-/// for another PE that nobody has enqueued yet is a deadlock. Errors: different sizes; what CUDA refuses.
+/// What is enqueued afterwards, on any stream of any PE, comes after the copy. It waits for all work of the stream. If that
+/// includes a wait for another PE whose notification is not enqueued yet, it is a deadlock. Errors: different sizes; what CUDA
+/// refuses.
 template <class T, class Backend>
 void copy_to(const span<T, Backend>& to, std::type_identity_t<std::span<const T>> from, cudaStream_t stream) {
   detail::require_copyable<T>();
@@ -104,14 +105,14 @@ void fill_bytes(const span<T, Backend>& objects, unsigned char value, cudaStream
   check(cudaStreamSynchronize(stream), "an earlier operation in the stream failed");
 }
 
-/// Whether `cudaMemcpy` and `cudaMemset` of this memory have run when they return: the flag of the allocation, or that of the
-/// current device's context, which is the only one for memory that the driver maps. The PE's device is current.
+/// Whether `cudaMemcpy` and `cudaMemset` of this memory have run when they return: by the flag of the allocation, or by that
+/// of the current device's context. Memory that the driver maps has only the latter. The PE's device is current.
 [[nodiscard]] inline bool copies_are_synchronous(const void* memory) {
   return detail::allocation_is_synchronous(memory) || detail::context_is_synchronous();
 }
 
-/// Copies without a stream, where the flag makes that safe. Errors: `error` where it does not, and nothing is copied; different
-/// sizes. The PE's device is current.
+/// Copies `from` to the own PE's objects at `to` without a stream, if a flag makes that safe. Errors: `error` if none does, and
+/// nothing is copied; different sizes. The PE's device is current.
 template <class T, class Backend>
 void copy_to(const span<T, Backend>& to, std::type_identity_t<std::span<const T>> from) {
   detail::require_copyable<T>();
@@ -126,10 +127,10 @@ void copy_to(const span<T, Backend>& to, std::type_identity_t<std::span<const T>
   check(cudaMemcpy(to.local(), from.data(), from.size_bytes(), cudaMemcpyDefault), "pass objects of this process");
 }
 
-/// Makes host copies of one allocation synchronous until it dies (`CU_POINTER_ATTRIBUTE_SYNC_MEMOPS`).
+/// Makes host copies of one allocation synchronous during its lifetime (`CU_POINTER_ATTRIBUTE_SYNC_MEMOPS`).
 ///
-/// For memory of `cudaMalloc`: a heap of plain allocations (`peer_memory::plain`). Memory that the driver maps has no such
-/// flag: its context has. Errors: `error` that says so. Where the flag was set before it stays set.
+/// For memory of `cudaMalloc`: a heap of plain allocations (`peer_memory::plain`). Memory that the driver maps takes the flag
+/// from its context, and is an `error` here. A flag that was set before stays set.
 class synchronous_copies {
  public:
   [[nodiscard("the flag is put back when this object dies: give it a name")]] explicit synchronous_copies(void* memory)

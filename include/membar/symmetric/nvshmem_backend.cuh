@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The device's part of the NVSHMEM backend: NVSHMEM's own calls, with the orders that they lack.
+/// The device's part of the NVSHMEM backend: NVSHMEM's calls, with the orders that they lack.
 #pragma once
 
 #include <membar/fence.cuh>
@@ -15,7 +15,7 @@
 
 namespace membar::symmetric::detail {
 
-/// NVSHMEM orders by system fences of the calling thread, and has no acquire: each operation that must acquire fences behind
+/// NVSHMEM orders by system fences of the calling thread, and has no acquire: an operation that must acquire fences after
 /// itself.
 template <>
 struct transport<nvshmem_reach> {
@@ -95,7 +95,7 @@ struct transport<nvshmem_reach> {
     }
   }
 
-  /// A release fences first: what the group put to `other` goes before the signal there.
+  /// A release fences first, so that what the group put to `other` is there before the signal.
   template <class Kind, class Order>
   __device__ static void notify(const nvshmem_reach&, unsigned long long* word, unsigned long long value, pe other,
                                 Order) noexcept {
@@ -143,10 +143,10 @@ struct transport<nvshmem_reach> {
     }
   }
 
-  /// By one thread, after a meeting of its group.
+  /// Called by one thread, after a barrier of its group.
   __device__ static void fence(const nvshmem_reach&) noexcept { nvshmem_fence(); }
   __device__ static void quiet(const nvshmem_reach&) noexcept { nvshmem_quiet(); }
-  /// NVSHMEM has no completion of the own side alone. The group meets first, for a thread may still be about to start its part.
+  /// NVSHMEM cannot complete the local side alone. The barrier comes first, because a thread may not have started its part yet.
   template <class Group>
   __device__ static void flush(const nvshmem_reach&) noexcept {
     Group::sync();
@@ -156,7 +156,8 @@ struct transport<nvshmem_reach> {
     Group::sync();
   }
 
-  /// One thread completes what the group has put; each thread that signals fences, for a release is of the thread that stores.
+  /// One thread completes what the group has put. Each thread that signals fences, because only its own fence makes its store a
+  /// release.
   template <class Group, class Order>
   __device__ static void arrive_everywhere(Group, const nvshmem_reach& reach, unsigned long long* word,
                                            unsigned long long value, Order) noexcept {
@@ -178,7 +179,8 @@ struct transport<nvshmem_reach> {
     }
   }
 
-  /// All types are taken as unsigned integers of their size: sums wrap alike, and NVSHMEM lacks or misses the others.
+  /// All types are handled as unsigned integers of their size: sums wrap alike, and NVSHMEM lacks some operations of the
+  /// others.
   template <amo Operation, class T, class Order>
   __device__ static T apply(const nvshmem_reach&, T* word, T value, pe other, Order) noexcept {
     static_assert((Operation & (every_type_amos | integer_amos)) != amo::none,
@@ -298,7 +300,7 @@ struct stream_transport<basic_nvshmem_backend<Visible>> {
 
   template <class T>
   static void put(const heap<backend>&, const span<T, backend>& to, const T* from, pe other, cudaStream_t stream) {
-    nvshmemx_putmem_on_stream(access::local(to), from, to.size() * sizeof(T), other.index(), stream);
+    nvshmemx_putmem_on_stream(local(to), from, to.size() * sizeof(T), other.index(), stream);
   }
 };
 

@@ -9,7 +9,7 @@
 #include <membar/symmetric/backend.hpp>
 #include <membar/symmetric/pe.hpp>
 
-// A plain C++ compiler reads the host's half only.
+// A plain C++ compiler needs the host's half only.
 #if defined(__CUDACC__)
 #include <nvshmem.h>
 #include <nvshmemx.h>
@@ -25,7 +25,7 @@
 
 namespace membar::symmetric {
 
-/// How a PE reaches the others by NVSHMEM, which knows the way itself: who it is, and how many there are.
+/// The reach of a PE by NVSHMEM, which finds the other PEs itself: this PE's number and how many there are.
 class nvshmem_reach {
  public:
   MEMBAR_HOST_DEVICE constexpr nvshmem_reach(pe self, int count) noexcept : self_(self), count_(count) {}
@@ -33,7 +33,7 @@ class nvshmem_reach {
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr pe self() const noexcept { return self_; }
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr int count() const noexcept { return count_; }
 
-  /// The object of `which` whose counterpart here is at `local`; null where no load or store reaches it.
+  /// The object of PE `which` whose counterpart here is at `local`; null if loads and stores do not reach it.
   [[nodiscard]] MEMBAR_HOST_DEVICE void* direct(void* local, pe which) const noexcept {
     return nvshmem_ptr(local, which.index());
   }
@@ -43,11 +43,11 @@ class nvshmem_reach {
   int count_;
 };
 
-/// What processes need in common to find each other: made by one of them, in the process that becomes PE 0, and handed to all
-/// (through a shared page, a file, a socket). It is plain bytes.
+/// What processes share to find each other, as plain bytes. The process that becomes PE 0 makes it and hands it to all, through
+/// a shared page, a file or a socket.
 using nvshmem_id = nvshmemx_uniqueid_t;
 
-/// An id for a job. The calling process must be PE 0 of it, and have made no CUDA call in a parent it was forked from.
+/// Makes the id of a job. The calling process becomes its PE 0. If it was forked, its parent has made no CUDA call.
 [[nodiscard]] inline nvshmem_id make_nvshmem_id() {
   nvshmem_id id = NVSHMEMX_UNIQUEID_INITIALIZER;
   if (const int status = nvshmemx_get_uniqueid(&id); status != 0) {
@@ -59,20 +59,20 @@ using nvshmem_id = nvshmemx_uniqueid_t;
   return id;
 }
 
-/// NVSHMEM, from its initialisation to its end. One in the life of a process, made after `cudaSetDevice` and before its
-/// backend.
+/// NVSHMEM, from its initialization to its end. A process makes one in its life, after `cudaSetDevice` and before its backend.
 ///
-/// Errors: NVSHMEM ends the process itself where it cannot start, after a line on standard error. Its end is collective, and an
-/// exception of one PE is none of the others: where one ends a session it ends the whole job, with status 1.
+/// Errors: if NVSHMEM cannot start it prints a line on standard error and ends the process. The end of a session is
+/// collective. An exception on one PE does not reach the others, so a session that an exception ends ends the whole job, with
+/// status 1.
 class nvshmem_session {
  public:
-  /// As a launcher that NVSHMEM knows has set it up (`nvshmrun`, PMI).
+  /// As set up by a launcher that NVSHMEM supports (`nvshmrun`, PMI).
   [[nodiscard]] static nvshmem_session of_launcher() {
     nvshmem_init();
     return nvshmem_session();
   }
 
-  /// As PE `rank` of `count`, with the id that all of them have.
+  /// As PE `rank` of `count`, with the id that all of them share.
   [[nodiscard]] static nvshmem_session of_id(int rank, int count, const nvshmem_id& id) {
     if (rank < 0 || rank >= count) {
       throw error(cudaErrorInvalidValue, "membar: PE %d of %d was asked for: number them from 0", rank, count);
@@ -102,7 +102,7 @@ class nvshmem_session {
       return;
     }
     if (std::uncaught_exceptions() > exceptions_) {
-      // The other PEs are elsewhere, and would never meet this one in nvshmem_finalize.
+      // The other PEs are elsewhere, and would never join this one in nvshmem_finalize.
       std::fprintf(
           stderr,
           "membar: an exception ends the NVSHMEM session of PE %d, and so the job: catch it while the session lives to "
@@ -127,8 +127,8 @@ class nvshmem_session {
 
 namespace detail {
 
-/// An allocation of NVSHMEM's heap, which all processes make and free together. One that dies by an exception is not freed: the
-/// other PEs need not have one, and would not come.
+/// An allocation in NVSHMEM's heap, which all processes make and free together. One that an exception destroys is not freed,
+/// because the other PEs may not free theirs.
 class nvshmem_region {
  public:
   nvshmem_region(pe self, int count, std::size_t bytes)
@@ -175,11 +175,11 @@ class nvshmem_region {
 }  // namespace detail
 
 /// The NVSHMEM backend: each process is one PE. `nvshmem_backend` promises that data is visible at its destination only, which
-/// holds on every cluster; `basic_nvshmem_backend<visibility::everywhere>` is for machines on which loads and stores reach
-/// every PE, which is checked.
+/// holds on every cluster. `basic_nvshmem_backend<visibility::everywhere>` is for machines on which loads and stores reach
+/// every PE, which it checks.
 ///
-/// AMOs are NVSHMEM's own: of integers additions, compare-and-swaps and bits, of all types loads, stores and exchanges.
-/// Requires: NVSHMEM 3; relocatable device code. Errors: `error`, on every PE. The session outlives the backend, and it its
+/// AMOs are NVSHMEM's: additions, compare-and-swaps and bits of integers; loads, stores and exchanges of all types. Requires:
+/// NVSHMEM 3; relocatable device code. Errors: `error`, on every PE. The session outlives the backend, which outlives its
 /// heaps.
 template <visibility Visible>
 class basic_nvshmem_backend {
@@ -188,7 +188,7 @@ class basic_nvshmem_backend {
   using reach = nvshmem_reach;
   using region = detail::nvshmem_region;
 
-  /// On the device that is current, which the session was made with.
+  /// On the current device, which is the session's.
   explicit basic_nvshmem_backend(const nvshmem_session& session)
       : self_(session.self()), count_(session.count()), scratch_(self_, count_, 3 * bytes_of_all()) {
     check(cudaGetDevice(&device_), "a working CUDA driver and device are needed");
@@ -202,7 +202,7 @@ class basic_nvshmem_backend {
   ~basic_nvshmem_backend() { membar::detail::report_failed_restore(cudaStreamDestroy(stream_)); }
 
   [[nodiscard]] int count() const noexcept { return count_; }
-  /// The process's own.
+  /// The PE of this process.
   [[nodiscard]] pe_range local_pes() const noexcept { return {self_, 1}; }
   [[nodiscard]] int device_of(pe) const noexcept { return device_; }
 
@@ -232,7 +232,7 @@ class basic_nvshmem_backend {
   /// Gathers the number of every process. Collective.
   void all_gather(const unsigned long long* mine, unsigned long long* all) {
     auto* const source = static_cast<unsigned long long*>(scratch_.base(self_));
-    // Two results in turn: a process that is ahead writes the next one while another still reads this one.
+    // Two results alternate: a fast process writes the next one while another still reads this one.
     unsigned long long* const gathered = source + static_cast<std::size_t>(count_) * (1 + turn_);
     turn_ = 1 - turn_;
     const std::size_t word = sizeof(unsigned long long);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Symmetric objects: an object of the same type at the same place of every PE's symmetric heap, named by one PE's address of
-/// it.
+/// Addresses of symmetric objects: objects of one type at one place of every PE's symmetric heap.
 ///
-/// A symmetric address is valid on the PE that has it, and names the objects of all others to the operations. What is not one,
-/// a pointer or the address of another PE's object, is of another type, from which there is no way back.
+/// A symmetric address is valid on its own PE. Operations take it, with a PE, for the object of any PE. A pointer, and the
+/// address of another PE's object, have other types, which do not convert to it.
 #pragma once
 
 #include <membar/detail/config.hpp>
@@ -21,7 +20,7 @@ class object;
 template <class T, class Backend = peer_backend>
 class span;
 
-/// Objects of another PE, or of this one, as loads and stores reach them. It is no symmetric address and does not become one.
+/// Objects of any PE, for direct loads and stores. It is not a symmetric address and does not convert to one.
 template <class T>
 class direct_span {
  public:
@@ -62,10 +61,10 @@ MEMBAR_HOST_DEVICE constexpr void refuse_other_type() noexcept {
       "ordered with its own");
 }
 
-/// How heaps and backends make symmetric addresses, and operations read them.
+/// By which heaps and backends make symmetric addresses, and operations read them.
 struct access;
 
-/// What both forms of symmetric address have in common.
+/// The common part of both forms of symmetric address.
 template <class T, class Backend>
 class address {
   static_assert(is_word<T> || std::is_trivially_copyable_v<T>,
@@ -101,9 +100,9 @@ class address {
 
 }  // namespace detail
 
-/// The address of one symmetric object. A pointer is none, whatever it points to.
+/// The address of one symmetric object. Only a heap makes it; no pointer converts to it.
 ///
-/// `T` is data, trivially copyable, or a word (word.hpp). Only a heap makes one; from a pointer there is no conversion.
+/// `T` is trivially copyable data, or a word (word.hpp).
 template <class T, class Backend>
 class object : public detail::address<T, Backend> {
   using base = detail::address<T, Backend>;
@@ -117,13 +116,13 @@ class object : public detail::address<T, Backend> {
     detail::refuse_other_type<Other>();
   }
 
-  /// This PE's own object, as a private pointer.
+  /// The own PE's object, as a pointer.
   [[nodiscard]] MEMBAR_HOST_DEVICE T* local() const noexcept {
     base::require_data();
     return this->local_;
   }
 
-  /// The object of `which`, for direct loads and stores; empty where none reach it. Not a symmetric address.
+  /// The object of PE `which`, for direct loads and stores; empty if they do not reach that PE. Not a symmetric address.
   [[nodiscard]] MEMBAR_HOST_DEVICE direct_span<T> at(pe which) const noexcept {
     base::require_data();
     return direct_span<T>(static_cast<T*>(this->reach_.direct(this->local_, which)), 1);
@@ -134,7 +133,7 @@ class object : public detail::address<T, Backend> {
   MEMBAR_HOST_DEVICE constexpr object(T* local, const typename base::reach_type& reach) noexcept : base(local, reach) {}
 };
 
-/// The address of `size()` symmetric objects, one behind the other. Arithmetic stays within them.
+/// The address of `size()` consecutive symmetric objects.
 template <class T, class Backend>
 class span : public detail::address<T, Backend> {
   using base = detail::address<T, Backend>;
@@ -150,22 +149,22 @@ class span : public detail::address<T, Backend> {
 
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr std::size_t size() const noexcept { return size_; }
 
-  /// This PE's own objects, as a private pointer.
+  /// The own PE's objects, as a pointer.
   [[nodiscard]] MEMBAR_HOST_DEVICE T* local() const noexcept {
     base::require_data();
     return this->local_;
   }
 
-  /// The objects of `which`, for direct loads and stores; empty where none reach them. Not a symmetric address.
+  /// The objects of PE `which`, for direct loads and stores; empty if they do not reach that PE. Not a symmetric address.
   [[nodiscard]] MEMBAR_HOST_DEVICE direct_span<T> at(pe which) const noexcept {
     base::require_data();
     return direct_span<T>(static_cast<T*>(this->reach_.direct(this->local_, which)), size_);
   }
 
-  /// Object `index`, which is not checked.
+  /// Object `index`. The index is not checked.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr object<T, Backend> operator[](std::size_t index) const noexcept;
 
-  /// `size` objects from `first` on; what lies beyond the end is cut off.
+  /// `size` objects from `first` on, cut off at the end of this span.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr span subspan(std::size_t first, std::size_t size) const noexcept {
     const std::size_t from = first < size_ ? first : size_;
     return span(this->local_ + from, size < size_ - from ? size : size_ - from, this->reach_);
@@ -192,12 +191,23 @@ struct access {
                                                                                const typename Backend::reach& reach) noexcept {
     return span<T, Backend>(local, size, reach);
   }
-  /// The own PE's address of an object, words included.
   template <class Address>
   [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr typename Address::element_type* local(const Address& address) noexcept {
     return address.local_;
   }
 };
+
+/// The own PE's object, words included.
+template <class Address>
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr auto* local(const Address& address) noexcept {
+  return access::local(address);
+}
+
+/// The value of the own PE's word.
+template <class Address>
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr auto* word(const Address& address) noexcept {
+  return word_access::raw(access::local(address));
+}
 
 }  // namespace detail
 

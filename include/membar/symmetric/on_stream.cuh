@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Symmetric operations as work of a stream: each enqueues and returns, and runs in the stream's order.
+/// Symmetric operations on a stream. Each call enqueues and returns; the operation runs in the stream's order.
 ///
-/// They are kernels of one thread in the logical remote synchronization domain, so that their system-scope releases keep no
-/// fence of the program's other kernels waiting; a copy is the backend's. The device of the stream is current, as for any
-/// launch, and is that of the symmetric object's PE. Waits and barriers hold the stream until another PE comes: enqueue what
-/// they wait for first (docs/deadlocks.md), and load the kernels before anything waits.
+/// They are kernels of one thread, in the logical remote synchronization domain, so that no fence of the program's other
+/// kernels waits for their system-scope releases. A copy is the backend's. The device of the stream is current, as for any
+/// launch, and is that of the symmetric object's PE. A wait or a barrier holds the stream until another PE acts: enqueue first
+/// what it waits for (docs/deadlocks.md), and load the kernels before anything waits.
 #pragma once
 
 #include <membar/device_guard.hpp>
@@ -23,7 +23,7 @@ namespace membar::symmetric {
 
 namespace detail {
 
-/// A backend's copy as work of a stream.
+/// A backend's copy on a stream.
 template <class Backend>
 struct stream_transport;
 
@@ -64,9 +64,9 @@ __global__ void quiet_kernel(Reach reach) {
 
 }  // namespace detail
 
-/// Loads the kernels of all operations below at every PE of this process. At its first launch a kernel may wait for those that
-/// run, and one of them for it: call it once for each backend type, before the first kernel that waits, as for kernels of the
-/// program's own.
+/// Loads the kernels of all operations below at every PE of this process. The first launch of a kernel may wait for running
+/// kernels, and one of them may wait for it. So call this once for each backend type before the first kernel that waits, and
+/// load the program's own kernels too.
 ///
 /// CUDA: `cudaFuncGetAttributes`. Errors: `error`, if a device has no code of them.
 template <backend Backend>
@@ -86,9 +86,9 @@ void load_stream_operations(const heap<Backend>& heap) {
   }
 }
 
-/// Enqueues a copy of the objects at `from` to all of `to` at `other`. `from` is in use until the stream has done it.
+/// Enqueues a copy of the objects at `from` to all of `to` at `other`. `from` is in use until the stream has run it.
 ///
-/// What follows in the stream finds it complete; `notify_on_stream` tells the other PE. Peer: `cudaMemcpyAsync`. NVSHMEM:
+/// Later work of the stream finds it complete; `notify_on_stream` tells the other PE. Peer: `cudaMemcpyAsync`. NVSHMEM:
 /// `nvshmemx_putmem_on_stream`.
 template <class T, backend Backend>
 void put_on_stream(const heap<Backend>& heap, const span<T, Backend>& to, const std::type_identity_t<T>* from, pe other,
@@ -97,22 +97,22 @@ void put_on_stream(const heap<Backend>& heap, const span<T, Backend>& to, const 
   detail::stream_transport<Backend>::put(heap, to, from, other, stream);
 }
 
-/// Enqueues a notification: it releases what the stream has done before, puts to `other` included. Errors: those of `launch`.
+/// Enqueues a notification. It releases what the stream has done before, puts to `other` included. Errors: those of `launch`.
 template <class Kind, backend Backend>
 void notify_on_stream(const object<signal<Kind>, Backend>& signal, unsigned long long value, pe other, cudaStream_t stream) {
   using address = object<symmetric::signal<Kind>, Backend>;
   launch(detail::communication_launch(stream), detail::notify_kernel<address>, signal, value, other);
 }
 
-/// Enqueues a wait for the stream's own PE's signal; where the budget is used up it prints who waited for what, and the
-/// stream's next calls report a failed kernel. What follows in the stream has acquired.
+/// Enqueues a wait for a signal of the stream's PE. Later work of the stream has acquired. When the budget is used up the
+/// kernel prints what it waited for, and the stream's next calls report a failed kernel.
 template <class Kind, backend Backend, class Condition>
 void wait_on_stream(const object<signal<Kind>, Backend>& signal, Condition condition, wait_budget budget, cudaStream_t stream) {
   using address = object<symmetric::signal<Kind>, Backend>;
   launch(detail::communication_launch(stream), detail::wait_kernel<address, Condition>, signal, condition, budget);
 }
 
-/// Enqueues a barrier of all PEs. Each PE enqueues its own; `words` are not in use by a kernel meanwhile.
+/// Enqueues this PE's part of a barrier of all PEs. No kernel uses `words` meanwhile.
 template <backend Backend>
 void barrier_on_stream(const span<barrier_word, Backend>& words, wait_budget budget, cudaStream_t stream) {
   launch(detail::communication_launch(stream), detail::barrier_kernel<span<barrier_word, Backend>>, words, budget);

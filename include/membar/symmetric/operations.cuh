@@ -2,11 +2,11 @@
 /// @file
 /// One-sided operations on symmetric objects: put, get, put with signal, notifications, and what orders and completes them.
 ///
-/// A group (`by_thread`, `by_warp`, `by_block`) does an operation together: all of it call it with the same arguments. A
-/// source of a put, and what a get writes to, is any memory of the own PE that the backend reaches: with NVSHMEM over a network
-/// that is symmetric memory, or what was registered with it (`nvshmemx_buffer_register`); what is put to is named by a
-/// symmetric address and a PE, which may be the own one. No operation begins with a meeting of the group: where one thread
-/// wrote what another one copies, they meet before.
+/// A group (`by_thread`, `by_warp`, `by_block`) does an operation together: all its threads call it with the same arguments.
+/// The remote side is a symmetric address and a PE, which may be the own one. The local side is any memory of the own PE that
+/// the backend reaches. With NVSHMEM over a network that is symmetric memory, or memory registered with
+/// `nvshmemx_buffer_register`. A copy does not begin with a barrier of the group: if one thread wrote what another one copies,
+/// synchronize the group first.
 #pragma once
 
 #include <membar/symmetric/backend.hpp>
@@ -27,8 +27,7 @@ __device__ constexpr void require_group() noexcept {
   static_assert(is_group<Group>, "membar: an operation is done by_thread, by_warp or by_block");
 }
 
-/// A symmetric address of data, and nothing that looks like one. Returns whether it is, so that one sentence is all that is
-/// printed.
+/// Requires a symmetric address. Returns whether it is one, so that the compiler prints one sentence only.
 template <class Address>
 [[nodiscard]] __device__ constexpr bool require_symmetric() noexcept {
   static_assert(
@@ -38,7 +37,7 @@ template <class Address>
   static_assert(!std::is_pointer_v<Address> && !std::is_array_v<Address>,
                 "membar: a private pointer is no symmetric address: pass an object of a symmetric heap");
   static_assert(is_symmetric<Address> || is_direct<Address> || std::is_pointer_v<Address> || std::is_array_v<Address>,
-                "membar: a symmetric address is wanted: pass an object of a symmetric heap");
+                "membar: not a symmetric address: pass an object of a symmetric heap");
   return is_symmetric<Address>;
 }
 
@@ -72,17 +71,17 @@ template <class Address>
   }
 }
 
-/// Data, and the signal that tells of it.
+/// Requires data and its signal to be of one backend.
 template <class To, class Signal>
 [[nodiscard]] __device__ constexpr bool require_one_backend() noexcept {
   constexpr bool same = std::is_same_v<typename To::backend, typename Signal::backend>;
   static_assert(same,
                 "membar: a put and its signal travel by one backend: allocate both in heaps of the same backend type, or put, "
-                "and notify behind a quiet");
+                "and notify after a quiet");
   return same;
 }
 
-/// The rule of operations that move one object at a fixed size.
+/// Requires a type whose objects are moved whole.
 template <class T>
 [[nodiscard]] __device__ constexpr bool require_fixed_size() noexcept {
   static_assert(
@@ -107,20 +106,21 @@ template <class Address>
   return is_one<Address>;
 }
 
-/// A pointer to objects of the same type as those of the symmetric address.
+/// Requires a pointer to objects of the type of the symmetric address.
 template <class Address, class Source>
 [[nodiscard]] __device__ constexpr bool require_source() noexcept {
   using element = typename Address::element_type;
   constexpr bool matches = std::is_convertible_v<const Source&, const element*>;
   static_assert(!is_direct<Source>,
                 "membar: what is copied from or to here is memory of this PE, not the result of at(pe): get it, or put it");
-  static_assert(is_direct<Source> || matches,
-                "membar: the own side of a copy is a pointer to objects of the symmetric object's type; of a symmetric object, "
-                "its local()");
+  static_assert(
+      is_direct<Source> || matches,
+      "membar: the local side of a copy is a pointer to objects of the symmetric object's type; of a symmetric object, "
+      "its local()");
   return matches && !is_direct<Source>;
 }
 
-/// Both sides of a copy.
+/// Requires both sides of a copy.
 template <class Address, class Source>
 [[nodiscard]] __device__ constexpr bool require_copy() noexcept {
   if constexpr (require_data<Address>()) {
@@ -130,7 +130,7 @@ template <class Address, class Source>
   }
 }
 
-/// One object of data that an operation of fixed size moves.
+/// Requires one object of data that is moved whole.
 template <class Address>
 [[nodiscard]] __device__ constexpr bool require_fixed_size_object() noexcept {
   if constexpr (require_data<Address>()) {
@@ -140,13 +140,13 @@ template <class Address>
   }
 }
 
-/// What converts from anything: the parameter of a call that is refused anyway, so that its sentence is the only error.
+/// Converts from anything. It is the parameter of a call that is refused anyway, so that the refusal is the only error.
 struct anything {
   template <class T>
   __device__ constexpr anything(const T&) noexcept {}
 };
 
-/// What a symmetric address of data is of.
+/// The type of the objects at a symmetric address of data.
 template <class Address>
 struct element {
   using type = anything;
@@ -158,6 +158,10 @@ struct element<Address> {
 };
 template <class Address>
 using element_of = typename element<Address>::type;
+
+/// Whether a signal is set or added to.
+template <class Signal>
+using kind_of = typename Signal::element_type::kind;
 
 template <class Source>
 [[nodiscard]] __device__ constexpr const void* source_of(const Source& from) noexcept {
@@ -173,25 +177,31 @@ template <class T, class Backend>
   return span.size() * sizeof(T);
 }
 
+/// Sets the signal at `other`, or adds to it. By the calling thread.
+template <class Signal, class Order>
+__device__ inline void store_notification(const Signal& signal, unsigned long long value, pe other, Order order) noexcept {
+  transport_of<Signal>::template notify<kind_of<Signal>>(signal.reach(), word(signal), value, other, order);
+}
+
 }  // namespace detail
 
-// What fence, quiet and flush leave behind, for the operation that needs it: each of its own type, and of the group that did
-// it, because the order holds for the operations of the thread that the group elected.
+// What fence, quiet and flush return, for the operation that needs it. Each has a type of its own, with the group that did it,
+// because the order holds for the one thread that fenced for the group.
 
-/// Puts of the group before are ordered before what it puts and notifies later, at each PE.
+/// The group's earlier puts are ordered before its later puts and notifications, at each PE.
 template <class Group>
 struct fenced {};
-/// They are complete besides: visible, as far as the visibility class goes.
+/// The group's earlier puts are complete too: visible as the visibility class says.
 template <class Group>
 struct quieted : fenced<Group> {};
-/// Sources may be used again and results are there; nothing is said about other PEs.
+/// Sources may be used again and results are there. Nothing is said about other PEs.
 template <class Group>
 struct flushed {};
 
-/// Orders the group's earlier puts, AMOs, notifications and fetches with its later ones, at each PE. It completes nothing.
+/// Orders the group's earlier puts, AMOs, notifications and fetches before its later ones, at each PE. It completes nothing.
 ///
-/// Synchronizes: a release at the destination for a notification behind it, and between two `fetch`es an acquire. PTX (peer): a
-/// meeting of the group, `fence.acq_rel.sys` by one thread, a meeting. NVSHMEM: `nvshmem_fence`.
+/// Synchronizes: makes a later notification a release at its destination; between two `fetch`es it is an acquire. PTX (peer): a
+/// barrier of the group, `fence.acq_rel.sys` by one thread, a barrier of the group. NVSHMEM: `nvshmem_fence`.
 template <class Group, reach Reach>
 __device__ inline fenced<Group> fence(Group, const Reach& reach) noexcept {
   detail::require_group<Group>();
@@ -203,8 +213,8 @@ __device__ inline fenced<Group> fence(Group, const Reach& reach) noexcept {
   return {};
 }
 
-/// Completes all that the group has started: puts are visible at their destinations, in the class `everywhere` at every PE;
-/// results of gets are there.
+/// Completes all that the group has started: puts are visible at their destinations, with the visibility class `everywhere` at
+/// every PE; results of gets are there.
 ///
 /// PTX (peer): as `fence`. NVSHMEM: `nvshmem_quiet`.
 template <class Group, reach Reach>
@@ -218,9 +228,9 @@ __device__ inline quieted<Group> quiet(Group, const Reach& reach) noexcept {
   return {};
 }
 
-/// Ends the use of sources and makes results of non-blocking gets available, and nothing more: no other PE has to see anything.
+/// Ends the use of sources and makes results of non-blocking gets available. It makes nothing visible to another PE.
 ///
-/// PTX (peer): a meeting of the group. NVSHMEM: a meeting, `nvshmem_quiet` by one thread, for it has no weaker one, a meeting.
+/// PTX (peer): a barrier of the group. NVSHMEM, which has nothing weaker: a barrier, `nvshmem_quiet` by one thread, a barrier.
 template <class Group, reach Reach>
 __device__ inline flushed<Group> flush(Group, const Reach& reach) noexcept {
   detail::require_group<Group>();
@@ -228,117 +238,113 @@ __device__ inline flushed<Group> flush(Group, const Reach& reach) noexcept {
   return {};
 }
 
-/// Copies the objects at `from`, of this PE, to all of `to` at `other`; on return `from` may be used again, by the whole group.
+/// Copies the objects at `from`, of this PE, to all of `to` at `other`. On return the whole group may use `from` again.
 ///
 /// Synchronizes with nothing: `put_signal` or a notification tells the other PE. PTX (peer): `ld.weak.v4.b32` and
-/// `st.weak.v4.b32`, eight under way per thread, where both addresses and the size are multiples of 16; elsewhere four, as wide
-/// as the addresses allow; a meeting of the group. NVSHMEM: `nvshmemx_putmem_*`. It takes up to 45 registers: a kernel with
-/// many of its own wants `__launch_bounds__` for large blocks.
+/// `st.weak.v4.b32`, eight in flight per thread, if both addresses and the size are multiples of 16; else four in flight, as
+/// wide as the addresses allow; then a barrier of the group. NVSHMEM: `nvshmemx_putmem_*`. It uses up to 45 registers: give a
+/// kernel that uses many itself `__launch_bounds__` for large blocks.
 template <class Group, class To, class From>
 __device__ inline void put(Group group, const To& to, const From& from, pe other) noexcept {
   detail::require_group<Group>();
   if constexpr (detail::require_copy<To, From>()) {
-    detail::transport<typename To::reach_type>::put(group, to.reach(), detail::access::local(to), detail::source_of(from),
-                                                    detail::bytes_of(to), other);
+    detail::transport_of<To>::put(group, to.reach(), detail::local(to), detail::source_of(from), detail::bytes_of(to), other);
     Group::sync();
   }
 }
 
-/// The same, and returns at once: `from` is in use until `flush` or `quiet`.
+/// Starts a `put` and returns at once: `from` is in use until `flush` or `quiet`.
 template <class Group, class To, class From>
 __device__ inline void put_nonblocking(Group group, const To& to, const From& from, pe other) noexcept {
   detail::require_group<Group>();
   if constexpr (detail::require_copy<To, From>()) {
-    detail::transport<typename To::reach_type>::put_nonblocking(group, to.reach(), detail::access::local(to),
-                                                                detail::source_of(from), detail::bytes_of(to), other);
+    detail::transport_of<To>::put_nonblocking(group, to.reach(), detail::local(to), detail::source_of(from),
+                                              detail::bytes_of(to), other);
   }
 }
 
-/// Copies all of `from` at `other` to the objects at `to`, of this PE; on return they are there, for the whole group.
+/// Copies all of `from` at `other` to the objects at `to`, of this PE. On return the whole group may read them.
 ///
-/// Synchronizes with nothing: wait for a signal first. Two gets are ordered by a `fence` only if they are `fetch`es. PTX
-/// (peer): as `put`. NVSHMEM: `nvshmemx_getmem_*`.
+/// Synchronizes with nothing: wait for a signal first. A `fence` orders two `fetch`es, and no two gets. PTX (peer): as `put`.
+/// NVSHMEM: `nvshmemx_getmem_*`.
 template <class Group, class To, class From>
 __device__ inline void get(Group group, To* to, const From& from, pe other) noexcept {
   detail::require_group<Group>();
   if constexpr (detail::require_copy<From, To*>()) {
-    detail::transport<typename From::reach_type>::get(group, from.reach(), to, detail::access::local(from),
-                                                      detail::bytes_of(from), other);
+    detail::transport_of<From>::get(group, from.reach(), to, detail::local(from), detail::bytes_of(from), other);
     Group::sync();
   }
 }
 
-/// The same, and returns at once: what is at `to` is undefined until `flush` or `quiet`.
+/// Starts a `get` and returns at once: what is at `to` is undefined until `flush` or `quiet`.
 template <class Group, class To, class From>
 __device__ inline void get_nonblocking(Group group, To* to, const From& from, pe other) noexcept {
   detail::require_group<Group>();
   if constexpr (detail::require_copy<From, To*>()) {
-    detail::transport<typename From::reach_type>::get_nonblocking(group, from.reach(), to, detail::access::local(from),
-                                                                  detail::bytes_of(from), other);
+    detail::transport_of<From>::get_nonblocking(group, from.reach(), to, detail::local(from), detail::bytes_of(from), other);
   }
 }
 
 /// Stores one object, whole, at `other`. By the calling thread.
 ///
-/// Relaxed: it orders nothing, and is no way to tell anybody. PTX (peer): `st.relaxed.sys`. NVSHMEM: `nvshmem_*_p`. Requires:
-/// 1, 2, 4, 8 or 16 bytes without padding; with NVSHMEM 8 at most.
+/// Relaxed: it orders nothing, so it does not notify. PTX (peer): `st.relaxed.sys`. NVSHMEM: `nvshmem_*_p`. Requires: 1, 2, 4,
+/// 8 or 16 bytes without padding; with NVSHMEM 8 at most.
 template <class To>
 __device__ inline void put_value(const To& to, const detail::element_of<To>& value, pe other) noexcept {
   if constexpr (detail::require_fixed_size_object<To>()) {
-    detail::transport<typename To::reach_type>::put_value(to.reach(), detail::access::local(to), value, other);
+    detail::transport_of<To>::put_value(to.reach(), detail::local(to), value, other);
   }
 }
 
 /// Reads one object, whole, at `other`. By the calling thread.
 ///
-/// Two fetches by a thread are ordered by a `fence` between them, and by nothing else. PTX (peer): `ld.relaxed.sys`. NVSHMEM:
+/// Only a `fence` between them orders two fetches of a thread. PTX (peer): `ld.relaxed.sys`. NVSHMEM:
 /// `nvshmem_*_g`. Requires: 1, 2, 4, 8 or 16 bytes without padding; with NVSHMEM 8 at most.
 template <class From>
 [[nodiscard]] __device__ inline detail::element_of<From> fetch(const From& from, pe other) noexcept {
   if constexpr (detail::require_fixed_size_object<From>()) {
-    return detail::transport<typename From::reach_type>::fetch(from.reach(), detail::access::local(from), other);
+    return detail::transport_of<From>::fetch(from.reach(), detail::local(from), other);
   }
 }
 
-/// `put`, and then tells `other`: sets the signal to `value`, or adds `value` to it.
+/// Does a `put`, then notifies `other`: sets the signal to `value`, or adds `value` to it.
 ///
-/// Synchronizes: its data is released to the wait or test there that acquires the signal's new value. Of other puts it says
-/// nothing that holds on every backend: two of them with one signal behind take a `fence` and `notify`. On return `from` may
-/// be used again. The signal may be of another heap than the data, of the same backend type. PTX (peer): `put`; a meeting of
-/// the group; by one thread `st.release.sys.b64`, of a signal that is added to `red.release.sys.add.u64`. NVSHMEM:
-/// `nvshmemx_putmem_signal_*`.
+/// Synchronizes: its data is released to the wait or test there that acquires the signal's new value. It does not cover other
+/// puts on every backend: for two puts and one signal use `fence` and `notify`. On return `from` may be used again. The signal
+/// may be of another heap of the same backend type. PTX (peer): `put`; a barrier of the group; by one thread
+/// `st.release.sys.b64`, or for a signal that is added to `red.release.sys.add.u64`. NVSHMEM: `nvshmemx_putmem_signal_*`.
 template <class Group, class To, class From, class Signal>
 __device__ inline void put_signal(Group group, const To& to, const From& from, const Signal& signal, unsigned long long value,
                                   pe other) noexcept {
   detail::require_group<Group>();
   if constexpr (detail::require_copy<To, From>() && detail::require_signal<Signal>()) {
     if constexpr (detail::require_one_backend<To, Signal>()) {
-      detail::transport<typename To::reach_type>::template put_signal<typename Signal::element_type::kind>(
-          group, to.reach(), detail::access::local(to), detail::source_of(from), detail::bytes_of(to), signal.reach(),
-          detail::word_access::raw(detail::access::local(signal)), value, other);
+      detail::transport_of<To>::template put_signal<detail::kind_of<Signal>>(
+          group, to.reach(), detail::local(to), detail::source_of(from), detail::bytes_of(to), signal.reach(),
+          detail::word(signal), value, other);
     }
   }
 }
 
-/// The same, and returns at once: `from` is in use until `flush` or `quiet`. Two of them are not ordered with each other.
+/// Starts a `put_signal` and returns at once: `from` is in use until `flush` or `quiet`. Two of them are not ordered.
 template <class Group, class To, class From, class Signal>
 __device__ inline void put_signal_nonblocking(Group group, const To& to, const From& from, const Signal& signal,
                                               unsigned long long value, pe other) noexcept {
   detail::require_group<Group>();
   if constexpr (detail::require_copy<To, From>() && detail::require_signal<Signal>()) {
     if constexpr (detail::require_one_backend<To, Signal>()) {
-      detail::transport<typename To::reach_type>::template put_signal_nonblocking<typename Signal::element_type::kind>(
-          group, to.reach(), detail::access::local(to), detail::source_of(from), detail::bytes_of(to), signal.reach(),
-          detail::word_access::raw(detail::access::local(signal)), value, other);
+      detail::transport_of<To>::template put_signal_nonblocking<detail::kind_of<Signal>>(
+          group, to.reach(), detail::local(to), detail::source_of(from), detail::bytes_of(to), signal.reach(),
+          detail::word(signal), value, other);
     }
   }
 }
 
-/// Tells `other`: sets the signal to `value`, or adds `value` to it.
+/// Notifies `other`: sets the signal to `value`, or adds `value` to it.
 ///
-/// Synchronizes, with `release`: what the group has put to `other` before, by blocking operations, is released to whoever
-/// acquires the new value there; what it put to other PEs, only by `notify_transitively`. With `relaxed`: nothing. PTX (peer):
-/// a meeting of the group; by one thread `st.{release,relaxed}.sys.b64` or `red.{release,relaxed}.sys.add.u64`. NVSHMEM:
+/// Synchronizes, with `release`: what the group has put to `other` by blocking operations is released to the acquire of the new
+/// value there. For what it put to other PEs use `notify_transitively`. With `relaxed`: nothing. PTX (peer): a barrier of the
+/// group; by one thread `st.{release,relaxed}.sys.b64` or `red.{release,relaxed}.sys.add.u64`. NVSHMEM:
 /// `nvshmem_fence` for `release`, and `nvshmemx_signal_op`.
 template <class Group, class Signal, class Order = release_t>
   requires memory_order_tag<Order>
@@ -349,14 +355,12 @@ __device__ inline void notify(Group, const Signal& signal, unsigned long long va
   if constexpr (detail::require_signal<Signal>()) {
     Group::sync();
     if (Group::rank() == 0) {
-      detail::transport<typename Signal::reach_type>::template notify<typename Signal::element_type::kind>(
-          signal.reach(), detail::word_access::raw(detail::access::local(signal)), value, other, order);
+      detail::store_notification(signal, value, other, order);
     }
   }
 }
 
-/// The same behind a `fence` or `quiet` of the same group, which released already: only the missing part is done, by the
-/// thread that fenced.
+/// Notifies `other` after a `fence` or `quiet` of the same group, which is the release: the thread that fenced stores relaxed.
 template <class Group, class Signal, class FencedGroup>
 __device__ inline void notify(Group group, const Signal& signal, unsigned long long value, pe other,
                               fenced<FencedGroup>) noexcept {
@@ -365,25 +369,24 @@ __device__ inline void notify(Group group, const Signal& signal, unsigned long l
   static_cast<void>(group);
   if constexpr (detail::require_signal<Signal>()) {
     if (Group::rank() == 0) {
-      detail::transport<typename Signal::reach_type>::template notify<typename Signal::element_type::kind>(
-          signal.reach(), detail::word_access::raw(detail::access::local(signal)), value, other, relaxed);
+      detail::store_notification(signal, value, other, relaxed);
     }
   }
 }
 
-/// A flush says nothing about other PEs.
+/// Refuses a notification after a `flush`, which says nothing about other PEs.
 template <class Group, class Signal, class FlushedGroup>
 __device__ inline void notify(Group, const Signal&, unsigned long long, pe, flushed<FlushedGroup>) noexcept {
   static_assert(!std::is_same_v<FlushedGroup, FlushedGroup>,
                 "membar: a flush completes nothing at another PE: take fence or quiet before a notification");
 }
 
-/// Tells `other` of what this PE has put to any PE, and of what it has been told: a transitive notification.
+/// Notifies `other` of all that this PE has put to any PE, and has observed: a transitive notification.
 ///
-/// Synchronizes: all that the group has put anywhere, and has observed, is released to whoever acquires the new value.
-/// Requires the visibility class `everywhere`: across a network data is visible at its destination only, and a third PE may be
-/// told of it too early. PTX (peer): as `notify` with `release`, which is cumulative at system scope. NVSHMEM:
-/// `nvshmem_quiet`, `nvshmemx_signal_op`.
+/// Synchronizes: all that the group has put anywhere, and has observed, is released to the acquire of the new value. Requires
+/// the visibility class `everywhere`: across a network data is visible at its destination only, and a third PE could be
+/// notified too early. PTX (peer): as `notify` with `release`, which is cumulative at system scope. NVSHMEM: `nvshmem_quiet`,
+/// `nvshmemx_signal_op`.
 template <class Group, class Signal>
 __device__ inline void notify_transitively(Group group, const Signal& signal, unsigned long long value, pe other) noexcept {
   detail::require_group<Group>();
@@ -392,10 +395,10 @@ __device__ inline void notify_transitively(Group group, const Signal& signal, un
     static_assert(
         everywhere,
         "membar: a transitive notification needs the visibility class everywhere: with destination_only a third PE may be "
-        "told before it sees the data; let the receiver notify it");
+        "notified before it sees the data; let the receiver notify it");
     if constexpr (everywhere) {
-      detail::transport<typename Signal::reach_type>::template notify_transitively<typename Signal::element_type::kind>(
-          group, signal.reach(), detail::word_access::raw(detail::access::local(signal)), value, other);
+      detail::transport_of<Signal>::template notify_transitively<detail::kind_of<Signal>>(group, signal.reach(),
+                                                                                          detail::word(signal), value, other);
     }
   }
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Packed messages: small payloads whose sequence number travels in the same 16-byte words, so that neither a fence nor a
-/// signal is needed.
+/// Packed messages: small payloads whose sequence number travels in the same 16-byte words. They need neither fence nor signal.
 #pragma once
 
 #include <membar/detail/packed_word.cuh>
@@ -34,8 +33,7 @@ template <class Box, class Value>
     constexpr bool everywhere = Box::backend::visible == visibility::everywhere;
     static_assert(everywhere,
                   "membar: packed messages need the visibility class everywhere: their words are stores of 16 bytes, which a "
-                  "network does "
-                  "not keep whole; use put_signal");
+                  "network does not keep whole; use put_signal");
     if constexpr (is_packed<element> && is_one<Box>) {
       constexpr bool same = std::is_same_v<typename element::value_type, std::remove_const_t<Value>>;
       static_assert(same, "membar: a packed message has the type of its box: the pointer is to another type");
@@ -52,26 +50,26 @@ template <class Box, class Value>
   }
 }
 
-/// The words of a message. Indices are of 32 bits, also beyond the last of four that a thread does at once.
+/// How many words a message has. Indices have 32 bits, also those past the end that a thread computes in a batch.
 template <class Message>
 inline constexpr unsigned word_count = [] {
   static_assert(packed_words(sizeof(Message)) < (1U << 28), "membar: a packed message is smaller than 3 GiB");
   return static_cast<unsigned>(packed_words(sizeof(Message)));
 }();
 
-/// Whether the lanes of a warp look at their words together until the last has its own: where each has one, and some have more.
-/// A warp whose lanes may go apart and meet again takes longer than one that votes.
+/// Whether the lanes of a warp poll together until all have their words: if each has one, and some have more. A warp that
+/// votes is faster than one whose lanes diverge and join again.
 template <class Group, unsigned Count, unsigned Batch>
 inline constexpr bool together = std::is_same_v<Group, by_warp_t> && Count > 32 && Count <= 32 * Batch;
 
-/// Reads the words `first`, `first + step` and so on, those of a message of `Count` words, into `batch`: whether all have the
-/// number `sequence`. All loads are under way before the first is looked at.
+/// Reads the words `first`, `first + step` and so on, of a message of `Count` words, into `batch`. Returns whether all have the
+/// number `sequence`. All loads are in flight before the first is examined.
 template <class Group, unsigned Count, unsigned Batch>
-[[nodiscard]] __device__ inline bool look_at_batch(const packed_word* words, unsigned first, unsigned step, unsigned sequence,
-                                                   packed_word (&batch)[Batch]) noexcept {
+[[nodiscard]] __device__ inline bool read_batch(const packed_word* words, unsigned first, unsigned step, unsigned sequence,
+                                                packed_word (&batch)[Batch]) noexcept {
   constexpr bool whole_warp = together<Group, Count, Batch>;
-  // The last word first, which not every thread has: behind the branch around it nothing but loads is left to come. Lanes that
-  // stay together have no branch: behind the last word it is that one again.
+  // The last word comes first, because not every thread has it: only loads follow the branch around it. Lanes that stay
+  // together have no branch: past the end they read the last word again.
 #pragma unroll
   for (unsigned k = Batch; k-- != 0;) {
     const unsigned i = first + k * step;
@@ -91,7 +89,7 @@ template <class Group, unsigned Count, unsigned Batch>
   return all;
 }
 
-/// Puts the pieces of such words where they belong in the message at `to`.
+/// Copies the pieces of the words in `batch` to their places in the message at `to`.
 template <unsigned Batch, class To>
 __device__ inline void unpack_batch(To* to, unsigned first, unsigned step, const packed_word (&batch)[Batch]) noexcept {
 #pragma unroll
@@ -103,8 +101,8 @@ __device__ inline void unpack_batch(To* to, unsigned first, unsigned step, const
   }
 }
 
-/// Puts those words of the message at `from` to the box of `other` whose counterpart here is at `box`: all of them are read
-/// before the first is stored. Where the box is comes last, so that the reading does not wait for that.
+/// Stores the words `first`, `first + step` and so on, of the message at `from`, in the box of `other` whose counterpart here
+/// is at `box`. It reads all of them first, and computes the address of the box last, so that the reads do not wait for it.
 template <unsigned Batch, class Reach, class From>
 __device__ inline void put_batch(const Reach& reach, void* box, pe other, unsigned first, unsigned step, const From* from,
                                  unsigned sequence) noexcept {
@@ -127,8 +125,8 @@ __device__ inline void put_batch(const Reach& reach, void* box, pe other, unsign
   }
 }
 
-/// Calls `each(batch, first, step)` for the words that fall to the calling thread, as long as it returns true; `batch`, a
-/// constant, is how many of them it does at once. Returns whether it did to the end.
+/// Calls `each(batch, first, step)` for the words of the calling thread while it returns true. `batch`, a constant, is how many
+/// words it handles at once. Returns whether all calls returned true.
 template <class Group, class Message, class Each>
 __device__ inline bool for_pieces(Each each) noexcept {
   constexpr unsigned count = word_count<Message>;
@@ -162,26 +160,26 @@ __device__ inline bool for_pieces(Each each) noexcept {
   }
 }
 
-/// The pieces that fall to the calling thread, or to all of its warp where they look together: whether all of them came. Else
-/// `seen` is the number in a word of the thread that did not, or `sequence`.
+/// Takes the pieces of the calling thread, or of all of its warp where it polls together. Returns whether all have come; if
+/// not, `seen` is the number in a word that has not come, or `sequence` if that is another lane's.
 template <class Group, class Box, class To>
 [[nodiscard]] __device__ inline bool take_pieces(const Box& box, To* to, unsigned sequence, wait_budget budget,
                                                  unsigned& seen) noexcept {
-  const auto* const words = reinterpret_cast<const packed_word*>(word_access::raw(access::local(box)));
+  const auto* const words = reinterpret_cast<const packed_word*>(word(box));
   polling poll(budget);
   return for_pieces<Group, To>([&](auto batch, unsigned first, unsigned step) {
     packed_word came[decltype(batch)::value];
-    // The looks are a loop of their own, as short as it can be: a message waits for the look that follows it.
-    const auto look_for_a_while = [&] {
+    // An inner loop, as short as possible: a message that has come waits for the next poll.
+    const auto poll_for_a_while = [&] {
 #pragma unroll 1
-      for (unsigned looks = polling::polls_per_look; looks != 0; --looks) {
-        if (look_at_batch<Group, word_count<To>>(words, first, step, sequence, came)) {
+      for (unsigned polls = polling::polls_per_look; polls != 0; --polls) {
+        if (read_batch<Group, word_count<To>>(words, first, step, sequence, came)) {
           return true;
         }
       }
       return false;
     };
-    while (!look_for_a_while()) {
+    while (!poll_for_a_while()) {
       bool late = poll.time_is_up();
       if constexpr (together<Group, word_count<To>, decltype(batch)::value>) {
         late = Group::any(late);
@@ -201,18 +199,18 @@ template <class Group, class Box, class To>
 
 }  // namespace detail
 
-/// Sends the object at `from`, of this PE, to the box of `other`, under the number `sequence`. On return `from` may be used
-/// again, by the whole group.
+/// Sends the object at `from`, of this PE, to the box of `other`, with the number `sequence`. On return the whole group may use
+/// `from` again.
 ///
-/// Synchronizes with nothing: the message is all that is passed. The box must be free: whoever owns it has taken the message
-/// before, and has said so by any message of its own behind that. `sequence` is not 0 and not that of the message before. PTX:
-/// `st.relaxed.sys.b128` for each 12 bytes, each word by one thread; a meeting of the group. Requires: the visibility class
+/// Synchronizes with nothing: only the message itself arrives. The box must be free: its owner has taken the previous message,
+/// and has said so by a message that it sent after that. `sequence` is neither 0 nor that of the previous message. PTX:
+/// `st.relaxed.sys.b128` for each 12 bytes, each word by one thread; a barrier of the group. Requires: the visibility class
 /// `everywhere`.
 template <class Group, class Box, class From>
 __device__ inline void put_packed(Group, const Box& box, const From* from, unsigned sequence, pe other) noexcept {
   detail::require_group<Group>();
   if constexpr (detail::require_packed<Box, From>()) {
-    void* const own = detail::word_access::raw(detail::access::local(box));
+    void* const own = detail::word(box);
     detail::for_pieces<Group, From>([&](auto batch, unsigned first, unsigned step) {
       detail::put_batch<decltype(batch)::value>(box.reach(), own, other, first, step, from, sequence);
       return true;
@@ -221,15 +219,14 @@ __device__ inline void put_packed(Group, const Box& box, const From* from, unsig
   }
 }
 
-/// Whether the message `sequence` is in the calling PE's own box; if so it is at `to`. By the calling thread.
+/// Whether the message `sequence` is in the calling PE's box; if so, copies it to `to`. By the calling thread.
 template <class Box, class To>
 [[nodiscard]] __device__ inline bool test_packed(const Box& box, To* to, unsigned sequence) noexcept {
   if constexpr (detail::require_packed<Box, To>()) {
-    const auto* const words =
-        reinterpret_cast<const detail::packed_word*>(detail::word_access::raw(detail::access::local(box)));
+    const auto* const words = reinterpret_cast<const detail::packed_word*>(detail::word(box));
     return detail::for_pieces<by_thread_t, To>([&](auto batch, unsigned first, unsigned step) {
       detail::packed_word came[decltype(batch)::value];
-      const bool all = detail::look_at_batch<by_thread_t, detail::word_count<To>>(words, first, step, sequence, came);
+      const bool all = detail::read_batch<by_thread_t, detail::word_count<To>>(words, first, step, sequence, came);
       if (all) {
         detail::unpack_batch(to, first, step, came);
       }
@@ -240,11 +237,11 @@ template <class Box, class To>
   }
 }
 
-/// Waits for the message `sequence` in the calling PE's own box, and puts it at `to`, which the whole group may read on
-/// return. `timed_out`, to all of the group, leaves `to` partly written.
+/// Waits for the message `sequence` in the calling PE's box and copies it to `to`, which the whole group may read on return.
+/// Returns `done`, or `timed_out`, to all of the group; `timed_out` leaves `to` partly written.
 ///
-/// Synchronizes with nothing. PTX: `ld.relaxed.sys.b128` of each word until its number is there, and `vote.sync.all` behind
-/// each look of a warp at a message of 33 to 128 words; a meeting of the group.
+/// Synchronizes with nothing. PTX: `ld.relaxed.sys.b128` of each word until its number is there, and `vote.sync.all` after
+/// each poll of a warp for a message of 33 to 128 words; a barrier of the group.
 template <class Group, class Box, class To>
 [[nodiscard]] __device__ inline wait_result try_take_packed(Group, const Box& box, To* to, unsigned sequence,
                                                             wait_budget budget) noexcept {
@@ -258,14 +255,15 @@ template <class Group, class Box, class To>
   }
 }
 
-/// The same, and where the budget is used up it prints PE, address, expected and seen number, and ends the kernel by a trap.
+/// Waits for the message `sequence` in the calling PE's box and copies it to `to`, as `try_take_packed`. When the budget is
+/// used up it prints PE, address, expected and seen number, and ends the kernel by a trap.
 template <class Group, class Box, class To>
 __device__ inline void take_packed(Group, const Box& box, To* to, unsigned sequence, wait_budget budget) noexcept {
   detail::require_group<Group>();
   if constexpr (detail::require_packed<Box, To>()) {
     unsigned seen = 0;
     if (!detail::take_pieces<Group>(box, to, sequence, budget, seen) && seen != sequence) {
-      detail::trap_waiting("packed message", box.self().index(), detail::access::local(box), "equal to", sequence, seen,
+      detail::trap_waiting("packed message", box.self().index(), detail::local(box), "equal to", sequence, seen,
                            budget.in_nanoseconds());
     }
     Group::sync();

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Processing elements: the GPUs, numbered, that take part in symmetric memory, and how far what one of them puts is seen.
+/// Processing elements (PEs): the numbered GPUs that share symmetric memory, and where data that they put is visible.
 #pragma once
 
 #include <membar/detail/config.hpp>
 
 namespace membar::symmetric {
 
-/// The number of a processing element: one GPU, or one process's share of one, from 0 to the backend's count less 1. It is
-/// not a device index, and no integer becomes one by itself.
+/// The number of a processing element, from 0 to the backend's count less 1: one GPU, or one process's share of it. It is not a
+/// device index, and no integer converts to it.
 class pe {
  public:
   MEMBAR_HOST_DEVICE constexpr explicit pe(int index) noexcept : index_(index) {}
@@ -27,7 +27,7 @@ class pe {
   return pe(((from.index() + steps) % count + count) % count);
 }
 
-/// PEs with consecutive numbers, to be iterated over.
+/// PEs with consecutive numbers, for a range-based `for`.
 class pe_range {
  public:
   class iterator {
@@ -60,13 +60,13 @@ class pe_range {
   int size_;
 };
 
-/// Where data is visible after the operation that completed it (`quiet`, or a release that was acquired).
+/// Where data is visible after the operation that completed it: a `quiet`, or a release that was acquired.
 enum class visibility {
-  everywhere,        ///< at every PE: links that loads and stores travel, such as NVLink
-  destination_only,  ///< at the PE that it was put to: a network lies between some PEs
+  everywhere,        ///< at every PE, because loads and stores reach every PE, as over NVLink
+  destination_only,  ///< at the PE that it was put to, because a network lies between some PEs
 };
 
-/// The class's name: "everywhere" or "destination_only".
+/// The name of a visibility class: "everywhere" or "destination_only".
 [[nodiscard]] constexpr const char* name(visibility seen) noexcept {
   switch (seen) {
     case visibility::everywhere:
@@ -77,7 +77,7 @@ enum class visibility {
   return "unknown visibility";
 }
 
-/// The backend that symmetric types have where none is named: one process, peer access (peer_backend.hpp).
+/// The backend of symmetric types that name none: one process, peer access (peer_backend.hpp).
 template <visibility Visible>
 class basic_peer_backend;
 using peer_backend = basic_peer_backend<visibility::everywhere>;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The device's part of the peer backend: every operation as loads and stores at the other PE's address.
+/// The device's part of the peer backend: every operation is loads and stores at the other PE's address.
 #pragma once
 
 #include <membar/atomic.cuh>
@@ -77,8 +77,7 @@ struct transport<peer_reach> {
                                     const peer_reach& signal_reach, unsigned long long* word, unsigned long long value,
                                     pe other) noexcept {
     put(group, reach, to, from, bytes, other);
-    // The meeting makes the group's stores precede the release, which is cumulative; it is also what ends the reading of
-    // `from`.
+    // The barrier puts the group's stores before the release, which is cumulative, and ends the use of `from`.
     Group::sync();
     if (Group::rank() == 0) {
       notify<Kind>(signal_reach, word, value, other, release);
@@ -101,22 +100,22 @@ struct transport<peer_reach> {
     }
   }
 
-  /// By one thread, after a meeting of its group.
+  /// Called by one thread, after a barrier of its group.
   __device__ static void fence(const peer_reach&) noexcept { thread_fence<thread_scope::system>(acq_rel); }
   __device__ static void quiet(const peer_reach&) noexcept { thread_fence<thread_scope::system>(acq_rel); }
-  /// A source has been read, and a result is there, when the instruction that did it has ended; of a group, when it has met.
+  /// An instruction that has ended has read its source, or has its result; a barrier extends that to the group.
   template <class Group>
   __device__ static void flush(const peer_reach&) noexcept {
     Group::sync();
   }
 
-  /// Stores `value` at the word of every other PE, divided among the group, after a meeting of it.
+  /// Stores `value` in the word of every other PE, divided among the group, after a barrier of it.
   template <class Group, class Order>
   __device__ static void arrive_everywhere(Group, const peer_reach& reach, unsigned long long* word, unsigned long long value,
                                            Order) noexcept {
     const int others = reach.count() - 1;
     const int step = static_cast<int>(Group::size());
-    // Each store releases by itself, in parallel; a thread with several of them does better to fence once.
+    // Each store releases by itself, in parallel. A thread with several stores is faster with one fence.
     const bool fences = !std::is_same_v<Order, relaxed_t> && others > step;
     Group::sync();
     if (fences) {

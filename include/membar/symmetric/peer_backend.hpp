@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Symmetric memory of one process over peer access: nothing to install, every PE a GPU of this machine.
+/// Symmetric memory of one process over peer access. Nothing to install; every PE is a GPU of this machine.
 #pragma once
 
 #include <membar/atomicity.hpp>
@@ -18,21 +18,21 @@
 
 namespace membar::symmetric {
 
-/// How a PE of the peer backend reaches the objects of the others: an address of its own, and the distance from it to theirs.
+/// The reach of a PE of the peer backend: the distance from its own object to each other PE's.
 class peer_reach {
  public:
   /// PEs at equal distances, `stride` bytes apart.
   MEMBAR_HOST_DEVICE constexpr peer_reach(pe self, int count, std::ptrdiff_t stride) noexcept
       : distances_(nullptr), stride_(stride), self_(self), count_(count) {}
-  /// PEs at distances that stand, by PE, in memory of the device of PE `self`.
+  /// PEs at the distances in a table, by PE, in memory of PE `self`'s device.
   MEMBAR_HOST_DEVICE constexpr peer_reach(pe self, int count, const std::ptrdiff_t* distances) noexcept
       : distances_(distances), stride_(0), self_(self), count_(count) {}
 
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr pe self() const noexcept { return self_; }
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr int count() const noexcept { return count_; }
 
-  /// The object of `which` whose counterpart here is at `local`. Of plain allocations (`peer_memory::plain`) in device code
-  /// only.
+  /// The object of PE `which` whose counterpart here is at `local`. With plain allocations (`peer_memory::plain`) in device
+  /// code only.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr void* direct(void* local, pe which) const noexcept {
     const std::ptrdiff_t distance =
         distances_ == nullptr ? (which.index() - self_.index()) * stride_ : distances_[which.index()];
@@ -48,12 +48,12 @@ class peer_reach {
 
 /// How the peer backend gets memory that devices reach at each other.
 enum class peer_memory {
-  automatic,  ///< `mapped` where every device has it, else `plain`
-  mapped,     ///< one range of addresses, by the driver's virtual memory management: the PEs' memory at equal distances
-  plain,      ///< an allocation of each device's, peer access enabled for all of them
+  automatic,  ///< `mapped` if every device supports it, else `plain`
+  mapped,     ///< one range of addresses by the driver's virtual memory management, the PEs at equal distances in it
+  plain,      ///< an allocation on each device, with peer access enabled between all
 };
 
-/// What a machine says about the devices that shall be PEs, as a value. Pairs are in rows: `[from * devices.size() + to]`.
+/// Facts about the devices of PEs, as a value. Pairs are in rows: `[from * devices.size() + to]`.
 struct peer_facts {
   std::vector<int> devices;          ///< the device of each PE; one may appear more than once
   std::vector<char> access;          ///< by pair of PEs: whether `from` loads and stores memory of `to`
@@ -62,7 +62,7 @@ struct peer_facts {
   [[nodiscard]] bool reaches(std::size_t from, std::size_t to) const { return access[from * devices.size() + to] != 0; }
 };
 
-/// Throws `error` unless every PE reaches every other, naming two that do not and what to do.
+/// Throws `error` unless every PE reaches every other. It names two that do not, and the remedy.
 inline void validate_peers(const peer_facts& facts) {
   if (facts.devices.empty()) {
     throw error(cudaErrorNoDevice, "membar: a peer backend of no device was asked for: name one or more devices that exist");
@@ -79,7 +79,7 @@ inline void validate_peers(const peer_facts& facts) {
   }
 }
 
-/// The way that `asked` comes to on that machine. Throws `error` if it is `mapped` and a device does not have it.
+/// The kind of memory that `asked` means on that machine. Throws `error` if it is `mapped` and a device does not support it.
 [[nodiscard]] inline peer_memory chosen_memory(const peer_facts& facts, peer_memory asked) {
   if (asked == peer_memory::plain) {
     return asked;
@@ -116,7 +116,7 @@ inline void validate_peers(const peer_facts& facts) {
   return {true, "every link between the devices carries this operation as an atomic one"};
 }
 
-/// All devices that this process sees.
+/// The devices that this process sees.
 [[nodiscard]] inline std::vector<int> visible_devices() {
   int count = 0;
   check(cudaGetDeviceCount(&count), "a working CUDA driver and device are needed");
@@ -160,7 +160,7 @@ using membar::detail::report_failed_restore;
 using membar::detail::virtual_memory;
 using membar::detail::virtual_memory_calls;
 
-/// One allocation of each PE, which all of them reach.
+/// One allocation for each PE, which all of them reach.
 class peer_region {
  public:
   [[nodiscard]] static peer_region mapped(const std::vector<int>& devices, std::size_t bytes) {
@@ -168,9 +168,9 @@ class peer_region {
     std::size_t unit = 1;
     for (const int device : devices) {
       initialize(device);
-      const CUmemAllocationProp wanted = memory_of(device);
+      const CUmemAllocationProp kind = memory_of(device);
       std::size_t granularity = 0;
-      check(as_runtime(driver.granularity(&granularity, &wanted, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)));
+      check(as_runtime(driver.granularity(&granularity, &kind, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)));
       unit = std::max(unit, granularity);
     }
     const std::size_t count = devices.size();
@@ -183,9 +183,9 @@ class peer_region {
           "the process has too little room for addresses");
     std::vector<CUmemAccessDesc> access;
     for (std::size_t i = 0; i != count; ++i) {
-      const CUmemAllocationProp wanted = memory_of(devices[i]);
+      const CUmemAllocationProp kind = memory_of(devices[i]);
       CUmemGenericAllocationHandle memory = 0;
-      check(as_runtime(driver.create(&memory, made.bytes_, &wanted, 0)),
+      check(as_runtime(driver.create(&memory, made.bytes_, &kind, 0)),
             "a device has too little free memory for the symmetric heap");
       const CUresult placed = driver.map(made.range_ + i * made.bytes_, made.bytes_, 0, memory, 0);
       // The mapping holds the memory from here on.
@@ -196,7 +196,7 @@ class peer_region {
       if (std::find(devices.begin(), devices.begin() + static_cast<std::ptrdiff_t>(i), devices[i]) ==
           devices.begin() + static_cast<std::ptrdiff_t>(i)) {
         CUmemAccessDesc each{};
-        each.location = wanted.location;
+        each.location = kind.location;
         each.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
         access.push_back(each);
       }
@@ -278,7 +278,7 @@ class peer_region {
  private:
   peer_region(const std::vector<int>& devices, std::size_t bytes) : devices_(devices), bytes_(bytes) {}
 
-  /// The runtime makes a device's context at the first call that needs it; the driver's calls do not.
+  /// Makes the device's context, which the runtime does at the first call that needs it, and the driver does not.
   static void initialize(int device) {
     const device_guard guard(device);
     check(cudaFree(nullptr), "a working CUDA driver and device are needed");
@@ -292,7 +292,7 @@ class peer_region {
       }
       const cudaError_t status = cudaDeviceEnablePeerAccess(peer, 0);
       if (status == cudaErrorPeerAccessAlreadyEnabled) {
-        static_cast<void>(cudaGetLastError());  // by somebody else, and no error of the next call
+        static_cast<void>(cudaGetLastError());  // enabled elsewhere: not an error, and not one of the next call
       } else {
         check(status, "the devices must have peer access to each other");
       }
@@ -308,14 +308,15 @@ class peer_region {
 
 }  // namespace detail
 
-/// The peer backend: PE i is `devices[i]`, all of this process. `peer_backend` is the one whose data is visible everywhere.
+/// The peer backend: PE i is `devices[i]`, and this process has them all. Its data is visible everywhere (`peer_backend`),
+/// because loads and stores reach every PE.
 ///
-/// Loads and stores reach every PE, so what is complete is visible everywhere; with `visibility::destination_only` it promises
-/// less, so that a program for a cluster is developed on one machine and what the cluster does not have does not compile.
-/// A device that appears twice is two PEs, for tests: kernels that wait for each other must then have room at once.
+/// With `visibility::destination_only` it promises less: a program for a cluster is developed on one machine, and what the
+/// cluster does not have does not compile. A device that appears twice is two PEs, for tests: kernels that wait for each other
+/// must then have room at once.
 ///
 /// Requires: peer access between every two devices; no multicast. Errors: `error` naming the two devices without it, or the
-/// device without what was asked for. The backend is a value and holds nothing; the memory belongs to the heaps.
+/// device without the requested kind of memory. The backend is a value; its heaps own the memory.
 template <visibility Visible>
 class basic_peer_backend {
  public:
@@ -327,14 +328,14 @@ class basic_peer_backend {
   basic_peer_backend() : basic_peer_backend(visible_devices()) {}
   explicit basic_peer_backend(const std::vector<int>& devices, peer_memory how = peer_memory::automatic)
       : basic_peer_backend(peer_facts_of(devices), how) {}
-  /// Facts, so that what it decides is tested on any machine.
+  /// From facts, so that tests run on any machine.
   explicit basic_peer_backend(peer_facts facts, peer_memory how = peer_memory::automatic) : facts_(std::move(facts)) {
     validate_peers(facts_);
     memory_ = chosen_memory(facts_, how);
   }
 
   [[nodiscard]] int count() const noexcept { return static_cast<int>(facts_.devices.size()); }
-  /// All of them.
+  /// All PEs.
   [[nodiscard]] pe_range local_pes() const noexcept { return {pe(0), count()}; }
   [[nodiscard]] int device_of(pe which) const { return facts_.devices.at(static_cast<std::size_t>(which.index())); }
   [[nodiscard]] const peer_facts& facts() const noexcept { return facts_; }
@@ -351,7 +352,7 @@ class basic_peer_backend {
     return atomicity_between(facts_, links, use);
   }
 
-  /// All PEs are of this process: what one gives, all have.
+  /// Copies `mine` to `all`: all PEs are of this process.
   void all_gather(const unsigned long long* mine, unsigned long long* all) const { std::copy(mine, mine + count(), all); }
 
   [[nodiscard]] region map(std::size_t bytes) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// One team, one stream at a time; the host and a stream not at once. What breaks that is an error in the call that would.
+/// A guard by which only one stream, or the host, uses a team at a time.
 #pragma once
 
 #include <membar/error.hpp>
@@ -11,20 +11,19 @@
 
 namespace membar::symmetric {
 
-/// Who calls a team's collectives on one PE: one stream at a time, or the host.
+/// Guards a team of one PE: one stream at a time, or the host, calls its collectives.
 ///
-/// Collectives of one team must come in one order on every PE; two streams, or a stream and the host, have none. Take a hold
-/// around the calls that enqueue collectives: while one lives, the team belongs to its stream and its thread; when it has
-/// died, to whoever comes next, as soon as what was enqueued has ended. `on` and `on_host` refuse to come earlier;
-/// `on_after_previous` and `on_host_after_previous` wait: the new stream for an event, the host for the work itself.
+/// Collectives of one team must come in one order on every PE. Two streams, or a stream and the host, have no such order. Take
+/// a hold around the calls that enqueue collectives. While the hold lives, the team belongs to its stream and its thread.
+/// After it, another stream may hold the team as soon as the enqueued work has ended. `on` and `on_host` throw if that is not
+/// so yet; `on_after_previous` and `on_host_after_previous` wait: the new stream for an event, the host for the work.
 ///
-/// Made while the PE's device is current, one for each team and PE of the process; it outlives its holds. Thread-safe. It
-/// costs a record of an event a hold, and a query where the stream changes. Errors: `error` naming the team, who has it and
-/// the remedy; nothing is changed then. In a stream that is captured nothing runs yet: hold the team again where the graph is
-/// launched.
+/// Make one for each team and PE of the process, while the PE's device is current; it outlives its holds. Thread-safe. It costs
+/// one recorded event for each hold, and one query if the stream changes. Errors: `error` naming the team, its user and the
+/// remedy, without any change. In a captured stream nothing runs yet: hold the team again where the graph is launched.
 class stream_guard {
  public:
-  /// `team` is what errors call it.
+  /// `team` is its name in errors.
   explicit stream_guard(const char* team) {
     std::snprintf(team_, sizeof team_, "%s", team);
     check(cudaEventCreateWithFlags(&last_work_, cudaEventDisableTiming), "a working CUDA driver and device are needed");
@@ -33,7 +32,7 @@ class stream_guard {
   stream_guard& operator=(const stream_guard&) = delete;
   ~stream_guard() { membar::detail::report_failed_restore(cudaEventDestroy(last_work_)); }
 
-  /// The team, held until this object dies. Holds of the same stream and thread may be nested.
+  /// Holds the team during its lifetime. Holds of the same stream and thread may be nested.
   class hold {
    public:
     hold(const hold&) = delete;
@@ -52,7 +51,7 @@ class stream_guard {
     take({false, stream}, false);
     return hold(*this);
   }
-  /// The same, and lets `stream` wait for what the team has been used for in another.
+  /// Takes the team for `stream`, which waits for the team's work in another stream.
   [[nodiscard("the team is given back when the hold dies: give it a name")]] hold on_after_previous(cudaStream_t stream) {
     take({false, stream}, true);
     return hold(*this);
@@ -62,7 +61,7 @@ class stream_guard {
     take({true, nullptr}, false);
     return hold(*this);
   }
-  /// The same, and waits for what the team has been used for in a stream.
+  /// Takes the team for collectives that the calling thread calls itself, after it has waited for the team's work in a stream.
   [[nodiscard("the team is given back when the hold dies: give it a name")]] hold on_host_after_previous() {
     take({true, nullptr}, true);
     return hold(*this);
@@ -75,7 +74,7 @@ class stream_guard {
     friend bool operator==(const user&, const user&) = default;
   };
 
-  /// What an error calls a user.
+  /// The name of a user in an error.
   struct user_name {
     explicit user_name(const user& who) noexcept {
       if (who.host) {
@@ -114,7 +113,7 @@ class stream_guard {
     ++holds_;
   }
 
-  /// Sees to it that what the team was used for in another stream comes first.
+  /// Makes the team's work in another stream come first, or throws.
   void order(const user& next, bool wait) {
     if (wait) {
       if (next.host) {
@@ -152,7 +151,7 @@ class stream_guard {
 
   std::mutex mutex_;
   cudaEvent_t last_work_ = nullptr;
-  bool work_ = false;  ///< the event stands for work of `current_`
+  bool work_ = false;  ///< the event is after work of `current_`
   int holds_ = 0;
   user current_;
   std::thread::id thread_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Waiting for signals: with an acquire at system scope, and with a budget.
+/// Waits and tests of signals, with an acquire at system scope and a budget.
 #pragma once
 
 #include <membar/load_store.cuh>
@@ -12,8 +12,8 @@
 
 namespace membar::symmetric {
 
-/// The condition that a signal has a value. A value that is overwritten before it was looked at is missed, so it is for
-/// `signal<set>` whose sender waits for an answer.
+/// The condition that a signal has a value. A value that is overwritten too early is missed: use it for a `signal<set>` whose
+/// sender waits for an answer.
 class equals {
  public:
   MEMBAR_HOST_DEVICE constexpr explicit equals(unsigned long long value) noexcept : value_(value) {}
@@ -25,8 +25,8 @@ class equals {
   unsigned long long value_;
 };
 
-/// The condition that a signal has reached a value: `seen - value`, as a signed number, is not negative, so that counts may
-/// wrap, if they stay within 2^63 of each other. On a stream and in a kernel alike.
+/// The condition that a signal has reached a value: `seen - value`, as a signed number, is not negative. Counts may wrap if
+/// they stay within 2^63 of each other. It means the same on a stream and in a kernel.
 class at_least {
  public:
   MEMBAR_HOST_DEVICE constexpr explicit at_least(unsigned long long value) noexcept : value_(value) {}
@@ -58,7 +58,7 @@ template <class Signal, class Condition, class Order, thread_scope Scope>
     constexpr bool exact =
         std::is_same_v<typename Signal::element_type, symmetric::signal<add>> && std::is_same_v<Condition, equals>;
     static_assert(!exact,
-                  "membar: a signal that is added to may pass a value between two looks: wait until it is at_least(value)");
+                  "membar: a signal that is added to may pass a value between two polls: wait until it is at_least(value)");
     return !exact && condition && Scope == thread_scope::system &&
            order_among<Order, memory_order::relaxed, memory_order::acquire>;
   } else {
@@ -66,14 +66,14 @@ template <class Signal, class Condition, class Order, thread_scope Scope>
   }
 }
 
-/// Polls until the condition holds or the budget is used up; `seen` is the last value looked at.
+/// Polls until the condition holds or the budget is used up. `seen` is the last value read.
 template <class Order, class Condition>
 [[nodiscard]] __device__ inline bool poll_signal(const unsigned long long* word, Condition condition, wait_budget budget,
                                                  unsigned long long& seen, Order order) noexcept {
   for (polling poll(budget);;) {
-    // A loop of its own, as short as it can be: a signal waits for the look that follows it.
+    // An inner loop, as short as possible: a signal that has come waits for the next poll.
 #pragma unroll 1
-    for (unsigned looks = polling::polls_per_look; looks != 0; --looks) {
+    for (unsigned polls = polling::polls_per_look; polls != 0; --polls) {
       seen = membar::load<thread_scope::system>(word, order);
       if (condition.holds(seen)) {
         return true;
@@ -85,13 +85,13 @@ template <class Order, class Condition>
   }
 }
 
-/// Says what was waited for and ends the kernel. Out of line, so that it costs the wait no registers.
+/// Prints what was waited for, and ends the kernel. Out of line, so that it costs the wait no registers.
 [[noreturn]] __device__ __noinline__ inline void trap_waiting(const char* what, int self, const void* address,
                                                               const char* words, unsigned long long expected,
                                                               unsigned long long seen,
                                                               unsigned long long nanoseconds) noexcept {
   printf(
-      "membar: PE %d waited %llu ns for the %s at %p to be %s %llu, and saw %llu: who sends it has not come, has ended, or "
+      "membar: PE %d waited %llu ns for the %s at %p to be %s %llu, and saw %llu: its sender has not run yet, has ended, or "
       "waits itself\n",
       self, nanoseconds, what, address, words, expected, seen);
   __trap();
@@ -100,18 +100,17 @@ template <class Order, class Condition>
 
 }  // namespace detail
 
-/// The calling PE's own signal, as it is now. By the calling thread. PTX: `ld.{acquire,relaxed}.sys.b64`.
+/// The value of the calling PE's signal, as it is now. By the calling thread. PTX: `ld.{acquire,relaxed}.sys.b64`.
 template <class Signal, class Order = acquire_t>
 [[nodiscard]] __device__ inline unsigned long long signal_value(const Signal& signal, Order order = Order()) noexcept {
   if constexpr (detail::require_wait<Signal, at_least, Order, thread_scope::system>()) {
-    return membar::load<thread_scope::system>(
-        static_cast<const unsigned long long*>(detail::word_access::raw(detail::access::local(signal))), order);
+    return membar::load<thread_scope::system>(static_cast<const unsigned long long*>(detail::word(signal)), order);
   } else {
     return 0;
   }
 }
 
-/// Whether the calling PE's own signal meets `condition` now. By the calling thread, which acquires if it does.
+/// Whether the calling PE's signal meets `condition` now. By the calling thread, which acquires if it does.
 ///
 /// Synchronizes: with the release that wrote the value, or a later one of an adding signal. PTX: `ld.acquire.sys.b64`.
 template <thread_scope Scope = thread_scope::system, class Signal, class Condition, class Order = acquire_t>
@@ -123,10 +122,10 @@ template <thread_scope Scope = thread_scope::system, class Signal, class Conditi
   }
 }
 
-/// Waits until the calling PE's own signal meets `condition`, and returns `done`, or `timed_out` to all of the group.
+/// Waits until the calling PE's signal meets `condition`. Returns `done`, or `timed_out`, to all of the group.
 ///
 /// Synchronizes, when done: with the release that wrote the value, for all of the group. PTX: by one thread
-/// `ld.acquire.sys.b64` until it does; a meeting of the group that tells how it ended.
+/// `ld.acquire.sys.b64` until it does; a barrier of the group that tells it the result.
 template <thread_scope Scope = thread_scope::system, class Group, class Signal, class Condition, class Order = acquire_t>
 [[nodiscard]] __device__ inline wait_result try_wait(Group, const Signal& signal, Condition condition, wait_budget budget,
                                                      Order order = Order()) noexcept {
@@ -135,7 +134,7 @@ template <thread_scope Scope = thread_scope::system, class Group, class Signal, 
     bool late = false;
     if (Group::rank() == 0) {
       unsigned long long seen = 0;
-      late = !detail::poll_signal(detail::word_access::raw(detail::access::local(signal)), condition, budget, seen, order);
+      late = !detail::poll_signal(detail::word(signal), condition, budget, seen, order);
     }
     return Group::any(late) ? wait_result::timed_out : wait_result::done;
   } else {
@@ -143,17 +142,18 @@ template <thread_scope Scope = thread_scope::system, class Group, class Signal, 
   }
 }
 
-/// The same, and where the budget is used up it prints PE, address, expected and seen value, and ends the kernel by a trap.
+/// Waits until the calling PE's signal meets `condition`. When the budget is used up it prints PE, address, expected and seen
+/// value, and ends the kernel by a trap.
 ///
-/// To a thread or a warp the form that returns costs less: where a kernel may call the function that prints, the compiler keeps
-/// the lanes of a warp together at every turn of its loops.
+/// Synchronizes as `try_wait`, which costs a thread or a warp less: in a kernel that may print, the compiler keeps the lanes
+/// of a warp together at every turn of its loops.
 template <thread_scope Scope = thread_scope::system, class Group, class Signal, class Condition, class Order = acquire_t>
 __device__ inline void wait(Group, const Signal& signal, Condition condition, wait_budget budget,
                             Order order = Order()) noexcept {
   detail::require_group<Group>();
   if constexpr (detail::require_wait<Signal, Condition, Order, Scope>()) {
     if (Group::rank() == 0) {
-      const unsigned long long* const word = detail::word_access::raw(detail::access::local(signal));
+      const unsigned long long* const word = detail::word(signal);
       unsigned long long seen = 0;
       if (!detail::poll_signal(word, condition, budget, seen, order)) {
         detail::trap_waiting("signal", signal.self().index(), word, Condition::words, condition.value(), seen,

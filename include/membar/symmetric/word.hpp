@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The kinds of words in symmetric memory that are not data: signals, counters, barrier words and packed words. Each is
-/// changed and read by its own operations only, because on no backend does anything else keep them whole.
+/// changed and read by its own operations only: on no backend does anything else keep it whole.
 #pragma once
 
 #include <membar/detail/config.hpp>
@@ -10,19 +10,20 @@
 
 namespace membar::symmetric {
 
-/// The kind of signal that a sender sets: the newest value is what counts.
+/// The kind of signal that a sender sets. Only the newest value counts.
 struct set {};
-/// The kind of signal that senders add to: it counts, and nobody may rely on seeing every value.
+/// The kind of signal that senders add to. It counts, and a receiver may not see every value.
 struct add {};
 
 namespace detail {
 struct word_access;
 }
 
-/// A word that PEs are told by: 64 bits, changed by `notify` and `put_signal`, waited for and tested by its own PE.
+/// A word of 64 bits by which other PEs notify its own PE: `notify` and `put_signal` change it, its PE waits for it and tests
+/// it.
 ///
-/// `signal<set>` and `signal<add>` are different types because a wait for a value must know which values are sure to be seen:
-/// of a word that is added to, only that it reached a value. It holds 0 at first.
+/// `signal<set>` and `signal<add>` are different types, because a wait must know which values are sure to be seen: of a word
+/// that is added to, only that it reached a value. It holds 0 at first.
 template <class Kind>
 class signal {
   static_assert(std::is_same_v<Kind, set> || std::is_same_v<Kind, add>,
@@ -39,7 +40,7 @@ class signal {
   alignas(8) unsigned long long value_;
 };
 
-/// Operations on a counter at any PE, for the list of those that a program uses; links between devices need not carry all.
+/// Atomic operations on a counter at any PE. A counter's type lists those that the program uses: not every link carries all.
 enum class amo : unsigned {
   none = 0,
   load = 1U << 0,
@@ -67,20 +68,20 @@ enum class amo : unsigned {
   return static_cast<amo>(static_cast<unsigned>(a) & static_cast<unsigned>(b));
 }
 
-/// What both backends have for every type of counter.
+/// The operations that both backends have for every type of counter.
 inline constexpr amo every_type_amos = amo::load | amo::store | amo::exchange;
-/// What both backends have for integers besides: sums and compare-and-swaps of both signs, and bits.
+/// The operations that both backends have for integers: those of every type, sums, compare-and-swaps and bits.
 inline constexpr amo integer_amos = every_type_amos | amo::compare_exchange | amo::add | amo::fetch_add | amo::bitwise_and |
                                     amo::fetch_and | amo::bitwise_or | amo::fetch_or | amo::bitwise_xor | amo::fetch_xor;
 
-/// The operations of a counter of `T` that names none.
+/// The operations of a counter of `T` that lists none.
 template <class T>
 inline constexpr amo default_amos = std::is_integral_v<T> ? integer_amos : every_type_amos;
 
-/// A word that PEs change together by atomic operations (AMOs) of exactly one type, `T`, of those that `Amos` lists.
+/// A word that PEs change by atomic operations (AMOs) of one type, `T`, of those that `Amos` lists.
 ///
-/// Atomic only among themselves: no put, no plain access and no AMO of another type on the same memory keeps them so, and none
-/// compiles. The list is checked against the links between the devices where memory for it is allocated. It holds 0 at first.
+/// These are atomic only with each other. A put, a plain access or an AMO of another type on the word does not compile. The
+/// heap checks the list against the links between the devices when it allocates. It holds 0 at first.
 template <class T, amo Amos = default_amos<T>>
 class counter {
   static_assert(std::is_arithmetic_v<T> && !std::is_same_v<T, bool> && (sizeof(T) == 4 || sizeof(T) == 8),
@@ -101,7 +102,7 @@ class counter {
   alignas(sizeof(T)) T value_;
 };
 
-/// A word of a barrier of all PEs (barrier.cuh): a PE has one for each, and one more of its own.
+/// A word of a barrier of all PEs (barrier.cuh). Each PE has one for every PE, and one that counts its own barriers.
 class barrier_word {
  public:
   barrier_word() = delete;
@@ -113,7 +114,7 @@ class barrier_word {
   alignas(8) unsigned long long phase_;
 };
 
-/// Room for packed messages of a `T` (packed.cuh): 16-byte words of 12 bytes of message and a sequence number.
+/// Room for a packed message of a `T` (packed.cuh): 16-byte words, each with 12 bytes of message and a sequence number.
 template <class T>
 class packed {
   static_assert(std::is_trivially_copyable_v<T>, "membar: a packed message is trivially copyable");
@@ -147,7 +148,7 @@ inline constexpr bool is_packed = false;
 template <class T>
 inline constexpr bool is_packed<packed<T>> = true;
 
-/// The operations' way into a word. Nothing is read or written here.
+/// Gives operations the address of a word's value. It reads and writes nothing.
 struct word_access {
   template <class Kind>
   [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr unsigned long long* raw(signal<Kind>* word) noexcept {
@@ -168,14 +169,13 @@ struct word_access {
 
 }  // namespace detail
 
-/// Whether symmetric memory of `T` is words with operations of their own, and no data.
+/// Whether `T` is a word with operations of its own, and not data.
 template <class T>
 inline constexpr bool is_word =
     detail::is_signal<T> || detail::is_counter<T> || detail::is_packed<T> || std::is_same_v<T, barrier_word>;
 
-/// Whether all bytes of a `T` are its value. Operations of one object at a fixed size move and compare bytes, and padding is
-/// none that anyone wrote. The compiler knows for what has no floating-point member; specialize it for a struct of those that
-/// has no gap.
+/// Whether all bytes of a `T` are its value. Operations of one object at a fixed size move every byte, and nobody writes the
+/// padding. The compiler cannot tell for a struct with floating-point members: specialize it for one without gaps.
 template <class T>
 inline constexpr bool has_no_padding =
     std::has_unique_object_representations_v<T> || std::is_same_v<T, float> || std::is_same_v<T, double>;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A stream program as a graph: what comes before what in every schedule, and what never runs in the worst one. The
-/// definition is that of symmetric/deadlock/check.hpp.
+/// A program of streams as a graph: its operations as nodes, and what comes before each by itself.
 #pragma once
 
 #include <membar/error.hpp>
@@ -11,73 +10,35 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 namespace membar::symmetric::deadlock::detail {
 
-/// Rows of bits: which nodes come before a node.
-class order_matrix {
- public:
-  explicit order_matrix(std::size_t size) : words_((size + 63) / 64), rows_(size * words_) {}
-
-  [[nodiscard]] bool before(std::size_t first, std::size_t second) const noexcept {
-    return (rows_[second * words_ + first / 64] >> (first % 64) & 1U) != 0;
-  }
-  /// `first`, and all before it, come before `second`. Returns whether that is new.
-  bool add(std::size_t first, std::size_t second) noexcept {
-    bool changed = !before(first, second);
-    rows_[second * words_ + first / 64] |= std::uint64_t{1} << (first % 64);
-    for (std::size_t i = 0; i != words_; ++i) {
-      const std::uint64_t joined = rows_[second * words_ + i] | rows_[first * words_ + i];
-      changed = changed || joined != rows_[second * words_ + i];
-      rows_[second * words_ + i] = joined;
-    }
-    return changed;
-  }
-  /// What each of `some` is or comes after comes before `second`. Returns whether that is new.
-  bool add_common(const std::vector<std::size_t>& some, std::size_t second) noexcept {
-    bool changed = false;
-    for (std::size_t i = 0; i != words_; ++i) {
-      std::uint64_t common = ~std::uint64_t{0};
-      for (const std::size_t each : some) {
-        common &= rows_[each * words_ + i] | (each / 64 == i ? std::uint64_t{1} << (each % 64) : 0);
-      }
-      changed = changed || (common & ~rows_[second * words_ + i]) != 0;
-      rows_[second * words_ + i] |= common;
-    }
-    return changed;
-  }
-
- private:
-  std::size_t words_;
-  std::vector<std::uint64_t> rows_;
-};
-
-/// What an operation is taken apart into: a collective is an arrival and a departure, a kernel its steps.
+/// A part of an operation: a collective is an arrival and a departure, a kernel is its steps.
 struct node {
-  enum class kind_t : unsigned char { passes, notifies, waits, meets };
+  enum class kind_t : unsigned char { passes, notifies, waits, departs };
 
   kind_t kind = kind_t::passes;
   std::size_t operation = 0;
   int pe = 0;
-  /// The position in the PE's queue; -1 for what is in none: the host's waits, and notifications that are delivered later.
+  /// The position in the PE's queue. -1 for what is in no queue: waits of the host, and notifications that are delivered later.
   int unit = -1;
-  unsigned kernel = 0;                ///< nodes of one launch have one number; 0: of none
-  bool blocks = false;                ///< it can hold up what is behind it
-  bool complete = true;               ///< of `meets`: all members call it
+  unsigned kernel = 0;                ///< nodes of one launch share a number; 0: not of a kernel
+  bool blocks = false;                ///< it can hold up what comes after it in its queue
+  bool complete = true;               ///< of `departs`: all members call the collective
   std::vector<std::size_t> after;     ///< what comes before it by stream, event, host or kernel
-  std::vector<std::size_t> arrivals;  ///< of `meets`
+  std::vector<std::size_t> arrivals;  ///< of `departs`
 };
 
-/// What is enqueued at once: an operation, a kernel with its steps, or a graph, whose nodes run in any order.
+/// What one call enqueues: an operation, a kernel with its steps, or a graph, whose nodes run in any order.
 struct queue_unit {
   std::vector<std::size_t> nodes;
   bool any_order = false;
 };
 
+/// The nodes of a program and what comes before each by stream, event, host and kernel.
 class graph {
  public:
   explicit graph(const program& program)
@@ -97,25 +58,6 @@ class graph {
       }
     }
     match_collectives();
-    find_orders();
-    run();
-  }
-
-  /// What the signals hold when all has ended.
-  [[nodiscard]] std::map<std::pair<int, handle>, std::uint64_t> signals_at_end() const {
-    std::map<std::pair<int, handle>, std::uint64_t> result = program_.signals;
-    for (const auto& [signal, all] : notifications_) {
-      for (const std::size_t n : all) {
-        const signal_effect effect = operation_of(n).effect;
-        if (effect.adds) {
-          result[signal] += effect.value;
-        } else if (std::all_of(all.begin(), all.end(),
-                               [&](std::size_t other) { return other == n || !order_.before(n, other); })) {
-          result[signal] = effect.value;  // of several that nothing orders, any
-        }
-      }
-    }
-    return result;
   }
 
  protected:
@@ -128,10 +70,10 @@ class graph {
     std::size_t departure;
   };
 
-  /// Where operations are appended: the streams of the program, or those of a graph that is being launched.
+  /// Where operations are appended: the streams of the program, or those of a graph that is launched.
   struct place {
     std::map<std::pair<int, handle>, std::size_t> last;
-    std::map<std::pair<std::size_t, handle>, std::size_t> events;  ///< by host thread: a process's own
+    std::map<std::pair<std::size_t, handle>, std::size_t> events;  ///< by host thread, because a process has its own events
     std::size_t begin = none;
     int unit = -1;
   };
@@ -155,7 +97,7 @@ class graph {
     made.operation = operation;
     made.pe = pe;
     made.unit = unit;
-    made.blocks = kind == kind_t::waits || kind == kind_t::meets;
+    made.blocks = kind == kind_t::waits || kind == kind_t::departs;
     std::erase(after, none);
     made.after = std::move(after);
     nodes_.push_back(std::move(made));
@@ -176,7 +118,7 @@ class graph {
     std::size_t& host = host_last_[host_of(operation.pe)];
     switch (operation.kind) {
       case operation_kind::host_collective:
-        host = meet(index, -1, {host}, 0);
+        host = join(index, -1, {host}, 0);
         return;
       case operation_kind::host_stream:
       case operation_kind::host_event:
@@ -260,7 +202,7 @@ class graph {
         last = make(kind_t::waits, index, operation.pe, where.unit, after);
         break;
       case operation_kind::collective:
-        last = meet(index, where.unit, delivered(operation, after), 0);
+        last = join(index, where.unit, delivered(operation, after), 0);
         break;
       case operation_kind::quiet:
         last = make(kind_t::passes, index, operation.pe, where.unit, delivered(operation, after));
@@ -293,7 +235,7 @@ class graph {
     return after;
   }
 
-  /// A notification of `index`, which is a step of the operation `enqueued` or that itself.
+  /// A notification: the operation `index`, which is a step of the operation `enqueued` or that operation itself.
   std::size_t notify(std::size_t index, std::size_t enqueued, int unit, std::vector<std::size_t> after, unsigned kernel) {
     const stream_operation& operation = program_.operations[index];
     std::size_t issued = none;
@@ -313,10 +255,11 @@ class graph {
     return issued;
   }
 
-  std::size_t meet(std::size_t index, int unit, std::vector<std::size_t> after, unsigned kernel) {
+  /// A call of a collective. Returns its departure.
+  std::size_t join(std::size_t index, int unit, std::vector<std::size_t> after, unsigned kernel) {
     const stream_operation& operation = program_.operations[index];
     const std::size_t arrival = make(kind_t::passes, index, operation.pe, unit, std::move(after));
-    const std::size_t departure = make(kind_t::meets, index, operation.pe, unit, {arrival});
+    const std::size_t departure = make(kind_t::departs, index, operation.pe, unit, {arrival});
     nodes_[arrival].kernel = kernel;
     nodes_[departure].kernel = kernel;
     calls_[operation.object][operation.pe].push_back({arrival, departure});
@@ -335,7 +278,7 @@ class graph {
       if (step.kind == operation_kind::notify) {
         last = notify(each, index, where.unit, {last}, launch);
       } else if (step.kind == operation_kind::collective) {
-        last = meet(each, where.unit, {last}, launch);
+        last = join(each, where.unit, {last}, launch);
       } else {
         last = make(kind_t::waits, each, operation.pe, where.unit, {last});
         nodes_[last].kernel = launch;
@@ -382,7 +325,7 @@ class graph {
     }
   }
 
-  /// Notes two that meet and have different names.
+  /// Notes two calls that are taken for one collective and have different names.
   void compare(std::size_t mine, std::size_t theirs, std::size_t number) {
     if (mine < theirs && std::string_view(operation_of(mine).name) != operation_of(theirs).name) {
       different_.push_back({nodes_[mine].operation, nodes_[theirs].operation, number});
@@ -392,215 +335,6 @@ class graph {
   [[nodiscard]] std::uint64_t at_start(int pe, handle signal) const {
     const auto value = program_.signals.find({pe, signal});
     return value == program_.signals.end() ? 0 : value->second;
-  }
-
-  [[nodiscard]] const std::vector<std::size_t>& notifications_of(std::size_t wait) const {
-    static const std::vector<std::size_t> nothing;
-    const stream_operation& operation = operation_of(wait);
-    const auto found = notifications_.find({operation.pe, operation.object});
-    return found == notifications_.end() ? nothing : found->second;
-  }
-
-  [[nodiscard]] bool is_added_to(std::size_t wait) const {
-    const std::vector<std::size_t>& all = notifications_of(wait);
-    return !all.empty() && operation_of(all.front()).effect.adds;
-  }
-
-  [[nodiscard]] bool brings(std::size_t notification, std::size_t wait) const {
-    return operation_of(wait).condition.holds(operation_of(notification).effect.value);
-  }
-
-  /// Whether something is set between `first`, or the start, and the wait, in every schedule: then that is not what ends it.
-  [[nodiscard]] bool replaced_before(std::size_t first, std::size_t wait) const {
-    const std::vector<std::size_t>& all = notifications_of(wait);
-    return std::any_of(all.begin(), all.end(), [&](std::size_t other) {
-      return other != first && order_.before(other, wait) && (first == none || order_.before(first, other));
-    });
-  }
-
-  /// The sets whose value the wait may be ended by; `none` stands for the value at the start.
-  [[nodiscard]] std::vector<std::size_t> candidates(std::size_t wait) const {
-    std::vector<std::size_t> result;
-    const stream_operation& operation = operation_of(wait);
-    if (operation.condition.holds(at_start(operation.pe, operation.object)) && !replaced_before(none, wait)) {
-      result.push_back(none);
-    }
-    for (const std::size_t each : notifications_of(wait)) {
-      if (brings(each, wait) && !order_.before(wait, each) && !replaced_before(each, wait)) {
-        result.push_back(each);
-      }
-    }
-    return result;
-  }
-
-  /// What a counter holds at most when the wait ends, if the notification `but` has not run by then.
-  [[nodiscard]] std::uint64_t most(std::size_t wait, std::size_t but) const {
-    const stream_operation& operation = operation_of(wait);
-    std::uint64_t sum = at_start(operation.pe, operation.object);
-    for (const std::size_t each : notifications_of(wait)) {
-      const bool counts = each != but && !order_.before(but, each) && !order_.before(wait, each);
-      sum += counts ? operation_of(each).effect.value : 0;
-    }
-    return sum;
-  }
-
-  /// The orders that hold in every schedule, as the least fixed point: each follows from those found before it.
-  void find_orders() {
-    given_ = order_matrix(nodes_.size());
-    for (std::size_t n = 0; n != nodes_.size(); ++n) {
-      for (const std::size_t before : nodes_[n].after) {
-        given_.add(before, n);
-      }
-    }
-    order_ = given_;
-    std::set<std::pair<std::size_t, std::size_t>> derived;
-    for (std::size_t n = 0; n != nodes_.size(); ++n) {
-      for (const std::size_t arrival : nodes_[n].arrivals) {
-        derived.insert({arrival, n});
-      }
-    }
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (const auto& [first, second] : derived) {
-        changed = order_.add(first, second) || changed;
-      }
-      for (std::size_t n = 0; n != nodes_.size(); ++n) {
-        for (const std::size_t before : nodes_[n].after) {
-          changed = order_.add(before, n) || changed;
-        }
-      }
-      if (changed) {
-        continue;
-      }
-      for (std::size_t n = 0; n != nodes_.size(); ++n) {
-        if (nodes_[n].kind != kind_t::waits) {
-          continue;
-        }
-        if (is_added_to(n)) {
-          for (const std::size_t each : notifications_of(n)) {
-            if (!operation_of(n).condition.holds(most(n, each)) && !order_.before(n, each)) {
-              changed = derived.insert({each, n}).second || changed;
-            }
-          }
-        } else {
-          const std::vector<std::size_t> possible = candidates(n);
-          if (!possible.empty() && possible.front() != none) {
-            changed = order_.add_common(possible, n) || changed;
-          }
-        }
-      }
-    }
-    candidates_.resize(nodes_.size());
-    for (std::size_t n = 0; n != nodes_.size(); ++n) {
-      if (nodes_[n].kind == kind_t::waits && !is_added_to(n)) {
-        candidates_[n] = candidates(n);
-      }
-    }
-  }
-
-  /// Whether what the node waits for has happened, if `happened` says so of each other node.
-  template <class Happened>
-  [[nodiscard]] bool may_run(std::size_t n, Happened happened) const {
-    const node& each = nodes_[n];
-    if (each.kind == kind_t::meets) {
-      return each.complete && std::all_of(each.arrivals.begin(), each.arrivals.end(), happened);
-    }
-    if (each.kind != kind_t::waits) {
-      return true;
-    }
-    if (is_added_to(n)) {
-      const stream_operation& operation = operation_of(n);
-      std::uint64_t sum = at_start(operation.pe, operation.object);
-      for (const std::size_t notification : notifications_of(n)) {
-        sum += happened(notification) ? operation_of(notification).effect.value : 0;
-      }
-      return operation.condition.holds(sum);
-    }
-    return std::any_of(candidates_[n].begin(), candidates_[n].end(),
-                       [&](std::size_t candidate) { return candidate == none || happened(candidate); });
-  }
-
-  /// Runs the program: with one queue for each device and in graphs against every order, and with a queue for each stream.
-  void run() {
-    done_.assign(nodes_.size(), false);
-    ready_.assign(nodes_.size(), false);
-    std::vector<std::size_t> next(units_.size());
-    while (run_nodes(done_, [&](std::size_t n) { return nodes_[n].unit < 0; }) | run_queues(next)) {
-    }
-    free_ = done_;
-    while (run_nodes(free_, [](std::size_t) { return true; })) {
-    }
-  }
-
-  /// Runs what can run among the nodes that `may`. Returns whether anything did.
-  template <class May>
-  bool run_nodes(std::vector<char>& done, May may) const {
-    const auto happened = [&](std::size_t n) { return done[n] != 0; };
-    bool changed = false;
-    for (std::size_t n = 0; n != nodes_.size(); ++n) {
-      if (!done[n] && may(n) && std::all_of(nodes_[n].after.begin(), nodes_[n].after.end(), happened) && may_run(n, happened)) {
-        done[n] = true;
-        changed = true;
-      }
-    }
-    return changed;
-  }
-
-  /// Lets each PE's queue go on as far as it goes. Returns whether anything ran.
-  bool run_queues(std::vector<std::size_t>& next) {
-    bool changed = false;
-    const auto happened = [&](std::size_t n) { return done_[n] != 0; };
-    for (std::size_t pe = 0; pe != units_.size(); ++pe) {
-      for (; next[pe] != units_[pe].size(); ++next[pe]) {
-        const queue_unit& unit = units_[pe][next[pe]];
-        if (unit.any_order) {
-          changed = make_ready(unit) || changed;
-        }
-        for (const std::size_t n : unit.nodes) {
-          if (!done_[n] && !(unit.any_order && held_up(n, unit)) &&
-              std::all_of(nodes_[n].after.begin(), nodes_[n].after.end(), happened) && may_run(n, happened)) {
-            done_[n] = true;
-            changed = true;
-          }
-        }
-        if (!std::all_of(unit.nodes.begin(), unit.nodes.end(), happened)) {
-          break;
-        }
-      }
-    }
-    return changed;
-  }
-
-  /// In a graph: which nodes run once what they depend on in the graph has run, whatever else of it has. Returns whether more
-  /// do.
-  bool make_ready(const queue_unit& unit) {
-    bool any = false;
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (const std::size_t n : unit.nodes) {
-        const bool reached = std::all_of(nodes_[n].after.begin(), nodes_[n].after.end(),
-                                         [&](std::size_t before) { return done_[before] || ready_[before]; });
-        if (!ready_[n] && reached && may_run(n, [&](std::size_t other) {
-              return done_[other] || (ready_[other] && (given_.before(other, n) || same_kernel(other, n)));
-            })) {
-          ready_[n] = true;
-          changed = true;
-        }
-      }
-      any = any || changed;
-    }
-    return any;
-  }
-
-  [[nodiscard]] bool same_kernel(std::size_t a, std::size_t b) const noexcept {
-    return nodes_[a].kernel != 0 && nodes_[a].kernel == nodes_[b].kernel;
-  }
-
-  /// Whether the order within a graph may put a node that waits for more before this one.
-  [[nodiscard]] bool held_up(std::size_t n, const queue_unit& unit) const {
-    return std::any_of(unit.nodes.begin(), unit.nodes.end(), [&](std::size_t other) {
-      return nodes_[other].blocks && !ready_[other] && !given_.before(n, other) && !(other != n && same_kernel(other, n));
-    });
   }
 
   const program& program_;
@@ -614,12 +348,6 @@ class graph {
   std::map<std::pair<int, handle>, std::vector<std::size_t>> deliveries_;
   std::map<handle, std::map<int, std::vector<call>>> calls_;
   unsigned launches_ = 0;
-  order_matrix given_{0};
-  order_matrix order_{0};
-  std::vector<std::vector<std::size_t>> candidates_;
-  std::vector<char> done_;               ///< with one queue for each device
-  std::vector<char> ready_;              ///< in graphs
-  std::vector<char> free_;               ///< with one for each stream
   std::vector<std::size_t> unrecorded_;  ///< waits for events
   struct difference {
     std::size_t first;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the PEs of a program enqueue, as values: operations on streams, captured graphs and the host's own waits, in the
-/// order in which the host calls them. No CUDA call: streams, events, signals and teams are numbers or addresses.
+/// What the PEs of a program enqueue, as values: operations on streams, captured graphs and waits of the host, in the order in
+/// which the host calls them. No CUDA call: streams, events, signals and teams are numbers or addresses.
 #pragma once
 
 #include <membar/symmetric/pe.hpp>
@@ -14,13 +14,14 @@
 
 namespace membar::symmetric::deadlock {
 
-/// Who calls: one host thread for all PEs (one process with all GPUs), or one for each PE (one process per GPU). One thread
+/// Which host threads call: one for all PEs (a process with all GPUs), or one for each PE (a process per GPU). A single thread
 /// that waits for a PE enqueues nothing for the others meanwhile.
 enum class callers : unsigned char { one, one_per_pe };
 
-/// What is known of a stream, an event, a signal, a team or a graph: which one it is.
+/// Identifies a stream, an event, a signal, a team or a graph.
 ///
-/// A signal's is its offset in the symmetric heap, or its address on one and the same PE: every PE has a signal of that name.
+/// A signal is identified by its offset in the symmetric heap, or by its address on one PE, the same in all calls. Every PE
+/// has a signal of that handle.
 class handle {
  public:
   constexpr handle() noexcept = default;
@@ -36,10 +37,10 @@ class handle {
   std::uint64_t number_ = 0;
 };
 
-/// What a name is of.
+/// What a handle identifies.
 enum class handle_kind : unsigned char { stream, event, signal, team, graph };
 
-/// The team of all PEs, which need not be declared.
+/// The team of all PEs. It need not be declared.
 inline constexpr handle world{};
 
 /// What a notification does to a signal: `signal_set(v)` or `signal_add(v)`. A signal is either set or added to, never both.
@@ -50,8 +51,8 @@ struct signal_effect {
 [[nodiscard]] constexpr signal_effect signal_set(std::uint64_t value) noexcept { return {false, value}; }
 [[nodiscard]] constexpr signal_effect signal_add(std::uint64_t value) noexcept { return {true, value}; }
 
-/// What a wait asks of a signal: `signal_equals(v)`, for signals that are set, or
-/// `signal_at_least(v)`, where numbers may wrap, as in the device's waits (wait.cuh).
+/// What a wait requires of a signal: `signal_equals(v)`, for signals that are set, or `signal_at_least(v)`, where numbers may
+/// wrap as in the device's waits (wait.cuh).
 struct signal_condition {
   bool at_least = false;
   std::uint64_t value = 0;
@@ -65,11 +66,11 @@ struct signal_condition {
 
 /// What an operation is.
 enum class operation_kind : unsigned char {
-  work,             ///< waits for nothing outside its stream and leaves the heap alone
-  access,           ///< the same, and reads or writes the heap: put, get, a kernel
+  work,             ///< waits for nothing outside its stream and does not use the heap
+  access,           ///< work that reads or writes the heap: put, get, a kernel
   notify,           ///< sets or adds to a signal of a PE: a put with signal, a signal operation
-  wait,             ///< waits for an own signal
-  quiet,            ///< the notifications that the stream has issued without blocking are delivered
+  wait,             ///< waits for a signal of its own PE
+  quiet,            ///< delivers the notifications that the stream has issued without blocking
   collective,       ///< barrier, synchronization, reduction of a team, on a stream
   record_event,     ///< of the stream
   wait_event,       ///< the stream waits for the event's last record
@@ -79,35 +80,35 @@ enum class operation_kind : unsigned char {
   host_stream,      ///< the host waits for a stream
   host_event,       ///< the host waits for an event
   host_pe,          ///< the host waits for all streams of a PE
-  host_copy         ///< a copy that the host calls and that may return before it has run
+  host_copy         ///< a copy that the host calls, which may return before it has run
 };
 
-/// A launch whose threads wait: how many blocks it has, and how many the device has room for at once (0: not known).
+/// A launch whose threads wait: how many blocks it has, and how many the device holds at once (0: unknown).
 struct kernel_shape {
   unsigned long long blocks = 1;
   unsigned long long room = 0;
   bool cooperative = false;
 };
 
-/// One operation. Trivially copyable, so that processes can exchange what they have recorded.
+/// One operation. Trivially copyable, so that processes can exchange their records.
 struct stream_operation {
   operation_kind kind = operation_kind::work;
   int pe = 0;
-  handle stream;    ///< of work that is enqueued, and what `host_stream` waits for
+  handle stream;    ///< where it is enqueued, or what `host_stream` waits for
   handle object;    ///< the signal, event, team or graph
-  int target = -1;  ///< of `notify` and `access`: whose signal, whose heap
+  int target = -1;  ///< of `notify` and `access`: the PE whose signal or heap it is
   signal_effect effect;
   signal_condition condition;
   kernel_shape shape;
-  bool blocking = true;  ///< of `notify`: delivered when it ends; else at the latest when a quiet or a collective has ended
+  bool blocking = true;  ///< of `notify`: delivered when it ends; if not, at the latest when a quiet or a collective has ended
   bool early = false;    ///< of `host_copy`: it may return before it has run
-  unsigned graph = 0;    ///< captured in this graph, which is not run yet; 0: enqueued
+  unsigned graph = 0;    ///< captured in this graph; 0: enqueued
   unsigned kernel = 0;   ///< a step of this kernel; 0: not in a kernel
-  unsigned role = 0;     ///< steps of one role are in order; roles are different blocks of a grid, which run at once
-  char name[24] = {};    ///< what a report calls it; empty: what it does
+  unsigned role = 0;     ///< steps of one role are in order; roles are different blocks of the grid, which run at once
+  char name[24] = {};    ///< its name in a report; if empty, the report says what it does
 };
 
-/// A step that some of a kernel's blocks do.
+/// A step of some of a kernel's blocks.
 struct kernel_step {
   operation_kind kind = operation_kind::wait;
   handle object;
@@ -122,19 +123,20 @@ struct kernel_step {
   return {operation_kind::notify, signal, target.index(), effect, {}};
 }
 [[nodiscard]] inline kernel_step step_collective(handle team = world) { return {operation_kind::collective, team, 0, {}, {}}; }
-/// What one group of a kernel's blocks does, in order.
+/// The steps of one group of a kernel's blocks, in order.
 using kernel_role = std::vector<kernel_step>;
 
-/// What all PEs do.
+/// What all PEs enqueue.
 struct program {
   int pes = 0;
   callers hosts = callers::one;
-  std::vector<stream_operation> operations;  ///< with one host thread in its order; else each PE's in the order of its thread
-  /// The members of each team but the world.
+  std::vector<stream_operation>
+      operations;  ///< in the order of the host thread; with one for each PE, each PE's in the order of its thread
+  /// The members of each team but `world`.
   std::map<handle, std::vector<int>> teams;
-  /// What reports call streams, signals and so on, where they have a name.
+  /// Names of streams, signals and so on, for reports.
   std::map<std::pair<handle_kind, handle>, std::string> names;
-  /// What the signals hold at the start, where that is not 0: PE and signal.
+  /// What signals hold at the start, if not 0, by PE and signal.
   std::map<std::pair<int, handle>, std::uint64_t> signals;
 };
 

@@ -23,7 +23,7 @@
 
 namespace membar::symmetric::deadlock {
 
-/// A program that hangs, or may: the sentence of `what` is cut at `error`'s length, that of the report is whole.
+/// The error about a program that hangs, or may hang. `what` is cut at `error`'s length; the report has the whole sentence.
 class hazard_error : public error {
  public:
   explicit hazard_error(deadlock::report report)
@@ -35,14 +35,13 @@ class hazard_error : public error {
   deadlock::report report_;
 };
 
-/// Records operations next to the calls that enqueue them, and decides whether they can come to an end
-/// (dependency_check.hpp says what that means).
+/// Records operations beside the calls that enqueue them, and decides whether they can come to an end (check.hpp defines that).
 ///
-/// Call each function just before the call that it stands for. With one host thread for all PEs, the functions that stand for a
-/// wait of the host throw `hazard_error`, and record nothing, if that wait would never return. With one host thread for
-/// each PE nobody knows what the others will still enqueue: join the records (`operations`, `append`), and ask `check`.
-/// Errors: `error` for a PE or a target that does not exist, and for what CUDA or the kinds of signals do not allow; nothing
-/// is recorded then. Thread-safe; the order of the record is the order of the calls.
+/// Call each function just before the CUDA or symmetric call that it records. With one host thread for all PEs, a function for
+/// a wait of the host throws `hazard_error`, and records nothing, if that wait would never return. With one host thread for
+/// each PE a process does not know what the others will still enqueue: join the records (`operations`, `append`) and call
+/// `check`. Errors: `error` for a PE or a target that does not exist, and for what CUDA or the kinds of signals do not allow;
+/// nothing is recorded then. Thread-safe; the order of the record is the order of the calls.
 class recorder {
  public:
   explicit recorder(int pes, callers hosts = callers::one) {
@@ -55,7 +54,7 @@ class recorder {
   recorder(const recorder&) = delete;
   recorder& operator=(const recorder&) = delete;
 
-  /// @name What reports call things, and what teams and signals are at the start
+  /// @name Names for reports, teams, and signals at the start
   /// @{
   void name(handle_kind kind, handle what, const char* text) {
     const std::lock_guard lock(mutex_);
@@ -79,7 +78,7 @@ class recorder {
 
   /// @name What a PE enqueues
   /// @{
-  /// A kernel or copy that waits for nothing and leaves the symmetric heap alone.
+  /// A kernel or copy that waits for nothing and does not use the symmetric heap.
   void work(pe who, handle stream, const char* name = "") { enqueue(operation_kind::work, who, stream, {}, name); }
 
   /// A put, a get or a kernel that reads or writes the heap of `target`.
@@ -89,8 +88,8 @@ class recorder {
     record(operation);
   }
 
-  /// A put with signal, or a signal operation: changes the signal of `target`. One that does not block is delivered when a
-  /// quiet or a collective of the same stream has ended, at the latest.
+  /// A put with signal, or a signal operation: changes the signal of `target`. If it does not block, it is delivered at the
+  /// latest when a quiet or a collective of the same stream has ended.
   void notify(pe who, handle stream, pe target, handle signal, signal_effect effect, const char* name = "",
               bool blocking = true) {
     stream_operation operation = made(operation_kind::notify, who, stream, signal, name);
@@ -109,7 +108,7 @@ class recorder {
 
   void quiet(pe who, handle stream) { enqueue(operation_kind::quiet, who, stream, {}, ""); }
 
-  /// A barrier or another collective; the name tells those of one team apart.
+  /// A barrier or another collective. The name distinguishes the collectives of one team.
   void collective(pe who, handle stream, handle team = world, const char* name = "") {
     enqueue(operation_kind::collective, who, stream, team, name);
   }
@@ -118,11 +117,11 @@ class recorder {
   /// `cudaStreamWaitEvent`: waits for the last record of the event so far.
   void wait_event(pe who, handle stream, handle event) { enqueue(operation_kind::wait_event, who, stream, event, ""); }
 
-  /// A launch whose blocks wait or notify. Steps of one role follow each other; roles run side by side.
+  /// A launch whose blocks wait or notify. Steps of one role run one after the other; roles run at once.
   void kernel(pe who, handle stream, kernel_shape shape, const std::vector<kernel_role>& roles, const char* name = "") {
     stream_operation operation = made(operation_kind::kernel, who, stream, {}, name);
     operation.shape = shape;
-    operation.kernel = 1;  // its own number follows
+    operation.kernel = 1;  // replaced by its own number when it is recorded
     std::vector<stream_operation> all{operation};
     for (std::size_t role = 0; role != roles.size(); ++role) {
       for (const kernel_step& each : roles[role]) {
@@ -142,7 +141,7 @@ class recorder {
 
   /// @name Capture
   /// @{
-  /// What is enqueued into the stream from now on is captured; a stream that waits for an event recorded there joins.
+  /// Captures what is enqueued into the stream from now on. A stream that waits for an event recorded there joins.
   void begin_capture(pe who, handle stream) {
     const std::lock_guard lock(mutex_);
     need_pe(who.index(), "the PE");
@@ -153,7 +152,7 @@ class recorder {
     captures_[{who.index(), stream}] = ++graphs_;
   }
 
-  /// Ends the capture that the stream is part of, and returns the graph.
+  /// Ends the stream's capture and returns the graph.
   [[nodiscard]] handle end_capture(pe who, handle stream) {
     const std::lock_guard lock(mutex_);
     const auto found = captures_.find({who.index(), stream});
@@ -174,7 +173,7 @@ class recorder {
   /// @{
   void synchronize_stream(pe who, handle stream) { host_waits(made(operation_kind::host_stream, who, stream, {}, "")); }
   void synchronize_event(pe who, handle event) { host_waits(made(operation_kind::host_event, who, {}, event, "")); }
-  /// Also for what waits for the device by itself: `cudaFree`, for instance.
+  /// Also for calls that wait for the device themselves, such as `cudaFree`.
   void synchronize_pe(pe who) { host_waits(made(operation_kind::host_pe, who, {}, {}, "")); }
 
   /// A collective that the host calls for a PE.
@@ -182,8 +181,8 @@ class recorder {
     host_waits(made(operation_kind::host_collective, who, {}, team, name));
   }
 
-  /// A copy or memset that the host calls, to or from the heap of `who`, in a stream: does it return before it has run? One
-  /// that does not is a wait of the host.
+  /// A copy or memset that the host calls in a stream, to or from the heap of `who`. If it may not return before it has run,
+  /// it is a wait of the host.
   void host_copy(pe who, handle stream, bool may_return_early, const char* name = "") {
     stream_operation operation = made(operation_kind::host_copy, who, stream, {}, name);
     operation.early = may_return_early;
@@ -195,13 +194,13 @@ class recorder {
   }
   /// @}
 
-  /// What is wrong with what was recorded, if nothing follows.
+  /// What is wrong with the record, if nothing follows.
   [[nodiscard]] std::vector<report> check() const {
     const std::lock_guard lock(mutex_);
     return deadlock::check(program_);
   }
 
-  /// Throws the first report of `check` as a `hazard_error`, if there is one.
+  /// Throws the first report of `check`, if there is one, as a `hazard_error`.
   void require() const {
     std::vector<report> all = check();
     if (!all.empty()) {
@@ -209,26 +208,26 @@ class recorder {
     }
   }
 
-  /// What was recorded, to be sent to where the records of all PEs are joined.
+  /// The record, to be sent to the process that joins the records of all PEs.
   [[nodiscard]] std::vector<stream_operation> operations() const {
     const std::lock_guard lock(mutex_);
     return program_.operations;
   }
 
-  /// Adds what another process recorded of other PEs, all at once. Graphs and kernels get numbers of their own.
+  /// Adds what another process recorded of other PEs, all of it or nothing. Graphs and kernels get new numbers.
   void append(std::span<const stream_operation> others) {
     const std::lock_guard lock(mutex_);
     append_locked(others);
   }
 
-  /// The whole record, as `check` takes it.
+  /// The whole record, as `deadlock::check` takes it.
   [[nodiscard]] deadlock::program program() const {
     const std::lock_guard lock(mutex_);
     return program_;
   }
 
-  /// Forgets the operations, at a point where all of them have ended: every signal keeps the value it then has. Events and
-  /// graphs are forgotten too. Throws the first report, and forgets nothing, if not all end in every schedule.
+  /// Forgets the operations, events and graphs, where all operations have ended. Every signal keeps its value at the end.
+  /// Throws the first report, and forgets nothing, if not all operations end in every schedule.
   void forget() {
     const std::lock_guard lock(mutex_);
     std::vector<report> all = deadlock::check(program_);
@@ -371,7 +370,7 @@ class recorder {
 
   [[nodiscard]] int host_of(int which) const noexcept { return program_.hosts == callers::one ? 0 : which; }
 
-  /// The graph that the operation is captured in; 0 if it is enqueued.
+  /// The graph that captures the operation; 0 if it is enqueued.
   [[nodiscard]] unsigned graph_of(const stream_operation& operation) const {
     const auto capture = captures_.find({operation.pe, operation.stream});
     const unsigned own = capture == captures_.end() ? 0 : capture->second;
@@ -418,7 +417,7 @@ class recorder {
   mutable std::mutex mutex_;
   deadlock::program program_;
   std::map<key, unsigned> captures_;
-  std::map<key, unsigned> events_;  ///< by host thread: the graph that the last record is in
+  std::map<key, unsigned> events_;  ///< by host thread: the graph of the last record
   std::set<unsigned> captured_;
   std::map<key, bool> adds_;
   unsigned kernels_ = 0;

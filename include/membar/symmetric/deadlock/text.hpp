@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a report calls the operations of a stream program.
+/// The words for operations in a report.
 #pragma once
 
 #include <membar/symmetric/deadlock/program.hpp>
@@ -14,6 +14,7 @@
 
 namespace membar::symmetric::deadlock::detail {
 
+/// Describes the operations of a program.
 class program_text {
  public:
   explicit program_text(const program& program) : program_(program) {}
@@ -32,7 +33,7 @@ class program_text {
     }
   }
 
-  /// What an operation does.
+  /// What an operation does: "wait (signal 1 = 1)".
   [[nodiscard]] std::string what(std::size_t index) const {
     const stream_operation& operation = program_.operations[index];
     const std::string own = operation.name;
@@ -87,7 +88,7 @@ class program_text {
     return found == program_.names.end() ? std::move(otherwise) : found->second;
   }
 
-  /// The place of a stream among those of the program, counted from 1, in the order of their first use.
+  /// A stream's name, or its number from 1 in the order of first use.
   [[nodiscard]] std::string stream_name(handle stream) const {
     if (stream == handle()) {
       return named_or(handle_kind::stream, stream, "the default stream");
