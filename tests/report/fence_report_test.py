@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tests of bench/fence_interference/report/report.py on made-up results (synthetic.py). They need nothing but Python, except Pictures.
+"""Tests of bench/fence_interference/report/report.py on fake results (synthetic.py). They need nothing but Python, except Pictures.
 
 `python3 fence_report_test.py` runs them all; `python3 fence_report_test.py Pictures` ends with code 77 if matplotlib is missing.
 """
@@ -77,7 +77,7 @@ class Scratch(unittest.TestCase):
         return types.SimpleNamespace(returncode=code, stdout=out.getvalue(), stderr=err.getvalue())
 
     def drawn(self, made, *options, pictures=False):
-        """Draws a made-up result, which works; what report.py printed."""
+        """Draws a fake result, which works; what report.py printed."""
         done = self.run_report("--input", made.write(self.path("in.json")), "--output-dir", self.output, *options, pictures=pictures)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done
@@ -450,7 +450,7 @@ class BadInput(Scratch):
 
 
 def published(gain=12.0):
-    """A made-up result of the bench publisher: a release costs `gain` times as much beside NVLink stores."""
+    """A fake result of the bench publisher: a release costs `gain` times as much beside NVLink stores."""
     entries = []
     for warps in (1, 4):
         for noise, beside in (("none", 1.5), (NVLINK, gain)):
@@ -547,7 +547,7 @@ class Publisher(Scratch):
 
 @unittest.skipUnless(CMAKE and os.name == "posix", "needs cmake and a POSIX system")
 class Script(Scratch):
-    """fence_report.cmake with a made-up bench."""
+    """fence_report.cmake with a fake bench."""
 
     def setUp(self):
         super().setUp()
@@ -560,7 +560,7 @@ class Script(Scratch):
         return self.path(*names)
 
     def bench(self, code=0):
-        """A bench that notes its arguments and copies a made-up result."""
+        """A bench that notes its arguments and copies a fake result."""
         return self.program("#!%s\nimport shutil, sys\nopen(%r, 'w').write('\\n'.join(sys.argv[1:]))\n"
                             "path = [a for a in sys.argv if a.startswith('--benchmark_out=')][0].partition('=')[2]\n"
                             "shutil.copy(%r, path) if %d == 0 else None\nsys.exit(%d)\n"
