@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what do contended atomics cost, and where does aggregation pay? Threads of the whole device (or, in shared
-/// memory, of each block) work on one object, one per block, one per warp, one each, at distances of 32 and 128 bytes, or on
-/// skewed ones. A loop of compare-and-swap takes a time that grows with the square of its contenders: each comparison has as
-/// many blocks as its slowest arm can do in a few milliseconds, and says how many.
+/// The question: what do contended atomics cost, and where does aggregation pay? Threads of the whole device, or of each block in
+/// shared memory, work on one object, one per block, one per warp, one each, at distances of 32 and 128 bytes, or on skewed ones.
+/// The time of a loop of compare-and-swap grows with the square of its contenders. So each comparison has as many blocks as its
+/// slowest arm can do in a few milliseconds, and says how many.
 #include "steps.cuh"
 
 #include <bench/common/comparison.hpp>
@@ -50,14 +50,14 @@ __device__ std::size_t place(pattern which, unsigned thread, std::size_t size, i
   return 0;
 }
 
-/// The same pattern, which the compiler does not know: it would give some arms a loop of its own for each pattern, others not.
+/// The pattern, hidden from the compiler: else some arms would get a loop for each pattern, and others not.
 __device__ pattern hidden(pattern which) {
   int value = static_cast<int>(which);
   asm volatile("" : "+r"(value));
   return static_cast<pattern>(value);
 }
 
-/// What a thread operates with: the same each time, or ever larger values, so that a maximum changes.
+/// What a thread operates with: one value, or ever larger ones, so that a maximum changes.
 template <class T, bool Rising>
 __device__ T operand(unsigned thread, int turn, T value) {
   if constexpr (Rising) {
@@ -76,7 +76,7 @@ __global__ void contend(char* memory, pattern which, T value, int turns) {
   }
 }
 
-/// The same with the result used: summed and stored.
+/// `contend` with its results used: summed and stored.
 template <class Step, class T, bool Rising>
 __global__ void contend_and_use(char* memory, pattern which, T value, int turns, T* results) {
   const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
@@ -89,7 +89,7 @@ __global__ void contend_and_use(char* memory, pattern which, T value, int turns,
   results[thread] = sum;
 }
 
-/// One object, of which the compiler sees that it is that of all lanes.
+/// One object; the compiler sees that all lanes use it.
 template <class Step, class T, bool Rising>
 __global__ void contend_at_known(T* object, T value, int turns, T* results) {
   const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
@@ -285,7 +285,7 @@ std::vector<bench::comparison> comparisons(const bench::suite& cases) {
   compare("fetch_max/u32/relaxed/global/used/known",
           {u32_rising::known<membar_max<unsigned, r>>("membar"), u32_rising::known<cuda_max<unsigned, r>>("cuda_atomic_ref"),
            u32_rising::known<aggregated_max<unsigned>>("aggregated")});
-  // The same kernel twice: how far a ratio is from 1 by chance.
+  // One kernel twice: how far a ratio is from 1 by chance.
   for (const pattern which : {pattern::one, pattern::per_block, pattern::per_warp, pattern::per_lane}) {
     compare(std::string("control/fetch_add/u32/relaxed/global/used/") + patterns[static_cast<int>(which)].name,
             {u32::used<membar_add<unsigned, device, r>>("membar", which),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what does an atomic operation cost by type, order and scope without contention, in membar's words and in
-/// others'? latency/: one thread's chain, the address and the operand of each operation depending on the one before (stores and
-/// reductions, which give nothing to depend on, follow each other). throughput/: all threads, each on an object of its own.
+/// The question: what does an atomic operation cost by type, order and scope without contention, as membar writes it and as others
+/// do? latency/: one thread's chain, in which the address and the operand of each operation depend on the one before. Stores and
+/// reductions return nothing to depend on: they follow each other. throughput/: all threads, each on its own object.
 
 #include "steps.cuh"
 
@@ -17,10 +17,10 @@ using namespace steps;
 constexpr int blocks = 256;
 constexpr int threads = 256;
 
-// No loop is unrolled: the same instructions shall be the same code. Operands are no constants, of which compilers make more in
-// one spelling than in another.
+// No loop is unrolled, so that equal instructions are equal code. Operands are no constants: compilers optimize constants in one
+// spelling more than in another.
 
-/// `nothing` is 0, which the compiler does not know.
+/// `nothing` is 0, hidden from the compiler.
 template <class Step, class T>
 __global__ void follow_chain(T* object, T* sink, T value, unsigned nothing, int turns) {
 #pragma unroll 1
@@ -138,7 +138,7 @@ std::vector<bench::comparison> comparisons() {
   arms<membar_compare_exchange<wide, membar::relaxed_t>>::into<wide>(all, "compare_exchange/128/relaxed/device", {"membar"});
   arms<membar_exchange<wide, membar::acq_rel_t>>::into<wide>(all, "exchange/128/acq_rel/device", {"membar"});
   arms<membar_load<wide, membar::acquire_t>>::into<wide>(all, "load/128/acquire", {"membar"});
-  // The same kernel twice: how far a ratio is from 1 by chance.
+  // One kernel twice: how far a ratio is from 1 by chance.
   arms<membar_add<unsigned, thread_scope::device, membar::relaxed_t>,
        membar_add<unsigned, thread_scope::device, membar::relaxed_t>>::into<unsigned>(all,
                                                                                       "control/fetch_add/u32/relaxed/device",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what does a fence cost, by order and scope, without anything to wait for and behind stores of the own thread?
+/// The question: what does a fence cost, by order and scope, with nothing to wait for and after stores of the same thread?
 /// A ladder: a kernel has 1, 2, 4, ... 32 fences in a row, and the slope of its time is what one costs.
 
 #include <membar/fence.cuh>
@@ -38,7 +38,7 @@ struct ptx_acq_rel_gpu {
   __device__ static void run() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 };
 
-/// `Count` fences, each behind a store of the own thread if `Stores`.
+/// `Count` fences, each after a store of the same thread if `Stores`.
 template <class Fence, int Count, bool Stores>
 __global__ void ladder(int* own, int turns) {
   volatile int* const mine = own + threadIdx.x * 32;

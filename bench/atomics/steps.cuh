@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The same operation in membar's words, in those of `cuda::atomic_ref`, as CUDA's intrinsic and as PTX.
+/// Each operation as membar, `cuda::atomic_ref`, CUDA's intrinsics and PTX write it.
 #pragma once
 
 #include <membar/aggregated.cuh>
@@ -91,7 +91,7 @@ struct cuda_max {
     return cuda::atomic_ref<T, cuda::thread_scope_device>(*object).fetch_max(value, cuda_order<Order>);
   }
 };
-/// What one writes by hand without knowing the integer form.
+/// What one writes by hand without the integer form.
 struct loop_max {
   __device__ static float run(float* object, float value) {
     int seen = __float_as_int(*static_cast<volatile float*>(object));
@@ -162,7 +162,7 @@ struct cuda_store {
   }
 };
 
-// Functions of the user's.
+// Functions that a user passes.
 struct larger_sum {
   __device__ wide operator()(wide a, wide b) const { return {a.low + b.low, a.high > b.high ? a.high : b.high}; }
 };
@@ -210,7 +210,7 @@ struct aggregated_max {
   }
 };
 
-/// A step on an object of which the compiler does not know in which memory it is.
+/// A step on an object whose memory space is hidden from the compiler.
 template <class Step>
 struct somewhere {
   template <class T>

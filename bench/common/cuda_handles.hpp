@@ -85,7 +85,7 @@ template <class Work>
   return end.nanoseconds_since(begin);
 }
 
-/// `count` zeroed objects in the memory of the device that was current.
+/// `count` zeroed objects in the memory of the device that is current when they are made.
 template <class T>
 class device_memory {
  public:
@@ -111,7 +111,7 @@ class device_memory {
   std::size_t count_;
 };
 
-/// `count` zeroed objects in pinned host memory that every device reaches at the same address.
+/// `count` zeroed objects in pinned host memory, which every device reaches at one address.
 template <class T>
 class pinned_memory {
  public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a measurement depends on besides the program: device, driver, link, host placement.
+/// What a measurement depends on besides the program: device, driver, link, place of the host's memory.
 #pragma once
 
 #include <membar/error.hpp>
@@ -70,7 +70,7 @@ struct command_result {
   return lower_case(address);
 }
 
-/// The host memory node that the device hangs off, or "unknown".
+/// The NUMA node of the host that the device is attached to, or "unknown".
 [[nodiscard]] inline std::string numa_node(int device) {
   std::ifstream file("/sys/bus/pci/devices/" + pci_address(device) + "/numa_node");
   int node = -1;
@@ -113,7 +113,7 @@ struct command_result {
   return "unknown";
 }
 
-/// What every measurement is published with: device, count, driver, CUDA, clock, host placement, date.
+/// The context of every measurement: device, count, driver, CUDA, NUMA node, date.
 [[nodiscard]] inline context_entries machine_context(int device) {
   cudaDeviceProp properties{};
   membar::check(cudaGetDeviceProperties(&properties, device));

@@ -26,7 +26,7 @@ namespace support {
 
 namespace detail {
 
-/// Runs `body` in a process of its own; what it returns is how that ends.
+/// Runs `body` in a new process, whose exit status is what `body` returns.
 template <class Body>
 [[nodiscard]] pid_t forked(Body body) {
   std::fflush(nullptr);
@@ -35,7 +35,7 @@ template <class Body>
     throw std::runtime_error("membar: no process could be forked");
   }
   if (child == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody waits on when the process that watches the time is gone
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // ends with the process that watches the time
     int status = 1;
     try {
       status = body();
@@ -67,7 +67,7 @@ template <class Body>
         codes[i] = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
         over[i] = true;
         --left;
-        // The others would wait for one that failed until the deadline.
+        // Else the others would wait until the deadline for one that failed.
         if (codes[i] != 0) {
           for (std::size_t other = 0; other != children.size(); ++other) {
             if (!over[other]) {
@@ -89,7 +89,7 @@ struct shared_page {
 
 }  // namespace detail
 
-/// How many GPUs there are, asked in a process of its own: one that has used CUDA cannot fork.
+/// How many GPUs there are, asked in another process: one that has used CUDA cannot fork.
 [[nodiscard]] inline int gpus_of_this_machine() {
   const pid_t child = detail::forked([] {
     int count = 0;
@@ -103,7 +103,7 @@ struct shared_page {
 /// -1 for a process that crashed or was late. The calling process has made no CUDA call, and makes none.
 template <class Body>
 [[nodiscard]] std::vector<int> run_as_pes(int count, std::chrono::seconds time, Body body) {
-  // What NVSHMEM needs on one machine without a network; what the user says goes first.
+  // What NVSHMEM needs on one machine without a network. The user's settings take precedence.
   const char* const settings[][2] = {{"NVSHMEM_REMOTE_TRANSPORT", "none"},
                                      {"NVSHMEM_DISABLE_NVLS", "1"},
                                      {"NVSHMEM_DISABLE_NCCL", "1"},
@@ -126,13 +126,13 @@ template <class Body>
         page->ready.store(1, std::memory_order_release);
       }
       while (page->ready.load(std::memory_order_acquire) == 0) {
-        std::this_thread::yield();  // as long as the parent lets this process live
+        std::this_thread::yield();  // for as long as the parent lets it
       }
       const auto session = membar::symmetric::nvshmem_session::of_id(rank, count, page->id);
       try {
         return body(session);
       } catch (const std::exception& failure) {
-        // While the session lives, whose end is collective: the others are elsewhere, and are ended by this one's exit code.
+        // While the session lives: its end is collective, and the other PEs are elsewhere. This exit code ends them.
         std::fprintf(stderr, "%s\n", failure.what());
         std::fflush(nullptr);
         std::_Exit(1);

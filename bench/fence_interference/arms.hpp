@@ -34,15 +34,15 @@ inline constexpr arm alone{
 inline constexpr arm same{"same", {membar::sync_domain::default_, one_domain}, {membar::sync_domain::default_, one_domain}, 1};
 inline constexpr arm separate{
     "separate", {membar::sync_domain::default_, two_domains}, {membar::sync_domain::remote, two_domains}, 2};
-/// The same separation the other way round: it must not matter which side is the remote one.
+/// `separate` the other way round: it must not matter which side is the remote one.
 inline constexpr arm swapped{
     "swapped", {membar::sync_domain::remote, two_domains}, {membar::sync_domain::default_, two_domains}, 2};
-/// Control: both remote, hence together. Must equal `same`, or relief would come from the attribute and not from separation.
+/// Control: both remote, hence together. It must equal `same`; else relief came from the attribute and not from separation.
 inline constexpr arm alias{"alias", {membar::sync_domain::remote, two_domains}, {membar::sync_domain::remote, two_domains}, 2};
-/// Control: apart through other physical ids. Must equal `separate`.
+/// Control: apart by other physical ids. It must equal `separate`.
 inline constexpr arm map{
     "map", {membar::sync_domain::default_, upper_domains}, {membar::sync_domain::remote, upper_domains}, 4};
-/// Control for NCCL: a process in which NCCL itself uses the default domain, no map changed. Must equal `same`.
+/// Control for NCCL: a process in which NCCL itself uses the default domain, with no map changed. It must equal `same`.
 inline constexpr arm env0{
     "env0", {membar::sync_domain::default_, two_domains}, {membar::sync_domain::default_, two_domains}, 2};
 

@@ -293,7 +293,7 @@ class fixture {
   std::map<std::string, std::unique_ptr<victim>> victims_;
 };
 
-/// Noise that runs for a scope: an exception does not leave it running.
+/// Noise that runs for a scope, and ends with an exception, too.
 class running_noise {
  public:
   running_noise(noise* noise, const domain_choice& domains) : noise_(noise) {

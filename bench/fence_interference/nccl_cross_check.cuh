@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Arm env0: the same experiment in a process of its own, in which NCCL itself was told to use the default domain.
+/// Arm env0: the experiment in another process, in which NCCL itself was told to use the default domain.
 #pragma once
 
 #include "arms.hpp"

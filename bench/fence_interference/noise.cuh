@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The noise: traffic that has nothing to do with the victim and goes on for as long as the victim is measured.
+/// The noise: traffic that has nothing to do with the victim, for as long as the victim is measured.
 #pragma once
 
 #include "arms.hpp"
@@ -38,7 +38,7 @@ class noise {
   [[nodiscard]] virtual std::vector<std::uint8_t> multiprocessors() const { return {}; }
 };
 
-/// Waits until `done`, for at most ten seconds, so that nothing that failed to start can hang the bench.
+/// Waits until `done`, for at most ten seconds: what failed to start cannot hang the bench.
 template <class Condition>
 void wait_until(Condition done, const char* what) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);

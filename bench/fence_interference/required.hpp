@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a victim has to wait for, as the memory model decides it: the yardstick by which the rest of a wait is wasted.
+/// What a victim has to wait for, as the memory model decides it. The rest of its wait is wasted.
 #pragma once
 
 #include "arms.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A copy to another GPU's memory by the bulk-copy engines of the multiprocessors, by way of shared memory.
+/// A copy to another GPU's memory by the multiprocessors' bulk-copy engines, through shared memory.
 #pragma once
 
 #include <membar/device_clock.cuh>
@@ -62,8 +62,8 @@ __device__ inline void wait_for_tile(unsigned arrived, unsigned phase) {
 
 #endif
 
-/// Each block of one thread copies every `gridDim.x`-th tile, `times` times; `bytes` is a multiple of a tile. The source was
-/// written by an earlier kernel, or by none.
+/// Each block of one thread copies every `gridDim.x`-th tile, `times` times. `bytes` is a multiple of a tile. No kernel that runs
+/// at the same time writes the source.
 __global__ void __launch_bounds__(32) copy(unsigned char* to, const unsigned char* from, std::size_t bytes, unsigned times) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   extern __shared__ __align__(128) unsigned char bulk_tiles[];
@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(32) copy(unsigned char* to, const unsigned cha
   for (std::size_t n = 0; n < all + ahead; ++n) {
     if (n < all) {
       const unsigned slot = static_cast<unsigned>(n % tiles);
-      // What was written from this slot, `tiles` before, has been read: all groups have, but those behind it.
+      // What was written from this slot, `tiles` before, has been read: only later groups may be unfinished.
       // cp.async.bulk.wait_group.read n;  PTX ISA 8.0, sm_90
       asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(tiles - ahead - 1) : "memory");
       read_tile(shared + slot * tile, from + reading, arrived + 8 * slot);

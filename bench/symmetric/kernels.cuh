@@ -19,7 +19,7 @@ using membar::symmetric::object;
 using membar::symmetric::pe;
 using membar::symmetric::span;
 
-/// Longer than anything that goes well.
+/// Longer than any wait that succeeds.
 inline constexpr membar::wait_budget generous = membar::wait_budget::milliseconds(5'000);
 
 /// Rounds before the clock starts.
@@ -31,7 +31,7 @@ struct kernel_report {
   unsigned failures;
 };
 
-/// Calls `round(number)`, from 1 on, until it fails or all are done, and reports the time of those behind the warm-up: to the
+/// Calls `round(number)`, from 1 on, until it fails or all are done, and reports the time of those after the warm-up: to the
 /// end of a block's last thread.
 template <class Group, class Round>
 __device__ void timed_rounds(Group, unsigned rounds, kernel_report* report, Round round) {
@@ -52,7 +52,7 @@ __device__ void timed_rounds(Group, unsigned rounds, kernel_report* report, Roun
   }
 }
 
-/// Messages there and back: who starts sends the first, then each side answers what it receives. `send(number)` and
+/// Messages there and back: one side sends the first, then each side answers what it receives. `send(number)` and
 /// `receive(number)` stand once in the kernel, so that both sides execute the same few instructions.
 template <class Group, class Send, class Receive>
 __device__ void round_trips(Group group, bool starts, unsigned rounds, kernel_report* report, Send send, Receive receive) {
@@ -96,7 +96,7 @@ __global__ void __launch_bounds__(1024, 1)
       });
 }
 
-/// The same with the parts apart: a put, a fence, a relaxed notification.
+/// A put, a fence and a relaxed notification in place of `put_signal`.
 template <class Group, class Backend>
 __global__ void __launch_bounds__(1024, 1)
     fenced_round_trips(span<unsigned char, Backend> data, const unsigned char* source,
@@ -213,7 +213,7 @@ __global__ void __launch_bounds__(1024, 1)
   membar::symmetric::quiet(membar::symmetric::by_block, data.reach());
 }
 
-/// One AMO behind the other, each waiting for the value of the one before.
+/// AMOs one after the other, each waiting for the value of the one before.
 template <class Backend>
 __global__ void fetch_add_chain(span<membar::symmetric::counter<unsigned long long>, Backend> counters, pe other,
                                 unsigned rounds, kernel_report* report) {
@@ -234,7 +234,7 @@ __global__ void compare_exchange_chain(span<membar::symmetric::counter<unsigned 
   });
 }
 
-/// Additions that nobody waits for, and their completion at the end.
+/// Additions without a wait for each, and their completion at the end.
 template <class Backend>
 __global__ void add_stream(span<membar::symmetric::counter<unsigned long long>, Backend> counters, pe other, unsigned rounds,
                            kernel_report* report) {

@@ -24,7 +24,7 @@ using backend = membar::symmetric::nvshmem_backend;
 
 constexpr int repetitions = 9;
 
-/// NVSHMEM's put with signal and its wait, which does not acquire; `acquires` adds the fence that it lacks.
+/// NVSHMEM's put with signal and its wait, which does not acquire. `Acquires` adds the fence that it lacks.
 template <class Group, bool Acquires>
 __global__ void __launch_bounds__(1024, 1)
     raw_round_trips(unsigned char* data, const unsigned char* source, std::size_t bytes, std::uint64_t* signal,
@@ -77,7 +77,7 @@ __global__ void raw_fetch_add_chain(std::uint64_t* word, int other, unsigned rou
   });
 }
 
-/// `acquires`: the fence behind it that NVSHMEM's barrier lacks.
+/// `Acquires` adds the fence that NVSHMEM's barrier lacks.
 template <bool Acquires>
 __global__ void __launch_bounds__(1024, 1) raw_barriers(unsigned rounds, kernel_report* report) {
   timed_rounds(membar::symmetric::by_block, rounds, report, [&](unsigned) {
@@ -113,7 +113,7 @@ class side {
     }
   }
 
-  /// One block on every PE; PE's own nanoseconds per round. The kernels wait for each other and are launched plainly: one block
+  /// One block on every PE; this PE's nanoseconds per round. The kernels wait for each other and are launched plainly: one block
   /// for each GPU, with nothing else on it, is there without `nvshmemx_collective_launch`, which would launch membar's arms and
   /// NVSHMEM's in another way than the benches' other arms.
   template <class... Parameters, class... Arguments>
@@ -255,7 +255,7 @@ void put_bandwidth(side& here) {
 }
 
 void amo_latency(side& here) {
-  // Each PE has words of its own, 128 bytes from those of the other, at every PE: neither is a second party of the other's.
+  // Each PE has words of its own, 128 bytes from those of the other, at every PE: neither touches the other's.
   constexpr std::size_t apart = 16;
   const std::size_t first = apart * static_cast<std::size_t>(here.self.index());
   const membar::symmetric::scoped_array counters(here.heap.allocate<membar::symmetric::counter<unsigned long long>>(2 * apart));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what do the synchronization patterns cost beside what a user would write: the grid barrier of cooperative
-/// groups, `cuda::barrier`, `cuda::binary_semaphore`, flags by hand? The time of a case is that of one barrier, one turn of a
-/// lock, one message of a channel, in the kernel.
+/// The question: what do the synchronization patterns cost, and what do the forms cost that a user would write: the grid barrier of
+/// cooperative groups, `cuda::barrier`, `cuda::binary_semaphore`, flags by hand? The time of a case is that of one barrier, one turn
+/// of a lock, or one message of a channel, in the kernel.
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/harness.hpp>
 #include <membar/co_residency.hpp>
@@ -43,7 +43,7 @@ struct membar_grid {
   __device__ bool meet() { return barrier.sync(generous) == wait_result::done; }
 };
 
-/// With nothing ordered: what meeting alone costs.
+/// Orders nothing: what the barrier alone costs.
 struct membar_grid_relaxed {
   membar::grid_barrier<thread_scope::device> barrier;
   __device__ bool meet() { return barrier.sync(membar::relaxed, membar::relaxed, generous) == wait_result::done; }
@@ -57,11 +57,10 @@ struct cooperative_groups_grid {
   }
 };
 
-/// Polls after which a loop by hand gives up, seconds later than any that goes well; counting them costs it nothing beside the
-/// load.
+/// Polls after which a loop by hand gives up, seconds later than any that succeeds. Counting them costs nothing next to the load.
 constexpr unsigned most_polls = 1U << 24;
 
-/// The loop that is found in many kernels: a counter, fences by hand.
+/// The loop of many kernels: a counter, fences by hand.
 struct flags_by_hand {
   unsigned count;
   volatile unsigned phase;
@@ -147,7 +146,7 @@ struct cuda_semaphore {
   __device__ void unlock() { of().release(); }
 };
 
-/// The lock that most kernels have: a word, compare-and-swap, fences by hand.
+/// The lock of many kernels: a word, compare-and-swap, fences by hand.
 struct lock_by_hand {
   int word;
   __device__ bool lock() {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tests of bench/atomics/report/report.py on made-up results. Run it with the name of a test, or without for all."""
+"""Tests of bench/atomics/report/report.py on fake results. Run it with the name of a test, or without for all."""
 import functools
 import unittest
 
@@ -16,7 +16,7 @@ def result(bench, cases):
         first = next(iter(arms.values()))
         runs += [{"name": f"{case}/{arm}/iterations:1/manual_time", "run_type": "iteration", "time_unit": "ns", "real_time": ns,
                   "ns": ns, "membar_ratio": first / ns, "ratio_spread": 0.01} for arm, ns in arms.items()]
-    return {"context": {"gpu": "Made-up GPU", "executable": f"/somewhere/{bench}", "time": "nanoseconds per operation"},
+    return {"context": {"gpu": "Fake GPU", "executable": f"/somewhere/{bench}", "time": "nanoseconds per operation"},
             "benchmarks": runs}
 
 
@@ -102,7 +102,7 @@ class AtomicsReport(unittest.TestCase):
         page = report(result("atomic_cost", {"latency/x": arms}), result("atomic_contention", {"x/one": arms}))[1]
         self.assertIn("## atomic_cost", page)
         self.assertIn("## atomic_contention", page)
-        self.assertIn("GPU Made-up GPU; nanoseconds per operation.", page)
+        self.assertIn("GPU Fake GPU; nanoseconds per operation.", page)
 
     def test_what_is_no_result_is_refused_in_a_sentence(self):
         wrong = result("fence_cost", {"no ladder/at all/x": {"membar": 1.0}})

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tests of bench/caches/report/report.py on made-up results. Run it with the name of a test, or without for all."""
+"""Tests of bench/caches/report/report.py on fake results. Run it with the name of a test, or without for all."""
 import functools
 import unittest
 
@@ -28,7 +28,7 @@ def result(cases, label="", aggregates=True, repetitions=True):
             mine += [{**common, "name": f"{run_name}_{which}", "run_type": "aggregate", "aggregate_name": which, "real_time": value}
                      for which, value in (("mean", 1e9), ("median", real_time), ("stddev", 1e7), ("cv", 0.1))]
         runs = mine + runs
-    return {"context": {"gpu": "Made-up GPU", "driver": "1.2"}, "benchmarks": runs}
+    return {"context": {"gpu": "Fake GPU", "driver": "1.2"}, "benchmarks": runs}
 
 
 class CacheReport(unittest.TestCase):
@@ -37,7 +37,7 @@ class CacheReport(unittest.TestCase):
         _, page = report(result({prefix + "none": {"real_time": 200.0, "region_MB": 20.0}, prefix + "tuned": {"real_time": 125.0},
                                  prefix + "sweep_size_1.00_ratio_1.000": {"real_time": 100.0}}))
         self.assertIn("| 0.5 | 20 | nan | nan | nan | nan | 1.6 | 2 | 0.8 |", page)
-        self.assertIn("GPU Made-up GPU, driver 1.2; medians of 3 repetitions.", page)
+        self.assertIn("GPU Fake GPU, driver 1.2; medians of 3 repetitions.", page)
 
     def test_the_medians_of_a_file_count_and_those_of_its_repetitions_where_it_has_none(self):
         cases = {"l2_window/region_0.5/none": {"real_time": 200.0, "region_MB": 20.0}, "l2_window/region_0.5/tuned": {"real_time": 125.0}}

@@ -39,7 +39,7 @@ class ResultFiles(unittest.TestCase):
         return self.path
 
     def load(self, entries):
-        return results.load(self.write({"context": {"gpu": "Made-up GPU"}, "benchmarks": entries}), "question")
+        return results.load(self.write({"context": {"gpu": "Fake GPU"}, "benchmarks": entries}), "question")
 
     def test_the_name_of_a_case_is_without_how_it_was_run(self):
         self.assertEqual([NAME], list(self.load(repeated([1.0])).cases))
@@ -73,7 +73,7 @@ class ResultFiles(unittest.TestCase):
             self.assertEqual(1, sum(NAME in line for line in text.splitlines()))
             read = results.load(self.write(text), "question")
             after = read.cases[NAME]
-            self.assertEqual(read.context, {"gpu": "Made-up GPU"})
+            self.assertEqual(read.context, {"gpu": "Fake GPU"})
             self.assertEqual((after.figures["ns"], after.figures["GB/s"], after.repetitions, after.figures["cv"]),
                              (before.figures["ns"], 20.2469, 3, 0.5))
             self.assertTrue(after.entries[0]["name"].endswith("/iterations:1/repeats:3/manual_time_median"))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tests of bench/symmetric/report/report.py on made-up results. Run it with the name of a test, or without for all."""
+"""Tests of bench/symmetric/report/report.py on fake results. Run it with the name of a test, or without for all."""
 import functools
 import unittest
 
@@ -21,7 +21,7 @@ def result(cases, waived=""):
         for which, factor in (("mean", 100.0), ("median", 1.0)):
             runs.append({**common, "name": f"{common['run_name']}_{which}", "run_type": "aggregate", "aggregate_name": which,
                          "real_time": ns * factor, **({"GB/s": rate[0] * factor} if rate else {})})
-    return {"context": {"gpu": "Made-up GPU"}, "benchmarks": runs}
+    return {"context": {"gpu": "Fake GPU"}, "benchmarks": runs}
 
 
 LATENCIES = {f"put_signal_latency/{case}": ns for case, ns in {

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Made-up results in the form the bench writes. No figure here was measured on anything."""
+"""Fake results in the form that the bench writes. No figure here was measured on anything."""
 
 import json
 
 CONTEXT = {"membar_version": "0.0.0-synthetic", "gpu": "Synthetic GPU", "gpu_count": "2", "compute_capability": "9.0",
-           "sm_count": "100", "driver": "0.0", "cuda_runtime": "0.0", "sm_clock_mhz": "2000", "link": "made-up link",
+           "sm_count": "100", "driver": "0.0", "cuda_runtime": "0.0", "sm_clock_mhz": "2000", "link": "fake link",
            "sync_domain_count": "4", "numa": "node 0", "nccl_version": "0.0", "date": "2001-01-01",
            "command": "fence_interference --synthetic"}
 CYCLES_PER_NS = 2.0
@@ -37,8 +37,8 @@ class Synthetic:
         if separate is not None:
             self.case(victim, noise, "separate", separate, gbps)
         for arm in controls:
-            twin = same if arm in ("alias", "env0") else separate
-            self.case(victim, noise, arm, twin * {"alias": 1.02, "env0": 0.99, "swapped": 1.03, "map": 0.98}[arm], gbps)
+            equal = same if arm in ("alias", "env0") else separate
+            self.case(victim, noise, arm, equal * {"alias": 1.02, "env0": 0.99, "swapped": 1.03, "map": 0.98}[arm], gbps)
         return self
 
     def requires(self, victim, arm, own, noise, at_device, at_system):
@@ -69,7 +69,7 @@ class Synthetic:
 
 
 def everything(**context):
-    """All victims of a default run beside all noise, with made-up factors of plausible shape."""
+    """All victims of a default run beside all noise, with fake factors of plausible size."""
     made = Synthetic(**context)
     arms = ("swapped", "alias", "map")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs a script of bench/ that writes report.md, on made-up results, without pictures."""
+"""Runs a script of bench/ that writes report.md, on fake results, without pictures."""
 import contextlib
 import io
 import json

@@ -87,7 +87,7 @@ def recommended(case, arms, cases):
     """The arm that the documentation recommends, if it was measured in this case."""
     operation, _, rest = case.partition("/")
     if operation.startswith("fetch_") and f"{operation[len('fetch_'):]}/{rest}" in cases:
-        return None  # nobody reads the result here: a reduction is recommended, and has a case of its own
+        return None  # the result is not read here: a reduction is recommended, which is another case
     pattern = case.rpartition("/")[2]
     aggregated = pattern in SHARED_BY_LANES or ("/u8/" in case and pattern == "per_lane")  # bytes side by side: four share a word
     form = "aggregated" if aggregated else "membar"
@@ -153,7 +153,7 @@ def atomic_contention(results, page):
                           for kind, by in gains.items() if not any(loop in kind for loop in ("loop/", "/u8/", "/u16/"))}, from_one=True)
     text += table(["operation", *patterns], [[f"`{kind}`", *[by.get(p, "") for p in patterns]] for kind, by in gains.items()])
     text += (f"\n\nRecommended is aggregation for {', '.join(SHARED_BY_LANES)} and for bytes side by side, else membar's plain operation, "
-             f"and where nobody reads the result a reduction. Slower than "
+             f"and where the result is not read a reduction. Slower than "
              f"{LEAST_OF_BEST} of the best arm: ")
     return text + ("\n\n" + table(["case", "recommended", "best", "recommended, ns", "best, ns", "best / recommended"], slower)
                    if slower else "none.")

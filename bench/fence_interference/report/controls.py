@@ -45,7 +45,7 @@ def check(results):
     spin = Control("spin interference", "a spinning kernel costs the victim nothing: interference ≤ 1.1", only_above=True)
     spin_relief = Control("spin relief", "domains change nothing beside a spinning kernel: relief 1 ± 0.1")
     local_relief = Control("local relief", "domains change nothing beside local stores: relief 1 ± 0.1")
-    twins = [(Control(name, rule), arm, same) for name, rule, arm, same in (
+    pairs = [(Control(name, rule), arm, same) for name, rule, arm, same in (
         ("alias equals same", "both in the remote domain is as good as both in the default one: alias/same 1 ± 0.1", "alias", "same"),
         ("swapped equals separate", "it does not matter which side is the remote one: swapped/separate 1 ± 0.1", "swapped", "separate"),
         ("map equals separate", "physical domains 2 and 3 are as good as 0 and 1: map/separate 1 ± 0.1", "map", "separate"),
@@ -61,14 +61,14 @@ def check(results):
                 spin_relief.add(where, results.relief(victim, noise))
             elif kind == "local":
                 local_relief.add(where, results.relief(victim, noise))
-            for control, arm, same in twins:
+            for control, arm, same in pairs:
                 control.add(where, results.shown(victim, noise, arm, same))
     for case in results.measured:
         formed = results.ratios_of(case)
         for name in sorted(cases.RATIOS):
             if formed[name] is not None and case.get(name) is not None:
                 stored.add("%s of %s" % (name, case.name), case.get(name) / formed[name])
-    return [spin, spin_relief, local_relief, *[control for control, _, _ in twins], stored]
+    return [spin, spin_relief, local_relief, *[control for control, _, _ in pairs], stored]
 
 
 def warning(controls):

@@ -78,7 +78,7 @@ def draw_victim(results, victim, path, recorded):
         y = row + gap
     for noise in noises:
         arms = [a for a in ("same", "separate") if any(
-            results.case(victim, noise, arm) for arm in [a] + [c for c, (twin, _) in CONTROLS.items() if twin == a])]
+            results.case(victim, noise, arm) for arm in [a] + [c for c, (like, _) in CONTROLS.items() if like == a])]
         labels.append((y + row * (len(arms) - 1) / 2, noise))
         for arm in arms:
             rows.append((y, noise, arm))
@@ -172,9 +172,9 @@ def draw_victim(results, victim, path, recorded):
         else:
             beside(columns["p50"], y, "–", size=9, color=color, ha="right")
         for control in used_controls:
-            twin, marker = CONTROLS[control]
+            like, marker = CONTROLS[control]
             other = results.case(victim, noise, control)
-            if other and twin == arm:
+            if other and like == arm:
                 axis.plot([other.get("p50_ns") / divisor], [y + 0.075], marker=marker, markersize=5.2, color="none",
                           markeredgecolor=INK, markeredgewidth=0.9, linestyle="none", zorder=4)
     for noise in noises:

@@ -6,7 +6,7 @@ import statistics
 import controls as control_rules
 import words
 
-LIMIT = 1.0 + control_rules.TOLERANCE  # below this nobody waits, and nothing is gained or left
+LIMIT = 1.0 + control_rules.TOLERANCE  # below this no victim waits, and nothing is gained or left
 
 # (subject, how to tell the family's victims, advice where domains do not help)
 _FAMILIES = (

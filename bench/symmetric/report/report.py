@@ -125,7 +125,7 @@ def amo_latency(results, _):
     whose = {}
     for (arm, where), figures in results.rows(2).items():
         whose.setdefault(arm, {})[where] = figures["ns"]
-    return ("One behind the other, each waiting for the value of the one before; `add_and_quiet` waits once, at the end. Nanoseconds.\n\n" +
+    return ("One after the other, each waiting for the value of the one before; `add_and_quiet` waits once, at the end. Nanoseconds.\n\n" +
             table(["arm", "own counter", "the other PE's"],
                   [[f"`{arm}`", of.get("own_pe", ""), of.get("other_pe", "")] for arm, of in whose.items()]))
 
