@@ -32,7 +32,7 @@ CLASSIC = {
 }
 # loops, addresses, vectors, updates, one block, the same data in several sizes
 OTHERS = ["forbidden/Lock.spin", "forbidden/Lock.ticket", "forbidden/LB+address+data", "forbidden/LB+false-data+false-data",
-          "forbidden/Vector.behind-release", "forbidden/Atomicity.increments.gpu.two_blocks", "forbidden/MP.cta.one_block",
+          "forbidden/Vector.before-release", "forbidden/Atomicity.increments.gpu.two_blocks", "forbidden/MP.cta.one_block",
           "forbidden/Cas.fails-and-is-read"]
 CLUSTER = ["forbidden/MP.cluster.one_cluster", "forbidden/SB+fence.sc.cluster.one_cluster"]
 DOMAINS = ["forbidden/MP.sys.two_domains", "allowed/MP.gpu.two_domains"]
