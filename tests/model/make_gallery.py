@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes docs/gallery.md from the catalogue in tests/litmus/catalogue; with --check, says whether it is up to date."""
+"""Writes docs/gallery.md from the catalogue in tests/litmus/catalogue; with --check, fails if it is out of date."""
 
 import pathlib
 import re
@@ -15,7 +15,7 @@ FAMILIES = {
     "SB": "Store buffering: each thread stores one location and loads the other's.",
     "LB": "Load buffering: each thread loads one location and then stores the other's.",
     "S": "A store, then a flag; the thread that sees the flag stores the same location.",
-    "R": "Two stores of one location, one behind a store and one before a load of the other location.",
+    "R": "Two stores of one location: one comes after a store, the other before a load, of a second location.",
     "2+2W": "Two threads store the same two locations in opposite order.",
     "WRC": "Write to read causality: a second thread passes on what it has read.",
     "RWC": "Read to write causality: what a second thread has read, against a third thread's store.",
@@ -30,11 +30,11 @@ FAMILIES = {
     "CoRW2": "Coherence of a load, a store and another thread's store.",
     "CoTotal": "Whether two readers agree on the order of two stores.",
     "CoTransitive": "Transitivity of coherence.",
-    "Atomicity": "Nothing comes between the read and the write of an update, if it is morally strong with it.",
+    "Atomicity": "No write that is morally strong with an update comes between its read and its write.",
     "Cas": "Compare-and-swap.",
     "Lock": "Locks.",
     "Hang": "Barriers that are never complete: no execution ends.",
-    "NoHang": "A barrier that is complete after all.",
+    "NoHang": "Barriers that complete, although they look like those of Hang.",
     "Proxy": "Generic, surface, texture and constant proxies.",
     "Alias": "Virtual addresses of the same memory.",
     "Vector": "Vector accesses.",
@@ -100,7 +100,7 @@ def main():
     text = gallery()
     if sys.argv[1:] == ["--check"]:
         if not GALLERY.exists() or GALLERY.read_text() != text:
-            sys.exit("docs/gallery.md does not show the catalogue as it is: run tests/model/make_gallery.py")
+            sys.exit("docs/gallery.md is out of date: run tests/model/make_gallery.py")
     elif sys.argv[1:]:
         sys.exit(__doc__)
     else:
