@@ -47,70 +47,76 @@ T* objects() {
 }
 
 template <class Step, class T>
-bench::arm latency(const char* name) {
-  return {name, [](cudaStream_t on, bench::workload work) {
+bench::arm latency() {
+  return {Step::name, [](cudaStream_t on, bench::workload work) {
             follow_chain<Step, T><<<1, 1, 0, on>>>(objects<T>(), objects<T>() + blocks * threads, one<T>(), 0, work.turns);
           }};
 }
 template <class Step, class T>
-bench::arm throughput(const char* name) {
-  return {name, [](cudaStream_t on, bench::workload work) {
+bench::arm throughput() {
+  return {Step::name, [](cudaStream_t on, bench::workload work) {
             own_objects<Step, T><<<work.blocks, threads, 0, on>>>(objects<T>(), one<T>(), work.turns);
           }};
 }
 
-/// A comparison of both kinds. An arm is a name and a step.
-template <class... Step>
-struct arms {
-  template <class T>
-  static void into(std::vector<bench::comparison>& all, const std::string& name, std::initializer_list<const char*> names) {
-    const char* const* each = names.begin();
-    all.push_back(
-        {"latency/" + name, [](bench::workload work) { return double{1} * work.turns; }, {latency<Step, T>(*each++)...}});
-    each = names.begin();
-    all.push_back({"throughput/" + name,
-                   [](bench::workload work) { return double{threads} * work.blocks * work.turns; },
-                   {throughput<Step, T>(*each++)...},
-                   blocks});
+using comparisons = std::vector<bench::comparison>;
+
+/// A comparison of steps in both ways.
+template <class T, class... Step>
+void compare(comparisons& all, const std::string& name) {
+  all.push_back({"latency/" + name, [](bench::workload work) { return double{1} * work.turns; }, {latency<Step, T>()...}});
+  all.push_back({"throughput/" + name,
+                 [](bench::workload work) { return double{threads} * work.blocks * work.turns; },
+                 {throughput<Step, T>()...},
+                 blocks});
+}
+
+/// One kernel twice: how far a ratio is from 1 by chance.
+template <class T, class Step>
+void control(comparisons& all, const std::string& name) {
+  compare<T, Step, Step>(all, "control/" + name);
+  for (std::size_t i = all.size() - 2; i != all.size(); ++i) {
+    all[i].arms[1].name = "membar_again";
   }
-};
+}
+
+/// Beside `cuda::atomic_ref`.
+template <class Operation, class T, class Order, thread_scope Scope = thread_scope::device>
+void beside_cuda(comparisons& all, const std::string& name) {
+  compare<T, in_membar<Operation, T, Order, Scope>, in_cuda<Operation, T, Order, Scope>>(all, name);
+}
 
 template <class T, class Order>
-void every_operation(std::vector<bench::comparison>& all, const std::string& suffix) {
-  const auto names = {"membar", "cuda_atomic_ref"};
-  arms<membar_add<T, thread_scope::device, Order>, cuda_add<T, thread_scope::device, Order>>::template into<T>(
-      all, "fetch_add/" + suffix, names);
-  arms<membar_max<T, Order>, cuda_max<T, Order>>::template into<T>(all, "fetch_max/" + suffix, names);
-  arms<membar_exchange<T, Order>, cuda_exchange<T, Order>>::template into<T>(all, "exchange/" + suffix, names);
-  arms<membar_compare_exchange<T, Order>, cuda_compare_exchange<T, Order>>::template into<T>(all, "compare_exchange/" + suffix,
-                                                                                             names);
+void every_operation(comparisons& all, const std::string& suffix) {
+  beside_cuda<fetch_add, T, Order>(all, "fetch_add/" + suffix);
+  beside_cuda<fetch_max, T, Order>(all, "fetch_max/" + suffix);
+  beside_cuda<exchange, T, Order>(all, "exchange/" + suffix);
+  beside_cuda<compare_exchange, T, Order>(all, "compare_exchange/" + suffix);
 }
 
 template <class T>
-void every_order(std::vector<bench::comparison>& all, const std::string& type) {
+void every_order(comparisons& all, const std::string& type) {
   every_operation<T, membar::relaxed_t>(all, type + "/relaxed/device");
   every_operation<T, membar::acq_rel_t>(all, type + "/acq_rel/device");
-  const auto names = {"membar", "cuda_atomic_ref"};
-  arms<membar_load<T, membar::acquire_t>, cuda_load<T, membar::acquire_t>>::template into<T>(all, "load/" + type + "/acquire",
-                                                                                             names);
-  arms<membar_store<T, membar::release_t>, cuda_store<T, membar::release_t>>::template into<T>(
-      all, "store/" + type + "/release", names);
+  beside_cuda<load, T, membar::acquire_t>(all, "load/" + type + "/acquire");
+  beside_cuda<store, T, membar::release_t>(all, "store/" + type + "/release");
 }
 
 template <thread_scope Scope>
-void scope(std::vector<bench::comparison>& all) {
-  const auto names = {"membar", "cuda_atomic_ref"};
+void scope(comparisons& all) {
   const std::string suffix = std::string("/") + name(Scope);
-  arms<membar_add<unsigned, Scope, membar::acq_rel_t>, cuda_add<unsigned, Scope, membar::acq_rel_t>>::template into<unsigned>(
-      all, "fetch_add/u32/acq_rel_by_scope" + suffix, names);
-  arms<membar_add<unsigned, Scope, membar::seq_cst_t>, cuda_add<unsigned, Scope, membar::seq_cst_t>>::template into<unsigned>(
-      all, "fetch_add/u32/seq_cst_by_scope" + suffix, names);
+  beside_cuda<fetch_add, unsigned, membar::acq_rel_t, Scope>(all, "fetch_add/u32/acq_rel_by_scope" + suffix);
+  beside_cuda<fetch_add, unsigned, membar::seq_cst_t, Scope>(all, "fetch_add/u32/seq_cst_by_scope" + suffix);
 }
 
-std::vector<bench::comparison> comparisons() {
-  std::vector<bench::comparison> all;
-  every_order<unsigned>(all, "u32");
-  every_order<unsigned long long>(all, "u64");
+comparisons all_comparisons() {
+  using u32 = unsigned;
+  using u64 = unsigned long long;
+  using r = membar::relaxed_t;
+  using ar = membar::acq_rel_t;
+  comparisons all;
+  every_order<u32>(all, "u32");
+  every_order<u64>(all, "u64");
   every_order<float>(all, "f32");
   every_order<double>(all, "f64");
   every_order<unsigned char>(all, "u8");
@@ -119,32 +125,21 @@ std::vector<bench::comparison> comparisons() {
   scope<thread_scope::device>(all);
   scope<thread_scope::system>(all);
   // By hand and by intrinsic.
-  arms<membar_add<unsigned, thread_scope::device, membar::relaxed_t>, ptx_add_relaxed, intrinsic_add<unsigned>>::into<unsigned>(
-      all, "fetch_add_by_hand/u32/relaxed/device", {"membar", "ptx", "intrinsic"});
-  arms<membar_add<unsigned, thread_scope::device, membar::acq_rel_t>, ptx_add_acq_rel>::into<unsigned>(
-      all, "fetch_add_by_hand/u32/acq_rel/device", {"membar", "ptx"});
-  arms<membar_reduce<unsigned, membar::relaxed_t>, ptx_reduce, intrinsic_reduce<unsigned>>::into<unsigned>(
-      all, "add/u32/relaxed/device", {"membar", "ptx", "intrinsic"});
-  arms<membar_reduce<float, membar::relaxed_t>, intrinsic_reduce<float>>::into<float>(all, "add/f32/relaxed/device",
-                                                                                      {"membar", "intrinsic"});
+  compare<u32, in_membar<fetch_add, u32, r>, ptx_add_relaxed, intrinsic_add<u32>>(all, "fetch_add_by_hand/u32/relaxed/device");
+  compare<u32, in_membar<fetch_add, u32, ar>, ptx_add_acq_rel>(all, "fetch_add_by_hand/u32/acq_rel/device");
+  compare<u32, membar_reduce<u32, r>, ptx_reduce, intrinsic_reduce<u32>>(all, "add/u32/relaxed/device");
+  compare<float, membar_reduce<float, r>, intrinsic_reduce<float>>(all, "add/f32/relaxed/device");
   // What it costs to ask where an object is.
-  using max_u64 = membar_max<unsigned long long, membar::relaxed_t>;
-  using cuda_max_u64 = cuda_max<unsigned long long, membar::relaxed_t>;
-  arms<somewhere<max_u64>, somewhere<cuda_max_u64>>::into<unsigned long long>(all, "fetch_max_somewhere/u64/relaxed/device",
-                                                                              {"membar", "one_instruction"});
-  arms<somewhere<membar_reduce<unsigned, membar::relaxed_t>>, somewhere<ptx_reduce>>::into<unsigned>(
-      all, "add_somewhere/u32/relaxed/device", {"membar", "one_instruction"});
+  compare<u64, somewhere<in_membar<fetch_max, u64, r>>, somewhere<one_instruction<in_cuda<fetch_max, u64, r>>>>(
+      all, "fetch_max_somewhere/u64/relaxed/device");
+  compare<u32, somewhere<membar_reduce<u32, r>>, somewhere<one_instruction<ptx_reduce>>>(all,
+                                                                                         "add_somewhere/u32/relaxed/device");
   // cuda::atomic_ref has no 16-byte read-modify-write that compiles and is right.
-  arms<membar_compare_exchange<wide, membar::relaxed_t>>::into<wide>(all, "compare_exchange/128/relaxed/device", {"membar"});
-  arms<membar_exchange<wide, membar::acq_rel_t>>::into<wide>(all, "exchange/128/acq_rel/device", {"membar"});
-  arms<membar_load<wide, membar::acquire_t>>::into<wide>(all, "load/128/acquire", {"membar"});
-  // One kernel twice: how far a ratio is from 1 by chance.
-  arms<membar_add<unsigned, thread_scope::device, membar::relaxed_t>,
-       membar_add<unsigned, thread_scope::device, membar::relaxed_t>>::into<unsigned>(all,
-                                                                                      "control/fetch_add/u32/relaxed/device",
-                                                                                      {"membar", "membar_again"});
-  arms<membar_load<unsigned, membar::acquire_t>, membar_load<unsigned, membar::acquire_t>>::into<unsigned>(
-      all, "control/load/u32/acquire", {"membar", "membar_again"});
+  compare<wide, in_membar<compare_exchange, wide, r>>(all, "compare_exchange/128/relaxed/device");
+  compare<wide, in_membar<exchange, wide, ar>>(all, "exchange/128/acq_rel/device");
+  compare<wide, in_membar<load, wide, membar::acquire_t>>(all, "load/128/acquire");
+  control<u32, in_membar<fetch_add, u32, r>>(all, "fetch_add/u32/relaxed/device");
+  control<u32, in_membar<load, u32, membar::acquire_t>>(all, "load/u32/acquire");
   return all;
 }
 
@@ -152,6 +147,6 @@ std::vector<bench::comparison> comparisons() {
 
 bench::description bench::describe() {
   return {.question = "What does an atomic operation cost without contention, by type, order and scope?",
-          .add_cases = [](suite& cases) { add(cases, comparisons(), {.launch_ns = 5e5, .pairs = 16, .most_ns = 3e9}); },
+          .add_cases = [](suite& cases) { add(cases, all_comparisons(), {.launch_ns = 5e5, .pairs = 16, .most_ns = 3e9}); },
           .repetitions = 0};
 }

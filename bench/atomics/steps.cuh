@@ -27,30 +27,82 @@ struct alignas(16) wide {
   unsigned long long low, high;
 };
 
-// Each step takes an object and a value that depends on the step before, and returns one that the next depends on.
+// Each step takes an object and a value that depends on the step before, and returns one that the next depends on. Its name is that
+// of its arm.
 
-template <class T, thread_scope Scope, class Order>
-struct membar_add {
-  __device__ static T run(T* object, T value) { return membar::atomic_ref<T, Scope>(*object).fetch_add(value, Order{}); }
+struct of_membar {
+  static constexpr const char* name = "membar";
 };
-template <class T, thread_scope Scope, class Order>
-struct cuda_add {
-  __device__ static T run(T* object, T value) {
-    return cuda::atomic_ref<T, cuda_scope<Scope>>(*object).fetch_add(value, cuda_order<Order>);
+struct of_cuda {
+  static constexpr const char* name = "cuda_atomic_ref";
+};
+struct of_intrinsic {
+  static constexpr const char* name = "intrinsic";
+};
+struct of_ptx {
+  static constexpr const char* name = "ptx";
+};
+struct of_aggregation {
+  static constexpr const char* name = "aggregated";
+};
+
+// What is called of either kind of reference.
+struct fetch_add {
+  __device__ static auto run(const auto& object, auto value, auto order) { return object.fetch_add(value, order); }
+};
+struct fetch_max {
+  __device__ static auto run(const auto& object, auto value, auto order) { return object.fetch_max(value, order); }
+};
+struct exchange {
+  __device__ static auto run(const auto& object, auto value, auto order) { return object.exchange(value, order); }
+};
+struct load {
+  __device__ static auto run(const auto& object, auto, auto order) { return object.load(order); }
+};
+struct store {
+  __device__ static auto run(const auto& object, auto value, auto order) {
+    object.store(value, order);
+    return value;
   }
 };
+struct compare_exchange {
+  template <class T, thread_scope Scope>
+  __device__ static T run(const membar::atomic_ref<T, Scope>& object, T value, auto order) {
+    T expected = value;
+    object.compare_exchange(expected, value, order, membar::relaxed);
+    return expected;
+  }
+  template <class T, cuda::thread_scope Scope>
+  __device__ static T run(const cuda::atomic_ref<T, Scope>& object, T value, cuda::memory_order order) {
+    T expected = value;
+    object.compare_exchange_strong(expected, value, order, cuda::memory_order_relaxed);
+    return expected;
+  }
+};
+
+template <class Operation, class T, class Order, thread_scope Scope = thread_scope::device>
+struct in_membar : of_membar {
+  __device__ static T run(T* object, T value) { return Operation::run(membar::atomic_ref<T, Scope>(*object), value, Order{}); }
+};
+template <class Operation, class T, class Order, thread_scope Scope = thread_scope::device>
+struct in_cuda : of_cuda {
+  __device__ static T run(T* object, T value) {
+    return Operation::run(cuda::atomic_ref<T, cuda_scope<Scope>>(*object), value, cuda_order<Order>);
+  }
+};
+
 template <class T>
-struct intrinsic_add {
+struct intrinsic_add : of_intrinsic {
   __device__ static T run(T* object, T value) { return atomicAdd(object, value); }
 };
-struct ptx_add_relaxed {
+struct ptx_add_relaxed : of_ptx {
   __device__ static unsigned run(unsigned* object, unsigned value) {
     unsigned old;
     asm volatile("atom.relaxed.gpu.add.u32 %0, [%1], %2;" : "=r"(old) : "l"(object), "r"(value) : "memory");
     return old;
   }
 };
-struct ptx_add_acq_rel {
+struct ptx_add_acq_rel : of_ptx {
   __device__ static unsigned run(unsigned* object, unsigned value) {
     unsigned old;
     asm volatile("atom.acq_rel.gpu.add.u32 %0, [%1], %2;" : "=r"(old) : "l"(object), "r"(value) : "memory");
@@ -59,40 +111,28 @@ struct ptx_add_acq_rel {
 };
 
 template <class T, class Order>
-struct membar_reduce {
+struct membar_reduce : of_membar {
   __device__ static T run(T* object, T value) {
     membar::atomic_ref<T, thread_scope::device>(*object).add(value, Order{});
     return value;
   }
 };
-struct ptx_reduce {
+struct ptx_reduce : of_ptx {
   __device__ static unsigned run(unsigned* object, unsigned value) {
     asm volatile("red.relaxed.gpu.add.u32 [%0], %1;" ::"l"(object), "r"(value) : "memory");
     return value;
   }
 };
 template <class T>
-struct intrinsic_reduce {
+struct intrinsic_reduce : of_intrinsic {
   __device__ static T run(T* object, T value) {
     atomicAdd(object, value);
     return value;
   }
 };
-
-template <class T, class Order>
-struct membar_max {
-  __device__ static T run(T* object, T value) {
-    return membar::atomic_ref<T, thread_scope::device>(*object).fetch_max(value, Order{});
-  }
-};
-template <class T, class Order>
-struct cuda_max {
-  __device__ static T run(T* object, T value) {
-    return cuda::atomic_ref<T, cuda::thread_scope_device>(*object).fetch_max(value, cuda_order<Order>);
-  }
-};
 /// What one writes by hand without the integer form.
 struct loop_max {
+  static constexpr const char* name = "loop";
   __device__ static float run(float* object, float value) {
     int seen = __float_as_int(*static_cast<volatile float*>(object));
     while (__int_as_float(seen) < value) {
@@ -105,61 +145,10 @@ struct loop_max {
     return __int_as_float(seen);
   }
 };
-
-template <class T, class Order>
-struct membar_exchange {
-  __device__ static T run(T* object, T value) {
-    return membar::atomic_ref<T, thread_scope::device>(*object).exchange(value, Order{});
-  }
-};
-template <class T, class Order>
-struct cuda_exchange {
-  __device__ static T run(T* object, T value) {
-    return cuda::atomic_ref<T, cuda::thread_scope_device>(*object).exchange(value, cuda_order<Order>);
-  }
-};
-
-template <class T, class Order>
-struct membar_compare_exchange {
-  __device__ static T run(T* object, T value) {
-    T expected = value;
-    membar::atomic_ref<T, thread_scope::device>(*object).compare_exchange(expected, value, Order{}, membar::relaxed);
-    return expected;
-  }
-};
-template <class T, class Order>
-struct cuda_compare_exchange {
-  __device__ static T run(T* object, T value) {
-    T expected = value;
-    cuda::atomic_ref<T, cuda::thread_scope_device>(*object).compare_exchange_strong(expected, value, cuda_order<Order>,
-                                                                                    cuda::memory_order_relaxed);
-    return expected;
-  }
-};
-
-template <class T, class Order>
-struct membar_load {
-  __device__ static T run(T* object, T) { return membar::atomic_ref<T, thread_scope::device>(*object).load(Order{}); }
-};
-template <class T, class Order>
-struct cuda_load {
-  __device__ static T run(T* object, T) {
-    return cuda::atomic_ref<T, cuda::thread_scope_device>(*object).load(cuda_order<Order>);
-  }
-};
-template <class T, class Order>
-struct membar_store {
-  __device__ static T run(T* object, T value) {
-    membar::atomic_ref<T, thread_scope::device>(*object).store(value, Order{});
-    return value;
-  }
-};
-template <class T, class Order>
-struct cuda_store {
-  __device__ static T run(T* object, T value) {
-    cuda::atomic_ref<T, cuda::thread_scope_device>(*object).store(value, cuda_order<Order>);
-    return value;
-  }
+/// A step that is one instruction, whatever its arm.
+template <class Step>
+struct one_instruction : Step {
+  static constexpr const char* name = "one_instruction";
 };
 
 // Functions that a user passes.
@@ -178,33 +167,33 @@ struct mixed {
 };
 /// A function in membar's loop, and once per warp and address.
 template <class T, class Function>
-struct membar_loop {
+struct membar_loop : of_membar {
   __device__ static T run(T* object, T value) {
     return membar::atomic_ref<T, thread_scope::device>(*object).fetch_update([=](T old) { return Function{}(old, value); },
                                                                              membar::relaxed);
   }
 };
 template <class T, class Function>
-struct aggregated_loop {
+struct aggregated_loop : of_aggregation {
   __device__ static T run(T* object, T value) {
     return membar::aggregated_ref<T, thread_scope::device>(*object).fetch_combine(value, Function{}, membar::relaxed);
   }
 };
 template <class T, membar::aggregation Form, class Order = membar::relaxed_t>
-struct aggregated_add {
+struct aggregated_add : of_aggregation {
   __device__ static T run(T* object, T value) {
     return membar::aggregated_ref<T, thread_scope::device, Form>(*object).fetch_add(value, Order{});
   }
 };
 template <class T>
-struct aggregated_reduce {
+struct aggregated_reduce : of_aggregation {
   __device__ static T run(T* object, T value) {
     membar::aggregated_ref<T, thread_scope::device>(*object).add(value, membar::relaxed);
     return value;
   }
 };
 template <class T>
-struct aggregated_max {
+struct aggregated_max : of_aggregation {
   __device__ static T run(T* object, T value) {
     return membar::aggregated_ref<T, thread_scope::device>(*object).fetch_max(value, membar::relaxed);
   }
@@ -212,7 +201,7 @@ struct aggregated_max {
 
 /// A step on an object whose memory space is hidden from the compiler.
 template <class Step>
-struct somewhere {
+struct somewhere : Step {
   template <class T>
   __device__ static T run(T* object, T value) {
     T* hidden;

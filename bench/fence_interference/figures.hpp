@@ -12,10 +12,10 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <map>
 #include <optional>
 #include <ostream>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -266,34 +266,15 @@ class table_reporter : public benchmark::BenchmarkReporter {
 
 /// Writes every case and all of its figures as comma-separated values; a figure that a case lacks is an empty field.
 inline void write_csv(std::ostream& out, const result_table& table, double ghz) {
-  const char* const columns[] = {"p50_ns",
-                                 "p90_ns",
-                                 "p99_ns",
-                                 "max_ns",
-                                 "p50_cycles",
-                                 "p90_cycles",
-                                 "p99_cycles",
-                                 "max_cycles",
-                                 "samples",
-                                 "spread",
-                                 "noise_gbps",
-                                 "interference",
-                                 "relief",
-                                 "residual",
-                                 "slowdown",
-                                 "orders_own",
-                                 "orders_noise",
-                                 "orders_noise_seen_at_device_scope",
-                                 "orders_noise_seen_at_system_scope"};
-  out << "victim,noise,arm";
-  for (const char* column : columns) {
-    out << ',' << column;
-  }
-  out << ",note\n";
+  const std::string columns =
+      "p50_ns,p90_ns,p99_ns,max_ns,p50_cycles,p90_cycles,p99_cycles,max_cycles,samples,spread,noise_gbps,interference,relief,"
+      "residual,slowdown,orders_own,orders_noise,orders_noise_seen_at_device_scope,orders_noise_seen_at_system_scope";
+  out << "victim,noise,arm," << columns << ",note\n";
   for (const case_name& name : table.names()) {
     out << name.victim << ',' << name.noise << ',' << name.arm;
     const figures all = table.figures_of(name, ghz);
-    for (const char* column : columns) {
+    std::istringstream each(columns);
+    for (std::string column; std::getline(each, column, ',');) {
       out << ',';
       const auto found = std::find_if(all.begin(), all.end(), [&](const auto& figure) { return figure.first == column; });
       if (found != all.end()) {
