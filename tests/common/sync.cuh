@@ -15,6 +15,20 @@ using membar::wait_result;
 inline constexpr wait_budget generous = wait_budget::milliseconds(10'000);
 inline constexpr wait_budget short_one = wait_budget::milliseconds(2);
 
+/// Waits until `condition()` is true, or for `budget`.
+MEMBAR_CALLS_EITHER
+template <class Condition>
+MEMBAR_HOST_DEVICE void wait_for(wait_budget budget, Condition condition) {
+  for (membar::detail::polling poll(budget); !condition() && !poll.over();) {
+  }
+}
+
+/// Waits for `time`.
+MEMBAR_HOST_DEVICE inline void wait_for(wait_budget time) {
+  wait_for(time, [] { return false; });
+}
+
+/// A message that shows when it is torn.
 struct message {
   unsigned producer;
   unsigned number;

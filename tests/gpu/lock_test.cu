@@ -96,22 +96,22 @@ struct order {
 template <class Lock>
 __global__ void ask_in_turn(Lock* lock, order* seen) {
   const membar::atomic_ref<unsigned, thread_scope::device> asking(seen->asking);
-  const auto my_turn = [&] { return asking.load(membar::acquire) == blockIdx.x ? wait_result::done : wait_result::would_wait; };
-  const auto all_asked = [&] { return asking.load(membar::acquire) == blocks ? wait_result::done : wait_result::would_wait; };
+  const auto my_turn = [&] { return asking.load(membar::acquire) == blockIdx.x; };
+  const auto all_asked = [&] { return asking.load(membar::acquire) == blocks; };
   if (blockIdx.x == 0) {
     if (lock->lock(generous) != wait_result::done) {
       ++seen->failures;
       return;
     }
     asking.store(1, membar::release);
-    static_cast<void>(membar::detail::wait_until(generous, all_asked));
-    static_cast<void>(membar::detail::wait_until(short_one, [] { return wait_result::would_wait; }));
+    wait_for(generous, all_asked);
+    wait_for(short_one);
     lock->unlock();
     return;
   }
-  static_cast<void>(membar::detail::wait_until(generous, my_turn));
+  wait_for(generous, my_turn);
   // The one before has surely asked by now.
-  static_cast<void>(membar::detail::wait_until(membar::wait_budget::microseconds(100), [] { return wait_result::would_wait; }));
+  wait_for(membar::wait_budget::microseconds(100));
   asking.store(blockIdx.x + 1, membar::release);
   if (lock->lock(generous) == wait_result::done) {
     seen->granted[seen->grants++] = blockIdx.x;
@@ -142,11 +142,10 @@ __global__ void hold_for_ever(Lock* lock, wait_result* results) {
   if (blockIdx.x == 0) {
     results[0] = lock->lock(generous);
   } else if (blockIdx.x == 1) {
-    static_cast<void>(membar::detail::wait_until(short_one, [] { return wait_result::would_wait; }));
+    wait_for(short_one);
     results[1] = lock->lock(short_one);
   } else {
-    static_cast<void>(
-        membar::detail::wait_until(membar::wait_budget::milliseconds(20), [] { return wait_result::would_wait; }));
+    wait_for(membar::wait_budget::milliseconds(20));
     results[2] = lock->lock(generous);
   }
 }
