@@ -44,9 +44,10 @@ template <thread_scope Scope, class Order = membar::relaxed_t>
 /// Data, then a flag; the flag, then the data.
 template <thread_scope Scope, class Publish = membar::relaxed_t, class Observe = membar::relaxed_t>
 struct mp {
-  static constexpr auto model_test = model::litmus(model::thread(model::block(0), put<Scope>(x, 1), put<Scope>(y, 1, Publish{})),
-                                             model::thread(model::block(1), get<Scope>(r0, y, Observe{}), get<Scope>(r1, x)))
-                                   .when(model::in(1, r0) == 1 && model::in(1, r1) == 0);
+  static constexpr auto model_test =
+      model::litmus(model::thread(model::block(0), put<Scope>(x, 1), put<Scope>(y, 1, Publish{})),
+                    model::thread(model::block(1), get<Scope>(r0, y, Observe{}), get<Scope>(r1, x)))
+          .when(model::in(1, r0) == 1 && model::in(1, r1) == 0);
 
   template <int Thread>
   static __device__ void run(const instance_cells& at, const auto& out) {
@@ -83,8 +84,8 @@ inline void mp_on_host(int thread, const instance_cells& at, const membar::litmu
 template <thread_scope Scope>
 struct sb {
   static constexpr auto model_test = model::litmus(model::thread(model::block(0), put<Scope>(x, 1), get<Scope>(r0, y)),
-                                             model::thread(model::block(1), put<Scope>(y, 1), get<Scope>(r0, x)))
-                                   .when(model::in(0, r0) == 0 && model::in(1, r0) == 0);
+                                                   model::thread(model::block(1), put<Scope>(y, 1), get<Scope>(r0, x)))
+                                         .when(model::in(0, r0) == 0 && model::in(1, r0) == 0);
 
   template <int Thread>
   static __device__ void run(const instance_cells& at, const auto& out) {
@@ -114,8 +115,8 @@ struct sb_fenced {
 template <thread_scope Scope>
 struct lb {
   static constexpr auto model_test = model::litmus(model::thread(model::block(0), get<Scope>(r0, x), put<Scope>(y, 1)),
-                                             model::thread(model::block(1), get<Scope>(r0, y), put<Scope>(x, 1)))
-                                   .when(model::in(0, r0) == 1 && model::in(1, r0) == 1);
+                                                   model::thread(model::block(1), get<Scope>(r0, y), put<Scope>(x, 1)))
+                                         .when(model::in(0, r0) == 1 && model::in(1, r0) == 1);
 
   template <int Thread>
   static __device__ void run(const instance_cells& at, const auto& out) {
@@ -151,9 +152,9 @@ struct iriw {
 template <thread_scope Scope>
 struct isa2 {
   static constexpr auto model_test = model::litmus(model::thread(model::block(0), put<Scope>(x, 1), put<Scope>(y, 1)),
-                                             model::thread(model::block(1), get<Scope>(r0, y), put<Scope>(z, 1)),
-                                             model::thread(model::block(2), get<Scope>(r0, z), get<Scope>(r1, x)))
-                                   .when(model::in(1, r0) == 1 && model::in(2, r0) == 1 && model::in(2, r1) == 0);
+                                                   model::thread(model::block(1), get<Scope>(r0, y), put<Scope>(z, 1)),
+                                                   model::thread(model::block(2), get<Scope>(r0, z), get<Scope>(r1, x)))
+                                         .when(model::in(1, r0) == 1 && model::in(2, r0) == 1 && model::in(2, r1) == 0);
 
   template <int Thread>
   static __device__ void run(const instance_cells& at, const auto& out) {
@@ -177,9 +178,9 @@ struct isa2 {
 template <thread_scope Scope>
 struct wrc {
   static constexpr auto model_test = model::litmus(model::thread(model::block(0), put<Scope>(x, 1)),
-                                             model::thread(model::block(1), get<Scope>(r0, x), put<Scope>(y, 1)),
-                                             model::thread(model::block(2), get<Scope>(r0, y), get<Scope>(r1, x)))
-                                   .when(model::in(1, r0) == 1 && model::in(2, r0) == 1 && model::in(2, r1) == 0);
+                                                   model::thread(model::block(1), get<Scope>(r0, x), put<Scope>(y, 1)),
+                                                   model::thread(model::block(2), get<Scope>(r0, y), get<Scope>(r1, x)))
+                                         .when(model::in(1, r0) == 1 && model::in(2, r0) == 1 && model::in(2, r1) == 0);
 
   template <int Thread>
   static __device__ void run(const instance_cells& at, const auto& out) {
@@ -202,9 +203,9 @@ struct wrc {
 template <thread_scope Scope>
 struct rwc {
   static constexpr auto model_test = model::litmus(model::thread(model::block(0), put<Scope>(x, 1)),
-                                             model::thread(model::block(1), get<Scope>(r0, x), get<Scope>(r1, y)),
-                                             model::thread(model::block(2), put<Scope>(y, 1), get<Scope>(r0, x)))
-                                   .when(model::in(1, r0) == 1 && model::in(1, r1) == 0 && model::in(2, r0) == 0);
+                                                   model::thread(model::block(1), get<Scope>(r0, x), get<Scope>(r1, y)),
+                                                   model::thread(model::block(2), put<Scope>(y, 1), get<Scope>(r0, x)))
+                                         .when(model::in(1, r0) == 1 && model::in(1, r1) == 0 && model::in(2, r0) == 0);
 
   template <int Thread>
   static __device__ void run(const instance_cells& at, const auto& out) {
@@ -241,8 +242,8 @@ struct two_plus_two_w {
 template <thread_scope Scope>
 struct corr {
   static constexpr auto model_test = model::litmus(model::thread(model::block(0), put<Scope>(x, 1)),
-                                             model::thread(model::block(1), get<Scope>(r0, x), get<Scope>(r1, x)))
-                                   .when(model::in(1, r0) == 1 && model::in(1, r1) == 0);
+                                                   model::thread(model::block(1), get<Scope>(r0, x), get<Scope>(r1, x)))
+                                         .when(model::in(1, r0) == 1 && model::in(1, r1) == 0);
 
   template <int Thread>
   static __device__ void run(const instance_cells& at, const auto& out) {

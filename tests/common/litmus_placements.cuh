@@ -3,8 +3,8 @@
 /// Message passing by the litmus engine wherever its two threads are: what must be seen of it in every placement.
 #pragma once
 
-#include <membar/litmus/report.hpp>
 #include <membar/litmus/engine.hpp>
+#include <membar/litmus/report.hpp>
 #include <membar/litmus/test.cuh>
 
 #include <bench/common/classic_litmus_tests.cuh>

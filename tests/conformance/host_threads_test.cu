@@ -75,7 +75,7 @@ TEST_F(conformance_host_threads, threads_of_the_device_are_not_run) {
 }
 
 TEST_F(conformance_host_threads, places_are_those_of_the_test) {
-  const auto& threads = all.find(mailbox::name() + "@host_last")->test.twin.threads;
+  const auto& threads = all.find(mailbox::name() + "@host_last")->test.model_test.threads;
   EXPECT_FALSE(threads[0].where.host);
   EXPECT_TRUE(threads[1].where.host);
 }

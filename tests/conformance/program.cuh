@@ -49,7 +49,7 @@ struct thread {
   }
 
   /// The thread's instructions for the model. Observation n of the thread is in register n.
-  [[nodiscard]] static constexpr auto model_test() noexcept { return instructions_from<0, Steps...>(); }
+  [[nodiscard]] static constexpr auto instructions() noexcept { return instructions_from<0, Steps...>(); }
 
  private:
   MEMBAR_CALLS_EITHER
@@ -74,7 +74,7 @@ struct thread {
   }
   template <int Next, class First, class... Rest>
   [[nodiscard]] static constexpr auto instructions_of_first() noexcept {
-    return joined(First::action::model_test(model::variable{First::location}, model::reg{Next}),
+    return joined(First::action::instructions(model::variable{First::location}, model::reg{Next}),
                   instructions_from<Next + First::action::observations, Rest...>());
   }
 };
@@ -169,7 +169,7 @@ struct parts_of_program<finally<Finals...>, outcome<Numbers...>, Threads...> {
   template <std::size_t... Index>
   [[nodiscard]] static constexpr auto model_test_of(const std::array<model::place, sizeof...(Threads)>& all,
                                                     std::index_sequence<Index...>) noexcept {
-    return model::litmus(thread_code(all[Index], Threads::model_test())...);
+    return model::litmus(thread_code(all[Index], Threads::instructions())...);
   }
   template <std::size_t Count>
   [[nodiscard]] static constexpr model::thread_code<Count> thread_code(const model::place& place,

@@ -90,7 +90,7 @@ TEST_P(litmus_classic, shows_only_what_the_model_allows) {
   // The threads of an instance must overlap in time: a test in which they do not would be sound, too.
   EXPECT_GE(std::count_if(seen.outcomes.begin(), seen.outcomes.end(), [](const outcome& o) { return o.count != 0; }), 2)
       << text_of(seen);
-  RecordProperty("observation", seen.observation());
+  RecordProperty("observation", seen.frequency());
   RecordProperty("instances_per_second", std::to_string(seen.run.rate()));
 }
 

@@ -63,7 +63,7 @@ TEST_F(litmus_placements, give_up_a_run_whose_host_thread_never_ends) {
     out.put(1, 0);
   };
   runnable_test test = make_test<classic::mp<membar::thread_scope::system>>("endless", endless);
-  test.twin.threads[1].where = model::host();
+  test.model_test.threads[1].where = model::host();
   run_options options;
   options.patience_seconds = 0.3;
   EXPECT_THROW(static_cast<void>(e.run(test, {}, options)), membar::error);

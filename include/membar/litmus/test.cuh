@@ -156,7 +156,7 @@ template <class Test>
     }
     result.observed.push_back(std::move(one));
   }
-  result.cells = on_gpu::locations;
+  result.locations = on_gpu::locations;
   result.kernel = reinterpret_cast<const void*>(&run_instances<on_gpu>);
   result.on_host = std::move(on_host);
   return result;
