@@ -6,6 +6,8 @@
 /// slowest arm can do in a few milliseconds, and says how many.
 #include "steps.cuh"
 
+#include <membar/launch.hpp>
+
 #include <bench/common/comparison.hpp>
 #include <bench/common/cuda_handles.hpp>
 
@@ -147,53 +149,48 @@ T* results() {
 using bench::workload;
 
 double operations(workload work) { return double{threads} * work.blocks * work.turns; }
-void clear(cudaStream_t on) { membar::check(cudaMemsetAsync(memory(), 0, bytes, on)); }
+void clear(cudaStream_t on) { membar::check(cudaMemsetAsync(memory(), 0, bytes, on), "cudaMemsetAsync"); }
 
+/// Arms of a type, one for each step.
 template <class T, bool Rising = false>
 struct contest {
-  template <class Step>
-  static bench::arm unused(const char* name, pattern which) {
-    return {name, [which](cudaStream_t on, workload work) {
-              contend<Step, T, Rising><<<work.blocks, threads, 0, on>>>(memory(), which, one<T>(), work.turns);
-            }};
+  using arms = std::vector<bench::arm>;
+
+  template <class... Step>
+  static arms unused(pattern which) {
+    return {{Step::name, [which](cudaStream_t on, workload work) {
+               contend<Step, T, Rising><<<work.blocks, threads, 0, on>>>(memory(), which, one<T>(), work.turns);
+             }}...};
   }
-  template <class Step>
-  static bench::arm used(const char* name, pattern which) {
-    return {name, [which](cudaStream_t on, workload work) {
-              contend_and_use<Step, T, Rising>
-                  <<<work.blocks, threads, 0, on>>>(memory(), which, one<T>(), work.turns, results<T>());
-            }};
+  template <class... Step>
+  static arms used(pattern which) {
+    return {{Step::name, [which](cudaStream_t on, workload work) {
+               contend_and_use<Step, T, Rising>
+                   <<<work.blocks, threads, 0, on>>>(memory(), which, one<T>(), work.turns, results<T>());
+             }}...};
   }
-  template <class Step>
-  static bench::arm known(const char* name) {
-    return {name, [](cudaStream_t on, workload work) {
-              contend_at_known<Step, T, Rising>
-                  <<<work.blocks, threads, 0, on>>>(reinterpret_cast<T*>(memory()), one<T>(), work.turns, results<T>());
-            }};
+  template <class... Step>
+  static arms known() {
+    return {{Step::name, [](cudaStream_t on, workload work) {
+               contend_at_known<Step, T, Rising>
+                   <<<work.blocks, threads, 0, on>>>(reinterpret_cast<T*>(memory()), one<T>(), work.turns, results<T>());
+             }}...};
   }
-  template <class Step>
-  static bench::arm shared(const char* name) {
-    return {name, [](cudaStream_t on, workload work) {
-              contend_in_shared_memory<Step, T, false, Rising>
-                  <<<work.blocks, threads, 0, on>>>(one<T>(), work.turns, results<T>());
-            }};
+  template <class... Step>
+  static arms shared() {
+    return {{Step::name, [](cudaStream_t on, workload work) {
+               contend_in_shared_memory<Step, T, false, Rising>
+                   <<<work.blocks, threads, 0, on>>>(one<T>(), work.turns, results<T>());
+             }}...};
   }
   /// Two clustered blocks for each block of the work.
-  template <class Step>
-  static bench::arm distributed(const char* name) {
-    return {name, [](cudaStream_t on, workload work) {
-              cudaLaunchAttribute cluster{};
-              cluster.id = cudaLaunchAttributeClusterDimension;
-              cluster.val.clusterDim = {2, 1, 1};
-              cudaLaunchConfig_t config{};
-              config.gridDim = dim3(2 * static_cast<unsigned>(work.blocks));
-              config.blockDim = dim3(threads);
-              config.stream = on;
-              config.attrs = &cluster;
-              config.numAttrs = 1;
-              membar::check(cudaLaunchKernelEx(&config, contend_in_shared_memory<Step, T, true, Rising>, one<T>(), work.turns,
-                                               results<T>()));
-            }};
+  template <class... Step>
+  static arms distributed() {
+    return {{Step::name, [](cudaStream_t on, workload work) {
+               const auto config = membar::launch_config{2 * static_cast<unsigned>(work.blocks), threads, on}.with(
+                   membar::cluster_dimensions{2, 1, 1});
+               membar::launch(config, contend_in_shared_memory<Step, T, true, Rising>, one<T>(), work.turns, results<T>());
+             }}...};
   }
 };
 
@@ -201,119 +198,93 @@ std::vector<bench::comparison> comparisons(const bench::suite& cases) {
   using membar::aggregation;
   using r = membar::relaxed_t;
   using ar = membar::acq_rel_t;
-  using u32 = contest<unsigned>;
-  using u64 = contest<unsigned long long>;
+  using word = unsigned;
+  using long_word = unsigned long long;
+  using byte = unsigned char;
+  using half_word = unsigned short;
+  using u32 = contest<word>;
+  using u64 = contest<long_word>;
   using f32 = contest<float>;
   using f64 = contest<double>;
-  using u32_rising = contest<unsigned, true>;
+  using u8 = contest<byte>;
+  using u16 = contest<half_word>;
+  using w = contest<wide>;
+  using u32_rising = contest<word, true>;
   using f32_rising = contest<float, true>;
-  constexpr thread_scope device = thread_scope::device;
+  constexpr auto any = aggregation::any_address;
+  constexpr auto one_address = aggregation::one_address;
   std::vector<bench::comparison> all;
   const auto compare = [&all](const std::string& name, std::vector<bench::arm> arms) {
     all.push_back({name, operations, std::move(arms), most_blocks, clear});
   };
   for (const auto& [which, name] : patterns) {
     const std::string suffix = std::string("/") + name;
-    // One instruction, and the same once per warp and address.
+    // One instruction, and one per warp and address.
     compare("fetch_add/u32/relaxed/global/used" + suffix,
-            {u32::used<membar_add<unsigned, device, r>>("membar", which),
-             u32::used<cuda_add<unsigned, device, r>>("cuda_atomic_ref", which),
-             u32::used<intrinsic_add<unsigned>>("intrinsic", which), u32::used<ptx_add_relaxed>("ptx", which),
-             u32::used<aggregated_add<unsigned, aggregation::any_address>>("aggregated", which)});
+            u32::used<in_membar<fetch_add, word, r>, in_cuda<fetch_add, word, r>, intrinsic_add<word>, ptx_add_relaxed,
+                      aggregated_add<word, any>>(which));
     compare("add/u32/relaxed/global/unused" + suffix,
-            {u32::unused<membar_reduce<unsigned, r>>("membar", which), u32::unused<ptx_reduce>("ptx", which),
-             u32::unused<intrinsic_reduce<unsigned>>("intrinsic", which),
-             u32::unused<aggregated_reduce<unsigned>>("aggregated", which)});
-    compare(
-        "fetch_add/u32/acq_rel/global/unused" + suffix,
-        {u32::unused<membar_add<unsigned, device, ar>>("membar", which),
-         u32::unused<cuda_add<unsigned, device, ar>>("cuda_atomic_ref", which), u32::unused<ptx_add_acq_rel>("ptx", which)});
+            u32::unused<membar_reduce<word, r>, ptx_reduce, intrinsic_reduce<word>, aggregated_reduce<word>>(which));
+    compare("fetch_add/u32/acq_rel/global/unused" + suffix,
+            u32::unused<in_membar<fetch_add, word, ar>, in_cuda<fetch_add, word, ar>, ptx_add_acq_rel>(which));
     compare("fetch_add/f32/relaxed/global/used" + suffix,
-            {f32::used<membar_add<float, device, r>>("membar", which),
-             f32::used<cuda_add<float, device, r>>("cuda_atomic_ref", which),
-             f32::used<aggregated_add<float, aggregation::any_address>>("aggregated", which)});
-    compare("fetch_add/u64/relaxed/global/used" + suffix,
-            {u64::used<membar_add<unsigned long long, device, r>>("membar", which),
-             u64::used<cuda_add<unsigned long long, device, r>>("cuda_atomic_ref", which),
-             u64::used<aggregated_add<unsigned long long, aggregation::any_address>>("aggregated", which)});
+            f32::used<in_membar<fetch_add, float, r>, in_cuda<fetch_add, float, r>, aggregated_add<float, any>>(which));
+    compare(
+        "fetch_add/u64/relaxed/global/used" + suffix,
+        u64::used<in_membar<fetch_add, long_word, r>, in_cuda<fetch_add, long_word, r>, aggregated_add<long_word, any>>(which));
     compare("fetch_add/f64/relaxed/global/used" + suffix,
-            {f64::used<membar_add<double, device, r>>("membar", which),
-             f64::used<cuda_add<double, device, r>>("cuda_atomic_ref", which),
-             f64::used<aggregated_add<double, aggregation::any_address>>("aggregated", which)});
-    compare("fetch_max/u32/relaxed/global/used" + suffix, {u32_rising::used<membar_max<unsigned, r>>("membar", which),
-                                                           u32_rising::used<cuda_max<unsigned, r>>("cuda_atomic_ref", which),
-                                                           u32_rising::used<aggregated_max<unsigned>>("aggregated", which)});
-    compare("fetch_max/f32/relaxed/global/used" + suffix, {f32_rising::used<membar_max<float, r>>("membar", which),
-                                                           f32_rising::used<aggregated_max<float>>("aggregated", which)});
+            f64::used<in_membar<fetch_add, double, r>, in_cuda<fetch_add, double, r>, aggregated_add<double, any>>(which));
+    compare("fetch_max/u32/relaxed/global/used" + suffix,
+            u32_rising::used<in_membar<fetch_max, word, r>, in_cuda<fetch_max, word, r>, aggregated_max<word>>(which));
+    compare("fetch_max/f32/relaxed/global/used" + suffix,
+            f32_rising::used<in_membar<fetch_max, float, r>, aggregated_max<float>>(which));
     // One instruction, where others have a loop.
     compare("fetch_max_beside_loops/f32/relaxed/global/used" + suffix,
-            {f32_rising::used<membar_max<float, r>>("membar", which),
-             f32_rising::used<cuda_max<float, r>>("cuda_atomic_ref", which), f32_rising::used<loop_max>("loop", which)});
+            f32_rising::used<in_membar<fetch_max, float, r>, in_cuda<fetch_max, float, r>, loop_max>(which));
     // Loops: membar's for one lane, and once per warp and address.
     compare("loop/f32_max/relaxed/global/used" + suffix,
-            {f32_rising::used<membar_loop<float, larger>>("membar", which),
-             f32_rising::used<aggregated_loop<float, larger>>("aggregated", which)});
+            f32_rising::used<membar_loop<float, larger>, aggregated_loop<float, larger>>(which));
     compare("loop/u64_user_function/relaxed/global/used" + suffix,
-            {u64::used<membar_loop<unsigned long long, mixed>>("membar", which),
-             u64::used<aggregated_loop<unsigned long long, mixed>>("aggregated", which)});
-    using w = contest<wide>;
+            u64::used<membar_loop<long_word, mixed>, aggregated_loop<long_word, mixed>>(which));
     compare("loop/128_user_function/relaxed/global/unused" + suffix,
-            {w::unused<membar_loop<wide, larger_sum>>("membar", which),
-             w::unused<aggregated_loop<wide, larger_sum>>("aggregated", which)});
-    using u8 = contest<unsigned char>;
+            w::unused<membar_loop<wide, larger_sum>, aggregated_loop<wide, larger_sum>>(which));
     compare("fetch_add/u8/acq_rel/global/unused" + suffix,
-            {u8::unused<membar_add<unsigned char, device, ar>>("membar", which),
-             u8::unused<cuda_add<unsigned char, device, ar>>("cuda_atomic_ref", which),
-             u8::unused<aggregated_add<unsigned char, aggregation::any_address, ar>>("aggregated", which)});
-    using u16 = contest<unsigned short>;
-    compare("fetch_add/u16/acq_rel/global/unused" + suffix,
-            {u16::unused<membar_add<unsigned short, device, ar>>("membar", which),
-             u16::unused<cuda_add<unsigned short, device, ar>>("cuda_atomic_ref", which),
-             u16::unused<aggregated_add<unsigned short, aggregation::any_address, ar>>("aggregated", which)});
+            u8::unused<in_membar<fetch_add, byte, ar>, in_cuda<fetch_add, byte, ar>, aggregated_add<byte, any, ar>>(which));
+    compare(
+        "fetch_add/u16/acq_rel/global/unused" + suffix,
+        u16::unused<in_membar<fetch_add, half_word, ar>, in_cuda<fetch_add, half_word, ar>, aggregated_add<half_word, any, ar>>(
+            which));
   }
   // The compiler merges the lanes' operations by itself where it can.
-  compare("fetch_add/u32/relaxed/global/used/known",
-          {u32::known<membar_add<unsigned, device, r>>("membar"), u32::known<cuda_add<unsigned, device, r>>("cuda_atomic_ref"),
-           u32::known<intrinsic_add<unsigned>>("intrinsic"),
-           u32::known<aggregated_add<unsigned, aggregation::one_address>>("aggregated")});
+  compare("fetch_add/u32/relaxed/global/used/known", u32::known<in_membar<fetch_add, word, r>, in_cuda<fetch_add, word, r>,
+                                                                intrinsic_add<word>, aggregated_add<word, one_address>>());
   compare("add/u32/relaxed/global/unused/known",
-          {u32::known<membar_reduce<unsigned, r>>("membar"), u32::known<intrinsic_reduce<unsigned>>("intrinsic"),
-           u32::known<aggregated_reduce<unsigned>>("aggregated")});
+          u32::known<membar_reduce<word, r>, intrinsic_reduce<word>, aggregated_reduce<word>>());
   compare("fetch_add/f32/relaxed/global/used/known",
-          {f32::known<membar_add<float, device, r>>("membar"), f32::known<cuda_add<float, device, r>>("cuda_atomic_ref"),
-           f32::known<aggregated_add<float, aggregation::one_address>>("aggregated")});
+          f32::known<in_membar<fetch_add, float, r>, in_cuda<fetch_add, float, r>, aggregated_add<float, one_address>>());
   compare("fetch_max/u32/relaxed/global/used/known",
-          {u32_rising::known<membar_max<unsigned, r>>("membar"), u32_rising::known<cuda_max<unsigned, r>>("cuda_atomic_ref"),
-           u32_rising::known<aggregated_max<unsigned>>("aggregated")});
+          u32_rising::known<in_membar<fetch_max, word, r>, in_cuda<fetch_max, word, r>, aggregated_max<word>>());
   // One kernel twice: how far a ratio is from 1 by chance.
   for (const pattern which : {pattern::one, pattern::per_block, pattern::per_warp, pattern::per_lane}) {
+    std::vector<bench::arm> arms = u32::used<in_membar<fetch_add, word, r>, in_membar<fetch_add, word, r>>(which);
+    arms[1].name = "membar_again";
     compare(std::string("control/fetch_add/u32/relaxed/global/used/") + patterns[static_cast<int>(which)].name,
-            {u32::used<membar_add<unsigned, device, r>>("membar", which),
-             u32::used<membar_add<unsigned, device, r>>("membar_again", which)});
+            std::move(arms));
   }
-  compare("add/u32/relaxed/shared",
-          {u32::shared<membar_reduce<unsigned, r>>("membar"), u32::shared<intrinsic_reduce<unsigned>>("intrinsic"),
-           u32::shared<aggregated_reduce<unsigned>>("aggregated")});
-  compare("fetch_add/u32/relaxed/shared", {u32::shared<membar_add<unsigned, thread_scope::block, r>>("membar"),
-                                           u32::shared<cuda_add<unsigned, thread_scope::block, r>>("cuda_atomic_ref"),
-                                           u32::shared<intrinsic_add<unsigned>>("intrinsic"),
-                                           u32::shared<aggregated_add<unsigned, aggregation::one_address>>("aggregated")});
+  constexpr auto block = thread_scope::block;
+  compare("add/u32/relaxed/shared", u32::shared<membar_reduce<word, r>, intrinsic_reduce<word>, aggregated_reduce<word>>());
+  compare("fetch_add/u32/relaxed/shared", u32::shared<in_membar<fetch_add, word, r, block>, in_cuda<fetch_add, word, r, block>,
+                                                      intrinsic_add<word>, aggregated_add<word, one_address>>());
   compare("fetch_max/f32/relaxed/shared",
-          {f32_rising::shared<membar_max<float, r>>("membar"), f32_rising::shared<cuda_max<float, r>>("cuda_atomic_ref"),
-           f32_rising::shared<aggregated_max<float>>("aggregated")});
+          f32_rising::shared<in_membar<fetch_max, float, r>, in_cuda<fetch_max, float, r>, aggregated_max<float>>());
   if (cases.waived() || support::attribute(cudaDevAttrComputeCapabilityMajor, cases.device()) >= 9) {
-    all.push_back({"fetch_add/u32/relaxed/distributed_shared",
-                   [](workload work) { return 2 * operations(work); },
-                   {u32::distributed<membar_add<unsigned, device, r>>("membar"),
-                    u32::distributed<cuda_add<unsigned, device, r>>("cuda_atomic_ref"),
-                    u32::distributed<intrinsic_add<unsigned>>("intrinsic")},
+    const auto of_both_blocks = [](workload work) { return 2 * operations(work); };
+    all.push_back({"fetch_add/u32/relaxed/distributed_shared", of_both_blocks,
+                   u32::distributed<in_membar<fetch_add, word, r>, in_cuda<fetch_add, word, r>, intrinsic_add<word>>(),
                    most_blocks});
-    // The loop that stands in for the instruction there; cuda::atomic_ref's instruction loses updates.
-    using u64_rising = contest<unsigned long long, true>;
-    all.push_back({"fetch_max/u64/relaxed/distributed_shared",
-                   [](workload work) { return 2 * operations(work); },
-                   {u64_rising::distributed<membar_max<unsigned long long, r>>("membar")},
-                   most_blocks});
+    // The loop that replaces the instruction there; cuda::atomic_ref's instruction loses updates.
+    all.push_back({"fetch_max/u64/relaxed/distributed_shared", of_both_blocks,
+                   contest<long_word, true>::distributed<in_membar<fetch_max, long_word, r>>(), most_blocks});
   }
   return all;
 }

@@ -524,7 +524,7 @@ class naive_model {
     }
   }
 
-  // Barriers: a number of the meeting is guessed for every event (0: none), and the rules of meetings are checked.
+  // Barriers: the number of a group is guessed for every event (0: none), and the rules of groups are checked.
   void for_each_barriers(const std::function<void(const matrix&)>& use) const {
     std::vector<std::size_t> barriers;
     for (std::size_t e = 0; e < events_.size(); ++e) {
@@ -532,25 +532,25 @@ class naive_model {
         barriers.push_back(e);
       }
     }
-    std::vector<int> meeting(events_.size(), 0);
+    std::vector<int> group_of(events_.size(), 0);
     std::function<void(std::size_t)> guess = [&](std::size_t k) {
       if (k == barriers.size()) {
         matrix sync(events_.size());
-        if (meetings_are_right(barriers, meeting, sync)) {
+        if (groups_are_right(barriers, group_of, sync)) {
           use(sync);
         }
         return;
       }
       int highest = 0;
       for (std::size_t j = 0; j < k; ++j) {
-        highest = std::max(highest, meeting[barriers[j]]);
+        highest = std::max(highest, group_of[barriers[j]]);
       }
-      // numbers in order of first use, so that renaming meetings is not counted as a difference
+      // numbers in order of first use, so that renaming groups is not counted as a difference
       for (int number = 0; number <= highest + 1; ++number) {
-        meeting[barriers[k]] = number;
+        group_of[barriers[k]] = number;
         guess(k + 1);
       }
-      meeting[barriers[k]] = 0;
+      group_of[barriers[k]] = 0;
     };
     guess(0);
   }
@@ -578,8 +578,8 @@ class naive_model {
     return n;
   }
 
-  [[nodiscard]] bool meetings_are_right(const std::vector<std::size_t>& barriers, const std::vector<int>& meeting,
-                                        matrix& sync) const {
+  [[nodiscard]] bool groups_are_right(const std::vector<std::size_t>& barriers, const std::vector<int>& group_of,
+                                      matrix& sync) const {
     const auto arrives = [](const model::instruction& i) { return i.arrives; };
     const auto waits = [](const model::instruction& i) { return i.waits; };
     const auto own_turn = [&](std::size_t e) {
@@ -591,17 +591,17 @@ class naive_model {
       });
       std::vector<std::size_t> group;
       for (const std::size_t b : barriers) {
-        if (meeting[b] == meeting[a] && meeting[a] != 0) {
+        if (group_of[b] == group_of[a] && group_of[a] != 0) {
           if (!same_barrier(a, b)) {
             return false;
           }
           group.push_back(b);
         }
-        if (!counted && same_barrier(a, b) && (meeting[a] == meeting[b]) != (own_turn(a) == own_turn(b))) {
+        if (!counted && same_barrier(a, b) && (group_of[a] == group_of[b]) != (own_turn(a) == own_turn(b))) {
           return false;
         }
       }
-      if (!counted && meeting[a] == 0) {
+      if (!counted && group_of[a] == 0) {
         return false;
       }
       if (counted) {
@@ -610,7 +610,7 @@ class naive_model {
         for (const std::size_t b : group) {
           threads.insert(events_[b].thread);
         }
-        if (meeting[a] != 0 && (static_cast<std::int64_t>(group.size()) != count || threads.size() != group.size())) {
+        if (group_of[a] != 0 && (static_cast<std::int64_t>(group.size()) != count || threads.size() != group.size())) {
           return false;
         }
         // the ones left over: fewer threads than a group needs, never before a grouped one, and waiting only at their end and
@@ -619,17 +619,17 @@ class naive_model {
         bool any = false;
         for (const std::size_t b : barriers) {
           if (same_barrier(a, b)) {
-            any = any || meeting[b] != 0;
-            if (meeting[b] == 0) {
+            any = any || group_of[b] != 0;
+            if (group_of[b] == 0) {
               left.insert(events_[b].thread);
             }
-            if (meeting[a] == 0 && meeting[b] != 0 && po_.at(a, b)) {
+            if (group_of[a] == 0 && group_of[b] != 0 && po_.at(a, b)) {
               return false;
             }
           }
         }
         if (static_cast<std::int64_t>(left.size()) >= count ||
-            (meeting[a] == 0 && events_[a].from->waits && (!any || !is_last(a)))) {
+            (group_of[a] == 0 && events_[a].from->waits && (!any || !is_last(a)))) {
           return false;
         }
       }
@@ -640,7 +640,7 @@ class naive_model {
     matrix blocks(events_.size());  // a waits before b can go on
     for (const std::size_t a : barriers) {
       for (const std::size_t b : barriers) {
-        if (meeting[a] == 0 || meeting[a] != meeting[b] || !events_[a].from->arrives || !events_[b].from->waits) {
+        if (group_of[a] == 0 || group_of[a] != group_of[b] || !events_[a].from->arrives || !events_[b].from->waits) {
           continue;
         }
         const bool releases =

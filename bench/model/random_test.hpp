@@ -60,7 +60,7 @@ struct random_program {
     return out + renamed(condition, names) + "\n";
   }
 
-  /// A condition that names everything, so that outcomes tell executions apart as far as final states can.
+  /// A condition that names every register and location, so that outcomes distinguish all final states.
   [[nodiscard]] std::string everything() const {
     std::string out = "exists (true";
     for (std::size_t t = 0; t < loads.size(); ++t) {

@@ -106,7 +106,7 @@ constexpr auto cluster_barrier =
         .when(in(1, r0) == 0);
 static_assert(model::allowed(cluster_barrier));
 
-// What the description does not allow does not compile: a load releases nothing, a reduction acquires nothing.
+// An order that an instruction cannot have does not compile: a load releases nothing, a reduction acquires nothing.
 template <class Order>
 concept can_load = requires(Order order) { load<device>(r0, x, order); };
 template <class Order>

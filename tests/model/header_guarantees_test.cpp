@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the headers say that fences, atomics, domains and launches guarantee, each as a litmus test that the model forbids, and
-/// its weakened twin that the model allows. If this file compiles, the documentation is right.
+/// What the headers say that fences, atomics, domains and launches guarantee: each guarantee is a litmus test that the model
+/// forbids, and a weakened form of it that the model allows. If this file compiles, they hold.
 #include <membar/model/test.hpp>
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ constexpr model::variable second{2};
 constexpr model::reg seen{0};
 constexpr model::reg value{1};
 
-/// A pair of threads as wide apart as the scope reaches, and one that it does not reach any more.
+/// A thread, the farthest place that the scope includes, and a place that it does not include.
 struct reach {
   model::place here;
   model::place inside;
@@ -142,8 +142,8 @@ static_assert(model::forbidden(sequentially_consistent_accesses));
 static_assert(model::allowed(by_atomics<thread_scope::device>(in_domain(block(1), 1), membar::release, membar::acquire)));
 static_assert(model::forbidden(by_atomics<thread_scope::system>(in_domain(block(1), 1), membar::release, membar::acquire)));
 
-/// sync_domain.hpp: what is ordered at device scope inside a domain is carried on by a system-scope release, to the host and to
-/// other domains.
+/// sync_domain.hpp: a system-scope release covers what its thread has observed at device scope inside its domain, for the host
+/// and for other domains.
 constexpr auto carried_on(model::place last) {
   return litmus(thread(block(0), store(data, 1), store<thread_scope::device>(flag, 1, membar::release)),
                 thread(block(1), load<thread_scope::device>(seen, flag, membar::acquire),

@@ -81,7 +81,7 @@ def gallery():
         "",
         f"{count} tests, generated from `tests/litmus/catalogue` by `tests/model/make_gallery.py`; do not edit. Unless a reason says",
         "otherwise, threads are in different blocks of one GPU and one memory synchronization domain. How to read a test is in",
-        "[litmus_files.md](litmus_files.md), the rules behind the verdicts in [model.md](model.md).",
+        "[litmus_files.md](litmus_files.md), the rules that decide them in [model.md](model.md).",
         "",
     ]
     for name, words in FAMILIES.items():

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The mutation score of the catalogue: for every rule, the model without it is run over every catalogue test, and at least
-/// three tests must change their verdict. Prints one line per rule.
+/// The mutation score of the catalogue. For every rule, the model without it decides every catalogue test, and at least three
+/// tests must change their verdict. Prints one line per rule.
 ///
 /// usage: model_mutants FOLDER
 #include <membar/model/litmus_file.hpp>
@@ -28,7 +28,7 @@ const std::vector<std::pair<rule, const char*>> equivalent = {
      "and a strong one includes its own thread in every scope"},
     {rule::axiom_fence_sc,
      "the Fence-SC order is part of base causality: a pair oriented against it only adds a cycle to base causality, which "
-     "forbids more, and the orientation that the axiom wants is always among the ones tried"},
+     "forbids more, and the orientation that satisfies the axiom is always tried"},
 };
 
 struct named_test {

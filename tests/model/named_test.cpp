@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests in C++ as if they were files, and the final states of their interleavings.
+// Tests written in C++ under a name and as text, and the final states of their interleavings.
 #include <membar/model/interleave.hpp>
 #include <membar/model/litmus_file.hpp>
 #include <membar/model/named_test.hpp>

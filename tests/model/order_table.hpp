@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A table of why each order in some headers is there: the line, the weaker order, what goes wrong with it, and the model's two
-/// verdicts. Every line of the headers with an order stronger than relaxed must have a row, and every row a line.
+/// A table that says why each memory order in some headers is needed: the line, a weaker order, what goes wrong with it, and
+/// the model's two verdicts. Every line of the headers with an order stronger than relaxed must have a row, and every row a
+/// line.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,15 +16,15 @@
 #include <string>
 #include <vector>
 
-namespace order_table {
+namespace membar_test {
 
 struct order_row {
-  const char* header;    ///< in the folder that the table is about
-  const char* code;      ///< the line of the header, or enough of it
-  const char* weakened;  ///< what the twin has in its place
-  const char* violation;
-  bool (*as_written)();  ///< whether the model allows the violation
-  bool (*twin)();
+  const char* header;     ///< in the folder that the table is about
+  const char* code;       ///< the line of the header, or enough of it
+  const char* weakened;   ///< the weaker order in its place
+  const char* violation;  ///< what goes wrong with it
+  bool (*as_written)();   ///< whether the model allows the violation
+  bool (*as_weakened)();  ///< whether it allows the violation with the weaker order
 };
 
 inline std::ostream& operator<<(std::ostream& out, const order_row& row) {
@@ -35,7 +36,7 @@ class row_test : public ::testing::TestWithParam<order_row> {
   static void expect_the_guarantee() {
     EXPECT_FALSE(GetParam().as_written()) << "the model allows, as the header is written: " << GetParam();
   }
-  static void expect_the_need() { EXPECT_TRUE(GetParam().twin()) << "the weaker order would do: " << GetParam(); }
+  static void expect_the_need() { EXPECT_TRUE(GetParam().as_weakened()) << "the weaker order is enough: " << GetParam(); }
 };
 
 inline std::string name_of_row(const ::testing::TestParamInfo<order_row>& each) {
@@ -61,12 +62,12 @@ inline std::vector<std::string> lines_with_orders(const std::filesystem::path& h
   return found;
 }
 
-/// The device headers of a folder and the table agree.
+/// Expects that the device headers of a folder and the table name the same lines.
 inline void expect_every_order_of(const std::filesystem::path& folder, std::span<const order_row> table) {
   std::set<std::string> headers;
   for (const auto& file : std::filesystem::directory_iterator(folder)) {
     if (file.path().extension() != ".cuh") {
-      continue;  // the host's: nothing there is ordered by an instruction
+      continue;  // a host header has no instruction with an order
     }
     const std::string name = file.path().filename().string();
     headers.insert(name);
@@ -75,7 +76,7 @@ inline void expect_every_order_of(const std::filesystem::path& folder, std::span
       for (const order_row& row : table) {
         known = known || (name == row.header && line.find(row.code) != std::string::npos);
       }
-      EXPECT_TRUE(known) << name << " has an order that no row of the table is about: " << line;
+      EXPECT_TRUE(known) << name << " has an order without a row in the table: " << line;
     }
   }
   for (const order_row& row : table) {
@@ -85,8 +86,8 @@ inline void expect_every_order_of(const std::filesystem::path& folder, std::span
         there = there || line.find(row.code) != std::string::npos;
       }
     }
-    EXPECT_TRUE(there) << "the header has no such line any more: " << row;
+    EXPECT_TRUE(there) << "the header has no such line: " << row;
   }
 }
 
-}  // namespace order_table
+}  // namespace membar_test

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What must hold for every program, checked on random ones: the order of threads and the names of locations do not matter, and a
-/// second, naive decision procedure finds the same final states.
+/// What must hold for every program, checked on random ones: the order of threads and the names of locations do not matter, and
+/// a second, naive decision procedure finds the same final states.
 #include <bench/model/naive.hpp>
 #include <bench/model/random_test.hpp>
 

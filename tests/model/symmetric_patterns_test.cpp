@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Every order in the device headers of symmetric memory is needed, as sync_patterns_test.cpp has it for the patterns; and
-/// what the guarantees between PEs rest on besides: meetings, scopes, one number for each word, and links that are visible
-/// everywhere.
+/// Every memory order in the device headers of symmetric memory is needed: a table, as in sync_patterns_test.cpp. Further tests
+/// show what else the guarantees between PEs need: barriers, system scope, a number in each word, and links over which a put is
+/// visible everywhere.
 #include "order_table.hpp"
 #include "symmetric_litmus.hpp"
 
@@ -10,8 +10,7 @@
 
 namespace {
 
-using namespace symmetric_litmus;
-using order_table::order_row;
+using namespace membar_test;
 
 #define VERDICTS(test, right, weak) +[] { return model::allowed(test right); }, +[] { return model::allowed(test weak); }
 
@@ -39,15 +38,15 @@ const order_row every_order[] = {
      "put_signal to a signal that is added to: the count is there and the data is not",
      VERDICTS(counted_without_data, (release, acquire), (relaxed, acquire))},
     {"peer_backend.cuh", "notify<Kind>(reach, word, value, other, release)", "relaxed",
-     "notify_transitively: a third PE is told and does not see the data",
+     "notify_transitively: a third PE sees the signal and not the data",
      VERDICTS(third_pe_told_too_early, (release, acquire, release), (release, acquire, relaxed))},
     {"peer_backend.cuh", "void fence(const peer_reach&) noexcept { thread_fence<thread_scope::system>(acq_rel)", "acquire",
-     "two puts and a notification behind a fence: one of the two is not there",
+     "two puts and a notification after a fence: one of the two is not there",
      VERDICTS(one_of_two_missing, (acq_rel), (acquire))},
     {"peer_backend.cuh", "void fence(const peer_reach&) noexcept { thread_fence<thread_scope::system>(acq_rel)", "release",
      "two fetches with a fence between them: the second is older", VERDICTS(fetches_out_of_order, (acq_rel), (release))},
     {"peer_backend.cuh", "void quiet(const peer_reach&) noexcept { thread_fence<thread_scope::system>(acq_rel)", "acquire",
-     "two puts and a notification behind a quiet: one of the two is not there",
+     "two puts and a notification after a quiet: one of the two is not there",
      VERDICTS(one_of_two_missing, (acq_rel), (acquire))},
     {"peer_backend.cuh", "void quiet(const peer_reach&) noexcept { thread_fence<thread_scope::system>(acq_rel)", "release",
      "two fetches with a quiet between them: the second is older", VERDICTS(fetches_out_of_order, (acq_rel), (release))},
@@ -88,14 +87,14 @@ static_assert(model::allowed(third_pe_told_by_the_sender_over_a_network()));
 static_assert(model::forbidden(lost_addition<system_wide>()) && model::allowed(lost_addition<device>()));
 static_assert(model::forbidden(box_used_too_early<true>()) && model::allowed(box_used_too_early<false>()));
 
-class every_order_of_symmetric_memory : public order_table::row_test {};
-INSTANTIATE_TEST_SUITE_P(, every_order_of_symmetric_memory, ::testing::ValuesIn(every_order), order_table::name_of_row);
+class every_order_of_symmetric_memory : public row_test {};
+INSTANTIATE_TEST_SUITE_P(, every_order_of_symmetric_memory, ::testing::ValuesIn(every_order), name_of_row);
 
 TEST_P(every_order_of_symmetric_memory, keeps_the_guarantee) { expect_the_guarantee(); }
 TEST_P(every_order_of_symmetric_memory, is_needed) { expect_the_need(); }
 
 TEST(symmetric_patterns, every_order_in_the_headers_is_in_the_table) {
-  order_table::expect_every_order_of(MEMBAR_SYMMETRIC_HEADERS, every_order);
+  expect_every_order_of(MEMBAR_SYMMETRIC_HEADERS, every_order);
 }
 
 TEST(symmetric_patterns, a_group_has_a_barrier_before_its_signal_and_after_its_wait) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The litmus tests of the synchronization patterns. Each is a template on the orders of one pattern: as the header has them
-/// the model must forbid its condition, with one weakened it must allow it. `none` as an order leaves a fence out.
+/// The litmus tests of the synchronization patterns. Each is a template on the orders of one pattern. With the orders of the
+/// header the model must forbid its condition; with one of them weakened it must allow it. `none` leaves a fence out.
 #pragma once
 
 #include <membar/model/litmus_file.hpp>
@@ -10,7 +10,7 @@
 #include <concepts>
 #include <string>
 
-namespace sync_litmus {
+namespace membar_test {
 
 namespace model = membar::model;
 using membar::acq_rel;
@@ -66,15 +66,15 @@ template <thread_scope Scope, class Order>
   return jump;
 }
 
-/// What one thread wrote before it set a word is not visible to one that found the word set.
+/// A thread finds a word set, and does not see what another thread wrote before it set the word.
 template <thread_scope Scope, class Set, class Find>
 [[nodiscard]] constexpr auto stale_data(Set set, Find find, model::place writer = block(0), model::place reader = block(1)) {
   return litmus(thread(writer, store(x, 1), store<Scope>(y, 1, set)), thread(reader, load<Scope>(r0, y, find), load(r1, x)))
       .when(in(1, r0) == 1 && in(1, r1) == 0);
 }
 
-/// A reader that has read a slot and says so reads what the writer stores to it afterwards. The writer's store depends on what
-/// it read, as in the code.
+/// A reader reads a slot and then acknowledges it; it reads what the writer stores after the acknowledgement. The writer's
+/// store depends on a branch, as in the code.
 template <thread_scope Scope, class Say, class Hear>
 [[nodiscard]] constexpr auto overwritten_while_read(Say say, Hear hear, model::place reader = block(0),
                                                     model::place writer = block(1)) {
@@ -83,8 +83,8 @@ template <thread_scope Scope, class Say, class Hear>
       .when(in(0, r0) == 2);
 }
 
-/// A word that several threads in turn set, as when an end of a queue is handed on at a barrier: the second one's store must
-/// release what the first did.
+/// Two threads set a word one after the other, with a barrier in between, as when an end of a queue changes hands. The second
+/// store must release what came before the first.
 template <class Set>
 [[nodiscard]] constexpr auto stale_data_of_the_one_before(Set second) {
   return litmus(thread(block(0), store(x, 1), store<in_block>(y, 1, release), model::sync_block()),
@@ -93,8 +93,8 @@ template <class Set>
       .when(in(2, r0) == 2 && in(2, r1) == 0);
 }
 
-/// The publisher: a warp stores data and an entry and hands over at block scope; the publisher stores the entry's value to the
-/// signal; whoever acquires the signal finds old data.
+/// The publisher: a warp stores data and an entry, and releases them at block scope. The publisher stores the entry's value to
+/// the signal. A consumer that acquires the signal finds old data.
 template <thread_scope To, class HandOver, class TakeOver, class Fence>
 [[nodiscard]] constexpr auto published_without_data(HandOver hand_over, TakeOver take_over, Fence fence,
                                                     model::place consumer = host()) {
@@ -105,21 +105,22 @@ template <thread_scope To, class HandOver, class TakeOver, class Fence>
       .when(in(1, r0) == 1 && in(2, r0) == 1 && in(2, r1) == 0);
 }
 
-/// The same where another lane of the source's warp wrote the data, and the warp met before lane 0 handed over, or did not.
-[[nodiscard]] inline bool published_without_another_lanes_data(bool meets) {
-  const std::string meeting = meets ? "bar.warp.sync 3" : "";
+/// The publisher, where another lane of the source's warp wrote the data: with or without `bar.warp.sync` before lane 0
+/// releases.
+[[nodiscard]] inline bool published_without_another_lanes_data(bool synchronizes) {
+  const std::string barrier = synchronizes ? "bar.warp.sync 3" : "";
   return model::decide(
              model::read_litmus("PTX published_without_another_lanes_data\n{ x=0; y=0; z=0; }\n"
                                 " P0@cta 0,gpu 0,warp 0 | P1@cta 0,gpu 0,warp 0 | P2@cta 0,gpu 0,warp 1 | P3@cta 1,gpu 1 ;\n"
                                 " st.weak x, 1 | " +
-                                meeting + " | ld.acquire.cta r0, y | ld.acquire.sys r0, z ;\n " + meeting +
+                                barrier + " | ld.acquire.cta r0, y | ld.acquire.sys r0, z ;\n " + barrier +
                                 " | st.release.cta y, 1 | fence.release.sys | ld.weak r1, x ;\n"
                                 " | | st.relaxed.sys z, r0 | ;\n"
                                 "exists (P3:r0 == 1 /\\ P3:r1 == 0)\n"))
       .reachable;
 }
 
-/// Two signals of one source in the order of their publication: the second is seen and the first is not.
+/// A source publishes two signals one after the other: the second is seen and the first is not.
 template <class FenceBetween>
 [[nodiscard]] constexpr auto signals_out_of_order(FenceBetween between) {
   return litmus(thread(block(0), model::thread_fence<system_wide>(release), store<system_wide>(x, 1, relaxed),
@@ -128,7 +129,7 @@ template <class FenceBetween>
       .when(in(1, r0) == 1 && in(1, r1) == 0);
 }
 
-/// After a flush the source finds a signal that the publisher has not stored to.
+/// After a flush the source does not see the signal that the publisher stored.
 template <class Say, class Hear>
 [[nodiscard]] constexpr auto flushed_before_stored(Say say, Hear hear) {
   return litmus(thread(block(0), store<system_wide>(x, 1, relaxed), store<in_block>(y, 1, say)),
@@ -136,8 +137,8 @@ template <class Say, class Hear>
       .when(in(1, r0) == 1 && in(1, r1) == 0);
 }
 
-/// A packed channel: the consumer acknowledges a word after it has read it, or (the twin) without looking at it, and reads the
-/// word of the next turn.
+/// A packed channel: the consumer acknowledges a word and reads the word of the next turn. `LooksFirst`: it acknowledges only
+/// after it has read the word.
 template <bool LooksFirst>
 [[nodiscard]] constexpr auto packed_word_overtaken() {
   return litmus(thread(block(0), store<device>(x, 1, relaxed), load<device>(r0, y, relaxed), jump_unless(r0, 1, 4),
@@ -147,8 +148,8 @@ template <bool LooksFirst>
       .when(in(1, r0) == 2);
 }
 
-/// A packed channel of many producers: two fill a slot one after the other, and the first one's word replaces the second's, for
-/// which the consumer then waits in vain.
+/// A packed channel of many producers: two fill a slot one after the other, and the first word replaces the second. The
+/// consumer then waits forever.
 template <class Say, class Hear>
 [[nodiscard]] constexpr auto lost_word(Say say, Hear hear) {
   return litmus(thread(block(0), store<device>(x, 1, relaxed)),
@@ -157,10 +158,10 @@ template <class Say, class Hear>
       .when(in(2, r0) == 1 && in_memory(x) == 1);
 }
 
-/// A message and its sequence number in two words, both relaxed: why they must be one.
+/// A message and its sequence number in two words, both relaxed: the number is seen and the message is not.
 [[nodiscard]] constexpr auto unpacked_message() { return stale_data<device>(relaxed, relaxed); }
 
-/// A lock with counters: the next holder does not see what the one before it wrote.
+/// A ticket lock: a holder does not see what the previous holder wrote.
 template <class Unlock, class Wait>
 [[nodiscard]] constexpr auto stale_data_under_ticket_lock(Unlock unlock, Wait wait) {
   return litmus(thread(block(0), store(x, 1), model::add<device>(y, 1, unlock)),
@@ -168,7 +169,7 @@ template <class Unlock, class Wait>
       .when(in(1, r0) == 1 && in(1, r1) == 0);
 }
 
-/// The holder reads what the next one writes.
+/// A ticket lock: a holder reads what the next holder writes.
 template <class Unlock, class Wait>
 [[nodiscard]] constexpr auto early_write_under_ticket_lock(Unlock unlock, Wait wait) {
   return litmus(thread(block(0), load(r0, x), model::add<device>(y, 1, unlock)),
@@ -176,7 +177,7 @@ template <class Unlock, class Wait>
       .when(in(0, r0) == 2);
 }
 
-/// `try_lock`: the ticket is taken by a relaxed compare-and-swap after the counter was read.
+/// A ticket lock taken by `try_lock`: a relaxed compare-and-swap takes the ticket after the counter was read.
 template <class Unlock, class Look>
 [[nodiscard]] constexpr auto stale_data_under_tried_ticket_lock(Unlock unlock, Look look) {
   return litmus(thread(block(0), model::fetch_add<device>(r0, z, 1, relaxed), store(x, 1), model::add<device>(y, 1, unlock)),
@@ -184,7 +185,7 @@ template <class Unlock, class Look>
       .when(in(1, r0) == 1 && in(1, r1) == 1 && in(1, r2) == 0);
 }
 
-/// A queue lock: a node's own initialization (9) overwrites the link that its successor stored, who then waits for ever.
+/// A queue lock: a node's initialization (9) overwrites the link that its successor stored. The successor waits forever.
 template <class First, class Second>
 [[nodiscard]] constexpr auto lost_link(First first, Second second) {
   return litmus(thread(block(0), store<device>(x, 9, relaxed), model::exchange<device>(r0, y, 1, first)),
@@ -192,7 +193,7 @@ template <class First, class Second>
       .when(in(1, r0) == 1 && in_memory(x) == 9);
 }
 
-/// The same where the first one took the lock by `try_lock`.
+/// A queue lock taken by `try_lock`: a node's initialization (9) overwrites the link that its successor stored.
 template <class First>
 [[nodiscard]] constexpr auto lost_link_after_try_lock(First first) {
   return litmus(thread(block(0), store<device>(x, 9, relaxed), model::compare_exchange<device>(r0, y, 0, 1, first)),
@@ -200,7 +201,7 @@ template <class First>
       .when(in(1, r0) == 1 && in_memory(x) == 9);
 }
 
-/// A node's own initialization of its grant (9) overwrites the grant, which it then waits for.
+/// A queue lock: a node's initialization of its grant (9) overwrites the grant. The node waits forever.
 template <class Link, class Follow>
 [[nodiscard]] constexpr auto lost_grant(Link link, Follow follow) {
   return litmus(thread(block(0), load<device>(r0, y, follow), store<device>(x, 1, release)),
@@ -208,7 +209,7 @@ template <class Link, class Follow>
       .when(in(0, r0) == 1 && in_memory(x) == 9);
 }
 
-/// A lock that was free between two holders (5): the second does not see what the first wrote.
+/// A queue lock that was free (5) between two holders: the second does not see what the first wrote.
 template <class Free, class Take>
 [[nodiscard]] constexpr auto stale_data_under_free_lock(Free free, Take take) {
   return litmus(thread(block(0), store(x, 1), model::compare_exchange<device>(r0, y, 0, 5, free)),
@@ -216,7 +217,7 @@ template <class Free, class Take>
       .when(in(1, r0) == 5 && in(1, r1) == 0);
 }
 
-/// The same where the second one takes the lock by `try_lock`.
+/// A queue lock that was free (5) and is taken by `try_lock`: the second holder does not see what the first wrote.
 template <class Take>
 [[nodiscard]] constexpr auto stale_data_under_tried_lock(Take take) {
   return litmus(thread(block(0), store(x, 1), model::compare_exchange<device>(r0, y, 0, 5, release)),
@@ -224,7 +225,7 @@ template <class Take>
       .when(in(1, r0) == 5 && in(1, r1) == 0);
 }
 
-/// A sequence lock: the reader finds the same even number twice, and data of another write between.
+/// A sequence lock: the reader finds one even number before and after, and data of another write in between.
 template <class FenceBefore, class End, class Begin, class FenceAfter>
 [[nodiscard]] constexpr auto torn_read(FenceBefore fence_before, End end, Begin begin, FenceAfter fence_after) {
   return litmus(thread(block(0), store<device>(y, 1, relaxed), fence_or_nothing<device>(fence_before),
@@ -234,7 +235,7 @@ template <class FenceBefore, class End, class Begin, class FenceAfter>
       .when((in(1, r0) == 0 && in(1, r1) == 1 && in(1, r2) == 0) || (in(1, r0) == 2 && in(1, r1) == 0 && in(1, r2) == 2));
 }
 
-/// A grid barrier of two blocks: after it one does not see what the other wrote before it.
+/// A grid barrier of two blocks: after it one block does not see what the other wrote before it.
 template <thread_scope Scope, class Arrive, class Wait>
 [[nodiscard]] constexpr auto stale_data_after_barrier(Arrive arrive, Wait wait, model::place other = block(1)) {
   return litmus(thread(block(0), store(x, 1), model::fetch_add<Scope>(r0, y, 1, arrive)),
@@ -242,7 +243,7 @@ template <thread_scope Scope, class Arrive, class Wait>
       .when(in(1, r1) == 3 && in(1, r2) == 0);
 }
 
-/// The other way: before it one reads what the other writes after it.
+/// A grid barrier of two blocks: before it one block reads what the other writes after it.
 template <thread_scope Scope, class Arrive, class Wait>
 [[nodiscard]] constexpr auto early_write_after_barrier(Arrive arrive, Wait wait) {
   return litmus(thread(block(0), load(r0, x), model::fetch_add<Scope>(r1, y, 1, arrive)),
@@ -259,7 +260,7 @@ template <class Fence, class Wait>
       .when(in(1, r0) == 1 && in(1, r1) == 0);
 }
 
-/// The last block does not see the partial result of another. Both add with the same order.
+/// The last block to arrive does not see the partial result of another. Both add with one order.
 template <class Order>
 [[nodiscard]] constexpr auto stale_partial(Order order) {
   return litmus(thread(block(0), store(x, 1), model::fetch_add<device>(r0, y, 1, order)),
@@ -267,4 +268,4 @@ template <class Order>
       .when(in(1, r0) == 1 && in(1, r1) == 0);
 }
 
-}  // namespace sync_litmus
+}  // namespace membar_test

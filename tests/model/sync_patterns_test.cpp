@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Every order in the synchronization patterns is needed: the table names the order where it stands in the header, the litmus
-/// test that it keeps from going wrong, and the model's verdicts on the test as it is and with that order weakened. An order in
-/// a header that the table does not name fails here, too.
+/// Every memory order in the synchronization patterns is needed. Each row of the table has the line of the header, what goes
+/// wrong with a weaker order, and the model's verdicts on a litmus test with both orders. A line with an order and no row is a
+/// failure.
 #include "order_table.hpp"
 #include "sync_litmus.hpp"
 
@@ -12,10 +12,9 @@
 
 namespace {
 
-using namespace sync_litmus;
-using order_table::order_row;
+using namespace membar_test;
 
-// The two columns of verdicts: the litmus test with the orders of the header, and with those of the twin.
+// The two columns of verdicts: the litmus test with the orders of the header, and with one of them weakened.
 #define VERDICTS(test, right, weak) +[] { return model::allowed(test right); }, +[] { return model::allowed(test weak); }
 
 const order_row every_order[] = {
@@ -42,10 +41,10 @@ const order_row every_order[] = {
     {"publisher.cuh", "head_->load(acquire)", "relaxed", "flush returns before the signal is stored",
      VERDICTS(flushed_before_stored, (release, acquire), (release, relaxed))},
     {"publisher.cuh", "tail_->store(ring_.pushed | detail::closed_bit, release)", "relaxed",
-     "the source was handed on before it was closed: an entry is stale",
+     "the source changed hands before it was closed: an entry is stale",
      VERDICTS(stale_data_of_the_one_before, (release), (relaxed))},
     {"publisher.cuh", "heads_[index].store(heads[i] | detail::closed_bit, release)", "relaxed",
-     "serving was handed on before it ended: flush returns before the signal is stored",
+     "serving changed hands before it ended: flush returns before the signal is stored",
      VERDICTS(stale_data_of_the_one_before, (release), (relaxed))},
 
     {"spsc_channel.cuh", "channel_->tail_.store(++ring_.pushed, release)", "relaxed", "a message is stale",
@@ -74,35 +73,35 @@ const order_row every_order[] = {
     {"packed_channel.cuh", "all_.head.load(acquire)", "relaxed", "of many producers: an earlier word replaces a later one",
      VERDICTS(lost_word, (release, acquire), (release, relaxed))},
 
-    {"ticket_lock.cuh", "serving_.add(1, release)", "relaxed", "a holder does not see what the one before wrote",
+    {"ticket_lock.cuh", "serving_.add(1, release)", "relaxed", "a holder does not see what the previous holder wrote",
      VERDICTS(stale_data_under_ticket_lock, (release, acquire), (relaxed, acquire))},
-    {"ticket_lock.cuh", "serving_.load(acquire)", "relaxed", "a holder does not see what the one before wrote",
+    {"ticket_lock.cuh", "serving_.load(acquire)", "relaxed", "a holder does not see what the previous holder wrote",
      VERDICTS(stale_data_under_ticket_lock, (release, acquire), (release, relaxed))},
-    {"ticket_lock.cuh", "serving_.add(1, release)", "relaxed", "a holder reads what the next one writes",
+    {"ticket_lock.cuh", "serving_.add(1, release)", "relaxed", "a holder reads what the next holder writes",
      VERDICTS(early_write_under_ticket_lock, (release, acquire), (relaxed, acquire))},
-    {"ticket_lock.cuh", "serving_.load(acquire)", "relaxed", "a holder by try_lock does not see what the one before wrote",
+    {"ticket_lock.cuh", "serving_.load(acquire)", "relaxed", "a holder by try_lock does not see what the previous holder wrote",
      VERDICTS(stale_data_under_tried_ticket_lock, (release, acquire), (release, relaxed))},
 
     {"queue_lock.cuh", "tail_.exchange(&own, acq_rel)", "acquire", "a node's link is lost",
      VERDICTS(lost_link, (acq_rel, acq_rel), (acquire, acq_rel))},
     {"queue_lock.cuh", "tail_.exchange(&own, acq_rel)", "release", "a node's link is lost",
      VERDICTS(lost_link, (acq_rel, acq_rel), (acq_rel, release))},
-    {"queue_lock.cuh", "tail_.exchange(&own, acq_rel)", "release", "a holder does not see what the one before wrote",
+    {"queue_lock.cuh", "tail_.exchange(&own, acq_rel)", "release", "a holder does not see what the previous holder wrote",
      VERDICTS(stale_data_under_free_lock, (release, acq_rel), (release, release))},
     {"queue_lock.cuh", "tail_.compare_exchange(expected, nullptr, release, relaxed)", "relaxed",
-     "a holder does not see what the one before wrote",
+     "a holder does not see what the previous holder wrote",
      VERDICTS(stale_data_under_free_lock, (release, acq_rel), (relaxed, acq_rel))},
     {"queue_lock.cuh", "tail_.compare_exchange(expected, &own, acq_rel, relaxed)", "acquire", "a node's link is lost",
      VERDICTS(lost_link_after_try_lock, (acq_rel), (acquire))},
     {"queue_lock.cuh", "tail_.compare_exchange(expected, &own, acq_rel, relaxed)", "release",
-     "a holder does not see what the one before wrote", VERDICTS(stale_data_under_tried_lock, (acq_rel), (release))},
+     "a holder does not see what the previous holder wrote", VERDICTS(stale_data_under_tried_lock, (acq_rel), (release))},
     {"queue_lock.cuh", "before->next_.store(&own, release)", "relaxed", "a node's grant is lost",
      VERDICTS(lost_grant, (release, acquire), (relaxed, acquire))},
     {"queue_lock.cuh", "own.next_.load(acquire)", "relaxed", "a node's grant is lost",
      VERDICTS(lost_grant, (release, acquire), (release, relaxed))},
-    {"queue_lock.cuh", "next->granted_.store(1, release)", "relaxed", "a holder does not see what the one before wrote",
+    {"queue_lock.cuh", "next->granted_.store(1, release)", "relaxed", "a holder does not see what the previous holder wrote",
      VERDICTS(stale_data<device>, (release, acquire), (relaxed, acquire))},
-    {"queue_lock.cuh", "own.granted_.load(acquire)", "relaxed", "a holder does not see what the one before wrote",
+    {"queue_lock.cuh", "own.granted_.load(acquire)", "relaxed", "a holder does not see what the previous holder wrote",
      VERDICTS(stale_data<device>, (release, acquire), (release, relaxed))},
 
     {"sequence_lock.cuh", "thread_fence<Scope>(release)", "none", "a read mixes two writes",
@@ -149,15 +148,13 @@ static_assert(model::allowed(published_without_data<system_wide>(release, acquir
 static_assert(model::forbidden(packed_word_overtaken<true>()) && model::allowed(packed_word_overtaken<false>()));
 static_assert(model::forbidden(stale_partial(acq_rel)));
 
-class every_order_of_the_patterns : public order_table::row_test {};
-INSTANTIATE_TEST_SUITE_P(, every_order_of_the_patterns, ::testing::ValuesIn(every_order), order_table::name_of_row);
+class every_order_of_the_patterns : public row_test {};
+INSTANTIATE_TEST_SUITE_P(, every_order_of_the_patterns, ::testing::ValuesIn(every_order), name_of_row);
 
 TEST_P(every_order_of_the_patterns, keeps_the_guarantee) { expect_the_guarantee(); }
 TEST_P(every_order_of_the_patterns, is_needed) { expect_the_need(); }
 
-TEST(sync_patterns, every_order_in_the_headers_is_in_the_table) {
-  order_table::expect_every_order_of(MEMBAR_SYNC_HEADERS, every_order);
-}
+TEST(sync_patterns, every_order_in_the_headers_is_in_the_table) { expect_every_order_of(MEMBAR_SYNC_HEADERS, every_order); }
 
 TEST(sync_patterns, a_publisher_covers_consumers_on_the_host_on_a_peer_and_in_another_domain) {
   EXPECT_TRUE(model::forbidden(published_without_data<system_wide>(release, acquire, release, host())));
@@ -184,7 +181,7 @@ TEST(sync_patterns, a_batch_has_one_signal_of_a_source_because_one_fence_does_no
 
 TEST(sync_patterns, a_packed_message_of_one_producer_needs_no_order_but_one_word) {
   EXPECT_TRUE(model::forbidden(packed_word_overtaken<true>()));
-  EXPECT_TRUE(model::allowed(packed_word_overtaken<false>())) << "what was not looked at must not be acknowledged";
+  EXPECT_TRUE(model::allowed(packed_word_overtaken<false>())) << "a word must be read before it is acknowledged";
   EXPECT_TRUE(model::allowed(unpacked_message()));
 }
 

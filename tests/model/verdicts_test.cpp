@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Verdicts that are easy to get wrong, each written out once more, and the readings where the texts leave room.
+/// Verdicts that are easy to get wrong, and the readings that docs/model.md takes.
 #include <membar/model/litmus_file.hpp>
 #include <membar/model/outcomes.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Is a final state reachable? The question behind every verdict, at compile time and at run time.
+/// Decides whether a final state is reachable, at compile time and at run time. Every verdict rests on it.
 #pragma once
 
 #include <membar/model/array.hpp>
@@ -117,7 +117,7 @@ constexpr void require_defined(const program_view& program, Rules rules = {}, st
   }
 }
 
-/// What was found out about a test.
+/// The verdict on a test.
 struct decision {
   bool holds = false;      ///< the quantified condition
   bool reachable = false;  ///< a state that satisfies the condition; for `forall`: one that does not

@@ -33,9 +33,9 @@ struct statistics {
   bool cut = false;              ///< a thread reached a second jump backwards; that run was left out
 };
 
-/// Enumerates the executions of a program and shows each to a visitor. With a `limit` other than 0 it ends with an `error` after
-/// that many steps (partial choices of reads-from and candidates), so that a test that would run for hours is undecided and not a
-/// hang.
+/// Enumerates the executions of a program and shows each to a visitor. With a `limit` other than 0 it ends with an `error`
+/// after that many steps (partial choices of reads-from and candidates), so that a test that would run for hours is undecided
+/// and not a hang.
 template <class Rules = every_rule>
 class enumerator final : private thread_paths {
  public:

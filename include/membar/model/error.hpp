@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The error that the model throws: a test that cannot be read, or that has no verdict.
+/// The error that the model throws for a test that cannot be read or has no verdict.
 #pragma once
 
 #include <exception>

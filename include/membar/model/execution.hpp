@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The events of one execution, before it is said which write each read takes its value from.
+/// The events of one execution, before it is chosen which write each read takes its value from.
 #pragma once
 
 #include <membar/model/program.hpp>
 #include <membar/model/relation.hpp>
 
 #include <cstdint>
-#include <span>
 
 namespace membar::model {
 
@@ -30,7 +29,7 @@ struct event {
   proxy via = proxy::generic;
   int location = -1;
   int address = -1;   ///< virtual address
-  int physical = -1;  ///< the memory behind it
+  int physical = -1;  ///< physical memory
   int bytes = 4;
   int partner = -1;         ///< the other half of a read-modify-write
   int value = -1;           ///< expression that a write stores
@@ -44,7 +43,7 @@ struct event {
   bool waits = false;
   int id = -1;        ///< expression: the barrier's number, `bar.warp.sync`'s lane mask, an mbarrier's phase
   int resource = -1;  ///< expression: the second number of a barrier, -1: none
-  int quorum = -1;    ///< expression: how many meet, -1: all that come
+  int quorum = -1;    ///< expression: how many arrivals complete the barrier, -1: all that come
 };
 
 /// One node of the expressions that registers and stored values are made of.
@@ -58,7 +57,7 @@ struct expression {
   event_set depends = 0;  ///< the reads it is computed from
 };
 
-/// Something a chosen path through a thread takes for granted, to be checked once the values are known.
+/// A comparison whose outcome a path assumes. It is checked once the values are known.
 struct assumption {
   comparison test = comparison::equal;
   int left = -1;

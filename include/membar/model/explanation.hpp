@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Finds what a test's verdict rests on: one execution that shows the outcome, or the rule that forbids it and the cycle that the
-/// rule finds.
+/// Finds what a test's verdict rests on: one execution that shows the outcome, or the rule that forbids it and the cycle that
+/// the rule finds.
 #pragma once
 
 #include <membar/model/array.hpp>
@@ -43,12 +43,12 @@ struct witness {
   std::array<int, max_events> last{};  ///< per physical location: the write that gives the final value, -1: not asked for
 };
 
-/// What `explain` finds out about a test.
+/// What a test's verdict rests on.
 struct explanation {
   bool reachable = false;        ///< some execution satisfies the condition (for `forall`: violates it)
   std::optional<witness> shown;  ///< that execution; or one that only the rules in `broken` forbid
   std::vector<rule> broken;      ///< empty if reachable
-  std::vector<step> cycle;       ///< what the first broken rule objects to
+  std::vector<step> cycle;       ///< the cycle of relations that the first broken rule forbids
   statistics counts{};
 };
 
@@ -109,7 +109,7 @@ using named_relation = std::pair<std::string, const relation*>;
   return path;
 }
 
-/// Finds out what a test's verdict rests on.
+/// Finds what a test's verdict rests on. The test must live as long as the explainer.
 class explainer {
  public:
   explicit explainer(const litmus_test& test) : view_(test.view()) {}

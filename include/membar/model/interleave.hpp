@@ -2,7 +2,7 @@
 /// @file
 /// Every final state that some interleaving of a test's threads gives: what a sequentially consistent machine could show.
 ///
-/// An outcome that the memory model allows and no interleaving gives is weak: to see one is to see the hardware reorder.
+/// An outcome that the memory model allows and no interleaving gives is weak: it shows that the hardware reorders.
 #pragma once
 
 #include <membar/model/error.hpp>

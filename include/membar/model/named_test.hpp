@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A test written in C++ (test.hpp) with names and text, as if it had been read from a file: to print it, explain it, or ask
-/// for all of its outcomes.
+/// Gives a test written in C++ (test.hpp) names and text, so that it can be printed, explained and asked for its outcomes like
+/// a test from a file.
 #pragma once
 
 #include <membar/memory_order.hpp>
@@ -88,7 +88,7 @@ namespace detail {
       return i.what == operation::move ? "mov " + to + operand_text(i.b)
                                        : ptx_name(i.what) + " " + to + operand_text(i.a) + ", " + operand_text(i.b);
     default:
-      throw error("a test in C++ has an instruction that a litmus file has no words for");
+      throw error("a test in C++ has an instruction that no litmus file can hold");
   }
 }
 
@@ -129,7 +129,7 @@ namespace detail {
 template <std::size_t... Counts>
 [[nodiscard]] litmus_test named_test(const litmus_program<Counts...>& test, std::string name) {
   if (test.asked().empty()) {
-    throw error("the test '" + name + "' asks for nothing: give it a condition with when()");
+    throw error("the test '" + name + "' has no condition: add one with when()");
   }
   litmus_test result;
   result.name = std::move(name);

@@ -23,15 +23,15 @@ struct place {
   int domain = 0;    ///< physical memory synchronization domain
   int cluster = -1;  ///< -1: the block is alone in its cluster
   int block = 0;
-  int warp = 0;       ///< only `bar.warp.sync` asks for it
-  bool host = false;  ///< a CPU thread: every other member is then without meaning
+  int warp = 0;       ///< matters to `bar.warp.sync` only
+  bool host = false;  ///< a CPU thread: the other members are then ignored
 };
 
 /// The path an access takes to memory, or the paths a proxy fence joins.
 /// Source: PTX ISA, "Proxies"; "Mixed-proxy extensions for the NVIDIA PTX memory consistency model", ISCA 2022.
 enum class proxy : std::uint8_t { generic, surface, texture, constant, alias, other };
 
-/// What a location's name stands for: a virtual address, and the memory behind it.
+/// What a location's name stands for: a virtual address, and the physical memory that it maps to.
 struct location {
   int address = 0;   ///< locations of equal address are the same virtual address, seen through several proxies
   int physical = 0;  ///< locations of equal number are the same memory
@@ -39,7 +39,7 @@ struct location {
   int arrivals = 0;  ///< an mbarrier's expected count; 0: ordinary memory
 };
 
-/// The instructions a test is written in.
+/// The kinds of instructions.
 enum class opcode : std::uint8_t {
   load,
   store,
@@ -97,7 +97,7 @@ struct instruction {
   barrier_kind barrier = barrier_kind::block;
   bool arrives = false;      ///< barriers: this instruction is an arrival
   bool waits = false;        ///< barriers: this instruction waits for the others
-  bool has_quorum = false;   ///< barriers: operand `c` is the number that meets
+  bool has_quorum = false;   ///< barriers: operand `c` is the number of arrivals that complete the barrier
   std::uint8_t bytes = 4;    ///< the access's size
   std::uint8_t element = 0;  ///< a vector access's elements after the first continue the previous instruction's access
   int destination = -1;      ///< register, -1: none
@@ -122,8 +122,8 @@ struct api_edge {
   int after = 0;
 };
 
-/// A test's program, without the condition. It owns the list of threads; their code, the locations and the edges are somebody
-/// else's, who keeps them as long as the view is used.
+/// A test's program, without the condition. It owns the list of threads. Their code, the locations and the edges belong to the
+/// test and must live as long as the view.
 struct program_view {
   std::span<const location> locations{};
   bounded<thread_view, max_threads> threads{};
@@ -133,7 +133,7 @@ struct program_view {
   constexpr void add(const thread_view& thread) { threads.push(thread, "more than 16 threads"); }
 };
 
-/// The value of a register that holds the address of location `index`: out of the way of values that tests use.
+/// The value of a register that holds the address of location `index`. It is far from the values that tests use.
 [[nodiscard]] constexpr std::int64_t address_value(int index) noexcept {
   return (std::int64_t{1} << 40) + 16 * std::int64_t{index};
 }
@@ -158,7 +158,7 @@ struct condition_node {
   int second = 0;  ///< child
 };
 
-/// How a condition is meant.
+/// The quantifier of a condition.
 enum class quantifier : std::uint8_t { exists, not_exists, forall };
 
 /// A program and a condition on its final state.
@@ -213,7 +213,7 @@ struct test_view {
   return false;
 }
 
-/// The result of `what` on two values. Sums and products wrap; a division by zero is 0, as a test has no trap.
+/// The result of `what` on two values. Sums and products wrap. A division by zero gives 0: a test has no trap.
 [[nodiscard]] constexpr std::int64_t apply(operation what, std::int64_t left, std::int64_t right) noexcept {
   const auto l = static_cast<std::uint64_t>(left);
   const auto r = static_cast<std::uint64_t>(right);

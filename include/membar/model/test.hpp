@@ -15,8 +15,9 @@
 /// static_assert(model::forbidden(mp));
 /// ```
 ///
-/// One engine decides both: what a `static_assert` proves is what `membar-litmus` says. Tests of two to four threads with a
-/// few accesses each stay within the default limits of compilers; larger ones are decided by the same call at run time.
+/// One engine decides at compile time and at run time: a `static_assert` proves what `membar-litmus` says. Tests of two to four
+/// threads with a few accesses each stay within the default limits of compilers. Larger tests are decided at run time by the
+/// same call.
 #pragma once
 
 #include <membar/memory_order.hpp>
@@ -61,12 +62,12 @@ struct source {
   where.block = number;
   return where;
 }
-/// The same place in a thread block cluster.
+/// A place in a thread block cluster.
 [[nodiscard]] constexpr place in_cluster(place where, int number) noexcept {
   where.cluster = number;
   return where;
 }
-/// The same place in a physical memory synchronization domain.
+/// A place in a physical memory synchronization domain.
 [[nodiscard]] constexpr place in_domain(place where, int number) noexcept {
   where.domain = number;
   return where;
@@ -120,7 +121,7 @@ template <thread_scope Scope, class Order>
 [[nodiscard]] constexpr instruction store(variable to, source value, Order) noexcept {
   return detail::ordered(store(to, value), Order::value, Scope);
 }
-/// The rule for updates: any order that one instruction can have.
+/// The rule for read-modify-writes: any order but `seq_cst`, which is no single instruction.
 template <class Order>
 concept update_order =
     order_among<Order, memory_order::relaxed, memory_order::acquire, memory_order::release, memory_order::acq_rel>;
@@ -140,7 +141,7 @@ template <thread_scope Scope, update_order Order>
   i.what = operation::move;
   return i;
 }
-/// `atom.order.scope.cas`: writes nothing where the value is not the expected one.
+/// `atom.order.scope.cas`: writes nothing if the value is not the expected one.
 template <thread_scope Scope, update_order Order>
 [[nodiscard]] constexpr instruction compare_exchange(reg old, variable at, source expected, source desired,
                                                      Order order) noexcept {
@@ -301,11 +302,11 @@ class litmus_program {
     (append(code), ...);
   }
 
-  /// The same program, asked about the final states that satisfy `wanted`.
-  [[nodiscard]] constexpr litmus_program when(const condition& wanted) const {
+  /// This program with a condition: is a final state that satisfies `asked` reachable?
+  [[nodiscard]] constexpr litmus_program when(const condition& asked) const {
     litmus_program result = *this;
-    result.wanted_ = wanted;
-    for (const condition_node& n : wanted.nodes) {
+    result.condition_ = asked;
+    for (const condition_node& n : asked.nodes) {
       if (n.kind == condition_node::kind_t::compare && n.left.kind == term::kind_t::register_value &&
           (n.left.thread < 0 || n.left.thread >= static_cast<int>(threads))) {
         throw error("a condition names a thread that the test does not have");
@@ -317,8 +318,8 @@ class litmus_program {
     return result;
   }
 
-  /// The same program with an edge of the CUDA API: thread `before` has ended when thread `after` begins, as for kernels that
-  /// a stream, an event or a graph orders. Threads are counted from 0.
+  /// This program with an edge of the CUDA API: thread `before` has ended when thread `after` begins, as for kernels that a
+  /// stream, an event or a graph orders. Threads are counted from 0.
   [[nodiscard]] constexpr litmus_program ordered(int before, int after) const {
     if (before < 0 || after < 0 || std::max(before, after) >= static_cast<int>(threads)) {
       throw error("an edge of the API names a thread that the test does not have");
@@ -338,7 +339,7 @@ class litmus_program {
     const std::size_t begin = thread == 0 ? 0 : ends_[thread - 1];
     return {code_.data() + begin, ends_[thread] - begin};
   }
-  [[nodiscard]] constexpr std::span<const condition_node> asked() const noexcept { return wanted_.nodes.span(); }
+  [[nodiscard]] constexpr std::span<const condition_node> asked() const noexcept { return condition_.nodes.span(); }
   [[nodiscard]] constexpr std::span<const api_edge> api() const noexcept { return api_.span(); }
   [[nodiscard]] constexpr int locations() const noexcept { return locations_; }
   /// @}
@@ -370,7 +371,7 @@ class litmus_program {
   std::array<place, threads> places_{};
   std::array<instruction, (Counts + ... + 0)> code_{};
   std::array<std::size_t, threads> ends_{};
-  condition wanted_{};
+  condition condition_{};
   bounded<api_edge, 8> api_{};
   int locations_ = 0;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Every path through the threads of a program, as events: a fork at each branch, compare-and-swap, unknown address and mbarrier
-/// test.
+/// Every path through the threads of a program, as events: a fork at each branch, compare-and-swap, unknown address and
+/// mbarrier test.
 #pragma once
 
 #include <membar/model/array.hpp>
