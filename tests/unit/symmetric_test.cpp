@@ -4,7 +4,8 @@
 #include <membar/symmetric/peer_backend.hpp>
 #include <membar/symmetric/symmetric_heap.hpp>
 
-#include <tests/fake_cuda/peers.hpp>
+#include <tests/common/refusal.hpp>
+#include <tests/fake_cuda/fake_cuda.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -14,8 +15,7 @@
 
 namespace {
 
-using made_up_peers::now;
-using made_up_peers::refusal;
+using fake_cuda::now;
 using membar::amo;
 using membar::atomic_operation;
 using membar::counter;
@@ -26,6 +26,7 @@ using membar::scoped_symmetric_array;
 using membar::symmetric_heap;
 using membar::detail::collective;
 using membar::detail::told;
+using membar_test::refusal;
 
 bool contains(const std::string& text, const char* words) { return text.find(words) != std::string::npos; }
 
@@ -52,7 +53,7 @@ TEST(padding, is_what_fixed_sizes_refuse) {
   static_assert(!membar::has_no_padding<gap>);
 }
 
-class peers : public made_up_peers::machine_test {};
+class peers : public fake_cuda::test {};
 
 TEST_F(peers, are_all_visible_devices_unless_told) {
   const peer_backend all;
@@ -91,7 +92,7 @@ TEST_F(peers, may_share_a_device) {
 
 TEST_F(peers, without_virtual_memory_have_plain_allocations) {
   EXPECT_EQ(peer_backend().memory(), peer_memory::mapped);
-  now().no_virtual_memory = {2};
+  now().devices[2].virtual_memory = false;
   EXPECT_EQ(peer_backend().memory(), peer_memory::plain);
   EXPECT_EQ(peer_backend(std::vector<int>{0, 1}).memory(), peer_memory::mapped);
   EXPECT_EQ(peer_backend(std::vector<int>{0, 1}, peer_memory::plain).memory(), peer_memory::plain);
@@ -177,10 +178,10 @@ TEST_F(links, that_carry_none_carry_none_in_either_direction) {
 TEST_F(links, that_carry_some_are_asked_for_each) {
   using membar::detail::atomic_capability;
   // Unsigned reductions of 64 bits, and nothing that returns.
-  now().partial = {{{0, 1},
-                    atomic_capability::capability_unsigned | atomic_capability::capability_reduction |
-                        atomic_capability::capability_scalar_64},
-                   {{1, 0}, ~0U}};
+  now().partial_atomics = {{{0, 1},
+                            atomic_capability::capability_unsigned | atomic_capability::capability_reduction |
+                                atomic_capability::capability_scalar_64},
+                           {{1, 0}, ~0U}};
   EXPECT_TRUE(carry(atomic_operation::integer_add, 8, false));
   EXPECT_FALSE(carry(atomic_operation::integer_add, 4, false));
 }
@@ -207,7 +208,7 @@ TEST_F(heap, gives_zeros_at_every_pe_before_it_returns) {
     }
   }
   all.free(data);
-  EXPECT_EQ(now().current, 0);
+  EXPECT_EQ(fake_cuda::current_device(), 0);
 }
 
 TEST_F(heap, zeroes_what_was_used_before) {
@@ -324,7 +325,7 @@ TEST_F(heap, frees_at_the_end_of_a_scope) {
   }
   EXPECT_EQ(all.bytes_taken(), 0U);
   EXPECT_EQ(now().waited_for, (std::vector<int>{0, 1, 0, 1}));
-  EXPECT_EQ(now().current, 0);
+  EXPECT_EQ(fake_cuda::current_device(), 0);
   EXPECT_TRUE(now().failures.empty());
 }
 
@@ -371,7 +372,7 @@ TEST_F(heap, changes_nothing_where_zeroing_fails) {
       contains(refusal([&] { static_cast<void>(all.allocate<int>(8)); }), "the zeroing of an allocation failed on PE 0"));
   EXPECT_EQ(all.bytes_taken(), 0U);
   EXPECT_EQ(now().streams, 0);
-  EXPECT_EQ(now().current, 0);
+  EXPECT_EQ(fake_cuda::current_device(), 0);
 }
 
 TEST_F(heap, has_no_words_that_the_links_do_not_carry) {
@@ -393,7 +394,7 @@ TEST_F(heap, has_counters_of_the_operations_that_partial_links_carry) {
   symmetric_heap all(backend, 1 << 16);
   const unsigned some = atomic_capability::capability_unsigned | atomic_capability::capability_reduction |
                         atomic_capability::capability_scalar_32;
-  now().partial = {{{0, 1}, some}, {{1, 0}, some}};
+  now().partial_atomics = {{{0, 1}, some}, {{1, 0}, some}};
   const auto sums = all.allocate<counter<unsigned, amo::add>>(1);
   EXPECT_TRUE(
       contains(refusal([&] { static_cast<void>(all.allocate<counter<int, amo::add>>(1)); }), "not atomic between all PEs"));
@@ -442,7 +443,7 @@ TEST_F(heap, keeps_offsets_apart_whatever_is_asked_of_it) {
 }
 
 /// Two processes of one PE each, of which this is one; the test says what the other gives.
-class made_up_cluster {
+class fake_cluster {
  public:
   static constexpr membar::visibility visible = membar::visibility::destination_only;
   using reach = membar::peer_reach;
@@ -468,11 +469,11 @@ class made_up_cluster {
   int after = 0;                            ///< behind so many times when it gives the same
   int meetings = 0;
 };
-static_assert(membar::symmetric_backend<made_up_cluster>);
+static_assert(membar::symmetric_backend<fake_cluster>);
 
 class heap_of_processes : public peers {
  protected:
-  made_up_cluster cluster;
+  fake_cluster cluster;
 };
 
 TEST_F(heap_of_processes, refuses_collective_calls_that_differ) {
