@@ -3,9 +3,9 @@
 /// Message passing: one block writes data and raises a flag, another waits for the flag and reads the data.
 ///
 /// The flag's release store and acquire load make the reader see the data. A relaxed flag would promise nothing about it.
+#include <bench/common/cuda_handles.hpp>
 #include <membar/atomic.cuh>
 #include <membar/launch.hpp>
-#include <bench/common/cuda_handles.hpp>
 
 #include <cstdio>
 
@@ -63,7 +63,7 @@ int main() try {
                  flag.get(), outcome.get());
   stream.synchronize();
   result seen{};
-  membar::check(cudaMemcpy(&seen, outcome.get(), sizeof seen, cudaMemcpyDefault), "cudaMemcpy");
+  membar::check(cudaMemcpy(&seen, outcome.get(), sizeof seen, cudaMemcpyDefault));
   std::printf("flag %s, %d of %d words wrong\n", seen.raised != 0 ? "seen" : "not seen in time", seen.wrong, word_count);
   return seen.raised == 1 && seen.wrong == 0 ? 0 : 1;
 } catch (const membar::error& failure) {

@@ -2,8 +2,8 @@
 /// @file
 /// Overlap: a chain of small local kernels alone, beside a communication kernel in the same synchronization domain, and beside
 /// it with the communication kernel in the remote domain. The end of a kernel waits for the writes of its own domain.
-#include <membar/launch.hpp>
 #include <bench/common/cuda_handles.hpp>
+#include <membar/launch.hpp>
 
 #include <cstdio>
 #include <optional>
@@ -48,12 +48,12 @@ int main() try {
     return 77;
   }
   if (devices > 1) {
-    membar::check(cudaDeviceCanAccessPeer(&peer, 0, 1), "cudaDeviceCanAccessPeer");
+    membar::check(cudaDeviceCanAccessPeer(&peer, 0, 1));
   }
   std::optional<support::device_memory<int>> on_peer;
   const support::pinned_memory<int> on_host(far_words);
   if (peer != 0) {
-    membar::check(cudaDeviceEnablePeerAccess(1, 0), "cudaDeviceEnablePeerAccess");
+    membar::check(cudaDeviceEnablePeerAccess(1, 0));
     const support::device_guard on_the_other_device(1);
     on_peer.emplace(far_words);
   }
@@ -65,8 +65,8 @@ int main() try {
   measure("beside, same domain", local.get(), far, 1, membar::sync_domain(membar::sync_domain::default_));
   measure("beside, remote domain", local.get(), far, 2, membar::sync_domain(membar::sync_domain::remote));
   std::vector<int> locals(local_words), fars(far_words);
-  membar::check(cudaMemcpy(locals.data(), local.get(), local_words * sizeof(int), cudaMemcpyDefault), "cudaMemcpy");
-  membar::check(cudaMemcpy(fars.data(), far, far_words * sizeof(int), cudaMemcpyDefault), "cudaMemcpy");
+  membar::check(cudaMemcpy(locals.data(), local.get(), local_words * sizeof(int), cudaMemcpyDefault));
+  membar::check(cudaMemcpy(fars.data(), far, far_words * sizeof(int), cudaMemcpyDefault));
   int wrong = 0;
   for (std::size_t i = 0; i != far_words; ++i) {
     wrong += fars[i] != (static_cast<int>(i) ^ 2) || (i < local_words && locals[i] != 4 * chain_length) ? 1 : 0;

@@ -2,8 +2,8 @@
 /// @file
 /// A stream whose kernels run in the remote domain for a scope: read back, seen by a launch, and put back at the end of the
 /// scope, also when an exception leaves it.
-#include <membar/launch.hpp>
 #include <bench/common/cuda_handles.hpp>
+#include <membar/launch.hpp>
 
 #include <cstdio>
 
@@ -11,15 +11,15 @@ __global__ void communicate() {}
 
 /// The domain in which a launch into `stream` runs: a captured launch shows it on its graph node.
 membar::sync_domain domain_of_a_launch(cudaStream_t stream) {
-  membar::check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+  membar::check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
   membar::launch(membar::launch_config{1, 1, stream}, communicate);
   cudaGraph_t graph = nullptr;
-  membar::check(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
+  membar::check(cudaStreamEndCapture(stream, &graph));
   cudaGraphNode_t node = nullptr;
   std::size_t count = 1;
-  membar::check(cudaGraphGetNodes(graph, &node, &count), "cudaGraphGetNodes");
+  membar::check(cudaGraphGetNodes(graph, &node, &count));
   const membar::sync_domain domain = membar::get_attribute<membar::sync_domain>(node);
-  membar::check(cudaGraphDestroy(graph), "cudaGraphDestroy");
+  membar::check(cudaGraphDestroy(graph));
   return domain;
 }
 

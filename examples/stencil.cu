@@ -2,9 +2,9 @@
 /// @file
 /// A one-dimensional stencil: the coefficients are the same for every thread, so they live in constant memory, where one access
 /// serves a warp; the input is read through the read-only path.
+#include <bench/common/cuda_handles.hpp>
 #include <membar/constant.cuh>
 #include <membar/read_only.cuh>
-#include <bench/common/cuda_handles.hpp>
 
 #include <cmath>
 #include <cstdio>
@@ -50,13 +50,12 @@ int main() try {
   const support::device_memory<float> in(n);
   const support::device_memory<float> out(n);
   membar::upload(weights, coefficients, stream.get());  // the size and the type are checked by the compiler
-  membar::check(cudaMemcpyAsync(in.get(), values.data(), n * sizeof(float), cudaMemcpyDefault, stream.get()),
-                "cudaMemcpyAsync");
+  membar::check(cudaMemcpyAsync(in.get(), values.data(), n * sizeof(float), cudaMemcpyDefault, stream.get()));
   smooth<<<n / 256, 256, 0, stream.get()>>>({in.get(), n}, out.get());
   stream.synchronize();
 
   std::vector<float> smoothed(n);
-  membar::check(cudaMemcpy(smoothed.data(), out.get(), n * sizeof(float), cudaMemcpyDefault), "cudaMemcpy");
+  membar::check(cudaMemcpy(smoothed.data(), out.get(), n * sizeof(float), cudaMemcpyDefault));
   std::printf("at 500: %.2f, smoothed %.2f (on a straight line it stays as it is)\n", static_cast<double>(values[500]),
               static_cast<double>(smoothed[500]));
 
@@ -64,7 +63,7 @@ int main() try {
   count_divergent_use<<<1, 256, 0, stream.get()>>>(counts.get());
   stream.synchronize();
   membar::constant_access_counts counted;
-  membar::check(cudaMemcpy(&counted, counts.get(), sizeof counted, cudaMemcpyDefault), "cudaMemcpy");
+  membar::check(cudaMemcpy(&counted, counts.get(), sizeof counted, cudaMemcpyDefault));
   const bool warned = membar::warn_if_divergent(counted, "weights");
   return std::fabs(smoothed[500] - values[500]) < 0.01F && warned && counted.worst == weights.size() ? 0 : 1;
 } catch (const membar::error& failure) {

@@ -2,9 +2,9 @@
 /// @file
 /// A copy that spares the caches: what it reads and writes is used once, so it asks L1 to keep none of it, L2 to let it go
 /// first, and the memory to bring 256 bytes at a time. What other kernels have in the caches stays there.
+#include <bench/common/cuda_handles.hpp>
 #include <membar/launch.hpp>
 #include <membar/load_store.cuh>
-#include <bench/common/cuda_handles.hpp>
 
 #include <cstdio>
 #include <vector>
@@ -24,7 +24,7 @@ int main() try {
     return 77;
   }
   int major = 0;
-  membar::check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0), "cudaDeviceGetAttribute");
+  membar::check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
   if (major < 8) {
     std::puts("SKIPPED: cache policies need compute capability 8.0");
     return 77;
@@ -38,8 +38,7 @@ int main() try {
   const support::stream stream;
   const support::device_memory<uint4> in(count);
   const support::device_memory<uint4> out(count);
-  membar::check(cudaMemcpyAsync(in.get(), values.data(), count * sizeof(uint4), cudaMemcpyDefault, stream.get()),
-                "cudaMemcpyAsync");
+  membar::check(cudaMemcpyAsync(in.get(), values.data(), count * sizeof(uint4), cudaMemcpyDefault, stream.get()));
   const support::event begin;
   const support::event end;
   begin.record(stream.get());
@@ -48,7 +47,7 @@ int main() try {
   end.synchronize();
 
   std::vector<uint4> copied(count);
-  membar::check(cudaMemcpy(copied.data(), out.get(), count * sizeof(uint4), cudaMemcpyDefault), "cudaMemcpy");
+  membar::check(cudaMemcpy(copied.data(), out.get(), count * sizeof(uint4), cudaMemcpyDefault));
   std::size_t wrong = 0;
   for (std::size_t i = 0; i != count; ++i) {
     wrong +=

@@ -146,7 +146,7 @@ T* results() {
 using support::workload;
 
 double operations(workload work) { return double{threads} * work.blocks * work.turns; }
-void clear(cudaStream_t on) { membar::check(cudaMemsetAsync(memory(), 0, bytes, on), "cudaMemsetAsync"); }
+void clear(cudaStream_t on) { membar::check(cudaMemsetAsync(memory(), 0, bytes, on)); }
 
 template <class T, bool Rising = false>
 struct contest {
@@ -191,8 +191,7 @@ struct contest {
               config.attrs = &cluster;
               config.numAttrs = 1;
               membar::check(cudaLaunchKernelEx(&config, contend_in_shared_memory<Step, T, true, Rising>, one<T>(), work.turns,
-                                               results<T>()),
-                            "cudaLaunchKernelEx");
+                                               results<T>()));
             }};
   }
 };
@@ -302,7 +301,7 @@ std::vector<support::comparison> comparisons() {
           {f32_rising::shared<membar_max<float, r>>("membar"), f32_rising::shared<cuda_max<float, r>>("cuda_atomic_ref"),
            f32_rising::shared<aggregated_max<float>>("aggregated")});
   int major = 0;
-  membar::check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0), "cudaDeviceGetAttribute");
+  membar::check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
   if (major >= 9) {
     all.push_back({"fetch_add/u32/relaxed/distributed_shared",
                    [](workload work) { return 2 * operations(work); },

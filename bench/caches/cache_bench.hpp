@@ -6,10 +6,10 @@
 /// The arms' repetitions are interleaved at random, so that a drift of the machine falls on all alike.
 #pragma once
 
-#include <membar/error.hpp>
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/failed_cases.hpp>
 #include <bench/common/machine_context.hpp>
+#include <membar/error.hpp>
 
 #include <benchmark/benchmark.h>
 
@@ -83,7 +83,7 @@ class suite {
       waived_ = std::string("no CUDA device (") + cudaGetErrorString(status) + ")";
       return;
     }
-    membar::check(cudaSetDevice(device_), "cudaSetDevice", "pass the index of a device that exists by --device");
+    membar::check(cudaSetDevice(device_), "pass the index of a device that exists by --device");
     for (const auto& [key, value] : support::machine_context(device_)) {
       benchmark::AddCustomContext(key, value);
     }

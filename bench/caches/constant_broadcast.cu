@@ -73,8 +73,7 @@ struct workshop {
   workshop() {
     const int zeros[table_size] = {};
     membar::upload(table, zeros, stream.get());
-    membar::check(cudaMemcpyToSymbolAsync(raw_table, zeros, sizeof zeros, 0, cudaMemcpyHostToDevice, stream.get()),
-                  "cudaMemcpyToSymbolAsync");
+    membar::check(cudaMemcpyToSymbolAsync(raw_table, zeros, sizeof zeros, 0, cudaMemcpyHostToDevice, stream.get()));
     stream.synchronize();
   }
 };
@@ -94,7 +93,7 @@ void add_source(const cache_bench::suite& cases, const std::shared_ptr<std::uniq
                        membar::read_only_span<int>(here.in.get(), table_size), different, here.cycles.get(), here.out.get());
       });
       long long cycles = 0;
-      membar::check(cudaMemcpy(&cycles, here.cycles.get(), sizeof cycles, cudaMemcpyDefault), "cudaMemcpy");
+      membar::check(cudaMemcpy(&cycles, here.cycles.get(), sizeof cycles, cudaMemcpyDefault));
       return cache_bench::figure{seconds, {{"cycles_per_access", static_cast<double>(cycles) / accesses}}};
     });
   }

@@ -4,9 +4,9 @@
 /// best? The sliding-window experiment of the CUDA C++ Programming Guide, with sizes as fractions of the largest set-aside.
 #include "cache_bench.hpp"
 
-#include <membar/l2_plan.hpp>
 #include <membar/launch.hpp>
 #include <membar/load_store.cuh>
+#include <membar/window_planning.hpp>
 
 #include <map>
 #include <memory>
@@ -72,8 +72,7 @@ class workshop {
     config.numAttrs = 1;
     const auto launch_raw = [&] {
       membar::check(cudaLaunchKernelEx(&config, hot_and_stream, hot_.get(), region_bytes / sizeof(int), stream_data_.get(),
-                                       stream_data_.size()),
-                    "cudaLaunchKernelEx");
+                                       stream_data_.size()));
     };
     launch_raw();
     return cache_bench::seconds_of(stream_, launch_raw);

@@ -29,9 +29,9 @@ class raw_mapped {
  public:
   raw_mapped() {
     void* host = nullptr;
-    membar::check(cudaHostAlloc(&host, count * sizeof(float4), cudaHostAllocMapped), "cudaHostAlloc");
+    membar::check(cudaHostAlloc(&host, count * sizeof(float4), cudaHostAllocMapped));
     host_ = host;
-    membar::check(cudaHostGetDevicePointer(&device_, host, 0), "cudaHostGetDevicePointer");
+    membar::check(cudaHostGetDevicePointer(&device_, host, 0));
   }
   raw_mapped(const raw_mapped&) = delete;
   raw_mapped& operator=(const raw_mapped&) = delete;
@@ -65,8 +65,7 @@ struct workshop {
 
   void pass(const float4* in) { membar::launch(membar::launch_config{1024, 256, stream.get()}, sum_all, in, count, out.get()); }
   void copy_from(const float4* host) {
-    membar::check(cudaMemcpyAsync(device.get(), host, count * sizeof(float4), cudaMemcpyHostToDevice, stream.get()),
-                  "cudaMemcpyAsync");
+    membar::check(cudaMemcpyAsync(device.get(), host, count * sizeof(float4), cudaMemcpyHostToDevice, stream.get()));
   }
 };
 

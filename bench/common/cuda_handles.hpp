@@ -16,13 +16,13 @@ using membar::device_guard;
 /// A stream that does not synchronize with the default stream.
 class stream {
  public:
-  stream() { membar::check(cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags"); }
+  stream() { membar::check(cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking)); }
   stream(const stream&) = delete;
   stream& operator=(const stream&) = delete;
   ~stream() { static_cast<void>(cudaStreamDestroy(handle_)); }
 
   [[nodiscard]] cudaStream_t get() const noexcept { return handle_; }
-  void synchronize() const { membar::check(cudaStreamSynchronize(handle_), "cudaStreamSynchronize", "a kernel failed"); }
+  void synchronize() const { membar::check(cudaStreamSynchronize(handle_), "a kernel failed"); }
 
   /// Whether everything enqueued so far has ended.
   [[nodiscard]] bool idle() const {
@@ -31,7 +31,7 @@ class stream {
       static_cast<void>(cudaGetLastError());
       return false;
     }
-    membar::check(status, "cudaStreamQuery", "a kernel failed");
+    membar::check(status, "a kernel failed");
     return true;
   }
 
@@ -42,16 +42,14 @@ class stream {
 /// An event; it takes times unless it is made with `cudaEventDisableTiming`.
 class event {
  public:
-  explicit event(unsigned flags = cudaEventDefault) {
-    membar::check(cudaEventCreateWithFlags(&handle_, flags), "cudaEventCreateWithFlags");
-  }
+  explicit event(unsigned flags = cudaEventDefault) { membar::check(cudaEventCreateWithFlags(&handle_, flags)); }
   event(const event&) = delete;
   event& operator=(const event&) = delete;
   ~event() { static_cast<void>(cudaEventDestroy(handle_)); }
 
   [[nodiscard]] cudaEvent_t get() const noexcept { return handle_; }
-  void record(cudaStream_t stream) const { membar::check(cudaEventRecord(handle_, stream), "cudaEventRecord"); }
-  void synchronize() const { membar::check(cudaEventSynchronize(handle_), "cudaEventSynchronize", "a kernel failed"); }
+  void record(cudaStream_t stream) const { membar::check(cudaEventRecord(handle_, stream)); }
+  void synchronize() const { membar::check(cudaEventSynchronize(handle_), "a kernel failed"); }
 
   [[nodiscard]] bool reached() const {
     const cudaError_t status = cudaEventQuery(handle_);
@@ -59,14 +57,14 @@ class event {
       static_cast<void>(cudaGetLastError());
       return false;
     }
-    membar::check(status, "cudaEventQuery", "a kernel failed");
+    membar::check(status, "a kernel failed");
     return true;
   }
 
   /// Nanoseconds from `earlier` to this event; both have been reached.
   [[nodiscard]] double nanoseconds_since(const event& earlier) const {
     float milliseconds = 0;
-    membar::check(cudaEventElapsedTime(&milliseconds, earlier.handle_, handle_), "cudaEventElapsedTime");
+    membar::check(cudaEventElapsedTime(&milliseconds, earlier.handle_, handle_));
     return static_cast<double>(milliseconds) * 1e6;
   }
 
@@ -79,10 +77,10 @@ template <class T>
 class device_memory {
  public:
   explicit device_memory(std::size_t count) : count_(count) {
-    membar::check(cudaMalloc(&data_, count * sizeof(T)), "cudaMalloc", "the device has too little free memory");
+    membar::check(cudaMalloc(&data_, count * sizeof(T)), "the device has too little free memory");
     try {
-      membar::check(cudaMemset(data_, 0, count * sizeof(T)), "cudaMemset");
-      membar::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize", "a kernel failed");
+      membar::check(cudaMemset(data_, 0, count * sizeof(T)));
+      membar::check(cudaDeviceSynchronize(), "a kernel failed");
     } catch (...) {
       static_cast<void>(cudaFree(data_));
       throw;
@@ -106,7 +104,7 @@ class pinned_memory {
  public:
   explicit pinned_memory(std::size_t count) : count_(count) {
     void* memory = nullptr;
-    membar::check(cudaHostAlloc(&memory, count * sizeof(T), cudaHostAllocMapped | cudaHostAllocPortable), "cudaHostAlloc",
+    membar::check(cudaHostAlloc(&memory, count * sizeof(T), cudaHostAllocMapped | cudaHostAllocPortable),
                   "the host has too little memory to pin");
     data_ = static_cast<T*>(memory);
     for (std::size_t i = 0; i != count; ++i) {

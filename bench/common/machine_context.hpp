@@ -52,7 +52,7 @@ struct command_result {
 
 [[nodiscard]] inline int attribute(cudaDeviceAttr which, int device) {
   int value = 0;
-  membar::check(cudaDeviceGetAttribute(&value, which, device), "cudaDeviceGetAttribute");
+  membar::check(cudaDeviceGetAttribute(&value, which, device));
   return value;
 }
 
@@ -66,7 +66,7 @@ struct command_result {
 /// The device's address on the PCI bus in the form that Linux uses for folder names.
 [[nodiscard]] inline std::string pci_address(int device) {
   char address[32] = {};
-  membar::check(cudaDeviceGetPCIBusId(address, sizeof address, device), "cudaDeviceGetPCIBusId");
+  membar::check(cudaDeviceGetPCIBusId(address, sizeof address, device));
   return lower_case(address);
 }
 
@@ -116,13 +116,13 @@ struct command_result {
 /// What every measurement is published with: device, count, driver, CUDA, clock, host placement, date.
 [[nodiscard]] inline context_entries machine_context(int device) {
   cudaDeviceProp properties{};
-  membar::check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+  membar::check(cudaGetDeviceProperties(&properties, device));
   int count = 0;
   int runtime = 0;
   int driver = 0;
-  membar::check(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
-  membar::check(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
-  membar::check(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
+  membar::check(cudaGetDeviceCount(&count));
+  membar::check(cudaRuntimeGetVersion(&runtime));
+  membar::check(cudaDriverGetVersion(&driver));
   const std::string driver_name = first_line(output_of("nvidia-smi --query-gpu=driver_version --format=csv,noheader"));
   char date[32] = {};
   const std::time_t now = std::time(nullptr);

@@ -120,7 +120,7 @@ template <class Body>
   std::vector<pid_t> children;
   for (int rank = 0; rank != count; ++rank) {
     children.push_back(detail::forked([&] {
-      membar::check(cudaSetDevice(rank), "cudaSetDevice", "there are fewer GPUs than PEs");
+      membar::check(cudaSetDevice(rank), "there are fewer GPUs than PEs");
       if (rank == 0) {
         page->id = membar::symmetric::make_nvshmem_id();  // in the process of PE 0: it starts the thread that the others find
         page->ready.store(1, std::memory_order_release);

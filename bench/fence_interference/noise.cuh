@@ -5,10 +5,10 @@
 
 #include "arms.hpp"
 
-#include <membar/atomic.cuh>
-#include <membar/launch.hpp>
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/device_clock.cuh>
+#include <membar/atomic.cuh>
+#include <membar/launch.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -176,8 +176,8 @@ class kernel_noise final : public noise {
 
   void start(const domain_choice& domains) override {
     const cudaStream_t stream = stream_.get();
-    membar::check(cudaMemsetAsync(control_.get(), 0, sizeof(noise_control), stream), "cudaMemsetAsync");
-    membar::check(cudaMemsetAsync(blocks_.get(), 0, blocks_.size() * sizeof(noise_block), stream), "cudaMemsetAsync");
+    membar::check(cudaMemsetAsync(control_.get(), 0, sizeof(noise_control), stream));
+    membar::check(cudaMemsetAsync(blocks_.get(), 0, blocks_.size() * sizeof(noise_block), stream));
     membar::launch(with_least_shared_memory(
                        membar::launch_config{shape_.blocks, shape_.threads, stream}.with(domains.domain).with(domains.map)),
                    store_noise, target_, quads_per_block_, stores_per_batch_, batch_cycles_, control_.get(), blocks_.get(),
@@ -221,7 +221,7 @@ class kernel_noise final : public noise {
 
   /// Through a copy engine, on a stream of its own: the noise kernel holds the other one.
   void copy(void* to, const void* from, std::size_t bytes) const {
-    membar::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, control_stream_.get()), "cudaMemcpyAsync");
+    membar::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, control_stream_.get()));
     control_stream_.synchronize();
   }
 

@@ -6,10 +6,10 @@
 #include "arms.hpp"
 #include "noise.cuh"
 
+#include <bench/common/cuda_handles.hpp>
 #include <membar/atomic.cuh>
 #include <membar/fence.cuh>
 #include <membar/launch.hpp>
-#include <bench/common/cuda_handles.hpp>
 
 #include <functional>
 #include <memory>
@@ -66,7 +66,7 @@ class kernel_boundary final : public victim {
       between_samples();
       begin_.record(stream_.get());
       if (form_ == chain_form::graph) {
-        membar::check(cudaGraphLaunch(graph_.get(), stream_.get()), "cudaGraphLaunch");
+        membar::check(cudaGraphLaunch(graph_.get(), stream_.get()));
       } else {
         launch_chain(domains);
       }
@@ -97,7 +97,7 @@ class kernel_boundary final : public victim {
   /// The chain as a graph. Its nodes carry the domain; the stream that launches it has the default one, which must not matter.
   executable_graph captured_chain(const domain_choice& domains) {
     cudaGraph_t graph = nullptr;
-    membar::check(cudaStreamBeginCapture(stream_.get(), cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+    membar::check(cudaStreamBeginCapture(stream_.get(), cudaStreamCaptureModeThreadLocal));
     try {
       launch_chain(domains);
     } catch (...) {
@@ -105,13 +105,13 @@ class kernel_boundary final : public victim {
       static_cast<void>(cudaGraphDestroy(graph));
       throw;
     }
-    membar::check(cudaStreamEndCapture(stream_.get(), &graph), "cudaStreamEndCapture");
+    membar::check(cudaStreamEndCapture(stream_.get(), &graph));
     cudaGraphExec_t executable = nullptr;
     const cudaError_t status = cudaGraphInstantiate(&executable, graph, 0);
     static_cast<void>(cudaGraphDestroy(graph));
-    membar::check(status, "cudaGraphInstantiate");
+    membar::check(status);
     executable_graph result(executable);
-    membar::check(cudaGraphUpload(executable, stream_.get()), "cudaGraphUpload");
+    membar::check(cudaGraphUpload(executable, stream_.get()));
     stream_.synchronize();
     return result;
   }
@@ -252,16 +252,13 @@ class operation_victim final : public victim {
     for (std::size_t i = 0; i != placement_control::most_multiprocessors; ++i) {
       request.allowed[i] = as_preferred ? i == preferred_ : is_noisy(noisy, i) == shared;
     }
-    membar::check(cudaMemcpyAsync(control_.get(), &request, sizeof request, cudaMemcpyDefault, stream_.get()),
-                  "cudaMemcpyAsync");
+    membar::check(cudaMemcpyAsync(control_.get(), &request, sizeof request, cudaMemcpyDefault, stream_.get()));
     const membar::launch_config config(blocks_, 32, stream_.get(), static_cast<std::size_t>(samples) * sizeof(unsigned));
     membar::launch(with_least_shared_memory(config.with(domains.domain).with(domains.map)), kernel_, control_.get(), data_,
                    cycles_.get(), samples, deadline_ns);
-    membar::check(cudaMemcpyAsync(&request, control_.get(), sizeof request, cudaMemcpyDefault, stream_.get()),
-                  "cudaMemcpyAsync");
-    membar::check(
-        cudaMemcpyAsync(host_cycles_.get(), cycles_.get(), cycles_.size() * sizeof(unsigned), cudaMemcpyDefault, stream_.get()),
-        "cudaMemcpyAsync");
+    membar::check(cudaMemcpyAsync(&request, control_.get(), sizeof request, cudaMemcpyDefault, stream_.get()));
+    membar::check(cudaMemcpyAsync(host_cycles_.get(), cycles_.get(), cycles_.size() * sizeof(unsigned), cudaMemcpyDefault,
+                                  stream_.get()));
     stream_.synchronize();
     if (request.claimed == 0) {
       throw std::runtime_error(placement_ == sm_placement::shared_sm

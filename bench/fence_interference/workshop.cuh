@@ -12,12 +12,12 @@
 #include "nccl_noise.hpp"
 #endif
 
-#include <membar/error.hpp>
-#include <membar/launch.hpp>
-#include <membar/sync_domain.hpp>
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/machine_context.hpp>
 #include <bench/common/statistics.hpp>
+#include <membar/error.hpp>
+#include <membar/launch.hpp>
+#include <membar/sync_domain.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -52,7 +52,7 @@ inline double measured_ghz() {
     membar::launch(membar::launch_config{1, 1}, count_cycles, 100'000'000ULL, result.get());
   }
   double ghz = 0;
-  membar::check(cudaMemcpy(&ghz, result.get(), sizeof ghz, cudaMemcpyDefault), "cudaMemcpy", "the clock kernel failed");
+  membar::check(cudaMemcpy(&ghz, result.get(), sizeof ghz, cudaMemcpyDefault), "the clock kernel failed");
   return ghz;
 }
 
@@ -182,7 +182,7 @@ class workshop {
 
   void find_peer(const std::optional<int>& wanted) {
     int count = 0;
-    membar::check(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
+    membar::check(cudaGetDeviceCount(&count));
     if (wanted) {
       static_cast<void>(membar::sync_domain_count(*wanted));
       if (*wanted == device_) {
@@ -199,14 +199,13 @@ class workshop {
       if (candidate == device_ || (wanted && candidate != *wanted)) {
         continue;
       }
-      membar::check(cudaDeviceCanAccessPeer(&accessible, device_, candidate), "cudaDeviceCanAccessPeer");
+      membar::check(cudaDeviceCanAccessPeer(&accessible, device_, candidate));
       const std::string link = support::link_between(device_, candidate);
       // Where nvidia-smi cannot be asked: of peers, those on NVLink have native atomics.
       int atomics = 0;
-      membar::check(cudaDeviceGetP2PAttribute(&atomics, cudaDevP2PAttrNativeAtomicSupported, device_, candidate),
-                    "cudaDeviceGetP2PAttribute");
+      membar::check(cudaDeviceGetP2PAttribute(&atomics, cudaDevP2PAttrNativeAtomicSupported, device_, candidate));
       if (accessible != 0 && (starts_with(link, "NV") || (link == "unknown" && atomics != 0))) {
-        membar::check(cudaDeviceEnablePeerAccess(candidate, 0), "cudaDeviceEnablePeerAccess");
+        membar::check(cudaDeviceEnablePeerAccess(candidate, 0));
         peer_ = candidate;
         return;
       }

@@ -14,7 +14,7 @@ import tempfile
 import time
 
 BUDGET = {".cuh": 0.05, ".hpp": 0.10}
-REPORTED_ONLY = ("model/", "litmus/", "symmetric/", "interop/", "l2_plan")
+REPORTED_ONLY = ("model/", "litmus/", "symmetric/", "interop/", "window_planning")
 ATOMIC = ("atomic.cuh", "aggregated.cuh")  # which may include the reference
 REFERENCE = "<cuda/atomic>"  # what they are held to, plus a tenth
 

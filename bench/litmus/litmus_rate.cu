@@ -149,10 +149,9 @@ figures run_with_host_reset(const litmus::runnable_test& test, const litmus::lay
   const auto begin = std::chrono::steady_clock::now();
   const auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
   for (; elapsed() < seconds_per_case; ++view.first_step) {
-    membar::check(cudaMemsetAsync(cells.get(), 0, cells.size(), on.get()), "cudaMemsetAsync");
+    membar::check(cudaMemsetAsync(cells.get(), 0, cells.size(), on.get()));
     run_one_step<litmus::kernel_test<Test>><<<shape.blocks, shape.width, 0, on.get()>>>(view);
-    membar::check(cudaMemcpyAsync(seen.get(), digits.get(), digits.size(), cudaMemcpyDeviceToHost, on.get()),
-                  "cudaMemcpyAsync");
+    membar::check(cudaMemcpyAsync(seen.get(), digits.get(), digits.size(), cudaMemcpyDeviceToHost, on.get()));
     on.synchronize();
     for (std::size_t i = 0; i != instances; ++i) {
       std::size_t key = 0;

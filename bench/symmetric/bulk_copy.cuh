@@ -3,9 +3,9 @@
 /// A copy to another GPU's memory by the bulk-copy engines of the multiprocessors, by way of shared memory.
 #pragma once
 
+#include <bench/common/device_clock.cuh>
 #include <membar/error.hpp>
 #include <membar/fence.cuh>
-#include <bench/common/device_clock.cuh>
 
 #include <cstddef>
 
@@ -18,7 +18,7 @@ inline constexpr std::size_t shared_bytes = std::size_t{tile} * tiles;
 
 [[nodiscard]] inline bool available(int device) {
   int major = 0;
-  membar::check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "cudaDeviceGetAttribute");
+  membar::check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
   return major >= 9;
 }
 
@@ -106,8 +106,7 @@ __global__ void __launch_bounds__(32) copy(unsigned char* to, const unsigned cha
 
 /// Lets `copy` have its shared memory on the current device.
 inline void prepare() {
-  membar::check(cudaFuncSetAttribute(copy, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)),
-                "cudaFuncSetAttribute");
+  membar::check(cudaFuncSetAttribute(copy, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)));
 }
 
 }  // namespace symmetric_bench::bulk

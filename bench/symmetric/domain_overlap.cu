@@ -71,15 +71,13 @@ double chain_nanoseconds(world& two, arm which) {
 
   const auto value_of = [&](int index) {
     unsigned value = 0;
-    membar::check(cudaMemcpyAsync(&value, control.get() + index, sizeof value, cudaMemcpyDeviceToHost, control_stream.get()),
-                  "cudaMemcpyAsync");
+    membar::check(cudaMemcpyAsync(&value, control.get() + index, sizeof value, cudaMemcpyDeviceToHost, control_stream.get()));
     control_stream.synchronize();
     return value;
   };
   const auto stop = [&] {
     const unsigned one = 1;
-    membar::check(cudaMemcpyAsync(control.get(), &one, sizeof one, cudaMemcpyHostToDevice, control_stream.get()),
-                  "cudaMemcpyAsync");
+    membar::check(cudaMemcpyAsync(control.get(), &one, sizeof one, cudaMemcpyHostToDevice, control_stream.get()));
     control_stream.synchronize();
   };
   if (which != arm::alone) {
@@ -92,7 +90,7 @@ double chain_nanoseconds(world& two, arm which) {
     while (value_of(1) != blocks) {
       const cudaError_t running = cudaStreamQuery(two.streams.of(pe(0)));
       if (running != cudaErrorNotReady) {
-        membar::check(running, "cudaStreamQuery", "the communication kernel failed");
+        membar::check(running, "the communication kernel failed");
         break;
       }
       static_cast<void>(cudaGetLastError());

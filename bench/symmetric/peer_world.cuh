@@ -43,8 +43,8 @@ using membar::symmetric::peer_backend;
     for (int b = a + 1; b < count; ++b) {
       int forth = 0;
       int back = 0;
-      membar::check(cudaDeviceCanAccessPeer(&forth, a, b), "cudaDeviceCanAccessPeer");
-      membar::check(cudaDeviceCanAccessPeer(&back, b, a), "cudaDeviceCanAccessPeer");
+      membar::check(cudaDeviceCanAccessPeer(&forth, a, b));
+      membar::check(cudaDeviceCanAccessPeer(&back, b, a));
       if (forth != 0 && back != 0) {
         return {a, b};
       }
@@ -79,7 +79,7 @@ void load_everywhere(const peer_backend& backend, void (*kernel)(Parameters...))
   for (const pe each : backend.local_pes()) {
     const membar::device_guard guard(backend.device_of(each));
     cudaFuncAttributes attributes{};
-    membar::check(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel)), "cudaFuncGetAttributes");
+    membar::check(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel)));
   }
 }
 
@@ -133,7 +133,7 @@ class world {
       if (status == cudaErrorPeerAccessAlreadyEnabled) {
         static_cast<void>(cudaGetLastError());
       } else {
-        membar::check(status, "cudaDeviceEnablePeerAccess");
+        membar::check(status);
       }
     }
   }
@@ -259,7 +259,7 @@ int run_bench(int argc, char** argv, const char* question, Add add) {
     std::string missing = "no two devices with peer access to each other";
     if (!devices.empty()) {
       missing.clear();
-      membar::check(cudaSetDevice(devices[0]), "cudaSetDevice");  // whose events are recorded
+      membar::check(cudaSetDevice(devices[0]));  // whose events are recorded
       two = std::make_unique<world>(devices);
       for (const auto& [key, value] : support::machine_context(devices[0])) {
         benchmark::AddCustomContext(key, value);

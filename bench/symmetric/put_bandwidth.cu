@@ -97,11 +97,11 @@ double timed_transfer(world& two, benchmark::State& state, const unsigned char* 
   const membar::device_guard there(two.backend.device_of(pe(1)));
   const support::device_memory<unsigned> wrong(1);
   unsigned words = 0;
-  membar::check(cudaMemcpy(wrong.get(), &words, sizeof words, cudaMemcpyHostToDevice), "cudaMemcpy");
+  membar::check(cudaMemcpy(wrong.get(), &words, sizeof words, cudaMemcpyHostToDevice));
   membar::launch(membar::launch_config{256, 256, two.streams.of(pe(1))}, count_wrong, reinterpret_cast<const unsigned*>(data),
                  bytes / sizeof(unsigned), wrong.get());
   two.streams.synchronize();
-  membar::check(cudaMemcpy(&words, wrong.get(), sizeof words, cudaMemcpyDeviceToHost), "cudaMemcpy");
+  membar::check(cudaMemcpy(&words, wrong.get(), sizeof words, cudaMemcpyDeviceToHost));
   if (words != 0) {
     throw std::runtime_error(std::to_string(words) + " words of the data did not arrive");
   }
@@ -120,9 +120,8 @@ double transfer_nanoseconds(world& two, benchmark::State& state, std::size_t byt
 
 void copy_by_engines(const world& two, void* to, const void* from, std::size_t bytes, int times) {
   for (int i = 0; i != times; ++i) {
-    membar::check(
-        cudaMemcpyPeerAsync(to, two.backend.device_of(pe(1)), from, two.backend.device_of(pe(0)), bytes, two.streams.of(pe(0))),
-        "cudaMemcpyPeerAsync");
+    membar::check(cudaMemcpyPeerAsync(to, two.backend.device_of(pe(1)), from, two.backend.device_of(pe(0)), bytes,
+                                      two.streams.of(pe(0))));
   }
 }
 
@@ -212,7 +211,7 @@ void add_cases(world* two, const std::string& waived) {
         const membar::device_guard guard(two->backend.device_of(pe(1)));
         const support::event received(cudaEventDisableTiming);
         received.record(two->streams.of(pe(1)));
-        membar::check(cudaStreamWaitEvent(two->streams.of(pe(0)), received.get(), 0), "cudaStreamWaitEvent");
+        membar::check(cudaStreamWaitEvent(two->streams.of(pe(0)), received.get(), 0));
       });
     });
 #else

@@ -3,14 +3,14 @@
 /// The question: what do the synchronization patterns cost beside what a user would write: the grid barrier of cooperative
 /// groups, `cuda::barrier`, `cuda::binary_semaphore`, flags by hand? The time of a case is that of one barrier, one turn of a
 /// lock, one message of a channel, in the kernel.
+#include <bench/common/cuda_handles.hpp>
+#include <bench/common/machine_context.hpp>
 #include <membar/co_residency.hpp>
 #include <membar/sync/grid_barrier.cuh>
 #include <membar/sync/packed_channel.cuh>
 #include <membar/sync/queue_lock.cuh>
 #include <membar/sync/spsc_channel.cuh>
 #include <membar/sync/ticket_lock.cuh>
-#include <bench/common/cuda_handles.hpp>
-#include <bench/common/machine_context.hpp>
 
 #include <benchmark/benchmark.h>
 #include <cooperative_groups.h>
@@ -260,13 +260,13 @@ void measure(benchmark::State& state, double lanes, Enqueue enqueue) {
   const support::event end;
   const support::device_memory<report> seen(1);
   for (auto _ : state) {
-    membar::check(cudaMemsetAsync(seen.get(), 0, sizeof(report), stream.get()), "cudaMemsetAsync");
+    membar::check(cudaMemsetAsync(seen.get(), 0, sizeof(report), stream.get()));
     begin.record(stream.get());
     enqueue(stream.get(), seen.get());
     end.record(stream.get());
     end.synchronize();
     report got{};
-    membar::check(cudaMemcpy(&got, seen.get(), sizeof got, cudaMemcpyDefault), "cudaMemcpy");
+    membar::check(cudaMemcpy(&got, seen.get(), sizeof got, cudaMemcpyDefault));
     if (got.failures != 0) {
       state.SkipWithError("a wait was in vain, or a message was wrong");
       return;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// L2 access-policy windows: the range of addresses whose lines persist in L2 while a kernel runs, as a launch attribute.
+/// L2 access-policy windows: a range of addresses whose lines persist in L2, as a launch attribute.
 ///
-/// Of the accesses in the window, the hit ratio's share has the hit property and the others the miss property; outside it
-/// nothing changes. Persisting lines live in the part of L2 that an `l2_set_aside` holds, so window bytes times hit ratio,
-/// summed over the kernels that run at once, should not exceed it. A window never changes what an access means. Source: CUDA
-/// C++ Programming Guide, "L2 Cache Control". Requires compute capability 8.0.
+/// L2 gives a share of the accesses in the window the hit property, and the others the miss property; the share is the hit
+/// ratio. Accesses outside the window are not changed. Persisting lines are kept in the part of L2 that an `l2_set_aside`
+/// holds. So window bytes times hit ratio, summed over the kernels that run at once, should not exceed what is set aside. A
+/// window changes neither values nor order of accesses. Source: CUDA C++ Programming Guide, "L2 Cache Control". Requires
+/// compute capability 8.0.
 #pragma once
 
 #include <membar/error.hpp>
@@ -20,12 +21,12 @@ namespace membar {
 /// How L2 treats the line of an access.
 enum class access_property {
   normal = cudaAccessPropertyNormal,         ///< as without a window; takes a persisting line back to normal
-  streaming = cudaAccessPropertyStreaming,   ///< goes first
-  persisting = cudaAccessPropertyPersisting  ///< stays in the set-aside
+  streaming = cudaAccessPropertyStreaming,   ///< is evicted first
+  persisting = cudaAccessPropertyPersisting  ///< is kept in the set-aside
 };
 
 /// A window, as a value: for a launch (`launch_config::with`), a stream (`scoped_stream_attribute`) or a graph kernel node
-/// (`set_attribute`). A default one is off, which is also how a window is taken away again.
+/// (`set_attribute`). A default-constructed window is off; setting it on a stream or node turns an earlier window off.
 struct access_policy_window {
   const void* start = nullptr;
   std::size_t bytes = 0;  ///< 0: off
@@ -35,14 +36,14 @@ struct access_policy_window {
 
   [[nodiscard]] constexpr bool off() const noexcept { return bytes == 0; }
 
-  /// The share of the set-aside that the window asks for, in bytes.
+  /// How much of the set-aside the window asks for, in bytes.
   [[nodiscard]] constexpr std::size_t persisting_bytes() const noexcept {
     return hit == access_property::persisting
                ? static_cast<std::size_t>(static_cast<double>(bytes) * static_cast<double>(hit_ratio))
                : 0;
   }
 
-  /// Windows that are off are all the same.
+  /// Two windows that are off are equal.
   friend constexpr bool operator==(const access_policy_window& a, const access_policy_window& b) noexcept {
     return (a.off() && b.off()) ||
            (a.start == b.start && a.bytes == b.bytes && a.hit_ratio == b.hit_ratio && a.hit == b.hit && a.miss == b.miss);
@@ -67,8 +68,8 @@ inline void validate(const access_policy_window& window, const l2_facts& facts) 
   }
   if (window.miss == access_property::persisting) {
     throw error(cudaErrorInvalidValue,
-                "membar: the miss property of the access-policy window is persisting: use streaming or normal, and a hit ratio "
-                "of 1 where all lines shall persist");
+                "membar: the miss property of the access-policy window is persisting: use streaming or normal; for a window "
+                "whose lines all persist, use a hit ratio of 1");
   }
   if (window.hit == access_property::persisting && facts.max_set_aside == 0) {
     throw error(cudaErrorNotSupported, "membar: lines of the access-policy window cannot persist on device %d: %s",
@@ -78,7 +79,7 @@ inline void validate(const access_policy_window& window, const l2_facts& facts) 
     throw error(
         cudaErrorInvalidValue,
         "membar: the access-policy window has %zu bytes, but the largest on device %d has %zu: choose the hottest part, "
-        "or slide a window over the region (l2_plan.hpp)",
+        "or slide a window over the region (window_planning.hpp)",
         window.bytes, facts.device, facts.max_window);
   }
 }
@@ -124,8 +125,8 @@ template <memory_range Range>
       .start = range.data(), .bytes = static_cast<std::size_t>(range.size()) * sizeof(*range.data()), .hit_ratio = hit_ratio};
 }
 
-/// The same range with the normal property: a kernel that touches its lines under this window takes them back from persisting.
-/// One of three ways back; it leaves the persisting lines of others alone.
+/// A window over the range of `window` with the normal property. A kernel that runs under it turns the persisting lines that it
+/// touches back to normal. Persisting lines outside the range stay.
 [[nodiscard]] constexpr access_policy_window back_to_normal(access_policy_window window) noexcept {
   window.hit = access_property::normal;
   window.miss = access_property::normal;
@@ -133,18 +134,16 @@ template <memory_range Range>
   return window;
 }
 
-/// Takes all persisting lines of the current device back to normal, those of other parts of the program too.
+/// Turns all persisting lines of the current device back to normal, also those of other parts of the program.
 ///
-/// The second way back; the third is that L2 does so by itself some time later, which is not to be relied on. Turning a window
-/// off takes nothing back: lines that persist stay until one of the three.
-inline void reset_persisting_lines() {
-  check(cudaCtxResetPersistingL2Cache(), "cudaCtxResetPersistingL2Cache", "a working CUDA driver and device are needed");
-}
+/// Lines that persist stay so after their window is off, until this call, until a kernel touches them under `back_to_normal`,
+/// or until L2 turns them back by itself, at no documented time.
+inline void reset_persisting_lines() { check(cudaCtxResetPersistingL2Cache(), "a working CUDA driver and device are needed"); }
 
-/// The hit ratio for a region by the set-aside there is: as much of the region persists as fits.
+/// Makes windows whose hit ratio lets as much of a region persist as fits into the set-aside.
 ///
-/// The set-aside is taken as it stands when the plan is made, so hold an `l2_set_aside` first; `share` is the part of it that
-/// other kernels leave to this one. l2_plan.hpp plans for several kernels at once, and measures what is best for one.
+/// It reads the set-aside when it is made, so hold an `l2_set_aside` first. `share` is the part of the set-aside that one
+/// kernel may use. window_planning.hpp divides the set-aside among kernels, and measures which window is best for one.
 class l2_plan {
  public:
   explicit l2_plan(int device) : l2_plan(l2_facts_of(device)) {}
@@ -153,7 +152,7 @@ class l2_plan {
   [[nodiscard]] constexpr const l2_facts& facts() const noexcept { return facts_; }
   [[nodiscard]] constexpr std::size_t share() const noexcept { return share_; }
 
-  /// This plan with `bytes` of the set-aside, or all of it if that is less.
+  /// A plan for `bytes` of the set-aside, or for all of it if that is less.
   [[nodiscard]] constexpr l2_plan with_share(std::size_t bytes) const noexcept {
     l2_plan plan = *this;
     plan.share_ = bytes < facts_.set_aside ? bytes : facts_.set_aside;

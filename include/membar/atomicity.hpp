@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Whether an operation of system scope on a pointer is atomic against the host or another device: a question of where the
-/// memory is and which links lie between, which no compiler checks.
+/// Whether an operation of system scope is atomic against the host or another device. That depends on where the memory is and
+/// on the links to it, which no compiler checks.
 ///
-/// Atomicity is not ordering: what is atomic here is ordered by its memory order as anywhere else.
+/// Atomicity is not order: an atomic operation is ordered by its memory order.
 /// Source: libcu++ documentation, "Memory model: Atomicity"; CUDA 13.0's `cudaDeviceGetHostAtomicCapabilities` and
 /// `cudaDeviceGetP2PAtomicCapabilities`.
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace membar {
 
-/// What is done to the object. `load_or_store` is a relaxed or stronger load or store; the others read and write.
+/// The operation on an object. `load_or_store` is a relaxed or stronger load or store; the others read and write.
 enum class atomic_operation {
   load_or_store,
   integer_add,
@@ -65,7 +65,7 @@ enum class atomic_operation {
   return "unknown operation";
 }
 
-/// An operation, and what the links' capabilities distinguish.
+/// An operation with the properties that the capabilities of links distinguish.
 struct atomic_use {
   atomic_operation operation = atomic_operation::integer_add;
   int bytes = 4;              ///< of the object: 4, 8 or 16; loads and stores also 1 and 2
@@ -79,12 +79,12 @@ enum class memory_kind { device, mapped, managed, pageable };
 /// A link between a device and the memory, and the atomic operations that it carries.
 struct atomic_link {
   bool native = false;        ///< all of them
-  bool partial = false;       ///< some of them: `capabilities`. Known from CUDA 13.0 on
+  bool partial = false;       ///< some of them, see `capabilities`; known from CUDA 13.0 on
   unsigned capabilities = 0;  ///< of the operation asked about: bits of `cudaAtomicOperationCapability`
 };
 
 /// A device that accesses the memory.
-struct atomic_party {
+struct atomic_participant {
   int device = 0;
   bool pageable_access = false;
   bool concurrent_managed_access = false;
@@ -92,16 +92,16 @@ struct atomic_party {
   atomic_link to_owner{};  ///< to the device that the memory is on, where it is another
 };
 
-/// All that the answer depends on, as a value.
+/// All that the answer depends on.
 struct atomicity_facts {
   memory_kind kind = memory_kind::device;
   int owner = 0;  ///< the device that the memory is on
-  atomic_party device{};
+  atomic_participant device{};
   /// The host uses the object at the same time.
   bool with_host = false;
   /// `peer` uses the object at the same time.
   bool with_peer = false;
-  atomic_party peer{};
+  atomic_participant peer{};
 };
 
 /// The answer, and why.
@@ -152,18 +152,17 @@ enum atomic_capability : unsigned {
   switch (facts.kind) {
     case memory_kind::pageable:
       if (!facts.device.pageable_access || (facts.with_peer && !facts.peer.pageable_access)) {
-        return {
-            false,
-            "the memory is the host's own, and a device has no access to pageable memory: register it or use managed memory"};
+        return {false,
+                "the memory is pageable host memory, to which a device has no access: register it, or use managed memory"};
       }
-      return {true, "the memory is the host's own, and the devices have coherent access to pageable memory"};
+      return {true, "the memory is pageable host memory, to which the devices have coherent access"};
     case memory_kind::managed:
       if (alone && !facts.device.concurrent_managed_access) {
-        return {true, "the memory is managed and only this device uses it meanwhile"};
+        return {true, "the memory is managed, and only this device uses it"};
       }
       if (!facts.device.concurrent_managed_access || (facts.with_peer && !facts.peer.concurrent_managed_access)) {
         return {false,
-                "the memory is managed, and a device has no concurrent managed access: only one side may use it at a time"};
+                "the memory is managed, and a device has no concurrent managed access: host and device may not use it at once"};
       }
       return {true, "the memory is managed, and the devices have concurrent managed access"};
     case memory_kind::mapped:
@@ -171,19 +170,18 @@ enum atomic_capability : unsigned {
         return {true, "the memory is mapped host memory, and a naturally aligned load or store is atomic there"};
       }
       if (alone) {
-        return {true, "the memory is mapped host memory and only this device uses it meanwhile"};
+        return {true, "the memory is mapped host memory, and only this device uses it"};
       }
       if (!detail::carries(facts.device.to_host, use) || (facts.with_peer && !detail::carries(facts.peer.to_host, use))) {
         return {
             false,
-            "the memory is mapped host memory, and a link to the host does not carry this operation as an atomic one: let one "
-            "side write each object, with loads and stores, or use managed memory"};
+            "the memory is mapped host memory, and a link to the host does not carry this operation as an atomic one: let only "
+            "one side write each object and the other load it, or use managed memory"};
       }
       return {true, "the memory is mapped host memory, and the links to the host carry this operation as an atomic one"};
     case memory_kind::device:
       if (facts.with_host) {
-        return {false,
-                "the memory is a device's, where the host takes no part in atomic operations: use mapped or managed memory"};
+        return {false, "the memory is a device's, which the host cannot access atomically: use mapped or managed memory"};
       }
       if (facts.device.device != facts.owner && facts.with_peer && !detail::carries(facts.device.to_owner, use)) {
         return {false, "the link from this device to the memory's does not carry this operation as an atomic one"};
@@ -192,7 +190,7 @@ enum atomic_capability : unsigned {
         return {false, "the link from the peer to the memory's device does not carry this operation as an atomic one"};
       }
       return {true, facts.with_peer ? "the memory is a device's, and the links between the devices carry this operation"
-                                    : "the memory is a device's and only this device uses it meanwhile"};
+                                    : "the memory is a device's, and only this device uses it"};
   }
   return {false, "the kind of memory is unknown"};
 }
@@ -201,7 +199,7 @@ namespace detail {
 
 [[nodiscard]] inline bool flag_attribute(cudaDeviceAttr which, int device) {
   int value = 0;
-  check(cudaDeviceGetAttribute(&value, which, device), "cudaDeviceGetAttribute", "pass the index of a device that exists");
+  check(cudaDeviceGetAttribute(&value, which, device), "pass the index of a device that exists");
   return value != 0;
 }
 
@@ -248,8 +246,7 @@ namespace detail {
   link.partial = flag_attribute(cudaDevAttrOnlyPartialHostNativeAtomicSupported, device);
   if (link.partial && use.operation != atomic_operation::load_or_store) {
     const cudaAtomicOperation operation = native(use.operation);
-    check(cudaDeviceGetHostAtomicCapabilities(&link.capabilities, &operation, 1, device),
-          "cudaDeviceGetHostAtomicCapabilities");
+    check(cudaDeviceGetHostAtomicCapabilities(&link.capabilities, &operation, 1, device));
     link.native = false;
   }
 #endif
@@ -263,23 +260,21 @@ namespace detail {
     return link;
   }
   int value = 0;
-  check(cudaDeviceGetP2PAttribute(&value, cudaDevP2PAttrNativeAtomicSupported, device, owner), "cudaDeviceGetP2PAttribute");
+  check(cudaDeviceGetP2PAttribute(&value, cudaDevP2PAttrNativeAtomicSupported, device, owner));
   link.native = value != 0;
 #if CUDART_VERSION >= 13000
-  check(cudaDeviceGetP2PAttribute(&value, cudaDevP2PAttrOnlyPartialNativeAtomicSupported, device, owner),
-        "cudaDeviceGetP2PAttribute");
+  check(cudaDeviceGetP2PAttribute(&value, cudaDevP2PAttrOnlyPartialNativeAtomicSupported, device, owner));
   link.partial = value != 0;
   if (link.partial && use.operation != atomic_operation::load_or_store) {
     const cudaAtomicOperation operation = native(use.operation);
-    check(cudaDeviceGetP2PAtomicCapabilities(&link.capabilities, &operation, 1, device, owner),
-          "cudaDeviceGetP2PAtomicCapabilities");
+    check(cudaDeviceGetP2PAtomicCapabilities(&link.capabilities, &operation, 1, device, owner));
     link.native = false;
   }
 #endif
   return link;
 }
 
-[[nodiscard]] inline atomic_party party(int device, memory_kind kind, int owner, const atomic_use& use) {
+[[nodiscard]] inline atomic_participant participant(int device, memory_kind kind, int owner, const atomic_use& use) {
   return {device, flag_attribute(cudaDevAttrPageableMemoryAccess, device),
           flag_attribute(cudaDevAttrConcurrentManagedAccess, device), link_to_host(device, use),
           kind == memory_kind::device ? link_between(device, owner, use) : atomic_link{}};
@@ -287,7 +282,7 @@ namespace detail {
 
 [[nodiscard]] inline atomicity_facts facts_of(const void* pointer, int device, const atomic_use& use) {
   cudaPointerAttributes attributes{};
-  check(cudaPointerGetAttributes(&attributes, pointer), "cudaPointerGetAttributes", "pass an address that this process uses");
+  check(cudaPointerGetAttributes(&attributes, pointer), "pass an address that this process uses");
   atomicity_facts facts;
   switch (attributes.type) {
     case cudaMemoryTypeDevice:
@@ -304,7 +299,7 @@ namespace detail {
       break;
   }
   facts.owner = attributes.device;
-  facts.device = party(device, facts.kind, facts.owner, use);
+  facts.device = participant(device, facts.kind, facts.owner, use);
   return facts;
 }
 
@@ -321,7 +316,7 @@ namespace detail {
 [[nodiscard]] inline atomicity atomicity_with_peer(const void* pointer, int device, int peer, const atomic_use& use) {
   atomicity_facts facts = detail::facts_of(pointer, device, use);
   facts.with_peer = true;
-  facts.peer = detail::party(peer, facts.kind, facts.owner, use);
+  facts.peer = detail::participant(peer, facts.kind, facts.owner, use);
   return atomicity_of(facts, use);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Whether all blocks of a launch can be on the device at once, which blocks that wait for each other need.
+/// Whether all blocks of a grid can be on the device at once. Blocks that wait for each other need that.
 #pragma once
 
 #include <membar/error.hpp>
@@ -10,25 +10,23 @@
 
 namespace membar {
 
-/// How many blocks of `kernel` the current device has room for at once, if nothing else runs on it.
+/// How many blocks of `kernel` the current device holds at once, if nothing else runs on it.
 template <class... Parameters>
 [[nodiscard]] unsigned co_resident_blocks(void (*kernel)(Parameters...), dim3 block, std::size_t dynamic_shared_bytes = 0) {
   int device = 0;
   int multiprocessors = 0;
   int blocks = 0;
-  check(cudaGetDevice(&device), "cudaGetDevice", "a working CUDA driver and device are needed");
-  check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device), "cudaDeviceGetAttribute");
+  check(cudaGetDevice(&device), "a working CUDA driver and device are needed");
+  check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
   check(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&blocks, reinterpret_cast<const void*>(kernel),
                                                                static_cast<int>(block.x * block.y * block.z),
                                                                dynamic_shared_bytes, cudaOccupancyDefault),
-        "cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags",
         "check the block's extent and that the program was compiled "
         "for this device");
   return static_cast<unsigned>(multiprocessors) * static_cast<unsigned>(blocks);
 }
 
-/// Throws `error` unless the device has room for a grid of `blocks` where there is room for `co_resident`. Values, so that the
-/// rule holds for any device.
+/// Throws `error` if a grid of `blocks` is larger than the `co_resident` blocks that a device holds at once.
 inline void validate_co_residency(unsigned long long blocks, unsigned co_resident) {
   if (blocks > co_resident) {
     throw error(
@@ -42,9 +40,9 @@ inline void validate_co_residency(unsigned long long blocks, unsigned co_residen
 /// Launches a kernel whose blocks wait for each other: a cooperative launch, for which CUDA guarantees that all blocks are on
 /// the device at once.
 ///
-/// Errors: `error`, and nothing is launched, if the device does not hold the grid; and those of `launch`. What it does not see:
-/// other kernels that never end, which delay the launch; grids on other devices, which must all be launched before the host
-/// waits for any.
+/// Errors: `error`, and nothing is launched, if the device does not hold the grid; and those of `launch`. Two things it does not
+/// see: a kernel that never ends delays the launch forever, and grids of several devices that wait for each other must all be
+/// launched before the host waits for any.
 template <class... Attributes, class... Parameters, class... Arguments>
 void launch_co_resident(const launch_config<Attributes...>& config, void (*kernel)(Parameters...), Arguments&&... arguments) {
   const dim3 grid = config.grid();

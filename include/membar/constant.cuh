@@ -133,7 +133,7 @@ void upload_part(const constant_table<T, Size>& table, std::size_t first, const 
   detail::validate_upload(first, count, Size);
   check(cudaMemcpyToSymbolAsync(static_cast<const void*>(&table), values, count * sizeof(T), first * sizeof(T),
                                 cudaMemcpyHostToDevice, stream),
-        "cudaMemcpyToSymbolAsync", "pass a table declared __constant__ and values in host memory");
+        "pass a table declared __constant__ and values in host memory");
 }
 
 /// Copies all values of `table`: `count` must be its size.
@@ -163,8 +163,7 @@ void upload(const constant_table<T, Size>& table, const U (&values)[Count], cuda
 template <class T, std::size_t Size>
 [[nodiscard]] T* global_address_of(const constant_table<T, Size>& table) {
   void* address = nullptr;
-  check(cudaGetSymbolAddress(&address, static_cast<const void*>(&table)), "cudaGetSymbolAddress",
-        "pass a table declared __constant__");
+  check(cudaGetSymbolAddress(&address, static_cast<const void*>(&table)), "pass a table declared __constant__");
   return static_cast<T*>(address);
 }
 

@@ -7,23 +7,23 @@
 
 namespace membar {
 
-/// Makes `device` current for the calling thread, and the previous one again when it dies. Where `device` is current already,
-/// nothing is called, so that a context made with the driver API stays. Errors: a device that does not exist.
+/// Makes `device` current for the calling thread, and the previous device again when it is destroyed. Where `device` is current
+/// already, it sets nothing, so that a context made with the driver API stays. Errors: a device that does not exist.
 class device_guard {
  public:
-  [[nodiscard("the previous device is current again when this object dies: give it a name")]] explicit device_guard(
+  [[nodiscard("the previous device is current again when this object is destroyed: give it a name")]] explicit device_guard(
       int device) {
-    check(cudaGetDevice(&previous_), "cudaGetDevice", "a working CUDA driver and device are needed");
+    check(cudaGetDevice(&previous_), "a working CUDA driver and device are needed");
     changed_ = previous_ != device;
     if (changed_) {
-      check(cudaSetDevice(device), "cudaSetDevice", "pass the index of a device that exists");
+      check(cudaSetDevice(device), "pass the index of a device that exists");
     }
   }
   device_guard(const device_guard&) = delete;
   device_guard& operator=(const device_guard&) = delete;
   ~device_guard() {
     if (changed_) {
-      detail::report_failed_restore(cudaSetDevice(previous_), "cudaSetDevice");
+      detail::report_failed_restore(cudaSetDevice(previous_));
     }
   }
 

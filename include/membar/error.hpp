@@ -9,12 +9,14 @@
 #include <cstdarg>
 #include <cstdio>
 #include <exception>
+#include <source_location>
 
 namespace membar {
 
 /// A failed host call: the CUDA code and one sentence that names the value, the limit and the remedy.
 ///
-/// The sentence lives in a fixed buffer, so that throwing allocates nothing but the exception itself; a longer one is cut.
+/// The sentence lives in a fixed buffer of 512 bytes, so that throwing allocates nothing but the exception itself. A longer
+/// sentence is cut.
 class error : public std::exception {
  public:
   /// Formats the sentence as `std::printf` does.
@@ -27,7 +29,7 @@ class error : public std::exception {
 
   [[nodiscard]] const char* what() const noexcept override { return sentence_; }
 
-  /// What CUDA answered, or `cudaErrorInvalidValue` where membar refused an argument before asking CUDA.
+  /// CUDA's code, or `cudaErrorInvalidValue` where membar refused an argument before it called CUDA.
   [[nodiscard]] cudaError_t code() const noexcept { return code_; }
 
  private:
@@ -35,16 +37,55 @@ class error : public std::exception {
   char sentence_[512];
 };
 
-/// Throws `error` unless `status` is success.
-///
-/// `call` names the CUDA function, `remedy` says what to do about it. CUDA's record of the last error is cleared for errors
-/// that do not outlive the call, so that a caller who handles the exception does not meet the same error again.
-inline void check(cudaError_t status, const char* call, const char* remedy = "see the CUDA documentation of this call") {
-  if (status == cudaSuccess) {
-    return;
+namespace detail {
+
+/// The name in the signature that a compiler gives a function: without return type, parameters and what follows them.
+struct function_name {
+  const char* start;
+  int length;
+};
+[[nodiscard]] constexpr function_name name_in(const char* signature) noexcept {
+  const char* start = signature;
+  const char* at = signature;
+  for (int nested = 0; *at != '\0'; ++at) {
+    if (*at == '(' && nested == 0 && at != start) {
+      break;
+    }
+    nested += *at == '<' || *at == '(' ? 1 : *at == '>' || *at == ')' ? -1 : 0;
+    if (nested == 0 && (*at == ' ' || *at == '*' || *at == '&')) {
+      start = at + 1;
+    }
   }
+  return {start, static_cast<int>(at - start)};
+}
+
+/// The error of a CUDA call that answered `status` at `where`.
+[[nodiscard]] inline error failed_call(cudaError_t status, const char* remedy, const std::source_location& where) noexcept {
   static_cast<void>(cudaGetLastError());
-  throw error(status, "membar: %s failed with %s (%s): %s", call, cudaGetErrorName(status), cudaGetErrorString(status), remedy);
+  const function_name function = name_in(where.function_name());
+  return {status,
+          "membar: %s (%s): %s (%s:%u, in %.*s)",
+          cudaGetErrorName(status),
+          cudaGetErrorString(status),
+          remedy,
+          where.file_name(),
+          static_cast<unsigned>(where.line()),
+          function.length,
+          function.start};
+}
+
+}  // namespace detail
+
+/// Throws `error` unless `status` is success: `check(cudaStreamSynchronize(stream), "an earlier kernel failed")`.
+///
+/// The sentence has the CUDA code, `remedy`, which says what to do, and the file, line and function of the call of `check`.
+/// CUDA's record of the last error is cleared, so that a caller who handles the exception does not meet the same error again;
+/// CUDA keeps the errors after which the process cannot use the device.
+inline void check(cudaError_t status, const char* remedy = "see the CUDA documentation of this call",
+                  const std::source_location& where = std::source_location::current()) {
+  if (status != cudaSuccess) {
+    throw detail::failed_call(status, remedy, where);
+  }
 }
 
 /// Receives one sentence for each failure that a destructor met while it put a value back.
@@ -56,20 +97,18 @@ inline void print_restore_failure(const char* sentence) noexcept { std::fprintf(
 
 inline restore_failure_handler current_restore_failure_handler = &print_restore_failure;
 
-/// The non-throwing twin of `check`, for destructors.
-inline void report_failed_restore(cudaError_t status, const char* call) noexcept {
+/// `check` for destructors: a failure goes to the handler. `consequence` says what state the failure leaves.
+inline void report_failed_restore(cudaError_t status, const char* consequence = "a value was not put back and is still changed",
+                                  const std::source_location& where = std::source_location::current()) noexcept {
   if (status != cudaSuccess) {
-    static_cast<void>(cudaGetLastError());
-    const error failure(status, "membar: %s failed with %s (%s) while a previous value was being restored; it is still changed",
-                        call, cudaGetErrorName(status), cudaGetErrorString(status));
-    current_restore_failure_handler(failure.what());
+    current_restore_failure_handler(failed_call(status, consequence, where).what());
   }
 }
 
 }  // namespace detail
 
-/// Replaces the handler for failed restores, which prints to stderr, and returns the previous one; a null pointer brings the
-/// printing one back. Not synchronized: call it before other threads use membar.
+/// Replaces the handler for failed restores, which prints to stderr, and returns the previous one. A null pointer brings the
+/// printing handler back. Not synchronized: call it before other threads use membar.
 inline restore_failure_handler set_restore_failure_handler(restore_failure_handler handler) noexcept {
   const restore_failure_handler previous = detail::current_restore_failure_handler;
   detail::current_restore_failure_handler = handler != nullptr ? handler : &detail::print_restore_failure;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a kernel takes of a multiprocessor: registers, local and shared memory, and how many blocks fit at once.
+/// What a kernel uses of a multiprocessor: registers, local and shared memory, and how many blocks fit at once.
 ///
-/// Registers have 32 bits; a double takes two, and two 16-bit values can share one. Local memory is a thread's own but lies
-/// off-chip, laid out so that neighbouring threads' words are neighbours: arrays that are indexed at run time, big structs, and
-/// what does not fit into registers (spills) end up there.
+/// A register has 32 bits: a double takes two, and two 16-bit values can share one. Local memory is private to a thread and lies
+/// in device memory. Arrays that are indexed at run time, big structs, and values that do not fit into registers (spills) are
+/// there.
 #pragma once
 
 #include <membar/error.hpp>
@@ -16,11 +16,11 @@ namespace membar {
 /// The resources of a kernel, per thread or per block, in the code for the current device.
 struct kernel_resources {
   int registers = 0;                    ///< per thread, of 32 bits
-  std::size_t local_bytes = 0;          ///< per thread: arrays, structs and spills, which the runtime does not tell apart
+  std::size_t local_bytes = 0;          ///< per thread: arrays, structs and spills together
   std::size_t static_shared_bytes = 0;  ///< per block
-  std::size_t constant_bytes = 0;       ///< of constant tables that the kernel's source file defines
-  int max_threads_per_block = 0;        ///< by registers and launch bounds
-  int max_dynamic_shared_bytes = 0;     ///< as it is set for the kernel
+  std::size_t constant_bytes = 0;       ///< of the constant tables in the kernel's source file
+  int max_threads_per_block = 0;        ///< as registers and launch bounds allow
+  int max_dynamic_shared_bytes = 0;     ///< per block, as it is set for the kernel
   int binary_version = 0;               ///< 90 for code of sm_90
 };
 
@@ -28,7 +28,7 @@ struct kernel_resources {
 struct kernel_occupancy {
   int blocks = 0;           ///< per multiprocessor, at once
   int threads = 0;          ///< per multiprocessor, at once
-  int threads_at_most = 0;  ///< per multiprocessor, of any kernel
+  int threads_at_most = 0;  ///< per multiprocessor: the limit of the device
 
   [[nodiscard]] constexpr double fraction() const noexcept {
     return threads_at_most == 0 ? 0.0 : static_cast<double>(threads) / static_cast<double>(threads_at_most);
@@ -39,7 +39,7 @@ struct kernel_occupancy {
 template <class... Parameters>
 [[nodiscard]] kernel_resources kernel_resources_of(void (*kernel)(Parameters...)) {
   cudaFuncAttributes attributes{};
-  check(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel)), "cudaFuncGetAttributes",
+  check(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel)),
         "pass a kernel that the program was compiled with for the current device");
   kernel_resources resources;
   resources.registers = attributes.numRegs;
@@ -59,12 +59,11 @@ template <class... Parameters>
   kernel_occupancy occupancy;
   check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&occupancy.blocks, reinterpret_cast<const void*>(kernel),
                                                       threads_per_block, dynamic_shared_bytes),
-        "cudaOccupancyMaxActiveBlocksPerMultiprocessor", "pass a kernel and 1 to 1024 threads");
+        "pass a kernel and 1 to 1024 threads");
   occupancy.threads = occupancy.blocks * threads_per_block;
   int device = 0;
-  check(cudaGetDevice(&device), "cudaGetDevice", "a working CUDA driver and device are needed");
-  check(cudaDeviceGetAttribute(&occupancy.threads_at_most, cudaDevAttrMaxThreadsPerMultiProcessor, device),
-        "cudaDeviceGetAttribute");
+  check(cudaGetDevice(&device), "a working CUDA driver and device are needed");
+  check(cudaDeviceGetAttribute(&occupancy.threads_at_most, cudaDevAttrMaxThreadsPerMultiProcessor, device));
   return occupancy;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a device says about its L2: sizes, limits, and what keeps a program from setting lines aside.
+/// The L2 of a device: its size, its limits, and whether a program can set a part of it aside.
 #pragma once
 
 #include <membar/device_guard.hpp>
@@ -10,7 +10,7 @@
 
 namespace membar {
 
-/// The L2 of a device, in bytes, as a value: so that what is decided from it can be tested with made-up devices.
+/// The L2 of a device, in bytes. A value, so that checks that depend on it can be tested without such a device.
 struct l2_facts {
   int device = 0;
   std::size_t l2_bytes = 0;
@@ -18,12 +18,11 @@ struct l2_facts {
   std::size_t max_set_aside = 0;
   /// The largest access-policy window; 0 where there is none.
   std::size_t max_window = 0;
-  /// The set-aside at the moment: the device's limit.
+  /// The current set-aside: the device's limit for persisting lines.
   std::size_t set_aside = 0;
   /// The device is a MIG instance, where CUDA disables the set-aside.
   bool mig = false;
-  /// The device is shared through MPS, where the server's start fixes the set-aside. Always false where the runtime cannot
-  /// tell.
+  /// The device is shared through MPS, whose server fixes the set-aside when it starts. False where the driver does not know.
   bool mps = false;
 };
 
@@ -31,11 +30,11 @@ namespace detail {
 
 [[nodiscard]] inline std::size_t size_attribute(cudaDeviceAttr which, int device) {
   int value = 0;
-  check(cudaDeviceGetAttribute(&value, which, device), "cudaDeviceGetAttribute", "pass the index of a device that exists");
+  check(cudaDeviceGetAttribute(&value, which, device), "pass the index of a device that exists");
   return static_cast<std::size_t>(value);
 }
 
-/// A MIG instance says so in its name only: "NVIDIA A100-SXM4-40GB MIG 1g.5gb".
+/// Only its name tells a MIG instance: "NVIDIA A100-SXM4-40GB MIG 1g.5gb".
 [[nodiscard]] constexpr bool names_a_mig_instance(const char* name) noexcept {
   for (; *name != '\0'; ++name) {
     if (name[0] == ' ' && name[1] == 'M' && name[2] == 'I' && name[3] == 'G' && name[4] == ' ') {
@@ -45,17 +44,17 @@ namespace detail {
   return false;
 }
 
-/// Why the device sets nothing aside: the end of a sentence that says what was asked for.
+/// Why the device sets nothing aside, as the end of a sentence.
 [[nodiscard]] constexpr const char* why_no_set_aside(const l2_facts& facts) noexcept {
   if (facts.mig) {
     return "it is a MIG instance, where CUDA disables the set-aside: use the whole device, or leave the window out";
   }
-  return "it has no set-aside for persisting lines (compute capability 8.0 does): leave the window out";
+  return "it has no set-aside for persisting lines, which compute capability 8.0 introduced: leave the window out";
 }
 
 }  // namespace detail
 
-/// The facts about `device`; what a window is checked against on every launch, so nothing slow is asked.
+/// The facts about `device`. Each launch with a window asks for them, so it makes no slow calls where there is a set-aside.
 [[nodiscard]] inline l2_facts l2_facts_of(int device) {
   l2_facts facts;
   facts.device = device;
@@ -71,20 +70,19 @@ namespace detail {
   }
   if (facts.max_set_aside == 0) {
     cudaDeviceProp properties;
-    check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties", "pass the index of a device that exists");
+    check(cudaGetDeviceProperties(&properties, device), "pass the index of a device that exists");
     facts.mig = detail::names_a_mig_instance(properties.name);
     return facts;
   }
   const device_guard current(device);
-  check(cudaDeviceGetLimit(&facts.set_aside, cudaLimitPersistingL2CacheSize), "cudaDeviceGetLimit",
-        "a working CUDA driver and device are needed");
+  check(cudaDeviceGetLimit(&facts.set_aside, cudaLimitPersistingL2CacheSize), "a working CUDA driver and device are needed");
   return facts;
 }
 
 /// The facts about the calling thread's current device.
 [[nodiscard]] inline l2_facts l2_facts_of_current_device() {
   int device = 0;
-  check(cudaGetDevice(&device), "cudaGetDevice", "a working CUDA driver and device are needed");
+  check(cudaGetDevice(&device), "a working CUDA driver and device are needed");
   return l2_facts_of(device);
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The part of L2 that is set aside for persisting lines, as something that is held and given back.
+/// The part of L2 that is set aside for persisting lines, as an object that holds it for a scope.
 ///
-/// CUDA has one limit per device and process, which anybody may overwrite. Here each user holds what he needs, and the limit is
-/// the sum of what is held.
+/// CUDA has one limit per device and process, which any code may overwrite. Here each part of a program holds what it needs,
+/// and the limit is the sum of what is held. Persisting accesses have priority in the set-aside; normal and streaming accesses
+/// can use it only while persisting accesses do not. Source: CUDA C++ Programming Guide, "L2 Cache Set-Aside for Persisting
+/// Accesses".
 #pragma once
 
 #include <membar/device_guard.hpp>
@@ -41,14 +43,14 @@ struct set_aside_account {
   std::size_t sum = 0;
   std::size_t found = 0;  ///< the limit before the first holder
   std::size_t largest = 0;
-  bool fixed = false;  ///< by MPS: nothing is to be set
+  bool fixed = false;  ///< by MPS: the limit cannot be set
   set_aside_account* next = nullptr;
 
   [[nodiscard]] constexpr std::size_t limit() const noexcept { return sum < largest ? sum : largest; }
 };
 
-/// One for the program. Setting a limit takes a while, but is rare: whoever comes meanwhile waits. By the compilers' built-ins,
-/// because <atomic> and <mutex> cost more to include than all of this.
+/// One lock and one list of accounts for the program. A thread that finds the lock taken spins: setting a limit takes a while,
+/// but is rare. The compilers' built-ins, because <atomic> and <mutex> cost more to include than this header.
 inline bool set_aside_lock = false;
 inline set_aside_account* set_aside_accounts = nullptr;
 
@@ -63,7 +65,7 @@ class set_aside_guard {
   ~set_aside_guard() { __atomic_clear(&set_aside_lock, __ATOMIC_RELEASE); }
 };
 
-/// The account of `device`, made at its first use and kept: there are as many as devices.
+/// The account of `device`, made at its first use and kept until the program ends.
 [[nodiscard]] inline set_aside_account& account_of(int device) {
   for (set_aside_account* account = set_aside_accounts; account != nullptr; account = account->next) {
     if (account->device == device) {
@@ -83,16 +85,16 @@ class set_aside_guard {
 
 }  // namespace detail
 
-/// Holds `bytes` of L2 for persisting lines of `device`, until it dies.
+/// Sets `bytes` of the L2 of `device` aside for persisting lines, until it is destroyed.
 ///
-/// While any holder lives, the device's limit is the sum of what is held, or the largest set-aside if that is less; when the
-/// last one goes, the limit is again what the first one found, also after an exception. Holders may nest, overlap and be made
-/// by several threads. A limit that is set otherwise meanwhile is overwritten.
-/// Errors: a device that sets nothing aside (a MIG instance, before compute capability 8.0), or MPS having fixed a smaller
-/// limit; the limit is then as it was. A restore that fails is reported to the handler of error.hpp.
+/// While any holder lives, the device's limit is the sum of what is held, or the largest set-aside if that is less. When the
+/// last holder is destroyed, also by an exception, the limit is what the first one found. Holders may nest, overlap and be made
+/// by several threads. A limit that other code sets meanwhile is overwritten.
+/// Errors: a device that sets nothing aside (a MIG instance, before compute capability 8.0), or a limit that MPS fixed below
+/// the sum. The limit is then as it was. A restore that fails is reported to the handler of error.hpp.
 class l2_set_aside {
  public:
-  [[nodiscard("the L2 is given back when this object dies: give it a name")]] l2_set_aside(int device, std::size_t bytes)
+  [[nodiscard("the set-aside ends when this object is destroyed: give it a name")]] l2_set_aside(int device, std::size_t bytes)
       : bytes_(bytes) {
     const detail::set_aside_guard guard;
     const l2_facts facts = l2_facts_of(device);
@@ -108,7 +110,7 @@ class l2_set_aside {
     detail::validate_set_aside(facts.max_set_aside == 0 ? bytes : changed.limit(), facts);
     if (!changed.fixed && changed.limit() != facts.set_aside) {
       const device_guard current(device);
-      check(detail::set_set_aside(changed.limit()), "cudaDeviceSetLimit", "the set-aside of L2 is fixed, as it is under MPS");
+      check(detail::set_set_aside(changed.limit()), "the set-aside of L2 is fixed, as it is under MPS");
     }
     ++changed.holders;
     account = changed;
@@ -133,18 +135,18 @@ class l2_set_aside {
     if (status == cudaSuccess) {
       status = detail::set_set_aside(last ? account_->found : account_->limit());
     }
-    detail::report_failed_restore(status, "cudaDeviceSetLimit");
+    detail::report_failed_restore(status, "the set-aside of L2 was not put back and is still changed");
     if (previous != account_->device) {
-      detail::report_failed_restore(cudaSetDevice(previous), "cudaSetDevice");
+      detail::report_failed_restore(cudaSetDevice(previous));
     }
   }
 
   [[nodiscard]] int device() const noexcept { return account_->device; }
 
-  /// What this holder asked for.
+  /// The bytes that this holder asked for.
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
-  /// What all holders of the device have together.
+  /// The limit that all holders of the device have together.
   [[nodiscard]] std::size_t granted_together() const noexcept {
     const detail::set_aside_guard guard;
     return account_->limit();

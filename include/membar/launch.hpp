@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A kernel launch with typed attributes, checked arguments, and a check that data bound to a synchronization domain stays in
-/// it.
+/// A kernel launch with typed attributes and checked arguments. Data that is bound to a synchronization domain is refused in
+/// another one.
 #pragma once
 
 #include <membar/error.hpp>
@@ -45,8 +45,8 @@ concept not_given_before = (!detail::share_an_attribute_id<Attribute, Given>() &
 
 /// Grid, block, stream and attributes of a launch, as a value: `launch_config{grid, block, stream}.with(sync_domain::remote)`.
 ///
-/// `with` returns a new configuration; an attribute that is not legal on a launch, or given before, does not compile. The null
-/// stream is the default stream. Extents are in blocks and threads, dynamic shared memory in bytes.
+/// `with` returns a new configuration. An attribute that is not legal on a launch, or was given before, does not compile. The
+/// null stream is the default stream. Extents are in blocks and threads, dynamic shared memory in bytes.
 template <class... Attributes>
 class launch_config : private detail::attribute_holder<Attributes>... {
  public:
@@ -160,11 +160,11 @@ void check_domain(const Parameter& argument, int launch_domain) {
 
 /// Launches `kernel` with `arguments`, each converted to its parameter's type.
 ///
-/// What the launch does not name (domain, map, priority, access-policy window) comes from the stream. The end of the kernel
-/// makes its writes visible to what the stream orders after it, as with any launch.
+/// Attributes that the launch does not name (domain, map, priority, access-policy window) come from the stream. The end of the
+/// kernel makes its writes visible to what the stream orders after it, as with any launch.
 /// Errors: `error` if an attribute's value is out of range or not for this device, if an argument is bound to another
-/// synchronization domain, or if CUDA refuses the launch; nothing is launched then. What the kernel does wrong later is
-/// reported by later CUDA calls.
+/// synchronization domain, or if CUDA refuses the launch. Nothing is launched then. Errors of the running kernel are reported
+/// by later CUDA calls.
 template <class... Attributes, class... Parameters, class... Arguments>
 void launch(const launch_config<Attributes...>& config, void (*kernel)(Parameters...), Arguments&&... arguments) {
   static_assert(sizeof...(Parameters) == sizeof...(Arguments), "membar: a launch passes one argument per kernel parameter");
@@ -207,7 +207,7 @@ void launch(const launch_config<Attributes...>& config, void (*kernel)(Parameter
       (detail::check_domain<fixed>(parameters, domain), ...);
     }
     void* pointers[] = {const_cast<void*>(static_cast<const void*>(&parameters))..., nullptr};
-    check(cudaLaunchKernelExC(&native, reinterpret_cast<const void*>(kernel), pointers), "cudaLaunchKernelExC",
+    check(cudaLaunchKernelExC(&native, reinterpret_cast<const void*>(kernel), pointers),
           "check grid, block, shared memory and attributes against the limits of the current device, and that the program was "
           "compiled for it");
   };

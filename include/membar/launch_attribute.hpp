@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Launch attributes as types: one type per attribute, which knows the places (launch, stream, graph kernel node) where CUDA
-/// accepts it, and the calls that set it there and read it back.
+/// Launch attributes as types: one type per attribute, with the places (launch, stream, graph kernel node) where CUDA accepts
+/// it, and the calls that set it there and read it back.
 ///
-/// Capturing a launch copies the launch's attributes, and those of the stream that the launch does not name, to the graph node.
-/// From then on the node's own attributes rule: those of the stream that launches the graph do not apply to its nodes.
+/// Capturing a launch copies the attributes of the launch to the graph node, and those of the stream that the launch does not
+/// name. From then on only the node's attributes count: those of the stream that launches the graph do not apply to its nodes.
 /// Source: `cudaLaunchAttributeID` in CUDA 13.0's driver_types.h, whose comments say where each attribute is valid.
 #pragma once
 
@@ -22,7 +22,7 @@ struct priority {
   friend constexpr bool operator==(priority, priority) noexcept = default;
 };
 
-/// All blocks of the grid are resident at once, or the launch fails: what a grid-wide barrier needs.
+/// All blocks of the grid are resident at once, or the launch fails. A barrier of the grid needs that.
 struct cooperative {
   bool enabled = true;
   friend constexpr bool operator==(cooperative, cooperative) noexcept = default;
@@ -66,11 +66,11 @@ struct launch_completion_event {
 #endif
 
 #if CUDART_VERSION >= 12080
-/// Cluster dimensions that the device uses where it can; a multiple of `cluster_dimensions`, which a launch must be given too,
-/// of the same z, and divisors of the grid's.
+/// Cluster dimensions that the device uses where it can. They are multiples of `cluster_dimensions` in x and y with the same z,
+/// and divide the grid's. The launch must be given `cluster_dimensions` too.
 ///
-/// Requires CUDA 12.8 and compute capability 10.0, and is an error before: CUDA takes them on a launch on an H200 without one,
-/// and the node of the captured launch does not have them.
+/// Requires CUDA 12.8 and compute capability 10.0; it is an error before. On an H200, CUDA accepts them on a launch without an
+/// error and ignores them: the node of the captured launch does not have them.
 struct preferred_cluster_dimensions {
   unsigned x = 1;
   unsigned y = 1;
@@ -78,7 +78,7 @@ struct preferred_cluster_dimensions {
   friend constexpr bool operator==(const preferred_cluster_dimensions&, const preferred_cluster_dimensions&) noexcept = default;
 };
 
-/// The preferred share of shared memory in the memory that it has in common with L1, in percent, 0 to 100. Requires CUDA 12.8.
+/// The preferred part of the memory that L1 and shared memory have in common for shared memory, in percent. Requires CUDA 12.8.
 struct shared_memory_carveout {
   int percent = 0;
   friend constexpr bool operator==(shared_memory_carveout, shared_memory_carveout) noexcept = default;
@@ -88,8 +88,8 @@ struct shared_memory_carveout {
 #if CUDART_VERSION >= 13000
 /// A hint to spread the blocks so that they keep NVLink busy. Requires CUDA 13.0.
 ///
-/// CUDA documents it for launches, streams and nodes, but whether a stream or node carries it is the driver's answer: driver
-/// 580.159 on an H200 takes it on launches and nodes, and tells it of none, nor of the node of a captured launch.
+/// CUDA documents it for launches, streams and nodes. Driver 580.159 on an H200 accepts it on launches and nodes, refuses it on
+/// streams, and reads it back from neither.
 struct nvlink_centric_scheduling {
   bool enabled = true;
   friend constexpr bool operator==(nvlink_centric_scheduling, nvlink_centric_scheduling) noexcept = default;
@@ -111,11 +111,11 @@ struct attribute_places {
   bool node = false;
 };
 
-/// What membar knows of an attribute type: its CUDA ids, its places, and how a value becomes CUDA's and back.
+/// An attribute type's CUDA ids, its places, and its translation to CUDA's value and back.
 ///
-/// `encode` writes one `cudaLaunchAttribute` per id and throws `error` for a value that no device, or not the current one,
-/// can honour. `if_refused`, where there is one, says what to do where CUDA documents a place and the driver refuses it there.
-/// Specialised below for every attribute; a header that adds an attribute adds a specialisation.
+/// `encode` writes one `cudaLaunchAttribute` per id. It throws `error` for a value that the current device cannot honour.
+/// `if_refused`, where there is one, says what to do where the driver refuses the attribute in a place that CUDA documents.
+/// A header that adds an attribute adds a specialisation.
 template <class Attribute>
 struct attribute_traits {};
 
@@ -240,8 +240,8 @@ struct attribute_traits<preferred_cluster_dimensions> {
   static void encode(const preferred_cluster_dimensions& c, cudaLaunchAttribute* out) {
     int device = 0;
     int major = 0;
-    check(cudaGetDevice(&device), "cudaGetDevice", "a working CUDA driver and device are needed");
-    check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "cudaDeviceGetAttribute",
+    check(cudaGetDevice(&device), "a working CUDA driver and device are needed");
+    check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
           "a working CUDA driver and device are needed");
     if (major < 10) {
       throw error(cudaErrorNotSupported,
@@ -276,7 +276,7 @@ struct attribute_traits<nvlink_centric_scheduling> {
   static constexpr attribute_places places{.launch = true, .stream = true, .node = true};
   static constexpr const char* if_refused =
       "pass a stream of the current device, or a kernel node of a graph that still exists; if it is one, this driver does not "
-      "take nvlink_centric_scheduling there, or does not tell it: give it to each launch, by launch_config::with";
+      "support nvlink_centric_scheduling there: give it to each launch, by launch_config::with";
   static void encode(nvlink_centric_scheduling n, cudaLaunchAttribute* out) {
     out->val.nvlinkUtilCentricScheduling = n.enabled ? 1U : 0U;
   }
@@ -310,8 +310,7 @@ concept legal_on_a_stream = attribute_traits<Attribute>::places.stream;
 template <class Attribute>
 concept legal_on_a_graph_node = attribute_traits<Attribute>::places.node;
 
-/// The rule that a type holds whatever value an attribute has; the tags `sync_domain::default_` and `sync_domain::remote` do
-/// not.
+/// The rule that a type can hold every value of its attribute. `sync_domain` can; the types of its tags cannot.
 template <class Attribute>
 concept readable_back = requires(const cudaLaunchAttributeValue& value) {
   { attribute_traits<Attribute>::decode(value) } -> std::same_as<Attribute>;
@@ -340,7 +339,7 @@ template <class Attribute>
   }
 }
 
-/// `value` as CUDA's attribute; for attributes with a single id, which all that a stream or a node takes are.
+/// `value` as CUDA's attribute. For attributes with a single id, as all attributes of streams and nodes have.
 template <class Attribute>
 [[nodiscard]] cudaLaunchAttribute encoded(const Attribute& value) {
   static_assert(attribute_id_count<Attribute> == 1);
@@ -351,28 +350,28 @@ template <class Attribute>
 
 }  // namespace detail
 
-/// Sets an attribute of a stream; launches into it from then on have it unless they name their own.
+/// Sets an attribute of a stream. Later launches into the stream have it unless they name their own.
 ///
-/// Errors: a value the current device cannot honour, an invalid stream, or a driver that does not take the attribute there. The
-/// stream is then as it was.
+/// Errors: a value that the current device cannot honour, an invalid stream, or a driver that does not accept the attribute
+/// there. The stream is then as it was.
 template <class Attribute>
 void set_attribute(cudaStream_t stream, const Attribute& value) {
   static_assert(legal_on_a_stream<Attribute>, "membar: CUDA does not accept this attribute on a stream");
   const cudaLaunchAttribute attribute = detail::encoded(value);
-  check(cudaStreamSetAttribute(stream, attribute_traits<Attribute>::ids[0], &attribute.val), "cudaStreamSetAttribute",
+  check(cudaStreamSetAttribute(stream, attribute_traits<Attribute>::ids[0], &attribute.val),
         detail::remedy_for<Attribute>(stream));
 }
 
 /// Sets an attribute of a graph kernel node; executable graphs instantiated from then on have it.
 ///
-/// Errors: a value the current device cannot honour, a node that is not a kernel node, or a driver that does not take the
+/// Errors: a value that the current device cannot honour, a node that is not a kernel node, or a driver that does not accept the
 /// attribute there. The node is then as it was.
 template <class Attribute>
 void set_attribute(cudaGraphNode_t node, const Attribute& value) {
   static_assert(legal_on_a_graph_node<Attribute>, "membar: CUDA does not accept this attribute on a graph node");
   const cudaLaunchAttribute attribute = detail::encoded(value);
   check(cudaGraphKernelNodeSetAttribute(node, attribute_traits<Attribute>::ids[0], &attribute.val),
-        "cudaGraphKernelNodeSetAttribute", detail::remedy_for<Attribute>(node));
+        detail::remedy_for<Attribute>(node));
 }
 
 /// Reads an attribute of a stream back, as in `get_attribute<sync_domain_map>(stream)`.
@@ -381,8 +380,7 @@ template <class Attribute>
   static_assert(legal_on_a_stream<Attribute>, "membar: CUDA does not accept this attribute on a stream");
   static_assert(readable_back<Attribute>, "membar: read this attribute back as the type that holds any of its values");
   cudaLaunchAttributeValue value{};
-  check(cudaStreamGetAttribute(stream, attribute_traits<Attribute>::ids[0], &value), "cudaStreamGetAttribute",
-        detail::remedy_for<Attribute>(stream));
+  check(cudaStreamGetAttribute(stream, attribute_traits<Attribute>::ids[0], &value), detail::remedy_for<Attribute>(stream));
   return attribute_traits<Attribute>::decode(value);
 }
 
@@ -392,7 +390,7 @@ template <class Attribute>
   static_assert(legal_on_a_graph_node<Attribute>, "membar: CUDA does not accept this attribute on a graph node");
   static_assert(readable_back<Attribute>, "membar: read this attribute back as the type that holds any of its values");
   cudaLaunchAttributeValue value{};
-  check(cudaGraphKernelNodeGetAttribute(node, attribute_traits<Attribute>::ids[0], &value), "cudaGraphKernelNodeGetAttribute",
+  check(cudaGraphKernelNodeGetAttribute(node, attribute_traits<Attribute>::ids[0], &value),
         detail::remedy_for<Attribute>(node));
   return attribute_traits<Attribute>::decode(value);
 }
@@ -405,11 +403,11 @@ class scoped_stream_attribute {
   static_assert(legal_on_a_stream<Attribute>, "membar: CUDA does not accept this attribute on a stream");
 
  public:
-  [[nodiscard("the attribute is put back when this object dies: give it a name")]] scoped_stream_attribute(
+  [[nodiscard("the attribute is put back when this object is destroyed: give it a name")]] scoped_stream_attribute(
       cudaStream_t stream, const Attribute& value)
       : stream_(stream) {
     constexpr cudaLaunchAttributeID id = attribute_traits<Attribute>::ids[0];
-    check(cudaStreamGetAttribute(stream, id, &previous_), "cudaStreamGetAttribute", detail::remedy_for<Attribute>(stream));
+    check(cudaStreamGetAttribute(stream, id, &previous_), detail::remedy_for<Attribute>(stream));
     set_attribute(stream, value);
   }
 
@@ -417,8 +415,7 @@ class scoped_stream_attribute {
   scoped_stream_attribute& operator=(const scoped_stream_attribute&) = delete;
 
   ~scoped_stream_attribute() {
-    detail::report_failed_restore(cudaStreamSetAttribute(stream_, attribute_traits<Attribute>::ids[0], &previous_),
-                                  "cudaStreamSetAttribute");
+    detail::report_failed_restore(cudaStreamSetAttribute(stream_, attribute_traits<Attribute>::ids[0], &previous_));
   }
 
  private:

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Managed (unified) memory: one address, pages that move to whoever touches them; advice and prefetch, alike in CUDA 12
-/// and 13.
+/// Managed (unified) memory: one address for host and devices, and pages that move to the processor that touches them. Advice
+/// and prefetch have one spelling for CUDA 12 and 13.
 ///
-/// It pays where it is not known in advance who touches what, or where data exceeds the device's memory; where it is known, a
-/// prefetch or a copy is quicker than faults. Host and device may use it at once only where the device has concurrent managed
-/// access; elsewhere the host must wait for every kernel before it touches any of it. For variables CUDA has `__managed__`.
+/// Use it where it is not known in advance which processor touches which data, or where data exceeds the device's memory.
+/// Where it is known, a prefetch or a copy is quicker than page faults. Host and device may use it at once only where the device
+/// has concurrent managed access. Elsewhere the host must wait for every kernel before it touches any managed memory. For
+/// variables CUDA has `__managed__`.
 #pragma once
 
 #include <membar/detail/owned_array.hpp>
@@ -16,7 +17,7 @@
 
 namespace membar {
 
-/// Where pages are, or should be: on a device, or on the host, or on one of its NUMA nodes.
+/// Where pages are, or should be: on a device, on the host, or on a NUMA node of the host.
 class memory_location {
  public:
   enum class kind { device, host, host_numa, host_numa_current };
@@ -25,7 +26,7 @@ class memory_location {
   [[nodiscard]] static constexpr memory_location host() noexcept { return {kind::host, 0}; }
   /// Node `node` of the host. Requires CUDA 12.2.
   [[nodiscard]] static constexpr memory_location host_numa(int node) noexcept { return {kind::host_numa, node}; }
-  /// The host's node next to the calling thread. Requires CUDA 12.2.
+  /// The NUMA node of the calling thread. Requires CUDA 12.2.
   [[nodiscard]] static constexpr memory_location host_numa_current() noexcept { return {kind::host_numa_current, 0}; }
 
   [[nodiscard]] constexpr kind which() const noexcept { return which_; }
@@ -40,7 +41,7 @@ class memory_location {
   int id_;
 };
 
-/// What a device says about managed memory, as a value.
+/// What a device can do with managed memory.
 struct managed_facts {
   int device = 0;
   bool managed_memory = false;
@@ -52,7 +53,7 @@ struct managed_facts {
 [[nodiscard]] inline managed_facts managed_facts_of(int device) {
   const auto attribute = [&](cudaDeviceAttr which) {
     int value = 0;
-    check(cudaDeviceGetAttribute(&value, which, device), "cudaDeviceGetAttribute", "pass the index of a device that exists");
+    check(cudaDeviceGetAttribute(&value, which, device), "pass the index of a device that exists");
     return value != 0;
   };
   return {device, attribute(cudaDevAttrManagedMemory), attribute(cudaDevAttrConcurrentManagedAccess)};
@@ -92,8 +93,7 @@ inline void validate_location(memory_location location) {
       break;
   }
   throw error(cudaErrorNotSupported,
-              "membar: a NUMA node of the host as a memory location requires CUDA 12.2: use "
-              "memory_location::host()");
+              "membar: a NUMA node of the host as a memory location requires CUDA 12.2: use memory_location::host()");
 }
 
 #if CUDART_VERSION >= 12020
@@ -118,7 +118,7 @@ inline void validate_location(memory_location location) {
 }
 #endif
 
-// The same calls under three names: by device number until CUDA 12.1, by location with a suffix until CUDA 12.9, then without.
+// CUDA's calls take a device number until 12.1, have a suffix and take a location until 12.9, and have no suffix from 13.0 on.
 [[nodiscard]] inline cudaError_t advise(const void* start, std::size_t bytes, cudaMemoryAdvise advice,
                                         memory_location location) {
 #if CUDART_VERSION >= 13000
@@ -142,18 +142,19 @@ inline void validate_location(memory_location location) {
 
 inline void advise_checked(const void* start, std::size_t bytes, cudaMemoryAdvise advice, memory_location location) {
   validate_location(location);
-  check(advise(start, bytes, advice, location), "cudaMemAdvise", "pass a range of managed memory and a location that exists");
+  check(advise(start, bytes, advice, location), "pass a range of managed memory and a location that exists");
 }
 
 }  // namespace detail
 
-/// Pages will mostly be read: readers keep copies of their own, and a write throws these away. `false` takes it back.
+/// Advises that the pages are mostly read: each reader keeps a copy, and a write discards the copies. `false` withdraws the
+/// advice.
 inline void advise_read_mostly(const void* start, std::size_t bytes, bool read_mostly = true) {
   detail::advise_checked(start, bytes, read_mostly ? cudaMemAdviseSetReadMostly : cudaMemAdviseUnsetReadMostly,
                          memory_location::host());
 }
 
-/// Pages should stay at `location`; others map them where they can, instead of pulling them.
+/// Advises that the pages stay at `location`. Others map them where they can, instead of moving them.
 inline void advise_preferred_location(const void* start, std::size_t bytes, memory_location location) {
   detail::advise_checked(start, bytes, cudaMemAdviseSetPreferredLocation, location);
 }
@@ -161,7 +162,8 @@ inline void advise_no_preferred_location(const void* start, std::size_t bytes) {
   detail::advise_checked(start, bytes, cudaMemAdviseUnsetPreferredLocation, memory_location::host());
 }
 
-/// `location` will access the pages: keep them mapped there, so that it does not fault. `false` takes it back.
+/// Advises that `location` will access the pages: they stay mapped there, so that it does not fault. `false` withdraws the
+/// advice.
 inline void advise_accessed_by(const void* start, std::size_t bytes, memory_location location, bool accessed = true) {
   detail::advise_checked(start, bytes, accessed ? cudaMemAdviseSetAccessedBy : cudaMemAdviseUnsetAccessedBy, location);
 }
@@ -171,13 +173,12 @@ inline void advise_accessed_by(const void* start, std::size_t bytes, memory_loca
 /// Errors: a device without concurrent managed access, memory that is not managed.
 inline void prefetch_pages(const void* start, std::size_t bytes, memory_location location, cudaStream_t stream) {
   detail::validate_location(location);
-  check(detail::prefetch(start, bytes, location, stream), "cudaMemPrefetchAsync",
-        "pass a range of managed memory and a location that exists");
+  check(detail::prefetch(start, bytes, location, stream), "pass a range of managed memory and a location that exists");
 }
 
 /// `size` objects in managed memory, uninitialized, visible to every device and the host.
 ///
-/// Requires: a trivially copyable and destructible type. It is freed, and no kernel may still use it, when this object dies.
+/// Requires: a trivially copyable and destructible type. The destructor frees the memory; no kernel may use it any more.
 template <class T>
 class managed_memory : public detail::owned_array<T, &cudaFree> {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>,
@@ -189,7 +190,7 @@ class managed_memory : public detail::owned_array<T, &cudaFree> {
  private:
   [[nodiscard]] static void* allocated(std::size_t size) {
     void* memory = nullptr;
-    check(cudaMallocManaged(&memory, detail::bytes_of_array<T>(size), cudaMemAttachGlobal), "cudaMallocManaged",
+    check(cudaMallocManaged(&memory, detail::bytes_of_array<T>(size), cudaMemAttachGlobal),
           "the system has too little memory, or the device has no managed memory");
     return memory;
   }

@@ -3,10 +3,10 @@
 /// Host memory that devices read and write in place (zero-copy): pinned, mapped into the devices' address space, at one
 /// address.
 ///
-/// Every access of a device travels the link to the host, so it pays where data is touched once, or little of it, or where
-/// host and device exchange words while both run. Pinned memory is also what copies reach the link's bandwidth with. Both
-/// sides see each other's writes in the order that system-scope operations give, or at synchronization; nothing else orders
-/// them. Whether a read-modify-write is atomic against the host depends on the link: see atomicity.hpp.
+/// Every access of a device goes over the link to the host. So use it for data that is touched once, for a small part of large
+/// data, or for words that host and device exchange while both run. Copies reach the bandwidth of the link from pinned memory.
+/// Only operations of system scope and synchronization order the writes of host and device. Whether a read-modify-write is
+/// atomic against the host depends on the link: see atomicity.hpp.
 #pragma once
 
 #include <membar/detail/owned_array.hpp>
@@ -19,22 +19,22 @@
 
 namespace membar {
 
-/// How host memory is mapped. Mapped it always is.
+/// How mapped memory is allocated.
 struct mapping {
   /// Pinned for every device of the process, not only for the one that is current.
   bool portable = true;
-  /// Written past the host's caches: quicker to write and for the device to read, very slow for the host to read.
+  /// Not cached by the host: quicker for the host to write and for the device to read, very slow for the host to read.
   bool write_combined = false;
 
   friend constexpr bool operator==(mapping, mapping) noexcept = default;
 };
 
-/// What a device says about host memory, as a value.
+/// What a device can do with host memory.
 struct mapping_facts {
   int device = 0;
   bool can_map_host_memory = false;
   bool unified_addressing = false;
-  /// Memory that is registered, not allocated, has one address for both sides.
+  /// Registered memory has the host's address on the device too.
   bool registered_at_host_address = false;
 };
 
@@ -42,7 +42,7 @@ struct mapping_facts {
 [[nodiscard]] inline mapping_facts mapping_facts_of(int device) {
   const auto attribute = [&](cudaDeviceAttr which) {
     int value = 0;
-    check(cudaDeviceGetAttribute(&value, which, device), "cudaDeviceGetAttribute", "pass the index of a device that exists");
+    check(cudaDeviceGetAttribute(&value, which, device), "pass the index of a device that exists");
     return value != 0;
   };
   return {device, attribute(cudaDevAttrCanMapHostMemory), attribute(cudaDevAttrUnifiedAddressing),
@@ -58,14 +58,14 @@ inline void validate_mapping(const mapping_facts& facts) {
   }
   if (!facts.unified_addressing) {
     throw error(cudaErrorNotSupported,
-                "membar: device %d has no unified addressing, so mapped memory has an address of its own there: copy the data",
+                "membar: device %d has no unified addressing, so mapped memory has another address there: copy the data",
                 facts.device);
   }
 }
 
 [[nodiscard]] inline mapping_facts mapping_facts_of_current_device() {
   int device = 0;
-  check(cudaGetDevice(&device), "cudaGetDevice", "a working CUDA driver and device are needed");
+  check(cudaGetDevice(&device), "a working CUDA driver and device are needed");
   return mapping_facts_of(device);
 }
 
@@ -78,8 +78,8 @@ inline void validate_mapping(const mapping_facts& facts) {
 
 /// `size` zeroed objects in mapped host memory, at one address for the host and the devices.
 ///
-/// Requires: a trivially copyable and destructible type; unified addressing. Errors: a device without either, or no memory to
-/// pin. It is freed, and no kernel may still use it, when this object dies.
+/// Requires: a trivially copyable and destructible type; unified addressing. Errors: a device that cannot map host memory or has
+/// no unified addressing, or no memory to pin. The destructor frees the memory; no kernel may use it any more.
 template <class T>
 class mapped_memory : public detail::owned_array<T, &cudaFreeHost> {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>,
@@ -94,20 +94,20 @@ class mapped_memory : public detail::owned_array<T, &cudaFreeHost> {
     detail::validate_mapping(detail::mapping_facts_of_current_device());
     const std::size_t bytes = detail::bytes_of_array<T>(size);
     void* memory = nullptr;
-    check(cudaHostAlloc(&memory, bytes, detail::allocation_flags(how)), "cudaHostAlloc",
+    check(cudaHostAlloc(&memory, bytes, detail::allocation_flags(how)),
           "the host has too little memory to pin, or the process may not pin that much");
     std::memset(memory, 0, bytes);
     return memory;
   }
 };
 
-/// Host memory of the program's own, pinned and mapped for every device until this object dies.
+/// Pins host memory that the program allocated, and maps it for every device, until it is destroyed.
 ///
 /// Errors: memory that is registered already, or that cannot be pinned; a device that would see it at another address.
 class mapped_registration {
  public:
-  [[nodiscard("the memory is unpinned when this object dies: give it a name")]] mapped_registration(void* start,
-                                                                                                    std::size_t bytes)
+  [[nodiscard("the memory is unpinned when this object is destroyed: give it a name")]] mapped_registration(void* start,
+                                                                                                            std::size_t bytes)
       : start_(start) {
     const mapping_facts facts = detail::mapping_facts_of_current_device();
     detail::validate_mapping(facts);
@@ -116,12 +116,12 @@ class mapped_registration {
                   "membar: device %d sees registered memory at another address than the host does: allocate mapped_memory",
                   facts.device);
     }
-    check(cudaHostRegister(start, bytes, cudaHostRegisterMapped | cudaHostRegisterPortable), "cudaHostRegister",
+    check(cudaHostRegister(start, bytes, cudaHostRegisterMapped | cudaHostRegisterPortable),
           "pass a range of host memory that is not registered yet and that the process may pin");
   }
   mapped_registration(const mapped_registration&) = delete;
   mapped_registration& operator=(const mapped_registration&) = delete;
-  ~mapped_registration() { detail::report_failed_restore(cudaHostUnregister(start_), "cudaHostUnregister"); }
+  ~mapped_registration() { detail::report_failed_restore(cudaHostUnregister(start_)); }
 
   [[nodiscard]] void* start() const noexcept { return start_; }
 

@@ -10,27 +10,27 @@
 
 namespace membar {
 
-/// The physical domain that a partition gives the stream at `index`: the domains in turn.
+/// The physical domain of the stream at `index`: streams take the domains in turn.
 [[nodiscard]] constexpr int partition_domain(std::size_t index, int domain_count) noexcept {
   return static_cast<int>(index % static_cast<std::size_t>(domain_count));
 }
 
-/// Maps both logical domains of each stream to one physical domain, the domains in turn, and puts the streams' previous maps
-/// back when it dies.
+/// Maps both logical domains of each stream to one physical domain, and puts the streams' previous maps back when it is
+/// destroyed. Streams take the domains in turn.
 ///
-/// Kernels in streams of different domains then wait for each other's writes no longer, and need system scope to exchange data
-/// while they run; what stream order or events order is ordered as before. On a device with a single domain nothing changes.
+/// Kernels in streams of different domains no longer wait for each other's writes. To exchange data while they run they need
+/// system scope; what stream order or events order is ordered as before. On a device with a single domain nothing changes.
 /// Errors: an invalid stream, or no device; every stream is then as it was. The streams must outlive the object.
 class stream_partition {
  public:
   /// `streams` belong to the current device.
-  [[nodiscard("the maps are put back when this object dies: give it a name")]] explicit stream_partition(
+  [[nodiscard("the maps are put back when this object is destroyed: give it a name")]] explicit stream_partition(
       std::span<const cudaStream_t> streams)
       : stream_partition(sync_domain_count(), streams.size()) {
     for (const cudaStream_t stream : streams) {
       previous_[size_].stream = stream;
       check(cudaStreamGetAttribute(stream, cudaLaunchAttributeMemSyncDomainMap, &previous_[size_].map),
-            "cudaStreamGetAttribute", "pass streams of the current device");
+            "pass streams of the current device");
       const int domain = this->domain(size_);
       set_attribute(stream, sync_domain_map{.default_ = domain, .remote = domain});
       ++size_;
@@ -41,11 +41,10 @@ class stream_partition {
   stream_partition& operator=(const stream_partition&) = delete;
 
   ~stream_partition() {
-    // Backwards, so that a stream that was named twice gets the map it had before the first time.
+    // Last stream first, so that a stream that was passed twice gets the map it had at first.
     for (std::size_t i = size_; i != 0; --i) {
       const previous& last = previous_[i - 1];
-      detail::report_failed_restore(cudaStreamSetAttribute(last.stream, cudaLaunchAttributeMemSyncDomainMap, &last.map),
-                                    "cudaStreamSetAttribute");
+      detail::report_failed_restore(cudaStreamSetAttribute(last.stream, cudaLaunchAttributeMemSyncDomainMap, &last.map));
     }
     delete[] previous_;
   }
@@ -53,7 +52,7 @@ class stream_partition {
   /// The physical domain of the stream at `index`.
   [[nodiscard]] int domain(std::size_t index) const noexcept { return partition_domain(index, domain_count_); }
 
-  /// Leaves the streams as they are now: nothing is put back.
+  /// Ends the partition without putting the previous maps back.
   void keep() noexcept { size_ = 0; }
 
  private:

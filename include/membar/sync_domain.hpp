@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Memory synchronization domains as values: the logical domain of a launch, the map to physical domains, and what is bound to
-/// one.
+/// Memory synchronization domains as values: the logical domain of a launch, the map to physical domains, and handles that are
+/// bound to a domain.
 ///
-/// A kernel's writes and fences carry the id of a physical domain, and a fence at device scope or below, or the flush at a
-/// kernel's end, need wait for the writes of its own domain only. Two kernels in different domains of one device order nothing
-/// between them at device scope: they need system scope. A domain never changes which accesses are legal.
+/// A kernel's writes and fences carry the id of a physical domain. A fence at device scope or below, and the flush at the end of
+/// a kernel, wait only for writes of the kernel's domain. Kernels in different domains of one device need system scope to order
+/// accesses between them; device scope is not enough. A domain does not change which accesses are legal.
 /// Source: CUDA C++ Programming Guide, "Memory Synchronization Domains". Requires CUDA 12.0; more than one domain exists from
 /// compute capability 9.0.
 #pragma once
@@ -16,9 +16,9 @@
 namespace membar {
 
 /// The logical domain of a kernel: `sync_domain::default_`, or `sync_domain::remote` for kernels that write to other devices or
-/// the host. Libraries mark their communication kernels remote; the application decides with a map what that means.
+/// the host. Libraries mark their communication kernels remote; the application maps logical domains to physical ones.
 ///
-/// The two are tags of distinct types; a `sync_domain` holds either at run time.
+/// The two tags have distinct types; a `sync_domain` holds either at run time.
 class sync_domain {
  public:
   struct default_t {
@@ -42,10 +42,10 @@ class sync_domain {
   cudaLaunchMemSyncDomain value_;
 };
 
-/// Which physical domain each logical domain runs in. CUDA's own map is {0, 1} where the device has several domains.
+/// The physical domain of each logical domain. CUDA's default map is {0, 1} where the device has several domains.
 ///
-/// The members are `int`, so that an id out of range is refused rather than wrapped into one that exists. That holds for the
-/// default 1, too: on a device with a single domain both ids must be 0.
+/// The members are `int`, so that an id out of range is refused and not wrapped. On a device with a single domain both ids must
+/// be 0, so the default map is refused there too.
 struct sync_domain_map {
   int default_ = 0;
   int remote = 1;
@@ -58,7 +58,7 @@ struct sync_domain_map {
   friend constexpr bool operator==(const sync_domain_map&, const sync_domain_map&) noexcept = default;
 };
 
-/// A physical domain known at compile time. As a launch attribute it runs the kernel in domain `Id`, whichever the stream says.
+/// A physical domain known at compile time. As a launch attribute it runs the kernel in domain `Id`, whatever the stream's is.
 template <int Id>
 struct physical_domain {
   static_assert(Id >= 0, "membar: a physical domain id counts from 0");
@@ -77,18 +77,18 @@ struct physical_domain {
     throw error(status, "membar: there is no device %d (%s): this process sees %d, numbered from 0; pass an index below that",
                 device, cudaGetErrorString(status), devices);
   }
-  check(status, "cudaDeviceGetAttribute");
+  check(status);
   return count;
 }
 
 /// The number of physical domains of the calling thread's current device.
 [[nodiscard]] inline int sync_domain_count() {
   int device = 0;
-  check(cudaGetDevice(&device), "cudaGetDevice", "a working CUDA driver and device are needed");
+  check(cudaGetDevice(&device), "a working CUDA driver and device are needed");
   return sync_domain_count(device);
 }
 
-/// Throws `error` unless 0 <= `id` < `domain_count`. The count is an argument, so that the rule holds for any device.
+/// Throws `error` unless 0 <= `id` < `domain_count`. `what` names the id in the message.
 inline void validate_physical_domain(int id, int domain_count, const char* what = "the physical domain") {
   if (id < 0 || id >= domain_count) {
     throw error(cudaErrorInvalidValue,
@@ -106,13 +106,12 @@ inline void validate(const sync_domain_map& map, int domain_count) {
 /// The id of a handle whose physical domain is known only at run time.
 inline constexpr int dynamic_domain = -1;
 
-/// A handle (a pointer, a span, an `atomic_ref`) whose device scope is relied upon, and which is therefore good only in kernels
-/// of one physical domain.
+/// A handle (a pointer, a span, an `atomic_ref`) that is used at device scope, and so only by kernels of one physical domain.
 ///
-/// `launch` refuses it in any other: at compile time if both `PhysicalId` and the launch's `physical_domain<N>` are known, else
-/// with an `error` on the ids that the launch resolves to. Data shared across domains needs `thread_scope::system` and no
-/// binding. Not seen by the check: raw pointers, handles inside structs without a `domain_of`, and node attributes changed
-/// after capture.
+/// `launch` refuses it in any other domain: at compile time if both `PhysicalId` and the launch's `physical_domain<N>` are known,
+/// else with an `error` when the launch's domain is known. Data shared across domains needs `thread_scope::system` and no
+/// binding. The check does not see raw pointers, handles inside structs without a `domain_of`, and node attributes changed after
+/// capture.
 template <class Handle, int PhysicalId = dynamic_domain>
 class domain_bound {
  public:
@@ -142,7 +141,7 @@ class domain_bound<Handle, dynamic_domain> {
 };
 
 /// Tells `launch` which physical domain an argument is bound to. Specialise it for a struct that holds a `domain_bound`:
-/// `static_id` is the id or `dynamic_domain`, and `id(value)` the id at run time. The primary template means: bound to none.
+/// `static_id` is the id or `dynamic_domain`, and `id(value)` the id at run time. A type without a specialisation is not bound.
 template <class T>
 struct domain_of {};
 

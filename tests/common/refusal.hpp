@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a call was refused with.
+/// The sentence with which a call is refused.
 #pragma once
 
 #include <membar/error.hpp>
 
+#include <gtest/gtest.h>
+
 #include <string>
+#include <string_view>
 
 namespace membar_test {
 
-/// What `call` throws, in words, and nothing if it throws nothing.
+/// The sentence of the `membar::error` that `call` throws; empty where it throws none.
 template <class Call>
 [[nodiscard]] std::string refusal(Call call) {
   try {
@@ -18,6 +21,14 @@ template <class Call>
     return refused.what();
   }
   return "";
+}
+
+/// Whether `sentence` has these words: `EXPECT_TRUE(says(refusal(call), "use an id from 0 to 3"))`.
+[[nodiscard]] inline ::testing::AssertionResult says(std::string_view sentence, std::string_view words) {
+  if (sentence.find(words) != sentence.npos) {
+    return ::testing::AssertionSuccess() << "it says: " << sentence;
+  }
+  return ::testing::AssertionFailure() << "it does not say '" << words << "' but: " << sentence;
 }
 
 }  // namespace membar_test

@@ -226,7 +226,7 @@ std::string missing_gpu() {
            (status != cudaSuccess ? cudaGetErrorString(status) : "there is no device");
   }
   int major = 0;
-  membar::check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0), "cudaDeviceGetAttribute");
+  membar::check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
   return major >= 9 ? "" : "device 0 has compute capability " + std::to_string(major) + ".x";
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <membar/access_policy_window.hpp>
-#include <membar/l2_plan.hpp>
 #include <membar/launch.hpp>
+#include <membar/window_planning.hpp>
 
 #include <tests/common/gpu_test.hpp>
 

@@ -75,9 +75,9 @@ int pass_by(const symmetric::nvshmem_session& session, Group, Kernel kernel, uns
   const unsigned rounds = symmetric_rounds(channels, passes);
   membar::launch(membar::launch_config{blocks, warps * 32}, kernel, all.on(self), rounds, size,
                  symmetric::ring_neighbour(self, 1, pes), report.get());
-  membar::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize", "a kernel failed");
+  membar::check(cudaDeviceSynchronize(), "a kernel failed");
   pe_report got{};
-  membar::check(cudaMemcpy(&got, report.get(), sizeof got, cudaMemcpyDefault), "cudaMemcpy");
+  membar::check(cudaMemcpy(&got, report.get(), sizeof got, cudaMemcpyDefault));
   all.free(heap);  // collective: everybody has ended before anything is freed
   return verdict(got);
 }
@@ -117,9 +117,9 @@ TEST_F(nvshmem, barriers_hold) {
     const support::device_memory<pe_report> report(1);
     membar::launch(membar::launch_config{1, 256}, meet_again<symmetric::by_block_t, backend>, slots.on(session.self()),
                    words.on(session.self()), 5'000U, report.get());
-    membar::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize", "a kernel failed");
+    membar::check(cudaDeviceSynchronize(), "a kernel failed");
     pe_report got{};
-    membar::check(cudaMemcpy(&got, report.get(), sizeof got, cudaMemcpyDefault), "cudaMemcpy");
+    membar::check(cudaMemcpy(&got, report.get(), sizeof got, cudaMemcpyDefault));
     heap.free(slots);
     heap.free(words);
     return verdict(got);

@@ -2,7 +2,8 @@
 #include <membar/access_policy_window.hpp>
 #include <membar/launch.hpp>
 
-#include <tests/fake_cuda/l2.hpp>
+#include <tests/common/refusal.hpp>
+#include <tests/fake_cuda/fake_cuda.hpp>
 
 #include <array>
 #include <limits>
@@ -10,11 +11,12 @@
 
 namespace {
 
-using made_up_l2::MiB;
-using made_up_l2::now;
-using made_up_l2::refusal;
+using fake_cuda::MiB;
+using fake_cuda::now;
 using membar::access_policy_window;
 using membar::access_property;
+using membar_test::refusal;
+using membar_test::says;
 
 constexpr membar::l2_facts big{
     .device = 0, .l2_bytes = 60 * MiB, .max_set_aside = 40 * MiB, .max_window = 128 * MiB, .set_aside = 24 * MiB};
@@ -58,20 +60,20 @@ TEST(access_policy_window, with_a_hit_ratio_that_is_none_is_refused) {
 
 TEST(access_policy_window, whose_misses_persist_is_refused) {
   const std::string said = refusal_of({.start = somewhere, .bytes = 4096, .miss = access_property::persisting});
-  EXPECT_NE(said.find("the miss property of the access-policy window is persisting"), std::string::npos) << said;
+  EXPECT_TRUE(says(said, "the miss property of the access-policy window is persisting"));
 }
 
 TEST(access_policy_window, larger_than_the_largest_is_refused) {
   EXPECT_EQ(
       refusal_of({.start = somewhere, .bytes = 128 * MiB + 1}),
       "membar: the access-policy window has 134217729 bytes, but the largest on device 0 has 134217728: choose the hottest "
-      "part, or slide a window over the region (l2_plan.hpp)");
+      "part, or slide a window over the region (window_planning.hpp)");
 }
 
 TEST(access_policy_window, that_persists_on_a_mig_instance_is_refused) {
   const membar::l2_facts mig{.device = 3, .l2_bytes = 8 * MiB, .max_window = 128 * MiB, .mig = true};
   const std::string said = refusal_of({.start = somewhere, .bytes = 4096}, mig);
-  EXPECT_NE(said.find("cannot persist on device 3: it is a MIG instance"), std::string::npos) << said;
+  EXPECT_TRUE(says(said, "cannot persist on device 3: it is a MIG instance"));
   EXPECT_EQ(refusal_of({.start = somewhere, .bytes = 4096, .hit = access_property::streaming}, mig), "")
       << "streaming needs no set-aside";
 }
@@ -98,7 +100,7 @@ static_assert(membar::legal_on_a_launch<access_policy_window>);
 static_assert(membar::legal_on_a_stream<access_policy_window>);
 static_assert(membar::legal_on_a_graph_node<access_policy_window>);
 
-class window_as_attribute : public made_up_l2::machine_test {
+class window_as_attribute : public fake_cuda::test {
  protected:
   access_policy_window window{somewhere, 8 * MiB, 0.75F, access_property::persisting, access_property::normal};
 };
@@ -107,8 +109,9 @@ void kernel() {}
 
 TEST_F(window_as_attribute, of_a_launch_is_what_cuda_gets) {
   membar::launch(membar::launch_config{1, 1}.with(window), kernel);
-  EXPECT_EQ(now().launch_attributes, 1U);
-  EXPECT_EQ(membar::attribute_traits<access_policy_window>::decode(now().launch_attribute), window);
+  ASSERT_EQ(now().launches.size(), 1U);
+  ASSERT_EQ(now().launches[0].attributes.size(), 1U);
+  EXPECT_EQ(membar::attribute_traits<access_policy_window>::decode(now().launches[0].attributes[0].val), window);
 }
 
 TEST_F(window_as_attribute, of_a_stream_lasts_for_the_scope) {
@@ -122,15 +125,17 @@ TEST_F(window_as_attribute, of_a_stream_lasts_for_the_scope) {
 }
 
 TEST_F(window_as_attribute, of_a_node_is_read_back) {
-  membar::set_attribute(cudaGraphNode_t{}, window);
-  EXPECT_EQ(membar::get_attribute<access_policy_window>(cudaGraphNode_t{}), window);
+  fake_cuda::node node;
+  membar::set_attribute(node.handle(), window);
+  EXPECT_EQ(membar::get_attribute<access_policy_window>(node.handle()), window);
 }
 
 TEST_F(window_as_attribute, turned_off_is_nothing_at_all) {
   membar::set_attribute(cudaStream_t{}, window);
   membar::set_attribute(cudaStream_t{}, access_policy_window{.start = somewhere, .bytes = 0, .hit_ratio = 9.0F});
-  EXPECT_EQ(now().stream_attribute.accessPolicyWindow.num_bytes, 0U);
-  EXPECT_EQ(now().stream_attribute.accessPolicyWindow.hitRatio, 0.0F);
+  const cudaAccessPolicyWindow& off = now().null_stream.attributes[cudaLaunchAttributeAccessPolicyWindow].accessPolicyWindow;
+  EXPECT_EQ(off.num_bytes, 0U);
+  EXPECT_EQ(off.hitRatio, 0.0F);
   EXPECT_TRUE(membar::get_attribute<access_policy_window>(cudaStream_t{}).off());
 }
 
@@ -147,13 +152,15 @@ TEST_F(window_as_attribute, persisting_lines_are_reset_by_one_call) {
   EXPECT_EQ(now().resets, 1);
 }
 
-TEST(l2_plan, lets_all_of_a_region_persist_that_fits) {
+class l2_plan : public fake_cuda::test {};
+
+TEST_F(l2_plan, lets_all_of_a_region_persist_that_fits) {
   const access_policy_window window = membar::l2_plan(big).window(somewhere, 24 * MiB);
   EXPECT_EQ(window.hit_ratio, 1.0F);
   EXPECT_EQ(window.bytes, 24 * MiB);
 }
 
-TEST(l2_plan, keeps_the_persisting_bytes_within_the_share) {
+TEST_F(l2_plan, keeps_the_persisting_bytes_within_the_share) {
   for (const std::size_t bytes : {24 * MiB + 1, 25 * MiB, 33 * MiB + 12345, 100 * MiB, 128 * MiB}) {
     for (const std::size_t share : {std::size_t{1000}, 3 * MiB, 7 * MiB + 11, 24 * MiB}) {
       const access_policy_window window = membar::l2_plan(big).with_share(share).window(somewhere, bytes);
@@ -163,20 +170,20 @@ TEST(l2_plan, keeps_the_persisting_bytes_within_the_share) {
   }
 }
 
-TEST(l2_plan, shares_no_more_than_is_set_aside) { EXPECT_EQ(membar::l2_plan(big).with_share(99 * MiB).share(), 24 * MiB); }
+TEST_F(l2_plan, shares_no_more_than_is_set_aside) { EXPECT_EQ(membar::l2_plan(big).with_share(99 * MiB).share(), 24 * MiB); }
 
-TEST(l2_plan, without_a_set_aside_says_so) {
+TEST_F(l2_plan, without_a_set_aside_says_so) {
   membar::l2_facts none = big;
   none.set_aside = 0;
   EXPECT_EQ(refusal([&] { static_cast<void>(membar::l2_plan(none).window(somewhere, 100)); }),
             "membar: no L2 is set aside on device 0 for a window of 100 bytes: hold an l2_set_aside before planning");
 }
 
-TEST(l2_plan, of_an_empty_range_is_a_window_that_is_off) { EXPECT_TRUE(membar::l2_plan(big).window(std::vector<int>{}).off()); }
+TEST_F(l2_plan, of_an_empty_range_is_a_window_that_is_off) {
+  EXPECT_TRUE(membar::l2_plan(big).window(std::vector<int>{}).off());
+}
 
-class plan_of_a_device : public made_up_l2::machine_test {};
-
-TEST_F(plan_of_a_device, takes_the_set_aside_that_is_held) {
+TEST_F(l2_plan, takes_the_set_aside_that_is_held) {
   const membar::l2_set_aside hold(1, 24 * MiB);
   EXPECT_EQ(membar::l2_plan(1).share(), 24 * MiB);
   EXPECT_EQ(membar::l2_plan(0).share(), 0U);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Collective launches on made-up machines: one process with all GPUs, and one process, here a thread, per GPU.
+// Collective launches on fake machines: one process with all GPUs, and one process, here a thread, per GPU.
 #include <membar/symmetric/collective_launch.hpp>
 #include <membar/symmetric/peer_backend.hpp>
 
-#include <tests/fake_cuda/streams.hpp>
+#include <tests/common/refusal.hpp>
+#include <tests/fake_cuda/fake_cuda.hpp>
 
 #include <algorithm>
 #include <barrier>
@@ -17,12 +18,12 @@ namespace {
 
 namespace symmetric = membar::symmetric;
 
-using made_up_streams::now;
-using made_up_streams::refusal;
+using fake_cuda::now;
 using membar::symmetric::collective_grid;
 using membar::symmetric::launch_offer;
 using membar::symmetric::pe;
 using membar::symmetric::pe_range;
+using membar_test::refusal;
 
 void meets(int) {}
 const auto its_number = [](pe which) { return std::tuple(which.index()); };
@@ -34,13 +35,13 @@ struct meeting_place {
   std::vector<unsigned long long> values;
 };
 
-class made_up_backend {
+class fake_backend {
  public:
   static constexpr symmetric::visibility visible = symmetric::visibility::everywhere;
   using reach = symmetric::peer_reach;
   using region = symmetric::detail::peer_region;
 
-  made_up_backend(meeting_place& place, pe_range local) : place_(&place), local_(local) {}
+  fake_backend(meeting_place& place, pe_range local) : place_(&place), local_(local) {}
 
   [[nodiscard]] int count() const { return static_cast<int>(place_->values.size()); }
   [[nodiscard]] pe_range local_pes() const { return local_; }
@@ -52,22 +53,22 @@ class made_up_backend {
     std::copy(place_->values.begin(), place_->values.end(), all);
     place_->barrier.arrive_and_wait();
   }
-  [[nodiscard]] region map(std::size_t) const { throw membar::error(cudaErrorNotSupported, "made up"); }
+  [[nodiscard]] region map(std::size_t) const { throw membar::error(cudaErrorNotSupported, "fake"); }
 
  private:
   meeting_place* place_;
   pe_range local_;
 };
-static_assert(symmetric::backend<made_up_backend>);
+static_assert(symmetric::backend<fake_backend>);
 
-class collective_launch_of : public made_up_streams::machine_test {
+class collective_launch_of : public fake_cuda::test {
  protected:
   static bool contains(const std::string& text, const char* words) { return text.find(words) != std::string::npos; }
 
   /// What one process with all PEs is told.
   static std::string in_one_process(collective_grid grid, std::vector<cudaStream_t> streams = {}) {
-    meeting_place place(1, now().devices);
-    made_up_backend backend(place, pe_range(pe(0), now().devices));
+    meeting_place place(1, fake_cuda::device_count());
+    fake_backend backend(place, pe_range(pe(0), fake_cuda::device_count()));
     return refusal([&] { symmetric::collective_launch(backend, grid, streams, meets, its_number); });
   }
 
@@ -78,7 +79,7 @@ class collective_launch_of : public made_up_streams::machine_test {
     std::vector<std::thread> processes;
     for (int i = 0; i != static_cast<int>(grids.size()); ++i) {
       processes.emplace_back([&, i] {
-        made_up_backend backend(place, pe_range(pe(i), 1));
+        fake_backend backend(place, pe_range(pe(i), 1));
         told[static_cast<std::size_t>(i)] = refusal([&] {
           symmetric::collective_launch(backend, {dim3(grids[static_cast<std::size_t>(i)]), dim3(64)}, {}, meets, its_number);
         });
@@ -92,7 +93,7 @@ class collective_launch_of : public made_up_streams::machine_test {
 };
 
 TEST_F(collective_launch_of, a_grid_that_fits_is_cooperative_and_remote_on_every_pe) {
-  made_up_streams::stream streams[4];
+  fake_cuda::stream streams[4];
   EXPECT_EQ(in_one_process({20, 64}, {streams[0].handle(), streams[1].handle(), streams[2].handle(), streams[3].handle()}), "");
   ASSERT_EQ(now().launches.size(), 4U);
   for (int i = 0; i != 4; ++i) {
@@ -113,7 +114,7 @@ TEST_F(collective_launch_of, a_grid_that_fits_is_cooperative_and_remote_on_every
 }
 
 TEST_F(collective_launch_of, a_grid_that_one_pe_cannot_hold_launches_nowhere) {
-  now().multiprocessors[2] = 7;
+  now().attribute(cudaDevAttrMultiProcessorCount, 2) = 7;
   const std::string refused = in_one_process({20, 64});
   EXPECT_EQ(
       refused,
@@ -124,7 +125,7 @@ TEST_F(collective_launch_of, a_grid_that_one_pe_cannot_hold_launches_nowhere) {
 }
 
 TEST_F(collective_launch_of, a_grid_that_one_process_cannot_hold_is_the_same_error_in_all) {
-  now().multiprocessors[1] = 3;
+  now().attribute(cudaDevAttrMultiProcessorCount, 1) = 3;
   const auto told = in_processes({7, 7, 7});
   for (const std::string& each : told) {
     EXPECT_TRUE(contains(each, "because PE 1 was to run 7 blocks that wait for each other and has room for 6")) << each;
@@ -145,11 +146,11 @@ TEST_F(collective_launch_of, a_grid_where_another_process_makes_another_call_is_
   meeting_place place(2, 2);
   std::vector<std::string> said(2);
   std::thread frees([&] {
-    made_up_backend backend(place, pe_range(pe(0), 1));
+    fake_backend backend(place, pe_range(pe(0), 1));
     said[0] = refusal([&] { symmetric::detail::agree(backend, symmetric::detail::collective::freed, 7); });
   });
   std::thread launches([&] {
-    made_up_backend backend(place, pe_range(pe(1), 1));
+    fake_backend backend(place, pe_range(pe(1), 1));
     said[1] = refusal([&] { symmetric::collective_launch(backend, {dim3(7), dim3(64)}, {}, meets, its_number); });
   });
   frees.join();
@@ -161,12 +162,12 @@ TEST_F(collective_launch_of, a_grid_where_another_process_makes_another_call_is_
 }
 
 TEST_F(collective_launch_of, a_device_without_cooperative_launches_is_named) {
-  now().no_cooperative_launch = {3};
+  now().attribute(cudaDevAttrCooperativeLaunch, 3) = 0;
   EXPECT_TRUE(contains(in_one_process({1, 64}), "PE 3 has no room for a block of it, or no cooperative launch"));
 }
 
 TEST_F(collective_launch_of, a_question_that_fails_on_one_pe_is_an_error_in_all) {
-  now().refuses_questions = {1};
+  now().fails["cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags"] = {0, cudaErrorNoKernelImageForDevice, 1};
   for (const std::string& each : in_processes({1, 1})) {
     EXPECT_TRUE(contains(each, "PE 1 could not ask its device how many blocks it holds (cudaErrorNoKernelImageForDevice)"))
         << each;
@@ -174,7 +175,7 @@ TEST_F(collective_launch_of, a_question_that_fails_on_one_pe_is_an_error_in_all)
 }
 
 TEST_F(collective_launch_of, a_launch_that_fails_after_all_is_an_error_in_all) {
-  now().refuses_launches = {0};
+  now().fails["cudaLaunchKernelExC"] = {0, cudaErrorLaunchOutOfResources, 0};
   for (const std::string& each : in_processes({1, 1})) {
     EXPECT_TRUE(contains(each, "failed on PE 0 with cudaErrorLaunchOutOfResources")) << each;
     EXPECT_TRUE(contains(each, "may wait for it until their budgets end")) << each;
@@ -187,7 +188,7 @@ TEST_F(collective_launch_of, arguments_that_throw_are_an_error_in_all) {
   std::vector<std::thread> processes;
   for (int i = 0; i != 2; ++i) {
     processes.emplace_back([&, i] {
-      made_up_backend backend(place, pe_range(pe(i), 1));
+      fake_backend backend(place, pe_range(pe(i), 1));
       told[i] = refusal([&] {
         symmetric::collective_launch(backend, {1, 64}, {}, meets, [](pe which) {
           return which == pe(1) ? throw std::runtime_error("no arguments") : std::tuple(which.index());
@@ -204,16 +205,17 @@ TEST_F(collective_launch_of, arguments_that_throw_are_an_error_in_all) {
 }
 
 TEST_F(collective_launch_of, pes_load_the_kernel_before_any_launches_it) {
-  now().multiprocessors[2] = 0;
+  now().attribute(cudaDevAttrMultiProcessorCount, 2) = 0;
   EXPECT_NE(in_one_process({1, 64}), "");
   EXPECT_TRUE(now().launches.empty());
   for (int device = 0; device != 4; ++device) {
-    EXPECT_EQ(now().loaded[device].count(reinterpret_cast<const void*>(meets)), 1U) << "device " << device;
+    EXPECT_EQ(now().devices[static_cast<std::size_t>(device)].loaded.count(reinterpret_cast<const void*>(meets)), 1U)
+        << "device " << device;
   }
 }
 
 TEST_F(collective_launch_of, streams_for_some_pes_only_is_an_error) {
-  made_up_streams::stream stream;
+  fake_cuda::stream stream;
   EXPECT_TRUE(contains(in_one_process({1, 64}, {stream.handle()}), "gave streams for some of its PEs only"));
   EXPECT_TRUE(now().launches.empty());
 }

@@ -2,7 +2,8 @@
 #include <membar/symmetric/host_copy.hpp>
 #include <membar/symmetric/peer_backend.hpp>
 
-#include <tests/fake_cuda/streams.hpp>
+#include <tests/common/refusal.hpp>
+#include <tests/fake_cuda/fake_cuda.hpp>
 
 #include <array>
 #include <string>
@@ -12,19 +13,19 @@ namespace {
 
 namespace symmetric = membar::symmetric;
 
-using made_up_streams::now;
-using made_up_streams::refusal;
+using fake_cuda::now;
 using membar::symmetric::pe;
 using membar::symmetric::peer_backend;
+using membar_test::refusal;
 
-class host_copy : public made_up_streams::machine_test {
+class host_copy : public fake_cuda::test {
  protected:
   static bool contains(const std::string& text, const char* words) { return text.find(words) != std::string::npos; }
 
   std::array<int, 4> heap{1, 2, 3, 4};
   symmetric::span<int> objects = symmetric::detail::access::make_span<int, peer_backend>(
       heap.data(), heap.size(), symmetric::peer_reach(pe(1), 2, std::ptrdiff_t{0}));
-  made_up_streams::stream stream;
+  fake_cuda::stream stream;
 };
 
 const std::vector<std::string> copied_and_waited{"cudaMemcpyAsync", "cudaStreamSynchronize"};
@@ -74,7 +75,7 @@ TEST_F(host_copy, without_a_stream_takes_the_flag) {
 }
 
 TEST_F(host_copy, takes_the_flag_of_the_context_for_memory_that_the_driver_maps) {
-  now().mapped.insert(heap.data());
+  now().mapped[reinterpret_cast<unsigned long long>(heap.data())] = sizeof heap;
   EXPECT_TRUE(
       contains(refusal([&] { const symmetric::synchronous_copies flag(heap.data()); }), "make that with CU_CTX_SYNC_MEMOPS"));
   EXPECT_FALSE(symmetric::copies_are_synchronous(heap.data()));

@@ -2,26 +2,27 @@
 #include <membar/l2_facts.hpp>
 #include <membar/l2_set_aside.hpp>
 
-#include <tests/fake_cuda/l2.hpp>
+#include <tests/common/refusal.hpp>
+#include <tests/fake_cuda/fake_cuda.hpp>
 
 #include <memory>
 #include <stdexcept>
 
 namespace {
 
-using made_up_l2::MiB;
-using made_up_l2::now;
-using made_up_l2::refusal;
-using ::testing::Test;
+using fake_cuda::MiB;
+using fake_cuda::now;
+using membar_test::refusal;
+using membar_test::says;
 
-class l2_set_aside : public made_up_l2::machine_test {
+class l2_set_aside : public fake_cuda::test {
  protected:
-  static std::size_t limit(int device = 0) { return now().devices[static_cast<std::size_t>(device)].limit; }
+  static std::size_t limit(int device = 0) { return now().devices[static_cast<std::size_t>(device)].persisting_l2_limit; }
 };
-using l2_facts = l2_set_aside;
+class l2_facts : public l2_set_aside {};
 
 TEST_F(l2_facts, are_what_the_device_says) {
-  now().devices[0].limit = 7 * MiB;
+  now().devices[0].persisting_l2_limit = 7 * MiB;
   const membar::l2_facts facts = membar::l2_facts_of(0);
   EXPECT_EQ(facts.l2_bytes, 60 * MiB);
   EXPECT_EQ(facts.max_set_aside, 40 * MiB);
@@ -32,7 +33,7 @@ TEST_F(l2_facts, are_what_the_device_says) {
 }
 
 TEST_F(l2_facts, tell_a_mig_instance_by_its_name) {
-  now().devices[1].attributes[cudaDevAttrMaxPersistingL2CacheSize] = 0;
+  now().attribute(cudaDevAttrMaxPersistingL2CacheSize, 1) = 0;
   EXPECT_FALSE(membar::l2_facts_of(1).mig);
   now().devices[1].name = "NVIDIA H200 MIG 1g.18gb";
   EXPECT_TRUE(membar::l2_facts_of(1).mig);
@@ -43,17 +44,17 @@ TEST_F(l2_facts, tell_a_mig_instance_by_its_name) {
 TEST_F(l2_facts, leave_mps_open_where_the_runtime_cannot_tell) {
   now().devices[0].attributes.erase(cudaDevAttrMpsEnabled);
   EXPECT_FALSE(membar::l2_facts_of(0).mps);
-  now().devices[0].attributes[cudaDevAttrMpsEnabled] = 1;
+  now().attribute(cudaDevAttrMpsEnabled) = 1;
   EXPECT_TRUE(membar::l2_facts_of(0).mps);
 }
 
 TEST_F(l2_facts, do_not_change_the_current_device) {
   static_cast<void>(membar::l2_facts_of(1));
-  EXPECT_EQ(now().current, 0);
+  EXPECT_EQ(fake_cuda::current_device(), 0);
 }
 
 TEST_F(l2_set_aside, sets_the_limit_and_puts_it_back) {
-  now().devices[0].limit = 3 * MiB;
+  now().devices[0].persisting_l2_limit = 3 * MiB;
   {
     const membar::l2_set_aside hold(0, 24 * MiB);
     EXPECT_EQ(limit(), 24 * MiB);
@@ -75,7 +76,7 @@ TEST_F(l2_set_aside, adds_up_what_is_held) {
 }
 
 TEST_F(l2_set_aside, is_never_more_than_the_largest) {
-  now().devices[0].limit = 5 * MiB;
+  now().devices[0].persisting_l2_limit = 5 * MiB;
   auto first = std::make_unique<membar::l2_set_aside>(0, 30 * MiB);
   auto second = std::make_unique<membar::l2_set_aside>(0, 30 * MiB);
   EXPECT_EQ(limit(), 40 * MiB);
@@ -87,7 +88,7 @@ TEST_F(l2_set_aside, is_never_more_than_the_largest) {
 }
 
 TEST_F(l2_set_aside, puts_the_limit_back_after_an_exception) {
-  now().devices[0].limit = MiB;
+  now().devices[0].persisting_l2_limit = MiB;
   const auto work = [] {
     const membar::l2_set_aside outer(0, 8 * MiB);
     const membar::l2_set_aside inner(0, 8 * MiB);
@@ -98,24 +99,24 @@ TEST_F(l2_set_aside, puts_the_limit_back_after_an_exception) {
 }
 
 TEST_F(l2_set_aside, keeps_devices_apart) {
-  now().devices[1].limit = 2 * MiB;
+  now().devices[1].persisting_l2_limit = 2 * MiB;
   {
     const membar::l2_set_aside first(0, 8 * MiB);
     const membar::l2_set_aside second(1, 16 * MiB);
     EXPECT_EQ(limit(0), 8 * MiB);
     EXPECT_EQ(limit(1), 16 * MiB);
-    EXPECT_EQ(now().current, 0);
+    EXPECT_EQ(fake_cuda::current_device(), 0);
   }
   EXPECT_EQ(limit(0), 0U);
   EXPECT_EQ(limit(1), 2 * MiB);
-  EXPECT_EQ(now().current, 0);
+  EXPECT_EQ(fake_cuda::current_device(), 0);
 }
 
 TEST_F(l2_set_aside, that_cannot_be_set_leaves_the_limit_and_the_account) {
-  now().devices[0].limit = MiB;
-  now().devices[0].refuses_limits = cudaErrorInvalidValue;
+  now().devices[0].persisting_l2_limit = MiB;
+  now().fails["cudaDeviceSetLimit"] = {0, cudaErrorInvalidValue};
   EXPECT_NE(refusal([] { const membar::l2_set_aside hold(0, 8 * MiB); }), "");
-  now().devices[0].refuses_limits = cudaSuccess;
+  now().fails.clear();
   EXPECT_EQ(limit(), MiB);
   {
     const membar::l2_set_aside hold(0, 4 * MiB);
@@ -125,7 +126,7 @@ TEST_F(l2_set_aside, that_cannot_be_set_leaves_the_limit_and_the_account) {
 }
 
 TEST_F(l2_set_aside, on_a_mig_instance_is_refused_in_a_sentence) {
-  now().devices[1].attributes[cudaDevAttrMaxPersistingL2CacheSize] = 0;
+  now().attribute(cudaDevAttrMaxPersistingL2CacheSize, 1) = 0;
   now().devices[1].name = "NVIDIA H200 MIG 1g.18gb";
   EXPECT_EQ(
       refusal([] { const membar::l2_set_aside hold(1, 1024); }),
@@ -135,18 +136,17 @@ TEST_F(l2_set_aside, on_a_mig_instance_is_refused_in_a_sentence) {
 }
 
 TEST_F(l2_set_aside, before_compute_capability_8_is_refused_in_a_sentence) {
-  now().devices[0].attributes[cudaDevAttrMaxPersistingL2CacheSize] = 0;
-  EXPECT_NE(refusal([] { const membar::l2_set_aside hold(0, 1024); }).find("no set-aside for persisting lines"),
-            std::string::npos);
+  now().attribute(cudaDevAttrMaxPersistingL2CacheSize) = 0;
+  EXPECT_TRUE(says(refusal([] { const membar::l2_set_aside hold(0, 1024); }), "no set-aside for persisting lines"));
 }
 
 TEST_F(l2_set_aside, under_mps_is_what_the_server_fixed) {
-  now().devices[0].attributes[cudaDevAttrMpsEnabled] = 1;
-  now().devices[0].limit = 10 * MiB;
+  now().attribute(cudaDevAttrMpsEnabled) = 1;
+  now().devices[0].persisting_l2_limit = 10 * MiB;
   EXPECT_EQ(refusal([] { const membar::l2_set_aside hold(0, 8 * MiB); }), "");
   const std::string said = refusal([] { const membar::l2_set_aside hold(0, 11 * MiB); });
-  EXPECT_NE(said.find("MPS fixed the limit at 10485760"), std::string::npos) << said;
-  EXPECT_NE(said.find("CUDA_DEVICE_DEFAULT_PERSISTING_L2_CACHE_PERCENTAGE_LIMIT"), std::string::npos) << said;
+  EXPECT_TRUE(says(said, "MPS fixed the limit at 10485760"));
+  EXPECT_TRUE(says(said, "CUDA_DEVICE_DEFAULT_PERSISTING_L2_CACHE_PERCENTAGE_LIMIT"));
   EXPECT_TRUE(now().devices[0].limits_set.empty());
   EXPECT_EQ(limit(), 10 * MiB);
 }
@@ -154,10 +154,10 @@ TEST_F(l2_set_aside, under_mps_is_what_the_server_fixed) {
 TEST_F(l2_set_aside, that_cannot_be_put_back_is_reported_and_does_not_throw) {
   {
     const membar::l2_set_aside hold(0, 8 * MiB);
-    now().devices[0].refuses_limits = cudaErrorUnknown;
+    now().fails["cudaDeviceSetLimit"] = {0, cudaErrorUnknown};
   }
   ASSERT_EQ(now().failures.size(), 1U);
-  EXPECT_NE(now().failures[0].find("cudaDeviceSetLimit"), std::string::npos);
+  EXPECT_TRUE(says(now().failures[0], "the set-aside of L2 was not put back"));
 }
 
 }  // namespace

@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <membar/launch.hpp>
 
-#include <tests/fake_cuda/device.hpp>
 #include <tests/common/refusal.hpp>
+#include <tests/fake_cuda/fake_cuda.hpp>
 
 #include <concepts>
 #include <string>
-#include <string_view>
 #include <type_traits>
 
 namespace {
 
-using made_up::now;
+using fake_cuda::now;
 using membar::domain_bound;
 using membar::launch_config;
 using membar::physical_domain;
 using membar::set_attribute;
 using membar::sync_domain;
 using membar::sync_domain_map;
+using membar_test::refusal;
+using membar_test::says;
 
-/// A struct that holds a bound handle; below it tells its domain.
+/// A struct that holds a bound handle and tells its domain by a `domain_of`.
 struct channel {
   int length;
   domain_bound<int*> flag;
 };
 
-/// The same, with a domain known at compile time.
+/// A struct that holds a handle bound to a domain known at compile time.
 struct fixed_channel {
   domain_bound<int*, 2> flag;
 };
@@ -106,7 +107,7 @@ static_assert(every_pair(list<sync_domain, sync_domain::default_t, sync_domain::
 static_assert(!membar::not_given_before<sync_domain, membar::priority, sync_domain_map, sync_domain::remote_t>,
               "also when others stand between");
 
-class launch : public made_up::machine_test {
+class launch : public fake_cuda::test {
  protected:
   /// The value that the last launch has for an attribute; a failure where it has none.
   [[nodiscard]] static cudaLaunchAttributeValue launched_with(cudaLaunchAttributeID id) {
@@ -127,15 +128,14 @@ class launch : public made_up::machine_test {
       launch_it();
       FAIL() << "launched";
     } catch (const membar::error& failure) {
-      const std::string_view sentence = failure.what();
-      EXPECT_NE(sentence.find("bound to physical synchronization domain " + std::to_string(bound)), sentence.npos) << sentence;
-      EXPECT_NE(sentence.find("runs in domain " + std::to_string(domain)), sentence.npos) << sentence;
-      EXPECT_NE(sentence.find("thread_scope::system"), sentence.npos) << sentence;
+      EXPECT_TRUE(says(failure.what(), "bound to physical synchronization domain " + std::to_string(bound)));
+      EXPECT_TRUE(says(failure.what(), "runs in domain " + std::to_string(domain)));
+      EXPECT_TRUE(says(failure.what(), "thread_scope::system"));
     }
     EXPECT_EQ(now().launches.size(), before);
   }
 
-  made_up::stream stream;
+  fake_cuda::stream stream;
   launch_config<> config{dim3(2, 3, 4), dim3(5, 6, 7), stream.handle(), 1234};
   int* data = nullptr;
 };
@@ -173,7 +173,7 @@ static_assert(launch_config{1, 32}.with(membar::cooperative{}).get<membar::coope
 TEST_F(launch, passes_grid_block_stream_shared_memory_and_kernel) {
   membar::launch(config, no_parameters);
   ASSERT_EQ(now().launches.size(), 1U);
-  const made_up::launch& made = now().launches[0];
+  const fake_cuda::launch& made = now().launches[0];
   EXPECT_EQ(made.grid.x * 100 + made.grid.y * 10 + made.grid.z, 234U);
   EXPECT_EQ(made.block.x * 100 + made.block.y * 10 + made.block.z, 567U);
   EXPECT_EQ(made.stream, stream.handle());
@@ -231,7 +231,7 @@ TEST_F(launch, a_kernel_may_be_noexcept) {
 
 TEST_F(launch, a_value_out_of_range_is_refused_and_nothing_launched) {
   EXPECT_THROW(membar::launch(config.with(sync_domain_map{.default_ = 0, .remote = 4}), no_parameters), membar::error);
-  now().domain_count = 2;
+  now().attribute(cudaDevAttrMemSyncDomainCount) = 2;
   EXPECT_THROW(membar::launch(config.with(physical_domain<2>{}), no_parameters), membar::error);
   EXPECT_TRUE(now().launches.empty());
 }
@@ -241,7 +241,7 @@ TEST_F(launch, preferred_cluster_dimensions_are_multiples_of_the_cluster_dimensi
   using membar::cluster_dimensions;
   using membar::preferred_cluster_dimensions;
   const auto made = [&](const cluster_dimensions& regular, const preferred_cluster_dimensions& preferred) {
-    return membar_test::refusal([&] { membar::launch(config.with(preferred).with(regular), no_parameters); });
+    return refusal([&] { membar::launch(config.with(preferred).with(regular), no_parameters); });
   };
   EXPECT_EQ(made({2, 1, 2}, {4, 3, 2}), "");
   EXPECT_EQ(launched_with(cudaLaunchAttributePreferredClusterDimension).preferredClusterDim.x, 4U);
@@ -249,24 +249,24 @@ TEST_F(launch, preferred_cluster_dimensions_are_multiples_of_the_cluster_dimensi
   EXPECT_EQ(now().launches.size(), 2U);
   for (const preferred_cluster_dimensions& none :
        {preferred_cluster_dimensions{3, 2, 2}, {1, 2, 2}, {4, 3, 2}, {4, 4, 4}, {0, 2, 2}}) {
-    const std::string sentence = made({2, 2, 2}, none);
-    EXPECT_NE(sentence.find("use multiples of theirs in x and y, and the same z"), sentence.npos) << sentence;
+    EXPECT_TRUE(says(made({2, 2, 2}, none), "use multiples of theirs in x and y, and the same z"));
   }
   EXPECT_NE(made({0, 1, 1}, {2, 1, 1}), "");
-  now().compute_capability_major = 9;
-  EXPECT_NE(made({1, 1, 1}, {2, 1, 1}).find("need 10.0: leave them out"), std::string::npos);
+  now().attribute(cudaDevAttrComputeCapabilityMajor) = 9;
+  EXPECT_TRUE(says(made({1, 1, 1}, {2, 1, 1}), "need 10.0: leave them out"));
   EXPECT_EQ(now().launches.size(), 2U);
 }
 #endif
 
 TEST_F(launch, what_cuda_refuses_is_an_error) {
-  now().refuses_launches = true;
+  now().fails["cudaLaunchKernelExC"] = {0, cudaErrorInvalidConfiguration};
   try {
     membar::launch(config, no_parameters);
     FAIL() << "launched";
   } catch (const membar::error& failure) {
     EXPECT_EQ(failure.code(), cudaErrorInvalidConfiguration);
-    EXPECT_NE(std::string_view(failure.what()).find("cudaLaunchKernelExC"), std::string_view::npos) << failure.what();
+    EXPECT_TRUE(says(failure.what(), "check grid, block, shared memory and attributes"));
+    EXPECT_TRUE(says(failure.what(), "launch.hpp:"));
   }
   EXPECT_EQ(now().last_error, cudaSuccess) << "the error is left for the next call";
 }
@@ -322,7 +322,7 @@ TEST_F(launch, a_struct_is_checked_by_its_domain_of) {
 }
 
 TEST_F(launch, with_a_single_domain_every_launch_runs_in_it) {
-  now().domain_count = 1;
+  now().attribute(cudaDevAttrMemSyncDomainCount) = 1;
   membar::launch(config.with(sync_domain::remote), takes_dynamic, domain_bound<int*>(data, 0));
   membar::launch(config.with(physical_domain<0>{}), takes_dynamic, domain_bound<int*>(data, 0));
   EXPECT_EQ(now().launches.size(), 2U);

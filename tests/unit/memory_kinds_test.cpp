@@ -5,63 +5,62 @@
 #include <membar/managed_memory.hpp>
 #include <membar/mapped_memory.hpp>
 
-#include <tests/fake_cuda/l2.hpp>
-
-#include <string>
-#include <string_view>
+#include <tests/common/refusal.hpp>
+#include <tests/fake_cuda/fake_cuda.hpp>
 
 namespace {
 
-using made_up_l2::now;
-using made_up_l2::refusal;
+using fake_cuda::now;
 using membar::atomic_operation;
 using membar::atomic_use;
 using membar::atomicity_facts;
 using membar::memory_kind;
 using membar::memory_location;
+using membar_test::refusal;
+using membar_test::says;
 
-TEST(mapped_memory, is_pinned_for_all_devices_unless_told) {
+class mapped_memory : public fake_cuda::test {};
+class managed_memory : public fake_cuda::test {};
+class atomicity : public fake_cuda::test {};
+
+TEST_F(mapped_memory, is_pinned_for_all_devices_unless_told) {
   EXPECT_EQ(membar::detail::allocation_flags({}), cudaHostAllocMapped | cudaHostAllocPortable);
   EXPECT_EQ(membar::detail::allocation_flags({.portable = false}), cudaHostAllocMapped);
   EXPECT_EQ(membar::detail::allocation_flags({.write_combined = true}),
             cudaHostAllocMapped | cudaHostAllocPortable | cudaHostAllocWriteCombined);
 }
 
-TEST(mapped_memory, needs_a_device_that_maps_at_the_same_address) {
+TEST_F(mapped_memory, needs_a_device_that_maps_at_the_same_address) {
   EXPECT_EQ(refusal([] { membar::detail::validate_mapping({0, true, true, true}); }), "");
   EXPECT_EQ(refusal([] { membar::detail::validate_mapping({2, false, true, true}); }),
             "membar: device 2 cannot map host memory: copy the data, or use managed memory");
-  EXPECT_NE(refusal([] { membar::detail::validate_mapping({0, true, false, true}); }).find("no unified addressing"),
-            std::string::npos);
+  EXPECT_TRUE(says(refusal([] { membar::detail::validate_mapping({0, true, false, true}); }), "no unified addressing"));
 }
 
-class kinds_of_memory : public made_up_l2::machine_test {};
-
-TEST_F(kinds_of_memory, facts_are_what_the_device_says) {
+TEST_F(mapped_memory, facts_are_what_the_device_says) {
   const membar::mapping_facts mapping = membar::mapping_facts_of(1);
   EXPECT_TRUE(mapping.can_map_host_memory && mapping.unified_addressing && mapping.registered_at_host_address);
-  now().devices[1].attributes[cudaDevAttrConcurrentManagedAccess] = 0;
+}
+
+TEST_F(managed_memory, facts_are_what_the_device_says) {
+  now().attribute(cudaDevAttrConcurrentManagedAccess, 1) = 0;
   EXPECT_TRUE(membar::managed_facts_of(0).concurrent_access);
   EXPECT_FALSE(membar::managed_facts_of(1).concurrent_access);
 }
 
-TEST_F(kinds_of_memory, registered_memory_must_have_one_address) {
-  now().devices[0].attributes[cudaDevAttrCanUseHostPointerForRegisteredMem] = 0;
+TEST_F(mapped_memory, registered_memory_must_have_one_address) {
+  now().attribute(cudaDevAttrCanUseHostPointerForRegisteredMem) = 0;
   int value = 0;
-  EXPECT_NE(refusal([&] { const membar::mapped_registration pinned(&value, sizeof value); }).find("at another address"),
-            std::string::npos);
+  EXPECT_TRUE(says(refusal([&] { const membar::mapped_registration pinned(&value, sizeof value); }), "at another address"));
 }
 
-TEST_F(kinds_of_memory, pages_are_not_sent_to_a_device_without_concurrent_access) {
-  now().devices[0].attributes[cudaDevAttrConcurrentManagedAccess] = 0;
+TEST_F(managed_memory, pages_are_not_sent_to_a_device_without_concurrent_access) {
+  now().attribute(cudaDevAttrConcurrentManagedAccess) = 0;
   int value = 0;
-  EXPECT_NE(refusal([&] {
-              membar::prefetch_pages(&value, 4, memory_location::device(0), nullptr);
-            }).find("device 0 has no concurrent managed access"),
-            std::string::npos);
-  now().devices[0].attributes[cudaDevAttrManagedMemory] = 0;
-  EXPECT_NE(refusal([&] { membar::advise_accessed_by(&value, 4, memory_location::device(0)); }).find("no managed memory"),
-            std::string::npos);
+  EXPECT_TRUE(says(refusal([&] { membar::prefetch_pages(&value, 4, memory_location::device(0), nullptr); }),
+                   "device 0 has no concurrent managed access"));
+  now().attribute(cudaDevAttrManagedMemory) = 0;
+  EXPECT_TRUE(says(refusal([&] { membar::advise_accessed_by(&value, 4, memory_location::device(0)); }), "no managed memory"));
 }
 
 TEST(memory_location, was_a_device_number_before_cuda_12_2) {
@@ -81,13 +80,15 @@ TEST(memory_location, is_cudas_location) {
 
 constexpr atomic_use add{};
 
-TEST(atomicity, of_device_memory_used_by_its_device_alone_holds) { EXPECT_TRUE(membar::atomicity_of(atomicity_facts{}, add)); }
+TEST_F(atomicity, of_device_memory_used_by_its_device_alone_holds) {
+  EXPECT_TRUE(membar::atomicity_of(atomicity_facts{}, add));
+}
 
-TEST(atomicity, of_device_memory_with_the_host_does_not_hold) {
+TEST_F(atomicity, of_device_memory_with_the_host_does_not_hold) {
   EXPECT_FALSE(membar::atomicity_of(atomicity_facts{.with_host = true}, add));
 }
 
-TEST(atomicity, of_device_memory_with_a_peer_needs_the_peers_link) {
+TEST_F(atomicity, of_device_memory_with_a_peer_needs_the_peers_link) {
   atomicity_facts facts;
   facts.with_peer = true;
   facts.peer.device = 1;
@@ -100,21 +101,21 @@ TEST(atomicity, of_device_memory_with_a_peer_needs_the_peers_link) {
   EXPECT_TRUE(membar::atomicity_of(facts, add));
 }
 
-TEST(atomicity, of_mapped_memory_with_the_host_needs_the_link_to_the_host) {
+TEST_F(atomicity, of_mapped_memory_with_the_host_needs_the_link_to_the_host) {
   atomicity_facts facts{.kind = memory_kind::mapped, .with_host = true};
   const membar::atomicity answer = membar::atomicity_of(facts, add);
   EXPECT_FALSE(answer);
-  EXPECT_NE(std::string_view(answer.reason).find("a link to the host does not carry this operation"), std::string_view::npos);
+  EXPECT_TRUE(says(answer.reason, "a link to the host does not carry this operation"));
   facts.device.to_host.native = true;
   EXPECT_TRUE(membar::atomicity_of(facts, add));
 }
 
-TEST(atomicity, of_a_load_or_a_store_of_mapped_memory_holds_over_any_link) {
+TEST_F(atomicity, of_a_load_or_a_store_of_mapped_memory_holds_over_any_link) {
   const atomicity_facts facts{.kind = memory_kind::mapped, .with_host = true};
   EXPECT_TRUE(membar::atomicity_of(facts, {.operation = atomic_operation::load_or_store}));
 }
 
-TEST(atomicity, over_a_partial_link_holds_for_what_the_link_carries) {
+TEST_F(atomicity, over_a_partial_link_holds_for_what_the_link_carries) {
   using namespace membar::detail;
   atomicity_facts facts{.kind = memory_kind::mapped, .with_host = true};
   facts.device.to_host.partial = true;
@@ -128,7 +129,7 @@ TEST(atomicity, over_a_partial_link_holds_for_what_the_link_carries) {
   EXPECT_FALSE(membar::atomicity_of(facts, {.operation = atomic_operation::compare_exchange, .bytes = 16}));
 }
 
-TEST(atomicity, of_managed_memory_needs_concurrent_managed_access_of_all) {
+TEST_F(atomicity, of_managed_memory_needs_concurrent_managed_access_of_all) {
   atomicity_facts facts{.kind = memory_kind::managed};
   EXPECT_TRUE(membar::atomicity_of(facts, add));
   facts.with_host = true;
@@ -139,30 +140,29 @@ TEST(atomicity, of_managed_memory_needs_concurrent_managed_access_of_all) {
   EXPECT_FALSE(membar::atomicity_of(facts, add));
 }
 
-TEST(atomicity, of_pageable_memory_needs_access_to_it) {
+TEST_F(atomicity, of_pageable_memory_needs_access_to_it) {
   atomicity_facts facts{.kind = memory_kind::pageable, .with_host = true};
   EXPECT_FALSE(membar::atomicity_of(facts, add));
   facts.device.pageable_access = true;
   EXPECT_TRUE(membar::atomicity_of(facts, add));
 }
 
-class atomicity_on_a_device : public made_up_l2::machine_test {};
-
-TEST_F(atomicity_on_a_device, is_decided_by_pointer_and_links) {
+TEST_F(atomicity, is_decided_by_pointer_and_links) {
   int object = 0;
   now().pointer.type = cudaMemoryTypeHost;
   EXPECT_FALSE(membar::atomicity_with_host(&object, 0, add));
   EXPECT_TRUE(membar::atomicity_alone(&object, 0, add));
-  now().devices[0].attributes[cudaDevAttrHostNativeAtomicSupported] = 1;
+  now().attribute(cudaDevAttrHostNativeAtomicSupported) = 1;
   EXPECT_TRUE(membar::atomicity_with_host(&object, 0, add));
-  now().devices[0].attributes[cudaDevAttrOnlyPartialHostNativeAtomicSupported] = 1;
+  now().attribute(cudaDevAttrOnlyPartialHostNativeAtomicSupported) = 1;
   EXPECT_FALSE(membar::atomicity_with_host(&object, 0, add));
   now().devices[0].host_capabilities = ~0U;
   EXPECT_TRUE(membar::atomicity_with_host(&object, 0, add));
 
   now().pointer.type = cudaMemoryTypeDevice;
+  now().no_native_atomics = {{1, 0}};
   EXPECT_FALSE(membar::atomicity_with_peer(&object, 0, 1, add));
-  now().peer_native_atomics[{1, 0}] = 1;
+  now().no_native_atomics = {{0, 1}};
   EXPECT_TRUE(membar::atomicity_with_peer(&object, 0, 1, add));
 
   now().pointer.type = cudaMemoryTypeManaged;

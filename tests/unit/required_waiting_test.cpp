@@ -19,7 +19,7 @@ const char* const publishers[] = {"kernel_boundary.stream",      "kernel_boundar
                                   "fence.system.acq_rel.own_sm", "fence.system.seq_cst.shared_sm",
                                   "release_store.device.own_sm", "release_store.system.shared_sm"};
 
-TEST(required_waiting, nobody_waits_for_noise_that_he_has_not_looked_at) {
+TEST(required_waiting, a_victim_does_not_wait_for_noise_that_it_has_not_read) {
   for (const arm& each : fence_interference::domain_arms) {
     for (const char* victim : publishers) {
       EXPECT_FALSE(requirement_of(victim, each).noise) << victim << ' ' << each.name;
@@ -27,7 +27,7 @@ TEST(required_waiting, nobody_waits_for_noise_that_he_has_not_looked_at) {
   }
 }
 
-TEST(required_waiting, what_publishes_waits_for_the_own_stores) {
+TEST(required_waiting, what_publishes_waits_for_its_stores) {
   for (const arm& each : fence_interference::domain_arms) {
     for (const char* victim : publishers) {
       EXPECT_TRUE(requirement_of(victim, each).own) << victim << ' ' << each.name;
@@ -35,7 +35,7 @@ TEST(required_waiting, what_publishes_waits_for_the_own_stores) {
   }
 }
 
-TEST(required_waiting, device_scope_passes_on_what_was_seen_in_the_own_domain_only) {
+TEST(required_waiting, device_scope_passes_on_what_was_read_in_its_domain_only) {
   for (const arm& each : fence_interference::domain_arms) {
     for (const char* victim : publishers) {
       EXPECT_EQ(requirement_of(victim, each).noise_seen_at_device_scope, each.victim.physical() == each.noise.physical())
@@ -44,7 +44,7 @@ TEST(required_waiting, device_scope_passes_on_what_was_seen_in_the_own_domain_on
   }
 }
 
-TEST(required_waiting, system_scope_passes_on_what_was_seen_in_any_domain) {
+TEST(required_waiting, system_scope_passes_on_what_was_read_in_any_domain) {
   for (const arm& each : fence_interference::domain_arms) {
     for (const char* victim : publishers) {
       EXPECT_TRUE(requirement_of(victim, each).noise_seen_at_system_scope) << victim << ' ' << each.name;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <membar/symmetric/stream_guard.hpp>
 
-#include <tests/fake_cuda/streams.hpp>
+#include <tests/common/refusal.hpp>
+#include <tests/fake_cuda/fake_cuda.hpp>
 
 #include <atomic>
 #include <string>
@@ -10,12 +11,12 @@
 
 namespace {
 
-using made_up_streams::now;
-using made_up_streams::refusal;
-using made_up_streams::stream;
+using fake_cuda::now;
+using fake_cuda::stream;
 using membar::symmetric::stream_guard;
+using membar_test::refusal;
 
-class guarded_team : public made_up_streams::machine_test {
+class guarded_team : public fake_cuda::test {
  protected:
   static bool contains(const std::string& text, const char* words) { return text.find(words) != std::string::npos; }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <membar/stream_partition.hpp>
 
-#include <tests/fake_cuda/device.hpp>
+#include <tests/fake_cuda/fake_cuda.hpp>
 
 #include <array>
 #include <cstdlib>
@@ -35,7 +35,7 @@ void operator delete[](void* memory, std::size_t) noexcept { operator delete[](m
 
 namespace {
 
-using made_up::now;
+using fake_cuda::now;
 using membar::get_attribute;
 using membar::set_attribute;
 using membar::sync_domain_map;
@@ -46,7 +46,7 @@ static_assert(membar::partition_domain(9, 1) == 0);
 static_assert(!std::is_copy_constructible_v<membar::stream_partition> &&
               !std::is_move_constructible_v<membar::stream_partition>);
 
-class stream_partition : public made_up::machine_test {
+class stream_partition : public fake_cuda::test {
  protected:
   stream_partition() {
     for (std::size_t i = 0; i != streams.size(); ++i) {
@@ -66,7 +66,7 @@ class stream_partition : public made_up::machine_test {
     }
   }
 
-  std::array<made_up::stream, 6> streams;
+  std::array<fake_cuda::stream, 6> streams;
   std::array<cudaStream_t, 6> handles{};
 };
 
@@ -117,7 +117,7 @@ TEST_F(stream_partition, a_stream_that_fails_leaves_nothing_half_set) {
 }
 
 TEST_F(stream_partition, with_a_single_domain_everything_runs_in_it) {
-  now().domain_count = 1;
+  now().attribute(cudaDevAttrMemSyncDomainCount) = 1;
   const membar::stream_partition partition(handles);
   for (std::size_t i = 0; i != handles.size(); ++i) {
     EXPECT_EQ(partition.domain(i), 0);
@@ -132,22 +132,18 @@ TEST_F(stream_partition, of_no_streams_is_allowed) {
 }
 
 TEST_F(stream_partition, loses_no_memory_where_there_is_no_device) {
-  now().devices = 0;
+  now().devices.clear();
   const long arrays = arrays_alive;
   EXPECT_THROW(static_cast<void>(membar::stream_partition(handles)), membar::error);
   EXPECT_EQ(arrays_alive, arrays);
 }
 
 TEST_F(stream_partition, reports_a_restore_that_fails_and_restores_the_others) {
-  static int reports = 0;
-  reports = 0;
-  const auto previous = membar::set_restore_failure_handler([](const char*) noexcept { ++reports; });
   {
     const membar::stream_partition partition(handles);
     streams[2].read_only = true;
   }
-  membar::set_restore_failure_handler(previous);
-  EXPECT_EQ(reports, 1);
+  EXPECT_EQ(now().failures.size(), 1U);
   streams[2].read_only = false;
   for (const std::size_t i : {0, 1, 3, 4, 5}) {
     EXPECT_EQ(get_attribute<sync_domain_map>(handles[i]), before(i)) << "stream " << i;

@@ -4,7 +4,8 @@
 #include <membar/symmetric/heap.hpp>
 #include <membar/symmetric/peer_backend.hpp>
 
-#include <tests/fake_cuda/peers.hpp>
+#include <tests/common/refusal.hpp>
+#include <tests/fake_cuda/fake_cuda.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -16,8 +17,7 @@ namespace {
 
 namespace symmetric = membar::symmetric;
 
-using made_up_peers::now;
-using made_up_peers::refusal;
+using fake_cuda::now;
 using membar::atomic_operation;
 using membar::symmetric::amo;
 using membar::symmetric::counter;
@@ -27,6 +27,7 @@ using membar::symmetric::peer_memory;
 using membar::symmetric::scoped_array;
 using membar::symmetric::detail::collective;
 using membar::symmetric::detail::tagged;
+using membar_test::refusal;
 
 bool contains(const std::string& text, const char* words) { return text.find(words) != std::string::npos; }
 
@@ -53,7 +54,7 @@ TEST(padding, is_what_fixed_sizes_refuse) {
   static_assert(!symmetric::has_no_padding<gap>);
 }
 
-class peers : public made_up_peers::machine_test {};
+class peers : public fake_cuda::test {};
 
 TEST_F(peers, are_all_visible_devices_unless_told) {
   const peer_backend all;
@@ -92,7 +93,7 @@ TEST_F(peers, may_share_a_device) {
 
 TEST_F(peers, without_virtual_memory_have_plain_allocations) {
   EXPECT_EQ(peer_backend().memory(), peer_memory::mapped);
-  now().no_virtual_memory = {2};
+  now().devices[2].virtual_memory = false;
   EXPECT_EQ(peer_backend().memory(), peer_memory::plain);
   EXPECT_EQ(peer_backend(std::vector<int>{0, 1}).memory(), peer_memory::mapped);
   EXPECT_EQ(peer_backend(std::vector<int>{0, 1}, peer_memory::plain).memory(), peer_memory::plain);
@@ -178,10 +179,10 @@ TEST_F(links, that_carry_none_carry_none_in_either_direction) {
 TEST_F(links, that_carry_some_are_asked_for_each) {
   using membar::detail::atomic_capability;
   // Unsigned reductions of 64 bits, and nothing that returns.
-  now().partial = {{{0, 1},
-                    atomic_capability::capability_unsigned | atomic_capability::capability_reduction |
-                        atomic_capability::capability_scalar_64},
-                   {{1, 0}, ~0U}};
+  now().partial_atomics = {{{0, 1},
+                            atomic_capability::capability_unsigned | atomic_capability::capability_reduction |
+                                atomic_capability::capability_scalar_64},
+                           {{1, 0}, ~0U}};
   EXPECT_TRUE(carry(atomic_operation::integer_add, 8, false));
   EXPECT_FALSE(carry(atomic_operation::integer_add, 4, false));
 }
@@ -208,7 +209,7 @@ TEST_F(heap, gives_zeros_at_every_pe_before_it_returns) {
     }
   }
   all.free(data);
-  EXPECT_EQ(now().current, 0);
+  EXPECT_EQ(fake_cuda::current_device(), 0);
 }
 
 TEST_F(heap, zeroes_what_was_used_before) {
@@ -325,7 +326,7 @@ TEST_F(heap, frees_at_the_end_of_a_scope) {
   }
   EXPECT_EQ(all.bytes_taken(), 0U);
   EXPECT_EQ(now().waited_for, (std::vector<int>{0, 1, 0, 1}));
-  EXPECT_EQ(now().current, 0);
+  EXPECT_EQ(fake_cuda::current_device(), 0);
   EXPECT_TRUE(now().failures.empty());
 }
 
@@ -372,7 +373,7 @@ TEST_F(heap, changes_nothing_where_zeroing_fails) {
       contains(refusal([&] { static_cast<void>(all.allocate<int>(8)); }), "the zeroing of an allocation failed on PE 0"));
   EXPECT_EQ(all.bytes_taken(), 0U);
   EXPECT_EQ(now().streams, 0);
-  EXPECT_EQ(now().current, 0);
+  EXPECT_EQ(fake_cuda::current_device(), 0);
 }
 
 TEST_F(heap, has_no_words_that_the_links_do_not_carry) {
@@ -394,7 +395,7 @@ TEST_F(heap, has_counters_of_the_operations_that_partial_links_carry) {
   symmetric::heap all(backend, 1 << 16);
   const unsigned some = atomic_capability::capability_unsigned | atomic_capability::capability_reduction |
                         atomic_capability::capability_scalar_32;
-  now().partial = {{{0, 1}, some}, {{1, 0}, some}};
+  now().partial_atomics = {{{0, 1}, some}, {{1, 0}, some}};
   const auto sums = all.allocate<counter<unsigned, amo::add>>(1);
   EXPECT_TRUE(
       contains(refusal([&] { static_cast<void>(all.allocate<counter<int, amo::add>>(1)); }), "not atomic between all PEs"));
@@ -443,7 +444,7 @@ TEST_F(heap, keeps_offsets_apart_whatever_is_asked_of_it) {
 }
 
 /// Two processes of one PE each, of which this is one; the test says what the other gives.
-class made_up_cluster {
+class fake_cluster {
  public:
   static constexpr symmetric::visibility visible = symmetric::visibility::destination_only;
   using reach = symmetric::peer_reach;
@@ -469,11 +470,11 @@ class made_up_cluster {
   int after = 0;                            ///< behind so many times when it gives the same
   int meetings = 0;
 };
-static_assert(symmetric::backend<made_up_cluster>);
+static_assert(symmetric::backend<fake_cluster>);
 
 class heap_of_processes : public peers {
  protected:
-  made_up_cluster cluster;
+  fake_cluster cluster;
 };
 
 TEST_F(heap_of_processes, refuses_collective_calls_that_differ) {

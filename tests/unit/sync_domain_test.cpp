@@ -1,33 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <membar/sync_domain.hpp>
 
-#include <tests/fake_cuda/device.hpp>
+#include <tests/common/refusal.hpp>
+#include <tests/fake_cuda/fake_cuda.hpp>
 
 #include <concepts>
 #include <string>
-#include <string_view>
 #include <type_traits>
 
 namespace {
 
-using made_up::now;
+using fake_cuda::now;
 using membar::domain_bound;
 using membar::domain_of;
+using membar_test::refusal;
+using membar_test::says;
 
-class sync_domain : public made_up::machine_test {};
-
-/// The sentence of the `membar::error` that `call` throws; empty where it throws none.
-template <class Call>
-std::string sentence_of(Call call) {
-  try {
-    call();
-  } catch (const membar::error& failure) {
-    return failure.what();
-  }
-  return {};
-}
-
-bool says(const std::string& sentence, std::string_view words) { return sentence.find(words) != sentence.npos; }
+class sync_domain : public fake_cuda::test {};
 
 // The two tags are types of their own and convert to the run-time value, which they compare equal to.
 static_assert(!std::same_as<membar::sync_domain::default_t, membar::sync_domain::remote_t>);
@@ -54,12 +43,12 @@ TEST_F(sync_domain, a_map_is_valid_exactly_if_both_ids_exist) {
       const bool exists = id >= 0 && id < count;
       for (const membar::sync_domain_map map :
            {membar::sync_domain_map{.default_ = id, .remote = 0}, membar::sync_domain_map{.default_ = 0, .remote = id}}) {
-        const std::string sentence = sentence_of([&] { membar::validate(map, count); });
+        const std::string sentence = refusal([&] { membar::validate(map, count); });
         EXPECT_EQ(sentence.empty(), exists) << "id " << id << " of " << count << ": " << sentence;
         if (!exists) {
-          EXPECT_TRUE(says(sentence, " is " + std::to_string(id))) << sentence;
-          EXPECT_TRUE(says(sentence, " has " + std::to_string(count) + " synchronization domain")) << sentence;
-          EXPECT_TRUE(says(sentence, map.default_ == id ? "the default domain" : "the remote domain")) << sentence;
+          EXPECT_TRUE(says(sentence, " is " + std::to_string(id)));
+          EXPECT_TRUE(says(sentence, " has " + std::to_string(count) + " synchronization domain"));
+          EXPECT_TRUE(says(sentence, map.default_ == id ? "the default domain" : "the remote domain"));
         }
       }
     }
@@ -67,10 +56,10 @@ TEST_F(sync_domain, a_map_is_valid_exactly_if_both_ids_exist) {
 }
 
 TEST_F(sync_domain, an_id_is_refused_with_the_words_of_the_caller) {
-  EXPECT_EQ(sentence_of([] { membar::validate_physical_domain(3, 4, "the victim's domain"); }), "");
-  const std::string sentence = sentence_of([] { membar::validate_physical_domain(4, 4, "the victim's domain"); });
-  EXPECT_TRUE(says(sentence, "the victim's domain is 4")) << sentence;
-  EXPECT_TRUE(says(sentence, "from 0 to 3")) << sentence;
+  EXPECT_EQ(refusal([] { membar::validate_physical_domain(3, 4, "the victim's domain"); }), "");
+  const std::string sentence = refusal([] { membar::validate_physical_domain(4, 4, "the victim's domain"); });
+  EXPECT_TRUE(says(sentence, "the victim's domain is 4"));
+  EXPECT_TRUE(says(sentence, "from 0 to 3"));
 }
 
 TEST_F(sync_domain, a_refused_id_is_an_invalid_value) {
@@ -84,27 +73,28 @@ TEST_F(sync_domain, a_refused_id_is_an_invalid_value) {
 
 TEST_F(sync_domain, the_count_is_the_devices) {
   for (const int count : {1, 2, 4}) {
-    now().domain_count = count;
+    now().attribute(cudaDevAttrMemSyncDomainCount) = count;
     EXPECT_EQ(membar::sync_domain_count(0), count);
     EXPECT_EQ(membar::sync_domain_count(), count);
   }
 }
 
 TEST_F(sync_domain, a_device_that_does_not_exist_is_an_error_that_names_it) {
-  now().devices = 2;
+  now().devices.resize(2);
   for (const int device : {-1, 2, 1000}) {
-    const std::string sentence = sentence_of([&] { static_cast<void>(membar::sync_domain_count(device)); });
-    EXPECT_TRUE(says(sentence, "no device " + std::to_string(device))) << sentence;
-    EXPECT_TRUE(says(sentence, "sees 2")) << sentence;
+    const std::string sentence = refusal([&] { static_cast<void>(membar::sync_domain_count(device)); });
+    EXPECT_TRUE(says(sentence, "no device " + std::to_string(device)));
+    EXPECT_TRUE(says(sentence, "sees 2"));
     EXPECT_EQ(now().last_error, cudaSuccess) << "the error is left for the next call";
   }
 }
 
 TEST_F(sync_domain, without_a_driver_the_error_says_so) {
   now().driver = false;
-  EXPECT_TRUE(says(sentence_of([] { static_cast<void>(membar::sync_domain_count()); }), "driver"));
-  const std::string sentence = sentence_of([] { static_cast<void>(membar::sync_domain_count(1000)); });
-  EXPECT_TRUE(says(sentence, "driver") && says(sentence, "no device 1000")) << sentence;
+  EXPECT_TRUE(says(refusal([] { static_cast<void>(membar::sync_domain_count()); }), "driver"));
+  const std::string sentence = refusal([] { static_cast<void>(membar::sync_domain_count(1000)); });
+  EXPECT_TRUE(says(sentence, "driver"));
+  EXPECT_TRUE(says(sentence, "no device 1000"));
 }
 
 // Binding: explicit, and the id is known where it is static.

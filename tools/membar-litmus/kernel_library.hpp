@@ -15,13 +15,13 @@ class kernel_library {
  public:
   kernel_library(const std::string& code, const char* kernel) {
 #if CUDART_VERSION >= 12080
-    check(cudaLibraryLoadData(&library_, code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0), "cudaLibraryLoadData",
+    check(cudaLibraryLoadData(&library_, code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
           "the code was compiled for another device, or is newer than the driver");
     cudaKernel_t found = nullptr;
     const cudaError_t status = cudaLibraryGetKernel(&found, library_, kernel);
     if (status != cudaSuccess) {
       static_cast<void>(cudaLibraryUnload(library_));
-      check(status, "cudaLibraryGetKernel", "the code has no such kernel");
+      check(status, "the code has no such kernel");
     }
     kernel_ = reinterpret_cast<const void*>(found);
 #else

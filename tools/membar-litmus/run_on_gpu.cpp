@@ -6,16 +6,16 @@
 
 #include <membar/error.hpp>
 #include <membar/litmus/histogram.hpp>
-#include "host_threads.hpp"
-#include "kernel_library.hpp"
 #include <membar/litmus/parameters.hpp>
 #include <membar/litmus/placement.hpp>
-#include "run_plan.hpp"
 #include <membar/litmus/runner.hpp>
-#include "source.hpp"
 #include <membar/litmus/test.hpp>
 #include <membar/litmus/tuner.hpp>
 #include <membar/model/litmus_file.hpp>
+#include "host_threads.hpp"
+#include "kernel_library.hpp"
+#include "run_plan.hpp"
+#include "source.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -74,8 +74,7 @@ void require_native_atomics(const litmus::run_plan& plan, const litmus::placemen
   for (const litmus::placement::launch& launch : where.launches) {
     const litmus::machine::device& device = machine.devices[static_cast<std::size_t>(launch.device)];
     int native = 0;
-    membar::check(cudaDeviceGetAttribute(&native, cudaDevAttrHostNativeAtomicSupported, device.ordinal),
-                  "cudaDeviceGetAttribute");
+    membar::check(cudaDeviceGetAttribute(&native, cudaDevAttrHostNativeAtomicSupported, device.ordinal));
     if (native == 0) {
       throw model::error(update + " updates what a host thread writes, and the link from " + device.name +
                          " to the host makes no update one access: what is lost then says nothing about memory order");

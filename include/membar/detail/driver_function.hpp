@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Functions that only the driver has, found at run time, so that nothing links against it.
+/// Functions that only the driver has. They are found at run time, so that no program links with the driver.
 #pragma once
 
 #include <membar/error.hpp>
@@ -19,14 +19,14 @@ template <class Function>
 #else
   const cudaError_t status = cudaGetDriverEntryPoint(name, &entry, cudaEnableDefault, &found);
 #endif
-  check(status, "cudaGetDriverEntryPoint", "a working CUDA driver is needed");
+  check(status, "a working CUDA driver is needed");
   if (found != cudaDriverEntryPointSuccess || entry == nullptr) {
     throw error(cudaErrorNotSupported, "membar: the CUDA driver has no %s: install a driver of CUDA 12.0 or newer", name);
   }
   return reinterpret_cast<Function*>(entry);
 }
 
-/// The driver's codes are the runtime's.
+/// The runtime's code of a driver's code: both have the same values.
 [[nodiscard]] constexpr cudaError_t as_runtime(CUresult code) noexcept { return static_cast<cudaError_t>(code); }
 
 }  // namespace membar::detail

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The ownership that the kinds of allocated memory have in common.
+/// An array that owns memory of the CUDA runtime.
 #pragma once
 
 #include <membar/error.hpp>
@@ -19,7 +19,7 @@ template <class T>
   return size * sizeof(T);
 }
 
-/// Objects in memory that `Free` gives back. Movable, not copyable.
+/// Objects in memory that `Free` frees. Movable, not copyable.
 template <class T, cudaError_t (*Free)(void*)>
 class owned_array {
  public:
@@ -38,7 +38,7 @@ class owned_array {
     return *this;
   }
 
-  /// The address, for the host and the devices alike.
+  /// The address on the host and on the devices.
   [[nodiscard]] T* data() const noexcept { return data_; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] T& operator[](std::size_t index) const noexcept { return data_[index]; }

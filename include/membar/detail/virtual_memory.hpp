@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Virtual memory management, which only the driver has: found at run time, so that nothing links against it.
+/// Virtual memory management. Only the driver has it; its functions are found at run time, so that no program links with it.
 #pragma once
 
 #include <membar/detail/driver_function.hpp>
@@ -12,7 +12,7 @@
 
 namespace membar::detail {
 
-/// The driver's calls. Their codes are the runtime's.
+/// The driver's functions.
 struct virtual_memory_calls {
   decltype(cuDeviceGetAttribute)* device_get_attribute =
       driver_function<decltype(cuDeviceGetAttribute)>("cuDeviceGetAttribute");
@@ -32,22 +32,22 @@ struct virtual_memory_calls {
   return calls;
 }
 
-/// Whether the device manages virtual memory in this way.
+/// Whether the device supports virtual memory management.
 [[nodiscard]] inline bool has_virtual_memory(int device) {
   int value = 0;
   check(as_runtime(
             virtual_memory().device_get_attribute(&value, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, device)),
-        "cuDeviceGetAttribute", "pass the index of a device that exists");
+        "pass the index of a device that exists");
   return value != 0;
 }
 
-/// What `cuMemCreate` is asked for: memory of `device`, pinned as all device memory is.
+/// The properties of memory of `device`, for `cuMemCreate`.
 [[nodiscard]] inline CUmemAllocationProp memory_of(int device) noexcept {
-  CUmemAllocationProp wanted{};
-  wanted.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-  wanted.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-  wanted.location.id = device;
-  return wanted;
+  CUmemAllocationProp property{};
+  property.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  property.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  property.location.id = device;
+  return property;
 }
 
 }  // namespace membar::detail

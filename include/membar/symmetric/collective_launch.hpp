@@ -103,8 +103,8 @@ template <class... Parameters>
   try {
     int device = 0;
     int cooperates = 0;
-    check(cudaGetDevice(&device), "cudaGetDevice");
-    check(cudaDeviceGetAttribute(&cooperates, cudaDevAttrCooperativeLaunch, device), "cudaDeviceGetAttribute");
+    check(cudaGetDevice(&device));
+    check(cudaDeviceGetAttribute(&cooperates, cudaDevAttrCooperativeLaunch, device));
     static_cast<void>(kernel_resources_of(kernel));  // which loads it
     offer.room = cooperates == 0 ? 0 : co_resident_blocks(kernel, shape.block, shape.dynamic_shared_bytes);
   } catch (const error& failure) {

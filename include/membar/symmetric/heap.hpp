@@ -371,12 +371,12 @@ class heap {
         const device_guard guard(backend_->device_of(which));
         // Its own stream, because the null stream would wait for the program's work.
         cudaStream_t stream = nullptr;
-        check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+        check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
         const cudaError_t filled = cudaMemsetAsync(static_cast<unsigned char*>(region_.base(which)) + offset, 0, bytes, stream);
         const cudaError_t done = cudaStreamSynchronize(stream);
         const cudaError_t destroyed = cudaStreamDestroy(stream);
         for (const cudaError_t status : {filled, done, destroyed}) {
-          check(status, "the zeroing of symmetric memory");
+          check(status);
         }
       } catch (const error& failure) {
         return failure.code();
@@ -410,7 +410,7 @@ class heap {
         free_bytes(allocated.offset_, allocated.id_);  // the exception says what failed
       } else {
         free(allocated);
-        check(waited, "cudaDeviceSynchronize", "a kernel failed that used symmetric memory whose scope has ended");
+        check(waited, "a kernel failed that used symmetric memory whose scope has ended");
       }
     } catch (const error& failure) {
       membar::detail::current_restore_failure_handler(failure.what());

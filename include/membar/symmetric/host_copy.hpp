@@ -34,9 +34,9 @@ inline void validate_copy(std::size_t here, std::size_t there, const char* direc
 
 /// Copies in the stream and waits for it.
 inline void copy_and_wait(void* to, const void* from, std::size_t bytes, cudaStream_t stream) {
-  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream), "cudaMemcpyAsync",
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream),
         "pass objects of this process and a stream of the PE's device");
-  check(cudaStreamSynchronize(stream), "cudaStreamSynchronize", "an earlier operation in the stream failed");
+  check(cudaStreamSynchronize(stream), "an earlier operation in the stream failed");
 }
 
 struct copy_flag_calls {
@@ -52,9 +52,9 @@ struct copy_flag_calls {
 
 /// Whether copies are synchronous in the context of the current device. Makes that context if there is none.
 [[nodiscard]] inline bool context_is_synchronous() {
-  check(cudaFree(nullptr), "cudaFree", "a working CUDA driver and device are needed");
+  check(cudaFree(nullptr), "a working CUDA driver and device are needed");
   unsigned flags = 0;
-  check(as_runtime(copy_flags().context_get(&flags)), "cuCtxGetFlags");
+  check(as_runtime(copy_flags().context_get(&flags)));
   constexpr unsigned sync_memops = 0x80;  // CU_CTX_SYNC_MEMOPS, which toolkits before 12.1 do not name
   return (flags & sync_memops) != 0;
 }
@@ -100,9 +100,9 @@ void copy_from(std::type_identity_t<std::span<T>> to, const span<T, Backend>& fr
 template <class T, class Backend>
 void fill_bytes(const span<T, Backend>& objects, unsigned char value, cudaStream_t stream) {
   detail::require_copyable<T>();
-  check(cudaMemsetAsync(objects.local(), value, objects.size() * sizeof(T), stream), "cudaMemsetAsync",
+  check(cudaMemsetAsync(objects.local(), value, objects.size() * sizeof(T), stream),
         "pass objects of this process and a stream of the PE's device");
-  check(cudaStreamSynchronize(stream), "cudaStreamSynchronize", "an earlier operation in the stream failed");
+  check(cudaStreamSynchronize(stream), "an earlier operation in the stream failed");
 }
 
 /// Whether `cudaMemcpy` and `cudaMemset` of this memory have run when they return: by the flag of the allocation, or by that
@@ -124,8 +124,7 @@ void copy_to(const span<T, Backend>& to, std::type_identity_t<std::span<const T>
         "copies synchronous (synchronous_copies, or CU_CTX_SYNC_MEMOPS where the context is made)",
         to.self().index());
   }
-  check(cudaMemcpy(to.local(), from.data(), from.size_bytes(), cudaMemcpyDefault), "cudaMemcpy",
-        "pass objects of this process");
+  check(cudaMemcpy(to.local(), from.data(), from.size_bytes(), cudaMemcpyDefault), "pass objects of this process");
 }
 
 /// Makes host copies of one allocation synchronous during its lifetime (`CU_POINTER_ATTRIBUTE_SYNC_MEMOPS`).
@@ -151,7 +150,7 @@ class synchronous_copies {
   synchronous_copies& operator=(const synchronous_copies&) = delete;
   ~synchronous_copies() {
     if (set_) {
-      membar::detail::report_failed_restore(detail::as_runtime(set(0)), "cuPointerSetAttribute");
+      membar::detail::report_failed_restore(detail::as_runtime(set(0)));
     }
   }
 

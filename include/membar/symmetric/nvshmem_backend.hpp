@@ -191,15 +191,15 @@ class basic_nvshmem_backend {
   /// On the current device, which is the session's.
   explicit basic_nvshmem_backend(const nvshmem_session& session)
       : self_(session.self()), count_(session.count()), scratch_(self_, count_, 3 * bytes_of_all()) {
-    check(cudaGetDevice(&device_), "cudaGetDevice", "a working CUDA driver and device are needed");
-    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    check(cudaGetDevice(&device_), "a working CUDA driver and device are needed");
+    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
     if constexpr (visible == visibility::everywhere) {
       require_direct_reach();
     }
   }
   basic_nvshmem_backend(const basic_nvshmem_backend&) = delete;
   basic_nvshmem_backend& operator=(const basic_nvshmem_backend&) = delete;
-  ~basic_nvshmem_backend() { membar::detail::report_failed_restore(cudaStreamDestroy(stream_), "cudaStreamDestroy"); }
+  ~basic_nvshmem_backend() { membar::detail::report_failed_restore(cudaStreamDestroy(stream_)); }
 
   [[nodiscard]] int count() const noexcept { return count_; }
   /// The PE of this process.
@@ -236,7 +236,7 @@ class basic_nvshmem_backend {
     unsigned long long* const gathered = source + static_cast<std::size_t>(count_) * (1 + turn_);
     turn_ = 1 - turn_;
     const std::size_t word = sizeof(unsigned long long);
-    check(cudaMemcpyAsync(source, mine, word, cudaMemcpyHostToDevice, stream_), "cudaMemcpyAsync");
+    check(cudaMemcpyAsync(source, mine, word, cudaMemcpyHostToDevice, stream_));
     if (const int status = nvshmemx_fcollectmem_on_stream(NVSHMEM_TEAM_WORLD, gathered, source, word, stream_); status != 0) {
       throw error(
           cudaErrorUnknown,
@@ -244,8 +244,8 @@ class basic_nvshmem_backend {
           "may have ended, and start the job again",
           status);
     }
-    check(cudaMemcpyAsync(all, gathered, bytes_of_all(), cudaMemcpyDeviceToHost, stream_), "cudaMemcpyAsync");
-    check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize", "a kernel failed");
+    check(cudaMemcpyAsync(all, gathered, bytes_of_all(), cudaMemcpyDeviceToHost, stream_));
+    check(cudaStreamSynchronize(stream_), "a kernel failed");
   }
 
   [[nodiscard]] region map(std::size_t bytes) const { return region(self_, count_, bytes); }
@@ -265,7 +265,7 @@ class basic_nvshmem_backend {
     const auto all = detail::gathered(*this, static_cast<unsigned long long>(out_of_reach + 1));
     for (int i = 0; i != count_; ++i) {
       if (const unsigned long long other = all[static_cast<std::size_t>(i)]; other != 0) {
-        check(cudaStreamDestroy(stream_), "cudaStreamDestroy");
+        check(cudaStreamDestroy(stream_));
         throw error(cudaErrorNotSupported,
                     "membar: the visibility class everywhere was asked for, but no load or store of PE %d reaches PE %d: use "
                     "nvshmem_backend, which is destination_only",

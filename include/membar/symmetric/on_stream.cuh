@@ -34,7 +34,7 @@ struct stream_transport<basic_peer_backend<Visible>> {
   template <class T>
   static void put(const heap<backend>& heap, const span<T, backend>& to, const T* from, pe other, cudaStream_t stream) {
     check(cudaMemcpyAsync(heap.address_at(to, other), from, to.size() * sizeof(T), cudaMemcpyDefault, stream),
-          "cudaMemcpyAsync", "pass memory of this PE, and a stream of its device");
+          "pass memory of this PE, and a stream of its device");
   }
 };
 

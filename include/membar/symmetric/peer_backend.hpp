@@ -119,7 +119,7 @@ inline void validate_peers(const peer_facts& facts) {
 /// The devices that this process sees.
 [[nodiscard]] inline std::vector<int> visible_devices() {
   int count = 0;
-  check(cudaGetDeviceCount(&count), "cudaGetDeviceCount", "a working CUDA driver and device are needed");
+  check(cudaGetDeviceCount(&count), "a working CUDA driver and device are needed");
   std::vector<int> devices(static_cast<std::size_t>(count));
   for (int i = 0; i != count; ++i) {
     devices[static_cast<std::size_t>(i)] = i;
@@ -143,7 +143,7 @@ inline void validate_peers(const peer_facts& facts) {
     for (const int to : devices) {
       int access = 1;
       if (from != to) {
-        check(cudaDeviceCanAccessPeer(&access, from, to), "cudaDeviceCanAccessPeer", "pass the indices of devices that exist");
+        check(cudaDeviceCanAccessPeer(&access, from, to), "pass the indices of devices that exist");
       }
       facts.access.push_back(static_cast<char>(access != 0));
     }
@@ -170,8 +170,7 @@ class peer_region {
       initialize(device);
       const CUmemAllocationProp kind = memory_of(device);
       std::size_t granularity = 0;
-      check(as_runtime(driver.granularity(&granularity, &kind, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)),
-            "cuMemGetAllocationGranularity");
+      check(as_runtime(driver.granularity(&granularity, &kind, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)));
       unit = std::max(unit, granularity);
     }
     const std::size_t count = devices.size();
@@ -180,20 +179,20 @@ class peer_region {
                   "membar: a symmetric heap of %zu bytes was asked for: ask for less than the devices have", bytes);
     }
     peer_region made(devices, (bytes + unit - 1) / unit * unit);
-    check(as_runtime(driver.reserve(&made.range_, count * made.bytes_, unit, 0, 0)), "cuMemAddressReserve",
+    check(as_runtime(driver.reserve(&made.range_, count * made.bytes_, unit, 0, 0)),
           "the process has too little room for addresses");
     std::vector<CUmemAccessDesc> access;
     for (std::size_t i = 0; i != count; ++i) {
       const CUmemAllocationProp kind = memory_of(devices[i]);
       CUmemGenericAllocationHandle memory = 0;
-      check(as_runtime(driver.create(&memory, made.bytes_, &kind, 0)), "cuMemCreate",
+      check(as_runtime(driver.create(&memory, made.bytes_, &kind, 0)),
             "a device has too little free memory for the symmetric heap");
       const CUresult placed = driver.map(made.range_ + i * made.bytes_, made.bytes_, 0, memory, 0);
       // The mapping holds the memory from here on.
       const CUresult released = driver.release(memory);
-      check(as_runtime(placed), "cuMemMap");
+      check(as_runtime(placed));
       made.bases_.push_back(reinterpret_cast<void*>(made.range_ + i * made.bytes_));
-      check(as_runtime(released), "cuMemRelease");
+      check(as_runtime(released));
       if (std::find(devices.begin(), devices.begin() + static_cast<std::ptrdiff_t>(i), devices[i]) ==
           devices.begin() + static_cast<std::ptrdiff_t>(i)) {
         CUmemAccessDesc each{};
@@ -202,7 +201,7 @@ class peer_region {
         access.push_back(each);
       }
     }
-    check(as_runtime(driver.set_access(made.range_, count * made.bytes_, access.data(), access.size())), "cuMemSetAccess",
+    check(as_runtime(driver.set_access(made.range_, count * made.bytes_, access.data(), access.size())),
           "the devices must have peer access to each other");
     return made;
   }
@@ -213,7 +212,7 @@ class peer_region {
       enable_access(device, devices);
       const device_guard guard(device);
       void* memory = nullptr;
-      check(cudaMalloc(&memory, bytes), "cudaMalloc", "a device has too little free memory for the symmetric heap");
+      check(cudaMalloc(&memory, bytes), "a device has too little free memory for the symmetric heap");
       made.bases_.push_back(memory);
     }
     for (std::size_t from = 0; from != devices.size(); ++from) {
@@ -225,11 +224,10 @@ class peer_region {
       }
       const device_guard guard(devices[from]);
       void* table = nullptr;
-      check(cudaMalloc(&table, distances.size() * sizeof(std::ptrdiff_t)), "cudaMalloc",
+      check(cudaMalloc(&table, distances.size() * sizeof(std::ptrdiff_t)),
             "a device has too little free memory for the symmetric heap");
       made.distances_.push_back(static_cast<std::ptrdiff_t*>(table));
-      check(cudaMemcpy(table, distances.data(), distances.size() * sizeof(std::ptrdiff_t), cudaMemcpyHostToDevice),
-            "cudaMemcpy");
+      check(cudaMemcpy(table, distances.data(), distances.size() * sizeof(std::ptrdiff_t), cudaMemcpyHostToDevice));
     }
     return made;
   }
@@ -255,16 +253,16 @@ class peer_region {
     if (range_ != 0) {
       const virtual_memory_calls& driver = virtual_memory();
       for (std::size_t i = 0; i != bases_.size(); ++i) {
-        report_failed_restore(as_runtime(driver.unmap(range_ + i * bytes_, bytes_)), "cuMemUnmap");
+        report_failed_restore(as_runtime(driver.unmap(range_ + i * bytes_, bytes_)));
       }
-      report_failed_restore(as_runtime(driver.unreserve(range_, devices_.size() * bytes_)), "cuMemAddressFree");
+      report_failed_restore(as_runtime(driver.unreserve(range_, devices_.size() * bytes_)));
     } else {
       for (void* const base : bases_) {
-        report_failed_restore(cudaFree(base), "cudaFree");
+        report_failed_restore(cudaFree(base));
       }
     }
     for (void* const table : distances_) {
-      report_failed_restore(cudaFree(table), "cudaFree");
+      report_failed_restore(cudaFree(table));
     }
   }
 
@@ -283,7 +281,7 @@ class peer_region {
   /// Makes the device's context, which the runtime does at the first call that needs it, and the driver does not.
   static void initialize(int device) {
     const device_guard guard(device);
-    check(cudaFree(nullptr), "cudaFree", "a working CUDA driver and device are needed");
+    check(cudaFree(nullptr), "a working CUDA driver and device are needed");
   }
 
   static void enable_access(int device, const std::vector<int>& devices) {
@@ -296,7 +294,7 @@ class peer_region {
       if (status == cudaErrorPeerAccessAlreadyEnabled) {
         static_cast<void>(cudaGetLastError());  // enabled elsewhere: not an error, and not one of the next call
       } else {
-        check(status, "cudaDeviceEnablePeerAccess", "the devices must have peer access to each other");
+        check(status, "the devices must have peer access to each other");
       }
     }
   }

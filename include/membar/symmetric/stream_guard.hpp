@@ -26,12 +26,11 @@ class stream_guard {
   /// `team` is its name in errors.
   explicit stream_guard(const char* team) {
     std::snprintf(team_, sizeof team_, "%s", team);
-    check(cudaEventCreateWithFlags(&last_work_, cudaEventDisableTiming), "cudaEventCreateWithFlags",
-          "a working CUDA driver and device are needed");
+    check(cudaEventCreateWithFlags(&last_work_, cudaEventDisableTiming), "a working CUDA driver and device are needed");
   }
   stream_guard(const stream_guard&) = delete;
   stream_guard& operator=(const stream_guard&) = delete;
-  ~stream_guard() { membar::detail::report_failed_restore(cudaEventDestroy(last_work_), "cudaEventDestroy"); }
+  ~stream_guard() { membar::detail::report_failed_restore(cudaEventDestroy(last_work_)); }
 
   /// Holds the team during its lifetime. Holds of the same stream and thread may be nested.
   class hold {
@@ -118,9 +117,9 @@ class stream_guard {
   void order(const user& next, bool wait) {
     if (wait) {
       if (next.host) {
-        check(cudaEventSynchronize(last_work_), "cudaEventSynchronize", "an earlier operation failed");
+        check(cudaEventSynchronize(last_work_), "an earlier operation failed");
       } else {
-        check(cudaStreamWaitEvent(next.stream, last_work_, 0), "cudaStreamWaitEvent", "pass a stream of the current device");
+        check(cudaStreamWaitEvent(next.stream, last_work_, 0), "pass a stream of the current device");
       }
       return;
     }
@@ -133,7 +132,7 @@ class stream_guard {
           "which waits",
           team_, user_name(next).text, user_name(current_).text, next.host ? "on_host_after_previous" : "on_after_previous");
     }
-    check(status, "cudaEventQuery", "an earlier operation failed");
+    check(status, "an earlier operation failed");
   }
 
   void release() noexcept {
@@ -147,7 +146,7 @@ class stream_guard {
       status = cudaEventRecord(last_work_, current_.stream);
       work_ = status == cudaSuccess;
     }
-    membar::detail::report_failed_restore(status, "cudaEventRecord");
+    membar::detail::report_failed_restore(status);
   }
 
   std::mutex mutex_;

@@ -3,8 +3,8 @@
 /// Planning of access-policy windows: for kernels that may run at once, for one kernel by measurement, and for a region that is
 /// larger than the largest window.
 ///
-/// The arithmetic of a plan keeps the persisting bytes within the set-aside. Whether a window helps, and which one helps most,
-/// depends on the kernel: `tune_window` measures it on the device.
+/// A plan keeps the persisting bytes within the set-aside. Whether a window helps, and which one helps most, depends on the
+/// kernel: `tune_window` measures it on the device.
 #pragma once
 
 #include <membar/access_policy_window.hpp>
@@ -32,18 +32,18 @@ struct planned_kernel {
   std::vector<hot_region> regions{};
 };
 
-/// What the planner decided for the kernel of the same index: off where the kernel has no region.
+/// The window of the kernel with the same index; off where the kernel has no region.
 struct planned_window {
   cudaStream_t stream = nullptr;
   access_policy_window window{};
-  /// The share of the set-aside, in bytes: window bytes times hit ratio do not exceed it.
+  /// The kernel's part of the set-aside, in bytes: window bytes times hit ratio do not exceed it.
   std::size_t share = 0;
 };
 
 namespace detail {
 
-/// The one range that stands for a kernel's regions: a launch has a single window. Neighbouring regions are taken together
-/// where what lies between them is small; of what remains, the part with the most accesses is chosen.
+/// The range of a kernel's window, because a launch has a single window. Neighbouring regions are taken together where the gaps
+/// are at most an eighth of the range; of the ranges that remain, the one with the most accesses is chosen.
 [[nodiscard]] inline hot_region chosen_region(std::vector<hot_region> regions, std::size_t max_window) {
   std::erase_if(regions, [](const hot_region& region) { return region.bytes == 0; });
   const auto address = [](const hot_region& region) { return reinterpret_cast<std::size_t>(region.start); };
@@ -72,7 +72,7 @@ namespace detail {
   return best;
 }
 
-/// Divides `total` among demands in proportion to their weights; what one does not need goes to the others.
+/// Divides `total` among demands in proportion to demand times weight. What a demand leaves over goes to the others.
 [[nodiscard]] inline std::vector<std::size_t> divided(std::size_t total, std::span<const std::size_t> demands,
                                                       std::span<const double> weights) {
   std::vector<std::size_t> shares(demands.size(), 0);
@@ -113,12 +113,12 @@ namespace detail {
 
 }  // namespace detail
 
-/// Windows for kernels of which those of different streams may run at once: the persisting bytes of all that may meet do not
-/// exceed the set-aside that `facts` tell.
+/// Windows for kernels of several streams. The persisting bytes of the kernels that may run at once do not exceed the set-aside
+/// in `facts`.
 ///
-/// A kernel has one window: regions close to each other are covered together, else the one with the most accesses is chosen,
-/// and a region larger than the largest window is cut to it. The set-aside is divided in proportion to accesses; a region that
-/// kernels of several streams share is counted once. Errors: no set-aside, a weight that is negative or no number.
+/// A kernel has one window. Regions close to each other are covered together, else the one with the most accesses is chosen; a
+/// region larger than the largest window is cut to it. The set-aside is divided in proportion to accesses. A region that kernels
+/// of several streams share is counted once. Errors: no set-aside, a weight that is negative or not a number.
 [[nodiscard]] inline std::vector<planned_window> plan_windows(std::span<const planned_kernel> kernels, const l2_facts& facts) {
   struct claim {
     hot_region region;
@@ -157,7 +157,7 @@ namespace detail {
     }
   }
 
-  // Claims of one stream never meet, so they are granted the same share; a claim of several streams stands for itself.
+  // Kernels of one stream never run at once, so their claims get the same share. A claim of several streams gets its own.
   std::vector<std::size_t> demands;
   std::vector<double> weights;
   for (std::size_t i = 0; i != claims.size(); ++i) {
@@ -198,7 +198,7 @@ struct l2_trial {
   double median_seconds = 0.0;
 };
 
-/// What the tuner found: the best window, or one that is off where none pays.
+/// The best window that the tuner found, or one that is off where no window gains enough.
 struct tuned_window {
   access_policy_window window{};
   double seconds = 0.0;
@@ -210,10 +210,10 @@ struct tuned_window {
 
 /// How the tuner measures.
 struct tuning_options {
-  int repetitions = 5;  ///< of each window, interleaved; the median counts
-  /// What a window must gain over no window to be chosen; less may be noise.
+  int repetitions = 5;  ///< runs of each window, one window after the other; the median is compared
+  /// The least gain over no window with which a window is chosen; a smaller gain may be noise.
   double least_gain = 0.01;
-  /// Called before each run, so that no window profits from another's lines.
+  /// Called before each run, so that no window profits from lines that another window left.
   void (*reset)() = &reset_persisting_lines;
 };
 
@@ -225,7 +225,7 @@ namespace detail {
   return *middle;
 }
 
-/// Every candidate `repetitions` times, in turns, so that a slow change of the machine's pace meets all alike.
+/// Runs all candidates in turn, `repetitions` times, so that a slow change of the clock affects all of them alike.
 template <class Timed>
 void measure(std::vector<l2_trial>& trials, Timed& timed, const tuning_options& options) {
   std::vector<std::vector<double>> samples(trials.size());
@@ -252,14 +252,14 @@ void measure(std::vector<l2_trial>& trials, Timed& timed, const tuning_options& 
 
 }  // namespace detail
 
-/// Measures, on the device, the window for a kernel's hot region that makes the kernel fastest, over window size and hit ratio.
+/// Measures on the device which window over a kernel's hot region makes the kernel fastest.
 ///
-/// `timed(window)` runs the kernel under `window`, waits for it and returns the seconds it took; it is called some twenty times
-/// `options.repetitions` times, with every candidate in turn and the persisting lines reset before each. It should warm up by
-/// itself if one run does not. Candidates are no window, the whole region and parts of it from its start, hit ratios from 1
-/// down to what the set-aside's rule gives, and then the neighbours of the best. A window that gains less than
-/// `options.least_gain` is not chosen. Hold the `l2_set_aside` meanwhile that the kernel will run with.
-/// Errors: no set-aside, and what `timed` throws; the persisting lines are reset before it returns.
+/// `timed(window)` runs the kernel under `window`, waits for it and returns the seconds it took. It is called
+/// `options.repetitions` times for each of some twenty candidates, in turn, with the persisting lines reset before each call.
+/// Where one run is not enough to warm up, `timed` runs the kernel more often. The candidates are no window, and windows of
+/// several sizes from the start of the region with several hit ratios; then the neighbours of the best. A window that gains
+/// less than `options.least_gain` is not chosen. Hold the `l2_set_aside` that the kernel will run with.
+/// Errors: no set-aside, and what `timed` throws. The persisting lines are reset before it returns.
 template <class Timed>
 [[nodiscard]] tuned_window tune_window(const void* start, std::size_t bytes, const l2_facts& facts, Timed&& timed,
                                        const tuning_options& options = {}) {
@@ -267,7 +267,7 @@ template <class Timed>
     throw error(cudaErrorInvalidValue, "membar: the tuner was asked for %d repetitions: use 1 or more", options.repetitions);
   }
   const std::size_t largest = std::min(bytes, facts.max_window);
-  // Refuses what has no plan: no set-aside, a null pointer.
+  // Throws where no plan is possible: no set-aside, a null pointer.
   const float by_rule = l2_plan(facts).window(start, facts.max_window == 0 ? bytes : largest).hit_ratio;
 
   std::vector<l2_trial> trials;
@@ -291,7 +291,7 @@ template <class Timed>
   add(largest, static_cast<double>(by_rule));
   detail::measure(trials, timed, options);
 
-  // Around the best: what the coarse grid has stepped over. No window is measured again beside them.
+  // Then the neighbours of the best. No window is measured again together with them.
   const access_policy_window coarse = detail::best_of(trials).window;
   tuned_window result;
   if (!coarse.off()) {
@@ -322,11 +322,10 @@ template <class Timed>
   return result;
 }
 
-/// Windows that slide over a region which is larger than one window may be, or than what persists at once: part after part.
+/// The windows over the parts of a region that is larger than the largest window, or than what persists at once.
 ///
-/// A kernel that walks through the region is launched once per part, under that part's window; `back_to_normal` of the part
-/// before takes its lines back. All parts but the last have `step` bytes, and every window has as much of the set-aside as the
-/// plan gives.
+/// A kernel that walks through the region is launched once per part, under that part's window. `back_to_normal` turns the lines
+/// of the part before back. All parts but the last have `step` bytes, and every window has the share of the plan.
 class sliding_window {
  public:
   /// Errors: a step of 0 or larger than the largest window, and what `l2_plan::window` refuses.
@@ -341,7 +340,7 @@ class sliding_window {
     }
   }
 
-  /// With steps as large as what persists at once.
+  /// Parts are as large as the share of the plan, or as the largest window if that is less.
   sliding_window(const l2_plan& plan, const void* start, std::size_t bytes)
       : sliding_window(plan, start, bytes, std::min(plan.share(), plan.facts().max_window)) {}
 

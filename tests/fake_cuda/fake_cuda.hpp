@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// A fake CUDA runtime and driver: every CUDA call of a test program is answered from values that the test sets. So what the
+/// host headers decide is tested without a GPU, on any number of devices, with any limits, and with calls that fail.
+///
+/// A program gets it by linking with the target `fake_cuda`. Each test starts from a new `machine`.
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace fake_cuda {
+
+inline constexpr std::size_t MiB = std::size_t{1} << 20;
+
+/// What has launch attributes: a stream or a graph kernel node.
+struct attributed {
+  std::map<cudaLaunchAttributeID, cudaLaunchAttributeValue> attributes;
+  std::set<cudaLaunchAttributeID> not_taken;  ///< attributes that the driver refuses here
+  bool valid = true;
+  bool read_only = false;  ///< calls that set an attribute fail, calls that read one do not
+};
+
+struct stream : attributed {
+  stream();
+  ~stream();
+  [[nodiscard]] cudaStream_t handle() noexcept { return reinterpret_cast<cudaStream_t>(this); }
+
+  bool capturing = false;
+  std::atomic<bool> busy{false};  ///< what was enqueued still runs
+  std::vector<cudaEvent_t> waits_for;
+  int synchronized = 0;
+  std::thread work;  ///< of the last launch, see `machine::work_of`
+};
+
+struct node : attributed {
+  [[nodiscard]] cudaGraphNode_t handle() noexcept { return reinterpret_cast<cudaGraphNode_t>(this); }
+};
+
+struct device {
+  device();
+
+  std::string name = "Fake GPU";
+  std::map<cudaDeviceAttr, int> attributes;  ///< an attribute that is not here is one that the driver does not know
+  int blocks_per_multiprocessor = 2;
+  bool virtual_memory = true;
+  unsigned host_capabilities = 0;       ///< the atomics that a partial link to the host carries
+  std::size_t persisting_l2_limit = 0;  ///< cudaLimitPersistingL2CacheSize
+  std::vector<std::size_t> limits_set;  ///< every value that this limit was set to
+  std::set<const void*> loaded;         ///< kernels
+};
+
+struct launch {
+  int device;
+  dim3 grid;
+  dim3 block;
+  cudaStream_t stream;
+  std::size_t dynamic_shared_bytes;
+  std::vector<cudaLaunchAttribute> attributes;
+  const void* kernel;
+};
+
+/// How calls of one name fail: after `after` successes, `times` in a row.
+struct failure {
+  int after = 0;
+  cudaError_t code = cudaErrorUnknown;
+  int device = -1;  ///< where; -1: on any
+  int times = std::numeric_limits<int>::max();
+};
+
+struct machine {
+  /// What a test sets.
+  bool driver = true;
+  std::vector<device> devices = std::vector<device>(4);
+  std::map<std::string, failure> fails;  ///< by the name of the call, "cudaMalloc" or "cuMemMap"
+  std::size_t largest_allocation = std::numeric_limits<std::size_t>::max();
+  std::set<std::pair<int, int>> no_access;                  ///< (from, to) without peer access
+  std::set<std::pair<int, int>> no_native_atomics;          ///< links
+  std::map<std::pair<int, int>, unsigned> partial_atomics;  ///< links that carry some atomics: their capabilities
+  cudaPointerAttributes pointer{};                          ///< the answer to cudaPointerGetAttributes
+  std::set<const void*> flagged;                            ///< allocations with CU_POINTER_ATTRIBUTE_SYNC_MEMOPS
+  bool context_flag = false;                                ///< CU_CTX_SYNC_MEMOPS
+  /// Reads the arguments of a launch while they live.
+  std::function<void(void** arguments)> on_launch;
+  /// The work that a launch does in its stream, on a thread of the host. Nothing where this is empty or returns nothing.
+  std::function<std::function<void()>(const launch& made, void** arguments)> work_of;
+
+  /// What happened.
+  cudaError_t last_error = cudaSuccess;  ///< what cudaGetLastError would answer
+  stream null_stream;
+  int streams = 0;                              ///< created and not destroyed
+  int events = 0;                               ///< created
+  std::map<cudaEvent_t, cudaStream_t> records;  ///< the stream of each event's last record
+  std::vector<launch> launches;
+  std::atomic<int> running{0};                ///< launches whose work has not ended
+  int late_calls = 0;                         ///< allocations and loads while a launch ran
+  int resets = 0;                             ///< of persisting lines
+  std::map<void*, int> allocations;           ///< of cudaMalloc and cudaHostAlloc, with their device
+  std::vector<int> allocated_on;              ///< the device of each allocation so far
+  std::map<unsigned long long, int> created;  ///< memory that the driver made and that was not released, with its device
+  std::map<unsigned long long, std::size_t> reserved;
+  std::map<unsigned long long, std::size_t> mapped;  ///< by the driver
+  std::vector<int> accessible_to;                    ///< the devices of the last cuMemSetAccess
+  std::vector<std::pair<int, std::size_t>> zeroed;   ///< device and bytes of each cudaMemsetAsync
+  std::vector<int> waited_for;                       ///< the device of each cudaDeviceSynchronize
+  std::vector<std::string> calls;                    ///< names of copies, fills and waits, in order
+  std::vector<std::string> failures;                 ///< what the handler for failed restores was told
+
+  std::recursive_mutex mutex;
+
+  [[nodiscard]] int& attribute(cudaDeviceAttr which, std::size_t device = 0) { return devices.at(device).attributes[which]; }
+
+  /// Whether all memory and all streams were given back.
+  [[nodiscard]] bool clean() const {
+    return allocations.empty() && created.empty() && reserved.empty() && mapped.empty() && streams == 0;
+  }
+};
+
+/// The machine of the running test.
+machine& now();
+
+/// The calling thread's current device.
+int current_device();
+
+int device_count();
+
+/// A test on a new machine of four devices.
+class test : public ::testing::Test {
+ protected:
+  test();
+  ~test() override;
+};
+
+}  // namespace fake_cuda

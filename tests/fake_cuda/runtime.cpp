@@ -1,0 +1,502 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The runtime's functions, under the names that the linker gives their replacements. CMakeLists.txt reads the names here.
+#include "call.hpp"
+
+#include <membar/error.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+
+namespace fake_cuda {
+
+namespace {
+
+std::optional<machine> the_machine;
+thread_local int this_threads_device = 0;
+
+stream& of(cudaStream_t handle) { return handle == nullptr ? now().null_stream : *reinterpret_cast<stream*>(handle); }
+node& of(cudaGraphNode_t handle) { return *reinterpret_cast<node*>(handle); }
+
+cudaError_t get(const attributed& from, cudaLaunchAttributeID id, cudaLaunchAttributeValue* value) {
+  if (!from.valid) {
+    return cudaErrorInvalidResourceHandle;
+  }
+  if (from.not_taken.contains(id)) {
+    return cudaErrorInvalidValue;
+  }
+  const auto found = from.attributes.find(id);
+  *value = found != from.attributes.end() ? found->second : cudaLaunchAttributeValue{};
+  return cudaSuccess;
+}
+
+cudaError_t set(attributed& to, cudaLaunchAttributeID id, const cudaLaunchAttributeValue* value) {
+  if (!to.valid || to.read_only) {
+    return cudaErrorInvalidResourceHandle;
+  }
+  if (to.not_taken.contains(id)) {
+    return cudaErrorInvalidValue;
+  }
+  to.attributes[id] = *value;
+  return cudaSuccess;
+}
+
+/// What may not be called while a kernel runs that waits for another launch.
+void note_late_call() { now().late_calls += now().running != 0 ? 1 : 0; }
+
+cudaError_t allocate(void** memory, std::size_t bytes) {
+  note_late_call();
+  if (bytes > now().largest_allocation) {
+    return cudaErrorMemoryAllocation;
+  }
+  *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  std::memset(*memory, 0xa5, bytes);  // nothing is zero unless a call zeroes it
+  now().allocations[*memory] = current_device();
+  now().allocated_on.push_back(current_device());
+  return cudaSuccess;
+}
+
+cudaError_t deallocate(void* memory) {
+  if (memory != nullptr && now().allocations.erase(memory) != 1) {
+    return cudaErrorInvalidValue;
+  }
+  std::free(memory);
+  return cudaSuccess;
+}
+
+cudaError_t copy(void* to, const void* from, std::size_t bytes, const char* name = __builtin_FUNCTION()) {
+  return answer(
+      [&] {
+        now().calls.emplace_back(call_name(name));
+        std::memcpy(to, from, bytes);
+        return cudaSuccess;
+      },
+      name);
+}
+
+cudaError_t new_event(cudaEvent_t* event, const char* name = __builtin_FUNCTION()) {
+  return answer(
+      [&] {
+        note_late_call();
+        *event = reinterpret_cast<cudaEvent_t>(static_cast<std::uintptr_t>(++now().events));
+        return cudaSuccess;
+      },
+      name);
+}
+
+cudaError_t fitting_blocks(int* blocks, int threads, const char* name = __builtin_FUNCTION()) {
+  return answer(
+      [&] {
+        note_late_call();
+        *blocks = here().blocks_per_multiprocessor;
+        return threads > 1024 ? cudaErrorInvalidValue : cudaSuccess;
+      },
+      name);
+}
+
+void run(stream& in, std::function<void()> work) {
+  if (in.work.joinable()) {
+    in.work.join();
+  }
+  in.busy = true;
+  ++now().running;
+  in.work = std::thread([&in, work = std::move(work)] {
+    work();
+    --now().running;
+    in.busy = false;
+  });
+}
+
+}  // namespace
+
+stream::stream() {
+  // What CUDA gives a new stream.
+  attributes[cudaLaunchAttributeMemSyncDomain].memSyncDomain = cudaLaunchMemSyncDomainDefault;
+  attributes[cudaLaunchAttributeMemSyncDomainMap].memSyncDomainMap = {0, 1};
+  attributes[cudaLaunchAttributePriority].priority = 0;
+}
+stream::~stream() {
+  if (work.joinable()) {
+    work.join();
+  }
+}
+
+device::device() {
+  attributes = {
+      {cudaDevAttrMemSyncDomainCount, 4},
+      {cudaDevAttrMultiProcessorCount, 10},
+      {cudaDevAttrComputeCapabilityMajor, 10},
+      {cudaDevAttrCooperativeLaunch, 1},
+      {cudaDevAttrL2CacheSize, static_cast<int>(60 * MiB)},
+      {cudaDevAttrMaxPersistingL2CacheSize, static_cast<int>(40 * MiB)},
+      {cudaDevAttrMaxAccessPolicyWindowSize, static_cast<int>(128 * MiB)},
+      {cudaDevAttrCanMapHostMemory, 1},
+      {cudaDevAttrUnifiedAddressing, 1},
+      {cudaDevAttrCanUseHostPointerForRegisteredMem, 1},
+      {cudaDevAttrManagedMemory, 1},
+      {cudaDevAttrConcurrentManagedAccess, 1},
+      {cudaDevAttrPageableMemoryAccess, 0},
+      {cudaDevAttrHostNativeAtomicSupported, 0},
+      {static_cast<cudaDeviceAttr>(133), 0},  // cudaDevAttrMpsEnabled
+#if CUDART_VERSION >= 13000
+      {cudaDevAttrOnlyPartialHostNativeAtomicSupported, 0},
+#endif
+  };
+}
+
+machine& now() { return *the_machine; }
+int current_device() { return this_threads_device; }
+int device_count() { return static_cast<int>(now().devices.size()); }
+
+cudaError_t planned(std::string_view call) {
+  const auto found = now().fails.find(std::string(call));
+  if (found == now().fails.end()) {
+    return cudaSuccess;
+  }
+  failure& plan = found->second;
+  if ((plan.device != -1 && plan.device != current_device()) || plan.after-- > 0 || plan.times-- <= 0) {
+    return cudaSuccess;
+  }
+  return plan.code;
+}
+
+test::test() {
+  the_machine.emplace();
+  this_threads_device = 0;
+  membar::set_restore_failure_handler([](const char* sentence) noexcept { now().failures.emplace_back(sentence); });
+}
+test::~test() { membar::set_restore_failure_handler(nullptr); }
+
+}  // namespace fake_cuda
+
+using namespace fake_cuda;
+
+// NOLINTBEGIN: the linker's names
+extern "C" {
+
+// Devices.
+
+cudaError_t __wrap_cudaGetLastError() { return std::exchange(now().last_error, cudaSuccess); }
+
+cudaError_t __wrap_cudaGetDevice(int* device) {
+  return answer([&] {
+    *device = current_device();
+    return now().devices.empty() ? cudaErrorNoDevice : cudaSuccess;
+  });
+}
+
+cudaError_t __wrap_cudaSetDevice(int device) {
+  return answer([&] {
+    if (!exists(device)) {
+      return cudaErrorInvalidDevice;
+    }
+    this_threads_device = device;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t __wrap_cudaGetDeviceCount(int* count) {
+  return answer([&] {
+    *count = device_count();
+    return *count != 0 ? cudaSuccess : cudaErrorNoDevice;
+  });
+}
+
+cudaError_t __wrap_cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
+  return answer([&] {
+    if (!exists(device)) {
+      return cudaErrorInvalidDevice;
+    }
+    const auto found = at(device).attributes.find(attribute);
+    if (found == at(device).attributes.end()) {
+      return cudaErrorInvalidValue;
+    }
+    *value = found->second;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t __wrap_cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  return answer([&] {
+    *properties = {};
+    std::snprintf(properties->name, sizeof properties->name, "%s", at(device).name.c_str());
+    return cudaSuccess;
+  });
+}
+
+cudaError_t __wrap_cudaDeviceGetLimit(std::size_t* value, cudaLimit limit) {
+  return answer([&] {
+    *value = here().persisting_l2_limit;
+    return limit == cudaLimitPersistingL2CacheSize ? cudaSuccess : cudaErrorUnsupportedLimit;
+  });
+}
+
+cudaError_t __wrap_cudaDeviceSetLimit(cudaLimit limit, std::size_t value) {
+  return answer([&] {
+    if (limit != cudaLimitPersistingL2CacheSize) {
+      return cudaErrorUnsupportedLimit;
+    }
+    here().persisting_l2_limit = value;
+    here().limits_set.push_back(value);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t __wrap_cudaCtxResetPersistingL2Cache() {
+  return answer([&] {
+    ++now().resets;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t __wrap_cudaDeviceSynchronize() {
+  return answer([&] {
+    now().waited_for.push_back(current_device());
+    return cudaSuccess;
+  });
+}
+
+// Links.
+
+cudaError_t __wrap_cudaDeviceCanAccessPeer(int* access, int from, int to) {
+  return answer([&] {
+    *access = now().no_access.contains({from, to}) ? 0 : 1;
+    return exists(from) && exists(to) ? cudaSuccess : cudaErrorInvalidDevice;
+  });
+}
+
+cudaError_t __wrap_cudaDeviceEnablePeerAccess(int peer, unsigned) {
+  return answer(
+      [&] { return now().no_access.contains({current_device(), peer}) ? cudaErrorPeerAccessUnsupported : cudaSuccess; });
+}
+
+#if CUDART_VERSION >= 13000
+cudaError_t __wrap_cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr which, int from, int to) {
+  return answer([&] {
+    const bool partial = now().partial_atomics.contains({from, to});
+    const bool native = !partial && !now().no_native_atomics.contains({from, to});
+    *value = (which == cudaDevP2PAttrNativeAtomicSupported && native) ||
+                     (which == cudaDevP2PAttrOnlyPartialNativeAtomicSupported && partial)
+                 ? 1
+                 : 0;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t __wrap_cudaDeviceGetP2PAtomicCapabilities(unsigned* capabilities, const cudaAtomicOperation*, unsigned count,
+                                                      int from, int to) {
+  return answer([&] {
+    std::fill_n(capabilities, count, now().partial_atomics.at({from, to}));
+    return cudaSuccess;
+  });
+}
+
+cudaError_t __wrap_cudaDeviceGetHostAtomicCapabilities(unsigned* capabilities, const cudaAtomicOperation*, unsigned count,
+                                                       int device) {
+  return answer([&] {
+    std::fill_n(capabilities, count, at(device).host_capabilities);
+    return cudaSuccess;
+  });
+}
+#endif
+
+// Streams, graph nodes and events.
+
+cudaError_t __wrap_cudaStreamCreateWithFlags(cudaStream_t* made, unsigned) {
+  return answer([&] {
+    note_late_call();
+    ++now().streams;
+    *made = (new stream)->handle();
+    return cudaSuccess;
+  });
+}
+
+cudaError_t __wrap_cudaStreamDestroy(cudaStream_t old) {
+  return answer([&] {
+    --now().streams;
+    delete &of(old);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t __wrap_cudaStreamSynchronize(cudaStream_t handle) {
+  return answer([&] {
+    now().calls.emplace_back("cudaStreamSynchronize");
+    ++of(handle).synchronized;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t __wrap_cudaStreamQuery(cudaStream_t handle) {
+  return of(handle).busy ? cudaErrorNotReady : answer([] { return cudaSuccess; });
+}
+
+cudaError_t __wrap_cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureStatus* status) {
+  return answer([&] {
+    *status = of(handle).capturing ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t __wrap_cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned) {
+  return answer([&] {
+    of(handle).waits_for.push_back(event);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t __wrap_cudaStreamGetAttribute(cudaStream_t from, cudaLaunchAttributeID id, cudaLaunchAttributeValue* value) {
+  return answer([&] { return get(of(from), id, value); });
+}
+
+cudaError_t __wrap_cudaStreamSetAttribute(cudaStream_t to, cudaLaunchAttributeID id, const cudaLaunchAttributeValue* value) {
+  return answer([&] { return set(of(to), id, value); });
+}
+
+cudaError_t __wrap_cudaGraphKernelNodeGetAttribute(cudaGraphNode_t from, cudaLaunchAttributeID id,
+                                                   cudaLaunchAttributeValue* value) {
+  return answer([&] { return get(of(from), id, value); });
+}
+
+cudaError_t __wrap_cudaGraphKernelNodeSetAttribute(cudaGraphNode_t to, cudaLaunchAttributeID id,
+                                                   const cudaLaunchAttributeValue* value) {
+  return answer([&] { return set(of(to), id, value); });
+}
+
+cudaError_t __wrap_cudaEventCreate(cudaEvent_t* event) { return new_event(event); }
+cudaError_t __wrap_cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) { return new_event(event); }
+cudaError_t __wrap_cudaEventDestroy(cudaEvent_t) {
+  return answer([] { return cudaSuccess; });
+}
+
+cudaError_t __wrap_cudaEventRecord(cudaEvent_t event, cudaStream_t in) {
+  return answer([&] {
+    now().records[event] = in;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t __wrap_cudaEventQuery(cudaEvent_t event) {
+  return of(now().records.at(event)).busy ? cudaErrorNotReady : answer([] { return cudaSuccess; });
+}
+
+cudaError_t __wrap_cudaEventSynchronize(cudaEvent_t event) {
+  return answer([&] {
+    of(now().records.at(event)).busy = false;
+    now().calls.emplace_back("cudaEventSynchronize");
+    return cudaSuccess;
+  });
+}
+
+cudaError_t __wrap_cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEvent_t) {
+  return answer([&] {
+    *milliseconds = 1;
+    return cudaSuccess;
+  });
+}
+
+// Memory, which is the host's.
+
+cudaError_t __wrap_cudaMalloc(void** memory, std::size_t bytes) {
+  return answer([&] { return allocate(memory, bytes); });
+}
+cudaError_t __wrap_cudaHostAlloc(void** memory, std::size_t bytes, unsigned) {
+  return answer([&] { return allocate(memory, bytes); });
+}
+cudaError_t __wrap_cudaFree(void* memory) {
+  return answer([&] { return deallocate(memory); });
+}
+cudaError_t __wrap_cudaFreeHost(void* memory) {
+  return answer([&] { return deallocate(memory); });
+}
+
+cudaError_t __wrap_cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind) { return copy(to, from, bytes); }
+cudaError_t __wrap_cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind, cudaStream_t) {
+  return copy(to, from, bytes);
+}
+
+cudaError_t __wrap_cudaMemset(void* memory, int value, std::size_t bytes) {
+  return answer([&] {
+    std::memset(memory, value, bytes);
+    return cudaSuccess;
+  });
+}
+cudaError_t __wrap_cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStream_t) {
+  return answer([&] {
+    now().calls.emplace_back("cudaMemsetAsync");
+    now().zeroed.emplace_back(current_device(), bytes);
+    std::memset(memory, value, bytes);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t __wrap_cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void*) {
+  return answer([&] {
+    *attributes = now().pointer;
+    return cudaSuccess;
+  });
+}
+
+// Kernels.
+
+cudaError_t __wrap_cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* kernel) {
+  return answer([&] {
+    *attributes = {};
+    here().loaded.insert(kernel);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t __wrap_cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void*, int threads, std::size_t) {
+  return fitting_blocks(blocks, threads);
+}
+cudaError_t __wrap_cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void*, int threads, std::size_t,
+                                                                          unsigned) {
+  return fitting_blocks(blocks, threads);
+}
+
+cudaError_t __wrap_cudaOccupancyMaxActiveClusters(int* clusters, const void*, const cudaLaunchConfig_t* config) {
+  return answer([&] {
+    note_late_call();
+    const dim3 size(config->attrs[0].val.clusterDim.x, config->attrs[0].val.clusterDim.y, config->attrs[0].val.clusterDim.z);
+    *clusters = here().blocks_per_multiprocessor * here().attributes[cudaDevAttrMultiProcessorCount] /
+                static_cast<int>(size.x * size.y * size.z);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t __wrap_cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* kernel, void** arguments) {
+  return answer([&] {
+    now().launches.push_back({current_device(), config->gridDim, config->blockDim, config->stream, config->dynamicSmemBytes,
+                              std::vector<cudaLaunchAttribute>(config->attrs, config->attrs + config->numAttrs), kernel});
+    if (now().on_launch) {
+      now().on_launch(arguments);
+    }
+    if (auto work = now().work_of ? now().work_of(now().launches.back(), arguments) : nullptr) {
+      run(of(config->stream), std::move(work));
+    }
+    return cudaSuccess;
+  });
+}
+
+// The driver.
+
+#if CUDART_VERSION >= 12050
+cudaError_t __wrap_cudaGetDriverEntryPointByVersion(const char* name, void** entry, unsigned, unsigned long long,
+                                                    cudaDriverEntryPointQueryResult* result) {
+#else
+cudaError_t __wrap_cudaGetDriverEntryPoint(const char* name, void** entry, unsigned long long,
+                                           cudaDriverEntryPointQueryResult* result) {
+#endif
+  return answer([&] {
+    *entry = driver_function(name);
+    *result = *entry == nullptr ? cudaDriverEntryPointSymbolNotFound : cudaDriverEntryPointSuccess;
+    return cudaSuccess;
+  });
+}
+
+}  // extern "C"
+// NOLINTEND
