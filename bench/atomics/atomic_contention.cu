@@ -149,7 +149,7 @@ T* results() {
 using bench::workload;
 
 double operations(workload work) { return double{threads} * work.blocks * work.turns; }
-void clear(cudaStream_t on) { membar::check(cudaMemsetAsync(memory(), 0, bytes, on), "cudaMemsetAsync"); }
+void clear(cudaStream_t on) { membar::check(cudaMemsetAsync(memory(), 0, bytes, on)); }
 
 /// Arms of a type, one for each step.
 template <class T, bool Rising = false>

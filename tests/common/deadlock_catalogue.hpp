@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The catalogue of docs/deadlocks.md as programs: each wrong, and put right. A program is a function of who takes its
-/// operations: the recorder, which reports it, or GPUs, on which it runs under a budget.
+/// The catalogue of docs/deadlocks.md as programs: each wrong, and corrected. A program is a function of what takes its
+/// operations: the recorder, which reports it, or GPUs, on which it runs with a budget.
 #pragma once
 
 #include <membar/symmetric/deadlock/recorder.hpp>
 
-namespace deadlocks {
+namespace membar_test::deadlocks {
 
 namespace symmetric = membar::symmetric;
 
@@ -28,7 +28,7 @@ inline constexpr int row_team = 1;
 /// What a wrong program does on GPUs.
 enum class effect {
   hangs,      ///< in every schedule
-  may_hang,   ///< where streams share a hardware queue, or as undefined behaviour will have it
+  may_hang,   ///< if streams share a hardware queue, or because it is undefined
   runs_early  ///< nothing waits; something may run before what it needs
 };
 
@@ -234,13 +234,18 @@ struct lost_signal {
   }
 };
 
+/// Every entry, as a list of types: `every<::testing::Types>`.
+template <template <class...> class List>
+using every = List<barrier_before_put, wait_before_notify, concurrent_collectives, grid_too_large, early_host_copy, cycle,
+                   two_teams_in_two_orders, host_before_enqueue, never_notified, missing_member, lost_signal>;
+
 /// Takes programs for the recorder.
 struct recorded : symmetric::deadlock::recorder {
   using symmetric::deadlock::recorder::recorder;
   [[nodiscard]] static unsigned long long room() { return 264; }
 };
 
-/// What the recorder says of a program: its first report, or that of the host's wait that would not return.
+/// The recorder's reports about a program, or that of the host's wait that would not return.
 template <class Program>
 [[nodiscard]] std::vector<symmetric::deadlock::report> reports_of(Program program) {
   recorded recorder(2);
@@ -254,4 +259,4 @@ template <class Program>
   }
 }
 
-}  // namespace deadlocks
+}  // namespace membar_test::deadlocks

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The catalogue of deadlocks on two GPUs, every wait under a budget: what the recorder reports to hang does, what is put right
-/// does not, and the test run goes on either way.
+/// The catalogue of deadlocks on two GPUs, every wait with a budget: what the recorder reports to hang does hang, what is corrected
+/// does not, and the tests go on either way.
 #include <membar/co_residency.hpp>
 #include <membar/device_guard.hpp>
 #include <membar/launch.hpp>
@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+namespace membar_test {
 namespace {
 
 namespace symmetric = membar::symmetric;
@@ -84,13 +85,13 @@ class gpus {
         stream = std::make_unique<support::stream>();
       }
       // At its first launch a kernel might wait for one that runs, and that for it.
-      membar_test::load(notify_set);
-      membar_test::load(notify_add);
-      membar_test::load(wait_set);
-      membar_test::load(wait_add);
-      membar_test::load(meet);
-      membar_test::load(notify_from_the_last_block);
-      membar_test::load(nothing);
+      load(notify_set);
+      load(notify_add);
+      load(wait_set);
+      load(wait_add);
+      load(meet);
+      load(notify_from_the_last_block);
+      load(nothing);
     }
   }
   gpus(const gpus&) = delete;
@@ -137,7 +138,7 @@ class gpus {
   }
   void wait_event(pe who, int stream, int number) {
     const membar::device_guard guard(backend_.device_of(who));
-    membar_test::check(cudaStreamWaitEvent(at(who, stream), events_.at(number)->get(), 0));
+    check(cudaStreamWaitEvent(at(who, stream), events_.at(number)->get(), 0));
   }
   void kernel(pe who, int stream, symmetric::deadlock::kernel_shape shape,
               const std::vector<symmetric::deadlock::kernel_role>&) {
@@ -157,21 +158,21 @@ class gpus {
   void host_copy(pe who, int, bool) {
     const membar::device_guard guard(backend_.device_of(who));
     const std::vector<unsigned char> values(64);
-    membar_test::check(cudaMemcpy(private_.on(who).local(), values.data(), values.size(), cudaMemcpyDefault));
+    check(cudaMemcpy(private_.on(who).local(), values.data(), values.size(), cudaMemcpyDefault));
   }
   void synchronize_stream(pe who, int stream) {
     const membar::device_guard guard(backend_.device_of(who));
-    membar_test::check(cudaStreamSynchronize(at(who, stream)));
+    check(cudaStreamSynchronize(at(who, stream)));
   }
 
   /// How many waits, grids of them included, were enqueued.
   [[nodiscard]] std::size_t waits() const noexcept { return used_; }
 
-  /// Waits for everything; returns how many waits ended otherwise than they should.
+  /// Waits for everything; returns how many waits timed out.
   [[nodiscard]] unsigned waits_in_vain() {
     for (const pe which : backend_.local_pes()) {
       const membar::device_guard guard(backend_.device_of(which));
-      membar_test::finish();
+      finish();
     }
     unsigned in_vain = 0;
     for (std::size_t i = 0; i != used_; ++i) {
@@ -214,12 +215,8 @@ class gpus {
 };
 
 template <class Entry>
-class deadlock_on_gpus : public membar_test::multi_gpu_test {};
-using entries = ::testing::Types<deadlocks::barrier_before_put, deadlocks::wait_before_notify,
-                                 deadlocks::concurrent_collectives, deadlocks::grid_too_large, deadlocks::early_host_copy,
-                                 deadlocks::cycle, deadlocks::two_teams_in_two_orders, deadlocks::host_before_enqueue,
-                                 deadlocks::never_notified, deadlocks::missing_member, deadlocks::lost_signal>;
-TYPED_TEST_SUITE(deadlock_on_gpus, entries);
+class deadlock_on_gpus : public multi_gpu_test {};
+TYPED_TEST_SUITE(deadlock_on_gpus, deadlocks::every<::testing::Types>);
 
 TYPED_TEST(deadlock_on_gpus, is_reported_by_its_name_and_ends_within_its_budget) {
   const auto reports = deadlocks::reports_of([](auto& to) { TypeParam::wrong(to); });
@@ -235,7 +232,7 @@ TYPED_TEST(deadlock_on_gpus, is_reported_by_its_name_and_ends_within_its_budget)
   if (in_vain != 0) {
     EXPECT_GE(took, budget) << "a wait gave up before its budget was used up";
   }
-  // All waits one behind the other, and as much again for a machine that others use.
+  // All waits one after the other, and as much again for a machine that others use.
   EXPECT_LE(took, 2 * (machine.waits() + 1) * budget);
   if (TypeParam::on_gpus == deadlocks::effect::hangs) {
     EXPECT_GT(in_vain, 0U) << "nothing hung, though the recorder says: " << reports.front().sentence;
@@ -245,10 +242,11 @@ TYPED_TEST(deadlock_on_gpus, is_reported_by_its_name_and_ends_within_its_budget)
   this->RecordProperty("waits_in_vain", std::to_string(in_vain));
 }
 
-TYPED_TEST(deadlock_on_gpus, put_right_runs) {
+TYPED_TEST(deadlock_on_gpus, corrected_runs) {
   gpus machine(this->first, this->second, wait_budget::milliseconds(10'000));
   TypeParam::right(machine);
   EXPECT_EQ(machine.waits_in_vain(), 0U);
 }
 
 }  // namespace
+}  // namespace membar_test

@@ -227,7 +227,7 @@ TEST_F(collective_launch_of, pes_leaves_the_current_device_as_it_was) {
   EXPECT_EQ(device, 0);
 }
 
-TEST(LaunchAgreement, CountsGridsOfMoreThanFourThousandMillionBlocksWhole) {
+TEST(launch_agreement, counts_grids_of_more_than_four_thousand_million_blocks_whole) {
   const launch_offer offers[] = {{1ULL << 33, 264, cudaSuccess, false}};
   EXPECT_THROW(symmetric::validate_collective_launch(offers), membar::error);
 }

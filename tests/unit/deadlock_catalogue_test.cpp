@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Each deadlock of docs/deadlocks.md is reported by its name before anything is enqueued, and the program put right is not.
+/// Each deadlock of docs/deadlocks.md is reported by its name before anything is enqueued, and the corrected program is not.
 #include <tests/common/deadlock_catalogue.hpp>
 
 #include <gtest/gtest.h>
 
+namespace membar_test {
 namespace {
 
 template <class Entry>
 class deadlock_catalogue : public ::testing::Test {};
-using entries = ::testing::Types<deadlocks::barrier_before_put, deadlocks::wait_before_notify,
-                                 deadlocks::concurrent_collectives, deadlocks::grid_too_large, deadlocks::early_host_copy,
-                                 deadlocks::cycle, deadlocks::two_teams_in_two_orders, deadlocks::host_before_enqueue,
-                                 deadlocks::never_notified, deadlocks::missing_member, deadlocks::lost_signal>;
-TYPED_TEST_SUITE(deadlock_catalogue, entries);
+TYPED_TEST_SUITE(deadlock_catalogue, deadlocks::every<::testing::Types>);
 
 TYPED_TEST(deadlock_catalogue, is_reported_by_its_name) {
   const auto reports = deadlocks::reports_of([](auto& to) { TypeParam::wrong(to); });
@@ -24,9 +21,10 @@ TYPED_TEST(deadlock_catalogue, is_reported_by_its_name) {
   std::printf("%s\n", reports.front().sentence.c_str());
 }
 
-TYPED_TEST(deadlock_catalogue, put_right_is_not_reported) {
+TYPED_TEST(deadlock_catalogue, corrected_is_not_reported) {
   const auto reports = deadlocks::reports_of([](auto& to) { TypeParam::right(to); });
   EXPECT_TRUE(reports.empty()) << reports.front().sentence;
 }
 
 }  // namespace
+}  // namespace membar_test

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Runs a small `program` in every schedule: every assignment of streams to hardware queues, every order of the nodes
-/// of a captured graph, every interleaving. Written after the definition in dependency_check.hpp, and slow.
+/// of a captured graph, every interleaving. Written after the definition in deadlock/check.hpp, and slow.
 #pragma once
 
 #include <membar/symmetric/deadlock/program.hpp>
@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace stream_simulator {
+namespace membar_test::stream_simulator {
 
 namespace symmetric = membar::symmetric;
 
@@ -404,4 +404,4 @@ class simulator {
 
 [[nodiscard]] inline outcome run(const program& program) { return simulator(program).run(); }
 
-}  // namespace stream_simulator
+}  // namespace membar_test::stream_simulator

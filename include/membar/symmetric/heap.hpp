@@ -376,7 +376,7 @@ class heap {
         const cudaError_t done = cudaStreamSynchronize(stream);
         const cudaError_t destroyed = cudaStreamDestroy(stream);
         for (const cudaError_t status : {filled, done, destroyed}) {
-          check(status, "the zeroing of symmetric memory");
+          check(status);
         }
       } catch (const error& failure) {
         return failure.code();

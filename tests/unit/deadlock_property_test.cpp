@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What dependency_check.hpp promises, on thousands of small random programs, each run in every schedule.
+/// What deadlock/check.hpp promises, on thousands of small random programs, each run in every schedule.
 #include <membar/symmetric/deadlock/check.hpp>
 
 #include "stream_simulator.hpp"
@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+namespace membar_test {
 namespace {
 
 namespace symmetric = membar::symmetric;
@@ -53,7 +54,7 @@ class random_program {
     if (with_.graphs) {
       capture();
     }
-    // What is in a good order so far is put out of it here and there.
+    // The order so far is good: change it in a few places.
     for (int swaps = below(4); swaps != 0 && !with_.graphs; --swaps) {
       swap(static_cast<std::size_t>(below(static_cast<int>(program_.operations.size()))));
     }
@@ -255,9 +256,9 @@ struct counts {
 
 constexpr unsigned programs = 3000;  // of each kind
 
-class dependency_property : public ::testing::TestWithParam<std::pair<const char*, ingredients>> {};
+class deadlock_property : public ::testing::TestWithParam<std::pair<const char*, ingredients>> {};
 
-INSTANTIATE_TEST_SUITE_P(, dependency_property,
+INSTANTIATE_TEST_SUITE_P(, deadlock_property,
                          ::testing::Values(std::pair("counters", ingredients{}), std::pair("sets", ingredients{.sets = true}),
                                            std::pair("hosts", ingredients{.sets = true, .hosts = true}),
                                            std::pair("kernels", ingredients{.kernels = true}),
@@ -266,7 +267,7 @@ INSTANTIATE_TEST_SUITE_P(, dependency_property,
                                            std::pair("graphs", ingredients{.events = false, .graphs = true})),
                          [](const auto& each) { return std::string(each.param.first); });
 
-TEST_P(dependency_property, holds_in_every_schedule) {
+TEST_P(deadlock_property, holds_in_every_schedule) {
   const ingredients with = GetParam().second;
   counts seen;
   for (unsigned seed = 0; seed != programs; ++seed) {
@@ -318,3 +319,4 @@ TEST_P(dependency_property, holds_in_every_schedule) {
 }
 
 }  // namespace
+}  // namespace membar_test

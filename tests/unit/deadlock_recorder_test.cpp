@@ -52,7 +52,7 @@ std::string sentence(const recorder& record) {
   return all.empty() ? std::string() : all.front().sentence;
 }
 
-TEST(DependencyRecorder, BarrierBeforeThePutThatAnotherPeWaitsFor) {
+TEST(deadlock_recorder, barrier_before_the_put_that_another_pe_waits_for) {
   recorder wrong(2);
   wrong.name(symmetric::deadlock::handle_kind::signal, ready, "ready");
   wrong.name(symmetric::deadlock::handle_kind::stream, main_stream, "main");
@@ -83,7 +83,7 @@ TEST(DependencyRecorder, BarrierBeforeThePutThatAnotherPeWaitsFor) {
   EXPECT_EQ(kinds(right), nothing);
 }
 
-TEST(DependencyRecorder, WaitBeforeItsNotificationOnAnotherStream) {
+TEST(deadlock_recorder, wait_before_its_notification_on_another_stream) {
   recorder wrong(1);
   wrong.wait(pe(0), main_stream, ready, signal_at_least(1));
   wrong.notify(pe(0), side_stream, pe(0), ready, signal_add(1));
@@ -103,7 +103,7 @@ TEST(DependencyRecorder, WaitBeforeItsNotificationOnAnotherStream) {
   EXPECT_EQ(kinds(same_stream), nothing);
 }
 
-TEST(DependencyRecorder, AQueueMayHoldUpTheAnswerThatAnotherPeWaitsFor) {
+TEST(deadlock_recorder, a_queue_may_hold_up_the_answer_that_another_pe_waits_for) {
   recorder wrong(2);
   wrong.wait(pe(0), main_stream, ready, signal_at_least(1));
   wrong.notify(pe(0), side_stream, pe(1), ready, signal_add(1));  // may be behind the wait
@@ -112,7 +112,7 @@ TEST(DependencyRecorder, AQueueMayHoldUpTheAnswerThatAnotherPeWaitsFor) {
   EXPECT_EQ(kinds(wrong), only(hazard::wait_before_notify));
 }
 
-TEST(DependencyRecorder, CollectivesOfOneTeamOnTwoStreams) {
+TEST(deadlock_recorder, collectives_of_one_team_on_two_streams) {
   recorder wrong(2);
   for (const int i : {0, 1}) {
     wrong.collective(pe(i), main_stream);
@@ -151,7 +151,7 @@ std::vector<hazard> barriers_ordered_by_a_signal(symmetric::deadlock::signal_con
   return kinds(record);
 }
 
-TEST(DependencyRecorder, ASignalOrdersCollectivesToo) {
+TEST(deadlock_recorder, a_signal_orders_collectives_too) {
   const auto none = [](recorder&, int) {};
   const auto adds = [](int times) {
     return [times](recorder& record, int stream) {
@@ -173,7 +173,7 @@ TEST(DependencyRecorder, ASignalOrdersCollectivesToo) {
       << "the value is there from the start";
 }
 
-TEST(DependencyRecorder, CollectivesOfOneTeamOnAStreamAndTheHost) {
+TEST(deadlock_recorder, collectives_of_one_team_on_a_stream_and_the_host) {
   recorder wrong(2, callers::one_per_pe);
   recorder right(2, callers::one_per_pe);
   for (const int i : {0, 1}) {
@@ -187,7 +187,7 @@ TEST(DependencyRecorder, CollectivesOfOneTeamOnAStreamAndTheHost) {
   EXPECT_EQ(kinds(right), nothing);
 }
 
-TEST(DependencyRecorder, TwoTeamsInDifferentOrders) {
+TEST(deadlock_recorder, two_teams_in_different_orders) {
   recorder wrong(2);
   wrong.declare_team(1, {pe(0), pe(1)});
   wrong.collective(pe(0), main_stream);
@@ -197,7 +197,7 @@ TEST(DependencyRecorder, TwoTeamsInDifferentOrders) {
   EXPECT_EQ(kinds(wrong), only(hazard::cycle));
 }
 
-TEST(DependencyRecorder, AGridTooLargeForItsWaits) {
+TEST(deadlock_recorder, a_grid_too_large_for_its_waits) {
   const std::vector<kernel_role> roles{{step_notify(pe(0), ready, signal_add(1))}, {step_wait(ready, signal_at_least(1))}};
   recorder wrong(1);
   wrong.kernel(pe(0), main_stream, kernel_shape{265, 264, false}, roles, "halo");
@@ -215,7 +215,7 @@ TEST(DependencyRecorder, AGridTooLargeForItsWaits) {
   EXPECT_EQ(kinds(right), nothing);
 }
 
-TEST(DependencyRecorder, BlocksOfOneKernelRunAtOnceAndThoseOfOneRoleInOrder) {
+TEST(deadlock_recorder, blocks_of_one_kernel_run_at_once_and_those_of_one_role_in_order) {
   recorder roles(2);
   recorder one_role(2);
   for (const int i : {0, 1}) {
@@ -228,7 +228,7 @@ TEST(DependencyRecorder, BlocksOfOneKernelRunAtOnceAndThoseOfOneRoleInOrder) {
   EXPECT_EQ(kinds(one_role), only(hazard::cycle));
 }
 
-TEST(DependencyRecorder, AHostCopyThatMayNotHaveRun) {
+TEST(deadlock_recorder, a_host_copy_that_may_not_have_run) {
   recorder wrong(2);
   wrong.host_copy(pe(0), 0, true, "cudaMemcpy");
   wrong.collective(pe(0), main_stream);
@@ -259,7 +259,7 @@ TEST(DependencyRecorder, AHostCopyThatMayNotHaveRun) {
   EXPECT_EQ(kinds(read_by_another), only(hazard::early_host_copy));
 }
 
-TEST(DependencyRecorder, TheHostWaitsBeforeItHasEnqueuedAll) {
+TEST(deadlock_recorder, the_host_waits_before_it_has_enqueued_all) {
   recorder record(2);
   record.wait(pe(0), main_stream, ready, signal_at_least(1));
   try {
@@ -276,7 +276,7 @@ TEST(DependencyRecorder, TheHostWaitsBeforeItHasEnqueuedAll) {
   EXPECT_EQ(kinds(record), nothing);
 }
 
-TEST(DependencyRecorder, ABarrierThatTheHostCallsForOnePeAtATime) {
+TEST(deadlock_recorder, a_barrier_that_the_host_calls_for_one_pe_at_a_time) {
   recorder one(2);
   EXPECT_THROW(one.host_collective(pe(0)), hazard_error);
   recorder each(2, callers::one_per_pe);
@@ -285,7 +285,7 @@ TEST(DependencyRecorder, ABarrierThatTheHostCallsForOnePeAtATime) {
   EXPECT_EQ(kinds(each), nothing);
 }
 
-TEST(DependencyRecorder, HostsThatWaitBeforeTheyEnqueueWhatTheOtherWaitsFor) {
+TEST(deadlock_recorder, hosts_that_wait_before_they_enqueue_what_the_other_waits_for) {
   recorder wrong(2, callers::one_per_pe);
   for (const int i : {0, 1}) {
     wrong.wait(pe(i), main_stream, ready, signal_at_least(1));
@@ -295,7 +295,7 @@ TEST(DependencyRecorder, HostsThatWaitBeforeTheyEnqueueWhatTheOtherWaitsFor) {
   EXPECT_EQ(kinds(wrong), only(hazard::host_before_enqueue));
 }
 
-TEST(DependencyRecorder, AHostWaitThatCanReturnIsNoneOfTheRestsBusiness) {
+TEST(deadlock_recorder, a_host_wait_that_can_return_is_not_refused_for_the_rest) {
   recorder record(2);
   record.work(pe(0), side_stream);
   record.wait(pe(0), main_stream, ready, signal_at_least(1));
@@ -305,7 +305,7 @@ TEST(DependencyRecorder, AHostWaitThatCanReturnIsNoneOfTheRestsBusiness) {
   EXPECT_EQ(kinds(record), nothing);
 }
 
-TEST(DependencyRecorder, ACycleOfThreePes) {
+TEST(deadlock_recorder, a_cycle_of_three_pes) {
   recorder wrong(3);
   for (const int i : {0, 1, 2}) {
     wrong.wait(pe(i), main_stream, ready, signal_at_least(1));
@@ -315,7 +315,7 @@ TEST(DependencyRecorder, ACycleOfThreePes) {
   EXPECT_EQ(wrong.check().front().cycle.size(), 6U);
 }
 
-TEST(DependencyRecorder, AWaitThatNobodyNotifies) {
+TEST(deadlock_recorder, a_wait_that_nobody_notifies) {
   recorder value(2);
   value.notify(pe(0), main_stream, pe(1), ready, signal_set(2));
   value.wait(pe(1), main_stream, ready, signal_equals(1));
@@ -333,7 +333,7 @@ TEST(DependencyRecorder, AWaitThatNobodyNotifies) {
   EXPECT_EQ(kinds(other_pe), only(hazard::never_notified));
 }
 
-TEST(DependencyRecorder, ACollectiveWithoutAMember) {
+TEST(deadlock_recorder, a_collective_without_a_member) {
   recorder wrong(3);
   wrong.collective(pe(0), main_stream);
   wrong.collective(pe(1), main_stream);
@@ -342,14 +342,14 @@ TEST(DependencyRecorder, ACollectiveWithoutAMember) {
   EXPECT_NE(sentence(wrong).find("waits for PE 2, which never calls it"), std::string::npos);
 }
 
-TEST(DependencyRecorder, DifferentCollectivesAtTheSamePlace) {
+TEST(deadlock_recorder, different_collectives_at_the_same_place) {
   recorder wrong(2);
   wrong.collective(pe(0), main_stream, symmetric::deadlock::world, "barrier");
   wrong.collective(pe(1), main_stream, symmetric::deadlock::world, "sum");
   EXPECT_EQ(kinds(wrong), only(hazard::collectives_differ));
 }
 
-TEST(DependencyRecorder, AValueThatIsReplacedBeforeItIsSeen) {
+TEST(deadlock_recorder, a_value_that_is_replaced_before_it_is_seen) {
   recorder two_senders(3);
   two_senders.notify(pe(0), main_stream, pe(2), ready, signal_set(1));
   two_senders.notify(pe(1), main_stream, pe(2), ready, signal_set(2));
@@ -370,7 +370,7 @@ TEST(DependencyRecorder, AValueThatIsReplacedBeforeItIsSeen) {
   EXPECT_EQ(kinds(at_least), nothing);
 }
 
-TEST(DependencyRecorder, ASetSignalWhoseSenderWaitsForAnAnswerIsNeverLost) {
+TEST(deadlock_recorder, a_set_signal_whose_sender_waits_for_an_answer_is_never_lost) {
   recorder ping_pong(2);
   for (unsigned round = 1; round <= 20; ++round) {
     ping_pong.notify(pe(0), main_stream, pe(1), ready, signal_set(round));
@@ -381,7 +381,7 @@ TEST(DependencyRecorder, ASetSignalWhoseSenderWaitsForAnAnswerIsNeverLost) {
   EXPECT_EQ(kinds(ping_pong), nothing);
 }
 
-TEST(DependencyRecorder, AFlagThatItsReaderClearsCanBeSetAgainAfterTheAnswer) {
+TEST(deadlock_recorder, a_flag_that_its_reader_clears_can_be_set_again_after_the_answer) {
   constexpr int answer = 8;
   recorder toggled(2);
   for (int round = 1; round <= 3; ++round) {
@@ -398,7 +398,7 @@ TEST(DependencyRecorder, AFlagThatItsReaderClearsCanBeSetAgainAfterTheAnswer) {
   EXPECT_EQ(kinds(toggled), only(hazard::lost_signal));
 }
 
-TEST(DependencyRecorder, NotificationsThatDoNotBlockAreInNoOrderBeforeAQuiet) {
+TEST(deadlock_recorder, notifications_that_do_not_block_are_in_no_order_before_a_quiet) {
   for (const bool quiet : {false, true}) {
     recorder record(2);
     record.notify(pe(0), main_stream, pe(1), ready, signal_set(1), "", false);
@@ -411,7 +411,7 @@ TEST(DependencyRecorder, NotificationsThatDoNotBlockAreInNoOrderBeforeAQuiet) {
   }
 }
 
-TEST(DependencyRecorder, AnEventMeansItsLastRecordBeforeTheWait) {
+TEST(deadlock_recorder, an_event_means_its_last_record_before_the_wait) {
   recorder record(1);
   record.record_event(pe(0), 1, main_stream);
   record.wait_event(pe(0), side_stream, 1);
@@ -429,7 +429,7 @@ TEST(DependencyRecorder, AnEventMeansItsLastRecordBeforeTheWait) {
   EXPECT_EQ(kinds(again), nothing);
 }
 
-TEST(DependencyRecorder, AnEventIsOneProcesssOwn) {
+TEST(deadlock_recorder, an_event_belongs_to_one_process) {
   for (const callers hosts : {callers::one, callers::one_per_pe}) {
     recorder record(2, hosts);
     record.record_event(pe(0), 1, main_stream);
@@ -438,7 +438,7 @@ TEST(DependencyRecorder, AnEventIsOneProcesssOwn) {
   }
 }
 
-TEST(DependencyRecorder, AnEventThatWasNotRecorded) {
+TEST(deadlock_recorder, an_event_that_was_not_recorded) {
   recorder record(1);
   record.wait_event(pe(0), side_stream, 1);
   record.record_event(pe(0), 1, main_stream);
@@ -465,12 +465,12 @@ std::vector<hazard> branches(bool edge) {
   return kinds(record);
 }
 
-TEST(DependencyRecorder, InAGraphTheOrderOfCaptureIsNone) {
+TEST(deadlock_recorder, in_a_graph_the_order_of_capture_orders_nothing) {
   EXPECT_EQ(branches(false), only(hazard::wait_before_notify));
   EXPECT_EQ(branches(true), nothing);
 }
 
-TEST(DependencyRecorder, AGraphRunsWhenItIsLaunchedAndAsOftenAsThat) {
+TEST(deadlock_recorder, a_graph_runs_when_it_is_launched_and_as_often_as_that) {
   recorder record(2);
   record.begin_capture(pe(0), main_stream);
   record.notify(pe(0), main_stream, pe(1), ready, signal_add(1));
@@ -482,7 +482,7 @@ TEST(DependencyRecorder, AGraphRunsWhenItIsLaunchedAndAsOftenAsThat) {
   EXPECT_EQ(kinds(record), nothing);
 }
 
-TEST(DependencyRecorder, AGraphThatIsNotThereIsAnError) {
+TEST(deadlock_recorder, a_graph_that_is_not_there_is_an_error) {
   recorder record(1);
   EXPECT_THROW(record.launch_graph(pe(0), main_stream, 1), membar::error);
   record.begin_capture(pe(0), main_stream);
@@ -493,7 +493,7 @@ TEST(DependencyRecorder, AGraphThatIsNotThereIsAnError) {
   EXPECT_THROW(record.launch_graph(pe(0), main_stream, graph), membar::error);
 }
 
-TEST(DependencyRecorder, WhatCaptureDoesNotAllowIsAnError) {
+TEST(deadlock_recorder, what_capture_does_not_allow_is_an_error) {
   recorder record(1);
   record.record_event(pe(0), 1, side_stream);
   record.begin_capture(pe(0), main_stream);
@@ -507,7 +507,7 @@ TEST(DependencyRecorder, WhatCaptureDoesNotAllowIsAnError) {
   EXPECT_THROW(record.wait_event(pe(0), side_stream, 2), membar::error);  // recorded inside
 }
 
-TEST(DependencyRecorder, ASignalIsSetOrAddedTo) {
+TEST(deadlock_recorder, a_signal_is_set_or_added_to) {
   recorder record(2);
   record.notify(pe(0), main_stream, pe(1), ready, signal_add(1));
   EXPECT_THROW(record.notify(pe(0), main_stream, pe(1), ready, signal_set(1)), membar::error);
@@ -519,7 +519,7 @@ TEST(DependencyRecorder, ASignalIsSetOrAddedTo) {
   EXPECT_EQ(late.operations().size(), 1U);
 }
 
-TEST(DependencyRecorder, APeThatDoesNotExistIsAnError) {
+TEST(deadlock_recorder, a_pe_that_does_not_exist_is_an_error) {
   EXPECT_THROW(recorder(0), membar::error);
   recorder record(2);
   EXPECT_THROW(record.work(pe(2), main_stream), membar::error);
@@ -528,7 +528,7 @@ TEST(DependencyRecorder, APeThatDoesNotExistIsAnError) {
   EXPECT_TRUE(record.operations().empty());
 }
 
-TEST(DependencyRecorder, RecordsOfTwoProcessesAreJoined) {
+TEST(deadlock_recorder, records_of_two_processes_are_joined) {
   recorder first(2, callers::one_per_pe);
   recorder second(2, callers::one_per_pe);
   const std::vector<kernel_role> roles{{step_wait(ready, signal_at_least(1)), step_notify(pe(1), ready, signal_add(1))}};
@@ -542,7 +542,7 @@ TEST(DependencyRecorder, RecordsOfTwoProcessesAreJoined) {
   EXPECT_EQ(kinds(first), only(hazard::cycle));
 }
 
-TEST(DependencyRecorder, ForgettingKeepsWhatSignalsHold) {
+TEST(deadlock_recorder, forgetting_keeps_what_signals_hold) {
   recorder record(2);
   record.notify(pe(0), main_stream, pe(1), ready, signal_add(2));
   record.notify(pe(1), main_stream, pe(0), ready, signal_set(5));
@@ -556,7 +556,7 @@ TEST(DependencyRecorder, ForgettingKeepsWhatSignalsHold) {
   EXPECT_EQ(record.operations().size(), 3U);
 }
 
-TEST(DependencyRecorder, TakesWhatSeveralThreadsRecord) {
+TEST(deadlock_recorder, takes_what_several_threads_record) {
   recorder record(4, callers::one_per_pe);
   std::vector<std::thread> threads;
   for (int i = 0; i != 4; ++i) {
@@ -574,7 +574,7 @@ TEST(DependencyRecorder, TakesWhatSeveralThreadsRecord) {
   EXPECT_EQ(kinds(record), nothing);
 }
 
-TEST(DependencyRecorder, FindsTheCycleOfALongProgram) {
+TEST(deadlock_recorder, finds_the_cycle_of_a_long_program) {
   recorder record(4);
   for (unsigned round = 1; round <= 100; ++round) {
     for (int i = 0; i != 4; ++i) {
@@ -594,7 +594,7 @@ TEST(DependencyRecorder, FindsTheCycleOfALongProgram) {
   EXPECT_EQ(record.check().front().cycle.size(), 4U);
 }
 
-TEST(DependencyRecorder, AProgramTooLongToCheckIsAnErrorThatSaysHowToGoOn) {
+TEST(deadlock_recorder, a_program_too_long_to_check_is_an_error_that_says_how_to_go_on) {
   recorder record(1);
   for (int i = 0; i != 16385; ++i) {
     record.work(pe(0), main_stream);
