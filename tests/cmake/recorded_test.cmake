@@ -8,14 +8,6 @@ else()
   set(membar_cat ${CMAKE_COMMAND} -E cat)
 endif()
 
-# membar_need_for_kind(<kind> <target>...): the target membar_<kind> builds what the tests of the kind need.
-function(membar_need_for_kind kind)
-  if(NOT TARGET membar_${kind})
-    add_custom_target(membar_${kind})
-  endif()
-  add_dependencies(membar_${kind} ${ARGN})
-endfunction()
-
 # membar_read_result(<name> LABEL <label> <file>): the test <name>, which passes, fails or skips as the first line of the file says.
 function(membar_read_result name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "")

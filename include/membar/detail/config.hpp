@@ -4,7 +4,7 @@
 #pragma once
 
 /// major * 10000 + minor * 100 + patch, for `#if`. The typed form is in version.hpp. CMake reads the version from this line.
-#define MEMBAR_VERSION 100
+#define MEMBAR_VERSION 200
 
 /// MEMBAR_CALLS_EITHER before a template of host and device says that what it calls may be of the host alone, or the device
 /// alone.
