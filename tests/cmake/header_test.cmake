@@ -1,76 +1,113 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Header tests: every public header can be included alone, and by every translation unit of a program.
 
-# One suite of header tests: each header twice in a translation unit of its own, one unit with all of them, and a program linked
-# of all those objects, in which every function is thus defined by two units: a missing `inline` does not link.
+# membar_plain_headers(<result> <header>...): those of the headers, given relative to include/, of which no include leads to the CUDA
+# toolkit or to NVSHMEM.
+function(membar_plain_headers result)
+  set(root ${PROJECT_SOURCE_DIR}/include)
+  file(GLOB_RECURSE every RELATIVE ${root} ${root}/membar/*.hpp ${root}/membar/*.cuh)
+  foreach(header IN LISTS every)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${root}/${header})
+    file(STRINGS ${root}/${header} includes REGEX "^ *# *include *[<\"]")
+    list(TRANSFORM includes REPLACE "^ *# *include *[<\"]([^>\"]+).*" "\\1")
+    set(includes_of_${header} ${includes})
+  endforeach()
+  set(found)
+  foreach(header IN LISTS ARGN)
+    set(seen)
+    set(pending ${header})
+    while(pending)
+      list(POP_FRONT pending next)
+      if(NOT next IN_LIST seen)
+        list(APPEND seen ${next})
+        list(APPEND pending ${includes_of_${next}})
+      endif()
+    endwhile()
+    if(NOT seen MATCHES "(^|;)(cuda|nvshmem|driver_types)")
+      list(APPEND found ${header})
+    endif()
+  endforeach()
+  set(${result} ${found} PARENT_SCOPE)
+endfunction()
+
+# One suite of header tests: each header twice in a translation unit of its own, and one unit with all of them. With LINK a program
+# is linked of two copies of that unit's object: a function without `inline` is then defined twice.
 function(membar_add_header_suite suite)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SUFFIX" "HEADERS;COMPILE;LINK;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SUFFIX" "HEADERS;ALONE;OBJECT;LINK;LIBRARIES")
   set(dir ${CMAKE_CURRENT_BINARY_DIR}/${suite})
   set(everything "")
-  set(objects)
-  foreach(header IN LISTS arg_HEADERS ITEMS everything)
-    if(header STREQUAL "everything")
-      set(content "${everything}int main() {}\n")
+  foreach(header IN LISTS arg_HEADERS ITEMS membar/everything)
+    string(REGEX REPLACE "^membar/" "" short ${header})
+    set(unit ${dir}/${short}${arg_SUFFIX})
+    if(short STREQUAL "everything")
+      set(content "${everything}")
+      set(compile ${arg_OBJECT} -o ${unit}.o)
     else()
-      set(content "#include <membar/${header}>\n#include <membar/${header}>\n")
-      string(APPEND everything "#include <membar/${header}>\n")
+      set(content "#include <${header}>\n#include <${header}>\n")
+      set(compile ${arg_ALONE})
+      string(APPEND everything "#include <${header}>\n")
     endif()
-    set(unit ${dir}/${header}${arg_SUFFIX})
     file(CONFIGURE OUTPUT ${unit} CONTENT "${content}" @ONLY)
-    add_test(NAME headers.${suite}.${header} COMMAND ${arg_COMPILE} -c ${unit} -o ${unit}.o)
-    set_tests_properties(headers.${suite}.${header} PROPERTIES LABELS headers FIXTURES_SETUP headers.${suite})
-    list(APPEND objects ${unit}.o)
+    membar_add_recorded_test(headers.${suite}.${short} LABEL headers COMMAND ${compile} @DEPFILE@ ${unit} DEPENDS ${unit})
   endforeach()
   if(arg_LINK)
-    add_test(NAME headers.${suite}.linked COMMAND ${arg_LINK} ${objects} ${arg_LIBRARIES} -o ${dir}/linked)
-    set_tests_properties(headers.${suite}.linked PROPERTIES LABELS headers FIXTURES_REQUIRED headers.${suite})
+    file(CONFIGURE OUTPUT ${dir}/main.cpp CONTENT "int main() {}\n" @ONLY)
+    membar_add_recorded_test(headers.${suite}.linked LABEL headers
+      COMMAND sh -c "cp $1 $2 && shift 2 && \"$@\"" - ${unit}.o ${unit}.copy.o ${arg_LINK} ${dir}/main.cpp ${unit}.o ${unit}.copy.o
+              ${arg_LIBRARIES} -o ${dir}/linked
+      DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/results/headers.${suite}.everything.txt)
   endif()
 endfunction()
 
-# membar_add_header_tests([PLAIN <regex>] [EXCLUDE <regex>]): tests every header of include/membar but those of detail/ and those
-# that EXCLUDE matches (a header whose dependency is not installed). The suffix decides: `.hpp` with the host compiler as C++20
-# and C++23 and with nvcc, `.cuh` with nvcc. Headers that PLAIN matches are plain C++: they must do
-# without the CUDA toolkit.
+# membar_add_header_tests([EXCLUDE <regex>]): tests every header of include/membar but those of detail/ and those that EXCLUDE matches
+# (a header whose dependency is not installed). The suffix decides: `.hpp` with the host compiler as C++20 and C++23 and with nvcc,
+# `.cuh` with nvcc. Plain headers must do without the CUDA toolkit.
 function(membar_add_header_tests)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "PLAIN;EXCLUDE" "")
-  set(root ${PROJECT_SOURCE_DIR}/include/membar)
-  file(GLOB_RECURSE host RELATIVE ${root} CONFIGURE_DEPENDS ${root}/*.hpp)
-  file(GLOB_RECURSE device RELATIVE ${root} CONFIGURE_DEPENDS ${root}/*.cuh)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "EXCLUDE" "")
+  set(root ${PROJECT_SOURCE_DIR}/include)
+  file(GLOB_RECURSE host RELATIVE ${root} CONFIGURE_DEPENDS ${root}/membar/*.hpp)
+  file(GLOB_RECURSE device RELATIVE ${root} CONFIGURE_DEPENDS ${root}/membar/*.cuh)
   foreach(headers IN ITEMS host device)
-    list(FILTER ${headers} EXCLUDE REGEX "^detail/")
+    list(FILTER ${headers} EXCLUDE REGEX "^membar/detail/")
     if(arg_EXCLUDE)
       list(FILTER ${headers} EXCLUDE REGEX "${arg_EXCLUDE}")
     endif()
   endforeach()
-  set(plain ${host})
-  list(FILTER plain INCLUDE REGEX "${arg_PLAIN}")
-  set(cuda_host ${host})
-  list(FILTER cuda_host EXCLUDE REGEX "${arg_PLAIN}")
+  membar_plain_headers(plain ${host})
 
-  membar_add_header_suite(plain SUFFIX .cpp HEADERS ${plain} COMPILE ${membar_cxx} -H LINK ${CMAKE_CXX_COMPILER})
-  list(TRANSFORM plain PREPEND headers.plain. OUTPUT_VARIABLE names)
+  membar_add_header_suite(plain SUFFIX .cpp HEADERS ${plain} ALONE ${membar_cxx} -H -fsyntax-only
+    OBJECT ${membar_cxx} -H -c LINK ${CMAKE_CXX_COMPILER})
+  list(TRANSFORM plain REPLACE "^membar/" "headers.plain." OUTPUT_VARIABLE names)
   # -H lists what is included; the toolkit may be on the compiler's own path.
   set_tests_properties(${names} PROPERTIES FAIL_REGULAR_EXPRESSION "/(cuda|cuda_runtime|cuda_runtime_api|driver_types)\\.h")
   if(CUDAToolkit_FOUND)
     set(toolkit -isystem ${CUDAToolkit_INCLUDE_DIRS})
-    membar_add_header_suite(cxx20 SUFFIX .cpp HEADERS ${host} COMPILE ${membar_cxx} ${toolkit}
+    membar_add_header_suite(cxx20 SUFFIX .cpp HEADERS ${host} ALONE ${membar_cxx} ${toolkit} -fsyntax-only
+      OBJECT ${membar_cxx} ${toolkit} -c
       LINK ${CMAKE_CXX_COMPILER} LIBRARIES $<TARGET_FILE:CUDA::cudart_static> -ldl -lrt -lpthread)
-    membar_add_header_suite(cxx23 SUFFIX .cpp HEADERS ${host} COMPILE ${membar_cxx} -std=c++23 ${toolkit})
+    membar_add_header_suite(cxx23 SUFFIX .cpp HEADERS ${host} ALONE ${membar_cxx} -std=c++23 ${toolkit} -fsyntax-only
+      OBJECT ${membar_cxx} -std=c++23 ${toolkit} -c)
   else()
-    list(JOIN cuda_host " " without)
+    list(REMOVE_ITEM host ${plain})
+    list(JOIN host " " without)
     membar_add_skipped_test(headers.cxx LABEL headers "no CUDA toolkit found, which these headers need: ${without}")
   endif()
   if(NOT CMAKE_CUDA_COMPILER)
     membar_add_skipped_test(headers.cuda LABEL headers "no CUDA compiler found to read the headers as CUDA C++20")
     return()
   endif()
-  # Nothing here is instantiated, so PTX for one architecture is enough, and quick.
-  membar_add_header_suite(cuda SUFFIX .cu HEADERS ${host} ${device}
-    COMPILE ${membar_nvcc} -gencode arch=compute_90,code=compute_90 LINK ${membar_nvcc} -arch=sm_90)
+  # Nothing here is instantiated, so PTX for one architecture is enough. Each header alone is read by the device pass, which parses
+  # the host code too; all headers together are read by both passes, and each alone where everything is tested.
+  set(ptx -gencode arch=compute_90,code=compute_90)
+  set(alone -ptx -arch=compute_90 -o /dev/null)
+  if(MEMBAR_TEST_FULL)
+    set(alone ${ptx} -c -o /dev/null)
+  endif()
+  membar_add_header_suite(cuda SUFFIX .cu HEADERS ${host} ${device} ALONE ${membar_nvcc} ${alone}
+    OBJECT ${membar_nvcc} ${ptx} -c LINK ${membar_nvcc} -arch=sm_90)
   foreach(architecture IN ITEMS 75 80 100 120)
-    add_test(NAME headers.cuda.everything.sm_${architecture}
-      COMMAND ${membar_nvcc} -cubin -arch=sm_${architecture} ${CMAKE_CURRENT_BINARY_DIR}/cuda/everything.cu
-              -o ${CMAKE_CURRENT_BINARY_DIR}/cuda/everything.sm_${architecture}.cubin)
-    set_tests_properties(headers.cuda.everything.sm_${architecture} PROPERTIES LABELS headers)
+    membar_add_recorded_test(headers.cuda.everything.sm_${architecture} LABEL headers
+      COMMAND ${membar_nvcc} -cubin -arch=sm_${architecture} -o /dev/null @DEPFILE@ ${CMAKE_CURRENT_BINARY_DIR}/cuda/everything.cu
+      DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/cuda/everything.cu)
   endforeach()
 endfunction()

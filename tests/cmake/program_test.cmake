@@ -1,9 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Tests and examples that are programs. What needs a GPU runs alone on it: all such tests hold one lock.
 
+# membar_need_for_kind(<kind> [<target>...]): the target membar_<kind> builds what the tests of the kind need.
+function(membar_need_for_kind kind)
+  if(NOT TARGET membar_${kind})
+    add_custom_target(membar_${kind})
+  endif()
+  if(ARGN)
+    add_dependencies(membar_${kind} ${ARGN})
+  endif()
+endfunction()
+
 # membar_add_skipped_test(<name> LABEL <label> <reason>): a test that only says why others are not here.
 function(membar_add_skipped_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "")
+  membar_need_for_kind(${arg_LABEL})
   add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} -E echo "SKIPPED: ${arg_UNPARSED_ARGUMENTS}")
   set_tests_properties(${name} PROPERTIES LABELS ${arg_LABEL} SKIP_REGULAR_EXPRESSION "^SKIPPED: ")
 endfunction()
@@ -17,35 +28,47 @@ function(membar_add_unit_test name)
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE membar::membar membar_warnings GTest::gtest_main)
+  membar_need_for_kind(${arg_LABEL} ${name})
   gtest_discover_tests(${name} TEST_PREFIX ${arg_LABEL}. NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${arg_LABEL})
 endfunction()
 
-# membar_add_gpu_test(<name> <source>... [MULTI_GPU] [CONCURRENT] [LABELS <label>...] [LIBRARIES <target>...] [TIMEOUT <s>]): a
-# GoogleTest program for tests/common/gpu_test.hpp, whose fixtures skip where there is no GPU (or no pair of peers). Each TEST is
-# a test of the label `gpu` or `multi_gpu`, and of `concurrent` where two kernels, or a kernel and a host thread, must run at once.
+# membar_add_gpu_test(<name> <source>... [MULTI_GPU] [CONCURRENT] [LIBRARIES <target>...] [TIMEOUT <s>]): a GoogleTest program for
+# tests/common/gpu_test.hpp, whose fixtures skip where there is no GPU (or no pair of peers). Each TEST is a test of the label `gpu` or
+# `multi_gpu`, and of `concurrent` where two kernels, or a kernel and a host thread, must run at once. The test <kind>.run.<name> runs
+# them all in one process, as the start of CUDA takes half a second, and the others read what it recorded. What loses CUDA's
+# context belongs into a process of its own: use EXPECT_EXIT with the death-test style "threadsafe".
 function(membar_add_gpu_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "MULTI_GPU;CONCURRENT" "TIMEOUT" "LABELS;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "MULTI_GPU;CONCURRENT" "TIMEOUT" "LIBRARIES")
   set(kind gpu)
   if(arg_MULTI_GPU)
     set(kind multi_gpu)
   endif()
-  set(labels ${kind} ${arg_LABELS})
+  set(labels ${kind})
   if(arg_CONCURRENT)
     list(APPEND labels concurrent)
   endif()
   if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 300)
+    set(arg_TIMEOUT 600)
   endif()
-  add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
+  if(NOT TARGET membar_recording_main)
+    add_library(membar_recording_main OBJECT ${PROJECT_SOURCE_DIR}/tests/common/recording_main.cpp)
+    target_link_libraries(membar_recording_main PRIVATE membar_warnings GTest::gtest)
+    target_compile_features(membar_recording_main PRIVATE cxx_std_20)
+  endif()
+  add_executable(${name} ${arg_UNPARSED_ARGUMENTS} $<TARGET_OBJECTS:membar_recording_main>)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
-  target_link_libraries(${name} PRIVATE membar::membar membar_warnings GTest::gtest_main ${arg_LIBRARIES})
-  gtest_discover_tests(${name} TEST_PREFIX ${kind}. NO_PRETTY_VALUES DISCOVERY_TIMEOUT 120
-    PROPERTIES RESOURCE_LOCK gpu TIMEOUT ${arg_TIMEOUT})
-  # The labels follow when ctest reads the discovered tests: gtest_discover_tests takes a list for several properties.
-  set(labels_file ${CMAKE_CURRENT_BINARY_DIR}/${name}_labels.cmake)
-  file(CONFIGURE OUTPUT ${labels_file} @ONLY
-    CONTENT "if(@name@_TESTS)\n  set_tests_properties(\${@name@_TESTS} PROPERTIES LABELS \"@labels@\")\nendif()\n")
-  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${labels_file})
+  target_link_libraries(${name} PRIVATE membar::membar membar_warnings GTest::gtest ${arg_LIBRARIES})
+  membar_need_for_kind(${kind} ${name})
+
+  set(runner ${kind}.run.${name})
+  set(results ${CMAKE_CURRENT_BINARY_DIR}/${name}_results)
+  add_test(NAME ${runner} COMMAND sh ${PROJECT_SOURCE_DIR}/tests/cmake/run_group.sh ${arg_TIMEOUT} ${results} $<TARGET_FILE:${name}>)
+  math(EXPR timeout "${arg_TIMEOUT} + 30")
+  set_tests_properties(${runner} PROPERTIES LABELS "${labels}" FIXTURES_SETUP ${runner} RESOURCE_LOCK gpu TIMEOUT ${timeout})
+  set(rules ${CMAKE_CURRENT_BINARY_DIR}/${name}_rules.cmake)
+  add_custom_command(TARGET ${name} POST_BUILD COMMAND ${name} --write-ctest=${rules} VERBATIM)
+  configure_file(${PROJECT_SOURCE_DIR}/tests/cmake/recorded_rules.cmake.in ${name}_recorded_rules.cmake @ONLY)
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}_recorded_rules.cmake)
 endfunction()
 
 # membar_add_example(<name> [CONCURRENT] [LIBRARIES <target>...]): builds <name>.cu and runs it as a test of the label `examples`.
@@ -59,6 +82,7 @@ function(membar_add_example name)
   endif()
   add_executable(example_${name} ${name}.cu)
   target_link_libraries(example_${name} PRIVATE membar::membar membar_warnings ${arg_LIBRARIES})
+  membar_need_for_kind(examples example_${name})
   add_test(NAME examples.${name} COMMAND example_${name})
   set_tests_properties(examples.${name} PROPERTIES LABELS "${labels}" SKIP_RETURN_CODE 77 RESOURCE_LOCK gpu TIMEOUT 300)
 endfunction()

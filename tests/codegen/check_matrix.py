@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Checks a part of the codegen matrix that matrix.py wrote: the instructions of every case, and the code of those written by hand.
 
-usage: check_matrix.py [--ptx-only] [--name <name>] <part.json> -- <nvcc> <option>...
+usage: check_matrix.py [--ptx-only] <part.json> -- <nvcc> <option>... [-- <option of the compilation to PTX>...]
 
 Of each kernel's PTX the instructions that touch memory, order it or wait are compared, in their order, with the expected ones;
-fences must stand outside of loops. Then both files are assembled, and the bytes of each kernel's code must be the same. Exit
-status: 0 if all cases are as expected, 1 if not, 2 if the part does not compile.
+fences must stand outside of loops. Then both files are assembled, and the bytes of each kernel's code must be the same. Kernels
+without a counterpart written by hand are assembled without optimization. Exit status: 0 if all cases are as expected, 1 if not, 2 if
+the part does not compile.
 """
 
 import argparse
@@ -17,9 +18,10 @@ import re
 import sys
 import tempfile
 
-from kernel_code import code_of_kernels, run
+from kernel_code import code_of_kernels, run, split_arguments
 
 ENTRY = re.compile(r"\.entry (\w+)\(.*?\n\{\n(.*?)\n\n\}\n", re.DOTALL)
+VISIBLE_ENTRY = re.compile(r"\.visible \.entry (\w+)\(.*?\n\{\n.*?\n\n\}\n", re.DOTALL)
 INSTRUCTION = re.compile(r"^\s*(?:@!?%p\d+\s+)?(atom|red|fence|membar|bar|barrier|ld|st|match|isspacep|nanosleep|bra|brx|call)([\w.:]*)(.*)$")
 LABEL = re.compile(r"^(\$\w+):")
 OPERANDS = {"atom": 3, "red": 2, "ld": 2, "st": 2}
@@ -81,14 +83,11 @@ def differences(name, expected, body):
 
 
 def main():
-    options, separator, nvcc = (sys.argv[1:], None, []) if "--" not in sys.argv else (
-        sys.argv[1:sys.argv.index("--")], "--", sys.argv[sys.argv.index("--") + 1:])
+    options, nvcc, of_ptx = split_arguments()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--ptx-only", action="store_true", help="compare the PTX, and leave out the code")
     parser.add_argument("part", type=pathlib.Path)
     arguments = parser.parse_args(options)
-    if not separator or not nvcc:
-        parser.error("the compiler's command follows --")
     part = json.loads(arguments.part.read_text())
     cases = part["cases"]
     architecture = f"-arch=sm_{part['architecture']}"
@@ -96,17 +95,22 @@ def main():
 
     with tempfile.TemporaryDirectory() as folder:
         ptx = pathlib.Path(folder, "membar.ptx")
-        run([*nvcc, "-ptx", architecture, "-o", ptx, source])
+        run([*nvcc, *of_ptx, "-ptx", architecture, "-o", ptx, source])
         kernels = dict(ENTRY.findall(ptx.read_text()))
         wrong = [d for name, case in cases.items() if (d := differences(name, case, kernels.get(name, "")))]
-        hand = [name for name, case in cases.items() if case["by_hand"]]
+        hand = {name for name, case in cases.items() if case["by_hand"]}
         if not arguments.ptx_only:
             ours, theirs = pathlib.Path(folder, "membar.cubin"), pathlib.Path(folder, "by_hand.cubin")
+            others = pathlib.Path(folder, "others.ptx")
+            text = ptx.read_text()
+            others.write_text(VISIBLE_ENTRY.sub(lambda match: "" if match.group(1) in hand else match.group(0), text))
+            ptx.write_text(VISIBLE_ENTRY.sub(lambda match: match.group(0) if match.group(1) in hand else "", text))
+            run([*nvcc, "-cubin", architecture, "-Xptxas=-O0", "-o", pathlib.Path(folder, "others.cubin"), others])
             run([*nvcc, "-cubin", architecture, "-o", ours, ptx])
             by_hand = source.with_name(source.stem + "_by_hand.cu")
             run([*nvcc, "-cubin", architecture, "-o", theirs, by_hand])
             our_code, their_code = code_of_kernels(ours), code_of_kernels(theirs)
-            for name in hand:
+            for name in sorted(hand):
                 if not their_code.get(name):
                     wrong.append(f"{name}: there is no code by hand")
                 elif our_code.get(name) != their_code[name]:

@@ -2,16 +2,29 @@
 """The compiler, and the code of the kernels in a cubin, for tests that compare it."""
 
 import pathlib
+import re
 import struct
 import subprocess
 import sys
 
 
-def code_of_kernels(cubin):
-    """The bytes of each section .text.<kernel> of an ELF file."""
-    image = pathlib.Path(cubin).read_bytes()
-    if image[:5] != b"\x7fELF\x02":
-        raise SystemExit(f"{cubin} is no 64-bit ELF file")
+ELF_64 = b"\x7fELF\x02"
+MACHINE_CUDA = 190
+
+
+def cubins_of(program):
+    """The cubins in a program, each to the program's end, unless they are compressed."""
+    image = pathlib.Path(program).read_bytes()
+    starts = [match.start() for match in re.finditer(re.escape(ELF_64), image)]
+    return [image[at:] for at in starts if struct.unpack_from("<H", image, at + 18)[0] == MACHINE_CUDA]
+
+
+def code_of_kernels(image):
+    """The bytes of each section .text.<kernel> of an ELF file, given by its path or its bytes."""
+    if not isinstance(image, bytes):
+        image = pathlib.Path(image).read_bytes()
+    if not image.startswith(ELF_64):
+        raise SystemExit("this is no 64-bit ELF file")
     offset, = struct.unpack_from("<Q", image, 0x28)
     size, count, names_index = struct.unpack_from("<HHH", image, 0x3A)
     sections = [struct.unpack_from("<IIQQQQ", image, offset + i * size) for i in range(count)]
@@ -23,6 +36,19 @@ def code_of_kernels(cubin):
         if text.startswith(".text."):
             code[text[len(".text."):]] = image[at:at + length]
     return code
+
+
+def split_arguments():
+    """The parts of the command line that `--` separates: options, the compiler's command, options of its first run."""
+    parts = [[]]
+    for argument in sys.argv[1:]:
+        if argument == "--":
+            parts.append([])
+        else:
+            parts[-1].append(argument)
+    if len(parts) < 2 or not parts[1]:
+        raise SystemExit(f"{sys.argv[0]}: the compiler's command follows --")
+    return (*parts, [])[:3]
 
 
 def run(command):

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Breaks the headers in one place at a time, and counts what the codegen matrix catches.
 
-usage: mutate.py [--sample <n>] [--json <file>] [--list] <matrix folder> -- <nvcc> <option>...
+usage: mutate.py [--header <name>] [--part <name>] [--sample <n>] [--json <file>] [--list] <matrix folder> -- <nvcc> <option>...
 
 A mutation replaces one scope, one memory order or one opcode by another, in fence.cuh, atomic.cuh, memory_order.hpp and what they
-include from detail/. It is caught if the sample part of the matrix no longer compiles or no longer is as expected; a mutation that
-the sample lets through is tried on the PTX of all parts, and then on their code. Exit status: 0 if every mutation is caught, 1 if not,
+include from detail/, or in the one header that --header names. It is caught if the first part of the matrix (sample_sm_90, or the one
+that --part names) no longer compiles or no longer is as expected; a mutation that this part lets through is tried on the PTX of all parts,
+and then on their code. Exit status: 0 if every mutation is caught, 1 if not,
 2 if the headers fail unmutated.
 """
 
@@ -124,6 +125,8 @@ def main():
         raise SystemExit("usage: mutate.py [option...] <matrix folder> -- <nvcc> <option>...")
     split = sys.argv.index("--")
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--header", help="mutate this header only")
+    parser.add_argument("--part", default="sample_sm_90", help="the part of the matrix that is tried first")
     parser.add_argument("--sample", type=int, help="try that many mutations only, chosen by --seed")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=pathlib.Path, help="write the result to this file")
@@ -135,7 +138,7 @@ def main():
     if not own:
         raise SystemExit("mutate.py: the compiler's command names no -I<folder> of membar's headers")
     include = pathlib.Path(own[0][2:])
-    sources = {header: (include / "membar" / header).read_text() for header in HEADERS}
+    sources = {header: (include / "membar" / header).read_text() for header in HEADERS if arguments.header in (None, header)}
     every = [(header, *m) for header, text in sources.items() for m in mutations(header, text)]
     if arguments.list:
         for header, number, column, old, new in every:
@@ -147,7 +150,7 @@ def main():
         chosen = random.Random(arguments.seed).sample(every, min(arguments.sample, len(every)))
 
     parts = sorted(p for p in arguments.matrix.glob("*.json") if not p.stem.startswith("sample"))
-    sample = arguments.matrix / "sample_sm_90.json"
+    sample = arguments.matrix / f"{arguments.part}.json"
     with tempfile.TemporaryDirectory() as folder:
         mutated = pathlib.Path(folder, "include")
         shutil.copytree(include, mutated)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiles kernels in membar's words and in those of cuda::atomic_ref, and compares their machine code.
+"""Compares the machine code of kernels that call membar with that of kernels that call cuda::atomic_ref.
 
-usage: same_code.py [--report <report.py>] <kernels.cu> -- <nvcc> <option>...
+usage: same_code.py <kernels.cu> -- <nvcc> <option>...
+       same_code.py --report <report.py> <program with uncompressed code for sm_90>
 
 Two kernels are a pair if their names differ in `membar_` and `cuda_` alone. The code of every pair shall be the same; with --report, that
 of the pairs of which the report's `has_code_of_its_own` says so, and of no others. Exit status: 0 if that is so, 1 if not, 2 if there is
@@ -15,7 +16,7 @@ import re
 import sys
 import tempfile
 
-from kernel_code import code_of_kernels, run
+from kernel_code import code_of_kernels, cubins_of, run
 
 PREFIX = re.compile(r"\d+(membar|cuda)_")  # of a name that is mangled, with its length
 OPERATION = re.compile(r"\d+(?:membar|cuda)_([a-z_]+)I([a-z])")  # and the type that it is of
@@ -31,9 +32,7 @@ def case_of(name):
 
 
 def main():
-    if "--" not in sys.argv:
-        raise SystemExit(f"usage: {__doc__.split('usage: ')[1].splitlines()[0]}")
-    split = sys.argv.index("--")
+    split = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--report", type=pathlib.Path)
     parser.add_argument("kernels", type=pathlib.Path)
@@ -44,14 +43,18 @@ def main():
         report = importlib.util.module_from_spec(specification)
         specification.loader.exec_module(report)
         differs = report.has_code_of_its_own
-    with tempfile.TemporaryDirectory() as folder:
-        cubin = pathlib.Path(folder, "kernels.cubin")
-        run([*sys.argv[split + 1:], "-cubin", "-arch=sm_90", "-o", cubin, arguments.kernels])
-        pairs = {}
-        for name, code in code_of_kernels(cubin).items():
-            # Where an object is, `somewhere` hides from the compiler, and membar's code asks.
-            if (prefix := PREFIX.search(name)) and "somewhere" not in name:
-                pairs.setdefault(PREFIX.sub("", name), {})[prefix.group(1)] = (name, code)
+    if arguments.report:
+        cubins = cubins_of(arguments.kernels)
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            cubin = pathlib.Path(folder, "kernels.cubin")
+            run([*sys.argv[split + 1:], "-cubin", "-arch=sm_90", "-o", cubin, arguments.kernels])
+            cubins = [cubin.read_bytes()]
+    pairs = {}
+    for name, code in (kernel for cubin in cubins for kernel in code_of_kernels(cubin).items()):
+        # Where an object is, `somewhere` hides from the compiler, and membar's code asks.
+        if (prefix := PREFIX.search(name)) and "somewhere" not in name:
+            pairs.setdefault(PREFIX.sub("", name), {})[prefix.group(1)] = (name, code)
     alone = [name for name, pair in pairs.items() if len(pair) != 2]
     if alone and not arguments.report:  # a bench has kernels that nothing is beside
         print(f"without a second kernel: {' '.join(alone)}", file=sys.stderr)

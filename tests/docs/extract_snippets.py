@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compiles the code blocks of the documentation as one translation unit.
 
-    extract_snippets.py --output unit.cu page.md... [-- compiler flag...]
+    extract_snippets.py --root folder --output unit.cu page.md... [-- compiler flag...]
 
 A block fenced as ```cpp is complete if its first line is an #include: it is put into a namespace of its own, or at global scope if
 it specialises a template. Any other block is a run of statements: it is put into a function that sees the page's previous block. A
@@ -32,7 +32,7 @@ def blocks(page):
         raise SystemExit(f"{page}:{start}: the code block is not closed")
 
 
-def translation_unit(pages):
+def translation_unit(pages, root):
     """Returns the source of the unit and how many blocks it holds."""
     includes, body, count = [], [], 0
     for page in pages:
@@ -40,7 +40,7 @@ def translation_unit(pages):
         for start, lines in blocks(page):
             count += 1
             complete = next((line for line in lines if line.strip()), "").startswith("#include")
-            name = "page_" + re.sub(r"\W", "_", page.with_suffix("").as_posix().lstrip("./")) + f"_line_{start}"
+            name = "page_" + re.sub(r"\W", "_", page.relative_to(root).with_suffix("").as_posix()) + f"_line_{start}"
             if not complete:
                 using = f"using namespace {previous}; " if previous else ""
                 opening, closing = f"namespace {name} {{ {using}void statements() {{", "}}"
@@ -63,11 +63,12 @@ def main():
     arguments = sys.argv[1:]
     split = arguments.index("--") if "--" in arguments else len(arguments)
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--root", type=pathlib.Path, required=True, help="the folder that pages are named relative to")
     parser.add_argument("--output", type=pathlib.Path, required=True, help="the file to write")
     parser.add_argument("pages", type=pathlib.Path, nargs="+", metavar="page.md")
     options = parser.parse_args(arguments[:split])
     try:
-        source, count = translation_unit(options.pages)
+        source, count = translation_unit(options.pages, options.root)
         options.output.write_text(source, encoding="utf-8")
     except OSError as failure:
         raise SystemExit(f"{failure.filename}: {failure.strerror}")

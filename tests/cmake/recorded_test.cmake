@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# Tests that are build steps. What compiles or builds something does so once, while the project is built, and again only after a
+# file that it read has changed. The test reads the recorded result.
+find_program(MEMBAR_CAT cat DOC "Prints a file, for the tests that read recorded results")
+if(MEMBAR_CAT)
+  set(membar_cat ${MEMBAR_CAT})
+else()
+  set(membar_cat ${CMAKE_COMMAND} -E cat)
+endif()
+
+# membar_read_result(<name> LABEL <label> <file>): the test <name>, which passes, fails or skips as the first line of the file says.
+function(membar_read_result name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "")
+  add_test(NAME ${name} COMMAND ${membar_cat} ${arg_UNPARSED_ARGUMENTS})
+  set_tests_properties(${name} PROPERTIES LABELS ${arg_LABEL} PASS_REGULAR_EXPRESSION "^PASSED" SKIP_REGULAR_EXPRESSION "^SKIPPED: ")
+endfunction()
+
+# membar_record(<result> LABEL <kind> COMMAND <command>... [DEPENDS <file>...]): a build step that runs the command and writes what
+# became of it to the file <result>. In the command, @DEPFILE@ stands for the options that make a compiler write which files it read.
+function(membar_record result)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "COMMAND;DEPENDS")
+  set(depfile)
+  if("@DEPFILE@" IN_LIST arg_COMMAND)
+    set(depfile DEPFILE ${result}.d)
+    list(TRANSFORM arg_COMMAND REPLACE "^@DEPFILE@$" "-MMD;-MF;${result}.d;-MT;${result}")
+  endif()
+  cmake_path(GET result PARENT_PATH folder)
+  file(MAKE_DIRECTORY ${folder})
+  set(recorder ${PROJECT_SOURCE_DIR}/tests/cmake/record.sh)
+  cmake_path(RELATIVE_PATH result BASE_DIRECTORY ${PROJECT_BINARY_DIR} OUTPUT_VARIABLE shown)
+  add_custom_command(OUTPUT ${result}
+    COMMAND sh ${recorder} ${result} ${arg_COMMAND}
+    DEPENDS ${recorder} ${arg_DEPENDS} ${depfile}
+    COMMENT "Recording ${shown}" COMMAND_EXPAND_LISTS VERBATIM)
+
+  get_property(results DIRECTORY PROPERTY membar_results)
+  if(NOT results)
+    cmake_language(EVAL CODE "cmake_language(DEFER CALL _membar_add_recording_target ${arg_LABEL})")
+  endif()
+  set_property(DIRECTORY APPEND PROPERTY membar_results ${result})
+endfunction()
+
+# One target for all results of a directory, part of the default build.
+function(_membar_add_recording_target kind)
+  get_property(results DIRECTORY PROPERTY membar_results)
+  cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)
+  add_custom_target(membar_results_${folder} ALL DEPENDS ${results})
+  membar_need_for_kind(${kind} membar_results_${folder})
+endfunction()
+
+# membar_add_recorded_test(<name> LABEL <kind> COMMAND <command>... [DEPENDS <file>...]): such a build step and its test.
+function(membar_add_recorded_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "COMMAND;DEPENDS")
+  set(result ${CMAKE_CURRENT_BINARY_DIR}/results/${name}.txt)
+  membar_record(${result} LABEL ${arg_LABEL} COMMAND ${arg_COMMAND} DEPENDS ${arg_DEPENDS})
+  membar_read_result(${name} LABEL ${arg_LABEL} ${result})
+endfunction()

@@ -1,0 +1,12 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# run_group.sh <seconds> <folder> <program>: runs all tests of a program of tests/common/recording_main.cpp in one process, which records
+# what became of each in the folder. A program that ends early has told which tests did not run, and these fail by themselves; so it
+# fails here only where it ended badly after its last test, or never began.
+seconds=$1 folder=$2 program=$3
+rm -rf "$folder"
+timeout "$seconds" "$program" --record="$folder"
+status=$?
+if [ $status != 0 ]; then echo "exit status $status of $program (124: $seconds s were over)"; fi
+if [ ! -d "$folder" ] || { [ -e "$folder/finished" ] && [ $status != 0 ]; }; then exit 1; fi
+exit 0

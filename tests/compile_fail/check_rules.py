@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Breaks the rules of a compile-fail file, and records for each rule whether the compiler refuses it for the expected reason.
+
+usage: check_rules.py [--each-alone] <file.cpp|file.cu> <results folder> -- <compiler> <option>... [-- <option of the control>...]
+
+Compiled without any RULE_ macro the file must compile: that is the positive control. Then all rules are broken together. An error
+confirms a rule if it arises in the rule's lines, or in a template that these lines instantiate, and contains the expected words.
+The rules that are left are broken together again, because a compiler reports an instantiation once. When a round confirms none,
+each rule that is left is broken alone: then the file must not compile, and the expected words must be in the compiler's output.
+<results folder>/<rule>.txt and control.txt begin with PASSED or FAILED. Exit status: 0 if all passed.
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+RULE = re.compile(r" *#ifdef +RULE_(\w+) +// expect: (.+)$")
+# file.cu(12): error: ...          at line 12 of file.cu
+EDG_ERROR = re.compile(r"^(.+)\((\d+)\): (?:catastrophic )?(?:error|warning)\b")
+EDG_ORIGIN = re.compile(r"\b(?:instantiation|generation|substitution)\b.* at line (\d+) of (.+)$")
+# file.cpp:12:3: error: ...        file.cpp:12:3:   required from here
+GCC_ERROR = re.compile(r"^(.+?):(\d+):(?:\d+:)? (?:fatal )?(?:error|warning): ")
+GCC_NOTE = re.compile(r"^.+?:\d+:(?:\d+:)? note: ")
+GCC_ORIGIN = re.compile(r"^(.+?):(\d+):(?:\d+:)? +(?:required|recursively required|in ['‘]constexpr)")
+
+
+class Rule:
+    """A rule: its name, the expected words, and the numbers of its broken lines."""
+
+    def __init__(self, name, words, lines):
+        self.name, self.words, self.lines = name, words, lines
+
+
+def rules_of(text):
+    found, lines = [], text.splitlines()
+    for first, line in enumerate(lines, 1):
+        if match := RULE.match(line):
+            last, depth = first, 0
+            for last, following in enumerate(lines[first:], first + 1):
+                if following.lstrip().startswith("#if"):
+                    depth += 1
+                elif re.match(r" *#(else|elif|endif)", following):
+                    if depth == 0:
+                        break
+                    depth -= following.lstrip().startswith("#endif")
+            found.append(Rule(*match.groups(), range(first, last)))
+    return found
+
+
+def errors(output):
+    """Splits what a compiler said into its errors, each with its notes: (text, [(file, line) where it arises])."""
+    found, context = [], []
+    for line in output.splitlines():
+        if match := GCC_ERROR.match(line) or EDG_ERROR.match(line):
+            places = [origin.groups() for before in context if (origin := GCC_ORIGIN.match(before))]
+            found.append(([*context, line], [match.groups(), *places]))
+            context = []
+        elif found and (not line or line[0].isspace() or GCC_NOTE.match(line)):
+            found[-1][0].extend([*context, line])
+            context = []
+            if origin := EDG_ORIGIN.search(line):
+                found[-1][1].append(origin.groups()[::-1])
+        elif found and EDG_ERROR.match(line.replace(" note", " error", 1)):
+            found[-1][0].append(line)
+        else:
+            context.append(line)
+    return [("\n".join(text), [(file, int(number)) for file, number in places]) for text, places in found]
+
+
+def main():
+    split = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--each-alone", action="store_true", help="break the rules one at a time")
+    parser.add_argument("source", type=pathlib.Path)
+    parser.add_argument("results", type=pathlib.Path)
+    arguments = parser.parse_args(sys.argv[1:split])
+    compiler, of_control = sys.argv[split + 1:], []
+    if "--" in compiler:
+        compiler, of_control = compiler[:compiler.index("--")], compiler[compiler.index("--") + 1:]
+    source = arguments.source
+    rules = rules_of(source.read_text(encoding="utf-8"))
+    arguments.results.mkdir(parents=True, exist_ok=True)
+    for old in arguments.results.glob("*.txt"):
+        old.unlink()
+    failed = []
+
+    def compile_with(broken, options=()):
+        done = subprocess.run([*compiler, *options, *(f"-DRULE_{rule.name}" for rule in broken), source], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
+        return done.returncode != 0, done.stdout
+
+    def record(name, passed, text):
+        if not passed:
+            failed.append(name)
+            print(f"{name}: {text}")
+        (arguments.results / f"{name}.txt").write_text(f"{'PASSED' if passed else 'FAILED'}\n{text}\n", encoding="utf-8")
+
+    refused, said = compile_with([], of_control)
+    record("control", not refused, f"the positive control does not compile: {source} without any rule broken\n{said}" if refused else "")
+    if refused:
+        for rule in rules:
+            record(rule.name, False, "the positive control of this file does not compile")
+        return 1
+
+    left, rounds = list(rules), 0
+    while left and not arguments.each_alone:
+        rounds += 1
+        refused, said = compile_with(left)
+        confirmed = {}
+        for text, places in errors(said) if refused else []:
+            lines = {line for file, line in places if os.path.basename(file) == source.name}
+            for rule in left:
+                if rule.words in text and not lines.isdisjoint(rule.lines):
+                    confirmed.setdefault(rule.name, text)
+        for name, text in confirmed.items():
+            record(name, True, text)
+        left = [rule for rule in left if rule.name not in confirmed]
+        if not confirmed:
+            break
+    for rule in left:
+        refused, said = compile_with([rule])
+        if not refused:
+            record(rule.name, False, f"the rule is broken and {source} compiles")
+        else:
+            record(rule.name, rule.words in said, said if rule.words in said else
+                   f"the rule is broken, and the compiler does not say\n  {rule.words}\nbut\n{said}")
+    print(f"{len(rules)} rules: {len(rules) - len(left)} broken together in {rounds} rounds, {len(left)} alone; {len(failed)} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+cmake_minimum_required(VERSION 3.25)
+# Configures, builds and runs the project in consumer/ in the empty folder DIR, with the cache entries OPTIONS. What CMake found out
+# about the compilers in the build tree KNOWN, if one is named, it does not find out again, which takes seconds.
+file(REMOVE_RECURSE ${DIR})
+set(known_options)
+if(KNOWN)
+  set(compilers CMakeFiles/${CMAKE_VERSION})
+  file(GLOB files ${KNOWN}/${compilers}/CMakeSystem.cmake ${KNOWN}/${compilers}/CMakeC*Compiler.cmake)
+  file(COPY ${files} DESTINATION ${DIR}/${compilers})
+  set(known_options -DCMAKE_PLATFORM_INFO_INITIALIZED:INTERNAL=1)
+endif()
+list(TRANSFORM OPTIONS PREPEND -D)
+execute_process(
+  COMMAND ${CMAKE_CTEST_COMMAND} --build-and-test ${CMAKE_CURRENT_LIST_DIR}/consumer ${DIR}
+    --build-generator ${GENERATOR} --build-makeprogram ${MAKE_PROGRAM} --build-options ${OPTIONS} ${known_options}
+    --test-command ${CMAKE_CTEST_COMMAND} --output-on-failure
+  COMMAND_ERROR_IS_FATAL ANY)
