@@ -79,7 +79,7 @@ template <class Work>
   const event end;
   begin.record(stream);
   work();
-  membar::check(cudaGetLastError(), "a launch", "the kernel does not fit the device");
+  membar::check(cudaGetLastError(), "the kernel does not fit the device");
   end.record(stream);
   end.synchronize();
   return end.nanoseconds_since(begin);

@@ -211,7 +211,7 @@ void costs(const cases& all, const std::string& name) {
     const litmus::placement where = litmus::place_threads(test.model_test, engine->runs_on());
     litmus::run_options shortly;
     shortly.instances = 1;
-    return run_with_host_reset<Test>(test, engine->run(test, where, usual, shortly).shape, where).as_figures();
+    return run_with_host_reset<Test>(test, engine->run(test, where, usual, shortly).layout, where).as_figures();
   });
   for (const char* stress :
        {"share=75 stress=25 pattern=st/st", "share=75 stress=25 pattern=ld/st", "share=50 stress=50", "prestress=16", "align=1",
