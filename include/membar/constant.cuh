@@ -49,7 +49,7 @@ struct constant_table {
   /// The element at a constant index, which all threads share: one access.
   template <std::size_t Index>
   [[nodiscard]] __device__ const T& broadcast() const noexcept {
-    static_assert(Index < Size, "membar: the index lies behind the end of the constant table");
+    static_assert(Index < Size, "membar: the index is past the end of the constant table");
     return values[Index];
   }
 

@@ -39,7 +39,7 @@ extern "C" __global__ void put_by_block(span<int> to, const int* from, pe other)
   membar::symmetric::put(membar::symmetric::by_block, to, from, other);
 }
 
-// One release behind the meeting of the block, and no other fence.
+// One release after the barrier of the block, and no other fence.
 // CHECK-LABEL: .entry put_signal_by_block(
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
 // CHECK: st.weak.v4.b32

@@ -25,7 +25,7 @@ const int size = sizeof(membar::constant_table<with_constructor, 2>);
 #endif
 
 __global__ void read(float* out, int i) {
-#ifdef RULE_a_constant_index_lies_in_the_table  // expect: membar: the index lies behind the end of the constant table
+#ifdef RULE_a_constant_index_lies_in_the_table  // expect: membar: the index is past the end of the constant table
   out[0] = weights.broadcast<9>();
 #else
   out[0] = weights.broadcast<8>();

@@ -363,7 +363,7 @@ struct fetch_max {
   }
 };
 
-/// Every load finds a value that somebody stored, whole.
+/// Every load finds a whole value that some thread stored.
 struct load_store {
   static constexpr int objects = 3;
   template <class T>

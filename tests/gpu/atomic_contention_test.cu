@@ -78,7 +78,7 @@ void expect_values(placement where, group who) {
       for (unsigned index = 0; index != Operation::template seen_once<T>(n); ++index) {
         ASSERT_EQ(seen[index], 1U) << "set " << set << ", object " << object << ": index " << index << " of " << n;
       }
-      ASSERT_EQ(seen[counts_per_object - 1], 0U) << "set " << set << ", object " << object << ": values that nobody produced";
+      ASSERT_EQ(seen[counts_per_object - 1], 0U) << "set " << set << ", object " << object << ": values that no thread stored";
     }
   }
 }

@@ -74,7 +74,7 @@ __host__ __device__ unsigned count_of(T value) {
 template <class T>
 inline constexpr unsigned distinct = sizeof(T) == 1 ? 256 : contestants;
 
-/// An object between two that nobody touches, for 8 and 16 bits in the same word.
+/// An object between two that no thread touches, for 8 and 16 bits in the same word.
 template <class T>
 struct guarded {
   T before;
@@ -92,7 +92,7 @@ struct alignas(16) board {
 template <class T>
 struct contest : board<T> {
   unsigned seen[orders][contestants];
-  unsigned strange;  ///< values that nobody made
+  unsigned strange;  ///< values that no thread stored
 };
 
 template <class T>

@@ -57,7 +57,7 @@ class atomic_type : public gpu_test {
     }
     finish();
     check(cudaMemcpy(all.get(), device.get(), sizeof *all, cudaMemcpyDeviceToHost));
-    EXPECT_EQ(all->strange, 0U) << "values that nobody made";
+    EXPECT_EQ(all->strange, 0U) << "values that no thread stored";
     for (int order = 0; order != orders; ++order) {
       SCOPED_TRACE("order " + std::to_string(order));
       EXPECT_TRUE(same_bits(all->cells[order].before, number<T>(42))) << "the neighbour before was changed";
@@ -363,7 +363,7 @@ TEST_F(atomic_objects, pairs_are_added_by_element) {
   expect_pair_sums<__nv_bfloat162, __nv_bfloat16>();
 }
 
-/// The same in the shared memory of the first block of a cluster.
+/// Adds pairs in the shared memory of the first block of a cluster.
 template <class Pair, class T>
 __global__ void add_pairs_in_cluster(Pair* result) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900

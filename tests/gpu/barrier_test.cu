@@ -32,7 +32,7 @@ __global__ void meet(membar::grid_barrier<Scope>* barrier, unsigned* cells, unsi
     wait_result met = wait_result::done;
     if constexpr (Split) {
       const auto arrival = barrier->arrive(membar::release);
-      ++between[mine];  // nobody else's business
+      ++between[mine];  // no other block reads it
       met = barrier->wait(arrival, membar::acquire, generous);
     } else {
       met = barrier->sync(generous);

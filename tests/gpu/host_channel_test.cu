@@ -66,7 +66,7 @@ struct shared_phases {
   unsigned late[ranks];
 };
 
-/// Two barriers a phase, so that nobody writes while another reads.
+/// Two barriers a phase, so that no rank writes while another reads.
 MEMBAR_HOST_DEVICE void run_phases(shared_phases& all, int rank) {
   barrier::flags* const flags[ranks] = {&all.flags, &all.flags, &all.flags};
   barrier mine(flags, rank);

@@ -39,7 +39,7 @@ __global__ void time_lines(const unsigned* lines, std::size_t count, unsigned* c
   }
 }
 
-/// Receives what is read, which is never anything but zeros: a load whose value nobody uses is left out.
+/// Receives what is read, which is always zero: the compiler drops a load whose value is not used.
 __device__ unsigned not_zero;
 
 __device__ void use(unsigned words) {

@@ -40,7 +40,7 @@ __global__ void pass_messages(mailbox* box, passing_outcome* outcome, int* write
   }
 }
 
-/// The same within a block, through shared memory.
+/// Passes messages within a block, through shared memory.
 template <passing How>
 __global__ void pass_messages_in_shared_memory(passing_outcome* outcome, int* writer_timed_out, int count) {
   __shared__ mailbox box;

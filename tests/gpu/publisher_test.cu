@@ -226,7 +226,7 @@ __global__ void publish_alone(unsigned long long* signal, alone* seen) {
   seen->lag = publisher.lag(0);
   seen->full = source.publish(*signal, 5, short_one);
   seen->flushed = source.flush(short_one);
-  seen->served = publisher.serve_thread(short_one).end;  // nobody closes: it stops when nothing comes
+  seen->served = publisher.serve_thread(short_one).end;  // no source closes: it stops when nothing is published
   seen->flushed_after_stop = source.flush(generous);
   for (unsigned i = 6; i <= 9; ++i) {
     static_cast<void>(source.try_publish(*signal, i));
@@ -241,7 +241,7 @@ struct alone_as_a_warp {
   unsigned disagreements;
 };
 
-/// The same by a warp, all lanes of which get the same results.
+/// What a warp alone sees of a publisher that does not serve: all lanes get equal results.
 __global__ void publish_alone_as_a_warp(unsigned long long* signal, alone_as_a_warp* seen) {
   __shared__ membar::publisher<2, 4> publisher;
   if (threadIdx.x == 0) {

@@ -273,7 +273,7 @@ TYPED_TEST(counting, the_host_sees_a_kernel_count_in_order) {
   }
   stream.synchronize();
   EXPECT_EQ(before, limit) << "the host waited in vain for the kernel";
-  EXPECT_EQ(strange, 0) << "values that nobody made";
+  EXPECT_EQ(strange, 0) << "values that no thread stored";
   EXPECT_EQ(backwards, 0) << "an older value after a newer one of the same object";
 }
 
@@ -289,7 +289,7 @@ TYPED_TEST(counting, a_kernel_sees_the_host_count_in_order) {
   }
   stream.synchronize();
   EXPECT_EQ(result[0].timed_out, 0) << "the kernel waited in vain for the host";
-  EXPECT_EQ(result[0].torn, 0U) << "values that nobody made";
+  EXPECT_EQ(result[0].torn, 0U) << "values that no thread stored";
   EXPECT_EQ(result[0].backwards, 0U) << "an older value after a newer one of the same object";
 }
 
