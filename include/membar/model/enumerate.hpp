@@ -12,6 +12,7 @@
 #include <membar/model/axioms.hpp>
 #include <membar/model/barrier_groups.hpp>
 #include <membar/model/causality.hpp>
+#include <membar/model/error.hpp>
 #include <membar/model/event_structure.hpp>
 #include <membar/model/execution.hpp>
 #include <membar/model/partial_execution.hpp>

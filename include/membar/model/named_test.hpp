@@ -12,11 +12,9 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace membar::model {
 

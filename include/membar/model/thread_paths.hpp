@@ -5,13 +5,13 @@
 #pragma once
 
 #include <membar/model/array.hpp>
+#include <membar/model/error.hpp>
 #include <membar/model/execution.hpp>
 #include <membar/model/partial_execution.hpp>
 #include <membar/model/program.hpp>
 #include <membar/model/relation.hpp>
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <span>
 
