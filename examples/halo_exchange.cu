@@ -9,7 +9,7 @@ int main() try {
     std::puts("SKIPPED: a halo exchange needs two GPUs");
     return 77;
   }
-  membar::symmetric::peer_backend gpus;
+  symmetric::peer_backend gpus;
   return exchange_halos(gpus) == 0 ? 0 : 1;
 } catch (const membar::error& failure) {
   const bool no_peers = failure.code() == cudaErrorPeerAccessUnsupported;

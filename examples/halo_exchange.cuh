@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Halo exchange: heat in a ring that is divided among GPUs. Each step a GPU puts its outermost cells, with a signal, into its
-/// neighbours' memory and goes on when theirs have come. One kernel does all steps: no host and no barrier in between.
-/// Templates on the backend: halo_exchange.cu runs them in one process, halo_exchange_nvshmem.cu in one for each GPU.
+/// Halo exchange: heat in a ring that is divided among GPUs. In each step a GPU puts its outermost cells, with a signal, into its
+/// neighbours' memory, and waits for theirs. One kernel does all steps, without the host and without a barrier. The functions are
+/// templates on the backend: halo_exchange.cu runs them in one process, halo_exchange_nvshmem.cu in one for each GPU.
 #pragma once
 
 #include <membar/symmetric/collective_launch.hpp>
@@ -13,17 +13,18 @@
 #include <cstdio>
 #include <vector>
 
-using membar::symmetric::pe, membar::symmetric::span;
-constexpr std::size_t cells = 1024, row = cells + 2;  // with a cell of each neighbour's
+namespace symmetric = membar::symmetric;
+using symmetric::by_block, symmetric::equals, symmetric::pe, symmetric::span;
+using arrival = symmetric::signal<symmetric::set>;
+constexpr std::size_t cells = 1024, row = cells + 2;  // with one cell of each neighbour
 constexpr int steps = 2000;
 
-/// `heat` is two rows, read and written in turn: a neighbour's cell of the next step never meets one that is still read. Each
-/// row has its signals, from the left and from the right: a put with signal says nothing of the one before it, which on a
-/// network it may overtake.
+/// `heat` is two rows, read and written alternately, so that a neighbour never writes a cell that is still read. Each row has a
+/// signal from the left and one from the right, because on a network a put with signal may overtake the one before it.
 template <class Backend>
-__global__ void spread(span<double, Backend> heat, span<membar::symmetric::signal<membar::symmetric::set>, Backend> arrived) {
-  const pe left = membar::symmetric::ring_neighbour(heat.self(), -1, heat.count());
-  const pe right = membar::symmetric::ring_neighbour(heat.self(), 1, heat.count());
+__global__ void spread(span<double, Backend> heat, span<arrival, Backend> arrived) {
+  const pe left = ring_neighbour(heat.self(), -1, heat.count());
+  const pe right = ring_neighbour(heat.self(), 1, heat.count());
   for (unsigned step = 1; step <= steps; ++step) {
     const auto next = heat.subspan(step % 2 * row, row);
     const double* const in = heat.local() + (step - 1) % 2 * row;
@@ -33,30 +34,28 @@ __global__ void spread(span<double, Backend> heat, span<membar::symmetric::signa
     }
     __syncthreads();
     const auto signals = arrived.subspan(step % 2 * 2, 2);
-    membar::symmetric::put_signal(membar::symmetric::by_block, next.subspan(cells + 1, 1), out + 1, signals[1], step, left);
-    membar::symmetric::put_signal(membar::symmetric::by_block, next.subspan(0, 1), out + cells, signals[0], step, right);
-    for (unsigned side = 0; side != 2; ++side) {  // equal: who sets this signal next has waited for what comes behind it
-      membar::symmetric::wait(membar::symmetric::by_block, signals[side], membar::symmetric::equals(step),
-                              membar::wait_budget::milliseconds(2000));
+    put_signal(by_block, next.subspan(cells + 1, 1), out + 1, signals[1], step, left);
+    put_signal(by_block, next.subspan(0, 1), out + cells, signals[0], step, right);
+    for (unsigned side = 0; side != 2; ++side) {  // equals: its next sender waits for what this block sends later
+      wait(by_block, signals[side], equals(step), membar::wait_budget::milliseconds(2000));
     }
   }
 }
 
-/// Runs it on all PEs. Collective. Returns how many cells of this process's PEs are not as on the host.
+/// Runs the exchange on all PEs; collective. Returns how many cells of this process's PEs differ from the host's.
 template <class Backend>
 std::size_t exchange_halos(Backend& gpus) {
-  membar::symmetric::heap heap(gpus, std::size_t{1} << 20);
-  const membar::symmetric::scoped_array heat(heap.template allocate<double>(2 * row));
-  const membar::symmetric::scoped_array arrived(heap.template allocate<membar::symmetric::signal<membar::symmetric::set>>(
-      4));  // of each row: from the left, from the right
+  symmetric::heap heap(gpus, std::size_t{1} << 20);
+  const symmetric::scoped_array heat(heap.template allocate<double>(2 * row));
+  const symmetric::scoped_array arrived(heap.template allocate<arrival>(4));  // of each row: from the left, from the right
   if (gpus.local_pes().contains(pe(0))) {
     const double hot[] = {1};
-    membar::symmetric::copy_to(heat.on(pe(0)).subspan(2, 1), hot, nullptr);
+    copy_to(heat.on(pe(0)).subspan(2, 1), hot, nullptr);
   }
-  membar::symmetric::collective_launch(gpus, {1, 256}, {}, spread<Backend>,
-                                       [&](pe which) { return std::tuple(heat.on(which), arrived.on(which)); });
+  collective_launch(gpus, {1, 256}, {}, spread<Backend>,
+                    [&](pe which) { return std::tuple(heat.on(which), arrived.on(which)); });
 
-  // The same on the host, the whole ring at once.
+  // The whole ring on the host.
   const std::size_t size = static_cast<std::size_t>(gpus.count()) * cells;
   std::vector<double> ring(size), before, seen(2 * row);
   ring[1] = 1;
@@ -69,12 +68,12 @@ std::size_t exchange_halos(Backend& gpus) {
   std::size_t wrong = 0;
   for (const pe which : gpus.local_pes()) {
     const membar::device_guard there(gpus.device_of(which));
-    membar::symmetric::copy_from(seen, heat.on(which), nullptr);  // after the kernel, in its stream
+    copy_from(seen, heat.on(which), nullptr);  // after the kernel, in its stream
     for (std::size_t i = 0; i != cells; ++i) {
       wrong += seen[steps % 2 * row + 1 + i] == ring[static_cast<std::size_t>(which.index()) * cells + i] ? 0 : 1;
     }
   }
-  std::printf("%d GPUs, %d steps: %zu of %zu cells of this process are not as on the host\n", gpus.count(), steps, wrong,
+  std::printf("%d GPUs, %d steps: %zu of %zu cells of this process differ from the host's\n", gpus.count(), steps, wrong,
               static_cast<std::size_t>(gpus.local_pes().size()) * cells);
   return wrong;
 }

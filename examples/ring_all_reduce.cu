@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// All-reduce on a ring: in each step a GPU puts one part of its vector, with a signal, to its right neighbour. After count - 1
-/// steps each part is summed up somewhere; after as many again, everywhere.
+/// steps each part is summed up on one GPU; after as many again, on all.
 #include <membar/symmetric/collective_launch.hpp>
 #include <membar/symmetric/heap.hpp>
 #include <membar/symmetric/host_copy.hpp>
@@ -10,24 +10,24 @@
 #include <cstdio>
 #include <vector>
 
-using membar::symmetric::pe, membar::symmetric::signal, membar::symmetric::span;
+namespace symmetric = membar::symmetric;
+using symmetric::by_block, symmetric::equals, symmetric::pe, symmetric::span;
+using arrival = symmetric::signal<symmetric::set>;
 
-/// The inbox has a slot for each step, and each slot a signal, so that nothing is overwritten: a faster left neighbour fills
-/// the next one, and on a network what it puts next may come first.
+/// The inbox has a slot for each step, and each slot a signal, so that nothing is overwritten: a faster left neighbour fills the
+/// next slot, and on a network a later put may arrive first.
 template <class Backend>
-__global__ void sum(span<float, Backend> vector, span<float, Backend> inbox,
-                    span<signal<membar::symmetric::set>, Backend> arrived) {
+__global__ void sum(span<float, Backend> vector, span<float, Backend> inbox, span<arrival, Backend> arrived) {
   const int count = vector.count(), self = vector.self().index();
   const std::size_t part = vector.size() / static_cast<std::size_t>(count);
-  const pe right = membar::symmetric::ring_neighbour(vector.self(), 1, count);
+  const pe right = ring_neighbour(vector.self(), 1, count);
   for (int step = 0; step != 2 * (count - 1); ++step) {
     const auto number = static_cast<std::size_t>(step);
     const auto slot = inbox.subspan(number * part, part);
     const float* const sent = vector.local() + static_cast<std::size_t>((self - step + 2 * count) % count) * part;
     float* const received = vector.local() + static_cast<std::size_t>((self - step - 1 + 2 * count) % count) * part;
-    membar::symmetric::put_signal(membar::symmetric::by_block, slot, sent, arrived[number], 1, right);
-    membar::symmetric::wait(membar::symmetric::by_block, arrived[number], membar::symmetric::equals(1),
-                            membar::wait_budget::milliseconds(2000));
+    put_signal(by_block, slot, sent, arrived[number], 1, right);
+    wait(by_block, arrived[number], equals(1), membar::wait_budget::milliseconds(2000));
     for (std::size_t i = threadIdx.x; i < part; i += blockDim.x) {
       received[i] = slot.local()[i] + (step < count - 1 ? received[i] : 0);
     }
@@ -41,13 +41,13 @@ int main() try {
     std::puts("SKIPPED: an all-reduce needs two GPUs");
     return 77;
   }
-  membar::symmetric::peer_backend gpus;
+  symmetric::peer_backend gpus;
   const auto count = static_cast<std::size_t>(gpus.count());
   const std::size_t part = 1 << 14, size = count * part;
-  membar::symmetric::heap heap(gpus, 16 * size * sizeof(float));
-  const membar::symmetric::scoped_array vector(heap.allocate<float>(size));
-  const membar::symmetric::scoped_array inbox(heap.allocate<float>(2 * (count - 1) * part));
-  const membar::symmetric::scoped_array arrived(heap.allocate<signal<membar::symmetric::set>>(2 * (count - 1)));
+  symmetric::heap heap(gpus, 16 * size * sizeof(float));
+  const symmetric::scoped_array vector(heap.allocate<float>(size));
+  const symmetric::scoped_array inbox(heap.allocate<float>(2 * (count - 1) * part));
+  const symmetric::scoped_array arrived(heap.allocate<arrival>(2 * (count - 1)));
   std::vector<float> values(size);
   for (const pe which : gpus.local_pes()) {
     for (std::size_t i = 0; i != size; ++i) {
@@ -55,16 +55,15 @@ int main() try {
           static_cast<float>((i + 1) % 64 * static_cast<std::size_t>(which.index() + 1));  // whole numbers: sums are exact
     }
     const membar::device_guard there(gpus.device_of(which));
-    membar::symmetric::copy_to(vector.on(which), values, nullptr);
+    copy_to(vector.on(which), values, nullptr);
   }
-  membar::symmetric::collective_launch(gpus, {1, 512}, {}, sum<membar::symmetric::peer_backend>, [&](pe which) {
-    return std::tuple(vector.on(which), inbox.on(which), arrived.on(which));
-  });
+  collective_launch(gpus, {1, 512}, {}, sum<symmetric::peer_backend>,
+                    [&](pe which) { return std::tuple(vector.on(which), inbox.on(which), arrived.on(which)); });
 
   std::size_t wrong = 0;
   for (const pe which : gpus.local_pes()) {
     const membar::device_guard there(gpus.device_of(which));
-    membar::symmetric::copy_from(values, vector.on(which), nullptr);  // after the kernel, in its stream
+    copy_from(values, vector.on(which), nullptr);  // after the kernel, in its stream
     for (std::size_t i = 0; i != size; ++i) {
       wrong += values[i] == static_cast<float>((i + 1) % 64 * (count * (count + 1) / 2)) ? 0 : 1;
     }

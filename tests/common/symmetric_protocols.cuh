@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Protocols of symmetric memory under load, written once for every backend: messages that show when they are torn, lost or
-/// older than their signal, in many channels at once.
+/// Protocols of symmetric memory under load, for every backend: messages in many channels at once, which show if they are torn,
+/// lost or older than their signal.
 #pragma once
 
 #include <membar/symmetric/amo.cuh>
@@ -19,26 +19,25 @@ namespace membar_test {
 
 namespace symmetric = membar::symmetric;
 
-using membar::symmetric::object;
-using membar::symmetric::pe;
-using membar::symmetric::span;
+using symmetric::add, symmetric::set, symmetric::signal, symmetric::packed;
+using symmetric::at_least, symmetric::equals;
+using symmetric::by_block, symmetric::by_block_t, symmetric::by_thread, symmetric::by_thread_t, symmetric::by_warp,
+    symmetric::by_warp_t;
+using symmetric::object, symmetric::pe, symmetric::span;
 
-/// Messages of a protocol, over all channels together; MEMBAR_STRESS_MESSAGES asks for more.
-[[nodiscard]] inline unsigned long long symmetric_messages_wanted() {
-  return stress_count("MEMBAR_STRESS_MESSAGES", 2'000'000);
-}
+/// How many messages a protocol passes over all channels together; MEMBAR_STRESS_MESSAGES sets another number.
+[[nodiscard]] inline unsigned long long symmetric_messages() { return stress_count("MEMBAR_STRESS_MESSAGES", 2'000'000); }
 
-/// Messages of each of `channels` in one of the `passes` of a protocol, which together pass what is wanted: a pass for each
-/// group.
+/// How many messages each of `channels` passes in one of the `passes` of a protocol.
 [[nodiscard]] inline unsigned symmetric_rounds(unsigned channels, unsigned passes) {
-  return static_cast<unsigned>(symmetric_messages_wanted() / (passes * channels)) + 1;
+  return static_cast<unsigned>(symmetric_messages() / (passes * channels)) + 1;
 }
 
 /// What both ends of all channels of a PE saw.
 struct pe_report {
   unsigned long long messages;  ///< received, each checked
   unsigned long long stale;     ///< words that were not what was sent
-  unsigned long long late;      ///< waits in vain
+  unsigned long long late;      ///< waits that timed out
 };
 
 inline constexpr unsigned most_words = 512;
@@ -46,15 +45,15 @@ inline constexpr unsigned most_words = 512;
 struct packed_payload {
   int words[25];
 };
-/// One of which each lane of a warp has several words.
+/// A message of which each lane of a warp has several words.
 struct long_packed_payload {
   int words[100];
 };
-/// One that is a single word.
+/// A message of a single word.
 struct packed_piece {
   int words[3];
 };
-/// The lanes of a warp that have a piece each: their boxes are a line.
+/// How many lanes of a warp have a piece each: their boxes are a line.
 inline constexpr unsigned pieces_per_warp = 8;
 
 /// The symmetric memory of all channels, as one PE sees it. Channel c has its part of each.
@@ -63,12 +62,12 @@ struct channel_memory {
   span<int, Backend> data;
   span<int, Backend> more;    ///< a second array, for two puts
   span<int, Backend> source;  ///< private to its PE, except for gets
-  span<symmetric::signal<symmetric::set>, Backend> ready;
-  span<symmetric::signal<symmetric::add>, Backend> sum;
-  span<symmetric::signal<symmetric::set>, Backend> taken;
-  span<symmetric::packed<packed_payload>, Backend> boxes;
-  span<symmetric::packed<long_packed_payload>, Backend> long_boxes;
-  span<symmetric::packed<packed_piece>, Backend> pieces;  ///< `pieces_per_warp` of each channel
+  span<signal<set>, Backend> ready;
+  span<signal<add>, Backend> sum;
+  span<signal<set>, Backend> taken;
+  span<packed<packed_payload>, Backend> boxes;
+  span<packed<long_packed_payload>, Backend> long_boxes;
+  span<packed<packed_piece>, Backend> pieces;  ///< `pieces_per_warp` of each channel
 
   [[nodiscard]] __device__ span<int, Backend> data_of(unsigned channel, unsigned size) const {
     return data.subspan(channel * most_words, size);
@@ -87,7 +86,7 @@ struct channel_memory {
   }
 };
 
-/// The same as the host allocates it in a heap, of `bytes(channels)` at least.
+/// The symmetric memory of all channels, allocated in a heap of at least `bytes(channels)`.
 template <class Backend>
 class channel_arrays {
  public:
@@ -95,12 +94,12 @@ class channel_arrays {
       : data_(heap.template allocate<int>(channels * most_words)),
         more_(heap.template allocate<int>(channels * most_words)),
         source_(heap.template allocate<int>(channels * most_words)),
-        ready_(heap.template allocate<symmetric::signal<symmetric::set>>(channels)),
-        sum_(heap.template allocate<symmetric::signal<symmetric::add>>(channels)),
-        taken_(heap.template allocate<symmetric::signal<symmetric::set>>(channels)),
-        boxes_(heap.template allocate<symmetric::packed<packed_payload>>(channels)),
-        long_boxes_(heap.template allocate<symmetric::packed<long_packed_payload>>(channels)),
-        pieces_(heap.template allocate<symmetric::packed<packed_piece>>(channels * pieces_per_warp)) {}
+        ready_(heap.template allocate<signal<set>>(channels)),
+        sum_(heap.template allocate<signal<add>>(channels)),
+        taken_(heap.template allocate<signal<set>>(channels)),
+        boxes_(heap.template allocate<packed<packed_payload>>(channels)),
+        long_boxes_(heap.template allocate<packed<long_packed_payload>>(channels)),
+        pieces_(heap.template allocate<packed<packed_piece>>(channels * pieces_per_warp)) {}
 
   [[nodiscard]] static constexpr std::size_t bytes(std::size_t channels) noexcept {
     return channels * (3 * most_words * sizeof(int) + 1024) + (1 << 20);
@@ -126,12 +125,12 @@ class channel_arrays {
   symmetric::array<int, Backend> data_;
   symmetric::array<int, Backend> more_;
   symmetric::array<int, Backend> source_;
-  symmetric::array<symmetric::signal<symmetric::set>, Backend> ready_;
-  symmetric::array<symmetric::signal<symmetric::add>, Backend> sum_;
-  symmetric::array<symmetric::signal<symmetric::set>, Backend> taken_;
-  symmetric::array<symmetric::packed<packed_payload>, Backend> boxes_;
-  symmetric::array<symmetric::packed<long_packed_payload>, Backend> long_boxes_;
-  symmetric::array<symmetric::packed<packed_piece>, Backend> pieces_;
+  symmetric::array<signal<set>, Backend> ready_;
+  symmetric::array<signal<add>, Backend> sum_;
+  symmetric::array<signal<set>, Backend> taken_;
+  symmetric::array<packed<packed_payload>, Backend> boxes_;
+  symmetric::array<packed<long_packed_payload>, Backend> long_boxes_;
+  symmetric::array<packed<packed_piece>, Backend> pieces_;
 };
 
 [[nodiscard]] __device__ inline int word_of(unsigned channel, unsigned round, unsigned index) {
@@ -156,29 +155,33 @@ template <class Group>
   return wrong;
 }
 
-// Protocols: what a sender does in a round, and what a receiver does until it may look at the data. `source` holds the message,
-// and may be written again once `send` returned.
+// Protocols: what a sender does in a round, and what a receiver does until it may read the data. `source` holds the message,
+// and may be written again after `send`.
 
-struct by_put_signal {
-  template <class Group, class All>
-  static __device__ void send(Group group, const All& all, unsigned channel, unsigned size, unsigned round, pe other) {
-    symmetric::put_signal(group, all.data_of(channel, size), all.source_of(channel), all.ready[channel], round, other);
-  }
+/// A receiver that waits for the sender's newest round.
+struct notified_by_ready {
   template <class Group, class All>
   static __device__ wait_result receive(Group group, const All& all, unsigned channel, unsigned, unsigned round, pe) {
-    return symmetric::try_wait(group, all.ready[channel], symmetric::equals(round), generous);
+    return try_wait(group, all.ready[channel], equals(round), generous);
+  }
+};
+
+struct by_put_signal : notified_by_ready {
+  template <class Group, class All>
+  static __device__ void send(Group group, const All& all, unsigned channel, unsigned size, unsigned round, pe other) {
+    put_signal(group, all.data_of(channel, size), all.source_of(channel), all.ready[channel], round, other);
   }
 };
 
 struct by_put_signal_added {
   template <class Group, class All>
   static __device__ void send(Group group, const All& all, unsigned channel, unsigned size, unsigned, pe other) {
-    symmetric::put_signal_nonblocking(group, all.data_of(channel, size), all.source_of(channel), all.sum[channel], 1, other);
-    symmetric::flush(group, all.data.reach());
+    put_signal_nonblocking(group, all.data_of(channel, size), all.source_of(channel), all.sum[channel], 1, other);
+    flush(group, all.data.reach());
   }
   template <class Group, class All>
   static __device__ wait_result receive(Group group, const All& all, unsigned channel, unsigned, unsigned round, pe) {
-    return symmetric::try_wait(group, all.sum[channel], symmetric::at_least(round), generous);
+    return try_wait(group, all.sum[channel], at_least(round), generous);
   }
 };
 
@@ -186,37 +189,29 @@ struct by_put_signal_added {
 struct by_two_puts_and_a_fence {
   template <class Group, class All>
   static __device__ void send(Group group, const All& all, unsigned channel, unsigned size, unsigned round, pe other) {
-    symmetric::put(group, all.data_of(channel, size), all.source_of(channel), other);
-    symmetric::put(group, all.more_of(channel, size), all.source_of(channel), other);
-    symmetric::notify(group, all.ready[channel], round, other, symmetric::fence(group, all.data.reach()));
+    put(group, all.data_of(channel, size), all.source_of(channel), other);
+    put(group, all.more_of(channel, size), all.source_of(channel), other);
+    notify(group, all.ready[channel], round, other, fence(group, all.data.reach()));
   }
   template <class Group, class All>
   static __device__ wait_result receive(Group group, const All& all, unsigned channel, unsigned, unsigned round, pe) {
-    return symmetric::try_wait(group, all.ready[channel], symmetric::at_least(round), generous);
+    return try_wait(group, all.ready[channel], at_least(round), generous);
   }
 };
 
-struct by_put_and_notify {
+struct by_put_and_notify : notified_by_ready {
   template <class Group, class All>
   static __device__ void send(Group group, const All& all, unsigned channel, unsigned size, unsigned round, pe other) {
-    symmetric::put(group, all.data_of(channel, size), all.source_of(channel), other);
-    symmetric::notify(group, all.ready[channel], round, other);
-  }
-  template <class Group, class All>
-  static __device__ wait_result receive(Group group, const All& all, unsigned channel, unsigned, unsigned round, pe) {
-    return symmetric::try_wait(group, all.ready[channel], symmetric::equals(round), generous);
+    put(group, all.data_of(channel, size), all.source_of(channel), other);
+    notify(group, all.ready[channel], round, other);
   }
 };
 
-struct by_nonblocking_put_and_quiet {
+struct by_nonblocking_put_and_quiet : notified_by_ready {
   template <class Group, class All>
   static __device__ void send(Group group, const All& all, unsigned channel, unsigned size, unsigned round, pe other) {
-    symmetric::put_nonblocking(group, all.data_of(channel, size), all.source_of(channel), other);
-    symmetric::notify(group, all.ready[channel], round, other, symmetric::quiet(group, all.data.reach()));
-  }
-  template <class Group, class All>
-  static __device__ wait_result receive(Group group, const All& all, unsigned channel, unsigned, unsigned round, pe) {
-    return symmetric::try_wait(group, all.ready[channel], symmetric::equals(round), generous);
+    put_nonblocking(group, all.data_of(channel, size), all.source_of(channel), other);
+    notify(group, all.ready[channel], round, other, quiet(group, all.data.reach()));
   }
 };
 
@@ -225,13 +220,13 @@ struct by_get {
   static constexpr bool source_is_read_by_the_receiver = true;
   template <class Group, class All>
   static __device__ void send(Group group, const All& all, unsigned channel, unsigned, unsigned round, pe other) {
-    symmetric::notify(group, all.ready[channel], round, other);
+    notify(group, all.ready[channel], round, other);
   }
   template <class Group, class All>
   static __device__ wait_result receive(Group group, const All& all, unsigned channel, unsigned size, unsigned round,
                                         pe other) {
-    const wait_result result = symmetric::try_wait(group, all.ready[channel], symmetric::equals(round), generous);
-    symmetric::get(group, all.data.local() + channel * most_words, all.source.subspan(channel * most_words, size), other);
+    const wait_result result = try_wait(group, all.ready[channel], equals(round), generous);
+    get(group, all.data.local() + channel * most_words, all.source.subspan(channel * most_words, size), other);
     return result;
   }
 };
@@ -249,12 +244,11 @@ struct place {
 };
 template <class Group>
 [[nodiscard]] __device__ place<Group> place_of(Group) {
-  if constexpr (std::is_same_v<Group, symmetric::by_block_t>) {
+  if constexpr (std::is_same_v<Group, by_block_t>) {
     return {blockIdx.x, true};
   } else {
     // One thread of a warp: threads of one warp must not wait for each other.
-    return {blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32,
-            !std::is_same_v<Group, symmetric::by_thread_t> || threadIdx.x % 32 == 0};
+    return {blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32, !std::is_same_v<Group, by_thread_t> || threadIdx.x % 32 == 0};
   }
 }
 
@@ -264,7 +258,7 @@ __device__ inline void add_to(unsigned long long& sum, unsigned long long value)
   }
 }
 
-/// Half of the channels send and half receive; at the other PE the other way round. Each message is answered before the next.
+/// Half of the channels send and half receive; at the other PE they are exchanged. Each message is answered before the next.
 template <class Protocol, class Group, class Backend>
 __global__ void pass_messages(channel_memory<Backend> all, unsigned rounds, unsigned size, pe other, pe_report* report) {
   const Group group;
@@ -284,14 +278,14 @@ __global__ void pass_messages(channel_memory<Backend> all, unsigned rounds, unsi
       if constexpr (!source_is_read_by_the_receiver<Protocol>) {
         fill(group, all.source_of(channel), size, channel, 0);  // what would be seen if the source were still in use
       }
-      late = symmetric::try_wait(group, all.taken[channel], symmetric::equals(round), generous) != wait_result::done;
+      late = try_wait(group, all.taken[channel], equals(round), generous) != wait_result::done;
     } else {
       late = Protocol::receive(group, all, channel, size, round, other) != wait_result::done;
       stale += wrong_words(group, all.data.local() + channel * most_words, size, channel, round);
       if constexpr (has_more<Protocol>) {
         stale += wrong_words(group, all.more.local() + channel * most_words, size, channel, round);
       }
-      symmetric::notify(group, all.taken[channel], round, other);
+      notify(group, all.taken[channel], round, other);
     }
   }
   add_to(report->stale, stale);
@@ -301,7 +295,7 @@ __global__ void pass_messages(channel_memory<Backend> all, unsigned rounds, unsi
   }
 }
 
-/// Packed messages there and back: the answer is what frees the box.
+/// Packed messages there and back: the answer frees the box.
 template <class Group, class Payload, class Backend>
 __global__ void pass_packed(channel_memory<Backend> all, unsigned rounds, unsigned, pe other, pe_report* report) {
   constexpr unsigned size = sizeof(Payload) / sizeof(int);
@@ -320,14 +314,14 @@ __global__ void pass_packed(channel_memory<Backend> all, unsigned rounds, unsign
   for (unsigned round = 1; round <= rounds && !late; ++round) {
     if (first) {
       fill(group, out->words, size, channel, round);
-      symmetric::put_packed(group, box, out, round, other);
+      put_packed(group, box, out, round, other);
       fill(group, out->words, size, channel, 0);
     }
-    late = symmetric::try_take_packed(group, box, in, round, generous) != wait_result::done;
+    late = try_take_packed(group, box, in, round, generous) != wait_result::done;
     stale += wrong_words(group, in->words, size, channel, round);
     if (!first) {
       Group::sync();
-      symmetric::put_packed(group, box, in, round, other);
+      put_packed(group, box, in, round, other);
     }
   }
   add_to(report->stale, stale);
@@ -337,7 +331,7 @@ __global__ void pass_packed(channel_memory<Backend> all, unsigned rounds, unsign
   }
 }
 
-/// The same in pieces, out of registers and into them: each of some lanes of a warp has a box, takes its own and answers it.
+/// Packed pieces there and back, out of registers and into them: each of some lanes of a warp has a box.
 template <class Backend>
 __global__ void pass_pieces(channel_memory<Backend> all, unsigned rounds, unsigned, pe other, pe_report* report) {
   const unsigned lane = threadIdx.x % 32;
@@ -353,14 +347,14 @@ __global__ void pass_pieces(channel_memory<Backend> all, unsigned rounds, unsign
   for (unsigned round = 1; round <= rounds && !late; ++round) {
     packed_piece piece{};
     if (first) {
-      fill(symmetric::by_thread, piece.words, 3, channel, round);
-      symmetric::put_packed(symmetric::by_thread, box, &piece, round, other);
+      fill(by_thread, piece.words, 3, channel, round);
+      put_packed(by_thread, box, &piece, round, other);
       piece = {};
     }
-    late = symmetric::try_take_packed(symmetric::by_thread, box, &piece, round, generous) != wait_result::done;
-    stale += wrong_words(symmetric::by_thread, piece.words, 3, channel, round);
+    late = try_take_packed(by_thread, box, &piece, round, generous) != wait_result::done;
+    stale += wrong_words(by_thread, piece.words, 3, channel, round);
     if (!first) {
-      symmetric::put_packed(symmetric::by_thread, box, &piece, round, other);
+      put_packed(by_thread, box, &piece, round, other);
     }
   }
   add_to(report->stale, stale);
@@ -368,11 +362,12 @@ __global__ void pass_pieces(channel_memory<Backend> all, unsigned rounds, unsign
   add_to(report->messages, late ? 0 : rounds);
 }
 
-// Barriers: everybody writes to everybody's slot, meets, and finds all of them written; and meets again before the next write.
+// Barriers: every PE writes to a slot of every PE, passes a barrier, finds all slots written, and passes a second barrier
+// before the next write.
 
 template <class Group, class Backend>
-__global__ void meet_again(span<int, Backend> slots, span<symmetric::barrier_word, Backend> words, unsigned rounds,
-                           pe_report* report) {
+__global__ void pass_barriers(span<int, Backend> slots, span<symmetric::barrier_word, Backend> words, unsigned rounds,
+                              pe_report* report) {
   const Group group;
   const int count = slots.count();
   const int self = slots.self().index();
@@ -384,13 +379,13 @@ __global__ void meet_again(span<int, Backend> slots, span<symmetric::barrier_wor
     // Each thread of the group puts: the barrier must release all of them.
     for (int i = rank; i < count * 32; i += threads) {
       const pe to(i / 32);
-      symmetric::put_value(slots[static_cast<std::size_t>(self * 32 + i % 32)], static_cast<int>(round), to);
+      put_value(slots[static_cast<std::size_t>(self * 32 + i % 32)], static_cast<int>(round), to);
     }
-    late = symmetric::try_barrier(group, words, generous) != wait_result::done;
+    late = try_barrier(group, words, generous) != wait_result::done;
     for (int i = rank; i < count * 32; i += threads) {
       stale += slots.local()[i] == static_cast<int>(round) ? 0 : 1;
     }
-    late |= symmetric::try_barrier(group, words, generous) != wait_result::done;
+    late |= try_barrier(group, words, generous) != wait_result::done;
   }
   add_to(report->stale, stale);
   if (rank == 0) {

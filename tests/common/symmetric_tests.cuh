@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Tests of symmetric memory between two or three PEs of the peer backend, under load: no message is lost, torn or older than
-/// its signal, counters count, barriers hold, and every wait ends. On two GPUs, and on one GPU that is several PEs.
+/// Tests of symmetric memory between two or three PEs of the peer backend, under load: no message is lost, torn or older than its
+/// signal, counters count, barriers hold, and every wait ends. On two or four GPUs, and on one GPU that is several PEs.
 #pragma once
 
 #include <membar/symmetric/on_stream.cuh>
@@ -26,8 +26,7 @@ namespace membar_test {
 
 namespace symmetric = membar::symmetric;
 
-using membar::symmetric::heap;
-using membar::symmetric::peer_backend;
+using symmetric::counter, symmetric::heap, symmetric::peer_backend, symmetric::peer_memory, symmetric::scoped_array;
 
 /// Which devices are the PEs.
 enum class machine { one_gpu, two_gpus, four_gpus };
@@ -51,14 +50,14 @@ class symmetric_pes : public multi_gpu_test, public ::testing::WithParamInterfac
       return;
     }
     if (GetParam() == machine::four_gpus) {
-      order_ = {0, 3, 1, 2};  // so that the first two are another pair
+      order_ = {0, 3, 1, 2};  // so that the first two are another pair than in the test of two GPUs
       if (!all_reach_each_other(4)) {
         GTEST_SKIP() << "this test needs four GPUs, the first four, with peer access to each other, and there are no such four";
       }
     }
     int multiprocessors = 0;
     check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, first));
-    // So that the kernels of all PEs have room at once, also where they share a device.
+    // The kernels of all PEs have room at once, even on one device.
     blocks = std::min(64U, static_cast<unsigned>(multiprocessors) / 4 / 2 * 2);
   }
 
@@ -70,7 +69,7 @@ class symmetric_pes : public multi_gpu_test, public ::testing::WithParamInterfac
     return result;
   }
 
-  /// Launches `kernel(arguments of the PE...)` for every PE, each in a stream of its own, and waits for all of them.
+  /// Launches `kernel(arguments of the PE...)` for every PE, each in its own stream, and waits for all of them.
   template <class Backend, class... Parameters, class Arguments>
   void run(Backend& backend, unsigned grid, unsigned threads, void (*kernel)(Parameters...), Arguments arguments) {
     std::vector<std::unique_ptr<support::stream>> streams;
@@ -91,14 +90,15 @@ class symmetric_pes : public multi_gpu_test, public ::testing::WithParamInterfac
     }
   }
 
-  /// Passes messages by `kernel` in channels of `group`, so many in a round of each, and expects that all arrived whole.
+  /// Passes messages by `kernel` in channels of a group, `messages_in_a_round` in each, and expects all of them to arrive
+  /// whole.
   template <class Group, class Kernel>
-  void expect_all_passed(Group, Kernel kernel, unsigned size, const std::vector<symmetric::peer_memory>& kinds,
+  void expect_all_passed(Group, Kernel kernel, unsigned size, const std::vector<peer_memory>& kinds,
                          unsigned messages_in_a_round = 1) {
-    constexpr bool by_block = std::is_same_v<Group, symmetric::by_block_t>;
+    constexpr bool by_block = std::is_same_v<Group, by_block_t>;
     constexpr unsigned warps = 8;
     const unsigned channels = by_block ? blocks : blocks * warps;
-    for (const symmetric::peer_memory kind : kinds) {
+    for (const peer_memory kind : kinds) {
       peer_backend backend(devices(), kind);
       heap<peer_backend> heap(backend, channel_arrays<peer_backend>::bytes(channels));
       const channel_arrays<peer_backend> all(heap, channels);
@@ -109,7 +109,7 @@ class symmetric_pes : public multi_gpu_test, public ::testing::WithParamInterfac
       }
       const unsigned rounds = symmetric_rounds(channels, static_cast<unsigned>(3 * kinds.size()));
       run(backend, blocks, warps * 32, kernel, [&](pe which, auto launch) {
-        launch(all.on(which), rounds, size, symmetric::ring_neighbour(which, 1, 2),
+        launch(all.on(which), rounds, size, ring_neighbour(which, 1, 2),
                reports[static_cast<std::size_t>(which.index())]->get());
       });
       unsigned long long messages = 0;
@@ -128,13 +128,20 @@ class symmetric_pes : public multi_gpu_test, public ::testing::WithParamInterfac
 
   template <class Protocol>
   void expect_protocol() {
-    const std::vector<symmetric::peer_memory> mapped{symmetric::peer_memory::automatic};
-    // Sizes: one that is copied in wide units, and two that are not.
-    expect_all_passed(symmetric::by_thread, pass_messages<Protocol, symmetric::by_thread_t, peer_backend>, 5, mapped);
-    expect_all_passed(symmetric::by_warp, pass_messages<Protocol, symmetric::by_warp_t, peer_backend>, 64, mapped);
-    expect_all_passed(symmetric::by_block, pass_messages<Protocol, symmetric::by_block_t, peer_backend>, 511, mapped);
+    // One size that is copied in wide units, and two that are not.
+    expect_all_passed(by_thread, pass_messages<Protocol, by_thread_t, peer_backend>, 5, mapped);
+    expect_all_passed(by_warp, pass_messages<Protocol, by_warp_t, peer_backend>, 64, mapped);
+    expect_all_passed(by_block, pass_messages<Protocol, by_block_t, peer_backend>, 511, mapped);
   }
 
+  template <class Payload>
+  void expect_packed() {
+    expect_all_passed(by_thread, pass_packed<by_thread_t, Payload, peer_backend>, 0, mapped, 2);
+    expect_all_passed(by_warp, pass_packed<by_warp_t, Payload, peer_backend>, 0, mapped, 2);
+    expect_all_passed(by_block, pass_packed<by_block_t, Payload, peer_backend>, 0, mapped, 2);
+  }
+
+  const std::vector<peer_memory> mapped{peer_memory::automatic};
   unsigned blocks = 0;
 
  private:
@@ -148,45 +155,34 @@ TEST_P(symmetric_pes, notification_releases_the_put_before_it) { expect_protocol
 TEST_P(symmetric_pes, quiet_completes_what_does_not_block) { expect_protocol<by_nonblocking_put_and_quiet>(); }
 TEST_P(symmetric_pes, get_reads_what_was_notified) { expect_protocol<by_get>(); }
 
-TEST_P(symmetric_pes, packed_messages_are_whole) {
-  const std::vector<symmetric::peer_memory> mapped{symmetric::peer_memory::automatic};
-  expect_all_passed(symmetric::by_thread, pass_packed<symmetric::by_thread_t, packed_payload, peer_backend>, 0, mapped, 2);
-  expect_all_passed(symmetric::by_warp, pass_packed<symmetric::by_warp_t, packed_payload, peer_backend>, 0, mapped, 2);
-  expect_all_passed(symmetric::by_block, pass_packed<symmetric::by_block_t, packed_payload, peer_backend>, 0, mapped, 2);
-}
-TEST_P(symmetric_pes, packed_messages_of_several_words_a_lane_are_whole) {
-  const std::vector<symmetric::peer_memory> mapped{symmetric::peer_memory::automatic};
-  expect_all_passed(symmetric::by_thread, pass_packed<symmetric::by_thread_t, long_packed_payload, peer_backend>, 0, mapped, 2);
-  expect_all_passed(symmetric::by_warp, pass_packed<symmetric::by_warp_t, long_packed_payload, peer_backend>, 0, mapped, 2);
-  expect_all_passed(symmetric::by_block, pass_packed<symmetric::by_block_t, long_packed_payload, peer_backend>, 0, mapped, 2);
-}
+TEST_P(symmetric_pes, packed_messages_are_whole) { expect_packed<packed_payload>(); }
+TEST_P(symmetric_pes, packed_messages_of_several_words_a_lane_are_whole) { expect_packed<long_packed_payload>(); }
 TEST_P(symmetric_pes, packed_pieces_of_neighbouring_threads_are_whole) {
-  const std::vector<symmetric::peer_memory> mapped{symmetric::peer_memory::automatic};
-  expect_all_passed(symmetric::by_warp, pass_pieces<peer_backend>, 0, mapped, 2 * pieces_per_warp);
+  expect_all_passed(by_warp, pass_pieces<peer_backend>, 0, mapped, 2 * pieces_per_warp);
 }
 
 TEST_P(symmetric_pes, plain_allocations_serve_as_well) {
-  const std::vector<symmetric::peer_memory> plain{symmetric::peer_memory::plain};
-  expect_all_passed(symmetric::by_warp, pass_messages<by_put_signal, symmetric::by_warp_t, peer_backend>, 64, plain);
-  expect_all_passed(symmetric::by_warp, pass_packed<symmetric::by_warp_t, packed_payload, peer_backend>, 0, plain, 2);
+  const std::vector<peer_memory> plain{peer_memory::plain};
+  expect_all_passed(by_warp, pass_messages<by_put_signal, by_warp_t, peer_backend>, 64, plain);
+  expect_all_passed(by_warp, pass_packed<by_warp_t, packed_payload, peer_backend>, 0, plain, 2);
 }
 
-// Data in one heap and its signal in another, of another size: each is where its own heap is.
+// Data in one heap and its signal in another of another size.
 
-__global__ void pass_between_heaps(span<int> data, span<int> source, object<symmetric::signal<symmetric::set>> ready,
-                                   object<symmetric::signal<symmetric::add>> sum, pe_report* report) {
+__global__ void pass_between_heaps(span<int> data, span<int> source, object<signal<set>> ready, object<signal<add>> sum,
+                                   pe_report* report) {
   const unsigned size = static_cast<unsigned>(data.size());
   const unsigned half = size / 2;
   int* const own = source.local();
   if (data.self() == pe(0)) {
-    fill(symmetric::by_block, own, size, 0, 1);
-    symmetric::put_signal(symmetric::by_block, data.subspan(0, half), own, ready, 1, pe(1));
-    symmetric::put_signal_nonblocking(symmetric::by_block, data.subspan(half, size - half), own + half, sum, 1, pe(1));
-    symmetric::flush(symmetric::by_block, data.reach());
+    fill(by_block, own, size, 0, 1);
+    put_signal(by_block, data.subspan(0, half), own, ready, 1, pe(1));
+    put_signal_nonblocking(by_block, data.subspan(half, size - half), own + half, sum, 1, pe(1));
+    flush(by_block, data.reach());
   } else {
-    const bool late = symmetric::try_wait(symmetric::by_block, ready, symmetric::equals(1), generous) != wait_result::done ||
-                      symmetric::try_wait(symmetric::by_block, sum, symmetric::at_least(1), generous) != wait_result::done;
-    add_to(report->stale, wrong_words(symmetric::by_block, data.local(), size, 0, 1));
+    const bool late = try_wait(by_block, ready, equals(1), generous) != wait_result::done ||
+                      try_wait(by_block, sum, at_least(1), generous) != wait_result::done;
+    add_to(report->stale, wrong_words(by_block, data.local(), size, 0, 1));
     if (threadIdx.x == 0) {
       add_to(report->late, late ? 1 : 0);
       add_to(report->messages, late ? 0 : 2);
@@ -196,18 +192,18 @@ __global__ void pass_between_heaps(span<int> data, span<int> source, object<symm
 
 TEST_P(symmetric_pes, signals_of_another_heap_are_found) {
   constexpr std::size_t size = 4'096;
-  for (const symmetric::peer_memory kind : {symmetric::peer_memory::automatic, symmetric::peer_memory::plain}) {
+  for (const peer_memory kind : {peer_memory::automatic, peer_memory::plain}) {
     peer_backend backend(devices(), kind);
-    // Larger by more than what a mapping is rounded up to, so that the PEs are not as far apart in both.
+    // Larger by more than a mapping is rounded up to, so that the distance between PEs differs.
     heap<peer_backend> large(backend, std::size_t{64} << 20);
     heap<peer_backend> small(backend, 1 << 20);
     for (const bool data_in_the_large : {true, false}) {
       heap<peer_backend>& of_data = data_in_the_large ? large : small;
       heap<peer_backend>& of_signals = data_in_the_large ? small : large;
-      const auto data = of_data.allocate<int>(size);
-      const auto source = of_data.allocate<int>(size);
-      const auto ready = of_signals.allocate<symmetric::signal<symmetric::set>>(1);
-      const auto sum = of_signals.allocate<symmetric::signal<symmetric::add>>(1);
+      const scoped_array data(of_data.allocate<int>(size));
+      const scoped_array source(of_data.allocate<int>(size));
+      const scoped_array ready(of_signals.allocate<signal<set>>(1));
+      const scoped_array sum(of_signals.allocate<signal<add>>(1));
       const support::pinned_memory<pe_report> report(1);
       run(backend, 1, 128, pass_between_heaps, [&](pe which, auto launch) {
         launch(data.on(which), source.on(which), ready.on(which)[0], sum.on(which)[0], report.get());
@@ -215,30 +211,26 @@ TEST_P(symmetric_pes, signals_of_another_heap_are_found) {
       EXPECT_EQ(report[0].late, 0U);
       EXPECT_EQ(report[0].stale, 0U);
       EXPECT_EQ(report[0].messages, 2U);
-      of_data.free(data);
-      of_data.free(source);
-      of_signals.free(ready);
-      of_signals.free(sum);
     }
   }
 }
 
-// Copies between addresses that are aligned in every way, and what lies beside them.
+// Copies between addresses of every alignment, and the bytes beside them.
 
 template <class Group>
 __global__ void put_bytes(span<unsigned char> to, const unsigned char* from, pe other) {
-  symmetric::put(Group(), to, from, other);
+  put(Group(), to, from, other);
 }
 template <class Group>
 __global__ void get_bytes(unsigned char* to, span<unsigned char> from, pe other) {
-  symmetric::get(Group(), to, from, other);
+  get(Group(), to, from, other);
 }
 
 TEST_P(symmetric_pes, copies_move_their_bytes_and_no_others) {
   constexpr std::size_t room = 35'000;
   peer_backend backend(devices());
   heap<peer_backend> heap(backend, 1 << 20);
-  const symmetric::scoped_array data(heap.allocate<unsigned char>(room));
+  const scoped_array data(heap.allocate<unsigned char>(room));
   const pe here(0);
   const pe there(1);
   unsigned char* const far = heap.address_at(data.on(there), there);
@@ -284,11 +276,11 @@ TEST_P(symmetric_pes, copies_move_their_bytes_and_no_others) {
       }
     }
   };
-  copy_by(symmetric::by_thread, 1);
-  copy_by(symmetric::by_warp, 32);
-  copy_by(symmetric::by_block, 20);
-  copy_by(symmetric::by_block, 64);
-  copy_by(symmetric::by_block, 72);
+  copy_by(by_thread, 1);
+  copy_by(by_warp, 32);
+  copy_by(by_block, 20);
+  copy_by(by_block, 64);
+  copy_by(by_block, 72);
 }
 
 // Packed messages of every shape: more and fewer words than threads, a last one that is not full, every alignment.
@@ -299,12 +291,12 @@ struct alignas(Alignment) packed_bytes {
 };
 
 template <class Group, class Message>
-__global__ void put_one_packed(object<symmetric::packed<Message>> box, const Message* from, pe other) {
-  symmetric::put_packed(Group(), box, from, 7, other);
+__global__ void put_one_packed(object<packed<Message>> box, const Message* from, pe other) {
+  put_packed(Group(), box, from, 7, other);
 }
 template <class Group, class Message>
-__global__ void take_one_packed(object<symmetric::packed<Message>> box, Message* to, unsigned* came) {
-  const bool done = symmetric::try_take_packed(Group(), box, to, 7, generous) == wait_result::done;
+__global__ void take_one_packed(object<packed<Message>> box, Message* to, unsigned* came) {
+  const bool done = try_take_packed(Group(), box, to, 7, generous) == wait_result::done;
   if (Group::rank() == 0) {
     *came = done ? 1 : 0;
   }
@@ -318,8 +310,8 @@ TEST_P(symmetric_pes, packed_messages_of_every_shape_arrive) {
   const support::pinned_memory<unsigned> came(1);
   const auto pass = [&]<class Group, class Message>(Group, unsigned threads, Message) {
     SCOPED_TRACE(std::to_string(sizeof(Message)) + " bytes by " + Group::name + " of " + std::to_string(threads));
-    const symmetric::scoped_array boxes(heap.allocate<symmetric::packed<Message>>(1));
-    const symmetric::scoped_array memory(heap.allocate<Message>(3));
+    const scoped_array boxes(heap.allocate<packed<Message>>(1));
+    const scoped_array memory(heap.allocate<Message>(3));
     std::vector<unsigned char> wanted(3 * sizeof(Message));
     for (std::size_t i = 0; i != sizeof(Message); ++i) {
       wanted[sizeof(Message) + i] = static_cast<unsigned char>(i * 7 % 251 + 1);  // never 0
@@ -350,13 +342,13 @@ TEST_P(symmetric_pes, packed_messages_of_every_shape_arrive) {
     pass(group, threads, packed_bytes<1024, 4>{});
     pass(group, threads, packed_bytes<5003, 1>{});
   };
-  pass_all(symmetric::by_thread, 1);
-  pass_all(symmetric::by_warp, 32);
-  pass_all(symmetric::by_block, 20);
-  pass_all(symmetric::by_block, 96);
+  pass_all(by_thread, 1);
+  pass_all(by_warp, 32);
+  pass_all(by_block, 20);
+  pass_all(by_block, 96);
 }
 
-// Memory whose scope an exception ends while a kernel still writes to it.
+// An exception ends the scope of memory while a kernel still writes to it.
 
 __global__ void write_late(unsigned* words, unsigned size) {
   const unsigned long long begin = membar::global_nanoseconds();
@@ -375,14 +367,14 @@ TEST_P(symmetric_pes, memory_is_not_freed_while_a_kernel_writes_to_it) {
   std::size_t place = 0;
   EXPECT_THROW(
       {
-        const symmetric::scoped_array data(heap.allocate<unsigned>(size));
+        const scoped_array data(heap.allocate<unsigned>(size));
         place = data.offset();
         const membar::device_guard guard(backend.device_of(there));
         membar::launch(membar::launch_config{1, 32}, write_late, data.on(there).local(), size);
         throw std::runtime_error("the scope ends");
       },
       std::runtime_error);
-  const symmetric::scoped_array next(heap.allocate<unsigned>(size));
+  const scoped_array next(heap.allocate<unsigned>(size));
   ASSERT_EQ(next.offset(), place);
   const membar::device_guard guard(backend.device_of(there));
   finish();
@@ -391,16 +383,16 @@ TEST_P(symmetric_pes, memory_is_not_freed_while_a_kernel_writes_to_it) {
   EXPECT_EQ(words, std::vector<unsigned>(size));
 }
 
-// Three PEs: 0 puts to 1 and tells 2, which reads what 1 has, and answers 0.
+// Three PEs: 0 puts to 1 and notifies 2, which reads what 1 has, and answers 0.
 
 struct third_report {
-  unsigned long long messages;  ///< that the third PE was told of and looked at
+  unsigned long long messages;  ///< that the third PE was notified of and read
   unsigned long long stale;
   unsigned long long late;
 };
 
-__global__ void tell_a_third(span<int> data, span<symmetric::signal<symmetric::set>> told,
-                             span<symmetric::signal<symmetric::set>> answered, unsigned rounds, third_report* report) {
+__global__ void notify_a_third(span<int> data, span<signal<set>> notified, span<signal<set>> answered, unsigned rounds,
+                               third_report* report) {
   const unsigned channel = blockIdx.x;
   const object<int> word = data[channel];
   const int self = data.self().index();
@@ -409,20 +401,15 @@ __global__ void tell_a_third(span<int> data, span<symmetric::signal<symmetric::s
   unsigned long long messages = 0;
   for (unsigned round = 1; round <= rounds && late == 0; ++round) {
     if (self == 0) {
-      // Waits for nobody at 1: only the third is told.
-      symmetric::put_value(word, static_cast<int>(round), pe(1));
-      symmetric::notify_transitively(symmetric::by_thread, told[channel], round, pe(2));
-      late +=
-          symmetric::try_wait(symmetric::by_thread, answered[channel], symmetric::equals(round), generous) == wait_result::done
-              ? 0
-              : 1;
+      // PE 1 takes no part: only the third is notified.
+      put_value(word, static_cast<int>(round), pe(1));
+      notify_transitively(by_thread, notified[channel], round, pe(2));
+      late += try_wait(by_thread, answered[channel], equals(round), generous) != wait_result::done;
     } else if (self == 2) {
-      late += symmetric::try_wait(symmetric::by_thread, told[channel], symmetric::equals(round), generous) == wait_result::done
-                  ? 0
-                  : 1;
-      stale += symmetric::fetch(word, pe(1)) == static_cast<int>(round) ? 0 : 1;
+      late += try_wait(by_thread, notified[channel], equals(round), generous) != wait_result::done;
+      stale += fetch(word, pe(1)) == static_cast<int>(round) ? 0 : 1;
       messages += late == 0 ? 1 : 0;
-      symmetric::notify(symmetric::by_thread, answered[channel], round, pe(0));
+      notify(by_thread, answered[channel], round, pe(0));
     }
   }
   add_to(report->late, late);
@@ -430,16 +417,16 @@ __global__ void tell_a_third(span<int> data, span<symmetric::signal<symmetric::s
   add_to(report->messages, messages);
 }
 
-TEST_P(symmetric_pes, third_pe_sees_what_it_was_told_of) {
+TEST_P(symmetric_pes, third_pe_sees_what_it_was_notified_of) {
   peer_backend backend(devices(3));
   heap<peer_backend> heap(backend, 1 << 20);
-  const auto data = heap.allocate<int>(blocks);
-  const auto told = heap.allocate<symmetric::signal<symmetric::set>>(blocks);
-  const auto answered = heap.allocate<symmetric::signal<symmetric::set>>(blocks);
+  const scoped_array data(heap.allocate<int>(blocks));
+  const scoped_array notified(heap.allocate<signal<set>>(blocks));
+  const scoped_array answered(heap.allocate<signal<set>>(blocks));
   const support::pinned_memory<third_report> reports(3);
-  const unsigned rounds = static_cast<unsigned>(std::max<unsigned long long>(1, symmetric_messages_wanted() / blocks));
-  run(backend, blocks, 1, tell_a_third, [&](pe which, auto launch) {
-    launch(data.on(which), told.on(which), answered.on(which), rounds, reports.get() + which.index());
+  const unsigned rounds = static_cast<unsigned>(std::max<unsigned long long>(1, symmetric_messages() / blocks));
+  run(backend, blocks, 1, notify_a_third, [&](pe which, auto launch) {
+    launch(data.on(which), notified.on(which), answered.on(which), rounds, reports.get() + which.index());
   });
   for (std::size_t i = 0; i != 3; ++i) {
     EXPECT_EQ(reports[i].late, 0U);
@@ -447,45 +434,42 @@ TEST_P(symmetric_pes, third_pe_sees_what_it_was_told_of) {
   }
   EXPECT_EQ(reports[2].messages, std::size_t{blocks} * rounds);
   RecordProperty("messages", std::to_string(reports[2].messages));
-  heap.free(told);
-  heap.free(data);
-  heap.free(answered);
 }
 
 // Counters.
 
-__global__ void count_everywhere(span<symmetric::counter<unsigned long long>> sums, object<symmetric::counter<int>> tickets,
-                                 int* taken, unsigned rounds) {
+__global__ void count_everywhere(span<counter<unsigned long long>> sums, object<counter<int>> tickets, int* taken,
+                                 unsigned rounds) {
   const int count = sums.count();
   for (unsigned i = 0; i != rounds; ++i) {
     const pe to(static_cast<int>(i) % count);
-    symmetric::amo_add(sums[0], 1ULL, to);
-    static_cast<void>(symmetric::amo_fetch_add(sums[1], 2ULL, to));
-    unsigned long long seen = symmetric::amo_load(sums[2], to);
+    amo_add(sums[0], 1ULL, to);
+    static_cast<void>(amo_fetch_add(sums[1], 2ULL, to));
+    unsigned long long seen = amo_load(sums[2], to);
     for (;;) {
-      const unsigned long long was = symmetric::amo_compare_exchange(sums[2], seen, seen + 3, to);
+      const unsigned long long was = amo_compare_exchange(sums[2], seen, seen + 3, to);
       if (was == seen) {
         break;
       }
       seen = was;
     }
-    symmetric::amo_bitwise_xor(sums[3], 1ULL, to);
+    amo_bitwise_xor(sums[3], 1ULL, to);
   }
-  // One more by one thread: the others are even in number, and as good as none if each were lost.
+  // One more by one thread: the number of the others is even, so that losing all of them would not show.
   if (sums.self() == pe(0) && blockIdx.x == 0 && threadIdx.x == 0) {
     for (int i = 0; i != count; ++i) {
-      symmetric::amo_bitwise_xor(sums[3], 1ULL, pe(i));
+      amo_bitwise_xor(sums[3], 1ULL, pe(i));
     }
   }
-  const int ticket = symmetric::amo_fetch_add(tickets, 1, pe(0));
+  const int ticket = amo_fetch_add(tickets, 1, pe(0));
   taken[ticket] = 1;
 }
 
 TEST_P(symmetric_pes, counters_lose_nothing) {
   peer_backend backend(devices());
   heap<peer_backend> heap(backend, 1 << 20);
-  const auto sums = heap.allocate<symmetric::counter<unsigned long long>>(4);
-  const auto tickets = heap.allocate<symmetric::counter<int>>(1);
+  const scoped_array sums(heap.allocate<counter<unsigned long long>>(4));
+  const scoped_array tickets(heap.allocate<counter<int>>(1));
   constexpr unsigned threads = 64;
   constexpr unsigned grid = 4;
   constexpr unsigned rounds = 400;
@@ -504,8 +488,6 @@ TEST_P(symmetric_pes, counters_lose_nothing) {
   for (unsigned i = 0; i != all; ++i) {
     EXPECT_EQ(taken[i], 1) << "ticket " << i;
   }
-  heap.free(tickets);
-  heap.free(sums);
 }
 
 class symmetric_barrier : public symmetric_pes {
@@ -514,52 +496,51 @@ class symmetric_barrier : public symmetric_pes {
   void expect_barriers_hold(Group, int pes, unsigned threads) {
     peer_backend backend(devices(pes));
     heap<peer_backend> heap(backend, 1 << 20);
-    const auto slots = heap.allocate<int>(static_cast<std::size_t>(pes) * 32);
-    const auto words = heap.allocate_barrier();
+    const scoped_array slots(heap.allocate<int>(static_cast<std::size_t>(pes) * 32));
+    const scoped_array words(heap.allocate_barrier());
     const support::pinned_memory<pe_report> reports(static_cast<std::size_t>(pes));
-    run(backend, 1, threads, meet_again<Group, peer_backend>,
+    run(backend, 1, threads, pass_barriers<Group, peer_backend>,
         [&](pe which, auto launch) { launch(slots.on(which), words.on(which), 20'000U, reports.get() + which.index()); });
     for (std::size_t i = 0; i != static_cast<std::size_t>(pes); ++i) {
       EXPECT_EQ(reports[i].late, 0U);
       EXPECT_EQ(reports[i].stale, 0U);
     }
-    heap.free(slots);
-    heap.free(words);
   }
 };
 
 TEST_P(symmetric_barrier, of_two_holds) {
-  expect_barriers_hold(symmetric::by_thread, 2, 1);
-  expect_barriers_hold(symmetric::by_warp, 2, 32);
-  expect_barriers_hold(symmetric::by_block, 2, 256);
+  expect_barriers_hold(by_thread, 2, 1);
+  expect_barriers_hold(by_warp, 2, 32);
+  expect_barriers_hold(by_block, 2, 256);
 }
 TEST_P(symmetric_barrier, of_five_holds) {
-  expect_barriers_hold(symmetric::by_thread, 5, 1);
-  expect_barriers_hold(symmetric::by_block, 5, 64);
+  expect_barriers_hold(by_thread, 5, 1);
+  expect_barriers_hold(by_block, 5, 64);
 }
 
-// Waits that are in vain.
+// Waits that time out.
 
 struct lonely_report {
-  unsigned told_otherwise;            ///< whether any thread was told anything but that its time is up
-  unsigned long long nanoseconds[4];  ///< that each of the waits took
+  unsigned otherwise;                 ///< whether any wait returned anything but `timed_out` to any thread
+  unsigned long long nanoseconds[4];  ///< the time of each wait
 };
 
-__global__ void wait_alone(object<symmetric::signal<symmetric::set>> flag, object<symmetric::packed<long_packed_payload>> box,
+__global__ void wait_alone(object<signal<set>> flag, object<packed<long_packed_payload>> box,
                            span<symmetric::barrier_word> words, long_packed_payload* to, lonely_report* report) {
-  // Everybody meets behind each reading and in each wait of the block, so that no thread waits outside of two readings.
+  // A barrier follows each reading of the clock, and each wait of the block has one, so that no thread waits outside its
+  // readings.
   unsigned long long times[5] = {membar::global_nanoseconds()};
   __syncthreads();
-  const wait_result wait = symmetric::try_wait(symmetric::by_block, flag, symmetric::equals(1), short_one);
+  const wait_result wait = try_wait(by_block, flag, equals(1), short_one);
   times[1] = membar::global_nanoseconds();
   __syncthreads();
-  const wait_result packed = symmetric::try_take_packed(symmetric::by_block, box, to, 1, short_one);
+  const wait_result packed = try_take_packed(by_block, box, to, 1, short_one);
   times[2] = membar::global_nanoseconds();
   __syncthreads();
-  const wait_result packed_by_warp = symmetric::try_take_packed(symmetric::by_warp, box, to, 1, short_one);
+  const wait_result packed_by_warp = try_take_packed(by_warp, box, to, 1, short_one);
   times[3] = membar::global_nanoseconds();
   __syncthreads();
-  const wait_result barrier = symmetric::try_barrier(symmetric::by_block, words, short_one);
+  const wait_result barrier = try_barrier(by_block, words, short_one);
   times[4] = membar::global_nanoseconds();
   bool otherwise = false;
   for (const wait_result each : {wait, packed, packed_by_warp, barrier}) {
@@ -571,34 +552,31 @@ __global__ void wait_alone(object<symmetric::signal<symmetric::set>> flag, objec
   }
 }
 
-/// A wait in vain takes its budget, and what it takes to look once more and to meet. The multiple leaves room for a GPU that
-/// other tests share in turns, and is a tenth of the budget of waits that go well.
+/// How many budgets a wait may take that times out. It takes one, another poll and a barrier; the multiple leaves room for
+/// other tests on the GPU, and is a tenth of the budget of other waits.
 constexpr unsigned long long budgets_at_most = 500;
 
-TEST_P(symmetric_pes, waits_in_vain_end_within_the_budget) {
+TEST_P(symmetric_pes, waits_that_time_out_end_within_the_budget) {
   peer_backend backend(devices());
   heap<peer_backend> heap(backend, 1 << 20);
-  const auto flag = heap.allocate<symmetric::signal<symmetric::set>>(1);
-  const auto box = heap.allocate<symmetric::packed<long_packed_payload>>(1);
-  const auto words = heap.allocate_barrier();
+  const scoped_array flag(heap.allocate<signal<set>>(1));
+  const scoped_array box(heap.allocate<packed<long_packed_payload>>(1));
+  const scoped_array words(heap.allocate_barrier());
   const support::device_memory<long_packed_payload> to(1);
   const support::pinned_memory<lonely_report> report(1);
   membar::launch(membar::launch_config{1, 96}, wait_alone, flag.on(pe(0))[0], box.on(pe(0))[0], words.on(pe(0)), to.get(),
                  report.get());
   finish();
-  EXPECT_EQ(report[0].told_otherwise, 0U);
+  EXPECT_EQ(report[0].otherwise, 0U);
   for (const unsigned long long took : report[0].nanoseconds) {
     EXPECT_GE(took, short_one.in_nanoseconds());
     EXPECT_LE(took, budgets_at_most * short_one.in_nanoseconds());
   }
-  heap.free(words);
-  heap.free(flag);
-  heap.free(box);
 }
 
-/// A message of which the word `missing` has the number before, as what is put arrives word by word.
+/// Writes a message of which the word `missing` still has the previous number, because a message arrives word by word.
 template <class Payload>
-void put_all_words_but(const heap<peer_backend>& heap, const symmetric::array<symmetric::packed<Payload>, peer_backend>& box,
+void put_all_words_but(const heap<peer_backend>& heap, const symmetric::array<packed<Payload>, peer_backend>& box,
                        std::size_t missing, unsigned sequence) {
   std::vector<membar::detail::packed_word> words(membar::detail::packed_words(sizeof(Payload)));
   for (std::size_t i = 0; i != words.size(); ++i) {
@@ -609,9 +587,8 @@ void put_all_words_but(const heap<peer_backend>& heap, const symmetric::array<sy
 }
 
 template <class Group>
-__global__ void take_what_lacks_a_word(object<symmetric::packed<long_packed_payload>> box, long_packed_payload* to,
-                                       unsigned* timed_out) {
-  const wait_result result = symmetric::try_take_packed(Group(), box, to, 42, short_one);
+__global__ void take_what_lacks_a_word(object<packed<long_packed_payload>> box, long_packed_payload* to, unsigned* timed_out) {
+  const wait_result result = try_take_packed(Group(), box, to, 42, short_one);
   const unsigned late = static_cast<unsigned>(__syncthreads_count(result == wait_result::timed_out ? 1 : 0));
   if (threadIdx.x == 0) {
     *timed_out = late;
@@ -621,7 +598,7 @@ __global__ void take_what_lacks_a_word(object<symmetric::packed<long_packed_payl
 TEST_P(symmetric_pes, packed_message_that_lacks_a_word_is_late_to_all_of_the_group) {
   peer_backend backend(devices());
   heap<peer_backend> heap(backend, 1 << 20);
-  const auto box = heap.allocate<symmetric::packed<long_packed_payload>>(1);
+  const scoped_array box(heap.allocate<packed<long_packed_payload>>(1));
   const support::device_memory<long_packed_payload> to(1);
   const support::pinned_memory<unsigned> timed_out(1);
   const auto late_of = [&](auto kernel, unsigned threads) {
@@ -633,24 +610,21 @@ TEST_P(symmetric_pes, packed_message_that_lacks_a_word_is_late_to_all_of_the_gro
   // The first word of a lane, and the second of one that has two.
   for (const std::size_t missing : {std::size_t{31}, std::size_t{33}}) {
     put_all_words_but(heap, box, missing, 42);
-    EXPECT_EQ(late_of(take_what_lacks_a_word<symmetric::by_thread_t>, 1), 1U);
-    EXPECT_EQ(late_of(take_what_lacks_a_word<symmetric::by_warp_t>, 32), 32U);
-    EXPECT_EQ(late_of(take_what_lacks_a_word<symmetric::by_block_t>, 96), 96U);
+    EXPECT_EQ(late_of(take_what_lacks_a_word<by_thread_t>, 1), 1U);
+    EXPECT_EQ(late_of(take_what_lacks_a_word<by_warp_t>, 32), 32U);
+    EXPECT_EQ(late_of(take_what_lacks_a_word<by_block_t>, 96), 96U);
   }
   put_all_words_but(heap, box, std::size_t{1000}, 42);
-  EXPECT_EQ(late_of(take_what_lacks_a_word<symmetric::by_warp_t>, 32), 0U);
-  heap.free(box);
+  EXPECT_EQ(late_of(take_what_lacks_a_word<by_warp_t>, 32), 0U);
 }
 
-__global__ void wait_and_trap(object<symmetric::signal<symmetric::set>> flag) {
-  symmetric::wait(symmetric::by_warp, flag, symmetric::equals(42), short_one);
-}
+__global__ void wait_and_trap(object<signal<set>> flag) { wait(by_warp, flag, equals(42), short_one); }
 template <class Payload>
-__global__ void take_packed_and_trap(object<symmetric::packed<Payload>> box, Payload* to) {
-  symmetric::take_packed(symmetric::by_warp, box, to, 42, short_one);
+__global__ void take_packed_and_trap(object<packed<Payload>> box, Payload* to) {
+  take_packed(by_warp, box, to, 42, short_one);
 }
 
-/// Ends the process behind a kernel that `start(heap)` launches: a trap leaves nothing of it that could be used.
+/// Ends the process after a kernel that `start(heap)` launches: after a trap its context cannot be used.
 template <class Start>
 [[noreturn]] void wait_until_trapped(const std::vector<int>& devices, Start start) {
   std::fflush(stdout);
@@ -667,32 +641,32 @@ template <class Start>
 template <class Payload>
 [[noreturn]] void take_packed_until_trapped(const std::vector<int>& devices) {
   wait_until_trapped(devices, [](heap<peer_backend>& heap) {
-    const auto box = heap.allocate<symmetric::packed<Payload>>(1);
+    const auto box = heap.allocate<packed<Payload>>(1);
     const auto to = heap.allocate<Payload>(1);
     put_all_words_but(heap, box, 5, 42);
     membar::launch(membar::launch_config{1, 32}, take_packed_and_trap<Payload>, box.on(pe(0))[0], to.on(pe(0)).local());
   });
 }
 
-TEST_P(symmetric_pes, wait_in_vain_traps_and_names_who_waited_for_what) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process of its own, for a fork has no CUDA
+TEST_P(symmetric_pes, wait_that_times_out_traps_and_names_pe_and_signal) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a new process, because a fork has no CUDA
   const auto trapped = [&] {
     wait_until_trapped(devices(), [](heap<peer_backend>& heap) {
-      const auto flag = heap.allocate<symmetric::signal<symmetric::set>>(1);
+      const auto flag = heap.allocate<signal<set>>(1);
       membar::launch(membar::launch_config{1, 32}, wait_and_trap, flag.on(pe(0))[0]);
     });
   };
   EXPECT_EXIT(trapped(), ::testing::ExitedWithCode(3),
               "membar: PE 0 waited 2000000 ns for the signal at 0x[0-9a-f]+ to be equal to 42, and saw 0");
 }
-TEST_P(symmetric_pes, packed_message_that_never_comes_traps_and_names_who_waited_for_what) {
+TEST_P(symmetric_pes, packed_message_that_never_comes_traps_and_names_pe_and_box) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  // One line: the lanes whose words have come say nothing.
-  constexpr auto told =
+  // One line: the lanes whose words have come print nothing.
+  constexpr auto printed =
       "^membar: PE 0 waited 2000000 ns for the packed message at 0x[0-9a-f]+ to be equal to 42, and saw 41: [^\n]*\n"
       "the kernel ended with";
-  EXPECT_EXIT(take_packed_until_trapped<packed_payload>(devices()), ::testing::ExitedWithCode(3), told);
-  EXPECT_EXIT(take_packed_until_trapped<long_packed_payload>(devices()), ::testing::ExitedWithCode(3), told);
+  EXPECT_EXIT(take_packed_until_trapped<packed_payload>(devices()), ::testing::ExitedWithCode(3), printed);
+  EXPECT_EXIT(take_packed_until_trapped<long_packed_payload>(devices()), ::testing::ExitedWithCode(3), printed);
 }
 
 // Streams.
@@ -719,11 +693,11 @@ TEST_P(symmetric_pes, stream_operations_keep_the_streams_order) {
   constexpr int rounds = 50;
   peer_backend backend(devices());
   heap<peer_backend> heap(backend, 4 << 20);
-  const auto data = heap.allocate<int>(size);
-  const auto source = heap.allocate<int>(size);
-  const auto ready = heap.allocate<symmetric::signal<symmetric::set>>(1);
-  const auto taken = heap.allocate<symmetric::signal<symmetric::set>>(1);
-  const auto words = heap.allocate_barrier();
+  const scoped_array data(heap.allocate<int>(size));
+  const scoped_array source(heap.allocate<int>(size));
+  const scoped_array ready(heap.allocate<signal<set>>(1));
+  const scoped_array taken(heap.allocate<signal<set>>(1));
+  const scoped_array words(heap.allocate_barrier());
   const support::stream sending;
   std::unique_ptr<support::stream> receiving;
   std::unique_ptr<support::device_memory<unsigned long long>> counts;
@@ -736,28 +710,26 @@ TEST_P(symmetric_pes, stream_operations_keep_the_streams_order) {
     load(count_wrong);
   }
   load(write_all);
-  symmetric::load_stream_operations(heap);
+  load_stream_operations(heap);
   for (int round = 1; round <= rounds; ++round) {
     membar::launch(membar::launch_config{1, 256, sending.get()}, write_all, source.on(sender).local(), size, round);
-    symmetric::put_on_stream(heap, data.on(sender), source.on(sender).local(), receiver, sending.get());
-    symmetric::notify_on_stream(ready.on(sender)[0], static_cast<unsigned long long>(round), receiver, sending.get());
+    put_on_stream(heap, data.on(sender), source.on(sender).local(), receiver, sending.get());
+    notify_on_stream(ready.on(sender)[0], static_cast<unsigned long long>(round), receiver, sending.get());
     {
-      // Enqueued behind what it waits for.
+      // Enqueued after what it waits for.
       const membar::device_guard guard(backend.device_of(receiver));
-      symmetric::wait_on_stream(ready.on(receiver)[0], symmetric::equals(static_cast<unsigned long long>(round)), generous,
-                                receiving->get());
+      wait_on_stream(ready.on(receiver)[0], equals(static_cast<unsigned long long>(round)), generous, receiving->get());
       membar::launch(membar::launch_config{1, 256, receiving->get()}, count_wrong,
                      static_cast<const int*>(data.on(receiver).local()), size, round, counts->get());
-      symmetric::notify_on_stream(taken.on(receiver)[0], static_cast<unsigned long long>(round), sender, receiving->get());
+      notify_on_stream(taken.on(receiver)[0], static_cast<unsigned long long>(round), sender, receiving->get());
     }
-    symmetric::wait_on_stream(taken.on(sender)[0], symmetric::equals(static_cast<unsigned long long>(round)), generous,
-                              sending.get());
+    wait_on_stream(taken.on(sender)[0], equals(static_cast<unsigned long long>(round)), generous, sending.get());
   }
-  symmetric::quiet_on_stream(heap.reach_of(sender), sending.get());
-  symmetric::barrier_on_stream(words.on(sender), generous, sending.get());
+  quiet_on_stream(heap.reach_of(sender), sending.get());
+  barrier_on_stream(words.on(sender), generous, sending.get());
   {
     const membar::device_guard guard(backend.device_of(receiver));
-    symmetric::barrier_on_stream(words.on(receiver), generous, receiving->get());
+    barrier_on_stream(words.on(receiver), generous, receiving->get());
   }
   sending.synchronize();
   receiving->synchronize();
@@ -765,12 +737,6 @@ TEST_P(symmetric_pes, stream_operations_keep_the_streams_order) {
   check(cudaMemcpy(got, counts->get(), sizeof got, cudaMemcpyDefault));
   EXPECT_EQ(got[0], std::size_t{size} * rounds);
   EXPECT_EQ(got[1], 0U);
-  for (const auto& each : {data, source}) {
-    heap.free(each);
-  }
-  heap.free(ready);
-  heap.free(taken);
-  heap.free(words);
 }
 
 }  // namespace membar_test

@@ -27,17 +27,11 @@ namespace {
 
 namespace symmetric = membar::symmetric;
 
-using membar::wait_budget;
-using membar::wait_result;
-using membar::symmetric::add;
-using membar::symmetric::barrier_word;
-using membar::symmetric::object;
-using membar::symmetric::pe;
-using membar::symmetric::peer_backend;
-using membar::symmetric::set;
-using membar::symmetric::signal;
-using membar::symmetric::span;
-using membar::symmetric::deadlock::handle;
+using membar::wait_budget, membar::wait_result;
+using symmetric::add, symmetric::set, symmetric::signal, symmetric::barrier_word;
+using symmetric::by_thread, symmetric::equals, symmetric::at_least;
+using symmetric::object, symmetric::pe, symmetric::peer_backend, symmetric::span;
+using symmetric::deadlock::handle;
 
 /// Before CUDA starts: one hardware queue for each device, so that streams do share one.
 const int one_queue = setenv("CUDA_DEVICE_MAX_CONNECTIONS", "1", 1);
@@ -47,25 +41,25 @@ constexpr unsigned not_run = ~0U;
 __device__ void report(unsigned* result, wait_result ended) { *result = static_cast<unsigned>(ended); }
 
 __global__ void notify_set(object<signal<set>> signal, unsigned long long value, pe target) {
-  symmetric::notify(symmetric::by_thread, signal, value, target);
+  notify(by_thread, signal, value, target);
 }
 __global__ void notify_add(object<signal<add>> signal, unsigned long long value, pe target) {
-  symmetric::notify(symmetric::by_thread, signal, value, target);
+  notify(by_thread, signal, value, target);
 }
 __global__ void wait_set(object<signal<set>> signal, unsigned long long value, wait_budget budget, unsigned* result) {
-  report(result, symmetric::try_wait(symmetric::by_thread, signal, symmetric::equals(value), budget));
+  report(result, try_wait(by_thread, signal, equals(value), budget));
 }
 __global__ void wait_add(object<signal<add>> signal, unsigned long long value, wait_budget budget, unsigned* result) {
-  report(result, symmetric::try_wait(symmetric::by_thread, signal, symmetric::at_least(value), budget));
+  report(result, try_wait(by_thread, signal, at_least(value), budget));
 }
 __global__ void meet(span<barrier_word> words, wait_budget budget, unsigned* result) {
-  report(result, symmetric::try_barrier(symmetric::by_thread, words, budget));
+  report(result, try_barrier(by_thread, words, budget));
 }
 /// The last block notifies, the others wait. Any that waits in vain says so.
 __global__ void notify_from_the_last_block(object<signal<add>> signal, pe target, wait_budget budget, unsigned* result) {
   if (blockIdx.x == gridDim.x - 1) {
-    symmetric::notify(symmetric::by_thread, signal, 1, target);
-  } else if (symmetric::try_wait(symmetric::by_thread, signal, symmetric::at_least(1), budget) != wait_result::done) {
+    notify(by_thread, signal, 1, target);
+  } else if (try_wait(by_thread, signal, at_least(1), budget) != wait_result::done) {
     report(result, wait_result::timed_out);
   }
 }

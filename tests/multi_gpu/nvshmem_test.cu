@@ -21,7 +21,7 @@ namespace membar_test {
 namespace symmetric = membar::symmetric;
 namespace {
 
-using membar::symmetric::heap;
+using symmetric::heap;
 
 constexpr int pes = 2;
 constexpr unsigned blocks = 32;
@@ -41,7 +41,7 @@ class nvshmem : public ::testing::Test {
   }
 
   /// For the start of NVSHMEM, and the messages asked for at a hundredth of the rate that they usually have.
-  static std::chrono::seconds deadline() { return std::chrono::seconds(240 + symmetric_messages_wanted() / 100'000); }
+  static std::chrono::seconds deadline() { return std::chrono::seconds(240 + symmetric_messages() / 100'000); }
 
   /// Runs `body(session)` at every PE and expects that it returns 0 everywhere.
   template <class Body>
@@ -64,7 +64,7 @@ int verdict(const pe_report& got) {
 
 template <class Backend, class Group, class Kernel>
 int pass_by(const symmetric::nvshmem_session& session, Group, Kernel kernel, unsigned size, unsigned passes = 3) {
-  constexpr bool by_block = std::is_same_v<Group, symmetric::by_block_t>;
+  constexpr bool by_block = std::is_same_v<Group, by_block_t>;
   constexpr unsigned warps = 8;
   constexpr unsigned channels = by_block ? blocks : blocks * warps;
   Backend backend(session);
@@ -73,8 +73,8 @@ int pass_by(const symmetric::nvshmem_session& session, Group, Kernel kernel, uns
   const channel_arrays<Backend> all(heap, channels);
   const support::device_memory<pe_report> report(1);
   const unsigned rounds = symmetric_rounds(channels, passes);
-  membar::launch(membar::launch_config{blocks, warps * 32}, kernel, all.on(self), rounds, size,
-                 symmetric::ring_neighbour(self, 1, pes), report.get());
+  membar::launch(membar::launch_config{blocks, warps * 32}, kernel, all.on(self), rounds, size, ring_neighbour(self, 1, pes),
+                 report.get());
   membar::check(cudaDeviceSynchronize(), "a kernel failed");
   pe_report got{};
   membar::check(cudaMemcpy(&got, report.get(), sizeof got, cudaMemcpyDefault));
@@ -85,9 +85,9 @@ int pass_by(const symmetric::nvshmem_session& session, Group, Kernel kernel, uns
 template <class Protocol>
 int protocol(const symmetric::nvshmem_session& session) {
   using backend = symmetric::nvshmem_backend;
-  return pass_by<backend>(session, symmetric::by_thread, pass_messages<Protocol, symmetric::by_thread_t, backend>, 5) |
-         pass_by<backend>(session, symmetric::by_warp, pass_messages<Protocol, symmetric::by_warp_t, backend>, 64) |
-         pass_by<backend>(session, symmetric::by_block, pass_messages<Protocol, symmetric::by_block_t, backend>, 511);
+  return pass_by<backend>(session, by_thread, pass_messages<Protocol, by_thread_t, backend>, 5) |
+         pass_by<backend>(session, by_warp, pass_messages<Protocol, by_warp_t, backend>, 64) |
+         pass_by<backend>(session, by_block, pass_messages<Protocol, by_block_t, backend>, 511);
 }
 
 TEST_F(nvshmem, put_with_signal_shows_its_data) { expect_success(protocol<by_put_signal>); }
@@ -100,10 +100,9 @@ TEST_F(nvshmem, get_reads_what_was_notified) { expect_success(protocol<by_get>);
 TEST_F(nvshmem, packed_messages_are_whole_where_all_is_in_reach) {
   expect_success([](const symmetric::nvshmem_session& session) {
     using backend = symmetric::basic_nvshmem_backend<symmetric::visibility::everywhere>;
-    return pass_by<backend>(session, symmetric::by_warp, pass_packed<symmetric::by_warp_t, packed_payload, backend>, 0, 1) |
-           pass_by<backend>(session, symmetric::by_warp, pass_packed<symmetric::by_warp_t, long_packed_payload, backend>, 0,
-                            1) |
-           pass_by<backend>(session, symmetric::by_warp, pass_pieces<backend>, 0, 1);
+    return pass_by<backend>(session, by_warp, pass_packed<by_warp_t, packed_payload, backend>, 0, 1) |
+           pass_by<backend>(session, by_warp, pass_packed<by_warp_t, long_packed_payload, backend>, 0, 1) |
+           pass_by<backend>(session, by_warp, pass_pieces<backend>, 0, 1);
   });
 }
 
@@ -115,7 +114,7 @@ TEST_F(nvshmem, barriers_hold) {
     const auto slots = heap.allocate<int>(pes * 32);
     const auto words = heap.allocate_barrier();
     const support::device_memory<pe_report> report(1);
-    membar::launch(membar::launch_config{1, 256}, meet_again<symmetric::by_block_t, backend>, slots.on(session.self()),
+    membar::launch(membar::launch_config{1, 256}, pass_barriers<by_block_t, backend>, slots.on(session.self()),
                    words.on(session.self()), 5'000U, report.get());
     membar::check(cudaDeviceSynchronize(), "a kernel failed");
     pe_report got{};
