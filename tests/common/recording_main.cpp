@@ -12,6 +12,7 @@
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace {
 
@@ -85,6 +86,8 @@ std::string value_of(std::string_view name, int count, char** arguments) {
 int main(int count, char** arguments) {
   const std::string folder = value_of("--record=", count, arguments);
   const std::string ctest_file = value_of("--write-ctest=", count, arguments);
+  // A death test runs this program again, to run that test alone.
+  const bool records = !folder.empty() && value_of("--gtest_internal_run_death_test=", count, arguments).empty();
   testing::InitGoogleTest(&count, arguments);
   if (!ctest_file.empty()) {
     std::ofstream out(ctest_file);
@@ -93,8 +96,6 @@ int main(int count, char** arguments) {
     });
     return out.flush() ? 0 : 1;
   }
-  // A death test runs this program again, to run that test alone.
-  const bool records = !folder.empty() && !testing::internal::InDeathTestChild();
   if (records)
     testing::UnitTest::GetInstance()->listeners().Append(new recorder(folder));
   const int result = RUN_ALL_TESTS();

@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Shows that check_rules.py tells a kept rule from one that is not kept.
+
+usage: check_rules_test.py <host compiler> <option>...
+"""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+SOURCE = """
+template <class T> void take(T) { static_assert(sizeof(T) == 4, "takes four bytes"); }
+void small(int);
+void rules() {
+#ifdef RULE_one_instantiation  // expect: takes four bytes
+  take('a');
+#endif
+#ifdef RULE_same_instantiation_again  // expect: takes four bytes
+  take('b');
+#endif
+#ifdef RULE_unknown_name  // expect: nobody_declared
+  nobody_declared();
+#endif
+#ifdef RULE_is_no_error  // expect: takes four bytes
+  take(1);
+#endif
+#ifdef RULE_has_words_of_another_rule  // expect: nobody_declared
+  take('c');
+#endif
+#ifdef RULE_is_refused_for_another_reason  // expect: takes four bytes
+  small("");
+#endif
+}
+"""
+EXPECTED = {
+    "control": "PASSED",
+    "one_instantiation": "PASSED",
+    "same_instantiation_again": "PASSED",
+    "unknown_name": "PASSED",
+    "is_no_error": "FAILED",
+    "has_words_of_another_rule": "FAILED",
+    "is_refused_for_another_reason": "FAILED",
+}
+
+
+def main():
+    checker = pathlib.Path(__file__).with_name("check_rules.py")
+    wrong = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for name, source, expected in (("rules", SOURCE, EXPECTED),
+                                       ("broken_control", "error" + SOURCE, dict.fromkeys(EXPECTED, "FAILED"))):
+            file, results = pathlib.Path(folder, f"{name}.cpp"), pathlib.Path(folder, name)
+            file.write_text(source)
+            for options in [], ["--each-alone"]:
+                done = subprocess.run([sys.executable, checker, *options, file, results, "--", *sys.argv[1:], "-fsyntax-only"],
+                                      capture_output=True, text=True, check=False)
+                found = {path.stem: path.read_text().split("\n", 1)[0] for path in results.glob("*.txt")}
+                if found != expected or done.returncode != 1:
+                    wrong += 1
+                    print(f"{name} {options}: exit status {done.returncode}, {found}\n{done.stdout}{done.stderr}")
+    print(f"{wrong} of 4 runs not as expected")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
