@@ -49,8 +49,8 @@ suite small_suite() {
   all.add(message_passing("MP+right@here", true));
   all.add(message_passing("MP+elsewhere@here", true));
   all.add(message_passing("MP+weak@here", false));
-  all.add({"family", "MP+right@here", {"MP+weak@here"}});
-  all.add({"family", "MP+elsewhere@here", {"MP+weak@here"}});
+  all.add(guarantee{"family", "MP+right@here", {"MP+weak@here"}});
+  all.add(guarantee{"family", "MP+elsewhere@here", {"MP+weak@here"}});
   return all;
 }
 
@@ -362,7 +362,7 @@ TEST_F(conformance_campaign, only_selected_guarantees_run_with_their_controls) {
 
 TEST(conformance_suite, a_guarantee_that_is_added_again_gets_the_missing_controls) {
   suite all = small_suite();
-  all.add({"family", "MP+right@here", {"MP+weak@here", "MP+weaker@here"}});
+  all.add(guarantee{"family", "MP+right@here", {"MP+weak@here", "MP+weaker@here"}});
   EXPECT_EQ(all.guarantees().size(), 2u);
   EXPECT_EQ(all.guarantees().front().controls, (std::vector<std::string>{"MP+weak@here", "MP+weaker@here"}));
 }
