@@ -19,7 +19,7 @@ ROWS = [
         r"^message_passing/MP\+atomic_ref\.store\.release\.\w+\+atomic_ref\.load\.acquire\."),
     Row("thread_scope.hpp", "across domains of one device only `system` synchronizes.", r"^(?!domains).*@two_domains$"),
     Row("sync_domain.hpp",
-        "Two kernels in different domains of one device order nothing between them at device scope: they need system scope.",
+        "Kernels in different domains of one device need system scope to order accesses between them; device scope is not enough.",
         r"^domains/"),
     Row("memory_order.hpp", "Atomic, and ordered only with other accesses of the same location.",
         r"^coherence/.*atomic_ref"),
@@ -65,7 +65,7 @@ ROWS = [
         "path that orders them.", r"^proxies/"),
     Row("sync/sequence_lock.cuh", "a read that is done synchronizes with the write whose value it took, and never mixes the bytes of two "
         "writes.", r"^patterns/"),
-    Row("mapped_memory.hpp", "Both sides see each other's writes in the order that system-scope operations give, or at synchronization",
+    Row("mapped_memory.hpp", "Only operations of system scope and synchronization order the writes of host and device.",
         r"^host/"),
 ]
 
