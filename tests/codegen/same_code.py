@@ -5,7 +5,7 @@
 usage: same_code.py <kernels.cu> -- <nvcc> <option>...
        same_code.py --report <report.py> <program with uncompressed code for sm_90>
 
-Two kernels are a pair if their names differ in `membar_` and `cuda_` alone. The code of every pair shall be the same; with --report, that
+Two kernels are a pair if their names differ in `membar_` and `cuda_`, or `in_membar<` and `in_cuda<`, alone. The code of every pair shall be the same; with --report, that
 of the pairs of which the report's `has_code_of_its_own` says so, and of no others. Exit status: 0 if that is so, 1 if not, 2 if there is
 no pair or the kernels do not compile.
 """
@@ -18,8 +18,9 @@ import tempfile
 
 from kernel_code import code_of_kernels, cubins_of, run
 
-PREFIX = re.compile(r"\d+(membar|cuda)_")  # of a name that is mangled, with its length
-OPERATION = re.compile(r"\d+(?:membar|cuda)_([a-z_]+)I([a-z])")  # and the type that it is of
+# In mangled names, with the length of each part: the prefix, or the class template; then the operation and the type that it is of.
+PREFIX = re.compile(r"\d+(?:in_)?(membar|cuda)(?:_|(?=I))")
+OPERATION = re.compile(r"\d+(?:in_(?:membar|cuda)IN\w*?\d+|(?:membar|cuda)_)([a-z_]+)[EI]([a-z])")
 TYPES = {"h": "u8", "t": "u16", "j": "u32", "i": "s32", "y": "u64", "x": "s64", "f": "f32", "d": "f64"}
 KERNELS = {"follow_chain": "latency", "own_objects": "throughput"}
 

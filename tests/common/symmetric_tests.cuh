@@ -95,9 +95,9 @@ class symmetric_pes : public multi_gpu_test, public ::testing::WithParamInterfac
   template <class Group, class Kernel>
   void expect_all_passed(Group, Kernel kernel, unsigned size, const std::vector<peer_memory>& kinds,
                          unsigned messages_in_a_round = 1) {
-    constexpr bool by_block = std::is_same_v<Group, by_block_t>;
+    constexpr bool a_block = std::is_same_v<Group, by_block_t>;
     constexpr unsigned warps = 8;
-    const unsigned channels = by_block ? blocks : blocks * warps;
+    const unsigned channels = a_block ? blocks : blocks * warps;
     for (const peer_memory kind : kinds) {
       peer_backend backend(devices(), kind);
       heap<peer_backend> heap(backend, channel_arrays<peer_backend>::bytes(channels));
