@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Symmetric memory and the deadlock check: from membar 0.1 to 0.2. Run it with: sed -E -i -f FILE SOURCES
+# From membar 0.1 to 0.2. Run it with: sed -E -i -f FILE SOURCES
 s@\bsymmetric/symmetric_heap\.hpp\b@symmetric/heap.hpp@g
 s@\bsymmetric/dependency_check\.hpp\b@symmetric/deadlock/check.hpp@g
 s@\bsymmetric/dependency_recorder\.hpp\b@symmetric/deadlock/recorder.hpp@g
@@ -57,3 +57,10 @@ s@(^|[^A-Za-z0-9_:/.])dependency_step\b([^./A-Za-z0-9_]|\.[^a-z]|$)@\1cycle_step
 s@(^|[^A-Za-z0-9_:/.])stream_program\b([^./A-Za-z0-9_]|\.[^a-z]|$)@\1program\2@g
 s@\bmembar::(add|amo|amo_add|amo_bitwise_and|amo_bitwise_or|amo_bitwise_xor|amo_compare_exchange|amo_exchange|amo_fetch_add|amo_fetch_and|amo_fetch_max|amo_fetch_min|amo_fetch_or|amo_fetch_xor|amo_load|amo_max|amo_min|amo_store|at_least|atomicity_between|barrier|barrier_on_stream|barrier_word|basic_nvshmem_backend|basic_peer_backend|by_block|by_block_t|by_thread|by_thread_t|by_warp|by_warp_t|chosen_memory|collective_grid|collective_launch|copies_are_synchronous|copy_from|copy_to|counter|default_amos|direct_span|equals|every_type_amos|fence|fenced|fetch|fill_bytes|flush|flushed|get|get_nonblocking)\b@membar::symmetric::\1@g
 s@\bmembar::(has_no_padding|integer_amos|is_word|launch_offer|load_stream_operations|make_nvshmem_id|notify|notify_on_stream|notify_transitively|nvshmem_backend|nvshmem_id|nvshmem_reach|nvshmem_session|packed|pe|pe_range|peer_backend|peer_facts|peer_facts_of|peer_memory|peer_reach|put|put_nonblocking|put_on_stream|put_packed|put_signal|put_signal_nonblocking|put_value|quiet|quiet_on_stream|quieted|reach_of|ring_neighbour|set|signal|signal_value|stream_guard|synchronous_copies|take_packed|test|test_packed|try_barrier|try_take_packed|try_wait|validate_collective_launch|validate_launched|validate_peers|visibility|visible_devices|wait|wait_on_stream)\b@membar::symmetric::\1@g
+s@\bmembar/l2_plan\.hpp\b@membar/window_planning.hpp@g
+s@\bmembar/litmus/runner\.hpp\b@membar/litmus/engine.hpp@g
+s@\bmembar/litmus/histogram\.hpp\b@membar/litmus/report.hpp@g
+s@\bmembar/litmus/test\.hpp\b@membar/litmus/runnable_test.hpp@g
+s@\bmembar::atomic_party\b@membar::atomic_participant@g
+s@\bmembar::fraction_above_0_and_at_most_1\b@membar::hit_fraction@g
+s@(\bmembar::check\(.*\)), "cu[A-Za-z0-9]+"(, |\))@\1\2@
