@@ -14,7 +14,7 @@ function(_membar_require_cuda_cxx20 target)
 endfunction()
 
 # Finds the toolkit. For projects that ask for CMake 3.25 or newer, FindCUDAToolkit of CMake 3.25 stops at CUDA 12.9 and newer, which
-# have no nvToolsExt; so it is told of an older CMake, in the scope of this function.
+# have no nvToolsExt; so this function claims an older CMake, in its own scope.
 function(_membar_find_cuda_toolkit)
   set(CMAKE_MINIMUM_REQUIRED_VERSION 3.24)
   find_package(CUDAToolkit QUIET)

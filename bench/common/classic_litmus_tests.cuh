@@ -94,7 +94,7 @@ struct sb {
   }
 };
 
-/// The same with a sequentially consistent fence in between.
+/// Store buffering with a sequentially consistent fence in between.
 template <thread_scope Scope>
 struct sb_fenced {
   static constexpr auto model_test =

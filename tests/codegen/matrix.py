@@ -488,7 +488,7 @@ IN_OWN_BLOCK, IN_CLUSTER = "isspacep.shared", "isspacep.shared::cluster"
 
 def add_places(part, scope, every_order=False):
     """An object of which the compiler does not know where it is: the loop stands beside the instruction where that is torn, and
-    a reduction has forms for global memory and for the own block's shared memory. An object of which it does: one instruction."""
+    a reduction has forms for global memory and for this block's shared memory. An object of which it does: one instruction."""
     s = SCOPES[scope]
 
     def instructions(head, own, operation, what, bits):

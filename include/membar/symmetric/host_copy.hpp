@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Copies between the host and the own PE's symmetric objects that have run when they return.
+/// Copies between the host and this PE's symmetric objects that have run when they return.
 ///
 /// `cudaMemcpy` and `cudaMemset` may return before they have run: copies from pageable memory or within a device, and every
 /// memset of a device. The next operation on the heap, on another stream or PE, may then run first. There are two remedies, and
@@ -76,7 +76,7 @@ constexpr void require_copyable() noexcept {
 
 }  // namespace detail
 
-/// Copies `from` to the own PE's objects at `to`, in `stream`, and returns when that has run.
+/// Copies `from` to this PE's objects at `to`, in `stream`, and returns when that has run.
 ///
 /// What is enqueued afterwards, on any stream of any PE, comes after the copy. It waits for all work of the stream. If that
 /// includes a wait for another PE whose notification is not enqueued yet, it is a deadlock. Errors: different sizes; what CUDA
@@ -88,7 +88,7 @@ void copy_to(const span<T, Backend>& to, std::type_identity_t<std::span<const T>
   detail::copy_and_wait(to.local(), from.data(), from.size_bytes(), stream);
 }
 
-/// Copies the own PE's objects at `from` to `to`, in `stream`, and returns when they are there.
+/// Copies this PE's objects at `from` to `to`, in `stream`, and returns when they are there.
 template <class T, class Backend>
 void copy_from(std::type_identity_t<std::span<T>> to, const span<T, Backend>& from, cudaStream_t stream) {
   detail::require_copyable<T>();
@@ -96,7 +96,7 @@ void copy_from(std::type_identity_t<std::span<T>> to, const span<T, Backend>& fr
   detail::copy_and_wait(to.data(), from.local(), to.size_bytes(), stream);
 }
 
-/// Sets every byte of the own PE's objects, in `stream`, and returns when that has run.
+/// Sets every byte of this PE's objects, in `stream`, and returns when that has run.
 template <class T, class Backend>
 void fill_bytes(const span<T, Backend>& objects, unsigned char value, cudaStream_t stream) {
   detail::require_copyable<T>();
@@ -111,7 +111,7 @@ void fill_bytes(const span<T, Backend>& objects, unsigned char value, cudaStream
   return detail::allocation_is_synchronous(memory) || detail::context_is_synchronous();
 }
 
-/// Copies `from` to the own PE's objects at `to` without a stream, if a flag makes that safe. Errors: `error` if none does, and
+/// Copies `from` to this PE's objects at `to` without a stream, if a flag makes that safe. Errors: `error` if none does, and
 /// nothing is copied; different sizes. The PE's device is current.
 template <class T, class Backend>
 void copy_to(const span<T, Backend>& to, std::type_identity_t<std::span<const T>> from) {

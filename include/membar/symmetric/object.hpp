@@ -203,7 +203,7 @@ template <class Address>
   return access::local(address);
 }
 
-/// The value of the own PE's word.
+/// The value of this PE's word.
 template <class Address>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr auto* word(const Address& address) noexcept {
   return word_access::raw(access::local(address));

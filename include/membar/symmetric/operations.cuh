@@ -3,7 +3,7 @@
 /// One-sided operations on symmetric objects: put, get, put with signal, notifications, and what orders and completes them.
 ///
 /// A group (`by_thread`, `by_warp`, `by_block`) does an operation together: all its threads call it with the same arguments.
-/// The remote side is a symmetric address and a PE, which may be the own one. The local side is any memory of the own PE that
+/// The remote side is a symmetric address and a PE, which may be this PE. The local side is any memory of this PE that
 /// the backend reaches. With NVSHMEM over a network that is symmetric memory, or memory registered with
 /// `nvshmemx_buffer_register`. A copy does not begin with a barrier of the group: if one thread wrote what another one copies,
 /// synchronize the group first.
