@@ -18,19 +18,16 @@ __global__ void before_hopper(int* object) {
 #else
   membar::thread_fence<thread_scope::device>(membar::acq_rel);
 #endif
-
 #ifdef RULE_a_cluster_load_requires_sm_90  // expect: thread_scope::cluster requires compute capability 9.0
   object[1] = membar::atomic_ref<int, thread_scope::cluster>(*object).load(membar::relaxed);
 #else
   object[1] = membar::atomic_ref<int, thread_scope::device>(*object).load(membar::relaxed);
 #endif
-
 #ifdef RULE_a_cluster_store_requires_sm_90  // expect: thread_scope::cluster requires compute capability 9.0
   membar::atomic_ref<int, thread_scope::cluster>(*object).store(1, membar::relaxed);
 #else
   membar::atomic_ref<int, thread_scope::device>(*object).store(1, membar::relaxed);
 #endif
-
 #ifdef RULE_a_cluster_fetch_requires_sm_90  // expect: thread_scope::cluster requires compute capability 9.0
   membar::atomic_ref<int, thread_scope::cluster>(*object).fetch_add(1, membar::relaxed);
 #else
@@ -43,13 +40,11 @@ __global__ void before_hopper(int* object) {
 #else
   membar::atomic_ref<int, thread_scope::device>(*object).compare_exchange(expected, 1, membar::relaxed, membar::relaxed);
 #endif
-
 #ifdef RULE_the_async_proxy_requires_sm_90  // expect: the async proxy requires compute capability 9.0
   membar::proxy_fence<membar::proxy::async>();
 #else
   membar::proxy_fence<membar::proxy::alias>();
 #endif
-
 #ifdef RULE_the_async_proxy_of_shared_memory_requires_sm_90  // expect: the async proxy requires compute capability 9.0
   membar::proxy_fence<membar::proxy::async_shared_block>();
 #else
@@ -67,79 +62,66 @@ __global__ void before_hopper(int* object) {
 #else
   membar::proxy_fence<membar::proxy::alias>();
 #endif
-
 #ifdef RULE_an_acquire_of_a_tensor_map_requires_sm_90  // expect: this fence requires compute capability 9.0
   membar::proxy_fence<membar::proxy::tensormap, thread_scope::device>(membar::acquire, object);
 #else
   membar::proxy_fence<membar::proxy::alias>();
 #endif
-
 #ifdef RULE_a_shared_fence_requires_sm_90  // expect: this fence requires compute capability 9.0
   membar::shared_fence(membar::acquire);
 #else
   membar::thread_fence<thread_scope::device>(membar::acquire);
 #endif
-
 #ifdef RULE_a_shared_proxy_fence_requires_sm_90  // expect: this fence requires compute capability 9.0
   membar::shared_proxy_fence(membar::acquire);
 #else
   membar::proxy_fence<membar::proxy::alias>();
 #endif
-
 #ifdef RULE_a_fence_of_barrier_initialisation_requires_sm_90  // expect: this fence requires compute capability 9.0
   membar::mbarrier_init_fence();
 #else
   membar::thread_fence<thread_scope::block>(membar::release);
 #endif
-
 #ifdef RULE_a_cluster_reduction_requires_sm_90  // expect: thread_scope::cluster requires compute capability 9.0
   membar::atomic_ref<int, thread_scope::cluster>(*object).add(1, membar::relaxed);
 #else
   membar::atomic_ref<int, thread_scope::device>(*object).add(1, membar::relaxed);
 #endif
-
 #ifdef RULE_a_cluster_wait_requires_sm_90  // expect: thread_scope::cluster requires compute capability 9.0
   membar::atomic_ref<int, thread_scope::cluster>(*object).wait(1, membar::relaxed);
 #else
   membar::atomic_ref<int, thread_scope::device>(*object).wait(1, membar::relaxed);
 #endif
-
 #ifdef RULE_a_cluster_update_requires_sm_90  // expect: thread_scope::cluster requires compute capability 9.0
   membar::atomic_ref<int, thread_scope::cluster>(*object).fetch_update([](int x) { return x; }, membar::relaxed);
 #else
   membar::atomic_ref<int, thread_scope::device>(*object).fetch_update([](int x) { return x; }, membar::relaxed);
 #endif
-
 #ifdef RULE_a_16_byte_exchange_requires_sm_90  // expect: a 16-byte read-modify-write requires compute capability 9.0
   wide.exchange({}, membar::relaxed);
 #else
   wide.store({}, membar::release);
 #endif
-
 #ifdef RULE_a_16_byte_compare_exchange_requires_sm_90  // expect: a 16-byte read-modify-write requires compute capability 9.0
   wide.compare_exchange(found, {}, membar::relaxed, membar::relaxed);
 #else
   found = wide.load(membar::acquire);
 #endif
-
 #ifdef RULE_a_16_byte_update_requires_sm_90  // expect: a 16-byte read-modify-write requires compute capability 9.0
   wide.fetch_update([](sixteen_bytes x) { return x; }, membar::relaxed);
 #else
   found = wide.load(membar::relaxed);
 #endif
-
 #ifdef RULE_a_16_byte_sum_requires_sm_90  // expect: a 16-byte read-modify-write requires compute capability 9.0
   membar::atomic_ref<__int128, thread_scope::device>(large).fetch_add(1, membar::relaxed);
 #else
   membar::atomic_ref<__int128, thread_scope::device>(large).store(1, membar::relaxed);
 #endif
-
 #ifdef RULE_a_vector_sum_requires_sm_90  // expect: vector atomics require compute capability 9.0
   vectors.fetch_add(floats{}, membar::relaxed);
 #else
   membar::atomic_ref<float, thread_scope::device>(elements[0]).fetch_add(1, membar::relaxed);
 #endif
-
 #ifdef RULE_a_vector_reduction_requires_sm_90  // expect: vector atomics require compute capability 9.0
   vectors.add(floats{}, membar::relaxed);
 #else

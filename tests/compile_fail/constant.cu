@@ -14,11 +14,9 @@ __constant__ membar::constant_table<float, 16385> large;
 #else
 __constant__ membar::constant_table<float, 16384 - 9> large;
 #endif
-
 #ifdef RULE_a_table_has_an_element  // expect: membar: a constant table has at least one element
 __constant__ membar::constant_table<float, 0> empty;
 #endif
-
 #ifdef RULE_a_table_runs_no_constructor  // expect: membar: a constant table holds a trivially copyable type without constructor
 void use(membar::constant_table<with_constructor, 2>&);
 const int size = sizeof(membar::constant_table<with_constructor, 2>);
@@ -30,7 +28,6 @@ __global__ void read(float* out, int i) {
 #else
   out[0] = weights.broadcast<8>();
 #endif
-
 #ifdef RULE_a_table_is_not_written_by_a_kernel  // expect: expression must be a modifiable lvalue
   weights[i] = 1.0F;
 #else
@@ -44,7 +41,6 @@ __global__ void span(membar::read_only_span<float> values, float* out) {
 #else
   out[0] = values[0];
 #endif
-
 #ifdef RULE_what_is_volatile_is_not_read_only  // expect: membar: what is volatile changes, and is not read-only
   out[1] = membar::read_only_span<volatile float>()[0];
 #else
@@ -60,7 +56,6 @@ int main() {
 #else
   membar::upload(weights, nine, nullptr);
 #endif
-
 #ifdef RULE_an_upload_has_the_size_of_the_table  // expect: membar: an upload has as many elements as the constant table
   const float eight[8] = {};
   membar::upload(weights, eight, nullptr);

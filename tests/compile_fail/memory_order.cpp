@@ -12,13 +12,11 @@ int main() {
 #else
   take(membar::acquire);
 #endif
-
 #ifdef RULE_an_order_is_a_tag_and_not_a_value  // expect: could not convert
   take(membar::memory_order::acquire);
 #else
   take(membar::acquire_t{});
 #endif
-
 #ifdef RULE_a_load_releases_nothing  // expect: load_order
   load(membar::release);
 #else

@@ -20,31 +20,26 @@ void use(membar::symmetric::peer_backend& gpus, membar::symmetric::span<int> dat
   static_cast<void>(signals);
   membar::symmetric::fill_bytes(data, 0, stream);
 #endif
-
 #ifdef RULE_a_copy_goes_to_the_own_symmetric_address  // expect: no matching function for call to
   membar::symmetric::copy_to(data.at(membar::symmetric::pe(1)), values, stream);
 #else
   membar::symmetric::copy_to(data, values, stream);
 #endif
-
 #ifdef RULE_a_copy_keeps_the_type  // expect: no matching function for call to
   membar::symmetric::copy_to(data, std::vector<float>(data.size()), stream);
 #else
   membar::symmetric::copy_to(data, std::vector<int>(data.size()), stream);
 #endif
-
 #ifdef RULE_a_pe_is_no_integer  // expect: cannot convert
   recorder.work(0, stream);
 #else
   recorder.work(membar::symmetric::pe(0), stream);
 #endif
-
 #ifdef RULE_a_collective_launch_passes_what_the_kernel_takes  // expect: membar: each argument of a launch must convert
   membar::symmetric::collective_launch(gpus, {1, 32}, {}, kernel, [](membar::symmetric::pe) { return std::tuple("one"); });
 #else
   membar::symmetric::collective_launch(gpus, {1, 32}, {}, kernel, [](membar::symmetric::pe) { return std::tuple(1); });
 #endif
-
 #ifdef RULE_a_hold_is_not_copied  // expect: use of deleted function
   const auto held = team.on(stream);
   const auto copy = held;
