@@ -38,8 +38,11 @@ class Rule:
 def rules_of(text):
     found = []
     for match in RULE.finditer(text):
-        first = text.count("\n", 0, match.end()) + 1
-        found.append(Rule(match[2], match[1], range(first, first + text[match.end():].partition(");\n")[0].count("\n") + 1)))
+        end, depth = match.end(), 1
+        while depth:
+            depth += {"(": 1, ")": -1}.get(text[end], 0)
+            end += 1
+        found.append(Rule(match[2], match[1], range(text.count("\n", 0, match.end()) + 1, text.count("\n", 0, end) + 2)))
     return found
 
 

@@ -12,7 +12,7 @@ struct with_constructor {
 __constant__ membar::constant_table<float, 9> weights;
 
 // expect: membar: a constant table has at most 65536 bytes
-REFUSED(a_table_has_at_most_64_KiB, __constant__ membar::constant_table<float, 16385> large);
+REFUSED(a_table_has_at_most_64_KiB, __constant__ membar::constant_table<float, 16385> refused_large);
 __constant__ membar::constant_table<float, 16384 - 9> large;
 // expect: membar: a constant table has at least one element
 REFUSED(a_table_has_an_element, __constant__ membar::constant_table<float, 0> empty);
