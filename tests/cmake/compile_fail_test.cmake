@@ -7,7 +7,7 @@
 #   n.load(membar::acquire);
 # Compiled without any RULE_ macro the file must compile: that is the positive control. With one it must not, and the error must
 # contain the expected words. tests/compile_fail/check_rules.py breaks all rules of a file together where it can.
-set(rule_lines "^ *// expect: [^\n]+\n *REFUSED\\(([A-Za-z0-9_]+),")
+set(rule_lines "^ *// expect: [^\n]+\n *REFUSED\\([ \n]*([A-Za-z0-9_]+),")
 
 # membar_add_compile_fail_tests(<file.cpp|file.cu> [ARCHITECTURE <arch>] [OPTIONS <option>...]): a test compile_fail.<file>.<rule>
 # for each rule of the file, and compile_fail.<file>.control. A .cpp is read by the host compiler, which is ten times faster than
@@ -29,7 +29,7 @@ function(membar_add_compile_fail_tests file)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
   file(READ ${file} text)
   string(REGEX REPLACE "[][;]" "" text "${text}")  # which have a meaning in lists
-  string(REGEX MATCHALL "[^\n]*\n[^\n]*REFUSED\\([^\n]*" stated "${text}")
+  string(REGEX MATCHALL "[^\n]*\n[^\n]*REFUSED\\([^,]*," stated "${text}")
   set(rules)
   foreach(rule IN LISTS stated)
     if(NOT rule MATCHES "${rule_lines}" OR CMAKE_MATCH_1 IN_LIST rules)

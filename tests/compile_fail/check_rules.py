@@ -18,7 +18,7 @@ import re
 import subprocess
 import sys
 
-RULE = re.compile(r"^ *// expect: (.+)\n *REFUSED\((\w+),", re.MULTILINE)
+RULE = re.compile(r"^ *// expect: (.+)\n *REFUSED\(\s*(\w+),", re.MULTILINE)
 # file.cu(12): error: ...          at line 12 of file.cu
 EDG_ERROR = re.compile(r"^(.+)\((\d+)\): (?:catastrophic )?(?:error|warning)\b")
 EDG_ORIGIN = re.compile(r"\b(?:instantiation|generation|substitution)\b.* at line (\d+) of (.+)$")

@@ -130,10 +130,10 @@ void sharing(const launch_config<>& config, int* data) {
 }
 
 void scopes(cudaStream_t stream) {
-  // expect: the attribute is put back when this object dies
+  // expect: the attribute is put back when this object is destroyed
   REFUSED(a_scope_on_a_stream_has_a_name, membar::scoped_stream_attribute(stream, sync_domain::remote));
   const membar::scoped_stream_attribute scope(stream, sync_domain::remote);
-  // expect: the maps are put back when this object dies
+  // expect: the maps are put back when this object is destroyed
   REFUSED(a_partition_has_a_name, membar::stream_partition{{}});
   const membar::stream_partition partition({});
 }
