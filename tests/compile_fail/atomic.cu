@@ -162,13 +162,15 @@ __global__ void operations(void* object) {
 
 __global__ void conversions(int* object) {
   // expect: no suitable user-defined conversion
-  REFUSED(cluster_scope_has_no_cuda_atomic_ref, const membar::atomic_ref<int, thread_scope::cluster> refused_n(*object));
+  REFUSED(cluster_scope_has_no_cuda_atomic_ref, const membar::atomic_ref<int, thread_scope::cluster> cluster(*object);
+          const cuda::atomic_ref<int, cuda::thread_scope_system> refused = cluster);
   const membar::atomic_ref<int, thread_scope::system> n(*object);
   const cuda::atomic_ref<int, cuda::thread_scope_system> same = n;
   same.store(1, cuda::memory_order_relaxed);
 
   // expect: no suitable user-defined conversion
-  REFUSED(a_scope_is_kept_by_conversion, const membar::atomic_ref<int, thread_scope::device> refused_m(*object));
+  REFUSED(a_scope_is_kept_by_conversion, const membar::atomic_ref<int, thread_scope::device> device(*object);
+          const cuda::atomic_ref<int, cuda::thread_scope_block> refused_scope = device);
   const membar::atomic_ref<int, thread_scope::block> m(*object);
   const cuda::atomic_ref<int, cuda::thread_scope_block> same_scope = m;
   same_scope.store(1, cuda::memory_order_relaxed);
