@@ -31,22 +31,9 @@ class matrix {
   explicit matrix(std::size_t n) : n_(n), cells_(n * n, 0) {}
   [[nodiscard]] bool at(std::size_t a, std::size_t b) const { return cells_[a * n_ + b] != 0; }
   void set(std::size_t a, std::size_t b, bool value = true) { cells_[a * n_ + b] = value ? 1 : 0; }
-  [[nodiscard]] std::size_t size() const { return n_; }
 
-  [[nodiscard]] matrix operator|(const matrix& o) const {
-    matrix r(n_);
-    for (std::size_t i = 0; i < cells_.size(); ++i) {
-      r.cells_[i] = static_cast<char>(cells_[i] | o.cells_[i]);
-    }
-    return r;
-  }
-  [[nodiscard]] matrix operator&(const matrix& o) const {
-    matrix r(n_);
-    for (std::size_t i = 0; i < cells_.size(); ++i) {
-      r.cells_[i] = static_cast<char>(cells_[i] & o.cells_[i]);
-    }
-    return r;
-  }
+  [[nodiscard]] matrix operator|(const matrix& o) const { return cell_by_cell(o, std::bit_or<char>()); }
+  [[nodiscard]] matrix operator&(const matrix& o) const { return cell_by_cell(o, std::bit_and<char>()); }
   /// Composition.
   [[nodiscard]] matrix operator*(const matrix& o) const {
     matrix r(n_);
@@ -70,15 +57,17 @@ class matrix {
     }
     return r;
   }
-  [[nodiscard]] matrix closure() const {
+  /// What is left of this relation once `grow` adds nothing more.
+  template <class Grow>
+  [[nodiscard]] matrix grown(const Grow& grow) const {
     matrix r = *this;
-    for (;;) {
-      matrix next = r | (r * r);
-      if (next.cells_ == r.cells_) {
-        return r;
-      }
+    for (matrix next = grow(r); next != r; next = grow(r)) {
       r = next;
     }
+    return r;
+  }
+  [[nodiscard]] matrix closure() const {
+    return grown([](const matrix& r) { return r | (r * r); });
   }
   [[nodiscard]] bool irreflexive() const {
     for (std::size_t a = 0; a < n_; ++a) {
@@ -89,10 +78,17 @@ class matrix {
     return true;
   }
   [[nodiscard]] bool acyclic() const { return closure().irreflexive(); }
-  [[nodiscard]] bool empty() const { return std::find(cells_.begin(), cells_.end(), 1) == cells_.end(); }
-  [[nodiscard]] bool operator==(const matrix& o) const { return cells_ == o.cells_; }
+  [[nodiscard]] bool empty() const { return std::ranges::find(cells_, 1) == cells_.end(); }
+  [[nodiscard]] bool operator==(const matrix& o) const = default;
 
  private:
+  template <class Operation>
+  [[nodiscard]] matrix cell_by_cell(const matrix& o, Operation operation) const {
+    matrix r(n_);
+    std::ranges::transform(cells_, o.cells_, r.cells_.begin(), operation);
+    return r;
+  }
+
   std::size_t n_;
   std::vector<char> cells_;
 };
@@ -113,8 +109,7 @@ class naive_model {
         return std::nullopt;
       }
     }
-    std::vector<const trace*> chosen(traces.size());
-    combine(traces, 0, chosen);
+    combine(traces);
     if (work_ > budget_ * 40) {
       return std::nullopt;
     }
@@ -126,6 +121,8 @@ class naive_model {
 
  private:
   using values = std::set<std::int64_t>;
+  using numbers = std::vector<std::size_t>;  // of events
+  using two_events = std::vector<std::pair<std::size_t, std::size_t>>;
 
   struct happening {
     char kind = 'R';  // R, W, F, P (proxy fence), B
@@ -152,20 +149,39 @@ class naive_model {
     trace done;
     std::vector<std::set<std::size_t>> tainted;  // per register
     std::set<std::size_t> control;
+
+    std::size_t add(happening e) {
+      e.at = done.events.size();
+      done.events.push_back(std::move(e));
+      return done.events.size() - 1;
+    }
+    void put(int reg, std::int64_t v, std::set<std::size_t> by) {
+      if (reg >= 0) {
+        done.registers[static_cast<std::size_t>(reg)] = v;
+        tainted[static_cast<std::size_t>(reg)] = std::move(by);
+      }
+    }
+    [[nodiscard]] std::int64_t value(const model::operand& o) const {
+      return o.is_register ? done.registers[static_cast<std::size_t>(o.index)] : o.value;
+    }
+    [[nodiscard]] std::set<std::size_t> taint(const model::operand& o) const {
+      return o.is_register ? tainted[static_cast<std::size_t>(o.index)] : std::set<std::size_t>();
+    }
   };
 
   // ---- values and traces
 
   void find_values() {
     known_.assign(test_.locations.size(), {});
-    std::size_t writes = 0;
+    std::size_t rounds = 1;
     for (std::size_t l = 0; l < test_.locations.size(); ++l) {
       known_[physical(static_cast<int>(l))].insert(test_.locations[l].initial);
     }
     for (const auto& t : test_.threads) {
-      writes += t.code.size();
+      rounds += t.code.size();
     }
-    for (std::size_t round = 0; round <= writes; ++round) {
+    for (std::vector<values> before; rounds > 0 && before != known_; --rounds) {
+      before = known_;
       std::vector<values> next = known_;
       for (std::size_t t = 0; t < test_.threads.size(); ++t) {
         for (const trace& one : traces_of(t)) {
@@ -175,9 +191,6 @@ class naive_model {
             }
           }
         }
-      }
-      if (next == known_) {
-        return;
       }
       known_ = next;
     }
@@ -199,18 +212,6 @@ class naive_model {
   void step(std::size_t t, machine m, std::vector<trace>& out) const {
     using model::opcode;
     const auto& code = test_.threads[t].code;
-    const auto taint = [&](const model::operand& o) {
-      return o.is_register ? m.tainted[static_cast<std::size_t>(o.index)] : std::set<std::size_t>();
-    };
-    const auto value = [&](const model::operand& o) {
-      return o.is_register ? m.done.registers[static_cast<std::size_t>(o.index)] : o.value;
-    };
-    const auto put = [](machine& to, int reg, std::int64_t v, std::set<std::size_t> by) {
-      if (reg >= 0) {
-        to.done.registers[static_cast<std::size_t>(reg)] = v;
-        to.tainted[static_cast<std::size_t>(reg)] = std::move(by);
-      }
-    };
     if (m.at >= code.size()) {
       out.push_back(m.done);
       return;
@@ -221,19 +222,13 @@ class naive_model {
     e.from = &i;
     e.place = i.target;
     e.depends = m.control;
-    const auto add = [&](machine& to, happening h) {
-      h.at = to.done.events.size();
-      to.done.events.push_back(std::move(h));
-      return to.done.events.size() - 1;
-    };
     switch (i.code) {
       case opcode::jump:
       case opcode::branch: {
-        const bool taken = i.code == opcode::jump || model::compare(i.test, value(i.a), value(i.b));
+        const bool taken = i.code == opcode::jump || model::compare(i.test, m.value(i.a), m.value(i.b));
         if (i.code == opcode::branch) {
-          for (const auto& by : {taint(i.a), taint(i.b)}) {
-            m.control.insert(by.begin(), by.end());
-          }
+          m.control.merge(m.taint(i.a));
+          m.control.merge(m.taint(i.b));
         }
         if (taken && static_cast<std::size_t>(i.target) <= m.at) {
           if (m.jumped) {
@@ -246,71 +241,50 @@ class naive_model {
         return;
       }
       case opcode::compute: {
-        auto by = taint(i.b);
+        auto by = m.taint(i.b);
         if (i.what != model::operation::move) {
-          const auto more = taint(i.a);
-          by.insert(more.begin(), more.end());
+          by.merge(m.taint(i.a));
         }
-        put(m, i.destination, model::apply(i.what, value(i.a), value(i.b)), by);
+        m.put(i.destination, model::apply(i.what, m.value(i.a), m.value(i.b)), by);
         break;
       }
       case opcode::fence:
-        e.kind = 'F';
-        add(m, e);
-        break;
       case opcode::proxy_fence:
-        e.kind = 'P';
-        add(m, e);
+        e.kind = i.code == opcode::fence ? 'F' : 'P';
+        m.add(e);
         break;
       case opcode::barrier:
         e.kind = 'B';
-        e.id = value(i.a);
-        e.resource = value(i.b);
-        e.quorum = i.has_quorum ? value(i.c) : -1;
-        add(m, e);
+        e.id = m.value(i.a);
+        e.resource = m.value(i.b);
+        e.quorum = i.has_quorum ? m.value(i.c) : -1;
+        m.add(e);
         break;
-      case opcode::store: {
+      case opcode::store:
         e.kind = 'W';
-        e.value = value(i.a);
-        for (const std::size_t by : taint(i.a)) {
-          e.depends.insert(by);
-        }
-        add(m, e);
+        e.value = m.value(i.a);
+        e.depends.merge(m.taint(i.a));
+        m.add(e);
         break;
-      }
       case opcode::load:
       case opcode::atomic:
       case opcode::reduction:
         for (const std::int64_t seen : known_[physical(i.target)]) {
           machine next = m;
-          happening r = e;
-          r.kind = 'R';
-          r.value = seen;
-          const std::size_t read = add(next, r);
-          bool writes = i.code != opcode::load;
-          std::int64_t stored = 0;
-          std::set<std::size_t> from = e.depends;
-          from.insert(read);
-          if (writes) {
-            for (const auto& by : {taint(i.a), taint(i.b)}) {
-              from.insert(by.begin(), by.end());
-            }
-            if (i.what == model::operation::compare_exchange) {
-              writes = seen == value(i.a);
-              stored = value(i.b);
-            } else {
-              stored = model::apply(i.what, seen, value(i.a));
-            }
-          }
-          if (writes) {
+          e.value = seen;
+          const std::size_t read = next.add(e);
+          const bool compares = i.what == model::operation::compare_exchange;
+          if (i.code != opcode::load && (!compares || seen == m.value(i.a))) {
             happening w = e;
             w.kind = 'W';
-            w.value = stored;
-            w.depends = from;
+            w.value = compares ? m.value(i.b) : model::apply(i.what, seen, m.value(i.a));
+            w.depends.insert(read);
+            w.depends.merge(m.taint(i.a));
+            w.depends.merge(m.taint(i.b));
             w.pair = static_cast<int>(read);
-            next.done.events[read].pair = static_cast<int>(add(next, w));
+            next.done.events[read].pair = static_cast<int>(next.add(w));
           }
-          put(next, i.destination, seen, {read});
+          next.put(i.destination, seen, {read});
           ++next.at;
           step(t, next, out);
         }
@@ -324,18 +298,19 @@ class naive_model {
 
   // ---- executions
 
-  void combine(const std::vector<std::vector<trace>>& traces, std::size_t t, std::vector<const trace*>& chosen) {
-    if (t == traces.size()) {
-      build(chosen);
+  void combine(const std::vector<std::vector<trace>>& traces) {
+    if (chosen_.size() == traces.size()) {
+      build();
       return;
     }
-    for (const trace& one : traces[t]) {
-      chosen[t] = &one;
-      combine(traces, t + 1, chosen);
+    for (const trace& one : traces[chosen_.size()]) {
+      chosen_.push_back(&one);
+      combine(traces);
+      chosen_.pop_back();
     }
   }
 
-  void build(const std::vector<const trace*>& chosen) {
+  void build() {
     events_.clear();
     for (std::size_t l = 0; l < test_.locations.size(); ++l) {
       if (physical(static_cast<int>(l)) == l) {
@@ -346,35 +321,19 @@ class naive_model {
         events_.push_back(w);
       }
     }
-    std::vector<std::size_t> base;
-    for (const trace* t : chosen) {
-      base.push_back(events_.size());
+    for (const trace* t : chosen_) {
+      const auto base = static_cast<int>(events_.size());
       for (const happening& e : t->events) {
         events_.push_back(e);
         if (e.pair >= 0) {
-          events_.back().pair = static_cast<int>(base.back()) + e.pair;
+          events_.back().pair = base + e.pair;
         }
       }
     }
-    chosen_ = chosen;
-    const std::size_t n = events_.size();
-    po_ = matrix(n);
-    dep_ = matrix(n);
-    for (std::size_t a = 0; a < n; ++a) {
-      for (std::size_t b = 0; b < n; ++b) {
-        if (events_[a].thread >= 0 && events_[a].thread == events_[b].thread) {
-          po_.set(a, b, events_[a].at < events_[b].at);
-          dep_.set(a, b, events_[b].depends.count(events_[a].at) != 0);
-        }
-      }
-    }
-    reads_.clear();
-    for (std::size_t a = 0; a < n; ++a) {
-      if (events_[a].kind == 'R') {
-        reads_.push_back(a);
-      }
-    }
-    choose_sources(0, matrix(n));
+    po_ = pairs([&](auto a, auto b) { return one_thread(a, b) && events_[a].at < events_[b].at; });
+    dep_ = pairs([&](auto a, auto b) { return one_thread(a, b) && events_[b].depends.contains(events_[a].at); });
+    reads_ = every([&](auto e) { return is(e, 'R'); });
+    choose_sources(0, matrix(events_.size()));
   }
 
   void choose_sources(std::size_t k, const matrix& rf) {
@@ -388,36 +347,39 @@ class naive_model {
       }
       return;
     }
-    for (std::size_t w = 0; w < events_.size(); ++w) {
-      if (events_[w].kind == 'W' && physical(events_[w].place) == physical(events_[reads_[k]].place) &&
-          events_[w].value == events_[reads_[k]].value) {
-        matrix next = rf;
-        next.set(w, reads_[k]);
-        choose_sources(k + 1, next);
-      }
+    const std::size_t r = reads_[k];
+    for (const std::size_t w :
+         every([&](auto e) { return is(e, 'W') && same_memory(e, r) && events_[e].value == events_[r].value; })) {
+      matrix next = rf;
+      next.set(w, r);
+      choose_sources(k + 1, next);
     }
   }
 
   // ---- the rules, pair by pair
 
-  [[nodiscard]] bool memory(std::size_t e) const { return events_[e].kind == 'R' || events_[e].kind == 'W'; }
+  [[nodiscard]] bool is(std::size_t e, char kind) const { return events_[e].kind == kind; }
+  [[nodiscard]] bool memory(std::size_t e) const { return is(e, 'R') || is(e, 'W'); }
+  [[nodiscard]] bool initial(std::size_t e) const { return events_[e].thread < 0; }
+  [[nodiscard]] bool same_memory(std::size_t a, std::size_t b) const {
+    return physical(events_[a].place) == physical(events_[b].place);
+  }
+  [[nodiscard]] bool one_thread(std::size_t a, std::size_t b) const {
+    return !initial(a) && events_[a].thread == events_[b].thread;
+  }
   [[nodiscard]] const model::place& where(std::size_t e) const {
     return test_.threads[static_cast<std::size_t>(events_[e].thread)].where;
   }
-  [[nodiscard]] bool strong(std::size_t e) const {
-    return events_[e].kind == 'F' || (memory(e) && events_[e].thread >= 0 && events_[e].from->strong);
-  }
+  [[nodiscard]] bool strong(std::size_t e) const { return is(e, 'F') || (memory(e) && !initial(e) && events_[e].from->strong); }
   [[nodiscard]] bool ordered_as(std::size_t e, std::initializer_list<memory_order> orders) const {
-    return events_[e].thread >= 0 && std::find(orders.begin(), orders.end(), events_[e].from->order) != orders.end();
+    return !initial(e) && std::ranges::find(orders, events_[e].from->order) != orders.end();
   }
-  [[nodiscard]] model::proxy proxy_of(std::size_t e) const {
-    return events_[e].thread < 0 ? model::proxy::generic : events_[e].from->via;
-  }
+  [[nodiscard]] model::proxy proxy_of(std::size_t e) const { return initial(e) ? model::proxy::generic : events_[e].from->via; }
   [[nodiscard]] int address(std::size_t e) const { return test_.locations[static_cast<std::size_t>(events_[e].place)].address; }
-  [[nodiscard]] bool one_cta(const model::place& a, const model::place& b) const {
+  [[nodiscard]] static bool one_cta(const model::place& a, const model::place& b) {
     return !a.host && !b.host && a.gpu == b.gpu && a.block == b.block;
   }
-  [[nodiscard]] bool one_cluster(const model::place& a, const model::place& b) const {
+  [[nodiscard]] static bool one_cluster(const model::place& a, const model::place& b) {
     return one_cta(a, b) || (!a.host && !b.host && a.gpu == b.gpu && a.cluster != -1 && a.cluster == b.cluster);
   }
   [[nodiscard]] bool incl(std::size_t x, std::size_t y) const {
@@ -436,19 +398,26 @@ class naive_model {
     return false;
   }
   [[nodiscard]] bool ms(std::size_t x, std::size_t y) const {
-    if (x == y || events_[x].thread < 0 || events_[y].thread < 0) {
-      return false;
-    }
-    const auto takes_part = [&](std::size_t e) { return memory(e) || events_[e].kind == 'F'; };
-    if (!takes_part(x) || !takes_part(y) || proxy_of(x) != proxy_of(y)) {
-      return false;
-    }
-    if (memory(x) && memory(y) && address(x) != address(y)) {
+    const auto takes_part = [&](std::size_t e) { return !initial(e) && (memory(e) || is(e, 'F')); };
+    if (x == y || !takes_part(x) || !takes_part(y) || proxy_of(x) != proxy_of(y) ||
+        (memory(x) && memory(y) && address(x) != address(y))) {
       return false;
     }
     return po_.at(x, y) || po_.at(y, x) || (strong(x) && strong(y) && incl(x, y) && incl(y, x));
   }
 
+  /// The events of which `p` holds.
+  template <class Predicate>
+  [[nodiscard]] numbers every(const Predicate& p) const {
+    numbers found;
+    for (std::size_t e = 0; e < events_.size(); ++e) {
+      if (p(e)) {
+        found.push_back(e);
+      }
+    }
+    return found;
+  }
+  /// The relation between those events of which `p` holds.
   template <class Predicate>
   [[nodiscard]] matrix pairs(const Predicate& p) const {
     matrix r(events_.size());
@@ -459,35 +428,39 @@ class naive_model {
     }
     return r;
   }
+  /// Of each two of these events that are related, the earlier and the later.
+  [[nodiscard]] static two_events each_two(const numbers& events, const matrix& related) {
+    two_events found;
+    for (const std::size_t a : events) {
+      for (const std::size_t b : events) {
+        if (a < b && related.at(a, b)) {
+          found.emplace_back(a, b);
+        }
+      }
+    }
+    return found;
+  }
 
   void with_sources(const matrix& rf) {
-    const matrix strongly = pairs([&](auto a, auto b) { return ms(a, b); });
-    const matrix rmw = pairs([&](auto a, auto b) { return events_[a].kind == 'R' && events_[a].pair == static_cast<int>(b); });
-    matrix obs = strongly & rf;
-    for (;;) {
-      const matrix next = obs | (obs * rmw * obs);
-      if (next == obs) {
-        break;
-      }
-      obs = next;
-    }
     using o = memory_order;
+    const matrix strongly = pairs([&](auto a, auto b) { return ms(a, b); });
+    const matrix rmw = pairs([&](auto a, auto b) { return is(a, 'R') && events_[a].pair == static_cast<int>(b); });
+    const matrix obs = (strongly & rf).grown([&](const matrix& r) { return r | (r * rmw * r); });
+    const auto or_before = [&](std::size_t a, std::size_t b) { return a == b || (po_.at(a, b) && same_memory(a, b)); };
     const matrix release = pairs([&](auto a, auto b) {
-      if (events_[b].kind != 'W' || !strong(b)) {
+      if (!is(b, 'W') || !strong(b)) {
         return false;
       }
-      const bool by_write = events_[a].kind == 'W' && strong(a) && ordered_as(a, {o::release, o::acq_rel}) &&
-                            (a == b || (po_.at(a, b) && physical(events_[a].place) == physical(events_[b].place)));
-      const bool by_fence = events_[a].kind == 'F' && ordered_as(a, {o::release, o::acq_rel, o::seq_cst}) && po_.at(a, b);
+      const bool by_write = is(a, 'W') && strong(a) && ordered_as(a, {o::release, o::acq_rel}) && or_before(a, b);
+      const bool by_fence = is(a, 'F') && ordered_as(a, {o::release, o::acq_rel, o::seq_cst}) && po_.at(a, b);
       return by_write || by_fence;
     });
     const matrix acquire = pairs([&](auto a, auto b) {
-      if (events_[a].kind != 'R' || !strong(a)) {
+      if (!is(a, 'R') || !strong(a)) {
         return false;
       }
-      const bool by_read = events_[b].kind == 'R' && strong(b) && ordered_as(b, {o::acquire, o::acq_rel}) &&
-                           (a == b || (po_.at(a, b) && physical(events_[a].place) == physical(events_[b].place)));
-      const bool by_fence = events_[a].from->code != model::opcode::reduction && events_[b].kind == 'F' &&
+      const bool by_read = is(b, 'R') && strong(b) && ordered_as(b, {o::acquire, o::acq_rel}) && or_before(a, b);
+      const bool by_fence = events_[a].from->code != model::opcode::reduction && is(b, 'F') &&
                             ordered_as(b, {o::acquire, o::acq_rel, o::seq_cst}) && po_.at(a, b);
       return by_read || by_fence;
     });
@@ -503,15 +476,7 @@ class naive_model {
   }
 
   void for_each_fence_order(const matrix& strongly, const std::function<void(const matrix&)>& use) const {
-    std::vector<std::pair<std::size_t, std::size_t>> open;
-    for (std::size_t a = 0; a < events_.size(); ++a) {
-      for (std::size_t b = a + 1; b < events_.size(); ++b) {
-        const auto sc = [&](std::size_t e) { return events_[e].kind == 'F' && ordered_as(e, {memory_order::seq_cst}); };
-        if (sc(a) && sc(b) && strongly.at(a, b)) {
-          open.emplace_back(a, b);
-        }
-      }
-    }
+    const auto open = each_two(every([&](auto e) { return is(e, 'F') && ordered_as(e, {memory_order::seq_cst}); }), strongly);
     for (std::size_t bits = 0; bits < (std::size_t{1} << open.size()); ++bits) {
       matrix order(events_.size());
       for (std::size_t k = 0; k < open.size(); ++k) {
@@ -526,14 +491,10 @@ class naive_model {
 
   // Barriers: the number of a group is guessed for every event (0: none), and the rules of groups are checked.
   void for_each_barriers(const std::function<void(const matrix&)>& use) const {
-    std::vector<std::size_t> barriers;
-    for (std::size_t e = 0; e < events_.size(); ++e) {
-      if (events_[e].kind == 'B') {
-        barriers.push_back(e);
-      }
-    }
+    const numbers barriers = every([&](auto e) { return is(e, 'B'); });
     std::vector<int> group_of(events_.size(), 0);
-    std::function<void(std::size_t)> guess = [&](std::size_t k) {
+    // numbers in order of first use, so that renaming groups is not counted as a difference
+    const std::function<void(std::size_t, int)> guess = [&](std::size_t k, int highest) {
       if (k == barriers.size()) {
         matrix sync(events_.size());
         if (groups_are_right(barriers, group_of, sync)) {
@@ -541,18 +502,12 @@ class naive_model {
         }
         return;
       }
-      int highest = 0;
-      for (std::size_t j = 0; j < k; ++j) {
-        highest = std::max(highest, group_of[barriers[j]]);
-      }
-      // numbers in order of first use, so that renaming groups is not counted as a difference
       for (int number = 0; number <= highest + 1; ++number) {
         group_of[barriers[k]] = number;
-        guess(k + 1);
+        guess(k + 1, std::max(highest, number));
       }
-      group_of[barriers[k]] = 0;
     };
-    guess(0);
+    guess(0, 0);
   }
 
   [[nodiscard]] bool same_barrier(std::size_t a, std::size_t b) const {
@@ -568,84 +523,39 @@ class naive_model {
            (x.barrier != model::barrier_kind::warp || where(a).warp == where(b).warp);
   }
 
-  // How many events of the thread on the same barrier, of which `which` holds, come before `e`.
-  template <class Which>
-  [[nodiscard]] int turn(const std::vector<std::size_t>& barriers, std::size_t e, const Which& which) const {
-    int n = 0;
-    for (const std::size_t b : barriers) {
-      n += po_.at(b, e) && same_barrier(b, e) && which(*events_[b].from) ? 1 : 0;
-    }
-    return n;
-  }
-
-  [[nodiscard]] bool groups_are_right(const std::vector<std::size_t>& barriers, const std::vector<int>& group_of,
-                                      matrix& sync) const {
-    const auto arrives = [](const model::instruction& i) { return i.arrives; };
-    const auto waits = [](const model::instruction& i) { return i.waits; };
+  [[nodiscard]] bool groups_are_right(const numbers& barriers, const std::vector<int>& group_of, matrix& sync) const {
+    // How many events of the thread on the same barrier, which arrive if this one does and else wait, come before it.
     const auto own_turn = [&](std::size_t e) {
-      return events_[e].from->arrives ? turn(barriers, e, arrives) : turn(barriers, e, waits);
+      const auto which = events_[e].from->arrives ? &model::instruction::arrives : &model::instruction::waits;
+      return std::ranges::count_if(barriers,
+                                   [&](auto b) { return po_.at(b, e) && same_barrier(b, e) && events_[b].from->*which; });
     };
     for (const std::size_t a : barriers) {
-      const bool counted = std::any_of(barriers.begin(), barriers.end(), [&](std::size_t b) {
-        return same_barrier(a, b) && events_[b].quorum >= 0 && events_[b].from->barrier == model::barrier_kind::block;
-      });
-      std::vector<std::size_t> group;
-      for (const std::size_t b : barriers) {
-        if (group_of[b] == group_of[a] && group_of[a] != 0) {
-          if (!same_barrier(a, b)) {
-            return false;
-          }
-          group.push_back(b);
-        }
-        if (!counted && same_barrier(a, b) && (group_of[a] == group_of[b]) != (own_turn(a) == own_turn(b))) {
-          return false;
-        }
+      const numbers same = every([&](auto b) { return is(b, 'B') && same_barrier(a, b); });
+      std::int64_t count = -1;
+      for (const std::size_t b : same) {
+        count = events_[b].quorum >= 0 ? events_[b].quorum : count;
       }
-      if (!counted && group_of[a] == 0) {
-        return false;
-      }
-      if (counted) {
-        const std::int64_t count = quorum_of(barriers, a);
-        std::set<int> threads;
-        for (const std::size_t b : group) {
-          threads.insert(events_[b].thread);
-        }
-        if (group_of[a] != 0 && (static_cast<std::int64_t>(group.size()) != count || threads.size() != group.size())) {
-          return false;
-        }
-        // the ones left over: fewer threads than a group needs, never before a grouped one, and waiting only at their end and
-        // beside some group
-        std::set<int> left;
-        bool any = false;
-        for (const std::size_t b : barriers) {
-          if (same_barrier(a, b)) {
-            any = any || group_of[b] != 0;
-            if (group_of[b] == 0) {
-              left.insert(events_[b].thread);
-            }
-            if (group_of[a] == 0 && group_of[b] != 0 && po_.at(a, b)) {
-              return false;
-            }
-          }
-        }
-        if (static_cast<std::int64_t>(left.size()) >= count ||
-            (group_of[a] == 0 && events_[a].from->waits && (!any || !is_last(a)))) {
-          return false;
-        }
-      }
-      if (events_[a].from->barrier == model::barrier_kind::warp && !lanes_have_come(a, group)) {
+      const bool grouped = group_of[a] != 0;
+      const bool counted = count >= 0 && events_[a].from->barrier == model::barrier_kind::block;
+      const numbers group = every([&](auto b) { return is(b, 'B') && grouped && group_of[b] == group_of[a]; });
+      if (!std::ranges::all_of(group, [&](auto b) { return same_barrier(a, b); }) ||
+          (counted
+               ? !counted_is_right(a, same, group, group_of, count)
+               : !grouped || std::ranges::any_of(
+                                 same, [&](auto b) { return (group_of[a] == group_of[b]) != (own_turn(a) == own_turn(b)); })) ||
+          (events_[a].from->barrier == model::barrier_kind::warp && !lanes_have_come(a, group))) {
         return false;
       }
     }
     matrix blocks(events_.size());  // a waits before b can go on
     for (const std::size_t a : barriers) {
       for (const std::size_t b : barriers) {
-        if (group_of[a] == 0 || group_of[a] != group_of[b] || !events_[a].from->arrives || !events_[b].from->waits) {
+        const model::instruction& from = *events_[a].from;
+        if (group_of[a] == 0 || group_of[a] != group_of[b] || !from.arrives || !events_[b].from->waits) {
           continue;
         }
-        const bool releases =
-            events_[a].from->barrier != model::barrier_kind::cluster || events_[a].from->order == memory_order::release;
-        if (a != b && releases) {
+        if (a != b && (from.barrier != model::barrier_kind::cluster || from.order == memory_order::release)) {
           sync.set(a, b);
         }
         for (const std::size_t earlier : barriers) {
@@ -658,77 +568,73 @@ class naive_model {
     return blocks.acyclic();
   }
 
-  [[nodiscard]] bool is_last(std::size_t e) const {
-    return events_[e].from == &test_.threads[static_cast<std::size_t>(events_[e].thread)].code.back();
-  }
-
-  [[nodiscard]] std::int64_t quorum_of(const std::vector<std::size_t>& barriers, std::size_t a) const {
-    std::int64_t count = -1;
-    for (const std::size_t b : barriers) {
-      if (same_barrier(a, b) && events_[b].quorum >= 0) {
-        count = events_[b].quorum;
+  /// A group of a barrier with a count has as many threads. The ones left over are fewer than a group needs, come never before
+  /// a grouped one, and wait only at their end and beside some group.
+  [[nodiscard]] bool counted_is_right(std::size_t a, const numbers& same, const numbers& group,
+                                      const std::vector<int>& group_of, std::int64_t count) const {
+    const auto threads = [&](const numbers& of) {
+      std::set<int> found;
+      for (const std::size_t e : of) {
+        found.insert(events_[e].thread);
       }
+      return static_cast<std::int64_t>(found.size());
+    };
+    numbers left;
+    numbers grouped;
+    for (const std::size_t b : same) {
+      (group_of[b] == 0 ? left : grouped).push_back(b);
     }
-    return count;
+    if (threads(left) >= count) {
+      return false;
+    }
+    if (group_of[a] != 0) {
+      return static_cast<std::int64_t>(group.size()) == count && threads(group) == count;
+    }
+    const bool last = events_[a].from == &test_.threads[static_cast<std::size_t>(events_[a].thread)].code.back();
+    return std::ranges::none_of(grouped, [&](auto b) { return po_.at(a, b); }) &&
+           (!events_[a].from->waits || (!grouped.empty() && last));
   }
 
-  [[nodiscard]] bool lanes_have_come(std::size_t a, const std::vector<std::size_t>& group) const {
+  [[nodiscard]] bool lanes_have_come(std::size_t a, const numbers& group) const {
     int lane = 0;
     for (std::size_t t = 0; t < test_.threads.size(); ++t) {
       const model::place& there = test_.threads[t].where;
       if (!one_cta(where(a), there) || where(a).warp != there.warp) {
         continue;
       }
-      const bool named = (events_[a].id >> lane & 1) != 0;
-      const bool came =
-          std::any_of(group.begin(), group.end(), [&](std::size_t b) { return events_[b].thread == static_cast<int>(t); });
-      if (named && !came) {
+      const bool named = (events_[a].id >> lane++ & 1) != 0;
+      if (named && std::ranges::none_of(group, [&](auto b) { return events_[b].thread == static_cast<int>(t); })) {
         return false;
       }
-      ++lane;
     }
     return true;
   }
 
   void with_base(const matrix& rf, const matrix& strongly, const matrix& rmw, const matrix& obs, const matrix& base) {
-    const auto same_memory = [&](std::size_t a, std::size_t b) {
-      return physical(events_[a].place) == physical(events_[b].place);
-    };
     const auto one_block = [&](std::size_t a, std::size_t b) {
-      return events_[a].thread >= 0 && events_[b].thread >= 0 &&
-             (events_[a].thread == events_[b].thread || one_cta(where(a), where(b)));
+      return !initial(a) && !initial(b) && (one_thread(a, b) || one_cta(where(a), where(b)));
     };
     const auto generic = [&](std::size_t e) { return proxy_of(e) == model::proxy::generic; };
-    const auto fence_for = [&](std::size_t f, std::size_t m) {
-      return events_[f].kind == 'P' && proxy_of(f) == proxy_of(m) && one_block(f, m);
+    const numbers alias_fences = every([&](auto e) { return is(e, 'P') && proxy_of(e) == model::proxy::alias; });
+    // The event itself, or the fences of its proxy in its block.
+    const auto fences_of = [&](std::size_t m) {
+      return every([&](auto f) { return generic(m) ? f == m : is(f, 'P') && proxy_of(f) == proxy_of(m) && one_block(f, m); });
     };
-    const std::size_t n = events_.size();
     const matrix ppcb = pairs([&](auto x, auto y) {
-      if (!memory(x) || !memory(y) || events_[x].thread < 0 || events_[y].thread < 0 || !same_memory(x, y) || !base.at(x, y)) {
+      if (!memory(x) || !memory(y) || initial(x) || initial(y) || !same_memory(x, y) || !base.at(x, y)) {
         return false;
       }
       const bool one_address = address(x) == address(y);
-      if (one_address && generic(x) && generic(y)) {
-        return true;
-      }
-      if (one_address && proxy_of(x) == proxy_of(y) && one_block(x, y)) {
+      if (one_address && ((generic(x) && generic(y)) || (proxy_of(x) == proxy_of(y) && one_block(x, y)))) {
         return true;
       }
       // way: x, perhaps a fence of x's proxy, perhaps an alias fence, perhaps a fence of y's proxy, y
-      for (std::size_t f = 0; f < n; ++f) {
-        const bool leaves = generic(x) ? f == x : fence_for(f, x) && base.at(x, f);
-        for (std::size_t g = 0; leaves && g < n; ++g) {
-          const bool enters = generic(y) ? g == y : fence_for(g, y) && base.at(g, y);
-          if (!enters) {
-            continue;
-          }
-          if (one_address && base.at(f, g)) {
+      for (const std::size_t f : fences_of(x)) {
+        for (const std::size_t g : fences_of(y)) {
+          const bool reaches = (generic(x) || base.at(x, f)) && (generic(y) || base.at(g, y));
+          const auto between = [&](std::size_t a) { return base.at(f, a) && base.at(a, g); };
+          if (reaches && ((one_address && base.at(f, g)) || std::ranges::any_of(alias_fences, between))) {
             return true;
-          }
-          for (std::size_t a = 0; a < n; ++a) {
-            if (events_[a].kind == 'P' && proxy_of(a) == model::proxy::alias && base.at(f, a) && base.at(a, g)) {
-              return true;
-            }
           }
         }
       }
@@ -738,46 +644,26 @@ class naive_model {
     if (!(rf * cause).irreflexive()) {
       return;
     }
-    std::vector<std::pair<std::size_t, std::size_t>> open;
-    matrix start(n);
-    for (std::size_t a = 0; a < n; ++a) {
-      for (std::size_t b = 0; b < n; ++b) {
-        if (a != b && events_[a].kind == 'W' && events_[b].kind == 'W' && same_memory(a, b)) {
-          if (events_[a].thread < 0) {
-            start.set(a, b);
-          } else if (events_[b].thread >= 0 && a < b) {
-            open.emplace_back(a, b);
-          }
-        }
-      }
-    }
+    const matrix writes = pairs([&](auto a, auto b) { return is(a, 'W') && is(b, 'W') && same_memory(a, b); });
+    const matrix start = pairs([&](auto a, auto b) { return a != b && initial(a) && writes.at(a, b); });
+    const auto open = each_two(every([&](auto e) { return !initial(e); }), writes);
     choose_coherence(open, 0, start, [&](const matrix& co) {
       // co is transitive and irreflexive, contains causality between writes, and orders morally strong writes
-      if (!((co * co) | co).irreflexive() || !(((co * co) | co) == co)) {
+      const matrix either_way = co | co.transposed();
+      if (!co.irreflexive() || ((co * co) | co) != co || ((cause & writes) | co) != co ||
+          ((strongly & writes) | either_way) != either_way) {
         return;
-      }
-      for (std::size_t a = 0; a < n; ++a) {
-        for (std::size_t b = 0; b < n; ++b) {
-          if (events_[a].kind == 'W' && events_[b].kind == 'W' && same_memory(a, b)) {
-            if (cause.at(a, b) && !co.at(a, b)) {
-              return;
-            }
-            if (strongly.at(a, b) && !co.at(a, b) && !co.at(b, a)) {
-              return;
-            }
-          }
-        }
       }
       const matrix fr = rf.transposed() * co;
       const matrix po_loc = pairs([&](auto a, auto b) { return po_.at(a, b) && memory(a) && memory(b) && same_memory(a, b); });
       if ((fr * cause).irreflexive() && (rmw & ((strongly & fr) * (strongly & co))).empty() &&
           ((strongly & (rf | co | fr)) | po_loc).acyclic()) {
-        record(co);
+        record(co, 0, {}, "");
       }
     });
   }
 
-  void choose_coherence(const std::vector<std::pair<std::size_t, std::size_t>>& open, std::size_t k, const matrix& co,
+  void choose_coherence(const two_events& open, std::size_t k, const matrix& co,
                         const std::function<void(const matrix&)>& use) {
     if (k == open.size()) {
       ++work_;
@@ -786,19 +672,16 @@ class naive_model {
     }
     const auto [a, b] = open[k];
     choose_coherence(open, k + 1, co, use);
-    matrix forth = co;
-    forth.set(a, b);
-    choose_coherence(open, k + 1, forth, use);
-    matrix back = co;
-    back.set(b, a);
-    choose_coherence(open, k + 1, back, use);
+    for (const auto& [first, second] : {std::pair(a, b), std::pair(b, a)}) {
+      matrix next = co;
+      next.set(first, second);
+      choose_coherence(open, k + 1, next, use);
+    }
   }
 
   // ---- final states
 
-  void record(const matrix& co) { append(co, 0, {}, ""); }
-
-  void append(const matrix& co, std::size_t k, std::map<std::size_t, std::int64_t> memory_values, const std::string& line) {
+  void record(const matrix& co, std::size_t k, const std::map<std::size_t, std::int64_t>& in_memory, const std::string& line) {
     if (k == test_.observed.size()) {
       found_.insert(line);
       return;
@@ -807,23 +690,19 @@ class naive_model {
     const std::string head = line + (k == 0 ? "" : " ") + o.name + "=";
     if (o.what.kind == model::term::kind_t::register_value) {
       const auto& registers = chosen_[static_cast<std::size_t>(o.what.thread)]->registers;
-      append(co, k + 1, memory_values, head + std::to_string(registers[static_cast<std::size_t>(o.what.index)]));
+      record(co, k + 1, in_memory, head + std::to_string(registers[static_cast<std::size_t>(o.what.index)]));
       return;
     }
     const std::size_t l = physical(o.what.index);
-    if (const auto known = memory_values.find(l); known != memory_values.end()) {
-      append(co, k + 1, memory_values, head + std::to_string(known->second));
+    if (const auto known = in_memory.find(l); known != in_memory.end()) {
+      record(co, k + 1, in_memory, head + std::to_string(known->second));
       return;
     }
-    for (std::size_t w = 0; w < events_.size(); ++w) {
-      bool last = events_[w].kind == 'W' && physical(events_[w].place) == l;
-      for (std::size_t v = 0; last && v < events_.size(); ++v) {
-        last = !co.at(w, v);
-      }
-      if (last) {
-        auto next = memory_values;
+    for (const std::size_t w : every([&](auto e) { return is(e, 'W') && physical(events_[e].place) == l; })) {
+      if (every([&](auto v) { return co.at(w, v); }).empty()) {
+        auto next = in_memory;
         next[l] = events_[w].value;
-        append(co, k + 1, next, head + std::to_string(events_[w].value));
+        record(co, k + 1, next, head + std::to_string(events_[w].value));
       }
     }
   }
@@ -834,7 +713,7 @@ class naive_model {
   std::vector<values> known_;
   std::vector<happening> events_;
   std::vector<const trace*> chosen_;
-  std::vector<std::size_t> reads_;
+  numbers reads_;
   matrix po_{0};
   matrix dep_{0};
   std::set<std::string> found_;

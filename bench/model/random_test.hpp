@@ -3,7 +3,10 @@
 /// Random litmus tests as text, for the properties that must hold for every program.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <initializer_list>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -32,6 +35,13 @@ struct random_program {
   bool aliases = false;
   std::vector<int> loads;  ///< per thread: how many registers it loads
 
+  /// The threads in the order in which they were drawn.
+  [[nodiscard]] std::vector<int> own_order() const {
+    std::vector<int> order(code.size());
+    std::iota(order.begin(), order.end(), 0);
+    return order;
+  }
+
   /// The text, with thread `order[i]` in column `i` (named by its original number) and location `k` called `names[k]`.
   [[nodiscard]] std::string text(const std::vector<int>& order, const std::vector<std::string>& names,
                                  const std::string& condition) const {
@@ -47,7 +57,7 @@ struct random_program {
     for (std::size_t i = 0; i < order.size(); ++i) {
       const auto t = static_cast<std::size_t>(order[i]);
       out += (i == 0 ? "P" : "| P") + std::to_string(t) + "@" + places[t] + " ";
-      rows = code[t].size() > rows ? code[t].size() : rows;
+      rows = std::max(rows, code[t].size());
     }
     out += ";\n";
     for (std::size_t row = 0; row < rows; ++row) {
@@ -121,37 +131,26 @@ class random_tests {
   [[nodiscard]] int below(int limit) { return static_cast<int>(engine_() % static_cast<std::uint64_t>(limit)); }
 
  private:
+  /// One of these, each as likely as the others.
+  [[nodiscard]] std::string one_of(std::initializer_list<const char*> choices) {
+    return choices.begin()[below(static_cast<int>(choices.size()))];
+  }
+
   [[nodiscard]] std::string place() {
     if (!shape_.places) {
       return "cta " + std::to_string(next_block_++) + ",gpu 0";
     }
-    switch (below(8)) {
-      case 0:
-        return shape_.barriers ? "cta 1,gpu 0" : "host";
-      case 1:
-        return "cta 2,gpu 0,domain 1";
-      case 2:
-        return "cta 0,gpu 1";
-      case 3:
-        return "cta 3,gpu 0,cluster 7";
-      case 4:
-        return "cta 4,gpu 0,cluster 7";
-      default:
-        return "cta " + std::to_string(below(2)) + ",gpu 0";
-    }
+    const int kind = below(8);
+    const char* const rare[] = {shape_.barriers ? "cta 1,gpu 0" : "host", "cta 2,gpu 0,domain 1", "cta 0,gpu 1",
+                                "cta 3,gpu 0,cluster 7", "cta 4,gpu 0,cluster 7"};
+    return kind < 5 ? rare[kind] : "cta " + std::to_string(below(2)) + ",gpu 0";
   }
 
-  [[nodiscard]] std::string scope() {
-    static const char* const names[] = {".cta", ".cluster", ".gpu", ".gpu", ".sys", ".sys"};
-    return names[below(6)];
-  }
+  [[nodiscard]] std::string scope() { return one_of({".cta", ".cluster", ".gpu", ".gpu", ".sys", ".sys"}); }
 
   [[nodiscard]] std::string where() {
     const int k = below(shape_.locations);
-    if (shape_.proxies && k == 0 && below(4) == 0) {
-      return "<0>a";
-    }
-    return "<" + std::to_string(k) + ">";
+    return shape_.proxies && k == 0 && below(4) == 0 ? "<0>a" : "<" + std::to_string(k) + ">";
   }
 
   [[nodiscard]] std::string value(int loads) {
@@ -161,48 +160,43 @@ class random_tests {
   [[nodiscard]] std::string instruction(int& loads) {
     const int kind = below(shape_.only_accesses ? 8 : 12);
     if (kind >= 8 && kind < 10 && shape_.fences) {
-      static const char* const names[] = {"sc", "sc", "acq_rel", "acquire", "release"};
-      return std::string("fence.") + names[below(5)] + scope();
+      const std::string s = scope();
+      return "fence." + one_of({"sc", "sc", "acq_rel", "acquire", "release"}) + s;
     }
     if (kind == 10 && shape_.barriers) {
-      static const char* const names[] = {"bar.cta.sync 0",       "bar.cta.sync 0",         "bar.cta.arrive 0",
-                                          "bar.cta.sync 1, 1, 2", "bar.cta.arrive 1, 1, 2", "barrier.cluster.arrive",
-                                          "barrier.cluster.wait", "bar.warp.sync 3"};
-      return names[below(8)];
+      return one_of({"bar.cta.sync 0", "bar.cta.sync 0", "bar.cta.arrive 0", "bar.cta.sync 1, 1, 2", "bar.cta.arrive 1, 1, 2",
+                     "barrier.cluster.arrive", "barrier.cluster.wait", "bar.warp.sync 3"});
     }
     if (kind == 11 && shape_.proxies) {
-      return below(2) == 0 ? "fence.proxy.alias" : "fence.proxy.surface";
+      return one_of({"fence.proxy.alias", "fence.proxy.surface"});
     }
     if (kind >= 6 && shape_.atomics && loads < 6) {
-      static const char* const orders[] = {".relaxed", ".acquire", ".release", ".acq_rel"};
-      const std::string order = orders[below(4)];
-      const std::string s = scope();
-      switch (below(4)) {
-        case 0:
-          return "atom" + order + s + ".add r" + std::to_string(loads++) + ", " + where() + ", 1";
-        case 1:
-          return "atom" + order + s + ".exch r" + std::to_string(loads++) + ", " + where() + ", 2";
-        case 2: {
-          const std::string desired = value(loads);
-          return "atom" + order + s + ".cas r" + std::to_string(loads++) + ", " + where() + ", 0, " + desired;
-        }
-        default:
-          return "red" + order + s + ".add " + where() + ", 1";
-      }
+      return update(loads);
     }
     const bool surface = shape_.proxies && below(4) == 0;
-    if (kind % 2 == 0 && loads < 6) {
-      static const char* const orders[] = {".weak", ".relaxed", ".acquire"};
-      const int order = below(3);
-      const std::string reg = "r" + std::to_string(loads++);
-      return surface ? "suld.weak " + reg + ", <0>s"
-                     : std::string("ld") + orders[order] + (order == 0 ? "" : scope()) + " " + reg + ", " + where();
+    const bool load = kind % 2 == 0 && loads < 6;
+    const std::string order = one_of({".weak", ".relaxed", load ? ".acquire" : ".release"});
+    const std::string what = load ? "r" + std::to_string(loads++) : value(loads);
+    const std::string at = surface ? "<0>s" : where();
+    const std::string how = surface ? ".weak" : order == ".weak" ? order : order + scope();
+    return load ? (surface ? "suld" : "ld") + how + " " + what + ", " + at
+                : (surface ? "sust" : "st") + how + " " + at + ", " + what;
+  }
+
+  [[nodiscard]] std::string update(int& loads) {
+    const std::string order = one_of({".relaxed", ".acquire", ".release", ".acq_rel"});
+    const std::string how = order + scope();
+    const int kind = below(4);
+    if (kind == 3) {
+      return "red" + how + ".add " + where() + ", 1";
     }
-    static const char* const orders[] = {".weak", ".relaxed", ".release"};
-    const int order = below(3);
-    const std::string v = value(loads);
-    return surface ? "sust.weak <0>s, " + v
-                   : std::string("st") + orders[order] + (order == 0 ? "" : scope()) + " " + where() + ", " + v;
+    const std::string desired = kind == 2 ? value(loads) : "";
+    const std::string reg = "r" + std::to_string(loads++);
+    const std::string at = " " + reg + ", " + where();
+    return "atom" + how +
+           (kind == 0   ? ".add" + at + ", 1"
+            : kind == 1 ? ".exch" + at + ", 2"
+                        : ".cas" + at + ", 0, " + desired);
   }
 
   std::mt19937_64 engine_;

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Compile-fail tests: each rule of the interface, broken once.
 #
-# A file states its rules as
-#   #ifdef RULE_a_load_releases_nothing  // expect: <what the compiler must say>
-#     n.load(membar::release);
-#   #else
-#     n.load(membar::acquire);
-#   #endif
+# A file states its rules, each with what is right beside it, as
+#   // expect: <what the compiler must say>
+#   REFUSED(a_load_releases_nothing, n.load(membar::release));
+#   n.load(membar::acquire);
 # Compiled without any RULE_ macro the file must compile: that is the positive control. With one it must not, and the error must
 # contain the expected words. tests/compile_fail/check_rules.py breaks all rules of a file together where it can.
-set(rule_line "^ *#ifdef +RULE_([A-Za-z0-9_]+) +// expect: .+$")
+set(rule_lines "^ *// expect: [^\n]+\n *REFUSED\\([ \n]*([A-Za-z0-9_]+),")
 
 # membar_add_compile_fail_tests(<file.cpp|file.cu> [ARCHITECTURE <arch>] [OPTIONS <option>...]): a test compile_fail.<file>.<rule>
 # for each rule of the file, and compile_fail.<file>.control. A .cpp is read by the host compiler, which is ten times faster than
@@ -31,11 +29,11 @@ function(membar_add_compile_fail_tests file)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
   file(READ ${file} text)
   string(REGEX REPLACE "[][;]" "" text "${text}")  # which have a meaning in lists
-  string(REGEX MATCHALL "[^\n]*RULE_[^\n]*" conditions "${text}")
+  string(REGEX MATCHALL "[^\n]*\n[^\n]*REFUSED\\([^,]*," stated "${text}")
   set(rules)
-  foreach(condition IN LISTS conditions)
-    if(NOT condition MATCHES "${rule_line}" OR CMAKE_MATCH_1 IN_LIST rules)
-      message(FATAL_ERROR "${file}: not '#ifdef RULE_<name>  // expect: <words>', or a name used twice: ${condition}")
+  foreach(rule IN LISTS stated)
+    if(NOT rule MATCHES "${rule_lines}" OR CMAKE_MATCH_1 IN_LIST rules)
+      message(FATAL_ERROR "${file}: not '// expect: <words>' and then 'REFUSED(<name>,', or a name used twice: ${rule}")
     endif()
     list(APPEND rules ${CMAKE_MATCH_1})
   endforeach()
@@ -51,7 +49,7 @@ function(membar_add_compile_fail_tests file)
   set(checker ${PROJECT_SOURCE_DIR}/tests/compile_fail/check_rules.py)
   membar_record(${CMAKE_CURRENT_BINARY_DIR}/results/${stem}.txt LABEL compile_fail
     COMMAND ${membar_python} ${checker} $<$<BOOL:${MEMBAR_TEST_FULL}>:--each-alone> ${file} ${results} -- ${compile} -- @DEPFILE@
-    DEPENDS ${checker} ${file})
+    DEPENDS ${checker} ${file} ${PROJECT_SOURCE_DIR}/tests/compile_fail/refused.hpp)
   foreach(rule IN ITEMS control ${rules})
     membar_read_result(compile_fail.${stem}.${rule} LABEL compile_fail ${results}/${rule}.txt)
   endforeach()

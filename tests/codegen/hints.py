@@ -106,50 +106,58 @@ def result_stores(bytes_, ordered, again):
     return [f"st.global.{vector}{{{{[bus]}}}}{kind} {SKIP}[%{{{{rd[0-9]+.*}}}}], {again};"]
 
 
+def loading(opcode, value, operand, wide):
+    """A load into the value's registers; a `wide` one, of 16 bytes with an order, is of one register of 128 bits."""
+    return f"{{ .reg .b128 q; {opcode} q, {operand}; mov.b128 {value}, q; }}" if wide else f"{opcode} {value}, {operand};"
+
+
+def storing(opcode, again, hint, wide):
+    address = "[%{{rd[0-9]+}}]"
+    return (f"{{ .reg .b128 q; mov.b128 q, {again}; {opcode} {address}, q{hint}; }}" if wide
+            else f"{opcode} {address}, {again}{hint};")
+
+
+def value_load(bytes_, ordered, value):
+    """How nvcc loads the value that is stored."""
+    kind, vector = plain(bytes_, ordered)
+    return f"ld.global.{vector}{{{{[bus]}}}}{kind} {SKIP}{value}, [%{{{{rd[0-9]+}}}}];"
+
+
+def with_order(arguments, index, order):
+    """The order stands among the hints in any place."""
+    given = list(arguments)
+    if order is not None:
+        given.insert(index % (len(given) + 1), order)
+    return given
+
+
 def add_loads(source, name, widths, call, semantics, combinations, fence=None, order=None, read_only=False):
     """One kernel per width; `semantics` is what stands behind `ld`, `call` the function with its scope."""
+    ordered, nc = order is not None, ".nc" if read_only else ""
     for bytes_, (cpp, ptx, letters, count) in widths.items():
-        ordered = order is not None
         statements, checks = [POLICY], [[MADE]]
+        value, again = registers(letters, count, "V")
         for index, (arguments, operator, text, policy) in enumerate(combinations):
-            given = list(arguments)
-            if order is not None:
-                given.insert(index % (len(given) + 1), order)  # in any order
+            given = with_order(arguments, index, order)
             statements.append(f"out[{index}] = {call}({', '.join([f'in + {index}'] + given)});")
             space = ".global" if arguments or read_only else ""
-            nc = ".nc" if read_only else ""
-            opcode = f"ld{semantics}{space}{operator}{nc}{text}.{ptx}"
-            value, again = registers(letters, count, "V")
             operand = "[%{{rd[0-9]+}}]" + (", %[[POLICY]]" if policy else "")
-            expected = [fence] if fence else []
-            if ordered and bytes_ == 16:
-                expected.append(f"{{ .reg .b128 q; {opcode} q, {operand}; mov.b128 {value}, q; }}")
-            else:
-                expected.append(f"{opcode} {value}, {operand};")
-            checks.append(expected + result_stores(bytes_, ordered, again))
+            load = loading(f"ld{semantics}{space}{operator}{nc}{text}.{ptx}", value, operand, ordered and bytes_ == 16)
+            checks.append(([fence] if fence else []) + [load] + result_stores(bytes_, ordered, again))
         source.kernel(f"{name}_{bytes_}", [f"const {cpp}* in", f"{cpp}* out"], statements, checks)
 
 
 def add_stores(source, name, widths, call, semantics, combinations, fence=None, order=None):
+    ordered = order is not None
     for bytes_, (cpp, ptx, letters, count) in widths.items():
-        ordered = order is not None
-        statements, checks = [POLICY, "const auto value = *in;"], [[MADE]]
-        kind, vector = plain(bytes_, ordered)
         value, again = registers(letters, count, "V")
-        checks.append([f"ld.global.{vector}{{{{[bus]}}}}{kind} {SKIP}{value}, [%{{{{rd[0-9]+}}}}];"])
+        statements, checks = [POLICY, "const auto value = *in;"], [[MADE], [value_load(bytes_, ordered, value)]]
         for index, (arguments, operator, text, policy) in enumerate(combinations):
-            given = list(arguments)
-            if order is not None:
-                given.insert(index % (len(given) + 1), order)
+            given = with_order(arguments, index, order)
             statements.append(f"{call}({', '.join([f'out + {index}', 'value'] + given)});")
             opcode = f"st{semantics}{'.global' if arguments else ''}{operator}{text}.{ptx}"
-            hint = ", %[[POLICY]]" if policy else ""
-            expected = [fence] if fence else []
-            if ordered and bytes_ == 16:
-                expected.append(f"{{ .reg .b128 q; mov.b128 q, {again}; {opcode} [%{{{{rd[0-9]+}}}}], q{hint}; }}")
-            else:
-                expected.append(f"{opcode} [%{{{{rd[0-9]+}}}}], {again}{hint};")
-            checks.append(expected)
+            store = storing(opcode, again, ", %[[POLICY]]" if policy else "", ordered and bytes_ == 16)
+            checks.append(([fence] if fence else []) + [store])
         source.kernel(f"{name}_{bytes_}", [f"const {cpp}* in", f"{cpp}* out"], statements, checks)
 
 
@@ -174,33 +182,23 @@ def add_policies(source):
     primaries = ["evict_normal", "evict_unchanged", "evict_first", "evict_last"]
     for primary, secondary in itertools.product(primaries, ["evict_unchanged", "evict_first"]):
         text = f".L2::{primary}" + ("" if secondary == "evict_unchanged" else f".L2::{secondary}")
+        used = ["ld.weak.global.L2::cache_hint.b32 %[[V:r[0-9]+]], [%{{rd[0-9]+}}], %[[POLICY]];",
+                f"st.global.{{{{[bus]}}}}32 {SKIP}[%{{{{rd[0-9]+}}}}], %[[V]];"]
         add_single(source, f"policy_{primary}_{secondary}", ["const int* in", "int* out"],
                    f"*out = load_weak(in, cache_policy<l2::{primary}, l2::{secondary}>(0.25));",
                    ["mov.f32 " + SKIP + "%[[F:f[0-9]+]], 0f3E800000;",
-                    f"createpolicy.fractional{text}.b64 %[[POLICY:rd[0-9]+]], %[[F]];",
-                    "ld.weak.global.L2::cache_hint.b32 %[[V:r[0-9]+]], [%{{rd[0-9]+}}], %[[POLICY]];",
-                    f"st.global.{{{{[bus]}}}}32 {SKIP}[%{{{{rd[0-9]+}}}}], %[[V]];"])
+                    f"createpolicy.fractional{text}.b64 %[[POLICY:rd[0-9]+]], %[[F]];", *used])
         add_single(source, f"range_{primary}_{secondary}", ["const int* in", "int* out"],
                    f"*out = load_weak(in, cache_policy_range<l2::{primary}, l2::{secondary}>(in, 4096, 8192));",
                    [f"createpolicy.range.global{text}.b64 %[[POLICY:rd[0-9]+]], [%{{{{rd[0-9]+}}}}], %{{{{r[0-9]+}}}}, "
-                    "%{{r[0-9]+}};",
-                    "ld.weak.global.L2::cache_hint.b32 %[[V:r[0-9]+]], [%{{rd[0-9]+}}], %[[POLICY]];",
-                    f"st.global.{{{{[bus]}}}}32 {SKIP}[%{{{{rd[0-9]+}}}}], %[[V]];"])
+                    "%{{r[0-9]+}};", *used])
     for bytes_, (cpp, ptx, letters, count) in ORDERED.items():
         value, again = registers(letters, count, "V")
-        load = f"ld.mmio.relaxed.sys.{ptx} "
-        store = f"st.mmio.relaxed.sys.{ptx} [%{{{{rd[0-9]+}}}}], "
-        kind, vector = plain(bytes_, True)
-        if bytes_ == 16:
-            loaded = f"{{ .reg .b128 q; {load}q, [%{{{{rd[0-9]+}}}}]; mov.b128 {value}, q; }}"
-            stored = f"{{ .reg .b128 q; mov.b128 q, {again}; {store}q; }}"
-        else:
-            loaded, stored = f"{load}{value}, [%{{{{rd[0-9]+}}}}];", f"{store}{again};"
-        add_single(source, f"load_mmio_{bytes_}", [f"const {cpp}* in", f"{cpp}* out"],
-                   "*out = load<thread_scope::system>(in, mmio);", [loaded] + result_stores(bytes_, True, again))
-        add_single(source, f"store_mmio_{bytes_}", [f"const {cpp}* in", f"{cpp}* out"],
-                   "store<thread_scope::system>(out, *in, mmio);",
-                   [f"ld.global.{vector}{{{{[bus]}}}}{kind} {SKIP}{value}, [%{{{{rd[0-9]+}}}}];", stored])
+        parameters = [f"const {cpp}* in", f"{cpp}* out"]
+        add_single(source, f"load_mmio_{bytes_}", parameters, "*out = load<thread_scope::system>(in, mmio);",
+                   [loading(f"ld.mmio.relaxed.sys.{ptx}", value, "[%{{rd[0-9]+}}]", bytes_ == 16), *result_stores(bytes_, True, again)])
+        add_single(source, f"store_mmio_{bytes_}", parameters, "store<thread_scope::system>(out, *in, mmio);",
+                   [value_load(bytes_, True, value), storing(f"st.mmio.relaxed.sys.{ptx}", again, "", bytes_ == 16)])
     for name, statement, expected in [
         ("prefetch_l1_", "prefetch_l1(in);", "prefetch.global.L1 [%{{rd[0-9]+}}];"),
         ("prefetch_l2_", "prefetch_l2(in);", "prefetch.global.L2 [%{{rd[0-9]+}}];"),

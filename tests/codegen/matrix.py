@@ -49,29 +49,11 @@ COMPARE_EXCHANGE = {
 BEFORE = {"relaxed": [], "acquire": [], "release": ["release"], "acq_rel": ["release"], "seq_cst": ["sc"]}
 AFTER = {"relaxed": [], "acquire": ["acquire"], "release": [], "acq_rel": ["acquire"], "seq_cst": ["acquire"]}
 
-FETCH = {
-    "exchange": "exch",
-    "fetch_add": "add",
-    "fetch_sub": "add",  # of the negated value
-    "fetch_and": "and",
-    "fetch_or": "or",
-    "fetch_xor": "xor",
-    "fetch_min": "min",
-    "fetch_max": "max",
-    "fetch_inc": "inc",
-    "fetch_dec": "dec",
-}
-REDUCE = {
-    "add": "add",
-    "sub": "add",
-    "bit_and": "and",
-    "bit_or": "or",
-    "bit_xor": "xor",
-    "min": "min",
-    "max": "max",
-    "inc": "inc",
-    "dec": "dec",
-}
+# fetch_sub adds the negated value.
+FETCH = {"exchange": "exch", "fetch_add": "add", "fetch_sub": "add", "fetch_and": "and", "fetch_or": "or", "fetch_xor": "xor",
+         "fetch_min": "min", "fetch_max": "max", "fetch_inc": "inc", "fetch_dec": "dec"}
+REDUCE = {"add": "add", "sub": "add", "bit_and": "and", "bit_or": "or", "bit_xor": "xor", "min": "min", "max": "max", "inc": "inc",
+          "dec": "dec"}
 LOOP, TWO_WAY = "loop", "two-way"
 RIVALS = "match.any.sync.b64"  # which lanes of the warp want the same word
 BIG = {8: "h", 16: "h", 32: "r", 64: "l", 128: "q"}
@@ -197,12 +179,7 @@ class Part:
         self.kernels.append(f"{head} {{ {body} }}")
         if by_hand is not None:
             self.by_hand.append(f"{head} {{ {by_hand} }}")
-        self.expected[name] = {
-            "instructions": instructions,
-            "stores": stores,
-            "looped": looped,
-            "by_hand": by_hand is not None,
-        }
+        self.expected[name] = {"instructions": instructions, "stores": stores, "looped": looped, "by_hand": by_hand is not None}
 
     def write(self, folder):
         def put(name, text):
@@ -249,53 +226,38 @@ def address_of(instruction):
 
 
 def by_hand(kind, instruction, fences, result, value="value"):
-    """One instruction between the parameters and the result, in the plainest way to write it."""
+    """One instruction between the parameters and the result, in the plainest way to write it; of a vector with its elements."""
     letter, n = kind.register, kind.elements
     register = REGISTER[letter]
-    if n == 1:
-        bits = register if kind.bits >= 16 else "unsigned char"
-        lines = [] if value is None else [f"const {register} v = bits<{bits}>({value});"]
-        operands = ["l"] + ([] if value is None else [letter])
-        names = [address_of(instruction)] + ([] if value is None else ["v"])
-        text, first = "", 0
-        if result:
-            lines.append(f"{register} old;")
-            text, first = "%0, ", 1
-        text += f"[%{first}]" + ("" if value is None else f", %{first + 1}")
-        if instruction.startswith("ld") and not result:
-            raise ValueError(instruction)
-        lines.append(asm_fences(fences))
-        lines.append(
-            asm(
-                f"{instruction} {text}",
-                f'"={letter}"(old)' if result else "",
-                ", ".join(f'"{o}"({x})' for o, x in zip(operands, names)),
-            )
-        )
-        if result:
-            lines.append(f"*result = bits<{kind.cpp}>(static_cast<{bits}>(old));")
-        return " ".join(lines)
-    lines = [f"const {register} v{i} = bits<{register}>({value}[{i}]);" for i in range(n)]
-    first = n if result else 0
-    text = "{" + ", ".join(f"%{i}" for i in range(n)) + "}, " if result else ""
-    text += f"[%{first}], {{" + ", ".join(f"%{first + 1 + i}" for i in range(n)) + "}"
-    outputs = ", ".join(f'"={letter}"(o{i})' for i in range(n)) if result else ""
-    if result:
-        lines.append(f"{register} " + ", ".join(f"o{i}" for i in range(n)) + ";")
-    lines.append(asm_fences(fences))
-    values = ", ".join(f'"{letter}"(v{i})' for i in range(n))
-    lines.append(asm(f"{instruction} {text}", outputs, f'"l"({address_of(instruction)}), {values}'))
-    if result:
+    bits = register if n > 1 or kind.bits >= 16 else "unsigned char"
+    every = [""] if n == 1 else range(n)
+    olds = ["old"] if n == 1 else [f"o{i}" for i in every]
+    given = {} if value is None else {f"v{i}": value if n == 1 else f"{value}[{i}]" for i in every}
+
+    def operand(first):
+        return f"%{first}" if n == 1 else "{" + ", ".join(f"%{first + i}" for i in every) + "}"
+
+    address = n if result else 0
+    text = (f"{operand(0)}, " if result else "") + f"[%{address}]" + (f", {operand(address + 1)}" if given else "")
+    outputs = ", ".join(f'"={letter}"({old})' for old in olds) if result else ""
+    inputs = ", ".join([f'"l"({address_of(instruction)})'] + [f'"{letter}"({name})' for name in given])
+    lines = [f"const {register} {name} = bits<{bits}>({what});" for name, what in given.items()]
+    lines += [f"{register} {', '.join(olds)};"] if result else []
+    lines += [asm_fences(fences), asm(f"{instruction} {text}", outputs, inputs)]
+    if result and n == 1:
+        lines.append(f"*result = bits<{kind.cpp}>(static_cast<{bits}>(old));")
+    elif result:
         element = kind.cpp.split("<")[1].split(",")[0]
-        lines.append(f"{kind.cpp} all; " + " ".join(f"all[{i}] = bits<{element}>(o{i});" for i in range(n)))
-        lines.append("*result = all;")
+        lines += [f"{kind.cpp} all;", *(f"all[{i}] = bits<{element}>(o{i});" for i in every), "*result = all;"]
     return " ".join(lines)
 
 
 def negated(kind):
-    if kind.elements > 1:
-        return None
-    return "-value"
+    return None if kind.elements > 1 else "-value"
+
+
+def opposite(operation):
+    return {"min": "max", "max": "min"}[operation]
 
 
 def add_operation(part, name, kind, call, own_order, order, scope, operation, head, result):
@@ -307,39 +269,33 @@ def add_operation(part, name, kind, call, own_order, order, scope, operation, he
     parameters = f"{kind.cpp}* object, {kind.cpp} value" + (f", {kind.cpp}* result" if result else "")
     fences, own = with_fence(order, scope, own_order)
     body = f"*result = {call};" if result else f"{call};"
+    stores = int(result)
     if what == LOOP:
-        word = max(kind.bits, 32)
-        inside = attempts(scope, word)
-        part.kernel(name, parameters, body, around_loop(order, scope, inside), stores=1 if result else 0, looped=True)
+        inside = attempts(scope, max(kind.bits, 32))
+        part.kernel(name, parameters, body, around_loop(order, scope, inside), stores=stores, looped=True)
     elif what == TWO_WAY:
-        opposite = {"min": "max", "max": "min"}[operation]
         signed = f"{head}.{own}.{scope}{space}.{operation}.s{kind.bits}"
-        unsigned = f"{head}.{own}.{scope}{space}.{opposite}.u{kind.bits}"
+        unsigned = f"{head}.{own}.{scope}{space}.{opposite(operation)}.u{kind.bits}"
         letter, register = kind.register, REGISTER[kind.register]
         integer_type = {32: "int", 64: "long long"}[kind.bits]
-        if result:
-            one, two = (asm(f"{i} %0, [%1], %2", f'"={letter}"(old)', f'"l"(object), "{letter}"(v)') for i in (signed, unsigned))
-        else:
-            one, two = (asm(f"{i} [%0], %1", "", f'"l"({address_of(i)}), "{letter}"(v)') for i in (signed, unsigned))
-        hand = (
-            f"const {register} v = bits<{register}>(value); {asm_fences(fences)} {f'{register} old;' if result else ''} "
-            f"if (static_cast<{integer_type}>(v) >= 0) {{ {one} }} else {{ {two} }} "
-            + (f"*result = bits<{kind.cpp}>(old);" if result else "")
-        )
+        operands, output = ("%0, [%1], %2", f'"={letter}"(old)') if result else ("[%0], %1", "")
+        one, two = (asm(f"{i} {operands}", output, f'"l"({address_of(i)}), "{letter}"(v)') for i in (signed, unsigned))
+        hand = (f"const {register} v = bits<{register}>(value); {asm_fences(fences)} {f'{register} old;' if result else ''} "
+                f"if (static_cast<{integer_type}>(v) >= 0) {{ {one} }} else {{ {two} }} "
+                + (f"*result = bits<{kind.cpp}>(old);" if result else ""))
         # Which of the two comes first in the PTX is the compiler's choice.
-        part.kernel(name, parameters, body, fences + [[signed, unsigned]], hand, 1 if result else 0)
+        part.kernel(name, parameters, body, fences + [[signed, unsigned]], hand, stores)
     else:
         instruction = f"{head}.{own}.{scope}{space}.{operation}.{what}"
-        subtracts = name.startswith(("fetch_sub", "sub"))
-        value = negated(kind) if subtracts else "value"
+        value = "value"
+        if name.startswith(("fetch_sub", "sub")):
+            value = f"static_cast<{kind.cpp}>(0 - value)" if kind.becomes["add"] in ("u64", "s32", "u32") else negated(kind)
         hand = None if value is None else by_hand(kind, instruction, fences, result, value)
-        if subtracts and kind.becomes["add"] in ("u64", "s32", "u32"):
-            hand = by_hand(kind, instruction, fences, result, f"static_cast<{kind.cpp}>(0 - value)")
-        part.kernel(name, parameters, body, fences + [instruction], hand, 1 if result else 0)
+        part.kernel(name, parameters, body, fences + [instruction], hand, stores)
 
 
 def add_atomics(part, scope, types, keep=lambda case: True):
-    ptx_scope = SCOPES[scope]
+    s = SCOPES[scope]
     for key in types:
         kind = TYPES[key]
         if part.architecture < kind.minimum:
@@ -350,90 +306,58 @@ def add_atomics(part, scope, types, keep=lambda case: True):
         def wanted(operation, order):
             return keep((operation, order, scope, key))
 
-        if kind.elements == 1:
-            for order in LOAD_ORDERS:
-                if wanted("load", order):
-                    fences, own = with_fence(order, ptx_scope, "acquire")
-                    instruction = f"ld.{own}.{ptx_scope}.b{kind.bits}"
-                    part.kernel(
-                        f"load_{order}_{scope}_{key}",
-                        f"{pointer}, {kind.cpp}* result",
-                        f"*result = {ref}.load(membar::{order});",
-                        fences + [instruction],
-                        by_hand(kind, instruction, fences, True, None),
-                        1,
-                    )
-                if wanted("wait", order):
-                    inside = [f"ld.relaxed.{ptx_scope}.b{kind.bits}"]
-                    part.kernel(
-                        f"wait_{order}_{scope}_{key}",
-                        f"{pointer}, {kind.cpp} value",
-                        f"{ref}.wait(value, membar::{order});",
-                        around_loop(order, ptx_scope, inside),
-                        looped=True,
-                    )
-            for order in STORE_ORDERS:
-                if wanted("store", order):
-                    fences, own = with_fence(order, ptx_scope, "relaxed")
-                    instruction = f"st.{own}.{ptx_scope}.b{kind.bits}"
-                    part.kernel(
-                        f"store_{order}_{scope}_{key}",
-                        f"{pointer}, {kind.cpp} value",
-                        f"{ref}.store(value, membar::{order});",
-                        fences + [instruction],
-                        by_hand(kind, instruction, fences, False),
-                    )
-        for operation, ptx_operation in FETCH.items():
-            for order in ORDERS:
-                if wanted(operation, order):
-                    call = f"{ref}.{operation}(value, membar::{order})"
-                    name = f"{operation}_{order}_{scope}_{key}"
-                    add_operation(part, name, kind, call, "acquire", order, ptx_scope, ptx_operation, "atom", True)
-        for operation, ptx_operation in REDUCE.items():
-            for order in REDUCTION_ORDERS:
-                if wanted(operation, order):
-                    call = f"{ref}.{operation}(value, membar::{order})"
-                    name = f"{operation}_{order}_{scope}_{key}"
-                    add_operation(part, name, kind, call, None, order, ptx_scope, ptx_operation, "red", False)
+        for order in LOAD_ORDERS if kind.elements == 1 else []:
+            if wanted("load", order):
+                fences, own = with_fence(order, s, "acquire")
+                instruction = f"ld.{own}.{s}.b{kind.bits}"
+                part.kernel(f"load_{order}_{scope}_{key}", f"{pointer}, {kind.cpp}* result", f"*result = {ref}.load(membar::{order});",
+                            fences + [instruction], by_hand(kind, instruction, fences, True, None), 1)
+            if wanted("wait", order):
+                part.kernel(f"wait_{order}_{scope}_{key}", f"{pointer}, {kind.cpp} value", f"{ref}.wait(value, membar::{order});",
+                            around_loop(order, s, [f"ld.relaxed.{s}.b{kind.bits}"]), looped=True)
+        for order in STORE_ORDERS if kind.elements == 1 else []:
+            if wanted("store", order):
+                fences, own = with_fence(order, s, "relaxed")
+                instruction = f"st.{own}.{s}.b{kind.bits}"
+                part.kernel(f"store_{order}_{scope}_{key}", f"{pointer}, {kind.cpp} value", f"{ref}.store(value, membar::{order});",
+                            fences + [instruction], by_hand(kind, instruction, fences, False))
+        for operations, orders, own, head in ((FETCH, ORDERS, "acquire", "atom"), (REDUCE, REDUCTION_ORDERS, None, "red")):
+            for operation, ptx in operations.items():
+                for order in orders:
+                    if wanted(operation, order):
+                        add_operation(part, f"{operation}_{order}_{scope}_{key}", kind, f"{ref}.{operation}(value, membar::{order})",
+                                      own, order, s, ptx, head, head == "atom")
         if kind.elements > 1 or (kind.bits == 128 and part.architecture < 90):
             continue
         for order in ORDERS:
             if wanted("fetch_update", order):
-                word = max(kind.bits, 32)
-                inside = attempts(ptx_scope, word)
-                part.kernel(
-                    f"fetch_update_{order}_{scope}_{key}",
-                    f"{pointer}, {kind.cpp} value, {kind.cpp}* result",
-                    f"*result = {ref}.fetch_update([=]({kind.cpp}) {{ return value; }}, membar::{order});",
-                    around_loop(order, ptx_scope, inside),
-                    stores=1,
-                    looped=True,
-                )
+                part.kernel(f"fetch_update_{order}_{scope}_{key}", f"{pointer}, {kind.cpp} value, {kind.cpp}* result",
+                            f"*result = {ref}.fetch_update([=]({kind.cpp}) {{ return value; }}, membar::{order});",
+                            around_loop(order, s, attempts(s, max(kind.bits, 32))), stores=1, looped=True)
             for failure, covering in zip(LOAD_ORDERS, COMPARE_EXCHANGE[order]):
-                if failure != "relaxed" and key not in EVERY_PAIR_OF_ORDERS or not wanted("compare_exchange", order):
-                    continue
-                name = f"compare_exchange_{order}_{failure}_{scope}_{key}"
-                parameters = f"{pointer}, {kind.cpp} expected, {kind.cpp} desired, {kind.cpp}* before, bool* exchanged"
-                body = (
-                    f"*exchanged = {ref}.compare_exchange(expected, desired, membar::{order}, membar::{failure}); "
-                    "*before = expected;"
-                )
-                if kind.bits == 8:
-                    look = [f"ld.relaxed.{ptx_scope}.b32"]  # before the fence where it need not be sequentially consistent
-                    attempt = [f"atom.relaxed.{ptx_scope}.cas.b32"]
-                    instructions = (around_loop(covering, ptx_scope, look + attempt) if covering == "seq_cst"
-                                    else look + around_loop(covering, ptx_scope, attempt))
-                    part.kernel(name, parameters, body, instructions, stores=2, looped=True)
-                    continue
-                fences, own = with_fence(covering, ptx_scope, "acquire")
-                instruction = f"atom.{own}.{ptx_scope}.cas.b{kind.bits}"
-                letter, register = kind.register, REGISTER[kind.register]
-                cas = asm(f"{instruction} %0, [%1], %2, %3", f'"={letter}"(o)', f'"l"(object), "{letter}"(e), "{letter}"(d)')
-                hand = (
-                    f"const {register} e = bits<{register}>(expected), d = bits<{register}>(desired); {asm_fences(fences)} "
-                    f"{register} o; {cas} *exchanged = o == e; *before = bits<{kind.cpp}>(o);"
-                )
-                part.kernel(name, parameters, body, fences + [instruction], hand, 2)
+                if (failure == "relaxed" or key in EVERY_PAIR_OF_ORDERS) and wanted("compare_exchange", order):
+                    add_compare_exchange(part, scope, key, ref, order, failure, covering)
+
+
+def add_compare_exchange(part, scope, key, ref, order, failure, covering):
+    kind, s = TYPES[key], SCOPES[scope]
+    name = f"compare_exchange_{order}_{failure}_{scope}_{key}"
+    parameters = f"{kind.cpp}* object, {kind.cpp} expected, {kind.cpp} desired, {kind.cpp}* before, bool* exchanged"
+    body = f"*exchanged = {ref}.compare_exchange(expected, desired, membar::{order}, membar::{failure}); *before = expected;"
+    if kind.bits == 8:
+        look = [f"ld.relaxed.{s}.b32"]  # before the fence where it need not be sequentially consistent
+        attempt = [f"atom.relaxed.{s}.cas.b32"]
+        instructions = (around_loop(covering, s, look + attempt) if covering == "seq_cst"
+                        else look + around_loop(covering, s, attempt))
+        part.kernel(name, parameters, body, instructions, stores=2, looped=True)
+        return
+    fences, own = with_fence(covering, s, "acquire")
+    instruction = f"atom.{own}.{s}.cas.b{kind.bits}"
+    letter, register = kind.register, REGISTER[kind.register]
+    cas = asm(f"{instruction} %0, [%1], %2, %3", f'"={letter}"(o)', f'"l"(object), "{letter}"(e), "{letter}"(d)')
+    hand = (f"const {register} e = bits<{register}>(expected), d = bits<{register}>(desired); {asm_fences(fences)} "
+            f"{register} o; {cas} *exchanged = o == e; *before = bits<{kind.cpp}>(o);")
+    part.kernel(name, parameters, body, fences + [instruction], hand, 2)
 
 
 def add_owning(part, scope):
@@ -493,8 +417,7 @@ def add_places(part, scope, every_order=False):
 
     def instructions(head, own, operation, what, bits):
         if what == TWO_WAY:
-            opposite = {"min": "max", "max": "min"}[operation]
-            return [f"{head}.{own}.{s}.{operation}.s{bits}", f"{head}.{own}.{s}.{opposite}.u{bits}"]
+            return [f"{head}.{own}.{s}.{operation}.s{bits}", f"{head}.{own}.{s}.{opposite(operation)}.u{bits}"]
         return [f"{head}.{own}.{s}.{operation}.{what}"]
 
     def reductions_in(space, reductions):

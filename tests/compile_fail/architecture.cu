@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Compiled for sm_80, which has neither clusters nor the async proxies.
+#include "refused.hpp"
+
 #include <membar/atomic.cuh>
 #include <membar/fence.cuh>
 
@@ -13,48 +15,32 @@ struct sixteen_bytes {
 };
 
 __global__ void before_hopper(int* object) {
-#ifdef RULE_a_cluster_fence_requires_sm_90  // expect: thread_scope::cluster requires compute capability 9.0
-  membar::thread_fence<thread_scope::cluster>(membar::acq_rel);
-#else
+  // expect: thread_scope::cluster requires compute capability 9.0
+  REFUSED(a_cluster_fence_requires_sm_90, membar::thread_fence<thread_scope::cluster>(membar::acq_rel));
   membar::thread_fence<thread_scope::device>(membar::acq_rel);
-#endif
-
-#ifdef RULE_a_cluster_load_requires_sm_90  // expect: thread_scope::cluster requires compute capability 9.0
-  object[1] = membar::atomic_ref<int, thread_scope::cluster>(*object).load(membar::relaxed);
-#else
+  // expect: thread_scope::cluster requires compute capability 9.0
+  REFUSED(a_cluster_load_requires_sm_90,
+          object[1] = membar::atomic_ref<int, thread_scope::cluster>(*object).load(membar::relaxed));
   object[1] = membar::atomic_ref<int, thread_scope::device>(*object).load(membar::relaxed);
-#endif
-
-#ifdef RULE_a_cluster_store_requires_sm_90  // expect: thread_scope::cluster requires compute capability 9.0
-  membar::atomic_ref<int, thread_scope::cluster>(*object).store(1, membar::relaxed);
-#else
+  // expect: thread_scope::cluster requires compute capability 9.0
+  REFUSED(a_cluster_store_requires_sm_90, membar::atomic_ref<int, thread_scope::cluster>(*object).store(1, membar::relaxed));
   membar::atomic_ref<int, thread_scope::device>(*object).store(1, membar::relaxed);
-#endif
-
-#ifdef RULE_a_cluster_fetch_requires_sm_90  // expect: thread_scope::cluster requires compute capability 9.0
-  membar::atomic_ref<int, thread_scope::cluster>(*object).fetch_add(1, membar::relaxed);
-#else
+  // expect: thread_scope::cluster requires compute capability 9.0
+  REFUSED(a_cluster_fetch_requires_sm_90,
+          membar::atomic_ref<int, thread_scope::cluster>(*object).fetch_add(1, membar::relaxed));
   membar::atomic_ref<int, thread_scope::device>(*object).fetch_add(1, membar::relaxed);
-#endif
 
   int expected = 0;
-#ifdef RULE_a_cluster_compare_exchange_requires_sm_90  // expect: thread_scope::cluster requires compute capability 9.0
-  membar::atomic_ref<int, thread_scope::cluster>(*object).compare_exchange(expected, 1, membar::relaxed, membar::relaxed);
-#else
+  // expect: thread_scope::cluster requires compute capability 9.0
+  REFUSED(a_cluster_compare_exchange_requires_sm_90, membar::atomic_ref<int, thread_scope::cluster>(*object).compare_exchange(
+                                                         expected, 1, membar::relaxed, membar::relaxed));
   membar::atomic_ref<int, thread_scope::device>(*object).compare_exchange(expected, 1, membar::relaxed, membar::relaxed);
-#endif
-
-#ifdef RULE_the_async_proxy_requires_sm_90  // expect: the async proxy requires compute capability 9.0
-  membar::proxy_fence<membar::proxy::async>();
-#else
+  // expect: the async proxy requires compute capability 9.0
+  REFUSED(the_async_proxy_requires_sm_90, membar::proxy_fence<membar::proxy::async>());
   membar::proxy_fence<membar::proxy::alias>();
-#endif
-
-#ifdef RULE_the_async_proxy_of_shared_memory_requires_sm_90  // expect: the async proxy requires compute capability 9.0
-  membar::proxy_fence<membar::proxy::async_shared_block>();
-#else
+  // expect: the async proxy requires compute capability 9.0
+  REFUSED(the_async_proxy_of_shared_memory_requires_sm_90, membar::proxy_fence<membar::proxy::async_shared_block>());
   membar::proxy_fence<membar::proxy::alias>();
-#endif
 
   const membar::atomic_ref<sixteen_bytes, thread_scope::device> wide(*reinterpret_cast<sixteen_bytes*>(object));
   sixteen_bytes found{};
@@ -62,89 +48,52 @@ __global__ void before_hopper(int* object) {
   using floats = membar::vector<float, 4>;
   floats& elements = *reinterpret_cast<floats*>(object);
   const membar::atomic_ref<floats, thread_scope::device> vectors(elements);
-#ifdef RULE_the_tensormap_proxy_requires_sm_90  // expect: this fence requires compute capability 9.0
-  membar::proxy_fence<membar::proxy::tensormap, thread_scope::device>(membar::release);
-#else
+  // expect: this fence requires compute capability 9.0
+  REFUSED(the_tensormap_proxy_requires_sm_90,
+          membar::proxy_fence<membar::proxy::tensormap, thread_scope::device>(membar::release));
   membar::proxy_fence<membar::proxy::alias>();
-#endif
-
-#ifdef RULE_an_acquire_of_a_tensor_map_requires_sm_90  // expect: this fence requires compute capability 9.0
-  membar::proxy_fence<membar::proxy::tensormap, thread_scope::device>(membar::acquire, object);
-#else
+  // expect: this fence requires compute capability 9.0
+  REFUSED(an_acquire_of_a_tensor_map_requires_sm_90,
+          membar::proxy_fence<membar::proxy::tensormap, thread_scope::device>(membar::acquire, object));
   membar::proxy_fence<membar::proxy::alias>();
-#endif
-
-#ifdef RULE_a_shared_fence_requires_sm_90  // expect: this fence requires compute capability 9.0
-  membar::shared_fence(membar::acquire);
-#else
+  // expect: this fence requires compute capability 9.0
+  REFUSED(a_shared_fence_requires_sm_90, membar::shared_fence(membar::acquire));
   membar::thread_fence<thread_scope::device>(membar::acquire);
-#endif
-
-#ifdef RULE_a_shared_proxy_fence_requires_sm_90  // expect: this fence requires compute capability 9.0
-  membar::shared_proxy_fence(membar::acquire);
-#else
+  // expect: this fence requires compute capability 9.0
+  REFUSED(a_shared_proxy_fence_requires_sm_90, membar::shared_proxy_fence(membar::acquire));
   membar::proxy_fence<membar::proxy::alias>();
-#endif
-
-#ifdef RULE_a_fence_of_barrier_initialisation_requires_sm_90  // expect: this fence requires compute capability 9.0
-  membar::mbarrier_init_fence();
-#else
+  // expect: this fence requires compute capability 9.0
+  REFUSED(a_fence_of_barrier_initialisation_requires_sm_90, membar::mbarrier_init_fence());
   membar::thread_fence<thread_scope::block>(membar::release);
-#endif
-
-#ifdef RULE_a_cluster_reduction_requires_sm_90  // expect: thread_scope::cluster requires compute capability 9.0
-  membar::atomic_ref<int, thread_scope::cluster>(*object).add(1, membar::relaxed);
-#else
+  // expect: thread_scope::cluster requires compute capability 9.0
+  REFUSED(a_cluster_reduction_requires_sm_90, membar::atomic_ref<int, thread_scope::cluster>(*object).add(1, membar::relaxed));
   membar::atomic_ref<int, thread_scope::device>(*object).add(1, membar::relaxed);
-#endif
-
-#ifdef RULE_a_cluster_wait_requires_sm_90  // expect: thread_scope::cluster requires compute capability 9.0
-  membar::atomic_ref<int, thread_scope::cluster>(*object).wait(1, membar::relaxed);
-#else
+  // expect: thread_scope::cluster requires compute capability 9.0
+  REFUSED(a_cluster_wait_requires_sm_90, membar::atomic_ref<int, thread_scope::cluster>(*object).wait(1, membar::relaxed));
   membar::atomic_ref<int, thread_scope::device>(*object).wait(1, membar::relaxed);
-#endif
-
-#ifdef RULE_a_cluster_update_requires_sm_90  // expect: thread_scope::cluster requires compute capability 9.0
-  membar::atomic_ref<int, thread_scope::cluster>(*object).fetch_update([](int x) { return x; }, membar::relaxed);
-#else
+  // expect: thread_scope::cluster requires compute capability 9.0
+  REFUSED(a_cluster_update_requires_sm_90,
+          membar::atomic_ref<int, thread_scope::cluster>(*object).fetch_update([](int x) { return x; }, membar::relaxed));
   membar::atomic_ref<int, thread_scope::device>(*object).fetch_update([](int x) { return x; }, membar::relaxed);
-#endif
-
-#ifdef RULE_a_16_byte_exchange_requires_sm_90  // expect: a 16-byte read-modify-write requires compute capability 9.0
-  wide.exchange({}, membar::relaxed);
-#else
+  // expect: a 16-byte read-modify-write requires compute capability 9.0
+  REFUSED(a_16_byte_exchange_requires_sm_90, wide.exchange({}, membar::relaxed));
   wide.store({}, membar::release);
-#endif
-
-#ifdef RULE_a_16_byte_compare_exchange_requires_sm_90  // expect: a 16-byte read-modify-write requires compute capability 9.0
-  wide.compare_exchange(found, {}, membar::relaxed, membar::relaxed);
-#else
+  // expect: a 16-byte read-modify-write requires compute capability 9.0
+  REFUSED(a_16_byte_compare_exchange_requires_sm_90, wide.compare_exchange(found, {}, membar::relaxed, membar::relaxed));
   found = wide.load(membar::acquire);
-#endif
-
-#ifdef RULE_a_16_byte_update_requires_sm_90  // expect: a 16-byte read-modify-write requires compute capability 9.0
-  wide.fetch_update([](sixteen_bytes x) { return x; }, membar::relaxed);
-#else
+  // expect: a 16-byte read-modify-write requires compute capability 9.0
+  REFUSED(a_16_byte_update_requires_sm_90, wide.fetch_update([](sixteen_bytes x) { return x; }, membar::relaxed));
   found = wide.load(membar::relaxed);
-#endif
-
-#ifdef RULE_a_16_byte_sum_requires_sm_90  // expect: a 16-byte read-modify-write requires compute capability 9.0
-  membar::atomic_ref<__int128, thread_scope::device>(large).fetch_add(1, membar::relaxed);
-#else
+  // expect: a 16-byte read-modify-write requires compute capability 9.0
+  REFUSED(a_16_byte_sum_requires_sm_90,
+          membar::atomic_ref<__int128, thread_scope::device>(large).fetch_add(1, membar::relaxed));
   membar::atomic_ref<__int128, thread_scope::device>(large).store(1, membar::relaxed);
-#endif
-
-#ifdef RULE_a_vector_sum_requires_sm_90  // expect: vector atomics require compute capability 9.0
-  vectors.fetch_add(floats{}, membar::relaxed);
-#else
+  // expect: vector atomics require compute capability 9.0
+  REFUSED(a_vector_sum_requires_sm_90, vectors.fetch_add(floats{}, membar::relaxed));
   membar::atomic_ref<float, thread_scope::device>(elements[0]).fetch_add(1, membar::relaxed);
-#endif
-
-#ifdef RULE_a_vector_reduction_requires_sm_90  // expect: vector atomics require compute capability 9.0
-  vectors.add(floats{}, membar::relaxed);
-#else
+  // expect: vector atomics require compute capability 9.0
+  REFUSED(a_vector_reduction_requires_sm_90, vectors.add(floats{}, membar::relaxed));
   membar::atomic_ref<float, thread_scope::device>(elements[0]).add(1, membar::relaxed);
-#endif
   wide.store(found, membar::relaxed);
   static_cast<void>(vectors);
 }

@@ -4,7 +4,7 @@
 
 usage: check_rules.py [--each-alone] <file.cpp|file.cu> <results folder> -- <compiler> <option>... [-- <option of the control>...]
 
-Compiled without any RULE_ macro the file must compile: that is the positive control. Then all rules are broken together. An error
+The file states a rule by refused.hpp. Compiled without any RULE_ macro the file must compile: that is the positive control. Then all rules are broken together. An error
 confirms a rule if it arises in the rule's lines, or in a template that these lines instantiate, and contains the expected words.
 The rules that are left are broken together again, because a compiler reports an instantiation once. When a round confirms none,
 each rule that is left is broken alone: then the file must not compile, and the expected words must be in the compiler's output.
@@ -18,7 +18,7 @@ import re
 import subprocess
 import sys
 
-RULE = re.compile(r" *#ifdef +RULE_(\w+) +// expect: (.+)$")
+RULE = re.compile(r"^ *// expect: (.+)\n *REFUSED\(\s*(\w+),", re.MULTILINE)
 # file.cu(12): error: ...          at line 12 of file.cu
 EDG_ERROR = re.compile(r"^(.+)\((\d+)\): (?:catastrophic )?(?:error|warning)\b")
 EDG_ORIGIN = re.compile(r"\b(?:instantiation|generation|substitution)\b.* at line (\d+) of (.+)$")
@@ -36,18 +36,13 @@ class Rule:
 
 
 def rules_of(text):
-    found, lines = [], text.splitlines()
-    for first, line in enumerate(lines, 1):
-        if match := RULE.match(line):
-            last, depth = first, 0
-            for last, following in enumerate(lines[first:], first + 1):
-                if following.lstrip().startswith("#if"):
-                    depth += 1
-                elif re.match(r" *#(else|elif|endif)", following):
-                    if depth == 0:
-                        break
-                    depth -= following.lstrip().startswith("#endif")
-            found.append(Rule(*match.groups(), range(first, last)))
+    found = []
+    for match in RULE.finditer(text):
+        end, depth = match.end(), 1
+        while depth:
+            depth += {"(": 1, ")": -1}.get(text[end], 0)
+            end += 1
+        found.append(Rule(match[2], match[1], range(text.count("\n", 0, match.end()) + 1, text.count("\n", 0, end) + 2)))
     return found
 
 

@@ -11,27 +11,23 @@ import sys
 import tempfile
 
 SOURCE = """
+#include "refused.hpp"
 template <class T> void take(T) { static_assert(sizeof(T) == 4, "takes four bytes"); }
 void small(int);
 void rules() {
-#ifdef RULE_one_instantiation  // expect: takes four bytes
-  take('a');
-#endif
-#ifdef RULE_same_instantiation_again  // expect: takes four bytes
-  take('b');
-#endif
-#ifdef RULE_unknown_name  // expect: nobody_declared
-  nobody_declared();
-#endif
-#ifdef RULE_is_no_error  // expect: takes four bytes
-  take(1);
-#endif
-#ifdef RULE_has_words_of_another_rule  // expect: nobody_declared
-  take('c');
-#endif
-#ifdef RULE_is_refused_for_another_reason  // expect: takes four bytes
-  small("");
-#endif
+  // expect: takes four bytes
+  REFUSED(one_instantiation, take('a'));
+  // expect: takes four bytes
+  REFUSED(same_instantiation_again,
+          take('b'));
+  // expect: nobody_declared
+  REFUSED(unknown_name, nobody_declared());
+  // expect: takes four bytes
+  REFUSED(is_no_error, take(1));
+  // expect: nobody_declared
+  REFUSED(has_words_of_another_rule, take('c'));
+  // expect: takes four bytes
+  REFUSED(is_refused_for_another_reason, small(""));
 }
 """
 EXPECTED = {
@@ -54,7 +50,7 @@ def main():
             file, results = pathlib.Path(folder, f"{name}.cpp"), pathlib.Path(folder, name)
             file.write_text(source)
             for options in [], ["--each-alone"]:
-                done = subprocess.run([sys.executable, checker, *options, file, results, "--", *sys.argv[1:], "-fsyntax-only"],
+                done = subprocess.run([sys.executable, checker, *options, file, results, "--", *sys.argv[1:], f"-I{checker.parent}", "-fsyntax-only"],
                                       capture_output=True, text=True, check=False)
                 found = {path.stem: path.read_text().split("\n", 1)[0] for path in results.glob("*.txt")}
                 if found != expected or done.returncode != 1:

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "refused.hpp"
+
 #include <membar/memory_order.hpp>
 
 void take(membar::acquire_t) {}
@@ -7,21 +9,13 @@ template <membar::load_order Order>
 void load(Order) {}
 
 int main() {
-#ifdef RULE_braces_name_no_order  // expect: would use explicit constructor
-  take({});
-#else
+  // expect: would use explicit constructor
+  REFUSED(braces_name_no_order, take({}));
   take(membar::acquire);
-#endif
-
-#ifdef RULE_an_order_is_a_tag_and_not_a_value  // expect: could not convert
-  take(membar::memory_order::acquire);
-#else
+  // expect: could not convert
+  REFUSED(an_order_is_a_tag_and_not_a_value, take(membar::memory_order::acquire));
   take(membar::acquire_t{});
-#endif
-
-#ifdef RULE_a_load_releases_nothing  // expect: load_order
-  load(membar::release);
-#else
+  // expect: load_order
+  REFUSED(a_load_releases_nothing, load(membar::release));
   load(membar::seq_cst);
-#endif
 }

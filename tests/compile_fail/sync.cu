@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "refused.hpp"
+
 #include <membar/sync/cross_barrier.cuh>
 #include <membar/sync/grid_barrier.cuh>
 #include <membar/sync/mpsc_channel.cuh>
@@ -24,108 +26,64 @@ struct sixteen_bytes {
 template <class T>
 constexpr unsigned long long complete = sizeof(T);
 
-#ifdef RULE_a_publisher_widens  // expect: a publisher widens: the scope it publishes at is wider than the one it is fed at
-static_assert(complete<membar::publisher<1, 2, thread_scope::system, thread_scope::device>> != 0);
-#else
+// expect: a publisher widens: the scope it publishes at is wider than the one it is fed at
+REFUSED(a_publisher_widens, static_assert(complete<membar::publisher<1, 2, thread_scope::system, thread_scope::device>> != 0));
 static_assert(complete<membar::publisher<1, 2, thread_scope::block, thread_scope::device>> != 0);
-#endif
-
-#ifdef RULE_a_publisher_does_not_keep_the_scope  // expect: a publisher widens
-static_assert(complete<membar::publisher<1, 2, thread_scope::device, thread_scope::device>> != 0);
-#else
+// expect: a publisher widens
+REFUSED(a_publisher_does_not_keep_the_scope,
+        static_assert(complete<membar::publisher<1, 2, thread_scope::device, thread_scope::device>> != 0));
 static_assert(complete<membar::publisher<1, 2, thread_scope::device, thread_scope::system>> != 0);
-#endif
-
-#ifdef RULE_a_lag_is_a_power_of_two  // expect: the lag of a publisher is a power of two
-static_assert(complete<membar::publisher<1, 3>> != 0);
-#else
+// expect: the lag of a publisher is a power of two
+REFUSED(a_lag_is_a_power_of_two, static_assert(complete<membar::publisher<1, 3>> != 0));
 static_assert(complete<membar::publisher<1, 4>> != 0);
-#endif
-
-#ifdef RULE_a_publisher_has_a_source  // expect: a publisher has at least one source
-static_assert(complete<membar::publisher<0, 4>> != 0);
-#else
+// expect: a publisher has at least one source
+REFUSED(a_publisher_has_a_source, static_assert(complete<membar::publisher<0, 4>> != 0));
 static_assert(complete<membar::publisher<33, 4>> != 0);
-#endif
-
-#ifdef RULE_a_message_is_trivially_copyable  // expect: a message of a channel is trivially copyable
-static_assert(complete<membar::spsc_channel<not_trivial, 4, thread_scope::device>> != 0);
-#else
+// expect: a message of a channel is trivially copyable
+REFUSED(a_message_is_trivially_copyable,
+        static_assert(complete<membar::spsc_channel<not_trivial, 4, thread_scope::device>> != 0));
 static_assert(complete<membar::spsc_channel<sixteen_bytes, 4, thread_scope::device>> != 0);
-#endif
-
-#ifdef RULE_a_message_of_many_producers_is_trivially_copyable  // expect: a message of a channel is trivially copyable
-static_assert(complete<membar::mpsc_channel<not_trivial, 4, thread_scope::device>> != 0);
-#else
+// expect: a message of a channel is trivially copyable
+REFUSED(a_message_of_many_producers_is_trivially_copyable,
+        static_assert(complete<membar::mpsc_channel<not_trivial, 4, thread_scope::device>> != 0));
 static_assert(complete<membar::mpsc_channel<sixteen_bytes, 4, thread_scope::device>> != 0);
-#endif
-
-#ifdef RULE_a_capacity_is_a_power_of_two  // expect: the capacity of a channel is a power of two
-static_assert(complete<membar::spsc_channel<int, 12, thread_scope::device>> != 0);
-#else
+// expect: the capacity of a channel is a power of two
+REFUSED(a_capacity_is_a_power_of_two, static_assert(complete<membar::spsc_channel<int, 12, thread_scope::device>> != 0));
 static_assert(complete<membar::spsc_channel<int, 1, thread_scope::device>> != 0);
-#endif
-
-#ifdef RULE_a_packed_message_leaves_room_for_its_number  // expect: a packed message has at most 12 bytes
-static_assert(complete<membar::packed_spsc_channel<sixteen_bytes, 4, thread_scope::device>> != 0);
-#else
+// expect: a packed message has at most 12 bytes
+REFUSED(a_packed_message_leaves_room_for_its_number,
+        static_assert(complete<membar::packed_spsc_channel<sixteen_bytes, 4, thread_scope::device>> != 0));
 static_assert(complete<membar::packed_spsc_channel<twelve_bytes, 4, thread_scope::device>> != 0);
-#endif
-
-#ifdef RULE_a_sequence_lock_holds_what_is_trivially_copyable  // expect: the value of a sequence lock is trivially copyable
-static_assert(complete<membar::sequence_lock<not_trivial, thread_scope::device>> != 0);
-#else
+// expect: the value of a sequence lock is trivially copyable
+REFUSED(a_sequence_lock_holds_what_is_trivially_copyable,
+        static_assert(complete<membar::sequence_lock<not_trivial, thread_scope::device>> != 0));
 static_assert(complete<membar::sequence_lock<sixteen_bytes, thread_scope::device>> != 0);
-#endif
 
 __global__ void barriers(membar::grid_barrier<thread_scope::device>* grid, membar::cross_barrier<2>* cross,
                          membar::wait_result* result) {
   constexpr wait_budget budget = wait_budget::milliseconds(1);
-#ifdef RULE_an_arrival_acquires_nothing  // expect: arriving at a barrier takes relaxed or release
-  auto arrival = grid->arrive(membar::acquire);
-#else
+  // expect: arriving at a barrier takes relaxed or release
+  REFUSED(an_arrival_acquires_nothing, auto refused_arrival = grid->arrive(membar::acquire));
   auto arrival = grid->arrive(membar::release);
-#endif
-
-#ifdef RULE_an_arrival_is_not_acq_rel  // expect: arriving at a barrier takes relaxed or release
-  arrival = grid->arrive(membar::acq_rel);
-#else
+  // expect: arriving at a barrier takes relaxed or release
+  REFUSED(an_arrival_is_not_acq_rel, arrival = grid->arrive(membar::acq_rel));
   arrival = grid->arrive(membar::relaxed);
-#endif
-
-#ifdef RULE_a_wait_releases_nothing  // expect: waiting at a barrier takes relaxed or acquire
-  *result = grid->wait(arrival, membar::release, budget);
-#else
+  // expect: waiting at a barrier takes relaxed or acquire
+  REFUSED(a_wait_releases_nothing, *result = grid->wait(arrival, membar::release, budget));
   *result = grid->wait(arrival, membar::acquire, budget);
-#endif
-
-#ifdef RULE_a_wait_has_a_budget  // expect: no instance of function template
-  *result = grid->wait(arrival, membar::relaxed);
-#else
+  // expect: no instance of function template
+  REFUSED(a_wait_has_a_budget, *result = grid->wait(arrival, membar::relaxed));
   *result = grid->wait(arrival, membar::relaxed, budget);
-#endif
-
-#ifdef RULE_a_budget_has_a_unit  // expect: is inaccessible
-  *result = grid->sync(wait_budget(5));
-#else
+  // expect: is inaccessible
+  REFUSED(a_budget_has_a_unit, *result = grid->sync(wait_budget(5)));
   *result = grid->sync(wait_budget::nanoseconds(5));
-#endif
-
-#ifdef RULE_a_rank_that_arrives_acquires_nothing  // expect: arriving at a barrier takes relaxed or release
-  cross->arrive(membar::acquire);
-#else
+  // expect: arriving at a barrier takes relaxed or release
+  REFUSED(a_rank_that_arrives_acquires_nothing, cross->arrive(membar::acquire));
   cross->arrive(membar::release);
-#endif
-
-#ifdef RULE_a_rank_that_waits_releases_nothing  // expect: waiting at a barrier takes relaxed or acquire
-  *result = cross->wait(membar::release, budget);
-#else
+  // expect: waiting at a barrier takes relaxed or acquire
+  REFUSED(a_rank_that_waits_releases_nothing, *result = cross->wait(membar::release, budget));
   *result = cross->wait(membar::acquire, budget);
-#endif
-
-#ifdef RULE_an_arrival_is_not_dropped  // expect: ignoring return value
-  grid->arrive(membar::relaxed);
-#else
+  // expect: ignoring return value
+  REFUSED(an_arrival_is_not_dropped, grid->arrive(membar::relaxed));
   arrival = grid->arrive(membar::relaxed);
-#endif
 }

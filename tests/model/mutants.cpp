@@ -4,15 +4,13 @@
 /// tests must change their verdict. Prints one line per rule.
 ///
 /// usage: model_mutants FOLDER
+#include <tests/litmus/litmus_files.hpp>
+
 #include <membar/model/litmus_file.hpp>
 
 #include <algorithm>
 #include <exception>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <iterator>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,18 +45,10 @@ int main(int count, char** arguments) {
   }
   std::vector<named_test> tests;
   try {
-    std::set<std::string> files;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(arguments[1])) {
-      if (entry.path().extension() == ".litmus") {
-        files.insert(entry.path().string());
-      }
-    }
-    for (const std::string& file : files) {
-      std::ifstream in(file, std::ios::binary);
-      const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-      tests.push_back({std::filesystem::path(file).stem().string(), read_litmus(text)});
+    for (const auto& file : membar_test::litmus_files(arguments[1])) {
+      tests.push_back({file.stem().string(), read_litmus(membar_test::read_text(file))});
       if (!decide(tests.back().test).holds) {
-        std::cout << "FAIL: " << file << " does not hold with every rule in force\n";
+        std::cout << "FAIL: " << file.string() << " does not hold with every rule in force\n";
         return 1;
       }
     }
@@ -86,8 +76,9 @@ int main(int count, char** arguments) {
     failures += good ? 0 : 1;
     mutants += expected_equivalent ? 0 : 1;
     std::cout << (good ? "ok    " : "FAIL  ") << name(dropped) << ": " << changed.size() << " tests change";
-    for (std::size_t k = 0; k < std::min<std::size_t>(3, changed.size()); ++k) {
-      std::cout << (k == 0 ? " (" : ", ") << changed[k] << (k + 1 == std::min<std::size_t>(3, changed.size()) ? ")" : "");
+    const std::size_t shown = std::min<std::size_t>(3, changed.size());
+    for (std::size_t k = 0; k < shown; ++k) {
+      std::cout << (k == 0 ? " (" : ", ") << changed[k] << (k + 1 == shown ? ")" : "");
     }
     if (expected_equivalent) {
       std::cout << " [equivalent: " << argued->second << "]";

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <ostream>
@@ -41,9 +42,7 @@ class row_test : public ::testing::TestWithParam<order_row> {
 
 inline std::string name_of_row(const ::testing::TestParamInfo<order_row>& each) {
   std::string name = std::string(each.param.header) + "_" + std::to_string(each.index);
-  for (char& c : name) {
-    c = c == '.' ? '_' : c;
-  }
+  std::ranges::replace(name, '.', '_');
   return name;
 }
 
@@ -72,20 +71,15 @@ inline void expect_every_order_of(const std::filesystem::path& folder, std::span
     const std::string name = file.path().filename().string();
     headers.insert(name);
     for (const std::string& line : lines_with_orders(file.path())) {
-      bool known = false;
-      for (const order_row& row : table) {
-        known = known || (name == row.header && line.find(row.code) != std::string::npos);
-      }
+      const bool known = std::ranges::any_of(
+          table, [&](const order_row& row) { return name == row.header && line.find(row.code) != std::string::npos; });
       EXPECT_TRUE(known) << name << " has an order without a row in the table: " << line;
     }
   }
   for (const order_row& row : table) {
-    bool there = false;
-    if (headers.contains(row.header)) {
-      for (const std::string& line : lines_with_orders(folder / row.header)) {
-        there = there || line.find(row.code) != std::string::npos;
-      }
-    }
+    const bool there = headers.contains(row.header) &&
+                       std::ranges::any_of(lines_with_orders(folder / row.header),
+                                           [&](const std::string& line) { return line.find(row.code) != std::string::npos; });
     EXPECT_TRUE(there) << "the header has no such line: " << row;
   }
 }

@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <numeric>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -35,12 +34,6 @@ std::uint64_t executions(const litmus_test& test) {
   return enumerator(view.program, visitor).run().executions;
 }
 
-std::vector<int> identity(const random_program& p) {
-  std::vector<int> order(p.code.size());
-  std::iota(order.begin(), order.end(), 0);
-  return order;
-}
-
 const std::vector<std::string> plain = {"x", "y", "z"};
 
 struct mix {
@@ -53,13 +46,7 @@ struct mix {
 void PrintTo(const mix& m, std::ostream* out) { *out << m.name; }
 
 random_shape shaped(int threads, int instructions, int locations, bool barriers, bool proxies) {
-  random_shape s;
-  s.threads = threads;
-  s.instructions = instructions;
-  s.locations = locations;
-  s.barriers = barriers;
-  s.proxies = proxies;
-  return s;
+  return {.threads = threads, .instructions = instructions, .locations = locations, .barriers = barriers, .proxies = proxies};
 }
 
 class random_programs : public testing::TestWithParam<mix> {};
@@ -69,8 +56,8 @@ TEST_P(random_programs, counts_do_not_depend_on_the_order_of_threads) {
   for (int i = 0; i < GetParam().programs; ++i) {
     const random_program p = stream.next();
     const std::string condition = p.everything();
-    const litmus_test before = read_litmus(p.text(identity(p), plain, condition));
-    std::vector<int> order = identity(p);
+    const litmus_test before = read_litmus(p.text(p.own_order(), plain, condition));
+    std::vector<int> order = p.own_order();
     for (std::size_t k = order.size(); k > 1; --k) {
       std::swap(order[k - 1], order[static_cast<std::size_t>(stream.below(static_cast<int>(k)))]);
     }
@@ -90,8 +77,8 @@ TEST_P(random_programs, counts_do_not_depend_on_the_names_of_locations) {
   for (int i = 0; i < GetParam().programs; ++i) {
     const random_program p = stream.next();
     const std::string condition = p.everything();
-    const litmus_test before = read_litmus(p.text(identity(p), plain, condition));
-    const litmus_test after = read_litmus(p.text(identity(p), {"zebra", "apple", "mango"}, condition));
+    const litmus_test before = read_litmus(p.text(p.own_order(), plain, condition));
+    const litmus_test after = read_litmus(p.text(p.own_order(), {"zebra", "apple", "mango"}, condition));
     ASSERT_EQ(executions(before), executions(after)) << write_litmus(before);
     std::vector<std::string> renamed = outcomes(after);
     for (std::string& line : renamed) {
@@ -121,7 +108,7 @@ TEST_P(second_procedure, finds_the_same_final_states) {
   int compared = 0;
   for (int i = 0; i < GetParam().programs; ++i) {
     const random_program p = stream.next();
-    const litmus_test test = read_litmus(p.text(identity(p), plain, p.everything()));
+    const litmus_test test = read_litmus(p.text(p.own_order(), plain, p.everything()));
     auto found = naive_model(test, 600).outcomes();
     if (!found) {
       continue;

@@ -4,9 +4,10 @@
 import functools
 import unittest
 
-from written_report import written_report
+from written_report import assert_refused, written_report
 
-report = functools.partial(written_report, "atomics/report/report.py")
+SCRIPT = "atomics/report/report.py"
+report = functools.partial(written_report, SCRIPT)
 
 
 def result(bench, cases):
@@ -105,11 +106,8 @@ class AtomicsReport(unittest.TestCase):
         self.assertIn("GPU Fake GPU; nanoseconds per operation.", page)
 
     def test_what_is_no_result_is_refused_in_a_sentence(self):
-        wrong = result("fence_cost", {"no ladder/at all/x": {"membar": 1.0}})
-        for document in ("no json", {"benchmarks": []}, {}, result("zero_copy", {"a/b": {"c": 1.0}}), result("atomic_cost", {}), wrong):
-            ran, _ = report(document)
-            self.assertNotEqual(ran.returncode, 0)
-            self.assertEqual(len(ran.stderr.strip().splitlines()), 1, ran.stderr)
+        assert_refused(self, SCRIPT, result("zero_copy", {"a/b": {"c": 1.0}}), result("atomic_cost", {}),
+                       result("fence_cost", {"no ladder/at all/x": {"membar": 1.0}}))
 
 
 if __name__ == "__main__":

@@ -33,3 +33,11 @@ def written_report(script, *documents):
                 ran.returncode, ran.stderr = (1, str(end.code)) if isinstance(end.code, str) else (end.code or 0, "")
         page = pathlib.Path(folder, "report.md")
         return ran, page.read_text(encoding="utf-8") if page.exists() else ""
+
+
+def assert_refused(test, script, *documents):
+    """The script refuses each document, and what is no benchmark file at all, in one sentence."""
+    for document in ("no json", {"benchmarks": []}, {}, *documents):
+        ran, _ = written_report(script, document)
+        test.assertNotEqual(ran.returncode, 0)
+        test.assertEqual(len(ran.stderr.strip().splitlines()), 1, ran.stderr)
