@@ -152,8 +152,7 @@ def _family(results, subject, victims, advice):
         if advice:
             said[-1] += ": " + advice
     if "unknown" in groups:
-        said.append("%s wait %s; what a separate domain gives back was not measured"
-                    % (who("They"), waits(groups["unknown"])))
+        said.append("%s wait %s; what a separate domain gives back was not measured" % (who("They"), waits(groups["unknown"])))
     if "unaffected" in groups:
         names = words.listed((b.noise + remark for b, remark in groups["unaffected"]), "or")
         said.append("%s do not wait for %s" % (who("They"), names))
