@@ -8,8 +8,6 @@
 #include <bench/common/comparison.hpp>
 #include <bench/common/cuda_handles.hpp>
 
-#include <utility>
-
 namespace {
 
 using membar::thread_scope;

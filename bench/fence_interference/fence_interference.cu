@@ -3,9 +3,6 @@
 /// The question: do memory fences in a process wait for traffic that is not theirs, and what do memory synchronization domains
 /// give back? Every case times one victim beside one noise in one arm; `--help` lists the options.
 
-#include "arms.hpp"
-#include "cases.cuh"
-#include "figures.hpp"
 #include "fixture.cuh"
 #ifdef MEMBAR_BENCH_HAS_NCCL
 #include "nccl_cross_check.cuh"
@@ -15,16 +12,7 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-#include <cstdio>
-#include <exception>
 #include <fstream>
-#include <memory>
-#include <optional>
-#include <stdexcept>
-#include <string>
-#include <string_view>
-#include <vector>
 
 namespace fence_interference {
 namespace {

@@ -3,9 +3,6 @@
 /// Arm env0: the experiment in another process, in which NCCL itself was told to use the default domain.
 #pragma once
 
-#include "arms.hpp"
-#include "cases.cuh"
-#include "figures.hpp"
 #include "fixture.cuh"
 #include "nccl_noise.hpp"
 
@@ -13,10 +10,7 @@
 
 #include <unistd.h>
 
-#include <cstdio>
 #include <sstream>
-#include <stdexcept>
-#include <string>
 
 namespace fence_interference {
 

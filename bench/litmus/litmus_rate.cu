@@ -23,11 +23,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
-#include <memory>
 #include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
 namespace {
 

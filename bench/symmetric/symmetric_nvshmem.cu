@@ -15,7 +15,6 @@
 #include <cstring>
 #include <functional>
 #include <string>
-#include <vector>
 
 namespace symmetric_bench {
 namespace {

@@ -19,9 +19,7 @@
 
 #include <new>
 #include <stdexcept>
-#include <string>
 #include <type_traits>
-#include <utility>
 
 namespace {
 

@@ -17,7 +17,7 @@ def _kind_name(kind):
     parts = kind.split(".")
     name = {"kernel_boundary": "kernel boundaries", "fence": "fences", "release_store": "release stores",
             "acquire_load": "acquire loads"}[parts[0]]
-    return name if len(parts) == 1 else "%s-scope %s" % (parts[1], name)
+    return name if len(parts) == 1 else f"{parts[1]}-scope {name}"
 
 
 def groups(decided):
