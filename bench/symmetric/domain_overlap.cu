@@ -52,8 +52,8 @@ double chain_nanoseconds(world& two, arm which) {
   const membar::device_guard guard(two.backend.device_of(pe(0)));
   const support::stream chain;
   const support::device_memory<unsigned> words(4 * 64 * 256);
-  const support::device_memory<unsigned> control(
-      2);  // stop, started: near to the kernel, so that polling is no traffic elsewhere
+  // Stop, started: near to the kernel, so that polling is no traffic elsewhere.
+  const support::device_memory<unsigned> control(2);
   const support::stream control_stream;
   const support::event begin;
   const support::event end;

@@ -53,8 +53,8 @@ def _choose(options):
         why = f"{options.input} holds no measured case"
     except MissingFile:
         if not options.recorded:
-            raise ResultError("--input %s does not exist; run the bench fence_interference with --benchmark_out=%s first, "
-                              "or pass --recorded" % (options.input, options.input))
+            raise ResultError(f"--input {options.input} does not exist; run the bench fence_interference with "
+                              f"--benchmark_out={options.input} first, or pass --recorded")
         own, why = None, f"{options.input} does not exist"
     try:
         recorded = cases.load(options.recorded)

@@ -110,43 +110,37 @@ def _family(results, subject, victims, advice):
         # "Kernel boundaries wait …", and from the second sentence on "Beside … they wait …".
         return words.sentence_case(subject) if not said else beginning
 
-    def waits(group):
-        return words.listed("%s longer beside %s%s" % (b.wait(), b.noise, remark) for b, remark in group)
+    def waits(*group):
+        return f"{who('They')} wait " + words.listed(f"{b.wait()} longer beside {b.noise}{remark}" for b, remark in group)
 
     for beside, remark in groups.get("part", []) + groups.get("full", []):
-        head = ("%s wait %s longer beside %s%s" % (words.sentence_case(subject), beside.wait(), beside.noise, remark)
-                if not said else "Beside %s they wait %s longer%s" % (beside.noise, beside.wait(), remark))
+        head = f"Beside {beside.noise} they wait {beside.wait()} longer{remark}" if said else waits((beside, remark))
         if beside.outcome == "full":
-            said.append("%s, and a separate domain takes all of it back (residual %s)" % (head, beside.left()))
+            said.append(f"{head}, and a separate domain takes all of it back (residual {beside.left()})")
         else:
-            said.append("%s; putting the noise in the remote domain makes them %s shorter again and leaves %s"
-                        % (head, words.span(beside.relief), beside.left()))
+            said.append(f"{head}; putting the noise in the remote domain makes them {words.span(beside.relief)} shorter again and "
+                        f"leaves {beside.left()}")
     for beside, remark in groups.get("mixed", []):
-        said.append("%s wait %s longer beside %s%s; a separate domain helps some of them (relief %s) and leaves %s"
-                    % (who("They"), beside.wait(), beside.noise, remark, words.span(beside.relief), beside.left()))
+        said.append(f"{waits((beside, remark))}; a separate domain helps some of them (relief {words.span(beside.relief)}) and leaves "
+                    f"{beside.left()}")
     if "nothing" in groups:
         relief = [value for beside, _ in groups["nothing"] for value in beside.relief]
-        spread = ""
-        if not all(_within(value, 1) for value in relief):
-            spread = " (relief %s to %s)" % (words.times(min(relief)), words.times(max(relief)))
-        said.append("%s wait %s and gain nothing from domains%s%s"
-                    % (who("They"), waits(groups["nothing"]), " there" if len(groups) > 1 else "", spread))
+        spread = ("" if all(_within(value, 1) for value in relief) else
+                  f" (relief {words.times(min(relief))} to {words.times(max(relief))})")
+        said.append(f"{waits(*groups['nothing'])} and gain nothing from domains{' there' if len(groups) > 1 else ''}{spread}")
         if advice and len(said) == 1:
-            said[-1] += ": " + advice
+            said[-1] += f": {advice}"
             advice = ""
     for beside, remark in groups.get("worse", []):
         whom = "it" if max(beside.relief) < 1.0 else "it, for some of them,"
-        said.append("%s wait %s longer beside %s%s, and a separate domain makes %s worse (relief %s)"
-                    % (who("They"), beside.wait(), beside.noise, remark, whom, words.span(beside.relief)))
+        said.append(f"{waits((beside, remark))}, and a separate domain makes {whom} worse (relief {words.span(beside.relief)})")
     if "waits" in groups:
-        said.append("%s wait %s" % (who("They"), waits(groups["waits"])))
-        if advice:
-            said[-1] += ": " + advice
+        said.append(waits(*groups["waits"]) + (f": {advice}" if advice else ""))
     if "unknown" in groups:
-        said.append("%s wait %s; what a separate domain gives back was not measured" % (who("They"), waits(groups["unknown"])))
+        said.append(f"{waits(*groups['unknown'])}; what a separate domain gives back was not measured")
     if "unaffected" in groups:
         names = words.listed((b.noise + remark for b, remark in groups["unaffected"]), "or")
-        said.append("%s do not wait for %s" % (who("They"), names))
+        said.append(f"{who('They')} do not wait for {names}")
     return [sentence + "." for sentence in said]
 
 
