@@ -68,39 +68,38 @@ __device__ T operand(unsigned thread, int turn, T value) {
   return value;
 }
 
-template <class Step, class T, bool Rising>
-__global__ void contend(char* memory, pattern which, T value, int turns) {
-  const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
-#pragma unroll 1
-  for (int turn = 0; turn != turns; ++turn) {
-    static_cast<void>(Step::run(reinterpret_cast<T*>(memory + place(hidden(which), thread, sizeof(T), turn)),
-                                operand<T, Rising>(thread, turn, value)));
-  }
-}
+/// Whether the results of the steps are summed and stored.
+enum class results { unused, used };
+/// Whether the compiler sees that all lanes use one object.
+enum class objects { by_pattern, known };
 
-/// `contend` with its results used: summed and stored.
-template <class Step, class T, bool Rising>
-__global__ void contend_and_use(char* memory, pattern which, T value, int turns, T* results) {
+template <class Step, class T, bool Rising, results Results, objects Objects>
+__global__ void contend(char* memory, pattern which, T value, int turns, T* sums) {
   const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
   T sum{};
 #pragma unroll 1
   for (int turn = 0; turn != turns; ++turn) {
-    sum = sum + Step::run(reinterpret_cast<T*>(memory + place(hidden(which), thread, sizeof(T), turn)),
-                          operand<T, Rising>(thread, turn, value));
+    const std::size_t distance = Objects == objects::known ? 0 : place(hidden(which), thread, sizeof(T), turn);
+    [[maybe_unused]] const T seen = Step::run(reinterpret_cast<T*>(memory + distance), operand<T, Rising>(thread, turn, value));
+    if constexpr (Results == results::used) {
+      sum = sum + seen;
+    }
   }
-  results[thread] = sum;
+  if constexpr (Results == results::used) {
+    sums[thread] = sum;
+  }
 }
 
-/// One object; the compiler sees that all lanes use it.
-template <class Step, class T, bool Rising>
-__global__ void contend_at_known(T* object, T value, int turns, T* results) {
-  const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
-  T sum{};
-#pragma unroll 1
-  for (int turn = 0; turn != turns; ++turn) {
-    sum = sum + Step::run(object, operand<T, Rising>(thread, turn, value));
+/// A barrier of the block, and of its cluster.
+template <bool OfCluster>
+__device__ void meet() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  if constexpr (OfCluster) {
+    __cluster_barrier_arrive();
+    __cluster_barrier_wait();
   }
-  results[thread] = sum;
+#endif
+  __syncthreads();
 }
 
 /// One object per block in its shared memory, or one of block 0 of a cluster of two.
@@ -114,23 +113,15 @@ __global__ void contend_in_shared_memory(T value, int turns, T* result) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   if constexpr (Distributed) {
     object = static_cast<T*>(__cluster_map_shared_rank(&mine, 0));
-    __cluster_barrier_arrive();
-    __cluster_barrier_wait();
   }
 #endif
-  __syncthreads();
+  meet<Distributed>();
   const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
 #pragma unroll 1
   for (int turn = 0; turn != turns; ++turn) {
     static_cast<void>(Step::run(object, operand<T, Rising>(thread, turn, value)));
   }
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  if constexpr (Distributed) {
-    __cluster_barrier_arrive();
-    __cluster_barrier_wait();
-  }
-#endif
-  __syncthreads();
+  meet<Distributed>();
   if (threadIdx.x == 0 && blockIdx.x == 0) {
     *result = mine;
   }
@@ -141,7 +132,7 @@ char* memory() {
   return objects.get();
 }
 template <class T>
-T* results() {
+T* sums() {
   static const support::device_memory<T> values(most_blocks * threads);
   return values.get();
 }
@@ -156,31 +147,30 @@ template <class T, bool Rising = false>
 struct contest {
   using arms = std::vector<bench::arm>;
 
+  template <results Results, objects Objects, class... Step>
+  static arms global(pattern which) {
+    return {{Step::name, [which](cudaStream_t on, workload work) {
+               contend<Step, T, Rising, Results, Objects>
+                   <<<work.blocks, threads, 0, on>>>(memory(), which, one<T>(), work.turns, sums<T>());
+             }}...};
+  }
   template <class... Step>
   static arms unused(pattern which) {
-    return {{Step::name, [which](cudaStream_t on, workload work) {
-               contend<Step, T, Rising><<<work.blocks, threads, 0, on>>>(memory(), which, one<T>(), work.turns);
-             }}...};
+    return global<results::unused, objects::by_pattern, Step...>(which);
   }
   template <class... Step>
   static arms used(pattern which) {
-    return {{Step::name, [which](cudaStream_t on, workload work) {
-               contend_and_use<Step, T, Rising>
-                   <<<work.blocks, threads, 0, on>>>(memory(), which, one<T>(), work.turns, results<T>());
-             }}...};
+    return global<results::used, objects::by_pattern, Step...>(which);
   }
   template <class... Step>
   static arms known() {
-    return {{Step::name, [](cudaStream_t on, workload work) {
-               contend_at_known<Step, T, Rising>
-                   <<<work.blocks, threads, 0, on>>>(reinterpret_cast<T*>(memory()), one<T>(), work.turns, results<T>());
-             }}...};
+    return global<results::used, objects::known, Step...>(pattern::one);
   }
   template <class... Step>
   static arms shared() {
     return {{Step::name, [](cudaStream_t on, workload work) {
                contend_in_shared_memory<Step, T, false, Rising>
-                   <<<work.blocks, threads, 0, on>>>(one<T>(), work.turns, results<T>());
+                   <<<work.blocks, threads, 0, on>>>(one<T>(), work.turns, sums<T>());
              }}...};
   }
   /// Two clustered blocks for each block of the work.
@@ -189,7 +179,7 @@ struct contest {
     return {{Step::name, [](cudaStream_t on, workload work) {
                const auto config = membar::launch_config{2 * static_cast<unsigned>(work.blocks), threads, on}.with(
                    membar::cluster_dimensions{2, 1, 1});
-               membar::launch(config, contend_in_shared_memory<Step, T, true, Rising>, one<T>(), work.turns, results<T>());
+               membar::launch(config, contend_in_shared_memory<Step, T, true, Rising>, one<T>(), work.turns, sums<T>());
              }}...};
   }
 };

@@ -65,27 +65,21 @@ bench::arm arm(const char* name) {
           [](cudaStream_t on, bench::workload work) { ladder<Fence, Count, Stores><<<1, 32, 0, on>>>(memory(), work.turns); }};
 }
 
-/// One step of the ladder for each arm: nanoseconds per turn. The slope over the steps is the cost of one fence.
-template <int Count, bool Stores, class... Fence>
-void step(std::vector<bench::comparison>& all, const std::string& name, std::initializer_list<const char*> names) {
-  const char* const* each = names.begin();
-  all.push_back({name + (Stores ? "/after_store/" : "/idle/") + std::to_string(Count),
-                 [](bench::workload work) { return double{1} * work.turns; },
-                 {arm<Fence, Count, Stores>(*each++)...}});
-}
-
+/// A comparison for each step of the ladder: nanoseconds per turn. The slope over the steps is the cost of one fence.
 template <class... Fence>
 void ladders(std::vector<bench::comparison>& all, const std::string& name, std::initializer_list<const char*> names) {
-  const auto of = [&]<bool Stores>() {
-    step<1, Stores, Fence...>(all, name, names);
-    step<2, Stores, Fence...>(all, name, names);
-    step<4, Stores, Fence...>(all, name, names);
-    step<8, Stores, Fence...>(all, name, names);
-    step<16, Stores, Fence...>(all, name, names);
-    step<32, Stores, Fence...>(all, name, names);
+  const auto step = [&]<bool Stores, int Count>() {
+    const char* const* each = names.begin();
+    all.push_back({name + (Stores ? "/after_store/" : "/idle/") + std::to_string(Count),
+                   [](bench::workload work) { return double{1} * work.turns; },
+                   {arm<Fence, Count, Stores>(*each++)...}});
   };
-  of.template operator()<false>();
-  of.template operator()<true>();
+  const auto steps = [&]<bool Stores, int... Count>(std::integer_sequence<int, Count...>) {
+    (step.template operator()<Stores, Count>(), ...);
+  };
+  using counts = std::integer_sequence<int, 1, 2, 4, 8, 16, 32>;
+  steps.template operator()<false>(counts());
+  steps.template operator()<true>(counts());
 }
 
 template <thread_scope Scope>

@@ -10,7 +10,6 @@
 #include <membar/read_only.cuh>
 
 #include <map>
-#include <memory>
 
 namespace {
 

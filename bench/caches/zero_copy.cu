@@ -10,7 +10,6 @@
 #include <membar/mapped_memory.hpp>
 
 #include <optional>
-#include <vector>
 
 namespace {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The classic litmus tests in C++, each beside its model test. Their threads are in blocks of their own, and every
-/// access is at `Scope`; what is between or on the accesses is the parameter of each test.
+/// The classic litmus tests in C++. A test is written once, for the model and for the device: threads in blocks of their own, and
+/// every access at `Scope`. What is between or on the accesses is the parameter of each test.
 #pragma once
 
 #include <membar/fence.cuh>
@@ -10,57 +10,99 @@
 #include <membar/model/test.hpp>
 
 #include <atomic>
+#include <tuple>
+#include <utility>
 
 namespace support::classic {
 
 namespace model = membar::model;
 using membar::thread_scope;
 using membar::litmus::instance_cells;
+using model::in;
 
 enum : int { x, y, z };
 inline constexpr model::reg r0{0};
 inline constexpr model::reg r1{1};
 
-/// @name A test's statement, for the model and for the device
+/// @name Statements, for the model and for the device, which keeps what it loads in `seen`
 /// @{
-template <thread_scope Scope, class Order = membar::relaxed_t>
-[[nodiscard]] constexpr model::instruction put(int location, int value, Order order = Order{}) {
-  return model::store<Scope>(model::variable{location}, value, order);
-}
-template <thread_scope Scope, class Order = membar::relaxed_t>
-[[nodiscard]] constexpr model::instruction get(model::reg to, int location, Order order = Order{}) {
-  return model::load<Scope>(to, model::variable{location}, order);
-}
-template <thread_scope Scope, class Order = membar::relaxed_t>
-__device__ void put(const instance_cells& at, int location, int value, Order order = Order{}) {
-  membar::store<Scope>(at.as<int>(location), value, order);
-}
-template <thread_scope Scope, class Order = membar::relaxed_t>
-[[nodiscard]] __device__ int get(const instance_cells& at, int location, Order order = Order{}) {
-  return membar::load<Scope>(at.as<int>(location), order);
-}
+template <int Location, int Value = 1, class Order = membar::relaxed_t>
+struct put {
+  static constexpr int loads = 0;
+  template <thread_scope Scope>
+  static constexpr model::instruction modelled = model::store<Scope>(model::variable{Location}, Value, Order{});
+  template <thread_scope Scope>
+  static __device__ void run(const instance_cells& at, int*&) {
+    membar::store<Scope>(at.as<int>(Location), Value, Order{});
+  }
+};
+template <int Register, int Location, class Order = membar::relaxed_t>
+struct get {
+  static constexpr int loads = 1;
+  template <thread_scope Scope>
+  static constexpr model::instruction modelled = model::load<Scope>(model::reg{Register}, model::variable{Location}, Order{});
+  template <thread_scope Scope>
+  static __device__ void run(const instance_cells& at, int*& seen) {
+    *seen++ = membar::load<Scope>(at.as<int>(Location), Order{});
+  }
+};
+struct sc_fence {
+  static constexpr int loads = 0;
+  template <thread_scope Scope>
+  static constexpr model::instruction modelled = model::thread_fence<Scope>(membar::seq_cst);
+  template <thread_scope Scope>
+  static __device__ void run(const instance_cells&, int*&) {
+    membar::thread_fence<Scope>(membar::seq_cst);
+  }
+};
 /// @}
 
-/// Data, then a flag; the flag, then the data.
-template <thread_scope Scope, class Publish = membar::relaxed_t, class Observe = membar::relaxed_t>
-struct mp {
-  static constexpr auto model_test =
-      model::litmus(model::thread(model::block(0), put<Scope>(x, 1), put<Scope>(y, 1, Publish{})),
-                    model::thread(model::block(1), get<Scope>(r0, y, Observe{}), get<Scope>(r1, x)))
-          .when(model::in(1, r0) == 1 && model::in(1, r1) == 0);
+template <class... Statements>
+struct thread {
+  static constexpr int loads = (Statements::loads + ... + 0);
+  template <thread_scope Scope>
+  [[nodiscard]] static constexpr auto modelled(int block) {
+    return model::thread(model::block(block), Statements::template modelled<Scope>...);
+  }
+  template <thread_scope Scope>
+  static __device__ void run(const instance_cells& at, int* seen) {
+    (Statements::template run<Scope>(at, seen), ...);
+  }
+};
+
+/// A test's threads. Conditions name the registers in the order of the loads.
+template <thread_scope Scope, class... Threads>
+struct program {
+  [[nodiscard]] static constexpr auto modelled() {
+    return []<std::size_t... Block>(std::index_sequence<Block...>) {
+      return model::litmus(Threads::template modelled<Scope>(static_cast<int>(Block))...);
+    }(std::index_sequence_for<Threads...>());
+  }
 
   template <int Thread>
   static __device__ void run(const instance_cells& at, const auto& out) {
-    if constexpr (Thread == 0) {
-      put<Scope>(at, x, 1);
-      put<Scope>(at, y, 1, Publish{});
-    } else {
-      const int flag = get<Scope>(at, y, Observe{});
-      const int data = get<Scope>(at, x);
-      out.write(0, flag);
-      out.write(1, data);
+    using which = std::tuple_element_t<Thread, std::tuple<Threads...>>;
+    int seen[which::loads + 1];
+    which::template run<Scope>(at, seen);
+#pragma unroll
+    for (int load = 0; load < which::loads; ++load) {
+      out.write(loads_before(Thread) + load, seen[load]);
     }
   }
+
+ private:
+  [[nodiscard]] static consteval int loads_before(int thread) {
+    int sum = 0;
+    int number = 0;
+    ((sum += number++ < thread ? Threads::loads : 0), ...);
+    return sum;
+  }
+};
+
+/// Data, then a flag; the flag, then the data.
+template <thread_scope Scope, class Publish = membar::relaxed_t, class Observe = membar::relaxed_t>
+struct mp : program<Scope, thread<put<x>, put<y, 1, Publish>>, thread<get<0, y, Observe>, get<1, x>>> {
+  static constexpr auto model_test = mp::modelled().when(in(1, r0) == 1 && in(1, r1) == 0);
 };
 
 /// A thread of `mp` at system scope on the host, released and acquired: it shows no more than the model test allows, whatever order
@@ -82,180 +124,58 @@ inline void mp_on_host(int thread, const instance_cells& at, const membar::litmu
 
 /// Each thread stores, then looks at what the other one stores.
 template <thread_scope Scope>
-struct sb {
-  static constexpr auto model_test = model::litmus(model::thread(model::block(0), put<Scope>(x, 1), get<Scope>(r0, y)),
-                                                   model::thread(model::block(1), put<Scope>(y, 1), get<Scope>(r0, x)))
-                                         .when(model::in(0, r0) == 0 && model::in(1, r0) == 0);
-
-  template <int Thread>
-  static __device__ void run(const instance_cells& at, const auto& out) {
-    put<Scope>(at, Thread == 0 ? x : y, 1);
-    out.write(Thread, get<Scope>(at, Thread == 0 ? y : x));
-  }
+struct sb : program<Scope, thread<put<x>, get<0, y>>, thread<put<y>, get<0, x>>> {
+  static constexpr auto model_test = sb::modelled().when(in(0, r0) == 0 && in(1, r0) == 0);
 };
 
 /// Store buffering with a sequentially consistent fence in between.
 template <thread_scope Scope>
-struct sb_fenced {
-  static constexpr auto model_test =
-      model::litmus(
-          model::thread(model::block(0), put<Scope>(x, 1), model::thread_fence<Scope>(membar::seq_cst), get<Scope>(r0, y)),
-          model::thread(model::block(1), put<Scope>(y, 1), model::thread_fence<Scope>(membar::seq_cst), get<Scope>(r0, x)))
-          .when(model::in(0, r0) == 0 && model::in(1, r0) == 0);
-
-  template <int Thread>
-  static __device__ void run(const instance_cells& at, const auto& out) {
-    put<Scope>(at, Thread == 0 ? x : y, 1);
-    membar::thread_fence<Scope>(membar::seq_cst);
-    out.write(Thread, get<Scope>(at, Thread == 0 ? y : x));
-  }
+struct sb_fenced : program<Scope, thread<put<x>, sc_fence, get<0, y>>, thread<put<y>, sc_fence, get<0, x>>> {
+  static constexpr auto model_test = sb_fenced::modelled().when(in(0, r0) == 0 && in(1, r0) == 0);
 };
 
 /// Each thread looks at what the other one stores afterwards.
 template <thread_scope Scope>
-struct lb {
-  static constexpr auto model_test = model::litmus(model::thread(model::block(0), get<Scope>(r0, x), put<Scope>(y, 1)),
-                                                   model::thread(model::block(1), get<Scope>(r0, y), put<Scope>(x, 1)))
-                                         .when(model::in(0, r0) == 1 && model::in(1, r0) == 1);
-
-  template <int Thread>
-  static __device__ void run(const instance_cells& at, const auto& out) {
-    const int seen = get<Scope>(at, Thread == 0 ? x : y);
-    put<Scope>(at, Thread == 0 ? y : x, 1);
-    out.write(Thread, seen);
-  }
+struct lb : program<Scope, thread<get<0, x>, put<y>>, thread<get<0, y>, put<x>>> {
+  static constexpr auto model_test = lb::modelled().when(in(0, r0) == 1 && in(1, r0) == 1);
 };
 
 /// Two stores by two threads; two readers disagree about which came first.
 template <thread_scope Scope>
-struct iriw {
+struct iriw : program<Scope, thread<put<x>>, thread<put<y>>, thread<get<0, x>, get<1, y>>, thread<get<0, y>, get<1, x>>> {
   static constexpr auto model_test =
-      model::litmus(model::thread(model::block(0), put<Scope>(x, 1)), model::thread(model::block(1), put<Scope>(y, 1)),
-                    model::thread(model::block(2), get<Scope>(r0, x), get<Scope>(r1, y)),
-                    model::thread(model::block(3), get<Scope>(r0, y), get<Scope>(r1, x)))
-          .when(model::in(2, r0) == 1 && model::in(2, r1) == 0 && model::in(3, r0) == 1 && model::in(3, r1) == 0);
-
-  template <int Thread>
-  static __device__ void run(const instance_cells& at, const auto& out) {
-    if constexpr (Thread < 2) {
-      put<Scope>(at, Thread == 0 ? x : y, 1);
-    } else {
-      const int first = get<Scope>(at, Thread == 2 ? x : y);
-      const int second = get<Scope>(at, Thread == 2 ? y : x);
-      out.write(2 * (Thread - 2), first);
-      out.write(2 * (Thread - 2) + 1, second);
-    }
-  }
+      iriw::modelled().when(in(2, r0) == 1 && in(2, r1) == 0 && in(3, r0) == 1 && in(3, r1) == 0);
 };
 
 /// Message passing by way of a third thread.
 template <thread_scope Scope>
-struct isa2 {
-  static constexpr auto model_test = model::litmus(model::thread(model::block(0), put<Scope>(x, 1), put<Scope>(y, 1)),
-                                                   model::thread(model::block(1), get<Scope>(r0, y), put<Scope>(z, 1)),
-                                                   model::thread(model::block(2), get<Scope>(r0, z), get<Scope>(r1, x)))
-                                         .when(model::in(1, r0) == 1 && model::in(2, r0) == 1 && model::in(2, r1) == 0);
-
-  template <int Thread>
-  static __device__ void run(const instance_cells& at, const auto& out) {
-    if constexpr (Thread == 0) {
-      put<Scope>(at, x, 1);
-      put<Scope>(at, y, 1);
-    } else if constexpr (Thread == 1) {
-      const int seen = get<Scope>(at, y);
-      put<Scope>(at, z, 1);
-      out.write(0, seen);
-    } else {
-      const int first = get<Scope>(at, z);
-      const int second = get<Scope>(at, x);
-      out.write(1, first);
-      out.write(2, second);
-    }
-  }
+struct isa2 : program<Scope, thread<put<x>, put<y>>, thread<get<0, y>, put<z>>, thread<get<0, z>, get<1, x>>> {
+  static constexpr auto model_test = isa2::modelled().when(in(1, r0) == 1 && in(2, r0) == 1 && in(2, r1) == 0);
 };
 
 /// A thread passes on a store that it has seen.
 template <thread_scope Scope>
-struct wrc {
-  static constexpr auto model_test = model::litmus(model::thread(model::block(0), put<Scope>(x, 1)),
-                                                   model::thread(model::block(1), get<Scope>(r0, x), put<Scope>(y, 1)),
-                                                   model::thread(model::block(2), get<Scope>(r0, y), get<Scope>(r1, x)))
-                                         .when(model::in(1, r0) == 1 && model::in(2, r0) == 1 && model::in(2, r1) == 0);
-
-  template <int Thread>
-  static __device__ void run(const instance_cells& at, const auto& out) {
-    if constexpr (Thread == 0) {
-      put<Scope>(at, x, 1);
-    } else if constexpr (Thread == 1) {
-      const int seen = get<Scope>(at, x);
-      put<Scope>(at, y, 1);
-      out.write(0, seen);
-    } else {
-      const int first = get<Scope>(at, y);
-      const int second = get<Scope>(at, x);
-      out.write(1, first);
-      out.write(2, second);
-    }
-  }
+struct wrc : program<Scope, thread<put<x>>, thread<get<0, x>, put<y>>, thread<get<0, y>, get<1, x>>> {
+  static constexpr auto model_test = wrc::modelled().when(in(1, r0) == 1 && in(2, r0) == 1 && in(2, r1) == 0);
 };
 
 /// A thread sees one store and not yet another; the writer of the other one has not seen the first.
 template <thread_scope Scope>
-struct rwc {
-  static constexpr auto model_test = model::litmus(model::thread(model::block(0), put<Scope>(x, 1)),
-                                                   model::thread(model::block(1), get<Scope>(r0, x), get<Scope>(r1, y)),
-                                                   model::thread(model::block(2), put<Scope>(y, 1), get<Scope>(r0, x)))
-                                         .when(model::in(1, r0) == 1 && model::in(1, r1) == 0 && model::in(2, r0) == 0);
-
-  template <int Thread>
-  static __device__ void run(const instance_cells& at, const auto& out) {
-    if constexpr (Thread == 0) {
-      put<Scope>(at, x, 1);
-    } else if constexpr (Thread == 1) {
-      const int first = get<Scope>(at, x);
-      const int second = get<Scope>(at, y);
-      out.write(0, first);
-      out.write(1, second);
-    } else {
-      put<Scope>(at, y, 1);
-      out.write(2, get<Scope>(at, x));
-    }
-  }
+struct rwc : program<Scope, thread<put<x>>, thread<get<0, x>, get<1, y>>, thread<put<y>, get<0, x>>> {
+  static constexpr auto model_test = rwc::modelled().when(in(1, r0) == 1 && in(1, r1) == 0 && in(2, r0) == 0);
 };
 
 /// Two stores in each of two orders; the first ones last.
 template <thread_scope Scope>
-struct two_plus_two_w {
+struct two_plus_two_w : program<Scope, thread<put<x>, put<y, 2>>, thread<put<y>, put<x, 2>>> {
   static constexpr auto model_test =
-      model::litmus(model::thread(model::block(0), put<Scope>(x, 1), put<Scope>(y, 2)),
-                    model::thread(model::block(1), put<Scope>(y, 1), put<Scope>(x, 2)))
-          .when(model::in_memory(model::variable{x}) == 1 && model::in_memory(model::variable{y}) == 1);
-
-  template <int Thread>
-  static __device__ void run(const instance_cells& at, const auto&) {
-    put<Scope>(at, Thread == 0 ? x : y, 1);
-    put<Scope>(at, Thread == 0 ? y : x, 2);
-  }
+      two_plus_two_w::modelled().when(model::in_memory(model::variable{x}) == 1 && model::in_memory(model::variable{y}) == 1);
 };
 
 /// Two loads of one location go back in time: coherence forbids it, whatever the order.
 template <thread_scope Scope>
-struct corr {
-  static constexpr auto model_test = model::litmus(model::thread(model::block(0), put<Scope>(x, 1)),
-                                                   model::thread(model::block(1), get<Scope>(r0, x), get<Scope>(r1, x)))
-                                         .when(model::in(1, r0) == 1 && model::in(1, r1) == 0);
-
-  template <int Thread>
-  static __device__ void run(const instance_cells& at, const auto& out) {
-    if constexpr (Thread == 0) {
-      put<Scope>(at, x, 1);
-    } else {
-      const int first = get<Scope>(at, x);
-      const int second = get<Scope>(at, x);
-      out.write(0, first);
-      out.write(1, second);
-    }
-  }
+struct corr : program<Scope, thread<put<x>>, thread<get<0, x>, get<1, x>>> {
+  static constexpr auto model_test = corr::modelled().when(in(1, r0) == 1 && in(1, r1) == 0);
 };
 
 }  // namespace support::classic

@@ -13,6 +13,16 @@ namespace support {
 
 using membar::device_guard;
 
+/// What a query of a stream or an event says; throws where a kernel failed.
+[[nodiscard]] inline bool has_ended(cudaError_t status) {
+  if (status == cudaErrorNotReady) {
+    static_cast<void>(cudaGetLastError());
+    return false;
+  }
+  membar::check(status, "a kernel failed");
+  return true;
+}
+
 /// A stream that does not synchronize with the default stream.
 class stream {
  public:
@@ -25,15 +35,7 @@ class stream {
   void synchronize() const { membar::check(cudaStreamSynchronize(handle_), "a kernel failed"); }
 
   /// Whether everything enqueued so far has ended.
-  [[nodiscard]] bool idle() const {
-    const cudaError_t status = cudaStreamQuery(handle_);
-    if (status == cudaErrorNotReady) {
-      static_cast<void>(cudaGetLastError());
-      return false;
-    }
-    membar::check(status, "a kernel failed");
-    return true;
-  }
+  [[nodiscard]] bool idle() const { return has_ended(cudaStreamQuery(handle_)); }
 
  private:
   cudaStream_t handle_ = nullptr;
@@ -51,15 +53,7 @@ class event {
   void record(cudaStream_t stream) const { membar::check(cudaEventRecord(handle_, stream)); }
   void synchronize() const { membar::check(cudaEventSynchronize(handle_), "a kernel failed"); }
 
-  [[nodiscard]] bool reached() const {
-    const cudaError_t status = cudaEventQuery(handle_);
-    if (status == cudaErrorNotReady) {
-      static_cast<void>(cudaGetLastError());
-      return false;
-    }
-    membar::check(status, "a kernel failed");
-    return true;
-  }
+  [[nodiscard]] bool reached() const { return has_ended(cudaEventQuery(handle_)); }
 
   /// Nanoseconds from `earlier` to this event; both have been reached.
   [[nodiscard]] double nanoseconds_since(const event& earlier) const {

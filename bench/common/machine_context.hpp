@@ -10,7 +10,6 @@
 #include <cstdio>
 #include <ctime>
 #include <fstream>
-#include <memory>
 #include <sstream>
 #include <string>
 #include <utility>

@@ -94,7 +94,7 @@ def name_of(entry):
     if not isinstance(name, str):
         return None
     if entry.get("run_type") == "aggregate" and "run_name" not in entry:
-        ending = "_" + str(entry.get("aggregate_name"))
+        ending = f"_{entry.get('aggregate_name')!s}"
         name = name[:-len(ending)] if name.endswith(ending) else name
     while _SETTING.search(name):
         name = _SETTING.sub("", name)
@@ -107,12 +107,12 @@ def read(path, bench):
         with open(path, encoding="utf-8") as stream:
             document = json.load(stream)
     except FileNotFoundError:
-        raise MissingFile("%s does not exist; write it with the bench %s and --benchmark_out=FILE" % (path, bench)) from None
+        raise MissingFile(f"{path} does not exist; write it with the bench {bench} and --benchmark_out=FILE") from None
     except (ValueError, RecursionError) as error:
         raise ResultError("%s is not JSON (%s); write it with the bench %s, --benchmark_out=FILE and --benchmark_out_format=json"
                           % (path, error, bench)) from None
     except OSError as error:
-        raise ResultError("%s cannot be read (%s); pass a readable JSON file" % (path, error.strerror)) from None
+        raise ResultError(f"{path} cannot be read ({error.strerror}); pass a readable JSON file") from None
     entries = document.get("benchmarks") if isinstance(document, dict) else None
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise ResultError("%s has no list \"benchmarks\" of cases; pass a file that the bench %s wrote with --benchmark_out"

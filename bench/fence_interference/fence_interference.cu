@@ -3,9 +3,6 @@
 /// The question: do memory fences in a process wait for traffic that is not theirs, and what do memory synchronization domains
 /// give back? Every case times one victim beside one noise in one arm; `--help` lists the options.
 
-#include "arms.hpp"
-#include "cases.cuh"
-#include "figures.hpp"
 #include "fixture.cuh"
 #ifdef MEMBAR_BENCH_HAS_NCCL
 #include "nccl_cross_check.cuh"
@@ -15,16 +12,7 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-#include <cstdio>
-#include <exception>
 #include <fstream>
-#include <memory>
-#include <optional>
-#include <stdexcept>
-#include <string>
-#include <string_view>
-#include <vector>
 
 namespace fence_interference {
 namespace {
@@ -94,28 +82,23 @@ void program::add(bench::suite& cases, const victim_description& victim, std::st
   if (reason.empty() && cases.selects(name.text())) {
     shown.expect(sets);
   }
-  cases.add({name.text(), reason, sets},
-            [this, &victim, &arm, &result, in_child, name, device = cases.device(),
-             repetitions = cases.repetitions()]() -> bench::figures {
-              try {
-                if (in_child) {
+  cases.add({name.text(), reason, sets}, [this, &cases, &victim, &arm, &result, in_child, name]() -> bench::figures {
+    try {
+      if (in_child) {
 #ifdef MEMBAR_BENCH_HAS_NCCL
-                  measure_in_child(device, on->peer().value(), repetitions, result);
-#else
-        static_cast<void>(device);
-        static_cast<void>(repetitions);
+        measure_in_child(cases, on->peer().value(), result);
 #endif
-                } else {
-                  measure(*on, victim, on->noise_called(name.noise), arm, result);
-                }
-              } catch (const std::exception& failure) {
-                result.note = std::string("failed: ") + failure.what();
-                result.ns.clear();
-                throw std::runtime_error(result.note);
-              }
-              shown.done(name.text());
-              return result.medians.back();
-            });
+      } else {
+        measure(*on, victim, on->noise_called(name.noise), arm, result);
+      }
+    } catch (const std::exception& failure) {
+      result.note = std::string("failed: ") + failure.what();
+      result.ns.clear();
+      throw std::runtime_error(result.note);
+    }
+    shown.done(name.text());
+    return result.medians.back();
+  });
 }
 
 void program::add_cases(bench::suite& cases) {
@@ -172,13 +155,13 @@ std::size_t program::run(const bench::suite& cases) {
       throw std::runtime_error("membar: cannot write to " + csv + ": name a file in a folder that exists and is writable");
     }
   }
-  const double ghz = on != nullptr ? on->ghz() : 0;
-  table_reporter display(table, cases.context(), ghz);
-  json_file_reporter file(table, cases.context(), ghz);
+  const run_results results{table, cases.context(), on != nullptr ? on->ghz() : 0};
+  table_reporter display(results);
+  json_file_reporter file(results);
   const std::size_t matched = cases.has_output_file() ? benchmark::RunSpecifiedBenchmarks(&display, &file)
                                                       : benchmark::RunSpecifiedBenchmarks(&display);
   if (matched != 0 && !csv.empty()) {
-    write_csv(table_file, table, ghz);
+    write_csv(table_file, results);
     if (!table_file.flush()) {
       throw std::runtime_error("membar: writing " + csv + " failed: is the disk full?");
     }

@@ -40,7 +40,7 @@ struct case_result {
   std::optional<requirement> required;  ///< beside noise: what the memory model asks the victim to wait for
 };
 
-using figures = std::vector<std::pair<std::string, double>>;
+using figures = std::map<std::string, double>;
 
 /// The results of a run, in the order in which the cases were registered.
 class result_table {
@@ -68,11 +68,11 @@ class result_table {
   [[nodiscard]] figures figures_of(const case_name& name, double ghz) const {
     const case_result& result = results_.at(name.text());
     figures out;
-    if (result.required) {
-      out.emplace_back("orders_own", result.required->own);
-      out.emplace_back("orders_noise", result.required->noise);
-      out.emplace_back("orders_noise_seen_at_device_scope", result.required->noise_seen_at_device_scope);
-      out.emplace_back("orders_noise_seen_at_system_scope", result.required->noise_seen_at_system_scope);
+    if (const auto& required = result.required) {
+      out = {{"orders_own", required->own},
+             {"orders_noise", required->noise},
+             {"orders_noise_seen_at_device_scope", required->noise_seen_at_device_scope},
+             {"orders_noise_seen_at_system_scope", required->noise_seen_at_system_scope}};
     }
     if (result.ns.empty()) {
       return out;
@@ -84,21 +84,18 @@ class result_table {
                                                     {"p99", support::quantile(sorted, 0.99)},
                                                     {"max", sorted.back()}};
     for (const auto& [label, ns] : times) {
-      out.emplace_back(std::string(label) + "_ns", ns);
+      out[std::string(label) + "_ns"] = ns;
+      out[std::string(label) + "_cycles"] = ns * ghz;
     }
-    for (const auto& [label, ns] : times) {
-      out.emplace_back(std::string(label) + "_cycles", ns * ghz);
-    }
-    out.emplace_back("samples", static_cast<double>(sorted.size()));
+    out["samples"] = static_cast<double>(sorted.size());
     const auto [least, most] = std::minmax_element(result.medians.begin(), result.medians.end());
-    out.emplace_back("spread", (*most - *least) / times[0].second);
+    out["spread"] = (*most - *least) / times[0].second;
     if (!result.noise_gbps.empty()) {
-      out.emplace_back("noise_gbps", support::median(result.noise_gbps));
+      out["noise_gbps"] = support::median(result.noise_gbps);
     }
-    const auto ratio = [&](const char* label, const std::optional<double>& numerator,
-                           const std::optional<double>& denominator) {
+    const auto ratio = [&](const char* label, std::optional<double> numerator, std::optional<double> denominator) {
       if (numerator && denominator) {
-        out.emplace_back(label, *numerator / *denominator);
+        out[label] = *numerator / *denominator;
       }
     };
     const std::optional<double> none = p50({name.victim, "none", "alone"});
@@ -120,17 +117,23 @@ class result_table {
   std::map<std::string, case_result> results_;
 };
 
+/// What the reporters write.
+struct run_results {
+  const result_table& table;
+  const support::context_entries& context;
+  double ghz;
+};
+
 /// Writes Google Benchmark's JSON, one entry per case instead of one per repetition, with this project's context.
 class json_file_reporter : public benchmark::JSONReporter {
  public:
-  json_file_reporter(const result_table& table, const support::context_entries& context, double ghz)
-      : table_(&table), context_(&context), ghz_(ghz) {}
+  explicit json_file_reporter(const run_results& of) : of_(of) {}
 
   bool ReportContext(const Context&) override {
     std::ostream& out = GetOutputStream();
     out << "{\n  \"context\": {";
     const char* separator = "\n";
-    for (const auto& [key, value] : *context_) {
+    for (const auto& [key, value] : of_.context) {
       out << separator << "    \"" << key << "\": \"" << escaped(value) << '"';
       separator = ",\n";
     }
@@ -149,7 +152,7 @@ class json_file_reporter : public benchmark::JSONReporter {
 
   void Finalize() override {
     std::vector<Run> ordered;
-    for (const case_name& name : table_->names()) {
+    for (const case_name& name : of_.table.names()) {
       const auto found = runs_.find(name.text());
       if (found == runs_.end()) {
         continue;
@@ -157,9 +160,9 @@ class json_file_reporter : public benchmark::JSONReporter {
       Run& run = ordered.emplace_back(found->second);
       run.run_name = benchmark::BenchmarkName();
       run.run_name.function_name = name.text();
-      run.real_accumulated_time = table_->p50(name).value_or(0) * 1e-9 * static_cast<double>(run.iterations);
+      run.real_accumulated_time = of_.table.p50(name).value_or(0) * 1e-9 * static_cast<double>(run.iterations);
       run.cpu_accumulated_time = 0;
-      for (const auto& [label, value] : table_->figures_of(name, ghz_)) {
+      for (const auto& [label, value] : of_.table.figures_of(name, of_.ghz)) {
         run.counters[label] = benchmark::Counter(value);
       }
     }
@@ -179,20 +182,17 @@ class json_file_reporter : public benchmark::JSONReporter {
     return out;
   }
 
-  const result_table* table_;
-  const support::context_entries* context_;
-  double ghz_;
+  run_results of_;
   std::map<std::string, Run> runs_;
 };
 
 /// Google Benchmark's display, replaced by one table at the end: its own has a line per repetition.
 class table_reporter : public benchmark::BenchmarkReporter {
  public:
-  table_reporter(const result_table& table, const support::context_entries& context, double ghz)
-      : table_(&table), context_(&context), ghz_(ghz) {}
+  explicit table_reporter(const run_results& of) : of_(of) {}
 
   bool ReportContext(const Context&) override {
-    for (const auto& [key, value] : *context_) {
+    for (const auto& [key, value] : of_.context) {
       std::printf("%-20s %s\n", key.c_str(), value.c_str());
     }
     std::fflush(stdout);
@@ -208,11 +208,11 @@ class table_reporter : public benchmark::BenchmarkReporter {
   void Finalize() override {
     std::string victim;
     std::map<std::string, int> waived;
-    for (const case_name& name : table_->names()) {
+    for (const case_name& name : of_.table.names()) {
       if (std::find(shown_.begin(), shown_.end(), name.text()) == shown_.end()) {
         continue;
       }
-      const std::string& note = table_->of(name).note;
+      const std::string& note = of_.table.of(name).note;
       if (note.rfind("waived: ", 0) == 0) {
         ++waived[note];
         continue;
@@ -227,15 +227,15 @@ class table_reporter : public benchmark::BenchmarkReporter {
         std::printf(" %s\n", note.c_str());
         continue;
       }
-      std::map<std::string, double> figure;
-      for (const auto& [label, value] : table_->figures_of(name, ghz_)) {
-        figure[label] = value;
-      }
+      figures figure = of_.table.figures_of(name, of_.ghz);
       for (const char* label : {"p50_ns", "p90_ns", "p99_ns", "max_ns"}) {
         std::printf(" %10.0f", figure[label]);
       }
-      print_if(figure, "noise_gbps", " %9.1f", 10);
-      print_if(figure, "slowdown", " %8.2f", 9);
+      const auto print_if = [&](const char* label, const char* format, int width) {
+        return figure.count(label) != 0 ? std::printf(format, figure[label]) : std::printf("%*s", width, "");
+      };
+      print_if("noise_gbps", " %9.1f", 10);
+      print_if("slowdown", " %8.2f", 9);
       for (const char* label : {"interference", "relief", "residual"}) {
         if (figure.count(label) != 0) {
           std::printf("  %s %.2f", label, figure[label]);
@@ -250,38 +250,27 @@ class table_reporter : public benchmark::BenchmarkReporter {
   }
 
  private:
-  static void print_if(std::map<std::string, double>& figure, const char* label, const char* format, int width) {
-    if (figure.count(label) != 0) {
-      std::printf(format, figure[label]);
-    } else {
-      std::printf("%*s", width, "");
-    }
-  }
-
-  const result_table* table_;
-  const support::context_entries* context_;
-  double ghz_;
+  run_results of_;
   std::vector<std::string> shown_;
 };
 
 /// Writes every case and all of its figures as comma-separated values; a figure that a case lacks is an empty field.
-inline void write_csv(std::ostream& out, const result_table& table, double ghz) {
+inline void write_csv(std::ostream& out, const run_results& of) {
   const std::string columns =
       "p50_ns,p90_ns,p99_ns,max_ns,p50_cycles,p90_cycles,p99_cycles,max_cycles,samples,spread,noise_gbps,interference,relief,"
       "residual,slowdown,orders_own,orders_noise,orders_noise_seen_at_device_scope,orders_noise_seen_at_system_scope";
   out << "victim,noise,arm," << columns << ",note\n";
-  for (const case_name& name : table.names()) {
+  for (const case_name& name : of.table.names()) {
     out << name.victim << ',' << name.noise << ',' << name.arm;
-    const figures all = table.figures_of(name, ghz);
+    const figures all = of.table.figures_of(name, of.ghz);
     std::istringstream each(columns);
     for (std::string column; std::getline(each, column, ',');) {
       out << ',';
-      const auto found = std::find_if(all.begin(), all.end(), [&](const auto& figure) { return figure.first == column; });
-      if (found != all.end()) {
+      if (const auto found = all.find(column); found != all.end()) {
         out << found->second;
       }
     }
-    std::string note = table.of(name).note;
+    std::string note = of.table.of(name).note;
     std::replace(note.begin(), note.end(), '"', '\'');
     out << ",\"" << note << "\"\n";
   }

@@ -3,11 +3,8 @@
 /// The devices with everything that is measured on them, and the measurement of one sample set.
 #pragma once
 
-#include "arms.hpp"
 #include "cases.cuh"
 #include "figures.hpp"
-#include "noise.cuh"
-#include "victims.cuh"
 #ifdef MEMBAR_BENCH_HAS_NCCL
 #include "nccl_noise.hpp"
 #endif

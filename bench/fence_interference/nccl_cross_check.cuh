@@ -3,20 +3,14 @@
 /// Arm env0: the experiment in another process, in which NCCL itself was told to use the default domain.
 #pragma once
 
-#include "arms.hpp"
-#include "cases.cuh"
-#include "figures.hpp"
 #include "fixture.cuh"
 #include "nccl_noise.hpp"
 
-#include <bench/common/machine_context.hpp>
+#include <bench/common/harness.hpp>
 
 #include <unistd.h>
 
-#include <cstdio>
 #include <sstream>
-#include <stdexcept>
-#include <string>
 
 namespace fence_interference {
 
@@ -37,14 +31,14 @@ inline void measure_as_child(fixture& on, int device, int repetitions) {
 }
 
 /// The parent's side of arm env0.
-inline void measure_in_child(int device, int peer, int repetitions, case_result& result) {
+inline void measure_in_child(const bench::suite& cases, int peer, case_result& result) {
   char self[4096] = {};
   if (readlink("/proc/self/exe", self, sizeof self - 1) <= 0) {
     throw std::runtime_error("the bench could not find its own executable to run the cross-check");
   }
   std::istringstream lines(support::output_of(
-      "NCCL_MEM_SYNC_DOMAIN=0 timeout 120 '" + std::string(self) + "' --as_child --device=" + std::to_string(device) +
-      " --peer=" + std::to_string(peer) + " --repetitions=" + std::to_string(repetitions)));
+      "NCCL_MEM_SYNC_DOMAIN=0 timeout 120 '" + std::string(self) + "' --as_child --device=" + std::to_string(cases.device()) +
+      " --peer=" + std::to_string(peer) + " --repetitions=" + std::to_string(cases.repetitions())));
   for (std::string line; std::getline(lines, line);) {
     double value = 0;
     double rate = 0;
@@ -55,7 +49,7 @@ inline void measure_in_child(int device, int peer, int repetitions, case_result&
       result.ns.push_back(value);
     }
   }
-  if (result.medians.size() != static_cast<std::size_t>(repetitions) || result.ns.empty()) {
+  if (result.medians.size() != static_cast<std::size_t>(cases.repetitions()) || result.ns.empty()) {
     throw std::runtime_error("the process with NCCL_MEM_SYNC_DOMAIN=0 did not measure to its end");
   }
 }

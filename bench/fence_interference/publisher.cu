@@ -11,12 +11,7 @@
 #include <bench/common/harness.hpp>
 #include <membar/sync/publisher.cuh>
 
-#include <algorithm>
-#include <optional>
-#include <stdexcept>
-#include <string>
 #include <type_traits>
-#include <vector>
 
 namespace {
 

@@ -5,10 +5,12 @@
 #include <membar/model/test.hpp>
 #include <membar/thread_scope.hpp>
 
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 namespace fence_interference {
 namespace {
@@ -72,11 +74,7 @@ requirement decide(const Question& question) {
 /// What the victim saw of the noise's flag, where it looked: the wait is in question only if the flag was up.
 template <class... Look>
 model::condition looked() {
-  if constexpr (sizeof...(Look) == 0) {
-    return in(1, seen) == 0;
-  } else {
-    return in(1, seen) == 1;
-  }
+  return in(1, seen) == (sizeof...(Look) == 0 ? 0 : 1);
 }
 
 /// A victim whose operation, at `Scope`, precedes or is the publication of `flag`.
@@ -128,36 +126,26 @@ requirement decide_at(std::string_view operation, std::string_view order, const 
                             : decide_operation<Scope>(arm, model::thread_fence<Scope>(membar::acq_rel), publish);
 }
 
-/// The part of a victim's name before the next dot, which is taken off.
-std::string_view next_part(std::string_view& name) {
-  const std::string_view part = name.substr(0, name.find('.'));
-  name.remove_prefix(part.size() == name.size() ? part.size() : part.size() + 1);
-  return part;
-}
-
 }  // namespace
 
 requirement requirement_of(std::string_view victim, const arm& arm) {
-  const std::string name(victim);
-  const std::string_view operation = next_part(victim);
+  std::istringstream name{std::string(victim)};
+  std::string operation, scope, order;
+  std::getline(name, operation, '.') && std::getline(name, scope, '.') && std::getline(name, order, '.');
   if (operation == "kernel_boundary") {
     return decide(boundary_question{places_in<thread_scope::device>(arm)});
   }
-  const std::string_view scope = next_part(victim);
-  const std::string_view order = next_part(victim);
-  if (scope == membar::name(thread_scope::block)) {
-    return decide_at<thread_scope::block>(operation, order, arm);
+  const std::pair<thread_scope, requirement (*)(std::string_view, std::string_view, const fence_interference::arm&)> scopes[] =
+      {{thread_scope::block, decide_at<thread_scope::block>},
+       {thread_scope::cluster, decide_at<thread_scope::cluster>},
+       {thread_scope::device, decide_at<thread_scope::device>},
+       {thread_scope::system, decide_at<thread_scope::system>}};
+  for (const auto& [known, decide_there] : scopes) {
+    if (scope == membar::name(known)) {
+      return decide_there(operation, order, arm);
+    }
   }
-  if (scope == membar::name(thread_scope::cluster)) {
-    return decide_at<thread_scope::cluster>(operation, order, arm);
-  }
-  if (scope == membar::name(thread_scope::device)) {
-    return decide_at<thread_scope::device>(operation, order, arm);
-  }
-  if (scope == membar::name(thread_scope::system)) {
-    return decide_at<thread_scope::system>(operation, order, arm);
-  }
-  throw std::logic_error("the victim " + name + " has no scope that is known");
+  throw std::logic_error("the victim " + std::string(victim) + " has no scope that is known");
 }
 
 }  // namespace fence_interference

@@ -14,7 +14,6 @@
 #include <functional>
 #include <memory>
 #include <stdexcept>
-#include <string>
 #include <type_traits>
 #include <vector>
 

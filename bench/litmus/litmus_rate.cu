@@ -8,10 +8,10 @@
 /// memory.
 ///
 /// `rate/device/<test>/tuned` runs under the parameters that a search found, which its label names.
+#include <membar/litmus/engine.hpp>
 #include <membar/litmus/kernel.cuh>
 #include <membar/litmus/parameters.hpp>
 #include <membar/litmus/placement.hpp>
-#include <membar/litmus/engine.hpp>
 #include <membar/litmus/test.cuh>
 #include <membar/litmus/tuner.hpp>
 
@@ -23,11 +23,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
-#include <memory>
 #include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
 namespace {
 
@@ -101,7 +97,8 @@ __global__ void __launch_bounds__(1024, 1) run_one_step(const __grid_constant__ 
 
 /// The engine's instances with a launch per step; the host copies the digits of the registers, counts them, and clears cells.
 template <class Test>
-counts run_with_host_reset(const litmus::runnable_test& test, const litmus::instance_layout& shape, const litmus::placement& where) {
+counts run_with_host_reset(const litmus::runnable_test& test, const litmus::instance_layout& shape,
+                           const litmus::placement& where) {
   const std::size_t instances = shape.instances();
   const support::device_memory<unsigned char> cells(shape.region_bytes());
   const support::device_memory<unsigned char> digits(shape.digit_bytes());

@@ -13,16 +13,12 @@ constexpr std::size_t apart = 16;
 
 /// What a user would write without membar.
 __global__ void raw_chain(unsigned long long* there, unsigned rounds, kernel_report* report) {
-  unsigned long long seen = 0;
-  timed_rounds(membar::symmetric::by_thread, rounds, report, [&](unsigned) {
-    seen = atomicAdd_system(there, 1 + (seen >> 63));
-    return true;
-  });
+  amo_chain(rounds, report, [&](unsigned long long seen) { return atomicAdd_system(there, 1 + (seen >> 63)); });
 }
 
 template <class... Parameters>
 double amo_nanoseconds(world& two, pe target, void (*kernel)(Parameters...)) {
-  const membar::symmetric::scoped_array counters(two.heap.allocate<membar::symmetric::counter<unsigned long long>>(2 * apart));
+  const scoped_array counters(two.heap.allocate<counter<unsigned long long>>(2 * apart));
   // PE 1 does the same to counters of its own, on its own PE: it touches neither PE 0's words nor their sectors.
   return two.round_nanoseconds(1, 5'000, kernel, [&](pe which, auto launch) {
     launch(counters.on(which).subspan(apart * static_cast<std::size_t>(which.index()), 3), which == pe(0) ? target : pe(1));
@@ -30,7 +26,7 @@ double amo_nanoseconds(world& two, pe target, void (*kernel)(Parameters...)) {
 }
 
 double raw_nanoseconds(world& two, pe target) {
-  const membar::symmetric::scoped_array words(two.heap.allocate<unsigned long long>(2 * apart));
+  const scoped_array words(two.heap.allocate<unsigned long long>(2 * apart));
   return two.round_nanoseconds(1, 5'000, raw_chain, [&](pe which, auto launch) {
     launch(which == pe(0) ? words.on(target).local() : words.on(which).local() + apart);
   });

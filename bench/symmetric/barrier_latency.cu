@@ -16,17 +16,17 @@ using flags = membar::cross_barrier<2>::flags;
 __global__ void cross_barriers(flags* first, flags* second, int rank, unsigned rounds, kernel_report* report) {
   flags* const all[2] = {first, second};
   membar::cross_barrier<2> barrier(all, rank);
-  timed_rounds(membar::symmetric::by_thread, rounds, report, [&](unsigned) { return barrier.sync(generous) == wait_result::done; });
+  timed_rounds(by_thread, rounds, report, [&](unsigned) { return barrier.sync(generous) == wait_result::done; });
 }
 
 template <class... Parameters>
 double barrier_nanoseconds(world& two, unsigned threads, void (*kernel)(Parameters...)) {
-  const membar::symmetric::scoped_array words(two.heap.allocate_barrier());
+  const scoped_array words(two.heap.allocate_barrier());
   return two.round_nanoseconds(threads, 3'000, kernel, [&](pe which, auto launch) { launch(words.on(which)); });
 }
 
 double cross_barrier_nanoseconds(world& two) {
-  const membar::symmetric::scoped_array memory(two.heap.allocate<unsigned char>(sizeof(flags)));
+  const scoped_array memory(two.heap.allocate<unsigned char>(sizeof(flags)));
   const auto flags_of = [&](int which) { return reinterpret_cast<flags*>(memory.on(pe(which)).local()); };
   return two.round_nanoseconds(1, 3'000, cross_barriers,
                                [&](pe which, auto launch) { launch(flags_of(0), flags_of(1), which.index()); });
@@ -34,8 +34,8 @@ double cross_barrier_nanoseconds(world& two) {
 
 double stream_barrier_nanoseconds(world& two) {
   constexpr int rounds = 100;
-  membar::symmetric::load_stream_operations(two.heap);
-  const membar::symmetric::scoped_array words(two.heap.allocate_barrier());
+  symmetric::load_stream_operations(two.heap);
+  const scoped_array words(two.heap.allocate_barrier());
   const support::event begin;
   const support::event end;
   gate held(two.backend);
@@ -49,7 +49,7 @@ double stream_barrier_nanoseconds(world& two) {
       if (round == 0 && which == pe(0)) {
         begin.record(two.streams.of(which));
       }
-      membar::symmetric::barrier_on_stream(words.on(which), generous, two.streams.of(which));
+      symmetric::barrier_on_stream(words.on(which), generous, two.streams.of(which));
     }
   }
   end.record(two.streams.of(pe(0)));
@@ -66,10 +66,10 @@ void add_cases(bench::suite& cases) {
         "barrier_latency/" + arm + "/threads:{}",
         [two = of.two, kernel](unsigned count) { return barrier_nanoseconds(*two, count, kernel); }, threads);
   };
-  add("membar_peer_by_thread", {1}, &barriers<membar::symmetric::by_thread_t, membar::acq_rel_t, peer_backend>);
-  add("membar_peer_by_warp", {32}, &barriers<membar::symmetric::by_warp_t, membar::acq_rel_t, peer_backend>);
-  add("membar_peer_by_block", {64, 256, 1024}, &barriers<membar::symmetric::by_block_t, membar::acq_rel_t, peer_backend>);
-  add("membar_peer_relaxed_by_block", {256}, &barriers<membar::symmetric::by_block_t, membar::relaxed_t, peer_backend>);
+  add("membar_peer_by_thread", {1}, &barriers<by_thread_t, membar::acq_rel_t, peer_backend>);
+  add("membar_peer_by_warp", {32}, &barriers<by_warp_t, membar::acq_rel_t, peer_backend>);
+  add("membar_peer_by_block", {64, 256, 1024}, &barriers<by_block_t, membar::acq_rel_t, peer_backend>);
+  add("membar_peer_relaxed_by_block", {256}, &barriers<by_block_t, membar::relaxed_t, peer_backend>);
   cases.add("barrier_latency/cross_barrier/threads:1", [two = of.two] { return cross_barrier_nanoseconds(*two); });
   cases.add("barrier_latency/membar_peer_on_stream", [two = of.two] { return stream_barrier_nanoseconds(*two); });
 }

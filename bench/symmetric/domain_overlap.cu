@@ -14,14 +14,13 @@ using namespace symmetric_bench;
 
 /// Puts by all blocks, each with a signal, until it is told to stop; never longer than its budget.
 __global__ void __launch_bounds__(512)
-    communicate(span<unsigned char> data, const unsigned char* source,
-                span<membar::symmetric::signal<membar::symmetric::add>> signals, const unsigned* stop, unsigned* started) {
+    communicate(span<unsigned char> data, const unsigned char* source, span<symmetric::signal<symmetric::add>> signals,
+                const unsigned* stop, unsigned* started) {
   const std::size_t part = data.size() / gridDim.x / 16 * 16;
   const std::size_t first = part * blockIdx.x;
   const unsigned long long begin = membar::global_nanoseconds();
   for (bool done = false, first_round = true; !done; first_round = false) {
-    membar::symmetric::put_signal(membar::symmetric::by_block, data.subspan(first, part), source + first, signals[blockIdx.x],
-                                  1, pe(1));
+    symmetric::put_signal(by_block, data.subspan(first, part), source + first, signals[blockIdx.x], 1, pe(1));
     bool over = false;
     if (threadIdx.x == 0) {
       if (first_round) {
@@ -30,7 +29,7 @@ __global__ void __launch_bounds__(512)
       over = membar::load<membar::thread_scope::system>(stop, membar::relaxed) != 0 ||
              membar::global_nanoseconds() - begin > generous.in_nanoseconds();
     }
-    done = membar::symmetric::by_block_t::any(over);
+    done = by_block_t::any(over);
   }
 }
 
@@ -47,14 +46,14 @@ double chain_nanoseconds(world& two, arm which) {
   constexpr unsigned blocks = 32;
   constexpr unsigned steps = 400;
   constexpr std::size_t bytes = std::size_t{32} << 20;
-  const membar::symmetric::scoped_array data(two.heap.allocate<unsigned char>(bytes));
-  const membar::symmetric::scoped_array source(two.heap.allocate<unsigned char>(bytes));
-  const membar::symmetric::scoped_array signals(two.heap.allocate<membar::symmetric::signal<membar::symmetric::add>>(blocks));
+  const scoped_array data(two.heap.allocate<unsigned char>(bytes));
+  const scoped_array source(two.heap.allocate<unsigned char>(bytes));
+  const scoped_array signals(two.heap.allocate<symmetric::signal<symmetric::add>>(blocks));
   const membar::device_guard guard(two.backend.device_of(pe(0)));
   const support::stream chain;
   const support::device_memory<unsigned> words(4 * 64 * 256);
-  const support::device_memory<unsigned> control(
-      2);  // stop, started: near to the kernel, so that polling is no traffic elsewhere
+  // Stop, started: near to the kernel, so that polling is no traffic elsewhere.
+  const support::device_memory<unsigned> control(2);
   const support::stream control_stream;
   const support::event begin;
   const support::event end;

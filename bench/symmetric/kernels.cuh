@@ -14,10 +14,12 @@
 
 namespace symmetric_bench {
 
+namespace symmetric = membar::symmetric;
 using membar::wait_result;
-using membar::symmetric::object;
-using membar::symmetric::pe;
-using membar::symmetric::span;
+using symmetric::by_block, symmetric::by_block_t, symmetric::by_thread, symmetric::by_thread_t, symmetric::by_warp,
+    symmetric::by_warp_t;
+using symmetric::counter, symmetric::packed, symmetric::pe, symmetric::ring_neighbour, symmetric::scoped_array, symmetric::span;
+using set_signal = symmetric::signal<symmetric::set>;
 
 /// Longer than any wait that succeeds.
 inline constexpr membar::wait_budget generous = membar::wait_budget::milliseconds(5'000);
@@ -44,7 +46,7 @@ __device__ void timed_rounds(Group, unsigned rounds, kernel_report* report, Roun
     }
     done = round(i + 1);
   }
-  if constexpr (std::is_same_v<Group, membar::symmetric::by_block_t>) {
+  if constexpr (std::is_same_v<Group, by_block_t>) {
     done = !Group::any(!done);
   }
   if (Group::rank() == 0) {
@@ -75,45 +77,41 @@ enum class wait_form {
   trapping
 };
 
-/// Data and a signal to the other PE and back; `first` is what the signals hold before.
-template <class Group, class Backend, wait_form Form = wait_form::returning>
-__global__ void __launch_bounds__(1024, 1)
-    put_signal_round_trips(span<unsigned char, Backend> data, const unsigned char* source,
-                           span<membar::symmetric::signal<membar::symmetric::set>, Backend> signals, unsigned long long first,
-                           unsigned rounds, kernel_report* report) {
-  const Group group;
-  const pe other = membar::symmetric::ring_neighbour(data.self(), 1, data.count());
+/// Messages there and back that end with a signal: `send(value, other)` raises it at the other PE; `first` is what it holds before.
+template <wait_form Form = wait_form::returning, class Group, class Backend, class Send>
+__device__ void signalled_round_trips(Group group, span<set_signal, Backend> signals, unsigned long long first, unsigned rounds,
+                                      kernel_report* report, Send send) {
+  const pe other = ring_neighbour(signals.self(), 1, signals.count());
   round_trips(
-      group, data.self() == pe(0), rounds, report,
-      [&](unsigned number) { membar::symmetric::put_signal(group, data, source, signals[0], first + number, other); },
+      group, signals.self() == pe(0), rounds, report, [&](unsigned number) { send(first + number, other); },
       [&](unsigned number) {
         if constexpr (Form == wait_form::trapping) {
-          membar::symmetric::wait(group, signals[0], membar::symmetric::equals(first + number), generous);
+          symmetric::wait(group, signals[0], symmetric::equals(first + number), generous);
           return true;
         }
-        return membar::symmetric::try_wait(group, signals[0], membar::symmetric::equals(first + number), generous) ==
-               wait_result::done;
+        return symmetric::try_wait(group, signals[0], symmetric::equals(first + number), generous) == wait_result::done;
       });
+}
+
+/// Data and a signal to the other PE and back.
+template <class Group, class Backend, wait_form Form = wait_form::returning>
+__global__ void __launch_bounds__(1024, 1)
+    put_signal_round_trips(span<unsigned char, Backend> data, const unsigned char* source, span<set_signal, Backend> signals,
+                           unsigned long long first, unsigned rounds, kernel_report* report) {
+  signalled_round_trips<Form>(Group(), signals, first, rounds, report, [&](unsigned long long value, pe other) {
+    symmetric::put_signal(Group(), data, source, signals[0], value, other);
+  });
 }
 
 /// A put, a fence and a relaxed notification in place of `put_signal`.
 template <class Group, class Backend>
 __global__ void __launch_bounds__(1024, 1)
-    fenced_round_trips(span<unsigned char, Backend> data, const unsigned char* source,
-                       span<membar::symmetric::signal<membar::symmetric::set>, Backend> signals, unsigned long long first,
-                       unsigned rounds, kernel_report* report) {
-  const Group group;
-  const pe other = membar::symmetric::ring_neighbour(data.self(), 1, data.count());
-  round_trips(
-      group, data.self() == pe(0), rounds, report,
-      [&](unsigned number) {
-        membar::symmetric::put(group, data, source, other);
-        membar::symmetric::notify(group, signals[0], first + number, other, membar::symmetric::fence(group, data.reach()));
-      },
-      [&](unsigned number) {
-        return membar::symmetric::try_wait(group, signals[0], membar::symmetric::equals(first + number), generous) ==
-               wait_result::done;
-      });
+    fenced_round_trips(span<unsigned char, Backend> data, const unsigned char* source, span<set_signal, Backend> signals,
+                       unsigned long long first, unsigned rounds, kernel_report* report) {
+  signalled_round_trips(Group(), signals, first, rounds, report, [&](unsigned long long value, pe other) {
+    symmetric::put(Group(), data, source, other);
+    symmetric::notify(Group(), signals[0], value, other, symmetric::fence(Group(), data.reach()));
+  });
 }
 
 template <int Bytes>
@@ -130,42 +128,43 @@ enum class message_in {
 template <wait_form Form, class Group, class Box, class Message>
 __device__ void packed_between(Group group, const Box& box, const Message* sent, Message* received, unsigned first,
                                unsigned rounds, kernel_report* report) {
-  const pe other = membar::symmetric::ring_neighbour(box.self(), 1, box.count());
+  const pe other = ring_neighbour(box.self(), 1, box.count());
   round_trips(
       group, box.self() == pe(0), rounds, report,
-      [&](unsigned number) { membar::symmetric::put_packed(group, box, sent, first + number, other); },
+      [&](unsigned number) { symmetric::put_packed(group, box, sent, first + number, other); },
       [&](unsigned number) {
         if constexpr (Form == wait_form::trapping) {
-          membar::symmetric::take_packed(group, box, received, first + number, generous);
+          symmetric::take_packed(group, box, received, first + number, generous);
           return true;
         }
-        return membar::symmetric::try_take_packed(group, box, received, first + number, generous) == wait_result::done;
+        return symmetric::try_take_packed(group, box, received, first + number, generous) == wait_result::done;
       });
 }
 
 /// A packed message there and back: what PE 0 sends, PE 1 sends back as it came. `memory` has room for two.
 template <class Group, int Bytes, message_in Where, class Backend, wait_form Form = wait_form::returning>
 __global__ void __launch_bounds__(1024, 1)
-    packed_round_trips(span<membar::symmetric::packed<payload<Bytes>>, Backend> boxes, payload<Bytes>* memory, unsigned first,
-                       unsigned rounds, kernel_report* report) {
+    packed_round_trips(span<packed<payload<Bytes>>, Backend> boxes, payload<Bytes>* memory, unsigned first, unsigned rounds,
+                       kernel_report* report) {
   const Group group;
   const std::size_t sent = boxes.self() == pe(0) ? 0 : 1;
   if constexpr (Where == message_in::global_memory) {
     packed_between<Form>(group, boxes[0], memory + sent, memory + 1, first, rounds, report);
-  } else if constexpr (std::is_same_v<Group, membar::symmetric::by_thread_t>) {
+  } else if constexpr (std::is_same_v<Group, by_thread_t>) {
     payload<Bytes> message = memory[sent];
     packed_between<Form>(group, boxes[0], &message, &message, first, rounds, report);
     memory[1] = message;
   } else {
     __shared__ payload<Bytes> messages[2];
-    for (unsigned i = Group::rank(); i < Bytes / 4; i += Group::size()) {
-      messages[sent].words[i] = memory[sent].words[i];
-    }
+    const auto copy = [](payload<Bytes>& to, const payload<Bytes>& from) {
+      for (unsigned i = Group::rank(); i < Bytes / 4; i += Group::size()) {
+        to.words[i] = from.words[i];
+      }
+    };
+    copy(messages[sent], memory[sent]);
     Group::sync();
     packed_between<Form>(group, boxes[0], messages + sent, messages + 1, first, rounds, report);
-    for (unsigned i = Group::rank(); i < Bytes / 4; i += Group::size()) {
-      memory[1].words[i] = messages[1].words[i];
-    }
+    copy(memory[1], messages[1]);
   }
 }
 
@@ -173,9 +172,9 @@ __global__ void __launch_bounds__(1024, 1)
 /// nobody waits for another's. `Lanes` of each warp have a piece.
 template <unsigned Lanes, class Backend>
 __global__ void __launch_bounds__(1024, 1)
-    packed_pieces_round_trips(span<membar::symmetric::packed<payload<12>>, Backend> boxes, payload<12>* memory, unsigned rounds,
+    packed_pieces_round_trips(span<packed<payload<12>>, Backend> boxes, payload<12>* memory, unsigned rounds,
                               kernel_report* report) {
-  const pe other = membar::symmetric::ring_neighbour(boxes.self(), 1, boxes.count());
+  const pe other = ring_neighbour(boxes.self(), 1, boxes.count());
   const unsigned piece = threadIdx.x / 32 * Lanes + threadIdx.x % 32;
   const bool has_one = threadIdx.x % 32 < Lanes && piece < boxes.size();
   payload<12> message{};
@@ -183,15 +182,14 @@ __global__ void __launch_bounds__(1024, 1)
     message = memory[piece];
   }
   round_trips(
-      membar::symmetric::by_block, boxes.self() == pe(0), rounds, report,
+      by_block, boxes.self() == pe(0), rounds, report,
       [&](unsigned number) {
         if (has_one) {
-          membar::symmetric::put_packed(membar::symmetric::by_thread, boxes[piece], &message, number, other);
+          symmetric::put_packed(by_thread, boxes[piece], &message, number, other);
         }
       },
       [&](unsigned number) {
-        return !has_one || membar::symmetric::try_take_packed(membar::symmetric::by_thread, boxes[piece], &message, number,
-                                                              generous) == wait_result::done;
+        return !has_one || symmetric::try_take_packed(by_thread, boxes[piece], &message, number, generous) == wait_result::done;
       });
   if (has_one) {
     memory[piece] = message;
@@ -205,43 +203,44 @@ __global__ void __launch_bounds__(1024, 1)
   const std::size_t part = data.size() / gridDim.x / 16 * 16;
   const std::size_t first = part * blockIdx.x;
   const std::size_t size = blockIdx.x == gridDim.x - 1 ? data.size() - first : part;
-  const pe other = membar::symmetric::ring_neighbour(data.self(), 1, data.count());
+  const pe other = ring_neighbour(data.self(), 1, data.count());
 #pragma unroll 1
   for (unsigned round = 0; round != rounds; ++round) {
-    membar::symmetric::put_nonblocking(membar::symmetric::by_block, data.subspan(first, size), source + first, other);
+    symmetric::put_nonblocking(by_block, data.subspan(first, size), source + first, other);
   }
-  membar::symmetric::quiet(membar::symmetric::by_block, data.reach());
+  symmetric::quiet(by_block, data.reach());
 }
 
-/// AMOs one after the other, each waiting for the value of the one before.
-template <class Backend>
-__global__ void fetch_add_chain(span<membar::symmetric::counter<unsigned long long>, Backend> counters, pe other,
-                                unsigned rounds, kernel_report* report) {
+/// AMOs one after the other, each waiting for the value of the one before: `next(seen)`.
+template <class Next>
+__device__ void amo_chain(unsigned rounds, kernel_report* report, Next next) {
   unsigned long long seen = 0;
-  timed_rounds(membar::symmetric::by_thread, rounds, report, [&](unsigned) {
-    seen = membar::symmetric::amo_fetch_add(counters[0], 1 + (seen >> 63), other);
+  timed_rounds(by_thread, rounds, report, [&](unsigned) {
+    seen = next(seen);
     return true;
   });
 }
 
 template <class Backend>
-__global__ void compare_exchange_chain(span<membar::symmetric::counter<unsigned long long>, Backend> counters, pe other,
-                                       unsigned rounds, kernel_report* report) {
-  unsigned long long seen = 0;
-  timed_rounds(membar::symmetric::by_thread, rounds, report, [&](unsigned) {
-    seen = membar::symmetric::amo_compare_exchange(counters[1], seen, seen + 1, other);
-    return true;
-  });
+using amo_counters = span<counter<unsigned long long>, Backend>;
+
+template <class Backend>
+__global__ void fetch_add_chain(amo_counters<Backend> counters, pe other, unsigned rounds, kernel_report* report) {
+  amo_chain(rounds, report, [&](auto seen) { return symmetric::amo_fetch_add(counters[0], 1 + (seen >> 63), other); });
+}
+
+template <class Backend>
+__global__ void compare_exchange_chain(amo_counters<Backend> counters, pe other, unsigned rounds, kernel_report* report) {
+  amo_chain(rounds, report, [&](auto seen) { return symmetric::amo_compare_exchange(counters[1], seen, seen + 1, other); });
 }
 
 /// Additions without a wait for each, and their completion at the end.
 template <class Backend>
-__global__ void add_stream(span<membar::symmetric::counter<unsigned long long>, Backend> counters, pe other, unsigned rounds,
-                           kernel_report* report) {
-  timed_rounds(membar::symmetric::by_thread, rounds, report, [&](unsigned round) {
-    membar::symmetric::amo_add(counters[2], 1ULL, other);
+__global__ void add_stream(amo_counters<Backend> counters, pe other, unsigned rounds, kernel_report* report) {
+  timed_rounds(by_thread, rounds, report, [&](unsigned round) {
+    symmetric::amo_add(counters[2], 1ULL, other);
     if (round == warm_up + rounds) {
-      membar::symmetric::quiet(membar::symmetric::by_thread, counters.reach());
+      symmetric::quiet(by_thread, counters.reach());
     }
     return true;
   });
@@ -249,10 +248,10 @@ __global__ void add_stream(span<membar::symmetric::counter<unsigned long long>, 
 
 template <class Group, class Order, class Backend>
 __global__ void __launch_bounds__(1024, 1)
-    barriers(span<membar::symmetric::barrier_word, Backend> words, unsigned rounds, kernel_report* report) {
+    barriers(span<symmetric::barrier_word, Backend> words, unsigned rounds, kernel_report* report) {
   const Group group;
   timed_rounds(group, rounds, report,
-               [&](unsigned) { return membar::symmetric::try_barrier(group, words, generous, Order()) == wait_result::done; });
+               [&](unsigned) { return symmetric::try_barrier(group, words, generous, Order()) == wait_result::done; });
 }
 
 }  // namespace symmetric_bench

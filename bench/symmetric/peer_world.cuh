@@ -8,8 +8,8 @@
 #include <membar/device_clock.cuh>
 #include <membar/launch.hpp>
 #include <membar/load_store.cuh>
-#include <membar/symmetric/peer_backend.hpp>
 #include <membar/symmetric/heap.hpp>
+#include <membar/symmetric/peer_backend.hpp>
 
 #include "kernels.cuh"
 #include "nvshmem_arms.hpp"
@@ -22,8 +22,7 @@
 
 namespace symmetric_bench {
 
-using membar::symmetric::pe;
-using membar::symmetric::peer_backend;
+using symmetric::peer_backend;
 
 /// The first two devices that have peer access to each other; fewer where there are none.
 [[nodiscard]] inline std::vector<int> two_peers() {
@@ -121,7 +120,7 @@ class world {
     // membar's memory needs none of this; the copies that it is compared with do.
     for (const pe from : backend.local_pes()) {
       const membar::device_guard guard(backend.device_of(from));
-      const pe to = membar::symmetric::ring_neighbour(from, 1, backend.count());
+      const pe to = ring_neighbour(from, 1, backend.count());
       const cudaError_t status = cudaDeviceEnablePeerAccess(backend.device_of(to), 0);
       if (status == cudaErrorPeerAccessAlreadyEnabled) {
         static_cast<void>(cudaGetLastError());
@@ -154,7 +153,7 @@ class world {
   }
 
   peer_backend backend;
-  membar::symmetric::heap<peer_backend> heap;
+  symmetric::heap<peer_backend> heap;
   pe_streams streams;
 
  private:

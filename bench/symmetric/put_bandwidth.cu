@@ -23,15 +23,15 @@ constexpr int rounds = 10;
 /// The blocks take tiles of the data in turn, so that what is under way lies close together.
 __global__ void __launch_bounds__(1024, 1)
     put_tiles(span<unsigned char> data, const unsigned char* source, std::size_t tile, unsigned times) {
-  const pe other = membar::symmetric::ring_neighbour(data.self(), 1, data.count());
+  const pe other = ring_neighbour(data.self(), 1, data.count());
 #pragma unroll 1
   for (unsigned round = 0; round != times; ++round) {
 #pragma unroll 1
     for (std::size_t first = blockIdx.x * tile; first < data.size(); first += gridDim.x * tile) {
-      membar::symmetric::put_nonblocking(membar::symmetric::by_block, data.subspan(first, tile), source + first, other);
+      symmetric::put_nonblocking(by_block, data.subspan(first, tile), source + first, other);
     }
   }
-  membar::symmetric::quiet(membar::symmetric::by_block, data.reach());
+  symmetric::quiet(by_block, data.reach());
 }
 
 /// Neighbouring threads' units of 16 bytes, eight under way in each, which leave nothing in L1. `count` is a multiple of eight
@@ -107,8 +107,8 @@ bench::figures timed_transfer(world& two, const unsigned char* data, unsigned ch
 template <class Enqueue>
 bench::figures transfer(world& two, std::size_t mebibytes, Enqueue enqueue) {
   const std::size_t bytes = mebibytes << 20;
-  const membar::symmetric::scoped_array data(two.heap.allocate<unsigned char>(bytes));
-  const membar::symmetric::scoped_array source(two.heap.allocate<unsigned char>(bytes));
+  const scoped_array data(two.heap.allocate<unsigned char>(bytes));
+  const scoped_array source(two.heap.allocate<unsigned char>(bytes));
   return timed_transfer(two, data.on(pe(1)).local(), source.on(pe(0)).local(), bytes,
                         [&](int times) { enqueue(data, source, times); });
 }
@@ -164,13 +164,13 @@ void add_cases(bench::suite& cases) {
   cases.add(
       "put_bandwidth/membar_peer_on_stream/MiB:{}",
       [two](std::size_t mebibytes) {
-        membar::symmetric::load_stream_operations(two->heap);
+        symmetric::load_stream_operations(two->heap);
         return transfer(*two, mebibytes, [&](const auto& data, const auto& source, int times) {
           const cudaStream_t stream = two->streams.of(pe(0));
           for (int i = 0; i != times; ++i) {
-            membar::symmetric::put_on_stream(two->heap, data.on(pe(0)), source.on(pe(0)).local(), pe(1), stream);
+            symmetric::put_on_stream(two->heap, data.on(pe(0)), source.on(pe(0)).local(), pe(1), stream);
           }
-          membar::symmetric::quiet_on_stream(data.on(pe(0)).reach(), stream);
+          symmetric::quiet_on_stream(data.on(pe(0)).reach(), stream);
         });
       },
       sizes);

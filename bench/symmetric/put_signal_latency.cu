@@ -18,12 +18,12 @@ struct memory {
   explicit memory(world& two)
       : data(two.heap.allocate<unsigned char>(largest)),
         source(two.heap.allocate<unsigned char>(largest)),
-        signals(two.heap.allocate<membar::symmetric::signal<membar::symmetric::set>>(1)) {}
+        signals(two.heap.allocate<set_signal>(1)) {}
 
   static constexpr std::size_t largest = std::size_t{1} << 20;
-  membar::symmetric::scoped_array<unsigned char, peer_backend> data;
-  membar::symmetric::scoped_array<unsigned char, peer_backend> source;
-  membar::symmetric::scoped_array<membar::symmetric::signal<membar::symmetric::set>, peer_backend> signals;
+  scoped_array<unsigned char, peer_backend> data;
+  scoped_array<unsigned char, peer_backend> source;
+  scoped_array<set_signal, peer_backend> signals;
 };
 
 template <class... Parameters>
@@ -39,45 +39,34 @@ double signal_trips(world& two, std::size_t bytes, unsigned threads, void (*kern
 
 /// A signal there and back, without data.
 template <class Order>
-__global__ void notify_round_trips(span<membar::symmetric::signal<membar::symmetric::set>> signals, unsigned rounds,
-                                   kernel_report* report) {
-  const pe other = membar::symmetric::ring_neighbour(signals.self(), 1, signals.count());
-  round_trips(
-      membar::symmetric::by_thread, signals.self() == pe(0), rounds, report,
-      [&](unsigned number) { membar::symmetric::notify(membar::symmetric::by_thread, signals[0], number, other, Order()); },
-      [&](unsigned number) {
-        return membar::symmetric::try_wait(membar::symmetric::by_thread, signals[0], membar::symmetric::equals(number), generous) == wait_result::done;
-      });
+__global__ void notify_round_trips(span<set_signal> signals, unsigned rounds, kernel_report* report) {
+  signalled_round_trips(by_thread, signals, 0, rounds, report, [&](unsigned long long value, pe other) {
+    symmetric::notify(by_thread, signals[0], value, other, Order());
+  });
 }
 
 template <class Order>
 double notify_trips(world& two) {
   return over_places_of(two.heap, [&] {
-    const membar::symmetric::scoped_array signals(two.heap.allocate<membar::symmetric::signal<membar::symmetric::set>>(1));
+    const scoped_array signals(two.heap.allocate<set_signal>(1));
     return two.round_nanoseconds(1, rounds_of(16), notify_round_trips<Order>,
                                  [&](pe which, auto launch) { launch(signals.on(which)); });
   });
 }
 
 /// 16 bytes out of registers, whole, and a signal that releases them.
-__global__ void value_round_trips(span<uint4> data, span<membar::symmetric::signal<membar::symmetric::set>> signals,
-                                  unsigned rounds, kernel_report* report) {
-  const pe other = membar::symmetric::ring_neighbour(signals.self(), 1, signals.count());
-  round_trips(
-      membar::symmetric::by_thread, signals.self() == pe(0), rounds, report,
-      [&](unsigned number) {
-        membar::symmetric::put_value(data[0], uint4{number, number, number, number}, other);
-        membar::symmetric::notify(membar::symmetric::by_thread, signals[0], number, other);
-      },
-      [&](unsigned number) {
-        return membar::symmetric::try_wait(membar::symmetric::by_thread, signals[0], membar::symmetric::equals(number), generous) == wait_result::done;
-      });
+__global__ void value_round_trips(span<uint4> data, span<set_signal> signals, unsigned rounds, kernel_report* report) {
+  signalled_round_trips(by_thread, signals, 0, rounds, report, [&](unsigned long long value, pe other) {
+    const auto number = static_cast<unsigned>(value);
+    symmetric::put_value(data[0], uint4{number, number, number, number}, other);
+    symmetric::notify(by_thread, signals[0], value, other);
+  });
 }
 
 double value_trips(world& two) {
   return over_places_of(two.heap, [&] {
-    const membar::symmetric::scoped_array data(two.heap.allocate<uint4>(1));
-    const membar::symmetric::scoped_array signals(two.heap.allocate<membar::symmetric::signal<membar::symmetric::set>>(1));
+    const scoped_array data(two.heap.allocate<uint4>(1));
+    const scoped_array signals(two.heap.allocate<set_signal>(1));
     return two.round_nanoseconds(1, rounds_of(16), value_round_trips,
                                  [&](pe which, auto launch) { launch(data.on(which), signals.on(which)); });
   });
@@ -86,30 +75,22 @@ double value_trips(world& two) {
 /// A put with signal whose source is shared memory, so that it need not be read from L2.
 template <class Group, unsigned Bytes>
 __global__ void __launch_bounds__(1024, 1)
-    shared_source_round_trips(span<unsigned char> data, span<membar::symmetric::signal<membar::symmetric::set>> signals,
-                              unsigned rounds, kernel_report* report) {
+    shared_source_round_trips(span<unsigned char> data, span<set_signal> signals, unsigned rounds, kernel_report* report) {
   __shared__ uint4 source[Bytes / sizeof(uint4)];
-  const Group group;
-  const pe other = membar::symmetric::ring_neighbour(data.self(), 1, data.count());
   for (unsigned i = Group::rank(); i < Bytes / sizeof(uint4); i += Group::size()) {
     source[i] = uint4{i, i, i, i};
   }
   Group::sync();
-  round_trips(
-      group, data.self() == pe(0), rounds, report,
-      [&](unsigned number) {
-        membar::symmetric::put_signal(group, data, reinterpret_cast<const unsigned char*>(source), signals[0], number, other);
-      },
-      [&](unsigned number) {
-        return membar::symmetric::try_wait(group, signals[0], membar::symmetric::equals(number), generous) == wait_result::done;
-      });
+  signalled_round_trips(Group(), signals, 0, rounds, report, [&](unsigned long long value, pe other) {
+    symmetric::put_signal(Group(), data, reinterpret_cast<const unsigned char*>(source), signals[0], value, other);
+  });
 }
 
 template <class Group, unsigned Bytes>
 double shared_source_trips(world& two, unsigned threads) {
   return over_places_of(two.heap, [&] {
-    const membar::symmetric::scoped_array data(two.heap.allocate<unsigned char>(Bytes));
-    const membar::symmetric::scoped_array signals(two.heap.allocate<membar::symmetric::signal<membar::symmetric::set>>(1));
+    const scoped_array data(two.heap.allocate<unsigned char>(Bytes));
+    const scoped_array signals(two.heap.allocate<set_signal>(1));
     return two.round_nanoseconds(threads, rounds_of(Bytes), shared_source_round_trips<Group, Bytes>,
                                  [&](pe which, auto launch) { launch(data.on(which), signals.on(which)); });
   });
@@ -121,7 +102,7 @@ __global__ void __launch_bounds__(1024, 1)
     by_hand_round_trips(bool starts, uint4* there, const uint4* source, unsigned units, unsigned* flag_there,
                         const unsigned* flag, unsigned rounds, kernel_report* report) {
   round_trips(
-      membar::symmetric::by_block, starts, rounds, report,
+      by_block, starts, rounds, report,
       [&](unsigned number) {
         for (unsigned i = threadIdx.x; i < units; i += blockDim.x) {
           there[i] = source[i];
@@ -146,7 +127,7 @@ __global__ void __launch_bounds__(1024, 1)
 double by_hand_trips(world& two, std::size_t bytes, unsigned threads) {
   return over_places_of(two.heap, [&] {
     const memory of(two);  // data and source where membar's are; the flag has a line of its own
-    const membar::symmetric::scoped_array flags(two.heap.allocate<unsigned>(1));
+    const scoped_array flags(two.heap.allocate<unsigned>(1));
     return two.round_nanoseconds(threads, rounds_of(bytes), by_hand_round_trips, [&](pe which, auto launch) {
       const pe other(1 - which.index());
       launch(which == pe(0), reinterpret_cast<uint4*>(of.data.on(other).local()),
@@ -160,8 +141,8 @@ template <class Group, int Bytes, message_in Where, wait_form Form = wait_form::
 double packed_trips(world& two, unsigned threads) {
   return over_places_of(two.heap, [&] {
     using box = payload<Bytes>;
-    const membar::symmetric::scoped_array boxes(two.heap.allocate<membar::symmetric::packed<box>>(1));
-    const membar::symmetric::scoped_array messages(two.heap.allocate<box>(2));
+    const scoped_array boxes(two.heap.allocate<packed<box>>(1));
+    const scoped_array messages(two.heap.allocate<box>(2));
     return two.round_nanoseconds(threads, rounds_of(Bytes), packed_round_trips<Group, Bytes, Where, peer_backend, Form>,
                                  [&](pe which, auto launch) { launch(boxes.on(which), messages.on(which).local(), 0U); });
   });
@@ -172,8 +153,8 @@ template <unsigned Lanes>
 double packed_pieces_trips(world& two, std::size_t bytes) {
   return over_places_of(two.heap, [&] {
     const std::size_t pieces = membar::detail::packed_words(bytes);
-    const membar::symmetric::scoped_array boxes(two.heap.allocate<membar::symmetric::packed<payload<12>>>(pieces));
-    const membar::symmetric::scoped_array messages(two.heap.allocate<payload<12>>(pieces));
+    const scoped_array boxes(two.heap.allocate<packed<payload<12>>>(pieces));
+    const scoped_array messages(two.heap.allocate<payload<12>>(pieces));
     const unsigned warps = static_cast<unsigned>((pieces + Lanes - 1) / Lanes);
     return two.round_nanoseconds(32 * warps, rounds_of(bytes), packed_pieces_round_trips<Lanes, peer_backend>,
                                  [&](pe which, auto launch) { launch(boxes.on(which), messages.on(which).local()); });
@@ -188,7 +169,7 @@ __global__ void __launch_bounds__(1024, 1) by_hand_packed_round_trips(bool start
   const unsigned rank = threadIdx.x;
   uint4 word{};
   round_trips(
-      membar::symmetric::by_block, starts, rounds, report,
+      by_block, starts, rounds, report,
       [&](unsigned number) {
         if (rank < words) {
           word.w = number;
@@ -215,7 +196,7 @@ template <bool Meeting>
 double by_hand_packed_trips(world& two, std::size_t bytes) {
   return over_places_of(two.heap, [&] {
     const std::size_t words = membar::detail::packed_words(bytes);
-    const membar::symmetric::scoped_array boxes(two.heap.allocate<uint4>(words));
+    const scoped_array boxes(two.heap.allocate<uint4>(words));
     const unsigned warps = static_cast<unsigned>((words + 31) / 32);
     return two.round_nanoseconds(32 * warps, rounds_of(bytes), by_hand_packed_round_trips<Meeting>, [&](pe which, auto launch) {
       launch(which == pe(0), boxes.on(pe(1 - which.index())).local(), static_cast<const uint4*>(boxes.on(which).local()),
@@ -263,18 +244,17 @@ void add_cases(bench::suite& cases) {
     return [two, kernel](unsigned threads, std::size_t bytes) { return signal_trips(*two, bytes, threads, kernel); };
   };
   using one_size = bench::axis<unsigned>;
-  cases.add(name("membar_peer/thread:{}/bytes:{}"), signals(&put_signal_round_trips<membar::symmetric::by_thread_t, peer_backend>),
-            one_size{1}, small);
-  cases.add(name("membar_peer/warp:{}/bytes:{}"), signals(&put_signal_round_trips<membar::symmetric::by_warp_t, peer_backend>),
-            one_size{32}, medium);
-  cases.add(name("membar_peer/block:{}/bytes:{}"), signals(&put_signal_round_trips<membar::symmetric::by_block_t, peer_backend>), blocks,
-            all);
+  cases.add(name("membar_peer/thread:{}/bytes:{}"), signals(&put_signal_round_trips<by_thread_t, peer_backend>), one_size{1},
+            small);
+  cases.add(name("membar_peer/warp:{}/bytes:{}"), signals(&put_signal_round_trips<by_warp_t, peer_backend>), one_size{32},
+            medium);
+  cases.add(name("membar_peer/block:{}/bytes:{}"), signals(&put_signal_round_trips<by_block_t, peer_backend>), blocks, all);
   cases.add(
       name("by_hand/block:{}/bytes:{}"),
       [two](unsigned threads, std::size_t bytes) { return by_hand_trips(*two, bytes, threads); },
       bench::axis<unsigned>{32, 64, 256}, medium);
-  cases.add(name("membar_peer_fenced/block:{}/bytes:{}"), signals(&fenced_round_trips<membar::symmetric::by_block_t, peer_backend>),
-            one_size{256}, all);
+  cases.add(name("membar_peer_fenced/block:{}/bytes:{}"), signals(&fenced_round_trips<by_block_t, peer_backend>), one_size{256},
+            all);
 #ifdef MEMBAR_BENCH_HAS_NCCL
   cases.add(
       name("nccl_send_recv/host/bytes:{}"),
@@ -289,10 +269,10 @@ void add_cases(bench::suite& cases) {
     cases.add(name("membar_peer_from_shared" + by(group, threads) + "/bytes:" + std::to_string(Bytes)),
               [two, threads] { return shared_source_trips<decltype(group), Bytes>(*two, threads); });
   };
-  from_shared(membar::symmetric::by_thread, 1, std::integral_constant<unsigned, 16>{});
-  from_shared(membar::symmetric::by_warp, 32, std::integral_constant<unsigned, 16>{});
-  from_shared(membar::symmetric::by_block, 64, std::integral_constant<unsigned, 16>{});
-  from_shared(membar::symmetric::by_block, 64, std::integral_constant<unsigned, 1024>{});
+  from_shared(by_thread, 1, std::integral_constant<unsigned, 16>{});
+  from_shared(by_warp, 32, std::integral_constant<unsigned, 16>{});
+  from_shared(by_block, 64, std::integral_constant<unsigned, 16>{});
+  from_shared(by_block, 64, std::integral_constant<unsigned, 1024>{});
   // No data: what the link and the release take.
   cases.add(name("membar_peer_notify/thread:1/bytes:0"), [two] { return notify_trips<membar::release_t>(*two); });
   cases.add(name("membar_peer_notify_relaxed/thread:1/bytes:0"), [two] { return notify_trips<membar::relaxed_t>(*two); });
@@ -305,9 +285,9 @@ void add_cases(bench::suite& cases) {
     cases.add(name("membar_peer_packed" + where),
               [two, threads] { return packed_trips<Group, 16, message_in::group, wait_form::trapping>(*two, threads); });
   };
-  trapping(membar::symmetric::by_thread, 1);
-  trapping(membar::symmetric::by_warp, 32);
-  trapping(membar::symmetric::by_block, 32);
+  trapping(by_thread, 1);
+  trapping(by_warp, 32);
+  trapping(by_block, 32);
   // A packed message from the registers or the shared memory of its group, and to it; and from and to global memory.
   const auto packed = [&]<class Group, int Bytes>(Group group, unsigned threads, payload<Bytes>) {
     const std::string where = by(group, threads) + "/bytes:" + std::to_string(Bytes);
@@ -316,13 +296,13 @@ void add_cases(bench::suite& cases) {
     cases.add(name("membar_peer_packed_in_memory" + where),
               [two, threads] { return packed_trips<Group, Bytes, message_in::global_memory>(*two, threads); });
   };
-  packed(membar::symmetric::by_thread, 1, payload<12>{});
-  packed(membar::symmetric::by_thread, 1, payload<16>{});
-  packed(membar::symmetric::by_warp, 32, payload<16>{});
-  packed(membar::symmetric::by_block, 32, payload<16>{});
-  packed(membar::symmetric::by_warp, 32, payload<1024>{});
-  packed(membar::symmetric::by_block, 96, payload<1024>{});
-  packed(membar::symmetric::by_block, 1024, payload<16384>{});
+  packed(by_thread, 1, payload<12>{});
+  packed(by_thread, 1, payload<16>{});
+  packed(by_warp, 32, payload<16>{});
+  packed(by_block, 32, payload<16>{});
+  packed(by_warp, 32, payload<1024>{});
+  packed(by_block, 96, payload<1024>{});
+  packed(by_block, 1024, payload<16384>{});
   // A piece for each thread, 8 or 32 of them a warp. Eight boxes are a line of 128 bytes.
   const sizes in_pieces{96, 384, 1024};
   cases.add(

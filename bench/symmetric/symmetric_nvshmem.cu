@@ -15,12 +15,11 @@
 #include <cstring>
 #include <functional>
 #include <string>
-#include <vector>
 
 namespace symmetric_bench {
 namespace {
 
-using backend = membar::symmetric::nvshmem_backend;
+using backend = symmetric::nvshmem_backend;
 
 constexpr int repetitions = 9;
 
@@ -33,9 +32,9 @@ __global__ void __launch_bounds__(1024, 1)
   const int self = nvshmem_my_pe();
   const int other = 1 - self;
   const auto send = [&](unsigned long long value) {
-    if constexpr (std::is_same_v<Group, membar::symmetric::by_block_t>) {
+    if constexpr (std::is_same_v<Group, by_block_t>) {
       nvshmemx_putmem_signal_block(data, source, bytes, signal, value, NVSHMEM_SIGNAL_SET, other);
-    } else if constexpr (std::is_same_v<Group, membar::symmetric::by_warp_t>) {
+    } else if constexpr (std::is_same_v<Group, by_warp_t>) {
       nvshmemx_putmem_signal_warp(data, source, bytes, signal, value, NVSHMEM_SIGNAL_SET, other);
     } else {
       nvshmem_putmem_signal(data, source, bytes, signal, value, NVSHMEM_SIGNAL_SET, other);
@@ -70,17 +69,13 @@ __global__ void __launch_bounds__(1024, 1)
 }
 
 __global__ void raw_fetch_add_chain(std::uint64_t* word, int other, unsigned rounds, kernel_report* report) {
-  std::uint64_t seen = 0;
-  timed_rounds(membar::symmetric::by_thread, rounds, report, [&](unsigned) {
-    seen = nvshmem_uint64_atomic_fetch_add(word, 1 + (seen >> 63), other);
-    return true;
-  });
+  amo_chain(rounds, report, [&](auto seen) { return nvshmem_uint64_atomic_fetch_add(word, 1 + (seen >> 63), other); });
 }
 
 /// `Acquires` adds the fence that NVSHMEM's barrier lacks.
 template <bool Acquires>
 __global__ void __launch_bounds__(1024, 1) raw_barriers(unsigned rounds, kernel_report* report) {
-  timed_rounds(membar::symmetric::by_block, rounds, report, [&](unsigned) {
+  timed_rounds(by_block, rounds, report, [&](unsigned) {
     nvshmemx_barrier_all_block();
     if constexpr (Acquires) {
       if (threadIdx.x == 0) {
@@ -95,7 +90,7 @@ __global__ void __launch_bounds__(1024, 1) raw_barriers(unsigned rounds, kernel_
 /// One PE's side of all cases: both run the same ones in the same order, and PE 0 prints.
 class side {
  public:
-  side(const membar::symmetric::nvshmem_session& session, std::string question)
+  side(const symmetric::nvshmem_session& session, std::string question)
       : self(session.self()), backend_(session), heap(backend_, std::size_t{544} << 20), question_(std::move(question)) {}
 
   /// Measures a case several times, all PEs together, and prints its line.
@@ -157,7 +152,7 @@ class side {
   backend backend_;
 
  public:
-  membar::symmetric::heap<backend> heap;
+  symmetric::heap<backend> heap;
 
  private:
   std::string question_;
@@ -166,56 +161,52 @@ class side {
 };
 
 template <class T>
-std::uint64_t* raw_address(const membar::symmetric::heap<backend>& heap, const membar::symmetric::array<T, backend>& of,
-                           pe self) {
+std::uint64_t* raw_address(const symmetric::heap<backend>& heap, const symmetric::array<T, backend>& of, pe self) {
   return reinterpret_cast<std::uint64_t*>(heap.address_at(of.on(self), self));
 }
 
 void put_signal_latency(side& here) {
   constexpr std::size_t largest = std::size_t{1} << 20;
   constexpr std::size_t room = places * place_distance;
-  using signal = membar::symmetric::signal<membar::symmetric::set>;
-  const membar::symmetric::scoped_array data(here.heap.allocate<unsigned char>(room + largest));
-  const membar::symmetric::scoped_array source(here.heap.allocate<unsigned char>(room + largest));
-  const membar::symmetric::scoped_array signals(here.heap.allocate<signal>(room / sizeof(signal)));
+  const scoped_array data(here.heap.allocate<unsigned char>(room + largest));
+  const scoped_array source(here.heap.allocate<unsigned char>(room + largest));
+  const scoped_array signals(here.heap.allocate<set_signal>(room / sizeof(set_signal)));
   auto* const raw = raw_address(here.heap, signals, here.self);
   const unsigned char* const from = source.on(here.self).local();
   unsigned long long first = 0;
   for (const std::size_t bytes : {std::size_t{16}, std::size_t{1024}, std::size_t{16384}, std::size_t{262144}, largest}) {
     const unsigned rounds = rounds_of(bytes);
-    const auto both = [&](const char* group, unsigned threads, auto membars, auto nvshmems, auto acquiring) {
-      const std::string where = std::string("/") + group + ":" + std::to_string(threads) + "/bytes:" + std::to_string(bytes);
-      const auto raws = [&](auto kernel) {
-        return over_places([&](std::size_t distance) {
-          const double ns = here.round_nanoseconds(threads, rounds, kernel, data.on(here.self).local() + distance,
-                                                   from + distance, bytes, raw + distance / sizeof(*raw), first);
-          first += warm_up + rounds;
-          return ns;
+    const auto each_way = [&]<class Group>(Group, unsigned threads) {
+      const auto add = [&](const char* arm, auto kernel, auto data_at, auto... rest_at) {
+        here.add(std::string(arm) + "/" + Group::name + ":" + std::to_string(threads) + "/bytes:" + std::to_string(bytes), [&] {
+          return over_places([&](std::size_t distance) {
+            const double ns = here.round_nanoseconds(threads, rounds, kernel, data_at(distance), from + distance,
+                                                     rest_at(distance)..., first);
+            first += warm_up + rounds;
+            return ns;
+          });
         });
       };
-      here.add("membar_nvshmem" + where, [&] {
-        return over_places([&](std::size_t distance) {
-          const double ns =
-              here.round_nanoseconds(threads, rounds, membars, data.on(here.self).subspan(distance, bytes), from + distance,
-                                     signals.on(here.self).subspan(distance / sizeof(signal), 1), first);
-          first += warm_up + rounds;
-          return ns;
-        });
-      });
-      here.add("nvshmem" + where, [&] { return raws(nvshmems); });
-      here.add("nvshmem_and_acquire" + where, [&] { return raws(acquiring); });
+      const auto add_raw = [&](const char* arm, auto kernel) {
+        add(
+            arm, kernel, [&](std::size_t distance) { return data.on(here.self).local() + distance; },
+            [&](std::size_t) { return bytes; }, [&](std::size_t distance) { return raw + distance / sizeof(*raw); });
+      };
+      add(
+          "membar_nvshmem", &put_signal_round_trips<Group, backend>,
+          [&](std::size_t distance) { return data.on(here.self).subspan(distance, bytes); },
+          [&](std::size_t distance) { return signals.on(here.self).subspan(distance / sizeof(set_signal), 1); });
+      add_raw("nvshmem", &raw_round_trips<Group, false>);
+      add_raw("nvshmem_and_acquire", &raw_round_trips<Group, true>);
     };
     if (bytes <= 1024) {
-      both("thread", 1, &put_signal_round_trips<membar::symmetric::by_thread_t, backend>,
-           &raw_round_trips<membar::symmetric::by_thread_t, false>, &raw_round_trips<membar::symmetric::by_thread_t, true>);
+      each_way(by_thread, 1);
     }
     if (bytes <= 16384) {
-      both("warp", 32, &put_signal_round_trips<membar::symmetric::by_warp_t, backend>,
-           &raw_round_trips<membar::symmetric::by_warp_t, false>, &raw_round_trips<membar::symmetric::by_warp_t, true>);
+      each_way(by_warp, 32);
     }
     for (const unsigned threads : {64U, 256U, 1024U}) {
-      both("block", threads, &put_signal_round_trips<membar::symmetric::by_block_t, backend>,
-           &raw_round_trips<membar::symmetric::by_block_t, false>, &raw_round_trips<membar::symmetric::by_block_t, true>);
+      each_way(by_block, threads);
     }
   }
 }
@@ -224,24 +215,21 @@ void put_bandwidth(side& here) {
   for (const std::size_t mebibytes : {1, 16, 64, 256}) {
     const std::size_t bytes = mebibytes << 20;
     const std::string size = "/MiB:" + std::to_string(mebibytes);
-    const membar::symmetric::scoped_array data(here.heap.allocate<unsigned char>(bytes));
-    const membar::symmetric::scoped_array source(here.heap.allocate<unsigned char>(bytes));
+    const scoped_array data(here.heap.allocate<unsigned char>(bytes));
+    const scoped_array source(here.heap.allocate<unsigned char>(bytes));
     const auto to = data.on(here.self);
     const unsigned char* const from = source.on(here.self).local();
     for (const unsigned blocks : {32U, 64U, 132U}) {
       const std::string where = "/blocks:" + std::to_string(blocks) + "/threads:1024" + size;
-      here.add("membar_nvshmem" + where, [&] {
-        return here.transfer_nanoseconds([&](int times, cudaStream_t stream) {
-          membar::launch(membar::launch_config{blocks, 1024, stream}, put_parts<backend>, to, from,
-                         static_cast<unsigned>(times));
+      const auto add = [&](const char* arm, auto kernel, auto... arguments) {
+        here.add(arm + where, [&] {
+          return here.transfer_nanoseconds([&](int times, cudaStream_t stream) {
+            membar::launch(membar::launch_config{blocks, 1024, stream}, kernel, arguments..., static_cast<unsigned>(times));
+          });
         });
-      });
-      here.add("nvshmem" + where, [&] {
-        return here.transfer_nanoseconds([&](int times, cudaStream_t stream) {
-          membar::launch(membar::launch_config{blocks, 1024, stream}, raw_put_parts, to.local(), from, bytes,
-                         static_cast<unsigned>(times));
-        });
-      });
+      };
+      add("membar_nvshmem", put_parts<backend>, to, from);
+      add("nvshmem", raw_put_parts, to.local(), from, bytes);
     }
     here.add("nvshmem_on_stream" + size, [&] {
       return here.transfer_nanoseconds([&](int times, cudaStream_t stream) {
@@ -258,8 +246,8 @@ void amo_latency(side& here) {
   // Each PE has words of its own, 128 bytes from those of the other, at every PE: neither touches the other's.
   constexpr std::size_t apart = 16;
   const std::size_t first = apart * static_cast<std::size_t>(here.self.index());
-  const membar::symmetric::scoped_array counters(here.heap.allocate<membar::symmetric::counter<unsigned long long>>(2 * apart));
-  const membar::symmetric::scoped_array words(here.heap.allocate<unsigned long long>(2 * apart));
+  const scoped_array counters(here.heap.allocate<counter<unsigned long long>>(2 * apart));
+  const scoped_array words(here.heap.allocate<unsigned long long>(2 * apart));
   auto* const raw = raw_address(here.heap, words, here.self) + first;
   for (const pe target : {pe(0), pe(1)}) {
     const pe mine = here.self == pe(0) ? target : pe(1);
@@ -278,12 +266,11 @@ void amo_latency(side& here) {
 }
 
 void barrier_latency(side& here) {
-  const membar::symmetric::scoped_array words(here.heap.allocate_barrier());
+  const scoped_array words(here.heap.allocate_barrier());
   for (const unsigned threads : {64U, 256U, 1024U}) {
     const std::string where = "/threads:" + std::to_string(threads);
     here.add("membar_nvshmem_by_block" + where, [&] {
-      return here.round_nanoseconds(threads, 3'000, barriers<membar::symmetric::by_block_t, membar::acq_rel_t, backend>,
-                                    words.on(here.self));
+      return here.round_nanoseconds(threads, 3'000, barriers<by_block_t, membar::acq_rel_t, backend>, words.on(here.self));
     });
     here.add("nvshmem_by_block" + where, [&] { return here.round_nanoseconds(threads, 3'000, raw_barriers<false>); });
     here.add("nvshmem_by_block_and_acquire" + where,
@@ -307,7 +294,7 @@ int run(int argc, char** argv) {
     return 0;
   }
   setenv("NVSHMEM_SYMMETRIC_SIZE", "1G", 0);
-  for (const int code : support::run_as_pes(2, std::chrono::minutes(5), [&](const membar::symmetric::nvshmem_session& session) {
+  for (const int code : support::run_as_pes(2, std::chrono::minutes(5), [&](const symmetric::nvshmem_session& session) {
          side here(session, question);
          answer(here);
          return 0;

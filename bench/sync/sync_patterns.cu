@@ -19,9 +19,7 @@
 
 #include <new>
 #include <stdexcept>
-#include <string>
 #include <type_traits>
-#include <utility>
 
 namespace {
 
@@ -30,23 +28,27 @@ using membar::wait_result;
 
 constexpr membar::wait_budget generous = membar::wait_budget::milliseconds(5'000);
 
+using device_barrier = cuda::barrier<cuda::thread_scope_device>;
+using device_semaphore = cuda::binary_semaphore<cuda::thread_scope_device>;
+
 /// What a kernel reports: how often what was measured happened, and whether a wait was in vain.
 struct report {
   unsigned long long count;
   unsigned failures;
+
+  __device__ void add(unsigned counted, unsigned failed) {
+    membar::atomic_ref<unsigned long long, thread_scope::device>(count).add(counted, membar::relaxed);
+    membar::atomic_ref<unsigned, thread_scope::device>(failures).add(failed, membar::relaxed);
+  }
 };
 
 // Barriers of a grid. Each is a type with zero-initialized state, called by all threads of all blocks.
 
+/// With relaxed orders it orders nothing: what the barrier alone costs.
+template <class... Order>
 struct membar_grid {
   membar::grid_barrier<thread_scope::device> barrier;
-  __device__ bool meet() { return barrier.sync(generous) == wait_result::done; }
-};
-
-/// Orders nothing: what the barrier alone costs.
-struct membar_grid_relaxed {
-  membar::grid_barrier<thread_scope::device> barrier;
-  __device__ bool meet() { return barrier.sync(membar::relaxed, membar::relaxed, generous) == wait_result::done; }
+  __device__ bool meet() { return barrier.sync(Order{}..., generous) == wait_result::done; }
 };
 
 struct cooperative_groups_grid {
@@ -87,23 +89,16 @@ struct flags_by_hand {
 
 /// `cuda::barrier` of device scope, initialized by the first launch.
 struct cuda_barrier {
-  alignas(cuda::barrier<cuda::thread_scope_device>) unsigned char bytes[sizeof(cuda::barrier<cuda::thread_scope_device>)];
+  alignas(device_barrier) unsigned char bytes[sizeof(device_barrier)];
   __device__ bool meet() {
     __syncthreads();
     if (threadIdx.x == 0) {
-      reinterpret_cast<cuda::barrier<cuda::thread_scope_device>*>(bytes)->arrive_and_wait();
+      reinterpret_cast<device_barrier*>(bytes)->arrive_and_wait();
     }
     __syncthreads();
     return true;
   }
 };
-
-template <class Barrier>
-__global__ void prepare(Barrier* barrier, unsigned blocks) {
-  if constexpr (std::is_same_v<Barrier, cuda_barrier>) {
-    init(reinterpret_cast<cuda::barrier<cuda::thread_scope_device>*>(barrier->bytes), static_cast<int>(blocks));
-  }
-}
 
 template <class Barrier>
 __global__ void meet(Barrier* barrier, unsigned rounds, report* seen) {
@@ -134,11 +129,8 @@ struct membar_queue_lock {
 };
 
 struct cuda_semaphore {
-  alignas(cuda::binary_semaphore<cuda::thread_scope_device>) unsigned char bytes[sizeof(
-      cuda::binary_semaphore<cuda::thread_scope_device>)];
-  __device__ cuda::binary_semaphore<cuda::thread_scope_device>& of() {
-    return *reinterpret_cast<cuda::binary_semaphore<cuda::thread_scope_device>*>(bytes);
-  }
+  alignas(device_semaphore) unsigned char bytes[sizeof(device_semaphore)];
+  __device__ device_semaphore& of() { return *reinterpret_cast<device_semaphore*>(bytes); }
   __device__ bool lock() {
     of().acquire();
     return true;
@@ -164,10 +156,13 @@ struct lock_by_hand {
   }
 };
 
-template <class Lock>
-__global__ void prepare_lock(Lock* lock) {
-  if constexpr (std::is_same_v<Lock, cuda_semaphore>) {
-    new (lock->bytes) cuda::binary_semaphore<cuda::thread_scope_device>(1);
+/// What zeros do not initialize.
+template <class Object>
+__global__ void prepare(Object* object, unsigned blocks) {
+  if constexpr (std::is_same_v<Object, cuda_barrier>) {
+    init(reinterpret_cast<device_barrier*>(object->bytes), static_cast<int>(blocks));
+  } else if constexpr (std::is_same_v<Object, cuda_semaphore>) {
+    new (object->bytes) device_semaphore(1);
   }
 }
 
@@ -182,8 +177,7 @@ __global__ void take_turns(Lock* lock, unsigned long long* guarded, unsigned rou
       ++failures;
     }
   }
-  membar::atomic_ref<unsigned long long, thread_scope::device>(seen->count).add(rounds, membar::relaxed);
-  membar::atomic_ref<unsigned, thread_scope::device>(seen->failures).add(failures, membar::relaxed);
+  seen->add(rounds, failures);
 }
 
 // Channels: even blocks push, odd blocks pop.
@@ -208,9 +202,8 @@ __global__ void pass(Channel* channels, unsigned count, report* seen) {
     for (unsigned i = 0; i != count && failures == 0; ++i) {
       failures += end.pop(m, generous) == wait_result::done && m.words[0] == i ? 0 : 1;
     }
-    membar::atomic_ref<unsigned long long, thread_scope::device>(seen->count).add(count, membar::relaxed);
   }
-  membar::atomic_ref<unsigned, thread_scope::device>(seen->failures).add(failures, membar::relaxed);
+  seen->add(blockIdx.x % 2 * count, failures);
 }
 
 /// A flag and a message by hand: one slot, fences.
@@ -240,11 +233,7 @@ __global__ void pass_by_hand(slot_by_hand* slots, unsigned count, report* seen) 
       slot.full = 0;
     }
   }
-  if (blockIdx.x % 2 == 1) {
-    membar::atomic_ref<unsigned long long, thread_scope::device>(seen->count).add(count, membar::relaxed);
-  }
-  wrong += polls == most_polls ? 1 : 0;
-  membar::atomic_ref<unsigned, thread_scope::device>(seen->failures).add(wrong, membar::relaxed);
+  seen->add(blockIdx.x % 2 * count, wrong + (polls == most_polls ? 1 : 0));
 }
 
 /// The time of what `enqueue(stream, report)` launches, for each event that it reports; `lanes` of them go on at once.
@@ -285,7 +274,7 @@ void add_lock(bench::suite& cases, const std::string& arm) {
     const unsigned rounds = 20'000 / blocks;
     const support::device_memory<Lock> lock(1);
     const support::device_memory<unsigned long long> guarded(1);
-    membar::launch(membar::launch_config{1, 1}, prepare_lock<Lock>, lock.get());
+    membar::launch(membar::launch_config{1, 1}, prepare<Lock>, lock.get(), blocks);
     return measured(1, [&](cudaStream_t stream, report* of) {
       membar::launch_co_resident(membar::launch_config{blocks, 1, stream}, take_turns<Lock>, lock.get(), guarded.get(), rounds,
                                  of);
@@ -308,8 +297,8 @@ void add_channel(bench::suite& cases, const std::string& arm, void (*kernel)(Cha
 }
 
 void add_cases(bench::suite& cases) {
-  add_barrier<membar_grid>(cases, "membar");
-  add_barrier<membar_grid_relaxed>(cases, "membar_relaxed");
+  add_barrier<membar_grid<>>(cases, "membar");
+  add_barrier<membar_grid<membar::relaxed_t, membar::relaxed_t>>(cases, "membar_relaxed");
   add_barrier<cooperative_groups_grid>(cases, "cooperative_groups");
   add_barrier<cuda_barrier>(cases, "cuda_barrier");
   add_barrier<flags_by_hand>(cases, "by_hand");

@@ -82,13 +82,12 @@ def _split(case, path):
     """Gives a case what its name says."""
     parts = case.name.split("/")
     if len(parts) != 3:
-        raise ResultError("%s: case \"%s\" is not named victim/noise/arm; pass the JSON of the bench "
-                          "fence_interference, not of another bench" % (path, case.name))
-    known = (("victim", words.VICTIMS), ("noise", words.NOISES), ("arm", words.ARMS))
-    for part, (what, values) in zip(parts, known):
+        raise ResultError(f'{path}: case "{case.name}" is not named victim/noise/arm; pass the JSON of the bench fence_interference, '
+                          "not of another bench")
+    for part, what, values in zip(parts, ("victim", "noise", "arm"), (words.VICTIMS, words.NOISES, words.ARMS)):
         if part not in values:
-            raise ResultError("%s: case \"%s\" has the unknown %s \"%s\"; use the report.py of the membar version "
-                              "that wrote the file" % (path, case.name, what, part))
+            raise ResultError(f'{path}: case "{case.name}" has the unknown {what} "{part}"; use the report.py of the membar version '
+                              "that wrote the file")
     case.victim, case.noise, case.arm = parts
     if (case.noise == "none") != (case.arm == "alone"):
         raise ResultError("%s: case \"%s\" is contradictory: arm \"alone\" and noise \"none\" go together; write the "

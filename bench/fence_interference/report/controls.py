@@ -37,8 +37,8 @@ class Control:
         values = [value for _, value in self.values]
         where, worst = self.worst_of(self.values)
         if len(values) == 1:
-            return "%.2f (%s)" % (worst, where)
-        return "%.2f to %.2f in %d cases; farthest from 1: %.2f (%s)" % (min(values), max(values), len(values), worst, where)
+            return f"{worst:.2f} ({where})"
+        return f"{min(values):.2f} to {max(values):.2f} in {len(values)} cases; farthest from 1: {worst:.2f} ({where})"
 
 
 def check(results):
@@ -54,7 +54,7 @@ def check(results):
     stored = Control("stored ratios", "the ratios in the file agree with its own medians: stored/recomputed 1 ± 0.01", tolerance=0.01)
     for victim in results.victims():
         for noise in results.noises(victim):
-            where = "%s beside %s" % (victim, noise)
+            where = f"{victim} beside {noise}"
             kind = noise.partition(".")[0]
             if kind == "spin":
                 spin.add(where, results.interference(victim, noise))
@@ -67,7 +67,7 @@ def check(results):
         formed = results.ratios_of(case)
         for name in sorted(cases.RATIOS):
             if formed[name] is not None and case.get(name) is not None:
-                stored.add("%s of %s" % (name, case.name), case.get(name) / formed[name])
+                stored.add(f"{name} of {case.name}", case.get(name) / formed[name])
     return [spin, spin_relief, local_relief, *[control for control, _, _ in pairs], stored]
 
 

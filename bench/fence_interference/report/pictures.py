@@ -60,7 +60,7 @@ def _log_axis(axis, low, high):
     axis.set_xlim(low / 1.35, high * 1.25)
     decades = high / low
     axis.xaxis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5) if decades < 200 else (1, 3) if decades < 2000 else (1,)))
-    axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: "{:,g}".format(value)))
+    axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
     axis.xaxis.set_minor_locator(NullLocator())
     axis.xaxis.set_minor_formatter(NullFormatter())
 
@@ -94,7 +94,7 @@ def draw_victim(results, victim, path, recorded):
     figure = _figure(height)
     what = {family: text for family, _, text in words.FAMILIES}[victim.split(".")[0]]
     top = _frame(figure, results, words.victim_name(victim),
-                 words.sentence_case(what) + ": mark p50, thick bar to p90, thin line to p99", recorded)
+                 f"{words.sentence_case(what)}: mark p50, thick bar to p90, thin line to p99", recorded)
     left, right = 0.325, 0.735
     axis = figure.add_axes([left, (foot + axis_space) / height, right - left, body / height])
     axis.set_ylim(body - row / 2, -row / 2)
@@ -111,8 +111,8 @@ def draw_victim(results, victim, path, recorded):
     else:
         axis.set_xlim(0, high * 1.08)
         axis.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
-        axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: "{:,g}".format(value)))
-    axis.set_xlabel("%s%s" % (unit, ", logarithmic" if logarithmic else ""), color=INK, labelpad=3)
+        axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    axis.set_xlabel(f"{unit}{', logarithmic' if logarithmic else ''}", color=INK, labelpad=3)
     axis.xaxis.grid(True, color="#E4E4E4", linewidth=0.8)
     axis.set_axisbelow(True)
     axis.set_yticks([])
@@ -137,7 +137,7 @@ def draw_victim(results, victim, path, recorded):
         return figure.text(x, position, text, va="center", **style)
 
     columns = {"p50": 0.805, "alone": 0.885, "relief": 0.98}
-    heads = [("p50", "p50, " + unit)] + ([("alone", "÷ alone")] if alone else [])
+    heads = [("p50", f"p50, {unit}")] + ([("alone", "÷ alone")] if alone else [])
     if any(results.relief(victim, n) for n in noises):
         heads.append(("relief", "relief"))
     for key, text in heads:
@@ -151,7 +151,7 @@ def draw_victim(results, victim, path, recorded):
         case = results.case(victim, noise, "same") or results.case(victim, noise, "separate")
         kind, _, pace = noise.partition(".")
         gbps = case.get("noise_gbps") if case else None
-        second = ", ".join(([pace] if pace else []) + (["%s GB/s" % words.bandwidth(gbps)] if gbps else []))
+        second = ", ".join(([pace] if pace else []) + ([f"{words.bandwidth(gbps)} GB/s"] if gbps else []))
         beside(0.02, y - (0.085 if second else 0), words.sentence_case(words.NOISE[kind]), size=9.0, color=INK, weight="bold")
         if second:
             beside(0.02, y + 0.085, second, size=8.5, color=INK)
@@ -167,7 +167,7 @@ def draw_victim(results, victim, path, recorded):
             beside(columns["p50"], y, words.duration(case.get("p50_ns"), divisor), size=9, color=color, ha="right")
             slowdown = results.ratio(victim, noise, arm, "alone")
             if alone and slowdown and arm != "alone":
-                beside(columns["alone"], y, words.factor(slowdown) + "×", size=9, color=color, ha="right",
+                beside(columns["alone"], y, f"{words.factor(slowdown)}×", size=9, color=color, ha="right",
                        weight="bold" if slowdown > 1.1 else "normal")
         else:
             beside(columns["p50"], y, "–", size=9, color=color, ha="right")
@@ -187,7 +187,7 @@ def draw_victim(results, victim, path, recorded):
             hook, stem = columns["alone"] + 0.010, columns["alone"] + 0.016
             figure.add_artist(Line2D([hook, stem, stem, hook], [edges[0], edges[0], edges[1], edges[1]],
                                                       color="#AAAAAA", linewidth=0.8))
-            beside(columns["relief"], sum(ys) / 2, words.factor(relief) + "×", size=9.5 if gain else 9, ha="right",
+            beside(columns["relief"], sum(ys) / 2, f"{words.factor(relief)}×", size=9.5 if gain else 9, ha="right",
                    color=INK if gain else FAINT, weight="bold" if gain else "normal")
 
     if used_controls:
@@ -201,7 +201,7 @@ def draw_victim(results, victim, path, recorded):
                       frameon=False, fontsize=8.5, handletextpad=0.1, columnspacing=1.4, borderaxespad=0, borderpad=0.2)
     failed = sum(1 for c in results.failed if c.victim == victim)
     if failed:
-        figure.text(0.98, 0.10 / height, "%s failed, see report.md" % words.counted(failed, "case"), size=8, color=RECORDED,
+        figure.text(0.98, 0.10 / height, f"{words.counted(failed, 'case')} failed, see report.md", size=8, color=RECORDED,
                     ha="right", va="bottom")
     figure.savefig(path, dpi=DPI)
 
@@ -212,7 +212,7 @@ def _remark(results, victim, noise):
     if relief is None:
         return ""
     if abs(relief - 1) > 0.1:
-        return "relief " + words.factor(relief)
+        return f"relief {words.factor(relief)}"
     waits = max(results.interference(victim, noise) or 0, results.residual(victim, noise) or 0) > 1.1
     return "no relief" if waits and noise.partition(".")[0] in words.FOREIGN else ""
 
@@ -246,7 +246,7 @@ def draw_overview(results, path, recorded):
         return "white" if value > 1.1 and float(norm(value)) > 0.55 else INK
 
     subtitle = "Ratios of medians (p50): the darker, the longer the victim waits; grey is no wait (≤ 1.1)"
-    title = "Fence interference: who waits" + ("" if results.one_domain else ", and what a separate domain gives back")
+    title = f"Fence interference: who waits{'' if results.one_domain else ', and what a separate domain gives back'}"
     top = _frame(figure, results, title, subtitle, recorded)
 
     label_end = 0.225
@@ -342,7 +342,7 @@ def draw_publisher(figures, path, recorded):
               for counter in ("p50_cycles", "p90_cycles")]
     values = [value for value in values if value]
     figure = _figure(2.0 + 0.34 * len(noises))
-    top = _frame(figure, figures, "Publishing to the whole system, %s a block" % words.counted(warps, "warp"),
+    top = _frame(figure, figures, f"Publishing to the whole system, {words.counted(warps, 'warp')} a block",
                  "Cycles of one iteration of a warp that computes and publishes; p50, a bar to p90", recorded)
     height = figure.get_size_inches()[1]
     axis = figure.add_axes((0.24, 0.95 / height, 0.72, 1 - (0.95 + top + 0.3) / height))
@@ -368,7 +368,7 @@ def draw_all(results, picture, recorded, victims=True):
     links = {}
 
     def draw(what, drawing, *which):
-        place = picture(what + ".png")
+        place = picture(f"{what}.png")
         drawing(results, *which, place.path, recorded)
         place.shrink()
         links[what] = place.link

@@ -26,7 +26,7 @@ _PICTURE = re.compile(r"(overview|publisher|(kernel_boundary|fence|release_store
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message):
-        self.exit(2, "report.py: %s; `report.py --help` lists the options\n" % message)
+        self.exit(2, f"report.py: {message}; `report.py --help` lists the options\n")
 
 
 def _options(arguments):
@@ -50,12 +50,12 @@ def _choose(options):
         own = cases.load(options.input)
         if own.measured or not options.recorded:
             return own, own, False
-        why = "%s holds no measured case" % options.input
+        why = f"{options.input} holds no measured case"
     except MissingFile:
         if not options.recorded:
-            raise ResultError("--input %s does not exist; run the bench fence_interference with --benchmark_out=%s first, "
-                              "or pass --recorded" % (options.input, options.input))
-        own, why = None, "%s does not exist" % options.input
+            raise ResultError(f"--input {options.input} does not exist; run the bench fence_interference with "
+                              f"--benchmark_out={options.input} first, or pass --recorded")
+        own, why = None, f"{options.input} does not exist"
     try:
         recorded = cases.load(options.recorded)
     except MissingFile:
@@ -64,7 +64,7 @@ def _choose(options):
     if not recorded.measured:
         raise ResultError("%s, and --recorded %s holds no measured case either; pass a file with measured cases"
                           % (why, options.recorded))
-    print("report.py: %s; drawing the recorded %s" % (why, options.recorded))
+    print(f"report.py: {why}; drawing the recorded {options.recorded}")
     return recorded, own, True
 
 
@@ -94,7 +94,7 @@ def _written(options, folder):
 
     links, section_link = {}, None
     if pyplot is None:
-        print("report.py: " + INSTALL)
+        print(f"report.py: {INSTALL}")
     else:
         import pictures
         links = pictures.draw_all(results, picture, line, victims=not options.pictures)
@@ -107,7 +107,7 @@ def _written(options, folder):
             place.shrink()
             section_link = place.link
         section = publisher.section(published, section_link)
-        text += section if mark is None else section.replace("\n\n", "\n\n> **%s.**\n\n" % words.sentence_case(mark), 1)
+        text += section if mark is None else section.replace("\n\n", f"\n\n> **{words.sentence_case(mark)}.**\n\n", 1)
     _write(os.path.join(folder, "report.md"), text)
     return paragraph, line, markdown.flat(results, is_recorded) if options.csv else None
 
@@ -122,7 +122,7 @@ def _publish(staging, folder):
     fresh = os.listdir(staging)
     for name in fresh:
         if os.path.isdir(os.path.join(folder, name)):
-            raise ResultError("--output-dir %s has a folder named %s; remove it or choose another --output-dir" % (folder, name))
+            raise ResultError(f"--output-dir {folder} has a folder named {name}; remove it or choose another --output-dir")
     for name in fresh:
         os.replace(os.path.join(staging, name), os.path.join(folder, name))
     for name in os.listdir(folder):
@@ -156,8 +156,8 @@ def run(options):
         if created and os.path.isdir(folder) and not os.listdir(folder):
             os.rmdir(folder)
     if line:
-        print("report.py: " + line)
-    print("report: %s" % os.path.join(options.output_dir, "report.md"))
+        print(f"report.py: {line}")
+    print(f"report: {os.path.join(options.output_dir, 'report.md')}")
     print(paragraph)
 
 
@@ -169,7 +169,7 @@ def main(arguments=None):
     try:
         run(options)
     except ResultError as error:
-        print("report.py: %s" % error, file=sys.stderr)
+        print(f"report.py: {error}", file=sys.stderr)
         return 1
     return 0
 

@@ -7,17 +7,12 @@ import words
 _TOGETHER, _APART = "same", "separate"
 
 
-def _kind(victim):
+def _kind_name(victim):
     """Victims of a kind answer alike wherever they run: the name without the multiprocessor or the form of the chain."""
-    parts = victim.split(".")
-    return parts[0] if parts[0] == "kernel_boundary" else ".".join(parts[:-1])
-
-
-def _kind_name(kind):
-    parts = kind.split(".")
+    operation, scope, *_ = victim.split(".")
     name = {"kernel_boundary": "kernel boundaries", "fence": "fences", "release_store": "release stores",
-            "acquire_load": "acquire loads"}[parts[0]]
-    return name if len(parts) == 1 else "%s-scope %s" % (parts[1], name)
+            "acquire_load": "acquire loads"}[operation]
+    return name if operation == "kernel_boundary" else f"{scope}-scope {name}"
 
 
 def groups(decided):
@@ -26,10 +21,7 @@ def groups(decided):
     for victim in words.VICTIMS:
         answers = tuple(decided.required(victim, arm) for arm in (_TOGETHER, _APART))
         if answers[0] is not None:
-            name = _kind_name(_kind(victim))
-            names = by_answers.setdefault(answers, [])
-            if name not in names:
-                names.append(name)
+            by_answers.setdefault(answers, {})[_kind_name(victim)] = None  # each once, in this order
     rows = []
     for (together, apart), names in by_answers.items():
         rows.append((words.listed(names), "the same domain", together))

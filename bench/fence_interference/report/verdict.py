@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """One paragraph in plain language, said by the data: who waits, what a separate domain gives back, what is left."""
 
+import re
 import statistics
 
 import controls as control_rules
@@ -8,17 +9,14 @@ import words
 
 LIMIT = 1.0 + control_rules.TOLERANCE  # below this no victim waits, and nothing is gained or left
 
-# (subject, how to tell the family's victims, advice where domains do not help)
+# (subject, the names of the family's victims, advice where domains do not help)
 _FAMILIES = (
-    ("kernel boundaries", lambda v: v in ("kernel_boundary.stream", "kernel_boundary.graph"), ""),
-    ("device-scope fences that share an SM with the noise",
-     lambda v: v.startswith("fence.device.") and v.endswith(".shared_sm"), ""),
-    ("device-scope fences on an SM of their own",
-     lambda v: v.startswith("fence.device.") and v.endswith(".own_sm"), ""),
-    ("system-scope fences", lambda v: v.startswith("fence.system."), "keep them off the critical path"),
-)
+    ("kernel boundaries", re.compile(r"kernel_boundary\.(stream|graph)"), ""),
+    ("device-scope fences that share an SM with the noise", re.compile(r"fence\.device\..*\.shared_sm"), ""),
+    ("device-scope fences on an SM of their own", re.compile(r"fence\.device\..*\.own_sm"), ""),
+    ("system-scope fences", re.compile(r"fence\.system\..*"), "keep them off the critical path"))
 _OTHERS = tuple(
-    ("%s-scope %s" % (scope, plural), (lambda v, start="%s.%s." % (operation, scope): v.startswith(start)), "")
+    (f"{scope}-scope {plural}", re.compile(rf"{operation}\.{scope}\..*"))
     for operation, plural in (("fence", "fences"), ("release_store", "release stores"), ("acquire_load", "acquire loads"))
     for scope in words.SCOPES if (operation, scope) not in (("fence", "device"), ("fence", "system")))
 
@@ -31,9 +29,9 @@ class _Beside:
     """What a family of victims does beside one kind and pace of noise."""
 
     def __init__(self, results, victims, kind, pace):
-        noise = kind + ("." + pace if pace else "")
+        noise = f"{kind}.{pace}"
         self.kind, self.pace = kind, pace
-        self.all = [value for value in (results.interference(v, noise) for v in victims) if value is not None]
+        self.all = [value for v in victims if (value := results.interference(v, noise)) is not None]
         waiting = [v for v in victims if (results.shown(v, noise, "same", "alone") or 0) > LIMIT]
         self.waits = [results.interference(v, noise) for v in waiting]
         pairs = [(results.relief(v, noise) and results.shown(v, noise, "same", "separate"), results.residual(v, noise))
@@ -67,24 +65,20 @@ class _Beside:
         return words.NOISE[self.kind] + (" (paced)" if self.pace == "paced" else "")
 
     def wait(self):
-        return ("up to " if min(self.all) * 1.15 < max(self.waits) else "") + words.times(max(self.waits))
+        return "up to " * (min(self.all) * 1.15 < max(self.waits)) + words.times(max(self.waits))
 
     def left(self):
-        many = max(self.residual) > 1.15 * min(self.residual)
-        return ("up to " if many else "") + words.times(max(self.residual))
+        return "up to " * (max(self.residual) > 1.15 * min(self.residual)) + words.times(max(self.residual))
 
     def paced_remark(self):
         """The paced noise in a parenthesis, where it comes out differently from the saturating one."""
-        rate = " at %s GB/s" % words.bandwidth(sum(self.gbps) / len(self.gbps)) if self.gbps else ""
+        rate = f" at {words.bandwidth(sum(self.gbps) / len(self.gbps))} GB/s" if self.gbps else ""
         if self.outcome == "unaffected":
-            return " (paced%s: no wait)" % rate
-        ending = {
-            "waits": "", "unknown": "", "nothing": ", nothing gained", "full": ", all of it taken back",
-            "part": ", relief %s" % words.span(self.relief) if self.relief else "",
-            "mixed": ", relief %s" % words.span(self.relief) if self.relief else "",
-            "worse": ", and worse in a separate domain",
-        }[self.outcome]
-        return " (paced%s: %s%s)" % (rate, self.wait(), ending)
+            return f" (paced{rate}: no wait)"
+        relief = f", relief {words.span(self.relief)}" if self.relief else ""
+        ending = {"nothing": ", nothing gained", "full": ", all of it taken back", "part": relief, "mixed": relief,
+                  "worse": ", and worse in a separate domain"}.get(self.outcome, "")
+        return f" (paced{rate}: {self.wait()}{ending})"
 
 
 def _all_besides(results, victims):
@@ -94,15 +88,12 @@ def _all_besides(results, victims):
 
 def _besides(results, victims):
     """Per kind of foreign noise the main case (saturating where measured), and the paced one if it differs."""
-    found = []
-    for kind in words.FOREIGN:
-        by_pace = [beside for beside in _all_besides(results, victims) if beside.kind == kind]
-        if by_pace:
-            remark = ""
-            if len(by_pace) == 2 and by_pace[0].outcome != by_pace[1].outcome:
-                remark = by_pace[1].paced_remark()
-            found.append((by_pace[0], remark))
-    return found
+    found = {}
+    for beside in _all_besides(results, victims):
+        main, _ = found.setdefault(beside.kind, (beside, ""))
+        if beside.outcome != main.outcome:
+            found[beside.kind] = (main, beside.paced_remark())
+    return list(found.values())
 
 
 def _family(results, subject, victims, advice):
@@ -119,69 +110,61 @@ def _family(results, subject, victims, advice):
         # "Kernel boundaries wait …", and from the second sentence on "Beside … they wait …".
         return words.sentence_case(subject) if not said else beginning
 
-    def waits(group):
-        return words.listed("%s longer beside %s%s" % (b.wait(), b.noise, remark) for b, remark in group)
+    def waits(*group):
+        return f"{who('They')} wait " + words.listed(f"{b.wait()} longer beside {b.noise}{remark}" for b, remark in group)
 
     for beside, remark in groups.get("part", []) + groups.get("full", []):
-        head = ("%s wait %s longer beside %s%s" % (words.sentence_case(subject), beside.wait(), beside.noise, remark)
-                if not said else "Beside %s they wait %s longer%s" % (beside.noise, beside.wait(), remark))
+        head = f"Beside {beside.noise} they wait {beside.wait()} longer{remark}" if said else waits((beside, remark))
         if beside.outcome == "full":
-            said.append("%s, and a separate domain takes all of it back (residual %s)" % (head, beside.left()))
+            said.append(f"{head}, and a separate domain takes all of it back (residual {beside.left()})")
         else:
-            said.append("%s; putting the noise in the remote domain makes them %s shorter again and leaves %s"
-                        % (head, words.span(beside.relief), beside.left()))
+            said.append(f"{head}; putting the noise in the remote domain makes them {words.span(beside.relief)} shorter again and "
+                        f"leaves {beside.left()}")
     for beside, remark in groups.get("mixed", []):
-        said.append("%s wait %s longer beside %s%s; a separate domain helps some of them (relief %s) and leaves %s"
-                    % (who("They"), beside.wait(), beside.noise, remark, words.span(beside.relief), beside.left()))
+        said.append(f"{waits((beside, remark))}; a separate domain helps some of them (relief {words.span(beside.relief)}) and leaves "
+                    f"{beside.left()}")
     if "nothing" in groups:
         relief = [value for beside, _ in groups["nothing"] for value in beside.relief]
-        spread = ""
-        if not all(_within(value, 1) for value in relief):
-            spread = " (relief %s to %s)" % (words.times(min(relief)), words.times(max(relief)))
-        said.append("%s wait %s and gain nothing from domains%s%s"
-                    % (who("They"), waits(groups["nothing"]), " there" if len(groups) > 1 else "", spread))
+        spread = ("" if all(_within(value, 1) for value in relief) else
+                  f" (relief {words.times(min(relief))} to {words.times(max(relief))})")
+        said.append(f"{waits(*groups['nothing'])} and gain nothing from domains{' there' if len(groups) > 1 else ''}{spread}")
         if advice and len(said) == 1:
-            said[-1] += ": " + advice
+            said[-1] += f": {advice}"
             advice = ""
     for beside, remark in groups.get("worse", []):
         whom = "it" if max(beside.relief) < 1.0 else "it, for some of them,"
-        said.append("%s wait %s longer beside %s%s, and a separate domain makes %s worse (relief %s)"
-                    % (who("They"), beside.wait(), beside.noise, remark, whom, words.span(beside.relief)))
+        said.append(f"{waits((beside, remark))}, and a separate domain makes {whom} worse (relief {words.span(beside.relief)})")
     if "waits" in groups:
-        said.append("%s wait %s" % (who("They"), waits(groups["waits"])))
-        if advice:
-            said[-1] += ": " + advice
+        said.append(waits(*groups["waits"]) + (f": {advice}" if advice else ""))
     if "unknown" in groups:
-        said.append("%s wait %s; what a separate domain gives back was not measured"
-                    % (who("They"), waits(groups["unknown"])))
+        said.append(f"{waits(*groups['unknown'])}; what a separate domain gives back was not measured")
     if "unaffected" in groups:
         names = words.listed((b.noise + remark for b, remark in groups["unaffected"]), "or")
-        said.append("%s do not wait for %s" % (who("They"), names))
+        said.append(f"{who('They')} do not wait for {names}")
     return [sentence + "." for sentence in said]
 
 
 def _others(results):
     """The remaining families in two sentences: who waits most for what, and who does not wait."""
     idle, relieved, calm = [], [], []  # held up without and with relief; not held up
-    for subject, belongs, _ in _OTHERS:
-        besides = _all_besides(results, [v for v in results.victims() if belongs(v)])
+    for subject, names in _OTHERS:
+        besides = _all_besides(results, [v for v in results.victims() if names.fullmatch(v)])
         affected = [b for b in besides if b.waits]
         if affected:
             worst = max(affected, key=lambda b: max(b.waits))
-            reliefs = worst.relief
-            gain = ", relief up to " + words.times(max(reliefs)) if reliefs and max(reliefs) > LIMIT else ""
-            (relieved if gain else idle).append("%s (up to %s beside %s%s)"
-                                                % (subject, words.times(max(worst.waits)), worst.noise, gain))
+            relief = max(worst.relief, default=0)
+            gain = f", relief up to {words.times(relief)}" if relief > LIMIT else ""
+            (relieved if gain else idle).append(f"{subject} (up to {words.times(max(worst.waits))} beside {worst.noise}{gain})")
         elif besides:
             calm.append(subject)
     said = []
     if relieved:
-        said.append("Also held up, and relieved in part: %s." % words.listed(relieved))
+        said.append(f"Also held up, and relieved in part: {words.listed(relieved)}.")
     if idle:
         known = not results.one_domain and any(results.relief(v, n) for v in results.victims() for n in results.noises(v))
-        said.append("Also held up%s: %s." % (", gaining nothing from domains" if known else "", words.listed(idle)))
+        said.append(f"Also held up{', gaining nothing from domains' if known else ''}: {words.listed(idle)}.")
     if calm:
-        said.append("Not held up by any of this: %s." % words.listed(calm))
+        said.append(f"Not held up by any of this: {words.listed(calm)}.")
     return said
 
 
@@ -190,65 +173,52 @@ def _queue(results):
     ratios = []
     for noise in results.noises("kernel_boundary.shared_queue"):
         for arm in ("same", "separate"):
-            shared, own = (results.case("kernel_boundary." + form, noise, arm) for form in ("shared_queue", "stream"))
-            if shared and own and shared.get("p50_ns") and own.get("p50_ns"):
-                ratios.append(shared.get("p50_ns") / own.get("p50_ns"))
-    if not ratios or max(ratios) <= LIMIT:
+            shared, own = (results.p50(f"kernel_boundary.{form}", noise, arm) for form in ("shared_queue", "stream"))
+            if shared and own:
+                ratios.append(shared / own)
+    if max(ratios, default=0) <= LIMIT:
         return []
-    return ["A stream that falls on the hardware queue of NCCL's stream makes them up to %s longer still, in any domain: create "
-            "another stream." % words.times(max(ratios))]
+    return [f"A stream that falls on the hardware queue of NCCL's stream makes them up to {words.times(max(ratios))} longer still, in "
+            "any domain: create another stream."]
 
 
 def _not_measured(results):
     """Foreign noise beside which nothing was measured, with the reason if the bench gave one."""
-    measured = {c.kind for c in results.measured}
     said = []
     for kind in words.FOREIGN:
-        if kind in measured:
-            continue
-        reasons = []
-        for case in results.waived + results.failed:
-            reason = case.waived if case.waived is not None else "failed: " + case.failed
-            if case.kind == kind and reason not in reasons:
-                reasons.append(reason)
-        if reasons:
-            said.append("%s (%s)" % (words.NOISE[kind], "; ".join(reasons[:2])))
-    return ["Not measured: %s." % words.listed(said)] if said else []
+        reasons = list(dict.fromkeys(case.waived if case.waived is not None else f"failed: {case.failed}"
+                                     for case in results.waived + results.failed if case.kind == kind))
+        if reasons and all(case.kind != kind for case in results.measured):
+            said.append(f"{words.NOISE[kind]} ({'; '.join(reasons[:2])})")
+    return [f"Not measured: {words.listed(said)}."] if said else []
 
 
 def verdict(results, controls):
     """The paragraph."""
-    said = []
     warning = control_rules.warning(controls)
-    if warning:
-        said.append(warning)
+    said = [warning] if warning else []
     if not results.measured:
-        reasons = []
-        for case in results.waived:
-            if case.waived not in reasons:
-                reasons.append(case.waived)
+        reasons = list(dict.fromkeys(case.waived for case in results.waived))
         if results.failed:
-            reasons.append(words.counted(len(results.failed), "case") + " failed")
-        return "Nothing was measured%s." % (": " + "; ".join(reasons) if reasons else ", the file holds no case")
+            reasons.append(f"{words.counted(len(results.failed), 'case')} failed")
+        return f"Nothing was measured{': ' + '; '.join(reasons) if reasons else ', the file holds no case'}."
     if results.one_domain:
         said.append("This GPU has one memory synchronization domain, so domains cannot help here; the run is a negative "
                     "control, and shows only who waits for foreign traffic.")
 
-    interferences = {(v, n): results.interference(v, n) for v in results.victims() for n in results.noises(v)
-                     if n.partition(".")[0] in words.FOREIGN}
-    known = [value for value in interferences.values() if value is not None]
+    known = {(v, n): value for v in results.victims() for n in results.noises(v)
+             if n.partition(".")[0] in words.FOREIGN and (value := results.interference(v, n)) is not None}
     if not known:
         said.append("No victim was measured both alone and beside foreign traffic in its own domain, so there is no "
                     "interference to report.")
-    elif max(known) <= LIMIT:
-        kinds = [k for k in words.FOREIGN if any(n.startswith(k) and value is not None
-                                                 for (_, n), value in interferences.items())]
-        said.append("No victim waited for foreign traffic: beside %s the interference stayed at or below %.2f%s."
-                    % (words.listed(words.NOISE[k] for k in kinds), max(max(known), 1.0),
-                       "" if results.one_domain else ", so there is nothing that domains could give back"))
+    elif max(known.values()) <= LIMIT:
+        kinds = words.listed(words.NOISE[kind] for kind in words.FOREIGN if any(noise.startswith(kind) for _, noise in known))
+        said.append(f"No victim waited for foreign traffic: beside {kinds} the interference stayed at or below "
+                    f"{max(*known.values(), 1.0):.2f}"
+                    f"{'' if results.one_domain else ', so there is nothing that domains could give back'}.")
     else:
-        for subject, belongs, advice in _FAMILIES:
-            said += _family(results, subject, [v for v in results.victims() if belongs(v)], advice)
+        for subject, names, advice in _FAMILIES:
+            said += _family(results, subject, [v for v in results.victims() if names.fullmatch(v)], advice)
             if subject == "kernel boundaries":
                 said += _queue(results)
         said += _others(results)

@@ -12,31 +12,12 @@ KINDS = ("none", "spin", "local", "host", "nvlink", "nccl")
 PACES = ("saturating", "paced")
 ARMS = ("alone", "same", "separate", "swapped", "alias", "map", "env0")
 
-NOISE = {
-    "none": "no noise",
-    "spin": "a spinning kernel",
-    "local": "local stores",
-    "host": "stores to host memory",
-    "nvlink": "NVLink stores",
-    "nccl": "NCCL's all-reduce",
-}
-
-CONTEXT = (
-    ("gpu", "GPU"),
-    ("gpu_count", "GPUs"),
-    ("compute_capability", "compute capability"),
-    ("sm_count", "SMs"),
-    ("sync_domain_count", "memory synchronization domains"),
-    ("sm_clock_mhz", "SM clock, MHz"),
-    ("link", "link"),
-    ("numa", "NUMA"),
-    ("driver", "driver"),
-    ("cuda_runtime", "CUDA runtime"),
-    ("nccl_version", "NCCL"),
-    ("membar_version", "membar"),
-    ("date", "date"),
-    ("command", "command"),
-)
+NOISE = {"none": "no noise", "spin": "a spinning kernel", "local": "local stores", "host": "stores to host memory",
+         "nvlink": "NVLink stores", "nccl": "NCCL's all-reduce"}
+CONTEXT = (("gpu", "GPU"), ("gpu_count", "GPUs"), ("compute_capability", "compute capability"), ("sm_count", "SMs"),
+           ("sync_domain_count", "memory synchronization domains"), ("sm_clock_mhz", "SM clock, MHz"), ("link", "link"),
+           ("numa", "NUMA"), ("driver", "driver"), ("cuda_runtime", "CUDA runtime"), ("nccl_version", "NCCL"),
+           ("membar_version", "membar"), ("date", "date"), ("command", "command"))
 
 _PLACED = {"own_sm": "on an SM of its own", "shared_sm": "sharing an SM with the noise"}
 _BOUNDARY = {"stream": "stream launches", "graph": "graph", "shared_queue": "stream launches, NCCL's queue"}
@@ -51,18 +32,12 @@ FAMILIES = (
 )
 
 
-def victims():
-    """Every victim the bench knows, in the order in which the report shows them."""
-    every = ["kernel_boundary." + form for form in _BOUNDARY]
-    for scope in SCOPES:
-        every += ["fence.%s.%s.%s" % (scope, order, place) for place in PLACEMENTS for order in ORDERS]
-    for operation in ("release_store", "acquire_load"):
-        every += ["%s.%s.%s" % (operation, scope, place) for scope in SCOPES for place in PLACEMENTS]
-    return every
-
-
-VICTIMS = tuple(victims())
-NOISES = ("none", "spin") + tuple("%s.%s" % (kind, pace) for kind in KINDS[2:] for pace in PACES)
+# What the bench knows, in the order in which the report shows it.
+VICTIMS = (*[f"kernel_boundary.{form}" for form in _BOUNDARY],
+           *[f"fence.{scope}.{order}.{place}" for scope in SCOPES for place in PLACEMENTS for order in ORDERS],
+           *[f"{operation}.{scope}.{place}" for operation in ("release_store", "acquire_load") for scope in SCOPES
+             for place in PLACEMENTS])
+NOISES = ("none", "spin", *[f"{kind}.{pace}" for kind in KINDS[2:] for pace in PACES])
 
 
 def victim_name(victim):
@@ -70,8 +45,7 @@ def victim_name(victim):
     parts = victim.split(".")
     if parts[0] == "kernel_boundary":
         return "Kernel boundary, " + _BOUNDARY[parts[1]]
-    words = [_OPERATION[parts[0]], parts[1] + " scope"] + parts[2:-1] + [_PLACED[parts[-1]]]
-    return ", ".join(words)
+    return ", ".join([_OPERATION[parts[0]], f"{parts[1]} scope", *parts[2:-1], _PLACED[parts[-1]]])
 
 
 def victim_row(victim):
@@ -92,14 +66,12 @@ def sentence_case(text):
 
 
 def listed(items, word="and"):
-    items = list(items)
-    if len(items) < 2:
-        return "".join(items)
-    return ", ".join(items[:-1]) + " %s " % word + items[-1]
+    *all_but_last, last = list(items) or [""]
+    return ", ".join(all_but_last) + f" {word} " * bool(all_but_last) + last
 
 
 def counted(count, noun):
-    return "%d %s%s" % (count, noun, "" if count == 1 else "s")
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def factor(value):
@@ -137,9 +109,7 @@ def duration(ns, divisor):
 
 
 def bandwidth(gbps):
-    if gbps == 0:
-        return "0"
-    return "%.0f" % gbps if gbps >= 9.95 else "%.1f" % gbps if gbps >= 0.095 else "%.2f" % gbps
+    return "0" if gbps == 0 else "%.0f" % gbps if gbps >= 9.95 else "%.1f" % gbps if gbps >= 0.095 else "%.2f" % gbps
 
 
 def day(context):
@@ -149,21 +119,16 @@ def day(context):
 
 def machine(context):
     """The machine in one line, from whatever the context holds."""
-    said = []
-    if context.get("gpu"):
-        count = context.get("gpu_count", "")
-        said.append((count + " × " if count not in ("", "1") else "") + context["gpu"])
-    for key, form in (("link", "%s"), ("driver", "driver %s"), ("cuda_runtime", "CUDA %s"), ("nccl_version", "NCCL %s"),
-                      ("sm_clock_mhz", "%s MHz"), ("sync_domain_count", "%s domains"), ("membar_version", "membar %s"),
-                      ("date", "%s")):
-        if context.get(key):
-            text = form % (day(context) if key == "date" else context[key])
-            said.append("1 domain" if text == "1 domains" else text)
-    return " · ".join(said) or "machine not stated in the file"
+    several = context.get("gpu_count", "1") != "1"
+    known = {**context, "date": day(context)}
+    forms = {"gpu": "{gpu_count} × {gpu}" if several else "{gpu}", "link": "{link}", "driver": "driver {driver}",
+             "cuda_runtime": "CUDA {cuda_runtime}", "nccl_version": "NCCL {nccl_version}", "sm_clock_mhz": "{sm_clock_mhz} MHz",
+             "sync_domain_count": "1 domain" if known.get("sync_domain_count") == "1" else "{sync_domain_count} domains",
+             "membar_version": "membar {membar_version}", "date": "{date}"}
+    return " · ".join(form.format_map(known) for key, form in forms.items() if known.get(key)) or "machine not stated in the file"
 
 
 def recorded_line(context):
     """What every page and picture of a recorded report says."""
-    place = context.get("gpu") or "another machine"
-    date = day(context)
-    return "recorded on %s, %snot measured on this machine" % (place, date + ", " if date else "")
+    parts = [f"recorded on {context.get('gpu') or 'another machine'}", day(context), "not measured on this machine"]
+    return ", ".join(part for part in parts if part)
