@@ -3,7 +3,6 @@
 // Every test here carries the label `concurrent`: the host acts while the kernel runs.
 #include <membar/launch.hpp>
 
-#include <bench/common/cuda_handles.hpp>
 #include <tests/common/deadline.cuh>
 #include <tests/common/gpu_test.hpp>
 #include "atomic_contention.cuh"
@@ -113,35 +112,45 @@ __global__ void store_growing(T* cell, unsigned last) {
   }
 }
 
+/// What a reader of a growing number saw.
 struct reading {
-  unsigned long long torn;
+  unsigned long long strange;  ///< values that no thread stored
   unsigned long long backwards;
   int timed_out;
 };
 
-template <class T>
-__global__ void load_growing(T* cell, reading* result, unsigned last) {
+/// Calls `read` until it returns `last`, or returns nothing new until the deadline.
+MEMBAR_CALLS_EITHER
+template <class Deadline, class Read>
+MEMBAR_HOST_DEVICE reading watch(unsigned last, Read read) {
   reading seen{};
   unsigned before = 0;
-  device_deadline deadline;
+  Deadline deadline;
   while (before != last) {
-    const unsigned id = decoded(system_ref<T>(*cell).load(membar::relaxed));
-    if (id == contention::torn) {
-      ++seen.torn;
-      continue;
-    }
-    if (id < before) {
-      ++seen.backwards;
-    }
-    if (id != before) {
-      before = id;
+    const unsigned now = read();
+    const bool strange = now > last;
+    seen.strange += strange ? 1 : 0;
+    seen.backwards += now < before ? 1 : 0;
+    if (now != before && !strange) {
+      before = now;
       deadline.renew();
     } else if (deadline.passed()) {
       seen.timed_out = 1;
       break;
     }
   }
-  *result = seen;
+  return seen;
+}
+
+void expect_in_order(const reading& seen) {
+  EXPECT_EQ(seen.timed_out, 0) << "the reader waited in vain for the writer";
+  EXPECT_EQ(seen.strange, 0U) << "values that no thread stored";
+  EXPECT_EQ(seen.backwards, 0U) << "an older value after a newer one of the same object";
+}
+
+template <class T>
+__global__ void load_growing(T* cell, reading* result, unsigned last) {
+  *result = watch<device_deadline>(last, [&] { return decoded(system_ref<T>(*cell).load(membar::relaxed)); });
 }
 
 TEST_F(system_scope, the_host_reads_64_bits_that_a_kernel_stores_untorn) {
@@ -149,26 +158,9 @@ TEST_F(system_scope, the_host_reads_64_bits_that_a_kernel_stores_untorn) {
   const support::pinned_memory<T> cell(1);
   const support::stream stream;
   membar::launch(membar::launch_config{1, 1, stream.get()}, store_growing<T>, cell.get(), stores);
-  unsigned before = 0;
-  unsigned torn = 0;
-  unsigned backwards = 0;
-  host_deadline deadline;
-  while (before != stores && !deadline.passed()) {
-    const unsigned id = decoded(system_ref<T>(cell[0]).load(membar::relaxed));
-    if (id == contention::torn) {
-      ++torn;
-      continue;
-    }
-    backwards += id < before ? 1U : 0U;
-    if (id != before) {
-      before = id;
-      deadline.renew();
-    }
-  }
+  const reading seen = watch<host_deadline>(stores, [&] { return decoded(system_ref<T>(cell[0]).load(membar::relaxed)); });
   stream.synchronize();
-  EXPECT_EQ(before, stores) << "the host waited in vain for the kernel";
-  EXPECT_EQ(torn, 0U);
-  EXPECT_EQ(backwards, 0U) << "an older value after a newer one of the same object";
+  expect_in_order(seen);
 }
 
 TEST_F(system_scope, a_kernel_reads_64_bits_that_the_host_stores_untorn) {
@@ -181,9 +173,7 @@ TEST_F(system_scope, a_kernel_reads_64_bits_that_the_host_stores_untorn) {
     system_ref<T>(cell[0]).store(encoded<T>(id), membar::relaxed);
   }
   stream.synchronize();
-  EXPECT_EQ(result[0].timed_out, 0) << "the kernel waited in vain for the host";
-  EXPECT_EQ(result[0].torn, 0U);
-  EXPECT_EQ(result[0].backwards, 0U) << "an older value after a newer one of the same object";
+  expect_in_order(result[0]);
 }
 
 /// One side counts up, by read-modify-writes of every order, and the other reads: only one side modifies, so this needs no
@@ -195,7 +185,13 @@ class counting : public system_scope {
   [[nodiscard]] static int limit() { return std::is_same_v<T, __nv_bfloat16> || sizeof(T) == 1 ? 250 : 2000; }
 
   __host__ __device__ static T one() { return static_cast<T>(1.0F); }
-  __host__ __device__ static int as_int(T value) { return static_cast<int>(static_cast<float>(value)); }
+
+  MEMBAR_CALLS_EITHER
+  template <class Tag = void>
+  __host__ __device__ static unsigned read(T* cell) {
+    const T value = system_ref<T>(*cell).load(membar::acquire);
+    return static_cast<unsigned>(static_cast<int>(static_cast<float>(value)) & (sizeof(T) == 1 ? 255 : -1));
+  }
 
   /// One step of the count, in the order that its number chooses.
   MEMBAR_CALLS_EITHER
@@ -234,22 +230,7 @@ __global__ void count_up(T* cell, int limit) {
 
 template <class T>
 __global__ void watch_counting(T* cell, reading* result, int limit) {
-  reading seen{};
-  int before = 0;
-  device_deadline deadline;
-  while (before != limit) {
-    const int now = counting<T>::as_int(system_ref<T>(*cell).load(membar::acquire)) & (sizeof(T) == 1 ? 255 : -1);
-    seen.torn += now > limit ? 1 : 0;
-    seen.backwards += now < before ? 1 : 0;
-    if (now != before) {
-      before = now;
-      deadline.renew();
-    } else if (deadline.passed()) {
-      seen.timed_out = 1;
-      break;
-    }
-  }
-  *result = seen;
+  *result = watch<device_deadline>(static_cast<unsigned>(limit), [&] { return counting<T>::read(cell); });
 }
 
 TYPED_TEST(counting, the_host_sees_a_kernel_count_in_order) {
@@ -258,23 +239,9 @@ TYPED_TEST(counting, the_host_sees_a_kernel_count_in_order) {
   const support::pinned_memory<T> cell(whole_words<T>);
   const support::stream stream;
   membar::launch(membar::launch_config{1, 1, stream.get()}, count_up<T>, cell.get(), limit);
-  int before = 0;
-  int backwards = 0;
-  int strange = 0;
-  host_deadline deadline;
-  while (before != limit && !deadline.passed()) {
-    const int now = this->as_int(system_ref<T>(cell[0]).load(membar::acquire)) & (sizeof(T) == 1 ? 255 : -1);
-    strange += now > limit ? 1 : 0;
-    backwards += now < before ? 1 : 0;
-    if (now != before) {
-      before = now;
-      deadline.renew();
-    }
-  }
+  const reading seen = watch<host_deadline>(static_cast<unsigned>(limit), [&] { return this->read(cell.get()); });
   stream.synchronize();
-  EXPECT_EQ(before, limit) << "the host waited in vain for the kernel";
-  EXPECT_EQ(strange, 0) << "values that no thread stored";
-  EXPECT_EQ(backwards, 0) << "an older value after a newer one of the same object";
+  expect_in_order(seen);
 }
 
 TYPED_TEST(counting, a_kernel_sees_the_host_count_in_order) {
@@ -288,9 +255,7 @@ TYPED_TEST(counting, a_kernel_sees_the_host_count_in_order) {
     this->step(cell.get(), i);
   }
   stream.synchronize();
-  EXPECT_EQ(result[0].timed_out, 0) << "the kernel waited in vain for the host";
-  EXPECT_EQ(result[0].torn, 0U) << "values that no thread stored";
-  EXPECT_EQ(result[0].backwards, 0U) << "an older value after a newer one of the same object";
+  expect_in_order(result[0]);
 }
 
 }  // namespace
