@@ -37,6 +37,12 @@ inline void finish(std::source_location where = std::source_location::current())
   check(cudaDeviceSynchronize(), where);
 }
 
+/// Waits for a device that is not the current one.
+inline void finish_on(int device, std::source_location where = std::source_location::current()) {
+  const support::device_guard guard(device);
+  finish(where);
+}
+
 /// `count` objects at `from`, once the device has finished.
 template <class T>
 [[nodiscard]] std::vector<std::remove_const_t<T>> copied(T* from, std::size_t count,

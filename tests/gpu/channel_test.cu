@@ -5,8 +5,6 @@
 #include <membar/sync/packed_channel.cuh>
 #include <membar/sync/spsc_channel.cuh>
 
-#include <bench/common/cuda_handles.hpp>
-
 #include <tests/common/gpu_test.hpp>
 #include <tests/common/stress.hpp>
 #include <tests/common/sync.cuh>
@@ -61,10 +59,7 @@ __global__ void pass_messages_of_many(Channel* channels, unsigned count, channel
 void expect_all(const std::vector<channel_outcome>& ends, unsigned long long each, wait_result last) {
   unsigned long long sum = 0;
   for (const channel_outcome& end : ends) {
-    EXPECT_EQ(end.messages, each);
-    EXPECT_EQ(end.torn, 0U);
-    EXPECT_EQ(end.out_of_order, 0U);
-    EXPECT_EQ(end.ended, static_cast<unsigned>(last));
+    expect_all(end, each, last);
     sum += end.messages;
   }
   ::testing::Test::RecordProperty("messages", std::to_string(sum));
@@ -87,7 +82,6 @@ TYPED_TEST(channel_of_one_producer, loses_duplicates_reorders_and_tears_nothing)
   const support::device_memory<channel_outcome> consumers(pairs);
   membar::launch_co_resident(membar::launch_config{2 * pairs, 32}, pass_messages<TypeParam>, channels.get(), count,
                              producers.get(), consumers.get());
-  finish();
   expect_all(copied(producers), count, wait_result::done);
   expect_all(copied(consumers), count, wait_result::closed);
 }
@@ -110,7 +104,6 @@ TYPED_TEST(channel_of_many_producers, loses_duplicates_reorders_and_tears_nothin
   const support::device_memory<channel_outcome> consumers(groups);
   membar::launch_co_resident(membar::launch_config{groups * (producers_each + 1), 32}, pass_messages_of_many<TypeParam>,
                              channels.get(), count, producers.get(), consumers.get());
-  finish();
   expect_all(copied(producers), count, wait_result::done);
   expect_all(copied(consumers), static_cast<unsigned long long>(count) * producers_each, wait_result::done);
 }
@@ -138,10 +131,10 @@ TYPED_TEST(channel_of_one_producer, with_a_dead_consumer_ends_within_the_budget)
   const support::device_memory<TypeParam> channel(1);
   const support::device_memory<lonely> seen(1);
   membar::launch(membar::launch_config{1, 1}, push_alone<TypeParam>, channel.get(), seen.get());
-  finish();
-  EXPECT_EQ(copied(seen)[0].full_try, wait_result::would_wait);
-  EXPECT_EQ(copied(seen)[0].full, wait_result::timed_out);
-  EXPECT_EQ(copied(seen)[0].after_close, wait_result::closed);
+  const lonely got = copied(seen)[0];
+  EXPECT_EQ(got.full_try, wait_result::would_wait);
+  EXPECT_EQ(got.full, wait_result::timed_out);
+  EXPECT_EQ(got.after_close, wait_result::closed);
 }
 
 }  // namespace
