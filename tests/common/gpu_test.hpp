@@ -7,7 +7,7 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
-#include <membar/sync_domain.hpp>
+#include <membar/launch.hpp>
 
 #include <bench/common/cuda_handles.hpp>
 
@@ -23,6 +23,8 @@
 #include <vector>
 
 namespace membar_test {
+
+using membar::launch_config, membar::thread_scope;
 
 /// Throws, with the place of the call, unless `status` is success. A test that throws has failed.
 inline void check(cudaError_t status, std::source_location where = std::source_location::current()) {

@@ -80,7 +80,7 @@ class symmetric_pes : public multi_gpu_test, public ::testing::WithParamInterfac
     for (const pe which : backend.local_pes()) {
       const membar::device_guard guard(backend.device_of(which));
       arguments(which, [&](auto... values) {
-        membar::launch(membar::launch_config{grid, threads, streams[static_cast<std::size_t>(which.index())]->get()}, kernel,
+        membar::launch(launch_config{grid, threads, streams[static_cast<std::size_t>(which.index())]->get()}, kernel,
                        values...);
       });
     }
@@ -151,7 +151,6 @@ TEST_P(symmetric_pes, two_puts_and_a_fence_show_both_arrays) { expect_protocol<b
 TEST_P(symmetric_pes, notification_releases_the_put_before_it) { expect_protocol<by_put_and_notify>(); }
 TEST_P(symmetric_pes, quiet_completes_what_does_not_block) { expect_protocol<by_nonblocking_put_and_quiet>(); }
 TEST_P(symmetric_pes, get_reads_what_was_notified) { expect_protocol<by_get>(); }
-
 TEST_P(symmetric_pes, packed_messages_are_whole) { expect_packed<packed_payload>(); }
 TEST_P(symmetric_pes, packed_messages_of_several_words_a_lane_are_whole) { expect_packed<long_packed_payload>(); }
 TEST_P(symmetric_pes, packed_pieces_of_neighbouring_threads_are_whole) {
@@ -249,16 +248,16 @@ TEST_P(symmetric_pes, copies_move_their_bytes_and_no_others) {
           check(cudaMemcpy(near.get(), pattern.data(), room, cudaMemcpyDefault));
           finish();
           on_the_other([&] { check(cudaMemset(far, 0, room)); });
-          membar::launch(membar::launch_config{1, threads}, put_bytes<Group>, data.on(here).subspan(to, size),
-                         near.get() + from, there);
+          membar::launch(launch_config{1, threads}, put_bytes<Group>, data.on(here).subspan(to, size), near.get() + from,
+                         there);
           finish();
           expect_only(far, to, from, size);
 
           on_the_other([&] { check(cudaMemcpy(far, pattern.data(), room, cudaMemcpyDefault)); });
           check(cudaMemset(near.get(), 0, room));
           finish();
-          membar::launch(membar::launch_config{1, threads}, get_bytes<Group>, near.get() + to,
-                         data.on(here).subspan(from, size), there);
+          membar::launch(launch_config{1, threads}, get_bytes<Group>, near.get() + to, data.on(here).subspan(from, size),
+                         there);
           finish();
           expect_only(near.get(), to, from, size);
         }
@@ -307,27 +306,21 @@ TEST_P(symmetric_pes, packed_messages_of_every_shape_arrive) {
     }
     check(cudaMemcpy(memory.on(here).local(), expected.data(), expected.size(), cudaMemcpyDefault));
     finish();
-    membar::launch(membar::launch_config{1, threads}, put_one_packed<Group, Message>, boxes.on(here)[0],
+    membar::launch(launch_config{1, threads}, put_one_packed<Group, Message>, boxes.on(here)[0],
                    static_cast<const Message*>(memory.on(here).local() + 1), there);
     finish();
     *came.get() = 0;
     const membar::device_guard guard(backend.device_of(there));
-    membar::launch(membar::launch_config{1, threads}, take_one_packed<Group, Message>, boxes.on(there)[0],
-                   memory.on(there).local() + 1, came.get());
+    membar::launch(launch_config{1, threads}, take_one_packed<Group, Message>, boxes.on(there)[0], memory.on(there).local() + 1,
+                   came.get());
     finish();
     EXPECT_EQ(*came.get(), 1U);
     EXPECT_EQ(copied(reinterpret_cast<const unsigned char*>(memory.on(there).local()), expected.size()), expected);
   };
   const auto pass_all = [&](auto group, unsigned threads) {
-    pass(group, threads, packed_bytes<1, 1>{});
-    pass(group, threads, packed_bytes<4, 4>{});
-    pass(group, threads, packed_bytes<12, 4>{});
-    pass(group, threads, packed_bytes<13, 1>{});
-    pass(group, threads, packed_bytes<16, 16>{});
-    pass(group, threads, packed_bytes<30, 2>{});
-    pass(group, threads, packed_bytes<64, 8>{});
-    pass(group, threads, packed_bytes<1024, 4>{});
-    pass(group, threads, packed_bytes<5003, 1>{});
+    const auto each = [&](auto... messages) { (pass(group, threads, messages), ...); };
+    each(packed_bytes<1, 1>{}, packed_bytes<4, 4>{}, packed_bytes<12, 4>{}, packed_bytes<13, 1>{}, packed_bytes<16, 16>{},
+         packed_bytes<30, 2>{}, packed_bytes<64, 8>{}, packed_bytes<1024, 4>{}, packed_bytes<5003, 1>{});
   };
   pass_all(by_thread, 1);
   pass_all(by_warp, 32);
@@ -357,7 +350,7 @@ TEST_P(symmetric_pes, memory_is_not_freed_while_a_kernel_writes_to_it) {
         const scoped_array data(heap.allocate<unsigned>(size));
         place = data.offset();
         const membar::device_guard guard(backend.device_of(there));
-        membar::launch(membar::launch_config{1, 32}, write_late, data.on(there).local(), size);
+        membar::launch(launch_config{1, 32}, write_late, data.on(there).local(), size);
         throw std::runtime_error("the scope ends");
       },
       std::runtime_error);
@@ -531,7 +524,7 @@ TEST_P(symmetric_pes, waits_that_time_out_end_within_the_budget) {
   const scoped_array words(heap.allocate_barrier());
   const support::device_memory<long_packed_payload> to(1);
   const support::pinned_memory<lonely_report> report(1);
-  membar::launch(membar::launch_config{1, 96}, wait_alone, flag.on(pe(0))[0], box.on(pe(0))[0], words.on(pe(0)), to.get(),
+  membar::launch(launch_config{1, 96}, wait_alone, flag.on(pe(0))[0], box.on(pe(0))[0], words.on(pe(0)), to.get(),
                  report.get());
   finish();
   EXPECT_EQ(report[0].otherwise, 0U);
@@ -570,7 +563,7 @@ TEST_P(symmetric_pes, packed_message_that_lacks_a_word_is_late_to_all_of_the_gro
   const support::pinned_memory<unsigned> timed_out(1);
   const auto late_of = [&](auto kernel, unsigned threads) {
     *timed_out.get() = 0;
-    membar::launch(membar::launch_config{1, threads}, kernel, box.on(pe(0))[0], to.get(), timed_out.get());
+    membar::launch(launch_config{1, threads}, kernel, box.on(pe(0))[0], to.get(), timed_out.get());
     finish();
     return *timed_out.get();
   };
@@ -611,7 +604,7 @@ template <class Payload>
     const auto box = heap.allocate<packed<Payload>>(1);
     const auto to = heap.allocate<Payload>(1);
     put_all_words_but(heap, box, 5, 42);
-    membar::launch(membar::launch_config{1, 32}, take_packed_and_trap<Payload>, box.on(pe(0))[0], to.on(pe(0)).local());
+    membar::launch(launch_config{1, 32}, take_packed_and_trap<Payload>, box.on(pe(0))[0], to.on(pe(0)).local());
   });
 }
 
@@ -620,7 +613,7 @@ TEST_P(symmetric_pes, wait_that_times_out_traps_and_names_pe_and_signal) {
   const auto trapped = [&] {
     wait_until_trapped(devices(), [](heap<peer_backend>& heap) {
       const auto flag = heap.allocate<signal<set>>(1);
-      membar::launch(membar::launch_config{1, 32}, wait_and_trap, flag.on(pe(0))[0]);
+      membar::launch(launch_config{1, 32}, wait_and_trap, flag.on(pe(0))[0]);
     });
   };
   EXPECT_EXIT(trapped(), ::testing::ExitedWithCode(3),
@@ -680,15 +673,15 @@ TEST_P(symmetric_pes, stream_operations_keep_the_streams_order) {
   load_stream_operations(heap);
   for (int round = 1; round <= rounds; ++round) {
     const auto number = static_cast<unsigned long long>(round);
-    membar::launch(membar::launch_config{1, 256, sending.get()}, write_all, source.on(sender).local(), size, round);
+    membar::launch(launch_config{1, 256, sending.get()}, write_all, source.on(sender).local(), size, round);
     put_on_stream(heap, data.on(sender), source.on(sender).local(), receiver, sending.get());
     notify_on_stream(ready.on(sender)[0], number, receiver, sending.get());
     {
       // Enqueued after what it waits for.
       const membar::device_guard guard(backend.device_of(receiver));
       wait_on_stream(ready.on(receiver)[0], equals(number), generous, receiving->get());
-      membar::launch(membar::launch_config{1, 256, receiving->get()}, count_wrong,
-                     static_cast<const int*>(data.on(receiver).local()), size, round, counts->get());
+      membar::launch(launch_config{1, 256, receiving->get()}, count_wrong, static_cast<const int*>(data.on(receiver).local()),
+                     size, round, counts->get());
       notify_on_stream(taken.on(receiver)[0], number, sender, receiving->get());
     }
     wait_on_stream(taken.on(sender)[0], equals(number), generous, sending.get());

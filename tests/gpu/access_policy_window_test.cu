@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <membar/access_policy_window.hpp>
-#include <membar/launch.hpp>
 #include <membar/window_planning.hpp>
 
 #include <tests/common/captured_graph.hpp>
@@ -60,7 +59,7 @@ class l2_on_a_gpu : public gpu_test {
     const captured_graph graph(stream, [&] { membar::launch(config, nothing); });
     return membar::get_attribute<access_policy_window>(graph.kernel_node());
   }
-  [[nodiscard]] membar::launch_config<> plain() const { return {1, 1, stream}; }
+  [[nodiscard]] launch_config<> plain() const { return {1, 1, stream}; }
   [[nodiscard]] access_policy_window of_stream() const { return membar::get_attribute<access_policy_window>(stream); }
 
   static constexpr std::size_t bytes = 4 * MiB;
@@ -107,18 +106,12 @@ TEST_F(l2_on_a_gpu, a_window_of_a_launch_goes_before_the_streams) {
 }
 
 TEST_F(l2_on_a_gpu, a_window_of_a_node_is_read_back_and_turned_off) {
-  cudaGraph_t graph = nullptr;
-  check(cudaGraphCreate(&graph, 0));
-  cudaKernelNodeParams parameters{};
-  parameters.func = reinterpret_cast<void*>(&nothing);
-  parameters.gridDim = parameters.blockDim = dim3(1);
-  cudaGraphNode_t node = nullptr;
-  check(cudaGraphAddKernelNode(&node, graph, nullptr, 0, &parameters));
+  const captured_graph graph(stream, [&] { membar::launch(plain(), nothing); });
+  const cudaGraphNode_t node = graph.kernel_node();
   membar::set_attribute(node, window());
   EXPECT_EQ(membar::get_attribute<access_policy_window>(node), window());
   membar::set_attribute(node, access_policy_window{});
   EXPECT_TRUE(membar::get_attribute<access_policy_window>(node).off());
-  check(cudaGraphDestroy(graph));
 }
 
 TEST_F(l2_on_a_gpu, every_legal_pair_of_properties_is_taken) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The values of every atomic operation under contention: all scopes, orders and types, in global, shared and distributed shared
 // memory. One kernel at a time, so no test here carries the label `concurrent`.
-#include <membar/launch.hpp>
-
 #include <tests/common/gpu_test.hpp>
 #include "atomic_contention.cuh"
 
@@ -13,7 +11,6 @@ namespace {
 
 using contention::group;
 using contention::placement;
-using membar::thread_scope;
 
 constexpr unsigned blocks = 8;
 constexpr unsigned threads = 64;
@@ -36,7 +33,7 @@ void expect_values(placement where, group who) {
   const device_copy<T> device_objects(std::vector<T>(sets * contention::most_objects, Operation::template initial<T>));
   const support::device_memory<unsigned> device_counts(sets * contention::most_objects * counts_per_object);
   const support::stream stream;
-  const membar::launch_config config{blocks, threads, stream.get()};
+  const launch_config config{blocks, threads, stream.get()};
   const auto launch = [&](const auto& configuration) {
     membar::launch(configuration, contention::contend<Operation, T, Scope>, device_objects.get(), device_counts.get(),
                    counts_per_object, where, who, turns);
@@ -164,7 +161,7 @@ __global__ void fail_to_exchange(T* result) {
 TEST_P(atomic_contention, compare_exchange_that_fails_tells_the_value_and_changes_nothing) {
   for_each_type([&]<class T, thread_scope Scope>() {
     const support::device_memory<T> result(3);
-    membar::launch(membar::launch_config{1, 1}, fail_to_exchange<T, Scope>, result.get());
+    membar::launch(launch_config{1, 1}, fail_to_exchange<T, Scope>, result.get());
     const auto seen = copied(result);
     EXPECT_EQ(seen[0], T{0}) << type_name<T>;
     EXPECT_EQ(seen[1], contention::encoded<T>(7)) << type_name<T>;

@@ -2,8 +2,6 @@
 // The values of atomics of every type but the integers of 32 and 64 bits, which atomic_contention_test.cu has, under
 // contention: as properties that hold whatever the order in which threads come. One kernel at a time, so no test here carries
 // the label `concurrent`.
-#include <membar/launch.hpp>
-
 #include <tests/common/gpu_test.hpp>
 #include "atomic_types.cuh"
 
@@ -15,7 +13,6 @@
 namespace membar_test {
 namespace {
 
-using membar::thread_scope;
 using types::contest;
 using types::contestants;
 using types::number;
@@ -47,7 +44,7 @@ class atomic_type : public gpu_test {
     const bool one_block = where == place::shared || scope == thread_scope::block;
     const bool cluster = !one_block && (where == place::distributed_shared || scope == thread_scope::cluster);
     const unsigned blocks = one_block ? 1 : cluster ? 2 : 8;
-    const membar::launch_config config{blocks, contestants / blocks};
+    const launch_config config{blocks, contestants / blocks};
     if (cluster) {
       membar::launch(config.with(membar::cluster_dimensions{2, 1, 1}), kernel, device.get(), where, arguments...);
     } else {
@@ -247,7 +244,7 @@ TEST_F(atomic_objects, no_read_of_16_bytes_is_torn) {
   const device_copy<two_halves> object({{0, ~0LL}});
   const support::device_memory<unsigned> counts(2);
   for (const auto kernel : {store_and_load_halves<thread_scope::device>, store_and_load_halves<thread_scope::system>}) {
-    membar::launch(membar::launch_config{16, 128}, kernel, object.get(), counts.get(), counts.get() + 1);
+    membar::launch(launch_config{16, 128}, kernel, object.get(), counts.get(), counts.get() + 1);
   }
   EXPECT_EQ(copied(counts)[0], 0U);
 }
@@ -289,7 +286,7 @@ void expect_vector_sums() {
     before[2][i] = number<T>(200);
   }
   const device_copy<vector> device(before);
-  membar::launch(membar::launch_config{4, 32}, add_vectors<T, Size>, device.get());
+  membar::launch(launch_config{4, 32}, add_vectors<T, Size>, device.get());
   const auto objects = copied(device);
   for (int i = 0; i != Size; ++i) {
     EXPECT_TRUE(same_bits(objects[0][i], number<T>(128))) << "element " << i;
@@ -329,7 +326,7 @@ __global__ void add_pairs(Pair* objects) {
 template <class Pair, class T>
 void expect_pair_sums() {
   const device_copy<Pair> device({Pair(number<T>(0), number<T>(0)), Pair(number<T>(-9), number<T>(-9))});
-  membar::launch(membar::launch_config{4, 32}, add_pairs<Pair, T>, device.get());
+  membar::launch(launch_config{4, 32}, add_pairs<Pair, T>, device.get());
   const auto objects = copied(device);
   EXPECT_TRUE(same_bits(objects[0], Pair(number<T>(128), number<T>(-128))));
   EXPECT_TRUE(same_bits(objects[1], Pair(number<T>(31), number<T>(0))) ||
@@ -368,8 +365,7 @@ __global__ void add_pairs_in_cluster(Pair* result) {
 template <class Pair, class T>
 void expect_pair_sum_in_cluster() {
   const support::device_memory<Pair> device(1);
-  membar::launch(membar::launch_config{2, 64}.with(membar::cluster_dimensions{2, 1, 1}), add_pairs_in_cluster<Pair, T>,
-                 device.get());
+  membar::launch(launch_config{2, 64}.with(membar::cluster_dimensions{2, 1, 1}), add_pairs_in_cluster<Pair, T>, device.get());
   EXPECT_TRUE(same_bits(copied(device)[0], Pair(number<T>(128), number<T>(-128))));
 }
 
@@ -405,7 +401,7 @@ void expect_total_order() {
                                number<T>(-2), number<T>(-4)});
   const T expected[9] = {number<T>(0), -number<T>(0), positive,      number<T>(1), number<T>(1),
                          negative,     positive,      number<T>(-3), number<T>(-3)};
-  membar::launch(membar::launch_config{1, 1}, order_totally<T>, device.get(), positive, negative);
+  membar::launch(launch_config{1, 1}, order_totally<T>, device.get(), positive, negative);
   const auto objects = copied(device);
   for (std::size_t i = 0; i != 9; ++i) {
     EXPECT_TRUE(same_bits(objects[i], expected[i])) << "case " << i;
@@ -427,7 +423,7 @@ TEST_F(atomic_objects, pointers_move_by_objects) {
   const support::device_memory<int> some(1);
   const support::device_memory<unsigned> seen(128);
   const device_copy<int*> objects({some.get(), some.get()});
-  membar::launch(membar::launch_config{4, 32}, move_pointers, objects.get(), some.get(), seen.get());
+  membar::launch(launch_config{4, 32}, move_pointers, objects.get(), some.get(), seen.get());
   const auto values = copied(objects);
   EXPECT_EQ(values[0], some.get() + 256);
   EXPECT_EQ(values[1], some.get() - 128);
@@ -449,7 +445,7 @@ __global__ void wait_for_a_store(int* object, int* data, int* result) {
 
 TEST_F(atomic_objects, a_wait_ends_with_the_store_and_acquires) {
   const support::device_memory<int> memory(3);
-  membar::launch(membar::launch_config{1, 64}, wait_for_a_store, memory.get(), memory.get() + 1, memory.get() + 2);
+  membar::launch(launch_config{1, 64}, wait_for_a_store, memory.get(), memory.get() + 1, memory.get() + 2);
   EXPECT_EQ(copied(memory)[2], 42);
 }
 
@@ -469,7 +465,7 @@ __global__ void count_at_several_addresses(unsigned* counters, unsigned* seen, u
 TEST_F(atomic_objects, aggregation_groups_lanes_by_address) {
   constexpr unsigned each = 8 * 512;
   const support::device_memory<unsigned> memory(16 + 16 * each);
-  membar::launch(membar::launch_config{2, 256}, count_at_several_addresses, memory.get(), memory.get() + 16, each);
+  membar::launch(launch_config{2, 256}, count_at_several_addresses, memory.get(), memory.get() + 16, each);
   const std::vector<unsigned> values = copied(memory);
   for (unsigned slot = 0; slot != 16; ++slot) {
     for (unsigned i = 0; i != each; ++i) {
@@ -505,8 +501,8 @@ TEST_F(atomic_objects, a_privatized_histogram_counts_all) {
   const device_copy<unsigned char> device_text(text);
   const support::device_memory<unsigned> bins(16);
   const device_copy<float> largest({-1e30F});
-  membar::launch(membar::launch_config{5, 96}, count_letters<membar::release_t>, device_text.get(), n, bins.get(),
-                 largest.get(), membar::release);
+  membar::launch(launch_config{5, 96}, count_letters<membar::release_t>, device_text.get(), n, bins.get(), largest.get(),
+                 membar::release);
   EXPECT_EQ(copied(bins), expected);
   EXPECT_EQ(copied(largest)[0], -7.0F);
 }

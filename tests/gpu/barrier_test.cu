@@ -13,8 +13,6 @@
 namespace membar_test {
 namespace {
 
-using membar::thread_scope;
-using membar::wait_result;
 using device_barrier = membar::grid_barrier<thread_scope::device>;
 
 struct outcome {
@@ -64,8 +62,8 @@ class grid_barrier : public gpu_test {
     const support::device_memory<unsigned> cells(blocks * threads);
     const support::device_memory<unsigned> between(blocks * threads);
     const support::device_memory<outcome> seen(1);
-    membar::launch_co_resident(membar::launch_config{blocks, threads}, meet<Scope, Split>, barrier.get(), cells.get(),
-                               between.get(), phases, seen.get());
+    membar::launch_co_resident(launch_config{blocks, threads}, meet<Scope, Split>, barrier.get(), cells.get(), between.get(),
+                               phases, seen.get());
     const outcome got = copied(seen)[0];
     EXPECT_EQ(got.late, 0U);
     EXPECT_EQ(got.stale, 0U);
@@ -87,7 +85,7 @@ __global__ void wait_for_one_more(device_barrier* barrier, wait_result* results)
 TEST_F(grid_barrier, with_a_block_missing_ends_within_the_budget) {
   const support::device_memory<device_barrier> barrier(1);
   const support::device_memory<wait_result> results(2);
-  membar::launch_co_resident(membar::launch_config{2, 32}, wait_for_one_more, barrier.get(), results.get());
+  membar::launch_co_resident(launch_config{2, 32}, wait_for_one_more, barrier.get(), results.get());
   EXPECT_EQ(copied(results), std::vector(2, wait_result::timed_out));
 }
 
@@ -101,7 +99,7 @@ TEST_F(grid_barrier, tells_every_thread_of_a_block_that_the_budget_is_used_up) {
   constexpr unsigned threads = 96;
   const support::device_memory<device_barrier> barrier(1);
   const support::device_memory<wait_result> results(threads);
-  membar::launch_co_resident(membar::launch_config{2, threads}, sync_with_a_block_that_left, barrier.get(), results.get());
+  membar::launch_co_resident(launch_config{2, threads}, sync_with_a_block_that_left, barrier.get(), results.get());
   EXPECT_EQ(copied(results), std::vector(threads, wait_result::timed_out));
 }
 
@@ -130,7 +128,7 @@ TEST_F(grid_barrier, gives_its_own_result_after_another_one) {
   const support::device_memory<device_barrier> alone(count);
   const support::device_memory<device_barrier> together(1);
   const support::device_memory<unsigned> mistakes(1);
-  membar::launch_co_resident(membar::launch_config{2, 1'024}, sync_after_a_barrier_that_nobody_came_to, alone.get(), count,
+  membar::launch_co_resident(launch_config{2, 1'024}, sync_after_a_barrier_that_nobody_came_to, alone.get(), count,
                              together.get(), mistakes.get());
   EXPECT_EQ(copied(mistakes)[0], 0U);
 }
@@ -139,7 +137,7 @@ TEST_F(grid_barrier, of_a_grid_that_cannot_be_on_the_device_at_once_is_refused_a
   const support::device_memory<device_barrier> barrier(1);
   const support::device_memory<wait_result> results(2);
   const unsigned room = membar::co_resident_blocks(wait_for_one_more, 32);
-  EXPECT_THROW(membar::launch_co_resident(membar::launch_config{room + 1, 32}, wait_for_one_more, barrier.get(), results.get()),
+  EXPECT_THROW(membar::launch_co_resident(launch_config{room + 1, 32}, wait_for_one_more, barrier.get(), results.get()),
                membar::error);
   finish();
 }
@@ -165,8 +163,8 @@ TEST_F(grid_barrier, is_not_needed_where_the_last_block_finishes) {
   const support::device_memory<unsigned> lasts(1);
   for (unsigned i = 0; i != launches; ++i) {
     check(cudaMemset(partial.get(), 0, blocks * sizeof(unsigned long long)));
-    membar::launch(membar::launch_config{blocks, 64}, sum_of_blocks<thread_scope::device>, last.get(), partial.get(),
-                   result.get(), lasts.get());
+    membar::launch(launch_config{blocks, 64}, sum_of_blocks<thread_scope::device>, last.get(), partial.get(), result.get(),
+                   lasts.get());
     ASSERT_EQ(copied(result)[0], static_cast<unsigned long long>(blocks) * (blocks + 1) / 2);
   }
   EXPECT_EQ(copied(lasts)[0], launches);

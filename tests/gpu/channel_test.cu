@@ -14,9 +14,6 @@
 namespace membar_test {
 namespace {
 
-using membar::thread_scope;
-using membar::wait_result;
-
 constexpr int capacity = 64;
 constexpr unsigned pairs = 32;
 constexpr int producers_each = 3;
@@ -80,8 +77,8 @@ TYPED_TEST(channel_of_one_producer, loses_duplicates_reorders_and_tears_nothing)
   const support::device_memory<TypeParam> channels(pairs);
   const support::device_memory<channel_outcome> producers(pairs);
   const support::device_memory<channel_outcome> consumers(pairs);
-  membar::launch_co_resident(membar::launch_config{2 * pairs, 32}, pass_messages<TypeParam>, channels.get(), count,
-                             producers.get(), consumers.get());
+  membar::launch_co_resident(launch_config{2 * pairs, 32}, pass_messages<TypeParam>, channels.get(), count, producers.get(),
+                             consumers.get());
   expect_all(copied(producers), count, wait_result::done);
   expect_all(copied(consumers), count, wait_result::closed);
 }
@@ -102,8 +99,8 @@ TYPED_TEST(channel_of_many_producers, loses_duplicates_reorders_and_tears_nothin
   const support::device_memory<TypeParam> channels(groups);
   const support::device_memory<channel_outcome> producers(groups * producers_each);
   const support::device_memory<channel_outcome> consumers(groups);
-  membar::launch_co_resident(membar::launch_config{groups * (producers_each + 1), 32}, pass_messages_of_many<TypeParam>,
-                             channels.get(), count, producers.get(), consumers.get());
+  membar::launch_co_resident(launch_config{groups * (producers_each + 1), 32}, pass_messages_of_many<TypeParam>, channels.get(),
+                             count, producers.get(), consumers.get());
   expect_all(copied(producers), count, wait_result::done);
   expect_all(copied(consumers), static_cast<unsigned long long>(count) * producers_each, wait_result::done);
 }
@@ -130,7 +127,7 @@ __global__ void push_alone(Channel* channel, lonely* seen) {
 TYPED_TEST(channel_of_one_producer, with_a_dead_consumer_ends_within_the_budget) {
   const support::device_memory<TypeParam> channel(1);
   const support::device_memory<lonely> seen(1);
-  membar::launch(membar::launch_config{1, 1}, push_alone<TypeParam>, channel.get(), seen.get());
+  membar::launch(launch_config{1, 1}, push_alone<TypeParam>, channel.get(), seen.get());
   const lonely got = copied(seen)[0];
   EXPECT_EQ(got.full_try, wait_result::would_wait);
   EXPECT_EQ(got.full, wait_result::timed_out);

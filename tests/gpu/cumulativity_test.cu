@@ -4,7 +4,6 @@
 // round after round, so "must see x" is "sees an x no older than the a (or b) it read". Every test here carries the label
 // `concurrent`: two kernels and the host run at once, which tools that run one kernel after another would turn into a timeout.
 #include <membar/atomic.cuh>
-#include <membar/launch.hpp>
 
 #include <tests/common/deadline.cuh>
 #include <tests/common/gpu_test.hpp>
@@ -14,8 +13,6 @@
 
 namespace membar_test {
 namespace {
-
-using membar::thread_scope;
 
 constexpr int rounds = 100'000;
 /// Stands for "a last round has been": thread 1 also ends when its time is up.
@@ -132,10 +129,9 @@ class cumulativity : public gpu_test {
     const support::stream stream_a;
     const support::stream stream_b;
     const auto both = [](int domain) { return membar::sync_domain_map{.default_ = domain, .remote = domain}; };
-    membar::launch(membar::launch_config{1 + noisy_blocks, threads, stream_a.get()}.with(both(domain_of_a)), kernel_a<ScopeOfA>,
+    membar::launch(launch_config{1 + noisy_blocks, threads, stream_a.get()}.with(both(domain_of_a)), kernel_a<ScopeOfA>,
                    state.get(), a.get(), elsewhere.get(), rounds);
-    membar::launch(membar::launch_config{1, 1, stream_b.get()}.with(both(domain_of_b)), kernel_b<ScopeOfA>, state.get(),
-                   a.get());
+    membar::launch(launch_config{1, 1, stream_b.get()}.with(both(domain_of_b)), kernel_b<ScopeOfA>, state.get(), a.get());
 
     // Thread 3.
     const membar::atomic_ref<int, thread_scope::system> b(state[0].b);

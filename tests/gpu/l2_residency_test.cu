@@ -4,7 +4,6 @@
 // that what they compare differs in the window alone.
 #include <membar/access_policy_window.hpp>
 #include <membar/cache_control.cuh>
-#include <membar/launch.hpp>
 #include <membar/load_store.cuh>
 
 #include <tests/common/gpu_test.hpp>
@@ -124,18 +123,17 @@ class residency : public gpu_test {
   /// Enqueues `kernel` on the hot lines. Nothing waits here: between a touch and a flush no time shall pass.
   template <class Kernel>
   void run(Kernel kernel, const access_policy_window& window = {}) const {
-    membar::launch(membar::launch_config{16, 256}.with(window), kernel, hot, count);
+    membar::launch(launch_config{16, 256}.with(window), kernel, hot, count);
   }
 
   /// Reads several times the L2, without a window.
   void flush() const {
-    membar::launch(membar::launch_config{8 * static_cast<unsigned>(multiprocessors), 256}, stream_through, cold->get(),
-                   cold->size());
+    membar::launch(launch_config{8 * static_cast<unsigned>(multiprocessors), 256}, stream_through, cold->get(), cold->size());
   }
 
   [[nodiscard]] std::vector<unsigned> latencies() const {
     check(cudaMemset(cycles->get(), 0, count * sizeof(unsigned)));
-    membar::launch(membar::launch_config{1, 1}, time_lines, hot, count, cycles->get());
+    membar::launch(launch_config{1, 1}, time_lines, hot, count, cycles->get());
     std::vector<unsigned> result = copied(*cycles);
     if (std::count(result.begin(), result.end(), 0U) != 0) {
       throw std::runtime_error("the walk over the hot lines ended early: they do not hold zeros");

@@ -17,7 +17,6 @@ namespace membar_test {
 namespace {
 
 using membar::get_attribute;
-using membar::launch_config;
 using membar::physical_domain;
 using membar::set_attribute;
 using membar::sync_domain;

@@ -13,7 +13,6 @@ namespace membar_test {
 namespace {
 
 using membar::domain_bound;
-using membar::launch_config;
 using membar::physical_domain;
 using membar::set_attribute;
 using membar::sync_domain;

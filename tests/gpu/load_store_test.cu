@@ -17,7 +17,6 @@ namespace membar_test {
 namespace {
 
 using membar::managed_memory;
-using membar::thread_scope;
 
 class loads_and_stores : public gpu_test {
  protected:

@@ -2,8 +2,6 @@
 // Message passing within each thread scope, by fences and by operations: data older than its flag is never seen.
 // Every test here carries the label `concurrent`: its threads, or a kernel and the host, run at once, which tools that run one
 // thing after another would turn into a timeout.
-#include <membar/launch.hpp>
-
 #include <tests/common/gpu_test.hpp>
 #include <tests/common/kernels.cuh>
 #include <tests/common/message_passing.cuh>
@@ -12,8 +10,6 @@
 
 namespace membar_test {
 namespace {
-
-using membar::thread_scope;
 
 constexpr int rounds = 100'000;
 
@@ -68,11 +64,11 @@ INSTANTIATE_TEST_SUITE_P(, message_passing, ::testing::ValuesIn(every_passing),
 TEST_P(message_passing, holds_within_a_block) {
   const support::device_memory<mailbox> box(1);
   with(GetParam(),
-       [&]<passing How>() { expect_order(membar::launch_config{1, 64}, pass_messages<thread_scope::block, How>, box.get()); });
+       [&]<passing How>() { expect_order(launch_config{1, 64}, pass_messages<thread_scope::block, How>, box.get()); });
 }
 
 TEST_P(message_passing, holds_within_a_block_in_shared_memory) {
-  with(GetParam(), [&]<passing How>() { expect_order(membar::launch_config{1, 64}, pass_messages_in_shared_memory<How>); });
+  with(GetParam(), [&]<passing How>() { expect_order(launch_config{1, 64}, pass_messages_in_shared_memory<How>); });
 }
 
 TEST_P(message_passing, holds_within_a_cluster) {
@@ -81,21 +77,21 @@ TEST_P(message_passing, holds_within_a_cluster) {
   }
   const support::device_memory<mailbox> box(1);
   with(GetParam(), [&]<passing How>() {
-    expect_order(membar::launch_config{2, 32}.with(membar::cluster_dimensions{2, 1, 1}),
-                 pass_messages<thread_scope::cluster, How>, box.get());
+    expect_order(launch_config{2, 32}.with(membar::cluster_dimensions{2, 1, 1}), pass_messages<thread_scope::cluster, How>,
+                 box.get());
   });
 }
 
 TEST_P(message_passing, holds_within_a_device) {
   const support::device_memory<mailbox> box(1);
   with(GetParam(),
-       [&]<passing How>() { expect_order(membar::launch_config{2, 32}, pass_messages<thread_scope::device, How>, box.get()); });
+       [&]<passing How>() { expect_order(launch_config{2, 32}, pass_messages<thread_scope::device, How>, box.get()); });
 }
 
 TEST_P(message_passing, holds_within_a_device_at_system_scope_in_host_memory) {
   const support::pinned_memory<mailbox> box(1);
   with(GetParam(),
-       [&]<passing How>() { expect_order(membar::launch_config{2, 32}, pass_messages<thread_scope::system, How>, box.get()); });
+       [&]<passing How>() { expect_order(launch_config{2, 32}, pass_messages<thread_scope::system, How>, box.get()); });
 }
 
 // Between the host and a kernel: fences, or operations, on the device; operations on the host.
@@ -105,7 +101,7 @@ TEST_P(message_passing, holds_from_a_kernel_to_the_host) {
   const support::pinned_memory<int> timed_out(1);
   const support::stream stream;
   with(GetParam(), [&]<passing How>() {
-    membar::launch(membar::launch_config{1, 1, stream.get()}, write_at_system_scope<How>, box.get(), timed_out.get(), rounds);
+    membar::launch(launch_config{1, 1, stream.get()}, write_at_system_scope<How>, box.get(), timed_out.get(), rounds);
   });
 
   const membar::atomic_ref<int, thread_scope::system> data(box[0].data);
@@ -136,7 +132,7 @@ TEST_P(message_passing, holds_from_the_host_to_a_kernel) {
   const support::pinned_memory<passing_outcome> outcome(1);
   const support::stream stream;
   with(GetParam(), [&]<passing How>() {
-    membar::launch(membar::launch_config{1, 1, stream.get()}, read_at_system_scope<How>, box.get(), outcome.get(), rounds);
+    membar::launch(launch_config{1, 1, stream.get()}, read_at_system_scope<How>, box.get(), outcome.get(), rounds);
   });
 
   const membar::atomic_ref<int, thread_scope::system> data(box[0].data);

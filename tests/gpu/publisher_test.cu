@@ -12,9 +12,6 @@
 namespace membar_test {
 namespace {
 
-using membar::thread_scope;
-using membar::wait_result;
-
 constexpr int sources = 4;
 constexpr int lag = 16;
 /// Of each source; MEMBAR_STRESS_PUBLICATIONS asks for more or, under a tool that makes them slow, fewer.
@@ -155,8 +152,8 @@ struct everything {
   support::pinned_memory<served> result{1};
 
   void publish_in_a_block(bool alternate) const {
-    membar::launch_co_resident(membar::launch_config{2, 32 * (sources + 1)}, publish_to_a_block, posts.get(), rounds(),
-                               writers.get(), readers.get(), result.get(), alternate);
+    membar::launch_co_resident(launch_config{2, 32 * (sources + 1)}, publish_to_a_block, posts.get(), rounds(), writers.get(),
+                               readers.get(), result.get(), alternate);
     finish();
   }
   void expect_good(unsigned publications) const {
@@ -198,8 +195,8 @@ INSTANTIATE_TEST_SUITE_P(, publisher_of_a_device, ::testing::Bool(),
 TEST_P(publisher_of_a_device, is_a_block_of_its_own) {
   const everything all;
   const support::device_memory<device_publisher> shared(1);
-  membar::launch_co_resident(membar::launch_config{sources + 2, 32}, publish_from_blocks, shared.get(), all.posts.get(),
-                             rounds(), all.writers.get(), all.readers.get(), all.result.get(), GetParam());
+  membar::launch_co_resident(launch_config{sources + 2, 32}, publish_from_blocks, shared.get(), all.posts.get(), rounds(),
+                             all.writers.get(), all.readers.get(), all.result.get(), GetParam());
   finish();
   all.expect_good(2 * rounds() * sources);
 }
@@ -275,7 +272,7 @@ __global__ void publish_alone_as_a_warp(unsigned long long* signal, alone* seen)
 void expect_every_wait_ends(unsigned threads, void (*publish)(unsigned long long*, alone*)) {
   const support::pinned_memory<unsigned long long> signal(1);
   const support::pinned_memory<alone> seen(1);
-  membar::launch(membar::launch_config{1, threads}, publish, signal.get(), seen.get());
+  membar::launch(launch_config{1, threads}, publish, signal.get(), seen.get());
   finish();
   EXPECT_EQ(seen[0].disagreements, 0U);
   EXPECT_EQ(seen[0].lag, 4U);

@@ -4,7 +4,6 @@
 /// does not, and the tests go on either way.
 #include <membar/co_residency.hpp>
 #include <membar/device_guard.hpp>
-#include <membar/launch.hpp>
 #include <membar/symmetric/barrier.cuh>
 #include <membar/symmetric/heap.hpp>
 #include <membar/symmetric/wait.cuh>
@@ -119,7 +118,7 @@ class gpus {
   void kernel(pe who, int stream, symmetric::deadlock::kernel_shape shape,
               const std::vector<symmetric::deadlock::kernel_role>&) {
     const membar::device_guard guard(backend_.device_of(who));
-    const membar::launch_config config{dim3(static_cast<unsigned>(shape.blocks)), dim3(1), at(who, stream)};
+    const launch_config config{dim3(static_cast<unsigned>(shape.blocks)), dim3(1), at(who, stream)};
     unsigned* const result = next_result();
     *result = static_cast<unsigned>(wait_result::done);
     const auto launch = [&](const auto& with) {
@@ -167,7 +166,7 @@ class gpus {
   template <class... Parameters, class... Arguments>
   void enqueue(pe who, int stream, void (*code)(Parameters...), Arguments... arguments) {
     const membar::device_guard guard(backend_.device_of(who));
-    membar::launch(membar::launch_config{1, 1, at(who, stream)}, code, arguments...);
+    membar::launch(launch_config{1, 1, at(who, stream)}, code, arguments...);
   }
 
   peer_backend backend_;

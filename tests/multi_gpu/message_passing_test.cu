@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Message passing between two GPUs at system scope, through the reader's memory and through the writer's.
 // Every test here carries the label `concurrent`: two kernels run at once.
-#include <membar/launch.hpp>
-
 #include <tests/common/gpu_test.hpp>
 #include <tests/common/message_passing.cuh>
 
 namespace membar_test {
 namespace {
-
-using membar::thread_scope;
 
 constexpr int rounds = 100'000;
 
@@ -32,12 +28,11 @@ class peer_message_passing : public multi_gpu_test, public ::testing::WithParamI
     const support::device_guard reader(second);
     load(read_at_system_scope<How>);
     const support::stream reading;
-    membar::launch(membar::launch_config{1, 1, reading.get()}, read_at_system_scope<How>, box.get(), outcome.get(), rounds);
+    membar::launch(launch_config{1, 1, reading.get()}, read_at_system_scope<How>, box.get(), outcome.get(), rounds);
     {
       const support::device_guard writer(first);
       const support::stream writing;
-      membar::launch(membar::launch_config{1, 1, writing.get()}, write_at_system_scope<How>, box.get(), timed_out.get(),
-                     rounds);
+      membar::launch(launch_config{1, 1, writing.get()}, write_at_system_scope<How>, box.get(), timed_out.get(), rounds);
       writing.synchronize();
     }
     reading.synchronize();
@@ -71,11 +66,11 @@ TEST_F(peer_atomics, two_gpus_lose_no_increment) {
   constexpr int count = 100;
   const support::device_memory<int> counter(1);
   const support::stream here;
-  membar::launch(membar::launch_config{blocks, threads, here.get()}, add, counter.get(), count);
+  membar::launch(launch_config{blocks, threads, here.get()}, add, counter.get(), count);
   {
     const support::device_guard guard(second);
     const support::stream there;
-    membar::launch(membar::launch_config{blocks, threads, there.get()}, add, counter.get(), count);
+    membar::launch(launch_config{blocks, threads, there.get()}, add, counter.get(), count);
     there.synchronize();
   }
   here.synchronize();

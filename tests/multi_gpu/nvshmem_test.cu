@@ -70,7 +70,7 @@ int pass_by(const symmetric::nvshmem_session& session, Group, Kernel kernel, uns
   const channel_arrays<Backend> all(heap, channels);
   const support::device_memory<pe_report> report(1);
   const unsigned rounds = symmetric_rounds(channels, passes);
-  membar::launch(membar::launch_config{blocks, warps * 32}, kernel, all.on(self), rounds, size, ring_neighbour(self, 1, pes),
+  membar::launch(launch_config{blocks, warps * 32}, kernel, all.on(self), rounds, size, ring_neighbour(self, 1, pes),
                  report.get());
   const int result = verdict(report);
   all.free(heap);  // collective: everybody has ended before anything is freed
@@ -109,7 +109,7 @@ TEST_F(nvshmem, barriers_hold) {
     const auto slots = heap.allocate<int>(pes * 32);
     const auto words = heap.allocate_barrier();
     const support::device_memory<pe_report> report(1);
-    membar::launch(membar::launch_config{1, 256}, pass_barriers<by_block_t, backend>, slots.on(session.self()),
+    membar::launch(launch_config{1, 256}, pass_barriers<by_block_t, backend>, slots.on(session.self()),
                    words.on(session.self()), 5'000U, report.get());
     const int result = verdict(report);
     heap.free(slots);

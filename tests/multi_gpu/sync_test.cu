@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The patterns between two devices: channels, a barrier by flags near to each, and a publisher whose signals are on the peer.
-#include <membar/launch.hpp>
 #include <membar/sync/cross_barrier.cuh>
 #include <membar/sync/packed_channel.cuh>
 #include <membar/sync/publisher.cuh>
@@ -13,9 +12,6 @@
 
 namespace membar_test {
 namespace {
-
-using membar::thread_scope;
-using membar::wait_result;
 
 constexpr unsigned messages = 1'000'000;
 constexpr int capacity = 256;
@@ -44,10 +40,10 @@ TYPED_TEST(channel_between_devices, loses_duplicates_reorders_and_tears_nothing)
     load(consume_all<TypeParam>);
   }
   load(produce_all<TypeParam>);
-  membar::launch(membar::launch_config{1, 1}, produce_all<TypeParam>, channel->get(), outcomes.get());
+  membar::launch(launch_config{1, 1}, produce_all<TypeParam>, channel->get(), outcomes.get());
   {
     const support::device_guard guard(this->second);
-    membar::launch(membar::launch_config{1, 1}, consume_all<TypeParam>, channel->get(), outcomes.get() + 1);
+    membar::launch(launch_config{1, 1}, consume_all<TypeParam>, channel->get(), outcomes.get() + 1);
     finish();
   }
   finish();
@@ -91,9 +87,9 @@ TEST_F(sync_between_devices, barrier_shows_after_it_what_was_written_before) {
     const support::device_guard guard(second);
     far.emplace(1);
     load(meet);
-    membar::launch(membar::launch_config{1, 1}, meet, near.get(), far->get(), 1);
+    membar::launch(launch_config{1, 1}, meet, near.get(), far->get(), 1);
   }
-  membar::launch(membar::launch_config{1, 1}, meet, near.get(), far->get(), 0);
+  membar::launch(launch_config{1, 1}, meet, near.get(), far->get(), 0);
   finish();
   finish_on(second);
   for (const side& each : {copied(near)[0], copied(*far)[0]}) {
@@ -164,9 +160,9 @@ TEST_F(sync_between_devices, publisher_shows_no_signal_before_its_data) {
     const support::device_guard guard(second);
     posts.emplace(sources);
     load(read_on_the_peer);
-    membar::launch(membar::launch_config{1, sources}, read_on_the_peer, posts->get(), readers.get());
+    membar::launch(launch_config{1, sources}, read_on_the_peer, posts->get(), readers.get());
   }
-  membar::launch(membar::launch_config{1, 32 * (sources + 1)}, publish_to_the_peer, posts->get(), writer.get());
+  membar::launch(launch_config{1, 32 * (sources + 1)}, publish_to_the_peer, posts->get(), writer.get());
   finish();
   finish_on(second);
   EXPECT_EQ(writer[0].failures, 0U);
