@@ -54,18 +54,22 @@ class launch_attribute : public gpu_test {
     (expect_one(values), ...);
   }
 
-  /// Expects that a captured launch with `value` has it.
-  void expect_read_back(const auto& value) { expect_on(captured(value).kernel_node(), value); }
+  static void set_on(auto carrier, const auto&... values) { (set_attribute(carrier, values), ...); }
 
-  void expect_set_on_stream(const auto& value) {
-    set_attribute(stream->get(), value);
-    expect_on(stream->get(), value);
+  /// Expects that a captured launch with all of `values` has them.
+  void expect_read_back(const auto&... values) { expect_on(captured(values...).kernel_node(), values...); }
+
+  /// Expects of each of `values` that the stream has it once it is set.
+  void expect_set_on_stream(const auto&... values) { (expect_set(stream->get(), values), ...); }
+
+  /// Expects that the node of a launch with `attributes` has `value` once it is set.
+  void expect_set_on_node(const auto& value, const auto&... attributes) {
+    const captured_graph graph = captured(attributes...);
+    expect_set(graph.kernel_node(), value);
   }
-
-  void expect_set_on_node(const auto& value) {
-    const captured_graph graph = captured();
-    set_attribute(graph.kernel_node(), value);
-    expect_on(graph.kernel_node(), value);
+  static void expect_set(auto carrier, const auto& value) {
+    set_attribute(carrier, value);
+    expect_on(carrier, value);
   }
 
   /// Expects `call` to answer as CUDA itself did: nothing where that was a success, else an error with that code, which says
@@ -166,8 +170,7 @@ TEST_F(several_domains, the_map_of_a_launch_is_read_back) {
 }
 
 TEST_F(several_domains, the_physical_domain_of_a_launch_is_read_back_as_its_map) {
-  set_attribute(stream->get(), sync_domain_map{.default_ = 1, .remote = 2});
-  set_attribute(stream->get(), sync_domain::remote);
+  set_on(stream->get(), sync_domain_map{.default_ = 1, .remote = 2}, sync_domain::remote);
   const captured_graph graph = captured(physical_domain<3>{});
   const cudaGraphNode_t node = graph.kernel_node();
   EXPECT_EQ(get_attribute<sync_domain_map>(node).physical(get_attribute<sync_domain>(node)), 3);
@@ -187,8 +190,7 @@ TEST_F(launch_attribute, a_cooperative_launch_is_read_back) {
 TEST_F(hopper, the_cluster_dimensions_of_a_launch_are_read_back) { expect_read_back(membar::cluster_dimensions{2, 1, 1}); }
 
 TEST_F(hopper, the_cluster_scheduling_of_a_launch_is_read_back) {
-  const captured_graph graph = captured(membar::cluster_dimensions{2, 1, 1}, membar::cluster_scheduling::spread);
-  expect_on(graph.kernel_node(), membar::cluster_scheduling::spread);
+  expect_read_back(membar::cluster_dimensions{2, 1, 1}, membar::cluster_scheduling::spread);
 }
 
 #if CUDART_VERSION >= 12080
@@ -230,10 +232,8 @@ TEST_F(launch_attribute, the_nvlink_centric_scheduling_of_a_launch_is_read_back_
 #endif
 
 TEST_F(several_domains, several_attributes_of_a_launch_are_read_back) {
-  const captured_graph graph = captured(sync_domain::remote, sync_domain_map{.default_ = 0, .remote = 2},
-                                        membar::priority{highest_priority()}, membar::cooperative{});
-  expect_on(graph.kernel_node(), sync_domain(sync_domain::remote), sync_domain_map{.default_ = 0, .remote = 2},
-            membar::priority{highest_priority()}, membar::cooperative{});
+  expect_read_back(sync_domain(sync_domain::remote), sync_domain_map{.default_ = 0, .remote = 2},
+                   membar::priority{highest_priority()}, membar::cooperative{});
 }
 
 // On a stream.
@@ -243,18 +243,15 @@ TEST_F(several_domains, a_new_stream_has_cudas_domain_and_map) {
 }
 
 TEST_F(launch_attribute, the_domain_of_a_stream_is_read_back) {
-  expect_set_on_stream(sync_domain(sync_domain::remote));
-  expect_set_on_stream(sync_domain(sync_domain::default_));
+  expect_set_on_stream(sync_domain(sync_domain::remote), sync_domain(sync_domain::default_));
 }
 
 TEST_F(several_domains, the_map_of_a_stream_is_read_back) {
-  expect_set_on_stream(sync_domain_map{.default_ = 3, .remote = 2});
-  expect_set_on_stream(sync_domain_map{.default_ = 0, .remote = 0});
+  expect_set_on_stream(sync_domain_map{.default_ = 3, .remote = 2}, sync_domain_map{.default_ = 0, .remote = 0});
 }
 
 TEST_F(launch_attribute, the_synchronization_policy_of_a_stream_is_read_back) {
-  expect_set_on_stream(membar::synchronization_policy::blocking_sync);
-  expect_set_on_stream(membar::synchronization_policy::spin);
+  expect_set_on_stream(membar::synchronization_policy::blocking_sync, membar::synchronization_policy::spin);
 }
 
 TEST_F(launch_attribute, the_priority_of_a_stream_is_read_back) { expect_set_on_stream(membar::priority{highest_priority()}); }
@@ -295,8 +292,7 @@ TEST_F(several_domains, a_scope_on_a_stream_is_restored_nested_and_after_an_exce
       const membar::scoped_stream_attribute inner(stream->get(), sync_domain_map{.default_ = 3, .remote = 3});
       expect_on(stream->get(), sync_domain_map{.default_ = 3, .remote = 3});
     }
-    expect_on(stream->get(), sync_domain_map{.default_ = 1, .remote = 1});
-    expect_on(stream->get(), sync_domain(sync_domain::remote));
+    expect_on(stream->get(), sync_domain_map{.default_ = 1, .remote = 1}, sync_domain(sync_domain::remote));
     throw std::runtime_error("somewhere in the scope");
   } catch (const std::runtime_error&) {
   }
@@ -340,16 +336,12 @@ TEST_F(launch_attribute, a_node_becomes_cooperative) { expect_set_on_node(membar
 TEST_F(hopper, the_cluster_dimensions_of_a_node_are_read_back) { expect_set_on_node(membar::cluster_dimensions{2, 1, 1}); }
 
 TEST_F(hopper, the_cluster_scheduling_of_a_node_is_read_back) {
-  const captured_graph graph = captured(membar::cluster_dimensions{2, 1, 1});
-  set_attribute(graph.kernel_node(), membar::cluster_scheduling::load_balancing);
-  expect_on(graph.kernel_node(), membar::cluster_scheduling::load_balancing);
+  expect_set_on_node(membar::cluster_scheduling::load_balancing, membar::cluster_dimensions{2, 1, 1});
 }
 
 #if CUDART_VERSION >= 12080
 TEST_F(blackwell, the_preferred_cluster_dimensions_of_a_node_are_read_back) {
-  const captured_graph graph = captured(membar::cluster_dimensions{1, 1, 1});
-  set_attribute(graph.kernel_node(), membar::preferred_cluster_dimensions{2, 1, 1});
-  expect_on(graph.kernel_node(), membar::preferred_cluster_dimensions{2, 1, 1});
+  expect_set_on_node(membar::preferred_cluster_dimensions{2, 1, 1}, membar::cluster_dimensions{1, 1, 1});
 }
 #endif
 
@@ -377,15 +369,13 @@ TEST_F(launch_attribute, a_node_that_is_no_kernel_node_is_an_error) {
 }
 
 TEST_F(several_domains, capture_copies_the_streams_domain_and_map_to_the_node) {
-  set_attribute(stream->get(), sync_domain::remote);
-  set_attribute(stream->get(), sync_domain_map{.default_ = 1, .remote = 3});
+  set_on(stream->get(), sync_domain::remote, sync_domain_map{.default_ = 1, .remote = 3});
   const captured_graph graph = captured();
   expect_on(graph.kernel_node(), sync_domain(sync_domain::remote), sync_domain_map{.default_ = 1, .remote = 3});
 }
 
 TEST_F(several_domains, the_launchs_own_attributes_beat_the_streams) {
-  set_attribute(stream->get(), sync_domain::remote);
-  set_attribute(stream->get(), sync_domain_map{.default_ = 1, .remote = 3});
+  set_on(stream->get(), sync_domain::remote, sync_domain_map{.default_ = 1, .remote = 3});
   const captured_graph domain = captured(sync_domain::default_);
   expect_on(domain.kernel_node(), sync_domain(sync_domain::default_), sync_domain_map{.default_ = 1, .remote = 3});
   const captured_graph map = captured(sync_domain_map{.default_ = 0, .remote = 2});
@@ -395,8 +385,7 @@ TEST_F(several_domains, the_launchs_own_attributes_beat_the_streams) {
 TEST_F(several_domains, the_stream_that_launches_a_graph_does_not_change_its_nodes) {
   const captured_graph graph = captured(sync_domain::remote, sync_domain_map{.default_ = 1, .remote = 2});
   const support::stream other;
-  set_attribute(other.get(), sync_domain::default_);
-  set_attribute(other.get(), sync_domain_map{.default_ = 3, .remote = 3});
+  set_on(other.get(), sync_domain::default_, sync_domain_map{.default_ = 3, .remote = 3});
   graph.run(other.get());
   expect_on(graph.kernel_node(), sync_domain(sync_domain::remote), sync_domain_map{.default_ = 1, .remote = 2});
   expect_on(other.get(), sync_domain_map{.default_ = 3, .remote = 3});
