@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <membar/launch.hpp>
+#include <membar/thread_scope.hpp>
 
 #include <bench/common/cuda_handles.hpp>
 
