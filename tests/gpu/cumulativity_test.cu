@@ -166,18 +166,16 @@ class cumulativity : public gpu_test {
     }
   }
 
-}
-
-private : static void
-          report(const outcome& result) {
-  RecordProperty("rounds", std::to_string(result.rounds));
-  RecordProperty("rounds_seen_by_thread_2", std::to_string(result.rounds_of_b));
-  RecordProperty("rounds_seen_by_cpu", std::to_string(result.rounds_of_cpu));
-  RecordProperty("stale_x_in_thread_2", std::to_string(result.stale_in_b));
-  RecordProperty("stale_x_on_cpu", std::to_string(result.stale_on_cpu));
-  std::printf("%d rounds; thread 2 saw %llu, x stale in %llu; the CPU saw %llu, x stale in %llu\n", result.rounds,
-              result.rounds_of_b, result.stale_in_b, result.rounds_of_cpu, result.stale_on_cpu);
-}
+ private:
+  static void report(const outcome& result) {
+    RecordProperty("rounds", std::to_string(result.rounds));
+    RecordProperty("rounds_seen_by_thread_2", std::to_string(result.rounds_of_b));
+    RecordProperty("rounds_seen_by_cpu", std::to_string(result.rounds_of_cpu));
+    RecordProperty("stale_x_in_thread_2", std::to_string(result.stale_in_b));
+    RecordProperty("stale_x_on_cpu", std::to_string(result.stale_on_cpu));
+    std::printf("%d rounds; thread 2 saw %llu, x stale in %llu; the CPU saw %llu, x stale in %llu\n", result.rounds,
+                result.rounds_of_b, result.stale_in_b, result.rounds_of_cpu, result.stale_on_cpu);
+  }
 };
 
 TEST_F(cumulativity, within_one_domain_device_scope_carries_x_to_both) { run<thread_scope::device>(0, 0, true); }
