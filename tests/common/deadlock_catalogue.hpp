@@ -11,11 +11,9 @@ namespace membar_test::deadlocks {
 namespace symmetric = membar::symmetric;
 
 using membar::symmetric::pe;
-using membar::symmetric::deadlock::hazard;
-using membar::symmetric::deadlock::signal_add;
-using membar::symmetric::deadlock::signal_at_least;
-using membar::symmetric::deadlock::signal_equals;
-using membar::symmetric::deadlock::signal_set;
+using symmetric::deadlock::hazard;
+using symmetric::deadlock::signal_add, symmetric::deadlock::signal_set;
+using symmetric::deadlock::signal_at_least, symmetric::deadlock::signal_equals;
 
 // Streams of each PE; signals that are set, and signals that are added to; an event.
 inline constexpr int main_stream = 1;
@@ -32,18 +30,20 @@ enum class effect {
   runs_early  ///< nothing waits; something may run before what it needs
 };
 
-struct barrier_before_put {
-  static constexpr hazard kind = hazard::barrier_before_put;
-  static constexpr effect on_gpus = effect::hangs;
-  template <class Sink>
-  static void wrong(Sink& to) {
+template <hazard Kind, effect OnGpus>
+struct entry {
+  static constexpr hazard kind = Kind;
+  static constexpr effect on_gpus = OnGpus;
+};
+
+struct barrier_before_put : entry<hazard::barrier_before_put, effect::hangs> {
+  static void wrong(auto& to) {
     to.collective(pe(0), main_stream);
     to.notify(pe(0), main_stream, pe(1), flag, signal_set(1));
     to.wait(pe(1), main_stream, flag, signal_equals(1));
     to.collective(pe(1), main_stream);
   }
-  template <class Sink>
-  static void right(Sink& to) {
+  static void right(auto& to) {
     to.notify(pe(0), main_stream, pe(1), flag, signal_set(1));
     to.collective(pe(0), main_stream);
     to.wait(pe(1), main_stream, flag, signal_equals(1));
@@ -51,17 +51,13 @@ struct barrier_before_put {
   }
 };
 
-struct wait_before_notify {
-  static constexpr hazard kind = hazard::wait_before_notify;
-  static constexpr effect on_gpus = effect::may_hang;
-  template <class Sink>
-  static void wrong(Sink& to) {
+struct wait_before_notify : entry<hazard::wait_before_notify, effect::may_hang> {
+  static void wrong(auto& to) {
     to.wait(pe(0), main_stream, count, signal_at_least(1));
     to.work(pe(0), main_stream);  // which a queue holds until the wait has ended
     to.notify(pe(0), side_stream, pe(0), count, signal_add(1));
   }
-  template <class Sink>
-  static void right(Sink& to) {
+  static void right(auto& to) {
     to.notify(pe(0), side_stream, pe(0), count, signal_add(1));
     to.record_event(pe(0), event, side_stream);
     to.wait_event(pe(0), main_stream, event);
@@ -70,18 +66,14 @@ struct wait_before_notify {
   }
 };
 
-struct concurrent_collectives {
-  static constexpr hazard kind = hazard::concurrent_collectives;
-  static constexpr effect on_gpus = effect::may_hang;
-  template <class Sink>
-  static void wrong(Sink& to) {
+struct concurrent_collectives : entry<hazard::concurrent_collectives, effect::may_hang> {
+  static void wrong(auto& to) {
     for (const int i : {0, 1}) {
       to.collective(pe(i), i == 0 ? main_stream : side_stream);
       to.collective(pe(i), i == 0 ? side_stream : main_stream);
     }
   }
-  template <class Sink>
-  static void right(Sink& to) {
+  static void right(auto& to) {
     for (const int i : {0, 1}) {
       to.collective(pe(i), main_stream);
       to.record_event(pe(i), event + 1 + i, main_stream);
@@ -91,18 +83,10 @@ struct concurrent_collectives {
   }
 };
 
-struct grid_too_large {
-  static constexpr hazard kind = hazard::grid_too_large;
-  static constexpr effect on_gpus = effect::hangs;
+struct grid_too_large : entry<hazard::grid_too_large, effect::hangs> {
   /// The last block notifies; all others wait for it.
-  template <class Sink>
-  static void wrong(Sink& to) {
-    to.kernel(pe(0), main_stream, {2 * to.room(), to.room(), false}, roles());
-  }
-  template <class Sink>
-  static void right(Sink& to) {
-    to.kernel(pe(0), main_stream, {to.room(), to.room(), true}, roles());
-  }
+  static void wrong(auto& to) { to.kernel(pe(0), main_stream, {2 * to.room(), to.room(), false}, roles()); }
+  static void right(auto& to) { to.kernel(pe(0), main_stream, {to.room(), to.room(), true}, roles()); }
 
  private:
   [[nodiscard]] static std::vector<symmetric::deadlock::kernel_role> roles() {
@@ -111,35 +95,27 @@ struct grid_too_large {
   }
 };
 
-struct early_host_copy {
-  static constexpr hazard kind = hazard::early_host_copy;
-  static constexpr effect on_gpus = effect::runs_early;
-  template <class Sink>
-  static void wrong(Sink& to) {
+struct early_host_copy : entry<hazard::early_host_copy, effect::runs_early> {
+  static void wrong(auto& to) {
     to.host_copy(pe(0), 0, true);
     to.notify(pe(0), main_stream, pe(1), count, signal_add(1));
     to.wait(pe(1), main_stream, count, signal_at_least(1));
   }
-  template <class Sink>
-  static void right(Sink& to) {
+  static void right(auto& to) {
     to.host_copy(pe(0), 0, false);
     to.notify(pe(0), main_stream, pe(1), count, signal_add(1));
     to.wait(pe(1), main_stream, count, signal_at_least(1));
   }
 };
 
-struct cycle {
-  static constexpr hazard kind = hazard::cycle;
-  static constexpr effect on_gpus = effect::hangs;
-  template <class Sink>
-  static void wrong(Sink& to) {
+struct cycle : entry<hazard::cycle, effect::hangs> {
+  static void wrong(auto& to) {
     for (const int i : {0, 1}) {
       to.wait(pe(i), main_stream, count, signal_at_least(1));
       to.notify(pe(i), main_stream, pe(1 - i), count, signal_add(1));
     }
   }
-  template <class Sink>
-  static void right(Sink& to) {
+  static void right(auto& to) {
     for (const int i : {0, 1}) {
       to.notify(pe(i), main_stream, pe(1 - i), count, signal_add(1));
       to.wait(pe(i), main_stream, count, signal_at_least(1));
@@ -147,19 +123,15 @@ struct cycle {
   }
 };
 
-struct two_teams_in_two_orders {
-  static constexpr hazard kind = hazard::cycle;
-  static constexpr effect on_gpus = effect::hangs;
-  template <class Sink>
-  static void wrong(Sink& to) {
+struct two_teams_in_two_orders : entry<hazard::cycle, effect::hangs> {
+  static void wrong(auto& to) {
     to.declare_team(row_team, {pe(0), pe(1)});
     to.collective(pe(0), main_stream);
     to.collective(pe(0), main_stream, row_team);
     to.collective(pe(1), main_stream, row_team);
     to.collective(pe(1), main_stream);
   }
-  template <class Sink>
-  static void right(Sink& to) {
+  static void right(auto& to) {
     to.declare_team(row_team, {pe(0), pe(1)});
     for (const int i : {0, 1}) {
       to.collective(pe(i), main_stream);
@@ -168,65 +140,47 @@ struct two_teams_in_two_orders {
   }
 };
 
-struct host_before_enqueue {
-  static constexpr hazard kind = hazard::host_before_enqueue;
-  static constexpr effect on_gpus = effect::hangs;
-  template <class Sink>
-  static void wrong(Sink& to) {
+struct host_before_enqueue : entry<hazard::host_before_enqueue, effect::hangs> {
+  static void wrong(auto& to) {
     to.wait(pe(0), main_stream, count, signal_at_least(1));
     to.synchronize_stream(pe(0), main_stream);
     to.notify(pe(1), main_stream, pe(0), count, signal_add(1));
   }
-  template <class Sink>
-  static void right(Sink& to) {
+  static void right(auto& to) {
     to.wait(pe(0), main_stream, count, signal_at_least(1));
     to.notify(pe(1), main_stream, pe(0), count, signal_add(1));
     to.synchronize_stream(pe(0), main_stream);
   }
 };
 
-struct never_notified {
-  static constexpr hazard kind = hazard::never_notified;
-  static constexpr effect on_gpus = effect::hangs;
-  template <class Sink>
-  static void wrong(Sink& to) {
-    to.notify(pe(0), main_stream, pe(1), flag, signal_set(2));
-    to.wait(pe(1), main_stream, flag, signal_equals(1));
-  }
-  template <class Sink>
-  static void right(Sink& to) {
-    to.notify(pe(0), main_stream, pe(1), flag, signal_set(1));
+struct never_notified : entry<hazard::never_notified, effect::hangs> {
+  static void wrong(auto& to) { run(to, 2); }
+  static void right(auto& to) { run(to, 1); }
+
+ private:
+  static void run(auto& to, unsigned long long sent) {
+    to.notify(pe(0), main_stream, pe(1), flag, signal_set(sent));
     to.wait(pe(1), main_stream, flag, signal_equals(1));
   }
 };
 
-struct missing_member {
-  static constexpr hazard kind = hazard::missing_member;
-  static constexpr effect on_gpus = effect::hangs;
-  template <class Sink>
-  static void wrong(Sink& to) {
-    to.collective(pe(0), main_stream);
-  }
-  template <class Sink>
-  static void right(Sink& to) {
+struct missing_member : entry<hazard::missing_member, effect::hangs> {
+  static void wrong(auto& to) { to.collective(pe(0), main_stream); }
+  static void right(auto& to) {
     to.collective(pe(0), main_stream);
     to.collective(pe(1), main_stream);
   }
 };
 
-struct lost_signal {
-  static constexpr hazard kind = hazard::lost_signal;
-  static constexpr effect on_gpus = effect::hangs;
-  template <class Sink>
-  static void wrong(Sink& to) {
+struct lost_signal : entry<hazard::lost_signal, effect::hangs> {
+  static void wrong(auto& to) {
     to.notify(pe(0), main_stream, pe(1), flag, signal_set(1));
     to.notify(pe(0), main_stream, pe(1), flag, signal_set(2));
     to.synchronize_stream(pe(0), main_stream);  // so that it is sure to be too late
     to.wait(pe(1), main_stream, flag, signal_equals(1));
   }
   /// A counter passes no value over.
-  template <class Sink>
-  static void right(Sink& to) {
+  static void right(auto& to) {
     to.notify(pe(0), main_stream, pe(1), count, signal_add(1));
     to.notify(pe(0), main_stream, pe(1), count, signal_add(1));
     to.synchronize_stream(pe(0), main_stream);

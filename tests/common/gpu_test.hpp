@@ -7,6 +7,11 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
+#include <membar/launch.hpp>
+#include <membar/thread_scope.hpp>
+
+#include <bench/common/cuda_handles.hpp>
+
 #include <cstdlib>
 #include <optional>
 #include <source_location>
@@ -19,6 +24,8 @@
 #include <vector>
 
 namespace membar_test {
+
+using membar::launch_config, membar::thread_scope;
 
 /// Throws, with the place of the call, unless `status` is success. A test that throws has failed.
 inline void check(cudaError_t status, std::source_location where = std::source_location::current()) {
@@ -33,13 +40,35 @@ inline void finish(std::source_location where = std::source_location::current())
   check(cudaDeviceSynchronize(), where);
 }
 
-/// What lies in the memory that `from` owns.
-template <class Memory>
-[[nodiscard]] auto copied(const Memory& from, std::source_location where = std::source_location::current()) {
-  std::vector<std::remove_pointer_t<decltype(from.get())>> to(from.size());
-  check(cudaMemcpy(static_cast<void*>(to.data()), from.get(), to.size() * sizeof to[0], cudaMemcpyDefault), where);
+/// Waits for a device that is not the current one.
+inline void finish_on(int device, std::source_location where = std::source_location::current()) {
+  const support::device_guard guard(device);
+  finish(where);
+}
+
+/// `count` objects at `from`, once the device has finished.
+template <class T>
+[[nodiscard]] std::vector<std::remove_const_t<T>> copied(T* from, std::size_t count,
+                                                         std::source_location where = std::source_location::current()) {
+  finish(where);
+  std::vector<std::remove_const_t<T>> to(count);
+  check(cudaMemcpy(static_cast<void*>(to.data()), from, count * sizeof(T), cudaMemcpyDefault), where);
   return to;
 }
+
+/// What lies in the memory that `from` owns, once the device has finished.
+template <class Memory>
+[[nodiscard]] auto copied(const Memory& from, std::source_location where = std::source_location::current()) {
+  return copied(from.get(), from.size(), where);
+}
+
+/// A copy of `values` in the memory of the current device.
+template <class T>
+struct device_copy : support::device_memory<T> {
+  explicit device_copy(const std::vector<T>& values) : support::device_memory<T>(values.size()) {
+    check(cudaMemcpy(static_cast<void*>(this->get()), values.data(), values.size() * sizeof(T), cudaMemcpyDefault));
+  }
+};
 
 /// Loads a kernel onto the current device now. At its first launch it might wait for kernels that run, and they for it.
 template <class... Parameters>
@@ -99,7 +128,7 @@ void load(void (*kernel)(Parameters...), std::source_location where = std::sourc
   return true;
 }
 
-/// Base of every test that needs a GPU. The test runs on device 0.
+/// Base of every test that needs a GPU. The test runs on device 0. What else a test needs is in its `prepare`.
 class gpu_test : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -109,7 +138,9 @@ class gpu_test : public ::testing::Test {
       GTEST_SKIP() << *missing;
     }
     check(cudaSetDevice(0));
+    prepare();
   }
+  virtual void prepare() {}
 
   /// Whether device 0 has this compute capability or a later one.
   [[nodiscard]] static bool has_compute_capability(int major, int minor = 0) {
@@ -119,15 +150,22 @@ class gpu_test : public ::testing::Test {
     check(cudaDeviceGetAttribute(&device_minor, cudaDevAttrComputeCapabilityMinor, 0));
     return std::pair(device_major, device_minor) >= std::pair(major, minor);
   }
+
+  /// For `prepare`: skips a test that needs a compute capability, for `what`.
+  static void need_compute_capability(int major, const std::string& what) {
+    if (!has_compute_capability(major))
+      GTEST_SKIP() << "this test needs " << what << ", and the GPU has a compute capability below " << major << ".0";
+  }
+  static void need_four_domains() {
+    if (membar::sync_domain_count() < 4)
+      GTEST_SKIP() << "this test needs 4 synchronization domains, and the GPU has " << membar::sync_domain_count();
+  }
 };
 
 /// Base of every test that needs two GPUs with peer access, which it enables: `first` and `second`. The test runs on `first`.
 class multi_gpu_test : public gpu_test {
  protected:
-  void SetUp() override {
-    gpu_test::SetUp();
-    if (IsSkipped() || HasFatalFailure())
-      return;
+  void prepare() override {
     const auto pair = peers();
     if (!pair) {
       constexpr auto missing = "this test needs two GPUs with peer access, and there is no such pair";

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 
 namespace membar_test {
 
@@ -31,11 +32,7 @@ inline void expect_passed_on(const membar::model::place& first, const membar::mo
     run_options options;
     options.seconds = 0.3;
     const report seen = make_report(test, e.run(test, how, options));
-    std::uint64_t all = 0;
-    for (const std::uint64_t count : seen.run.counts) {
-      all += count;
-    }
-    EXPECT_EQ(all, seen.run.instances);
+    EXPECT_EQ(std::accumulate(seen.run.counts.begin(), seen.run.counts.end(), std::uint64_t{0}), seen.run.instances);
     EXPECT_EQ(seen.condition_allowed, !ordered);
     EXPECT_TRUE(seen.sound()) << text_of(seen);
     EXPECT_GE(std::count_if(seen.outcomes.begin(), seen.outcomes.end(), [](const outcome& o) { return o.count != 0; }), 2)

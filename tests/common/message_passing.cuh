@@ -10,6 +10,10 @@
 
 #include <tests/common/deadline.cuh>
 
+#include <gtest/gtest.h>
+
+#include <string>
+
 namespace membar_test {
 
 /// What orders data and flag.
@@ -126,6 +130,23 @@ __device__ passing_outcome read_messages(mailbox& box, int rounds) {
     }
   }
   return outcome;
+}
+
+template <passing How>
+__global__ void write_at_system_scope(mailbox* box, int* timed_out, int count) {
+  *timed_out = write_messages<membar::thread_scope::system, How>(*box, count) ? 0 : 1;
+}
+template <passing How>
+__global__ void read_at_system_scope(mailbox* box, passing_outcome* outcome, int count) {
+  *outcome = read_messages<membar::thread_scope::system, How>(*box, count);
+}
+
+inline void expect_in_order(const passing_outcome& seen, bool writer_timed_out) {
+  EXPECT_FALSE(writer_timed_out) << "the writer waited in vain for the reader: they did not run at once";
+  EXPECT_EQ(seen.timed_out, 0) << "the reader waited in vain for the last message";
+  EXPECT_EQ(seen.stale, 0U) << "data older than its flag";
+  EXPECT_GE(seen.messages, 1U);
+  ::testing::Test::RecordProperty("messages", std::to_string(seen.messages));
 }
 
 }  // namespace membar_test

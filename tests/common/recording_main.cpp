@@ -58,8 +58,9 @@ class recorder : public testing::EmptyTestEventListener {
     for (int i = 0; i != result.total_part_count(); ++i) {
       const testing::TestPartResult& part = result.GetTestPartResult(i);
       const char* file = part.file_name() == nullptr ? "unknown file" : part.file_name();
-      text += result.Skipped() && !result.Failed() ? std::string(part.message()) + "\n"
-                                                   : std::string(file) + ":" + std::to_string(part.line_number()) + ": " + part.message() + "\n";
+      text += result.Skipped() && !result.Failed()
+                  ? std::string(part.message()) + "\n"
+                  : std::string(file) + ":" + std::to_string(part.line_number()) + ": " + part.message() + "\n";
     }
     for (int i = 0; i != result.test_property_count(); ++i)
       text += std::string(result.GetTestProperty(i).key()) + ": " + result.GetTestProperty(i).value() + "\n";

@@ -59,9 +59,8 @@ inline constexpr unsigned pieces_per_warp = 8;
 /// The symmetric memory of all channels, as one PE sees it. Channel c has its part of each.
 template <class Backend>
 struct channel_memory {
-  span<int, Backend> data;
-  span<int, Backend> more;    ///< a second array, for two puts
-  span<int, Backend> source;  ///< private to its PE, except for gets
+  span<int, Backend> data, more;  ///< `more`: for two puts
+  span<int, Backend> source;      ///< private to its PE, except for gets
   span<signal<set>, Backend> ready;
   span<signal<add>, Backend> sum;
   span<signal<set>, Backend> taken;
@@ -110,21 +109,12 @@ class channel_arrays {
   }
   /// In another order than they were allocated in. Collective: every PE's kernels have ended.
   void free(symmetric::heap<Backend>& heap) const {
-    heap.free(boxes_);
-    heap.free(pieces_);
-    heap.free(data_);
-    heap.free(long_boxes_);
-    heap.free(taken_);
-    heap.free(more_);
-    heap.free(sum_);
-    heap.free(source_);
-    heap.free(ready_);
+    const auto free = [&](const auto&... arrays) { (heap.free(arrays), ...); };
+    free(boxes_, pieces_, data_, long_boxes_, taken_, more_, sum_, source_, ready_);
   }
 
  private:
-  symmetric::array<int, Backend> data_;
-  symmetric::array<int, Backend> more_;
-  symmetric::array<int, Backend> source_;
+  symmetric::array<int, Backend> data_, more_, source_;
   symmetric::array<signal<set>, Backend> ready_;
   symmetric::array<signal<add>, Backend> sum_;
   symmetric::array<signal<set>, Backend> taken_;
@@ -160,56 +150,48 @@ template <class Group>
 
 /// A receiver that waits for the sender's newest round.
 struct notified_by_ready {
-  template <class Group, class All>
-  static __device__ wait_result receive(Group group, const All& all, unsigned channel, unsigned, unsigned round, pe) {
+  static __device__ wait_result receive(auto group, const auto& all, unsigned channel, unsigned, unsigned round, pe) {
     return try_wait(group, all.ready[channel], equals(round), generous);
   }
 };
 
 struct by_put_signal : notified_by_ready {
-  template <class Group, class All>
-  static __device__ void send(Group group, const All& all, unsigned channel, unsigned size, unsigned round, pe other) {
+  static __device__ void send(auto group, const auto& all, unsigned channel, unsigned size, unsigned round, pe other) {
     put_signal(group, all.data_of(channel, size), all.source_of(channel), all.ready[channel], round, other);
   }
 };
 
 struct by_put_signal_added {
-  template <class Group, class All>
-  static __device__ void send(Group group, const All& all, unsigned channel, unsigned size, unsigned, pe other) {
+  static __device__ void send(auto group, const auto& all, unsigned channel, unsigned size, unsigned, pe other) {
     put_signal_nonblocking(group, all.data_of(channel, size), all.source_of(channel), all.sum[channel], 1, other);
     flush(group, all.data.reach());
   }
-  template <class Group, class All>
-  static __device__ wait_result receive(Group group, const All& all, unsigned channel, unsigned, unsigned round, pe) {
+  static __device__ wait_result receive(auto group, const auto& all, unsigned channel, unsigned, unsigned round, pe) {
     return try_wait(group, all.sum[channel], at_least(round), generous);
   }
 };
 
 /// Two arrays, one signal: a fence between.
 struct by_two_puts_and_a_fence {
-  template <class Group, class All>
-  static __device__ void send(Group group, const All& all, unsigned channel, unsigned size, unsigned round, pe other) {
+  static __device__ void send(auto group, const auto& all, unsigned channel, unsigned size, unsigned round, pe other) {
     put(group, all.data_of(channel, size), all.source_of(channel), other);
     put(group, all.more_of(channel, size), all.source_of(channel), other);
     notify(group, all.ready[channel], round, other, fence(group, all.data.reach()));
   }
-  template <class Group, class All>
-  static __device__ wait_result receive(Group group, const All& all, unsigned channel, unsigned, unsigned round, pe) {
+  static __device__ wait_result receive(auto group, const auto& all, unsigned channel, unsigned, unsigned round, pe) {
     return try_wait(group, all.ready[channel], at_least(round), generous);
   }
 };
 
 struct by_put_and_notify : notified_by_ready {
-  template <class Group, class All>
-  static __device__ void send(Group group, const All& all, unsigned channel, unsigned size, unsigned round, pe other) {
+  static __device__ void send(auto group, const auto& all, unsigned channel, unsigned size, unsigned round, pe other) {
     put(group, all.data_of(channel, size), all.source_of(channel), other);
     notify(group, all.ready[channel], round, other);
   }
 };
 
 struct by_nonblocking_put_and_quiet : notified_by_ready {
-  template <class Group, class All>
-  static __device__ void send(Group group, const All& all, unsigned channel, unsigned size, unsigned round, pe other) {
+  static __device__ void send(auto group, const auto& all, unsigned channel, unsigned size, unsigned round, pe other) {
     put_nonblocking(group, all.data_of(channel, size), all.source_of(channel), other);
     notify(group, all.ready[channel], round, other, quiet(group, all.data.reach()));
   }
@@ -218,12 +200,10 @@ struct by_nonblocking_put_and_quiet : notified_by_ready {
 /// The receiver fetches what the sender has in its own memory.
 struct by_get {
   static constexpr bool source_is_read_by_the_receiver = true;
-  template <class Group, class All>
-  static __device__ void send(Group group, const All& all, unsigned channel, unsigned, unsigned round, pe other) {
+  static __device__ void send(auto group, const auto& all, unsigned channel, unsigned, unsigned round, pe other) {
     notify(group, all.ready[channel], round, other);
   }
-  template <class Group, class All>
-  static __device__ wait_result receive(Group group, const All& all, unsigned channel, unsigned size, unsigned round,
+  static __device__ wait_result receive(auto group, const auto& all, unsigned channel, unsigned size, unsigned round,
                                         pe other) {
     const wait_result result = try_wait(group, all.ready[channel], equals(round), generous);
     get(group, all.data.local() + channel * most_words, all.source.subspan(channel * most_words, size), other);
@@ -237,13 +217,12 @@ template <class Protocol>
 inline constexpr bool has_more = std::is_same_v<Protocol, by_two_puts_and_a_fence>;
 
 /// The channel of the calling group, and whether the calling thread takes part.
-template <class Group>
 struct place {
   unsigned channel;
   bool takes_part;
 };
 template <class Group>
-[[nodiscard]] __device__ place<Group> place_of(Group) {
+[[nodiscard]] __device__ place place_of(Group) {
   if constexpr (std::is_same_v<Group, by_block_t>) {
     return {blockIdx.x, true};
   } else {
@@ -258,20 +237,29 @@ __device__ inline void add_to(unsigned long long& sum, unsigned long long value)
   }
 }
 
+/// Adds what one thread saw of its words, and its group of its waits and messages.
+template <class Group>
+__device__ void add_to(pe_report& report, Group, unsigned long long stale, bool late, unsigned long long messages) {
+  add_to(report.stale, stale);
+  if (Group::rank() == 0) {
+    add_to(report.late, late ? 1 : 0);
+    add_to(report.messages, late ? 0 : messages);
+  }
+}
+
 /// Half of the channels send and half receive; at the other PE they are exchanged. Each message is answered before the next.
 template <class Protocol, class Group, class Backend>
 __global__ void pass_messages(channel_memory<Backend> all, unsigned rounds, unsigned size, pe other, pe_report* report) {
   const Group group;
-  const place<Group> here = place_of(group);
+  const place here = place_of(group);
   if (!here.takes_part) {
     return;
   }
   const unsigned channel = here.channel;
   const bool sends = (channel + static_cast<unsigned>(all.data.self().index())) % 2 == 0;
   unsigned long long stale = 0;
-  unsigned round = 1;
   bool late = false;
-  for (; round <= rounds && !late; ++round) {
+  for (unsigned round = 1; round <= rounds && !late; ++round) {
     if (sends) {
       fill(group, all.source_of(channel), size, channel, round);
       Protocol::send(group, all, channel, size, round, other);
@@ -288,11 +276,7 @@ __global__ void pass_messages(channel_memory<Backend> all, unsigned rounds, unsi
       notify(group, all.taken[channel], round, other);
     }
   }
-  add_to(report->stale, stale);
-  if (Group::rank() == 0) {
-    add_to(report->late, late ? 1 : 0);
-    add_to(report->messages, sends || late ? 0 : rounds);
-  }
+  add_to(*report, group, stale, late, sends ? 0 : rounds);
 }
 
 /// Packed messages there and back: the answer frees the box.
@@ -300,7 +284,7 @@ template <class Group, class Payload, class Backend>
 __global__ void pass_packed(channel_memory<Backend> all, unsigned rounds, unsigned, pe other, pe_report* report) {
   constexpr unsigned size = sizeof(Payload) / sizeof(int);
   const Group group;
-  const place<Group> here = place_of(group);
+  const place here = place_of(group);
   if (!here.takes_part) {
     return;
   }
@@ -324,11 +308,7 @@ __global__ void pass_packed(channel_memory<Backend> all, unsigned rounds, unsign
       put_packed(group, box, in, round, other);
     }
   }
-  add_to(report->stale, stale);
-  if (Group::rank() == 0) {
-    add_to(report->late, late ? 1 : 0);
-    add_to(report->messages, late ? 0 : rounds);
-  }
+  add_to(*report, group, stale, late, rounds);
 }
 
 /// Packed pieces there and back, out of registers and into them: each of some lanes of a warp has a box.
@@ -357,9 +337,7 @@ __global__ void pass_pieces(channel_memory<Backend> all, unsigned rounds, unsign
       put_packed(by_thread, box, &piece, round, other);
     }
   }
-  add_to(report->stale, stale);
-  add_to(report->late, late ? 1 : 0);
-  add_to(report->messages, late ? 0 : rounds);
+  add_to(*report, by_thread, stale, late, rounds);
 }
 
 // Barriers: every PE writes to a slot of every PE, passes a barrier, finds all slots written, and passes a second barrier
@@ -387,10 +365,7 @@ __global__ void pass_barriers(span<int, Backend> slots, span<symmetric::barrier_
     }
     late |= try_barrier(group, words, generous) != wait_result::done;
   }
-  add_to(report->stale, stale);
-  if (rank == 0) {
-    add_to(report->late, late ? 1 : 0);
-  }
+  add_to(*report, group, stale, late, 0);
 }
 
 }  // namespace membar_test

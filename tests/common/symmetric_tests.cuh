@@ -4,10 +4,8 @@
 /// signal, counters count, barriers hold, and every wait ends. On two or four GPUs, and on one GPU that is several PEs.
 #pragma once
 
-#include <membar/symmetric/on_stream.cuh>
-
-#include <bench/common/cuda_handles.hpp>
 #include <membar/device_clock.cuh>
+#include <membar/symmetric/on_stream.cuh>
 
 #include <tests/common/gpu_test.hpp>
 #include <tests/common/symmetric_protocols.cuh>
@@ -24,8 +22,6 @@
 
 namespace membar_test {
 
-namespace symmetric = membar::symmetric;
-
 using symmetric::counter, symmetric::heap, symmetric::peer_backend, symmetric::peer_memory, symmetric::scoped_array;
 
 /// Which devices are the PEs.
@@ -35,15 +31,18 @@ enum class machine { one_gpu, two_gpus, four_gpus };
   return info.param == machine::one_gpu ? "one_gpu" : info.param == machine::two_gpus ? "two_gpus" : "four_gpus";
 }
 
+inline void expect_clean(const auto& report) {
+  EXPECT_EQ(report.late, 0U);
+  EXPECT_EQ(report.stale, 0U);
+}
+
 /// PEs on one GPU, on two, or on four.
 class symmetric_pes : public multi_gpu_test, public ::testing::WithParamInterface<machine> {
  protected:
-  void SetUp() override {
-    if (GetParam() == machine::one_gpu) {
-      gpu_test::SetUp();
-      order_ = {0};
-    } else {
-      multi_gpu_test::SetUp();
+  void prepare() override {
+    order_ = {0};
+    if (GetParam() != machine::one_gpu) {
+      multi_gpu_test::prepare();
       order_ = {first, second};
     }
     if (IsSkipped() || HasFatalFailure()) {
@@ -81,7 +80,7 @@ class symmetric_pes : public multi_gpu_test, public ::testing::WithParamInterfac
     for (const pe which : backend.local_pes()) {
       const membar::device_guard guard(backend.device_of(which));
       arguments(which, [&](auto... values) {
-        membar::launch(membar::launch_config{grid, threads, streams[static_cast<std::size_t>(which.index())]->get()}, kernel,
+        membar::launch(launch_config{grid, threads, streams[static_cast<std::size_t>(which.index())]->get()}, kernel,
                        values...);
       });
     }
@@ -114,10 +113,8 @@ class symmetric_pes : public multi_gpu_test, public ::testing::WithParamInterfac
       });
       unsigned long long messages = 0;
       for (const auto& each : reports) {
-        pe_report got{};
-        check(cudaMemcpy(&got, each->get(), sizeof got, cudaMemcpyDefault));
-        EXPECT_EQ(got.stale, 0U);
-        EXPECT_EQ(got.late, 0U);
+        const pe_report got = copied(*each)[0];
+        expect_clean(got);
         messages += got.messages;
       }
       EXPECT_EQ(messages, std::size_t{channels} * rounds * messages_in_a_round);
@@ -154,7 +151,6 @@ TEST_P(symmetric_pes, two_puts_and_a_fence_show_both_arrays) { expect_protocol<b
 TEST_P(symmetric_pes, notification_releases_the_put_before_it) { expect_protocol<by_put_and_notify>(); }
 TEST_P(symmetric_pes, quiet_completes_what_does_not_block) { expect_protocol<by_nonblocking_put_and_quiet>(); }
 TEST_P(symmetric_pes, get_reads_what_was_notified) { expect_protocol<by_get>(); }
-
 TEST_P(symmetric_pes, packed_messages_are_whole) { expect_packed<packed_payload>(); }
 TEST_P(symmetric_pes, packed_messages_of_several_words_a_lane_are_whole) { expect_packed<long_packed_payload>(); }
 TEST_P(symmetric_pes, packed_pieces_of_neighbouring_threads_are_whole) {
@@ -182,11 +178,7 @@ __global__ void pass_between_heaps(span<int> data, span<int> source, object<sign
   } else {
     const bool late = try_wait(by_block, ready, equals(1), generous) != wait_result::done ||
                       try_wait(by_block, sum, at_least(1), generous) != wait_result::done;
-    add_to(report->stale, wrong_words(by_block, data.local(), size, 0, 1));
-    if (threadIdx.x == 0) {
-      add_to(report->late, late ? 1 : 0);
-      add_to(report->messages, late ? 0 : 2);
-    }
+    add_to(*report, by_block, wrong_words(by_block, data.local(), size, 0, 1), late, 2);
   }
 }
 
@@ -208,8 +200,7 @@ TEST_P(symmetric_pes, signals_of_another_heap_are_found) {
       run(backend, 1, 128, pass_between_heaps, [&](pe which, auto launch) {
         launch(data.on(which), source.on(which), ready.on(which)[0], sum.on(which)[0], report.get());
       });
-      EXPECT_EQ(report[0].late, 0U);
-      EXPECT_EQ(report[0].stale, 0U);
+      expect_clean(report[0]);
       EXPECT_EQ(report[0].messages, 2U);
     }
   }
@@ -245,12 +236,9 @@ TEST_P(symmetric_pes, copies_move_their_bytes_and_no_others) {
     finish();
   };
   const auto expect_only = [&](const unsigned char* memory, std::size_t to, std::size_t from, std::size_t size) {
-    std::vector<unsigned char> got(room);
-    check(cudaMemcpy(got.data(), memory, room, cudaMemcpyDefault));
-    std::vector<unsigned char> wanted(room);
-    std::copy(pattern.begin() + static_cast<std::ptrdiff_t>(from), pattern.begin() + static_cast<std::ptrdiff_t>(from + size),
-              wanted.begin() + static_cast<std::ptrdiff_t>(to));
-    EXPECT_EQ(got, wanted) << size << " bytes from " << from << " to " << to;
+    std::vector<unsigned char> expected(room);
+    std::copy_n(pattern.data() + from, size, expected.data() + to);
+    EXPECT_EQ(copied(memory, room), expected) << size << " bytes from " << from << " to " << to;
   };
   const auto copy_by = [&]<class Group>(Group, unsigned threads) {
     SCOPED_TRACE(std::string(Group::name) + " of " + std::to_string(threads));
@@ -260,16 +248,16 @@ TEST_P(symmetric_pes, copies_move_their_bytes_and_no_others) {
           check(cudaMemcpy(near.get(), pattern.data(), room, cudaMemcpyDefault));
           finish();
           on_the_other([&] { check(cudaMemset(far, 0, room)); });
-          membar::launch(membar::launch_config{1, threads}, put_bytes<Group>, data.on(here).subspan(to, size),
-                         near.get() + from, there);
+          membar::launch(launch_config{1, threads}, put_bytes<Group>, data.on(here).subspan(to, size), near.get() + from,
+                         there);
           finish();
           expect_only(far, to, from, size);
 
           on_the_other([&] { check(cudaMemcpy(far, pattern.data(), room, cudaMemcpyDefault)); });
           check(cudaMemset(near.get(), 0, room));
           finish();
-          membar::launch(membar::launch_config{1, threads}, get_bytes<Group>, near.get() + to,
-                         data.on(here).subspan(from, size), there);
+          membar::launch(launch_config{1, threads}, get_bytes<Group>, near.get() + to, data.on(here).subspan(from, size),
+                         there);
           finish();
           expect_only(near.get(), to, from, size);
         }
@@ -312,35 +300,27 @@ TEST_P(symmetric_pes, packed_messages_of_every_shape_arrive) {
     SCOPED_TRACE(std::to_string(sizeof(Message)) + " bytes by " + Group::name + " of " + std::to_string(threads));
     const scoped_array boxes(heap.allocate<packed<Message>>(1));
     const scoped_array memory(heap.allocate<Message>(3));
-    std::vector<unsigned char> wanted(3 * sizeof(Message));
+    std::vector<unsigned char> expected(3 * sizeof(Message));
     for (std::size_t i = 0; i != sizeof(Message); ++i) {
-      wanted[sizeof(Message) + i] = static_cast<unsigned char>(i * 7 % 251 + 1);  // never 0
+      expected[sizeof(Message) + i] = static_cast<unsigned char>(i * 7 % 251 + 1);  // never 0
     }
-    check(cudaMemcpy(memory.on(here).local(), wanted.data(), wanted.size(), cudaMemcpyDefault));
+    check(cudaMemcpy(memory.on(here).local(), expected.data(), expected.size(), cudaMemcpyDefault));
     finish();
-    membar::launch(membar::launch_config{1, threads}, put_one_packed<Group, Message>, boxes.on(here)[0],
+    membar::launch(launch_config{1, threads}, put_one_packed<Group, Message>, boxes.on(here)[0],
                    static_cast<const Message*>(memory.on(here).local() + 1), there);
     finish();
     *came.get() = 0;
     const membar::device_guard guard(backend.device_of(there));
-    membar::launch(membar::launch_config{1, threads}, take_one_packed<Group, Message>, boxes.on(there)[0],
-                   memory.on(there).local() + 1, came.get());
+    membar::launch(launch_config{1, threads}, take_one_packed<Group, Message>, boxes.on(there)[0], memory.on(there).local() + 1,
+                   came.get());
     finish();
-    std::vector<unsigned char> got(wanted.size());
-    check(cudaMemcpy(got.data(), memory.on(there).local(), got.size(), cudaMemcpyDefault));
     EXPECT_EQ(*came.get(), 1U);
-    EXPECT_EQ(got, wanted);
+    EXPECT_EQ(copied(reinterpret_cast<const unsigned char*>(memory.on(there).local()), expected.size()), expected);
   };
   const auto pass_all = [&](auto group, unsigned threads) {
-    pass(group, threads, packed_bytes<1, 1>{});
-    pass(group, threads, packed_bytes<4, 4>{});
-    pass(group, threads, packed_bytes<12, 4>{});
-    pass(group, threads, packed_bytes<13, 1>{});
-    pass(group, threads, packed_bytes<16, 16>{});
-    pass(group, threads, packed_bytes<30, 2>{});
-    pass(group, threads, packed_bytes<64, 8>{});
-    pass(group, threads, packed_bytes<1024, 4>{});
-    pass(group, threads, packed_bytes<5003, 1>{});
+    const auto each = [&](auto... messages) { (pass(group, threads, messages), ...); };
+    each(packed_bytes<1, 1>{}, packed_bytes<4, 4>{}, packed_bytes<12, 4>{}, packed_bytes<13, 1>{}, packed_bytes<16, 16>{},
+         packed_bytes<30, 2>{}, packed_bytes<64, 8>{}, packed_bytes<1024, 4>{}, packed_bytes<5003, 1>{});
   };
   pass_all(by_thread, 1);
   pass_all(by_warp, 32);
@@ -370,29 +350,20 @@ TEST_P(symmetric_pes, memory_is_not_freed_while_a_kernel_writes_to_it) {
         const scoped_array data(heap.allocate<unsigned>(size));
         place = data.offset();
         const membar::device_guard guard(backend.device_of(there));
-        membar::launch(membar::launch_config{1, 32}, write_late, data.on(there).local(), size);
+        membar::launch(launch_config{1, 32}, write_late, data.on(there).local(), size);
         throw std::runtime_error("the scope ends");
       },
       std::runtime_error);
   const scoped_array next(heap.allocate<unsigned>(size));
   ASSERT_EQ(next.offset(), place);
   const membar::device_guard guard(backend.device_of(there));
-  finish();
-  std::vector<unsigned> words(size, 1U);
-  check(cudaMemcpy(words.data(), next.on(there).local(), size * sizeof(unsigned), cudaMemcpyDefault));
-  EXPECT_EQ(words, std::vector<unsigned>(size));
+  EXPECT_EQ(copied(next.on(there).local(), size), std::vector<unsigned>(size));
 }
 
 // Three PEs: 0 puts to 1 and notifies 2, which reads what 1 has, and answers 0.
 
-struct third_report {
-  unsigned long long messages;  ///< that the third PE was notified of and read
-  unsigned long long stale;
-  unsigned long long late;
-};
-
 __global__ void notify_a_third(span<int> data, span<signal<set>> notified, span<signal<set>> answered, unsigned rounds,
-                               third_report* report) {
+                               pe_report* report) {
   const unsigned channel = blockIdx.x;
   const object<int> word = data[channel];
   const int self = data.self().index();
@@ -423,14 +394,13 @@ TEST_P(symmetric_pes, third_pe_sees_what_it_was_notified_of) {
   const scoped_array data(heap.allocate<int>(blocks));
   const scoped_array notified(heap.allocate<signal<set>>(blocks));
   const scoped_array answered(heap.allocate<signal<set>>(blocks));
-  const support::pinned_memory<third_report> reports(3);
+  const support::pinned_memory<pe_report> reports(3);
   const unsigned rounds = static_cast<unsigned>(std::max<unsigned long long>(1, symmetric_messages() / blocks));
   run(backend, blocks, 1, notify_a_third, [&](pe which, auto launch) {
     launch(data.on(which), notified.on(which), answered.on(which), rounds, reports.get() + which.index());
   });
   for (std::size_t i = 0; i != 3; ++i) {
-    EXPECT_EQ(reports[i].late, 0U);
-    EXPECT_EQ(reports[i].stale, 0U);
+    expect_clean(reports[i]);
   }
   EXPECT_EQ(reports[2].messages, std::size_t{blocks} * rounds);
   RecordProperty("messages", std::to_string(reports[2].messages));
@@ -473,21 +443,16 @@ TEST_P(symmetric_pes, counters_lose_nothing) {
   constexpr unsigned threads = 64;
   constexpr unsigned grid = 4;
   constexpr unsigned rounds = 400;
-  const unsigned all = threads * grid * 2;
+  constexpr unsigned all = threads * grid * 2;
   const support::pinned_memory<int> taken(all);
   run(backend, grid, threads, count_everywhere,
       [&](pe which, auto launch) { launch(sums.on(which), tickets.on(which)[0], taken.get(), rounds); });
   for (const pe which : backend.local_pes()) {
-    unsigned long long got[4] = {};
-    check(cudaMemcpy(got, heap.address_at(sums.on(which), which), sizeof got, cudaMemcpyDefault));
-    EXPECT_EQ(got[0], all * rounds / 2ULL);
-    EXPECT_EQ(got[1], all * rounds / 2ULL * 2);
-    EXPECT_EQ(got[2], all * rounds / 2ULL * 3);
-    EXPECT_EQ(got[3], (all * rounds / 2ULL + 1) % 2);
+    const auto* const at = reinterpret_cast<const unsigned long long*>(heap.address_at(sums.on(which), which));
+    constexpr unsigned long long each = all * rounds / 2ULL;
+    EXPECT_EQ(copied(at, 4), (std::vector{each, each * 2, each * 3, (each + 1) % 2}));
   }
-  for (unsigned i = 0; i != all; ++i) {
-    EXPECT_EQ(taken[i], 1) << "ticket " << i;
-  }
+  EXPECT_EQ(copied(taken), std::vector(all, 1)) << "tickets";
 }
 
 class symmetric_barrier : public symmetric_pes {
@@ -531,21 +496,16 @@ __global__ void wait_alone(object<signal<set>> flag, object<packed<long_packed_p
   // readings.
   unsigned long long times[5] = {membar::global_nanoseconds()};
   __syncthreads();
-  const wait_result wait = try_wait(by_block, flag, equals(1), short_one);
-  times[1] = membar::global_nanoseconds();
-  __syncthreads();
-  const wait_result packed = try_take_packed(by_block, box, to, 1, short_one);
-  times[2] = membar::global_nanoseconds();
-  __syncthreads();
-  const wait_result packed_by_warp = try_take_packed(by_warp, box, to, 1, short_one);
-  times[3] = membar::global_nanoseconds();
-  __syncthreads();
-  const wait_result barrier = try_barrier(by_block, words, short_one);
-  times[4] = membar::global_nanoseconds();
   bool otherwise = false;
-  for (const wait_result each : {wait, packed, packed_by_warp, barrier}) {
-    otherwise = otherwise || each != wait_result::timed_out;
-  }
+  const auto record = [&](int n, wait_result ended) {
+    times[n] = membar::global_nanoseconds();
+    __syncthreads();
+    otherwise = otherwise || ended != wait_result::timed_out;
+  };
+  record(1, try_wait(by_block, flag, equals(1), short_one));
+  record(2, try_take_packed(by_block, box, to, 1, short_one));
+  record(3, try_take_packed(by_warp, box, to, 1, short_one));
+  record(4, try_barrier(by_block, words, short_one));
   const bool anybody = __syncthreads_or(otherwise ? 1 : 0) != 0;
   if (threadIdx.x == blockDim.x - 1) {
     *report = {anybody ? 1U : 0U, {times[1] - times[0], times[2] - times[1], times[3] - times[2], times[4] - times[3]}};
@@ -564,7 +524,7 @@ TEST_P(symmetric_pes, waits_that_time_out_end_within_the_budget) {
   const scoped_array words(heap.allocate_barrier());
   const support::device_memory<long_packed_payload> to(1);
   const support::pinned_memory<lonely_report> report(1);
-  membar::launch(membar::launch_config{1, 96}, wait_alone, flag.on(pe(0))[0], box.on(pe(0))[0], words.on(pe(0)), to.get(),
+  membar::launch(launch_config{1, 96}, wait_alone, flag.on(pe(0))[0], box.on(pe(0))[0], words.on(pe(0)), to.get(),
                  report.get());
   finish();
   EXPECT_EQ(report[0].otherwise, 0U);
@@ -603,7 +563,7 @@ TEST_P(symmetric_pes, packed_message_that_lacks_a_word_is_late_to_all_of_the_gro
   const support::pinned_memory<unsigned> timed_out(1);
   const auto late_of = [&](auto kernel, unsigned threads) {
     *timed_out.get() = 0;
-    membar::launch(membar::launch_config{1, threads}, kernel, box.on(pe(0))[0], to.get(), timed_out.get());
+    membar::launch(launch_config{1, threads}, kernel, box.on(pe(0))[0], to.get(), timed_out.get());
     finish();
     return *timed_out.get();
   };
@@ -644,7 +604,7 @@ template <class Payload>
     const auto box = heap.allocate<packed<Payload>>(1);
     const auto to = heap.allocate<Payload>(1);
     put_all_words_but(heap, box, 5, 42);
-    membar::launch(membar::launch_config{1, 32}, take_packed_and_trap<Payload>, box.on(pe(0))[0], to.on(pe(0)).local());
+    membar::launch(launch_config{1, 32}, take_packed_and_trap<Payload>, box.on(pe(0))[0], to.on(pe(0)).local());
   });
 }
 
@@ -653,7 +613,7 @@ TEST_P(symmetric_pes, wait_that_times_out_traps_and_names_pe_and_signal) {
   const auto trapped = [&] {
     wait_until_trapped(devices(), [](heap<peer_backend>& heap) {
       const auto flag = heap.allocate<signal<set>>(1);
-      membar::launch(membar::launch_config{1, 32}, wait_and_trap, flag.on(pe(0))[0]);
+      membar::launch(launch_config{1, 32}, wait_and_trap, flag.on(pe(0))[0]);
     });
   };
   EXPECT_EXIT(trapped(), ::testing::ExitedWithCode(3),
@@ -699,31 +659,32 @@ TEST_P(symmetric_pes, stream_operations_keep_the_streams_order) {
   const scoped_array taken(heap.allocate<signal<set>>(1));
   const scoped_array words(heap.allocate_barrier());
   const support::stream sending;
-  std::unique_ptr<support::stream> receiving;
-  std::unique_ptr<support::device_memory<unsigned long long>> counts;
+  std::optional<support::stream> receiving;
+  std::optional<support::device_memory<unsigned long long>> counts;
   const pe sender(0);
   const pe receiver(1);
   {
     const membar::device_guard guard(backend.device_of(receiver));
-    receiving = std::make_unique<support::stream>();
-    counts = std::make_unique<support::device_memory<unsigned long long>>(2);
+    receiving.emplace();
+    counts.emplace(2);
     load(count_wrong);
   }
   load(write_all);
   load_stream_operations(heap);
   for (int round = 1; round <= rounds; ++round) {
-    membar::launch(membar::launch_config{1, 256, sending.get()}, write_all, source.on(sender).local(), size, round);
+    const auto number = static_cast<unsigned long long>(round);
+    membar::launch(launch_config{1, 256, sending.get()}, write_all, source.on(sender).local(), size, round);
     put_on_stream(heap, data.on(sender), source.on(sender).local(), receiver, sending.get());
-    notify_on_stream(ready.on(sender)[0], static_cast<unsigned long long>(round), receiver, sending.get());
+    notify_on_stream(ready.on(sender)[0], number, receiver, sending.get());
     {
       // Enqueued after what it waits for.
       const membar::device_guard guard(backend.device_of(receiver));
-      wait_on_stream(ready.on(receiver)[0], equals(static_cast<unsigned long long>(round)), generous, receiving->get());
-      membar::launch(membar::launch_config{1, 256, receiving->get()}, count_wrong,
-                     static_cast<const int*>(data.on(receiver).local()), size, round, counts->get());
-      notify_on_stream(taken.on(receiver)[0], static_cast<unsigned long long>(round), sender, receiving->get());
+      wait_on_stream(ready.on(receiver)[0], equals(number), generous, receiving->get());
+      membar::launch(launch_config{1, 256, receiving->get()}, count_wrong, static_cast<const int*>(data.on(receiver).local()),
+                     size, round, counts->get());
+      notify_on_stream(taken.on(receiver)[0], number, sender, receiving->get());
     }
-    wait_on_stream(taken.on(sender)[0], equals(static_cast<unsigned long long>(round)), generous, sending.get());
+    wait_on_stream(taken.on(sender)[0], equals(number), generous, sending.get());
   }
   quiet_on_stream(heap.reach_of(sender), sending.get());
   barrier_on_stream(words.on(sender), generous, sending.get());
@@ -733,10 +694,7 @@ TEST_P(symmetric_pes, stream_operations_keep_the_streams_order) {
   }
   sending.synchronize();
   receiving->synchronize();
-  unsigned long long got[2] = {};
-  check(cudaMemcpy(got, counts->get(), sizeof got, cudaMemcpyDefault));
-  EXPECT_EQ(got[0], std::size_t{size} * rounds);
-  EXPECT_EQ(got[1], 0U);
+  EXPECT_EQ(copied(*counts), (std::vector{1ULL * size * rounds, 0ULL}));
 }
 
 }  // namespace membar_test

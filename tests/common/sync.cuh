@@ -6,6 +6,8 @@
 
 #include <membar/wait_budget.cuh>
 
+#include <gtest/gtest.h>
+
 namespace membar_test {
 
 using membar::wait_budget;
@@ -47,21 +49,15 @@ struct channel_outcome {
   unsigned ended = 0;                   ///< the `wait_result` of the last call
 };
 
-/// Pushes `count` messages and closes.
-template <class Channel>
-MEMBAR_HOST_DEVICE void produce(Channel& channel, unsigned producer, unsigned count, channel_outcome& outcome) {
-  typename Channel::producer end(channel);
-  wait_result result = wait_result::done;
-  unsigned i = 0;
-  while (i != count && (result = end.push(message{producer, i, check_of(producer, i)}, generous)) == wait_result::done) {
-    ++i;
-  }
-  end.close();
-  outcome.messages = i;
-  outcome.ended = static_cast<unsigned>(result);
+/// Expects that an end saw so many messages, whole and in order, and how its last call ended.
+inline void expect_all(const channel_outcome& end, unsigned long long messages, wait_result last) {
+  EXPECT_EQ(end.messages, messages);
+  EXPECT_EQ(end.torn, 0U);
+  EXPECT_EQ(end.out_of_order, 0U);
+  EXPECT_EQ(end.ended, static_cast<unsigned>(last));
 }
 
-/// Pushes `count` messages into a channel of many producers, which others may still use.
+/// Pushes `count` messages by an end, or into a channel of many producers, which others may still use.
 template <class Channel>
 MEMBAR_HOST_DEVICE void produce_among_many(Channel& channel, unsigned producer, unsigned count, channel_outcome& outcome) {
   wait_result result = wait_result::done;
@@ -71,6 +67,14 @@ MEMBAR_HOST_DEVICE void produce_among_many(Channel& channel, unsigned producer, 
   }
   outcome.messages = i;
   outcome.ended = static_cast<unsigned>(result);
+}
+
+/// Pushes `count` messages and closes.
+template <class Channel>
+MEMBAR_HOST_DEVICE void produce(Channel& channel, unsigned producer, unsigned count, channel_outcome& outcome) {
+  typename Channel::producer end(channel);
+  produce_among_many(end, producer, count, outcome);
+  end.close();
 }
 
 /// Takes messages of producers `first`, `first + 1`, ... until the channel is closed, or `count` of them.

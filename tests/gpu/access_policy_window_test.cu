@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <membar/access_policy_window.hpp>
-#include <membar/launch.hpp>
 #include <membar/window_planning.hpp>
 
+#include <tests/common/captured_graph.hpp>
 #include <tests/common/gpu_test.hpp>
 
-#include <array>
 #include <limits>
 #include <memory>
 #include <stdexcept>
@@ -24,11 +23,7 @@ __global__ void nothing() {}
 /// A test on a device that can set lines of L2 aside; it leaves the limit as it finds it, or fails.
 class l2_on_a_gpu : public gpu_test {
  protected:
-  void SetUp() override {
-    gpu_test::SetUp();
-    if (IsSkipped() || HasFatalFailure()) {
-      return;
-    }
+  void prepare() override {
     const membar::l2_facts facts = membar::l2_facts_of(0);
     if (facts.max_set_aside == 0 || facts.mps) {
       GTEST_SKIP() << "device 0 sets no lines of L2 aside (MIG, MPS, or a compute capability below 8.0)";
@@ -58,21 +53,14 @@ class l2_on_a_gpu : public gpu_test {
     return {region, bytes, 0.75F, access_property::persisting, access_property::streaming};
   }
 
-  /// The window on the node of what `work` launches.
-  template <class Work>
-  [[nodiscard]] access_policy_window captured(Work work) const {
-    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    work();
-    cudaGraph_t graph = nullptr;
-    check(cudaStreamEndCapture(stream, &graph));
-    std::array<cudaGraphNode_t, 2> nodes{};
-    std::size_t count = nodes.size();
-    check(cudaGraphGetNodes(graph, nodes.data(), &count));
-    EXPECT_EQ(count, 1U);
-    const auto found = membar::get_attribute<access_policy_window>(nodes[0]);
-    check(cudaGraphDestroy(graph));
-    return found;
+  /// The window on the node of a launch.
+  template <class Config>
+  [[nodiscard]] access_policy_window captured(const Config& config) const {
+    const captured_graph graph(stream, [&] { membar::launch(config, nothing); });
+    return membar::get_attribute<access_policy_window>(graph.kernel_node());
   }
+  [[nodiscard]] launch_config<> plain() const { return {1, 1, stream}; }
+  [[nodiscard]] access_policy_window of_stream() const { return membar::get_attribute<access_policy_window>(stream); }
 
   static constexpr std::size_t bytes = 4 * MiB;
   cudaStream_t stream = nullptr;
@@ -83,17 +71,17 @@ class l2_on_a_gpu : public gpu_test {
 };
 
 TEST_F(l2_on_a_gpu, a_window_of_a_launch_is_read_back) {
-  EXPECT_EQ(captured([&] { membar::launch(membar::launch_config{1, 1, stream}.with(window()), nothing); }), window());
-  membar::launch(membar::launch_config{1, 1, stream}.with(window()), nothing);
+  EXPECT_EQ(captured(plain().with(window())), window());
+  membar::launch(plain().with(window()), nothing);
   finish();
 }
 
 TEST_F(l2_on_a_gpu, a_window_of_a_stream_is_read_back_and_put_back) {
   {
     const membar::scoped_stream_attribute restore(stream, window());
-    EXPECT_EQ(membar::get_attribute<access_policy_window>(stream), window());
+    EXPECT_EQ(of_stream(), window());
   }
-  EXPECT_TRUE(membar::get_attribute<access_policy_window>(stream).off());
+  EXPECT_TRUE(of_stream().off());
 }
 
 TEST_F(l2_on_a_gpu, a_window_of_a_stream_is_put_back_after_an_exception) {
@@ -102,34 +90,28 @@ TEST_F(l2_on_a_gpu, a_window_of_a_stream_is_put_back_after_an_exception) {
     throw std::runtime_error("in the middle");
   };
   EXPECT_THROW(work(), std::runtime_error);
-  EXPECT_TRUE(membar::get_attribute<access_policy_window>(stream).off());
+  EXPECT_TRUE(of_stream().off());
 }
 
 TEST_F(l2_on_a_gpu, a_window_of_a_stream_goes_through_capture) {
   const membar::scoped_stream_attribute restore(stream, window());
-  EXPECT_EQ(captured([&] { membar::launch(membar::launch_config{1, 1, stream}, nothing); }), window());
+  EXPECT_EQ(captured(plain()), window());
 }
 
 TEST_F(l2_on_a_gpu, a_window_of_a_launch_goes_before_the_streams) {
   const membar::scoped_stream_attribute restore(stream, window());
   access_policy_window own = window();
   own.hit_ratio = 0.25F;
-  EXPECT_EQ(captured([&] { membar::launch(membar::launch_config{1, 1, stream}.with(own), nothing); }), own);
+  EXPECT_EQ(captured(plain().with(own)), own);
 }
 
 TEST_F(l2_on_a_gpu, a_window_of_a_node_is_read_back_and_turned_off) {
-  cudaGraph_t graph = nullptr;
-  check(cudaGraphCreate(&graph, 0));
-  cudaKernelNodeParams parameters{};
-  parameters.func = reinterpret_cast<void*>(&nothing);
-  parameters.gridDim = parameters.blockDim = dim3(1);
-  cudaGraphNode_t node = nullptr;
-  check(cudaGraphAddKernelNode(&node, graph, nullptr, 0, &parameters));
+  const captured_graph graph(stream, [&] { membar::launch(plain(), nothing); });
+  const cudaGraphNode_t node = graph.kernel_node();
   membar::set_attribute(node, window());
   EXPECT_EQ(membar::get_attribute<access_policy_window>(node), window());
   membar::set_attribute(node, access_policy_window{});
   EXPECT_TRUE(membar::get_attribute<access_policy_window>(node).off());
-  check(cudaGraphDestroy(graph));
 }
 
 TEST_F(l2_on_a_gpu, every_legal_pair_of_properties_is_taken) {
@@ -137,8 +119,8 @@ TEST_F(l2_on_a_gpu, every_legal_pair_of_properties_is_taken) {
     for (const access_property miss : {access_property::normal, access_property::streaming}) {
       const access_policy_window each{region, bytes, 0.5F, hit, miss};
       membar::set_attribute(stream, each);
-      EXPECT_EQ(membar::get_attribute<access_policy_window>(stream), each);
-      membar::launch(membar::launch_config{1, 1, stream}, nothing);
+      EXPECT_EQ(of_stream(), each);
+      membar::launch(plain(), nothing);
     }
   }
   finish();
@@ -155,8 +137,8 @@ TEST_F(l2_on_a_gpu, a_window_that_is_refused_changes_nothing) {
   wrong[4].miss = access_property::persisting;
   for (const access_policy_window& each : wrong) {
     EXPECT_THROW(membar::set_attribute(stream, each), membar::error);
-    EXPECT_THROW(membar::launch(membar::launch_config{1, 1, stream}.with(each), nothing), membar::error);
-    EXPECT_EQ(membar::get_attribute<access_policy_window>(stream), window());
+    EXPECT_THROW(membar::launch(plain().with(each), nothing), membar::error);
+    EXPECT_EQ(of_stream(), window());
     EXPECT_EQ(cudaGetLastError(), cudaSuccess);
   }
 }
@@ -197,7 +179,7 @@ TEST_F(l2_on_a_gpu, a_plan_fits_into_what_is_held) {
   EXPECT_LE(planned.persisting_bytes(), limit());
   EXPECT_LT(planned.hit_ratio, 1.0F);
   membar::set_attribute(stream, planned);
-  EXPECT_EQ(membar::get_attribute<access_policy_window>(stream), planned);
+  EXPECT_EQ(of_stream(), planned);
 }
 
 TEST_F(l2_on_a_gpu, the_tuner_runs_the_kernel_and_leaves_no_window) {
@@ -209,7 +191,7 @@ TEST_F(l2_on_a_gpu, the_tuner_runs_the_kernel_and_leaves_no_window) {
       region, bytes, membar::l2_facts_of(0),
       [&](const access_policy_window& each) {
         ++runs;
-        membar::launch(membar::launch_config{1, 1, stream}.with(each), nothing);
+        membar::launch(plain().with(each), nothing);
         check(cudaStreamSynchronize(stream));
         return 1.0;
       },

@@ -5,6 +5,8 @@
 
 #include <membar/atomic.cuh>
 
+#include <tests/common/kernels.cuh>
+
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -13,12 +15,6 @@
 namespace membar_test::contention {
 
 using membar::thread_scope;
-
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-inline constexpr bool has_clusters = false;
-#else
-inline constexpr bool has_clusters = true;
-#endif
 
 /// Where the objects are.
 enum class placement {
@@ -33,15 +29,6 @@ enum class group { block, cluster, grid };
 
 /// A set has an object for each order, or pair of orders, of an operation.
 inline constexpr int most_objects = 15;
-
-template <class Function>
-__device__ void for_each_order(Function function) {
-  function(membar::relaxed);
-  function(membar::acquire);
-  function(membar::release);
-  function(membar::acq_rel);
-  function(membar::seq_cst);
-}
 
 template <class Order>
 inline constexpr int index_of = static_cast<int>(Order::value);
@@ -102,19 +89,31 @@ __host__ __device__ constexpr T advanced(T from, std::uint64_t by) {
 // The operations. Each has: the number of objects, their initial value, one thread's part, and what must hold for n parts in
 // all: how many indices are each seen exactly once, and the final value. Initial values let additions wrap.
 
-struct fetch_add {
+/// Has a thread take its turns at the object of each order: `part(atomic_ref, order, object, id)`. No two parts have one id.
+template <thread_scope Scope, class T, class Part>
+__device__ void take_turns(const contestant<T>& c, Part part) {
+  for_each_order([&](auto order) {
+    constexpr int object = index_of<decltype(order)>;
+    const membar::atomic_ref<T, Scope> cell(c.objects[object]);
+    for (unsigned turn = 0; turn != c.turns; ++turn) {
+      part(cell, order, object, c.rank * c.turns + turn);
+    }
+  });
+}
+
+/// An operation that sees no index, of one order.
+struct operation {
   static constexpr int objects = 5;
   template <class T>
-  static constexpr T initial = std::numeric_limits<T>::max() - 5;
-  template <class T, thread_scope Scope>
-  __device__ static void run(const contestant<T>& c) {
-    for_each_order([&](auto order) {
-      for (unsigned turn = 0; turn != c.turns; ++turn) {
-        const T old = membar::atomic_ref<T, Scope>(c.objects[index_of<decltype(order)>]).fetch_add(T{1}, order);
-        c.saw(index_of<decltype(order)>, distance(initial<T>, old));
-      }
-    });
+  static unsigned seen_once(unsigned) {
+    return 0;
   }
+};
+
+/// Adds 1: of the counts before, each is seen once.
+struct increment : operation {
+  template <class T>
+  static constexpr T initial = std::numeric_limits<T>::max() - 5;
   template <class T>
   static unsigned seen_once(unsigned n) {
     return n;
@@ -125,24 +124,25 @@ struct fetch_add {
   }
 };
 
-struct fetch_sub {
-  static constexpr int objects = 5;
+struct fetch_add : increment {
+  template <class T, thread_scope Scope>
+  __device__ static void run(const contestant<T>& c) {
+    take_turns<Scope>(c, [&](auto cell, auto order, int object, unsigned) {
+      c.saw(object, distance(initial<T>, cell.fetch_add(T{1}, order)));
+    });
+  }
+};
+
+struct fetch_sub : increment {
   static constexpr unsigned step = 3;
   template <class T>
   static constexpr T initial = std::numeric_limits<T>::min() + 5;
   template <class T, thread_scope Scope>
   __device__ static void run(const contestant<T>& c) {
-    for_each_order([&](auto order) {
-      for (unsigned turn = 0; turn != c.turns; ++turn) {
-        const T old = membar::atomic_ref<T, Scope>(c.objects[index_of<decltype(order)>]).fetch_sub(T{step}, order);
-        const std::uint64_t gone = distance(old, initial<T>);
-        c.saw(index_of<decltype(order)>, gone % step == 0 ? gone / step : torn);
-      }
+    take_turns<Scope>(c, [&](auto cell, auto order, int object, unsigned) {
+      const std::uint64_t gone = distance(cell.fetch_sub(T{step}, order), initial<T>);
+      c.saw(object, gone % step == 0 ? gone / step : torn);
     });
-  }
-  template <class T>
-  static unsigned seen_once(unsigned n) {
-    return n;
   }
   template <class T>
   static T final(unsigned n) {
@@ -151,19 +151,14 @@ struct fetch_sub {
 };
 
 /// What is taken out, and what remains, is what was put in.
-struct exchange {
-  static constexpr int objects = 5;
+struct exchange : operation {
   template <class T>
   static constexpr T initial = encoded<T>(0);
   static constexpr bool final_is_one_of_the_seen = true;
   template <class T, thread_scope Scope>
   __device__ static void run(const contestant<T>& c) {
-    for_each_order([&](auto order) {
-      for (unsigned turn = 0; turn != c.turns; ++turn) {
-        const T mine = encoded<T>(c.rank * c.turns + turn + 1);
-        const T old = membar::atomic_ref<T, Scope>(c.objects[index_of<decltype(order)>]).exchange(mine, order);
-        c.saw(index_of<decltype(order)>, decoded(old));
-      }
+    take_turns<Scope>(c, [&](auto cell, auto order, int object, unsigned id) {
+      c.saw(object, decoded(cell.exchange(encoded<T>(id + 1), order)));
     });
   }
   template <class T>
@@ -174,12 +169,10 @@ struct exchange {
 
 /// An increment by compare_exchange, for every pair of a success and a failure order. The loop ends: somebody's always
 /// succeeds.
-struct compare_exchange {
+struct compare_exchange : increment {
   static constexpr int objects = 15;
-  template <class T>
-  static constexpr T initial = std::numeric_limits<T>::max() - 5;
   template <class T, thread_scope Scope, class Success, class Failure>
-  __device__ static void increment(const contestant<T>& c, int object, Success success, Failure failure) {
+  __device__ static void count(const contestant<T>& c, int object, Success success, Failure failure) {
     const membar::atomic_ref<T, Scope> counter(c.objects[object]);
     for (unsigned turn = 0; turn != c.turns; ++turn) {
       T expected = counter.load(membar::relaxed);
@@ -192,37 +185,26 @@ struct compare_exchange {
   __device__ static void run(const contestant<T>& c) {
     for_each_order([&](auto success) {
       constexpr int first = 3 * index_of<decltype(success)>;
-      increment<T, Scope>(c, first, success, membar::relaxed);
-      increment<T, Scope>(c, first + 1, success, membar::acquire);
-      increment<T, Scope>(c, first + 2, success, membar::seq_cst);
+      count<T, Scope>(c, first, success, membar::relaxed);
+      count<T, Scope>(c, first + 1, success, membar::acquire);
+      count<T, Scope>(c, first + 2, success, membar::seq_cst);
     });
-  }
-  template <class T>
-  static unsigned seen_once(unsigned n) {
-    return n;
-  }
-  template <class T>
-  static T final(unsigned n) {
-    return advanced(initial<T>, n);
   }
 };
 
-/// Threads clear bits: of each bit, exactly one thread finds it set.
-struct fetch_and {
-  static constexpr int objects = 5;
+/// Threads set bits, or clear them: of each bit, exactly one thread finds it as it was.
+template <bool Set>
+struct change_bits : operation {
   template <class T>
-  static constexpr T initial = static_cast<T>(~std::uint64_t{0});
+  static constexpr T initial = static_cast<T>(Set ? std::uint64_t{0} : ~std::uint64_t{0});
   template <class T, thread_scope Scope>
   __device__ static void run(const contestant<T>& c) {
-    for_each_order([&](auto order) {
-      for (unsigned turn = 0; turn != c.turns; ++turn) {
-        const unsigned bit = (c.rank * c.turns + turn) % (8 * sizeof(T));
-        const T mask = static_cast<T>(std::uint64_t{1} << bit);
-        const T old =
-            membar::atomic_ref<T, Scope>(c.objects[index_of<decltype(order)>]).fetch_and(static_cast<T>(~mask), order);
-        if ((old & mask) != 0) {
-          c.saw(index_of<decltype(order)>, bit);
-        }
+    take_turns<Scope>(c, [&](auto cell, auto order, int object, unsigned id) {
+      const unsigned bit = id % (8 * sizeof(T));
+      const T mask = static_cast<T>(std::uint64_t{1} << bit);
+      const T old = Set ? cell.fetch_or(mask, order) : cell.fetch_and(static_cast<T>(~mask), order);
+      if (((old & mask) == 0) == Set) {
+        c.saw(object, bit);
       }
     });
   }
@@ -234,137 +216,72 @@ struct fetch_and {
   static T final(unsigned n) {
     T value = initial<T>;
     for (unsigned bit = 0; bit != seen_once<T>(n); ++bit) {
-      value = static_cast<T>(value & ~static_cast<T>(std::uint64_t{1} << bit));
+      value = static_cast<T>(value ^ static_cast<T>(std::uint64_t{1} << bit));
     }
     return value;
   }
 };
+using fetch_and = change_bits<false>;
+using fetch_or = change_bits<true>;
 
-/// Threads set bits: of each bit, exactly one thread finds it clear.
-struct fetch_or {
-  static constexpr int objects = 5;
-  template <class T>
-  static constexpr T initial = T{0};
-  template <class T, thread_scope Scope>
-  __device__ static void run(const contestant<T>& c) {
-    for_each_order([&](auto order) {
-      for (unsigned turn = 0; turn != c.turns; ++turn) {
-        const unsigned bit = (c.rank * c.turns + turn) % (8 * sizeof(T));
-        const T mask = static_cast<T>(std::uint64_t{1} << bit);
-        const T old = membar::atomic_ref<T, Scope>(c.objects[index_of<decltype(order)>]).fetch_or(mask, order);
-        if ((old & mask) == 0) {
-          c.saw(index_of<decltype(order)>, bit);
-        }
-      }
-    });
+/// The value after `combine` with what each of n parts puts in.
+template <class T, class Combine>
+T combined(T value, unsigned n, Combine combine) {
+  for (unsigned id = 0; id != n; ++id) {
+    value = combine(value, static_cast<T>(scattered(id)));
   }
-  template <class T>
-  static unsigned seen_once(unsigned n) {
-    return fetch_and::seen_once<T>(n);
-  }
-  template <class T>
-  static T final(unsigned n) {
-    return static_cast<T>(~fetch_and::final<T>(n));
-  }
-};
+  return value;
+}
 
-struct fetch_xor {
-  static constexpr int objects = 5;
+struct fetch_xor : operation {
   template <class T>
   static constexpr T initial = T{5};
   template <class T, thread_scope Scope>
   __device__ static void run(const contestant<T>& c) {
-    for_each_order([&](auto order) {
-      for (unsigned turn = 0; turn != c.turns; ++turn) {
-        const T value = static_cast<T>(scattered(c.rank * c.turns + turn));
-        membar::atomic_ref<T, Scope>(c.objects[index_of<decltype(order)>]).fetch_xor(value, order);
-      }
-    });
-  }
-  template <class T>
-  static unsigned seen_once(unsigned) {
-    return 0;
+    take_turns<Scope>(c,
+                      [&](auto cell, auto order, int, unsigned id) { cell.fetch_xor(static_cast<T>(scattered(id)), order); });
   }
   template <class T>
   static T final(unsigned n) {
-    T value = initial<T>;
-    for (unsigned id = 0; id != n; ++id) {
-      value = static_cast<T>(value ^ static_cast<T>(scattered(id)));
-    }
-    return value;
+    return combined(initial<T>, n, [](T a, T b) { return static_cast<T>(a ^ b); });
   }
 };
 
-/// The values have every sign; a thread never sees the minimum grow.
-struct fetch_min {
-  static constexpr int objects = 5;
+/// The values have every sign; a thread never sees the minimum grow, or the maximum shrink.
+template <bool Maximum>
+struct fetch_extreme : operation {
   template <class T>
-  static constexpr T initial = std::numeric_limits<T>::max();
+  static constexpr T initial = Maximum ? std::numeric_limits<T>::min() : std::numeric_limits<T>::max();
+  /// Whether `a` is the more extreme.
+  template <class T>
+  __host__ __device__ static bool beyond(T a, T b) {
+    return Maximum ? a > b : a < b;
+  }
   template <class T, thread_scope Scope>
   __device__ static void run(const contestant<T>& c) {
-    for_each_order([&](auto order) {
-      T before = initial<T>;
-      for (unsigned turn = 0; turn != c.turns; ++turn) {
-        const T value = static_cast<T>(scattered(c.rank * c.turns + turn));
-        const T old = membar::atomic_ref<T, Scope>(c.objects[index_of<decltype(order)>]).fetch_min(value, order);
-        if (old > before) {
-          c.saw(index_of<decltype(order)>, torn);
-        }
-        before = old < value ? old : value;
+    T before = initial<T>;
+    take_turns<Scope>(c, [&](auto cell, auto order, int object, unsigned id) {
+      if (id == c.rank * c.turns) {
+        before = initial<T>;  // of the next order's object
       }
+      const T value = static_cast<T>(scattered(id));
+      const T old = Maximum ? cell.fetch_max(value, order) : cell.fetch_min(value, order);
+      if (beyond(before, old)) {
+        c.saw(object, torn);
+      }
+      before = beyond(old, value) ? old : value;
     });
   }
   template <class T>
-  static unsigned seen_once(unsigned) {
-    return 0;
-  }
-  template <class T>
   static T final(unsigned n) {
-    T value = initial<T>;
-    for (unsigned id = 0; id != n; ++id) {
-      const T other = static_cast<T>(scattered(id));
-      value = other < value ? other : value;
-    }
-    return value;
+    return combined(initial<T>, n, [](T a, T b) { return beyond(b, a) ? b : a; });
   }
 };
-
-/// The values have every sign; a thread never sees the maximum shrink.
-struct fetch_max {
-  static constexpr int objects = 5;
-  template <class T>
-  static constexpr T initial = std::numeric_limits<T>::min();
-  template <class T, thread_scope Scope>
-  __device__ static void run(const contestant<T>& c) {
-    for_each_order([&](auto order) {
-      T before = initial<T>;
-      for (unsigned turn = 0; turn != c.turns; ++turn) {
-        const T value = static_cast<T>(scattered(c.rank * c.turns + turn));
-        const T old = membar::atomic_ref<T, Scope>(c.objects[index_of<decltype(order)>]).fetch_max(value, order);
-        if (old < before) {
-          c.saw(index_of<decltype(order)>, torn);
-        }
-        before = old > value ? old : value;
-      }
-    });
-  }
-  template <class T>
-  static unsigned seen_once(unsigned) {
-    return 0;
-  }
-  template <class T>
-  static T final(unsigned n) {
-    T value = initial<T>;
-    for (unsigned id = 0; id != n; ++id) {
-      const T other = static_cast<T>(scattered(id));
-      value = other > value ? other : value;
-    }
-    return value;
-  }
-};
+using fetch_min = fetch_extreme<false>;
+using fetch_max = fetch_extreme<true>;
 
 /// Every load finds a whole value that some thread stored.
-struct load_store {
+struct load_store : operation {
   static constexpr int objects = 3;
   template <class T>
   static constexpr T initial = encoded<T>(0);
@@ -385,16 +302,12 @@ struct load_store {
     store_and_load<T, Scope>(c, 1, membar::release, membar::acquire);
     store_and_load<T, Scope>(c, 2, membar::seq_cst, membar::seq_cst);
   }
-  template <class T>
-  static unsigned seen_once(unsigned) {
-    return 0;
-  }
 };
 
 /// Runs `Operation` on the objects at `global`, or on copies of them in shared memory that are written back.
 template <class Operation, class T, thread_scope Scope>
 __global__ void contend(T* global, unsigned* counts, unsigned counts_per_object, placement where, group who, unsigned turns) {
-  if constexpr (Scope != thread_scope::cluster || has_clusters) {
+  if constexpr (Scope != thread_scope::cluster || has_hopper) {
     __shared__ T shared[most_objects];
     unsigned set = blockIdx.x;
     unsigned rank = threadIdx.x;
@@ -416,33 +329,24 @@ __global__ void contend(T* global, unsigned* counts, unsigned counts_per_object,
       copies = static_cast<T*>(__cluster_map_shared_rank(shared, __clusterRelativeBlockRank() ^ 1U));
     }
 #endif
-    const auto meet = [&] {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-      if (who == group::cluster || where == placement::neighbour_shared) {
-        __cluster_barrier_arrive();
-        __cluster_barrier_wait();
-        return;
-      }
-#endif
-      __syncthreads();
-    };
+    const bool of_cluster = who == group::cluster || where == placement::neighbour_shared;
     T* const home = global + set * most_objects;
     const bool copied = where != placement::global;
-    meet();  // a block's shared memory is there once it runs
+    meet(of_cluster);  // a block's shared memory is there once it runs
     if (copied && keeper && threadIdx.x < most_objects) {
       copies[threadIdx.x] = home[threadIdx.x];
     }
-    meet();
+    meet(of_cluster);
     Operation::template run<T, Scope>(contestant<T>{.objects = copied ? copies : home,
                                                     .counts = counts + set * most_objects * counts_per_object,
                                                     .counts_per_object = counts_per_object,
                                                     .rank = rank,
                                                     .turns = turns});
-    meet();
+    meet(of_cluster);
     if (copied && keeper && threadIdx.x < most_objects) {
       home[threadIdx.x] = copies[threadIdx.x];
     }
-    meet();  // and as long as it does
+    meet(of_cluster);  // and as long as it does
   }
 }
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The values of every atomic operation under contention: all scopes, orders and types, in global, shared and distributed shared
 // memory. One kernel at a time, so no test here carries the label `concurrent`.
-#include <membar/launch.hpp>
-
-#include <bench/common/cuda_handles.hpp>
 #include <tests/common/gpu_test.hpp>
 #include "atomic_contention.cuh"
 
@@ -14,7 +11,6 @@ namespace {
 
 using contention::group;
 using contention::placement;
-using membar::thread_scope;
 
 constexpr unsigned blocks = 8;
 constexpr unsigned threads = 64;
@@ -22,15 +18,9 @@ constexpr unsigned cluster_size = 2;
 constexpr unsigned turns = 8;
 
 template <class T>
-constexpr const char* type_name = "";
-template <>
-constexpr const char* type_name<int> = "int";
-template <>
-constexpr const char* type_name<unsigned> = "unsigned";
-template <>
-constexpr const char* type_name<long long> = "long long";
-template <>
-constexpr const char* type_name<unsigned long long> = "unsigned long long";
+constexpr const char* type_name = std::is_signed_v<T> ? sizeof(T) == 4 ? "int" : "long long"
+                                  : sizeof(T) == 4    ? "unsigned"
+                                                      : "unsigned long long";
 
 template <class Operation, class T, thread_scope Scope>
 void expect_values(placement where, group who) {
@@ -40,45 +30,41 @@ void expect_values(placement where, group who) {
   const unsigned n = blocks / sets * threads * turns;
   const unsigned counts_per_object = n + 2;
 
-  std::vector<T> objects(sets * contention::most_objects, Operation::template initial<T>);
-  std::vector<unsigned> counts(sets * contention::most_objects * counts_per_object);
-  const support::device_memory<T> device_objects(objects.size());
-  const support::device_memory<unsigned> device_counts(counts.size());
+  const device_copy<T> device_objects(std::vector<T>(sets * contention::most_objects, Operation::template initial<T>));
+  const support::device_memory<unsigned> device_counts(sets * contention::most_objects * counts_per_object);
   const support::stream stream;
-  check(cudaMemcpy(device_objects.get(), objects.data(), objects.size() * sizeof(T), cudaMemcpyHostToDevice));
-
-  const auto kernel = contention::contend<Operation, T, Scope>;
-  const membar::launch_config config{blocks, threads, stream.get()};
+  const launch_config config{blocks, threads, stream.get()};
   const auto launch = [&](const auto& configuration) {
-    membar::launch(configuration, kernel, device_objects.get(), device_counts.get(), counts_per_object, where, who, turns);
+    membar::launch(configuration, contention::contend<Operation, T, Scope>, device_objects.get(), device_counts.get(),
+                   counts_per_object, where, who, turns);
   };
   if (who == group::cluster || where == placement::neighbour_shared) {
     launch(config.with(membar::cluster_dimensions{cluster_size, 1, 1}));
   } else {
     launch(config);
   }
-  stream.synchronize();
-  check(cudaMemcpy(objects.data(), device_objects.get(), objects.size() * sizeof(T), cudaMemcpyDeviceToHost));
-  check(cudaMemcpy(counts.data(), device_counts.get(), counts.size() * sizeof counts[0], cudaMemcpyDeviceToHost));
+  const std::vector<T> objects = copied(device_objects);
+  std::vector<unsigned> counts = copied(device_counts);
 
   for (unsigned set = 0; set != sets; ++set) {
     for (unsigned object = 0; object != Operation::objects; ++object) {
+      SCOPED_TRACE("set " + std::to_string(set) + ", object " + std::to_string(object));
       const unsigned at = set * contention::most_objects + object;
       unsigned* const seen = &counts[at * counts_per_object];
       if constexpr (requires { Operation::final_is_one_of_the_seen; }) {
         const unsigned last = contention::decoded(objects[at]);
-        ASSERT_LE(last, n) << "set " << set << ", object " << object;
+        ASSERT_LE(last, n);
         ++seen[last];
       } else if constexpr (requires { Operation::template final<T>(n); }) {
-        ASSERT_EQ(objects[at], Operation::template final<T>(n)) << "set " << set << ", object " << object;
+        ASSERT_EQ(objects[at], Operation::template final<T>(n));
       } else {
-        ASSERT_LE(contention::decoded(objects[at]), n) << "set " << set << ", object " << object;
-        ASSERT_NE(contention::decoded(objects[at]), 0U) << "nothing was stored in set " << set << ", object " << object;
+        ASSERT_LE(contention::decoded(objects[at]), n);
+        ASSERT_NE(contention::decoded(objects[at]), 0U) << "nothing was stored";
       }
       for (unsigned index = 0; index != Operation::template seen_once<T>(n); ++index) {
-        ASSERT_EQ(seen[index], 1U) << "set " << set << ", object " << object << ": index " << index << " of " << n;
+        ASSERT_EQ(seen[index], 1U) << "index " << index << " of " << n;
       }
-      ASSERT_EQ(seen[counts_per_object - 1], 0U) << "set " << set << ", object " << object << ": values that no thread stored";
+      ASSERT_EQ(seen[counts_per_object - 1], 0U) << "values that no thread stored";
     }
   }
 }
@@ -106,10 +92,9 @@ void expect_values_in_every_place(bool device_has_clusters) {
 /// Every test runs once per scope.
 class atomic_contention : public gpu_test, public ::testing::WithParamInterface<thread_scope> {
  protected:
-  void SetUp() override {
-    gpu_test::SetUp();
-    if (!IsSkipped() && !HasFatalFailure() && GetParam() == thread_scope::cluster && !has_compute_capability(9)) {
-      GTEST_SKIP() << "this test needs thread block clusters, and the GPU has a compute capability below 9.0";
+  void prepare() override {
+    if (GetParam() == thread_scope::cluster) {
+      need_compute_capability(9, "thread block clusters");
     }
   }
 
@@ -164,7 +149,7 @@ TEST_P(atomic_contention, loads_find_what_was_stored_untorn) { expect_values_of_
 /// What a compare_exchange did that found another value: result, `expected` afterwards, the object afterwards.
 template <class T, thread_scope Scope>
 __global__ void fail_to_exchange(T* result) {
-  if constexpr (Scope != thread_scope::cluster || contention::has_clusters) {
+  if constexpr (Scope != thread_scope::cluster || has_hopper) {
     const membar::atomic_ref<T, Scope> object(result[2]);
     object.store(contention::encoded<T>(7), membar::relaxed);
     T expected = contention::encoded<T>(8);
@@ -176,7 +161,7 @@ __global__ void fail_to_exchange(T* result) {
 TEST_P(atomic_contention, compare_exchange_that_fails_tells_the_value_and_changes_nothing) {
   for_each_type([&]<class T, thread_scope Scope>() {
     const support::device_memory<T> result(3);
-    membar::launch(membar::launch_config{1, 1}, fail_to_exchange<T, Scope>, result.get());
+    membar::launch(launch_config{1, 1}, fail_to_exchange<T, Scope>, result.get());
     const auto seen = copied(result);
     EXPECT_EQ(seen[0], T{0}) << type_name<T>;
     EXPECT_EQ(seen[1], contention::encoded<T>(7)) << type_name<T>;

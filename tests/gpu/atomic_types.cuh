@@ -5,6 +5,8 @@
 
 #include <membar/aggregated.cuh>
 
+#include <tests/common/kernels.cuh>
+
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -15,12 +17,6 @@
 namespace membar_test::types {
 
 using membar::thread_scope;
-
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-inline constexpr bool has_hopper = false;
-#else
-inline constexpr bool has_hopper = true;
-#endif
 
 /// Threads of a contest, however they are spread over blocks.
 inline constexpr unsigned contestants = 512;
@@ -95,23 +91,14 @@ struct contest : board<T> {
   unsigned strange;  ///< values that no thread stored
 };
 
+/// Whether code for this device has the operations at that scope.
+template <class T, thread_scope Scope>
+inline constexpr bool compiled = has_hopper || (Scope != thread_scope::cluster && !needs_hopper<T>);
+
 template <class T>
 __device__ void saw(contest<T>& all, int order, T old) {
   const unsigned count = count_of(old);
-  if (count < contestants) {
-    atomicAdd(&all.seen[order][count], 1U);
-  } else {
-    atomicAdd(&all.strange, 1U);
-  }
-}
-
-template <class Function>
-__device__ void for_each_order(Function function) {
-  function(membar::relaxed);
-  function(membar::acquire);
-  function(membar::release);
-  function(membar::acq_rel);
-  function(membar::seq_cst);
+  atomicAdd(count < contestants ? &all.seen[order][count] : &all.strange, 1U);
 }
 
 /// Where the cells are.
@@ -123,21 +110,12 @@ __device__ void on_cells(contest<T>& all, place where, Step step) {
   __shared__ board<T> copies;
   guarded<T>* cells = all.cells;
   bool keeper = false;
-  const auto meet = [&] {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    if (where == place::distributed_shared) {
-      __cluster_barrier_arrive();
-      __cluster_barrier_wait();
-      return;
-    }
-#endif
-    __syncthreads();
-  };
+  const bool of_cluster = where == place::distributed_shared;
   if (where != place::global) {
     cells = copies.cells;
     keeper = threadIdx.x == 0;
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    if (where == place::distributed_shared) {
+    if (of_cluster) {
       keeper = keeper && __clusterRelativeBlockRank() == 0;
       cells = static_cast<guarded<T>*>(__cluster_map_shared_rank(copies.cells, 0));
     }
@@ -145,11 +123,11 @@ __device__ void on_cells(contest<T>& all, place where, Step step) {
     if (keeper) {
       memcpy(static_cast<void*>(copies.cells), static_cast<const void*>(all.cells), sizeof copies.cells);
     }
-    meet();
+    meet(of_cluster);
   }
   for_each_order([&](auto order) { step(cells[static_cast<int>(order.value)].object, order); });
   if (where != place::global) {
-    meet();
+    meet(of_cluster);
     if (keeper) {
       memcpy(static_cast<void*>(all.cells), static_cast<const void*>(copies.cells), sizeof copies.cells);
     }
@@ -158,22 +136,26 @@ __device__ void on_cells(contest<T>& all, place where, Step step) {
 
 // The ways to add 1, each of which returns the value before, or not at all.
 
-struct by_fetch_add {
+struct returning {
   static constexpr bool returns = true;
+};
+struct reducing {
+  static constexpr bool returns = false;
+};
+
+struct by_fetch_add : returning {
   template <class T, thread_scope Scope, class Order>
   __device__ static T step(T& object, Order order) {
     return membar::atomic_ref<T, Scope>(object).fetch_add(number<T>(1), order);
   }
 };
-struct by_fetch_sub {
-  static constexpr bool returns = true;
+struct by_fetch_sub : returning {
   template <class T, thread_scope Scope, class Order>
   __device__ static T step(T& object, Order order) {
     return membar::atomic_ref<T, Scope>(object).fetch_sub(number<T>(-1), order);
   }
 };
-struct by_compare_exchange {
-  static constexpr bool returns = true;
+struct by_compare_exchange : returning {
   template <class T, thread_scope Scope, class Order>
   __device__ static T step(T& object, Order order) {
     const membar::atomic_ref<T, Scope> n(object);
@@ -183,23 +165,20 @@ struct by_compare_exchange {
     return seen;
   }
 };
-struct by_fetch_update {
-  static constexpr bool returns = true;
+struct by_fetch_update : returning {
   template <class T, thread_scope Scope, class Order>
   __device__ static T step(T& object, Order order) {
     return membar::atomic_ref<T, Scope>(object).fetch_update([](T x) { return static_cast<T>(x + number<T>(1)); }, order);
   }
 };
 template <membar::aggregation Form>
-struct by_aggregation {
-  static constexpr bool returns = true;
+struct by_aggregation : returning {
   template <class T, thread_scope Scope, class Order>
   __device__ static T step(T& object, Order order) {
     return membar::aggregated_ref<T, Scope, Form>(object).fetch_add(number<T>(1), order);
   }
 };
-struct by_aggregated_function {
-  static constexpr bool returns = true;
+struct by_aggregated_function : returning {
   template <class T, thread_scope Scope, class Order>
   __device__ static T step(T& object, Order order) {
     const auto sum = [](T a, T b) { return static_cast<T>(a + b); };
@@ -207,8 +186,7 @@ struct by_aggregated_function {
   }
 };
 /// A reduction of the order's release half, relaxed or release.
-struct by_add {
-  static constexpr bool returns = false;
+struct by_add : reducing {
   template <class T, thread_scope Scope, class Order>
   __device__ static T step(T& object, Order) {
     if constexpr (membar::reduction_order<Order>) {
@@ -219,8 +197,7 @@ struct by_add {
     return number<T>(0);
   }
 };
-struct by_aggregated_add {
-  static constexpr bool returns = false;
+struct by_aggregated_add : reducing {
   template <class T, thread_scope Scope, class Order>
   __device__ static T step(T& object, Order) {
     membar::aggregated_ref<T, Scope>(object).add(number<T>(1), membar::release);
@@ -230,7 +207,7 @@ struct by_aggregated_add {
 
 template <class How, class T, thread_scope Scope>
 __global__ void count(contest<T>* all, place where) {
-  if constexpr (has_hopper || (Scope != thread_scope::cluster && !needs_hopper<T>)) {
+  if constexpr (compiled<T, Scope>) {
     on_cells(*all, where, [&](T& object, auto order) {
       const T old = How::template step<T, Scope>(object, order);
       if constexpr (How::returns) {
@@ -256,7 +233,7 @@ __host__ __device__ T operand(unsigned rank) {
 
 template <bool Maximum, bool Returns, class T, thread_scope Scope>
 __global__ void find_extreme(contest<T>* all, place where) {
-  if constexpr (has_hopper || (Scope != thread_scope::cluster && !needs_hopper<T>)) {
+  if constexpr (compiled<T, Scope>) {
     const T mine = operand<T>(blockIdx.x * blockDim.x + threadIdx.x);
     on_cells(*all, where, [&](T& object, auto order) {
       const membar::atomic_ref<T, Scope> n(object);
@@ -272,7 +249,7 @@ __global__ void find_extreme(contest<T>* all, place where) {
 /// Every value is taken out once: `seen` counts them by the rank that put them in.
 template <class T, thread_scope Scope>
 __global__ void pass_around(contest<T>* all, place where) {
-  if constexpr (has_hopper || (Scope != thread_scope::cluster && !needs_hopper<T>)) {
+  if constexpr (compiled<T, Scope>) {
     const int rank = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
     on_cells(*all, where, [&](T& object, auto order) {
       const T mine = is_float<T> ? number<T>(rank + 1 - 256) : static_cast<T>(start<T>() + number<T>(rank + 1));
@@ -287,21 +264,11 @@ __global__ void pass_around(contest<T>* all, place where) {
 
 template <bool Aggregated, class T, thread_scope Scope>
 __global__ void wrap(contest<T>* all, place where, bool up, T limit) {
-  if constexpr (has_hopper || (Scope != thread_scope::cluster && !needs_hopper<T>)) {
+  if constexpr (compiled<T, Scope>) {
     on_cells(*all, where, [&](T& object, auto order) {
-      T old;
-      if constexpr (Aggregated) {
-        const membar::aggregated_ref<T, Scope> n(object);
-        old = up ? n.fetch_inc(limit, order) : n.fetch_dec(limit, order);
-      } else {
-        const membar::atomic_ref<T, Scope> n(object);
-        old = up ? n.fetch_inc(limit, order) : n.fetch_dec(limit, order);
-      }
-      if (old <= limit) {
-        atomicAdd(&all->seen[static_cast<int>(order.value)][static_cast<unsigned>(old)], 1U);
-      } else {
-        atomicAdd(&all->strange, 1U);
-      }
+      const std::conditional_t<Aggregated, membar::aggregated_ref<T, Scope>, membar::atomic_ref<T, Scope>> n(object);
+      const T old = up ? n.fetch_inc(limit, order) : n.fetch_dec(limit, order);
+      atomicAdd(old <= limit ? &all->seen[static_cast<int>(order.value)][static_cast<unsigned>(old)] : &all->strange, 1U);
     });
   }
 }

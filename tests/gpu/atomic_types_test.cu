@@ -2,21 +2,17 @@
 // The values of atomics of every type but the integers of 32 and 64 bits, which atomic_contention_test.cu has, under
 // contention: as properties that hold whatever the order in which threads come. One kernel at a time, so no test here carries
 // the label `concurrent`.
-#include <membar/launch.hpp>
-
-#include <bench/common/cuda_handles.hpp>
 #include <tests/common/gpu_test.hpp>
 #include "atomic_types.cuh"
 
 #include <cmath>
 #include <limits>
-#include <memory>
+#include <numeric>
 #include <vector>
 
 namespace membar_test {
 namespace {
 
-using membar::thread_scope;
 using types::contest;
 using types::contestants;
 using types::number;
@@ -39,30 +35,29 @@ class atomic_type : public gpu_test {
                   : where == place::shared ? "shared"
                                            : "distributed shared") +
                  " memory");
-    const auto all = std::make_unique<contest<T>>();
-    std::memset(static_cast<void*>(all.get()), 0, sizeof *all);
-    for (auto& cell : all->cells) {
+    std::vector<contest<T>> before(1);
+    std::memset(static_cast<void*>(before.data()), 0, sizeof before[0]);
+    for (auto& cell : before[0].cells) {
       cell = {number<T>(42), initial, number<T>(43)};
     }
-    const support::device_memory<contest<T>> device(1);
-    check(cudaMemcpy(device.get(), all.get(), sizeof *all, cudaMemcpyHostToDevice));
+    const device_copy<contest<T>> device(before);
     const bool one_block = where == place::shared || scope == thread_scope::block;
     const bool cluster = !one_block && (where == place::distributed_shared || scope == thread_scope::cluster);
     const unsigned blocks = one_block ? 1 : cluster ? 2 : 8;
-    const membar::launch_config config{blocks, contestants / blocks};
+    const launch_config config{blocks, contestants / blocks};
     if (cluster) {
       membar::launch(config.with(membar::cluster_dimensions{2, 1, 1}), kernel, device.get(), where, arguments...);
     } else {
       membar::launch(config, kernel, device.get(), where, arguments...);
     }
-    finish();
-    check(cudaMemcpy(all.get(), device.get(), sizeof *all, cudaMemcpyDeviceToHost));
-    EXPECT_EQ(all->strange, 0U) << "values that no thread stored";
+    const auto after = copied(device);
+    const contest<T>& all = after[0];
+    EXPECT_EQ(all.strange, 0U) << "values that no thread stored";
     for (int order = 0; order != orders; ++order) {
       SCOPED_TRACE("order " + std::to_string(order));
-      EXPECT_TRUE(same_bits(all->cells[order].before, number<T>(42))) << "the neighbour before was changed";
-      EXPECT_TRUE(same_bits(all->cells[order].after, number<T>(43))) << "the neighbour after was changed";
-      expect(*all, order);
+      EXPECT_TRUE(same_bits(all.cells[order].before, number<T>(42))) << "the neighbour before was changed";
+      EXPECT_TRUE(same_bits(all.cells[order].after, number<T>(43))) << "the neighbour after was changed";
+      expect(all, order);
     }
   }
 
@@ -157,21 +152,12 @@ TYPED_TEST(atomic_type, exchange_gives_back_every_value_once) {
       // What was taken out and what remains is the initial value and one of each rank.
       std::vector<unsigned> seen(all.seen[order], all.seen[order] + contestants);
       seen.push_back(0);
-      unsigned total = 1;
-      for (unsigned each : seen) {
-        total += each;
-      }
+      const unsigned total = std::accumulate(seen.begin(), seen.end(), 1U);
       seen[contestants] = contestants + 1 - total;  // not counted on the device
       ++seen[types::count_of(all.cells[order].object)];
-      if (sizeof(T) == 1) {
-        EXPECT_EQ(seen[0], 3U) << "the initial value, and those of two ranks";
-        for (unsigned i = 1; i != 256; ++i) {
-          ASSERT_EQ(seen[i], 2U) << "value " << i;
-        }
-      } else {
-        for (unsigned i = 0; i != contestants; ++i) {
-          ASSERT_EQ(seen[i], 1U) << "value " << i;
-        }
+      for (unsigned i = 0; i != types::distinct<T>; ++i) {
+        // Of a byte, the values of two ranks are one; and the first is the initial value too.
+        ASSERT_EQ(seen[i], sizeof(T) != 1 ? 1U : i == 0 ? 3U : 2U) << "value " << i;
       }
     });
   });
@@ -240,7 +226,7 @@ __global__ void store_and_load_halves(two_halves* object, unsigned* torn, unsign
     const two_halves relaxed = n.load(membar::relaxed);
     const two_halves acquired = n.load(membar::acquire);
     bool whole = relaxed.first == ~relaxed.second && acquired.first == ~acquired.second;
-    if constexpr (types::has_hopper) {
+    if constexpr (has_hopper) {
       const two_halves old = n.exchange({-rank, ~-rank}, membar::acq_rel);
       two_halves expected = old;
       if (n.compare_exchange(expected, {rank, ~rank}, membar::release, membar::relaxed)) {
@@ -255,24 +241,18 @@ __global__ void store_and_load_halves(two_halves* object, unsigned* torn, unsign
 }
 
 TEST_F(atomic_objects, no_read_of_16_bytes_is_torn) {
-  const support::device_memory<two_halves> object(1);
+  const device_copy<two_halves> object({{0, ~0LL}});
   const support::device_memory<unsigned> counts(2);
-  const two_halves initial{0, ~0LL};
-  check(cudaMemcpy(object.get(), &initial, sizeof initial, cudaMemcpyHostToDevice));
-  check(cudaMemset(counts.get(), 0, 2 * sizeof(unsigned)));
-  membar::launch(membar::launch_config{16, 128}, store_and_load_halves<thread_scope::device>, object.get(), counts.get(),
-                 counts.get() + 1);
-  membar::launch(membar::launch_config{16, 128}, store_and_load_halves<thread_scope::system>, object.get(), counts.get(),
-                 counts.get() + 1);
-  finish();
-  const auto seen = copied(counts);
-  EXPECT_EQ(seen[0], 0U);
+  for (const auto kernel : {store_and_load_halves<thread_scope::device>, store_and_load_halves<thread_scope::system>}) {
+    membar::launch(launch_config{16, 128}, kernel, object.get(), counts.get(), counts.get() + 1);
+  }
+  EXPECT_EQ(copied(counts)[0], 0U);
 }
 
 /// Every thread adds its rank to each element, with and without the value before.
 template <class T, int Size>
 __global__ void add_vectors(membar::vector<T, Size>* objects) {
-  if constexpr (types::has_hopper) {
+  if constexpr (has_hopper) {
     const membar::atomic_ref<membar::vector<T, Size>, thread_scope::device> sum(objects[0]);
     membar::vector<T, Size> ones;
     for (int i = 0; i != Size; ++i) {
@@ -299,17 +279,15 @@ template <class T, int Size>
 void expect_vector_sums() {
   SCOPED_TRACE(std::to_string(Size) + " elements of " + std::to_string(sizeof(T)) + " bytes");
   using vector = membar::vector<T, Size>;
-  vector objects[3];
+  std::vector<vector> before(3);
   for (int i = 0; i != Size; ++i) {
-    objects[0][i] = number<T>(0);
-    objects[1][i] = number<T>(-1);
-    objects[2][i] = number<T>(200);
+    before[0][i] = number<T>(0);
+    before[1][i] = number<T>(-1);
+    before[2][i] = number<T>(200);
   }
-  const support::device_memory<vector> device(3);
-  check(cudaMemcpy(device.get(), objects, sizeof objects, cudaMemcpyHostToDevice));
-  membar::launch(membar::launch_config{4, 32}, add_vectors<T, Size>, device.get());
-  finish();
-  check(cudaMemcpy(objects, device.get(), sizeof objects, cudaMemcpyDeviceToHost));
+  const device_copy<vector> device(before);
+  membar::launch(launch_config{4, 32}, add_vectors<T, Size>, device.get());
+  const auto objects = copied(device);
   for (int i = 0; i != Size; ++i) {
     EXPECT_TRUE(same_bits(objects[0][i], number<T>(128))) << "element " << i;
     if (!std::is_same_v<T, float>) {
@@ -347,12 +325,9 @@ __global__ void add_pairs(Pair* objects) {
 
 template <class Pair, class T>
 void expect_pair_sums() {
-  Pair objects[2] = {Pair(number<T>(0), number<T>(0)), Pair(number<T>(-9), number<T>(-9))};
-  const support::device_memory<Pair> device(2);
-  check(cudaMemcpy(device.get(), objects, sizeof objects, cudaMemcpyHostToDevice));
-  membar::launch(membar::launch_config{4, 32}, add_pairs<Pair, T>, device.get());
-  finish();
-  check(cudaMemcpy(static_cast<void*>(objects), device.get(), sizeof objects, cudaMemcpyDeviceToHost));
+  const device_copy<Pair> device({Pair(number<T>(0), number<T>(0)), Pair(number<T>(-9), number<T>(-9))});
+  membar::launch(launch_config{4, 32}, add_pairs<Pair, T>, device.get());
+  const auto objects = copied(device);
   EXPECT_TRUE(same_bits(objects[0], Pair(number<T>(128), number<T>(-128))));
   EXPECT_TRUE(same_bits(objects[1], Pair(number<T>(31), number<T>(0))) ||
               same_bits(objects[1], Pair(number<T>(31), -number<T>(0))));
@@ -372,15 +347,13 @@ __global__ void add_pairs_in_cluster(Pair* result) {
   if (keeper) {
     bits = 0;  // both elements +0
   }
-  __cluster_barrier_arrive();
-  __cluster_barrier_wait();
+  meet(true);
   const membar::atomic_ref<Pair, thread_scope::cluster> sum(*static_cast<Pair*>(__cluster_map_shared_rank(&bits, 0)));
   const Pair one(number<T>(1), number<T>(-1));
   sum.fetch_add(one, membar::acq_rel);
   sum.add(one, membar::relaxed);
   sum.sub(one, membar::release);
-  __cluster_barrier_arrive();
-  __cluster_barrier_wait();
+  meet(true);
   if (keeper) {
     memcpy(static_cast<void*>(result), &bits, sizeof bits);
   }
@@ -392,12 +365,8 @@ __global__ void add_pairs_in_cluster(Pair* result) {
 template <class Pair, class T>
 void expect_pair_sum_in_cluster() {
   const support::device_memory<Pair> device(1);
-  membar::launch(membar::launch_config{2, 64}.with(membar::cluster_dimensions{2, 1, 1}), add_pairs_in_cluster<Pair, T>,
-                 device.get());
-  finish();
-  Pair sum(number<T>(0), number<T>(0));
-  check(cudaMemcpy(static_cast<void*>(&sum), device.get(), sizeof sum, cudaMemcpyDeviceToHost));
-  EXPECT_TRUE(same_bits(sum, Pair(number<T>(128), number<T>(-128))));
+  membar::launch(launch_config{2, 64}.with(membar::cluster_dimensions{2, 1, 1}), add_pairs_in_cluster<Pair, T>, device.get());
+  EXPECT_TRUE(same_bits(copied(device)[0], Pair(number<T>(128), number<T>(-128))));
 }
 
 TEST_F(atomic_objects, additions_of_pairs_in_another_blocks_shared_memory_are_not_lost) {
@@ -428,16 +397,13 @@ void expect_total_order() {
   // Signs that are stated: which one a NaN of arithmetic has, compilers and processors disagree.
   const T positive = std::copysign(std::numeric_limits<T>::quiet_NaN(), T{1});
   const T negative = std::copysign(std::numeric_limits<T>::quiet_NaN(), T{-1});
-  T objects[9] = {-number<T>(0), number<T>(0), number<T>(1),  number<T>(1), number<T>(1),
-                  number<T>(1),  positive,     number<T>(-2), number<T>(-4)};
+  const device_copy<T> device({-number<T>(0), number<T>(0), number<T>(1), number<T>(1), number<T>(1), number<T>(1), positive,
+                               number<T>(-2), number<T>(-4)});
   const T expected[9] = {number<T>(0), -number<T>(0), positive,      number<T>(1), number<T>(1),
                          negative,     positive,      number<T>(-3), number<T>(-3)};
-  const support::device_memory<T> device(9);
-  check(cudaMemcpy(device.get(), objects, sizeof objects, cudaMemcpyHostToDevice));
-  membar::launch(membar::launch_config{1, 1}, order_totally<T>, device.get(), positive, negative);
-  finish();
-  check(cudaMemcpy(static_cast<void*>(objects), device.get(), sizeof objects, cudaMemcpyDeviceToHost));
-  for (int i = 0; i != 9; ++i) {
+  membar::launch(launch_config{1, 1}, order_totally<T>, device.get(), positive, negative);
+  const auto objects = copied(device);
+  for (std::size_t i = 0; i != 9; ++i) {
     EXPECT_TRUE(same_bits(objects[i], expected[i])) << "case " << i;
   }
 }
@@ -456,19 +422,12 @@ __global__ void move_pointers(int** object, int* base, unsigned* seen) {
 TEST_F(atomic_objects, pointers_move_by_objects) {
   const support::device_memory<int> some(1);
   const support::device_memory<unsigned> seen(128);
-  const support::device_memory<int*> objects(2);
-  int* values[2] = {some.get(), some.get()};
-  check(cudaMemcpy(objects.get(), values, sizeof values, cudaMemcpyHostToDevice));
-  check(cudaMemset(seen.get(), 0, 128 * sizeof(unsigned)));
-  membar::launch(membar::launch_config{4, 32}, move_pointers, objects.get(), some.get(), seen.get());
-  finish();
-  check(cudaMemcpy(values, objects.get(), sizeof values, cudaMemcpyDeviceToHost));
-  const auto counts = copied(seen);
+  const device_copy<int*> objects({some.get(), some.get()});
+  membar::launch(launch_config{4, 32}, move_pointers, objects.get(), some.get(), seen.get());
+  const auto values = copied(objects);
   EXPECT_EQ(values[0], some.get() + 256);
   EXPECT_EQ(values[1], some.get() - 128);
-  for (unsigned each : counts) {
-    EXPECT_EQ(each, 1U);
-  }
+  EXPECT_EQ(copied(seen), std::vector(128, 1U));
 }
 
 /// One warp waits for what another of the block stores.
@@ -486,12 +445,8 @@ __global__ void wait_for_a_store(int* object, int* data, int* result) {
 
 TEST_F(atomic_objects, a_wait_ends_with_the_store_and_acquires) {
   const support::device_memory<int> memory(3);
-  check(cudaMemset(memory.get(), 0, 3 * sizeof(int)));
-  membar::launch(membar::launch_config{1, 64}, wait_for_a_store, memory.get(), memory.get() + 1, memory.get() + 2);
-  finish();
-  int result = 0;
-  check(cudaMemcpy(&result, memory.get() + 2, sizeof result, cudaMemcpyDeviceToHost));
-  EXPECT_EQ(result, 42);
+  membar::launch(launch_config{1, 64}, wait_for_a_store, memory.get(), memory.get() + 1, memory.get() + 2);
+  EXPECT_EQ(copied(memory)[2], 42);
 }
 
 /// Lanes of each warp refer to several counters: which, changes with the turn.
@@ -510,11 +465,8 @@ __global__ void count_at_several_addresses(unsigned* counters, unsigned* seen, u
 TEST_F(atomic_objects, aggregation_groups_lanes_by_address) {
   constexpr unsigned each = 8 * 512;
   const support::device_memory<unsigned> memory(16 + 16 * each);
-  check(cudaMemset(memory.get(), 0, (16 + 16 * each) * sizeof(unsigned)));
-  membar::launch(membar::launch_config{2, 256}, count_at_several_addresses, memory.get(), memory.get() + 16, each);
-  finish();
-  std::vector<unsigned> values(16 + 16 * each);
-  check(cudaMemcpy(values.data(), memory.get(), values.size() * sizeof(unsigned), cudaMemcpyDeviceToHost));
+  membar::launch(launch_config{2, 256}, count_at_several_addresses, memory.get(), memory.get() + 16, each);
+  const std::vector<unsigned> values = copied(memory);
   for (unsigned slot = 0; slot != 16; ++slot) {
     for (unsigned i = 0; i != each; ++i) {
       ASSERT_EQ(values[16 + slot * each + i], i < values[slot] ? 1U : 0U) << "slot " << slot << ", old value " << i;
@@ -541,29 +493,18 @@ __global__ void count_letters(const unsigned char* text, unsigned n, unsigned* b
 TEST_F(atomic_objects, a_privatized_histogram_counts_all) {
   constexpr unsigned n = 10'000;
   std::vector<unsigned char> text(n);
-  unsigned expected[16] = {};
+  std::vector<unsigned> expected(16);
   for (unsigned i = 0; i != n; ++i) {
     text[i] = static_cast<unsigned char>(((i * 2654435761U) >> 20) % 200 + 7);
     expected[text[i] % 16] += 2;
   }
-  const support::device_memory<unsigned char> device_text(n);
+  const device_copy<unsigned char> device_text(text);
   const support::device_memory<unsigned> bins(16);
-  const support::device_memory<float> largest(1);
-  const float least = -1e30F;
-  check(cudaMemcpy(device_text.get(), text.data(), n, cudaMemcpyHostToDevice));
-  check(cudaMemset(bins.get(), 0, 16 * sizeof(unsigned)));
-  check(cudaMemcpy(largest.get(), &least, sizeof least, cudaMemcpyHostToDevice));
-  membar::launch(membar::launch_config{5, 96}, count_letters<membar::release_t>, device_text.get(), n, bins.get(),
-                 largest.get(), membar::release);
-  finish();
-  unsigned counts[16] = {};
-  float top = 0;
-  check(cudaMemcpy(counts, bins.get(), sizeof counts, cudaMemcpyDeviceToHost));
-  check(cudaMemcpy(&top, largest.get(), sizeof top, cudaMemcpyDeviceToHost));
-  for (int bin = 0; bin != 16; ++bin) {
-    EXPECT_EQ(counts[bin], expected[bin]) << "bin " << bin;
-  }
-  EXPECT_EQ(top, -7.0F);
+  const device_copy<float> largest({-1e30F});
+  membar::launch(launch_config{5, 96}, count_letters<membar::release_t>, device_text.get(), n, bins.get(), largest.get(),
+                 membar::release);
+  EXPECT_EQ(copied(bins), expected);
+  EXPECT_EQ(copied(largest)[0], -7.0F);
 }
 
 }  // namespace

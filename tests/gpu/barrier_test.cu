@@ -4,18 +4,16 @@
 #include <membar/sync/grid_barrier.cuh>
 #include <membar/sync/last_block.cuh>
 
-#include <bench/common/cuda_handles.hpp>
-
 #include <tests/common/gpu_test.hpp>
 #include <tests/common/sync.cuh>
 
 #include <algorithm>
+#include <vector>
 
 namespace membar_test {
 namespace {
 
-using membar::thread_scope;
-using membar::wait_result;
+using device_barrier = membar::grid_barrier<thread_scope::device>;
 
 struct outcome {
   unsigned long long stale;
@@ -64,9 +62,8 @@ class grid_barrier : public gpu_test {
     const support::device_memory<unsigned> cells(blocks * threads);
     const support::device_memory<unsigned> between(blocks * threads);
     const support::device_memory<outcome> seen(1);
-    membar::launch_co_resident(membar::launch_config{blocks, threads}, meet<Scope, Split>, barrier.get(), cells.get(),
-                               between.get(), phases, seen.get());
-    finish();
+    membar::launch_co_resident(launch_config{blocks, threads}, meet<Scope, Split>, barrier.get(), cells.get(), between.get(),
+                               phases, seen.get());
     const outcome got = copied(seen)[0];
     EXPECT_EQ(got.late, 0U);
     EXPECT_EQ(got.stale, 0U);
@@ -77,7 +74,7 @@ TEST_F(grid_barrier, shows_after_it_what_was_written_before) { expect_phases<thr
 TEST_F(grid_barrier, shows_it_with_arriving_and_waiting_apart) { expect_phases<thread_scope::device, true>(); }
 TEST_F(grid_barrier, shows_it_at_system_scope) { expect_phases<thread_scope::system, true>(); }
 
-__global__ void wait_for_one_more(membar::grid_barrier<thread_scope::device>* barrier, wait_result* results) {
+__global__ void wait_for_one_more(device_barrier* barrier, wait_result* results) {
   const auto arrival = barrier->arrive(membar::release, gridDim.x + 1, blockIdx.x == 0);
   const wait_result result = barrier->wait(arrival, membar::acquire, short_one);
   if (threadIdx.x == 31) {
@@ -86,38 +83,29 @@ __global__ void wait_for_one_more(membar::grid_barrier<thread_scope::device>* ba
 }
 
 TEST_F(grid_barrier, with_a_block_missing_ends_within_the_budget) {
-  const support::device_memory<membar::grid_barrier<thread_scope::device>> barrier(1);
+  const support::device_memory<device_barrier> barrier(1);
   const support::device_memory<wait_result> results(2);
-  membar::launch_co_resident(membar::launch_config{2, 32}, wait_for_one_more, barrier.get(), results.get());
-  finish();
-  const auto seen = copied(results);
-  EXPECT_EQ(seen[0], wait_result::timed_out);
-  EXPECT_EQ(seen[1], wait_result::timed_out);
+  membar::launch_co_resident(launch_config{2, 32}, wait_for_one_more, barrier.get(), results.get());
+  EXPECT_EQ(copied(results), std::vector(2, wait_result::timed_out));
 }
 
-__global__ void sync_with_a_block_that_left(membar::grid_barrier<thread_scope::device>* barrier, wait_result* results) {
-  if (blockIdx.x != 0) {
-    return;
+__global__ void sync_with_a_block_that_left(device_barrier* barrier, wait_result* results) {
+  if (blockIdx.x == 0) {
+    results[threadIdx.x] = barrier->sync(short_one);
   }
-  results[threadIdx.x] = barrier->sync(short_one);
 }
 
 TEST_F(grid_barrier, tells_every_thread_of_a_block_that_the_budget_is_used_up) {
   constexpr unsigned threads = 96;
-  const support::device_memory<membar::grid_barrier<thread_scope::device>> barrier(1);
+  const support::device_memory<device_barrier> barrier(1);
   const support::device_memory<wait_result> results(threads);
-  membar::launch_co_resident(membar::launch_config{2, threads}, sync_with_a_block_that_left, barrier.get(), results.get());
-  finish();
-  const auto seen = copied(results);
-  for (unsigned i = 0; i != threads; ++i) {
-    EXPECT_EQ(seen[i], wait_result::timed_out) << "thread " << i;
-  }
+  membar::launch_co_resident(launch_config{2, threads}, sync_with_a_block_that_left, barrier.get(), results.get());
+  EXPECT_EQ(copied(results), std::vector(threads, wait_result::timed_out));
 }
 
 /// Block 0 waits in vain at a barrier of its own, and at once both blocks meet: a thread that is slow to read the one's result
 /// must not find the other's.
-__global__ void sync_after_a_barrier_that_nobody_came_to(membar::grid_barrier<thread_scope::device>* alone, unsigned count,
-                                                         membar::grid_barrier<thread_scope::device>* together,
+__global__ void sync_after_a_barrier_that_nobody_came_to(device_barrier* alone, unsigned count, device_barrier* together,
                                                          unsigned* mistakes) {
   unsigned wrong = 0;
   for (unsigned n = 0; n != count; ++n) {
@@ -137,21 +125,19 @@ __global__ void sync_after_a_barrier_that_nobody_came_to(membar::grid_barrier<th
 
 TEST_F(grid_barrier, gives_its_own_result_after_another_one) {
   constexpr unsigned count = 50;
-  const support::device_memory<membar::grid_barrier<thread_scope::device>> alone(count);
-  const support::device_memory<membar::grid_barrier<thread_scope::device>> together(1);
+  const support::device_memory<device_barrier> alone(count);
+  const support::device_memory<device_barrier> together(1);
   const support::device_memory<unsigned> mistakes(1);
-  membar::launch_co_resident(membar::launch_config{2, 1'024}, sync_after_a_barrier_that_nobody_came_to, alone.get(), count,
+  membar::launch_co_resident(launch_config{2, 1'024}, sync_after_a_barrier_that_nobody_came_to, alone.get(), count,
                              together.get(), mistakes.get());
-  finish();
-  const unsigned got = copied(mistakes)[0];
-  EXPECT_EQ(got, 0U);
+  EXPECT_EQ(copied(mistakes)[0], 0U);
 }
 
 TEST_F(grid_barrier, of_a_grid_that_cannot_be_on_the_device_at_once_is_refused_at_launch) {
-  const support::device_memory<membar::grid_barrier<thread_scope::device>> barrier(1);
+  const support::device_memory<device_barrier> barrier(1);
   const support::device_memory<wait_result> results(2);
   const unsigned room = membar::co_resident_blocks(wait_for_one_more, 32);
-  EXPECT_THROW(membar::launch_co_resident(membar::launch_config{room + 1, 32}, wait_for_one_more, barrier.get(), results.get()),
+  EXPECT_THROW(membar::launch_co_resident(launch_config{room + 1, 32}, wait_for_one_more, barrier.get(), results.get()),
                membar::error);
   finish();
 }
@@ -177,13 +163,11 @@ TEST_F(grid_barrier, is_not_needed_where_the_last_block_finishes) {
   const support::device_memory<unsigned> lasts(1);
   for (unsigned i = 0; i != launches; ++i) {
     check(cudaMemset(partial.get(), 0, blocks * sizeof(unsigned long long)));
-    membar::launch(membar::launch_config{blocks, 64}, sum_of_blocks<thread_scope::device>, last.get(), partial.get(),
-                   result.get(), lasts.get());
-    const unsigned long long seen = copied(result)[0];
-    ASSERT_EQ(seen, static_cast<unsigned long long>(blocks) * (blocks + 1) / 2);
+    membar::launch(launch_config{blocks, 64}, sum_of_blocks<thread_scope::device>, last.get(), partial.get(), result.get(),
+                   lasts.get());
+    ASSERT_EQ(copied(result)[0], static_cast<unsigned long long>(blocks) * (blocks + 1) / 2);
   }
-  const unsigned count = copied(lasts)[0];
-  EXPECT_EQ(count, launches);
+  EXPECT_EQ(copied(lasts)[0], launches);
 }
 
 }  // namespace

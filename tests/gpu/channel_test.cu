@@ -5,8 +5,6 @@
 #include <membar/sync/packed_channel.cuh>
 #include <membar/sync/spsc_channel.cuh>
 
-#include <bench/common/cuda_handles.hpp>
-
 #include <tests/common/gpu_test.hpp>
 #include <tests/common/stress.hpp>
 #include <tests/common/sync.cuh>
@@ -15,9 +13,6 @@
 
 namespace membar_test {
 namespace {
-
-using membar::thread_scope;
-using membar::wait_result;
 
 constexpr int capacity = 64;
 constexpr unsigned pairs = 32;
@@ -61,10 +56,7 @@ __global__ void pass_messages_of_many(Channel* channels, unsigned count, channel
 void expect_all(const std::vector<channel_outcome>& ends, unsigned long long each, wait_result last) {
   unsigned long long sum = 0;
   for (const channel_outcome& end : ends) {
-    EXPECT_EQ(end.messages, each);
-    EXPECT_EQ(end.torn, 0U);
-    EXPECT_EQ(end.out_of_order, 0U);
-    EXPECT_EQ(end.ended, static_cast<unsigned>(last));
+    expect_all(end, each, last);
     sum += end.messages;
   }
   ::testing::Test::RecordProperty("messages", std::to_string(sum));
@@ -85,9 +77,8 @@ TYPED_TEST(channel_of_one_producer, loses_duplicates_reorders_and_tears_nothing)
   const support::device_memory<TypeParam> channels(pairs);
   const support::device_memory<channel_outcome> producers(pairs);
   const support::device_memory<channel_outcome> consumers(pairs);
-  membar::launch_co_resident(membar::launch_config{2 * pairs, 32}, pass_messages<TypeParam>, channels.get(), count,
-                             producers.get(), consumers.get());
-  finish();
+  membar::launch_co_resident(launch_config{2 * pairs, 32}, pass_messages<TypeParam>, channels.get(), count, producers.get(),
+                             consumers.get());
   expect_all(copied(producers), count, wait_result::done);
   expect_all(copied(consumers), count, wait_result::closed);
 }
@@ -108,9 +99,8 @@ TYPED_TEST(channel_of_many_producers, loses_duplicates_reorders_and_tears_nothin
   const support::device_memory<TypeParam> channels(groups);
   const support::device_memory<channel_outcome> producers(groups * producers_each);
   const support::device_memory<channel_outcome> consumers(groups);
-  membar::launch_co_resident(membar::launch_config{groups * (producers_each + 1), 32}, pass_messages_of_many<TypeParam>,
-                             channels.get(), count, producers.get(), consumers.get());
-  finish();
+  membar::launch_co_resident(launch_config{groups * (producers_each + 1), 32}, pass_messages_of_many<TypeParam>, channels.get(),
+                             count, producers.get(), consumers.get());
   expect_all(copied(producers), count, wait_result::done);
   expect_all(copied(consumers), static_cast<unsigned long long>(count) * producers_each, wait_result::done);
 }
@@ -137,11 +127,11 @@ __global__ void push_alone(Channel* channel, lonely* seen) {
 TYPED_TEST(channel_of_one_producer, with_a_dead_consumer_ends_within_the_budget) {
   const support::device_memory<TypeParam> channel(1);
   const support::device_memory<lonely> seen(1);
-  membar::launch(membar::launch_config{1, 1}, push_alone<TypeParam>, channel.get(), seen.get());
-  finish();
-  EXPECT_EQ(copied(seen)[0].full_try, wait_result::would_wait);
-  EXPECT_EQ(copied(seen)[0].full, wait_result::timed_out);
-  EXPECT_EQ(copied(seen)[0].after_close, wait_result::closed);
+  membar::launch(launch_config{1, 1}, push_alone<TypeParam>, channel.get(), seen.get());
+  const lonely got = copied(seen)[0];
+  EXPECT_EQ(got.full_try, wait_result::would_wait);
+  EXPECT_EQ(got.full, wait_result::timed_out);
+  EXPECT_EQ(got.after_close, wait_result::closed);
 }
 
 }  // namespace

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <membar/managed_memory.hpp>
+
 #include <tests/common/gpu_test.hpp>
 #include "constant_table.cuh"
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 __constant__ membar::constant_table<int, 100> shared_table;
@@ -14,20 +17,15 @@ __constant__ membar::constant_table<double, 4> numbers;
 
 class constants : public gpu_test {
  protected:
-  void SetUp() override {
-    gpu_test::SetUp();
-    if (!IsSkipped() && !HasFatalFailure()) {
-      check(cudaMallocManaged(&out, 128 * sizeof(int)));
-      check(cudaStreamCreate(&stream));
-    }
-  }
-  void TearDown() override {
-    if (out != nullptr) {
-      check(cudaFree(out));
-      check(cudaStreamDestroy(stream));
-    }
+  void prepare() override {
+    memory.emplace(128);
+    made.emplace();
+    out = memory->data();
+    stream = made->get();
   }
 
+  std::optional<membar::managed_memory<int>> memory;
+  std::optional<support::stream> made;
   int* out = nullptr;
   cudaStream_t stream = nullptr;
 };
@@ -61,10 +59,7 @@ TEST_F(constants, are_seen_from_another_source_file) {
   }
   membar::upload(shared_table, values.data(), values.size(), stream);
   copy_shared_table(out, stream);
-  finish();
-  for (std::size_t i = 0; i != values.size(); ++i) {
-    EXPECT_EQ(out[i], values[i]);
-  }
+  EXPECT_EQ(copied(out, values.size()), values);
 }
 
 __global__ void write_table(int* table, int value) { table[threadIdx.x] = value; }
@@ -73,10 +68,7 @@ TEST_F(constants, written_by_a_kernel_are_seen_by_the_next) {
   for (const int value : {1, 2, 3}) {
     write_table<<<1, 100, 0, stream>>>(membar::global_address_of(shared_table), value);
     copy_shared_table(out, stream);
-    finish();
-    for (std::size_t i = 0; i != shared_table.size(); ++i) {
-      ASSERT_EQ(out[i], value);
-    }
+    ASSERT_EQ(copied(out, 100), std::vector(100, value));
   }
 }
 
@@ -87,8 +79,8 @@ __global__ void count(unsigned different, membar::constant_access_counts* counts
 }
 
 TEST_F(constants, addresses_of_a_warp_are_counted) {
-  membar::constant_access_counts* counts = nullptr;
-  check(cudaMallocManaged(&counts, sizeof *counts));
+  const membar::managed_memory<membar::constant_access_counts> memory_of_counts(1);
+  auto* const counts = memory_of_counts.data();
   auto* const distinct = reinterpret_cast<unsigned*>(out);
   for (unsigned different = 1; different <= 32; ++different) {
     *counts = {};
@@ -100,7 +92,6 @@ TEST_F(constants, addresses_of_a_warp_are_counted) {
     EXPECT_EQ(distinct[0], different);
     EXPECT_EQ(distinct[31], different);
   }
-  check(cudaFree(counts));
 }
 
 __global__ void count_in_a_branch(membar::constant_access_counts* counts) {
@@ -110,14 +101,13 @@ __global__ void count_in_a_branch(membar::constant_access_counts* counts) {
 }
 
 TEST_F(constants, only_active_threads_are_counted) {
-  membar::constant_access_counts* counts = nullptr;
-  check(cudaMallocManaged(&counts, sizeof *counts));
+  const membar::managed_memory<membar::constant_access_counts> memory_of_counts(1);
+  auto* const counts = memory_of_counts.data();
   *counts = {};
   count_in_a_branch<<<1, 32>>>(counts);
   finish();
   EXPECT_EQ(counts->warps, 1U);
   EXPECT_EQ(counts->addresses, 3U);
-  check(cudaFree(counts));
 }
 
 TEST_F(constants, an_upload_of_the_wrong_size_changes_nothing) {

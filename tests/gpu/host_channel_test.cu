@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Channels and barriers between a kernel and the host, in mapped memory, and between kernels in two synchronization domains.
-#include <membar/launch.hpp>
 #include <membar/sync/cross_barrier.cuh>
 #include <membar/sync/spsc_channel.cuh>
-
-#include <bench/common/cuda_handles.hpp>
 
 #include <tests/common/gpu_test.hpp>
 #include <tests/common/sync.cuh>
@@ -12,21 +9,11 @@
 namespace membar_test {
 namespace {
 
-using membar::thread_scope;
-using membar::wait_result;
-
 constexpr unsigned messages = 200'000;
 using channel = membar::spsc_channel<message, 128, thread_scope::system>;
 
 __global__ void produce_on_the_device(channel* to, channel_outcome* outcome) { produce(*to, 0, messages, *outcome); }
 __global__ void consume_on_the_device(channel* from, channel_outcome* outcome) { consume(*from, 0, ~0ULL, *outcome); }
-
-void expect_all(const channel_outcome& end, wait_result last) {
-  EXPECT_EQ(end.messages, messages);
-  EXPECT_EQ(end.torn, 0U);
-  EXPECT_EQ(end.out_of_order, 0U);
-  EXPECT_EQ(end.ended, static_cast<unsigned>(last));
-}
 
 class channel_in_mapped_memory : public gpu_test {};
 
@@ -34,24 +21,24 @@ TEST_F(channel_in_mapped_memory, passes_everything_to_the_host) {
   const support::pinned_memory<channel> shared(1);
   const support::pinned_memory<channel_outcome> producer(1);
   load(produce_on_the_device);
-  membar::launch(membar::launch_config{1, 1}, produce_on_the_device, shared.get(), producer.get());
+  membar::launch(launch_config{1, 1}, produce_on_the_device, shared.get(), producer.get());
   channel_outcome consumer;
   consume(shared[0], 0, ~0ULL, consumer);
   finish();
-  expect_all(producer[0], wait_result::done);
-  expect_all(consumer, wait_result::closed);
+  expect_all(producer[0], messages, wait_result::done);
+  expect_all(consumer, messages, wait_result::closed);
 }
 
 TEST_F(channel_in_mapped_memory, passes_everything_to_the_device) {
   const support::pinned_memory<channel> shared(1);
   const support::pinned_memory<channel_outcome> consumer(1);
   load(consume_on_the_device);
-  membar::launch(membar::launch_config{1, 1}, consume_on_the_device, shared.get(), consumer.get());
+  membar::launch(launch_config{1, 1}, consume_on_the_device, shared.get(), consumer.get());
   channel_outcome producer;
   produce(shared[0], 0, messages, producer);
   finish();
-  expect_all(producer, wait_result::done);
-  expect_all(consumer[0], wait_result::closed);
+  expect_all(producer, messages, wait_result::done);
+  expect_all(consumer[0], messages, wait_result::closed);
 }
 
 constexpr int ranks = 3;
@@ -96,7 +83,7 @@ TEST_F(cross_barrier, holds_between_two_domains_and_the_host) {
   const bool domains = membar::sync_domain_count() > 1;
   load(run_phases_on_the_device);
   for (int rank = 0; rank != 2; ++rank) {
-    const membar::launch_config plain{1, 1, streams[rank].get()};
+    const launch_config plain{1, 1, streams[rank].get()};
     membar::launch(plain.with(domains && rank == 1 ? membar::sync_domain(membar::sync_domain::remote)
                                                    : membar::sync_domain(membar::sync_domain::default_)),
                    run_phases_on_the_device, all.get(), rank);

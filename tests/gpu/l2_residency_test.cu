@@ -4,7 +4,6 @@
 // that what they compare differs in the window alone.
 #include <membar/access_policy_window.hpp>
 #include <membar/cache_control.cuh>
-#include <membar/launch.hpp>
 #include <membar/load_store.cuh>
 
 #include <tests/common/gpu_test.hpp>
@@ -51,21 +50,19 @@ __device__ void use(unsigned words) {
 // What acts on hot lines does so from every block, and the blocks lie all over the device: L2 has parts, and a line may have a
 // copy in the part of each reader.
 
-__global__ void touch(const unsigned* lines, std::size_t count) {
+template <class... Hints>
+__device__ void read_all(const unsigned* lines, std::size_t count, Hints... hints) {
   unsigned words = 0;
   for (std::size_t i = threadIdx.x; i < count; i += blockDim.x) {
-    words |= membar::load_weak(lines + i * word_stride, membar::cache_op::cg);
+    words |= membar::load_weak(lines + i * word_stride, hints...);
   }
   use(words);
 }
+__global__ void touch(const unsigned* lines, std::size_t count) { read_all(lines, count, membar::cache_op::cg); }
 
 __global__ void touch_with_a_policy(const unsigned* lines, std::size_t count) {
   const membar::cache_policy<membar::l2::evict_last> stay(1.0F);
-  unsigned words = 0;
-  for (std::size_t i = threadIdx.x; i < count; i += blockDim.x) {
-    words |= membar::load_weak(lines + i * word_stride, stay, membar::l1::no_allocate);
-  }
-  use(words);
+  read_all(lines, count, stay, membar::l1::no_allocate);
 }
 
 __global__ void let_go(const unsigned* lines, std::size_t count) {
@@ -91,11 +88,7 @@ class residency : public gpu_test {
   static constexpr double kept = 0.7;
   static constexpr double lost = 0.2;
 
-  void SetUp() override {
-    gpu_test::SetUp();
-    if (IsSkipped() || HasFatalFailure()) {
-      return;
-    }
+  void prepare() override {
     const membar::l2_facts facts = membar::l2_facts_of(0);
     if (facts.max_set_aside == 0 || facts.mps) {
       GTEST_SKIP() << "device 0 sets no lines of L2 aside (MIG, MPS, or a compute capability below 8.0)";
@@ -105,12 +98,10 @@ class residency : public gpu_test {
     // Several times the L2, to evict all that is normal; and not much more, as L2 takes persisting lines back by itself when
     // much else was read (about half of them after 1 GiB on an H200).
     flush_bytes = 3 * facts.l2_bytes;
-    check(cudaMalloc(&hot, count * line_bytes));
-    check(cudaMalloc(&cold, flush_bytes));
-    check(cudaMalloc(&cycles, count * sizeof(unsigned)));
-    check(cudaMemset(hot, 0, count * line_bytes));
-    check(cudaMemset(cold, 0, flush_bytes));
-    check(cudaDeviceSynchronize());
+    hot_lines.emplace(count * word_stride);
+    cold.emplace(flush_bytes / sizeof(uint4));
+    cycles.emplace(count);
+    hot = hot_lines->get();
     load(touch);
     load(touch_with_a_policy);
     load(let_go);
@@ -126,30 +117,24 @@ class residency : public gpu_test {
       finish();
       membar::reset_persisting_lines();
       hold.reset();
-      check(cudaFree(hot));
-      check(cudaFree(cold));
-      check(cudaFree(cycles));
     }
   }
 
   /// Enqueues `kernel` on the hot lines. Nothing waits here: between a touch and a flush no time shall pass.
   template <class Kernel>
   void run(Kernel kernel, const access_policy_window& window = {}) const {
-    membar::launch(membar::launch_config{16, 256}.with(window), kernel, hot, count);
+    membar::launch(launch_config{16, 256}.with(window), kernel, hot, count);
   }
 
   /// Reads several times the L2, without a window.
   void flush() const {
-    membar::launch(membar::launch_config{8 * static_cast<unsigned>(multiprocessors), 256}, stream_through, cold,
-                   flush_bytes / sizeof(uint4));
+    membar::launch(launch_config{8 * static_cast<unsigned>(multiprocessors), 256}, stream_through, cold->get(), cold->size());
   }
 
   [[nodiscard]] std::vector<unsigned> latencies() const {
-    check(cudaMemset(cycles, 0, count * sizeof(unsigned)));
-    membar::launch(membar::launch_config{1, 1}, time_lines, hot, count, cycles);
-    finish();
-    std::vector<unsigned> result(count);
-    check(cudaMemcpy(result.data(), cycles, count * sizeof(unsigned), cudaMemcpyDefault));
+    check(cudaMemset(cycles->get(), 0, count * sizeof(unsigned)));
+    membar::launch(launch_config{1, 1}, time_lines, hot, count, cycles->get());
+    std::vector<unsigned> result = copied(*cycles);
     if (std::count(result.begin(), result.end(), 0U) != 0) {
       throw std::runtime_error("the walk over the hot lines ended early: they do not hold zeros");
     }
@@ -158,6 +143,16 @@ class residency : public gpu_test {
 
   /// The share of the hot lines that are in L2 now. Asking brings the others in.
   [[nodiscard]] double resident() const { return share_below(threshold, latencies()); }
+
+  /// What a flush leaves of the hot lines.
+  void expect_kept() const {
+    flush();
+    EXPECT_GT(resident(), kept);
+  }
+  void expect_lost() const {
+    flush();
+    EXPECT_LT(resident(), lost);
+  }
 
   [[nodiscard]] access_policy_window window() const { return {.start = hot, .bytes = count * line_bytes, .hit_ratio = 1.0F}; }
 
@@ -192,9 +187,10 @@ class residency : public gpu_test {
 
  protected:
   std::optional<membar::l2_set_aside> hold;
+  std::optional<support::device_memory<unsigned>> hot_lines;
+  std::optional<support::device_memory<uint4>> cold;
+  std::optional<support::device_memory<unsigned>> cycles;
   unsigned* hot = nullptr;
-  uint4* cold = nullptr;
-  unsigned* cycles = nullptr;
   std::size_t count = 0;
   std::size_t flush_bytes = 0;
   int multiprocessors = 0;
@@ -203,49 +199,42 @@ class residency : public gpu_test {
 
 TEST_F(residency, without_a_window_a_flush_evicts_the_hot_region) {
   run(touch);
-  flush();
-  EXPECT_LT(resident(), lost);
+  expect_lost();
 }
 
 TEST_F(residency, with_a_window_the_hot_region_survives_a_flush) {
   run(touch, window());
-  flush();
-  EXPECT_GT(resident(), kept);
+  expect_kept();
 }
 
 TEST_F(residency, with_a_policy_of_the_kernel_the_hot_region_survives_a_flush) {
   run(touch_with_a_policy);
-  flush();
-  EXPECT_GT(resident(), kept);
+  expect_kept();
 }
 
 TEST_F(residency, ends_with_a_reset_of_all_persisting_lines) {
   run(touch, window());
   finish();  // the reset is a call of the host
   membar::reset_persisting_lines();
-  flush();
-  EXPECT_LT(resident(), lost);
+  expect_lost();
 }
 
 TEST_F(residency, ends_with_the_normal_property_over_the_window) {
   run(touch, window());
   run(touch, membar::back_to_normal(window()));
-  flush();
-  EXPECT_LT(resident(), lost);
+  expect_lost();
 }
 
 TEST_F(residency, ends_with_the_normal_priority_line_by_line) {
   run(touch_with_a_policy);
   run(let_go);
-  flush();
-  EXPECT_LT(resident(), lost);
+  expect_lost();
 }
 
 TEST_F(residency, outlives_a_window_that_is_turned_off) {
   run(touch, window());
   run(touch, access_policy_window{});
-  flush();
-  EXPECT_GT(resident(), kept);
+  expect_kept();
 }
 
 }  // namespace

@@ -5,20 +5,18 @@
 #include <membar/launch.hpp>
 #include <membar/stream_partition.hpp>
 
-#include <bench/common/cuda_handles.hpp>
 #include <tests/common/captured_graph.hpp>
 #include <tests/common/gpu_test.hpp>
+#include <tests/common/refusal.hpp>
 
 #include <array>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 
 namespace membar_test {
 namespace {
 
 using membar::get_attribute;
-using membar::launch_config;
 using membar::physical_domain;
 using membar::set_attribute;
 using membar::sync_domain;
@@ -32,47 +30,46 @@ __global__ void set_to_one(int* out) {
 
 class launch_attribute : public gpu_test {
  protected:
-  void SetUp() override {
-    gpu_test::SetUp();
-    if (!IsSkipped() && !HasFatalFailure()) {
-      stream.emplace();
-      out.emplace(1);
-    }
+  void prepare() override {
+    stream.emplace();
+    out.emplace(1);
   }
 
   /// The graph of a launch with `attributes` into `stream`.
   template <class... Attributes>
   [[nodiscard]] captured_graph captured(const Attributes&... attributes) {
     return captured_graph(stream->get(), [&] {
-      const auto with = [](const auto& self, const auto& config, const auto&... more) {
-        if constexpr (sizeof...(more) == 0) {
-          return config;
-        } else {
-          return [&](const auto& first, const auto&... rest) { return self(self, config.with(first), rest...); }(more...);
-        }
-      };
-      membar::launch(with(with, launch_config{2, 32, stream->get()}, attributes...), set_to_one, out->get());
+      membar::launch(with(launch_config{2, 32, stream->get()}, attributes...), set_to_one, out->get());
     });
   }
+  static const auto& with(const auto& config) { return config; }
+  static auto with(const auto& config, const auto& first, const auto&... rest) { return with(config.with(first), rest...); }
 
-  /// What a captured launch with `value` has for that attribute.
-  template <class Attribute>
-  [[nodiscard]] Attribute read_back(const Attribute& value) {
-    const captured_graph graph = captured(value);
-    return get_attribute<Attribute>(graph.kernel_node());
+  /// Expects of a stream or a node each of these attributes.
+  template <class... Attributes>
+  static void expect_on(auto carrier, const Attributes&... values) {
+    const auto expect_one = [&]<class Attribute>(const Attribute& value) {
+      EXPECT_EQ(get_attribute<Attribute>(carrier), value);
+    };
+    (expect_one(values), ...);
   }
 
-  template <class Attribute>
-  void expect_set_on_stream(const Attribute& value) {
-    set_attribute(stream->get(), value);
-    EXPECT_EQ(get_attribute<Attribute>(stream->get()), value);
-  }
+  static void set_on(auto carrier, const auto&... values) { (set_attribute(carrier, values), ...); }
 
-  template <class Attribute>
-  void expect_set_on_node(const Attribute& value) {
-    const captured_graph graph = captured();
-    set_attribute(graph.kernel_node(), value);
-    EXPECT_EQ(get_attribute<Attribute>(graph.kernel_node()), value);
+  /// Expects that a captured launch with all of `values` has them.
+  void expect_read_back(const auto&... values) { expect_on(captured(values...).kernel_node(), values...); }
+
+  /// Expects of each of `values` that the stream has it once it is set.
+  void expect_set_on_stream(const auto&... values) { (expect_set(stream->get(), values), ...); }
+
+  /// Expects that the node of a launch with `attributes` has `value` once it is set.
+  void expect_set_on_node(const auto& value, const auto&... attributes) {
+    const captured_graph graph = captured(attributes...);
+    expect_set(graph.kernel_node(), value);
+  }
+  static void expect_set(auto carrier, const auto& value) {
+    set_attribute(carrier, value);
+    expect_on(carrier, value);
   }
 
   /// Expects `call` to answer as CUDA itself did: nothing where that was a success, else an error with that code, which says
@@ -89,7 +86,7 @@ class launch_attribute : public gpu_test {
       ADD_FAILURE() << "CUDA answers " << cudaGetErrorName(raw) << ", membar nothing";
     } catch (const membar::error& failure) {
       EXPECT_EQ(failure.code(), raw) << failure.what();
-      EXPECT_NE(std::string_view(failure.what()).find(remedy), std::string_view::npos) << failure.what();
+      EXPECT_TRUE(says(failure.what(), remedy));
     }
     EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess) << "the error is left for the next call";
   }
@@ -108,38 +105,25 @@ class launch_attribute : public gpu_test {
   std::optional<support::device_memory<int>> out;
 };
 
-/// Tests of what needs several domains.
 class several_domains : public launch_attribute {
  protected:
-  void SetUp() override {
-    launch_attribute::SetUp();
-    if (!IsSkipped() && !HasFatalFailure() && membar::sync_domain_count() < 4) {
-      GTEST_SKIP() << "this test needs 4 synchronization domains, and the GPU has " << membar::sync_domain_count();
-    }
+  void prepare() override {
+    launch_attribute::prepare();
+    need_four_domains();
   }
 };
 
-/// Tests of what needs compute capability 9.0 for another reason.
-class hopper : public launch_attribute {
+/// Tests of what needs compute capability `Major`.0, for another reason.
+template <int Major>
+class from_capability : public launch_attribute {
  protected:
-  void SetUp() override {
-    launch_attribute::SetUp();
-    if (!IsSkipped() && !HasFatalFailure() && !has_compute_capability(9)) {
-      GTEST_SKIP() << "this test needs compute capability 9.0, and the GPU has less";
-    }
+  void prepare() override {
+    launch_attribute::prepare();
+    need_compute_capability(Major, "compute capability " + std::to_string(Major) + ".0");
   }
 };
-
-/// Tests of what needs compute capability 10.0.
-class blackwell : public launch_attribute {
- protected:
-  void SetUp() override {
-    launch_attribute::SetUp();
-    if (!IsSkipped() && !HasFatalFailure() && !has_compute_capability(10)) {
-      GTEST_SKIP() << "this test needs compute capability 10.0, and the GPU has less";
-    }
-  }
-};
+class hopper : public from_capability<9> {};
+class blackwell : public from_capability<10> {};
 
 // The count.
 
@@ -163,12 +147,8 @@ TEST_F(launch_attribute, there_are_4_domains_on_hopper_and_1_before) {
 
 TEST_F(launch_attribute, a_device_that_does_not_exist_is_an_error_that_names_it) {
   for (const int device : {1000, -1}) {
-    try {
-      static_cast<void>(membar::sync_domain_count(device));
-      FAIL() << "no error for device " << device;
-    } catch (const membar::error& failure) {
-      EXPECT_NE(std::string(failure.what()).find("no device " + std::to_string(device)), std::string::npos) << failure.what();
-    }
+    const std::string sentence = refusal([&] { static_cast<void>(membar::sync_domain_count(device)); });
+    EXPECT_TRUE(says(sentence, "no device " + std::to_string(device)));
     EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess) << "the error is left for the next call";
   }
 }
@@ -176,79 +156,61 @@ TEST_F(launch_attribute, a_device_that_does_not_exist_is_an_error_that_names_it)
 // On a launch.
 
 TEST_F(launch_attribute, the_domain_of_a_launch_is_read_back) {
-  EXPECT_EQ(read_back(sync_domain(sync_domain::default_)), sync_domain::default_);
-  EXPECT_EQ(read_back(sync_domain(sync_domain::remote)), sync_domain::remote);
+  expect_read_back(sync_domain(sync_domain::default_));
+  expect_read_back(sync_domain(sync_domain::remote));
   EXPECT_EQ(get_attribute<sync_domain>(captured(sync_domain::remote).kernel_node()), sync_domain::remote);
 }
 
 TEST_F(several_domains, the_map_of_a_launch_is_read_back) {
   for (int a = 0; a != 4; ++a) {
     for (int b = 0; b != 4; ++b) {
-      const sync_domain_map map{.default_ = a, .remote = b};
-      EXPECT_EQ(read_back(map), map);
+      expect_read_back(sync_domain_map{.default_ = a, .remote = b});
     }
   }
 }
 
 TEST_F(several_domains, the_physical_domain_of_a_launch_is_read_back_as_its_map) {
-  set_attribute(stream->get(), sync_domain_map{.default_ = 1, .remote = 2});
-  set_attribute(stream->get(), sync_domain::remote);
+  set_on(stream->get(), sync_domain_map{.default_ = 1, .remote = 2}, sync_domain::remote);
   const captured_graph graph = captured(physical_domain<3>{});
   const cudaGraphNode_t node = graph.kernel_node();
   EXPECT_EQ(get_attribute<sync_domain_map>(node).physical(get_attribute<sync_domain>(node)), 3);
-  EXPECT_EQ(get_attribute<sync_domain_map>(node), (sync_domain_map{.default_ = 3, .remote = 3}));
+  expect_on(node, sync_domain_map{.default_ = 3, .remote = 3});
 }
 
 TEST_F(launch_attribute, the_priority_of_a_launch_is_read_back) {
-  EXPECT_EQ(read_back(membar::priority{highest_priority()}), membar::priority{highest_priority()});
-  EXPECT_EQ(read_back(membar::priority{0}), membar::priority{0});
+  expect_read_back(membar::priority{highest_priority()});
+  expect_read_back(membar::priority{0});
 }
 
 TEST_F(launch_attribute, a_cooperative_launch_is_read_back) {
-  EXPECT_EQ(read_back(membar::cooperative{true}), membar::cooperative{true});
-  EXPECT_EQ(read_back(membar::cooperative{false}), membar::cooperative{false});
+  expect_read_back(membar::cooperative{true});
+  expect_read_back(membar::cooperative{false});
 }
 
-TEST_F(hopper, the_cluster_dimensions_of_a_launch_are_read_back) {
-  EXPECT_EQ(read_back(membar::cluster_dimensions{2, 1, 1}), (membar::cluster_dimensions{2, 1, 1}));
-}
+TEST_F(hopper, the_cluster_dimensions_of_a_launch_are_read_back) { expect_read_back(membar::cluster_dimensions{2, 1, 1}); }
 
 TEST_F(hopper, the_cluster_scheduling_of_a_launch_is_read_back) {
-  const captured_graph graph = captured(membar::cluster_dimensions{2, 1, 1}, membar::cluster_scheduling::spread);
-  EXPECT_EQ(get_attribute<membar::cluster_scheduling>(graph.kernel_node()), membar::cluster_scheduling::spread);
+  expect_read_back(membar::cluster_dimensions{2, 1, 1}, membar::cluster_scheduling::spread);
 }
 
 #if CUDART_VERSION >= 12080
 TEST_F(blackwell, the_preferred_cluster_dimensions_of_a_launch_are_read_back) {
   const captured_graph graph = captured(membar::cluster_dimensions{1, 1, 1}, membar::preferred_cluster_dimensions{2, 1, 1});
-  EXPECT_EQ(get_attribute<membar::preferred_cluster_dimensions>(graph.kernel_node()),
-            (membar::preferred_cluster_dimensions{2, 1, 1}));
+  expect_on(graph.kernel_node(), membar::preferred_cluster_dimensions{2, 1, 1});
 }
-#endif
 
-#if CUDART_VERSION >= 12080
 TEST_F(launch_attribute, preferred_cluster_dimensions_are_refused_before_compute_capability_10_and_nothing_is_launched) {
   if (has_compute_capability(10)) {
     GTEST_SKIP() << "this test is about devices before compute capability 10.0, and the GPU has a later one";
   }
-  const auto expect_refused = [](auto call) {
-    try {
-      call();
-      ADD_FAILURE() << "not refused";
-    } catch (const membar::error& failure) {
-      EXPECT_NE(std::string_view(failure.what()).find("need 10.0: leave them out"), std::string_view::npos) << failure.what();
-    }
-  };
+  const auto expect_refused = [](auto call) { EXPECT_TRUE(says(refusal(call), "need 10.0: leave them out")); };
   expect_refused([&] {
     membar::launch(launch_config{2, 32, stream->get()}
                        .with(membar::cluster_dimensions{1, 1, 1})
                        .with(membar::preferred_cluster_dimensions{2, 1, 1}),
                    set_to_one, out->get());
   });
-  stream->synchronize();
-  int value = -1;
-  check(cudaMemcpy(&value, out->get(), sizeof value, cudaMemcpyDefault));
-  EXPECT_EQ(value, 0);
+  EXPECT_EQ(copied(*out)[0], 0);
   const captured_graph graph = captured();
   expect_refused([&] { set_attribute(graph.kernel_node(), membar::preferred_cluster_dimensions{2, 1, 1}); });
 }
@@ -270,34 +232,26 @@ TEST_F(launch_attribute, the_nvlink_centric_scheduling_of_a_launch_is_read_back_
 #endif
 
 TEST_F(several_domains, several_attributes_of_a_launch_are_read_back) {
-  const captured_graph graph = captured(sync_domain::remote, sync_domain_map{.default_ = 0, .remote = 2},
-                                        membar::priority{highest_priority()}, membar::cooperative{});
-  EXPECT_EQ(get_attribute<sync_domain>(graph.kernel_node()), sync_domain::remote);
-  EXPECT_EQ(get_attribute<sync_domain_map>(graph.kernel_node()), (sync_domain_map{.default_ = 0, .remote = 2}));
-  EXPECT_EQ(get_attribute<membar::priority>(graph.kernel_node()), membar::priority{highest_priority()});
-  EXPECT_EQ(get_attribute<membar::cooperative>(graph.kernel_node()), membar::cooperative{});
+  expect_read_back(sync_domain(sync_domain::remote), sync_domain_map{.default_ = 0, .remote = 2},
+                   membar::priority{highest_priority()}, membar::cooperative{});
 }
 
 // On a stream.
 
 TEST_F(several_domains, a_new_stream_has_cudas_domain_and_map) {
-  EXPECT_EQ(get_attribute<sync_domain>(stream->get()), sync_domain::default_);
-  EXPECT_EQ(get_attribute<sync_domain_map>(stream->get()), sync_domain_map{});
+  expect_on(stream->get(), sync_domain(sync_domain::default_), sync_domain_map{});
 }
 
 TEST_F(launch_attribute, the_domain_of_a_stream_is_read_back) {
-  expect_set_on_stream(sync_domain(sync_domain::remote));
-  expect_set_on_stream(sync_domain(sync_domain::default_));
+  expect_set_on_stream(sync_domain(sync_domain::remote), sync_domain(sync_domain::default_));
 }
 
 TEST_F(several_domains, the_map_of_a_stream_is_read_back) {
-  expect_set_on_stream(sync_domain_map{.default_ = 3, .remote = 2});
-  expect_set_on_stream(sync_domain_map{.default_ = 0, .remote = 0});
+  expect_set_on_stream(sync_domain_map{.default_ = 3, .remote = 2}, sync_domain_map{.default_ = 0, .remote = 0});
 }
 
 TEST_F(launch_attribute, the_synchronization_policy_of_a_stream_is_read_back) {
-  expect_set_on_stream(membar::synchronization_policy::blocking_sync);
-  expect_set_on_stream(membar::synchronization_policy::spin);
+  expect_set_on_stream(membar::synchronization_policy::blocking_sync, membar::synchronization_policy::spin);
 }
 
 TEST_F(launch_attribute, the_priority_of_a_stream_is_read_back) { expect_set_on_stream(membar::priority{highest_priority()}); }
@@ -321,15 +275,10 @@ TEST_F(several_domains, a_map_with_an_id_beyond_the_count_is_an_error_that_says_
   set_attribute(stream->get(), before);
   const int count = membar::sync_domain_count();
   for (const int id : {-1, count, 255, 256, 260}) {
-    try {
-      set_attribute(stream->get(), sync_domain_map{.default_ = 0, .remote = id});
-      FAIL() << "id " << id;
-    } catch (const membar::error& failure) {
-      const std::string sentence = failure.what();
-      EXPECT_NE(sentence.find(" is " + std::to_string(id) + ","), std::string::npos) << sentence;
-      EXPECT_NE(sentence.find(" has " + std::to_string(count) + " "), std::string::npos) << sentence;
-    }
-    EXPECT_EQ(get_attribute<sync_domain_map>(stream->get()), before);
+    const std::string sentence = refusal([&] { set_attribute(stream->get(), sync_domain_map{.default_ = 0, .remote = id}); });
+    EXPECT_TRUE(says(sentence, " is " + std::to_string(id) + ","));
+    EXPECT_TRUE(says(sentence, " has " + std::to_string(count) + " "));
+    expect_on(stream->get(), before);
   }
 }
 
@@ -341,15 +290,13 @@ TEST_F(several_domains, a_scope_on_a_stream_is_restored_nested_and_after_an_exce
     const membar::scoped_stream_attribute domain(stream->get(), sync_domain::remote);
     {
       const membar::scoped_stream_attribute inner(stream->get(), sync_domain_map{.default_ = 3, .remote = 3});
-      EXPECT_EQ(get_attribute<sync_domain_map>(stream->get()), (sync_domain_map{.default_ = 3, .remote = 3}));
+      expect_on(stream->get(), sync_domain_map{.default_ = 3, .remote = 3});
     }
-    EXPECT_EQ(get_attribute<sync_domain_map>(stream->get()), (sync_domain_map{.default_ = 1, .remote = 1}));
-    EXPECT_EQ(get_attribute<sync_domain>(stream->get()), sync_domain::remote);
+    expect_on(stream->get(), sync_domain_map{.default_ = 1, .remote = 1}, sync_domain(sync_domain::remote));
     throw std::runtime_error("somewhere in the scope");
   } catch (const std::runtime_error&) {
   }
-  EXPECT_EQ(get_attribute<sync_domain_map>(stream->get()), before);
-  EXPECT_EQ(get_attribute<sync_domain>(stream->get()), sync_domain::default_);
+  expect_on(stream->get(), before, sync_domain(sync_domain::default_));
 }
 
 TEST_F(launch_attribute, a_partition_gives_the_domains_in_turn_and_puts_the_maps_back) {
@@ -367,7 +314,7 @@ TEST_F(launch_attribute, a_partition_gives_the_domains_in_turn_and_puts_the_maps
     for (std::size_t i = 0; i != handles.size(); ++i) {
       const int domain = static_cast<int>(i) % count;
       EXPECT_EQ(partition.domain(i), domain);
-      EXPECT_EQ(get_attribute<sync_domain_map>(handles[i]), (sync_domain_map{.default_ = domain, .remote = domain}));
+      expect_on(handles[i], sync_domain_map{.default_ = domain, .remote = domain});
     }
   }
   for (std::size_t i = 0; i != handles.size(); ++i) {
@@ -377,33 +324,24 @@ TEST_F(launch_attribute, a_partition_gives_the_domains_in_turn_and_puts_the_maps
     membar::stream_partition partition(handles);
     partition.keep();
   }
-  EXPECT_EQ(get_attribute<sync_domain_map>(handles[5]), (sync_domain_map{.default_ = 5 % count, .remote = 5 % count}));
+  expect_on(handles[5], sync_domain_map{.default_ = 5 % count, .remote = 5 % count});
 }
 
 // On a graph kernel node.
 
 TEST_F(launch_attribute, the_domain_of_a_node_is_read_back) { expect_set_on_node(sync_domain(sync_domain::remote)); }
-
 TEST_F(several_domains, the_map_of_a_node_is_read_back) { expect_set_on_node(sync_domain_map{.default_ = 3, .remote = 1}); }
-
 TEST_F(launch_attribute, the_priority_of_a_node_is_read_back) { expect_set_on_node(membar::priority{highest_priority()}); }
-
 TEST_F(launch_attribute, a_node_becomes_cooperative) { expect_set_on_node(membar::cooperative{}); }
-
 TEST_F(hopper, the_cluster_dimensions_of_a_node_are_read_back) { expect_set_on_node(membar::cluster_dimensions{2, 1, 1}); }
 
 TEST_F(hopper, the_cluster_scheduling_of_a_node_is_read_back) {
-  const captured_graph graph = captured(membar::cluster_dimensions{2, 1, 1});
-  set_attribute(graph.kernel_node(), membar::cluster_scheduling::load_balancing);
-  EXPECT_EQ(get_attribute<membar::cluster_scheduling>(graph.kernel_node()), membar::cluster_scheduling::load_balancing);
+  expect_set_on_node(membar::cluster_scheduling::load_balancing, membar::cluster_dimensions{2, 1, 1});
 }
 
 #if CUDART_VERSION >= 12080
 TEST_F(blackwell, the_preferred_cluster_dimensions_of_a_node_are_read_back) {
-  const captured_graph graph = captured(membar::cluster_dimensions{1, 1, 1});
-  set_attribute(graph.kernel_node(), membar::preferred_cluster_dimensions{2, 1, 1});
-  EXPECT_EQ(get_attribute<membar::preferred_cluster_dimensions>(graph.kernel_node()),
-            (membar::preferred_cluster_dimensions{2, 1, 1}));
+  expect_set_on_node(membar::preferred_cluster_dimensions{2, 1, 1}, membar::cluster_dimensions{1, 1, 1});
 }
 #endif
 
@@ -431,40 +369,33 @@ TEST_F(launch_attribute, a_node_that_is_no_kernel_node_is_an_error) {
 }
 
 TEST_F(several_domains, capture_copies_the_streams_domain_and_map_to_the_node) {
-  set_attribute(stream->get(), sync_domain::remote);
-  set_attribute(stream->get(), sync_domain_map{.default_ = 1, .remote = 3});
+  set_on(stream->get(), sync_domain::remote, sync_domain_map{.default_ = 1, .remote = 3});
   const captured_graph graph = captured();
-  EXPECT_EQ(get_attribute<sync_domain>(graph.kernel_node()), sync_domain::remote);
-  EXPECT_EQ(get_attribute<sync_domain_map>(graph.kernel_node()), (sync_domain_map{.default_ = 1, .remote = 3}));
+  expect_on(graph.kernel_node(), sync_domain(sync_domain::remote), sync_domain_map{.default_ = 1, .remote = 3});
 }
 
 TEST_F(several_domains, the_launchs_own_attributes_beat_the_streams) {
-  set_attribute(stream->get(), sync_domain::remote);
-  set_attribute(stream->get(), sync_domain_map{.default_ = 1, .remote = 3});
+  set_on(stream->get(), sync_domain::remote, sync_domain_map{.default_ = 1, .remote = 3});
   const captured_graph domain = captured(sync_domain::default_);
-  EXPECT_EQ(get_attribute<sync_domain>(domain.kernel_node()), sync_domain::default_);
-  EXPECT_EQ(get_attribute<sync_domain_map>(domain.kernel_node()), (sync_domain_map{.default_ = 1, .remote = 3}));
+  expect_on(domain.kernel_node(), sync_domain(sync_domain::default_), sync_domain_map{.default_ = 1, .remote = 3});
   const captured_graph map = captured(sync_domain_map{.default_ = 0, .remote = 2});
-  EXPECT_EQ(get_attribute<sync_domain>(map.kernel_node()), sync_domain::remote);
-  EXPECT_EQ(get_attribute<sync_domain_map>(map.kernel_node()), (sync_domain_map{.default_ = 0, .remote = 2}));
+  expect_on(map.kernel_node(), sync_domain(sync_domain::remote), sync_domain_map{.default_ = 0, .remote = 2});
 }
 
 TEST_F(several_domains, the_stream_that_launches_a_graph_does_not_change_its_nodes) {
   const captured_graph graph = captured(sync_domain::remote, sync_domain_map{.default_ = 1, .remote = 2});
   const support::stream other;
-  set_attribute(other.get(), sync_domain::default_);
-  set_attribute(other.get(), sync_domain_map{.default_ = 3, .remote = 3});
+  set_on(other.get(), sync_domain::default_, sync_domain_map{.default_ = 3, .remote = 3});
   graph.run(other.get());
-  EXPECT_EQ(get_attribute<sync_domain>(graph.kernel_node()), sync_domain::remote);
-  EXPECT_EQ(get_attribute<sync_domain_map>(graph.kernel_node()), (sync_domain_map{.default_ = 1, .remote = 2}));
-  EXPECT_EQ(get_attribute<sync_domain_map>(other.get()), (sync_domain_map{.default_ = 3, .remote = 3}));
+  expect_on(graph.kernel_node(), sync_domain(sync_domain::remote), sync_domain_map{.default_ = 1, .remote = 2});
+  expect_on(other.get(), sync_domain_map{.default_ = 3, .remote = 3});
 }
 
 TEST_F(several_domains, changing_a_stream_does_not_change_what_was_captured_from_it) {
   set_attribute(stream->get(), sync_domain_map{.default_ = 1, .remote = 2});
   const captured_graph graph = captured();
   set_attribute(stream->get(), sync_domain_map{.default_ = 3, .remote = 3});
-  EXPECT_EQ(get_attribute<sync_domain_map>(graph.kernel_node()), (sync_domain_map{.default_ = 1, .remote = 2}));
+  expect_on(graph.kernel_node(), sync_domain_map{.default_ = 1, .remote = 2});
 }
 
 // On a device with a single domain the same code runs: domains change nothing, and an id that does not exist is still an error.

@@ -3,18 +3,16 @@
 // the label `concurrent`.
 #include <membar/launch.hpp>
 
-#include <bench/common/cuda_handles.hpp>
 #include <tests/common/gpu_test.hpp>
+#include <tests/common/refusal.hpp>
 
 #include <optional>
 #include <string>
-#include <string_view>
 
 namespace membar_test {
 namespace {
 
 using membar::domain_bound;
-using membar::launch_config;
 using membar::physical_domain;
 using membar::set_attribute;
 using membar::sync_domain;
@@ -51,20 +49,13 @@ __global__ void set_statically_bound(domain_bound<int*, Id> out) {
 
 class launch : public gpu_test {
  protected:
-  void SetUp() override {
-    gpu_test::SetUp();
-    if (!IsSkipped() && !HasFatalFailure()) {
-      stream.emplace();
-      out.emplace(1);
-    }
+  void prepare() override {
+    stream.emplace();
+    out.emplace(1);
   }
 
   /// The value at `out` once everything has ended.
-  [[nodiscard]] int value() const {
-    finish();
-    const int seen = copied(*out)[0];
-    return seen;
-  }
+  [[nodiscard]] int value() const { return copied(*out)[0]; }
 
   void clear() const {
     check(cudaMemset(out->get(), 0, sizeof(int)));
@@ -77,16 +68,10 @@ class launch : public gpu_test {
   template <class Launch>
   void expect_refused(Launch launch_it, int bound, int domain) {
     clear();
-    try {
-      launch_it();
-      ADD_FAILURE() << "launched";
-    } catch (const membar::error& failure) {
-      const std::string sentence = failure.what();
-      EXPECT_NE(sentence.find("bound to physical synchronization domain " + std::to_string(bound)), std::string::npos)
-          << sentence;
-      EXPECT_NE(sentence.find("runs in domain " + std::to_string(domain)), std::string::npos) << sentence;
-      EXPECT_NE(sentence.find("thread_scope::system"), std::string::npos) << sentence;
-    }
+    const std::string sentence = refusal(launch_it);
+    EXPECT_TRUE(says(sentence, "bound to physical synchronization domain " + std::to_string(bound)));
+    EXPECT_TRUE(says(sentence, "runs in domain " + std::to_string(domain)));
+    EXPECT_TRUE(says(sentence, "thread_scope::system"));
     EXPECT_EQ(value(), 0) << "the kernel ran";
   }
 
@@ -109,11 +94,9 @@ class launch : public gpu_test {
 
 class bound_launch : public launch {
  protected:
-  void SetUp() override {
-    launch::SetUp();
-    if (!IsSkipped() && !HasFatalFailure() && membar::sync_domain_count() < 4) {
-      GTEST_SKIP() << "this test needs 4 synchronization domains, and the GPU has " << membar::sync_domain_count();
-    }
+  void prepare() override {
+    launch::prepare();
+    need_four_domains();
   }
 };
 
@@ -148,7 +131,7 @@ TEST_F(launch, dynamic_shared_memory_above_48_KiB_needs_the_opt_in_and_the_error
     FAIL() << "launched";
   } catch (const membar::error& failure) {
     EXPECT_EQ(failure.code(), cudaErrorInvalidValue) << failure.what();
-    EXPECT_NE(std::string_view(failure.what()).find("shared memory"), std::string_view::npos) << failure.what();
+    EXPECT_TRUE(says(failure.what(), "shared memory"));
   }
   EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess) << "the error is left for the next call";
   EXPECT_EQ(value(), 0);

@@ -5,17 +5,14 @@
 #include <membar/sync/sequence_lock.cuh>
 #include <membar/sync/ticket_lock.cuh>
 
-#include <bench/common/cuda_handles.hpp>
-
 #include <tests/common/gpu_test.hpp>
 #include <tests/common/stress.hpp>
 #include <tests/common/sync.cuh>
 
+#include <vector>
+
 namespace membar_test {
 namespace {
-
-using membar::thread_scope;
-using membar::wait_result;
 
 constexpr unsigned blocks = 64;
 
@@ -76,8 +73,7 @@ TYPED_TEST(fair_lock, is_held_by_one_block_at_a_time) {
   const support::device_memory<TypeParam> lock(1);
   const support::device_memory<guarded> data(1);
   const unsigned long long rounds = acquisition_count() / blocks;
-  membar::launch_co_resident(membar::launch_config{blocks, 1}, contend<TypeParam>, lock.get(), data.get(), rounds);
-  finish();
+  membar::launch_co_resident(launch_config{blocks, 1}, contend<TypeParam>, lock.get(), data.get(), rounds);
   const guarded seen = copied(data)[0];
   EXPECT_EQ(seen.failures, 0U);
   EXPECT_EQ(seen.violations, 0U);
@@ -125,8 +121,7 @@ TYPED_TEST(fair_lock, is_granted_in_the_order_of_asking) {
   for (int round = 0; round != 20; ++round) {
     const support::device_memory<TypeParam> lock(1);
     const support::device_memory<order> seen(1);
-    membar::launch_co_resident(membar::launch_config{blocks, 1}, ask_in_turn<TypeParam>, lock.get(), seen.get());
-    finish();
+    membar::launch_co_resident(launch_config{blocks, 1}, ask_in_turn<TypeParam>, lock.get(), seen.get());
     const order got = copied(seen)[0];
     ASSERT_EQ(got.failures, 0U);
     ASSERT_EQ(got.grants, blocks - 1);
@@ -153,12 +148,8 @@ __global__ void hold_for_ever(Lock* lock, wait_result* results) {
 TYPED_TEST(fair_lock, whose_holder_is_gone_closes_after_the_budget) {
   const support::device_memory<TypeParam> lock(1);
   const support::device_memory<wait_result> results(3);
-  membar::launch_co_resident(membar::launch_config{3, 1}, hold_for_ever<TypeParam>, lock.get(), results.get());
-  finish();
-  const auto seen = copied(results);
-  EXPECT_EQ(seen[0], wait_result::done);
-  EXPECT_EQ(seen[1], wait_result::timed_out);
-  EXPECT_EQ(seen[2], wait_result::closed);
+  membar::launch_co_resident(launch_config{3, 1}, hold_for_ever<TypeParam>, lock.get(), results.get());
+  EXPECT_EQ(copied(results), (std::vector{wait_result::done, wait_result::timed_out, wait_result::closed}));
 }
 
 /// A value of 40 bytes whose words belong together.
@@ -209,9 +200,7 @@ class sequence_lock : public gpu_test {
     constexpr unsigned readers = 31;
     const support::device_memory<membar::sequence_lock<record, Scope>> lock(1);
     const support::device_memory<reading> seen(readers + 1);
-    membar::launch_co_resident(membar::launch_config{readers + 1, 32}, write_and_read<Scope>, lock.get(), seen.get(),
-                               20'000ULL);
-    finish();
+    membar::launch_co_resident(launch_config{readers + 1, 32}, write_and_read<Scope>, lock.get(), seen.get(), 20'000ULL);
     const auto got = copied(seen);
     for (unsigned r = 1; r != readers + 1; ++r) {
       EXPECT_EQ(got[r].failures, 0U);

@@ -2,10 +2,8 @@
 // Message passing within each thread scope, by fences and by operations: data older than its flag is never seen.
 // Every test here carries the label `concurrent`: its threads, or a kernel and the host, run at once, which tools that run one
 // thing after another would turn into a timeout.
-#include <membar/launch.hpp>
-
-#include <bench/common/cuda_handles.hpp>
 #include <tests/common/gpu_test.hpp>
+#include <tests/common/kernels.cuh>
 #include <tests/common/message_passing.cuh>
 
 #include <string>
@@ -13,20 +11,12 @@
 namespace membar_test {
 namespace {
 
-using membar::thread_scope;
-
 constexpr int rounds = 100'000;
-
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-constexpr bool has_clusters = false;
-#else
-constexpr bool has_clusters = true;
-#endif
 
 /// Within a block the first threads of two warps are writer and reader, else the first threads of two blocks.
 template <thread_scope Scope, passing How>
 __global__ void pass_messages(mailbox* box, passing_outcome* outcome, int* writer_timed_out, int count) {
-  if constexpr (Scope != thread_scope::cluster || has_clusters) {
+  if constexpr (Scope != thread_scope::cluster || has_hopper) {
     const bool within_block = Scope == thread_scope::block;
     const unsigned actor = within_block ? threadIdx.x / 32 : blockIdx.x;
     if (threadIdx.x % 32 != 0 || (!within_block && threadIdx.x != 0)) {
@@ -65,20 +55,7 @@ class message_passing : public gpu_test, public ::testing::WithParamInterface<pa
     const support::device_memory<passing_outcome> outcome(1);
     const support::device_memory<int> writer_timed_out(1);
     membar::launch(config, kernel, arguments..., outcome.get(), writer_timed_out.get(), rounds);
-    finish();
-    passing_outcome seen{};
-    int late = 0;
-    check(cudaMemcpy(&seen, outcome.get(), sizeof seen, cudaMemcpyDeviceToHost));
-    check(cudaMemcpy(&late, writer_timed_out.get(), sizeof late, cudaMemcpyDeviceToHost));
-    expect_order(seen, late != 0);
-  }
-
-  void expect_order(const passing_outcome& seen, bool writer_timed_out) {
-    EXPECT_FALSE(writer_timed_out) << "the writer waited in vain for the reader: they did not run at once";
-    EXPECT_EQ(seen.timed_out, 0) << "the reader waited in vain for the last message";
-    EXPECT_EQ(seen.stale, 0U) << "data older than its flag";
-    EXPECT_GE(seen.messages, 1U);
-    RecordProperty("messages", std::to_string(seen.messages));
+    expect_in_order(copied(outcome)[0], copied(writer_timed_out)[0] != 0);
   }
 };
 INSTANTIATE_TEST_SUITE_P(, message_passing, ::testing::ValuesIn(every_passing),
@@ -87,11 +64,11 @@ INSTANTIATE_TEST_SUITE_P(, message_passing, ::testing::ValuesIn(every_passing),
 TEST_P(message_passing, holds_within_a_block) {
   const support::device_memory<mailbox> box(1);
   with(GetParam(),
-       [&]<passing How>() { expect_order(membar::launch_config{1, 64}, pass_messages<thread_scope::block, How>, box.get()); });
+       [&]<passing How>() { expect_order(launch_config{1, 64}, pass_messages<thread_scope::block, How>, box.get()); });
 }
 
 TEST_P(message_passing, holds_within_a_block_in_shared_memory) {
-  with(GetParam(), [&]<passing How>() { expect_order(membar::launch_config{1, 64}, pass_messages_in_shared_memory<How>); });
+  with(GetParam(), [&]<passing How>() { expect_order(launch_config{1, 64}, pass_messages_in_shared_memory<How>); });
 }
 
 TEST_P(message_passing, holds_within_a_cluster) {
@@ -100,41 +77,31 @@ TEST_P(message_passing, holds_within_a_cluster) {
   }
   const support::device_memory<mailbox> box(1);
   with(GetParam(), [&]<passing How>() {
-    expect_order(membar::launch_config{2, 32}.with(membar::cluster_dimensions{2, 1, 1}),
-                 pass_messages<thread_scope::cluster, How>, box.get());
+    expect_order(launch_config{2, 32}.with(membar::cluster_dimensions{2, 1, 1}), pass_messages<thread_scope::cluster, How>,
+                 box.get());
   });
 }
 
 TEST_P(message_passing, holds_within_a_device) {
   const support::device_memory<mailbox> box(1);
   with(GetParam(),
-       [&]<passing How>() { expect_order(membar::launch_config{2, 32}, pass_messages<thread_scope::device, How>, box.get()); });
+       [&]<passing How>() { expect_order(launch_config{2, 32}, pass_messages<thread_scope::device, How>, box.get()); });
 }
 
 TEST_P(message_passing, holds_within_a_device_at_system_scope_in_host_memory) {
   const support::pinned_memory<mailbox> box(1);
   with(GetParam(),
-       [&]<passing How>() { expect_order(membar::launch_config{2, 32}, pass_messages<thread_scope::system, How>, box.get()); });
+       [&]<passing How>() { expect_order(launch_config{2, 32}, pass_messages<thread_scope::system, How>, box.get()); });
 }
 
 // Between the host and a kernel: fences, or operations, on the device; operations on the host.
-
-template <passing How>
-__global__ void write_to_host(mailbox* box, int* timed_out, int count) {
-  *timed_out = write_messages<thread_scope::system, How>(*box, count) ? 0 : 1;
-}
-
-template <passing How>
-__global__ void read_from_host(mailbox* box, passing_outcome* outcome, int count) {
-  *outcome = read_messages<thread_scope::system, How>(*box, count);
-}
 
 TEST_P(message_passing, holds_from_a_kernel_to_the_host) {
   const support::pinned_memory<mailbox> box(1);
   const support::pinned_memory<int> timed_out(1);
   const support::stream stream;
   with(GetParam(), [&]<passing How>() {
-    membar::launch(membar::launch_config{1, 1, stream.get()}, write_to_host<How>, box.get(), timed_out.get(), rounds);
+    membar::launch(launch_config{1, 1, stream.get()}, write_at_system_scope<How>, box.get(), timed_out.get(), rounds);
   });
 
   const membar::atomic_ref<int, thread_scope::system> data(box[0].data);
@@ -157,7 +124,7 @@ TEST_P(message_passing, holds_from_a_kernel_to_the_host) {
     }
   }
   stream.synchronize();
-  expect_order(seen, timed_out[0] != 0);
+  expect_in_order(seen, timed_out[0] != 0);
 }
 
 TEST_P(message_passing, holds_from_the_host_to_a_kernel) {
@@ -165,7 +132,7 @@ TEST_P(message_passing, holds_from_the_host_to_a_kernel) {
   const support::pinned_memory<passing_outcome> outcome(1);
   const support::stream stream;
   with(GetParam(), [&]<passing How>() {
-    membar::launch(membar::launch_config{1, 1, stream.get()}, read_from_host<How>, box.get(), outcome.get(), rounds);
+    membar::launch(launch_config{1, 1, stream.get()}, read_at_system_scope<How>, box.get(), outcome.get(), rounds);
   });
 
   const membar::atomic_ref<int, thread_scope::system> data(box[0].data);
@@ -180,7 +147,7 @@ TEST_P(message_passing, holds_from_the_host_to_a_kernel) {
     flag.store(round, membar::release);
   }
   stream.synchronize();
-  expect_order(outcome[0], late);
+  expect_in_order(outcome[0], late);
 }
 
 }  // namespace

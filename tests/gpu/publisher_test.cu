@@ -3,8 +3,6 @@
 #include <membar/co_residency.hpp>
 #include <membar/sync/publisher.cuh>
 
-#include <bench/common/cuda_handles.hpp>
-
 #include <tests/common/gpu_test.hpp>
 #include <tests/common/stress.hpp>
 #include <tests/common/sync.cuh>
@@ -13,9 +11,6 @@
 
 namespace membar_test {
 namespace {
-
-using membar::thread_scope;
-using membar::wait_result;
 
 constexpr int sources = 4;
 constexpr int lag = 16;
@@ -156,6 +151,11 @@ struct everything {
   support::pinned_memory<outcome> readers{sources};
   support::pinned_memory<served> result{1};
 
+  void publish_in_a_block(bool alternate) const {
+    membar::launch_co_resident(launch_config{2, 32 * (sources + 1)}, publish_to_a_block, posts.get(), rounds(), writers.get(),
+                               readers.get(), result.get(), alternate);
+    finish();
+  }
   void expect_good(unsigned publications) const {
     for (std::size_t s = 0; s != sources; ++s) {
       EXPECT_EQ(writers[s].failures, 0U);
@@ -178,17 +178,13 @@ class publisher : public gpu_test {};
 
 TEST_F(publisher, shows_no_signal_before_its_data) {
   const everything all;
-  membar::launch_co_resident(membar::launch_config{2, 32 * (sources + 1)}, publish_to_a_block, all.posts.get(), rounds(),
-                             all.writers.get(), all.readers.get(), all.result.get(), false);
-  finish();
+  all.publish_in_a_block(false);
   all.expect_good(rounds() * sources);
 }
 
 TEST_F(publisher, keeps_the_order_of_a_source_over_two_signals) {
   const everything all;
-  membar::launch_co_resident(membar::launch_config{2, 32 * (sources + 1)}, publish_to_a_block, all.posts.get(), rounds(),
-                             all.writers.get(), all.readers.get(), all.result.get(), true);
-  finish();
+  all.publish_in_a_block(true);
   all.expect_good(2 * rounds() * sources);
 }
 
@@ -199,8 +195,8 @@ INSTANTIATE_TEST_SUITE_P(, publisher_of_a_device, ::testing::Bool(),
 TEST_P(publisher_of_a_device, is_a_block_of_its_own) {
   const everything all;
   const support::device_memory<device_publisher> shared(1);
-  membar::launch_co_resident(membar::launch_config{sources + 2, 32}, publish_from_blocks, shared.get(), all.posts.get(),
-                             rounds(), all.writers.get(), all.readers.get(), all.result.get(), GetParam());
+  membar::launch_co_resident(launch_config{sources + 2, 32}, publish_from_blocks, shared.get(), all.posts.get(), rounds(),
+                             all.writers.get(), all.readers.get(), all.result.get(), GetParam());
   finish();
   all.expect_good(2 * rounds() * sources);
 }
@@ -213,6 +209,7 @@ struct alone {
   wait_result after_shutdown;
   unsigned long long lag;
   wait_result served;
+  unsigned disagreements;  ///< between lanes of a warp
 };
 
 /// One thread is source and, when its turn comes, server.
@@ -236,13 +233,8 @@ __global__ void publish_alone(unsigned long long* signal, alone* seen) {
   seen->after_shutdown = membar::publisher<2, 4>::source(publisher, 1).publish(*signal, 11, generous);
 }
 
-struct alone_as_a_warp {
-  alone results;
-  unsigned disagreements;
-};
-
 /// What a warp alone sees of a publisher that does not serve: all lanes get equal results.
-__global__ void publish_alone_as_a_warp(unsigned long long* signal, alone_as_a_warp* seen) {
+__global__ void publish_alone_as_a_warp(unsigned long long* signal, alone* seen) {
   __shared__ membar::publisher<2, 4> publisher;
   if (threadIdx.x == 0) {
     publisher.init(1);
@@ -258,47 +250,31 @@ __global__ void publish_alone_as_a_warp(unsigned long long* signal, alone_as_a_w
     }
     __syncwarp();
   };
-  alone& results = seen->results;
   for (unsigned i = 1; i <= 4; ++i) {
     static_cast<void>(source.publish(*signal, i, generous));
   }
   if (threadIdx.x == 0) {
-    results.lag = publisher.lag(0);
+    seen->lag = publisher.lag(0);
   }
-  record(source.publish(*signal, 5, short_one), results.full);
-  record(source.flush(short_one), results.flushed);
-  record(publisher.serve_warp(short_one).end, results.served);
-  record(source.flush(generous), results.flushed_after_stop);
-  record(source.publish(*signal, 6, generous), results.full_after_stop);
+  record(source.publish(*signal, 5, short_one), seen->full);
+  record(source.flush(short_one), seen->flushed);
+  record(publisher.serve_warp(short_one).end, seen->served);
+  record(source.flush(generous), seen->flushed_after_stop);
+  record(source.publish(*signal, 6, generous), seen->full_after_stop);
   __syncwarp();
   if (threadIdx.x == 0) {
     publisher.shutdown();
   }
   __syncwarp();
-  record(membar::publisher<2, 4>::warp_source(publisher, 1).publish(*signal, 11, generous), results.after_shutdown);
+  record(membar::publisher<2, 4>::warp_source(publisher, 1).publish(*signal, 11, generous), seen->after_shutdown);
 }
 
-TEST_F(publisher, that_nobody_serves_or_that_has_stopped_ends_every_wait_of_a_warp_alike) {
-  const support::pinned_memory<unsigned long long> signal(1);
-  const support::pinned_memory<alone_as_a_warp> seen(1);
-  membar::launch(membar::launch_config{1, 32}, publish_alone_as_a_warp, signal.get(), seen.get());
-  finish();
-  EXPECT_EQ(seen[0].disagreements, 0U);
-  EXPECT_EQ(seen[0].results.lag, 4U);
-  EXPECT_EQ(seen[0].results.full, wait_result::timed_out);
-  EXPECT_EQ(seen[0].results.flushed, wait_result::timed_out);
-  EXPECT_EQ(seen[0].results.served, wait_result::timed_out);
-  EXPECT_EQ(seen[0].results.flushed_after_stop, wait_result::done);
-  EXPECT_EQ(seen[0].results.full_after_stop, wait_result::closed);
-  EXPECT_EQ(seen[0].results.after_shutdown, wait_result::closed);
-  EXPECT_EQ(signal[0], 4U);
-}
-
-TEST_F(publisher, that_nobody_serves_or_that_has_stopped_ends_every_wait) {
+void expect_every_wait_ends(unsigned threads, void (*publish)(unsigned long long*, alone*)) {
   const support::pinned_memory<unsigned long long> signal(1);
   const support::pinned_memory<alone> seen(1);
-  membar::launch(membar::launch_config{1, 1}, publish_alone, signal.get(), seen.get());
+  membar::launch(launch_config{1, threads}, publish, signal.get(), seen.get());
   finish();
+  EXPECT_EQ(seen[0].disagreements, 0U);
   EXPECT_EQ(seen[0].lag, 4U);
   EXPECT_EQ(seen[0].full, wait_result::timed_out);
   EXPECT_EQ(seen[0].flushed, wait_result::timed_out);
@@ -308,6 +284,11 @@ TEST_F(publisher, that_nobody_serves_or_that_has_stopped_ends_every_wait) {
   EXPECT_EQ(seen[0].after_shutdown, wait_result::closed);
   EXPECT_EQ(signal[0], 4U);
 }
+
+TEST_F(publisher, that_nobody_serves_or_that_has_stopped_ends_every_wait_of_a_warp_alike) {
+  expect_every_wait_ends(32, publish_alone_as_a_warp);
+}
+TEST_F(publisher, that_nobody_serves_or_that_has_stopped_ends_every_wait) { expect_every_wait_ends(1, publish_alone); }
 
 }  // namespace
 }  // namespace membar_test

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Host and kernel use one object in pinned host memory at once, at system scope.
 // Every test here carries the label `concurrent`: the host acts while the kernel runs.
-#include <membar/launch.hpp>
-
-#include <bench/common/cuda_handles.hpp>
 #include <tests/common/deadline.cuh>
 #include <tests/common/gpu_test.hpp>
 #include "atomic_contention.cuh"
@@ -21,7 +18,6 @@ namespace {
 
 using contention::decoded;
 using contention::encoded;
-using membar::thread_scope;
 
 template <class T>
 using system_ref = membar::atomic_ref<T, thread_scope::system>;
@@ -54,23 +50,23 @@ __global__ void add(T* counter, int* host_is_there, int* timed_out, int count) {
   }
 }
 
+/// The threads of a kernel, and the host if it takes part, add as often, to pinned memory.
 template <class T>
-void expect_no_increment_lost() {
-  constexpr int threads = 32;
-  constexpr int count = 1000;
+void expect_no_increment_lost(unsigned blocks, unsigned threads, int count, bool host_adds) {
   const support::pinned_memory<T> counter(whole_words<T>);
   const support::pinned_memory<int> host_is_there(1);
   const support::pinned_memory<int> timed_out(1);
   const support::stream stream;
-  membar::launch(membar::launch_config{1, threads, stream.get()}, add<T>, counter.get(), host_is_there.get(), timed_out.get(),
+  membar::launch(launch_config{blocks, threads, stream.get()}, add<T>, counter.get(), host_is_there.get(), timed_out.get(),
                  count);
   system_ref<int>(host_is_there[0]).store(1, membar::relaxed);
-  for (int i = 0; i != threads * count; ++i) {
+  const int each = static_cast<int>(blocks * threads) * count;
+  for (int i = 0; host_adds && i != each; ++i) {
     system_ref<T>(counter[0]).fetch_add(T{1}, membar::acq_rel);
   }
   stream.synchronize();
   EXPECT_EQ(timed_out[0], 0) << "the kernel waited in vain for the host";
-  EXPECT_EQ(counter[0], static_cast<T>(2 * threads * count));
+  EXPECT_EQ(counter[0], static_cast<T>(host_adds ? 2 * each : each));
 }
 
 TEST_F(system_scope, host_and_kernel_lose_no_increment) {
@@ -78,30 +74,18 @@ TEST_F(system_scope, host_and_kernel_lose_no_increment) {
     GTEST_SKIP() << "this test needs a link to the host with atomics (cudaDevAttrHostNativeAtomicSupported), and this GPU's "
                     "has none: read-modify-writes of pinned memory are atomic among the device's threads only";
   }
-  expect_no_increment_lost<int>();
-  expect_no_increment_lost<unsigned>();
-  expect_no_increment_lost<long long>();
-  expect_no_increment_lost<unsigned long long>();
-  expect_no_increment_lost<unsigned short>();
-  expect_no_increment_lost<float>();
-  expect_no_increment_lost<double>();
+  expect_no_increment_lost<int>(1, 32, 1000, true);
+  expect_no_increment_lost<unsigned>(1, 32, 1000, true);
+  expect_no_increment_lost<long long>(1, 32, 1000, true);
+  expect_no_increment_lost<unsigned long long>(1, 32, 1000, true);
+  expect_no_increment_lost<unsigned short>(1, 32, 1000, true);
+  expect_no_increment_lost<float>(1, 32, 1000, true);
+  expect_no_increment_lost<double>(1, 32, 1000, true);
 }
 
 /// The kernel's threads lose no increment of pinned memory among themselves, whatever the link.
 TEST_F(system_scope, a_kernel_loses_no_increment_of_host_memory) {
-  constexpr int blocks = 4;
-  constexpr int threads = 64;
-  constexpr int count = 50;
-  const support::pinned_memory<unsigned long long> counter(1);
-  const support::pinned_memory<int> go(1);
-  const support::pinned_memory<int> timed_out(1);
-  go[0] = 1;
-  const support::stream stream;
-  membar::launch(membar::launch_config{blocks, threads, stream.get()}, add<unsigned long long>, counter.get(), go.get(),
-                 timed_out.get(), count);
-  stream.synchronize();
-  EXPECT_EQ(timed_out[0], 0);
-  EXPECT_EQ(counter[0], static_cast<unsigned long long>(blocks * threads * count));
+  expect_no_increment_lost<unsigned long long>(4, 64, 50, false);
 }
 
 constexpr unsigned stores = 200'000;
@@ -113,62 +97,55 @@ __global__ void store_growing(T* cell, unsigned last) {
   }
 }
 
+/// What a reader of a growing number saw.
 struct reading {
-  unsigned long long torn;
+  unsigned long long strange;  ///< values that no thread stored
   unsigned long long backwards;
   int timed_out;
 };
 
-template <class T>
-__global__ void load_growing(T* cell, reading* result, unsigned last) {
+/// Calls `read` until it returns `last`, or returns nothing new until the deadline.
+MEMBAR_CALLS_EITHER
+template <class Deadline, class Read>
+MEMBAR_HOST_DEVICE reading watch(unsigned last, Read read) {
   reading seen{};
   unsigned before = 0;
-  device_deadline deadline;
+  Deadline deadline;
   while (before != last) {
-    const unsigned id = decoded(system_ref<T>(*cell).load(membar::relaxed));
-    if (id == contention::torn) {
-      ++seen.torn;
-      continue;
-    }
-    if (id < before) {
-      ++seen.backwards;
-    }
-    if (id != before) {
-      before = id;
+    const unsigned now = read();
+    const bool strange = now > last;
+    seen.strange += strange ? 1 : 0;
+    seen.backwards += now < before ? 1 : 0;
+    if (now != before && !strange) {
+      before = now;
       deadline.renew();
     } else if (deadline.passed()) {
       seen.timed_out = 1;
       break;
     }
   }
-  *result = seen;
+  return seen;
+}
+
+void expect_in_order(const reading& seen) {
+  EXPECT_EQ(seen.timed_out, 0) << "the reader waited in vain for the writer";
+  EXPECT_EQ(seen.strange, 0U) << "values that no thread stored";
+  EXPECT_EQ(seen.backwards, 0U) << "an older value after a newer one of the same object";
+}
+
+template <class T>
+__global__ void load_growing(T* cell, reading* result, unsigned last) {
+  *result = watch<device_deadline>(last, [&] { return decoded(system_ref<T>(*cell).load(membar::relaxed)); });
 }
 
 TEST_F(system_scope, the_host_reads_64_bits_that_a_kernel_stores_untorn) {
   using T = unsigned long long;
   const support::pinned_memory<T> cell(1);
   const support::stream stream;
-  membar::launch(membar::launch_config{1, 1, stream.get()}, store_growing<T>, cell.get(), stores);
-  unsigned before = 0;
-  unsigned torn = 0;
-  unsigned backwards = 0;
-  host_deadline deadline;
-  while (before != stores && !deadline.passed()) {
-    const unsigned id = decoded(system_ref<T>(cell[0]).load(membar::relaxed));
-    if (id == contention::torn) {
-      ++torn;
-      continue;
-    }
-    backwards += id < before ? 1U : 0U;
-    if (id != before) {
-      before = id;
-      deadline.renew();
-    }
-  }
+  membar::launch(launch_config{1, 1, stream.get()}, store_growing<T>, cell.get(), stores);
+  const reading seen = watch<host_deadline>(stores, [&] { return decoded(system_ref<T>(cell[0]).load(membar::relaxed)); });
   stream.synchronize();
-  EXPECT_EQ(before, stores) << "the host waited in vain for the kernel";
-  EXPECT_EQ(torn, 0U);
-  EXPECT_EQ(backwards, 0U) << "an older value after a newer one of the same object";
+  expect_in_order(seen);
 }
 
 TEST_F(system_scope, a_kernel_reads_64_bits_that_the_host_stores_untorn) {
@@ -176,14 +153,12 @@ TEST_F(system_scope, a_kernel_reads_64_bits_that_the_host_stores_untorn) {
   const support::pinned_memory<T> cell(1);
   const support::pinned_memory<reading> result(1);
   const support::stream stream;
-  membar::launch(membar::launch_config{1, 1, stream.get()}, load_growing<T>, cell.get(), result.get(), stores);
+  membar::launch(launch_config{1, 1, stream.get()}, load_growing<T>, cell.get(), result.get(), stores);
   for (unsigned id = 1; id <= stores; ++id) {
     system_ref<T>(cell[0]).store(encoded<T>(id), membar::relaxed);
   }
   stream.synchronize();
-  EXPECT_EQ(result[0].timed_out, 0) << "the kernel waited in vain for the host";
-  EXPECT_EQ(result[0].torn, 0U);
-  EXPECT_EQ(result[0].backwards, 0U) << "an older value after a newer one of the same object";
+  expect_in_order(result[0]);
 }
 
 /// One side counts up, by read-modify-writes of every order, and the other reads: only one side modifies, so this needs no
@@ -195,7 +170,13 @@ class counting : public system_scope {
   [[nodiscard]] static int limit() { return std::is_same_v<T, __nv_bfloat16> || sizeof(T) == 1 ? 250 : 2000; }
 
   __host__ __device__ static T one() { return static_cast<T>(1.0F); }
-  __host__ __device__ static int as_int(T value) { return static_cast<int>(static_cast<float>(value)); }
+
+  MEMBAR_CALLS_EITHER
+  template <class Tag = void>
+  __host__ __device__ static unsigned read(T* cell) {
+    const T value = system_ref<T>(*cell).load(membar::acquire);
+    return static_cast<unsigned>(static_cast<int>(static_cast<float>(value)) & (sizeof(T) == 1 ? 255 : -1));
+  }
 
   /// One step of the count, in the order that its number chooses.
   MEMBAR_CALLS_EITHER
@@ -234,22 +215,7 @@ __global__ void count_up(T* cell, int limit) {
 
 template <class T>
 __global__ void watch_counting(T* cell, reading* result, int limit) {
-  reading seen{};
-  int before = 0;
-  device_deadline deadline;
-  while (before != limit) {
-    const int now = counting<T>::as_int(system_ref<T>(*cell).load(membar::acquire)) & (sizeof(T) == 1 ? 255 : -1);
-    seen.torn += now > limit ? 1 : 0;
-    seen.backwards += now < before ? 1 : 0;
-    if (now != before) {
-      before = now;
-      deadline.renew();
-    } else if (deadline.passed()) {
-      seen.timed_out = 1;
-      break;
-    }
-  }
-  *result = seen;
+  *result = watch<device_deadline>(static_cast<unsigned>(limit), [&] { return counting<T>::read(cell); });
 }
 
 TYPED_TEST(counting, the_host_sees_a_kernel_count_in_order) {
@@ -257,24 +223,10 @@ TYPED_TEST(counting, the_host_sees_a_kernel_count_in_order) {
   const int limit = this->limit();
   const support::pinned_memory<T> cell(whole_words<T>);
   const support::stream stream;
-  membar::launch(membar::launch_config{1, 1, stream.get()}, count_up<T>, cell.get(), limit);
-  int before = 0;
-  int backwards = 0;
-  int strange = 0;
-  host_deadline deadline;
-  while (before != limit && !deadline.passed()) {
-    const int now = this->as_int(system_ref<T>(cell[0]).load(membar::acquire)) & (sizeof(T) == 1 ? 255 : -1);
-    strange += now > limit ? 1 : 0;
-    backwards += now < before ? 1 : 0;
-    if (now != before) {
-      before = now;
-      deadline.renew();
-    }
-  }
+  membar::launch(launch_config{1, 1, stream.get()}, count_up<T>, cell.get(), limit);
+  const reading seen = watch<host_deadline>(static_cast<unsigned>(limit), [&] { return this->read(cell.get()); });
   stream.synchronize();
-  EXPECT_EQ(before, limit) << "the host waited in vain for the kernel";
-  EXPECT_EQ(strange, 0) << "values that no thread stored";
-  EXPECT_EQ(backwards, 0) << "an older value after a newer one of the same object";
+  expect_in_order(seen);
 }
 
 TYPED_TEST(counting, a_kernel_sees_the_host_count_in_order) {
@@ -283,14 +235,12 @@ TYPED_TEST(counting, a_kernel_sees_the_host_count_in_order) {
   const support::pinned_memory<T> cell(whole_words<T>);
   const support::pinned_memory<reading> result(1);
   const support::stream stream;
-  membar::launch(membar::launch_config{1, 1, stream.get()}, watch_counting<T>, cell.get(), result.get(), limit);
+  membar::launch(launch_config{1, 1, stream.get()}, watch_counting<T>, cell.get(), result.get(), limit);
   for (int i = 0; i != limit; ++i) {
     this->step(cell.get(), i);
   }
   stream.synchronize();
-  EXPECT_EQ(result[0].timed_out, 0) << "the kernel waited in vain for the host";
-  EXPECT_EQ(result[0].torn, 0U) << "values that no thread stored";
-  EXPECT_EQ(result[0].backwards, 0U) << "an older value after a newer one of the same object";
+  expect_in_order(result[0]);
 }
 
 }  // namespace

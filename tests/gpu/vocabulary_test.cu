@@ -15,12 +15,9 @@ __global__ void store_order(Order, membar::memory_order* out) {
 }
 
 TEST_F(vocabulary, an_order_is_a_kernel_argument) {
-  membar::memory_order* out = nullptr;
-  check(cudaMallocManaged(&out, sizeof *out));
-  store_order<<<1, 1>>>(membar::acq_rel, out);
-  finish();
-  EXPECT_EQ(*out, membar::memory_order::acq_rel);
-  check(cudaFree(out));
+  const support::device_memory<membar::memory_order> out(1);
+  store_order<<<1, 1>>>(membar::acq_rel, out.get());
+  EXPECT_EQ(copied(out)[0], membar::memory_order::acq_rel);
 }
 
 }  // namespace

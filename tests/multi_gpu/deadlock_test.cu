@@ -4,22 +4,19 @@
 /// does not, and the tests go on either way.
 #include <membar/co_residency.hpp>
 #include <membar/device_guard.hpp>
-#include <membar/launch.hpp>
 #include <membar/symmetric/barrier.cuh>
 #include <membar/symmetric/heap.hpp>
 #include <membar/symmetric/wait.cuh>
 
-#include <bench/common/cuda_handles.hpp>
-
 #include <tests/common/deadlock_catalogue.hpp>
 #include <tests/common/gpu_test.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <map>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace membar_test {
@@ -70,32 +67,16 @@ class gpus {
  public:
   gpus(int first, int second, wait_budget budget)
       : backend_(std::vector<int>{first, second}), heap_(backend_, 1 << 20), budget_(budget) {
-    for (unsigned& each : results()) {
-      each = not_run;
-    }
+    std::fill_n(results_.get(), most_waits, not_run);
     for (const pe which : backend_.local_pes()) {
       const membar::device_guard guard(backend_.device_of(which));
       for (auto& stream : streams_[which.index()]) {
         stream = std::make_unique<support::stream>();
       }
       // At its first launch a kernel might wait for one that runs, and that for it.
-      load(notify_set);
-      load(notify_add);
-      load(wait_set);
-      load(wait_add);
-      load(meet);
-      load(notify_from_the_last_block);
-      load(nothing);
+      [](auto... kernels) { (load(kernels), ...); }(notify_set, notify_add, wait_set, wait_add, meet,
+                                                    notify_from_the_last_block, nothing);
     }
-  }
-  gpus(const gpus&) = delete;
-  gpus& operator=(const gpus&) = delete;
-  ~gpus() {
-    heap_.free(private_);
-    heap_.free(row_);
-    heap_.free(all_);
-    heap_.free(counts_);
-    heap_.free(flags_);
   }
 
   [[nodiscard]] unsigned long long room() {
@@ -137,7 +118,7 @@ class gpus {
   void kernel(pe who, int stream, symmetric::deadlock::kernel_shape shape,
               const std::vector<symmetric::deadlock::kernel_role>&) {
     const membar::device_guard guard(backend_.device_of(who));
-    const membar::launch_config config{dim3(static_cast<unsigned>(shape.blocks)), dim3(1), at(who, stream)};
+    const launch_config config{dim3(static_cast<unsigned>(shape.blocks)), dim3(1), at(who, stream)};
     unsigned* const result = next_result();
     *result = static_cast<unsigned>(wait_result::done);
     const auto launch = [&](const auto& with) {
@@ -177,30 +158,24 @@ class gpus {
   }
 
  private:
-  struct all_results {
-    unsigned* first;
-    [[nodiscard]] unsigned* begin() const { return first; }
-    [[nodiscard]] unsigned* end() const { return first + most_waits; }
-  };
   static constexpr std::size_t most_waits = 16;
 
-  [[nodiscard]] all_results results() { return {results_.get()}; }
   [[nodiscard]] unsigned* next_result() { return results_.get() + used_++; }
   [[nodiscard]] cudaStream_t at(pe who, int stream) const { return streams_[who.index()][stream]->get(); }
 
   template <class... Parameters, class... Arguments>
   void enqueue(pe who, int stream, void (*code)(Parameters...), Arguments... arguments) {
     const membar::device_guard guard(backend_.device_of(who));
-    membar::launch(membar::launch_config{1, 1, at(who, stream)}, code, arguments...);
+    membar::launch(launch_config{1, 1, at(who, stream)}, code, arguments...);
   }
 
   peer_backend backend_;
   symmetric::heap<peer_backend> heap_;
-  symmetric::array<signal<set>, peer_backend> flags_ = heap_.allocate<signal<set>>(1);
-  symmetric::array<signal<add>, peer_backend> counts_ = heap_.allocate<signal<add>>(1);
-  symmetric::array<barrier_word, peer_backend> all_ = heap_.allocate_barrier();
-  symmetric::array<barrier_word, peer_backend> row_ = heap_.allocate_barrier();
-  symmetric::array<unsigned char, peer_backend> private_ = heap_.allocate<unsigned char>(64);
+  symmetric::scoped_array<signal<set>, peer_backend> flags_{heap_.allocate<signal<set>>(1)};
+  symmetric::scoped_array<signal<add>, peer_backend> counts_{heap_.allocate<signal<add>>(1)};
+  symmetric::scoped_array<barrier_word, peer_backend> all_{heap_.allocate_barrier()};
+  symmetric::scoped_array<barrier_word, peer_backend> row_{heap_.allocate_barrier()};
+  symmetric::scoped_array<unsigned char, peer_backend> private_{heap_.allocate<unsigned char>(64)};
   wait_budget budget_;
   support::pinned_memory<unsigned> results_{most_waits};
   std::size_t used_ = 0;

@@ -3,22 +3,17 @@
 // process of the tests makes no CUDA call, for it forks.
 #include <membar/symmetric/nvshmem_backend.cuh>
 
-#include <bench/common/cuda_handles.hpp>
 #include <bench/common/pe_processes.hpp>
 
+#include <tests/common/gpu_test.hpp>
 #include <tests/common/symmetric_protocols.cuh>
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace membar_test {
 
-namespace symmetric = membar::symmetric;
 namespace {
 
 using symmetric::heap;
@@ -33,8 +28,7 @@ class nvshmem : public ::testing::Test {
       return;
     }
     constexpr auto missing = "this test needs two GPUs, and the CUDA runtime finds fewer";
-    const char* const demanded = std::getenv("MEMBAR_REQUIRE_MULTI_GPU");
-    if (demanded != nullptr && std::string_view(demanded) == "1") {
+    if (demanded("MEMBAR_REQUIRE_MULTI_GPU")) {
       FAIL() << missing;
     }
     GTEST_SKIP() << missing;
@@ -52,8 +46,11 @@ class nvshmem : public ::testing::Test {
   }
 };
 
-/// What is wrong with a report, on standard error; the exit code of the process.
-int verdict(const pe_report& got) {
+/// What is wrong with the report of the kernels so far, on standard error; the exit code of the process.
+int verdict(const support::device_memory<pe_report>& report) {
+  membar::check(cudaDeviceSynchronize(), "a kernel failed");
+  pe_report got{};
+  membar::check(cudaMemcpy(&got, report.get(), sizeof got, cudaMemcpyDefault));
   if (got.stale != 0 || got.late != 0) {
     std::fprintf(stderr, "%llu words were not what was sent, %llu waits were in vain, %llu messages were received\n", got.stale,
                  got.late, got.messages);
@@ -73,13 +70,11 @@ int pass_by(const symmetric::nvshmem_session& session, Group, Kernel kernel, uns
   const channel_arrays<Backend> all(heap, channels);
   const support::device_memory<pe_report> report(1);
   const unsigned rounds = symmetric_rounds(channels, passes);
-  membar::launch(membar::launch_config{blocks, warps * 32}, kernel, all.on(self), rounds, size, ring_neighbour(self, 1, pes),
+  membar::launch(launch_config{blocks, warps * 32}, kernel, all.on(self), rounds, size, ring_neighbour(self, 1, pes),
                  report.get());
-  membar::check(cudaDeviceSynchronize(), "a kernel failed");
-  pe_report got{};
-  membar::check(cudaMemcpy(&got, report.get(), sizeof got, cudaMemcpyDefault));
+  const int result = verdict(report);
   all.free(heap);  // collective: everybody has ended before anything is freed
-  return verdict(got);
+  return result;
 }
 
 template <class Protocol>
@@ -114,14 +109,12 @@ TEST_F(nvshmem, barriers_hold) {
     const auto slots = heap.allocate<int>(pes * 32);
     const auto words = heap.allocate_barrier();
     const support::device_memory<pe_report> report(1);
-    membar::launch(membar::launch_config{1, 256}, pass_barriers<by_block_t, backend>, slots.on(session.self()),
+    membar::launch(launch_config{1, 256}, pass_barriers<by_block_t, backend>, slots.on(session.self()),
                    words.on(session.self()), 5'000U, report.get());
-    membar::check(cudaDeviceSynchronize(), "a kernel failed");
-    pe_report got{};
-    membar::check(cudaMemcpy(&got, report.get(), sizeof got, cudaMemcpyDefault));
+    const int result = verdict(report);
     heap.free(slots);
     heap.free(words);
-    return verdict(got);
+    return result;
   });
 }
 

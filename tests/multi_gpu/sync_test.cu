@@ -1,66 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The patterns between two devices: channels, a barrier by flags near to each, and a publisher whose signals are on the peer.
-#include <membar/launch.hpp>
 #include <membar/sync/cross_barrier.cuh>
 #include <membar/sync/packed_channel.cuh>
 #include <membar/sync/publisher.cuh>
 #include <membar/sync/spsc_channel.cuh>
 
-#include <bench/common/cuda_handles.hpp>
-
 #include <tests/common/gpu_test.hpp>
 #include <tests/common/sync.cuh>
 
-#include <memory>
+#include <optional>
 
+namespace membar_test {
 namespace {
-
-using membar::thread_scope;
-using membar::wait_result;
-using membar_test::channel_outcome;
-using membar_test::generous;
-using membar_test::message;
 
 constexpr unsigned messages = 1'000'000;
 constexpr int capacity = 256;
 
 template <class Channel>
-__global__ void produce(Channel* to, channel_outcome* outcome) {
-  membar_test::produce(*to, 0, messages, *outcome);
+__global__ void produce_all(Channel* to, channel_outcome* outcome) {
+  produce(*to, 0, messages, *outcome);
 }
 template <class Channel>
-__global__ void consume(Channel* from, channel_outcome* outcome) {
-  membar_test::consume(*from, 0, ~0ULL, *outcome);
+__global__ void consume_all(Channel* from, channel_outcome* outcome) {
+  consume(*from, 0, ~0ULL, *outcome);
 }
 
 template <class Channel>
-class channel_between_devices : public membar_test::multi_gpu_test {};
+class channel_between_devices : public multi_gpu_test {};
 using channels = ::testing::Types<membar::spsc_channel<message, capacity, thread_scope::system>,
                                   membar::packed_spsc_channel<message, capacity, thread_scope::system>>;
 TYPED_TEST_SUITE(channel_between_devices, channels);
 
 TYPED_TEST(channel_between_devices, loses_duplicates_reorders_and_tears_nothing) {
   const support::pinned_memory<channel_outcome> outcomes(2);
-  std::unique_ptr<support::device_memory<TypeParam>> channel;
+  std::optional<support::device_memory<TypeParam>> channel;
   {
     const support::device_guard guard(this->second);  // near to the consumer, which polls
-    channel = std::make_unique<support::device_memory<TypeParam>>(1);
-    membar_test::load(consume<TypeParam>);
+    channel.emplace(1);
+    load(consume_all<TypeParam>);
   }
-  membar_test::load(produce<TypeParam>);
-  membar::launch(membar::launch_config{1, 1}, produce<TypeParam>, channel->get(), outcomes.get());
+  load(produce_all<TypeParam>);
+  membar::launch(launch_config{1, 1}, produce_all<TypeParam>, channel->get(), outcomes.get());
   {
     const support::device_guard guard(this->second);
-    membar::launch(membar::launch_config{1, 1}, consume<TypeParam>, channel->get(), outcomes.get() + 1);
-    membar_test::finish();
+    membar::launch(launch_config{1, 1}, consume_all<TypeParam>, channel->get(), outcomes.get() + 1);
+    finish();
   }
-  membar_test::finish();
-  for (std::size_t end = 0; end != 2; ++end) {
-    EXPECT_EQ(outcomes[end].messages, messages);
-    EXPECT_EQ(outcomes[end].torn, 0U);
-    EXPECT_EQ(outcomes[end].out_of_order, 0U);
-  }
-  EXPECT_EQ(outcomes[1].ended, static_cast<unsigned>(wait_result::closed));
+  finish();
+  expect_all(outcomes[0], messages, wait_result::done);
+  expect_all(outcomes[1], messages, wait_result::closed);
 }
 
 using barrier = membar::cross_barrier<2>;
@@ -89,28 +77,22 @@ __global__ void meet(side* first, side* second, int rank) {
   }
 }
 
-class sync_between_devices : public membar_test::multi_gpu_test {};
+class sync_between_devices : public multi_gpu_test {};
 
 TEST_F(sync_between_devices, barrier_shows_after_it_what_was_written_before) {
   const support::device_memory<side> near(1);
-  std::unique_ptr<support::device_memory<side>> far;
-  membar_test::load(meet);
+  std::optional<support::device_memory<side>> far;
+  load(meet);
   {
     const support::device_guard guard(second);
-    far = std::make_unique<support::device_memory<side>>(1);
-    membar_test::load(meet);
-    membar::launch(membar::launch_config{1, 1}, meet, near.get(), far->get(), 1);
+    far.emplace(1);
+    load(meet);
+    membar::launch(launch_config{1, 1}, meet, near.get(), far->get(), 1);
   }
-  membar::launch(membar::launch_config{1, 1}, meet, near.get(), far->get(), 0);
-  membar_test::finish();
-  {
-    const support::device_guard guard(second);
-    membar_test::finish();
-  }
-  side seen[2];
-  membar_test::check(cudaMemcpy(&seen[0], near.get(), sizeof(side), cudaMemcpyDefault));
-  membar_test::check(cudaMemcpy(&seen[1], far->get(), sizeof(side), cudaMemcpyDefault));
-  for (const side& each : seen) {
+  membar::launch(launch_config{1, 1}, meet, near.get(), far->get(), 0);
+  finish();
+  finish_on(second);
+  for (const side& each : {copied(near)[0], copied(*far)[0]}) {
     EXPECT_EQ(each.written, phases);
     EXPECT_EQ(each.late, 0U);
     EXPECT_EQ(each.stale, 0U);
@@ -172,20 +154,17 @@ __global__ void read_on_the_peer(post* posts, outcome* seen) {
 TEST_F(sync_between_devices, publisher_shows_no_signal_before_its_data) {
   const support::pinned_memory<outcome> writer(1);
   const support::pinned_memory<outcome> readers(sources);
-  std::unique_ptr<support::device_memory<post>> posts;
-  membar_test::load(publish_to_the_peer);
+  std::optional<support::device_memory<post>> posts;
+  load(publish_to_the_peer);
   {
     const support::device_guard guard(second);
-    posts = std::make_unique<support::device_memory<post>>(sources);
-    membar_test::load(read_on_the_peer);
-    membar::launch(membar::launch_config{1, sources}, read_on_the_peer, posts->get(), readers.get());
+    posts.emplace(sources);
+    load(read_on_the_peer);
+    membar::launch(launch_config{1, sources}, read_on_the_peer, posts->get(), readers.get());
   }
-  membar::launch(membar::launch_config{1, 32 * (sources + 1)}, publish_to_the_peer, posts->get(), writer.get());
-  membar_test::finish();
-  {
-    const support::device_guard guard(second);
-    membar_test::finish();
-  }
+  membar::launch(launch_config{1, 32 * (sources + 1)}, publish_to_the_peer, posts->get(), writer.get());
+  finish();
+  finish_on(second);
   EXPECT_EQ(writer[0].failures, 0U);
   EXPECT_LE(writer[0].fences, static_cast<unsigned long long>(rounds) * sources);
   for (std::size_t s = 0; s != sources; ++s) {
@@ -195,3 +174,4 @@ TEST_F(sync_between_devices, publisher_shows_no_signal_before_its_data) {
 }
 
 }  // namespace
+}  // namespace membar_test
