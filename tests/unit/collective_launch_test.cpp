@@ -19,11 +19,8 @@ namespace {
 namespace symmetric = membar::symmetric;
 
 using fake_cuda::now;
-using membar::symmetric::collective_grid;
-using membar::symmetric::launch_offer;
-using membar::symmetric::pe;
-using membar::symmetric::pe_range;
 using membar_test::refusal;
+using symmetric::collective_grid, symmetric::launch_offer, symmetric::pe, symmetric::pe_range;
 
 void meets(int) {}
 const auto its_number = [](pe which) { return std::tuple(which.index()); };

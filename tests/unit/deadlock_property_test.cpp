@@ -20,11 +20,7 @@ namespace {
 
 namespace deadlock = membar::symmetric::deadlock;
 
-using membar::symmetric::deadlock::callers;
-using membar::symmetric::deadlock::hazard;
-using membar::symmetric::deadlock::operation_kind;
-using membar::symmetric::deadlock::program;
-using membar::symmetric::deadlock::stream_operation;
+using namespace membar::symmetric::deadlock;
 using stream_simulator::outcome;
 
 /// What a random program may contain.

@@ -14,22 +14,7 @@ namespace {
 namespace deadlock = membar::symmetric::deadlock;
 
 using membar::symmetric::pe;
-using membar::symmetric::deadlock::callers;
-using membar::symmetric::deadlock::handle;
-using membar::symmetric::deadlock::hazard;
-using membar::symmetric::deadlock::hazard_error;
-using membar::symmetric::deadlock::kernel_role;
-using membar::symmetric::deadlock::kernel_shape;
-using membar::symmetric::deadlock::recorder;
-using membar::symmetric::deadlock::report;
-using membar::symmetric::deadlock::signal_add;
-using membar::symmetric::deadlock::signal_at_least;
-using membar::symmetric::deadlock::signal_condition;
-using membar::symmetric::deadlock::signal_effect;
-using membar::symmetric::deadlock::signal_equals;
-using membar::symmetric::deadlock::signal_set;
-using membar::symmetric::deadlock::step_notify;
-using membar::symmetric::deadlock::step_wait;
+using namespace membar::symmetric::deadlock;
 
 // Streams, and a signal.
 constexpr int main_stream = 1;
@@ -37,34 +22,34 @@ constexpr int side_stream = 2;
 constexpr int ready = 7;
 
 /// A recorder of programs in short: in the main stream and with signal `ready` unless told, each call after the one before.
-class program : public recorder {
+class steps : public recorder {
  public:
   using recorder::collective;
   using recorder::notify;
   using recorder::recorder;
   using recorder::wait;
 
-  program& notify(int from, int to, signal_effect effect, int stream = main_stream) {
+  steps& notify(int from, int to, signal_effect effect, int stream = main_stream) {
     recorder::notify(pe(from), stream, pe(to), ready, effect);
     return *this;
   }
-  program& wait(int who, signal_condition until, int stream = main_stream) {
+  steps& wait(int who, signal_condition until, int stream = main_stream) {
     recorder::wait(pe(who), stream, ready, until);
     return *this;
   }
-  program& collective(int who, int stream = main_stream, handle team = deadlock::world) {
+  steps& collective(int who, int stream = main_stream, handle team = deadlock::world) {
     recorder::collective(pe(who), stream, team);
     return *this;
   }
-  program& record_event(int who, int event, int stream) {
+  steps& record_event(int who, int event, int stream) {
     recorder::record_event(pe(who), event, stream);
     return *this;
   }
-  program& wait_event(int who, int stream, int event) {
+  steps& wait_event(int who, int stream, int event) {
     recorder::wait_event(pe(who), stream, event);
     return *this;
   }
-  program& host_copy(int who, int stream, bool early, const char* name = "") {
+  steps& host_copy(int who, int stream, bool early, const char* name = "") {
     recorder::host_copy(pe(who), stream, early, name);
     return *this;
   }
@@ -90,7 +75,7 @@ std::string sentence(const recorder& record) {
 bool says(const recorder& record, const char* words) { return sentence(record).find(words) != std::string::npos; }
 
 TEST(deadlock_recorder, barrier_before_the_put_that_another_pe_waits_for) {
-  program wrong(2);
+  steps wrong(2);
   wrong.name(deadlock::handle_kind::signal, ready, "ready");
   wrong.name(deadlock::handle_kind::stream, main_stream, "main");
   wrong.collective(0);
@@ -110,30 +95,30 @@ TEST(deadlock_recorder, barrier_before_the_put_that_another_pe_waits_for) {
   EXPECT_EQ(cycle[2].where, "stream main");
   EXPECT_EQ(cycle[2].what, "signal_wait (signal ready = 1)");
   EXPECT_EQ(cycle[2].how, "waits for");
-  EXPECT_EQ(kinds(program(2).notify(0, 1, signal_set(1)).collective(0).wait(1, signal_equals(1)).collective(1)), nothing);
+  EXPECT_EQ(kinds(steps(2).notify(0, 1, signal_set(1)).collective(0).wait(1, signal_equals(1)).collective(1)), nothing);
 }
 
 TEST(deadlock_recorder, wait_before_its_notification_on_another_stream) {
-  program wrong(1);
+  steps wrong(1);
   wrong.wait(0, signal_at_least(1)).notify(0, 0, signal_add(1), side_stream);
   EXPECT_EQ(kinds(wrong), only(hazard::wait_before_notify));
   EXPECT_TRUE(says(wrong, "cudaStreamWaitEvent"));
-  program with_event(1);
+  steps with_event(1);
   with_event.notify(0, 0, signal_add(1), side_stream).record_event(0, 1, side_stream);
   EXPECT_EQ(kinds(with_event.wait_event(0, main_stream, 1).wait(0, signal_at_least(1))), nothing);
-  EXPECT_EQ(kinds(program(1).notify(0, 0, signal_add(1)).wait(0, signal_at_least(1))), nothing) << "the same stream";
+  EXPECT_EQ(kinds(steps(1).notify(0, 0, signal_add(1)).wait(0, signal_at_least(1))), nothing) << "the same stream";
 }
 
 TEST(deadlock_recorder, a_queue_may_hold_up_the_answer_that_another_pe_waits_for) {
-  program wrong(2);
+  steps wrong(2);
   wrong.wait(0, signal_at_least(1)).notify(0, 1, signal_add(1), side_stream);  // may be behind the wait
   EXPECT_EQ(kinds(wrong.wait(1, signal_at_least(1)).notify(1, 0, signal_add(1))), only(hazard::wait_before_notify));
 }
 
 TEST(deadlock_recorder, collectives_of_one_team_on_two_streams) {
-  program wrong(2);
-  program right(2);
-  program two_teams(2);
+  steps wrong(2);
+  steps right(2);
+  steps two_teams(2);
   two_teams.declare_team(1, {pe(0), pe(1)});
   for (const int i : {0, 1}) {
     wrong.collective(i).collective(i, side_stream);
@@ -149,7 +134,7 @@ TEST(deadlock_recorder, collectives_of_one_team_on_two_streams) {
 /// and `after`.
 std::vector<hazard> barriers_ordered_by_a_signal(signal_condition until, const std::vector<signal_effect>& before,
                                                  const std::vector<signal_effect>& after = {}) {
-  program record(1);
+  steps record(1);
   record.collective(0);
   for (const signal_effect effect : before) {
     record.notify(0, 0, effect);
@@ -175,8 +160,8 @@ TEST(deadlock_recorder, a_signal_orders_collectives_too) {
 }
 
 TEST(deadlock_recorder, collectives_of_one_team_on_a_stream_and_the_host) {
-  program wrong(2, callers::one_per_pe);
-  program right(2, callers::one_per_pe);
+  steps wrong(2, callers::one_per_pe);
+  steps right(2, callers::one_per_pe);
   for (const int i : {0, 1}) {
     wrong.collective(i).host_collective(pe(i));
     right.collective(i).synchronize_stream(pe(i), main_stream);
@@ -187,7 +172,7 @@ TEST(deadlock_recorder, collectives_of_one_team_on_a_stream_and_the_host) {
 }
 
 TEST(deadlock_recorder, two_teams_in_different_orders) {
-  program wrong(2);
+  steps wrong(2);
   wrong.declare_team(1, {pe(0), pe(1)});
   wrong.collective(0).collective(0, main_stream, 1).collective(1, main_stream, 1).collective(1);
   EXPECT_EQ(kinds(wrong), only(hazard::cycle));
@@ -223,24 +208,24 @@ TEST(deadlock_recorder, blocks_of_one_kernel_run_at_once_and_those_of_one_role_i
 }
 
 TEST(deadlock_recorder, a_host_copy_that_may_not_have_run) {
-  program wrong(2);
+  steps wrong(2);
   wrong.host_copy(0, 0, true, "cudaMemcpy").collective(0).collective(1);
   EXPECT_EQ(kinds(wrong), only(hazard::early_host_copy));
   EXPECT_TRUE(says(wrong, "PE 0's cudaMemcpy in the default stream may return before it has run"));
-  program waited_for(2);
+  steps waited_for(2);
   waited_for.host_copy(0, 0, true).synchronize_stream(pe(0), 0);
   EXPECT_EQ(kinds(waited_for.collective(0).collective(1)), nothing);
-  EXPECT_EQ(kinds(program(2).host_copy(0, 0, false).notify(0, 1, signal_add(1))), nothing) << "synchronous";
-  program same_stream(2);
+  EXPECT_EQ(kinds(steps(2).host_copy(0, 0, false).notify(0, 1, signal_add(1))), nothing) << "synchronous";
+  steps same_stream(2);
   same_stream.host_copy(0, main_stream, true).access(pe(0), main_stream, pe(1), "put");
   EXPECT_EQ(kinds(same_stream), nothing);
-  program read_by_another(2);
+  steps read_by_another(2);
   read_by_another.host_copy(0, 0, true).access(pe(1), main_stream, pe(0), "get");
   EXPECT_EQ(kinds(read_by_another), only(hazard::early_host_copy));
 }
 
 TEST(deadlock_recorder, the_host_waits_before_it_has_enqueued_all) {
-  program record(2);
+  steps record(2);
   record.wait(0, signal_at_least(1));
   try {
     record.synchronize_stream(pe(0), main_stream);
@@ -265,7 +250,7 @@ TEST(deadlock_recorder, a_barrier_that_the_host_calls_for_one_pe_at_a_time) {
 }
 
 TEST(deadlock_recorder, hosts_that_wait_before_they_enqueue_what_the_other_waits_for) {
-  program wrong(2, callers::one_per_pe);
+  steps wrong(2, callers::one_per_pe);
   for (const int i : {0, 1}) {
     wrong.wait(i, signal_at_least(1)).synchronize_stream(pe(i), main_stream);
     wrong.notify(i, 1 - i, signal_add(1), side_stream);
@@ -274,7 +259,7 @@ TEST(deadlock_recorder, hosts_that_wait_before_they_enqueue_what_the_other_waits
 }
 
 TEST(deadlock_recorder, a_host_wait_that_can_return_is_not_refused_for_the_rest) {
-  program record(2);
+  steps record(2);
   record.work(pe(0), side_stream);
   record.wait(0, signal_at_least(1)).synchronize_stream(pe(0), side_stream);
   record.notify(1, 0, signal_add(1)).synchronize_pe(pe(0));
@@ -282,7 +267,7 @@ TEST(deadlock_recorder, a_host_wait_that_can_return_is_not_refused_for_the_rest)
 }
 
 TEST(deadlock_recorder, a_cycle_of_three_pes) {
-  program wrong(3);
+  steps wrong(3);
   for (const int i : {0, 1, 2}) {
     wrong.wait(i, signal_at_least(1)).notify(i, (i + 1) % 3, signal_add(1));
   }
@@ -291,15 +276,15 @@ TEST(deadlock_recorder, a_cycle_of_three_pes) {
 }
 
 TEST(deadlock_recorder, a_wait_that_nobody_notifies) {
-  EXPECT_EQ(kinds(program(2).notify(0, 1, signal_set(2)).wait(1, signal_equals(1))), only(hazard::never_notified));
-  program count(2);
+  EXPECT_EQ(kinds(steps(2).notify(0, 1, signal_set(2)).wait(1, signal_equals(1))), only(hazard::never_notified));
+  steps count(2);
   EXPECT_EQ(kinds(count.notify(0, 1, signal_add(2)).wait(1, signal_at_least(3))), only(hazard::never_notified));
   EXPECT_TRUE(says(count, "to 2 only"));
-  EXPECT_EQ(kinds(program(2).notify(0, 0, signal_add(3)).wait(1, signal_at_least(3))), only(hazard::never_notified));
+  EXPECT_EQ(kinds(steps(2).notify(0, 0, signal_add(3)).wait(1, signal_at_least(3))), only(hazard::never_notified));
 }
 
 TEST(deadlock_recorder, a_collective_without_a_member) {
-  program wrong(3);
+  steps wrong(3);
   EXPECT_EQ(kinds(wrong.collective(0).collective(1)), (std::vector{hazard::missing_member, hazard::missing_member}));
   EXPECT_TRUE(says(wrong, "waits for PE 2, which never calls it"));
 }
@@ -312,18 +297,18 @@ TEST(deadlock_recorder, different_collectives_at_the_same_place) {
 }
 
 TEST(deadlock_recorder, a_value_that_is_replaced_before_it_is_seen) {
-  program two_senders(3);
+  steps two_senders(3);
   two_senders.notify(0, 2, signal_set(1)).notify(1, 2, signal_set(2)).wait(2, signal_equals(1));
   EXPECT_EQ(kinds(two_senders), only(hazard::lost_signal));
-  program too_fast(2);
+  steps too_fast(2);
   too_fast.notify(0, 1, signal_set(1)).notify(0, 1, signal_set(2)).wait(1, signal_equals(1));
   EXPECT_EQ(kinds(too_fast), only(hazard::lost_signal));
   // Where it is waited for to be at least that, the next one will do.
-  EXPECT_EQ(kinds(program(2).notify(0, 1, signal_set(1)).notify(0, 1, signal_set(2)).wait(1, signal_at_least(1))), nothing);
+  EXPECT_EQ(kinds(steps(2).notify(0, 1, signal_set(1)).notify(0, 1, signal_set(2)).wait(1, signal_at_least(1))), nothing);
 }
 
 TEST(deadlock_recorder, a_set_signal_whose_sender_waits_for_an_answer_is_never_lost) {
-  program ping_pong(2);
+  steps ping_pong(2);
   for (unsigned round = 1; round <= 20; ++round) {
     ping_pong.notify(0, 1, signal_set(round)).wait(1, signal_equals(round));
     ping_pong.notify(1, 0, signal_set(round)).wait(0, signal_equals(round));
@@ -333,7 +318,7 @@ TEST(deadlock_recorder, a_set_signal_whose_sender_waits_for_an_answer_is_never_l
 
 TEST(deadlock_recorder, a_flag_that_its_reader_clears_can_be_set_again_after_the_answer) {
   constexpr int answer = 8;
-  program toggled(2);
+  steps toggled(2);
   for (unsigned round = 1; round <= 3; ++round) {
     toggled.notify(0, 1, signal_set(1)).wait(1, signal_equals(1)).notify(1, 1, signal_set(0));
     toggled.notify(pe(1), main_stream, pe(0), answer, signal_add(1));
@@ -346,7 +331,7 @@ TEST(deadlock_recorder, a_flag_that_its_reader_clears_can_be_set_again_after_the
 
 TEST(deadlock_recorder, notifications_that_do_not_block_are_in_no_order_before_a_quiet) {
   for (const bool quiet : {false, true}) {
-    program record(2);
+    steps record(2);
     record.notify(pe(0), main_stream, pe(1), ready, signal_set(1), "", false);
     if (quiet) {
       record.quiet(pe(0), main_stream);
@@ -357,11 +342,11 @@ TEST(deadlock_recorder, notifications_that_do_not_block_are_in_no_order_before_a
 }
 
 TEST(deadlock_recorder, an_event_means_its_last_record_before_the_wait) {
-  program record(1);
+  steps record(1);
   record.record_event(0, 1, main_stream).wait_event(0, side_stream, 1).collective(0);
   record.record_event(0, 1, main_stream).collective(0, side_stream);  // too late for the wait above
   EXPECT_EQ(kinds(record), only(hazard::concurrent_collectives));
-  program again(1);
+  steps again(1);
   again.record_event(0, 1, main_stream).collective(0);
   again.record_event(0, 1, main_stream).wait_event(0, side_stream, 1).collective(0, side_stream);
   EXPECT_EQ(kinds(again), nothing);
@@ -369,18 +354,18 @@ TEST(deadlock_recorder, an_event_means_its_last_record_before_the_wait) {
 
 TEST(deadlock_recorder, an_event_belongs_to_one_process) {
   for (const callers hosts : {callers::one, callers::one_per_pe}) {
-    EXPECT_EQ(kinds(program(2, hosts).record_event(0, 1, main_stream).wait_event(1, main_stream, 1)),
+    EXPECT_EQ(kinds(steps(2, hosts).record_event(0, 1, main_stream).wait_event(1, main_stream, 1)),
               hosts == callers::one ? nothing : only(hazard::unrecorded_event));
   }
 }
 
 TEST(deadlock_recorder, an_event_that_was_not_recorded) {
-  EXPECT_EQ(kinds(program(1).wait_event(0, side_stream, 1).record_event(0, 1, main_stream)), only(hazard::unrecorded_event));
+  EXPECT_EQ(kinds(steps(1).wait_event(0, side_stream, 1).record_event(0, 1, main_stream)), only(hazard::unrecorded_event));
 }
 
 /// A graph with a wait in one branch and its notification in another, with an edge between them or without.
 std::vector<hazard> branches(bool edge) {
-  program record(1);
+  steps record(1);
   record.begin_capture(pe(0), main_stream);
   record.record_event(0, 1, main_stream).wait_event(0, side_stream, 1);  // joins
   record.notify(0, 0, signal_add(1), side_stream).record_event(0, 2, side_stream);
@@ -399,7 +384,7 @@ TEST(deadlock_recorder, in_a_graph_the_order_of_capture_orders_nothing) {
 }
 
 TEST(deadlock_recorder, a_graph_runs_when_it_is_launched_and_as_often_as_that) {
-  program record(2);
+  steps record(2);
   record.begin_capture(pe(0), main_stream);
   record.notify(0, 1, signal_add(1));
   const handle graph = record.end_capture(pe(0), main_stream);
@@ -435,12 +420,12 @@ TEST(deadlock_recorder, what_capture_does_not_allow_is_an_error) {
 }
 
 TEST(deadlock_recorder, a_signal_is_set_or_added_to) {
-  program record(2);
+  steps record(2);
   record.notify(0, 1, signal_add(1));
   EXPECT_THROW(record.notify(0, 1, signal_set(1)), membar::error);
   EXPECT_THROW(record.wait(1, signal_equals(1)), membar::error);
   record.notify(1, 0, signal_set(1));  // PE 0's signal is another one
-  program late(2);
+  steps late(2);
   late.wait(1, signal_equals(1));
   EXPECT_THROW(late.notify(0, 1, signal_add(1)), membar::error);
   EXPECT_EQ(late.operations().size(), 1U);
@@ -456,8 +441,8 @@ TEST(deadlock_recorder, a_pe_that_does_not_exist_is_an_error) {
 }
 
 TEST(deadlock_recorder, records_of_two_processes_are_joined) {
-  program first(2, callers::one_per_pe);
-  program second(2, callers::one_per_pe);
+  steps first(2, callers::one_per_pe);
+  steps second(2, callers::one_per_pe);
   const std::vector<kernel_role> roles{{step_wait(ready, signal_at_least(1)), step_notify(pe(1), ready, signal_add(1))}};
   first.kernel(pe(0), main_stream, {}, roles);
   second.begin_capture(pe(1), main_stream);
@@ -469,7 +454,7 @@ TEST(deadlock_recorder, records_of_two_processes_are_joined) {
 }
 
 TEST(deadlock_recorder, forgetting_keeps_what_signals_hold) {
-  program record(2);
+  steps record(2);
   record.notify(0, 1, signal_add(2)).notify(1, 0, signal_set(5)).forget();
   EXPECT_TRUE(record.operations().empty());
   EXPECT_EQ(kinds(record.wait(1, signal_at_least(2)).wait(0, signal_equals(5))), nothing);
@@ -479,7 +464,7 @@ TEST(deadlock_recorder, forgetting_keeps_what_signals_hold) {
 }
 
 TEST(deadlock_recorder, takes_what_several_threads_record) {
-  program record(4, callers::one_per_pe);
+  steps record(4, callers::one_per_pe);
   std::vector<std::jthread> threads;
   for (int i = 0; i != 4; ++i) {
     threads.emplace_back([&record, i] {
@@ -494,7 +479,7 @@ TEST(deadlock_recorder, takes_what_several_threads_record) {
 }
 
 TEST(deadlock_recorder, finds_the_cycle_of_a_long_program) {
-  program record(4);
+  steps record(4);
   for (unsigned round = 1; round <= 100; ++round) {
     for (int i = 0; i != 4; ++i) {
       record.notify(i, (i + 1) % 4, signal_add(1)).wait(i, signal_at_least(round)).collective(i);

@@ -14,9 +14,8 @@ namespace {
 namespace symmetric = membar::symmetric;
 
 using fake_cuda::now;
-using membar::symmetric::pe;
-using membar::symmetric::peer_backend;
 using membar_test::refusal;
+using symmetric::pe, symmetric::peer_backend;
 
 class host_copy : public fake_cuda::test {
  protected:

@@ -10,10 +10,8 @@
 
 namespace {
 
-using fake_cuda::MiB;
-using fake_cuda::now;
-using membar_test::refusal;
-using membar_test::says;
+using fake_cuda::MiB, fake_cuda::now;
+using membar_test::refusal, membar_test::says;
 
 class l2_set_aside : public fake_cuda::test {
  protected:

@@ -13,13 +13,8 @@
 namespace {
 
 using fake_cuda::now;
-using membar::attribute_traits;
-using membar::get_attribute;
-using membar::set_attribute;
-using membar::sync_domain;
-using membar::sync_domain_map;
-using membar_test::refusal;
-using membar_test::says;
+using membar::attribute_traits, membar::get_attribute, membar::set_attribute, membar::sync_domain, membar::sync_domain_map;
+using membar_test::refusal, membar_test::says;
 
 class launch_attribute : public fake_cuda::test {
  protected:
@@ -64,61 +59,42 @@ consteval bool legal_on(bool launch, bool stream, bool node) {
          membar::legal_on_a_graph_node<Attribute> == node;
 }
 
-//                                                              launch stream node
-static_assert(legal_on<sync_domain>(/*                       */ true, true, true));
-static_assert(legal_on<sync_domain::default_t>(/*            */ true, true, true));
-static_assert(legal_on<sync_domain::remote_t>(/*             */ true, true, true));
-static_assert(legal_on<sync_domain_map>(/*                   */ true, true, true));
-static_assert(legal_on<membar::priority>(/*                  */ true, true, true));
-static_assert(legal_on<membar::cooperative>(/*               */ true, false, true));
-static_assert(legal_on<membar::cluster_dimensions>(/*        */ true, false, true));
-static_assert(legal_on<membar::cluster_scheduling>(/*        */ true, false, true));
-static_assert(legal_on<membar::programmatic_stream_serialization>(true, false, false));
-static_assert(legal_on<membar::programmatic_event>(/*        */ true, false, false));
-static_assert(legal_on<membar::physical_domain<0>>(/*        */ true, false, false));
-static_assert(legal_on<membar::physical_domain<3>>(/*        */ true, false, false));
-static_assert(legal_on<membar::synchronization_policy>(/*    */ false, true, false));
-#if CUDART_VERSION >= 12030
-static_assert(legal_on<membar::launch_completion_event>(/*   */ true, false, false));
-#endif
-#if CUDART_VERSION >= 12080
-static_assert(legal_on<membar::preferred_cluster_dimensions>(/**/ true, false, true));
-static_assert(legal_on<membar::shared_memory_carveout>(/*    */ true, false, false));
-#endif
-#if CUDART_VERSION >= 13000
-static_assert(legal_on<membar::nvlink_centric_scheduling>(/* */ true, true, true));
-#endif
-
-// What is no attribute is legal nowhere.
-struct no_attribute {};
-static_assert(legal_on<no_attribute>(false, false, false));
-static_assert(legal_on<int>(false, false, false));
-static_assert(legal_on<cudaLaunchAttribute>(false, false, false));
-
-// Each attribute is CUDA's of that name.
+/// Whether an attribute is CUDA's of this id, and legal in these places.
 template <class Attribute>
-consteval bool has_id(cudaLaunchAttributeID id) {
-  return sizeof(attribute_traits<Attribute>::ids) == sizeof(id) && attribute_traits<Attribute>::ids[0] == id;
+consteval bool is(cudaLaunchAttributeID id, bool launch, bool stream, bool node) {
+  return sizeof(attribute_traits<Attribute>::ids) == sizeof(id) && attribute_traits<Attribute>::ids[0] == id &&
+         legal_on<Attribute>(launch, stream, node);
 }
-static_assert(has_id<sync_domain>(cudaLaunchAttributeMemSyncDomain));
-static_assert(has_id<sync_domain_map>(cudaLaunchAttributeMemSyncDomainMap));
-static_assert(has_id<membar::priority>(cudaLaunchAttributePriority));
-static_assert(has_id<membar::cooperative>(cudaLaunchAttributeCooperative));
-static_assert(has_id<membar::cluster_dimensions>(cudaLaunchAttributeClusterDimension));
-static_assert(has_id<membar::cluster_scheduling>(cudaLaunchAttributeClusterSchedulingPolicyPreference));
-static_assert(has_id<membar::programmatic_stream_serialization>(cudaLaunchAttributeProgrammaticStreamSerialization));
-static_assert(has_id<membar::programmatic_event>(cudaLaunchAttributeProgrammaticEvent));
-static_assert(has_id<membar::synchronization_policy>(cudaLaunchAttributeSynchronizationPolicy));
+
+//                                                                                             launch stream node
+static_assert(is<sync_domain>(cudaLaunchAttributeMemSyncDomain, /*                          */ true, true, true));
+static_assert(is<sync_domain_map>(cudaLaunchAttributeMemSyncDomainMap, /*                   */ true, true, true));
+static_assert(is<membar::priority>(cudaLaunchAttributePriority, /*                          */ true, true, true));
+static_assert(is<membar::cooperative>(cudaLaunchAttributeCooperative, /*                    */ true, false, true));
+static_assert(is<membar::cluster_dimensions>(cudaLaunchAttributeClusterDimension, /*        */ true, false, true));
+static_assert(is<membar::cluster_scheduling>(cudaLaunchAttributeClusterSchedulingPolicyPreference, true, false, true));
+static_assert(is<membar::programmatic_stream_serialization>(cudaLaunchAttributeProgrammaticStreamSerialization, true, false,
+                                                            false));
+static_assert(is<membar::programmatic_event>(cudaLaunchAttributeProgrammaticEvent, /*       */ true, false, false));
+static_assert(is<membar::synchronization_policy>(cudaLaunchAttributeSynchronizationPolicy, /**/ false, true, false));
 #if CUDART_VERSION >= 12030
-static_assert(has_id<membar::launch_completion_event>(cudaLaunchAttributeLaunchCompletionEvent));
+static_assert(is<membar::launch_completion_event>(cudaLaunchAttributeLaunchCompletionEvent, /**/ true, false, false));
 #endif
 #if CUDART_VERSION >= 12080
-static_assert(has_id<membar::preferred_cluster_dimensions>(cudaLaunchAttributePreferredClusterDimension));
-static_assert(has_id<membar::shared_memory_carveout>(cudaLaunchAttributePreferredSharedMemoryCarveout));
+static_assert(is<membar::preferred_cluster_dimensions>(cudaLaunchAttributePreferredClusterDimension, true, false, true));
+static_assert(is<membar::shared_memory_carveout>(cudaLaunchAttributePreferredSharedMemoryCarveout, true, false, false));
 #endif
 #if CUDART_VERSION >= 13000
-static_assert(has_id<membar::nvlink_centric_scheduling>(cudaLaunchAttributeNvlinkUtilCentricScheduling));
+static_assert(is<membar::nvlink_centric_scheduling>(cudaLaunchAttributeNvlinkUtilCentricScheduling, true, true, true));
 #endif
+
+// The tags of a domain are one; a physical domain stands for two; what is no attribute is legal nowhere.
+struct no_attribute {};
+static_assert(legal_on<sync_domain::default_t>(true, true, true) && legal_on<sync_domain::remote_t>(true, true, true));
+static_assert(legal_on<membar::physical_domain<0>>(true, false, false) &&
+              legal_on<membar::physical_domain<3>>(true, false, false));
+static_assert(legal_on<no_attribute>(false, false, false) && legal_on<int>(false, false, false));
+static_assert(legal_on<cudaLaunchAttribute>(false, false, false));
 
 /// CUDA's value of a launch attribute.
 template <class Attribute>

@@ -11,14 +11,9 @@
 namespace {
 
 using fake_cuda::now;
-using membar::domain_bound;
-using membar::launch_config;
-using membar::physical_domain;
-using membar::set_attribute;
-using membar::sync_domain;
-using membar::sync_domain_map;
-using membar_test::refusal;
-using membar_test::says;
+using membar::domain_bound, membar::launch_config, membar::physical_domain, membar::set_attribute, membar::sync_domain,
+    membar::sync_domain_map;
+using membar_test::refusal, membar_test::says;
 
 /// A struct that holds a bound handle and tells its domain by a `domain_of`.
 struct channel {

@@ -11,13 +11,8 @@
 namespace {
 
 using fake_cuda::now;
-using membar::atomic_operation;
-using membar::atomic_use;
-using membar::atomicity_facts;
-using membar::memory_kind;
-using membar::memory_location;
-using membar_test::refusal;
-using membar_test::says;
+using membar::atomic_operation, membar::atomic_use, membar::atomicity_facts, membar::memory_kind, membar::memory_location;
+using membar_test::refusal, membar_test::says;
 
 class mapped_memory : public fake_cuda::test {};
 class managed_memory : public fake_cuda::test {};

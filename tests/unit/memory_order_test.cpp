@@ -58,9 +58,7 @@ TEST(memory_order, is_named_as_in_cxx) {
   EXPECT_STREQ(name(static_cast<membar::memory_order>(17)), "unknown memory order");
 }
 
-using membar::acquire_half;
-using membar::memory_order;
-using membar::release_half;
+using membar::acquire_half, membar::memory_order, membar::release_half;
 static_assert(release_half(memory_order::relaxed) == memory_order::relaxed &&
               acquire_half(memory_order::relaxed) == memory_order::relaxed);
 static_assert(release_half(memory_order::acquire) == memory_order::relaxed &&

@@ -9,9 +9,7 @@
 
 namespace {
 
-using fence_interference::arm;
-using fence_interference::requirement;
-using fence_interference::requirement_of;
+using fence_interference::arm, fence_interference::requirement, fence_interference::requirement_of;
 
 const char* const publishers[] = {"kernel_boundary.stream",      "kernel_boundary.graph",
                                   "fence.block.acq_rel.own_sm",  "fence.cluster.seq_cst.own_sm",

@@ -11,8 +11,7 @@
 
 namespace {
 
-using fake_cuda::now;
-using fake_cuda::stream;
+using fake_cuda::now, fake_cuda::stream;
 using membar::symmetric::stream_guard;
 using membar_test::refusal;
 

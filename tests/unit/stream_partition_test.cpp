@@ -36,9 +36,7 @@ void operator delete[](void* memory, std::size_t) noexcept { operator delete[](m
 namespace {
 
 using fake_cuda::now;
-using membar::get_attribute;
-using membar::set_attribute;
-using membar::sync_domain_map;
+using membar::get_attribute, membar::set_attribute, membar::sync_domain_map;
 
 static_assert(membar::partition_domain(0, 4) == 0 && membar::partition_domain(3, 4) == 3);
 static_assert(membar::partition_domain(4, 4) == 0 && membar::partition_domain(9, 4) == 1);

@@ -19,11 +19,8 @@
 
 namespace membar_test::stream_simulator {
 
-using membar::symmetric::deadlock::callers;
-using membar::symmetric::deadlock::handle;
-using membar::symmetric::deadlock::operation_kind;
-using membar::symmetric::deadlock::program;
-using membar::symmetric::deadlock::stream_operation;
+using membar::symmetric::deadlock::callers, membar::symmetric::deadlock::handle, membar::symmetric::deadlock::operation_kind,
+    membar::symmetric::deadlock::program, membar::symmetric::deadlock::stream_operation;
 
 /// What happens in some schedule.
 struct outcome {

@@ -20,16 +20,10 @@ namespace symmetric = membar::symmetric;
 using fake_cuda::now;
 using membar::atomic_operation;
 using membar::detail::atomic_capability;
-using membar::symmetric::amo;
-using membar::symmetric::counter;
-using membar::symmetric::pe;
-using membar::symmetric::peer_backend;
-using membar::symmetric::peer_memory;
-using membar::symmetric::scoped_array;
-using membar::symmetric::detail::collective;
-using membar::symmetric::detail::tagged;
-using membar_test::refusal;
-using membar_test::says;
+using membar_test::refusal, membar_test::says;
+using symmetric::amo, symmetric::counter, symmetric::pe, symmetric::peer_backend, symmetric::peer_memory,
+    symmetric::scoped_array;
+using symmetric::detail::collective, symmetric::detail::tagged;
 
 TEST(pe, has_neighbours_on_a_ring) {
   static_assert(symmetric::ring_neighbour(pe(0), -1, 4) == pe(3));

@@ -11,10 +11,8 @@
 namespace {
 
 using fake_cuda::now;
-using membar::domain_bound;
-using membar::domain_of;
-using membar_test::refusal;
-using membar_test::says;
+using membar::domain_bound, membar::domain_of;
+using membar_test::refusal, membar_test::says;
 
 class sync_domain : public fake_cuda::test {};
 

@@ -18,9 +18,7 @@
 
 namespace {
 
-using membar::thread_scope;
-using membar::wait_budget;
-using membar::wait_result;
+using membar::thread_scope, membar::wait_budget, membar::wait_result;
 
 constexpr wait_budget generous = wait_budget::milliseconds(20'000);
 constexpr wait_budget short_one = wait_budget::milliseconds(5);
