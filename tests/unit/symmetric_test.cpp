@@ -7,6 +7,7 @@
 #include <tests/common/refusal.hpp>
 #include <tests/fake_cuda/fake_cuda.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <random>
@@ -193,9 +194,7 @@ TEST_F(heap, gives_zeros_at_every_pe_before_it_returns) {
     const auto span = data.on(each);
     EXPECT_EQ(span.size(), 100U);
     EXPECT_EQ(span.self(), each);
-    for (std::size_t i = 0; i != 100; ++i) {
-      ASSERT_EQ(span.local()[i], 0);
-    }
+    ASSERT_EQ(std::count(span.local(), span.local() + 100, 0), 100);
     for (const pe other : backend.local_pes()) {
       EXPECT_EQ(span.at(other).data(), data.on(other).local());
       EXPECT_EQ(span[7].at(other).data(), data.on(other).local() + 7);
@@ -209,9 +208,8 @@ TEST_F(heap, zeroes_what_was_used_before) {
   const auto before = all.allocate<int>(8);
   before.on(pe(1)).local()[3] = 7;
   all.free(before);
-  const auto after = all.allocate<int>(8);
+  const scoped_array after(all.allocate<int>(8));
   EXPECT_EQ(after.on(pe(1)).local()[3], 0);
-  all.free(after);
 }
 
 TEST_F(heap, aligns_as_it_is_told) {
@@ -232,9 +230,8 @@ TEST_F(heap, names_objects_by_their_place) {
   const auto first = all.allocate<int>(4);
   const auto second = all.allocate<int>(4);
   for (const pe which : backend.local_pes()) {
-    const auto distance =
-        reinterpret_cast<std::uintptr_t>(second.on(which).local()) - reinterpret_cast<std::uintptr_t>(first.on(which).local());
-    EXPECT_EQ(second.offset() - first.offset(), distance);
+    const auto distance = second.on(which).local() - first.on(which).local();
+    EXPECT_EQ(second.offset() - first.offset(), static_cast<std::size_t>(distance) * sizeof(int));
   }
   EXPECT_EQ(first.offset(3), first.offset() + 3 * sizeof(int));
   all.free(first);
@@ -242,13 +239,12 @@ TEST_F(heap, names_objects_by_their_place) {
 }
 
 TEST_F(heap, cuts_spans_at_their_end) {
-  const auto data = all.allocate<int>(10);
+  const scoped_array data(all.allocate<int>(10));
   const auto span = data.on(pe(0));
   EXPECT_EQ(span.subspan(2, 3).size(), 3U);
   EXPECT_EQ(span.subspan(8, 3).size(), 2U);
   EXPECT_EQ(span.subspan(11, 3).size(), 0U);
   EXPECT_EQ(span.subspan(2, 3).local(), span.local() + 2);
-  all.free(data);
 }
 
 TEST_F(heap, frees_in_any_order_and_joins_what_is_free) {
@@ -265,7 +261,7 @@ TEST_F(heap, frees_in_any_order_and_joins_what_is_free) {
 }
 
 TEST_F(heap, says_what_room_is_left) {
-  const auto most = all.allocate<char>((1 << 16) - 256);
+  const scoped_array most(all.allocate<char>((1 << 16) - 256));
   EXPECT_EQ(
       refusal([&] { return all.allocate<char>(257); }),
       "membar: 257 bytes do not fit into the symmetric heap: 65280 of 65536 are taken and the largest gap has 256: make the "
@@ -273,7 +269,6 @@ TEST_F(heap, says_what_room_is_left) {
   EXPECT_TRUE(says(refusal([&] { return all.allocate<int>(~std::size_t{0} / 2); }), "has room for"));
   EXPECT_TRUE(says(refusal([&] { return all.allocate<int>(0); }), "ask for 1 or more"));
   EXPECT_EQ(all.bytes_taken(), static_cast<std::size_t>((1 << 16) - 256));
-  all.free(most);
   EXPECT_TRUE(says(refusal([&] { const symmetric::heap none(backend, 0); }), "a symmetric heap of 0 bytes"));
 }
 
@@ -363,27 +358,23 @@ TEST_F(heap, has_no_words_that_the_links_do_not_carry) {
   EXPECT_TRUE(says(refusal([&] { return all.allocate<counter<int>>(1); }), "name fewer operations"));
   EXPECT_EQ(all.bytes_taken(), 0U);
   // What is only stored needs no atomics.
-  const auto flags = all.allocate<symmetric::signal<symmetric::set>>(1);
-  const auto words = all.allocate<counter<int, amo::load | amo::store>>(1);
-  all.free(flags);
-  all.free(words);
+  const scoped_array flags(all.allocate<symmetric::signal<symmetric::set>>(1));
+  const scoped_array words(all.allocate<counter<int, amo::load | amo::store>>(1));
 }
 
 TEST_F(heap, has_counters_of_the_operations_that_partial_links_carry) {
   const unsigned some = atomic_capability::capability_unsigned | atomic_capability::capability_reduction |
                         atomic_capability::capability_scalar_32;
   now().partial_atomics = {{{0, 1}, some}, {{1, 0}, some}};
-  const auto sums = all.allocate<counter<unsigned, amo::add>>(1);
+  const scoped_array sums(all.allocate<counter<unsigned, amo::add>>(1));
   EXPECT_TRUE(says(refusal([&] { return all.allocate<counter<int, amo::add>>(1); }), "not atomic between all PEs"));
   EXPECT_TRUE(
       says(refusal([&] { return all.allocate<counter<unsigned long long, amo::add>>(1); }), "(integer addition, 8 bytes)"));
-  all.free(sums);
 }
 
 TEST_F(heap, has_a_word_for_each_pe_and_one_more_in_a_barrier) {
-  const auto words = all.allocate_barrier();
+  const scoped_array words(all.allocate_barrier());
   EXPECT_EQ(words.size(), 3U);
-  all.free(words);
 }
 
 TEST_F(heap, keeps_offsets_apart_whatever_is_asked_of_it) {
@@ -457,8 +448,7 @@ TEST_F(heap_of_processes, refuses_collective_calls_that_differ) {
   cluster.other = tagged(collective::heap_bytes, 4096);
   EXPECT_EQ(refusal([&] { const symmetric::heap refused(cluster, 8192); }),
             "membar: a collective call differs between PEs: PE 1 has a heap of bytes 8192, and PE 0 has 4096: call it on every "
-            "PE, in "
-            "one order, with the same arguments");
+            "PE, in one order, with the same arguments");
   cluster.other = tagged(collective::objects, 11);
   EXPECT_TRUE(says(refusal([&] { return all.allocate<int>(10); }), "PE 1 has an allocation of objects 10"));
   const auto first = all.allocate<int>(1);
@@ -501,10 +491,9 @@ TEST_F(heap_of_processes, refuses_an_alignment_that_only_the_other_process_lacks
 
 TEST_F(heap_of_processes, meets_behind_the_zeroing) {
   const int before = cluster.meetings;
-  const auto data = all.allocate<int>(1);
+  const scoped_array data(all.allocate<int>(1));
   EXPECT_GT(cluster.meetings, before);
   EXPECT_EQ(now().zeroed.size(), 1U);
-  all.free(data);
 }
 
 TEST_F(heap_of_processes, fails_on_every_pe_where_it_fails_on_one) {
@@ -514,11 +503,10 @@ TEST_F(heap_of_processes, fails_on_every_pe_where_it_fails_on_one) {
 }
 
 TEST_F(heap_of_processes, has_no_symmetric_address_of_another_process) {
-  const auto data = all.allocate<int>(1);
+  const scoped_array data(all.allocate<int>(1));
   EXPECT_EQ(data.on(pe(1)).self(), pe(1));
   EXPECT_EQ(refusal([&] { return data.on(pe(0)); }),
             "membar: a symmetric address of PE 0 was asked for in the process of PEs 1 to 1: it is valid on its own PE only");
-  all.free(data);
 }
 
 }  // namespace
