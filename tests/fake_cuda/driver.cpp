@@ -4,7 +4,6 @@
 
 #include <cuda.h>
 
-#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 

@@ -6,7 +6,6 @@
 
 #include <concepts>
 #include <string>
-#include <type_traits>
 
 namespace {
 

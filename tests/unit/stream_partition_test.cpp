@@ -8,7 +8,6 @@
 #include <new>
 #include <stdexcept>
 #include <type_traits>
-#include <utility>
 
 namespace {
 

@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <optional>
 #include <random>
-#include <string>
 #include <vector>
 
 namespace {

@@ -5,9 +5,7 @@
 #include <tests/fake_cuda/fake_cuda.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
-#include <string>
 #include <vector>
 
 namespace {
