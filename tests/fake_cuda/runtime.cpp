@@ -47,24 +47,30 @@ cudaError_t set(attributed& to, cudaLaunchAttributeID id, const cudaLaunchAttrib
 /// What may not be called while a kernel runs that waits for another launch.
 void note_late_call() { now().late_calls += now().running != 0 ? 1 : 0; }
 
-cudaError_t allocate(void** memory, std::size_t bytes) {
-  note_late_call();
-  if (bytes > now().largest_allocation) {
-    return cudaErrorMemoryAllocation;
-  }
-  *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
-  std::memset(*memory, 0xa5, bytes);  // nothing is zero unless a call zeroes it
-  now().allocations[*memory] = current_device();
-  now().allocated_on.push_back(current_device());
-  return cudaSuccess;
+cudaError_t allocate(void** memory, std::size_t bytes, const char* name = __builtin_FUNCTION()) {
+  const auto body = [&] {
+    note_late_call();
+    if (bytes > now().largest_allocation) {
+      return cudaErrorMemoryAllocation;
+    }
+    *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+    std::memset(*memory, 0xa5, bytes);  // nothing is zero unless a call zeroes it
+    now().allocations[*memory] = current_device();
+    now().allocated_on.push_back(current_device());
+    return cudaSuccess;
+  };
+  return answer(body, name);
 }
 
-cudaError_t deallocate(void* memory) {
-  if (memory != nullptr && now().allocations.erase(memory) != 1) {
-    return cudaErrorInvalidValue;
-  }
-  std::free(memory);
-  return cudaSuccess;
+cudaError_t deallocate(void* memory, const char* name = __builtin_FUNCTION()) {
+  const auto body = [&] {
+    if (memory != nullptr && now().allocations.erase(memory) != 1) {
+      return cudaErrorInvalidValue;
+    }
+    std::free(memory);
+    return cudaSuccess;
+  };
+  return answer(body, name);
 }
 
 cudaError_t copy(void* to, const void* from, std::size_t bytes, const char* name = __builtin_FUNCTION()) {
@@ -93,12 +99,10 @@ cudaError_t fitting_blocks(int* blocks, int threads, const char* name = __builti
 }
 
 void run(stream& in, std::function<void()> work) {
-  if (in.work.joinable()) {
-    in.work.join();
-  }
+  in.work = {};  // waits for the launch before
   in.busy = true;
   ++now().running;
-  in.work = std::thread([&in, work = std::move(work)] {
+  in.work = std::jthread([&in, work = std::move(work)] {
     work();
     --now().running;
     in.busy = false;
@@ -112,11 +116,6 @@ stream::stream() {
   attributes[cudaLaunchAttributeMemSyncDomain].memSyncDomain = cudaLaunchMemSyncDomainDefault;
   attributes[cudaLaunchAttributeMemSyncDomainMap].memSyncDomainMap = {0, 1};
   attributes[cudaLaunchAttributePriority].priority = 0;
-}
-stream::~stream() {
-  if (work.joinable()) {
-    work.join();
-  }
 }
 
 device::device() {
@@ -337,18 +336,10 @@ cudaError_t __wrap_cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEv
 
 // Memory, which is the host's.
 
-cudaError_t __wrap_cudaMalloc(void** memory, std::size_t bytes) {
-  return answer([&] { return allocate(memory, bytes); });
-}
-cudaError_t __wrap_cudaHostAlloc(void** memory, std::size_t bytes, unsigned) {
-  return answer([&] { return allocate(memory, bytes); });
-}
-cudaError_t __wrap_cudaFree(void* memory) {
-  return answer([&] { return deallocate(memory); });
-}
-cudaError_t __wrap_cudaFreeHost(void* memory) {
-  return answer([&] { return deallocate(memory); });
-}
+cudaError_t __wrap_cudaMalloc(void** memory, std::size_t bytes) { return allocate(memory, bytes); }
+cudaError_t __wrap_cudaHostAlloc(void** memory, std::size_t bytes, unsigned) { return allocate(memory, bytes); }
+cudaError_t __wrap_cudaFree(void* memory) { return deallocate(memory); }
+cudaError_t __wrap_cudaFreeHost(void* memory) { return deallocate(memory); }
 cudaError_t __wrap_cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind) { return copy(to, from, bytes); }
 cudaError_t __wrap_cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind, cudaStream_t) {
   return copy(to, from, bytes);

@@ -22,7 +22,7 @@ template <class Expect>
 void of_every_publisher(Expect expect) {
   for (const arm& each : fence_interference::domain_arms) {
     for (const char* victim : publishers) {
-      SCOPED_TRACE(std::string(victim) + ' ' + each.name);
+      SCOPED_TRACE(std::string(victim).append(" ").append(each.name));
       expect(each, requirement_of(victim, each));
     }
   }
