@@ -6,6 +6,7 @@
 #include "fake_cuda.hpp"
 
 #include <string_view>
+#include <type_traits>
 
 namespace fake_cuda {
 
@@ -19,13 +20,18 @@ inline constexpr std::string_view wrapped = "__wrap_";
 /// The failure that the test has planned for this call, else success.
 [[nodiscard]] cudaError_t planned(std::string_view call);
 
-/// Answers a call, one call at a time: the planned failure, else what `body` returns. CUDA remembers a failure.
+/// Answers a call, one call at a time: the planned failure, else what `body` returns, and success where it returns nothing.
+/// CUDA remembers a failure.
 template <class Body>
 [[nodiscard]] cudaError_t answer(Body body, const char* name = __builtin_FUNCTION()) {
   const std::lock_guard lock(now().mutex);
   cudaError_t status = now().driver ? planned(call_name(name)) : cudaErrorInsufficientDriver;
   if (status == cudaSuccess) {
-    status = body();
+    if constexpr (std::is_void_v<decltype(body())>) {
+      body();
+    } else {
+      status = body();
+    }
   }
   if (status != cudaSuccess) {
     now().last_error = status;

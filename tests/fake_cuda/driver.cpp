@@ -4,7 +4,6 @@
 
 #include <cuda.h>
 
-#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 
@@ -15,7 +14,14 @@ namespace driver {
 /// `answer` for the driver, whose codes are the runtime's.
 template <class Body>
 CUresult answer(Body body, const char* name = __builtin_FUNCTION()) {
-  return static_cast<CUresult>(fake_cuda::answer([&] { return static_cast<cudaError_t>(body()); }, name));
+  const auto as_the_runtime = [&] {
+    if constexpr (!std::is_void_v<decltype(body())>) {
+      return static_cast<cudaError_t>(body());
+    } else {
+      body();
+    }
+  };
+  return static_cast<CUresult>(fake_cuda::answer(as_the_runtime, name));
 }
 
 CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute, CUdevice device) {
@@ -32,7 +38,6 @@ CUresult cuMemAddressReserve(CUdeviceptr* range, std::size_t bytes, std::size_t 
     std::memset(memory, 0xa5, bytes);  // nothing is zero unless a call zeroes it
     *range = reinterpret_cast<CUdeviceptr>(memory);
     now().reserved[*range] = bytes;
-    return CUDA_SUCCESS;
   });
 }
 CUresult cuMemAddressFree(CUdeviceptr range, std::size_t bytes) {
@@ -52,17 +57,13 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* memory, std::size_t, const CU
     static CUmemGenericAllocationHandle last = 0;
     *memory = ++last;
     now().created[*memory] = property->location.id;
-    return CUDA_SUCCESS;
   });
 }
 CUresult cuMemRelease(CUmemGenericAllocationHandle memory) {
   return answer([&] { return now().created.erase(memory) == 1 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; });
 }
 CUresult cuMemMap(CUdeviceptr start, std::size_t bytes, std::size_t, CUmemGenericAllocationHandle, unsigned long long) {
-  return answer([&] {
-    now().mapped[start] = bytes;
-    return CUDA_SUCCESS;
-  });
+  return answer([&] { now().mapped[start] = bytes; });
 }
 CUresult cuMemUnmap(CUdeviceptr start, std::size_t) {
   return answer([&] { return now().mapped.erase(start) == 1 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; });
@@ -72,7 +73,6 @@ CUresult cuMemSetAccess(CUdeviceptr, std::size_t, const CUmemAccessDesc* access,
     for (std::size_t i = 0; i != count; ++i) {
       now().accessible_to.push_back(access[i].location.id);
     }
-    return CUDA_SUCCESS;
   });
 }
 
@@ -91,10 +91,9 @@ CUresult cuPointerSetAttribute(const void* value, CUpointer_attribute attribute,
   if (!has_flag(attribute, pointer)) {
     return CUDA_ERROR_NOT_SUPPORTED;
   }
+  now().flagged.erase(reinterpret_cast<const void*>(pointer));
   if (*static_cast<const unsigned*>(value) != 0) {
     now().flagged.insert(reinterpret_cast<const void*>(pointer));
-  } else {
-    now().flagged.erase(reinterpret_cast<const void*>(pointer));
   }
   return CUDA_SUCCESS;
 }

@@ -34,14 +34,13 @@ struct attributed {
 
 struct stream : attributed {
   stream();
-  ~stream();
   [[nodiscard]] cudaStream_t handle() noexcept { return reinterpret_cast<cudaStream_t>(this); }
 
   bool capturing = false;
   std::atomic<bool> busy{false};  ///< what was enqueued still runs
   std::vector<cudaEvent_t> waits_for;
   int synchronized = 0;
-  std::thread work;  ///< of the last launch, see `machine::work_of`
+  std::jthread work;  ///< of the last launch, see `machine::work_of`
 };
 
 struct node : attributed {

@@ -47,63 +47,62 @@ cudaError_t set(attributed& to, cudaLaunchAttributeID id, const cudaLaunchAttrib
 /// What may not be called while a kernel runs that waits for another launch.
 void note_late_call() { now().late_calls += now().running != 0 ? 1 : 0; }
 
-cudaError_t allocate(void** memory, std::size_t bytes) {
-  note_late_call();
-  if (bytes > now().largest_allocation) {
-    return cudaErrorMemoryAllocation;
-  }
-  *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
-  std::memset(*memory, 0xa5, bytes);  // nothing is zero unless a call zeroes it
-  now().allocations[*memory] = current_device();
-  now().allocated_on.push_back(current_device());
-  return cudaSuccess;
+cudaError_t allocate(void** memory, std::size_t bytes, const char* name = __builtin_FUNCTION()) {
+  const auto body = [&] {
+    note_late_call();
+    if (bytes > now().largest_allocation) {
+      return cudaErrorMemoryAllocation;
+    }
+    *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+    std::memset(*memory, 0xa5, bytes);  // nothing is zero unless a call zeroes it
+    now().allocations[*memory] = current_device();
+    now().allocated_on.push_back(current_device());
+    return cudaSuccess;
+  };
+  return answer(body, name);
 }
 
-cudaError_t deallocate(void* memory) {
-  if (memory != nullptr && now().allocations.erase(memory) != 1) {
-    return cudaErrorInvalidValue;
-  }
-  std::free(memory);
-  return cudaSuccess;
+cudaError_t deallocate(void* memory, const char* name = __builtin_FUNCTION()) {
+  const auto body = [&] {
+    if (memory != nullptr && now().allocations.erase(memory) != 1) {
+      return cudaErrorInvalidValue;
+    }
+    std::free(memory);
+    return cudaSuccess;
+  };
+  return answer(body, name);
 }
 
 cudaError_t copy(void* to, const void* from, std::size_t bytes, const char* name = __builtin_FUNCTION()) {
-  return answer(
-      [&] {
-        now().calls.emplace_back(call_name(name));
-        std::memcpy(to, from, bytes);
-        return cudaSuccess;
-      },
-      name);
+  const auto body = [&] {
+    now().calls.emplace_back(call_name(name));
+    std::memcpy(to, from, bytes);
+  };
+  return answer(body, name);
 }
 
 cudaError_t new_event(cudaEvent_t* event, const char* name = __builtin_FUNCTION()) {
-  return answer(
-      [&] {
-        note_late_call();
-        *event = reinterpret_cast<cudaEvent_t>(static_cast<std::uintptr_t>(++now().events));
-        return cudaSuccess;
-      },
-      name);
+  const auto body = [&] {
+    note_late_call();
+    *event = reinterpret_cast<cudaEvent_t>(static_cast<std::uintptr_t>(++now().events));
+  };
+  return answer(body, name);
 }
 
 cudaError_t fitting_blocks(int* blocks, int threads, const char* name = __builtin_FUNCTION()) {
-  return answer(
-      [&] {
-        note_late_call();
-        *blocks = here().blocks_per_multiprocessor;
-        return threads > 1024 ? cudaErrorInvalidValue : cudaSuccess;
-      },
-      name);
+  const auto body = [&] {
+    note_late_call();
+    *blocks = here().blocks_per_multiprocessor;
+    return threads > 1024 ? cudaErrorInvalidValue : cudaSuccess;
+  };
+  return answer(body, name);
 }
 
 void run(stream& in, std::function<void()> work) {
-  if (in.work.joinable()) {
-    in.work.join();
-  }
+  in.work = {};  // waits for the launch before
   in.busy = true;
   ++now().running;
-  in.work = std::thread([&in, work = std::move(work)] {
+  in.work = std::jthread([&in, work = std::move(work)] {
     work();
     --now().running;
     in.busy = false;
@@ -117,11 +116,6 @@ stream::stream() {
   attributes[cudaLaunchAttributeMemSyncDomain].memSyncDomain = cudaLaunchMemSyncDomainDefault;
   attributes[cudaLaunchAttributeMemSyncDomainMap].memSyncDomainMap = {0, 1};
   attributes[cudaLaunchAttributePriority].priority = 0;
-}
-stream::~stream() {
-  if (work.joinable()) {
-    work.join();
-  }
 }
 
 device::device() {
@@ -180,14 +174,12 @@ extern "C" {
 // Devices.
 
 cudaError_t __wrap_cudaGetLastError() { return std::exchange(now().last_error, cudaSuccess); }
-
 cudaError_t __wrap_cudaGetDevice(int* device) {
   return answer([&] {
     *device = current_device();
     return now().devices.empty() ? cudaErrorNoDevice : cudaSuccess;
   });
 }
-
 cudaError_t __wrap_cudaSetDevice(int device) {
   return answer([&] {
     if (!exists(device)) {
@@ -197,14 +189,12 @@ cudaError_t __wrap_cudaSetDevice(int device) {
     return cudaSuccess;
   });
 }
-
 cudaError_t __wrap_cudaGetDeviceCount(int* count) {
   return answer([&] {
     *count = device_count();
     return *count != 0 ? cudaSuccess : cudaErrorNoDevice;
   });
 }
-
 cudaError_t __wrap_cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
   return answer([&] {
     if (!exists(device)) {
@@ -218,22 +208,18 @@ cudaError_t __wrap_cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, 
     return cudaSuccess;
   });
 }
-
 cudaError_t __wrap_cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   return answer([&] {
     *properties = {};
     std::snprintf(properties->name, sizeof properties->name, "%s", at(device).name.c_str());
-    return cudaSuccess;
   });
 }
-
 cudaError_t __wrap_cudaDeviceGetLimit(std::size_t* value, cudaLimit limit) {
   return answer([&] {
     *value = here().persisting_l2_limit;
     return limit == cudaLimitPersistingL2CacheSize ? cudaSuccess : cudaErrorUnsupportedLimit;
   });
 }
-
 cudaError_t __wrap_cudaDeviceSetLimit(cudaLimit limit, std::size_t value) {
   return answer([&] {
     if (limit != cudaLimitPersistingL2CacheSize) {
@@ -244,19 +230,11 @@ cudaError_t __wrap_cudaDeviceSetLimit(cudaLimit limit, std::size_t value) {
     return cudaSuccess;
   });
 }
-
 cudaError_t __wrap_cudaCtxResetPersistingL2Cache() {
-  return answer([&] {
-    ++now().resets;
-    return cudaSuccess;
-  });
+  return answer([&] { ++now().resets; });
 }
-
 cudaError_t __wrap_cudaDeviceSynchronize() {
-  return answer([&] {
-    now().waited_for.push_back(current_device());
-    return cudaSuccess;
-  });
+  return answer([&] { now().waited_for.push_back(current_device()); });
 }
 
 // Links.
@@ -267,7 +245,6 @@ cudaError_t __wrap_cudaDeviceCanAccessPeer(int* access, int from, int to) {
     return exists(from) && exists(to) ? cudaSuccess : cudaErrorInvalidDevice;
   });
 }
-
 cudaError_t __wrap_cudaDeviceEnablePeerAccess(int peer, unsigned) {
   return answer(
       [&] { return now().no_access.contains({current_device(), peer}) ? cudaErrorPeerAccessUnsupported : cudaSuccess; });
@@ -278,28 +255,17 @@ cudaError_t __wrap_cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr which
   return answer([&] {
     const bool partial = now().partial_atomics.contains({from, to});
     const bool native = !partial && !now().no_native_atomics.contains({from, to});
-    *value = (which == cudaDevP2PAttrNativeAtomicSupported && native) ||
-                     (which == cudaDevP2PAttrOnlyPartialNativeAtomicSupported && partial)
-                 ? 1
-                 : 0;
-    return cudaSuccess;
+    *value = static_cast<int>((which == cudaDevP2PAttrNativeAtomicSupported && native) ||
+                              (which == cudaDevP2PAttrOnlyPartialNativeAtomicSupported && partial));
   });
 }
-
 cudaError_t __wrap_cudaDeviceGetP2PAtomicCapabilities(unsigned* capabilities, const cudaAtomicOperation*, unsigned count,
                                                       int from, int to) {
-  return answer([&] {
-    std::fill_n(capabilities, count, now().partial_atomics.at({from, to}));
-    return cudaSuccess;
-  });
+  return answer([&] { std::fill_n(capabilities, count, now().partial_atomics.at({from, to})); });
 }
-
 cudaError_t __wrap_cudaDeviceGetHostAtomicCapabilities(unsigned* capabilities, const cudaAtomicOperation*, unsigned count,
                                                        int device) {
-  return answer([&] {
-    std::fill_n(capabilities, count, at(device).host_capabilities);
-    return cudaSuccess;
-  });
+  return answer([&] { std::fill_n(capabilities, count, at(device).host_capabilities); });
 }
 #endif
 
@@ -310,134 +276,86 @@ cudaError_t __wrap_cudaStreamCreateWithFlags(cudaStream_t* made, unsigned) {
     note_late_call();
     ++now().streams;
     *made = (new stream)->handle();
-    return cudaSuccess;
   });
 }
-
 cudaError_t __wrap_cudaStreamDestroy(cudaStream_t old) {
   return answer([&] {
     --now().streams;
     delete &of(old);
-    return cudaSuccess;
   });
 }
-
 cudaError_t __wrap_cudaStreamSynchronize(cudaStream_t handle) {
   return answer([&] {
     now().calls.emplace_back("cudaStreamSynchronize");
     ++of(handle).synchronized;
-    return cudaSuccess;
   });
 }
-
 cudaError_t __wrap_cudaStreamQuery(cudaStream_t handle) {
-  return of(handle).busy ? cudaErrorNotReady : answer([] { return cudaSuccess; });
+  return of(handle).busy ? cudaErrorNotReady : answer([] {});
 }
-
 cudaError_t __wrap_cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureStatus* status) {
-  return answer([&] {
-    *status = of(handle).capturing ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
-    return cudaSuccess;
-  });
+  return answer([&] { *status = of(handle).capturing ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone; });
 }
-
 cudaError_t __wrap_cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned) {
-  return answer([&] {
-    of(handle).waits_for.push_back(event);
-    return cudaSuccess;
-  });
+  return answer([&] { of(handle).waits_for.push_back(event); });
 }
-
 cudaError_t __wrap_cudaStreamGetAttribute(cudaStream_t from, cudaLaunchAttributeID id, cudaLaunchAttributeValue* value) {
   return answer([&] { return get(of(from), id, value); });
 }
-
 cudaError_t __wrap_cudaStreamSetAttribute(cudaStream_t to, cudaLaunchAttributeID id, const cudaLaunchAttributeValue* value) {
   return answer([&] { return set(of(to), id, value); });
 }
-
 cudaError_t __wrap_cudaGraphKernelNodeGetAttribute(cudaGraphNode_t from, cudaLaunchAttributeID id,
                                                    cudaLaunchAttributeValue* value) {
   return answer([&] { return get(of(from), id, value); });
 }
-
 cudaError_t __wrap_cudaGraphKernelNodeSetAttribute(cudaGraphNode_t to, cudaLaunchAttributeID id,
                                                    const cudaLaunchAttributeValue* value) {
   return answer([&] { return set(of(to), id, value); });
 }
-
 cudaError_t __wrap_cudaEventCreate(cudaEvent_t* event) { return new_event(event); }
 cudaError_t __wrap_cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) { return new_event(event); }
 cudaError_t __wrap_cudaEventDestroy(cudaEvent_t) {
-  return answer([] { return cudaSuccess; });
+  return answer([] {});
 }
-
 cudaError_t __wrap_cudaEventRecord(cudaEvent_t event, cudaStream_t in) {
-  return answer([&] {
-    now().records[event] = in;
-    return cudaSuccess;
-  });
+  return answer([&] { now().records[event] = in; });
 }
-
 cudaError_t __wrap_cudaEventQuery(cudaEvent_t event) {
-  return of(now().records.at(event)).busy ? cudaErrorNotReady : answer([] { return cudaSuccess; });
+  return of(now().records.at(event)).busy ? cudaErrorNotReady : answer([] {});
 }
-
 cudaError_t __wrap_cudaEventSynchronize(cudaEvent_t event) {
   return answer([&] {
     of(now().records.at(event)).busy = false;
     now().calls.emplace_back("cudaEventSynchronize");
-    return cudaSuccess;
   });
 }
-
 cudaError_t __wrap_cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEvent_t) {
-  return answer([&] {
-    *milliseconds = 1;
-    return cudaSuccess;
-  });
+  return answer([&] { *milliseconds = 1; });
 }
 
 // Memory, which is the host's.
 
-cudaError_t __wrap_cudaMalloc(void** memory, std::size_t bytes) {
-  return answer([&] { return allocate(memory, bytes); });
-}
-cudaError_t __wrap_cudaHostAlloc(void** memory, std::size_t bytes, unsigned) {
-  return answer([&] { return allocate(memory, bytes); });
-}
-cudaError_t __wrap_cudaFree(void* memory) {
-  return answer([&] { return deallocate(memory); });
-}
-cudaError_t __wrap_cudaFreeHost(void* memory) {
-  return answer([&] { return deallocate(memory); });
-}
-
+cudaError_t __wrap_cudaMalloc(void** memory, std::size_t bytes) { return allocate(memory, bytes); }
+cudaError_t __wrap_cudaHostAlloc(void** memory, std::size_t bytes, unsigned) { return allocate(memory, bytes); }
+cudaError_t __wrap_cudaFree(void* memory) { return deallocate(memory); }
+cudaError_t __wrap_cudaFreeHost(void* memory) { return deallocate(memory); }
 cudaError_t __wrap_cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind) { return copy(to, from, bytes); }
 cudaError_t __wrap_cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind, cudaStream_t) {
   return copy(to, from, bytes);
 }
-
 cudaError_t __wrap_cudaMemset(void* memory, int value, std::size_t bytes) {
-  return answer([&] {
-    std::memset(memory, value, bytes);
-    return cudaSuccess;
-  });
+  return answer([&] { std::memset(memory, value, bytes); });
 }
 cudaError_t __wrap_cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStream_t) {
   return answer([&] {
     now().calls.emplace_back("cudaMemsetAsync");
     now().zeroed.emplace_back(current_device(), bytes);
     std::memset(memory, value, bytes);
-    return cudaSuccess;
   });
 }
-
 cudaError_t __wrap_cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void*) {
-  return answer([&] {
-    *attributes = now().pointer;
-    return cudaSuccess;
-  });
+  return answer([&] { *attributes = now().pointer; });
 }
 
 // Kernels.
@@ -446,10 +364,8 @@ cudaError_t __wrap_cudaFuncGetAttributes(cudaFuncAttributes* attributes, const v
   return answer([&] {
     *attributes = {};
     here().loaded.insert(kernel);
-    return cudaSuccess;
   });
 }
-
 cudaError_t __wrap_cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void*, int threads, std::size_t) {
   return fitting_blocks(blocks, threads);
 }
@@ -457,17 +373,14 @@ cudaError_t __wrap_cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* b
                                                                           unsigned) {
   return fitting_blocks(blocks, threads);
 }
-
 cudaError_t __wrap_cudaOccupancyMaxActiveClusters(int* clusters, const void*, const cudaLaunchConfig_t* config) {
   return answer([&] {
     note_late_call();
     const dim3 size(config->attrs[0].val.clusterDim.x, config->attrs[0].val.clusterDim.y, config->attrs[0].val.clusterDim.z);
     *clusters = here().blocks_per_multiprocessor * here().attributes[cudaDevAttrMultiProcessorCount] /
                 static_cast<int>(size.x * size.y * size.z);
-    return cudaSuccess;
   });
 }
-
 cudaError_t __wrap_cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* kernel, void** arguments) {
   return answer([&] {
     now().launches.push_back({current_device(), config->gridDim, config->blockDim, config->stream, config->dynamicSmemBytes,
@@ -478,7 +391,6 @@ cudaError_t __wrap_cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const v
     if (auto work = now().work_of ? now().work_of(now().launches.back(), arguments) : nullptr) {
       run(of(config->stream), std::move(work));
     }
-    return cudaSuccess;
   });
 }
 
@@ -494,7 +406,6 @@ cudaError_t __wrap_cudaGetDriverEntryPoint(const char* name, void** entry, unsig
   return answer([&] {
     *entry = driver_function(name);
     *result = *entry == nullptr ? cudaDriverEntryPointSymbolNotFound : cudaDriverEntryPointSuccess;
-    return cudaSuccess;
   });
 }
 

@@ -11,12 +11,9 @@
 
 namespace {
 
-using fake_cuda::MiB;
-using fake_cuda::now;
-using membar::access_policy_window;
-using membar::access_property;
-using membar_test::refusal;
-using membar_test::says;
+using fake_cuda::MiB, fake_cuda::now;
+using membar::access_policy_window, membar::access_property;
+using membar_test::refusal, membar_test::says;
 
 constexpr membar::l2_facts big{
     .device = 0, .l2_bytes = 60 * MiB, .max_set_aside = 40 * MiB, .max_window = 128 * MiB, .set_aside = 24 * MiB};

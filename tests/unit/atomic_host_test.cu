@@ -12,7 +12,6 @@
 #include <string>
 #include <thread>
 #include <type_traits>
-#include <vector>
 
 namespace {
 
@@ -41,18 +40,25 @@ INSTANTIATE_TEST_SUITE_P(, atomic_on_the_host,
                                            thread_scope::system),
                          [](const auto& each) { return std::string(name(each.param)); });
 
+/// The operations whose results are the same in every integer, on an object of 12.
+template <class Atomic>
+void expect_every_operation(Atomic& n) {
+  using T = decltype(n.load(membar::acquire));
+  EXPECT_EQ(n.load(membar::acquire), T{12});
+  n.store(6, membar::release);
+  EXPECT_EQ(n.exchange(7, membar::acq_rel), T{6});
+  EXPECT_EQ(n.fetch_add(5, membar::relaxed), T{7});
+  EXPECT_EQ(n.fetch_sub(2, membar::acquire), T{12});
+  EXPECT_EQ(n.fetch_and(6, membar::release), T{10});
+  EXPECT_EQ(n.fetch_or(6, membar::seq_cst), T{2});
+  EXPECT_EQ(n.fetch_xor(3, membar::relaxed), T{6});
+}
+
 TEST_P(atomic_on_the_host, has_every_operation) {
   at_scope([&]<thread_scope Scope>() {
     int object = 12;
     const membar::atomic_ref<int, Scope> n(object);
-    EXPECT_EQ(n.load(membar::acquire), 12);
-    n.store(6, membar::release);
-    EXPECT_EQ(n.exchange(7, membar::acq_rel), 6);
-    EXPECT_EQ(n.fetch_add(5, membar::relaxed), 7);
-    EXPECT_EQ(n.fetch_sub(2, membar::acquire), 12);
-    EXPECT_EQ(n.fetch_and(6, membar::release), 10);
-    EXPECT_EQ(n.fetch_or(6, membar::seq_cst), 2);
-    EXPECT_EQ(n.fetch_xor(3, membar::relaxed), 6);
+    expect_every_operation(n);
     EXPECT_EQ(n.fetch_min(-1, membar::relaxed), 5);
     EXPECT_EQ(n.fetch_max(9, membar::relaxed), -1);
     int expected = 8;
@@ -66,14 +72,7 @@ TEST_P(atomic_on_the_host, has_every_operation) {
 TEST_P(atomic_on_the_host, the_owning_form_has_every_operation) {
   at_scope([&]<thread_scope Scope>() {
     membar::atomic<unsigned long long, Scope> n(12);
-    EXPECT_EQ(n.load(membar::acquire), 12U);
-    n.store(6, membar::release);
-    EXPECT_EQ(n.exchange(7, membar::acq_rel), 6U);
-    EXPECT_EQ(n.fetch_add(5, membar::relaxed), 7U);
-    EXPECT_EQ(n.fetch_sub(2, membar::acquire), 12U);
-    EXPECT_EQ(n.fetch_and(6, membar::release), 10U);
-    EXPECT_EQ(n.fetch_or(6, membar::seq_cst), 2U);
-    EXPECT_EQ(n.fetch_xor(3, membar::relaxed), 6U);
+    expect_every_operation(n);
     EXPECT_EQ(n.fetch_min(1, membar::relaxed), 5U);
     EXPECT_EQ(n.fetch_max(9, membar::relaxed), 1U);
     unsigned long long expected = 9;
@@ -96,13 +95,7 @@ TEST_P(atomic_on_the_host, threads_lose_no_increment) {
         }
       }
     };
-    std::vector<std::thread> threads;
-    for (int i = 0; i != 4; ++i) {
-      threads.emplace_back(work);
-    }
-    for (std::thread& thread : threads) {
-      thread.join();
-    }
+    { const std::jthread threads[] = {std::jthread(work), std::jthread(work), std::jthread(work), std::jthread(work)}; }
     EXPECT_EQ(sum, 4 * count);
     EXPECT_EQ(tries, 4U * count);
   });

@@ -19,11 +19,8 @@ namespace {
 namespace symmetric = membar::symmetric;
 
 using fake_cuda::now;
-using membar::symmetric::collective_grid;
-using membar::symmetric::launch_offer;
-using membar::symmetric::pe;
-using membar::symmetric::pe_range;
-using membar_test::refusal;
+using membar_test::refusal, membar_test::says;
+using symmetric::collective_grid, symmetric::launch_offer, symmetric::pe, symmetric::pe_range;
 
 void meets(int) {}
 const auto its_number = [](pe which) { return std::tuple(which.index()); };
@@ -63,8 +60,6 @@ static_assert(symmetric::backend<fake_backend>);
 
 class collective_launch_of : public fake_cuda::test {
  protected:
-  static bool contains(const std::string& text, const char* words) { return text.find(words) != std::string::npos; }
-
   /// What one process with all PEs is told.
   static std::string in_one_process(collective_grid grid, std::vector<cudaStream_t> streams = {}) {
     meeting_place place(1, fake_cuda::device_count());
@@ -72,23 +67,32 @@ class collective_launch_of : public fake_cuda::test {
     return refusal([&] { symmetric::collective_launch(backend, grid, streams, meets, its_number); });
   }
 
-  /// What each of the processes is told, each with a grid of its own.
-  static std::vector<std::string> in_processes(std::vector<unsigned> grids) {
-    meeting_place place(static_cast<int>(grids.size()), static_cast<int>(grids.size()));
-    std::vector<std::string> told(grids.size());
-    std::vector<std::thread> processes;
-    for (int i = 0; i != static_cast<int>(grids.size()); ++i) {
+  /// What each of `count` processes of one PE is told, of which process i calls `call(backend, i)`.
+  template <class Call>
+  static std::vector<std::string> in_processes(std::size_t count, Call call) {
+    meeting_place place(static_cast<int>(count), static_cast<int>(count));
+    std::vector<std::string> told(count);
+    std::vector<std::jthread> processes;
+    for (std::size_t i = 0; i != count; ++i) {
       processes.emplace_back([&, i] {
-        fake_backend backend(place, pe_range(pe(i), 1));
-        told[static_cast<std::size_t>(i)] = refusal([&] {
-          symmetric::collective_launch(backend, {dim3(grids[static_cast<std::size_t>(i)]), dim3(64)}, {}, meets, its_number);
-        });
+        fake_backend backend(place, pe_range(pe(static_cast<int>(i)), 1));
+        told[i] = refusal([&] { call(backend, i); });
       });
     }
-    for (std::thread& each : processes) {
-      each.join();
-    }
+    processes.clear();  // joins
     return told;
+  }
+  /// What each of the processes is told, each with a grid of its own.
+  static std::vector<std::string> in_processes(const std::vector<unsigned>& grids) {
+    return in_processes(grids.size(), [&](fake_backend& backend, std::size_t i) {
+      symmetric::collective_launch(backend, {dim3(grids[i]), dim3(64)}, {}, meets, its_number);
+    });
+  }
+  /// Expects that each process was told these words.
+  static void expect_all_say(const std::vector<std::string>& told, const char* words) {
+    for (const std::string& each : told) {
+      EXPECT_TRUE(says(each, words));
+    }
   }
 };
 
@@ -96,9 +100,9 @@ TEST_F(collective_launch_of, a_grid_that_fits_is_cooperative_and_remote_on_every
   fake_cuda::stream streams[4];
   EXPECT_EQ(in_one_process({20, 64}, {streams[0].handle(), streams[1].handle(), streams[2].handle(), streams[3].handle()}), "");
   ASSERT_EQ(now().launches.size(), 4U);
-  for (int i = 0; i != 4; ++i) {
-    const auto& launch = now().launches[static_cast<std::size_t>(i)];
-    EXPECT_EQ(launch.device, i);
+  for (std::size_t i = 0; i != 4; ++i) {
+    const auto& launch = now().launches[i];
+    EXPECT_EQ(launch.device, static_cast<int>(i));
     EXPECT_EQ(launch.stream, streams[i].handle());
     EXPECT_EQ(launch.grid.x, 20U);
     ASSERT_EQ(launch.attributes.size(), 2U);
@@ -126,97 +130,69 @@ TEST_F(collective_launch_of, a_grid_that_one_pe_cannot_hold_launches_nowhere) {
 
 TEST_F(collective_launch_of, a_grid_that_one_process_cannot_hold_is_the_same_error_in_all) {
   now().attribute(cudaDevAttrMultiProcessorCount, 1) = 3;
-  const auto told = in_processes({7, 7, 7});
-  for (const std::string& each : told) {
-    EXPECT_TRUE(contains(each, "because PE 1 was to run 7 blocks that wait for each other and has room for 6")) << each;
-  }
+  expect_all_say(in_processes({7, 7, 7}), "because PE 1 was to run 7 blocks that wait for each other and has room for 6");
   EXPECT_TRUE(now().launches.empty());
   EXPECT_EQ(in_processes({6, 6, 6}), (std::vector<std::string>(3)));
   EXPECT_EQ(now().launches.size(), 3U);
 }
 
 TEST_F(collective_launch_of, different_grids_is_an_error_in_all) {
-  for (const std::string& each : in_processes({8, 8, 9})) {
-    EXPECT_TRUE(contains(each, "PE 2 was to run 9 blocks, and PE 0 8")) << each;
-  }
+  expect_all_say(in_processes({8, 8, 9}), "PE 2 was to run 9 blocks, and PE 0 8");
   EXPECT_TRUE(now().launches.empty());
 }
 
 TEST_F(collective_launch_of, a_grid_where_another_process_makes_another_call_is_an_error_in_both) {
-  meeting_place place(2, 2);
-  std::vector<std::string> said(2);
-  std::thread frees([&] {
-    fake_backend backend(place, pe_range(pe(0), 1));
-    said[0] = refusal([&] { symmetric::detail::agree(backend, symmetric::detail::collective::freed, 7); });
-  });
-  std::thread launches([&] {
-    fake_backend backend(place, pe_range(pe(1), 1));
-    said[1] = refusal([&] { symmetric::collective_launch(backend, {dim3(7), dim3(64)}, {}, meets, its_number); });
-  });
-  frees.join();
-  launches.join();
-  for (const std::string& each : said) {
-    EXPECT_TRUE(contains(each, "PE 1 has a collective launch of blocks 7, and PE 0 has freed allocation number 7")) << each;
-  }
+  const auto call = [](fake_backend& backend, std::size_t process) {
+    if (process == 0) {
+      symmetric::detail::agree(backend, symmetric::detail::collective::freed, 7);
+    } else {
+      symmetric::collective_launch(backend, {dim3(7), dim3(64)}, {}, meets, its_number);
+    }
+  };
+  expect_all_say(in_processes(2, call), "PE 1 has a collective launch of blocks 7, and PE 0 has freed allocation number 7");
   EXPECT_TRUE(now().launches.empty());
 }
 
 TEST_F(collective_launch_of, a_device_without_cooperative_launches_is_named) {
   now().attribute(cudaDevAttrCooperativeLaunch, 3) = 0;
-  EXPECT_TRUE(contains(in_one_process({1, 64}), "PE 3 has no room for a block of it, or no cooperative launch"));
+  EXPECT_TRUE(says(in_one_process({1, 64}), "PE 3 has no room for a block of it, or no cooperative launch"));
 }
 
 TEST_F(collective_launch_of, a_question_that_fails_on_one_pe_is_an_error_in_all) {
   now().fails["cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags"] = {0, cudaErrorNoKernelImageForDevice, 1};
-  for (const std::string& each : in_processes({1, 1})) {
-    EXPECT_TRUE(contains(each, "PE 1 could not ask its device how many blocks it holds (cudaErrorNoKernelImageForDevice)"))
-        << each;
-  }
+  expect_all_say(in_processes({1, 1}),
+                 "PE 1 could not ask its device how many blocks it holds (cudaErrorNoKernelImageForDevice)");
 }
 
 TEST_F(collective_launch_of, a_launch_that_fails_after_all_is_an_error_in_all) {
   now().fails["cudaLaunchKernelExC"] = {0, cudaErrorLaunchOutOfResources, 0};
-  for (const std::string& each : in_processes({1, 1})) {
-    EXPECT_TRUE(contains(each, "failed on PE 0 with cudaErrorLaunchOutOfResources")) << each;
-    EXPECT_TRUE(contains(each, "may wait for it until their budgets end")) << each;
-  }
+  const auto told = in_processes({1, 1});
+  expect_all_say(told, "failed on PE 0 with cudaErrorLaunchOutOfResources");
+  expect_all_say(told, "may wait for it until their budgets end");
 }
 
 TEST_F(collective_launch_of, arguments_that_throw_are_an_error_in_all) {
-  meeting_place place(2, 2);
-  std::string told[2];
-  std::vector<std::thread> processes;
-  for (int i = 0; i != 2; ++i) {
-    processes.emplace_back([&, i] {
-      fake_backend backend(place, pe_range(pe(i), 1));
-      told[i] = refusal([&] {
-        symmetric::collective_launch(backend, {1, 64}, {}, meets, [](pe which) {
-          return which == pe(1) ? throw std::runtime_error("no arguments") : std::tuple(which.index());
-        });
-      });
-    });
-  }
-  for (std::thread& each : processes) {
-    each.join();
-  }
-  for (const std::string& each : told) {
-    EXPECT_TRUE(contains(each, "failed on PE 1 with cudaErrorUnknown")) << each;
-  }
+  const auto arguments = [](pe which) {
+    return which == pe(1) ? throw std::runtime_error("no arguments") : std::tuple(which.index());
+  };
+  const auto call = [&](fake_backend& backend, std::size_t) {
+    symmetric::collective_launch(backend, {1, 64}, {}, meets, arguments);
+  };
+  expect_all_say(in_processes(2, call), "failed on PE 1 with cudaErrorUnknown");
 }
 
 TEST_F(collective_launch_of, pes_load_the_kernel_before_any_launches_it) {
   now().attribute(cudaDevAttrMultiProcessorCount, 2) = 0;
   EXPECT_NE(in_one_process({1, 64}), "");
   EXPECT_TRUE(now().launches.empty());
-  for (int device = 0; device != 4; ++device) {
-    EXPECT_EQ(now().devices[static_cast<std::size_t>(device)].loaded.count(reinterpret_cast<const void*>(meets)), 1U)
-        << "device " << device;
+  for (const fake_cuda::device& each : now().devices) {
+    EXPECT_TRUE(each.loaded.contains(reinterpret_cast<const void*>(meets))) << "device " << &each - now().devices.data();
   }
 }
 
 TEST_F(collective_launch_of, streams_for_some_pes_only_is_an_error) {
   fake_cuda::stream stream;
-  EXPECT_TRUE(contains(in_one_process({1, 64}, {stream.handle()}), "gave streams for some of its PEs only"));
+  EXPECT_TRUE(says(in_one_process({1, 64}, {stream.handle()}), "gave streams for some of its PEs only"));
   EXPECT_TRUE(now().launches.empty());
 }
 

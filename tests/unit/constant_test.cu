@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <membar/constant.cuh>
 
-#include <gtest/gtest.h>
-
-#include <string>
+#include <tests/common/refusal.hpp>
 
 namespace {
 
@@ -13,15 +11,7 @@ static_assert(membar::fit_into_constant_memory<decltype(weights), decltype(rest)
 static_assert(!membar::fit_into_constant_memory<decltype(weights), decltype(rest), membar::constant_table<float, 10>>);
 static_assert(sizeof(membar::constant_table<char, 65536>) == membar::constant_memory_bytes);
 
-template <class Call>
-std::string refusal(Call call) {
-  try {
-    call();
-  } catch (const membar::error& refused) {
-    return refused.what();
-  }
-  return "";
-}
+using membar_test::refusal, membar_test::says;
 
 TEST(constant_table, refuses_an_upload_of_the_wrong_size) {
   const float values[9] = {};
@@ -29,12 +19,9 @@ TEST(constant_table, refuses_an_upload_of_the_wrong_size) {
             "membar: an upload of 8 elements is not the whole of a constant table of 9: pass 9, or use upload_part");
   EXPECT_EQ(refusal([&] { membar::upload_part(weights, 4, values, 6, nullptr); }),
             "membar: an upload of 6 elements from element 4 does not fit into a constant table of 9: pass at most 5");
-  const auto does_not_fit = [&](std::size_t first, std::size_t count) {
-    return refusal([&] { membar::upload_part(weights, first, values, count, nullptr); }).find("does not fit") !=
-           std::string::npos;
-  };
-  EXPECT_TRUE(does_not_fit(10, 1));
-  EXPECT_TRUE(does_not_fit(1, static_cast<std::size_t>(-1)));
+  for (const auto& [first, count] : {std::pair<std::size_t, std::size_t>{10, 1}, {1, static_cast<std::size_t>(-1)}}) {
+    EXPECT_TRUE(says(refusal([&] { membar::upload_part(weights, first, values, count, nullptr); }), "does not fit"));
+  }
 }
 
 TEST(constant_access_counts, warn_of_a_divergent_index_only) {
@@ -44,10 +31,8 @@ TEST(constant_access_counts, warn_of_a_divergent_index_only) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
   testing::internal::CaptureStderr();
   EXPECT_TRUE(membar::warn_if_divergent({.warps = 4, .addresses = 50, .worst = 32}, "weights"));
-  const std::string said = testing::internal::GetCapturedStderr();
-  EXPECT_NE(said.find("the constant table weights is read at 12.5 different addresses per warp (32 at worst)"),
-            std::string::npos)
-      << said;
+  EXPECT_TRUE(says(testing::internal::GetCapturedStderr(),
+                   "the constant table weights is read at 12.5 different addresses per warp (32 at worst)"));
 }
 
 }  // namespace

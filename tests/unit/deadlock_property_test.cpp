@@ -18,12 +18,9 @@
 namespace membar_test {
 namespace {
 
-namespace symmetric = membar::symmetric;
+namespace deadlock = membar::symmetric::deadlock;
 
-using membar::symmetric::deadlock::hazard;
-using membar::symmetric::deadlock::operation_kind;
-using membar::symmetric::deadlock::program;
-using membar::symmetric::deadlock::stream_operation;
+using namespace membar::symmetric::deadlock;
 using stream_simulator::outcome;
 
 /// What a random program may contain.
@@ -44,11 +41,9 @@ class random_program {
 
   [[nodiscard]] program make() {
     program_.pes = 2 + below(2);
-    program_.hosts =
-        with_.hosts && below(2) == 0 ? symmetric::deadlock::callers::one_per_pe : symmetric::deadlock::callers::one;
+    program_.hosts = with_.hosts && below(2) == 0 ? callers::one_per_pe : callers::one;
     program_.teams[1] = {0, 1};
-    const int length = 3 + below(4);
-    for (int i = 0; i != length; ++i) {
+    for (int groups = 3 + below(4); groups != 0; --groups) {
       add_group();
     }
     if (with_.graphs) {
@@ -65,12 +60,11 @@ class random_program {
   int below(int limit) { return std::uniform_int_distribution<int>(0, limit - 1)(random_); }
 
   stream_operation& push(operation_kind kind, int pe) {
-    stream_operation operation;
+    stream_operation& operation = program_.operations.emplace_back();
     operation.kind = kind;
     operation.pe = pe;
     operation.stream = 1 + below(2);
-    program_.operations.push_back(operation);
-    return program_.operations.back();
+    return operation;
   }
 
   void notify(int from, int to, int signal, std::uint64_t value) {
@@ -89,54 +83,38 @@ class random_program {
   void add_group() {
     const int pe = below(program_.pes);
     const int other = below(program_.pes);
-    switch (below(8)) {
-      case 0:
-        if (with_.teams) {
-          const bool world = below(3) == 0;
-          for (int member = 0; member != (world ? program_.pes : 2); ++member) {
-            push(operation_kind::collective, member).object = world ? 0 : 1;
-          }
-          return;
-        }
-        break;
-      case 1:
-        if (with_.events) {
-          const int event = below(2);
-          push(operation_kind::record_event, pe).object = event;
-          if (below(4) == 0) {
-            push(operation_kind::record_event, pe).object = event;
-          }
-          push(operation_kind::wait_event, program_.hosts == symmetric::deadlock::callers::one ? other : pe).object = event;
-          return;
-        }
-        break;
-      case 2:
-        if (with_.hosts) {
-          push(below(2) == 0 ? operation_kind::host_stream : operation_kind::host_pe, pe);
-          return;
-        }
-        break;
-      case 3:
-        if (with_.kernels) {
-          kernel(pe, other);
-          return;
-        }
-        break;
-      case 4:
-        if (with_.copies) {
-          push(operation_kind::host_copy, pe).early = below(3) != 0;
-          push(operation_kind::access, pe).target = other;
-          return;
-        }
-        break;
-      case 5:
-        if (with_.nonblocking) {
-          push(operation_kind::quiet, pe);
-          return;
-        }
-        break;
-      default:
-        break;
+    const int choice = below(8);
+    if (choice == 0 && with_.teams) {
+      const bool world = below(3) == 0;
+      for (int member = 0; member != (world ? program_.pes : 2); ++member) {
+        push(operation_kind::collective, member).object = world ? 0 : 1;
+      }
+      return;
+    }
+    if (choice == 1 && with_.events) {
+      const int event = below(2);
+      push(operation_kind::record_event, pe).object = event;
+      if (below(4) == 0) {
+        push(operation_kind::record_event, pe).object = event;
+      }
+      push(operation_kind::wait_event, program_.hosts == callers::one ? other : pe).object = event;
+      return;
+    }
+    if (choice == 2 && with_.hosts) {
+      push(below(2) == 0 ? operation_kind::host_stream : operation_kind::host_pe, pe);
+      return;
+    }
+    if (choice == 3 && with_.kernels) {
+      return kernel(pe, other);
+    }
+    if (choice == 4 && with_.copies) {
+      push(operation_kind::host_copy, pe).early = below(3) != 0;
+      push(operation_kind::access, pe).target = other;
+      return;
+    }
+    if (choice == 5 && with_.nonblocking) {
+      push(operation_kind::quiet, pe);
+      return;
     }
     const int signal = below(2) + (with_.sets && below(2) == 0 ? 2 : 0);
     const std::uint64_t value = signal < 2 ? 1 : 1 + static_cast<std::uint64_t>(below(2));
@@ -155,7 +133,7 @@ class random_program {
   void kernel(int pe, int other) {
     stream_operation& launch = push(operation_kind::kernel, pe);
     launch.kernel = ++kernels_;
-    const symmetric::deadlock::handle stream = launch.stream;
+    const deadlock::handle stream = launch.stream;
     for (unsigned role = 0; role != 2; ++role) {
       for (int steps = 1 + below(2); steps != 0; --steps) {
         if (below(2) == 0) {
@@ -164,9 +142,10 @@ class random_program {
         } else {
           wait(pe, below(2), 1);
         }
-        program_.operations.back().kernel = kernels_;
-        program_.operations.back().role = role;
-        program_.operations.back().stream = stream;
+        stream_operation& step = program_.operations.back();
+        step.kernel = kernels_;
+        step.role = role;
+        step.stream = stream;
       }
     }
   }
@@ -177,17 +156,12 @@ class random_program {
     std::vector<stream_operation> outside;
     std::vector<stream_operation> inside;
     std::size_t at = 0;
-    bool begun = false;
     for (const stream_operation& each : program_.operations) {
       const bool fits = each.pe == pe && each.kernel == 0 && each.kind != operation_kind::record_event &&
                         each.kind != operation_kind::wait_event && inside.size() < 4;
       if (fits) {
-        if (!begun) {
-          at = outside.size();
-          begun = true;
-        }
-        inside.push_back(each);
-        inside.back().graph = 1;
+        at = inside.empty() ? outside.size() : at;
+        inside.emplace_back(each).graph = 1;
       } else {
         outside.push_back(each);
       }
@@ -216,8 +190,7 @@ class random_program {
 
   void swap(std::size_t i) {
     std::vector<stream_operation>& all = program_.operations;
-    const auto movable = [](const stream_operation& each) { return each.kernel == 0; };
-    if (i + 1 < all.size() && movable(all[i]) && movable(all[i + 1])) {
+    if (i + 1 < all.size() && all[i].kernel == 0 && all[i + 1].kernel == 0) {
       std::swap(all[i], all[i + 1]);
     }
   }
@@ -234,7 +207,7 @@ std::string text(const program& program) {
   const char* const names[] = {"work",         "access",     "notify",   "wait",   "quiet",           "collective",
                                "record_event", "wait_event", "kernel",   "launch", "host collective", "host_stream",
                                "host_event",   "host_pe",    "host_copy"};
-  std::string result = program.hosts == symmetric::deadlock::callers::one ? "one host\n" : "a host for each PE\n";
+  std::string result = program.hosts == callers::one ? "one host\n" : "a host for each PE\n";
   for (const stream_operation& each : program.operations) {
     result += "  PE " + std::to_string(each.pe) + " stream " + std::to_string(each.stream.number()) + " " +
               names[static_cast<int>(each.kind)] + " object " + std::to_string(each.object.number()) + " to " +
@@ -246,15 +219,7 @@ std::string text(const program& program) {
   return result;
 }
 
-struct counts {
-  int programs = 0;
-  int hang = 0;
-  int reported_to_hang = 0;
-  int clean = 0;
-  int cautious = 0;  ///< reported, though no schedule hangs
-};
-
-constexpr unsigned programs = 3000;  // of each kind
+constexpr int programs = 3000;  // of each kind
 
 class deadlock_property : public ::testing::TestWithParam<std::pair<const char*, ingredients>> {};
 
@@ -269,53 +234,43 @@ INSTANTIATE_TEST_SUITE_P(, deadlock_property,
 
 TEST_P(deadlock_property, holds_in_every_schedule) {
   const ingredients with = GetParam().second;
-  counts seen;
+  int hang = 0;
+  int reported_to_hang = 0;
+  int clean = 0;
+  int cautious = 0;  // reported, though no schedule hangs
   for (unsigned seed = 0; seed != programs; ++seed) {
     const program program = random_program(seed, with).make();
-    const std::vector<symmetric::deadlock::report> reports = symmetric::deadlock::check(program);
+    const std::vector<deadlock::report> reports = deadlock::check(program);
     const outcome real = stream_simulator::run(program);
     std::set<hazard> kinds;
-    std::string said = text(program);
+    std::string said = "seed " + std::to_string(seed) + "\n" + text(program);
     for (const auto& report : reports) {
       kinds.insert(report.kind);
       said += report.sentence + "\n";
     }
-    const bool says_hang =
-        std::any_of(kinds.begin(), kinds.end(), [](hazard kind) { return symmetric::deadlock::hangs(kind); });
-    ++seen.programs;
-    seen.hang += real.hangs ? 1 : 0;
-    seen.reported_to_hang += says_hang ? 1 : 0;
-    seen.clean += reports.empty() ? 1 : 0;
+    const bool says_hang = std::ranges::any_of(kinds, deadlock::hangs);
+    const bool says_lost = kinds.contains(hazard::lost_signal);
+    hang += real.hangs;
+    reported_to_hang += says_hang;
+    clean += reports.empty();
+    cautious += (says_hang || says_lost) && !real.hangs;
 
-    // What hangs in some schedule is reported.
-    if (real.hangs) {
-      ASSERT_TRUE(says_hang || kinds.contains(hazard::lost_signal)) << "not reported, seed " << seed << "\n" << said;
-    }
-    // What is reported to hang does in some schedule: except in graphs, always.
-    if (says_hang && !real.hangs) {
-      ++seen.cautious;
-      ASSERT_TRUE(with.graphs) << "reported and does not hang, seed " << seed << "\n" << said;
-    }
-    if (kinds.contains(hazard::lost_signal) && !says_hang && !real.hangs) {
-      ++seen.cautious;
-    }
+    // What hangs in some schedule is reported, and what is reported to hang does in some schedule: except in graphs, always.
+    ASSERT_TRUE(!real.hangs || says_hang || says_lost) << "not reported, " << said;
+    ASSERT_TRUE(!says_hang || real.hangs || with.graphs) << "reported and does not hang, " << said;
     // The names are right: a false dependency is one, and nothing else is.
-    if (says_hang && !kinds.contains(hazard::lost_signal) && !with.graphs) {
-      ASSERT_EQ(real.hangs_with_own_queues, !kinds.contains(hazard::wait_before_notify)) << "seed " << seed << "\n" << said;
+    if (says_hang && !says_lost && !with.graphs) {
+      ASSERT_EQ(real.hangs_with_own_queues, !kinds.contains(hazard::wait_before_notify)) << said;
     }
     // What is undefined is reported.
-    if (real.collectives_at_once) {
-      ASSERT_TRUE(kinds.contains(hazard::concurrent_collectives)) << "seed " << seed << "\n" << said;
-    }
-    if (real.copy_overtaken) {
-      ASSERT_TRUE(kinds.contains(hazard::early_host_copy)) << "seed " << seed << "\n" << said;
-    }
+    ASSERT_TRUE(!real.collectives_at_once || kinds.contains(hazard::concurrent_collectives)) << said;
+    ASSERT_TRUE(!real.copy_overtaken || kinds.contains(hazard::early_host_copy)) << said;
   }
-  EXPECT_GT(seen.hang, seen.programs / 20) << "too few of the programs hang";
-  EXPECT_GT(seen.clean, seen.programs / 20) << "too few of the programs are clean";
-  EXPECT_LT(seen.cautious, seen.programs / 20) << "too many of the programs are reported for nothing";
-  std::printf("%d programs: %d hang, %d are reported to hang, %d are clean, %d are reported for nothing\n", seen.programs,
-              seen.hang, seen.reported_to_hang, seen.clean, seen.cautious);
+  EXPECT_GT(hang, programs / 20) << "too few of the programs hang";
+  EXPECT_GT(clean, programs / 20) << "too few of the programs are clean";
+  EXPECT_LT(cautious, programs / 20) << "too many of the programs are reported for nothing";
+  std::printf("%d programs: %d hang, %d are reported to hang, %d are clean, %d are reported for nothing\n", programs, hang,
+              reported_to_hang, clean, cautious);
 }
 
 }  // namespace

@@ -13,8 +13,7 @@
 namespace {
 
 using fake_cuda::now;
-using membar_test::refusal;
-using membar_test::says;
+using membar_test::refusal, membar_test::says;
 
 class error : public fake_cuda::test {};
 

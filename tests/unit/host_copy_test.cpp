@@ -14,14 +14,11 @@ namespace {
 namespace symmetric = membar::symmetric;
 
 using fake_cuda::now;
-using membar::symmetric::pe;
-using membar::symmetric::peer_backend;
-using membar_test::refusal;
+using membar_test::refusal, membar_test::says;
+using symmetric::pe, symmetric::peer_backend;
 
 class host_copy : public fake_cuda::test {
  protected:
-  static bool contains(const std::string& text, const char* words) { return text.find(words) != std::string::npos; }
-
   std::array<int, 4> heap{1, 2, 3, 4};
   symmetric::span<int> objects = symmetric::detail::access::make_span<int, peer_backend>(
       heap.data(), heap.size(), symmetric::peer_reach(pe(1), 2, std::ptrdiff_t{0}));
@@ -53,17 +50,16 @@ TEST_F(host_copy, of_bytes_fills) {
 
 TEST_F(host_copy, of_another_size_is_refused_and_copies_nothing) {
   const std::vector<int> values(3);
-  EXPECT_TRUE(contains(refusal([&] { copy_to(objects, values, stream.handle()); }),
-                       "3 objects of the host were to be copied to 4 symmetric ones"));
+  EXPECT_TRUE(says(refusal([&] { copy_to(objects, values, stream.handle()); }),
+                   "3 objects of the host were to be copied to 4 symmetric ones"));
   EXPECT_EQ(refusal([&] { copy_to(objects.subspan(1, 3), values, stream.handle()); }), "");
   EXPECT_EQ(heap, (std::array<int, 4>{1, 0, 0, 0}));
 }
 
 TEST_F(host_copy, without_a_stream_takes_the_flag) {
   const std::vector<int> values(4, 9);
-  const std::string refused = refusal([&] { copy_to(objects, values); });
-  EXPECT_TRUE(contains(refused, "PE 1's symmetric memory without a stream may return before it has run: pass a stream"))
-      << refused;
+  EXPECT_TRUE(says(refusal([&] { copy_to(objects, values); }),
+                   "PE 1's symmetric memory without a stream may return before it has run: pass a stream"));
   EXPECT_TRUE(now().calls.empty());
   {
     const symmetric::synchronous_copies flag(heap.data());
@@ -77,7 +73,7 @@ TEST_F(host_copy, without_a_stream_takes_the_flag) {
 TEST_F(host_copy, takes_the_flag_of_the_context_for_memory_that_the_driver_maps) {
   now().mapped[reinterpret_cast<unsigned long long>(heap.data())] = sizeof heap;
   EXPECT_TRUE(
-      contains(refusal([&] { const symmetric::synchronous_copies flag(heap.data()); }), "make that with CU_CTX_SYNC_MEMOPS"));
+      says(refusal([&] { const symmetric::synchronous_copies flag(heap.data()); }), "make that with CU_CTX_SYNC_MEMOPS"));
   EXPECT_FALSE(symmetric::copies_are_synchronous(heap.data()));
   now().context_flag = true;
   EXPECT_TRUE(symmetric::copies_are_synchronous(heap.data()));

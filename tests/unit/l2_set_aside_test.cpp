@@ -10,19 +10,17 @@
 
 namespace {
 
-using fake_cuda::MiB;
-using fake_cuda::now;
-using membar_test::refusal;
-using membar_test::says;
+using fake_cuda::MiB, fake_cuda::now;
+using membar_test::refusal, membar_test::says;
 
 class l2_set_aside : public fake_cuda::test {
  protected:
-  static std::size_t limit(int device = 0) { return now().devices[static_cast<std::size_t>(device)].persisting_l2_limit; }
+  static std::size_t& limit(std::size_t device = 0) { return now().devices[device].persisting_l2_limit; }
 };
 class l2_facts : public l2_set_aside {};
 
 TEST_F(l2_facts, are_what_the_device_says) {
-  now().devices[0].persisting_l2_limit = 7 * MiB;
+  limit() = 7 * MiB;
   const membar::l2_facts facts = membar::l2_facts_of(0);
   EXPECT_EQ(facts.l2_bytes, 60 * MiB);
   EXPECT_EQ(facts.max_set_aside, 40 * MiB);
@@ -54,7 +52,7 @@ TEST_F(l2_facts, do_not_change_the_current_device) {
 }
 
 TEST_F(l2_set_aside, sets_the_limit_and_puts_it_back) {
-  now().devices[0].persisting_l2_limit = 3 * MiB;
+  limit() = 3 * MiB;
   {
     const membar::l2_set_aside hold(0, 24 * MiB);
     EXPECT_EQ(limit(), 24 * MiB);
@@ -76,7 +74,7 @@ TEST_F(l2_set_aside, adds_up_what_is_held) {
 }
 
 TEST_F(l2_set_aside, is_never_more_than_the_largest) {
-  now().devices[0].persisting_l2_limit = 5 * MiB;
+  limit() = 5 * MiB;
   auto first = std::make_unique<membar::l2_set_aside>(0, 30 * MiB);
   auto second = std::make_unique<membar::l2_set_aside>(0, 30 * MiB);
   EXPECT_EQ(limit(), 40 * MiB);
@@ -88,7 +86,7 @@ TEST_F(l2_set_aside, is_never_more_than_the_largest) {
 }
 
 TEST_F(l2_set_aside, puts_the_limit_back_after_an_exception) {
-  now().devices[0].persisting_l2_limit = MiB;
+  limit() = MiB;
   const auto work = [] {
     const membar::l2_set_aside outer(0, 8 * MiB);
     const membar::l2_set_aside inner(0, 8 * MiB);
@@ -99,7 +97,7 @@ TEST_F(l2_set_aside, puts_the_limit_back_after_an_exception) {
 }
 
 TEST_F(l2_set_aside, keeps_devices_apart) {
-  now().devices[1].persisting_l2_limit = 2 * MiB;
+  limit(1) = 2 * MiB;
   {
     const membar::l2_set_aside first(0, 8 * MiB);
     const membar::l2_set_aside second(1, 16 * MiB);
@@ -113,7 +111,7 @@ TEST_F(l2_set_aside, keeps_devices_apart) {
 }
 
 TEST_F(l2_set_aside, that_cannot_be_set_leaves_the_limit_and_the_account) {
-  now().devices[0].persisting_l2_limit = MiB;
+  limit() = MiB;
   now().fails["cudaDeviceSetLimit"] = {0, cudaErrorInvalidValue};
   EXPECT_NE(refusal([] { const membar::l2_set_aside hold(0, 8 * MiB); }), "");
   now().fails.clear();
@@ -142,7 +140,7 @@ TEST_F(l2_set_aside, before_compute_capability_8_is_refused_in_a_sentence) {
 
 TEST_F(l2_set_aside, under_mps_is_what_the_server_fixed) {
   now().attribute(cudaDevAttrMpsEnabled) = 1;
-  now().devices[0].persisting_l2_limit = 10 * MiB;
+  limit() = 10 * MiB;
   EXPECT_EQ(refusal([] { const membar::l2_set_aside hold(0, 8 * MiB); }), "");
   const std::string said = refusal([] { const membar::l2_set_aside hold(0, 11 * MiB); });
   EXPECT_TRUE(says(said, "MPS fixed the limit at 10485760"));

@@ -13,16 +13,13 @@
 namespace {
 
 using fake_cuda::now;
-using membar::attribute_traits;
-using membar::get_attribute;
-using membar::set_attribute;
-using membar::sync_domain;
-using membar::sync_domain_map;
-using membar_test::refusal;
-using membar_test::says;
+using membar::attribute_traits, membar::get_attribute, membar::set_attribute, membar::sync_domain, membar::sync_domain_map;
+using membar_test::refusal, membar_test::says;
 
 class launch_attribute : public fake_cuda::test {
  protected:
+  [[nodiscard]] sync_domain_map current_map() { return get_attribute<sync_domain_map>(stream.handle()); }
+
   fake_cuda::stream stream;
   fake_cuda::node node;
 };
@@ -64,61 +61,42 @@ consteval bool legal_on(bool launch, bool stream, bool node) {
          membar::legal_on_a_graph_node<Attribute> == node;
 }
 
-//                                                              launch stream node
-static_assert(legal_on<sync_domain>(/*                       */ true, true, true));
-static_assert(legal_on<sync_domain::default_t>(/*            */ true, true, true));
-static_assert(legal_on<sync_domain::remote_t>(/*             */ true, true, true));
-static_assert(legal_on<sync_domain_map>(/*                   */ true, true, true));
-static_assert(legal_on<membar::priority>(/*                  */ true, true, true));
-static_assert(legal_on<membar::cooperative>(/*               */ true, false, true));
-static_assert(legal_on<membar::cluster_dimensions>(/*        */ true, false, true));
-static_assert(legal_on<membar::cluster_scheduling>(/*        */ true, false, true));
-static_assert(legal_on<membar::programmatic_stream_serialization>(true, false, false));
-static_assert(legal_on<membar::programmatic_event>(/*        */ true, false, false));
-static_assert(legal_on<membar::physical_domain<0>>(/*        */ true, false, false));
-static_assert(legal_on<membar::physical_domain<3>>(/*        */ true, false, false));
-static_assert(legal_on<membar::synchronization_policy>(/*    */ false, true, false));
-#if CUDART_VERSION >= 12030
-static_assert(legal_on<membar::launch_completion_event>(/*   */ true, false, false));
-#endif
-#if CUDART_VERSION >= 12080
-static_assert(legal_on<membar::preferred_cluster_dimensions>(/**/ true, false, true));
-static_assert(legal_on<membar::shared_memory_carveout>(/*    */ true, false, false));
-#endif
-#if CUDART_VERSION >= 13000
-static_assert(legal_on<membar::nvlink_centric_scheduling>(/* */ true, true, true));
-#endif
-
-// What is no attribute is legal nowhere.
-struct no_attribute {};
-static_assert(legal_on<no_attribute>(false, false, false));
-static_assert(legal_on<int>(false, false, false));
-static_assert(legal_on<cudaLaunchAttribute>(false, false, false));
-
-// Each attribute is CUDA's of that name.
+/// Whether an attribute is CUDA's of this id, and legal in these places.
 template <class Attribute>
-consteval bool has_id(cudaLaunchAttributeID id) {
-  return sizeof(attribute_traits<Attribute>::ids) == sizeof(id) && attribute_traits<Attribute>::ids[0] == id;
+consteval bool is(cudaLaunchAttributeID id, bool launch, bool stream, bool node) {
+  return sizeof(attribute_traits<Attribute>::ids) == sizeof(id) && attribute_traits<Attribute>::ids[0] == id &&
+         legal_on<Attribute>(launch, stream, node);
 }
-static_assert(has_id<sync_domain>(cudaLaunchAttributeMemSyncDomain));
-static_assert(has_id<sync_domain_map>(cudaLaunchAttributeMemSyncDomainMap));
-static_assert(has_id<membar::priority>(cudaLaunchAttributePriority));
-static_assert(has_id<membar::cooperative>(cudaLaunchAttributeCooperative));
-static_assert(has_id<membar::cluster_dimensions>(cudaLaunchAttributeClusterDimension));
-static_assert(has_id<membar::cluster_scheduling>(cudaLaunchAttributeClusterSchedulingPolicyPreference));
-static_assert(has_id<membar::programmatic_stream_serialization>(cudaLaunchAttributeProgrammaticStreamSerialization));
-static_assert(has_id<membar::programmatic_event>(cudaLaunchAttributeProgrammaticEvent));
-static_assert(has_id<membar::synchronization_policy>(cudaLaunchAttributeSynchronizationPolicy));
+
+//                                                                                             launch stream node
+static_assert(is<sync_domain>(cudaLaunchAttributeMemSyncDomain, /*                          */ true, true, true));
+static_assert(is<sync_domain_map>(cudaLaunchAttributeMemSyncDomainMap, /*                   */ true, true, true));
+static_assert(is<membar::priority>(cudaLaunchAttributePriority, /*                          */ true, true, true));
+static_assert(is<membar::cooperative>(cudaLaunchAttributeCooperative, /*                    */ true, false, true));
+static_assert(is<membar::cluster_dimensions>(cudaLaunchAttributeClusterDimension, /*        */ true, false, true));
+static_assert(is<membar::cluster_scheduling>(cudaLaunchAttributeClusterSchedulingPolicyPreference, true, false, true));
+static_assert(is<membar::programmatic_stream_serialization>(cudaLaunchAttributeProgrammaticStreamSerialization, true, false,
+                                                            false));
+static_assert(is<membar::programmatic_event>(cudaLaunchAttributeProgrammaticEvent, /*       */ true, false, false));
+static_assert(is<membar::synchronization_policy>(cudaLaunchAttributeSynchronizationPolicy, /**/ false, true, false));
 #if CUDART_VERSION >= 12030
-static_assert(has_id<membar::launch_completion_event>(cudaLaunchAttributeLaunchCompletionEvent));
+static_assert(is<membar::launch_completion_event>(cudaLaunchAttributeLaunchCompletionEvent, /**/ true, false, false));
 #endif
 #if CUDART_VERSION >= 12080
-static_assert(has_id<membar::preferred_cluster_dimensions>(cudaLaunchAttributePreferredClusterDimension));
-static_assert(has_id<membar::shared_memory_carveout>(cudaLaunchAttributePreferredSharedMemoryCarveout));
+static_assert(is<membar::preferred_cluster_dimensions>(cudaLaunchAttributePreferredClusterDimension, true, false, true));
+static_assert(is<membar::shared_memory_carveout>(cudaLaunchAttributePreferredSharedMemoryCarveout, true, false, false));
 #endif
 #if CUDART_VERSION >= 13000
-static_assert(has_id<membar::nvlink_centric_scheduling>(cudaLaunchAttributeNvlinkUtilCentricScheduling));
+static_assert(is<membar::nvlink_centric_scheduling>(cudaLaunchAttributeNvlinkUtilCentricScheduling, true, true, true));
 #endif
+
+// The tags of a domain are one; a physical domain stands for two; what is no attribute is legal nowhere.
+struct no_attribute {};
+static_assert(legal_on<sync_domain::default_t>(true, true, true) && legal_on<sync_domain::remote_t>(true, true, true));
+static_assert(legal_on<membar::physical_domain<0>>(true, false, false) &&
+              legal_on<membar::physical_domain<3>>(true, false, false));
+static_assert(legal_on<no_attribute>(false, false, false) && legal_on<int>(false, false, false));
+static_assert(legal_on<cudaLaunchAttribute>(false, false, false));
 
 /// CUDA's value of a launch attribute.
 template <class Attribute>
@@ -128,32 +106,27 @@ cudaLaunchAttributeValue encoded(const Attribute& value) {
   return out.val;
 }
 
-template <class Attribute>
-void expect_round_trip(const Attribute& value) {
-  EXPECT_EQ(attribute_traits<Attribute>::decode(encoded(value)), value);
+template <class... Attributes>
+void expect_round_trips(const Attributes&... values) {
+  const auto check = [](const auto& value) {
+    EXPECT_EQ(attribute_traits<std::remove_cvref_t<decltype(value)>>::decode(encoded(value)), value);
+  };
+  (check(values), ...);
 }
 
 TEST_F(launch_attribute, survives_the_way_to_cuda_and_back) {
-  expect_round_trip(sync_domain(sync_domain::default_));
-  expect_round_trip(sync_domain(sync_domain::remote));
-  expect_round_trip(sync_domain_map{.default_ = 3, .remote = 2});
-  expect_round_trip(membar::priority{-5});
-  expect_round_trip(membar::cooperative{true});
-  expect_round_trip(membar::cooperative{false});
-  expect_round_trip(membar::cluster_dimensions{2, 3, 4});
-  expect_round_trip(membar::cluster_scheduling::default_);
-  expect_round_trip(membar::cluster_scheduling::spread);
-  expect_round_trip(membar::cluster_scheduling::load_balancing);
-  expect_round_trip(membar::synchronization_policy::automatic);
-  expect_round_trip(membar::synchronization_policy::spin);
-  expect_round_trip(membar::synchronization_policy::yield);
-  expect_round_trip(membar::synchronization_policy::blocking_sync);
+  using membar::cluster_scheduling, membar::synchronization_policy;
+  expect_round_trips(sync_domain(sync_domain::default_), sync_domain(sync_domain::remote));
+  expect_round_trips(sync_domain_map{.default_ = 3, .remote = 2}, membar::priority{-5}, membar::cluster_dimensions{2, 3, 4});
+  expect_round_trips(membar::cooperative{true}, membar::cooperative{false});
+  expect_round_trips(cluster_scheduling::default_, cluster_scheduling::spread, cluster_scheduling::load_balancing);
+  expect_round_trips(synchronization_policy::automatic, synchronization_policy::spin, synchronization_policy::yield,
+                     synchronization_policy::blocking_sync);
 #if CUDART_VERSION >= 12080
-  expect_round_trip(membar::preferred_cluster_dimensions{4, 3, 2});
+  expect_round_trips(membar::preferred_cluster_dimensions{4, 3, 2});
 #endif
 #if CUDART_VERSION >= 13000
-  expect_round_trip(membar::nvlink_centric_scheduling{true});
-  expect_round_trip(membar::nvlink_centric_scheduling{false});
+  expect_round_trips(membar::nvlink_centric_scheduling{true}, membar::nvlink_centric_scheduling{false});
 #endif
 }
 
@@ -209,7 +182,7 @@ TEST_F(launch_attribute, a_value_that_is_refused_leaves_stream_and_node_as_they_
       EXPECT_TRUE(says(refusal([&] { set_attribute(stream.handle(), map); }), " has " + std::to_string(count) + " "));
       EXPECT_THROW(set_attribute(node.handle(), map), membar::error);
       EXPECT_THROW(static_cast<void>(membar::scoped_stream_attribute(stream.handle(), map)), membar::error);
-      EXPECT_EQ(get_attribute<sync_domain_map>(stream.handle()), before);
+      EXPECT_EQ(current_map(), before);
       EXPECT_EQ(get_attribute<sync_domain_map>(node.handle()), before);
     }
   }
@@ -222,7 +195,7 @@ TEST_F(launch_attribute, every_map_that_exists_is_accepted) {
       for (int b = 0; b != count; ++b) {
         const sync_domain_map map{.default_ = a, .remote = b};
         set_attribute(stream.handle(), map);
-        EXPECT_EQ(get_attribute<sync_domain_map>(stream.handle()), map);
+        EXPECT_EQ(current_map(), map);
       }
     }
   }
@@ -254,38 +227,40 @@ TEST_F(launch_attribute, preferred_cluster_dimensions_are_refused_before_compute
 TEST_F(launch_attribute, what_the_driver_does_not_take_in_a_documented_place_is_refused_with_what_to_do_instead) {
   stream.not_taken.insert(cudaLaunchAttributeNvlinkUtilCentricScheduling);
   node.not_taken.insert(cudaLaunchAttributeNvlinkUtilCentricScheduling);
+  using scheduling = membar::nvlink_centric_scheduling;
   const auto expect_remedy = [](auto call) {
     EXPECT_TRUE(says(refusal(call), "give it to each launch, by launch_config::with"));
   };
-  expect_remedy([&] { set_attribute(stream.handle(), membar::nvlink_centric_scheduling{}); });
-  expect_remedy([&] { set_attribute(node.handle(), membar::nvlink_centric_scheduling{}); });
-  expect_remedy([&] { static_cast<void>(get_attribute<membar::nvlink_centric_scheduling>(stream.handle())); });
-  expect_remedy([&] { static_cast<void>(get_attribute<membar::nvlink_centric_scheduling>(node.handle())); });
-  expect_remedy([&] { const membar::scoped_stream_attribute scope(stream.handle(), membar::nvlink_centric_scheduling{}); });
+  expect_remedy([&] { set_attribute(stream.handle(), scheduling{}); });
+  expect_remedy([&] { set_attribute(node.handle(), scheduling{}); });
+  expect_remedy([&] { return get_attribute<scheduling>(stream.handle()); });
+  expect_remedy([&] { return get_attribute<scheduling>(node.handle()); });
+  expect_remedy([&] { const membar::scoped_stream_attribute scope(stream.handle(), scheduling{}); });
   EXPECT_EQ(now().last_error, cudaSuccess) << "the error is left for the next call";
 }
 #endif
 
 TEST_F(launch_attribute, a_scope_puts_the_previous_value_back) {
-  set_attribute(stream.handle(), sync_domain_map{.default_ = 3, .remote = 2});
+  const sync_domain_map maps[] = {{.default_ = 3, .remote = 2}, {.default_ = 1, .remote = 1}, {.default_ = 2, .remote = 2}};
+  set_attribute(stream.handle(), maps[0]);
   {
-    const membar::scoped_stream_attribute outer(stream.handle(), sync_domain_map{.default_ = 1, .remote = 1});
+    const membar::scoped_stream_attribute outer(stream.handle(), maps[1]);
     {
-      const membar::scoped_stream_attribute inner(stream.handle(), sync_domain_map{.default_ = 2, .remote = 2});
-      EXPECT_EQ(get_attribute<sync_domain_map>(stream.handle()), (sync_domain_map{.default_ = 2, .remote = 2}));
+      const membar::scoped_stream_attribute inner(stream.handle(), maps[2]);
+      EXPECT_EQ(current_map(), maps[2]);
     }
-    EXPECT_EQ(get_attribute<sync_domain_map>(stream.handle()), (sync_domain_map{.default_ = 1, .remote = 1}));
+    EXPECT_EQ(current_map(), maps[1]);
   }
-  EXPECT_EQ(get_attribute<sync_domain_map>(stream.handle()), (sync_domain_map{.default_ = 3, .remote = 2}));
+  EXPECT_EQ(current_map(), maps[0]);
 }
 
 TEST_F(launch_attribute, a_scope_left_by_an_exception_puts_the_previous_value_back) {
-  try {
+  const auto work = [&] {
     const membar::scoped_stream_attribute scope(stream.handle(), sync_domain::remote);
     EXPECT_EQ(get_attribute<sync_domain>(stream.handle()), sync_domain::remote);
     throw std::runtime_error("somewhere in the scope");
-  } catch (const std::runtime_error&) {
-  }
+  };
+  EXPECT_THROW(work(), std::runtime_error);
   EXPECT_EQ(get_attribute<sync_domain>(stream.handle()), sync_domain::default_);
 }
 

@@ -11,13 +11,8 @@
 namespace {
 
 using fake_cuda::now;
-using membar::atomic_operation;
-using membar::atomic_use;
-using membar::atomicity_facts;
-using membar::memory_kind;
-using membar::memory_location;
-using membar_test::refusal;
-using membar_test::says;
+using membar::atomic_operation, membar::atomic_use, membar::atomicity_facts, membar::memory_kind, membar::memory_location;
+using membar_test::refusal, membar_test::says;
 
 class mapped_memory : public fake_cuda::test {};
 class managed_memory : public fake_cuda::test {};
@@ -70,11 +65,11 @@ TEST(memory_location, was_a_device_number_before_cuda_12_2) {
 }
 
 TEST(memory_location, is_cudas_location) {
-  EXPECT_EQ(membar::detail::native(memory_location::device(2)).type, cudaMemLocationTypeDevice);
-  EXPECT_EQ(membar::detail::native(memory_location::device(2)).id, 2);
+  const cudaMemLocation device = membar::detail::native(memory_location::device(2));
+  EXPECT_TRUE(device.type == cudaMemLocationTypeDevice && device.id == 2);
   EXPECT_EQ(membar::detail::native(memory_location::host()).type, cudaMemLocationTypeHost);
-  EXPECT_EQ(membar::detail::native(memory_location::host_numa(1)).type, cudaMemLocationTypeHostNuma);
-  EXPECT_EQ(membar::detail::native(memory_location::host_numa(1)).id, 1);
+  const cudaMemLocation numa = membar::detail::native(memory_location::host_numa(1));
+  EXPECT_TRUE(numa.type == cudaMemLocationTypeHostNuma && numa.id == 1);
   EXPECT_EQ(membar::detail::native(memory_location::host_numa_current()).type, cudaMemLocationTypeHostNumaCurrent);
 }
 

@@ -9,9 +9,7 @@
 
 namespace {
 
-using fence_interference::arm;
-using fence_interference::requirement;
-using fence_interference::requirement_of;
+using fence_interference::arm, fence_interference::requirement, fence_interference::requirement_of;
 
 const char* const publishers[] = {"kernel_boundary.stream",      "kernel_boundary.graph",
                                   "fence.block.acq_rel.own_sm",  "fence.cluster.seq_cst.own_sm",
@@ -19,37 +17,33 @@ const char* const publishers[] = {"kernel_boundary.stream",      "kernel_boundar
                                   "fence.system.acq_rel.own_sm", "fence.system.seq_cst.shared_sm",
                                   "release_store.device.own_sm", "release_store.system.shared_sm"};
 
-TEST(required_waiting, a_victim_does_not_wait_for_noise_that_it_has_not_read) {
+/// Calls `expect` with every pair of an arm and what a publishing victim requires there.
+template <class Expect>
+void of_every_publisher(Expect expect) {
   for (const arm& each : fence_interference::domain_arms) {
     for (const char* victim : publishers) {
-      EXPECT_FALSE(requirement_of(victim, each).noise) << victim << ' ' << each.name;
+      SCOPED_TRACE(std::string(victim).append(" ").append(each.name));
+      expect(each, requirement_of(victim, each));
     }
   }
+}
+
+TEST(required_waiting, a_victim_does_not_wait_for_noise_that_it_has_not_read) {
+  of_every_publisher([](const arm&, const requirement& found) { EXPECT_FALSE(found.noise); });
 }
 
 TEST(required_waiting, what_publishes_waits_for_its_stores) {
-  for (const arm& each : fence_interference::domain_arms) {
-    for (const char* victim : publishers) {
-      EXPECT_TRUE(requirement_of(victim, each).own) << victim << ' ' << each.name;
-    }
-  }
+  of_every_publisher([](const arm&, const requirement& found) { EXPECT_TRUE(found.own); });
 }
 
 TEST(required_waiting, device_scope_passes_on_what_was_read_in_its_domain_only) {
-  for (const arm& each : fence_interference::domain_arms) {
-    for (const char* victim : publishers) {
-      EXPECT_EQ(requirement_of(victim, each).noise_seen_at_device_scope, each.victim.physical() == each.noise.physical())
-          << victim << ' ' << each.name;
-    }
-  }
+  of_every_publisher([](const arm& each, const requirement& found) {
+    EXPECT_EQ(found.noise_seen_at_device_scope, each.victim.physical() == each.noise.physical());
+  });
 }
 
 TEST(required_waiting, system_scope_passes_on_what_was_read_in_any_domain) {
-  for (const arm& each : fence_interference::domain_arms) {
-    for (const char* victim : publishers) {
-      EXPECT_TRUE(requirement_of(victim, each).noise_seen_at_system_scope) << victim << ' ' << each.name;
-    }
-  }
+  of_every_publisher([](const arm&, const requirement& found) { EXPECT_TRUE(found.noise_seen_at_system_scope); });
 }
 
 TEST(required_waiting, an_acquire_load_publishes_nothing) {

@@ -8,7 +8,6 @@
 #include <new>
 #include <stdexcept>
 #include <type_traits>
-#include <utility>
 
 namespace {
 
@@ -36,9 +35,7 @@ void operator delete[](void* memory, std::size_t) noexcept { operator delete[](m
 namespace {
 
 using fake_cuda::now;
-using membar::get_attribute;
-using membar::set_attribute;
-using membar::sync_domain_map;
+using membar::get_attribute, membar::set_attribute, membar::sync_domain_map;
 
 static_assert(membar::partition_domain(0, 4) == 0 && membar::partition_domain(3, 4) == 3);
 static_assert(membar::partition_domain(4, 4) == 0 && membar::partition_domain(9, 4) == 1);
@@ -55,14 +52,24 @@ class stream_partition : public fake_cuda::test {
     }
   }
 
-  /// A map of its own for every stream, to see that each gets its own back.
+  /// A map of its own for each stream, to see that each gets its own back.
   [[nodiscard]] static sync_domain_map before(std::size_t i) {
     return {.default_ = static_cast<int>(i % 4), .remote = static_cast<int>((i + 2) % 4)};
   }
 
-  void expect_as_before() {
+  void expect_as_before(std::size_t i) { EXPECT_EQ(get_attribute<sync_domain_map>(handles[i]), before(i)) << "stream " << i; }
+  void expect_all_as_before() {
     for (std::size_t i = 0; i != streams.size(); ++i) {
-      EXPECT_EQ(get_attribute<sync_domain_map>(handles[i]), before(i)) << "stream " << i;
+      expect_as_before(i);
+    }
+  }
+  /// Expects of a partition of the streams that they have the domains in turn.
+  void expect_in_turn(int domains) {
+    const membar::stream_partition partition(handles);
+    for (std::size_t i = 0; i != handles.size(); ++i) {
+      const int domain = static_cast<int>(i) % domains;
+      EXPECT_EQ(partition.domain(i), domain);
+      EXPECT_EQ(get_attribute<sync_domain_map>(handles[i]), (sync_domain_map{.default_ = domain, .remote = domain}));
     }
   }
 
@@ -70,18 +77,11 @@ class stream_partition : public fake_cuda::test {
   std::array<cudaStream_t, 6> handles{};
 };
 
-TEST_F(stream_partition, gives_the_streams_the_domains_in_turn) {
-  const membar::stream_partition partition(handles);
-  for (std::size_t i = 0; i != handles.size(); ++i) {
-    const int domain = static_cast<int>(i % 4);
-    EXPECT_EQ(partition.domain(i), domain);
-    EXPECT_EQ(get_attribute<sync_domain_map>(handles[i]), (sync_domain_map{.default_ = domain, .remote = domain}));
-  }
-}
+TEST_F(stream_partition, gives_the_streams_the_domains_in_turn) { expect_in_turn(4); }
 
 TEST_F(stream_partition, puts_every_map_back) {
   { const membar::stream_partition partition(handles); }
-  expect_as_before();
+  expect_all_as_before();
 }
 
 TEST_F(stream_partition, puts_every_map_back_after_an_exception) {
@@ -91,7 +91,7 @@ TEST_F(stream_partition, puts_every_map_back_after_an_exception) {
         throw std::runtime_error("somewhere in the scope");
       },
       std::runtime_error);
-  expect_as_before();
+  expect_all_as_before();
 }
 
 TEST_F(stream_partition, keep_leaves_the_streams_as_they_are) {
@@ -106,23 +106,19 @@ TEST_F(stream_partition, a_stream_that_fails_leaves_nothing_half_set) {
   streams[3].read_only = true;
   const long arrays = arrays_alive;
   EXPECT_THROW(static_cast<void>(membar::stream_partition(handles)), membar::error);
-  expect_as_before();
+  expect_all_as_before();
   EXPECT_EQ(arrays_alive, arrays);
 
   streams[3].read_only = false;
   streams[4].valid = false;
   EXPECT_THROW(static_cast<void>(membar::stream_partition(handles)), membar::error);
   streams[4].valid = true;
-  expect_as_before();
+  expect_all_as_before();
 }
 
 TEST_F(stream_partition, with_a_single_domain_everything_runs_in_it) {
   now().attribute(cudaDevAttrMemSyncDomainCount) = 1;
-  const membar::stream_partition partition(handles);
-  for (std::size_t i = 0; i != handles.size(); ++i) {
-    EXPECT_EQ(partition.domain(i), 0);
-    EXPECT_EQ(get_attribute<sync_domain_map>(handles[i]), (sync_domain_map{.default_ = 0, .remote = 0}));
-  }
+  expect_in_turn(1);
 }
 
 TEST_F(stream_partition, of_no_streams_is_allowed) {
@@ -146,7 +142,7 @@ TEST_F(stream_partition, reports_a_restore_that_fails_and_restores_the_others) {
   EXPECT_EQ(now().failures.size(), 1U);
   streams[2].read_only = false;
   for (const std::size_t i : {0, 1, 3, 4, 5}) {
-    EXPECT_EQ(get_attribute<sync_domain_map>(handles[i]), before(i)) << "stream " << i;
+    expect_as_before(i);
   }
 }
 

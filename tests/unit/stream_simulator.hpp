@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -18,12 +19,8 @@
 
 namespace membar_test::stream_simulator {
 
-namespace symmetric = membar::symmetric;
-
-using membar::symmetric::deadlock::handle;
-using membar::symmetric::deadlock::operation_kind;
-using membar::symmetric::deadlock::program;
-using membar::symmetric::deadlock::stream_operation;
+using membar::symmetric::deadlock::callers, membar::symmetric::deadlock::handle, membar::symmetric::deadlock::operation_kind,
+    membar::symmetric::deadlock::program, membar::symmetric::deadlock::stream_operation;
 
 /// What happens in some schedule.
 struct outcome {
@@ -39,20 +36,13 @@ class simulator {
   explicit simulator(const program& program) : program_(program) {}
 
   [[nodiscard]] outcome run() {
-    // For each PE the streams that it uses.
-    std::map<int, std::vector<handle>> streams;
+    std::set<of_pe> streams;
     for (const stream_operation& each : program_.operations) {
-      auto& of_pe = streams[each.pe];
-      if (is_enqueued(each) && std::find(of_pe.begin(), of_pe.end(), each.stream) == of_pe.end()) {
-        of_pe.push_back(each.stream);
+      if (each.graph == 0 && !is_host(each)) {
+        streams.insert({each.pe, each.stream});
       }
     }
-    std::vector<std::pair<int, handle>> all;
-    for (const auto& [pe, of_pe] : streams) {
-      for (const handle stream : of_pe) {
-        all.push_back({pe, stream});
-      }
-    }
+    const std::vector<of_pe> all(streams.begin(), streams.end());
     own_queues_ = true;
     for (std::size_t i = 0; i != all.size(); ++i) {
       queue_of_[all[i]] = static_cast<int>(i);
@@ -66,6 +56,10 @@ class simulator {
   }
 
  private:
+  using enum operation_kind;
+  using of_pe = std::pair<int, handle>;  ///< a stream, an event or a signal of a PE
+  using values = std::map<of_pe, std::uint64_t>;
+
   struct item {
     enum class kind_t { passes, notifies, waits, arrives, departs } kind = kind_t::passes;
     std::size_t operation = 0;
@@ -76,14 +70,12 @@ class simulator {
   };
 
   static bool is_host(const stream_operation& each) {
-    return each.kind == operation_kind::host_collective || each.kind == operation_kind::host_stream ||
-           each.kind == operation_kind::host_event || each.kind == operation_kind::host_pe;
+    return each.kind == host_collective || each.kind == host_stream || each.kind == host_event || each.kind == host_pe;
   }
-  static bool is_enqueued(const stream_operation& each) { return each.graph == 0 && !is_host(each); }
-  static bool is_step(const stream_operation& each) { return each.kernel != 0 && each.kind != operation_kind::kernel; }
+  static bool is_step(const stream_operation& each) { return each.kernel != 0 && each.kind != kernel; }
 
   /// Every assignment of the streams from `next` on to queues of their PE.
-  void partition(const std::vector<std::pair<int, handle>>& all, std::size_t next) {
+  void partition(const std::vector<of_pe>& all, std::size_t next) {
     if (next == all.size()) {
       order_graphs(0);
       return;
@@ -116,61 +108,54 @@ class simulator {
   [[nodiscard]] std::vector<std::size_t> before_in_graph(const std::vector<std::size_t>& nodes, std::size_t at) const {
     std::vector<std::size_t> found;
     const stream_operation& operation = program_.operations[nodes[at]];
-    for (std::size_t i = at; i-- != 0;) {
-      if (program_.operations[nodes[i]].stream == operation.stream) {
-        found.push_back(i);
-        break;
-      }
-    }
-    if (operation.kind == operation_kind::wait_event) {
+    const auto add_last = [&](auto is_before) {
       for (std::size_t i = at; i-- != 0;) {
-        const stream_operation& other = program_.operations[nodes[i]];
-        if (other.kind == operation_kind::record_event && other.object == operation.object) {
-          found.push_back(i);
-          break;
+        if (is_before(program_.operations[nodes[i]])) {
+          return found.push_back(i);
         }
       }
+    };
+    add_last([&](const stream_operation& other) { return other.stream == operation.stream; });
+    if (operation.kind == wait_event) {
+      add_last([&](const stream_operation& other) { return other.kind == record_event && other.object == operation.object; });
     }
     return found;
   }
 
   /// Every order of the nodes of every launch of a graph.
   void order_graphs(std::size_t from) {
-    for (std::size_t i = from; i != program_.operations.size(); ++i) {
-      const stream_operation& launch = program_.operations[i];
-      if (launch.kind == operation_kind::launch_graph) {
-        const std::vector<std::size_t> nodes = captured(static_cast<unsigned>(launch.object.number()));
-        if (any_order_) {
-          graph_order_[i] = nodes;
-          continue;
-        }
-        std::vector<std::size_t> order;
-        std::vector<bool> taken(nodes.size());
-        const std::function<void()> extend = [&] {
-          if (order.size() == nodes.size()) {
-            graph_order_[i].clear();
-            for (const std::size_t n : order) {
-              graph_order_[i].push_back(nodes[n]);
-            }
-            order_graphs(i + 1);
-            return;
-          }
-          for (std::size_t n = 0; n != nodes.size(); ++n) {
-            const std::vector<std::size_t> before = before_in_graph(nodes, n);
-            if (!taken[n] && std::all_of(before.begin(), before.end(), [&](std::size_t b) { return taken[b]; })) {
-              taken[n] = true;
-              order.push_back(n);
-              extend();
-              order.pop_back();
-              taken[n] = false;
-            }
-          }
-        };
-        extend();
+    while (from != program_.operations.size() && program_.operations[from].kind != launch_graph) {
+      ++from;
+    }
+    if (from == program_.operations.size()) {
+      interleave();
+      return;
+    }
+    const std::vector<std::size_t> nodes = captured(static_cast<unsigned>(program_.operations[from].object.number()));
+    if (any_order_) {
+      graph_order_[from] = nodes;
+      order_graphs(from + 1);
+      return;
+    }
+    std::vector<std::size_t> order;
+    std::vector<bool> taken(nodes.size());
+    const std::function<void()> extend = [&] {
+      if (order.size() == nodes.size()) {
+        graph_order_[from] = order;
+        order_graphs(from + 1);
         return;
       }
-    }
-    interleave();
+      for (std::size_t n = 0; n != nodes.size(); ++n) {
+        if (!taken[n] && std::ranges::all_of(before_in_graph(nodes, n), [&](std::size_t b) { return taken[b]; })) {
+          taken[n] = true;
+          order.push_back(nodes[n]);
+          extend();
+          order.pop_back();
+          taken[n] = false;
+        }
+      }
+    };
+    extend();
   }
 
   // One schedule of queues: its items, and everything that may happen.
@@ -187,22 +172,22 @@ class simulator {
   /// The items of an operation; returns those that end it.
   std::uint64_t expand(std::size_t index, std::uint64_t after) {
     const stream_operation& operation = program_.operations[index];
-    const std::pair<int, handle> stream{operation.pe, operation.stream};
-    if (operation.kind == operation_kind::notify && !operation.blocking) {
+    const of_pe stream{operation.pe, operation.stream};
+    if (operation.kind == notify) {
+      if (operation.blocking) {
+        return bit(add(item::kind_t::notifies, index, after));
+      }
       const std::uint64_t issued = bit(add(item::kind_t::passes, index, after));
       deliveries_[stream] |= bit(add(item::kind_t::notifies, index, issued));
       return issued;
     }
-    if (operation.kind == operation_kind::notify) {
-      return bit(add(item::kind_t::notifies, index, after));
-    }
-    if (operation.kind == operation_kind::quiet || (operation.kind == operation_kind::collective && !is_step(operation))) {
+    if (operation.kind == quiet || (operation.kind == collective && !is_step(operation))) {
       after |= deliveries_[stream];
     }
-    if (operation.kind == operation_kind::wait) {
+    if (operation.kind == wait) {
       return bit(add(item::kind_t::waits, index, after));
     }
-    if (operation.kind == operation_kind::collective || operation.kind == operation_kind::host_collective) {
+    if (operation.kind == collective || operation.kind == host_collective) {
       const std::size_t arrival = add(item::kind_t::arrives, index, after);
       const std::size_t departure = add(item::kind_t::departs, index, bit(arrival));
       auto& calls = calls_[{operation.object, operation.pe}];
@@ -211,7 +196,7 @@ class simulator {
       return bit(departure);
     }
     std::uint64_t ends = bit(add(item::kind_t::passes, index, after));
-    if (operation.kind == operation_kind::kernel) {
+    if (operation.kind == kernel) {
       std::map<unsigned, std::uint64_t> roles;
       for (std::size_t i = 0; i != program_.operations.size(); ++i) {
         const stream_operation& step = program_.operations[i];
@@ -232,42 +217,36 @@ class simulator {
     items_.clear();
     calls_.clear();
     deliveries_.clear();
-    std::map<std::pair<int, handle>, std::uint64_t> stream;
+    values stream;
     std::map<int, std::uint64_t> queue;
-    std::map<std::pair<int, handle>, std::uint64_t> event;  // each process has its own
+    values event;  // each process has its own
     std::map<int, std::uint64_t> host;
     for (std::size_t i = 0; i != program_.operations.size(); ++i) {
       const stream_operation& operation = program_.operations[i];
       if (operation.graph != 0 || is_step(operation)) {
         continue;
       }
-      const int thread = program_.hosts == symmetric::deadlock::callers::one ? 0 : operation.pe;
+      const int thread = program_.hosts == callers::one ? 0 : operation.pe;
       if (is_host(operation)) {
         std::uint64_t after = host[thread];
         for (const auto& [whose, last] : stream) {
-          const bool asked = operation.kind == operation_kind::host_pe ||
-                             (operation.kind == operation_kind::host_stream && whose.second == operation.stream);
+          const bool asked = operation.kind == host_pe || (operation.kind == host_stream && whose.second == operation.stream);
           after |= asked && whose.first == operation.pe ? last : 0;
         }
-        after |= operation.kind == operation_kind::host_event ? event[{thread, operation.object}] : 0;
+        after |= operation.kind == host_event ? event[{thread, operation.object}] : 0;
         host[thread] |= expand(i, after);
         continue;
       }
-      const std::pair<int, handle> own{operation.pe, operation.stream};
+      const of_pe own{operation.pe, operation.stream};
       std::uint64_t after = host[thread] | stream[own] | queue[queue_of_[own]];
-      if (operation.kind == operation_kind::wait_event) {
+      if (operation.kind == wait_event) {
         after |= event[{thread, operation.object}];
       }
-      std::uint64_t ends = 0;
-      if (operation.kind == operation_kind::launch_graph) {
-        ends = launch(i, after);
-      } else {
-        ends = expand(i, after);
-      }
-      if (operation.kind == operation_kind::record_event) {
+      const std::uint64_t ends = operation.kind == launch_graph ? launch(i, after) : expand(i, after);
+      if (operation.kind == record_event) {
         event[{thread, operation.object}] = ends;
       }
-      if (operation.kind == operation_kind::host_copy && !operation.early) {
+      if (operation.kind == host_copy && !operation.early) {
         host[thread] |= ends;
       }
       stream[own] = ends;
@@ -275,8 +254,7 @@ class simulator {
     }
     match();
     seen_.clear();
-    std::map<std::pair<int, handle>, std::uint64_t> signals = program_.signals;
-    explore(0, signals);
+    explore(0, program_.signals);
   }
 
   std::uint64_t launch(std::size_t index, std::uint64_t after) {
@@ -286,13 +264,9 @@ class simulator {
     std::uint64_t previous = begin;
     std::vector<std::uint64_t> ends;
     for (std::size_t i = 0; i != order.size(); ++i) {
-      std::uint64_t before = begin;
-      if (any_order_) {
-        for (const std::size_t b : before_in_graph(order, i)) {
-          before |= ends[b];
-        }
-      } else {
-        before = previous;
+      std::uint64_t before = any_order_ ? begin : previous;
+      for (const std::size_t b : any_order_ ? before_in_graph(order, i) : std::vector<std::size_t>()) {
+        before |= ends[b];
       }
       previous = expand(order[i], before);
       ends.push_back(previous);
@@ -307,14 +281,10 @@ class simulator {
         continue;
       }
       const stream_operation& operation = program_.operations[each.operation];
-      std::vector<int> members;
-      const auto team = program_.teams.find(operation.object);
-      if (team != program_.teams.end()) {
+      std::vector<int> members(static_cast<std::size_t>(program_.pes));
+      std::iota(members.begin(), members.end(), 0);
+      if (const auto team = program_.teams.find(operation.object); team != program_.teams.end()) {
         members = team->second;
-      } else {
-        for (int pe = 0; pe != program_.pes; ++pe) {
-          members.push_back(pe);
-        }
       }
       for (const int member : members) {
         const auto& theirs = calls_[{operation.object, member}];
@@ -326,8 +296,6 @@ class simulator {
       }
     }
   }
-
-  using values = std::map<std::pair<int, handle>, std::uint64_t>;
 
   [[nodiscard]] bool enabled(const item& each, std::uint64_t done, const values& signals) const {
     if ((each.after & ~done) != 0) {
@@ -341,7 +309,7 @@ class simulator {
     return each.kind != item::kind_t::departs || (each.complete && (each.arrivals & ~done) == 0);
   }
 
-  void explore(std::uint64_t done, values& signals) {
+  void explore(std::uint64_t done, const values& signals) {
     if (!seen_.insert({done, signals}).second) {
       return;
     }
@@ -378,27 +346,26 @@ class simulator {
                                       (!earlier && call.first != i && (done & bit(call.first)) != 0);
       }
     }
-    const bool on_heap = items_[i].kind == item::kind_t::arrives || operation.kind == operation_kind::notify ||
-                         operation.kind == operation_kind::access || operation.kind == operation_kind::kernel;
+    const bool on_heap = items_[i].kind == item::kind_t::arrives || operation.kind == notify || operation.kind == access ||
+                         operation.kind == kernel;
     for (std::size_t copy = 0; on_heap && copy != i; ++copy) {
       const stream_operation& copied = program_.operations[items_[copy].operation];
-      const bool there =
-          copied.pe == operation.pe || (program_.hosts == symmetric::deadlock::callers::one && copied.pe == operation.target &&
-                                        (operation.kind == operation_kind::access || operation.kind == operation_kind::notify));
-      result_.copy_overtaken = result_.copy_overtaken ||
-                               (copied.kind == operation_kind::host_copy && copied.early && there && (done & bit(copy)) == 0);
+      const bool there = copied.pe == operation.pe || (program_.hosts == callers::one && copied.pe == operation.target &&
+                                                       (operation.kind == access || operation.kind == notify));
+      result_.copy_overtaken =
+          result_.copy_overtaken || (copied.kind == host_copy && copied.early && there && (done & bit(copy)) == 0);
     }
   }
 
   const program& program_;
   outcome result_;
-  std::map<std::pair<int, handle>, int> queue_of_;
+  std::map<of_pe, int> queue_of_;
   std::map<std::size_t, std::vector<std::size_t>> graph_order_;
   bool own_queues_ = false;
   bool any_order_ = false;
   std::vector<item> items_;
   std::map<std::pair<handle, int>, std::vector<std::pair<std::size_t, std::size_t>>> calls_;
-  std::map<std::pair<int, handle>, std::uint64_t> deliveries_;  ///< issued without blocking
+  values deliveries_;  ///< issued without blocking
   std::set<std::pair<std::uint64_t, values>> seen_;
 };
 

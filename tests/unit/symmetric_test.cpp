@@ -7,10 +7,10 @@
 #include <tests/common/refusal.hpp>
 #include <tests/fake_cuda/fake_cuda.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <random>
-#include <string>
 #include <vector>
 
 namespace {
@@ -19,17 +19,11 @@ namespace symmetric = membar::symmetric;
 
 using fake_cuda::now;
 using membar::atomic_operation;
-using membar::symmetric::amo;
-using membar::symmetric::counter;
-using membar::symmetric::pe;
-using membar::symmetric::peer_backend;
-using membar::symmetric::peer_memory;
-using membar::symmetric::scoped_array;
-using membar::symmetric::detail::collective;
-using membar::symmetric::detail::tagged;
-using membar_test::refusal;
-
-bool contains(const std::string& text, const char* words) { return text.find(words) != std::string::npos; }
+using membar::detail::atomic_capability;
+using membar_test::refusal, membar_test::says;
+using symmetric::amo, symmetric::counter, symmetric::pe, symmetric::peer_backend, symmetric::peer_memory,
+    symmetric::scoped_array;
+using symmetric::detail::collective, symmetric::detail::tagged;
 
 TEST(pe, has_neighbours_on_a_ring) {
   static_assert(symmetric::ring_neighbour(pe(0), -1, 4) == pe(3));
@@ -76,7 +70,7 @@ TEST_F(peers, without_access_are_named_with_the_remedy) {
 }
 
 TEST_F(peers, are_at_least_one) {
-  EXPECT_TRUE(contains(refusal([] { const peer_backend none(std::vector<int>{}); }), "a peer backend of no device"));
+  EXPECT_TRUE(says(refusal([] { const peer_backend none(std::vector<int>{}); }), "a peer backend of no device"));
 }
 
 TEST_F(peers, that_do_not_exist_are_refused) {
@@ -138,14 +132,13 @@ TEST_P(region, moves) {
 }
 
 TEST_P(region, gives_everything_back_where_it_cannot_be_made) {
-  const char* const calls[] = {"cudaMalloc", "cuMemAddressReserve", "cuMemCreate",
-                               "cuMemMap",   "cuMemSetAccess",      "cudaDeviceEnablePeerAccess"};
   const peer_backend backend(std::vector<int>{0, 1, 2}, GetParam());
   int refusals = 0;
-  for (const char* call : calls) {
+  for (const char* call :
+       {"cudaMalloc", "cuMemAddressReserve", "cuMemCreate", "cuMemMap", "cuMemSetAccess", "cudaDeviceEnablePeerAccess"}) {
     for (int successes = 0; successes != 6; ++successes) {
       now().fails = {{call, {successes, cudaErrorMemoryAllocation}}};
-      refusals += refusal([&] { const auto memory = backend.map(1000); }).empty() ? 0 : 1;
+      refusals += refusal([&] { return backend.map(1000); }).empty() ? 0 : 1;
       EXPECT_TRUE(now().clean()) << call << " after " << successes;
     }
   }
@@ -155,7 +148,7 @@ TEST_P(region, gives_everything_back_where_it_cannot_be_made) {
 
 TEST_F(peers, ask_for_no_more_than_addresses_count) {
   const peer_backend backend;
-  EXPECT_TRUE(contains(refusal([&] { const auto memory = backend.map(~std::size_t{0} / 4); }), "ask for less"));
+  EXPECT_TRUE(says(refusal([&] { return backend.map(~std::size_t{0} / 4); }), "ask for less"));
 }
 
 class links : public peers {
@@ -177,7 +170,6 @@ TEST_F(links, that_carry_none_carry_none_in_either_direction) {
 }
 
 TEST_F(links, that_carry_some_are_asked_for_each) {
-  using membar::detail::atomic_capability;
   // Unsigned reductions of 64 bits, and nothing that returns.
   now().partial_atomics = {{{0, 1},
                             atomic_capability::capability_unsigned | atomic_capability::capability_reduction |
@@ -190,19 +182,18 @@ TEST_F(links, that_carry_some_are_asked_for_each) {
 class heap : public peers {
  protected:
   peer_backend backend{std::vector<int>{0, 1}};
+  std::optional<symmetric::heap<peer_backend>> made{std::in_place, backend, 1 << 16};
+  symmetric::heap<peer_backend>& all = *made;
 };
 
 TEST_F(heap, gives_zeros_at_every_pe_before_it_returns) {
-  symmetric::heap all(backend, 1 << 16);
   const auto data = all.allocate<int>(100);
   EXPECT_EQ(now().zeroed, (std::vector<std::pair<int, std::size_t>>{{0, 400}, {1, 400}}));
   for (const pe each : backend.local_pes()) {
     const auto span = data.on(each);
     EXPECT_EQ(span.size(), 100U);
     EXPECT_EQ(span.self(), each);
-    for (std::size_t i = 0; i != 100; ++i) {
-      ASSERT_EQ(span.local()[i], 0);
-    }
+    ASSERT_EQ(std::count(span.local(), span.local() + 100, 0), 100);
     for (const pe other : backend.local_pes()) {
       EXPECT_EQ(span.at(other).data(), data.on(other).local());
       EXPECT_EQ(span[7].at(other).data(), data.on(other).local() + 7);
@@ -213,37 +204,33 @@ TEST_F(heap, gives_zeros_at_every_pe_before_it_returns) {
 }
 
 TEST_F(heap, zeroes_what_was_used_before) {
-  symmetric::heap all(backend, 1 << 16);
   const auto before = all.allocate<int>(8);
   before.on(pe(1)).local()[3] = 7;
   all.free(before);
-  const auto after = all.allocate<int>(8);
+  const scoped_array after(all.allocate<int>(8));
   EXPECT_EQ(after.on(pe(1)).local()[3], 0);
-  all.free(after);
 }
 
 TEST_F(heap, aligns_as_it_is_told) {
-  symmetric::heap all(backend, 1 << 20);
-  const auto small = all.allocate<char>(1);
-  const auto wide = all.allocate<char>(1, 4096);
-  const auto least = all.allocate<char>(1);
+  symmetric::heap large(backend, 1 << 20);
+  const auto small = large.allocate<char>(1);
+  const auto wide = large.allocate<char>(1, 4096);
+  const auto least = large.allocate<char>(1);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(wide.on(pe(1)).local()) % 4096, 0U);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(least.on(pe(0)).local()) % 128, 0U);
-  EXPECT_EQ(refusal([&] { static_cast<void>(all.allocate<char>(1, 96)); }),
+  EXPECT_EQ(refusal([&] { return large.allocate<char>(1, 96); }),
             "membar: an alignment of 96 was asked for: it is a power of two");
   for (const auto& each : {small, wide, least}) {
-    all.free(each);
+    large.free(each);
   }
 }
 
 TEST_F(heap, names_objects_by_their_place) {
-  symmetric::heap all(backend, 1 << 16);
   const auto first = all.allocate<int>(4);
   const auto second = all.allocate<int>(4);
   for (const pe which : backend.local_pes()) {
-    const auto distance =
-        reinterpret_cast<std::uintptr_t>(second.on(which).local()) - reinterpret_cast<std::uintptr_t>(first.on(which).local());
-    EXPECT_EQ(second.offset() - first.offset(), distance);
+    const auto distance = second.on(which).local() - first.on(which).local();
+    EXPECT_EQ(second.offset() - first.offset(), static_cast<std::size_t>(distance) * sizeof(int));
   }
   EXPECT_EQ(first.offset(3), first.offset() + 3 * sizeof(int));
   all.free(first);
@@ -251,18 +238,15 @@ TEST_F(heap, names_objects_by_their_place) {
 }
 
 TEST_F(heap, cuts_spans_at_their_end) {
-  symmetric::heap all(backend, 1 << 16);
-  const auto data = all.allocate<int>(10);
+  const scoped_array data(all.allocate<int>(10));
   const auto span = data.on(pe(0));
   EXPECT_EQ(span.subspan(2, 3).size(), 3U);
   EXPECT_EQ(span.subspan(8, 3).size(), 2U);
   EXPECT_EQ(span.subspan(11, 3).size(), 0U);
   EXPECT_EQ(span.subspan(2, 3).local(), span.local() + 2);
-  all.free(data);
 }
 
 TEST_F(heap, frees_in_any_order_and_joins_what_is_free) {
-  symmetric::heap all(backend, 1 << 16);
   const std::size_t whole = all.largest_free();
   std::vector<symmetric::array<int, peer_backend>> held;
   for (int i = 0; i != 6; ++i) {
@@ -276,28 +260,25 @@ TEST_F(heap, frees_in_any_order_and_joins_what_is_free) {
 }
 
 TEST_F(heap, says_what_room_is_left) {
-  symmetric::heap all(backend, 1 << 16);
-  const auto most = all.allocate<char>((1 << 16) - 256);
+  const scoped_array most(all.allocate<char>((1 << 16) - 256));
   EXPECT_EQ(
-      refusal([&] { static_cast<void>(all.allocate<char>(257)); }),
+      refusal([&] { return all.allocate<char>(257); }),
       "membar: 257 bytes do not fit into the symmetric heap: 65280 of 65536 are taken and the largest gap has 256: make the "
       "heap larger");
-  EXPECT_TRUE(contains(refusal([&] { static_cast<void>(all.allocate<int>(~std::size_t{0} / 2)); }), "has room for"));
-  EXPECT_TRUE(contains(refusal([&] { static_cast<void>(all.allocate<int>(0)); }), "ask for 1 or more"));
+  EXPECT_TRUE(says(refusal([&] { return all.allocate<int>(~std::size_t{0} / 2); }), "has room for"));
+  EXPECT_TRUE(says(refusal([&] { return all.allocate<int>(0); }), "ask for 1 or more"));
   EXPECT_EQ(all.bytes_taken(), static_cast<std::size_t>((1 << 16) - 256));
-  all.free(most);
-  EXPECT_TRUE(contains(refusal([&] { const symmetric::heap none(backend, 0); }), "a symmetric heap of 0 bytes"));
+  EXPECT_TRUE(says(refusal([&] { const symmetric::heap none(backend, 0); }), "a symmetric heap of 0 bytes"));
 }
 
 TEST_F(heap, refuses_to_free_twice) {
-  symmetric::heap all(backend, 1 << 16);
   const auto first = all.allocate<int>(8);
   all.free(first);
   EXPECT_EQ(refusal([&] { all.free(first); }),
             "membar: allocation 1 of the symmetric heap was freed a second time: free each once on every PE");
   // The same place, another allocation: the old name of it is still the old one.
   const auto second = all.allocate<int>(8);
-  EXPECT_TRUE(contains(refusal([&] { all.free(first); }), "allocation 1 of the symmetric heap was freed a second time"));
+  EXPECT_TRUE(says(refusal([&] { all.free(first); }), "allocation 1 of the symmetric heap was freed a second time"));
   all.free(second);
 }
 
@@ -314,7 +295,6 @@ template <class Heap, class Array>
 concept frees = requires(Heap& heap, const Array& array) { heap.free(array); };
 
 TEST_F(heap, frees_at_the_end_of_a_scope) {
-  symmetric::heap all(backend, 1 << 16);
   {
     const scoped_array data(all.allocate<int>(8));
     const scoped_array words(all.allocate_barrier());
@@ -331,35 +311,31 @@ TEST_F(heap, frees_at_the_end_of_a_scope) {
 }
 
 TEST_F(heap, frees_where_an_exception_ends_the_scope) {
-  symmetric::heap all(backend, 1 << 16);
-  EXPECT_TRUE(contains(refusal([&] {
-                         const scoped_array data(all.allocate<int>(8));
-                         static_cast<void>(all.allocate<char>(1 << 20));
-                       }),
-                       "has room for"));
+  EXPECT_TRUE(says(refusal([&] {
+                     const scoped_array data(all.allocate<int>(8));
+                     static_cast<void>(all.allocate<char>(1 << 20));
+                   }),
+                   "has room for"));
   EXPECT_EQ(all.bytes_taken(), 0U);
   EXPECT_EQ(now().waited_for, (std::vector<int>{0, 1}));
   EXPECT_TRUE(now().failures.empty());
 }
 
 TEST_F(heap, says_at_the_end_of_a_scope_that_a_kernel_failed) {
-  symmetric::heap all(backend, 1 << 16);
   {
     const scoped_array data(all.allocate<int>(8));
     now().fails["cudaDeviceSynchronize"] = {1, cudaErrorIllegalAddress};
   }
   EXPECT_EQ(all.bytes_taken(), 0U);
   ASSERT_EQ(now().failures.size(), 1U);
-  EXPECT_TRUE(contains(now().failures[0], "cudaErrorIllegalAddress"));
-  EXPECT_TRUE(contains(now().failures[0], "a kernel failed that used symmetric memory whose scope has ended"));
+  EXPECT_TRUE(says(now().failures[0], "cudaErrorIllegalAddress"));
+  EXPECT_TRUE(says(now().failures[0], "a kernel failed that used symmetric memory whose scope has ended"));
 }
 
 TEST_F(heap, reports_what_was_not_freed) {
-  {
-    symmetric::heap all(backend, 1 << 16);
-    static_cast<void>(all.allocate<int>(8));
-    static_cast<void>(all.allocate<char>(1));
-  }
+  static_cast<void>(all.allocate<int>(8));
+  static_cast<void>(all.allocate<char>(1));
+  made.reset();
   ASSERT_EQ(now().failures.size(), 1U);
   EXPECT_EQ(now().failures[0],
             "membar: a symmetric heap ends with 2 allocations of 33 bytes that were not freed: free each on every PE");
@@ -367,48 +343,37 @@ TEST_F(heap, reports_what_was_not_freed) {
 }
 
 TEST_F(heap, changes_nothing_where_zeroing_fails) {
-  symmetric::heap all(backend, 1 << 16);
   now().fails = {{"cudaMemsetAsync", {1, cudaErrorIllegalAddress}}};
-  EXPECT_TRUE(
-      contains(refusal([&] { static_cast<void>(all.allocate<int>(8)); }), "the zeroing of an allocation failed on PE 0"));
+  EXPECT_TRUE(says(refusal([&] { return all.allocate<int>(8); }), "the zeroing of an allocation failed on PE 0"));
   EXPECT_EQ(all.bytes_taken(), 0U);
   EXPECT_EQ(now().streams, 0);
   EXPECT_EQ(fake_cuda::current_device(), 0);
 }
 
 TEST_F(heap, has_no_words_that_the_links_do_not_carry) {
-  symmetric::heap all(backend, 1 << 16);
   now().no_native_atomics = {{0, 1}};
-  EXPECT_TRUE(contains(refusal([&] { static_cast<void>(all.allocate<symmetric::signal<symmetric::add>>(1)); }),
-                       "an atomic operation of signal<add>"));
-  EXPECT_TRUE(contains(refusal([&] { static_cast<void>(all.allocate<counter<int>>(1)); }), "name fewer operations"));
+  EXPECT_TRUE(
+      says(refusal([&] { return all.allocate<symmetric::signal<symmetric::add>>(1); }), "an atomic operation of signal<add>"));
+  EXPECT_TRUE(says(refusal([&] { return all.allocate<counter<int>>(1); }), "name fewer operations"));
   EXPECT_EQ(all.bytes_taken(), 0U);
   // What is only stored needs no atomics.
-  const auto flags = all.allocate<symmetric::signal<symmetric::set>>(1);
-  const auto words = all.allocate<counter<int, amo::load | amo::store>>(1);
-  all.free(flags);
-  all.free(words);
+  const scoped_array flags(all.allocate<symmetric::signal<symmetric::set>>(1));
+  const scoped_array words(all.allocate<counter<int, amo::load | amo::store>>(1));
 }
 
 TEST_F(heap, has_counters_of_the_operations_that_partial_links_carry) {
-  using membar::detail::atomic_capability;
-  symmetric::heap all(backend, 1 << 16);
   const unsigned some = atomic_capability::capability_unsigned | atomic_capability::capability_reduction |
                         atomic_capability::capability_scalar_32;
   now().partial_atomics = {{{0, 1}, some}, {{1, 0}, some}};
-  const auto sums = all.allocate<counter<unsigned, amo::add>>(1);
+  const scoped_array sums(all.allocate<counter<unsigned, amo::add>>(1));
+  EXPECT_TRUE(says(refusal([&] { return all.allocate<counter<int, amo::add>>(1); }), "not atomic between all PEs"));
   EXPECT_TRUE(
-      contains(refusal([&] { static_cast<void>(all.allocate<counter<int, amo::add>>(1)); }), "not atomic between all PEs"));
-  EXPECT_TRUE(contains(refusal([&] { static_cast<void>(all.allocate<counter<unsigned long long, amo::add>>(1)); }),
-                       "(integer addition, 8 bytes)"));
-  all.free(sums);
+      says(refusal([&] { return all.allocate<counter<unsigned long long, amo::add>>(1); }), "(integer addition, 8 bytes)"));
 }
 
 TEST_F(heap, has_a_word_for_each_pe_and_one_more_in_a_barrier) {
-  symmetric::heap all(backend, 1 << 16);
-  const auto words = all.allocate_barrier();
+  const scoped_array words(all.allocate_barrier());
   EXPECT_EQ(words.size(), 3U);
-  all.free(words);
 }
 
 TEST_F(heap, keeps_offsets_apart_whatever_is_asked_of_it) {
@@ -475,31 +440,29 @@ static_assert(symmetric::backend<fake_cluster>);
 class heap_of_processes : public peers {
  protected:
   fake_cluster cluster;
+  symmetric::heap<fake_cluster> all{cluster, 8192};
 };
 
 TEST_F(heap_of_processes, refuses_collective_calls_that_differ) {
   cluster.other = tagged(collective::heap_bytes, 4096);
-  EXPECT_EQ(refusal([&] { const symmetric::heap all(cluster, 8192); }),
+  EXPECT_EQ(refusal([&] { const symmetric::heap refused(cluster, 8192); }),
             "membar: a collective call differs between PEs: PE 1 has a heap of bytes 8192, and PE 0 has 4096: call it on every "
-            "PE, in "
-            "one order, with the same arguments");
-  symmetric::heap all(cluster, 8192);
+            "PE, in one order, with the same arguments");
   cluster.other = tagged(collective::objects, 11);
-  EXPECT_TRUE(contains(refusal([&] { static_cast<void>(all.allocate<int>(10)); }), "PE 1 has an allocation of objects 10"));
+  EXPECT_TRUE(says(refusal([&] { return all.allocate<int>(10); }), "PE 1 has an allocation of objects 10"));
   const auto first = all.allocate<int>(1);
   const auto second = all.allocate<int>(1);
   cluster.other = tagged(collective::freed, 1);
-  EXPECT_TRUE(contains(refusal([&] { all.free(second); }), "PE 1 has freed allocation number 2, and PE 0 has 1"));
+  EXPECT_TRUE(says(refusal([&] { all.free(second); }), "PE 1 has freed allocation number 2, and PE 0 has 1"));
   cluster.other = tagged(collective::objects, 2);  // another call, whose value is the same
-  EXPECT_TRUE(contains(refusal([&] { all.free(second); }),
-                       "PE 1 has freed allocation number 2, and PE 0 has an allocation of objects 2"));
+  EXPECT_TRUE(
+      says(refusal([&] { all.free(second); }), "PE 1 has freed allocation number 2, and PE 0 has an allocation of objects 2"));
   all.free(first);
   all.free(second);
   EXPECT_EQ(all.bytes_taken(), 0U);
 }
 
 TEST_F(heap_of_processes, meet_at_the_end_of_a_scope_but_not_where_an_exception_ends_it) {
-  symmetric::heap all(cluster, 8192);
   int before = 0;
   {
     const scoped_array data(all.allocate<int>(8));
@@ -517,38 +480,32 @@ TEST_F(heap_of_processes, meet_at_the_end_of_a_scope_but_not_where_an_exception_
 }
 
 TEST_F(heap_of_processes, refuses_an_alignment_that_only_the_other_process_lacks) {
-  symmetric::heap all(cluster, 8192);
   cluster.other = 1;  // PE 0, as number and 1
   cluster.after = 3;  // behind size, element and alignment, which agree
-  EXPECT_EQ(refusal([&] { static_cast<void>(all.allocate<char>(1, 128)); }),
+  EXPECT_EQ(refusal([&] { return all.allocate<char>(1, 128); }),
             "membar: an alignment of 128 was asked for, and the backend's memory at PE 0 has less: ask for 256 at most, or for "
             "peer_memory::mapped");
   EXPECT_EQ(all.bytes_taken(), 0U);
 }
 
 TEST_F(heap_of_processes, meets_behind_the_zeroing) {
-  symmetric::heap all(cluster, 8192);
   const int before = cluster.meetings;
-  const auto data = all.allocate<int>(1);
+  const scoped_array data(all.allocate<int>(1));
   EXPECT_GT(cluster.meetings, before);
   EXPECT_EQ(now().zeroed.size(), 1U);
-  all.free(data);
 }
 
 TEST_F(heap_of_processes, fails_on_every_pe_where_it_fails_on_one) {
-  symmetric::heap all(cluster, 8192);
   now().fails = {{"cudaMemsetAsync", {0, cudaErrorIllegalAddress}}};
-  EXPECT_TRUE(contains(refusal([&] { static_cast<void>(all.allocate<int>(1)); }), "failed on PE"));
+  EXPECT_TRUE(says(refusal([&] { return all.allocate<int>(1); }), "failed on PE"));
   EXPECT_EQ(all.bytes_taken(), 0U);
 }
 
 TEST_F(heap_of_processes, has_no_symmetric_address_of_another_process) {
-  symmetric::heap all(cluster, 8192);
-  const auto data = all.allocate<int>(1);
+  const scoped_array data(all.allocate<int>(1));
   EXPECT_EQ(data.on(pe(1)).self(), pe(1));
-  EXPECT_EQ(refusal([&] { static_cast<void>(data.on(pe(0))); }),
+  EXPECT_EQ(refusal([&] { return data.on(pe(0)); }),
             "membar: a symmetric address of PE 0 was asked for in the process of PEs 1 to 1: it is valid on its own PE only");
-  all.free(data);
 }
 
 }  // namespace

@@ -12,15 +12,12 @@
 #include <chrono>
 #include <cstring>
 #include <memory>
-#include <string>
 #include <thread>
 #include <vector>
 
 namespace {
 
-using membar::thread_scope;
-using membar::wait_budget;
-using membar::wait_result;
+using membar::thread_scope, membar::wait_budget, membar::wait_result;
 
 constexpr wait_budget generous = wait_budget::milliseconds(20'000);
 constexpr wait_budget short_one = wait_budget::milliseconds(5);
@@ -45,6 +42,15 @@ struct zeroed {
   alignas(T) unsigned char bytes[sizeof(T)];
 };
 
+/// Runs `work(0)` to `work(count - 1)`, each on a thread of its own, and waits for all.
+template <class Work>
+void on_threads(int count, Work work) {
+  std::vector<std::jthread> threads;
+  for (int i = 0; i != count; ++i) {
+    threads.emplace_back(work, i);
+  }
+}
+
 TEST(wait_budget_on_the_host, ends_a_wait_no_earlier_and_hardly_later) {
   const auto begin = std::chrono::steady_clock::now();
   EXPECT_EQ(membar::detail::wait_until(wait_budget::milliseconds(100), [] { return wait_result::would_wait; }),
@@ -68,28 +74,38 @@ TEST(wait_result_names, are_the_words_of_the_documentation) {
   EXPECT_STREQ(name(wait_result::closed), "closed");
 }
 
+/// Fills a channel by `push`.
+template <class Push>
+void fill(Push push) {
+  for (unsigned i = 0; i != capacity; ++i) {
+    EXPECT_EQ(push(numbered(0, i)), wait_result::done);
+  }
+}
+
 template <class Channel>
-class one_producer : public ::testing::Test {};
+class one_producer : public ::testing::Test {
+ protected:
+  zeroed<Channel> channel;
+  message got{};
+};
 using one_producer_channels = ::testing::Types<membar::spsc_channel<message, capacity, thread_scope::system>,
                                                membar::packed_spsc_channel<message, capacity, thread_scope::system>>;
 TYPED_TEST_SUITE(one_producer, one_producer_channels);
 
 TYPED_TEST(one_producer, passes_every_message_once_whole_and_in_order) {
-  zeroed<TypeParam> channel;
   std::jthread producing([&] {
-    typename TypeParam::producer end(*channel);
+    typename TypeParam::producer end(*this->channel);
     for (unsigned i = 0; i != messages; ++i) {
       ASSERT_EQ(end.push(numbered(0, i), generous), wait_result::done);
     }
     end.close();
   });
-  typename TypeParam::consumer end(*channel);
-  message got{};
+  typename TypeParam::consumer end(*this->channel);
   unsigned expected = 0;
   wait_result result = wait_result::done;
-  while ((result = end.pop(got, generous)) == wait_result::done) {
-    ASSERT_TRUE(whole(got));
-    ASSERT_EQ(got.number, expected++);
+  while ((result = end.pop(this->got, generous)) == wait_result::done) {
+    ASSERT_TRUE(whole(this->got));
+    ASSERT_EQ(this->got.number, expected++);
   }
   producing.join();
   EXPECT_EQ(result, wait_result::closed);
@@ -97,54 +113,42 @@ TYPED_TEST(one_producer, passes_every_message_once_whole_and_in_order) {
 }
 
 TYPED_TEST(one_producer, that_finds_it_full_ends_within_its_budget) {
-  zeroed<TypeParam> channel;
-  typename TypeParam::producer end(*channel);
-  for (unsigned i = 0; i != capacity; ++i) {
-    EXPECT_EQ(end.try_push(numbered(0, i)), wait_result::done);
-  }
+  typename TypeParam::producer end(*this->channel);
+  fill([&](const message& each) { return end.try_push(each); });
   EXPECT_EQ(end.try_push(numbered(0, capacity)), wait_result::would_wait);
   EXPECT_EQ(end.push(numbered(0, capacity), short_one), wait_result::timed_out);
-  typename TypeParam::consumer other(*channel);
-  message got{};
-  EXPECT_EQ(other.try_pop(got), wait_result::done);
-  EXPECT_EQ(got.number, 0U);
+  typename TypeParam::consumer other(*this->channel);
+  EXPECT_EQ(other.try_pop(this->got), wait_result::done);
+  EXPECT_EQ(this->got.number, 0U);
   EXPECT_EQ(end.try_push(numbered(0, capacity)), wait_result::done) << "a push that timed out changes nothing";
 }
 
 TYPED_TEST(one_producer, that_closed_pushes_no_more_and_what_it_pushed_is_taken) {
-  zeroed<TypeParam> channel;
-  typename TypeParam::producer end(*channel);
+  typename TypeParam::producer end(*this->channel);
   EXPECT_EQ(end.try_push(numbered(0, 0)), wait_result::done);
   end.close();
   EXPECT_EQ(end.try_push(numbered(0, 1)), wait_result::closed);
   EXPECT_EQ(end.push(numbered(0, 1), generous), wait_result::closed);
-  typename TypeParam::consumer other(*channel);
-  message got{};
-  EXPECT_EQ(other.try_pop(got), wait_result::done);
-  EXPECT_EQ(other.try_pop(got), wait_result::closed);
-  EXPECT_EQ(other.pop(got, generous), wait_result::closed);
+  typename TypeParam::consumer other(*this->channel);
+  EXPECT_EQ(other.try_pop(this->got), wait_result::done);
+  EXPECT_EQ(other.try_pop(this->got), wait_result::closed);
+  EXPECT_EQ(other.pop(this->got, generous), wait_result::closed);
 }
 
 TYPED_TEST(one_producer, finds_out_when_full_that_the_consumer_closed) {
-  zeroed<TypeParam> channel;
-  typename TypeParam::producer end(*channel);
-  typename TypeParam::consumer other(*channel);
+  typename TypeParam::producer end(*this->channel);
+  typename TypeParam::consumer other(*this->channel);
   other.close();
-  message got{};
-  EXPECT_EQ(other.try_pop(got), wait_result::closed);
-  for (unsigned i = 0; i != capacity; ++i) {
-    EXPECT_EQ(end.try_push(numbered(0, i)), wait_result::done);
-  }
+  EXPECT_EQ(other.try_pop(this->got), wait_result::closed);
+  fill([&](const message& each) { return end.try_push(each); });
   EXPECT_EQ(end.push(numbered(0, capacity), generous), wait_result::closed);
   EXPECT_EQ(end.try_push(numbered(0, capacity)), wait_result::closed);
 }
 
 TYPED_TEST(one_producer, that_never_pushes_lets_the_consumer_go_after_its_budget) {
-  zeroed<TypeParam> channel;
-  typename TypeParam::consumer end(*channel);
-  message got{};
-  EXPECT_EQ(end.try_pop(got), wait_result::would_wait);
-  EXPECT_EQ(end.pop(got, short_one), wait_result::timed_out);
+  typename TypeParam::consumer end(*this->channel);
+  EXPECT_EQ(end.try_pop(this->got), wait_result::would_wait);
+  EXPECT_EQ(end.pop(this->got, short_one), wait_result::timed_out);
 }
 
 TEST(one_producer_at_a_time, can_hand_its_end_on) {
@@ -161,81 +165,70 @@ TEST(one_producer_at_a_time, can_hand_its_end_on) {
 }
 
 template <class Channel>
-class many_producers : public ::testing::Test {};
+class many_producers : public ::testing::Test {
+ protected:
+  zeroed<Channel> channel;
+  message got{};
+};
 using many_producer_channels = ::testing::Types<membar::mpsc_channel<message, capacity, thread_scope::system>,
                                                 membar::packed_mpsc_channel<message, capacity, thread_scope::system>>;
 TYPED_TEST_SUITE(many_producers, many_producer_channels);
 
 TYPED_TEST(many_producers, pass_every_message_once_whole_and_each_in_its_order) {
-  constexpr unsigned producers = 3;
-  zeroed<TypeParam> channel;
-  std::vector<std::jthread> producing;
-  for (unsigned p = 0; p != producers; ++p) {
-    producing.emplace_back([&, p] {
-      for (unsigned i = 0; i != messages / producers; ++i) {
-        ASSERT_EQ(channel->push(numbered(p, i), generous), wait_result::done);
+  constexpr int producers = 3;
+  constexpr unsigned each = messages / producers;
+  std::jthread producing([&] {
+    on_threads(producers, [&](int p) {
+      for (unsigned i = 0; i != each; ++i) {
+        ASSERT_EQ(this->channel->push(numbered(static_cast<unsigned>(p), i), generous), wait_result::done);
       }
     });
-  }
-  typename TypeParam::consumer end(*channel);
+  });
+  typename TypeParam::consumer end(*this->channel);
   unsigned next[producers] = {};
-  for (unsigned i = 0; i != messages / producers * producers; ++i) {
-    message got{};
-    ASSERT_EQ(end.pop(got, generous), wait_result::done);
-    ASSERT_TRUE(whole(got));
-    ASSERT_EQ(got.number, next[got.producer]++);
+  for (unsigned i = 0; i != each * producers; ++i) {
+    ASSERT_EQ(end.pop(this->got, generous), wait_result::done);
+    ASSERT_TRUE(whole(this->got));
+    ASSERT_EQ(this->got.number, next[this->got.producer]++);
   }
-  for (std::jthread& thread : producing) {
-    thread.join();
-  }
-  message got{};
-  EXPECT_EQ(end.try_pop(got), wait_result::would_wait);
-  channel->close();
-  EXPECT_EQ(end.try_pop(got), wait_result::closed);
+  producing.join();
+  EXPECT_EQ(end.try_pop(this->got), wait_result::would_wait);
+  this->channel->close();
+  EXPECT_EQ(end.try_pop(this->got), wait_result::closed);
 }
 
 TYPED_TEST(many_producers, end_within_their_budget_when_it_is_full_and_at_once_when_it_is_closed) {
-  zeroed<TypeParam> channel;
+  fill([&](const message& each) { return this->channel->try_push(each); });
+  EXPECT_EQ(this->channel->try_push(numbered(0, capacity)), wait_result::would_wait);
+  EXPECT_EQ(this->channel->push(numbered(0, capacity), short_one), wait_result::timed_out);
+  this->channel->close();
+  EXPECT_EQ(this->channel->push(numbered(0, capacity), generous), wait_result::closed);
+  typename TypeParam::consumer end(*this->channel);
   for (unsigned i = 0; i != capacity; ++i) {
-    EXPECT_EQ(channel->try_push(numbered(0, i)), wait_result::done);
+    EXPECT_EQ(end.try_pop(this->got), wait_result::done);
+    EXPECT_EQ(this->got.number, i);
   }
-  EXPECT_EQ(channel->try_push(numbered(0, capacity)), wait_result::would_wait);
-  EXPECT_EQ(channel->push(numbered(0, capacity), short_one), wait_result::timed_out);
-  channel->close();
-  EXPECT_EQ(channel->push(numbered(0, capacity), generous), wait_result::closed);
-  typename TypeParam::consumer end(*channel);
-  message got{};
-  for (unsigned i = 0; i != capacity; ++i) {
-    EXPECT_EQ(end.try_pop(got), wait_result::done);
-    EXPECT_EQ(got.number, i);
-  }
-  EXPECT_EQ(end.pop(got, generous), wait_result::closed);
+  EXPECT_EQ(end.pop(this->got, generous), wait_result::closed);
 }
 
 /// A lock with one interface: the ticket lock as it is, the queue lock with a node for each thread.
-struct ticket {
-  membar::ticket_lock<thread_scope::system> lock;
+struct ticket : membar::ticket_lock<thread_scope::system> {
   struct holder {
-    explicit holder(ticket& t) : of(&t.lock) {}
-    wait_result try_lock() const { return of->try_lock(); }
-    wait_result lock(wait_budget budget) const { return of->lock(budget); }
-    wait_result unlock() const {
-      of->unlock();
-      return wait_result::done;
-    }
-    membar::ticket_lock<thread_scope::system>* of;
+    explicit holder(ticket& t) : of(t) {}
+    wait_result try_lock() const { return of.try_lock(); }
+    wait_result lock(wait_budget budget) const { return of.lock(budget); }
+    wait_result unlock() const { return of.unlock(), wait_result::done; }
+    ticket& of;
   };
 };
-struct queue {
-  membar::queue_lock<thread_scope::system> lock;
+struct queue : membar::queue_lock<thread_scope::system> {
   struct holder {
-    explicit holder(queue& q) : of(&q.lock) {}
-    wait_result try_lock() const { return of->try_lock(*node); }
-    wait_result lock(wait_budget budget) const { return of->lock(*node, budget); }
-    wait_result unlock() const { return of->unlock(*node, generous); }
-    membar::queue_lock<thread_scope::system>* of;
-    std::shared_ptr<membar::queue_lock<thread_scope::system>::node> node =
-        std::make_shared<membar::queue_lock<thread_scope::system>::node>();
+    explicit holder(queue& q) : of(q) {}
+    wait_result try_lock() const { return of.try_lock(*own); }
+    wait_result lock(wait_budget budget) const { return of.lock(*own, budget); }
+    wait_result unlock() const { return of.unlock(*own, generous); }
+    queue& of;
+    std::unique_ptr<node> own = std::make_unique<node>();
   };
 };
 
@@ -249,32 +242,22 @@ TYPED_TEST(fair_lock, is_held_by_one_thread_at_a_time) {
   long long counter = 0;
   constexpr int threads = 3;
   constexpr int rounds = 5000;
-  std::vector<std::jthread> working;
-  for (int t = 0; t != threads; ++t) {
-    working.emplace_back([&, t] {
-      const typename TypeParam::holder mine(*lock);
-      for (int i = 0; i != rounds; ++i) {
-        while (t == 0 && i % 8 == 0) {
-          const wait_result tried = mine.try_lock();
-          ASSERT_NE(tried, wait_result::closed);
-          if (tried == wait_result::done) {
-            ++counter;
-            ASSERT_EQ(mine.unlock(), wait_result::done);
-            break;
-          }
+  on_threads(threads, [&](int t) {
+    const typename TypeParam::holder mine(*lock);
+    for (int i = 0; i != rounds; ++i) {
+      wait_result tried = wait_result::would_wait;
+      if (t != 0 || i % 8 != 0) {
+        tried = mine.lock(generous);
+      } else {
+        while ((tried = mine.try_lock()) == wait_result::would_wait) {
           std::this_thread::yield();
         }
-        if (t != 0 || i % 8 != 0) {
-          ASSERT_EQ(mine.lock(generous), wait_result::done);
-          ++counter;
-          ASSERT_EQ(mine.unlock(), wait_result::done);
-        }
       }
-    });
-  }
-  for (std::jthread& thread : working) {
-    thread.join();
-  }
+      ASSERT_EQ(tried, wait_result::done);
+      ++counter;
+      ASSERT_EQ(mine.unlock(), wait_result::done);
+    }
+  });
   EXPECT_EQ(counter, threads * rounds);
 }
 
@@ -306,23 +289,17 @@ TEST(cross_barrier_on_the_host, lets_no_rank_on_before_all_have_come) {
   barrier::flags* const all[ranks] = {&*flags[0], &*flags[1], &*flags[2]};
   constexpr int rounds = 2000;
   int phase[ranks] = {};
-  std::vector<std::jthread> working;
-  for (int r = 0; r != ranks; ++r) {
-    working.emplace_back([&, r] {
-      barrier mine(all, r);
-      for (int i = 1; i <= rounds; ++i) {
-        phase[r] = i;
-        ASSERT_EQ(mine.sync(generous), wait_result::done);
-        for (const int seen : phase) {
-          ASSERT_EQ(seen, i);
-        }
-        ASSERT_EQ(mine.sync(generous), wait_result::done);
+  on_threads(ranks, [&](int r) {
+    barrier mine(all, r);
+    for (int i = 1; i <= rounds; ++i) {
+      phase[r] = i;
+      ASSERT_EQ(mine.sync(generous), wait_result::done);
+      for (const int seen : phase) {
+        ASSERT_EQ(seen, i);
       }
-    });
-  }
-  for (std::jthread& thread : working) {
-    thread.join();
-  }
+      ASSERT_EQ(mine.sync(generous), wait_result::done);
+    }
+  });
 }
 
 TEST(cross_barrier_on_the_host, ends_within_the_budget_without_a_rank) {

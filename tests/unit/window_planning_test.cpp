@@ -5,20 +5,14 @@
 #include <tests/fake_cuda/fake_cuda.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
-#include <string>
 #include <vector>
 
 namespace {
 
-using fake_cuda::MiB;
-using fake_cuda::now;
-using membar::access_policy_window;
-using membar::hot_region;
-using membar::planned_kernel;
-using membar_test::refusal;
-using membar_test::says;
+using fake_cuda::MiB, fake_cuda::now;
+using membar::access_policy_window, membar::hot_region, membar::planned_kernel;
+using membar_test::refusal, membar_test::says;
 
 constexpr membar::l2_facts big{
     .device = 0, .l2_bytes = 60 * MiB, .max_set_aside = 40 * MiB, .max_window = 128 * MiB, .set_aside = 24 * MiB};
@@ -34,9 +28,13 @@ std::size_t persisting(const std::vector<membar::planned_window>& planned) {
   return sum;
 }
 
+/// The plan for kernels on the device `big`, or on another.
+std::vector<membar::planned_window> plan(const std::vector<planned_kernel>& kernels, const membar::l2_facts& facts = big) {
+  return membar::plan_windows(kernels, facts);
+}
+
 TEST(plan_windows, of_regions_that_fit_persists_all_of_them) {
-  const std::vector<planned_kernel> kernels = {{stream(1), {{at(0), 8 * MiB}}}, {stream(2), {{at(512 * MiB), 16 * MiB}}}};
-  const auto planned = membar::plan_windows(kernels, big);
+  const auto planned = plan({{stream(1), {{at(0), 8 * MiB}}}, {stream(2), {{at(512 * MiB), 16 * MiB}}}});
   ASSERT_EQ(planned.size(), 2U);
   EXPECT_EQ(planned[0].window, (access_policy_window{.start = at(0), .bytes = 8 * MiB}));
   EXPECT_EQ(planned[1].window, (access_policy_window{.start = at(512 * MiB), .bytes = 16 * MiB}));
@@ -49,7 +47,7 @@ TEST(plan_windows, respects_the_set_aside_over_all_streams) {
     for (std::size_t i = 0; i != count; ++i) {
       kernels.push_back({stream(i + 1), {{at(i << 30), (i + 1) * 5 * MiB + i * 4097, static_cast<double>(1 + i % 3)}}});
     }
-    const auto planned = membar::plan_windows(kernels, big);
+    const auto planned = plan(kernels);
     EXPECT_LE(persisting(planned), big.set_aside) << count;
     const std::size_t asked = count * (count + 1) / 2 * 5 * MiB;
     EXPECT_GE(persisting(planned), std::min(asked, big.set_aside) * 99 / 100) << count << ": some of the set-aside is unused";
@@ -59,74 +57,62 @@ TEST(plan_windows, respects_the_set_aside_over_all_streams) {
 TEST(plan_windows, gives_the_example_of_the_guide_half_the_ratio) {
   membar::l2_facts facts = big;
   facts.set_aside = 16 * 1024;
-  const std::vector<planned_kernel> kernels = {{stream(1), {{at(0), 16 * 1024}}}, {stream(2), {{at(MiB), 16 * 1024}}}};
-  const auto planned = membar::plan_windows(kernels, facts);
+  const auto planned = plan({{stream(1), {{at(0), 16 * 1024}}}, {stream(2), {{at(MiB), 16 * 1024}}}}, facts);
   EXPECT_FLOAT_EQ(planned[0].window.hit_ratio, 0.5F);
   EXPECT_FLOAT_EQ(planned[1].window.hit_ratio, 0.5F);
 }
 
 TEST(plan_windows, gives_more_to_what_is_accessed_more) {
-  const std::vector<planned_kernel> kernels = {{stream(1), {{at(0), 32 * MiB, 3.0}}},
-                                               {stream(2), {{at(MiB << 10), 32 * MiB, 1.0}}}};
-  const auto planned = membar::plan_windows(kernels, big);
+  const auto planned = plan({{stream(1), {{at(0), 32 * MiB, 3.0}}}, {stream(2), {{at(MiB << 10), 32 * MiB, 1.0}}}});
   EXPECT_NEAR(static_cast<double>(planned[0].share), 18.0 * MiB, 2.0);
   EXPECT_NEAR(static_cast<double>(planned[1].share), 6.0 * MiB, 2.0);
 }
 
 TEST(plan_windows, gives_what_one_does_not_need_to_the_others) {
-  const std::vector<planned_kernel> kernels = {{stream(1), {{at(0), 2 * MiB, 100.0}}},
-                                               {stream(2), {{at(MiB << 10), 100 * MiB, 1.0}}}};
-  const auto planned = membar::plan_windows(kernels, big);
+  const auto planned = plan({{stream(1), {{at(0), 2 * MiB, 100.0}}}, {stream(2), {{at(MiB << 10), 100 * MiB, 1.0}}}});
   EXPECT_EQ(planned[0].window.hit_ratio, 1.0F);
   EXPECT_NEAR(static_cast<double>(planned[1].share), 22.0 * MiB, 2.0);
 }
 
 TEST(plan_windows, lets_kernels_of_one_stream_have_the_same_share_in_turns) {
-  const std::vector<planned_kernel> kernels = {{stream(1), {{at(0), 24 * MiB}}}, {stream(1), {{at(MiB << 10), 24 * MiB}}}};
-  const auto planned = membar::plan_windows(kernels, big);
+  const auto planned = plan({{stream(1), {{at(0), 24 * MiB}}}, {stream(1), {{at(MiB << 10), 24 * MiB}}}});
   EXPECT_EQ(planned[0].window.hit_ratio, 1.0F);
   EXPECT_EQ(planned[1].window.hit_ratio, 1.0F);
 }
 
 TEST(plan_windows, counts_a_region_that_streams_share_once) {
-  const std::vector<planned_kernel> kernels = {{stream(1), {{at(0), 24 * MiB}}}, {stream(2), {{at(0), 24 * MiB}}}};
-  const auto planned = membar::plan_windows(kernels, big);
+  const auto planned = plan({{stream(1), {{at(0), 24 * MiB}}}, {stream(2), {{at(0), 24 * MiB}}}});
   EXPECT_EQ(planned[0].window.hit_ratio, 1.0F);
   EXPECT_EQ(planned[1].window.hit_ratio, 1.0F);
 }
 
 TEST(plan_windows, does_not_take_a_shared_region_for_one_of_a_stream) {
   // While the second stream reads the shared region, the first one may be at its other kernel.
-  const std::vector<planned_kernel> kernels = {
-      {stream(1), {{at(0), 24 * MiB}}}, {stream(2), {{at(0), 24 * MiB}}}, {stream(1), {{at(MiB << 10), 24 * MiB}}}};
-  const auto planned = membar::plan_windows(kernels, big);
+  const auto planned =
+      plan({{stream(1), {{at(0), 24 * MiB}}}, {stream(2), {{at(0), 24 * MiB}}}, {stream(1), {{at(MiB << 10), 24 * MiB}}}});
   EXPECT_LE(planned[1].window.persisting_bytes() + planned[2].window.persisting_bytes(), big.set_aside);
 }
 
 TEST(plan_windows, covers_neighbouring_regions_by_one_window) {
-  const std::vector<planned_kernel> kernels = {{stream(1), {{at(5 * MiB), 4 * MiB}, {at(0), 5 * MiB}}}};
-  const auto planned = membar::plan_windows(kernels, big);
+  const auto planned = plan({{stream(1), {{at(5 * MiB), 4 * MiB}, {at(0), 5 * MiB}}}});
   EXPECT_EQ(planned[0].window.start, at(0));
   EXPECT_EQ(planned[0].window.bytes, 9 * MiB);
 }
 
 TEST(plan_windows, chooses_the_part_with_the_most_accesses) {
-  const std::vector<planned_kernel> kernels = {{stream(1), {{at(0), 8 * MiB, 1.0}, {at(100 * MiB), 4 * MiB, 10.0}}}};
-  const auto planned = membar::plan_windows(kernels, big);
+  const auto planned = plan({{stream(1), {{at(0), 8 * MiB, 1.0}, {at(100 * MiB), 4 * MiB, 10.0}}}});
   EXPECT_EQ(planned[0].window.start, at(100 * MiB));
   EXPECT_EQ(planned[0].window.bytes, 4 * MiB);
 }
 
 TEST(plan_windows, cuts_a_region_to_the_largest_window) {
-  const std::vector<planned_kernel> kernels = {{stream(1), {{at(0), 500 * MiB}}}};
-  const auto planned = membar::plan_windows(kernels, big);
+  const auto planned = plan({{stream(1), {{at(0), 500 * MiB}}}});
   EXPECT_EQ(planned[0].window.bytes, big.max_window);
   EXPECT_LE(planned[0].window.persisting_bytes(), big.set_aside);
 }
 
 TEST(plan_windows, leaves_a_kernel_without_a_hot_region_alone) {
-  const std::vector<planned_kernel> kernels = {{stream(1), {}}, {stream(2), {{at(0), 24 * MiB}}}, {stream(3), {{at(9), 0}}}};
-  const auto planned = membar::plan_windows(kernels, big);
+  const auto planned = plan({{stream(1), {}}, {stream(2), {{at(0), 24 * MiB}}}, {stream(3), {{at(9), 0}}}});
   ASSERT_EQ(planned.size(), 3U);
   EXPECT_TRUE(planned[0].window.off());
   EXPECT_EQ(planned[1].window.hit_ratio, 1.0F);
@@ -137,15 +123,15 @@ TEST(plan_windows, without_a_set_aside_says_so) {
   const std::vector<planned_kernel> kernels = {{stream(1), {{at(0), 8 * MiB}}}};
   membar::l2_facts facts = big;
   facts.set_aside = 0;
-  EXPECT_TRUE(says(refusal([&] { static_cast<void>(membar::plan_windows(kernels, facts)); }), "no L2 is set aside"));
+  EXPECT_TRUE(says(refusal([&] { return plan(kernels, facts); }), "no L2 is set aside"));
   const membar::l2_facts mig{.device = 0, .max_window = 128 * MiB, .mig = true};
-  EXPECT_TRUE(says(refusal([&] { static_cast<void>(membar::plan_windows(kernels, mig)); }), "MIG"));
+  EXPECT_TRUE(says(refusal([&] { return plan(kernels, mig); }), "MIG"));
 }
 
 TEST(plan_windows, refuses_a_weight_that_is_none) {
   for (const double weight : {-1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
-    const std::vector<planned_kernel> kernels = {{stream(1), {{at(0), 8 * MiB, weight}}}};
-    EXPECT_TRUE(says(refusal([&] { static_cast<void>(membar::plan_windows(kernels, big)); }), "the weight of a hot region is"));
+    EXPECT_TRUE(
+        says(refusal([&] { return plan({{stream(1), {{at(0), 8 * MiB, weight}}}}); }), "the weight of a hot region is"));
   }
 }
 
@@ -177,7 +163,13 @@ membar::tuning_options quiet() {
   return options;
 }
 
-class tune_window : public fake_cuda::test {};
+class tune_window : public fake_cuda::test {
+ protected:
+  template <class Kernel>
+  static membar::tuned_window tuned_by(std::size_t bytes, Kernel&& kernel, const membar::tuning_options& options = quiet()) {
+    return membar::tune_window(at(0), bytes, big, kernel, options);
+  }
+};
 
 TEST_F(tune_window, comes_close_to_an_exhaustive_search) {
   for (const double of_set_aside : {0.1, 0.3, 0.5, 0.8, 1.0, 1.2, 1.5, 1.8, 2.0}) {
@@ -192,7 +184,7 @@ TEST_F(tune_window, comes_close_to_an_exhaustive_search) {
                                         .hit_ratio = static_cast<float>(ratio) / 50.0F}));
         }
       }
-      const auto tuned = membar::tune_window(at(0), region, big, kernel, quiet());
+      const auto tuned = tuned_by(region, kernel);
       EXPECT_GE(best / tuned.seconds, 0.95) << of_set_aside << " of the set-aside, " << real_capacity;
       EXPECT_LE(tuned.seconds, tuned.seconds_without);
     }
@@ -200,29 +192,24 @@ TEST_F(tune_window, comes_close_to_an_exhaustive_search) {
 }
 
 TEST_F(tune_window, chooses_no_window_where_none_pays) {
-  const auto tuned = membar::tune_window(
-      at(0), 8 * MiB, big, [](const access_policy_window& window) { return window.off() ? 1.0 : 1.02; }, quiet());
+  const auto tuned = tuned_by(8 * MiB, [](const access_policy_window& window) { return window.off() ? 1.0 : 1.02; });
   EXPECT_TRUE(tuned.window.off());
   EXPECT_EQ(tuned.seconds, tuned.seconds_without);
   EXPECT_EQ(tuned.speedup(), 1.0);
 }
 
 TEST_F(tune_window, does_not_take_noise_for_a_gain) {
-  const auto tuned = membar::tune_window(
-      at(0), 8 * MiB, big, [](const access_policy_window& window) { return window.off() ? 1.0 : 0.995; }, quiet());
+  const auto tuned = tuned_by(8 * MiB, [](const access_policy_window& window) { return window.off() ? 1.0 : 0.995; });
   EXPECT_TRUE(tuned.window.off());
 }
 
 TEST_F(tune_window, stays_within_region_and_largest_window) {
   std::size_t largest = 0;
-  const auto tuned = membar::tune_window(
-      at(0), 500 * MiB, big,
-      [&](const access_policy_window& window) {
-        largest = std::max(largest, window.bytes);
-        membar::validate(window, big);
-        return 1.0;
-      },
-      quiet());
+  const auto tuned = tuned_by(500 * MiB, [&](const access_policy_window& window) {
+    largest = std::max(largest, window.bytes);
+    membar::validate(window, big);
+    return 1.0;
+  });
   EXPECT_EQ(largest, big.max_window);
   EXPECT_GT(tuned.trials.size(), 8U);
 }
@@ -231,8 +218,8 @@ TEST_F(tune_window, measures_candidates_in_turns) {
   std::vector<std::size_t> order;
   auto options = quiet();
   options.repetitions = 3;
-  static_cast<void>(membar::tune_window(
-      at(0), 8 * MiB, big,
+  static_cast<void>(tuned_by(
+      8 * MiB,
       [&](const access_policy_window& window) {
         order.push_back(window.bytes);
         return window.off() ? 1.0 : 2.0;
@@ -257,14 +244,13 @@ TEST_F(tune_window, refuses_what_cannot_be_tuned) {
   const auto timed = [](const access_policy_window&) { return 1.0; };
   membar::l2_facts none = big;
   none.set_aside = 0;
-  EXPECT_NE(refusal([&] { static_cast<void>(membar::tune_window(at(0), MiB, none, timed, quiet())); }), "");
-  EXPECT_NE(refusal([&] { static_cast<void>(membar::tune_window(nullptr, MiB, big, timed, quiet())); }), "");
+  EXPECT_NE(refusal([&] { return membar::tune_window(at(0), MiB, none, timed, quiet()); }), "");
+  EXPECT_NE(refusal([&] { return membar::tune_window(nullptr, MiB, big, timed, quiet()); }), "");
   auto options = quiet();
   options.repetitions = 0;
-  EXPECT_TRUE(says(refusal([&] { static_cast<void>(membar::tune_window(at(0), MiB, big, timed, options)); }), "0 repetitions"));
+  EXPECT_TRUE(says(refusal([&] { return membar::tune_window(at(0), MiB, big, timed, options); }), "0 repetitions"));
   const auto broken = [](const access_policy_window&) { return 0.0; };
-  EXPECT_TRUE(
-      says(refusal([&] { static_cast<void>(membar::tune_window(at(0), MiB, big, broken, quiet())); }), "answered 0 seconds"));
+  EXPECT_TRUE(says(refusal([&] { return membar::tune_window(at(0), MiB, big, broken, quiet()); }), "answered 0 seconds"));
 }
 
 TEST(sliding_window, covers_a_region_larger_than_the_largest_window) {
