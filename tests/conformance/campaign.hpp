@@ -33,7 +33,7 @@ struct plan {
   std::size_t parts = 1;
   bool guarantees = true;
   bool controls = true;
-  std::function<bool(const guarantee&)> selected;
+  std::function<bool(const guarantee&)> selected = [](const guarantee&) { return true; };
   std::set<std::string> tests{};  ///< if not empty: only these of the selected guarantees and their controls
 };
 

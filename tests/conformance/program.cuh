@@ -38,7 +38,7 @@ struct see {
 /// The actions of one thread, in program order.
 template <class... Steps>
 struct thread {
-  static constexpr int observations = (Steps::action::observations + ... + 0);
+  static constexpr int observations = (conformance::observations<typename Steps::action> + ... + 0);
 
   /// Returns the observations, four bits each, the first in the lowest bits.
   MEMBAR_CALLS_EITHER
@@ -60,22 +60,18 @@ struct thread {
       return value.digits();
     } else {
       const unsigned later = run_from<Step + 1, Rest...>(cell);
-      return value.digits() | later << (4 * First::action::observations);
+      return value.digits() | later << (4 * conformance::observations<typename First::action>);
     }
   }
 
-  template <int Next, class... Rest>
+  template <int Next>
   [[nodiscard]] static constexpr auto instructions_from() noexcept {
-    if constexpr (sizeof...(Rest) == 0) {
-      return steps<0>{};
-    } else {
-      return instructions_of_first<Next, Rest...>();
-    }
+    return steps<0>{};
   }
   template <int Next, class First, class... Rest>
-  [[nodiscard]] static constexpr auto instructions_of_first() noexcept {
+  [[nodiscard]] static constexpr auto instructions_from() noexcept {
     return joined(First::action::instructions(model::variable{First::location}, model::reg{Next}),
-                  instructions_from<Next + First::action::observations, Rest...>());
+                  instructions_from<Next + conformance::observations<typename First::action>, Rest...>());
   }
 };
 
