@@ -21,24 +21,22 @@ inline constexpr int x = 0;
 inline constexpr int y = 1;
 inline constexpr int z = 2;
 
-/// An action on a location whose result is not observed.
-template <int Location, class Action>
-struct at {
-  using action = ignored<Action>;
-  static constexpr int location = Location;
-};
-
 /// An action on a location whose result is observed.
 template <int Location, class Action>
 struct see {
   using action = Action;
   static constexpr int location = Location;
+  static constexpr int observations = conformance::observations<Action>;
 };
+
+/// An action on a location whose result is not observed.
+template <int Location, class Action>
+struct at : see<Location, ignored<Action>> {};
 
 /// The actions of one thread, in program order.
 template <class... Steps>
 struct thread {
-  static constexpr int observations = (conformance::observations<typename Steps::action> + ... + 0);
+  static constexpr int observations = (Steps::observations + ... + 0);
 
   /// Returns the observations, four bits each, the first in the lowest bits.
   MEMBAR_CALLS_EITHER
@@ -60,7 +58,7 @@ struct thread {
       return value.digits();
     } else {
       const unsigned later = run_from<Step + 1, Rest...>(cell);
-      return value.digits() | later << (4 * conformance::observations<typename First::action>);
+      return value.digits() | later << (4 * First::observations);
     }
   }
 
@@ -71,7 +69,7 @@ struct thread {
   template <int Next, class First, class... Rest>
   [[nodiscard]] static constexpr auto instructions_from() noexcept {
     return joined(First::action::instructions(model::variable{First::location}, model::reg{Next}),
-                  instructions_from<Next + conformance::observations<typename First::action>, Rest...>());
+                  instructions_from<Next + First::observations, Rest...>());
   }
 };
 
