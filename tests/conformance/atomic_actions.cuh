@@ -59,10 +59,9 @@ enum class update_kind { exchange, add, sub, bit_and, bit_or, bit_xor, min, max,
 }
 
 [[nodiscard]] constexpr model::operation operation_of(update_kind kind) {
-  constexpr model::operation operations[] = {model::operation::move,     model::operation::add,     model::operation::subtract,
-                                             model::operation::bit_and,  model::operation::bit_or,  model::operation::bit_xor,
-                                             model::operation::minimum,  model::operation::maximum, model::operation::increment,
-                                             model::operation::decrement};
+  using enum model::operation;
+  constexpr model::operation operations[] = {move,    add,     subtract, bit_and,   bit_or,
+                                             bit_xor, minimum, maximum,  increment, decrement};
   return operations[static_cast<int>(kind)];
 }
 

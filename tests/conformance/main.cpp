@@ -173,8 +173,8 @@ void require_selection(const suite& all, const options& how) {
   }
   const auto selected = [&](const guarantee& row) {
     const auto runs = [&](const std::string& test) { return how.how.tests.empty() || how.how.tests.contains(test); };
-    return how.how.selected(row) && ((how.how.guarantees && runs(row.test)) ||
-                                     (how.how.controls && std::any_of(row.controls.begin(), row.controls.end(), runs)));
+    return how.how.selected(row) &&
+           ((how.how.guarantees && runs(row.test)) || (how.how.controls && std::ranges::any_of(row.controls, runs)));
   };
   if (std::none_of(all.guarantees().begin(), all.guarantees().end(), selected)) {
     const bool plus = how.selection.find('+') != std::string::npos && how.selection.find("--filter=") != std::string::npos;

@@ -8,7 +8,6 @@
 #include <membar/litmus/test.cuh>
 #include <membar/model/test.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <tuple>

@@ -164,9 +164,9 @@ TEST_F(litmus_engine, begins_every_instance_with_what_it_should_under_all_parame
   const runnable_test test = make_test<finds_zeros>("zeros");
   // digits: 0, 0, 0, then 1, other (3), 2 in memory
   constexpr std::uint64_t radix = 4;
-  const std::uint64_t only =
-      (1 * radix * radix * radix) + (3 * radix * radix * radix * radix) + (2 * radix * radix * radix * radix * radix);
-  ASSERT_EQ(test.outcomes(), radix * radix * radix * radix * radix * radix);
+  constexpr std::uint64_t cube = radix * radix * radix;
+  const std::uint64_t only = cube * (1 + 3 * radix + 2 * radix * radix);
+  ASSERT_EQ(test.outcomes(), cube * cube);
   std::vector<parameters> tried = {parameters{}};
   for (std::uint64_t index = 0; index < 20; ++index) {
     tried.push_back(draw_parameters(99, index));

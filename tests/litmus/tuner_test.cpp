@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <iterator>
 #include <set>
-#include <string>
 #include <vector>
 
 namespace {
