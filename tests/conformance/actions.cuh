@@ -4,8 +4,7 @@
 /// instructions that its header lists for the call, for the model. Here: fence.cuh, load_store.cuh, and combinations of actions.
 ///
 /// An action has
-/// * `run(cell)`, which returns what it read;
-/// * `observations`, the number of digits, of four bits each, that it reads;
+/// * `run(cell)`, which returns what it read: a `read` or `nothing`;
 /// * `instructions(at, first)`, whose observations are in the registers from `first` on;
 /// * `text()`, its part of a test's name.
 /// Actions that also run on the host use `atomic_ref`.
@@ -123,12 +122,15 @@ struct nothing {
   [[nodiscard]] MEMBAR_HOST_DEVICE static unsigned digits() noexcept { return 0; }
 };
 
+/// The number of digits, of four bits each, that an action reads.
+template <class Action>
+inline constexpr int observations = decltype(Action::run(nullptr))::parts;
+
 /// @name Accesses without an order
 /// On the host they are plain accesses.
 /// @{
 template <int Value = 1, class T = unsigned>
 struct store_weak {
-  static constexpr int observations = 0;
   MEMBAR_CALLS_EITHER
   MEMBAR_HOST_DEVICE static nothing run(void* cell) noexcept {
 #if defined(__CUDA_ARCH__)
@@ -144,7 +146,6 @@ struct store_weak {
 
 template <class T = unsigned>
 struct load_weak {
-  static constexpr int observations = 1;
   MEMBAR_CALLS_EITHER
   MEMBAR_HOST_DEVICE static read<T> run(void* cell) noexcept {
 #if defined(__CUDA_ARCH__)
@@ -160,7 +161,6 @@ struct load_weak {
 /// `volatile` is relaxed at system scope.
 template <int Value = 1>
 struct store_volatile {
-  static constexpr int observations = 0;
   MEMBAR_HOST_DEVICE static nothing run(void* cell) noexcept {
     *static_cast<volatile unsigned*>(cell) = Value;
     return {};
@@ -171,7 +171,6 @@ struct store_volatile {
   static std::string text() { return "store_volatile"; }
 };
 struct load_volatile {
-  static constexpr int observations = 1;
   MEMBAR_HOST_DEVICE static read<unsigned> run(void* cell) noexcept { return {*static_cast<const volatile unsigned*>(cell)}; }
   static constexpr auto instructions(model::variable at, model::reg first) {
     return sequence(model::load<thread_scope::system>(first, at, membar::relaxed));
@@ -184,7 +183,6 @@ struct load_volatile {
 /// @{
 template <thread_scope Scope, memory_order Order>
 struct fence {
-  static constexpr int observations = 0;
   __device__ static nothing run(void*) noexcept {
     membar::thread_fence<Scope>(tag<Order>);
     return {};
@@ -198,7 +196,6 @@ struct fence {
 /// @{
 template <thread_scope Scope, memory_order Order, int Value = 1, class T = unsigned, class... Hints>
 struct ordered_store {
-  static constexpr int observations = 0;
   __device__ static nothing run(void* cell) noexcept {
     membar::store<Scope>(&as<T>(cell), number<T>::of(Value), tag<Order>, Hints{}...);
     return {};
@@ -211,7 +208,6 @@ struct ordered_store {
 
 template <thread_scope Scope, memory_order Order, class T = unsigned, class... Hints>
 struct ordered_load {
-  static constexpr int observations = number<T>::parts;
   __device__ static read<T> run(void* cell) noexcept {
     return {membar::load<Scope>(&as<const T>(cell), tag<Order>, Hints{}...)};
   }
@@ -224,23 +220,17 @@ struct ordered_load {
 
 /// Relaxed at system scope, and neither merged nor repeated.
 template <int Value = 1>
-struct store_mmio {
-  static constexpr int observations = 0;
+struct store_mmio : store_volatile<Value> {
   __device__ static nothing run(void* cell) noexcept {
     membar::store<thread_scope::system>(&as<unsigned>(cell), number<unsigned>::of(Value), membar::mmio);
     return {};
   }
-  static constexpr auto instructions(model::variable at, model::reg first) {
-    return store_volatile<Value>::instructions(at, first);
-  }
   static std::string text() { return "store.mmio.system"; }
 };
-struct load_mmio {
-  static constexpr int observations = 1;
+struct load_mmio : load_volatile {
   __device__ static read<unsigned> run(void* cell) noexcept {
     return {membar::load<thread_scope::system>(&as<const unsigned>(cell), membar::mmio)};
   }
-  static constexpr auto instructions(model::variable at, model::reg first) { return load_volatile::instructions(at, first); }
   static std::string text() { return "load.mmio.system"; }
 };
 /// @}
@@ -251,7 +241,6 @@ struct load_mmio {
 /// Two stores of eight bytes.
 template <thread_scope Scope>
 struct store_halves {
-  static constexpr int observations = 0;
   __device__ static nothing run(void* cell) noexcept {
     auto* const half = static_cast<unsigned long long*>(cell);
     membar::store<Scope>(half, 1ULL, membar::relaxed);
@@ -266,7 +255,6 @@ struct store_halves {
 };
 template <thread_scope Scope>
 struct load_halves {
-  static constexpr int observations = 2;
   __device__ static read<quad> run(void* cell) noexcept {
     const auto* const half = static_cast<const unsigned long long*>(cell);
     const unsigned long long low = membar::load<Scope>(half, membar::relaxed);
@@ -281,7 +269,6 @@ struct load_halves {
 
 /// A weak access is a vector of four words, which is four accesses. The model has one per half.
 struct store_vector {
-  static constexpr int observations = 0;
   __device__ static nothing run(void* cell) noexcept {
     membar::store_weak(&as<quad>(cell), number<quad>::of(1));
     return {};
@@ -292,7 +279,6 @@ struct store_vector {
   static std::string text() { return "quad.store_weak"; }
 };
 struct load_vector {
-  static constexpr int observations = 2;
   __device__ static read<quad> run(void* cell) noexcept { return {membar::load_weak(&as<const quad>(cell))}; }
   static constexpr auto instructions(model::variable at, model::reg first) {
     return sequence(model::load(first, at), model::load(model::reg{first.index + 1}, model::variable{at.index + 1}));
@@ -315,28 +301,25 @@ struct both_read {
 /// Two actions on one location, one after the other.
 template <class First, class Second>
 struct both {
-  static constexpr int observations = First::observations + Second::observations;
   MEMBAR_CALLS_EITHER
   MEMBAR_HOST_DEVICE static auto run(void* cell) noexcept {
     const auto first = First::run(cell);
     return both_read{first, Second::run(cell)};
   }
   static constexpr auto instructions(model::variable at, model::reg first) {
-    return joined(First::instructions(at, first), Second::instructions(at, model::reg{first.index + First::observations}));
+    return joined(First::instructions(at, first), Second::instructions(at, model::reg{first.index + observations<First>}));
   }
   static std::string text() { return First::text() + "-" + Second::text(); }
 };
 
 /// Any number of actions on one location, one after the other.
-template <class... Actions>
-struct chain_of;
-template <class Only>
-struct chain_of<Only> {
+template <class Only, class... None>
+struct chain_of {
   using type = Only;
 };
-template <class First, class... Rest>
-struct chain_of<First, Rest...> {
-  using type = both<First, typename chain_of<Rest...>::type>;
+template <class First, class Second, class... Rest>
+struct chain_of<First, Second, Rest...> {
+  using type = both<First, typename chain_of<Second, Rest...>::type>;
 };
 template <class... Actions>
 using chain = typename chain_of<Actions...>::type;
@@ -344,7 +327,6 @@ using chain = typename chain_of<Actions...>::type;
 /// An action whose result is discarded.
 template <class Action>
 struct ignored : Action {
-  static constexpr int observations = 0;
   MEMBAR_CALLS_EITHER
   MEMBAR_HOST_DEVICE static nothing run(void* cell) noexcept {
     static_cast<void>(Action::run(cell));

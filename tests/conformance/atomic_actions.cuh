@@ -16,26 +16,18 @@ namespace conformance {
 /// @name atomic.cuh
 /// @{
 template <thread_scope Scope, memory_order Order, int Value = 1, class T = unsigned>
-struct atomic_store {
-  static constexpr int observations = 0;
+struct atomic_store : ordered_store<Scope, Order, Value> {
   MEMBAR_HOST_DEVICE static nothing run(void* cell) noexcept {
     membar::atomic_ref<T, Scope>(as<T>(cell)).store(number<T>::of(Value), tag<Order>);
     return {};
-  }
-  static constexpr auto instructions(model::variable at, model::reg first) {
-    return ordered_store<Scope, Order, Value>::instructions(at, first);
   }
   static std::string text() { return spelled<T>("atomic_ref.store", Order, Scope); }
 };
 
 template <thread_scope Scope, memory_order Order, class T = unsigned>
-struct atomic_load {
-  static constexpr int observations = number<T>::parts;
+struct atomic_load : ordered_load<Scope, Order, T> {
   MEMBAR_HOST_DEVICE static read<T> run(void* cell) noexcept {
     return {membar::atomic_ref<T, Scope>(as<T>(cell)).load(tag<Order>)};
-  }
-  static constexpr auto instructions(model::variable at, model::reg first) {
-    return ordered_load<Scope, Order, T>::instructions(at, first);
   }
   static std::string text() { return spelled<T>("atomic_ref.load", Order, Scope); }
 };
@@ -43,7 +35,6 @@ struct atomic_load {
 /// `wait` for a value other than 0. It is called only after a load has read another value, so it returns at once by coherence.
 template <thread_scope Scope, memory_order Order>
 struct atomic_wait {
-  static constexpr int observations = 1;
   MEMBAR_HOST_DEVICE static read<unsigned> run(void* cell) noexcept {
     const membar::atomic_ref<unsigned, Scope> object(as<unsigned>(cell));
     const unsigned seen = object.load(membar::relaxed);
@@ -68,10 +59,9 @@ enum class update_kind { exchange, add, sub, bit_and, bit_or, bit_xor, min, max,
 }
 
 [[nodiscard]] constexpr model::operation operation_of(update_kind kind) {
-  constexpr model::operation operations[] = {model::operation::move,     model::operation::add,     model::operation::subtract,
-                                             model::operation::bit_and,  model::operation::bit_or,  model::operation::bit_xor,
-                                             model::operation::minimum,  model::operation::maximum, model::operation::increment,
-                                             model::operation::decrement};
+  using enum model::operation;
+  constexpr model::operation operations[] = {move,    add,     subtract, bit_and,   bit_or,
+                                             bit_xor, minimum, maximum,  increment, decrement};
   return operations[static_cast<int>(kind)];
 }
 
@@ -141,7 +131,6 @@ template <update_kind Kind, thread_scope Scope, class Order>
 /// `fetch_add(Value)`, the other fetching operations, and `exchange`.
 template <update_kind Kind, thread_scope Scope, memory_order Order, int Value = 1, class T = unsigned>
 struct update {
-  static constexpr int observations = number<T>::parts;
   MEMBAR_HOST_DEVICE static read<T> run(void* cell) noexcept {
     return {update_by<Kind>(membar::atomic_ref<T, Scope>(as<T>(cell)), number<T>::of(Value), tag<Order>)};
   }
@@ -162,7 +151,6 @@ struct update {
 /// `add(Value)` and the other operations without a result.
 template <update_kind Kind, thread_scope Scope, memory_order Order, int Value = 1, class T = unsigned>
 struct reduction {
-  static constexpr int observations = 0;
   __device__ static nothing run(void* cell) noexcept {
     reduce_by<Kind>(membar::atomic_ref<T, Scope>(as<T>(cell)), number<T>::of(Value), tag<Order>);
     return {};
@@ -201,7 +189,6 @@ struct reduction {
 /// `compare_exchange` from `Expected` to `Desired`. It observes the value before it.
 template <thread_scope Scope, memory_order Success, memory_order Failure, int Expected = 0, int Desired = 1, class T = unsigned>
 struct compare_exchange {
-  static constexpr int observations = number<T>::parts;
   MEMBAR_HOST_DEVICE static read<T> run(void* cell) noexcept {
     T expected = number<T>::of(Expected);
     membar::atomic_ref<T, Scope>(as<T>(cell)).compare_exchange(expected, number<T>::of(Desired), tag<Success>, tag<Failure>);
@@ -223,10 +210,8 @@ struct compare_exchange {
 /// `fetch_update` with a function that returns `Value`.
 template <thread_scope Scope, memory_order Order, int Value = 1, class T = unsigned>
 struct fetch_update {
-  static constexpr int observations = number<T>::parts;
   __device__ static read<T> run(void* cell) noexcept {
-    const T old = membar::atomic_ref<T, Scope>(as<T>(cell)).fetch_update([](T) { return number<T>::of(Value); }, tag<Order>);
-    return {old};
+    return {membar::atomic_ref<T, Scope>(as<T>(cell)).fetch_update([](T) { return number<T>::of(Value); }, tag<Order>)};
   }
   static constexpr auto instructions(model::variable at, model::reg first) {
     return joined(as_loop<Scope, Order>([=](auto o) { return model::exchange<Scope>(first, at, Value, o); }),
@@ -240,25 +225,17 @@ struct fetch_update {
 /// The groups have one lane: the lanes of a warp run different instances, with different cells.
 /// @{
 template <thread_scope Scope, memory_order Order, int Value = 1>
-struct aggregated_fetch_add {
-  static constexpr int observations = 1;
+struct aggregated_fetch_add : update<update_kind::add, Scope, Order, Value> {
   __device__ static read<unsigned> run(void* cell) noexcept {
     return {membar::aggregated_ref<unsigned, Scope>(as<unsigned>(cell)).fetch_add(number<unsigned>::of(Value), tag<Order>)};
-  }
-  static constexpr auto instructions(model::variable at, model::reg first) {
-    return update<update_kind::add, Scope, Order, Value>::instructions(at, first);
   }
   static std::string text() { return spelled("aggregated.fetch_add", Order, Scope); }
 };
 template <thread_scope Scope, memory_order Order, int Value = 1>
-struct aggregated_add {
-  static constexpr int observations = 0;
+struct aggregated_add : reduction<update_kind::add, Scope, Order, Value> {
   __device__ static nothing run(void* cell) noexcept {
     membar::aggregated_ref<unsigned, Scope>(as<unsigned>(cell)).add(number<unsigned>::of(Value), tag<Order>);
     return {};
-  }
-  static constexpr auto instructions(model::variable at, model::reg first) {
-    return reduction<update_kind::add, Scope, Order, Value>::instructions(at, first);
   }
   static std::string text() { return spelled("aggregated.add", Order, Scope); }
 };
@@ -270,7 +247,6 @@ struct aggregated_add {
 /// An increment by a load and a store: a write between the two is lost.
 template <thread_scope Scope, int Value = 1, class T = unsigned>
 struct split_add {
-  static constexpr int observations = 1;
   MEMBAR_HOST_DEVICE static read<T> run(void* cell) noexcept {
     const membar::atomic_ref<T, Scope> object(as<T>(cell));
     const T old = object.load(membar::relaxed);
@@ -292,7 +268,6 @@ struct split_add {
 /// `fetch_add(1)` of one byte of a word. The other bytes must keep their values.
 template <thread_scope Scope, int Byte>
 struct add_to_byte {
-  static constexpr int observations = 0;
   __device__ static nothing run(void* cell) noexcept {
     membar::atomic_ref<unsigned char, Scope>(static_cast<unsigned char*>(cell)[Byte]).fetch_add(1, membar::relaxed);
     return {};

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <functional>
+#include <numeric>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -63,12 +65,7 @@ class engine_runner : public runner {
 }  // namespace
 
 std::vector<membar::litmus::parameters> built_in_sets() {
-  membar::litmus::parameters stressed;
-  stressed.share = 75;
-  stressed.stress = 25;
-  stressed.pattern = membar::litmus::stress_pattern::store_store;
-  stressed.stress_lines = 64;
-  return {{}, stressed};
+  return {{}, {.share = 75, .stress = 25, .pattern = membar::litmus::stress_pattern::store_store, .stress_lines = 64}};
 }
 
 const char* name(verdict v) {
@@ -133,11 +130,7 @@ std::size_t campaign::count(bool guarantees, verdict v) const {
 
 void campaign::add(const std::string& test, bool is_guarantee, const std::string& family) {
   if ((plan_.tests.empty() || plan_.tests.contains(test)) && index_.emplace(test, results_.size()).second) {
-    test_result one;
-    one.test = all_->find(test);
-    one.is_guarantee = is_guarantee;
-    one.family = family;
-    results_.push_back(std::move(one));
+    results_.push_back({.test = all_->find(test), .is_guarantee = is_guarantee, .family = family});
   }
 }
 
@@ -187,12 +180,9 @@ std::vector<membar::litmus::parameters> campaign::sets_of(const test_result& t) 
 // launches may name a home that this test does not have.
 void campaign::run_once(test_result& t, membar::litmus::parameters how, double seconds, std::uint64_t instances) {
   how.home = how.home < t.homes ? how.home : 0;
-  membar::litmus::run_options options;
-  options.seconds = seconds;
-  options.instances = instances;
+  membar::litmus::run_options options{
+      .seconds = seconds, .instances = instances, .seed = plan_.seed + static_cast<std::uint64_t>(t.sets++)};
   options.slice_seconds = std::min(options.slice_seconds, seconds);
-  options.seed = plan_.seed + static_cast<std::uint64_t>(t.sets);
-  ++t.sets;
   try {
     const auto result = on_->run(*t.test, how, options);
     const auto report = membar::litmus::make_report(t.test->test, result);
@@ -235,11 +225,8 @@ void campaign::run_test(test_result& t) {
 }
 
 std::uint64_t campaign::counted() const {
-  std::uint64_t sum = 0;
-  for (const test_result& t : results_) {
-    sum += t.instances;
-  }
-  return sum;
+  return std::transform_reduce(results_.begin(), results_.end(), std::uint64_t{0}, std::plus<>(),
+                               [](const test_result& t) { return t.instances; });
 }
 
 // Searches for the parameters of a kind, once. Many controls never show their outcome because their code orders more than they ask
@@ -264,10 +251,7 @@ void campaign::tune(const std::string& kind) {
   controls.resize(std::min(controls.size(), most_searches));
   for (const test_result* t : controls) {
     try {
-      membar::litmus::tune_options options;
-      options.seconds = plan_.tune_seconds;
-      options.seed = plan_.seed;
-      const auto found = on_->tune(*t->test, options);
+      const auto found = on_->tune(*t->test, {.seconds = plan_.tune_seconds, .seed = plan_.seed});
       if (std::any_of(found.log.begin(), found.log.end(), [](const auto& trial) { return trial.hits != 0; })) {
         tuned_[kind] = found.best;
         return;

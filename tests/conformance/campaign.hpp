@@ -33,7 +33,7 @@ struct plan {
   std::size_t parts = 1;
   bool guarantees = true;
   bool controls = true;
-  std::function<bool(const guarantee&)> selected;
+  std::function<bool(const guarantee&)> selected = [](const guarantee&) { return true; };
   std::set<std::string> tests{};  ///< if not empty: only these of the selected guarantees and their controls
 };
 
@@ -50,17 +50,17 @@ enum class verdict { not_run, skipped, failed, not_observed, observed, forbidden
 struct test_result {
   const placed_test* test = nullptr;
   bool is_guarantee = false;
-  std::string family;
+  std::string family{};
   std::uint64_t instances = 0;
   std::uint64_t weak = 0;       ///< with the outcome in question
   std::uint64_t forbidden = 0;  ///< with any outcome that the model forbids
   double seconds = 0;           ///< kernel time
   double best_rate = -1;        ///< weak outcomes per instance, under the parameters that showed the most
-  std::string best_parameters;
+  std::string best_parameters{};
   std::uint64_t best_seed = 0;
-  int sets = 0;        ///< of parameters
-  int homes = 1;       ///< launches whose device can hold its memory
-  std::string reason;  ///< why it was skipped or failed, or the forbidden outcomes and their parameters
+  int sets = 0;          ///< of parameters
+  int homes = 1;         ///< launches whose device can hold its memory
+  std::string reason{};  ///< why it was skipped or failed, or the forbidden outcomes and their parameters
   bool was_skipped = false;
   bool has_failed = false;
 

@@ -6,13 +6,17 @@
 #include <membar/model/named_test.hpp>
 #include <membar/model/test.hpp>
 
+#include <tests/common/refusal.hpp>
+
 #include <gtest/gtest.h>
 
 #include <cstdio>
 #include <fstream>
+#include <memory>
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -21,6 +25,13 @@ using namespace conformance;
 namespace model = membar::model;
 namespace litmus = membar::litmus;
 using membar::thread_scope;
+using membar_test::says;
+using names = std::vector<std::string>;
+using parameter_sets = std::vector<litmus::parameters>;
+
+const std::string right = "MP+right@here";
+const std::string elsewhere = "MP+elsewhere@here";
+const std::string weak = "MP+weak@here";
 
 /// Message passing. Its weak outcome is forbidden if `ordered`.
 placed_test message_passing(const std::string& name, bool ordered) {
@@ -46,11 +57,11 @@ placed_test message_passing(const std::string& name, bool ordered) {
 /// A suite of two guarantees that share a control. The machine lacks the place of the second one.
 suite small_suite() {
   suite all;
-  all.add(message_passing("MP+right@here", true));
-  all.add(message_passing("MP+elsewhere@here", true));
-  all.add(message_passing("MP+weak@here", false));
-  all.add(guarantee{"family", "MP+right@here", {"MP+weak@here"}});
-  all.add(guarantee{"family", "MP+elsewhere@here", {"MP+weak@here"}});
+  for (const std::string& test : {right, elsewhere}) {
+    all.add(message_passing(test, true));
+    all.add(guarantee{"family", test, {weak}});
+  }
+  all.add(message_passing(weak, false));
   return all;
 }
 
@@ -58,15 +69,15 @@ suite small_suite() {
 class fake_runner : public runner {
  public:
   std::map<std::string, std::uint64_t> shown;
-  std::vector<std::string> runs;  ///< names of tests, in order
-  std::vector<std::string> tuned;
-  std::vector<litmus::parameters> sets;
+  names runs;  ///< of tests, in order
+  names tuned;
+  parameter_sets sets;
   std::vector<litmus::run_options> options_of;
   std::string fails;
   litmus::parameters shown_under{.width = 0};  ///< if its width is not 0: outcomes are shown only under these
 
   int find_place(const placed_test& test) override {
-    if (test.name == "MP+elsewhere@here") {
+    if (test.name == elsewhere) {
       throw membar::error(cudaErrorNotSupported, "membar: the machine has no such place");
     }
     return 1;
@@ -84,11 +95,11 @@ class fake_runner : public runner {
     result.seconds = 0.5;
     result.used = how;
     const std::vector<bool> in_question = litmus::objective_outcomes(test.test, litmus::objective::condition);
-    const std::uint64_t weak = shown_under.width == 0 || shown_under == how ? shown[test.name] : 0;
+    const std::uint64_t hits = shown_under.width == 0 || shown_under == how ? shown[test.name] : 0;
     for (std::size_t o = 0; o != in_question.size(); ++o) {
-      result.counts[o] = in_question[o] ? weak : 0;
+      result.counts[o] = in_question[o] ? hits : 0;
     }
-    result.counts[0] = 1000 - weak;
+    result.counts[0] = 1000 - hits;
     return result;
   }
   litmus::tune_result tune(const placed_test& test, const litmus::tune_options&) override {
@@ -101,88 +112,73 @@ class fake_runner : public runner {
   }
 };
 
-plan simple_plan() {
-  plan how;
-  how.selected = [](const guarantee&) { return true; };
-  return how;
-}
-
 class conformance_campaign : public ::testing::Test {
  protected:
-  void run(const plan& how) {
-    campaign done(all, machine, how, [&](const test_result& t) { lines.push_back(line_of(t)); });
-    done.run();
-    right = *done.find("MP+right@here");
-    weak = done.find("MP+weak@here") == nullptr ? test_result{} : *done.find("MP+weak@here");
-    elsewhere = *done.find("MP+elsewhere@here");
-    control_observed = done.control_observed(all.guarantees().front());
-    std::ostringstream json;
-    write_json(json, all, done, {{"gpu", "fake \"one\""}});
-    told = json.str();
-    std::ostringstream end;
-    write_summary(end, all, done);
-    summary = end.str();
+  const campaign& run(plan how) {
+    done = std::make_unique<campaign>(all, machine, std::move(how), [&](const test_result& t) { lines.push_back(line_of(t)); });
+    done->run();
+    return *done;
+  }
+  [[nodiscard]] const test_result& of(const std::string& test) const { return *done->find(test); }
+  [[nodiscard]] bool control_observed() const { return done->control_observed(all.guarantees().front()); }
+  [[nodiscard]] std::string json() const {
+    std::ostringstream out;
+    write_json(out, all, *done, {{"gpu", "fake \"one\""}});
+    return out.str();
+  }
+  [[nodiscard]] std::string summary() const {
+    std::ostringstream out;
+    write_summary(out, all, *done);
+    return out.str();
   }
 
   suite all = small_suite();
   fake_runner machine;
-  test_result right, weak, elsewhere;
-  bool control_observed = false;
-  std::vector<std::string> lines;
-  std::string told, summary;
+  std::unique_ptr<campaign> done;
+  names lines;
 };
 
 TEST_F(conformance_campaign, runs_controls_first_each_test_once_under_every_set_and_skips_what_has_no_place) {
-  machine.shown["MP+weak@here"] = 3;
-  plan how = simple_plan();  // two built-in sets of parameters, and three drawn ones
-  how.draws = 3;
-  run(how);
-  EXPECT_EQ(machine.runs,
-            (std::vector<std::string>{"MP+weak@here", "MP+weak@here", "MP+weak@here", "MP+weak@here", "MP+weak@here",
-                                      "MP+right@here", "MP+right@here", "MP+right@here", "MP+right@here", "MP+right@here"}));
+  machine.shown[weak] = 3;
+  run({.draws = 3});  // and two built-in sets of parameters
+  EXPECT_EQ(machine.runs, (names{weak, weak, weak, weak, weak, right, right, right, right, right}));
   EXPECT_EQ(machine.sets[0], litmus::parameters{});
   EXPECT_EQ(machine.sets[1], litmus::parse_parameters("share=75 stress=25 pattern=st/st lines=64"));
-  EXPECT_EQ(std::vector<litmus::parameters>(machine.sets.begin(), machine.sets.begin() + 5),
-            std::vector<litmus::parameters>(machine.sets.begin() + 5, machine.sets.end()));
+  EXPECT_EQ(parameter_sets(machine.sets.begin(), machine.sets.begin() + 5),
+            parameter_sets(machine.sets.begin() + 5, machine.sets.end()));
   EXPECT_DOUBLE_EQ(machine.options_of[0].seconds, 0.2);
-  EXPECT_EQ(right.result(), verdict::not_observed);
-  EXPECT_EQ(right.instances, 5000u);
-  EXPECT_EQ(weak.result(), verdict::observed);
-  EXPECT_EQ(weak.weak, 15u);
-  EXPECT_EQ(weak.forbidden, 0u);
-  EXPECT_EQ(elsewhere.result(), verdict::skipped);
-  EXPECT_TRUE(control_observed);
+  EXPECT_EQ(of(right).result(), verdict::not_observed);
+  EXPECT_EQ(of(right).instances, 5000u);
+  EXPECT_EQ(of(weak).result(), verdict::observed);
+  EXPECT_EQ(of(weak).weak, 15u);
+  EXPECT_EQ(of(weak).forbidden, 0u);
+  EXPECT_EQ(of(elsewhere).result(), verdict::skipped);
+  EXPECT_TRUE(control_observed());
   EXPECT_EQ(lines[0], "  control MP+weak@here: observed, 15 of 5e+03 instances, 0.003");
   EXPECT_EQ(lines[1], "guarantee MP+right@here: not observed in 5e+03 instances: a rate below 0.0006, with 95 % confidence");
   EXPECT_EQ(lines[2], "guarantee MP+elsewhere@here: skipped: membar: the machine has no such place");
-  EXPECT_NE(summary.find("1 guarantees ran, 0 of them broken; 1 skipped, 0 failed\n"), std::string::npos) << summary;
-  EXPECT_NE(summary.find("1 of those that ran had a control that was observed"), std::string::npos) << summary;
+  EXPECT_TRUE(says(summary(), "1 guarantees ran, 0 of them broken; 1 skipped, 0 failed\n"));
+  EXPECT_TRUE(says(summary(), "1 of those that ran had a control that was observed"));
 }
 
 TEST_F(conformance_campaign, a_forbidden_outcome_is_reported_with_its_parameters_and_seed) {
-  machine.shown["MP+right@here"] = 2;
-  plan how = simple_plan();
-  how.draws = 0;
-  how.seed = 7;
-  run(how);
-  EXPECT_EQ(right.result(), verdict::forbidden);
-  EXPECT_EQ(right.forbidden, 4u);
-  EXPECT_FALSE(control_observed);
-  EXPECT_EQ(weak.result(), verdict::not_observed);
-  EXPECT_NE(lines[1].find("FORBIDDEN outcomes in 4 of 2e+03 instances: 2 of P1:r0=1; P1:r1=0;"), std::string::npos) << lines[1];
-  EXPECT_NE(lines[1].find("width=256"), std::string::npos) << lines[1];
-  EXPECT_NE(lines[1].find("seed 7"), std::string::npos) << lines[1];
-  EXPECT_NE(told.find("\"verdict\": \"FORBIDDEN\""), std::string::npos) << told;
-  EXPECT_NE(told.find("\"seed\": 7, \"reason\": \"2 of"), std::string::npos) << told;
-  EXPECT_NE(told.find("\"part\": 1, \"parts\": 1, \"given\": []}"), std::string::npos) << told;
-  EXPECT_NE(told.find("\"gpu\": \"fake \\\"one\\\"\""), std::string::npos) << told;
+  machine.shown[right] = 2;
+  run({.seed = 7, .draws = 0});
+  EXPECT_EQ(of(right).result(), verdict::forbidden);
+  EXPECT_EQ(of(right).forbidden, 4u);
+  EXPECT_FALSE(control_observed());
+  EXPECT_EQ(of(weak).result(), verdict::not_observed);
+  EXPECT_TRUE(says(lines[1], "FORBIDDEN outcomes in 4 of 2e+03 instances: 2 of P1:r0=1; P1:r1=0;"));
+  EXPECT_TRUE(says(lines[1], "width=256"));
+  EXPECT_TRUE(says(lines[1], "seed 7"));
+  for (const char* words : {R"("verdict": "FORBIDDEN")", R"("seed": 7, "reason": "2 of)",
+                            R"("part": 1, "parts": 1, "given": []})", R"("gpu": "fake \"one\"")"}) {
+    EXPECT_TRUE(says(json(), words));
+  }
 }
 
 TEST_F(conformance_campaign, tests_share_the_instances_and_later_ones_use_what_is_left) {
-  plan how = simple_plan();
-  how.draws = 0;
-  how.instances = 8000;
-  run(how);  // each run has 1000 instances, whatever its limit
+  run({.instances = 8000, .draws = 0});  // each run has 1000 instances, whatever its limit
   ASSERT_EQ(machine.options_of.size(), 4u);
   EXPECT_EQ(machine.options_of[0].instances, 2000u);
   EXPECT_EQ(machine.options_of[1].instances, 3000u);
@@ -191,21 +187,14 @@ TEST_F(conformance_campaign, tests_share_the_instances_and_later_ones_use_what_i
 }
 
 TEST_F(conformance_campaign, a_part_has_its_share_of_the_instances) {
-  plan how = simple_plan();
-  how.draws = 0;
-  how.instances = 8000;
-  how.parts = 2;
-  campaign done(all, machine, how, [](const test_result&) {});
-  done.run();
+  run({.instances = 8000, .draws = 0, .parts = 2});
   EXPECT_EQ(machine.options_of[0].instances, 1000u);
 }
 
 TEST_F(conformance_campaign, each_kind_draws_its_parameters) {
   all.add(message_passing("SB+right@here", true));
   all.add(guarantee{"family", "SB+right@here", {}});
-  plan how = simple_plan();
-  how.draws = 1;
-  run(how);
+  run({.draws = 1});
   ASSERT_EQ(machine.runs.size(), 9u);
   EXPECT_EQ(machine.sets[2], machine.sets[5]);
   EXPECT_NE(machine.sets[2], machine.sets[8]);
@@ -213,48 +202,37 @@ TEST_F(conformance_campaign, each_kind_draws_its_parameters) {
 
 TEST_F(conformance_campaign, the_best_parameters_are_reported_with_their_seed) {
   machine.shown_under = litmus::parse_parameters("stride=64");
-  plan how = simple_plan();
-  how.draws = 0;
-  how.seed = 7;
-  how.given = {litmus::parse_parameters("stride=32"), machine.shown_under};
-  machine.shown["MP+weak@here"] = 1;
-  run(how);
-  EXPECT_EQ(weak.best_seed, 8u);
-  EXPECT_NE(told.find("stride=64"), std::string::npos) << told;
-  EXPECT_NE(told.find("\"seed\": 8, "), std::string::npos) << told;
+  machine.shown[weak] = 1;
+  run({.seed = 7, .draws = 0, .given = {litmus::parse_parameters("stride=32"), machine.shown_under}});
+  EXPECT_EQ(of(weak).best_seed, 8u);
+  EXPECT_TRUE(says(json(), "stride=64"));
+  EXPECT_TRUE(says(json(), "\"seed\": 8, "));
 }
 
 TEST_F(conformance_campaign, a_test_that_is_named_runs_alone) {
-  plan how = simple_plan();
-  how.tests = {"MP+weak@here"};
-  campaign done(all, machine, how, [](const test_result&) {});
-  done.run();
-  EXPECT_EQ(done.results().size(), 1u);
-  EXPECT_NE(done.find("MP+weak@here"), nullptr);
+  EXPECT_EQ(run({.tests = {weak}}).results().size(), 1u);
+  EXPECT_NE(done->find(weak), nullptr);
 }
 
 TEST_F(conformance_campaign, a_file_of_results_is_replaced_at_once) {
   const std::string path = ::testing::TempDir() + "conformance_campaign.json";
-  campaign done(all, machine, simple_plan(), [](const test_result&) {});
+  campaign two_times(all, machine, {}, [](const test_result&) {});
   for (int time = 0; time != 2; ++time) {
-    write_json_file(path, all, done, {});
+    write_json_file(path, all, two_times, {});
     std::ostringstream told_now, told_there;
-    write_json(told_now, all, done, {});
+    write_json(told_now, all, two_times, {});
     told_there << std::ifstream(path).rdbuf();
     EXPECT_EQ(told_there.str(), told_now.str());
     EXPECT_FALSE(std::ifstream(path + ".part").is_open());
-    done.run();
+    two_times.run();
   }
   std::remove(path.c_str());
-  EXPECT_THROW(write_json_file("/no/such/folder/a.json", all, done, {}), std::runtime_error);
+  EXPECT_THROW(write_json_file("/no/such/folder/a.json", all, two_times, {}), std::runtime_error);
 }
 
 TEST_F(conformance_campaign, a_guarantee_runs_under_what_was_tuned_for_its_controls) {
-  machine.shown["MP+weak@here"] = 1;
-  plan how = simple_plan();
-  how.draws = 0;
-  how.tune_seconds = 1;
-  run(how);
+  machine.shown[weak] = 1;
+  run({.draws = 0, .tune_seconds = 1});
   ASSERT_EQ(machine.sets.size(), 7u);
   EXPECT_EQ(machine.sets[0], litmus::parameters{});  // the first short run
   for (const std::size_t run : {1u, 4u}) {
@@ -266,9 +244,8 @@ TEST_F(conformance_campaign, a_guarantee_runs_under_what_was_tuned_for_its_contr
 /// A suite of one guarantee with four controls, whose names show how much they are ordered.
 suite suite_to_tune() {
   suite all;
-  guarantee row{"family",
-                "MP+right@here",
-                {"MP+a.release@here", "MP+thread_fence@here", "MP+b.relaxed@here", "MP+c.acq_rel.acq_rel@here"}};
+  const guarantee row{
+      "family", right, {"MP+a.release@here", "MP+thread_fence@here", "MP+b.relaxed@here", "MP+c.acq_rel.acq_rel@here"}};
   all.add(message_passing(row.test, true));
   for (const std::string& control : row.controls) {
     all.add(message_passing(control, false));
@@ -281,103 +258,83 @@ TEST_F(conformance_campaign, parameters_are_searched_on_the_control_that_shows_m
   all = suite_to_tune();
   machine.shown["MP+b.relaxed@here"] = 1;
   machine.shown["MP+thread_fence@here"] = 2;
-  plan how = simple_plan();
-  how.tune_seconds = 1;
-  campaign done(all, machine, how, [](const test_result&) {});
-  done.run();
-  EXPECT_EQ(machine.tuned, std::vector<std::string>{"MP+thread_fence@here"});
-  EXPECT_EQ(std::vector<std::string>(machine.runs.begin(), machine.runs.begin() + 4), all.guarantees().front().controls);
+  run({.tune_seconds = 1});
+  EXPECT_EQ(machine.tuned, names{"MP+thread_fence@here"});
+  EXPECT_EQ(names(machine.runs.begin(), machine.runs.begin() + 4), all.guarantees().front().controls);
   EXPECT_DOUBLE_EQ(machine.options_of[0].seconds, 0.02);
 }
 
 TEST_F(conformance_campaign,
        without_an_observed_control_the_least_ordered_ones_are_searched_and_a_search_without_hits_has_no_result) {
   all = suite_to_tune();
-  plan how = simple_plan();
-  how.tune_seconds = 1;
-  campaign done(all, machine, how, [](const test_result&) {});
-  done.run();
-  EXPECT_EQ(machine.tuned, (std::vector<std::string>{"MP+b.relaxed@here", "MP+a.release@here", "MP+thread_fence@here"}));
+  run({.tune_seconds = 1});
+  EXPECT_EQ(machine.tuned, (names{"MP+b.relaxed@here", "MP+a.release@here", "MP+thread_fence@here"}));
   EXPECT_EQ(machine.sets[4], litmus::parameters{});  // after four short runs, one per control
 }
 
 TEST_F(conformance_campaign, a_test_that_fails_is_reported_and_the_next_one_runs) {
-  machine.fails = "MP+weak@here";
-  run(simple_plan());
-  EXPECT_EQ(weak.result(), verdict::failed);
+  machine.fails = weak;
+  run({});
+  EXPECT_EQ(of(weak).result(), verdict::failed);
   EXPECT_EQ(lines[0], "  control MP+weak@here: failed: membar: the run timed out");
-  EXPECT_EQ(right.result(), verdict::not_observed);
+  EXPECT_EQ(of(right).result(), verdict::not_observed);
 }
 
 TEST_F(conformance_campaign, a_hunt_is_for_guarantees_and_ends_with_the_first_that_is_broken) {
-  machine.shown["MP+right@here"] = 1;
-  plan how = simple_plan();
-  how.hunt_seconds = 60;
-  how.controls = false;
-  run(how);
-  EXPECT_EQ(machine.runs, std::vector<std::string>{"MP+right@here"});
-  EXPECT_EQ(right.result(), verdict::forbidden);
+  machine.shown[right] = 1;
+  run({.hunt_seconds = 60, .controls = false});
+  EXPECT_EQ(machine.runs, names{right});
+  EXPECT_EQ(of(right).result(), verdict::forbidden);
 }
 
 TEST_F(conformance_campaign, a_hunt_without_success_tries_other_parameters_until_its_time_is_over) {
-  plan how = simple_plan();
-  how.hunt_seconds = 0.05;
-  how.controls = false;
-  run(how);
+  run({.hunt_seconds = 0.05, .controls = false});
   ASSERT_GE(machine.sets.size(), 4u);
   EXPECT_EQ(machine.sets[0], litmus::parameters{});
   EXPECT_EQ(machine.sets[1], built_in_sets()[1]);
   EXPECT_NE(machine.sets[2], machine.sets[3]);
-  EXPECT_EQ(right.result(), verdict::not_observed);
+  EXPECT_EQ(of(right).result(), verdict::not_observed);
 }
 
 TEST_F(conformance_campaign, no_test_begins_after_its_minutes_are_over) {
-  plan how = simple_plan();
-  how.minutes = 0;
-  run(how);
+  run({.minutes = 0});
   EXPECT_TRUE(machine.runs.empty());
-  EXPECT_EQ(right.result(), verdict::not_run);
+  EXPECT_EQ(of(right).result(), verdict::not_run);
   EXPECT_EQ(lines[1], "guarantee MP+right@here: not run");
 }
 
 TEST_F(conformance_campaign, parts_together_are_the_whole) {
-  plan how = simple_plan();
-  how.parts = 2;
-  for (how.part = 0; how.part != 2; ++how.part) {
-    campaign done(all, machine, how, [](const test_result&) {});
-    EXPECT_EQ(done.find("MP+right@here") != nullptr, how.part == 0);
-    EXPECT_EQ(done.find("MP+elsewhere@here") != nullptr, how.part == 1);
-    EXPECT_NE(done.find("MP+weak@here"), nullptr);
+  for (const std::size_t part : {0u, 1u}) {
+    const campaign half(all, machine, {.part = part, .parts = 2}, [](const test_result&) {});
+    EXPECT_EQ(half.find(right) != nullptr, part == 0);
+    EXPECT_EQ(half.find(elsewhere) != nullptr, part == 1);
+    EXPECT_NE(half.find(weak), nullptr);
   }
 }
 
 TEST_F(conformance_campaign, only_selected_guarantees_run_with_their_controls) {
-  plan how = simple_plan();
-  how.selected = [](const guarantee& row) { return row.test == "MP+elsewhere@here"; };
-  campaign done(all, machine, how, [](const test_result&) {});
-  done.run();
-  EXPECT_EQ(done.find("MP+right@here"), nullptr);
-  EXPECT_NE(done.find("MP+weak@here"), nullptr);
+  run({.selected = [](const guarantee& row) { return row.test == elsewhere; }});
+  EXPECT_EQ(done->find(right), nullptr);
+  EXPECT_NE(done->find(weak), nullptr);
 }
 
 TEST(conformance_suite, a_guarantee_that_is_added_again_gets_the_missing_controls) {
   suite all = small_suite();
-  all.add(guarantee{"family", "MP+right@here", {"MP+weak@here", "MP+weaker@here"}});
+  all.add(guarantee{"family", right, {weak, "MP+weaker@here"}});
   EXPECT_EQ(all.guarantees().size(), 2u);
-  EXPECT_EQ(all.guarantees().front().controls, (std::vector<std::string>{"MP+weak@here", "MP+weaker@here"}));
+  EXPECT_EQ(all.guarantees().front().controls, (names{weak, "MP+weaker@here"}));
 }
 
 TEST(conformance_suite, without_a_gpu_every_test_is_skipped_with_a_reason) {
   const suite all = small_suite();
-  const std::unique_ptr<runner> machine = gpu_runner();
-  if (membar::litmus::this_machine().devices.empty()) {
-    campaign done(all, *machine, simple_plan(), [](const test_result&) {});
-    done.run();
-    EXPECT_EQ(done.find("MP+right@here")->result(), verdict::skipped);
-    EXPECT_NE(done.find("MP+right@here")->reason.find("needs a GPU"), std::string::npos);
-  } else {
+  if (!litmus::this_machine().devices.empty()) {
     GTEST_SKIP() << "this machine has a GPU";
   }
+  const std::unique_ptr<runner> machine = gpu_runner();
+  campaign done(all, *machine, {}, [](const test_result&) {});
+  done.run();
+  EXPECT_EQ(done.find(right)->result(), verdict::skipped);
+  EXPECT_TRUE(says(done.find(right)->reason, "needs a GPU"));
 }
 
 }  // namespace

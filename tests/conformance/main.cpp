@@ -12,8 +12,9 @@
 #include <cstdlib>
 #include <exception>
 #include <fstream>
+#include <functional>
 #include <iostream>
-#include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <regex>
@@ -22,6 +23,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 namespace {
 
@@ -51,9 +53,10 @@ struct options {
   bool list = false;
   bool json = false;
   std::string json_file;
-  bool seconds_given = false;
   std::string selection;  ///< the options that choose tests
 };
+
+[[noreturn]] void refuse(const std::string& why) { throw std::invalid_argument("conformance: " + why); }
 
 template <class Number>
 Number number_in(std::string_view option, std::string_view text, Number least, Number most) {
@@ -61,9 +64,8 @@ Number number_in(std::string_view option, std::string_view text, Number least, N
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
   // written so that NaN is refused too
   if (failed != std::errc{} || end != text.data() + text.size() || !(value >= least && value <= most)) {
-    throw std::invalid_argument(
-        "conformance: " + std::string(option) + std::string(text) + ": a number of at least " +
-        printed("%.12g and at most %.12g is expected", static_cast<double>(least), static_cast<double>(most)));
+    refuse(std::string(option) + std::string(text) + ": a number of at least " +
+           printed("%.12g and at most %.12g is expected", static_cast<double>(least), static_cast<double>(most)));
   }
   return value;
 }
@@ -81,7 +83,7 @@ std::uint64_t count_in(std::string_view option, std::string_view text) {
 std::set<std::string> lines_of(const std::string& path) {
   std::ifstream file(path);
   if (!file) {
-    throw std::invalid_argument("conformance: --tests=" + path + ": the file cannot be read");
+    refuse("--tests=" + path + ": the file cannot be read");
   }
   std::set<std::string> lines;
   for (std::string line; std::getline(file, line);) {
@@ -92,82 +94,69 @@ std::set<std::string> lines_of(const std::string& path) {
 
 options read_options(int argc, char** argv) {
   options read;
+  plan& how = read.how;
   std::optional<std::regex> filter;
   std::optional<std::set<std::string>> tests;
+  std::optional<double> seconds;
   std::string only;
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view argument = argv[i];
-    const auto value_of = [&](std::string_view option, std::string_view& value) {
-      if (!argument.starts_with(option)) {
-        return false;
-      }
-      value = argument.substr(option.size());
-      return true;
-    };
-    for (const std::string_view option : {"--filter=", "--tests=", "--test=", "--only="}) {
-      read.selection += argument.starts_with(option) ? " " + std::string(argument) : "";
+  using text = std::string_view;
+  const std::map<text, std::function<void(text option, text value)>> readers = {
+      {"--list", [&](text, text) { read.list = true; }},
+      {"--json", [&](text, text) { read.json = true; }},
+      {"--json=", [&](text, text value) { read.json_file = value; }},
+      {"--filter=",
+       [&](text option, text value) {
+         try {
+           filter.emplace(std::string(value));
+         } catch (const std::regex_error&) {
+           refuse(std::string(option) + std::string(value) + " is no regular expression");
+         }
+       }},
+      {"--tests=", [&](text, text value) { tests = lines_of(std::string(value)); }},
+      {"--test=", [&](text, text value) { how.tests.emplace(value); }},
+      {"--only=",
+       [&](text, text value) {
+         only = value;
+         if (only != "guarantees" && only != "controls") {
+           refuse("--only=" + only + ": guarantees or controls is expected");
+         }
+       }},
+      {"--seconds=", [&](text option, text value) { seconds = time_in(option, value, 1e-3); }},
+      {"--instances=", [&](text option, text value) { how.instances = count_in(option, value); }},
+      {"--seed=", [&](text option, text value) { how.seed = number_in(option, value, std::uint64_t{0}, ~std::uint64_t{0}); }},
+      {"--draws=", [&](text option, text value) { how.draws = number_in(option, value, 0, 1000); }},
+      {"--parameters=", [&](text, text value) { how.given.push_back(membar::litmus::parse_parameters(value)); }},
+      {"--tune=", [&](text option, text value) { how.tune_seconds = time_in(option, value, 0); }},
+      {"--minutes=", [&](text option, text value) { how.minutes = time_in(option, value, 0); }},
+      {"--part=",
+       [&](text option, text value) {
+         constexpr std::size_t most = 1000;
+         const std::size_t slash = std::min(value.find('/'), value.size());
+         how.part = number_in<std::size_t>(option, value.substr(0, slash), 1, most) - 1;
+         how.parts = number_in(option, value.substr(std::min(slash + 1, value.size())), how.part + 1, most);
+       }},
+      {"--hunt=", [&](text option, text value) { how.hunt_seconds = time_in(option, value, 1e-3); }},
+  };
+  for (const text argument : std::vector<text>(argv + 1, argv + argc)) {
+    const std::size_t equals = argument.find('=');
+    const text option = argument.substr(0, equals == text::npos ? equals : equals + 1);
+    const auto known = readers.find(option);
+    if (known == readers.end()) {
+      refuse(std::string(argument) + " is no option\n" + std::string(usage));
     }
-    std::string_view value;
-    if (argument == "--list") {
-      read.list = true;
-    } else if (argument == "--json") {
-      read.json = true;
-    } else if (value_of("--json=", value)) {
-      read.json_file = value;
-    } else if (value_of("--filter=", value)) {
-      try {
-        filter.emplace(std::string(value));
-      } catch (const std::regex_error&) {
-        throw std::invalid_argument("conformance: --filter=" + std::string(value) + " is no regular expression");
-      }
-    } else if (value_of("--tests=", value)) {
-      tests = lines_of(std::string(value));
-    } else if (value_of("--test=", value)) {
-      read.how.tests.emplace(value);
-    } else if (value_of("--only=", value)) {
-      only = value;
-      if (only != "guarantees" && only != "controls") {
-        throw std::invalid_argument("conformance: --only=" + only + ": guarantees or controls is expected");
-      }
-    } else if (value_of("--seconds=", value)) {
-      read.how.seconds = time_in("--seconds=", value, 1e-3);
-      read.seconds_given = true;
-    } else if (value_of("--instances=", value)) {
-      read.how.instances = count_in("--instances=", value);
-    } else if (value_of("--seed=", value)) {
-      read.how.seed = number_in<std::uint64_t>("--seed=", value, 0, std::numeric_limits<std::uint64_t>::max());
-    } else if (value_of("--draws=", value)) {
-      read.how.draws = number_in<int>("--draws=", value, 0, 1000);
-    } else if (value_of("--parameters=", value)) {
-      read.how.given.push_back(membar::litmus::parse_parameters(value));
-    } else if (value_of("--tune=", value)) {
-      read.how.tune_seconds = time_in("--tune=", value, 0);
-    } else if (value_of("--minutes=", value)) {
-      read.how.minutes = time_in("--minutes=", value, 0);
-    } else if (value_of("--part=", value)) {
-      const std::size_t slash = std::min(value.find('/'), value.size());
-      constexpr std::size_t most = 1000;
-      read.how.part = number_in<std::size_t>("--part=", value.substr(0, slash), 1, most) - 1;
-      read.how.parts =
-          number_in<std::size_t>("--part=", value.substr(std::min(slash + 1, value.size())), read.how.part + 1, most);
-    } else if (value_of("--hunt=", value)) {
-      read.how.hunt_seconds = time_in("--hunt=", value, 1e-3);
-    } else {
-      throw std::invalid_argument("conformance: " + std::string(argument) + " is no option\n" + std::string(usage));
+    known->second(option, argument.substr(option.size()));
+    if (option == "--filter=" || option == "--tests=" || option == "--test=" || option == "--only=") {
+      read.selection += " " + std::string(argument);
     }
   }
-  if (!read.seconds_given) {
-    read.how.seconds = read.how.hunt_seconds != 0 ? 0.2 : read.how.instances != 0 ? 60 : 1;
-  }
+  how.seconds = seconds.value_or(how.hunt_seconds != 0 ? 0.2 : how.instances != 0 ? 60 : 1);
   // A hunt runs guarantees only: an outcome of a control is expected.
-  read.how.guarantees = only != "controls";
-  read.how.controls = only != "guarantees" && read.how.hunt_seconds == 0;
-  if (read.how.tune_seconds > 0 && !read.how.controls) {
-    throw std::invalid_argument(
-        "conformance: --tune searches on controls, which --only=guarantees and --hunt leave out: give "
-        "--parameters instead");
+  how.guarantees = only != "controls";
+  how.controls = only != "guarantees" && how.hunt_seconds == 0;
+  if (how.tune_seconds > 0 && !how.controls) {
+    refuse("--tune searches on controls, which --only=guarantees and --hunt leave out: give --parameters instead");
   }
-  read.how.selected = [=, names = read.how.tests](const guarantee& row) {
+  how.selected = [=, names = how.tests](const guarantee& row) {
     const auto named = [&](const std::string& test) { return names.contains(test); };
     return (!filter || std::regex_search(row.family + "/" + row.test, *filter)) && (!tests || tests->contains(row.test)) &&
            (names.empty() || named(row.test) || std::any_of(row.controls.begin(), row.controls.end(), named));
@@ -179,18 +168,18 @@ options read_options(int argc, char** argv) {
 void require_selection(const suite& all, const options& how) {
   for (const std::string& test : how.how.tests) {
     if (all.find(test) == nullptr) {
-      throw std::invalid_argument("conformance: --test=" + test + ": no test has this name: see --list");
+      refuse("--test=" + test + ": no test has this name: see --list");
     }
   }
   const auto selected = [&](const guarantee& row) {
     const auto runs = [&](const std::string& test) { return how.how.tests.empty() || how.how.tests.contains(test); };
-    return how.how.selected(row) && ((how.how.guarantees && runs(row.test)) ||
-                                     (how.how.controls && std::any_of(row.controls.begin(), row.controls.end(), runs)));
+    return how.how.selected(row) &&
+           ((how.how.guarantees && runs(row.test)) || (how.how.controls && std::ranges::any_of(row.controls, runs)));
   };
   if (std::none_of(all.guarantees().begin(), all.guarantees().end(), selected)) {
     const bool plus = how.selection.find('+') != std::string::npos && how.selection.find("--filter=") != std::string::npos;
-    throw std::invalid_argument("conformance: no guarantee matches" + how.selection + ": see --list" +
-                                (plus ? "; in --filter a + repeats what is before it: --test=NAME takes a name as it is" : ""));
+    refuse("no guarantee matches" + how.selection + ": see --list" +
+           (plus ? "; in --filter a + repeats what is before it: --test=NAME takes a name as it is" : ""));
   }
 }
 

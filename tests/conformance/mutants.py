@@ -246,8 +246,7 @@ def build(arguments, nvcc):
             return len(changed), len(tests)
 
         wrong = 0
-        running = {mutant: pool.submit(one, mutant) for mutant in chosen}
-        for mutant, result in running.items():
+        for mutant, result in [(mutant, pool.submit(one, mutant)) for mutant in chosen]:
             try:
                 kernels, tests = result.result()
                 print(f"{mutant.name}: changes {kernels} kernels, {tests} guarantees to hunt with", flush=True)
@@ -295,9 +294,7 @@ def gpu_count():
 
 def spread(tests, most):
     """`most` of the tests, evenly spread over the list."""
-    if len(tests) <= most:
-        return tests
-    return [tests[i * len(tests) // most] for i in range(most)]
+    return tests if len(tests) <= most else [tests[i * len(tests) // most] for i in range(most)]
 
 
 def few_of(tests, most, gpus, campaign=None):
@@ -397,13 +394,10 @@ def main():
             command.add_argument("--json", type=pathlib.Path, metavar="FILE")
     arguments = parser.parse_args(given)
     if arguments.command == "list":
-        for mutant in MUTANTS:
-            print(f"{mutant.name}: {mutant.says} (membar/{mutant.header})")
+        print("\n".join(f"{mutant.name}: {mutant.says} (membar/{mutant.header})" for mutant in MUTANTS))
         return 0
     if arguments.command == "check":
-        for mutant in MUTANTS:
-            patched(mutant)
-        print(f"{len(MUTANTS)} mutants apply")
+        print(f"{len([patched(mutant) for mutant in MUTANTS])} mutants apply")
         return 0
     if arguments.command == "build":
         if not nvcc:

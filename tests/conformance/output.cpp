@@ -54,15 +54,12 @@ template <class Range, class Each>
 // Whether each value that the model allows at an observation has a digit of its own: else it would count as one that no thread
 // writes.
 [[nodiscard]] bool tells_values_apart(const membar::litmus::runnable_test& test) {
-  for (const std::vector<std::int64_t>& values : membar::litmus::allowed_outcomes(test)) {
-    for (std::size_t o = 0; o != values.size(); ++o) {
-      const std::vector<std::int64_t>& known = test.observed[o].values;
-      if (std::find(known.begin(), known.end(), values[o]) == known.end()) {
-        return false;
-      }
-    }
-  }
-  return true;
+  const auto has_digit = [](std::int64_t value, const auto& observed) {
+    return std::ranges::find(observed.values, value) != observed.values.end();
+  };
+  return std::ranges::all_of(membar::litmus::allowed_outcomes(test), [&](const std::vector<std::int64_t>& values) {
+    return std::equal(values.begin(), values.end(), test.observed.begin(), has_digit);
+  });
 }
 
 }  // namespace
@@ -92,8 +89,7 @@ std::string line_of(const test_result& t) {
 void write_summary(std::ostream& out, const suite& all, const campaign& done) {
   std::uint64_t instances = 0;
   double seconds = 0;
-  std::size_t with_control = 0;
-  std::size_t ran = 0;
+  std::size_t with_control = 0, ran = 0;
   for (const test_result& t : done.results()) {
     instances += t.instances;
     seconds += t.seconds;
@@ -129,19 +125,13 @@ void write_list_json(std::ostream& out, const suite& all) {
 
 void write_json(std::ostream& out, const suite& all, const campaign& done, const machine_description& context) {
   const plan& how = done.how();
-  std::vector<guarantee> rows;
-  for (const guarantee& row : all.guarantees()) {
-    if (done.find(row.test) != nullptr) {
-      rows.push_back(row);
-    }
-  }
-  out << "{\n\"context\": {";
-  const char* comma = "";
+  std::vector<guarantee> rows = all.guarantees();
+  std::erase_if(rows, [&](const guarantee& row) { return done.find(row.test) == nullptr; });
+  std::string told;
   for (const auto& [key, value] : context) {
-    out << comma << quoted(key) << ": " << quoted(value);
-    comma = ", ";
+    told += (told.empty() ? "" : ", ") + quoted(key) + ": " + quoted(value);
   }
-  out << "},\n\"plan\": "
+  out << "{\n\"context\": {" << told << "},\n\"plan\": "
       << printed("{\"seconds\": %g, \"instances\": %" PRIu64 ", \"seed\": %" PRIu64
                  ", \"draws\": %d, \"tune_seconds\": %g, \"hunt_seconds\": %g, ",
                  how.seconds, how.instances, how.seed, how.draws, how.tune_seconds, how.hunt_seconds)

@@ -14,7 +14,6 @@ using one_number = membar::sequence_lock<unsigned long long, Scope>;
 template <thread_scope Scope>
 struct write_number {
   static_assert(sizeof(one_number<Scope>) <= membar::litmus::cell_bytes);
-  static constexpr int observations = 0;
   __device__ static nothing run(void* cell) noexcept {
     as<one_number<Scope>>(cell).write(1);
     return {};
@@ -30,7 +29,6 @@ struct write_number {
 /// Reads the number. It observes 2 if the read would wait.
 template <thread_scope Scope>
 struct read_number {
-  static constexpr int observations = 1;
   __device__ static read<unsigned long long> run(void* cell) noexcept {
     unsigned long long value = 0;
     const membar::wait_result how = as<const one_number<Scope>>(cell).try_read(value);

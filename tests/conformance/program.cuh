@@ -8,7 +8,6 @@
 #include <membar/litmus/test.cuh>
 #include <membar/model/test.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <tuple>
@@ -21,24 +20,22 @@ inline constexpr int x = 0;
 inline constexpr int y = 1;
 inline constexpr int z = 2;
 
-/// An action on a location whose result is not observed.
-template <int Location, class Action>
-struct at {
-  using action = ignored<Action>;
-  static constexpr int location = Location;
-};
-
 /// An action on a location whose result is observed.
 template <int Location, class Action>
 struct see {
   using action = Action;
   static constexpr int location = Location;
+  static constexpr int observations = conformance::observations<Action>;
 };
+
+/// An action on a location whose result is not observed.
+template <int Location, class Action>
+struct at : see<Location, ignored<Action>> {};
 
 /// The actions of one thread, in program order.
 template <class... Steps>
 struct thread {
-  static constexpr int observations = (Steps::action::observations + ... + 0);
+  static constexpr int observations = (Steps::observations + ... + 0);
 
   /// Returns the observations, four bits each, the first in the lowest bits.
   MEMBAR_CALLS_EITHER
@@ -60,22 +57,18 @@ struct thread {
       return value.digits();
     } else {
       const unsigned later = run_from<Step + 1, Rest...>(cell);
-      return value.digits() | later << (4 * First::action::observations);
+      return value.digits() | later << (4 * First::observations);
     }
   }
 
-  template <int Next, class... Rest>
+  template <int Next>
   [[nodiscard]] static constexpr auto instructions_from() noexcept {
-    if constexpr (sizeof...(Rest) == 0) {
-      return steps<0>{};
-    } else {
-      return instructions_of_first<Next, Rest...>();
-    }
+    return steps<0>{};
   }
   template <int Next, class First, class... Rest>
-  [[nodiscard]] static constexpr auto instructions_of_first() noexcept {
+  [[nodiscard]] static constexpr auto instructions_from() noexcept {
     return joined(First::action::instructions(model::variable{First::location}, model::reg{Next}),
-                  instructions_from<Next + First::action::observations, Rest...>());
+                  instructions_from<Next + First::observations, Rest...>());
   }
 };
 

@@ -27,7 +27,6 @@ struct fenced {
 /// Writes 2 and then 1 to the thread's own place in shared memory, copies that to the cell in bulk, and observes what arrived.
 template <class Fence>
 struct copy_in_bulk {
-  static constexpr int observations = 1;
   __device__ static read<unsigned long long> run(void* cell) noexcept {
     __shared__ quad places[1024];  // one per thread of the largest block
     quad* const mine = &places[threadIdx.x];

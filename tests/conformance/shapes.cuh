@@ -18,7 +18,7 @@ template <class... Actions>
 
 /// A writer stores data, then a flag. A reader that sees the flag reads the data.
 template <class Release, class Acquire>
-struct message_passing : program<finally<>, std::conditional_t<Acquire::observations == 2, outcome<1, 1, 0>, outcome<1, 0>>,
+struct message_passing : program<finally<>, std::conditional_t<observations<Acquire> == 2, outcome<1, 1, 0>, outcome<1, 0>>,
                                  thread<at<x, store_weak<>>, at<y, Release>>, thread<see<y, Acquire>, see<x, load_weak<>>>> {
   static std::string name() { return shape_name<Release, Acquire>("MP"); }
 };
@@ -103,7 +103,7 @@ struct release_sequence : program<finally<>, outcome<1, 2, 0>, thread<at<x, stor
 
 /// Two updates that both read the old value: one of them is lost.
 template <class Update, class Other = Update>
-struct lost_update : program<finally<>, std::conditional_t<Update::observations == 2, outcome<0, 0, 0, 0>, outcome<0, 0>>,
+struct lost_update : program<finally<>, std::conditional_t<observations<Update> == 2, outcome<0, 0, 0, 0>, outcome<0, 0>>,
                              thread<see<x, Update>>, thread<see<x, Other>>> {
   static std::string name() { return shape_name<Update, Other>("Atomicity"); }
 };

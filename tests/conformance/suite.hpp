@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -32,7 +33,7 @@ class suite {
  public:
   /// The test of this name; a null pointer without one.
   [[nodiscard]] const placed_test* find(const std::string& name) const noexcept {
-    const auto found = std::find_if(tests_.begin(), tests_.end(), [&](const placed_test& t) { return t.name == name; });
+    const auto found = std::ranges::find(tests_, name, &placed_test::name);
     return found == tests_.end() ? nullptr : &*found;
   }
 
@@ -40,17 +41,16 @@ class suite {
 
   /// Adds a guarantee. One that is there already gets the controls that it did not have.
   void add(guarantee row) {
-    for (guarantee& known : guarantees_) {
-      if (known.test == row.test) {
-        for (std::string& control : row.controls) {
-          if (std::find(known.controls.begin(), known.controls.end(), control) == known.controls.end()) {
-            known.controls.push_back(std::move(control));
-          }
-        }
-        return;
+    const auto known = std::ranges::find(guarantees_, row.test, &guarantee::test);
+    if (known == guarantees_.end()) {
+      guarantees_.push_back(std::move(row));
+      return;
+    }
+    for (std::string& control : row.controls) {
+      if (std::ranges::find(known->controls, control) == known->controls.end()) {
+        known->controls.push_back(std::move(control));
       }
     }
-    guarantees_.push_back(std::move(row));
   }
 
   [[nodiscard]] const std::vector<placed_test>& tests() const noexcept { return tests_; }
@@ -77,8 +77,7 @@ struct registered_family {
 /// All families of the program, ordered by name.
 [[nodiscard]] inline suite whole_suite() {
   suite all;
-  std::sort(families().begin(), families().end(),
-            [](const family& a, const family& b) { return std::string(a.name) < std::string(b.name); });
+  std::ranges::sort(families(), {}, [](const family& f) { return std::string_view(f.name); });
   for (const family& f : families()) {
     f.add(all);
   }

@@ -8,6 +8,7 @@ PROGRAM is the suite, which lists its tests. Rules: the classes below.
 """
 
 import contextlib
+import functools
 import io
 import json
 import pathlib
@@ -33,20 +34,24 @@ def path_of(file):
 
 
 def flat(text):
-    """Text without comment signs and line breaks."""
-    return " ".join(re.sub(r"^\s*(///|//)", "", line).strip() for line in text.splitlines()).replace("  ", " ")
+    """Text on one line, without comment signs."""
+    return " ".join(re.sub(r"^\s*//+", "", text, flags=re.MULTILINE).split())
 
 
+@functools.lru_cache
 def listed():
-    if not hasattr(listed, "answer"):
-        listed.answer = json.loads(subprocess.run([PROGRAM, "--list", "--json"], check=True, capture_output=True, text=True).stdout)
-    return listed.answer
+    return json.loads(subprocess.run([PROGRAM, "--list", "--json"], check=True, capture_output=True, text=True).stdout)
+
+
+def held():
+    """The names of the guarantees."""
+    return [g["test"] for g in listed()["guarantees"]]
 
 
 def sentences(header):
     """The sentences of a header's comments."""
     for comment in re.findall(r"(?:^[ \t]*//.*\n)+", header.read_text(), re.MULTILINE):
-        yield from re.split(r"(?<=[.;:])\s+", re.sub(r"\s+", " ", flat(comment)))
+        yield from re.split(r"(?<=[.;:])\s+", flat(comment))
 
 
 class Words(unittest.TestCase):
@@ -54,17 +59,16 @@ class Words(unittest.TestCase):
 
     def test_the_words_of_each_row_stand_in_its_file(self):
         for row in guarantees.ROWS:
-            self.assertIn(re.sub(r"\s+", " ", row.words), re.sub(r"\s+", " ", flat(path_of(row.file).read_text())), row.file)
+            self.assertIn(flat(row.words), flat(path_of(row.file).read_text()), row.file)
 
     def test_each_sentence_on_synchronizing_is_in_a_row_or_tested_elsewhere(self):
         for header in sorted([*HEADERS.glob("*.*"), *HEADERS.glob("sync/*"), *HEADERS.glob("interop/*")]):
             name = header.relative_to(HEADERS).as_posix()
-            rows = [re.sub(r"\s+", " ", row.words) for row in guarantees.ROWS if row.file == name]
-            others = list(guarantees.ELSEWHERE.get(name, ()))
+            rows = [flat(row.words) for row in guarantees.ROWS if row.file == name]
             for sentence in sentences(header):
                 if re.search(r"\bsynchroni[sz]es? ", sentence, re.IGNORECASE):
                     known = [words for words in rows if sentence in words or words in sentence]
-                    known += [words for words in others if words in sentence]
+                    known += [words for words in guarantees.ELSEWHERE.get(name, ()) if words in sentence]
                     self.assertTrue(known, f"guarantees.py lacks a sentence of {name}: {sentence}")
 
     def test_each_folder_of_headers_is_known(self):
@@ -74,7 +78,7 @@ class Words(unittest.TestCase):
     def test_sentences_that_are_tested_elsewhere_are_still_there(self):
         for name, all_words in guarantees.ELSEWHERE.items():
             for words in all_words:
-                self.assertIn(words, re.sub(r"\s+", " ", flat((HEADERS / name).read_text())), name)
+                self.assertIn(words, flat((HEADERS / name).read_text()), name)
 
 
 class Rows(unittest.TestCase):
@@ -86,10 +90,10 @@ class Rows(unittest.TestCase):
 
     def test_each_guarantee_of_the_suite_is_in_a_row(self):
         covered = {g["test"] for _, found in table.rows_of(listed()) for g in found}
-        self.assertEqual([], [g["test"] for g in listed()["guarantees"] if g["test"] not in covered])
+        self.assertEqual([], [test for test in held() if test not in covered])
 
     def test_each_guarantee_has_a_control_and_no_test_is_both(self):
-        tests = {g["test"] for g in listed()["guarantees"]}
+        tests = set(held())
         for g in listed()["guarantees"]:
             self.assertTrue(g["controls"], g["test"])
             self.assertFalse(tests & set(g["controls"]), g["test"])
@@ -109,7 +113,7 @@ class Rows(unittest.TestCase):
             self.assertLessEqual(t["outcomes"], 4096, t["test"])
 
     def test_each_place_has_tests(self):
-        places = {g["test"].rsplit("@", 1)[1] for g in listed()["guarantees"]}
+        places = {test.rsplit("@", 1)[1] for test in held()}
         self.assertEqual(places, {"one_block", "one_cluster", "one_device", "two_domains", "two_devices", "host_last", "host_first"})
 
 
@@ -141,9 +145,8 @@ SAME = {
 def allowed_orders():
     """The orders of each concept of memory_order.hpp."""
     text = (HEADERS / "memory_order.hpp").read_text()
-    found = {name: set(re.findall(r"memory_order::(\w+)", body))
-             for name, body in re.findall(r"concept (\w+)\s*=\s*\n?\s*order_among<Order,(.*?)>;", text, re.DOTALL)}
-    return found
+    concepts = re.findall(r"concept (\w+)\s*=\s*\n?\s*order_among<Order,(.*?)>;", text, re.DOTALL)
+    return {name: set(re.findall(r"memory_order::(\w+)", body)) for name, body in concepts}
 
 
 def calls_of(header):
@@ -182,23 +185,21 @@ class Orders(unittest.TestCase):
 
     def test_each_order_of_each_call_has_a_test_at_each_scope(self):
         tests = [t["test"] for t in listed()["tests"]]
-        held = [g["test"] for g in listed()["guarantees"]]
         for header, spellings in EACH_SCOPE.items():
             for name, orders in calls_of(header):
                 for order in orders if name in spellings else ():
                     for scope in ("block", "cluster", "device", "system"):
                         # where relaxed orders nothing that a test could forbid, it is in the controls
                         pattern = rf"[+-]{re.escape(spellings[name])}\.({order}|\w+\.{order}|{order}\.\w+)\.{scope}\b"
-                        self.assertTrue([t for t in (tests if order == "relaxed" else held) if re.search(pattern, t)],
+                        self.assertTrue([t for t in (tests if order == "relaxed" else held()) if re.search(pattern, t)],
                                         f"no test of {header}: {name}({order}) at {scope} scope")
 
     def test_the_other_calls_have_a_test_of_a_release_and_of_an_acquire(self):
-        held = [g["test"] for g in listed()["guarantees"]]
         for header, spellings in ONE_SCOPE.items():
             for name, orders in calls_of(header):
                 for order in orders & {"release", "acquire"} if name in spellings else ():
                     pattern = rf"[+.-]{spellings[name]}\.{order}\.device\b"
-                    self.assertTrue([t for t in held if re.search(pattern, t)], f"no test of {header}: {name}({order})")
+                    self.assertTrue([t for t in held() if re.search(pattern, t)], f"no test of {header}: {name}({order})")
 
 
 class Mutants(unittest.TestCase):
@@ -211,9 +212,8 @@ class Mutants(unittest.TestCase):
     def test_each_has_a_unique_name_and_parts_of_the_suite(self):
         names = [mutant.name for mutant in mutants.MUTANTS]
         self.assertEqual(len(names), len(set(names)))
-        for mutant in mutants.MUTANTS:
-            for part in mutant.parts:
-                self.assertTrue((HERE / f"{part}.cu").exists(), f"{mutant.name}: {part}")
+        missing = [(mutant.name, part) for mutant in mutants.MUTANTS for part in mutant.parts if not (HERE / f"{part}.cu").exists()]
+        self.assertEqual([], missing)
 
     def test_text_that_is_not_there_once_is_refused(self):
         first = mutants.MUTANTS[0]
@@ -293,10 +293,9 @@ class Mutants(unittest.TestCase):
 def fake_results(folder):
     """A fake campaign and a fake hunt: one guarantee is broken, one control was not observed."""
     rows = listed()["guarantees"]
-    tests = [{"test": rows[0]["test"], "role": "guarantee", "instances": 2_000_000, "weak": 7, "forbidden": 7, "rate": 3.5e-6,
-              "parameters": "", "reason": ""}]
-    tests += [{"test": control, "role": "control", "instances": 1_000_000, "weak": weak, "forbidden": 0, "rate": weak / 1e6,
-               "parameters": "", "reason": ""} for control, weak in zip(rows[0]["controls"], (0, 250, 0, 0))]
+    tests = [{"test": rows[0]["test"], "role": "guarantee", "instances": 2_000_000, "weak": 7, "forbidden": 7}]
+    tests += [{"test": control, "role": "control", "instances": 1_000_000, "weak": weak, "forbidden": 0}
+              for control, weak in zip(rows[0]["controls"], (0, 250, 0, 0))]
     context = {"gpu": "Fake 1", "gpu_count": "1", "driver": "0.1", "cuda_runtime": "13.0", "date": "2000-01-01"}
     campaign, hunt = folder / "campaign.json", folder / "hunt.json"
     campaign.write_text(json.dumps({"context": context, "plan": {"seed": 5}, "tests": tests, "guarantees": rows[:1]}))

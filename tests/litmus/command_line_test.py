@@ -6,40 +6,14 @@ usage: command_line_test.py MEMBAR_LITMUS CATALOGUE
 """
 
 import json
-import os
-import pathlib
-import subprocess
-import sys
-import tempfile
-import unittest
 
-COMMAND, CATALOGUE = sys.argv[1], pathlib.Path(sys.argv[2])
+import litmus_command
+from litmus_command import CATALOGUE, MP, run
 
-MP = r"""PTX MP
-{ x=0; y=0; }
- P0@cta 0,gpu 0      | P1@cta 1,gpu 0       ;
- st.weak x, 1        | ld.acquire.gpu r0, y ;
- st.release.gpu y, 1 | ld.weak r1, x        ;
-"""
 OUTCOME = r"(P1:r0 == 1 /\ P1:r1 == 0)"
 
 
-def run(*words):
-    done = subprocess.run([COMMAND, *map(str, words)], capture_output=True, text=True, timeout=120)
-    return done.returncode, done.stdout, done.stderr
-
-
-class CommandLine(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
-
-    def file(self, name, text):
-        path = pathlib.Path(self.folder.name, name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-        return path
-
+class CommandLine(litmus_command.Case):
     def test_a_verdict_is_one_if_the_quantified_condition_holds(self):
         for quantifier, verdict in (("exists", 0), ("~exists", 1), ("forall ~", 1), ("forall", 0)):
             path = self.file("t.litmus", MP + quantifier + OUTCOME)
@@ -48,7 +22,7 @@ class CommandLine(unittest.TestCase):
     def test_other_files_are_decided_beside_a_malformed_one(self):
         good = self.file("a.litmus", MP + "~exists " + OUTCOME)
         bad = self.file("b.litmus", MP.replace("ld.weak r1, x", "ld.weak r1 x"))
-        code, out, _ = run("verdict", bad, good, pathlib.Path(self.folder.name, "missing.litmus"))
+        code, out, _ = run("verdict", bad, good, self.folder / "missing.litmus")
         lines = out.splitlines()
         self.assertEqual(code, 2)
         self.assertEqual(lines[0], f"{bad}\terror: 5:35: expected ',' between operands, found 'x'")
@@ -58,7 +32,7 @@ class CommandLine(unittest.TestCase):
     def test_a_folder_is_searched_for_litmus_files(self):
         self.file("deep/er/t.litmus", MP + "~exists " + OUTCOME)
         self.file("notes.txt", "no test")
-        code, out, _ = run("verdict", self.folder.name)
+        code, out, _ = run("verdict", self.folder)
         self.assertEqual(code, 0)
         self.assertEqual(len(out.splitlines()), 1)
         self.assertTrue(out.endswith("deep/er/t.litmus\t1\n"))
@@ -117,6 +91,4 @@ class CommandLine(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    del sys.argv[1:]
-    os.environ["PYTHONUNBUFFERED"] = "1"
-    unittest.main()
+    litmus_command.main()

@@ -17,19 +17,18 @@ namespace membar_test {
 
 /// NVRTC, or why there is none.
 struct nvrtc_or_reason {
+  nvrtc_or_reason() {
+    try {
+      library = std::make_unique<membar_litmus::nvrtc>(std::vector<std::string>{membar_litmus::toolkit_libraries()});
+    } catch (const std::exception& e) {
+      missing = e.what();
+    }
+  }
   std::unique_ptr<membar_litmus::nvrtc> library;
   std::string missing;
 };
 [[nodiscard]] inline const nvrtc_or_reason& nvrtc_here() {
-  static const nvrtc_or_reason here = [] {
-    nvrtc_or_reason found;
-    try {
-      found.library = std::make_unique<membar_litmus::nvrtc>(std::vector<std::string>{membar_litmus::toolkit_libraries()});
-    } catch (const std::exception& e) {
-      found.missing = e.what();
-    }
-    return found;
-  }();
+  static const nvrtc_or_reason here;
   return here;
 }
 

@@ -6,12 +6,15 @@
 
 #include <membar-litmus/compiler.hpp>
 
+#include <tests/common/refusal.hpp>
+
 #include <gtest/gtest.h>
 
 #include <cstddef>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -23,6 +26,7 @@ using namespace membar_litmus;
 using membar_test::compiled_test;
 using membar_test::nvrtc_here;
 using membar_test::read_text;
+using membar_test::says;
 namespace fs = std::filesystem;
 
 /// A temporary folder, removed when the test is over.
@@ -61,16 +65,16 @@ class temporary_folder {
 class with_variable {
  public:
   with_variable(const char* name, const std::string& value) : name_(name) {
-    const char* const before = std::getenv(name);
-    had_ = before != nullptr;
-    before_ = had_ ? before : "";
+    if (const char* const before = std::getenv(name)) {
+      before_ = before;
+    }
     setenv(name, value.c_str(), 1);
   }
   with_variable(const with_variable&) = delete;
   with_variable& operator=(const with_variable&) = delete;
   ~with_variable() {
-    if (had_) {
-      setenv(name_, before_.c_str(), 1);
+    if (before_) {
+      setenv(name_, before_->c_str(), 1);
     } else {
       unsetenv(name_);
     }
@@ -78,8 +82,7 @@ class with_variable {
 
  private:
   const char* name_;
-  bool had_ = false;
-  std::string before_;
+  std::optional<std::string> before_;
 };
 
 TEST(litmus_code_cache, gives_back_what_it_kept_and_nothing_else) {
@@ -137,18 +140,16 @@ TEST(litmus_code_cache, concurrent_writers_leave_one_whole_file) {
   const temporary_folder folder;
   const code_cache cache(folder.path());
   const std::string code(1 << 16, 'x');
-  std::vector<std::thread> writers;
-  for (int t = 0; t < 4; ++t) {
-    writers.emplace_back([&] {
-      for (int i = 0; i < 50; ++i) {
-        EXPECT_EQ(cache.keep("key", code), "");
-        const auto found = cache.find("key");
-        EXPECT_TRUE(found.has_value() && *found == code);
-      }
-    });
-  }
-  for (std::thread& writer : writers) {
-    writer.join();
+  {
+    std::vector<std::jthread> writers;
+    for (int t = 0; t < 4; ++t) {
+      writers.emplace_back([&] {
+        for (int i = 0; i < 50; ++i) {
+          EXPECT_EQ(cache.keep("key", code), "");
+          EXPECT_EQ(cache.find("key"), code);
+        }
+      });
+    }
   }
   EXPECT_EQ(folder.files().size(), 1U);
 }
@@ -158,7 +159,7 @@ TEST(litmus_code_cache, says_why_it_keeps_nothing) {
   std::ofstream(folder.path() / "file") << "no folder";
   const code_cache cache(folder.path() / "file");
   const std::string warning = cache.keep("key", "code");
-  EXPECT_NE(warning.find("cannot write into '" + (folder.path() / "file").string() + "'"), std::string::npos) << warning;
+  EXPECT_TRUE(says(warning, "cannot write into '" + (folder.path() / "file").string() + "'"));
   EXPECT_FALSE(cache.find("key").has_value());
   EXPECT_EQ(code_cache().keep("key", "code"), "");
   EXPECT_FALSE(code_cache().find("key").has_value());
@@ -189,25 +190,26 @@ TEST(litmus_compiler, the_key_holds_everything_that_a_result_depends_on) {
   EXPECT_EQ(std::set<std::string>(keys.begin(), keys.end()).size(), keys.size());
 }
 
+/// What the `std::runtime_error` of `call` says; empty where it throws none.
+template <class Call>
+[[nodiscard]] std::string complaint(Call call) {
+  try {
+    call();
+  } catch (const std::runtime_error& e) {
+    return e.what();
+  }
+  return "";
+}
+
 TEST(litmus_nvrtc, a_hint_that_is_no_library_is_named) {
   const with_variable hint("MEMBAR_NVRTC", "/no/such/library.so");
-  try {
-    const nvrtc library;
-    FAIL() << "it opened something";
-  } catch (const std::runtime_error& e) {
-    const std::string reason = e.what();
-    EXPECT_EQ(reason.rfind("MEMBAR_NVRTC is '/no/such/library.so', which cannot be opened", 0), 0U) << reason;
-  }
+  const std::string reason = complaint([] { const nvrtc library; });
+  EXPECT_EQ(reason.rfind("MEMBAR_NVRTC is '/no/such/library.so', which cannot be opened", 0), 0U) << reason;
 }
 
 TEST(litmus_nvrtc, a_library_of_another_kind_is_named) {
   const with_variable hint("MEMBAR_NVRTC", "libdl.so.2");
-  try {
-    const nvrtc library;
-    FAIL() << "it opened something";
-  } catch (const std::runtime_error& e) {
-    EXPECT_NE(std::string(e.what()).find("has no nvrtcVersion"), std::string::npos) << e.what();
-  }
+  EXPECT_TRUE(says(complaint([] { const nvrtc library; }), "has no nvrtcVersion"));
 }
 
 class litmus_compiler_with_nvrtc : public compiled_test {
@@ -254,7 +256,7 @@ TEST_F(litmus_compiler_with_nvrtc, what_cannot_be_kept_is_compiled_nevertheless)
   std::ofstream(folder.path() / "file") << "no folder";
   compiler first(code_cache(folder.path() / "file"), folders());
   EXPECT_FALSE(first({small, {}, options_for(90)}).empty());
-  EXPECT_NE(first.warning().find("are not kept"), std::string::npos) << first.warning();
+  EXPECT_TRUE(says(first.warning(), "are not kept"));
   compiler keeps_nothing(code_cache{}, folders());
   EXPECT_FALSE(keeps_nothing({small, {}, options_for(90)}).empty());
   EXPECT_EQ(keeps_nothing.warning(), "");
@@ -264,15 +266,11 @@ TEST_F(litmus_compiler_with_nvrtc, a_mistake_in_a_source_is_its_first_complaint)
   for (const std::string& wrong :
        {std::string("__device__ int f() { return missing; }\n"),
         std::string("extern \"C\" __global__ void k() { asm volatile(\"fence.sc.nowhere;\"); }\n")}) {
-    try {
-      static_cast<void>(nvrtc_here().library->compile({wrong, {}, options_for(90)}));
-      ADD_FAILURE() << wrong;
-    } catch (const std::runtime_error& e) {
-      const std::string reason = e.what();
-      EXPECT_NE(reason.find("does not compile the test: "), std::string::npos) << reason;
-      EXPECT_EQ(reason.find('\n'), std::string::npos) << reason;
-      EXPECT_TRUE(reason.find("missing") != std::string::npos || reason.find("nowhere") != std::string::npos) << reason;
-    }
+    const std::string reason =
+        complaint([&] { static_cast<void>(nvrtc_here().library->compile({wrong, {}, options_for(90)})); });
+    EXPECT_TRUE(says(reason, "does not compile the test: "));
+    EXPECT_EQ(reason.find('\n'), std::string::npos) << reason;
+    EXPECT_TRUE(says(reason, "missing") || says(reason, "nowhere")) << reason;
   }
 }
 

@@ -14,13 +14,10 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
-#include <list>
-#include <mutex>
+#include <numeric>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 namespace {
@@ -29,6 +26,7 @@ namespace model = membar::model;
 using namespace membar::litmus;
 using fake_cuda::now;
 using membar_test::refusal;
+using membar_test::says;
 
 /// A kernel: the code of its test threads, and the radix of each observation.
 struct fake_kernel {
@@ -201,32 +199,28 @@ class litmus_engine_on_a_fake_machine : public fake_cuda::test {
   [[nodiscard]] static machine two_devices() {
     machine m;
     for (int d = 0; d < 2; ++d) {
-      machine::device device;
-      device.ordinal = d;
-      device.name = "device " + std::to_string(d);
-      device.major = 9;
-      device.multiprocessors = 1;
-      device.domains = 4;
-      device.maps_host_memory = true;
-      device.reaches = {true, true};
-      m.devices.push_back(device);
+      m.devices.push_back({.ordinal = d,
+                           .name = "device " + std::to_string(d),
+                           .major = 9,
+                           .multiprocessors = 1,
+                           .domains = 4,
+                           .maps_host_memory = true,
+                           .reaches = {true, true}});
     }
     return m;
   }
 
-  [[nodiscard]] static run_options exactly(std::uint64_t instances) {
-    run_options options;
-    options.seconds = 60;
-    options.instances = instances;
-    return options;
+  [[nodiscard]] static run_options exactly(std::uint64_t instances, double patience = 2) {
+    return {.seconds = 60, .instances = instances, .patience_seconds = patience};
+  }
+
+  /// Why the engine does not run a test.
+  [[nodiscard]] std::string refusal_of(const runnable_test& one, const run_options& options) {
+    return refusal([&] { static_cast<void>(engine_.run(one, small_, options)); });
   }
 
   void expect_sound(const runnable_test& one, const run_result& run) {
-    std::uint64_t all = 0;
-    for (const std::uint64_t count : run.counts) {
-      all += count;
-    }
-    EXPECT_EQ(all, run.instances);
+    EXPECT_EQ(std::accumulate(run.counts.begin(), run.counts.end(), std::uint64_t{0}), run.instances);
     EXPECT_EQ(run.instances, run.steps * run.layout.instances());
     const report seen = make_report(one, run);
     EXPECT_TRUE(seen.sound()) << text_of(seen);
@@ -257,20 +251,15 @@ TEST_F(litmus_engine_on_a_fake_machine, runs_as_many_instances_as_were_asked_for
 
 TEST_F(litmus_engine_on_a_fake_machine, gives_a_first_step_the_time_that_its_delays_take) {
   const runnable_test one = test(model::block(0), model::block(1));
-  run_options options = exactly(1);
-  options.patience_seconds = 1;
-  expect_sound(one, engine_.run(one, parse_parameters("delay=1000000 batch=16", small_), options));
+  expect_sound(one, engine_.run(one, parse_parameters("delay=1000000 batch=16", small_), exactly(1, 1)));
   // two threads, 16 instances, a million clocks of a nanosecond
   EXPECT_GE(launches_[0].budget_ns, 1'032'000'000U);
 }
 
 TEST_F(litmus_engine_on_a_fake_machine, ends_a_run_when_its_time_is_over) {
   const runnable_test one = test(model::block(0), model::block(1));
-  run_options options;
-  options.seconds = 0.05;
-  options.slice_seconds = 0.002;
   const auto begin = std::chrono::steady_clock::now();
-  expect_sound(one, engine_.run(one, small_, options));
+  expect_sound(one, engine_.run(one, small_, {.seconds = 0.05, .slice_seconds = 0.002}));
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
 }
 
@@ -317,25 +306,18 @@ TEST_F(litmus_engine_on_a_fake_machine, runs_threads_of_the_host_beside_a_launch
   expect_sound(writes, engine_.run(writes, small_, exactly(5000)));
   runnable_test without = reads;
   without.on_host = {};
-  EXPECT_EQ(refusal([&] { static_cast<void>(engine_.run(without, small_, exactly(1))); }),
-            "membar: MP has a thread on the host, and no code that the host can run for it");
+  EXPECT_EQ(refusal_of(without, exactly(1)), "membar: MP has a thread on the host, and no code that the host can run for it");
 }
 
 TEST_F(litmus_engine_on_a_fake_machine, reports_who_waited_in_vain_and_runs_the_next_test) {
   kernel_.never_arrives = true;
-  run_options options = exactly(1000);
-  options.patience_seconds = 0.05;
   EXPECT_EQ(
-      refusal([&] {
-        static_cast<void>(engine_.run(test(model::block(0), model::in_domain(model::block(1), 1)), small_, options));
-      }),
+      refusal_of(test(model::block(0), model::in_domain(model::block(1), 1)), exactly(1000, 0.05)),
       "membar: MP timed out: the launch on device 0 waited for the others longer than 0.1 s at barrier 1 of 2. Some thread "
       "of the test does not end, or not all launches can run at once: check that no other program uses the GPU and "
       "CUDA_DEVICE_MAX_CONNECTIONS");
-  EXPECT_NE(refusal([&] {
-              static_cast<void>(engine_.run(test(model::block(0), model::host()), small_, options));
-            }).find("MP timed out: a host thread waited for the others"),
-            std::string::npos);
+  EXPECT_TRUE(says(refusal_of(test(model::block(0), model::host()), exactly(1000, 0.05)),
+                   "MP timed out: a host thread waited for the others"));
   kernel_.never_arrives = false;
   const runnable_test one = test(model::block(0), model::block(1));
   expect_sound(one, engine_.run(one, small_, exactly(1000)));
@@ -343,10 +325,7 @@ TEST_F(litmus_engine_on_a_fake_machine, reports_who_waited_in_vain_and_runs_the_
 
 TEST_F(litmus_engine_on_a_fake_machine, waits_for_what_runs_before_it_reports_a_launch_that_was_refused) {
   now().fails["cudaLaunchKernelExC"] = {1, cudaErrorInvalidConfiguration, -1, 1};
-  run_options options = exactly(1000);
-  options.patience_seconds = 0.05;
-  const std::string sentence = refusal(
-      [&] { static_cast<void>(engine_.run(test(model::block(0), model::in_domain(model::block(1), 1)), small_, options)); });
+  const std::string sentence = refusal_of(test(model::block(0), model::in_domain(model::block(1), 1)), exactly(1000, 0.05));
   EXPECT_EQ(sentence.rfind("membar: cudaErrorInvalidConfiguration (invalid configuration argument): check grid, block, shared "
                            "memory and attributes",
                            0),
@@ -359,8 +338,7 @@ TEST_F(litmus_engine_on_a_fake_machine, waits_for_what_runs_before_it_reports_a_
 
 TEST_F(litmus_engine_on_a_fake_machine, reports_a_kernel_that_fails) {
   now().fails["cudaStreamQuery"] = {0, cudaErrorIllegalAddress};
-  const std::string sentence =
-      refusal([&] { static_cast<void>(engine_.run(test(model::block(0), model::block(1)), small_, exactly(1000))); });
+  const std::string sentence = refusal_of(test(model::block(0), model::block(1)), exactly(1000));
   EXPECT_EQ(
       sentence.rfind("membar: cudaErrorIllegalAddress (an illegal memory access was encountered): the test's kernel failed", 0),
       0U)
@@ -373,7 +351,7 @@ TEST_F(litmus_engine_on_a_fake_machine, reports_too_little_memory_and_runs_what_
   const runnable_test one = test(model::block(0), model::block(1));
   const std::string sentence =
       refusal([&] { static_cast<void>(engine_.run(one, parse_parameters("width=1024 stride=4096"), exactly(1000))); });
-  EXPECT_NE(sentence.find("use a smaller batch, stride, share or number of lines"), std::string::npos) << sentence;
+  EXPECT_TRUE(says(sentence, "use a smaller batch, stride, share or number of lines"));
   EXPECT_TRUE(launches_.empty());
   expect_sound(one, engine_.run(one, small_, exactly(1000)));
 }
@@ -381,16 +359,12 @@ TEST_F(litmus_engine_on_a_fake_machine, reports_too_little_memory_and_runs_what_
 TEST_F(litmus_engine_on_a_fake_machine, refuses_what_cannot_be_counted_or_placed) {
   runnable_test many = test(model::block(0), model::block(1));
   many.observed[0].values.resize(2000);
-  EXPECT_EQ(refusal([&] { static_cast<void>(engine_.run(many, small_, exactly(1))); }),
+  EXPECT_EQ(refusal_of(many, exactly(1)),
             "membar: MP has 6003 outcomes, and 4096 can be counted: observe less, or fewer values");
   runnable_test without = test(model::block(0), model::block(1));
   without.kernel = nullptr;
-  EXPECT_EQ(refusal([&] { static_cast<void>(engine_.run(without, small_, exactly(1))); }),
-            "membar: MP has no kernel, or a placement of another test");
-  EXPECT_NE(refusal([&] {
-              static_cast<void>(engine_.run(test(model::block(0), model::in_domain(model::block(1), 4)), small_, exactly(1)));
-            }),
-            "");
+  EXPECT_EQ(refusal_of(without, exactly(1)), "membar: MP has no kernel, or a placement of another test");
+  EXPECT_NE(refusal_of(test(model::block(0), model::in_domain(model::block(1), 4)), exactly(1)), "");
   EXPECT_TRUE(launches_.empty());
 }
 

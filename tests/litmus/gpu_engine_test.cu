@@ -12,9 +12,11 @@
 #include <bench/common/classic_litmus_tests.cuh>
 
 #include <tests/common/gpu_test.hpp>
+#include <tests/common/refusal.hpp>
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <ostream>
 #include <string>
 #include <utility>
@@ -26,27 +28,23 @@ namespace classic = support::classic;
 namespace model = membar::model;
 using namespace membar::litmus;
 using membar::thread_scope;
+using membar_test::says;
 
 constexpr auto device = thread_scope::device;
 
 /// Long enough for millions of instances, short enough for a test.
-run_options shortly(double seconds = 0.2) {
-  run_options options;
-  options.seconds = seconds;
-  return options;
-}
+constexpr run_options shortly{.seconds = 0.2};
+constexpr run_options very_shortly{.seconds = 0.05};
 
 /// Every instance has exactly one outcome.
 void expect_all_counted(const run_result& run) {
-  std::uint64_t all = 0;
   ASSERT_EQ(run.slices_with.size(), run.counts.size());
   for (std::size_t key = 0; key < run.counts.size(); ++key) {
-    all += run.counts[key];
     EXPECT_LE(run.slices_with[key], std::min(run.slices, run.counts[key]));
     EXPECT_EQ(run.slices_with[key] == 0, run.counts[key] == 0);
   }
   EXPECT_GE(run.slices, 1U);
-  EXPECT_EQ(all, run.instances);
+  EXPECT_EQ(std::accumulate(run.counts.begin(), run.counts.end(), std::uint64_t{0}), run.instances);
   EXPECT_EQ(run.instances, run.steps * run.layout.instances());
 }
 
@@ -62,6 +60,12 @@ std::ostream& operator<<(std::ostream& out, const classic_case& c) { return out 
 template <class Test>
 runnable_test made(std::string name) {
   return make_test<Test>(std::move(name));
+}
+
+/// Runs a test for a short time.
+report report_of(const runnable_test& test) {
+  engine e;
+  return make_report(test, e.run(test, {}, shortly));
 }
 
 class litmus_engine : public membar_test::gpu_test {};
@@ -81,9 +85,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& each) { return each.param.name; });
 
 TEST_P(litmus_classic, shows_only_what_the_model_allows) {
-  engine e;
-  const runnable_test test = GetParam().make(GetParam().name);
-  const report seen = make_report(test, e.run(test, {}, shortly()));
+  const report seen = report_of(GetParam().make(GetParam().name));
   expect_all_counted(seen.run);
   EXPECT_EQ(seen.condition_allowed, GetParam().allowed);
   EXPECT_TRUE(seen.sound()) << text_of(seen);
@@ -117,18 +119,14 @@ struct lock_for_one {
 };
 
 TEST_F(litmus_engine, finds_a_lock_that_admits_two_threads) {
-  engine e;
-  const runnable_test test = make_test<lock_for_one<true>>("broken lock");
-  const report seen = make_report(test, e.run(test, {}, shortly()));
+  const report seen = report_of(make_test<lock_for_one<true>>("broken lock"));
   EXPECT_FALSE(seen.sound()) << text_of(seen);
   EXPECT_GT(seen.positive, 0U) << text_of(seen);
-  EXPECT_NE(text_of(seen).find("Forbidden: P0:r0=0; P1:r0=0; was observed "), std::string::npos) << text_of(seen);
+  EXPECT_TRUE(says(text_of(seen), "Forbidden: P0:r0=0; P1:r0=0; was observed "));
 }
 
 TEST_F(litmus_engine, finds_nothing_wrong_with_a_lock_that_admits_one_thread) {
-  engine e;
-  const runnable_test test = make_test<lock_for_one<false>>("lock");
-  const report seen = make_report(test, e.run(test, {}, shortly()));
+  const report seen = report_of(make_test<lock_for_one<false>>("lock"));
   EXPECT_TRUE(seen.sound()) << text_of(seen);
 }
 
@@ -166,16 +164,16 @@ TEST_F(litmus_engine, begins_every_instance_with_what_it_should_under_all_parame
   const runnable_test test = make_test<finds_zeros>("zeros");
   // digits: 0, 0, 0, then 1, other (3), 2 in memory
   constexpr std::uint64_t radix = 4;
-  const std::uint64_t only =
-      (1 * radix * radix * radix) + (3 * radix * radix * radix * radix) + (2 * radix * radix * radix * radix * radix);
-  ASSERT_EQ(test.outcomes(), radix * radix * radix * radix * radix * radix);
+  constexpr std::uint64_t cube = radix * radix * radix;
+  const std::uint64_t only = cube * (1 + 3 * radix + 2 * radix * radix);
+  ASSERT_EQ(test.outcomes(), cube * cube);
   std::vector<parameters> tried = {parameters{}};
   for (std::uint64_t index = 0; index < 20; ++index) {
     tried.push_back(draw_parameters(99, index));
   }
   for (const parameters& how : tried) {
     SCOPED_TRACE(text_of(how));
-    const run_result run = e.run(test, how, shortly(0.05));
+    const run_result run = e.run(test, how, very_shortly);
     expect_all_counted(run);
     EXPECT_EQ(run.counts[only], run.instances);
   }
@@ -198,11 +196,8 @@ struct tells_where {
 TEST_F(litmus_engine, runs_the_same_layouts_with_the_same_seed) {
   engine e;
   const runnable_test test = make_test<tells_where>("where");
-  parameters how;
-  how.share = 10;
-  run_options options;
-  options.seconds = 60;  // the instances end the run
-  options.instances = 1;
+  const parameters how{.share = 10};
+  run_options options{.seconds = 60, .instances = 1};  // the instances end the run
   const std::uint64_t per_step = e.run(test, how, options).layout.instances();
   options.instances = 20 * per_step;
   const auto counts = [&](std::uint64_t seed) {
@@ -237,18 +232,16 @@ struct waits_forever {
 template <class Test>
 void expect_timeout(const char* by_whom) {
   engine e;
-  run_options options = shortly();
-  options.patience_seconds = 0.3;
   try {
-    static_cast<void>(e.run(make_test<Test>("endless"), {}, options));
+    static_cast<void>(e.run(make_test<Test>("endless"), {}, {.seconds = 0.2, .patience_seconds = 0.3}));
     FAIL() << "the run ended";
   } catch (const membar::error& timeout) {
     EXPECT_EQ(timeout.code(), cudaErrorLaunchTimeout);
-    EXPECT_NE(std::string(timeout.what()).find("membar: endless timed out: "), std::string::npos) << timeout.what();
-    EXPECT_NE(std::string(timeout.what()).find(by_whom), std::string::npos) << timeout.what();
+    EXPECT_TRUE(says(timeout.what(), "membar: endless timed out: "));
+    EXPECT_TRUE(says(timeout.what(), by_whom));
   }
   const runnable_test next = make_test<classic::mp<device>>("MP");
-  const report seen = make_report(next, e.run(next, {}, shortly(0.05)));
+  const report seen = make_report(next, e.run(next, {}, very_shortly));
   expect_all_counted(seen.run);
   EXPECT_TRUE(seen.sound()) << text_of(seen);
 }
@@ -263,9 +256,7 @@ TEST_F(litmus_engine, gives_a_test_up_whose_one_instance_never_ends_and_runs_the
 
 TEST_F(litmus_engine, ends_when_the_instances_have_run) {
   engine e;
-  run_options options;
-  options.seconds = 60;
-  options.instances = 10'000'000;
+  const run_options options{.seconds = 60, .instances = 10'000'000};
   const run_result run = e.run(make_test<classic::mp<device>>("MP"), {}, options);
   EXPECT_GE(run.instances, options.instances);
   EXPECT_LT(run.instances, options.instances + run.layout.instances());
@@ -274,15 +265,12 @@ TEST_F(litmus_engine, ends_when_the_instances_have_run) {
 TEST_F(litmus_engine, searches_parameters_and_reports_under_the_best) {
   engine e;
   const runnable_test test = make_test<classic::mp<device>>("MP");
-  tune_options options;
-  options.seconds = 1.0;
-  options.trial_seconds = 0.05;
-  const tune_result found = tune(e, test, options);
+  const tune_result found = tune(e, test, {.seconds = 1.0, .trial_seconds = 0.05});
   ASSERT_GE(found.log.size(), 5U);
   for (const trial& one : found.log) {
     EXPECT_EQ(one.failure, "") << text_of(one.tried);
   }
-  const report seen = make_report(test, e.run(test, found.best, shortly()));
+  const report seen = make_report(test, e.run(test, found.best, shortly));
   EXPECT_TRUE(seen.sound()) << text_of(seen);
 }
 

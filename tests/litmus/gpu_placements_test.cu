@@ -18,9 +18,7 @@ class litmus_placements : public membar_test::gpu_test {};
 
 TEST_F(litmus_placements, run_in_one_block) {
   for (const spread within : {spread::lanes, spread::warps, spread::block}) {
-    parameters how;
-    how.within = within;
-    expect_passed_on(model::block(0), model::block(0), how);
+    expect_passed_on(model::block(0), model::block(0), {.within = within});
   }
   model::place other_warp = model::block(0);
   other_warp.warp = 1;
@@ -39,11 +37,7 @@ TEST_F(litmus_placements, run_in_two_domains) {
     GTEST_SKIP() << "this test needs two memory synchronization domains";
   }
   expect_passed_on(model::block(0), model::in_domain(model::block(1), 1));
-  parameters how;
-  how.home = 1;
-  how.stress = 25;
-  how.share = 50;
-  expect_passed_on(model::block(0), model::in_domain(model::block(1), 1), how);
+  expect_passed_on(model::block(0), model::in_domain(model::block(1), 1), {.share = 50, .stress = 25, .home = 1});
 }
 
 TEST_F(litmus_placements, run_beside_a_reader_on_the_host) {
@@ -64,9 +58,7 @@ TEST_F(litmus_placements, give_up_a_run_whose_host_thread_never_ends) {
   };
   runnable_test test = make_test<classic::mp<membar::thread_scope::system>>("endless", endless);
   test.model_test.threads[1].where = model::host();
-  run_options options;
-  options.patience_seconds = 0.3;
-  EXPECT_THROW(static_cast<void>(e.run(test, {}, options)), membar::error);
+  EXPECT_THROW(static_cast<void>(e.run(test, {}, {.patience_seconds = 0.3})), membar::error);
 }
 
 }  // namespace

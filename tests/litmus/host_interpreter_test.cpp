@@ -28,14 +28,9 @@ namespace {
 
 namespace litmus = membar::litmus;
 namespace model = membar::model;
+using namespace membar_test;
 using membar_litmus::host_interpreter;
 using membar_litmus::run_plan;
-using membar_test::catalogue;
-using membar_test::litmus_files;
-using membar_test::outcomes_of;
-using membar_test::plan_or_reason;
-using membar_test::read_text;
-using membar_test::test_of;
 
 /// Memory and digits of `instances` instances, as the engine lays them out.
 class memory {
@@ -109,8 +104,7 @@ class memory {
 /// The test with all of its threads on the host, if it runs there.
 [[nodiscard]] plan_or_reason on_host(model::litmus_test test) {
   for (model::litmus_test::thread& t : test.threads) {
-    t.where = {};
-    t.where.host = true;
+    t.where = {.host = true};
   }
   plan_or_reason made;
   try {
@@ -135,33 +129,30 @@ class memory {
 }
 
 TEST(litmus_host_interpreter, a_thread_alone_ends_as_the_model_says) {
-  const std::vector<std::string> programs = {// each operation, with values that tell operands apart
-                                             "st.weak x, 7 ;\n atom.relaxed.sys.add r0, x, 5 ;\n ld.weak r1, x",
-                                             "st.weak x, 7 ;\n atom.relaxed.sys.sub r0, x, 5 ;\n ld.weak r1, x",
-                                             "st.weak x, 7 ;\n atom.relaxed.sys.mul r0, x, 5 ;\n ld.weak r1, x",
-                                             "st.weak x, 7 ;\n atom.relaxed.sys.div r0, x, 5 ;\n ld.weak r1, x",
-                                             "st.weak x, 7 ;\n atom.acq_rel.sys.and r0, x, 12 ;\n ld.weak r1, x",
-                                             "st.weak x, 7 ;\n atom.acquire.sys.or r0, x, 12 ;\n ld.weak r1, x",
-                                             "st.weak x, 7 ;\n atom.release.sys.xor r0, x, 12 ;\n ld.weak r1, x",
-                                             "st.weak x, 7 ;\n atom.relaxed.sys.min r0, x, -5 ;\n ld.weak r1, x",
-                                             "st.weak x, 7 ;\n atom.relaxed.sys.max r0, x, 15 ;\n ld.weak r1, x",
-                                             "st.weak x, 7 ;\n atom.relaxed.sys.inc r0, x, 7 ;\n ld.weak r1, x",
-                                             "st.weak x, 7 ;\n atom.relaxed.sys.dec r0, x, 5 ;\n ld.weak r1, x",
-                                             "st.weak x, 7 ;\n atom.acq_rel.sys.exch r0, x, 5 ;\n ld.weak r1, x",
-                                             "st.weak x, 7 ;\n atom.acq_rel.sys.cas r0, x, 7, 5 ;\n ld.weak r1, x",
-                                             "st.weak x, 7 ;\n atom.acq_rel.sys.cas r0, x, 5, 9 ;\n ld.weak r1, x",
-                                             "st.weak x, 7 ;\n red.relaxed.sys.add x, 5 ;\n ld.weak r1, x",
-                                             "st.release.sys.b8 x, -3 ;\n ld.acquire.sys.b8 r0, x ;\n mov r1, r0",
-                                             "st.release.sys.b16 x, -3 ;\n ld.acquire.sys.b16 r0, x ;\n mov r1, r0",
-                                             "st.volatile.b64 x, -3 ;\n ld.volatile.b64 r0, x ;\n mov r1, r0",
-                                             "ld.weak r0, [p] ;\n st.weak [p], 4 ;\n ld.weak r1, x",
-                                             "st.weak.v2 v, {8, 9} ;\n ld.weak.v2 {r0, r1}, v",
-                                             "fence.sc.sys ;\n fence.acq_rel.gpu ;\n fence.acquire.cta ;\n "
-                                             "fence.release.cluster ;\n membar.gl ;\n ld r0, 3 ;\n sub r1, r0, 5",
-                                             "ld r0, 3 ;\n L: ;\n beq r0, 3, END ;\n st.weak x, 9 ;\n END: ;\n ld.weak r1, x",
-                                             "ld r0, 9 ;\n div r1, r0, 0 ;\n div r0, r0, 2",
-                                             "goto END ;\n st.weak x, 9 ;\n END: ;\n ld.weak r1, x",
-                                             "mov r0, p ;\n add r1, p, 0"};
+  std::vector<std::string> programs;
+  for (const char* pattern : {
+           // each operation, with values that tell operands apart
+           "st.weak x, 7 ;\n atom.relaxed.sys.(add|sub|mul|div|dec) r0, x, 5 ;\n ld.weak r1, x",
+           "st.weak x, 7 ;\n atom.(acq_rel.sys.and|acquire.sys.or|release.sys.xor) r0, x, 12 ;\n ld.weak r1, x",
+           "st.weak x, 7 ;\n atom.relaxed.sys.(min r0, x, -5|max r0, x, 15|inc r0, x, 7) ;\n ld.weak r1, x",
+           "st.weak x, 7 ;\n atom.acq_rel.sys.(exch r0, x, 5|cas r0, x, 7, 5|cas r0, x, 5, 9) ;\n ld.weak r1, x",
+           "st.weak x, 7 ;\n red.relaxed.sys.add x, 5 ;\n ld.weak r1, x",
+           "st.release.sys.b8 x, -3 ;\n ld.acquire.sys.b8 r0, x ;\n mov r1, r0",
+           "st.release.sys.b16 x, -3 ;\n ld.acquire.sys.b16 r0, x ;\n mov r1, r0",
+           "st.volatile.b64 x, -3 ;\n ld.volatile.b64 r0, x ;\n mov r1, r0",
+           "ld.weak r0, [p] ;\n st.weak [p], 4 ;\n ld.weak r1, x",
+           "st.weak.v2 v, {8, 9} ;\n ld.weak.v2 {r0, r1}, v",
+           "fence.sc.sys ;\n fence.acq_rel.gpu ;\n fence.acquire.cta ;\n fence.release.cluster ;\n membar.gl ;\n "
+           "ld r0, 3 ;\n sub r1, r0, 5",
+           "ld r0, 3 ;\n L: ;\n beq r0, 3, END ;\n st.weak x, 9 ;\n END: ;\n ld.weak r1, x",
+           "ld r0, 9 ;\n div r1, r0, 0 ;\n div r0, r0, 2",
+           "goto END ;\n st.weak x, 9 ;\n END: ;\n ld.weak r1, x",
+           "mov r0, p ;\n add r1, p, 0",
+       }) {
+    for (const std::string& program : expanded(pattern)) {
+      programs.push_back(program);
+    }
+  }
   for (const std::string& program : programs) {
     const std::string text =
         "PTX t\n{ x=0; v=0; v[1]=0; P0:p=&x; }\n P0@host ;\n " + program + " ;\nexists (P0:r0 == 0 /\\ P0:r1 == 0)\n";
@@ -253,7 +244,7 @@ TEST(litmus_host_interpreter, an_address_that_is_no_locations_is_not_accessed) {
       std::this_thread::yield();
     }
   };
-  std::vector<std::thread> running;
+  std::vector<std::jthread> running;
   for (unsigned t = 0; t < count; ++t) {
     running.emplace_back([&, t] {
       for (unsigned round = 0; round < rounds; ++round) {
@@ -276,9 +267,7 @@ TEST(litmus_host_interpreter, an_address_that_is_no_locations_is_not_accessed) {
       }
     });
   }
-  for (std::thread& one : running) {
-    one.join();
-  }
+  running.clear();
   return seen;
 }
 

@@ -29,51 +29,48 @@ struct arrangement {
 std::ostream& operator<<(std::ostream& out, const arrangement& a) { return out << a.name; }
 
 instance_layout made(unsigned blocks, unsigned width, unsigned cluster, unsigned batch, spread within) {
-  instance_layout l;
-  l.blocks = blocks;
-  l.width = width;
-  l.cluster = cluster;
-  l.batch = batch;
-  l.within = within;
-  l.locations = 3;
-  l.observations = 2;
-  l.seed = 7;
-  return l;
+  return {.blocks = blocks,
+          .width = width,
+          .cluster = cluster,
+          .batch = batch,
+          .locations = 3,
+          .observations = 2,
+          .within = within,
+          .seed = 7};
 }
 
 /// `threads` test threads, each in a block of its own, in clusters of their own.
 std::vector<seat> apart(unsigned char threads) {
-  std::vector<seat> all(threads);
+  std::vector<seat> all;
   for (unsigned char t = 0; t < threads; ++t) {
-    all[t].cluster_group = t;
-    all[t].cluster_groups = threads;
-    all[t].group = t;
+    all.push_back({.cluster_group = t, .cluster_groups = threads, .group = t});
   }
   return all;
 }
 
 /// `threads` test threads in one block.
 std::vector<seat> in_one_block(unsigned char threads) {
-  std::vector<seat> all(threads);
+  std::vector<seat> all;
   for (unsigned char t = 0; t < threads; ++t) {
-    all[t].slot = t;
-    all[t].slots = threads;
+    all.push_back({.slot = t, .slots = threads});
   }
   return all;
 }
 
 /// Two threads in different blocks of one cluster, a third in another cluster, a fourth in the block of the first.
 std::vector<seat> mixed() {
-  std::vector<seat> all(4);
-  for (seat& s : all) {
-    s.cluster_groups = 2;
+  return {{.cluster_groups = 2, .slots = 2},
+          {.cluster_groups = 2, .rank = 1, .group = 1},
+          {.cluster_group = 1, .cluster_groups = 2, .group = 2},
+          {.cluster_groups = 2, .slot = 1, .slots = 2}};
+}
+
+/// Every GPU thread and round of a step.
+std::vector<position> positions(const instance_layout& l) {
+  std::vector<position> all;
+  for (unsigned turn = 0; turn < l.instances(); ++turn) {
+    all.push_back({turn / l.width % l.blocks, turn % l.width, turn / l.per_round()});
   }
-  all[1].rank = 1;
-  all[1].group = 1;
-  all[2].cluster_group = 1;
-  all[2].group = 2;
-  all[3].slot = 1;
-  all[0].slots = all[3].slots = 2;
   return all;
 }
 
@@ -105,19 +102,15 @@ INSTANTIATE_TEST_SUITE_P(, litmus_layout, ::testing::ValuesIn(arrangements()),
 
 TEST_P(litmus_layout, runs_each_test_thread_of_each_instance_once_in_a_step) {
   const instance_layout& l = GetParam().layout;
+  const std::vector<position> all = positions(l);
   for (const seat& s : GetParam().seats) {
     for (unsigned step = 0; step < steps(); ++step) {
       std::vector<bool> run(l.instances());
-      for (position at; at.round < l.batch; ++at.round) {
-        for (at.block = 0; at.block < l.blocks; ++at.block) {
-          for (at.thread = 0; at.thread < l.width; ++at.thread) {
-            const unsigned instance = instance_at(l, s, step, at);
-            ASSERT_LT(instance, l.instances());
-            ASSERT_FALSE(run[instance]);
-            run[instance] = true;
-            ASSERT_EQ(position_of(l, s, step, instance), at);
-          }
-        }
+      for (const position& at : all) {
+        const unsigned instance = instance_at(l, s, step, at);
+        ASSERT_FALSE(run.at(instance));
+        run[instance] = true;
+        ASSERT_EQ(position_of(l, s, step, instance), at);
       }
     }
   }
@@ -198,8 +191,7 @@ TEST_P(litmus_layout, keeps_a_location_in_the_same_cells_in_every_step) {
 
 TEST_P(litmus_layout, gives_the_host_every_instance_once_round_by_round) {
   const instance_layout& l = GetParam().layout;
-  seat host;
-  host.launch = 1;
+  const seat host{.launch = 1};
   for (unsigned step = 0; step < 3; ++step) {
     std::vector<bool> run(l.instances());
     for (unsigned turn = 0; turn < l.instances(); ++turn) {
@@ -214,13 +206,9 @@ TEST_P(litmus_layout, gives_the_host_every_instance_once_round_by_round) {
 TEST_P(litmus_layout, has_one_owner_for_every_instance) {
   const instance_layout& l = GetParam().layout;
   std::vector<bool> owned(l.instances());
-  for (position at; at.round < l.batch; ++at.round) {
-    for (at.block = 0; at.block < l.blocks; ++at.block) {
-      for (at.thread = 0; at.thread < l.width; ++at.thread) {
-        ASSERT_FALSE(owned.at(owned_instance(l, at)));
-        owned[owned_instance(l, at)] = true;
-      }
-    }
+  for (const position& at : positions(l)) {
+    ASSERT_FALSE(owned.at(owned_instance(l, at)));
+    owned[owned_instance(l, at)] = true;
   }
 }
 

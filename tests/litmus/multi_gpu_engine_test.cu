@@ -13,9 +13,7 @@ INSTANTIATE_TEST_SUITE_P(, litmus_engine_of_two_devices, ::testing::Values(0, 1)
                          [](const auto& each) { return each.param == 0 ? "memory_of_the_writer" : "memory_of_the_reader"; });
 
 TEST_P(litmus_engine_of_two_devices, shows_only_what_the_model_allows_of_instances_that_overlap) {
-  membar::litmus::parameters how;
-  how.home = GetParam();
-  membar_test::expect_passed_on(model::block(0), model::block(0, 1), how);
+  membar_test::expect_passed_on(model::block(0), model::block(0, 1), {.home = GetParam()});
 }
 
 }  // namespace

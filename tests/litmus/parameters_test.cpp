@@ -35,22 +35,18 @@ TEST(litmus_parameters, keep_what_a_text_does_not_name) {
 }
 
 TEST(litmus_parameters, refuse_a_text_with_the_word_and_what_it_can_be) {
-  EXPECT_EQ(refusal([] { static_cast<void>(parse_parameters("order=sideways")); }),
-            "membar: the parameter order is 'sideways': it can be fixed, warp, lane");
-  EXPECT_EQ(refusal([] { static_cast<void>(parse_parameters("delay=12x")); }),
-            "membar: the parameter delay is '12x': it can be 0 to 1000000");
-  EXPECT_EQ(refusal([] { static_cast<void>(parse_parameters("delay")); }),
-            "membar: the parameter delay is '': it can be 0 to 1000000");
-  EXPECT_EQ(refusal([] { static_cast<void>(parse_parameters("order=1")); }),
-            "membar: the parameter order is '1': it can be fixed, warp, lane");
-  EXPECT_EQ(refusal([] { static_cast<void>(parse_parameters("stride=24")); }),
-            "membar: the parameter stride is 24: it can be 16 to 4096, a multiple of 16");
-  EXPECT_EQ(refusal([] { static_cast<void>(parse_parameters("delay=99999999999")); }),
-            "membar: the parameter delay is '99999999999': it can be 0 to 1000000");
-  EXPECT_EQ(refusal([] { static_cast<void>(parse_parameters("width=96")); }),
-            "membar: the parameter width is 96: it must be a power of two from 32 to 1024");
-  EXPECT_EQ(refusal([] { static_cast<void>(parse_parameters("share=60 stress=50")); }),
-            "membar: the parameters share and stress are 60 and 50 percent of the blocks: together they can be 100");
+  const std::map<std::string, std::string> refusals = {
+      {"order=sideways", "the parameter order is 'sideways': it can be fixed, warp, lane"},
+      {"delay=12x", "the parameter delay is '12x': it can be 0 to 1000000"},
+      {"delay", "the parameter delay is '': it can be 0 to 1000000"},
+      {"order=1", "the parameter order is '1': it can be fixed, warp, lane"},
+      {"stride=24", "the parameter stride is 24: it can be 16 to 4096, a multiple of 16"},
+      {"delay=99999999999", "the parameter delay is '99999999999': it can be 0 to 1000000"},
+      {"width=96", "the parameter width is 96: it must be a power of two from 32 to 1024"},
+      {"share=60 stress=50", "the parameters share and stress are 60 and 50 percent of the blocks: together they can be 100"}};
+  for (const auto& [text, sentence] : refusals) {
+    EXPECT_EQ(refusal([&] { static_cast<void>(parse_parameters(text)); }), "membar: " + sentence);
+  }
   EXPECT_EQ(refusal([] { static_cast<void>(parse_parameters("speed=9")); }).rfind("membar: there is no parameter 'speed': ", 0),
             0U);
 }

@@ -5,6 +5,8 @@
 #include <membar/litmus/run_shape.hpp>
 #include <membar/model/test.hpp>
 
+#include <tests/common/refusal.hpp>
+
 #include <gtest/gtest.h>
 
 #include <string>
@@ -20,14 +22,13 @@ using membar::model::in_domain;
 using places = std::vector<membar::model::place>;
 
 machine::device hopper(int ordinal) {
-  machine::device d;
-  d.ordinal = ordinal;
-  d.name = "Hopper";
-  d.major = 9;
-  d.multiprocessors = 132;
-  d.domains = 4;
-  d.maps_host_memory = true;
-  return d;
+  return {.ordinal = ordinal,
+          .name = "Hopper",
+          .major = 9,
+          .multiprocessors = 132,
+          .domains = 4,
+          .maps_host_memory = true,
+          .reaches = {}};
 }
 
 /// `count` devices that all reach each other.
@@ -51,12 +52,7 @@ machine ampere() {
 placement placed(const places& where, const machine& on) { return place_threads(where, on); }
 
 std::string refusal(const places& where, const machine& on) {
-  try {
-    static_cast<void>(place_threads(where, on));
-  } catch (const membar::error& e) {
-    return e.what();
-  }
-  return "";
+  return membar_test::refusal([&] { static_cast<void>(place_threads(where, on)); });
 }
 
 TEST(litmus_placement, gives_blocks_of_one_domain_one_launch) {
@@ -168,9 +164,7 @@ runnable_test a_test() {
 }
 
 TEST(litmus_shape, divides_the_blocks_that_fit) {
-  parameters how;
-  how.share = 50;
-  how.stress = 25;
+  const parameters how{.share = 50, .stress = 25};
   const run_shape s = shape_of(a_test(), placed({block(0), block(1)}, hoppers(1)), how, 264, 9);
   EXPECT_EQ(s.layout.blocks, 132U);
   EXPECT_EQ(s.stress_blocks, 66U);
@@ -180,20 +174,12 @@ TEST(litmus_shape, divides_the_blocks_that_fit) {
 }
 
 TEST(litmus_shape, is_whole_clusters_and_at_least_what_an_instance_needs) {
-  parameters how;
-  how.share = 1;
   const placement p = placed({in_cluster(block(0), 0), in_cluster(block(1), 0), block(2)}, hoppers(1));
-  EXPECT_EQ(shape_of(a_test(), p, how, 264, 1).layout.blocks, 4U);  // two clusters of two
-  how.share = 33;
-  EXPECT_EQ(shape_of(a_test(), p, how, 265, 1).layout.blocks, 86U);
-  try {
-    static_cast<void>(shape_of(a_test(), p, how, 3, 1));
-    FAIL();
-  } catch (const membar::error& e) {
-    EXPECT_STREQ(e.what(),
-                 "membar: T needs 4 blocks of 256 threads at once in each launch, and the device holds 2 of its kernel: use a "
-                 "smaller width");
-  }
+  EXPECT_EQ(shape_of(a_test(), p, {.share = 1}, 264, 1).layout.blocks, 4U);  // two clusters of two
+  EXPECT_EQ(shape_of(a_test(), p, {.share = 33}, 265, 1).layout.blocks, 86U);
+  EXPECT_EQ(membar_test::refusal([&] { static_cast<void>(shape_of(a_test(), p, {.share = 33}, 3, 1)); }),
+            "membar: T needs 4 blocks of 256 threads at once in each launch, and the device holds 2 of its kernel: use a "
+            "smaller width");
 }
 
 TEST(litmus_shape, has_warps_enough_for_threads_that_need_their_own) {
@@ -201,9 +187,7 @@ TEST(litmus_shape, has_warps_enough_for_threads_that_need_their_own) {
   for (int t = 0; t < 4; ++t) {
     four[static_cast<std::size_t>(t)].warp = t;
   }
-  parameters how;
-  how.width = 32;
-  const run_shape s = shape_of(a_test(), placed(four, hoppers(1)), how, 100, 1);
+  const run_shape s = shape_of(a_test(), placed(four, hoppers(1)), {.width = 32}, 100, 1);
   EXPECT_EQ(s.layout.width, 128U);
   EXPECT_EQ(s.used.width, 128);
   EXPECT_EQ(s.layout.within, spread::warps);
@@ -215,14 +199,8 @@ TEST(litmus_shape, is_small_beside_host_threads) {
 }
 
 TEST(litmus_shape, refuses_a_home_that_is_no_launch) {
-  parameters how;
-  how.home = 1;
-  try {
-    static_cast<void>(shape_of(a_test(), placed({block(0)}, hoppers(1)), how, 100, 1));
-    FAIL();
-  } catch (const membar::error& e) {
-    EXPECT_STREQ(e.what(), "membar: the parameter home is 1, and T has 1 launch: they count from 0");
-  }
+  const auto shaped = [] { static_cast<void>(shape_of(a_test(), placed({block(0)}, hoppers(1)), {.home = 1}, 100, 1)); };
+  EXPECT_EQ(membar_test::refusal(shaped), "membar: the parameter home is 1, and T has 1 launch: they count from 0");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <membar/model/outcomes.hpp>
 
 #include <exception>
+#include <sstream>
 
 namespace membar_test {
 
@@ -18,6 +19,22 @@ plan_or_reason plan_of(const std::string& text) {
     made.reason = e.what();
   }
   return made;
+}
+
+std::vector<std::string> expanded(const std::string& pattern) {
+  const std::size_t open = pattern.find('(');
+  if (open == std::string::npos) {
+    return {pattern};
+  }
+  const std::size_t close = pattern.find(')');
+  std::istringstream alternatives(pattern.substr(open + 1, close - open - 1));
+  std::vector<std::string> all;
+  for (std::string one; std::getline(alternatives, one, '|');) {
+    for (const std::string& rest : expanded(pattern.substr(close + 1))) {
+      all.push_back(pattern.substr(0, open) + one + rest);
+    }
+  }
+  return all;
 }
 
 model::litmus_test test_of(const std::string& text) { return model::read_litmus(text); }

@@ -27,6 +27,9 @@ struct plan_or_reason {
 };
 [[nodiscard]] plan_or_reason plan_of(const std::string& text);
 
+/// What a pattern stands for: "(ld|st) y" for "ld y" and "st y".
+[[nodiscard]] std::vector<std::string> expanded(const std::string& pattern);
+
 /// The test of a file.
 [[nodiscard]] membar::model::litmus_test test_of(const std::string& text);
 

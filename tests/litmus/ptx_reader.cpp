@@ -11,16 +11,11 @@ namespace membar_test {
 
 namespace {
 
-[[nodiscard]] std::vector<std::string> words_of(const std::string& mnemonic) {
-  std::vector<std::string> words(1);
-  for (const char c : mnemonic) {
-    if (c == '.') {
-      words.emplace_back();
-    } else {
-      words.back() += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    }
-  }
-  return words;
+[[nodiscard]] std::vector<std::string> words_of(std::string mnemonic) {
+  std::transform(mnemonic.begin(), mnemonic.end(), mnemonic.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  static const std::regex word(R"([^.]+)");
+  return {std::sregex_token_iterator(mnemonic.begin(), mnemonic.end(), word), std::sregex_token_iterator()};
 }
 
 [[nodiscard]] std::vector<std::string> registers_of(const std::string& operands) {
@@ -74,39 +69,26 @@ std::multiset<std::string> expected_words(const std::string& text) {
   bool has_type = false;
   for (const std::string& word : words) {
     if (word != "global" && word != "generic") {
-      expected.insert(word == "plus" ? "add" : word == "sub" ? "add" : word);
+      expected.insert(word == "plus" || word == "sub" ? "add" : word);
     }
     has_type = has_type || is_type(word);
   }
   const std::string& head = words.front();
-  const auto says = [&](std::initializer_list<const char*> any) {
-    return std::any_of(any.begin(), any.end(), [&](const char* word) { return expected.count(word) != 0; });
+  const bool access = head == "ld" || head == "st";
+  const bool update = head == "atom" || head == "red";
+  const bool mmio = expected.contains("mmio");
+  const auto by_default = [&](bool applies, std::initializer_list<const char*> others, const char* word) {
+    if (applies && std::none_of(others.begin(), others.end(), [&](const char* other) { return expected.contains(other); })) {
+      expected.insert(word);
+    }
   };
-  if ((head == "ld" || head == "st") && !says({"weak", "relaxed", "acquire", "release", "volatile", "mmio"})) {
-    expected.insert("weak");
-  }
-  if (says({"mmio"}) && !says({"relaxed"})) {
-    expected.insert("relaxed");
-  }
-  if (says({"mmio"}) && !says({"sys"})) {
-    expected.insert("sys");
-  }
-  if (head == "atom" || head == "red") {
-    if (!says({"relaxed", "acquire", "release", "acq_rel"})) {
-      expected.insert("relaxed");
-    }
-    if (!says({"cta", "cluster", "gpu", "sys"})) {
-      expected.insert("gpu");
-    }
-  }
-  if (head == "fence" && !says({"sc", "acq_rel", "acquire", "release", "proxy"})) {
-    expected.insert("acq_rel");
-  }
-  if (head == "ld" || head == "st" || head == "atom" || head == "red") {
-    if (!has_type) {
-      expected.insert("32");  // four bytes of any type
-    }
-  }
+  by_default(access, {"weak", "relaxed", "acquire", "release", "volatile", "mmio"}, "weak");
+  by_default(mmio, {"relaxed"}, "relaxed");
+  by_default(mmio, {"sys"}, "sys");
+  by_default(update, {"relaxed", "acquire", "release", "acq_rel"}, "relaxed");
+  by_default(update, {"cta", "cluster", "gpu", "sys"}, "gpu");
+  by_default(head == "fence", {"sc", "acq_rel", "acquire", "release", "proxy"}, "acq_rel");
+  by_default((access || update) && !has_type, {}, "32");  // four bytes of any type
   return expected;
 }
 
@@ -171,17 +153,15 @@ data_flow::data_flow(const std::vector<std::string>& lines) {
     }
     const std::string opcode = found[1];
     std::vector<std::string> registers = registers_of(found[2]);
-    const bool writes = opcode.rfind("st.", 0) != 0 && opcode.rfind("red.", 0) != 0;
+    const bool writes = !opcode.starts_with("st.") && !opcode.starts_with("red.");
     if (writes && !registers.empty()) {
       sources_[registers.front()].insert(registers.begin() + 1, registers.end());
-      if (opcode.rfind("ld.", 0) == 0 && opcode.find(".param") == std::string::npos &&
-          opcode.find(".const") == std::string::npos) {
+      if (opcode.starts_with("ld.const")) {
+        unforeseen_.insert(registers.front());
+      } else if (opcode.starts_with("ld.") && opcode.find(".param") == opcode.npos && opcode.find(".const") == opcode.npos) {
         loads_.insert(registers.front());
       }
-      if (opcode.rfind("ld.const", 0) == 0) {
-        unforeseen_.insert(registers.front());
-      }
-    } else if (opcode.rfind("st.weak", 0) == 0) {  // the file's: the engine's own stores are plain
+    } else if (opcode.starts_with("st.weak")) {  // the file's: the engine's own stores are plain
       stores_.push_back(registers);
     }
   }
@@ -196,11 +176,9 @@ bool data_flow::reaches(const std::string& reg, const std::set<std::string>& goa
     if (goals.count(one) != 0) {
       return true;
     }
-    if (seen.insert(one).second) {
-      const auto found = sources_.find(one);
-      if (found != sources_.end()) {
-        open.insert(open.end(), found->second.begin(), found->second.end());
-      }
+    const auto found = sources_.find(one);
+    if (seen.insert(one).second && found != sources_.end()) {
+      open.insert(open.end(), found->second.begin(), found->second.end());
     }
   }
   return false;

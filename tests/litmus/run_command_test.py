@@ -5,29 +5,15 @@
 usage: run_command_test.py MEMBAR_LITMUS CATALOGUE
 """
 
-import os
-import pathlib
+import functools
 import shutil
-import subprocess
-import sys
-import tempfile
 import unittest
 
-COMMAND, CATALOGUE = sys.argv[1], pathlib.Path(sys.argv[2])
+import litmus_command
+from litmus_command import CATALOGUE, COMMAND, Case
 
-MP = r"""PTX MP
-{ x=0; y=0; }
- P0@cta 0,gpu 0      | P1@cta 1,gpu 0       ;
- st.weak x, 1        | ld.acquire.gpu r0, y ;
- st.release.gpu y, 1 | ld.weak r1, x        ;
-~exists (P1:r0 == 1 /\ P1:r1 == 0)
-"""
-
-
-def run(*words, command=COMMAND, **environment):
-    done = subprocess.run([str(command), "run", *map(str, words)], capture_output=True, text=True, timeout=300,
-                          env={**os.environ, "CUDA_VISIBLE_DEVICES": "", **environment})
-    return done.returncode, done.stdout, done.stderr
+MP = litmus_command.MP + "~exists (P1:r0 == 1 /\\ P1:r1 == 0)\n"
+run = functools.partial(litmus_command.run, "run", CUDA_VISIBLE_DEVICES="")
 
 
 def nvrtc_is_missing():
@@ -37,24 +23,6 @@ def nvrtc_is_missing():
 
 
 MISSING = nvrtc_is_missing()
-
-
-class Case(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
-    def file(self, name, text):
-        path = self.folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-        return path
-
-    def assert_one_sentence(self, text, *parts):
-        self.assertEqual(len(text.splitlines()), 1, text)
-        for part in parts:
-            self.assertIn(part, text)
 
 
 class Run(Case):
@@ -117,11 +85,11 @@ class Run(Case):
         self.assert_one_sentence(err, "no *.litmus")
 
     def test_help_names_every_option(self):
-        done = subprocess.run([COMMAND, "--help"], capture_output=True, text=True, timeout=60)
+        code, out, _ = litmus_command.run("--help")
         for option in ("--seconds=S", "--tune=S", "--params=TEXT", "--seed=N", "--json", "--source", "--compile-for=CC", "--cache=DIR",
                        "--no-cache", "Exit status of run"):
-            self.assertIn(option, done.stdout)
-        self.assertEqual(done.returncode, 0)
+            self.assertIn(option, out)
+        self.assertEqual(code, 0)
 
     def test_nvrtc_missing_is_one_sentence(self):
         code, out, err = run("--compile-for=90", self.file("t.litmus", MP), MEMBAR_NVRTC="/no/such/file.so")
@@ -197,7 +165,6 @@ class Compile(Case):
 
 
 if __name__ == "__main__":
-    del sys.argv[1:]
     if MISSING:
         print("SKIPPED: what compiles: " + MISSING)
-    unittest.main()
+    litmus_command.main()

@@ -7,15 +7,16 @@ usage: run_on_gpu_test.py MEMBAR_LITMUS CATALOGUE
 Without a GPU it skips (exit status 77), unless MEMBAR_REQUIRE_GPU is 1. MEMBAR_LITMUS_SECONDS is how long each test runs (default 0.3).
 """
 
+import functools
 import json
 import os
-import pathlib
-import subprocess
 import sys
-import tempfile
-import unittest
+import time
 
-COMMAND, CATALOGUE = sys.argv[1], pathlib.Path(sys.argv[2])
+import litmus_command
+from litmus_command import file_of
+
+run = functools.partial(litmus_command.run, "run")
 SECONDS = os.environ.get("MEMBAR_LITMUS_SECONDS", "0.3")
 
 # one allowed and one forbidden test of each shape; each shape runs in one process
@@ -39,16 +40,7 @@ DOMAINS = ["forbidden/MP.sys.two_domains", "allowed/MP.gpu.two_domains"]
 HOST = ["forbidden/MP.sys.host", "forbidden/SB+fence.sc.sys.host", "forbidden/WRC+sys.host"]
 
 
-def run(*words):
-    done = subprocess.run([COMMAND, "run", *map(str, words)], capture_output=True, text=True, timeout=600)
-    return done.returncode, done.stdout, done.stderr
-
-
-def file_of(name):
-    return CATALOGUE / (name + ".litmus")
-
-
-class OnGpu(unittest.TestCase):
+class OnGpu(litmus_command.Case):
     def check(self, document, name):
         self.assertTrue(document["sound"], document)
         self.assertGreater(document["instances"], 0, name)
@@ -104,7 +96,6 @@ class OnGpu(unittest.TestCase):
             self.assertTrue(any(one.startswith(line) for one in out.splitlines()), (line, out))
 
     def test_the_time_of_a_run_is_kept_within_bounds(self):
-        import time
         path = file_of("allowed/SB+weak")
         run("--seconds=0.1", path)  # compiles the test
         begin = time.monotonic()
@@ -123,10 +114,7 @@ class OnGpu(unittest.TestCase):
 
     def test_a_thread_that_waits_for_nothing_is_unfinished_and_the_next_test_runs(self):
         text = "PTX wait\n{ x=0; y=0; }\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n L: | st.weak y, 1 ;\n ld.relaxed.gpu r0, x | ;\n bne r0, 1, L | ;\nexists (P0:r0 == 0)\n"
-        with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(folder, "wait.litmus")
-            path.write_text(text)
-            code, out, err = run("--json", f"--seconds={SECONDS}", path, file_of("allowed/SB+weak"))
+        code, out, err = run("--json", f"--seconds={SECONDS}", self.file("wait.litmus", text), file_of("allowed/SB+weak"))
         documents = [json.loads(line) for line in out.splitlines() if line]
         self.assertEqual(documents[-1]["test"], "SB+weak", err)
         if code == 0:
@@ -151,5 +139,4 @@ if __name__ == "__main__":
         sys.exit(77)
     if missing:
         sys.exit(err)
-    del sys.argv[1:]
-    unittest.main()
+    litmus_command.main()

@@ -10,30 +10,21 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace {
 
 namespace model = membar::model;
+using namespace membar_test;
 using membar_litmus::run_plan;
-using membar_test::allowed_values;
-using membar_test::catalogue;
-using membar_test::litmus_files;
-using membar_test::outcomes_of;
-using membar_test::plan_of;
-using membar_test::plan_or_reason;
-using membar_test::read_text;
 
 [[nodiscard]] std::string digits_text(const run_plan& plan) {
   std::string text;
   for (const membar_litmus::outcome_digit& d : plan.digits()) {
-    text.append(text.empty() ? "" : " ").append(d.name).append("{");
+    text += (text.empty() ? "" : " ") + d.name + "{";
     for (const std::int64_t value : d.values) {
-      text += text.back() == '{' ? "" : ",";
-      text += model::value_text(plan.test(), value);
+      text += (text.back() == '{' ? "" : ",") + model::value_text(plan.test(), value);
     }
     text += "}";
   }
@@ -46,17 +37,9 @@ using membar_test::read_text;
   return one.plan == nullptr ? one.reason : digits_text(*one.plan);
 }
 
-[[nodiscard]] std::string joined(std::initializer_list<std::string_view> parts) {
-  std::string text;
-  for (const std::string_view part : parts) {
-    text += part;
-  }
-  return text;
-}
-
 [[nodiscard]] std::string two_threads(const std::string& start, const std::string& first, const std::string& second,
                                       const std::string& ending) {
-  return joined({"PTX t\n{ ", start, " }\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n ", first, " | ", second, " ;\n", ending, "\n"});
+  return "PTX t\n{ " + start + " }\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n " + first + " | " + second + " ;\n" + ending + "\n";
 }
 
 TEST(litmus_run_plan, a_digit_has_every_value_that_an_execution_gives) {
@@ -150,7 +133,7 @@ TEST(litmus_run_plan, what_only_the_filter_names_is_observed_after_the_condition
 
 TEST(litmus_run_plan, why_a_test_does_not_run_is_one_sentence) {
   const auto alone = [](const std::string& start, const std::string& code, const std::string& ending) {
-    return digits_of(joined({"PTX t\n{ ", start, " }\n P0@cta 0,gpu 0 ;\n ", code, " ;\n", ending, "\n"}));
+    return digits_of("PTX t\n{ " + start + " }\n P0@cta 0,gpu 0 ;\n " + code + " ;\n" + ending + "\n");
   };
   EXPECT_EQ(alone("x=0;", "st.weak x, 1", ""),
             "the test names no register and no location to observe: add a condition, or locations [...]");
@@ -175,15 +158,15 @@ TEST(litmus_run_plan, why_a_test_does_not_run_is_one_sentence) {
   std::string condition;
   for (int i = 0; i < 8; ++i) {
     const std::string n = std::to_string(i);
-    start.append("x").append(n).append("=0; ");
-    code.append(i == 0 ? "" : " ;\n ").append("ld.weak r").append(n).append(", x").append(n);
-    condition.append(i == 0 ? "" : " /\\ ").append("P0:r").append(n).append(" == 1");
+    start += "x" + n + "=0; ";
+    code += (i == 0 ? "" : " ;\n ") + ("ld.weak r" + n) + ", x" + n;
+    condition += (i == 0 ? "" : " /\\ ") + ("P0:r" + n) + " == 1";
   }
   EXPECT_EQ(
-      alone(start, code, joined({"exists (", condition, ")"})),
+      alone(start, code, "exists (" + condition + ")"),
       "what the test observes may have more than 4096 outcomes, which is as many as a run counts: observe less in one test");
   for (int i = 8; i < 17; ++i) {
-    start.append("x").append(std::to_string(i)).append("=0; ");
+    start += "x" + std::to_string(i) + "=0; ";
   }
   EXPECT_EQ(alone(start, "ld.weak r0, x0", "exists (P0:r0 == 1)"),
             "the test has 17 locations, and a run has at most 16: split the test");
@@ -192,7 +175,7 @@ TEST(litmus_run_plan, why_a_test_does_not_run_is_one_sentence) {
 TEST(litmus_run_plan, an_update_of_memory_that_the_host_writes_is_named) {
   const auto shared = [](const std::string& gpu, const std::string& host) {
     const plan_or_reason one =
-        plan_of(joined({"PTX t\n{ x=0; y=0; }\n P0@cta 0,gpu 0 | P1@host ;\n ", gpu, " | ", host, " ;\nexists (x == 1)\n"}));
+        plan_of("PTX t\n{ x=0; y=0; }\n P0@cta 0,gpu 0 | P1@host ;\n " + gpu + " | " + host + " ;\nexists (x == 1)\n");
     return one.plan == nullptr ? one.reason : one.plan->update_shared_with_host();
   };
   EXPECT_EQ(shared("red.relaxed.sys.add x, 1", "st.weak x, 2"), "line 4: 'red.relaxed.sys.add x, 1'");

@@ -8,6 +8,8 @@
 #include <membar-litmus/source.hpp>
 #include <membar/model/error.hpp>
 
+#include <tests/common/refusal.hpp>
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,7 +41,12 @@ using membar_litmus::test_source;
          type + "::run<" + std::to_string(thread) + ">(at, out);\n}\n";
 }
 
-/// The tests that run, in one translation unit: kernel `role_T_P` is thread P of test T.
+/// The name of the kernel of a test's thread.
+[[nodiscard]] std::string role(std::size_t test, std::size_t thread) {
+  return "role_" + std::to_string(test) + "_" + std::to_string(thread);
+}
+
+/// The tests that run, in one translation unit.
 struct unit {
   std::string text = std::string(membar_litmus::source_prologue);
   std::vector<std::unique_ptr<run_plan>> plans;
@@ -60,7 +67,7 @@ struct unit {
       made.text += source.text;
       for (std::size_t t = 0; t < one.plan->test().threads.size(); ++t) {
         if (!one.plan->test().threads[t].where.host) {
-          made.text += role_kernel(type, t, "role_" + std::to_string(made.plans.size()) + "_" + std::to_string(t));
+          made.text += role_kernel(type, t, role(made.plans.size(), t));
         }
       }
       made.plans.push_back(std::move(one.plan));
@@ -77,14 +84,6 @@ struct unit {
     texts.push_back(read_text(path));
   }
   return texts;
-}
-
-[[nodiscard]] std::string shown(const std::multiset<std::string>& words) {
-  std::string out;
-  for (const std::string& word : words) {
-    out += word + " ";
-  }
-  return out;
 }
 
 /// Whether a file's instruction is one statement of memory or fence.
@@ -119,7 +118,7 @@ void expect_the_files_instructions(const unit& made, const std::string& ptx) {
       if (test.threads[t].where.host) {
         continue;
       }
-      const auto kernel = kernels.find("role_" + std::to_string(n) + "_" + std::to_string(t));
+      const auto kernel = kernels.find(role(n, t));
       ASSERT_NE(kernel, kernels.end()) << test.name;
       std::vector<std::string> statements;
       for (const std::string& statement : inline_statements(kernel->second)) {
@@ -143,7 +142,7 @@ void expect_the_files_instructions(const unit& made, const std::string& ptx) {
         if (reaches_memory(test.threads[t].code[order[s]])) {
           const std::multiset<std::string> expected = expected_words(text);
           const bool typed = std::any_of(expected.begin(), expected.end(), is_type);
-          EXPECT_EQ(shown(statement_words(statements[s], typed)), shown(expected)) << test.name << ": " << text;
+          EXPECT_EQ(statement_words(statements[s], typed), expected) << test.name << ": " << text;
         } else {
           EXPECT_TRUE(statement_words(statements[s], false).empty()) << test.name << ": " << statements[s];
         }
@@ -189,88 +188,39 @@ TEST_F(litmus_source, every_source_of_the_catalogue_assembles) {
 }
 
 TEST_F(litmus_source, every_form_of_every_instruction_assembles_as_it_is_written) {
-  std::vector<std::string> forms;
-  for (const char* scope : {"cta", "cluster", "gpu", "sys"}) {
-    const std::string s = scope;
-    for (const char* type :
-         {"", ".b8", ".u8", ".s8", ".b16", ".u16", ".s16", ".b32", ".u32", ".s32", ".b64", ".u64", ".s64", ".b128"}) {
-      const std::string t = type;
-      for (const char* order : {"relaxed.", "acquire."}) {
-        forms.push_back("ld." + (order + s) + t + " r0, y");
-      }
-      for (const char* order : {"relaxed.", "release."}) {
-        forms.push_back("st." + (order + s) + t + " y, r5");
-      }
-    }
-    for (const char* order : {"relaxed.", "acquire.", "release.", "acq_rel."}) {
-      for (const char* size : {"32", "64"}) {
-        for (const char* what : {"add.u", "and.b", "or.b", "xor.b", "min.s", "max.s", "min.u", "max.u", "exch.b"}) {
-          forms.push_back("atom." + (order + s) + "." + what + size + " r0, y, r5");
-        }
-        forms.push_back("atom." + (order + s) + ".cas.b" + size + " r0, y, r5, r6");
-      }
-      forms.push_back("atom." + (order + s) + ".inc.u32 r0, y, r5");
-      forms.push_back("atom." + (order + s) + ".dec.u32 r0, y, r5");
-      forms.push_back("atom." + (order + s) + ".cas.b16 r0, y, r5, r6");
-      forms.push_back("atom." + (order + s) + ".cas.b128 r0, y, r5, r6");
-      forms.push_back("atom." + (order + s) + ".exch.b128 r0, y, r5");
-      forms.push_back("atom." + (order + s) + ".sub.u32 r0, y, r5");
-      forms.push_back("atom." + (order + s) + ".add _, y, 1");
-    }
-    for (const char* order : {"relaxed.", "release."}) {
-      for (const char* what :
-           {"add.u32", "add.u64", "and.b32", "or.b64", "xor.b32", "min.s64", "max.u32", "inc.u32", "dec.u32"}) {
-        forms.push_back("red." + (order + s) + "." + what + " y, r5");
-      }
-    }
-    for (const char* order : {"sc.", "acq_rel.", "acquire.", "release."}) {
-      forms.push_back("fence." + (order + s));
-    }
-    forms.push_back("fence." + s);
-    forms.push_back("fence.proxy.tensormap::generic.release." + s);
-  }
-  for (const char* form : {"ld r0, y",
-                           "ld.weak r0, y",
-                           "ld.volatile r0, y",
-                           "ld.mmio.relaxed.sys r0, y",
-                           "ld.mmio.b64 r0, y",
-                           "ld.global r0, y",
-                           "ld.generic.relaxed.gpu r0, y",
-                           "st y, 1",
-                           "st.weak y, 1",
-                           "st.volatile y, -1",
-                           "st.mmio.relaxed.sys y, 1",
-                           "ld.weak.b128 r0, y",
-                           "st.weak.b128 y, -1",
-                           "ld.weak.v2 {r0, r1}, x",
-                           "ld.weak.v4 {r0, r1, r2, r3}, x",
-                           "ld.relaxed.gpu.v2.b64 {r0, r1}, x",
-                           "ld.weak.v4.b16 {r0, r1, r2, r3}, x",
-                           "ld.weak.v2.u8 {r0, r1}, x",
-                           "ld.volatile.v2 {r0, _}, x",
-                           "st.weak.v2 x, {1, r5}",
-                           "st.relaxed.sys.v4 x, {r5, r6, r7, r8}",
-                           "st.weak.v2.b64 x, {1, 2}",
-                           "membar.cta",
-                           "membar.gl",
-                           "membar.sys",
-                           "fence.proxy.alias",
-                           "fence.proxy.async",
-                           "fence.proxy.async.global",
-                           "fence.proxy.async.shared::cta",
-                           "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster",
-                           "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster",
-                           "atom.add r0, y, 1",
-                           "red.add y, 1",
-                           "LD.Acquire.GPU r0, y",
-                           "ld.weak r0, [p]",
-                           "st.weak [p], 1",
-                           "atom.relaxed.gpu.exch r0, [p], r5"}) {
-    forms.emplace_back(form);
-  }
   std::vector<std::string> texts;
-  for (const std::string& form : forms) {
-    texts.push_back(file_of(form));
+  for (const char* pattern : {
+           "ld.(relaxed|acquire).(cta|cluster|gpu|sys)(|.b8|.u8|.s8|.b16|.u16|.s16|.b32|.u32|.s32|.b64|.u64|.s64|.b128) r0, y",
+           "st.(relaxed|release).(cta|cluster|gpu|sys)(|.b8|.u8|.s8|.b16|.u16|.s16|.b32|.u32|.s32|.b64|.u64|.s64|.b128) y, r5",
+           "atom.(relaxed|acquire|release|acq_rel).(cta|cluster|gpu|sys).(add.u|and.b|or.b|xor.b|exch.b)(32|64) r0, y, r5",
+           "atom.(relaxed|acquire|release|acq_rel).(cta|cluster|gpu|sys).(min.s|max.s|min.u|max.u)(32|64) r0, y, r5",
+           "atom.(relaxed|acquire|release|acq_rel).(cta|cluster|gpu|sys).(inc.u32|dec.u32|sub.u32|exch.b128) r0, y, r5",
+           "atom.(relaxed|acquire|release|acq_rel).(cta|cluster|gpu|sys).cas.b(16|32|64|128) r0, y, r5, r6",
+           "atom.(relaxed|acquire|release|acq_rel).(cta|cluster|gpu|sys).add _, y, 1",
+           "red.(relaxed|release).(cta|cluster|gpu|sys).(add.u32|add.u64|and.b32|or.b64|xor.b32|min.s64|max.u32) y, r5",
+           "red.(relaxed|release).(cta|cluster|gpu|sys).(inc.u32|dec.u32) y, r5",
+           "fence.(|sc.|acq_rel.|acquire.|release.|proxy.tensormap::generic.release.)(cta|cluster|gpu|sys)",
+           "fence.proxy.(alias|async|async.global|async.shared::cta)",
+           "fence.proxy.async::generic.(acquire.sync_restrict::shared::cluster|release.sync_restrict::shared::cta).cluster",
+           "membar.(cta|gl|sys)",
+           "ld(|.weak|.volatile|.mmio.relaxed.sys|.mmio.b64|.global|.generic.relaxed.gpu|.weak.b128) r0, y",
+           "st(|.weak|.mmio.relaxed.sys) y, 1",
+           "st(.volatile|.weak.b128) y, -1",
+           "ld(.weak.v2|.relaxed.gpu.v2.b64|.weak.v2.u8) {r0, r1}, x",
+           "ld.weak.v4(|.b16) {r0, r1, r2, r3}, x",
+           "ld.volatile.v2 {r0, _}, x",
+           "st.weak.v2 x, {1, r5}",
+           "st.relaxed.sys.v4 x, {r5, r6, r7, r8}",
+           "st.weak.v2.b64 x, {1, 2}",
+           "(atom.add r0,|red.add) y, 1",
+           "LD.Acquire.GPU r0, y",
+           "ld.weak r0, [p]",
+           "st.weak [p], 1",
+           "atom.relaxed.gpu.exch r0, [p], r5",
+       }) {
+    for (const std::string& form : expanded(pattern)) {
+      texts.push_back(file_of(form));
+    }
   }
   const unit made = unit_of(texts, 90);
   for (const auto& [name, reason] : made.refused) {
@@ -301,7 +251,7 @@ TEST_F(litmus_source, operands_are_in_the_order_of_ptx) {
   ASSERT_TRUE(made.refused.empty()) << made.refused.begin()->second;
   const auto kernels = kernels_of(compiled(made.text, 90, true));
   for (std::size_t n = 0; n < cases.size(); ++n) {
-    const std::vector<std::string>& lines = kernels.at("role_" + std::to_string(n) + "_0");
+    const std::vector<std::string>& lines = kernels.at(role(n, 0));
     const std::vector<std::string> statements = inline_statements(lines);
     ASSERT_EQ(statements.size(), 1U) << cases[n].first;
     EXPECT_EQ(numbers_of(statements.front(), lines), cases[n].second) << cases[n].first << ": " << statements.front();
@@ -310,13 +260,11 @@ TEST_F(litmus_source, operands_are_in_the_order_of_ptx) {
 
 TEST_F(litmus_source, arithmetic_assembles_and_all_comparisons) {
   std::string code;
-  for (const char* what : {"add", "sub", "mul", "div", "and", "or", "xor", "min", "max"}) {
-    code += " " + std::string(what) + " r1, r5, r0 ;\n " + what + " r1, r1, r1 ;\n " + what + " r1, 2, r1 ;\n " + what +
-            " r1, r1, 0 ;\n";
-  }
-  code += " mov r2, r1 ;\n ld r3, 7 ;\n";
-  for (const char* test : {"beq", "bne", "blt", "ble", "bgt", "bge"}) {
-    code += " " + std::string(test) + " r1, r0, END ;\n";
+  for (const char* pattern : {"(add|sub|mul|div|and|or|xor|min|max) r1, (r5, r0|r1, r1|2, r1|r1, 0)", "mov r2, r1", "ld r3, 7",
+                              "(beq|bne|blt|ble|bgt|bge) r1, r0, END"}) {
+    for (const std::string& instruction : expanded(pattern)) {
+      code += " " + instruction + " ;\n";
+    }
   }
   const unit made = unit_of(
       {"PTX t\n{ x=0; P0:r5=3; }\n P0@cta 0,gpu 0 ;\n ld.weak r0, x ;\n" + code + " END: ;\nexists (P0:r1 == 0)\n"}, 90);
@@ -341,7 +289,7 @@ TEST_F(litmus_source, a_dependency_of_the_file_reaches_the_store) {
   const auto kernels = kernels_of(compiled(made.text, 90, true));
   for (std::size_t n = 0; n < made.plans.size(); ++n) {
     for (std::size_t t = 0; t < 2; ++t) {
-      const data_flow data(kernels.at("role_" + std::to_string(n) + "_" + std::to_string(t)));
+      const data_flow data(kernels.at(role(n, t)));
       const auto file_store = std::find_if(data.stores().begin(), data.stores().end(), [&](const auto& operands) {
         return std::any_of(operands.begin(), operands.end(),
                            [&](const std::string& r) { return data.reaches(r, data.loads()); });
@@ -433,7 +381,7 @@ TEST(litmus_source_refusal, what_ptx_does_not_have_is_one_sentence_with_its_line
   for (const auto& [instruction, words] : refusals) {
     const std::string reason = refusal_of(instruction);
     EXPECT_EQ(reason.rfind("line 4: ", 0), 0U) << instruction << ": " << reason;
-    EXPECT_NE(reason.find(words), std::string::npos) << instruction << ": " << reason;
+    EXPECT_TRUE(says(reason, words));
     EXPECT_EQ(reason.find('\n'), std::string::npos) << instruction;
   }
 }

@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <iterator>
 #include <set>
-#include <string>
 #include <vector>
 
 namespace {
@@ -63,6 +62,17 @@ trial fake_trial(const parameters& p) {
   return t;
 }
 
+/// A search on the fake machine, each of whose trials takes a while.
+template <class Run = decltype(&fake_trial)>
+tune_result searched(const tune_options& options, double seconds_of_a_trial = 0.1, Run run = &fake_trial) {
+  double now = 0;
+  const auto trial_of = [&](const parameters& p) {
+    now += seconds_of_a_trial;
+    return run(p);
+  };
+  return tune(trial_of, [&] { return now; }, options);
+}
+
 /// The number of parameters that differ.
 int different(const parameters& a, const parameters& b) {
   return static_cast<int>(std::count_if(std::begin(detail::parameter_table), std::end(detail::parameter_table),
@@ -70,14 +80,7 @@ int different(const parameters& a, const parameters& b) {
 }
 
 TEST(litmus_tuner, finds_the_best_parameters_of_a_machine_and_logs_every_trial) {
-  double now = 0;
-  const auto run = [&](const parameters& p) {
-    now += 0.1;
-    return fake_trial(p);
-  };
-  tune_options options;
-  options.seconds = 40;
-  const tune_result result = tune(run, [&] { return now; }, options);
+  const tune_result result = searched({.seconds = 40});
   EXPECT_EQ(result.best.width, 64);
   EXPECT_EQ(result.best.order, run_order::by_lane);
   EXPECT_EQ(result.best.delay, 512);
@@ -96,17 +99,8 @@ TEST(litmus_tuner, finds_the_best_parameters_of_a_machine_and_logs_every_trial) 
 }
 
 TEST(litmus_tuner, begins_with_the_given_set_and_chosen_ones_near_it) {
-  double now = 0;
-  tune_options options;
-  options.seconds = 1;
-  options.first.order = run_order::fixed;
-  options.first.width = 128;
-  const tune_result result = tune(
-      [&](const parameters& p) {
-        now += 0.1;
-        return fake_trial(p);
-      },
-      [&] { return now; }, options);
+  tune_options options{.seconds = 1, .first = {.width = 128, .order = run_order::fixed}};
+  const tune_result result = searched(options);
   const std::vector<parameters> chosen = chosen_parameters(options.first);
   ASSERT_EQ(chosen.size(), 5U);
   EXPECT_EQ(chosen.front(), options.first);
@@ -121,33 +115,18 @@ TEST(litmus_tuner, begins_with_the_given_set_and_chosen_ones_near_it) {
 }
 
 TEST(litmus_tuner, repeats_itself_with_the_same_seed) {
-  const auto search = [](std::uint64_t seed) {
-    double now = 0;
-    tune_options options;
-    options.seconds = 5;
-    options.seed = seed;
-    return text_of(tune(
-        [&](const parameters& p) {
-          now += 0.1;
-          return fake_trial(p);
-        },
-        [&] { return now; }, options));
-  };
+  const auto search = [](std::uint64_t seed) { return text_of(searched({.seconds = 5, .seed = seed})); };
   EXPECT_EQ(search(3), search(3));
   EXPECT_NE(search(3), search(4));
 }
 
 TEST(litmus_tuner, goes_on_after_parameters_that_do_not_run) {
-  double now = 0;
-  const tune_result result = tune(
-      [&](const parameters& p) {
-        now += 1;
-        trial t = fake_trial(p);
-        t.failure = p == parameters{} ? "it did not run" : "";
-        t.hits += p == parameters{} ? 1'000'000 : 0;
-        return t;
-      },
-      [&] { return now; }, tune_options{});
+  const tune_result result = searched({}, 1, [](const parameters& p) {
+    trial t = fake_trial(p);
+    t.failure = p == parameters{} ? "it did not run" : "";
+    t.hits += p == parameters{} ? 1'000'000 : 0;
+    return t;
+  });
   EXPECT_NE(result.best, parameters{});
   EXPECT_EQ(result.log.front().failure, "it did not run");
   EXPECT_EQ(text_of(result).rfind("did not run  width=256", 0), 0U) << text_of(result);
