@@ -92,7 +92,9 @@ TEST_F(sync_between_devices, barrier_shows_after_it_what_was_written_before) {
   membar::launch(launch_config{1, 1}, meet, near.get(), far->get(), 0);
   finish();
   finish_on(second);
-  for (const side& each : {copied(near)[0], copied(*far)[0]}) {
+  for (side* const memory : {near.get(), far->get()}) {
+    const auto seen = copied(memory, 1);
+    const side& each = seen[0];
     EXPECT_EQ(each.written, phases);
     EXPECT_EQ(each.late, 0U);
     EXPECT_EQ(each.stale, 0U);
