@@ -265,7 +265,8 @@ __device__ inline void stress_until_done(const launch_view& view, unsigned long 
   const unsigned last = (1 + view.steps) * view.layout.blocks;
   const unsigned warp = (blockIdx.x * blockDim.x + threadIdx.x) / warp_lanes;
   for (unsigned turn = 0; static_cast<int>(load_relaxed(&view.block_barrier->arrived, false) - last) < 0; ++turn) {
-    if (turn % turns_per_poll == 0 && (load_relaxed(&view.run_barrier->abandoned, true) != 0 || global_nanoseconds() > deadline)) {
+    if (turn % turns_per_poll == 0 &&
+        (load_relaxed(&view.run_barrier->abandoned, true) != 0 || global_nanoseconds() > deadline)) {
       return;
     }
     const unsigned random = mixed(draw(view.layout.seed, turn, purpose::stress) ^ (warp * 0x9e3779b9U));
