@@ -106,8 +106,8 @@ TYPES = {
     "u64": integer("unsigned long long", "u", 64),
     "f32": Type("float", 32, exch="b32", add="f32", min=TWO_WAY, max=TWO_WAY),
     "f64": Type("double", 64, exch="b64", add="f64", min=TWO_WAY, max=TWO_WAY),
-    "f16": Type("__half", 16, exch=LOOP, add="noftz.f16", min=LOOP, max=LOOP),
-    "bf16": Type("__nv_bfloat16", 16, exch=LOOP, add=("noftz.bf16", 90, LOOP), min=LOOP, max=LOOP),
+    "f16": Type("__half", 16, exch=LOOP, add=LOOP, min=LOOP, max=LOOP),
+    "bf16": Type("__nv_bfloat16", 16, exch=LOOP, add=LOOP, min=LOOP, max=LOOP),
     "f16x2": Type("__half2", 32, exch="b32", add="noftz.f16x2", min=LOOP, max=LOOP),
     "bf16x2": Type("__nv_bfloat162", 32, exch="b32", add=("noftz.bf16x2", 90, LOOP), min=LOOP, max=LOOP),
     "s8": small_integer("signed char", "s", 8),
@@ -262,7 +262,6 @@ def opposite(operation):
 
 def add_operation(part, name, kind, call, own_order, order, scope, operation, head, result):
     """A fetch (head atom) or a reduction (head red), on an object that the compiler knows to be in global memory."""
-    space = ".global" if head == "red" else ""
     what = kind.instruction(operation, part.architecture)
     if what is None:
         return
@@ -274,8 +273,8 @@ def add_operation(part, name, kind, call, own_order, order, scope, operation, he
         inside = attempts(scope, max(kind.bits, 32))
         part.kernel(name, parameters, body, around_loop(order, scope, inside), stores=stores, looped=True)
     elif what == TWO_WAY:
-        signed = f"{head}.{own}.{scope}{space}.{operation}.s{kind.bits}"
-        unsigned = f"{head}.{own}.{scope}{space}.{opposite(operation)}.u{kind.bits}"
+        signed = f"{head}.{own}.{scope}.global.{operation}.s{kind.bits}"
+        unsigned = f"{head}.{own}.{scope}.global.{opposite(operation)}.u{kind.bits}"
         letter, register = kind.register, REGISTER[kind.register]
         integer_type = {32: "int", 64: "long long"}[kind.bits]
         operands, output = ("%0, [%1], %2", f'"={letter}"(old)') if result else ("[%0], %1", "")
@@ -286,7 +285,7 @@ def add_operation(part, name, kind, call, own_order, order, scope, operation, he
         # Which of the two comes first in the PTX is the compiler's choice.
         part.kernel(name, parameters, body, fences + [[signed, unsigned]], hand, stores)
     else:
-        instruction = f"{head}.{own}.{scope}{space}.{operation}.{what}"
+        instruction = f"{head}.{own}.{scope}.global.{operation}.{what}"
         value = "value"
         if name.startswith(("fetch_sub", "sub")):
             value = f"static_cast<{kind.cpp}>(0 - value)" if kind.becomes["add"] in ("u64", "s32", "u32") else negated(kind)
@@ -344,7 +343,7 @@ def add_compare_exchange(part, scope, key, ref, order, failure, covering):
     name = f"compare_exchange_{order}_{failure}_{scope}_{key}"
     parameters = f"{kind.cpp}* object, {kind.cpp} expected, {kind.cpp} desired, {kind.cpp}* before, bool* exchanged"
     body = f"*exchanged = {ref}.compare_exchange(expected, desired, membar::{order}, membar::{failure}); *before = expected;"
-    if kind.bits == 8:
+    if kind.bits < 32:
         look = [f"ld.relaxed.{s}.b32"]  # before the fence where it need not be sequentially consistent
         attempt = [f"atom.relaxed.{s}.cas.b32"]
         instructions = (around_loop(covering, s, look + attempt) if covering == "seq_cst"
@@ -352,9 +351,9 @@ def add_compare_exchange(part, scope, key, ref, order, failure, covering):
         part.kernel(name, parameters, body, instructions, stores=2, looped=True)
         return
     fences, own = with_fence(covering, s, "acquire")
-    instruction = f"atom.{own}.{s}.cas.b{kind.bits}"
+    instruction = f"atom.{own}.{s}.global.cas.b{kind.bits}"
     letter, register = kind.register, REGISTER[kind.register]
-    cas = asm(f"{instruction} %0, [%1], %2, %3", f'"={letter}"(o)', f'"l"(object), "{letter}"(e), "{letter}"(d)')
+    cas = asm(f"{instruction} %0, [%1], %2, %3", f'"={letter}"(o)', f'"l"({address_of(instruction)}), "{letter}"(e), "{letter}"(d)')
     hand = (f"const {register} e = bits<{register}>(expected), d = bits<{register}>(desired); {asm_fences(fences)} "
             f"{register} o; {cas} *exchanged = o == e; *before = bits<{kind.cpp}>(o);")
     part.kernel(name, parameters, body, fences + [instruction], hand, 2)
@@ -375,11 +374,11 @@ def add_owning(part, scope):
                 around_loop("release", s, attempts(s, 32)), stores=1, looped=True)
     part.kernel(f"owning_compare_exchange_{scope}", f"{pointer}, unsigned expected, unsigned value, bool* result",
                 "*result = object->compare_exchange(expected, value, membar::release, membar::acquire);",
-                [f"atom.acq_rel.{s}.cas.b32"], stores=1)
+                [f"atom.acq_rel.{s}.global.cas.b32"], stores=1)
     for operation, ptx in FETCH.items():
         kind = TYPES["u32"].instruction(ptx, 90)
         part.kernel(f"owning_{operation}_{scope}", f"{pointer}, unsigned value, unsigned* result",
-                    f"*result = object->{operation}(value, membar::acq_rel);", [f"atom.acq_rel.{s}.{ptx}.{kind}"], stores=1)
+                    f"*result = object->{operation}(value, membar::acq_rel);", [f"atom.acq_rel.{s}.global.{ptx}.{kind}"], stores=1)
     for operation, ptx in REDUCE.items():
         kind = TYPES["u32"].instruction(ptx, 90)
         part.kernel(f"owning_{operation}_{scope}", f"{pointer}, unsigned value", f"object->{operation}(value, membar::release);",
@@ -393,11 +392,11 @@ def add_pointers(part, scope):
     for operation, sign in (("fetch_add", ""), ("fetch_sub", "-")):
         for order in ORDERS:
             fences, own = with_fence(order, s, "acquire")
-            instruction = f"atom.{own}.{s}.add.u64"
+            instruction = f"atom.{own}.{s}.global.add.u64"
             part.kernel(f"pointer_{operation}_{order}_{scope}", "int** object, long value, int** result",
                         f"*result = {ref}.{operation}(value, membar::{order});", fences + [instruction],
-                        f"long old; {asm_fences(fences)} "
-                        + asm(f"{instruction} %0, [%1], %2", '"=l"(old)', f'"l"(object), "l"({sign}value * 4)')
+                        f"long old; const long bytes = {sign}value * 4; {asm_fences(fences)} "
+                        + asm(f"{instruction} %0, [%1], %2", '"=l"(old)', f'"l"({address_of(instruction)}), "l"(bytes)')
                         + " *result = bits<int*>(old);", 1)
     for order in REDUCTION_ORDERS:
         part.kernel(f"pointer_add_{order}_{scope}", "int** object, long value", f"{ref}.add(value, membar::{order});",
@@ -407,44 +406,34 @@ def add_pointers(part, scope):
 # What ptxas tears in the shared memory of another block of the cluster (sm_90 and newer).
 TORN = {"s64": ["and", "or", "xor", "min", "max"], "u64": ["and", "or", "xor", "min", "max"], "f64": ["min", "max"],
         "f16x2": ["add"], "bf16x2": ["add"]}
-IN_OWN_BLOCK, IN_CLUSTER = "isspacep.shared", "isspacep.shared::cluster"
 
 
 def add_places(part, scope, every_order=False):
-    """An object of which the compiler does not know where it is: the loop stands beside the instruction where that is torn, and
-    a reduction has forms for global memory and for this block's shared memory. An object of which it does: one instruction."""
+    """An object of which the compiler does not know where it is: one instruction in global memory, and elsewhere a relaxed one between
+    fences, or a loop where the instruction is torn in other blocks' shared memory. An object of which it knows: one of these."""
     s = SCOPES[scope]
 
-    def instructions(head, own, operation, what, bits):
+    def instructions(head, own, space, operation, what, bits):
         if what == TWO_WAY:
-            return [f"{head}.{own}.{s}.{operation}.s{bits}", f"{head}.{own}.{s}.{opposite(operation)}.u{bits}"]
-        return [f"{head}.{own}.{s}.{operation}.{what}"]
-
-    def reductions_in(space, reductions):
-        return [i.replace(f".{s}.", f".{s}.{space}.") if i.startswith("red") else i for i in reductions]
+            return [f"{head}.{own}.{s}{space}.{operation}.s{bits}", f"{head}.{own}.{s}{space}.{opposite(operation)}.u{bits}"]
+        return [f"{head}.{own}.{s}{space}.{operation}.{what}"]
 
     for key, kind in TYPES.items():
-        if key not in ("s32", "u32", "s64", "u64", "f16", "bf16", "f32", "f64", "f16x2", "bf16x2"):
-            continue
         for operations, orders, head in ((FETCH, ORDERS, "atom"), (REDUCE, REDUCTION_ORDERS, "red")):
             for operation, ptx in operations.items():
                 what = kind.instruction(ptx, part.architecture)
-                if what is None or what == LOOP:
+                if what is None or what == LOOP or kind.elements > 1:
                     continue
                 for order in orders if every_order or head == "red" else orders[-1:]:
                     fences, own = with_fence(order, s, "acquire")
-                    native = fences + instructions(head, own, ptx, what, kind.bits)
+                    form = (ptx, what, kind.bits)
+                    in_global = fences + instructions(head, own, ".global", *form)
+                    in_shared = around_loop(order, s, instructions(head, "relaxed", ".shared", *form))
                     torn = part.architecture >= 90 and ptx in TORN.get(key, [])
-                    inside = attempts(s, kind.bits)
+                    elsewhere = attempts(s, kind.bits) if torn else instructions(head, "relaxed", "", *form)
                     # Which branch comes first in the PTX is the compiler's choice.
-                    either = [IN_CLUSTER] + around_loop(order, s, inside) + native if torn else native
+                    either = ["isspacep.global", *in_global, "isspacep.shared", *in_shared, *elsewhere]
                     result = head == "atom"
-                    if not result:  # which is a reduction for the hardware only where the instruction says where the object is
-                        in_own_block = [IN_OWN_BLOCK] + reductions_in("shared", native) if order == "relaxed" else []
-                        asked = [IN_OWN_BLOCK] if torn and not in_own_block else []
-                        either = ["isspacep.global"] + reductions_in("global", native) + in_own_block + asked + either
-                    elif torn:
-                        either = [IN_OWN_BLOCK] + either
                     ref = f"membar::atomic_ref<{kind.cpp}, membar::thread_scope::{scope}>"
                     call = f"(*object).{operation}(value, membar::{order});"
                     parameters = f"{kind.cpp} value" + (f", {kind.cpp}* result" if result else "")
@@ -452,8 +441,7 @@ def add_places(part, scope, every_order=False):
                     hidden = asm("mov.b64 %0, %1", '"=l"(object)', '"l"(given)')
                     part.kernel(f"somewhere_{operation}_{order}_{scope}_{key}", f"{kind.cpp}* given, {parameters}",
                                 f"{kind.cpp}* object; {hidden} {store}{ref}{call}", [either], stores=int(result), looped=torn)
-                    placed = torn and order == orders[-1] if result else True
-                    for place in ("global", "shared") if placed else ():
+                    for place, wanted in (("global", in_global), ("shared", in_shared)):
                         name = f"in_{place}_{operation}_{order}_{scope}_{key}"
                         declared = f"extern __shared__ {kind.cpp} {name}_object[]; const auto object = {name}_object; "
                         if place == "global":
@@ -461,10 +449,7 @@ def add_places(part, scope, every_order=False):
                             part.kernels.append(variable)
                             part.by_hand.append(variable)
                             declared = f"const auto object = &{name}_object[1]; "
-                        # ptxas drops the fence of a release that says .shared and becomes a loop.
-                        named = place == "global" or order == "relaxed"
-                        wanted = reductions_in(place, native) if named else native
-                        value = negated(kind) if operation == "sub" else "value"
+                        value = negated(kind) if operation.endswith("sub") else "value"
                         hand = None
                         if not result and len(wanted) == 1 and value is not None:
                             hand = declared + by_hand(kind, wanted[0], [], False, value)
@@ -480,7 +465,7 @@ def add_aggregated(part, scope):
         for operation in ("fetch_add", "fetch_max", "fetch_xor"):
             for order in ORDERS:
                 fences, own = with_fence(order, s, "acquire")
-                instruction = f"atom.{own}.{s}.{TYPES['u32'].becomes[FETCH[operation]]}.{FETCH[operation]}"
+                instruction = f"atom.{own}.{s}.global.{TYPES['u32'].becomes[FETCH[operation]]}.{FETCH[operation]}"
                 part.kernel(f"aggregated_{operation}_{order}_{form}_{scope}", "unsigned* object, unsigned value, unsigned* result",
                             f"result[threadIdx.x] = {ref}.{operation}(value, membar::{order});",
                             groups + ["bar.warp.sync"] * len(BEFORE[order]) + fences + [instruction]

@@ -84,7 +84,7 @@ __device__ inline Bits attempt_in_turns(const cell<Bits>& c, typename cell<Bits>
     const unsigned attempting = unchanging != 0 ? unchanging : waiting & (0 - waiting);
     bool written = false;
     if ((attempting & self) != 0) {
-      const auto found = ptx_compare_and_swap<Scope, memory_order::relaxed>(c.word, seen, now);
+      const auto found = ptx_compare_and_swap<Scope, memory_order::relaxed, state_space::generic>(c.word, seen, now);
       written = found == seen;
       now = written ? now : found;
     }
@@ -104,7 +104,8 @@ __device__ inline T update_loop(T* object, Function function) {
   half_fence<Scope, release_half(Order)>();
   const auto seen = ptx_load<Scope, memory_order::relaxed>(c.word);
   bits_of<T> old = c.part(seen);
-  const auto found = ptx_compare_and_swap<Scope, memory_order::relaxed>(c.word, seen, c.with(seen, next(old)));
+  const auto found =
+      ptx_compare_and_swap<Scope, memory_order::relaxed, state_space::generic>(c.word, seen, c.with(seen, next(old)));
   if (found != seen) {
     old = attempt_in_turns<Scope>(c, found, next);
   }
@@ -128,16 +129,16 @@ class back_off {
   unsigned nanoseconds_ = 0;
 };
 
-/// Stores `desired` if the byte's bits are those of `expected`, else copies the byte's bits into `expected`. Returns whether it
-/// stored.
+/// Stores `desired` if the bits of an object of 8 or 16 bits are those of `expected`, else copies them into `expected`. Returns
+/// whether it stored.
 ///
-/// Each lane attempts for itself, so a lane that fails has read the byte itself. It tries again where only the other bytes of
-/// the word changed. A lane whose first load finds another byte has nothing to release, so the release fence stands after that
-/// load; at seq_cst it stands before.
-template <thread_scope Scope, memory_order Order>
-__device__ inline bool compare_exchange_byte(unsigned char* object, unsigned char& expected, unsigned char desired) noexcept {
+/// Each lane attempts for itself, so a lane that fails has read the object itself. It tries again where only the rest of the
+/// word changed. A lane whose first load finds other bits has nothing to release, so the release fence stands after that load;
+/// at seq_cst it stands before.
+template <thread_scope Scope, memory_order Order, class Bits>
+__device__ inline bool compare_exchange_in_word(Bits* object, Bits& expected, Bits desired) noexcept {
   constexpr bool look_after_fence = Order == memory_order::seq_cst;
-  const cell<unsigned char> c(object);
+  const cell<Bits> c(object);
   if constexpr (look_after_fence) {
     half_fence<Scope, release_half(Order)>();
   }
@@ -149,7 +150,8 @@ __device__ inline bool compare_exchange_byte(unsigned char* object, unsigned cha
     }
     back_off wait;
     for (;;) {
-      const unsigned found = ptx_compare_and_swap<Scope, memory_order::relaxed>(c.word, seen, c.with(seen, desired));
+      const unsigned found =
+          ptx_compare_and_swap<Scope, memory_order::relaxed, state_space::generic>(c.word, seen, c.with(seen, desired));
       exchanged = found == seen;
       seen = found;
       if (exchanged || c.part(seen) != expected) {
@@ -217,18 +219,6 @@ template <atom_op Op, class T>
   return sizeof(T) == 8 && ((kind == value_kind::integer && (bitwise || extreme)) || (kind == value_kind::floating && extreme));
 }
 
-/// Whether the address lies in the shared memory of another block of the cluster.
-///
-/// Where the compiler knows the state space, as of a kernel parameter or a variable, no code remains.
-[[nodiscard]] __device__ inline bool in_other_blocks_shared_memory(const void* address) noexcept {
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-  return __isClusterShared(address) != 0 && __isShared(address) == 0;
-#else
-  static_cast<void>(address);
-  return false;
-#endif
-}
-
 /// The operation as a loop of compare-and-swap. Returns the value before.
 template <atom_op Op, class T, thread_scope Scope, memory_order Order>
 __device__ inline T fetch_in_loop(T* object, T value) noexcept {
@@ -272,47 +262,75 @@ struct element_bits {
   }
 };
 
+/// What a reduction returns.
+struct nothing {};
+
+/// Calls `perform` with the order and the state space of the instruction that it emits, and adds the fences of `Order`.
+///
+/// In global memory the instruction has the order itself, but for the fence of seq_cst. Elsewhere it is relaxed and stands
+/// between the order's two fences. There ptxas (13.0, sm_90 to sm_120) makes a loop of many an instruction and does not put the
+/// loop between the fences of the instruction's own order: through a generic address it acquires before the loop reads, and in
+/// shared memory it leaves both fences out. Where the compiler knows the state space, as of a kernel parameter or a variable,
+/// one branch remains.
+template <thread_scope Scope, memory_order Order, class Perform>
+__device__ inline auto in_its_space(const void* object, Perform perform) noexcept {
+  if (__isGlobal(object) != 0) {
+    fence_if_sequentially_consistent<Scope, Order>();
+    return perform.template operator()<order_after_fence<Order, memory_order::acquire>, state_space::global>();
+  }
+  half_fence<Scope, release_half(Order)>();
+  const auto result = __isShared(object) != 0 ? perform.template operator()<memory_order::relaxed, state_space::shared>()
+                                              : perform.template operator()<memory_order::relaxed, state_space::generic>();
+  half_fence<Scope, acquire_half(Order)>();
+  return result;
+}
+
+/// A read-modify-write as one instruction. Returns the value before.
+template <atom_op Op, class T, thread_scope Scope, memory_order Order, state_space Space>
+__device__ inline T fetch_by_instruction(T* object, bits_of<T> operand) noexcept {
+  if constexpr (lowering_of<Op, T>() == lowering::instruction) {
+    return from_bits<T>(ptx_atom<Op, native_type<T>(Op), Scope, Order, Space>(object, operand));
+  } else {
+    return from_bits<T>(in_integer_form<Op, T>(operand, [&]<atom_op IntegerOp, ptx_type Type>() {
+      return ptx_atom<IntegerOp, Type, Scope, Order, Space>(object, operand);
+    }));
+  }
+}
+
+/// A reduction as one instruction. ptxas makes a reduction of it only if it names the state space.
+template <atom_op Op, class T, thread_scope Scope, memory_order Order, state_space Space>
+__device__ inline void reduce_by_instruction(T* object, bits_of<T> operand) noexcept {
+  if constexpr (lowering_of<Op, T>() == lowering::instruction) {
+    ptx_red<Op, native_type<T>(Op), Scope, Order, Space>(object, operand);
+  } else {
+    in_integer_form<Op, T>(
+        operand, [&]<atom_op IntegerOp, ptx_type Type>() { ptx_red<IntegerOp, Type, Scope, Order, Space>(object, operand); });
+  }
+}
+
 /// Performs a read-modify-write and returns the value before.
 template <atom_op Op, class T, thread_scope Scope, memory_order Order>
 __device__ inline T device_fetch(T* object, T value) noexcept {
-  constexpr ptx_type type = native_type<T>(Op);
-  constexpr memory_order own = order_after_fence<Order, memory_order::acquire>;
   require_architecture_of<Scope>();
-  if constexpr (torn_in_other_blocks_shared_memory<Op, T>()) {
-    if (in_other_blocks_shared_memory(object)) {
-      return fetch_in_loop<Op, T, Scope, Order>(object, value);
-    }
-  }
   if constexpr (kind_of<T> == value_kind::vector) {
     require_vector_instructions<T>();
     const auto operand = element_bits<typename T::value_type, T::size>::of(value);
     auto old = operand;
     fence_if_sequentially_consistent<Scope, Order>();
-    ptx_atom<Op, type, Scope, own>(object, operand.values, old.values);
+    ptx_atom<Op, native_type<T>(Op), Scope, order_after_fence<Order, memory_order::acquire>>(object, operand.values,
+                                                                                             old.values);
     return old.get();
-  } else if constexpr (lowering_of<Op, T>() == lowering::instruction) {
-    const bits_of<T> operand = to_bits(value);
-    fence_if_sequentially_consistent<Scope, Order>();
-    return from_bits<T>(ptx_atom<Op, type, Scope, own>(object, operand));
-  } else if constexpr (lowering_of<Op, T>() == lowering::integer_form) {
-    const bits_of<T> operand = to_bits(value);
-    fence_if_sequentially_consistent<Scope, Order>();
-    return from_bits<T>(in_integer_form<Op, T>(
-        operand, [&]<atom_op IntegerOp, ptx_type Type>() { return ptx_atom<IntegerOp, Type, Scope, own>(object, operand); }));
-  } else {
+  } else if constexpr (lowering_of<Op, T>() == lowering::loop) {
     require_compare_and_swap<T>();
     return fetch_in_loop<Op, T, Scope, Order>(object, value);
-  }
-}
-
-/// The reduction as one instruction that names the state space.
-template <atom_op Op, class T, thread_scope Scope, memory_order Order, state_space Space>
-__device__ inline void reduce_by_instruction(T* object, T value) noexcept {
-  if constexpr (lowering_of<Op, T>() == lowering::instruction) {
-    ptx_red<Op, native_type<T>(Op), Scope, Order, Space>(object, to_bits(value));
   } else {
-    in_integer_form<Op, T>(to_bits(value), [&]<atom_op IntegerOp, ptx_type Type>() {
-      ptx_red<IntegerOp, Type, Scope, Order, Space>(object, to_bits(value));
+    const bits_of<T> operand = to_bits(value);
+    return in_its_space<Scope, Order>(object, [=]<memory_order Own, state_space Space>() {
+      if constexpr (Space == state_space::generic && torn_in_other_blocks_shared_memory<Op, T>()) {
+        return fetch_in_loop<Op, T, Scope, Own>(object, from_bits<T>(operand));
+      } else {
+        return fetch_by_instruction<Op, T, Scope, Own, Space>(object, operand);
+      }
     });
   }
 }
@@ -329,25 +347,15 @@ __device__ inline void device_reduce(T* object, T value) noexcept {
     require_compare_and_swap<T>();
     fetch_in_loop<Op, T, Scope, Order>(object, value);
   } else {
-    // ptxas makes a reduction only of an instruction that names the state space. Any other becomes an operation whose result
-    // is not used.
-    if (__isGlobal(object) != 0) {
-      reduce_by_instruction<Op, T, Scope, Order, state_space::global>(object, value);
-      return;
-    }
-    if constexpr (Order == memory_order::relaxed) {  // ptxas 13.0 drops the fence of a red.release.shared that becomes a loop
-      if (__isShared(object) != 0) {
-        reduce_by_instruction<Op, T, Scope, Order, state_space::shared>(object, value);
-        return;
+    const bits_of<T> operand = to_bits(value);
+    in_its_space<Scope, Order>(object, [=]<memory_order Own, state_space Space>() {
+      if constexpr (Space == state_space::generic && torn_in_other_blocks_shared_memory<Op, T>()) {
+        fetch_in_loop<Op, T, Scope, Own>(object, from_bits<T>(operand));
+      } else {
+        reduce_by_instruction<Op, T, Scope, Own, Space>(object, operand);
       }
-    }
-    if constexpr (torn_in_other_blocks_shared_memory<Op, T>()) {
-      if (in_other_blocks_shared_memory(object)) {
-        fetch_in_loop<Op, T, Scope, Order>(object, value);
-        return;
-      }
-    }
-    reduce_by_instruction<Op, T, Scope, Order, state_space::generic>(object, value);
+      return nothing{};
+    });
   }
 }
 
@@ -377,11 +385,12 @@ __device__ inline bool device_compare_exchange(T* object, T& expected, const T& 
   const bits replacing = to_bits(desired);
   bits seen = before;
   bool exchanged = false;
-  if constexpr (sizeof(T) == 1) {
-    exchanged = compare_exchange_byte<Scope, Order>(address, seen, replacing);
+  if constexpr (sizeof(T) < 4) {
+    exchanged = compare_exchange_in_word<Scope, Order>(address, seen, replacing);
   } else {
-    fence_if_sequentially_consistent<Scope, Order>();
-    seen = ptx_compare_and_swap<Scope, order_after_fence<Order, memory_order::acquire>>(address, before, replacing);
+    seen = in_its_space<Scope, Order>(address, [=]<memory_order Own, state_space Space>() {
+      return ptx_compare_and_swap<Scope, Own, Space>(address, before, replacing);
+    });
     exchanged = seen == before;
   }
   expected = from_bits<T>(seen);
