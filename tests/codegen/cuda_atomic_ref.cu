@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Loads and stores of 32 and 64 bits in membar's words and in those of cuda::atomic_ref, for same_code.py: at every scope that
-// both have, and in every order, they are the same machine code.
+// Operations of 32 and 64 bits in membar's words and in those of cuda::atomic_ref, for same_code.py: at every scope that both
+// have they are the same machine code, but for relaxed operations other than exchange, which name the state space, and for
+// those that ptxas makes loops of in shared memory.
 #include <bench/atomics/steps.cuh>
 
 namespace {
@@ -28,6 +29,13 @@ using steps::cuda_scope;
 
 MEMBAR_TEST_SPELLINGS(load, return ref.load(Order{}), return ref.load(cuda_order<Order>));
 MEMBAR_TEST_SPELLINGS(store, ref.store(value, Order{}); return value, ref.store(value, cuda_order<Order>); return value);
+MEMBAR_TEST_SPELLINGS(exchange, return ref.exchange(value, Order{}), return ref.exchange(value, cuda_order<Order>));
+MEMBAR_TEST_SPELLINGS(add, return ref.fetch_add(value, Order{}), return ref.fetch_add(value, cuda_order<Order>));
+MEMBAR_TEST_SPELLINGS(max, return ref.fetch_max(value, Order{}), return ref.fetch_max(value, cuda_order<Order>));
+MEMBAR_TEST_SPELLINGS(compare_exchange, T expected = value; ref.compare_exchange(expected, value, Order{}, membar::relaxed);
+                      return expected, T expected = value;
+                      ref.compare_exchange_strong(expected, value, cuda_order<Order>, cuda::memory_order_relaxed);
+                      return expected);
 
 }  // namespace
 
@@ -43,13 +51,23 @@ __global__ void operation(T* object, T value, T* result) {
   MEMBAR_TEST_PAIR(step, T, block, order);  \
   MEMBAR_TEST_PAIR(step, T, device, order); \
   MEMBAR_TEST_PAIR(step, T, system, order)
+#define MEMBAR_TEST_ORDERED(step, T)    \
+  MEMBAR_TEST_SCOPES(step, T, acquire); \
+  MEMBAR_TEST_SCOPES(step, T, release); \
+  MEMBAR_TEST_SCOPES(step, T, acq_rel); \
+  MEMBAR_TEST_SCOPES(step, T, seq_cst)
+#define MEMBAR_TEST_ORDERS(step, T)     \
+  MEMBAR_TEST_SCOPES(step, T, relaxed); \
+  MEMBAR_TEST_ORDERED(step, T)
 #define MEMBAR_TEST_TYPE(T)              \
   MEMBAR_TEST_SCOPES(load, T, relaxed);  \
   MEMBAR_TEST_SCOPES(load, T, acquire);  \
   MEMBAR_TEST_SCOPES(load, T, seq_cst);  \
   MEMBAR_TEST_SCOPES(store, T, relaxed); \
   MEMBAR_TEST_SCOPES(store, T, release); \
-  MEMBAR_TEST_SCOPES(store, T, seq_cst)
+  MEMBAR_TEST_SCOPES(store, T, seq_cst); \
+  MEMBAR_TEST_ORDERS(exchange, T);       \
+  MEMBAR_TEST_ORDERS(compare_exchange, T)
 
 MEMBAR_TEST_TYPE(unsigned);
 MEMBAR_TEST_TYPE(int);
@@ -57,3 +75,7 @@ MEMBAR_TEST_TYPE(unsigned long long);
 MEMBAR_TEST_TYPE(long long);
 MEMBAR_TEST_TYPE(float);
 MEMBAR_TEST_TYPE(double);
+MEMBAR_TEST_ORDERED(add, unsigned);
+MEMBAR_TEST_ORDERED(add, int);
+MEMBAR_TEST_ORDERED(max, unsigned);
+MEMBAR_TEST_ORDERED(max, int);

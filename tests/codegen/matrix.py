@@ -197,6 +197,16 @@ def with_fence(order, scope, otherwise):
     return ([f"fence.sc.{scope}"], otherwise) if order == "seq_cst" else ([], order)
 
 
+def fetch(order, scope, operation, what, bits):
+    """The fences before an instruction that returns the value before, its order and state space if it is known to be global, and the
+    fences after it. ptxas may make loops for shared memory of some, which stand after the instruction's own acquire."""
+    fences, own = with_fence(order, scope, "acquire")
+    rereads = operation != "exch" and (bits == 64 or operation == "add" and "f" in what)
+    if rereads and AFTER[order] and scope != "cta":
+        return fences, "release" if order == "acq_rel" else "relaxed", "", [f"fence.acquire.{scope}"]
+    return fences, own, ".global" if order == "relaxed" and operation != "exch" else "", []
+
+
 def attempts(scope, bits):
     """Of a loop: a look, the first attempt, and the attempts by turns."""
     attempt = f"atom.relaxed.{scope}.cas.b{bits}"
@@ -225,7 +235,7 @@ def address_of(instruction):
     return "object"
 
 
-def by_hand(kind, instruction, fences, result, value="value"):
+def by_hand(kind, instruction, fences, result, value="value", after=()):
     """One instruction between the parameters and the result, in the plainest way to write it; of a vector with its elements."""
     letter, n = kind.register, kind.elements
     register = REGISTER[letter]
@@ -243,7 +253,7 @@ def by_hand(kind, instruction, fences, result, value="value"):
     inputs = ", ".join([f'"l"({address_of(instruction)})'] + [f'"{letter}"({name})' for name in given])
     lines = [f"const {register} {name} = bits<{bits}>({what});" for name, what in given.items()]
     lines += [f"{register} {', '.join(olds)};"] if result else []
-    lines += [asm_fences(fences), asm(f"{instruction} {text}", outputs, inputs)]
+    lines += [asm_fences(fences), asm(f"{instruction} {text}", outputs, inputs), asm_fences(after)]
     if result and n == 1:
         lines.append(f"*result = bits<{kind.cpp}>(static_cast<{bits}>(old));")
     elif result:
@@ -260,37 +270,40 @@ def opposite(operation):
     return {"min": "max", "max": "min"}[operation]
 
 
-def add_operation(part, name, kind, call, own_order, order, scope, operation, head, result):
+def add_operation(part, name, kind, call, order, scope, operation, head, result):
     """A fetch (head atom) or a reduction (head red), on an object that the compiler knows to be in global memory."""
     what = kind.instruction(operation, part.architecture)
     if what is None:
         return
     parameters = f"{kind.cpp}* object, {kind.cpp} value" + (f", {kind.cpp}* result" if result else "")
-    fences, own = with_fence(order, scope, own_order)
+    fences, own, space, after = fetch(order, scope, operation, what, kind.bits) if result else ([], order, ".global", [])
+    if kind.elements > 1:
+        fences, own = with_fence(order, scope, "acquire")
+        space, after = ".global", []
     body = f"*result = {call};" if result else f"{call};"
     stores = int(result)
     if what == LOOP:
         inside = attempts(scope, max(kind.bits, 32))
         part.kernel(name, parameters, body, around_loop(order, scope, inside), stores=stores, looped=True)
     elif what == TWO_WAY:
-        signed = f"{head}.{own}.{scope}.global.{operation}.s{kind.bits}"
-        unsigned = f"{head}.{own}.{scope}.global.{opposite(operation)}.u{kind.bits}"
+        signed = f"{head}.{own}.{scope}{space}.{operation}.s{kind.bits}"
+        unsigned = f"{head}.{own}.{scope}{space}.{opposite(operation)}.u{kind.bits}"
         letter, register = kind.register, REGISTER[kind.register]
         integer_type = {32: "int", 64: "long long"}[kind.bits]
         operands, output = ("%0, [%1], %2", f'"={letter}"(old)') if result else ("[%0], %1", "")
         one, two = (asm(f"{i} {operands}", output, f'"l"({address_of(i)}), "{letter}"(v)') for i in (signed, unsigned))
         hand = (f"const {register} v = bits<{register}>(value); {asm_fences(fences)} {f'{register} old;' if result else ''} "
-                f"if (static_cast<{integer_type}>(v) >= 0) {{ {one} }} else {{ {two} }} "
+                f"if (static_cast<{integer_type}>(v) >= 0) {{ {one} }} else {{ {two} }} {asm_fences(after)} "
                 + (f"*result = bits<{kind.cpp}>(old);" if result else ""))
         # Which of the two comes first in the PTX is the compiler's choice.
-        part.kernel(name, parameters, body, fences + [[signed, unsigned]], hand, stores)
+        part.kernel(name, parameters, body, fences + [[signed, unsigned]] + after, hand, stores)
     else:
-        instruction = f"{head}.{own}.{scope}.global.{operation}.{what}"
+        instruction = f"{head}.{own}.{scope}{space}.{operation}.{what}"
         value = "value"
         if name.startswith(("fetch_sub", "sub")):
             value = f"static_cast<{kind.cpp}>(0 - value)" if kind.becomes["add"] in ("u64", "s32", "u32") else negated(kind)
-        hand = None if value is None else by_hand(kind, instruction, fences, result, value)
-        part.kernel(name, parameters, body, fences + [instruction], hand, stores)
+        hand = None if value is None else by_hand(kind, instruction, fences, result, value, after)
+        part.kernel(name, parameters, body, fences + [instruction] + after, hand, stores)
 
 
 def add_atomics(part, scope, types, keep=lambda case: True):
@@ -320,12 +333,12 @@ def add_atomics(part, scope, types, keep=lambda case: True):
                 instruction = f"st.{own}.{s}.b{kind.bits}"
                 part.kernel(f"store_{order}_{scope}_{key}", f"{pointer}, {kind.cpp} value", f"{ref}.store(value, membar::{order});",
                             fences + [instruction], by_hand(kind, instruction, fences, False))
-        for operations, orders, own, head in ((FETCH, ORDERS, "acquire", "atom"), (REDUCE, REDUCTION_ORDERS, None, "red")):
+        for operations, orders, head in ((FETCH, ORDERS, "atom"), (REDUCE, REDUCTION_ORDERS, "red")):
             for operation, ptx in operations.items():
                 for order in orders:
                     if wanted(operation, order):
                         add_operation(part, f"{operation}_{order}_{scope}_{key}", kind, f"{ref}.{operation}(value, membar::{order})",
-                                      own, order, s, ptx, head, head == "atom")
+                                      order, s, ptx, head, head == "atom")
         if kind.elements > 1 or (kind.bits == 128 and part.architecture < 90):
             continue
         for order in ORDERS:
@@ -351,7 +364,7 @@ def add_compare_exchange(part, scope, key, ref, order, failure, covering):
         part.kernel(name, parameters, body, instructions, stores=2, looped=True)
         return
     fences, own = with_fence(covering, s, "acquire")
-    instruction = f"atom.{own}.{s}.global.cas.b{kind.bits}"
+    instruction = f"atom.{own}.{s}.cas.b{kind.bits}"
     letter, register = kind.register, REGISTER[kind.register]
     cas = asm(f"{instruction} %0, [%1], %2, %3", f'"={letter}"(o)', f'"l"({address_of(instruction)}), "{letter}"(e), "{letter}"(d)')
     hand = (f"const {register} e = bits<{register}>(expected), d = bits<{register}>(desired); {asm_fences(fences)} "
@@ -374,11 +387,11 @@ def add_owning(part, scope):
                 around_loop("release", s, attempts(s, 32)), stores=1, looped=True)
     part.kernel(f"owning_compare_exchange_{scope}", f"{pointer}, unsigned expected, unsigned value, bool* result",
                 "*result = object->compare_exchange(expected, value, membar::release, membar::acquire);",
-                [f"atom.acq_rel.{s}.global.cas.b32"], stores=1)
+                [f"atom.acq_rel.{s}.cas.b32"], stores=1)
     for operation, ptx in FETCH.items():
         kind = TYPES["u32"].instruction(ptx, 90)
         part.kernel(f"owning_{operation}_{scope}", f"{pointer}, unsigned value, unsigned* result",
-                    f"*result = object->{operation}(value, membar::acq_rel);", [f"atom.acq_rel.{s}.global.{ptx}.{kind}"], stores=1)
+                    f"*result = object->{operation}(value, membar::acq_rel);", [f"atom.acq_rel.{s}.{ptx}.{kind}"], stores=1)
     for operation, ptx in REDUCE.items():
         kind = TYPES["u32"].instruction(ptx, 90)
         part.kernel(f"owning_{operation}_{scope}", f"{pointer}, unsigned value", f"object->{operation}(value, membar::release);",
@@ -391,17 +404,19 @@ def add_pointers(part, scope):
     ref = f"membar::atomic_ref<int*, membar::thread_scope::{scope}>(*object)"
     for operation, sign in (("fetch_add", ""), ("fetch_sub", "-")):
         for order in ORDERS:
-            fences, own = with_fence(order, s, "acquire")
-            instruction = f"atom.{own}.{s}.global.add.u64"
+            fences, own, space, after = fetch(order, s, "add", "u64", 64)
+            instruction = f"atom.{own}.{s}{space}.add.u64"
             part.kernel(f"pointer_{operation}_{order}_{scope}", "int** object, long value, int** result",
-                        f"*result = {ref}.{operation}(value, membar::{order});", fences + [instruction],
+                        f"*result = {ref}.{operation}(value, membar::{order});", fences + [instruction] + after,
                         f"long old; const long bytes = {sign}value * 4; {asm_fences(fences)} "
                         + asm(f"{instruction} %0, [%1], %2", '"=l"(old)', f'"l"({address_of(instruction)}), "l"(bytes)')
-                        + " *result = bits<int*>(old);", 1)
+                        + asm_fences(after) + " *result = bits<int*>(old);", 1)
     for order in REDUCTION_ORDERS:
         part.kernel(f"pointer_add_{order}_{scope}", "int** object, long value", f"{ref}.add(value, membar::{order});",
                     [f"red.{order}.{s}.global.add.u64"])
 
+
+IN_OWN_BLOCK, IN_CLUSTER = "isspacep.shared", "isspacep.shared::cluster"
 
 # What ptxas tears in the shared memory of another block of the cluster (sm_90 and newer).
 TORN = {"s64": ["and", "or", "xor", "min", "max"], "u64": ["and", "or", "xor", "min", "max"], "f64": ["min", "max"],
@@ -409,8 +424,9 @@ TORN = {"s64": ["and", "or", "xor", "min", "max"], "u64": ["and", "or", "xor", "
 
 
 def add_places(part, scope, every_order=False):
-    """An object of which the compiler does not know where it is: one instruction in global memory, and elsewhere a relaxed one between
-    fences, or a loop where the instruction is torn in other blocks' shared memory. An object of which it knows: one of these."""
+    """An object of which the compiler does not know where it is: a loop stands beside the instruction where that is torn, a reduction and
+    a relaxed fetch have a form for global memory, and a reduction one for this block's shared memory. An object of which it knows: one
+    of these."""
     s = SCOPES[scope]
 
     def instructions(head, own, space, operation, what, bits):
@@ -422,23 +438,32 @@ def add_places(part, scope, every_order=False):
         for operations, orders, head in ((FETCH, ORDERS, "atom"), (REDUCE, REDUCTION_ORDERS, "red")):
             for operation, ptx in operations.items():
                 what = kind.instruction(ptx, part.architecture)
-                if what is None or what == LOOP or kind.elements > 1:
+                if what is None or what == LOOP or kind.elements > 1 or kind.bits == 128:
                     continue
-                for order in orders if every_order or head == "red" else orders[-1:]:
-                    fences, own = with_fence(order, s, "acquire")
+                result = head == "atom"
+                for order in orders if every_order or not result else ["relaxed", "seq_cst"]:
                     form = (ptx, what, kind.bits)
-                    in_global = fences + instructions(head, own, ".global", *form)
-                    in_shared = around_loop(order, s, instructions(head, "relaxed", ".shared", *form))
                     torn = part.architecture >= 90 and ptx in TORN.get(key, [])
-                    elsewhere = attempts(s, kind.bits) if torn else instructions(head, "relaxed", "", *form)
-                    # Which branch comes first in the PTX is the compiler's choice.
-                    either = ["isspacep.global", *in_global, "isspacep.shared", *in_shared, *elsewhere]
-                    result = head == "atom"
+                    loop = around_loop(order, s, attempts(s, kind.bits))
+                    if result:
+                        fences, own, space, after = fetch(order, s, *form)
+                        in_global = fences + instructions(head, own, space, *form) + after
+                        elsewhere = fences + instructions(head, own, "", *form) + after
+                        in_shared = elsewhere
+                        either = [IN_CLUSTER, IN_OWN_BLOCK, *loop, *elsewhere] if torn else elsewhere
+                        if space:
+                            either = ["isspacep.global", *in_global, *either]
+                    else:
+                        in_global = instructions(head, order, ".global", *form)
+                        in_shared = around_loop(order, s, instructions(head, "relaxed", ".shared", *form))
+                        either = (["isspacep.global", *in_global, IN_OWN_BLOCK, *in_shared]
+                                  + (loop if torn else instructions(head, order, "", *form)))
                     ref = f"membar::atomic_ref<{kind.cpp}, membar::thread_scope::{scope}>"
                     call = f"(*object).{operation}(value, membar::{order});"
                     parameters = f"{kind.cpp} value" + (f", {kind.cpp}* result" if result else "")
                     store = "*result = " if result else ""
                     hidden = asm("mov.b64 %0, %1", '"=l"(object)', '"l"(given)')
+                    # Which branch comes first in the PTX is the compiler's choice.
                     part.kernel(f"somewhere_{operation}_{order}_{scope}_{key}", f"{kind.cpp}* given, {parameters}",
                                 f"{kind.cpp}* object; {hidden} {store}{ref}{call}", [either], stores=int(result), looped=torn)
                     for place, wanted in (("global", in_global), ("shared", in_shared)):
@@ -464,8 +489,8 @@ def add_aggregated(part, scope):
         groups = [RIVALS] if form == "any_address" else []
         for operation in ("fetch_add", "fetch_max", "fetch_xor"):
             for order in ORDERS:
-                fences, own = with_fence(order, s, "acquire")
-                instruction = f"atom.{own}.{s}.global.{TYPES['u32'].becomes[FETCH[operation]]}.{FETCH[operation]}"
+                fences, own, space, _ = fetch(order, s, FETCH[operation], "u32", 32)
+                instruction = f"atom.{own}.{s}{space}.{TYPES['u32'].becomes[FETCH[operation]]}.{FETCH[operation]}"
                 part.kernel(f"aggregated_{operation}_{order}_{form}_{scope}", "unsigned* object, unsigned value, unsigned* result",
                             f"result[threadIdx.x] = {ref}.{operation}(value, membar::{order});",
                             groups + ["bar.warp.sync"] * len(BEFORE[order]) + fences + [instruction]

@@ -84,7 +84,7 @@ __device__ inline Bits attempt_in_turns(const cell<Bits>& c, typename cell<Bits>
     const unsigned attempting = unchanging != 0 ? unchanging : waiting & (0 - waiting);
     bool written = false;
     if ((attempting & self) != 0) {
-      const auto found = ptx_compare_and_swap<Scope, memory_order::relaxed, state_space::generic>(c.word, seen, now);
+      const auto found = ptx_compare_and_swap<Scope, memory_order::relaxed>(c.word, seen, now);
       written = found == seen;
       now = written ? now : found;
     }
@@ -104,8 +104,7 @@ __device__ inline T update_loop(T* object, Function function) {
   half_fence<Scope, release_half(Order)>();
   const auto seen = ptx_load<Scope, memory_order::relaxed>(c.word);
   bits_of<T> old = c.part(seen);
-  const auto found =
-      ptx_compare_and_swap<Scope, memory_order::relaxed, state_space::generic>(c.word, seen, c.with(seen, next(old)));
+  const auto found = ptx_compare_and_swap<Scope, memory_order::relaxed>(c.word, seen, c.with(seen, next(old)));
   if (found != seen) {
     old = attempt_in_turns<Scope>(c, found, next);
   }
@@ -150,8 +149,7 @@ __device__ inline bool compare_exchange_in_word(Bits* object, Bits& expected, Bi
     }
     back_off wait;
     for (;;) {
-      const unsigned found =
-          ptx_compare_and_swap<Scope, memory_order::relaxed, state_space::generic>(c.word, seen, c.with(seen, desired));
+      const unsigned found = ptx_compare_and_swap<Scope, memory_order::relaxed>(c.word, seen, c.with(seen, desired));
       exchanged = found == seen;
       seen = found;
       if (exchanged || c.part(seen) != expected) {
@@ -262,28 +260,31 @@ struct element_bits {
   }
 };
 
-/// What a reduction returns.
-struct nothing {};
-
-/// Calls `perform` with the order and the state space of the instruction that it emits, and adds the fences of `Order`.
+/// Whether the address lies in the shared memory of another block of the cluster.
 ///
-/// In global memory the instruction has the order itself, but for the fence of seq_cst. Elsewhere it is relaxed and stands
-/// between the order's two fences. There ptxas (13.0, sm_90 to sm_120) makes a loop of many an instruction and does not put the
-/// loop between the fences of the instruction's own order: through a generic address it acquires before the loop reads, and in
-/// shared memory it leaves both fences out. Where the compiler knows the state space, as of a kernel parameter or a variable,
-/// one branch remains.
-template <thread_scope Scope, memory_order Order, class Perform>
-__device__ inline auto in_its_space(const void* object, Perform perform) noexcept {
-  if (__isGlobal(object) != 0) {
-    fence_if_sequentially_consistent<Scope, Order>();
-    return perform.template operator()<order_after_fence<Order, memory_order::acquire>, state_space::global>();
-  }
-  half_fence<Scope, release_half(Order)>();
-  const auto result = __isShared(object) != 0 ? perform.template operator()<memory_order::relaxed, state_space::shared>()
-                                              : perform.template operator()<memory_order::relaxed, state_space::generic>();
-  half_fence<Scope, acquire_half(Order)>();
-  return result;
+/// Where the compiler knows the state space, as of a kernel parameter or a variable, no code remains.
+[[nodiscard]] __device__ inline bool in_other_blocks_shared_memory(const void* address) noexcept {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  return __isClusterShared(address) != 0 && __isShared(address) == 0;
+#else
+  static_cast<void>(address);
+  return false;
+#endif
 }
+
+/// Whether ptxas follows the instruction by loops for shared memory, which read the object.
+///
+/// Those loops stand after the acquire of the instruction's own order (13.0, sm_90 to sm_120). So an operation that acquires is
+/// an instruction without that half, and a fence.
+template <atom_op Op, class T>
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool reads_again_in_shared_memory() noexcept {
+  return Op != atom_op::exchange && (sizeof(T) == 8 || (Op == atom_op::add && kind_of<T> != value_kind::integer));
+}
+
+/// The order of the instruction, if a fence of `acquire_half(Order)` follows it.
+template <memory_order Order>
+inline constexpr memory_order order_before_acquire =
+    release_half(Order) == memory_order::release ? memory_order::release : memory_order::relaxed;
 
 /// A read-modify-write as one instruction. Returns the value before.
 template <atom_op Op, class T, thread_scope Scope, memory_order Order, state_space Space>
@@ -294,17 +295,6 @@ __device__ inline T fetch_by_instruction(T* object, bits_of<T> operand) noexcept
     return from_bits<T>(in_integer_form<Op, T>(operand, [&]<atom_op IntegerOp, ptx_type Type>() {
       return ptx_atom<IntegerOp, Type, Scope, Order, Space>(object, operand);
     }));
-  }
-}
-
-/// A reduction as one instruction. ptxas makes a reduction of it only if it names the state space.
-template <atom_op Op, class T, thread_scope Scope, memory_order Order, state_space Space>
-__device__ inline void reduce_by_instruction(T* object, bits_of<T> operand) noexcept {
-  if constexpr (lowering_of<Op, T>() == lowering::instruction) {
-    ptx_red<Op, native_type<T>(Op), Scope, Order, Space>(object, operand);
-  } else {
-    in_integer_form<Op, T>(
-        operand, [&]<atom_op IntegerOp, ptx_type Type>() { ptx_red<IntegerOp, Type, Scope, Order, Space>(object, operand); });
   }
 }
 
@@ -325,13 +315,38 @@ __device__ inline T device_fetch(T* object, T value) noexcept {
     return fetch_in_loop<Op, T, Scope, Order>(object, value);
   } else {
     const bits_of<T> operand = to_bits(value);
-    return in_its_space<Scope, Order>(object, [=]<memory_order Own, state_space Space>() {
-      if constexpr (Space == state_space::generic && torn_in_other_blocks_shared_memory<Op, T>()) {
-        return fetch_in_loop<Op, T, Scope, Own>(object, from_bits<T>(operand));
-      } else {
-        return fetch_by_instruction<Op, T, Scope, Own, Space>(object, operand);
+    if constexpr (Order == memory_order::relaxed && Op != atom_op::exchange) {
+      // If nothing uses the result, ptxas makes a reduction of an instruction that names the state space.
+      if (__isGlobal(object) != 0) {
+        return fetch_by_instruction<Op, T, Scope, Order, state_space::global>(object, operand);
       }
-    });
+    }
+    if constexpr (torn_in_other_blocks_shared_memory<Op, T>()) {
+      if (in_other_blocks_shared_memory(object)) {
+        return fetch_in_loop<Op, T, Scope, Order>(object, value);
+      }
+    }
+    fence_if_sequentially_consistent<Scope, Order>();
+    if constexpr (Scope != thread_scope::block && acquire_half(Order) == memory_order::acquire &&
+                  reads_again_in_shared_memory<Op, T>()) {
+      const T old = fetch_by_instruction<Op, T, Scope, order_before_acquire<Order>, state_space::generic>(object, operand);
+      half_fence<Scope, memory_order::acquire>();
+      return old;
+    } else {
+      return fetch_by_instruction<Op, T, Scope, order_after_fence<Order, memory_order::acquire>, state_space::generic>(object,
+                                                                                                                       operand);
+    }
+  }
+}
+
+/// A reduction as one instruction that names the state space.
+template <atom_op Op, class T, thread_scope Scope, memory_order Order, state_space Space>
+__device__ inline void reduce_by_instruction(T* object, bits_of<T> operand) noexcept {
+  if constexpr (lowering_of<Op, T>() == lowering::instruction) {
+    ptx_red<Op, native_type<T>(Op), Scope, Order, Space>(object, operand);
+  } else {
+    in_integer_form<Op, T>(
+        operand, [&]<atom_op IntegerOp, ptx_type Type>() { ptx_red<IntegerOp, Type, Scope, Order, Space>(object, operand); });
   }
 }
 
@@ -347,15 +362,24 @@ __device__ inline void device_reduce(T* object, T value) noexcept {
     require_compare_and_swap<T>();
     fetch_in_loop<Op, T, Scope, Order>(object, value);
   } else {
+    // ptxas makes a reduction only of an instruction that names the state space. Any other becomes an operation whose result
+    // is not used.
     const bits_of<T> operand = to_bits(value);
-    in_its_space<Scope, Order>(object, [=]<memory_order Own, state_space Space>() {
-      if constexpr (Space == state_space::generic && torn_in_other_blocks_shared_memory<Op, T>()) {
-        fetch_in_loop<Op, T, Scope, Own>(object, from_bits<T>(operand));
-      } else {
-        reduce_by_instruction<Op, T, Scope, Own, Space>(object, operand);
-      }
-      return nothing{};
-    });
+    if (__isGlobal(object) != 0) {
+      reduce_by_instruction<Op, T, Scope, Order, state_space::global>(object, operand);
+      return;
+    }
+    if (__isShared(object) != 0) {
+      // ptxas 13.0 drops the fence of a red.release.shared that becomes a loop, so the fence stands alone.
+      half_fence<Scope, release_half(Order)>();
+      reduce_by_instruction<Op, T, Scope, memory_order::relaxed, state_space::shared>(object, operand);
+      return;
+    }
+    if constexpr (torn_in_other_blocks_shared_memory<Op, T>()) {
+      fetch_in_loop<Op, T, Scope, Order>(object, value);
+    } else {
+      reduce_by_instruction<Op, T, Scope, Order, state_space::generic>(object, operand);
+    }
   }
 }
 
@@ -388,9 +412,8 @@ __device__ inline bool device_compare_exchange(T* object, T& expected, const T& 
   if constexpr (sizeof(T) < 4) {
     exchanged = compare_exchange_in_word<Scope, Order>(address, seen, replacing);
   } else {
-    seen = in_its_space<Scope, Order>(address, [=]<memory_order Own, state_space Space>() {
-      return ptx_compare_and_swap<Scope, Own, Space>(address, before, replacing);
-    });
+    fence_if_sequentially_consistent<Scope, Order>();
+    seen = ptx_compare_and_swap<Scope, order_after_fence<Order, memory_order::acquire>>(address, before, replacing);
     exchanged = seen == before;
   }
   expected = from_bits<T>(seen);

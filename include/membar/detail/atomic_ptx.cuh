@@ -111,35 +111,33 @@ template <> struct ptx_space<state_space::global> { static constexpr char text[]
 template <> struct ptx_space<state_space::shared> { static constexpr char text[] = ".shared"; };
 // clang-format on
 
-/// atom.sem.scope{.global,.shared}.cas.type d, [a], b, c;  sem: relaxed, acquire, release, acq_rel (PTX ISA 6.0, sm_70); scope:
-/// cluster (7.8, sm_90); type: b32, b64, b128 (8.3, sm_90). Returns the value before.
-template <thread_scope Scope, memory_order Order, state_space Space, class Bits>
-__device__ inline Bits ptx_compare_and_swap(Bits* object, Bits expected, Bits desired) noexcept {
+/// atom.sem.scope.cas.type d, [a], b, c;  sem: relaxed, acquire, release, acq_rel (PTX ISA 6.0, sm_70); scope: cluster (7.8,
+/// sm_90); type: b32, b64, b128 (8.3, sm_90). Returns the value before.
+template <thread_scope Scope, memory_order Order, class Bits>
+__device__ inline Bits ptx_compare_and_swap(Bits* address, Bits expected, Bits desired) noexcept {
   using order = ptx_order<Order>;
   using scope = ptx_scope<Scope>;
-  using space = ptx_space<Space>;
-  const unsigned long long address = ptx_address<Space>(object);
   Bits old;
   if constexpr (sizeof(Bits) == 4) {
-    asm volatile("atom.%4.%5%6.cas.b32 %0, [%1], %2, %3;"
+    asm volatile("atom.%4.%5.cas.b32 %0, [%1], %2, %3;"
                  : "=r"(old)
-                 : "l"(address), "r"(expected), "r"(desired), "C"(order::text), "C"(scope::text), "C"(space::text)
+                 : "l"(address), "r"(expected), "r"(desired), "C"(order::text), "C"(scope::text)
                  : "memory");
   } else if constexpr (sizeof(Bits) == 8) {
-    asm volatile("atom.%4.%5%6.cas.b64 %0, [%1], %2, %3;"
+    asm volatile("atom.%4.%5.cas.b64 %0, [%1], %2, %3;"
                  : "=l"(old)
-                 : "l"(address), "l"(expected), "l"(desired), "C"(order::text), "C"(scope::text), "C"(space::text)
+                 : "l"(address), "l"(expected), "l"(desired), "C"(order::text), "C"(scope::text)
                  : "memory");
   } else {
-    asm volatile("atom.%4.%5%6.cas.b128 %0, [%1], %2, %3;"
+    asm volatile("atom.%4.%5.cas.b128 %0, [%1], %2, %3;"
                  : "=q"(old)
-                 : "l"(address), "q"(expected), "q"(desired), "C"(order::text), "C"(scope::text), "C"(space::text)
+                 : "l"(address), "q"(expected), "q"(desired), "C"(order::text), "C"(scope::text)
                  : "memory");
   }
   return old;
 }
 
-/// atom.sem.scope{.global,.shared}.op.type d, [a], b;  sem: relaxed, acquire, release, acq_rel (PTX ISA 6.0, sm_70); scope:
+/// atom.sem.scope{.global}.op.type d, [a], b;  sem: relaxed, acquire, release, acq_rel (PTX ISA 6.0, sm_70); scope:
 /// cluster (7.8, sm_90); op: exch (b128 8.3, sm_90), add (noftz.f16x2 6.3, sm_70; noftz.bf16x2 7.8, sm_90), and, or, xor, min,
 /// max, inc, dec. Returns the value before.
 template <atom_op Op, ptx_type Type, thread_scope Scope, memory_order Order, state_space Space, class Bits>
