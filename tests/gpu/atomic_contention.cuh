@@ -16,14 +16,6 @@ namespace membar_test::contention {
 
 using membar::thread_scope;
 
-/// Where the objects are.
-enum class placement {
-  global,
-  shared,
-  distributed_shared,  ///< that of the cluster's first block
-  neighbour_shared     ///< that of the other block of a cluster of two, which leaves it to this one
-};
-
 /// Which threads contend for one set of objects.
 enum class group { block, cluster, grid };
 
@@ -304,15 +296,12 @@ struct load_store : operation {
   }
 };
 
-/// Runs `Operation` on the objects at `global`, or on copies of them in shared memory that are written back.
+/// Runs `Operation` on the objects at `global`, or on copies of them.
 template <class Operation, class T, thread_scope Scope>
 __global__ void contend(T* global, unsigned* counts, unsigned counts_per_object, placement where, group who, unsigned turns) {
   if constexpr (Scope != thread_scope::cluster || has_hopper) {
-    __shared__ T shared[most_objects];
     unsigned set = blockIdx.x;
     unsigned rank = threadIdx.x;
-    bool keeper = true;  // of the shared copies
-    T* copies = shared;
     if (who == group::grid) {
       set = 0;
       rank = blockIdx.x * blockDim.x + threadIdx.x;
@@ -321,32 +310,16 @@ __global__ void contend(T* global, unsigned* counts, unsigned counts_per_object,
     if (who == group::cluster) {
       set = __clusterIdx().x;
       rank = __clusterRelativeBlockRank() * blockDim.x + threadIdx.x;
-      if (where == placement::distributed_shared) {
-        keeper = __clusterRelativeBlockRank() == 0;
-        copies = static_cast<T*>(__cluster_map_shared_rank(shared, 0));
-      }
-    } else if (where == placement::neighbour_shared) {
-      copies = static_cast<T*>(__cluster_map_shared_rank(shared, __clusterRelativeBlockRank() ^ 1U));
     }
 #endif
     const bool of_cluster = who == group::cluster || where == placement::neighbour_shared;
-    T* const home = global + set * most_objects;
-    const bool copied = where != placement::global;
-    meet(of_cluster);  // a block's shared memory is there once it runs
-    if (copied && keeper && threadIdx.x < most_objects) {
-      copies[threadIdx.x] = home[threadIdx.x];
-    }
-    meet(of_cluster);
-    Operation::template run<T, Scope>(contestant<T>{.objects = copied ? copies : home,
-                                                    .counts = counts + set * most_objects * counts_per_object,
-                                                    .counts_per_object = counts_per_object,
-                                                    .rank = rank,
-                                                    .turns = turns});
-    meet(of_cluster);
-    if (copied && keeper && threadIdx.x < most_objects) {
-      home[threadIdx.x] = copies[threadIdx.x];
-    }
-    meet(of_cluster);  // and as long as it does
+    on_objects<most_objects>(global + set * most_objects, where, of_cluster, [&](T* objects) {
+      Operation::template run<T, Scope>(contestant<T>{.objects = objects,
+                                                      .counts = counts + set * most_objects * counts_per_object,
+                                                      .counts_per_object = counts_per_object,
+                                                      .rank = rank,
+                                                      .turns = turns});
+    });
   }
 }
 

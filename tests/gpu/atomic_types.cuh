@@ -101,37 +101,12 @@ __device__ void saw(contest<T>& all, int order, T old) {
   atomicAdd(count < contestants ? &all.seen[order][count] : &all.strange, 1U);
 }
 
-/// Where the cells are.
-enum class place { global, shared, distributed_shared };
-
 /// Has each thread of the group call `step(cell, order)` once for each order: on the cells in global memory, or on copies.
 template <class T, class Step>
-__device__ void on_cells(contest<T>& all, place where, Step step) {
-  __shared__ board<T> copies;
-  guarded<T>* cells = all.cells;
-  bool keeper = false;
-  const bool of_cluster = where == place::distributed_shared;
-  if (where != place::global) {
-    cells = copies.cells;
-    keeper = threadIdx.x == 0;
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    if (of_cluster) {
-      keeper = keeper && __clusterRelativeBlockRank() == 0;
-      cells = static_cast<guarded<T>*>(__cluster_map_shared_rank(copies.cells, 0));
-    }
-#endif
-    if (keeper) {
-      memcpy(static_cast<void*>(copies.cells), static_cast<const void*>(all.cells), sizeof copies.cells);
-    }
-    meet(of_cluster);
-  }
-  for_each_order([&](auto order) { step(cells[static_cast<int>(order.value)].object, order); });
-  if (where != place::global) {
-    meet(of_cluster);
-    if (keeper) {
-      memcpy(static_cast<void*>(all.cells), static_cast<const void*>(copies.cells), sizeof copies.cells);
-    }
-  }
+__device__ void on_cells(contest<T>& all, placement where, Step step) {
+  on_objects<1>(static_cast<board<T>*>(&all), where, where == placement::distributed_shared, [&](board<T>* on) {
+    for_each_order([&](auto order) { step(on->cells[static_cast<int>(order.value)].object, order); });
+  });
 }
 
 // The ways to add 1, each of which returns the value before, or not at all.
@@ -206,7 +181,7 @@ struct by_aggregated_add : reducing {
 };
 
 template <class How, class T, thread_scope Scope>
-__global__ void count(contest<T>* all, place where) {
+__global__ void count(contest<T>* all, placement where) {
   if constexpr (compiled<T, Scope>) {
     on_cells(*all, where, [&](T& object, auto order) {
       const T old = How::template step<T, Scope>(object, order);
@@ -232,7 +207,7 @@ __host__ __device__ T operand(unsigned rank) {
 }
 
 template <bool Maximum, bool Returns, class T, thread_scope Scope>
-__global__ void find_extreme(contest<T>* all, place where) {
+__global__ void find_extreme(contest<T>* all, placement where) {
   if constexpr (compiled<T, Scope>) {
     const T mine = operand<T>(blockIdx.x * blockDim.x + threadIdx.x);
     on_cells(*all, where, [&](T& object, auto order) {
@@ -248,7 +223,7 @@ __global__ void find_extreme(contest<T>* all, place where) {
 
 /// Every value is taken out once: `seen` counts them by the rank that put them in.
 template <class T, thread_scope Scope>
-__global__ void pass_around(contest<T>* all, place where) {
+__global__ void pass_around(contest<T>* all, placement where) {
   if constexpr (compiled<T, Scope>) {
     const int rank = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
     on_cells(*all, where, [&](T& object, auto order) {
@@ -263,7 +238,7 @@ __global__ void pass_around(contest<T>* all, place where) {
 }
 
 template <bool Aggregated, class T, thread_scope Scope>
-__global__ void wrap(contest<T>* all, place where, bool up, T limit) {
+__global__ void wrap(contest<T>* all, placement where, bool up, T limit) {
   if constexpr (compiled<T, Scope>) {
     on_cells(*all, where, [&](T& object, auto order) {
       const std::conditional_t<Aggregated, membar::aggregated_ref<T, Scope>, membar::atomic_ref<T, Scope>> n(object);

@@ -17,7 +17,6 @@ using types::contest;
 using types::contestants;
 using types::number;
 using types::orders;
-using types::place;
 
 template <class T>
 bool same_bits(const T& a, const T& b) {
@@ -29,20 +28,16 @@ class atomic_type : public gpu_test {
  protected:
   /// Runs a contest for objects that begin with `initial`, in one place, and calls `expect` with what it left.
   template <class Kernel, class Expect, class... Arguments>
-  static void contend(Kernel kernel, thread_scope scope, place where, T initial, Expect expect, Arguments... arguments) {
-    SCOPED_TRACE(std::string(name(scope)) + " scope, " +
-                 (where == place::global   ? "global"
-                  : where == place::shared ? "shared"
-                                           : "distributed shared") +
-                 " memory");
+  static void contend(Kernel kernel, thread_scope scope, placement where, T initial, Expect expect, Arguments... arguments) {
+    SCOPED_TRACE(std::string(name(scope)) + " scope, " + name(where) + " memory");
     std::vector<contest<T>> before(1);
     std::memset(static_cast<void*>(before.data()), 0, sizeof before[0]);
     for (auto& cell : before[0].cells) {
       cell = {number<T>(42), initial, number<T>(43)};
     }
     const device_copy<contest<T>> device(before);
-    const bool one_block = where == place::shared || scope == thread_scope::block;
-    const bool cluster = !one_block && (where == place::distributed_shared || scope == thread_scope::cluster);
+    const bool one_block = where == placement::shared || scope == thread_scope::block;
+    const bool cluster = !one_block && (where == placement::distributed_shared || scope == thread_scope::cluster);
     const unsigned blocks = one_block ? 1 : cluster ? 2 : 8;
     const launch_config config{blocks, contestants / blocks};
     if (cluster) {
@@ -68,22 +63,22 @@ class atomic_type : public gpu_test {
     if (types::needs_hopper<T> && !hopper) {
       return;
     }
-    run.template operator()<thread_scope::block>(place::global);
-    run.template operator()<thread_scope::block>(place::shared);
-    run.template operator()<thread_scope::system>(place::global);
-    run.template operator()<thread_scope::device>(place::global);
-    run.template operator()<thread_scope::device>(place::shared);
+    run.template operator()<thread_scope::block>(placement::global);
+    run.template operator()<thread_scope::block>(placement::shared);
+    run.template operator()<thread_scope::system>(placement::global);
+    run.template operator()<thread_scope::device>(placement::global);
+    run.template operator()<thread_scope::device>(placement::shared);
     if (hopper) {
-      run.template operator()<thread_scope::cluster>(place::global);
-      run.template operator()<thread_scope::cluster>(place::distributed_shared);
-      run.template operator()<thread_scope::device>(place::distributed_shared);
+      run.template operator()<thread_scope::cluster>(placement::global);
+      run.template operator()<thread_scope::cluster>(placement::distributed_shared);
+      run.template operator()<thread_scope::device>(placement::distributed_shared);
     }
   }
 
   template <class How>
   static void expect_counts() {
     const T initial = types::start<T>();  // captured, for nvcc warns of a captureless template
-    everywhere([&]<thread_scope Scope>(place where) {
+    everywhere([&]<thread_scope Scope>(placement where) {
       contend(types::count<How, T, Scope>, Scope, where, initial, [](const contest<T>& all, int order) {
         EXPECT_EQ(types::count_of(all.cells[order].object), contestants % (sizeof(T) == 1 ? 256 : contestants + 1));
         if (How::returns) {
@@ -117,7 +112,7 @@ class atomic_type : public gpu_test {
       const T other = types::operand<T>(rank);
       expected = less(other, expected) != Maximum && !same_bits(other, expected) ? other : expected;
     }
-    everywhere([&]<thread_scope Scope>(place where) {
+    everywhere([&]<thread_scope Scope>(placement where) {
       contend(types::find_extreme<Maximum, Returns, T, Scope>, Scope, where, types::operand<T>(0),
               [&](const contest<T>& all, int order) { EXPECT_TRUE(same_bits(all.cells[order].object, expected)); });
     });
@@ -147,7 +142,7 @@ TYPED_TEST(atomic_type, maximum_is_found) {
 TYPED_TEST(atomic_type, exchange_gives_back_every_value_once) {
   using T = TypeParam;
   const T initial = types::start<T>();
-  this->everywhere([&]<thread_scope Scope>(place where) {
+  this->everywhere([&]<thread_scope Scope>(placement where) {
     atomic_type<T>::contend(types::pass_around<T, Scope>, Scope, where, initial, [](const contest<T>& all, int order) {
       // What was taken out and what remains is the initial value and one of each rank.
       std::vector<unsigned> seen(all.seen[order], all.seen[order] + contestants);
@@ -202,7 +197,7 @@ TYPED_TEST(atomic_unsigned_type, wraps_at_the_limit_and_returns_every_value_in_t
       }
       EXPECT_TRUE(all.cells[order].object == static_cast<T>(up ? contestants % 10 : (10 - contestants % 10) % 10));
     };
-    this->everywhere([&]<thread_scope Scope>(place where) {
+    this->everywhere([&]<thread_scope Scope>(placement where) {
       atomic_type<T>::contend(types::wrap<false, T, Scope>, Scope, where, T{0}, check, up, T{9});
       atomic_type<T>::contend(types::wrap<true, T, Scope>, Scope, where, T{0}, check, up, T{9});
     });
