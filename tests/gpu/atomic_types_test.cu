@@ -17,6 +17,7 @@ using types::contest;
 using types::contestants;
 using types::number;
 using types::orders;
+using types::way;
 
 template <class T>
 bool same_bits(const T& a, const T& b) {
@@ -75,13 +76,13 @@ class atomic_type : public gpu_test {
     }
   }
 
-  template <class How>
+  template <way How>
   static void expect_counts() {
     const T initial = types::start<T>();  // captured, for nvcc warns of a captureless template
     everywhere([&]<thread_scope Scope>(placement where) {
       contend(types::count<How, T, Scope>, Scope, where, initial, [](const contest<T>& all, int order) {
         EXPECT_EQ(types::count_of(all.cells[order].object), contestants % (sizeof(T) == 1 ? 256 : contestants + 1));
-        if (How::returns) {
+        if (types::returns<How>) {
           for (unsigned i = 0; i != types::distinct<T>; ++i) {
             ASSERT_EQ(all.seen[order][i], contestants / types::distinct<T>) << "old values of count " << i;
           }
@@ -126,10 +127,10 @@ TYPED_TEST_SUITE(atomic_type, value_types);
 // One cluster's blocks are not numbered as a grid's, but every rank occurs once either way.
 
 TYPED_TEST(atomic_type, fetch_add_conserves_the_sum_and_returns_every_old_value_once) {
-  this->template expect_counts<types::by_fetch_add>();
+  this->template expect_counts<way::fetch_add>();
 }
-TYPED_TEST(atomic_type, compare_exchange_loses_no_increment) { this->template expect_counts<types::by_compare_exchange>(); }
-TYPED_TEST(atomic_type, reductions_conserve_the_sum) { this->template expect_counts<types::by_add>(); }
+TYPED_TEST(atomic_type, compare_exchange_loses_no_increment) { this->template expect_counts<way::compare_exchange>(); }
+TYPED_TEST(atomic_type, reductions_conserve_the_sum) { this->template expect_counts<way::add>(); }
 TYPED_TEST(atomic_type, minimum_is_found) {
   this->template expect_extreme<false, true>();
   this->template expect_extreme<false, false>();
@@ -165,21 +166,19 @@ using lowered_types = ::testing::Types<unsigned char, __int128, float, __half>;
 TYPED_TEST_SUITE(atomic_lowering, lowered_types);
 
 TYPED_TEST(atomic_lowering, fetch_sub_conserves_the_sum_and_returns_every_old_value_once) {
-  this->template expect_counts<types::by_fetch_sub>();
+  this->template expect_counts<way::fetch_sub>();
 }
-TYPED_TEST(atomic_lowering, fetch_update_loses_no_increment) { this->template expect_counts<types::by_fetch_update>(); }
+TYPED_TEST(atomic_lowering, fetch_update_loses_no_increment) { this->template expect_counts<way::fetch_update>(); }
 TYPED_TEST(atomic_lowering, aggregation_at_one_address_returns_every_old_value_once) {
-  this->template expect_counts<types::by_aggregation<membar::aggregation::one_address>>();
+  this->template expect_counts<way::aggregation_at_one_address>();
 }
 TYPED_TEST(atomic_lowering, aggregation_at_any_address_returns_every_old_value_once) {
-  this->template expect_counts<types::by_aggregation<membar::aggregation::any_address>>();
+  this->template expect_counts<way::aggregation_at_any_address>();
 }
 TYPED_TEST(atomic_lowering, aggregation_of_a_function_returns_every_old_value_once) {
-  this->template expect_counts<types::by_aggregated_function>();
+  this->template expect_counts<way::aggregation_of_a_function>();
 }
-TYPED_TEST(atomic_lowering, aggregated_reductions_conserve_the_sum) {
-  this->template expect_counts<types::by_aggregated_add>();
-}
+TYPED_TEST(atomic_lowering, aggregated_reductions_conserve_the_sum) { this->template expect_counts<way::aggregated_add>(); }
 
 template <class T>
 class atomic_unsigned_type : public atomic_type<T> {};
