@@ -305,70 +305,45 @@ TEST_F(atomic_objects, vectors_are_added_by_element) {
   expect_vector_sums<__nv_bfloat16, 8>();
 }
 
-template <class Pair, class T>
-__global__ void add_pairs(Pair* objects) {
-  const membar::atomic_ref<Pair, thread_scope::device> sum(objects[0]);
-  const membar::atomic_ref<Pair, thread_scope::device> most(objects[1]);
-  const Pair one(number<T>(1), number<T>(-1));
-  sum.fetch_add(one, membar::acq_rel);
-  sum.add(one, membar::relaxed);
-  sum.sub(one, membar::release);
-  const int rank = static_cast<int>(threadIdx.x);
-  most.fetch_max(Pair(number<T>(rank), number<T>(-rank)), membar::relaxed);
+template <thread_scope Scope, class Pair, class T>
+__global__ void add_pairs(Pair* objects, placement where) {
+  if constexpr (Scope != thread_scope::cluster || has_hopper) {
+    on_objects<2>(objects, where, where == placement::distributed_shared, [](Pair* at) {
+      const membar::atomic_ref<Pair, Scope> sum(at[0]);
+      const membar::atomic_ref<Pair, Scope> most(at[1]);
+      const Pair one(number<T>(1), number<T>(-1));
+      sum.fetch_add(one, membar::acq_rel);
+      sum.add(one, membar::relaxed);
+      sum.sub(one, membar::release);
+      const int rank = static_cast<int>(threadIdx.x);
+      most.fetch_max(Pair(number<T>(rank), number<T>(-rank)), membar::relaxed);
+    });
+  }
 }
 
-template <class Pair, class T>
-void expect_pair_sums() {
+template <thread_scope Scope, class Pair, class T>
+void expect_pair_sums(const auto& config, int last_rank, placement where) {
   const device_copy<Pair> device({Pair(number<T>(0), number<T>(0)), Pair(number<T>(-9), number<T>(-9))});
-  membar::launch(launch_config{4, 32}, add_pairs<Pair, T>, device.get());
+  membar::launch(config, add_pairs<Scope, Pair, T>, device.get(), where);
   const auto objects = copied(device);
   EXPECT_TRUE(same_bits(objects[0], Pair(number<T>(128), number<T>(-128))));
-  EXPECT_TRUE(same_bits(objects[1], Pair(number<T>(31), number<T>(0))) ||
-              same_bits(objects[1], Pair(number<T>(31), -number<T>(0))));
+  EXPECT_TRUE(same_bits(objects[1], Pair(number<T>(last_rank), number<T>(0))) ||
+              same_bits(objects[1], Pair(number<T>(last_rank), -number<T>(0))));
 }
 
 TEST_F(atomic_objects, pairs_are_added_by_element) {
-  expect_pair_sums<__half2, __half>();
-  expect_pair_sums<__nv_bfloat162, __nv_bfloat16>();
-}
-
-/// Adds pairs in the shared memory of the first block of a cluster.
-template <class Pair, class T>
-__global__ void add_pairs_in_cluster(Pair* result) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  __shared__ alignas(sizeof(Pair)) unsigned bits;
-  const bool keeper = __clusterRelativeBlockRank() == 0 && threadIdx.x == 0;
-  if (keeper) {
-    bits = 0;  // both elements +0
-  }
-  meet(true);
-  const membar::atomic_ref<Pair, thread_scope::cluster> sum(*static_cast<Pair*>(__cluster_map_shared_rank(&bits, 0)));
-  const Pair one(number<T>(1), number<T>(-1));
-  sum.fetch_add(one, membar::acq_rel);
-  sum.add(one, membar::relaxed);
-  sum.sub(one, membar::release);
-  meet(true);
-  if (keeper) {
-    memcpy(static_cast<void*>(result), &bits, sizeof bits);
-  }
-#else
-  static_cast<void>(result);
-#endif
-}
-
-template <class Pair, class T>
-void expect_pair_sum_in_cluster() {
-  const support::device_memory<Pair> device(1);
-  membar::launch(launch_config{2, 64}.with(membar::cluster_dimensions{2, 1, 1}), add_pairs_in_cluster<Pair, T>, device.get());
-  EXPECT_TRUE(same_bits(copied(device)[0], Pair(number<T>(128), number<T>(-128))));
+  const launch_config config{4, 32};
+  expect_pair_sums<thread_scope::device, __half2, __half>(config, 31, placement::global);
+  expect_pair_sums<thread_scope::device, __nv_bfloat162, __nv_bfloat16>(config, 31, placement::global);
 }
 
 TEST_F(atomic_objects, additions_of_pairs_in_another_blocks_shared_memory_are_not_lost) {
   if (!has_compute_capability(9)) {
     GTEST_SKIP() << "this test needs thread block clusters, and the GPU has a compute capability below 9.0";
   }
-  expect_pair_sum_in_cluster<__half2, __half>();
-  expect_pair_sum_in_cluster<__nv_bfloat162, __nv_bfloat16>();
+  const auto config = launch_config{2, 64}.with(membar::cluster_dimensions{2, 1, 1});
+  expect_pair_sums<thread_scope::cluster, __half2, __half>(config, 63, placement::distributed_shared);
+  expect_pair_sums<thread_scope::cluster, __nv_bfloat162, __nv_bfloat16>(config, 63, placement::distributed_shared);
 }
 
 /// The rules for what has no order among numbers: the total order of bits.
