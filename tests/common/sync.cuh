@@ -4,9 +4,13 @@
 /// and the two ends of a channel that check them.
 #pragma once
 
+#include <membar/co_residency.hpp>
 #include <membar/wait_budget.cuh>
 
-#include <gtest/gtest.h>
+#include <tests/common/gpu_test.hpp>
+
+#include <cstddef>
+#include <vector>
 
 namespace membar_test {
 
@@ -32,6 +36,16 @@ MEMBAR_HOST_DEVICE bool wait_for(wait_budget budget, Condition condition) {
 /// Waits for `time`.
 MEMBAR_HOST_DEVICE inline void wait_for(wait_budget time) {
   wait_for(time, [] { return false; });
+}
+
+/// What `kernel(shared, results, arguments...)` writes to `count` results, all its blocks at once, on one zeroed `shared`.
+template <class Shared, class Result, class... Parameters>
+[[nodiscard]] std::vector<Result> results_of(const launch_config<>& config, std::size_t count,
+                                             void (*kernel)(Shared*, Result*, Parameters...), auto... arguments) {
+  const support::device_memory<Shared> shared(1);
+  const support::device_memory<Result> results(count);
+  membar::launch_co_resident(config, kernel, shared.get(), results.get(), arguments...);
+  return copied(results);
 }
 
 /// A message that shows when it is torn.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Channels between blocks under load: no message is lost, duplicated, reordered or torn, and every wait ends.
-#include <membar/co_residency.hpp>
 #include <membar/sync/mpsc_channel.cuh>
 #include <membar/sync/packed_channel.cuh>
 #include <membar/sync/spsc_channel.cuh>
@@ -108,10 +107,7 @@ __global__ void push_alone(Channel* channel, lonely* seen) {
 }
 
 TYPED_TEST(channel_of_one_producer, with_a_dead_consumer_ends_within_the_budget) {
-  const support::device_memory<TypeParam> channel(1);
-  const support::device_memory<lonely> seen(1);
-  membar::launch(launch_config{1, 1}, push_alone<TypeParam>, channel.get(), seen.get());
-  const lonely got = copied(seen)[0];
+  const lonely got = results_of({1, 1}, 1, push_alone<TypeParam>)[0];
   EXPECT_EQ(got.full_try, wait_result::would_wait);
   EXPECT_EQ(got.full, wait_result::timed_out);
   EXPECT_EQ(got.after_close, wait_result::closed);

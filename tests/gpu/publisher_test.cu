@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The publisher: who acquires a signal finds the data and the source's earlier signals; lag is bounded; every wait ends.
-#include <membar/co_residency.hpp>
-
 #include <tests/common/gpu_test.hpp>
 #include <tests/common/publisher.cuh>
 #include <tests/common/stress.hpp>
