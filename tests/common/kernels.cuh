@@ -57,7 +57,7 @@ enum class placement {
 }
 
 /// Calls `function` with the `Count` objects at `global`, or with copies of them in shared memory that are written back.
-template <int Count, class T, class Function>
+template <unsigned Count, class T, class Function>
 __device__ void on_objects(T* global, placement where, bool of_cluster, Function function) {
   __shared__ T shared[Count];
   T* objects = where == placement::global ? global : shared;
