@@ -54,10 +54,8 @@ class symmetric_pes : public multi_gpu_test, public ::testing::WithParamInterfac
         GTEST_SKIP() << "this test needs four GPUs, the first four, with peer access to each other, and there are no such four";
       }
     }
-    int multiprocessors = 0;
-    check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, first));
     // The kernels of all PEs have room at once, even on one device.
-    blocks = std::min(64U, static_cast<unsigned>(multiprocessors) / 4 / 2 * 2);
+    blocks = std::min(64U, static_cast<unsigned>(attribute_of(cudaDevAttrMultiProcessorCount, first)) / 4 / 2 * 2);
   }
 
   [[nodiscard]] std::vector<int> devices(int count = 2) const {

@@ -19,12 +19,7 @@ unsigned long long acquisition_count() { return stress_count("MEMBAR_STRESS_ACQU
 
 /// Both locks with one interface; a block has one node.
 template <thread_scope Scope>
-struct ticket {
-  membar::ticket_lock<Scope> of;
-  __device__ wait_result lock(membar::wait_budget budget) { return of.lock(budget); }
-  __device__ wait_result try_lock() { return of.try_lock(); }
-  __device__ void unlock() { of.unlock(); }
-};
+struct ticket : membar::ticket_lock<Scope> {};
 template <thread_scope Scope>
 struct queue {
   membar::queue_lock<Scope> of;

@@ -26,14 +26,7 @@ using system_ref = membar::atomic_ref<T, thread_scope::system>;
 template <class T>
 inline constexpr std::size_t whole_words = sizeof(T) < 4 ? 4 / sizeof(T) : 1;
 
-class system_scope : public gpu_test {
- protected:
-  static bool host_has_native_atomics() {
-    int native = 0;
-    check(cudaDeviceGetAttribute(&native, cudaDevAttrHostNativeAtomicSupported, 0));
-    return native != 0;
-  }
-};
+class system_scope : public gpu_test {};
 
 /// Adds `count` ones once the host has started.
 template <class T>
@@ -67,7 +60,7 @@ void expect_no_increment_lost(unsigned blocks, unsigned threads, int count, bool
 }
 
 TEST_F(system_scope, host_and_kernel_lose_no_increment) {
-  if (!host_has_native_atomics()) {
+  if (attribute_of(cudaDevAttrHostNativeAtomicSupported) == 0) {
     GTEST_SKIP() << "this test needs a link to the host with atomics (cudaDevAttrHostNativeAtomicSupported), and this GPU's "
                     "has none: read-modify-writes of pinned memory are atomic among the device's threads only";
   }
