@@ -77,6 +77,16 @@ void load(void (*kernel)(Parameters...), std::source_location where = std::sourc
   check(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel)), where);
 }
 
+/// Launches with `attribute` only if `condition`.
+template <class Attribute, class... Parameters>
+void launch_with_if(bool condition, const launch_config<>& config, const Attribute& attribute, void (*kernel)(Parameters...),
+                    auto... arguments) {
+  if (condition)
+    membar::launch(config.with(attribute), kernel, arguments...);
+  else
+    membar::launch(config, kernel, arguments...);
+}
+
 [[nodiscard]] inline bool demanded(const char* variable) {
   const char* value = std::getenv(variable);
   return value != nullptr && std::string_view(value) == "1";

@@ -31,16 +31,9 @@ void expect_values(placement where, group who) {
   const device_copy<T> device_objects(std::vector<T>(sets * contention::most_objects, Operation::template initial<T>));
   const support::device_memory<unsigned> device_counts(sets * contention::most_objects * counts_per_object);
   const support::stream stream;
-  const launch_config config{blocks, threads, stream.get()};
-  const auto launch = [&](const auto& configuration) {
-    membar::launch(configuration, contention::contend<Operation, T, Scope>, device_objects.get(), device_counts.get(),
-                   counts_per_object, where, who, turns);
-  };
-  if (who == group::cluster || where == placement::neighbour_shared) {
-    launch(config.with(membar::cluster_dimensions{cluster_size, 1, 1}));
-  } else {
-    launch(config);
-  }
+  launch_with_if(who == group::cluster || where == placement::neighbour_shared, {blocks, threads, stream.get()},
+                 membar::cluster_dimensions{cluster_size, 1, 1}, contention::contend<Operation, T, Scope>, device_objects.get(),
+                 device_counts.get(), counts_per_object, where, who, turns);
   const std::vector<T> objects = copied(device_objects);
   std::vector<unsigned> counts = copied(device_counts);
 

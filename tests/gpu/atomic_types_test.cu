@@ -40,12 +40,8 @@ class atomic_type : public gpu_test {
     const bool one_block = where == placement::shared || scope == thread_scope::block;
     const bool cluster = !one_block && (where == placement::distributed_shared || scope == thread_scope::cluster);
     const unsigned blocks = one_block ? 1 : cluster ? 2 : 8;
-    const launch_config config{blocks, contestants / blocks};
-    if (cluster) {
-      membar::launch(config.with(membar::cluster_dimensions{2, 1, 1}), kernel, device.get(), where, arguments...);
-    } else {
-      membar::launch(config, kernel, device.get(), where, arguments...);
-    }
+    launch_with_if(cluster, {blocks, contestants / blocks}, membar::cluster_dimensions{2, 1, 1}, kernel, device.get(), where,
+                   arguments...);
     const auto after = copied(device);
     const contest<T>& all = after[0];
     EXPECT_EQ(all.strange, 0U) << "values that no thread stored";
