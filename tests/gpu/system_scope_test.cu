@@ -85,23 +85,23 @@ struct reading {
   int timed_out;
 };
 
-/// Calls `read` until it returns `last`, or returns nothing new for too long.
+/// Reads a `Number` until it is the last one, or is nothing new for too long.
 MEMBAR_CALLS_EITHER
-template <class Read>
-MEMBAR_HOST_DEVICE reading watch(unsigned last, Read read) {
+template <class Number>
+MEMBAR_HOST_DEVICE reading watch(typename Number::type* cell) {
   reading seen{};
   unsigned before = 0;
   unsigned now = 0;
   const auto finds_another = [&] {
-    now = read();
-    seen.strange += now > last ? 1 : 0;
+    now = Number::read(cell);
+    seen.strange += now > Number::last ? 1 : 0;
     seen.backwards += now < before ? 1 : 0;
-    return now != before && now <= last;
+    return now != before && now <= Number::last;
   };
-  while (before != last && wait_for(generous, finds_another)) {
+  while (before != Number::last && wait_for(generous, finds_another)) {
     before = now;
   }
-  seen.timed_out = before == last ? 0 : 1;
+  seen.timed_out = before == Number::last ? 0 : 1;
   return seen;
 }
 
@@ -168,7 +168,7 @@ __global__ void grow_on_the_device(typename Number::type* cell) {
 }
 template <class Number>
 __global__ void watch_on_the_device(typename Number::type* cell, reading* result) {
-  *result = watch(Number::last, [&] { return Number::read(cell); });
+  *result = watch<Number>(cell);
 }
 
 template <class Number>
@@ -176,7 +176,7 @@ void expect_the_host_sees() {
   const support::pinned_memory<typename Number::type> cell(whole_words<typename Number::type>);
   const support::stream stream;
   membar::launch(launch_config{1, 1, stream.get()}, grow_on_the_device<Number>, cell.get());
-  const reading seen = watch(Number::last, [&] { return Number::read(cell.get()); });
+  const reading seen = watch<Number>(cell.get());
   stream.synchronize();
   expect_in_order(seen);
 }
