@@ -12,7 +12,10 @@ compares them.
 
 import json
 import pathlib
+import re
 import sys
+
+from kernel_code import write_if_changed
 
 SCOPES = {"block": "cta", "cluster": "cluster", "device": "gpu", "system": "sys"}
 LOAD_ORDERS = ["relaxed", "acquire", "seq_cst"]
@@ -174,22 +177,20 @@ class Part:
         self.name, self.architecture = name, architecture
         self.kernels, self.by_hand, self.expected = [], [], {}
 
-    def kernel(self, name, parameters, body, instructions, by_hand=None, stores=0, looped=False):
+    def kernel(self, name, parameters, body, instructions, by_hand=None, looped=False):
+        """Adds a case; each of its results is a plain store."""
         head = f'extern "C" __global__ void {name}({parameters})'
         self.kernels.append(f"{head} {{ {body} }}")
         if by_hand is not None:
             self.by_hand.append(f"{head} {{ {by_hand} }}")
+        stores = len(re.findall(r"\* (?:result|before|exchanged)\b", parameters))
         self.expected[name] = {"instructions": instructions, "stores": stores, "looped": looped, "by_hand": by_hand is not None}
 
     def write(self, folder):
-        def put(name, text):
-            path = pathlib.Path(folder, name)
-            if not path.exists() or path.read_text() != text:  # an unchanged file keeps its date
-                path.write_text(text)
-
-        put(f"{self.name}.cu", PREAMBLE + APPLIED + "\n" + "\n".join(self.kernels) + "\n")
-        put(f"{self.name}_by_hand.cu", PREAMBLE + "\n" + "\n".join(self.by_hand) + "\n")
-        put(f"{self.name}.json", json.dumps({"architecture": self.architecture, "cases": self.expected}, indent=1) + "\n")
+        write_if_changed(folder / f"{self.name}.cu", PREAMBLE + APPLIED + "\n" + "\n".join(self.kernels) + "\n")
+        write_if_changed(folder / f"{self.name}_by_hand.cu", PREAMBLE + "\n" + "\n".join(self.by_hand) + "\n")
+        write_if_changed(folder / f"{self.name}.json",
+                         json.dumps({"architecture": self.architecture, "cases": self.expected}, indent=1) + "\n")
 
 
 def with_fence(order, scope, otherwise):
@@ -281,10 +282,8 @@ def add_operation(part, name, kind, call, order, scope, operation, head, result)
         fences, own = with_fence(order, scope, "acquire")
         space, after = ".global", []
     body = f"*result = {call};" if result else f"{call};"
-    stores = int(result)
     if what == LOOP:
-        inside = attempts(scope, max(kind.bits, 32))
-        part.kernel(name, parameters, body, around_loop(order, scope, inside), stores=stores, looped=True)
+        part.kernel(name, parameters, body, around_loop(order, scope, attempts(scope, max(kind.bits, 32))), looped=True)
     elif what == TWO_WAY:
         signed = f"{head}.{own}.{scope}{space}.{operation}.s{kind.bits}"
         unsigned = f"{head}.{own}.{scope}{space}.{opposite(operation)}.u{kind.bits}"
@@ -296,14 +295,14 @@ def add_operation(part, name, kind, call, order, scope, operation, head, result)
                 f"if (static_cast<{integer_type}>(v) >= 0) {{ {one} }} else {{ {two} }} {asm_fences(after)} "
                 + (f"*result = bits<{kind.cpp}>(old);" if result else ""))
         # Which of the two comes first in the PTX is the compiler's choice.
-        part.kernel(name, parameters, body, fences + [[signed, unsigned]] + after, hand, stores)
+        part.kernel(name, parameters, body, fences + [[signed, unsigned]] + after, hand)
     else:
         instruction = f"{head}.{own}.{scope}{space}.{operation}.{what}"
         value = "value"
         if name.startswith(("fetch_sub", "sub")):
             value = f"static_cast<{kind.cpp}>(0 - value)" if kind.becomes["add"] in ("u64", "s32", "u32") else negated(kind)
         hand = None if value is None else by_hand(kind, instruction, fences, result, value, after)
-        part.kernel(name, parameters, body, fences + [instruction] + after, hand, stores)
+        part.kernel(name, parameters, body, fences + [instruction] + after, hand)
 
 
 def add_atomics(part, scope, types, keep=lambda case: True):
@@ -323,7 +322,7 @@ def add_atomics(part, scope, types, keep=lambda case: True):
                 fences, own = with_fence(order, s, "acquire")
                 instruction = f"ld.{own}.{s}.b{kind.bits}"
                 part.kernel(f"load_{order}_{scope}_{key}", f"{pointer}, {kind.cpp}* result", f"*result = {ref}.load(membar::{order});",
-                            fences + [instruction], by_hand(kind, instruction, fences, True, None), 1)
+                            fences + [instruction], by_hand(kind, instruction, fences, True, None))
             if wanted("wait", order):
                 part.kernel(f"wait_{order}_{scope}_{key}", f"{pointer}, {kind.cpp} value", f"{ref}.wait(value, membar::{order});",
                             around_loop(order, s, [f"ld.relaxed.{s}.b{kind.bits}"]), looped=True)
@@ -345,7 +344,7 @@ def add_atomics(part, scope, types, keep=lambda case: True):
             if wanted("fetch_update", order):
                 part.kernel(f"fetch_update_{order}_{scope}_{key}", f"{pointer}, {kind.cpp} value, {kind.cpp}* result",
                             f"*result = {ref}.fetch_update([=]({kind.cpp}) {{ return value; }}, membar::{order});",
-                            around_loop(order, s, attempts(s, max(kind.bits, 32))), stores=1, looped=True)
+                            around_loop(order, s, attempts(s, max(kind.bits, 32))), looped=True)
             for failure, covering in zip(LOAD_ORDERS, COMPARE_EXCHANGE[order]):
                 if (failure == "relaxed" or key in EVERY_PAIR_OF_ORDERS) and wanted("compare_exchange", order):
                     add_compare_exchange(part, scope, key, ref, order, failure, covering)
@@ -361,7 +360,7 @@ def add_compare_exchange(part, scope, key, ref, order, failure, covering):
         attempt = [f"atom.relaxed.{s}.cas.b32"]
         instructions = (around_loop(covering, s, look + attempt) if covering == "seq_cst"
                         else look + around_loop(covering, s, attempt))
-        part.kernel(name, parameters, body, instructions, stores=2, looped=True)
+        part.kernel(name, parameters, body, instructions, looped=True)
         return
     fences, own = with_fence(covering, s, "acquire")
     instruction = f"atom.{own}.{s}.cas.b{kind.bits}"
@@ -369,33 +368,28 @@ def add_compare_exchange(part, scope, key, ref, order, failure, covering):
     cas = asm(f"{instruction} %0, [%1], %2, %3", f'"={letter}"(o)', f'"l"({address_of(instruction)}), "{letter}"(e), "{letter}"(d)')
     hand = (f"const {register} e = bits<{register}>(expected), d = bits<{register}>(desired); {asm_fences(fences)} "
             f"{register} o; {cas} *exchanged = o == e; *before = bits<{kind.cpp}>(o);")
-    part.kernel(name, parameters, body, fences + [instruction], hand, 2)
+    part.kernel(name, parameters, body, fences + [instruction], hand)
 
 
 def add_owning(part, scope):
     """The owning form forwards to the reference: each member once shows it."""
-    pointer = f"membar::atomic<unsigned, membar::thread_scope::{scope}>* object"
     s = SCOPES[scope]
-    part.kernel(f"owning_load_{scope}", f"{pointer}, unsigned* result", "*result = object->load(membar::acquire);",
-                [f"ld.acquire.{s}.b32"], stores=1)
-    part.kernel(f"owning_store_{scope}", f"{pointer}, unsigned value", "object->store(value, membar::release);",
-                [f"st.release.{s}.b32"])
-    part.kernel(f"owning_wait_{scope}", f"{pointer}, unsigned value", "object->wait(value, membar::acquire);",
-                [f"ld.relaxed.{s}.b32", f"fence.acquire.{s}"], looped=True)
-    part.kernel(f"owning_update_{scope}", f"{pointer}, unsigned value, unsigned* result",
-                "*result = object->fetch_update([=](unsigned) { return value; }, membar::release);",
-                around_loop("release", s, attempts(s, 32)), stores=1, looped=True)
-    part.kernel(f"owning_compare_exchange_{scope}", f"{pointer}, unsigned expected, unsigned value, bool* result",
-                "*result = object->compare_exchange(expected, value, membar::release, membar::acquire);",
-                [f"atom.acq_rel.{s}.cas.b32"], stores=1)
-    for operation, ptx in FETCH.items():
-        kind = TYPES["u32"].instruction(ptx, 90)
-        part.kernel(f"owning_{operation}_{scope}", f"{pointer}, unsigned value, unsigned* result",
-                    f"*result = object->{operation}(value, membar::acq_rel);", [f"atom.acq_rel.{s}.{ptx}.{kind}"], stores=1)
-    for operation, ptx in REDUCE.items():
-        kind = TYPES["u32"].instruction(ptx, 90)
-        part.kernel(f"owning_{operation}_{scope}", f"{pointer}, unsigned value", f"object->{operation}(value, membar::release);",
-                    [f"red.release.{s}.global.{ptx}.{kind}"])
+    u32 = TYPES["u32"]
+    get, put, both = "unsigned* result", "unsigned value", "unsigned value, unsigned* result"
+    rows = [("load", get, "*result = object->load(membar::acquire);", [f"ld.acquire.{s}.b32"]),
+            ("store", put, "object->store(value, membar::release);", [f"st.release.{s}.b32"]),
+            ("wait", put, "object->wait(value, membar::acquire);", [f"ld.relaxed.{s}.b32", f"fence.acquire.{s}"]),
+            ("update", both, "*result = object->fetch_update([=](unsigned) { return value; }, membar::release);",
+             around_loop("release", s, attempts(s, 32))),
+            ("compare_exchange", "unsigned expected, unsigned value, bool* result",
+             "*result = object->compare_exchange(expected, value, membar::release, membar::acquire);", [f"atom.acq_rel.{s}.cas.b32"])]
+    rows += [(operation, both, f"*result = object->{operation}(value, membar::acq_rel);",
+              [f"atom.acq_rel.{s}.{ptx}.{u32.instruction(ptx, 90)}"]) for operation, ptx in FETCH.items()]
+    rows += [(operation, put, f"object->{operation}(value, membar::release);",
+              [f"red.release.{s}.global.{ptx}.{u32.instruction(ptx, 90)}"]) for operation, ptx in REDUCE.items()]
+    for name, parameters, body, instructions in rows:
+        part.kernel(f"owning_{name}_{scope}", f"membar::atomic<unsigned, membar::thread_scope::{scope}>* object, {parameters}", body,
+                    instructions, looped=name in ("wait", "update"))
 
 
 def add_pointers(part, scope):
@@ -410,7 +404,7 @@ def add_pointers(part, scope):
                         f"*result = {ref}.{operation}(value, membar::{order});", fences + [instruction] + after,
                         f"long old; const long bytes = {sign}value * 4; {asm_fences(fences)} "
                         + asm(f"{instruction} %0, [%1], %2", '"=l"(old)', f'"l"({address_of(instruction)}), "l"(bytes)')
-                        + asm_fences(after) + " *result = bits<int*>(old);", 1)
+                        + asm_fences(after) + " *result = bits<int*>(old);")
     for order in REDUCTION_ORDERS:
         part.kernel(f"pointer_add_{order}_{scope}", "int** object, long value", f"{ref}.add(value, membar::{order});",
                     [f"red.{order}.{s}.global.add.u64"])
@@ -465,7 +459,7 @@ def add_places(part, scope, every_order=False):
                     hidden = asm("mov.b64 %0, %1", '"=l"(object)', '"l"(given)')
                     # Which branch comes first in the PTX is the compiler's choice.
                     part.kernel(f"somewhere_{operation}_{order}_{scope}_{key}", f"{kind.cpp}* given, {parameters}",
-                                f"{kind.cpp}* object; {hidden} {store}{ref}{call}", [either], stores=int(result), looped=torn)
+                                f"{kind.cpp}* object; {hidden} {store}{ref}{call}", [either], looped=torn)
                     for place, wanted in (("global", in_global), ("shared", in_shared)):
                         name = f"in_{place}_{operation}_{order}_{scope}_{key}"
                         declared = f"extern __shared__ {kind.cpp} {name}_object[]; const auto object = {name}_object; "
@@ -478,7 +472,7 @@ def add_places(part, scope, every_order=False):
                         hand = None
                         if not result and len(wanted) == 1 and value is not None:
                             hand = declared + by_hand(kind, wanted[0], [], False, value)
-                        part.kernel(name, parameters, f"{declared}{store}{ref}{call}", [wanted], hand, stores=int(result))
+                        part.kernel(name, parameters, f"{declared}{store}{ref}{call}", [wanted], hand)
 
 
 def add_aggregated(part, scope):
@@ -494,7 +488,7 @@ def add_aggregated(part, scope):
                 part.kernel(f"aggregated_{operation}_{order}_{form}_{scope}", "unsigned* object, unsigned value, unsigned* result",
                             f"result[threadIdx.x] = {ref}.{operation}(value, membar::{order});",
                             groups + ["bar.warp.sync"] * len(BEFORE[order]) + fences + [instruction]
-                            + ["bar.warp.sync"] * len(AFTER[order]), stores=1, looped=True)
+                            + ["bar.warp.sync"] * len(AFTER[order]), looped=True)
         for order in REDUCTION_ORDERS:
             part.kernel(f"aggregated_add_{order}_{form}_{scope}", "unsigned* object, unsigned value",
                         f"{ref}.add(value, membar::{order});",
@@ -561,11 +555,10 @@ def parts():
 
 
 def main(folder):
-    pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
     for part in parts():
         part.write(folder)
         print(part.name)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(pathlib.Path(sys.argv[1]))
