@@ -167,11 +167,6 @@ void suite::waive(const std::string& reason) {
   }
 }
 
-void suite::context(const std::string& key, const std::string& value) {
-  context_.emplace_back(key, value);
-  benchmark::AddCustomContext(key, value);
-}
-
 void suite::add_one(const case_name& name, std::function<figures()> measure) {
   const std::string waived = name.waived.empty() ? waived_ : name.waived;
   // A repetition that failed leaves no trace in aggregates: it is said once, and every later one fails, too.

@@ -104,8 +104,7 @@ class suite {
   [[nodiscard]] const std::string& waiver() const noexcept { return waived_; }
 
   /// Adds to what the results say of the machine.
-  void context(const std::string& key, const std::string& value);
-  [[nodiscard]] const support::context_entries& context() const noexcept { return context_; }
+  void context(const std::string& key, const std::string& value) { benchmark::AddCustomContext(key, value); }
 
   /// Adds a case for each point of the axes; without one, a single case. `measure(value...)` returns `figures`, or nanoseconds
   /// alone. It is not called where the case is waived.
@@ -133,7 +132,6 @@ class suite {
   std::string command_;
   bool has_output_file_ = false;
   std::string waived_;
-  support::context_entries context_;
   int failures_ = 0;
 };
 

@@ -18,15 +18,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
-#include <exception>
 #include <map>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace fence_interference {
@@ -107,37 +104,31 @@ class fixture {
     return "";
   }
 
-  /// The noise of that name; null for "none".
-  noise* noise_called(const std::string& name) {
-    if (name == "none") {
-      return nullptr;
-    }
+  noise& noise_called(const std::string& name) {
     std::unique_ptr<noise>& made = noises_[name];
     if (made == nullptr) {
       made = make_noise(name);
     }
-    return made.get();
+    return *made;
   }
 
-#ifdef MEMBAR_BENCH_HAS_NCCL
   /// Finds out, before any case, which of two streams made one after the other falls on the hardware queue of NCCL's stream.
-  void find_queues(nccl_noise& noise, const arm& arm) {
+  void find_queues(noise& nccl, const arm& arm) {
     double ns[2] = {};
     for (int i = 0; i != 2; ++i) {
       kernel_boundary chain(kernel_boundary::chain_form::stream, streams_.chain[i]);
       static_cast<void>(chain.measure(alone.victim, {}, 1, [] {}));
-      noise.start(arm.noise);
-      ns[i] = support::median(chain.measure(arm.victim, {}, 64, [&] { noise.feed(); }));
-      static_cast<void>(noise.stop());
+      nccl.start(arm.noise);
+      ns[i] = support::median(chain.measure(arm.victim, {}, 64, [&] { nccl.feed(); }));
+      static_cast<void>(nccl.stop());
     }
     own_queue_stream_ = ns[0] <= ns[1] ? 0 : 1;
     shares_a_queue_ = std::max(ns[0], ns[1]) > 1.1 * std::min(ns[0], ns[1]);
   }
   void find_queues() {
     static_cast<void>(noise_called("nccl.paced"));
-    find_queues(dynamic_cast<nccl_noise&>(*noise_called("nccl.saturating")), domain_count_ > 1 ? separate : same);
+    find_queues(noise_called("nccl.saturating"), domain_count_ > 1 ? separate : same);
   }
-#endif
 
   victim& victim_called(const victim_description& description) {
     std::unique_ptr<victim>& made = victims_[description.name];
@@ -160,7 +151,7 @@ class fixture {
   /// The first multiprocessor that noise of the usual extent comes to run on, or the last that it leaves free.
   std::size_t preferred_multiprocessor(sm_placement placement) {
     if (noise_multiprocessors_.empty()) {
-      noise& spin = *noise_called("spin");
+      noise& spin = noise_called("spin");
       spin.start(alone.noise);
       static_cast<void>(spin.stop());
       noise_multiprocessors_ = spin.multiprocessors();
@@ -210,8 +201,12 @@ class fixture {
   }
 
   std::unique_ptr<noise> make_noise(const std::string& name) {
+    const std::string kind = name.substr(0, name.find('.'));
     const bool paced = std::string_view(name).ends_with("paced");
-    if (starts_with(name, "nccl")) {
+    if (kind == "none") {
+      return std::make_unique<silence>();
+    }
+    if (kind == "nccl") {
 #ifdef MEMBAR_BENCH_HAS_NCCL
       constexpr int paced_blocks = 2;
       return std::make_unique<nccl_noise>(streams_, device_, *peer_, paced ? paced_blocks : 0, nccl_noise::map_choice::by_arm);
@@ -221,16 +216,14 @@ class fixture {
     }
     constexpr kernel_noise::extent wide{widest_noise, 1024};
     constexpr kernel_noise::extent narrow{4, 1024};  // enough for a link to the host
-    std::unique_ptr<kernel_noise> made;
-    if (name == "spin") {
+    if (kind == "spin") {
       return std::make_unique<kernel_noise>(streams_, nullptr, 0, wide);
-    } else if (starts_with(name, "local")) {
-      made = std::make_unique<kernel_noise>(streams_, target_on(device_, local_target_), target_bytes, wide);
-    } else if (starts_with(name, "nvlink")) {
-      made = std::make_unique<kernel_noise>(streams_, target_on(*peer_, peer_target_), target_bytes, wide);
-    } else {
-      made = std::make_unique<kernel_noise>(streams_, host_target(), host_target_bytes, narrow);
     }
+    uint4* const target = kind == "local"    ? target_on(device_, local_target_)
+                          : kind == "nvlink" ? target_on(*peer_, peer_target_)
+                                             : host_target();
+    auto made = kind == "host" ? std::make_unique<kernel_noise>(streams_, target, host_target_bytes, narrow)
+                               : std::make_unique<kernel_noise>(streams_, target, target_bytes, wide);
     const double saturating_gbps = rate_of(*made);
     if (paced) {
       made->pace(pace_ * 0.01 * saturating_gbps, ghz_);
@@ -290,64 +283,23 @@ class fixture {
   std::map<std::string, std::unique_ptr<victim>> victims_;
 };
 
-/// Noise that runs for a scope, and ends with an exception, too.
-class running_noise {
- public:
-  running_noise(noise* noise, const domain_choice& domains) : noise_(noise) {
-    if (noise_ != nullptr) {
-      try {
-        noise_->start(domains);
-      } catch (...) {
-        static_cast<void>(noise_->stop());  // part of it may run
-        throw;
-      }
-    }
-  }
-  running_noise(const running_noise&) = delete;
-  running_noise& operator=(const running_noise&) = delete;
-  ~running_noise() {
-    try {
-      stop();
-    } catch (const std::exception& failure) {
-      std::fprintf(stderr, "membar: the noise did not stop: %s\n", failure.what());
-    }
-  }
-
-  void feed() const {
-    if (noise_ != nullptr) {
-      noise_->feed();
-    }
-  }
-  [[nodiscard]] bool running() const { return noise_ == nullptr || noise_->running(); }
-  [[nodiscard]] std::vector<std::uint8_t> multiprocessors() const {
-    return noise_ != nullptr ? noise_->multiprocessors() : std::vector<std::uint8_t>();
-  }
-  /// The rate that it kept; nothing if there was none.
-  std::optional<double> stop() {
-    noise* const stopped = std::exchange(noise_, nullptr);
-    return stopped != nullptr ? std::optional<double>(stopped->stop()) : std::nullopt;
-  }
-
- private:
-  noise* noise_;
-};
-
 inline constexpr int chain_samples = 16;
 inline constexpr int operation_samples = 64;
 
 /// One sample set of one case: the noise starts, the victim is timed, and the noise must still run when the victim has ended.
-inline void measure(fixture& on, const victim_description& description, noise* noise, const arm& arm, case_result& result) {
+inline void measure(fixture& on, const victim_description& description, noise& noise, const arm& arm, case_result& result) {
   victim& victim = on.victim_called(description);
   victim.prepare(arm.victim);
-  running_noise beside(noise, arm.noise);
+  running_noise beside = started(noise, arm.noise);
   const std::vector<double> ns =
-      victim.measure(arm.victim, beside.multiprocessors(), description.kernel == nullptr ? chain_samples : operation_samples,
-                     [&] { beside.feed(); });
-  if (!beside.running()) {
+      victim.measure(arm.victim, beside->multiprocessors(), description.kernel == nullptr ? chain_samples : operation_samples,
+                     [&] { beside->feed(); });
+  if (!beside->running()) {
     throw std::runtime_error("the noise did not run for as long as the victim: nothing is known about the two together");
   }
-  if (const std::optional<double> rate = beside.stop()) {
-    result.noise_gbps.push_back(*rate);
+  const double rate = beside.release()->stop();
+  if (arm.name != alone.name) {
+    result.noise_gbps.push_back(rate);
   }
   result.ns.insert(result.ns.end(), ns.begin(), ns.end());
   result.medians.push_back(support::median(ns));

@@ -22,7 +22,7 @@ inline void measure_as_child(fixture& on, int device, int repetitions) {
   on.find_queues(noise, env0);
   case_result result;
   for (int i = 0; i != repetitions; ++i) {
-    measure(on, chain, &noise, env0, result);
+    measure(on, chain, noise, env0, result);
     std::printf("median %.17g rate %.17g\n", result.medians.back(), result.noise_gbps.back());
   }
   for (const double ns : result.ns) {

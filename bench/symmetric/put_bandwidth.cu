@@ -8,11 +8,8 @@
 #include "bulk_copy.cuh"
 #include "peer_world.cuh"
 
+#include <bench/common/nccl.hpp>
 #include <membar/symmetric/on_stream.cuh>
-
-#ifdef MEMBAR_BENCH_HAS_NCCL
-#include "nccl_pair.hpp"
-#endif
 
 namespace {
 
@@ -197,10 +194,9 @@ void add_cases(bench::suite& cases) {
                               [&](int times) { copy_by_engines(*two, data->get(), source.get(), bytes, times); });
       },
       sizes);
-#ifdef MEMBAR_BENCH_HAS_NCCL
   cases.add(
-      "put_bandwidth/nccl_send_recv/MiB:{}",
-      [two, nccl = bench::made_once<nccl_pair>(of.devices)](std::size_t mebibytes) {
+      {"put_bandwidth/nccl_send_recv/MiB:{}", support::nccl_devices::waiver},
+      [two, nccl = bench::made_once<support::nccl_devices>(of.devices)](std::size_t mebibytes) {
         return transfer(*two, mebibytes, [&](const auto& data, const auto& source, int times) {
           const pe_streams& streams = two->streams;
           for (int i = 0; i != times; ++i) {
@@ -215,11 +211,6 @@ void add_cases(bench::suite& cases) {
         });
       },
       sizes);
-#else
-  cases.add(
-      {"put_bandwidth/nccl_send_recv/MiB:{}", "membar was built without NCCL"}, [](std::size_t) { return bench::figures(); },
-      sizes);
-#endif
   // Last, because it takes the whole process along if it fails.
   const bool has_bulk = of.devices.empty() || bulk::available(of.devices[0]);
   cases.add(

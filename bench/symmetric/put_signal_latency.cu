@@ -5,9 +5,7 @@
 #include "peer_world.cuh"
 #include "places.hpp"
 
-#ifdef MEMBAR_BENCH_HAS_NCCL
-#include "nccl_pair.hpp"
-#endif
+#include <bench/common/nccl.hpp>
 
 namespace {
 
@@ -205,8 +203,7 @@ double by_hand_packed_trips(world& two, std::size_t bytes) {
   });
 }
 
-#ifdef MEMBAR_BENCH_HAS_NCCL
-double nccl_trips(world& two, nccl_pair& nccl, std::size_t bytes) {
+double nccl_trips(world& two, support::nccl_devices& nccl, std::size_t bytes) {
   constexpr int rounds = 100;
   constexpr int before = 10;
   const memory of(two);
@@ -225,7 +222,6 @@ double nccl_trips(world& two, nccl_pair& nccl, std::size_t bytes) {
   two.streams.synchronize();
   return end.nanoseconds_since(begin) / rounds;
 }
-#endif
 
 void add_cases(bench::suite& cases) {
   const peers of(cases);
@@ -255,15 +251,12 @@ void add_cases(bench::suite& cases) {
       bench::axis<unsigned>{32, 64, 256}, medium);
   cases.add(name("membar_peer_fenced/block:{}/bytes:{}"), signals(&fenced_round_trips<by_block_t, peer_backend>), one_size{256},
             all);
-#ifdef MEMBAR_BENCH_HAS_NCCL
   cases.add(
-      name("nccl_send_recv/host/bytes:{}"),
-      [two, nccl = bench::made_once<nccl_pair>(of.devices)](std::size_t bytes) { return nccl_trips(*two, *nccl, bytes); }, all);
-#else
-  cases.add(
-      {name("nccl_send_recv/host/bytes:{}"), "membar was built without NCCL"}, [](std::size_t) { return bench::figures(); },
+      {name("nccl_send_recv/host/bytes:{}"), support::nccl_devices::waiver},
+      [two, nccl = bench::made_once<support::nccl_devices>(of.devices)](std::size_t bytes) {
+        return nccl_trips(*two, *nccl, bytes);
+      },
       all);
-#endif
   cases.add(name("membar_peer_value/thread:1/bytes:16"), [two] { return value_trips(*two); });
   const auto from_shared = [&]<unsigned Bytes>(auto group, unsigned threads, std::integral_constant<unsigned, Bytes>) {
     cases.add(name("membar_peer_from_shared" + by(group, threads) + "/bytes:" + std::to_string(Bytes)),
