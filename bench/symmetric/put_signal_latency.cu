@@ -37,18 +37,10 @@ double signal_trips(world& two, std::size_t bytes, unsigned threads, void (*kern
 
 /// A signal there and back, without data.
 template <class Order>
-__global__ void notify_round_trips(span<set_signal> signals, unsigned rounds, kernel_report* report) {
-  signalled_round_trips(by_thread, signals, 0, rounds, report, [&](unsigned long long value, pe other) {
+__global__ void notify_round_trips(span<unsigned char>, const unsigned char*, span<set_signal> signals,
+                                   unsigned long long first, unsigned rounds, kernel_report* report) {
+  signalled_round_trips(by_thread, signals, first, rounds, report, [&](unsigned long long value, pe other) {
     symmetric::notify(by_thread, signals[0], value, other, Order());
-  });
-}
-
-template <class Order>
-double notify_trips(world& two) {
-  return over_places_of(two.heap, [&] {
-    const scoped_array signals(two.heap.allocate<set_signal>(1));
-    return two.round_nanoseconds(1, rounds_of(16), notify_round_trips<Order>,
-                                 [&](pe which, auto launch) { launch(signals.on(which)); });
   });
 }
 
@@ -73,24 +65,15 @@ double value_trips(world& two) {
 /// A put with signal whose source is shared memory, so that it need not be read from L2.
 template <class Group, unsigned Bytes>
 __global__ void __launch_bounds__(1024, 1)
-    shared_source_round_trips(span<unsigned char> data, span<set_signal> signals, unsigned rounds, kernel_report* report) {
+    shared_source_round_trips(span<unsigned char> data, const unsigned char*, span<set_signal> signals,
+                              unsigned long long first, unsigned rounds, kernel_report* report) {
   __shared__ uint4 source[Bytes / sizeof(uint4)];
   for (unsigned i = Group::rank(); i < Bytes / sizeof(uint4); i += Group::size()) {
     source[i] = uint4{i, i, i, i};
   }
   Group::sync();
-  signalled_round_trips(Group(), signals, 0, rounds, report, [&](unsigned long long value, pe other) {
+  signalled_round_trips(Group(), signals, first, rounds, report, [&](unsigned long long value, pe other) {
     symmetric::put_signal(Group(), data, reinterpret_cast<const unsigned char*>(source), signals[0], value, other);
-  });
-}
-
-template <class Group, unsigned Bytes>
-double shared_source_trips(world& two, unsigned threads) {
-  return over_places_of(two.heap, [&] {
-    const scoped_array data(two.heap.allocate<unsigned char>(Bytes));
-    const scoped_array signals(two.heap.allocate<set_signal>(1));
-    return two.round_nanoseconds(threads, rounds_of(Bytes), shared_source_round_trips<Group, Bytes>,
-                                 [&](pe which, auto launch) { launch(data.on(which), signals.on(which)); });
   });
 }
 
@@ -204,23 +187,20 @@ double by_hand_packed_trips(world& two, std::size_t bytes) {
 }
 
 double nccl_trips(world& two, support::nccl_devices& nccl, std::size_t bytes) {
-  constexpr int rounds = 100;
-  constexpr int before = 10;
   const memory of(two);
-  const support::event begin;
-  const support::event end;
-  for (int round = -before; round != rounds; ++round) {
-    if (round == 0) {
-      begin.record(two.streams.of(pe(0)));
+  const auto trips = [&](int count) {
+    for (int round = 0; round != count; ++round) {
+      for (const int from : {0, 1}) {
+        nccl.send(from, of.source.on(pe(from)).local(), of.data.on(pe(1 - from)).local(), bytes, two.streams.of(pe(from)),
+                  two.streams.of(pe(1 - from)));
+      }
     }
-    for (const int from : {0, 1}) {
-      nccl.send(from, of.source.on(pe(from)).local(), of.data.on(pe(1 - from)).local(), bytes, two.streams.of(pe(from)),
-                two.streams.of(pe(1 - from)));
-    }
-  }
-  end.record(two.streams.of(pe(0)));
+  };
+  constexpr int rounds = 100;
+  trips(10);
+  const double ns = support::nanoseconds_of(two.streams.of(pe(0)), [&] { trips(rounds); }) / rounds;
   two.streams.synchronize();
-  return end.nanoseconds_since(begin) / rounds;
+  return ns;
 }
 
 void add_cases(bench::suite& cases) {
@@ -259,16 +239,19 @@ void add_cases(bench::suite& cases) {
       all);
   cases.add(name("membar_peer_value/thread:1/bytes:16"), [two] { return value_trips(*two); });
   const auto from_shared = [&]<unsigned Bytes>(auto group, unsigned threads, std::integral_constant<unsigned, Bytes>) {
-    cases.add(name("membar_peer_from_shared" + by(group, threads) + "/bytes:" + std::to_string(Bytes)),
-              [two, threads] { return shared_source_trips<decltype(group), Bytes>(*two, threads); });
+    cases.add(name("membar_peer_from_shared" + by(group, threads) + "/bytes:" + std::to_string(Bytes)), [two, threads] {
+      return signal_trips(*two, Bytes, threads, &shared_source_round_trips<decltype(group), Bytes>);
+    });
   };
   from_shared(by_thread, 1, std::integral_constant<unsigned, 16>{});
   from_shared(by_warp, 32, std::integral_constant<unsigned, 16>{});
   from_shared(by_block, 64, std::integral_constant<unsigned, 16>{});
   from_shared(by_block, 64, std::integral_constant<unsigned, 1024>{});
   // No data: what the link and the release take.
-  cases.add(name("membar_peer_notify/thread:1/bytes:0"), [two] { return notify_trips<membar::release_t>(*two); });
-  cases.add(name("membar_peer_notify_relaxed/thread:1/bytes:0"), [two] { return notify_trips<membar::relaxed_t>(*two); });
+  cases.add(name("membar_peer_notify/thread:1/bytes:0"),
+            [two] { return signal_trips(*two, 16, 1, &notify_round_trips<membar::release_t>); });
+  cases.add(name("membar_peer_notify_relaxed/thread:1/bytes:0"),
+            [two] { return signal_trips(*two, 16, 1, &notify_round_trips<membar::relaxed_t>); });
   // With the waits that end the kernel where nothing comes.
   const auto trapping = [&]<class Group>(Group group, unsigned threads) {
     const std::string where = "_trapping" + by(group, threads) + "/bytes:16";
