@@ -136,9 +136,9 @@ class fixture {
       if (description.kernel == nullptr) {
         made = std::make_unique<kernel_boundary>(description.form, chain_stream(description.chain_queue));
       } else {
-        made = std::make_unique<operation_victim>(streams_.operation, operation_data_.get(), description.kernel,
-                                                  description.placement, preferred_multiprocessor(description.placement),
-                                                  most_blocks_, ghz_);
+        made = std::make_unique<operation_victim>(
+            operation_victim::setup{streams_.operation, operation_data_.get(), description.kernel, description.placement,
+                                    preferred_multiprocessor(description.placement), most_blocks_, ghz_});
       }
       // Loading a kernel beside one that waits can deadlock, so each runs once before any noise does.
       made->prepare(alone.victim);
