@@ -24,6 +24,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 namespace fence_interference {
@@ -219,11 +220,9 @@ class fixture {
     if (kind == "spin") {
       return std::make_unique<kernel_noise>(streams_, nullptr, 0, wide);
     }
-    uint4* const target = kind == "local"    ? target_on(device_, local_target_)
-                          : kind == "nvlink" ? target_on(*peer_, peer_target_)
-                                             : host_target();
-    auto made = kind == "host" ? std::make_unique<kernel_noise>(streams_, target, host_target_bytes, narrow)
-                               : std::make_unique<kernel_noise>(streams_, target, target_bytes, wide);
+    auto made = kind == "host"    ? storing_to(host_target_, device_, host_target_bytes, narrow)
+                : kind == "local" ? storing_to(local_target_, device_, target_bytes, wide)
+                                  : storing_to(peer_target_, *peer_, target_bytes, wide);
     const double saturating_gbps = rate_of(*made);
     if (paced) {
       made->pace(pace_ * 0.01 * saturating_gbps, ghz_);
@@ -231,28 +230,21 @@ class fixture {
     return made;
   }
 
-  using device_target = std::unique_ptr<support::device_memory<uint4>>;
-
-  /// What saturating and paced noise of a kind store to, made once.
-  static uint4* target_on(int device, device_target& target) {
-    if (target == nullptr) {
+  /// Noise that stores to `target`, which saturating and paced noise of a kind share: it is made once.
+  template <class Memory>
+  std::unique_ptr<kernel_noise> storing_to(std::optional<Memory>& target, int device, std::size_t bytes,
+                                           kernel_noise::extent shape) const {
+    if (!target) {
       const support::device_guard guard(device);
-      target = std::make_unique<support::device_memory<uint4>>(target_bytes / sizeof(uint4));
+      target.emplace(bytes / sizeof(uint4));
     }
-    return target->get();
-  }
-  uint4* host_target() {
-    if (host_target_ == nullptr) {
-      host_target_ = std::make_unique<support::pinned_memory<uint4>>(host_target_bytes / sizeof(uint4));
-    }
-    return host_target_->get();
+    return std::make_unique<kernel_noise>(streams_, target->get(), bytes, shape);
   }
 
   /// What the noise moves by itself, over 30 ms.
   static double rate_of(kernel_noise& noise) {
     noise.start(alone.noise);
-    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(30);
-    wait_until([&] { return std::chrono::steady_clock::now() >= end; }, "the end of a 30 ms measurement");
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
     return noise.stop();
   }
 
@@ -276,9 +268,9 @@ class fixture {
   support::device_memory<unsigned> operation_data_{32 + 1};
   int own_queue_stream_ = 0;
   bool shares_a_queue_ = false;
-  device_target local_target_;
-  device_target peer_target_;
-  std::unique_ptr<support::pinned_memory<uint4>> host_target_;
+  std::optional<support::device_memory<uint4>> local_target_;
+  std::optional<support::device_memory<uint4>> peer_target_;
+  std::optional<support::pinned_memory<uint4>> host_target_;
   std::map<std::string, std::unique_ptr<noise>> noises_;
   std::map<std::string, std::unique_ptr<victim>> victims_;
 };
