@@ -44,8 +44,9 @@ struct case_name {
       : text(std::move(name)), waived(std::move(reason)), repetitions(times) {}
 
   [[nodiscard]] case_name at(const std::string& value) const;
+  [[nodiscard]] case_name at(long long value) const;
   [[nodiscard]] case_name at(double value) const;
-  [[nodiscard]] case_name at(std::integral auto value) const { return at(std::to_string(value)); }
+  [[nodiscard]] case_name at(std::integral auto value) const { return at(static_cast<long long>(value)); }
   /// A pair fills two placeholders.
   template <class First, class Second>
   [[nodiscard]] case_name at(const std::pair<First, Second>& value) const {
