@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The pictures: one per victim, and the overview. Needs matplotlib; nothing else in this package does."""
 
-import functools
 import itertools
 import textwrap
 
 import matplotlib
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 import words
 
@@ -23,22 +21,12 @@ CONTROLS = {  # arm: (the arm it must equal, marker, name)
     "swapped": ("separate", "D", "swapped (victim remote)"), "map": ("separate", "^", "map (physical 2 and 3)")}
 HOLLOW = {"markersize": 5.2, "color": "none", "markeredgecolor": INK, "markeredgewidth": 0.9, "linestyle": "none"}
 WIDTH, DPI = 10.0, 150  # inches; text of 9 points is 12 pixels high where the picture is shown 1000 pixels wide
+# Whatever the user's settings are.
 FONTS = {"font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans"], "font.size": 9.0, "axes.linewidth": 0.8}
 
 
-def _with_fonts(draw):
-    """A drawing with the fonts of these pictures, whatever the user's settings are."""
-    @functools.wraps(draw)
-    def drawn(*arguments):
-        with matplotlib.rc_context(FONTS):
-            draw(*arguments)
-    return drawn
-
-
 def _figure(height):
-    figure = Figure(figsize=(WIDTH, height), dpi=DPI, facecolor="white")
-    FigureCanvasAgg(figure)
-    return figure
+    return Figure(figsize=(WIDTH, height), dpi=DPI, facecolor="white")
 
 
 def _text(figure, x, inches_from_top, text, **style):
@@ -64,12 +52,11 @@ def _log_axis(axis, low, high):
     axis.set_xlim(low / 1.35, high * 1.25)
     decades = high / low
     axis.xaxis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5) if decades < 200 else (1, 3) if decades < 2000 else (1,)))
-    axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    axis.xaxis.set_major_formatter("{x:,g}")
     axis.xaxis.set_minor_locator(NullLocator())
-    axis.xaxis.set_minor_formatter(NullFormatter())
 
 
-@_with_fonts
+@matplotlib.rc_context(FONTS)
 def draw_victim(results, victim, path, recorded):
     """One row per noise and domain: p50 as a mark, p90 as a thick bar, p99 as a thin one; the factors beside."""
     row, gap, axis_space, foot = 0.27, 0.16, 0.45, 0.42
@@ -92,9 +79,7 @@ def draw_victim(results, victim, path, recorded):
 
     used_controls = [a for a in CONTROLS if any(results.case(victim, n, a) for n in noises)]
     legend_space = 0.5 if used_controls else 0.1
-    height = 0.95 + legend_space + 0.24 + body + axis_space + foot
-    if not recorded:
-        height -= 0.23
+    height = (0.95 if recorded else 0.72) + legend_space + 0.24 + body + axis_space + foot
     figure = _figure(height)
     what = {family: text for family, _, text in words.FAMILIES}[victim.split(".")[0]]
     top = _frame(figure, results, words.victim_name(victim),
@@ -115,13 +100,12 @@ def draw_victim(results, victim, path, recorded):
     else:
         axis.set_xlim(0, high * 1.08)
         axis.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
-        axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+        axis.xaxis.set_major_formatter("{x:,g}")
     axis.set_xlabel(f"{unit}{', logarithmic' if logarithmic else ''}", color=INK, labelpad=3)
     axis.xaxis.grid(True, color="#E4E4E4", linewidth=0.8)
     axis.set_axisbelow(True)
     axis.set_yticks([])
-    for side in ("top", "left", "right"):
-        axis.spines[side].set_visible(False)
+    axis.spines[["top", "left", "right"]].set_visible(False)
     axis.tick_params(axis="x", color="#AAAAAA", labelcolor=INK)
     if alone:
         axis.axvline(alone.get("p50_ns") / divisor, color=INK, linewidth=1.0, linestyle=(0, (2, 2)), zorder=1.5)
@@ -217,7 +201,7 @@ def _remark(results, victim, noise):
     return "no relief" if waits and noise.partition(".")[0] in words.FOREIGN else ""
 
 
-@_with_fonts
+@matplotlib.rc_context(FONTS)
 def draw_overview(results, path, recorded):
     """Every victim beside every noise: interference in the left half of a cell, residual in the right, relief below."""
     noises = [n for n in results.noises() if n != "none"]
@@ -327,7 +311,7 @@ def draw_overview(results, path, recorded):
     figure.savefig(path, dpi=DPI)
 
 
-@_with_fonts
+@matplotlib.rc_context(FONTS)
 def draw_publisher(figures, path, recorded):
     """Pace of computing warps beside each noise, four warps a block: three ways, on one axis of cycles."""
     warps = min(figures.warps(), key=lambda count: abs(count - 4))
