@@ -208,8 +208,11 @@ class kernel_noise final : public noise {
                        membar::launch_config{shape_.blocks, shape_.threads, stream}.with(domains.domain).with(domains.map)),
                    store_noise, target_, quads_per_block_, stores_per_batch_, batch_cycles_, control_.get(), blocks_.get(),
                    deadline_ns);
-    wait_until([this] { return read_control().blocks_started == shape_.blocks; },
-               "the start of every block of the noise kernel");
+    const auto started = [this] {
+      copy(host_control_.get(), control_.get(), sizeof(noise_control));
+      return host_control_[0].blocks_started == shape_.blocks;
+    };
+    wait_until(started, "the start of every block of the noise kernel");
     copy(host_blocks_.get(), blocks_.get(), blocks_.size() * sizeof(noise_block));
   }
 
@@ -249,11 +252,6 @@ class kernel_noise final : public noise {
   void copy(void* to, const void* from, std::size_t bytes) const {
     membar::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, control_stream_.get()));
     control_stream_.synchronize();
-  }
-
-  [[nodiscard]] noise_control read_control() const {
-    copy(host_control_.get(), control_.get(), sizeof(noise_control));
-    return host_control_[0];
   }
 
   const support::stream& stream_;
