@@ -200,7 +200,7 @@ void add_cases(bench::suite& cases) {
   // A case whose trips are `measure(two, value...)`, the mean over the places of what it allocates.
   const auto add = [&, two = of.two](const std::string& arm, auto measure, const auto&... axes) {
     const auto everywhere = [two, measure](const auto&... values) {
-      return over_places_of(two->heap, [&] { return measure(*two, values...); });
+      return over_places_of(two->heap, measure, *two, values...);
     };
     cases.add("put_signal_latency/" + arm, everywhere, axes...);
   };

@@ -79,7 +79,9 @@ def draw_victim(results, victim, path, recorded):
 
     used_controls = [a for a in CONTROLS if any(results.case(victim, n, a) for n in noises)]
     legend_space = 0.5 if used_controls else 0.1
-    height = (0.95 if recorded else 0.72) + legend_space + 0.24 + body + axis_space + foot
+    height = 0.95 + legend_space + 0.24 + body + axis_space + foot
+    if not recorded:
+        height -= 0.23
     figure = _figure(height)
     what = {family: text for family, _, text in words.FAMILIES}[victim.split(".")[0]]
     top = _frame(figure, results, words.victim_name(victim),
