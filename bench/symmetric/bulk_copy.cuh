@@ -29,6 +29,7 @@ inline constexpr std::size_t shared_bytes = std::size_t{tile} * tiles;
 __global__ void __launch_bounds__(32) copy(unsigned char* to, const unsigned char* from, std::size_t bytes, unsigned times) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   namespace ptx = cuda::ptx;
+  constexpr unsigned size = tile;  // cuda::ptx takes it by reference
   extern __shared__ __align__(128) unsigned char bulk_tiles[];
   __shared__ __align__(8) cuda::std::uint64_t arrivals[tiles];
   for (cuda::std::uint64_t& each : arrivals) {
@@ -46,8 +47,8 @@ __global__ void __launch_bounds__(32) copy(unsigned char* to, const unsigned cha
       const std::size_t slot = n % tiles;
       // What was written from this slot, `tiles` before, has been read: only later groups may be unfinished.
       ptx::cp_async_bulk_wait_group_read(ptx::n32_t<tiles - ahead - 1>());
-      ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, arrivals + slot, tile);
-      ptx::cp_async_bulk(ptx::space_cluster, ptx::space_global, bulk_tiles + slot * tile, from + reading, tile,
+      ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, arrivals + slot, size);
+      ptx::cp_async_bulk(ptx::space_cluster, ptx::space_global, bulk_tiles + slot * tile, from + reading, size,
                          arrivals + slot);
       reading = reading + step < bytes ? reading + step : first;
     }
@@ -60,7 +61,7 @@ __global__ void __launch_bounds__(32) copy(unsigned char* to, const unsigned cha
           __trap();
         }
       }
-      ptx::cp_async_bulk(ptx::space_global, ptx::space_shared, to + writing, bulk_tiles + slot * tile, tile);
+      ptx::cp_async_bulk(ptx::space_global, ptx::space_shared, to + writing, bulk_tiles + slot * tile, size);
       ptx::cp_async_bulk_commit_group();
       writing = writing + step < bytes ? writing + step : first;
     }
