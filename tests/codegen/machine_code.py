@@ -161,9 +161,11 @@ def successors(code, labels):
             next_ones = next_ones if guard else []
         elif head == "WARPSYNC" and (target := TARGET.search(operands)):
             next_ones = next_ones + [labels[target.group(1)]]
-        elif head in ("CALL", "RET") and "__cuda_" in operands + "".join(labels):  # of a function of the compiler's, which touches no memory
+        elif head == "CALL" and "__cuda_" in operands:  # a function of the compiler's, which touches no memory
             pass
-        elif head in ("CALL", "RET", "BRX", "JMP"):
+        elif head == "RET":  # of such a function
+            next_ones = []
+        elif head in ("CALL", "BRX", "JMP"):
             raise ValueError(f"control flow that is not read: {opcode} {operands}")
         following.append(next_ones)
     return following

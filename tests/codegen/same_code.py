@@ -24,7 +24,7 @@ OPERATION = re.compile(r"\d+(?:in_(?:membar|cuda)IN\w*?\d+|(?:membar|cuda)_)([a-
 ORDER = re.compile(r"12memory_orderE(\d)E")
 ORDERS = ["relaxed", "acquire", "release", "acq_rel", "seq_cst"]
 TYPES = {"h": "u8", "t": "u16", "j": "u32", "i": "s32", "y": "u64", "x": "s64", "f": "f32", "d": "f64"}
-KERNELS = {"follow_chain": "latency", "own_objects": "throughput"}
+KERNELS = {"follow_chain": "latency", "own_objects": "throughput", "contend_in_shared_memory": "shared"}
 
 
 def case_of(name):

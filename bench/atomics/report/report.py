@@ -36,8 +36,9 @@ def has_code_of_its_own(case):
         return "load" not in parts and "store" not in parts
     if not any("add" in part or "max" in part for part in parts):
         return False
-    # A relaxed one names the state space, and what ptxas may make loops of acquires by a fence; float maxima are those of integers.
-    return "relaxed" in parts or not {"u32", "s32"} & set(parts)
+    # A relaxed one names global memory, and what ptxas may make loops of acquires by a fence; float maxima are those of integers.
+    in_global = not any("shared" in part for part in parts)
+    return "relaxed" in parts and in_global or not {"u32", "s32"} & set(parts)
 
 
 def from_one(ratio):
