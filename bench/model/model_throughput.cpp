@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/// @file
-/// How many candidate executions per second does the model check, how does that grow with events and threads, and how does it
-/// compare with an enumerator that guesses values and total orders? One thread, one core.
+// How many candidate executions per second does the model check, how does that grow with events and threads, and how does it
+// compare with an enumerator that guesses values and total orders? One thread, one core.
 #include "naive.hpp"
 #include "random_test.hpp"
 

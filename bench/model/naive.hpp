@@ -22,8 +22,7 @@
 namespace membar_test {
 
 namespace model = membar::model;
-using membar::memory_order;
-using membar::thread_scope;
+using membar::memory_order, membar::thread_scope;
 
 /// A relation as a matrix of truth values.
 class matrix {

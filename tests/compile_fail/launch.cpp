@@ -4,11 +4,7 @@
 #include <membar/launch.hpp>
 #include <membar/stream_partition.hpp>
 
-using membar::domain_bound;
-using membar::launch_config;
-using membar::physical_domain;
-using membar::sync_domain;
-using membar::sync_domain_map;
+using membar::domain_bound, membar::launch_config, membar::physical_domain, membar::sync_domain, membar::sync_domain_map;
 
 void kernel(int, float*) {}
 int function(int value) { return value; }

@@ -7,12 +7,8 @@
 #include <membar/symmetric/wait.cuh>
 
 namespace symmetric = membar::symmetric;
-using membar::thread_scope;
-using membar::symmetric::amo;
-using membar::symmetric::counter;
-using membar::symmetric::object;
-using membar::symmetric::pe;
-using membar::symmetric::span;
+using membar::thread_scope, membar::symmetric::amo, membar::symmetric::counter, membar::symmetric::object,
+    membar::symmetric::pe, membar::symmetric::span;
 
 constexpr membar::wait_budget budget = membar::wait_budget::milliseconds(1);
 

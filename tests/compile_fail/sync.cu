@@ -9,8 +9,7 @@
 #include <membar/sync/sequence_lock.cuh>
 #include <membar/sync/spsc_channel.cuh>
 
-using membar::thread_scope;
-using membar::wait_budget;
+using membar::thread_scope, membar::wait_budget;
 
 struct not_trivial {
   __device__ not_trivial(const not_trivial& other) : value(other.value) {}

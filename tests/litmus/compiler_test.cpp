@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/// @file
-/// Compilation at run time and its cache: a request is compiled once, and a file that does not belong to it is never used.
+// Compilation at run time and its cache: a request is compiled once, and a file that does not belong to it is never used.
 #include "compiled_test.hpp"
 #include "litmus_files.hpp"
 
@@ -23,10 +22,7 @@
 namespace {
 
 using namespace membar_litmus;
-using membar_test::compiled_test;
-using membar_test::nvrtc_here;
-using membar_test::read_text;
-using membar_test::says;
+using membar_test::compiled_test, membar_test::nvrtc_here, membar_test::read_text, membar_test::says;
 namespace fs = std::filesystem;
 
 /// A temporary folder, removed when the test is over.

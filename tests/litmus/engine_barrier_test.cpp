@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/// @file
-/// The barrier of the litmus engine (`arrive_and_wait` in litmus/kernel.cuh and litmus/engine_resources.hpp) as a litmus test. For
-/// each placement the model decides that no stale value can become an outcome, and that each weaker barrier allows one.
+// The barrier of the litmus engine (`arrive_and_wait` in litmus/kernel.cuh and litmus/engine_resources.hpp) as a litmus test. For
+// each placement the model decides that no stale value can become an outcome, and that each weaker barrier allows one.
 #include <membar/model/test.hpp>
 
 #include <gtest/gtest.h>
@@ -11,11 +10,7 @@
 namespace {
 
 using namespace membar::model;
-using membar::acq_rel;
-using membar::acquire;
-using membar::relaxed;
-using membar::release;
-using membar::thread_scope;
+using membar::acq_rel, membar::acquire, membar::relaxed, membar::release, membar::thread_scope;
 
 constexpr auto device = thread_scope::device;
 constexpr auto system = thread_scope::system;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/// @file
-/// The engine on a fake machine. A launch is a thread of the host that does what the litmus kernel does.
+// The engine on a fake machine. A launch is a thread of the host that does what the litmus kernel does.
 #include <membar/litmus/engine.hpp>
 #include <membar/litmus/report.hpp>
 #include <membar/model/named_test.hpp>
@@ -25,8 +24,7 @@ namespace {
 namespace model = membar::model;
 using namespace membar::litmus;
 using fake_cuda::now;
-using membar_test::refusal;
-using membar_test::says;
+using membar_test::refusal, membar_test::says;
 
 /// A kernel: the code of its test threads, and the radix of each observation.
 struct fake_kernel {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/// @file
-/// The litmus engine on one launch: it observes only what the model allows, finds a planted bug, and ends every run.
+// The litmus engine on one launch: it observes only what the model allows, finds a planted bug, and ends every run.
 #include <membar/atomic.cuh>
 #include <membar/litmus/engine.hpp>
 #include <membar/litmus/report.hpp>

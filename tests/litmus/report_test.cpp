@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/// @file
-/// Reports: the names of outcomes, the model's marks, herd's format, and statistics.
+// Reports: the names of outcomes, the model's marks, herd's format, and statistics.
 #include <membar/litmus/report.hpp>
 #include <membar/model/litmus_file.hpp>
 

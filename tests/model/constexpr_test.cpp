@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/// @file
-/// Litmus tests in C++, decided by the compiler: if this file compiles, they hold. The same calls are repeated at run time.
+// Litmus tests in C++, decided by the compiler: if this file compiles, they hold. The same calls are repeated at run time.
 #include <membar/model/test.hpp>
 
 #include <gtest/gtest.h>
@@ -8,25 +7,15 @@
 namespace {
 
 namespace model = membar::model;
-using model::block;
-using model::host;
-using model::in;
-using model::in_domain;
-using model::in_memory;
-using model::litmus;
-using model::load;
-using model::store;
-using model::thread;
-using model::thread_fence;
+using model::block, model::host, model::in, model::in_domain, model::in_memory, model::litmus, model::load, model::store,
+    model::thread, model::thread_fence;
 constexpr auto device = membar::thread_scope::device;
 constexpr auto system_wide = membar::thread_scope::system;
 constexpr auto in_block = membar::thread_scope::block;
 constexpr auto cluster = membar::thread_scope::cluster;
 
-constexpr model::variable x{0};
-constexpr model::variable y{1};
-constexpr model::reg r0{0};
-constexpr model::reg r1{1};
+constexpr model::variable x{0}, y{1};
+constexpr model::reg r0{0}, r1{1};
 
 template <membar::thread_scope Scope>
 constexpr auto message_passing(model::place writer, model::place reader) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/// @file
-/// What the headers say that fences, atomics, domains and launches guarantee: each guarantee is a litmus test that the model
-/// forbids, and a weakened form of it that the model allows. If this file compiles, they hold.
+// What the headers say that fences, atomics, domains and launches guarantee: each guarantee is a litmus test that the model
+// forbids, and a weakened form of it that the model allows. If this file compiles, they hold.
 #include <membar/model/test.hpp>
 
 #include <gtest/gtest.h>
@@ -10,22 +9,11 @@ namespace {
 
 namespace model = membar::model;
 using membar::thread_scope;
-using model::block;
-using model::host;
-using model::in;
-using model::in_cluster;
-using model::in_domain;
-using model::litmus;
-using model::load;
-using model::store;
-using model::thread;
-using model::thread_fence;
+using model::block, model::host, model::in, model::in_cluster, model::in_domain, model::litmus, model::load, model::store,
+    model::thread, model::thread_fence;
 
-constexpr model::variable data{0};
-constexpr model::variable flag{1};
-constexpr model::variable second{2};
-constexpr model::reg seen{0};
-constexpr model::reg value{1};
+constexpr model::variable data{0}, flag{1}, second{2};
+constexpr model::reg seen{0}, value{1};
 
 /// A thread, the farthest place that the scope includes, and a place that it does not include.
 struct reach {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/// @file
-/// The mutation score of the catalogue. For every rule, the model without it decides every catalogue test, and at least three
-/// tests must change their verdict. Prints one line per rule.
-///
-/// usage: model_mutants FOLDER
+// The mutation score of the catalogue. For every rule, the model without it decides every catalogue test, and at least three
+// tests must change their verdict. Prints one line per rule.
+//
+// usage: model_mutants FOLDER
 #include <tests/litmus/litmus_files.hpp>
 
 #include <membar/model/litmus_file.hpp>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/// @file
-/// The reader: what it accepts, and where its errors point.
+// The reader: what it accepts, and where its errors point.
 #include <membar/model/litmus_file.hpp>
 #include <membar/model/outcomes.hpp>
 

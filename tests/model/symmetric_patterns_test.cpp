@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/// @file
-/// Every memory order in the device headers of symmetric memory is needed: a table, as in sync_patterns_test.cpp. Further tests
-/// show what else the guarantees between PEs need: barriers, system scope, a number in each word, and links over which a put is
-/// visible everywhere.
+// Every memory order in the device headers of symmetric memory is needed: a table, as in sync_patterns_test.cpp. Further tests
+// show what else the guarantees between PEs need: barriers, system scope, a number in each word, and links over which a put is
+// visible everywhere.
 #include "order_table.hpp"
 #include "symmetric_litmus.hpp"
 

@@ -13,32 +13,16 @@
 namespace membar_test {
 
 namespace model = membar::model;
-using membar::acq_rel;
-using membar::acquire;
-using membar::relaxed;
-using membar::release;
-using membar::thread_scope;
-using model::block;
-using model::host;
-using model::in;
-using model::in_domain;
-using model::in_memory;
-using model::litmus;
-using model::load;
-using model::store;
-using model::thread;
+using membar::acq_rel, membar::acquire, membar::relaxed, membar::release, membar::thread_scope;
+using model::block, model::host, model::in, model::in_domain, model::in_memory, model::litmus, model::load, model::store,
+    model::thread;
 
 inline constexpr auto in_block = thread_scope::block;
 inline constexpr auto device = thread_scope::device;
 inline constexpr auto system_wide = thread_scope::system;
 
-inline constexpr model::variable x{0};
-inline constexpr model::variable y{1};
-inline constexpr model::variable z{2};
-inline constexpr model::variable w{3};
-inline constexpr model::reg r0{0};
-inline constexpr model::reg r1{1};
-inline constexpr model::reg r2{2};
+inline constexpr model::variable x{0}, y{1}, z{2}, w{3};
+inline constexpr model::reg r0{0}, r1{1}, r2{2};
 
 struct none_t {};
 inline constexpr none_t none{};

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/// @file
-/// Every memory order in the synchronization patterns is needed. Each row of the table has the line of the header, what goes
-/// wrong with a weaker order, and the model's verdicts on a litmus test with both orders. A line with an order and no row is a
-/// failure.
+// Every memory order in the synchronization patterns is needed. Each row of the table has the line of the header, what goes
+// wrong with a weaker order, and the model's verdicts on a litmus test with both orders. A line with an order and no row is a
+// failure.
 #include "order_table.hpp"
 #include "sync_litmus.hpp"
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/// @file
-/// What deadlock/check.hpp promises, on thousands of small random programs, each run in every schedule.
+// What deadlock/check.hpp promises, on thousands of small random programs, each run in every schedule.
 #include <membar/symmetric/deadlock/check.hpp>
 
 #include "stream_simulator.hpp"

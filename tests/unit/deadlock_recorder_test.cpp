@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/// @file
-/// The catalogue of deadlocks: each is reported by its name, and the same program put right is not.
+// The catalogue of deadlocks: each is reported by its name, and the same program put right is not.
 #include <membar/symmetric/deadlock/recorder.hpp>
 
 #include <gtest/gtest.h>
@@ -24,10 +23,7 @@ constexpr int ready = 7;
 /// A recorder of programs in short: in the main stream and with signal `ready` unless told, each call after the one before.
 class steps : public recorder {
  public:
-  using recorder::collective;
-  using recorder::notify;
-  using recorder::recorder;
-  using recorder::wait;
+  using recorder::collective, recorder::notify, recorder::recorder, recorder::wait;
 
   steps& notify(int from, int to, signal_effect effect, int stream = main_stream) {
     recorder::notify(pe(from), stream, pe(to), ready, effect);

@@ -228,8 +228,7 @@ TEST_F(launch, a_value_out_of_range_is_refused_and_nothing_launched) {
 
 #if CUDART_VERSION >= 12080
 TEST_F(launch, preferred_cluster_dimensions_are_multiples_of_the_cluster_dimensions) {
-  using membar::cluster_dimensions;
-  using membar::preferred_cluster_dimensions;
+  using membar::cluster_dimensions, membar::preferred_cluster_dimensions;
   const auto made = [&](const cluster_dimensions& regular, const preferred_cluster_dimensions& preferred) {
     return refusal([&] { membar::launch(config.with(preferred).with(regular), no_parameters); });
   };

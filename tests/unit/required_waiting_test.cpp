@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/// @file
-/// What the fence report says a victim has to wait for.
+// What the fence report says a victim has to wait for.
 #include <bench/fence_interference/required.hpp>
 
 #include <gtest/gtest.h>
