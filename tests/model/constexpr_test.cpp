@@ -32,8 +32,8 @@ static_assert(model::allowed(message_passing<device>(block(0), host())));
 static_assert(model::forbidden(message_passing<system_wide>(block(0), host())));
 static_assert(model::forbidden(message_passing<cluster>(model::in_cluster(block(0), 3), model::in_cluster(block(1), 3))));
 
-template <membar::thread_scope Scope, class Order>
-constexpr auto store_buffering(Order order) {
+template <membar::thread_scope Scope>
+constexpr auto store_buffering(auto order) {
   return litmus(thread(block(0), store(x, 1), thread_fence<Scope>(order), load(r0, y)),
                 thread(block(1), store(y, 1), thread_fence<Scope>(order), load(r0, x)))
       .when(in(0, r0) == 0 && in(1, r0) == 0);

@@ -37,8 +37,8 @@ constexpr reach reach_of() {
 }
 
 /// thread_scope.hpp, fence.cuh: a release fence, then a relaxed store; a relaxed load of it, then an acquire fence.
-template <thread_scope Scope, class Release, class Acquire>
-constexpr auto by_fences(model::place reader, Release release, Acquire acquire) {
+template <thread_scope Scope>
+constexpr auto by_fences(model::place reader, auto release, auto acquire) {
   return litmus(thread(reach_of<Scope>().here, store(data, 1), thread_fence<Scope>(release),
                        store<Scope>(flag, 1, membar::relaxed)),
                 thread(reader, load<Scope>(seen, flag, membar::relaxed), thread_fence<Scope>(acquire), load(value, data)))
@@ -69,8 +69,8 @@ static_assert(fences_end_at_the_scope<thread_scope::cluster>());
 static_assert(fences_end_at_the_scope<thread_scope::device>());
 
 /// memory_order.hpp, fence.cuh: sequentially consistent fences in scope have one order, which acq_rel fences have not.
-template <thread_scope Scope, class Order>
-constexpr auto store_buffering(Order order) {
+template <thread_scope Scope>
+constexpr auto store_buffering(auto order) {
   return litmus(thread(reach_of<Scope>().here, store(data, 1), thread_fence<Scope>(order), load(seen, flag)),
                 thread(reach_of<Scope>().inside, store(flag, 1), thread_fence<Scope>(order), load(seen, data)))
       .when(in(0, seen) == 0 && in(1, seen) == 0);
@@ -85,8 +85,8 @@ static_assert(only_seq_cst_has_one_order<thread_scope::device>());
 static_assert(only_seq_cst_has_one_order<thread_scope::system>());
 
 /// atomic.cuh: a release operation synchronizes with an acquire operation that reads its value.
-template <thread_scope Scope, class Release, class Acquire>
-constexpr auto by_atomics(model::place reader, Release release, Acquire acquire) {
+template <thread_scope Scope>
+constexpr auto by_atomics(model::place reader, auto release, auto acquire) {
   return litmus(thread(reach_of<Scope>().here, store(data, 1), store<Scope>(flag, 1, release)),
                 thread(reader, load<Scope>(seen, flag, acquire), load(value, data)))
       .when(in(1, seen) == 1 && in(1, value) == 0);
