@@ -20,15 +20,7 @@ namespace {
 using namespace membar::model;
 using membar_test::naive_model, membar_test::random_program, membar_test::random_shape, membar_test::random_tests;
 
-struct every_execution final : execution_visitor {
-  bool accept(const partial_execution&) override { return true; }
-};
-
-std::uint64_t executions(const litmus_test& test) {
-  every_execution visitor;
-  const test_view view = test.view();
-  return enumerator(view.program, visitor).run().executions;
-}
+std::uint64_t executions(const litmus_test& test) { return membar_test::searched(test).executions; }
 
 const std::vector<std::string> plain = {"x", "y", "z"};
 
