@@ -12,8 +12,7 @@ namespace fake_cuda {
 namespace driver {
 
 /// `answer` for the driver, whose codes are the runtime's.
-template <class Body>
-CUresult answer(Body body, const char* name = __builtin_FUNCTION()) {
+CUresult answer(auto body, const char* name = __builtin_FUNCTION()) {
   const auto as_the_runtime = [&] {
     if constexpr (!std::is_void_v<decltype(body())>) {
       return static_cast<cudaError_t>(body());

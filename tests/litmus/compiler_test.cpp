@@ -187,8 +187,7 @@ TEST(litmus_compiler, the_key_holds_everything_that_a_result_depends_on) {
 }
 
 /// What the `std::runtime_error` of `call` says; empty where it throws none.
-template <class Call>
-[[nodiscard]] std::string complaint(Call call) {
+[[nodiscard]] std::string complaint(auto call) {
   try {
     call();
   } catch (const std::runtime_error& e) {

@@ -18,8 +18,8 @@ constexpr variable cell{0}, arrived{1}, reached{2}, passed{3};
 constexpr reg seen{0}, value{1};
 
 /// Counts an arrival, and reads how many came before.
-template <thread_scope Scope, class Order>
-constexpr auto arrival(Order order) {
+template <thread_scope Scope>
+constexpr auto arrival(auto order) {
   return fetch_add<Scope>(seen, arrived, 1, order);
 }
 

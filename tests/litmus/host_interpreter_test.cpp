@@ -161,8 +161,7 @@ TEST(litmus_host_interpreter, a_thread_alone_ends_as_the_model_says) {
 }
 
 /// Runs the test's threads whole, one after the other in every order, as instance `number`, and calls `use` with each end.
-template <class Use>
-void for_each_order(const run_plan& plan, unsigned number, Use use) {
+void for_each_order(const run_plan& plan, unsigned number, auto use) {
   const host_interpreter threads(plan);
   memory at(plan, 32);
   std::vector<int> order(plan.test().threads.size());

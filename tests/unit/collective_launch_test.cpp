@@ -68,8 +68,7 @@ class collective_launch_of : public fake_cuda::test {
   }
 
   /// What each of `count` processes of one PE is told, of which process i calls `call(backend, i)`.
-  template <class Call>
-  static std::vector<std::string> in_processes(std::size_t count, Call call) {
+  static std::vector<std::string> in_processes(std::size_t count, auto call) {
     meeting_place place(static_cast<int>(count), static_cast<int>(count));
     std::vector<std::string> told(count);
     std::vector<std::jthread> processes;

@@ -115,8 +115,7 @@ class launch : public fake_cuda::test {
   }
 
   /// Expects an error that names both domains and the remedy, and no launch.
-  template <class Launch>
-  static void expect_refused(Launch launch_it, int bound, int domain) {
+  static void expect_refused(auto launch_it, int bound, int domain) {
     const std::size_t before = now().launches.size();
     const std::string said = refusal(launch_it);
     EXPECT_TRUE(says(said, "bound to physical synchronization domain " + std::to_string(bound)));
