@@ -7,8 +7,6 @@
 
 #include <tests/common/refusal.hpp>
 
-#include <gtest/gtest.h>
-
 #include <cstddef>
 #include <cstdlib>
 #include <filesystem>

@@ -4,8 +4,6 @@
 
 #include <tests/common/refusal.hpp>
 
-#include <gtest/gtest.h>
-
 #include <map>
 #include <set>
 #include <string>

@@ -6,8 +6,6 @@
 
 #include <tests/common/refusal.hpp>
 
-#include <gtest/gtest.h>
-
 #include <string>
 #include <vector>
 

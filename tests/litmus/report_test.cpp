@@ -5,8 +5,6 @@
 
 #include <tests/common/refusal.hpp>
 
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <string>
 #include <vector>

@@ -9,8 +9,6 @@
 
 #include <tests/common/refusal.hpp>
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <map>

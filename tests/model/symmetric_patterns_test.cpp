@@ -5,8 +5,6 @@
 #include "order_table.hpp"
 #include "sync_litmus.hpp"
 
-#include <gtest/gtest.h>
-
 namespace {
 
 using namespace membar_test;

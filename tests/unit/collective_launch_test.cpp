@@ -105,14 +105,8 @@ TEST_F(collective_launch_of, a_grid_that_fits_is_cooperative_and_remote_on_every
     EXPECT_EQ(launch.stream, streams[i].handle());
     EXPECT_EQ(launch.grid.x, 20U);
     ASSERT_EQ(launch.attributes.size(), 2U);
-    for (const cudaLaunchAttribute& attribute : launch.attributes) {
-      if (attribute.id == cudaLaunchAttributeCooperative) {
-        EXPECT_EQ(attribute.val.cooperative, 1);
-      } else {
-        EXPECT_EQ(attribute.id, cudaLaunchAttributeMemSyncDomain);
-        EXPECT_EQ(attribute.val.memSyncDomain, cudaLaunchMemSyncDomainRemote);
-      }
-    }
+    EXPECT_EQ(launch.value(cudaLaunchAttributeCooperative).cooperative, 1);
+    EXPECT_EQ(launch.value(cudaLaunchAttributeMemSyncDomain).memSyncDomain, cudaLaunchMemSyncDomainRemote);
   }
 }
 

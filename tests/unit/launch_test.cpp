@@ -103,15 +103,8 @@ static_assert(!membar::not_given_before<sync_domain, membar::priority, sync_doma
 
 class launch : public fake_cuda::test {
  protected:
-  /// The value that the last launch has for an attribute; a failure where it has none.
   [[nodiscard]] static cudaLaunchAttributeValue launched_with(cudaLaunchAttributeID id) {
-    for (const cudaLaunchAttribute& attribute : now().launches.back().attributes) {
-      if (attribute.id == id) {
-        return attribute.val;
-      }
-    }
-    ADD_FAILURE() << "launched without attribute " << id;
-    return {};
+    return now().launches.back().value(id);
   }
 
   /// Expects an error that names both domains and the remedy, and no launch.
