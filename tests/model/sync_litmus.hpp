@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The litmus tests of the synchronization patterns. Each is a template on the orders of one pattern. With the orders of the
-/// header the model must forbid its condition; with one of them weakened it must allow it. `none` leaves a fence out.
+/// Litmus tests as templates on scopes and orders, above all those of the synchronization patterns. With the orders of the header
+/// the model must forbid a pattern's condition; with one of them weakened it must allow it. `none` leaves a fence out.
 #pragma once
 
-#include <membar/model/litmus_file.hpp>
 #include <membar/model/test.hpp>
 
 #include <concepts>
-#include <string>
 
 namespace membar_test {
 
 namespace model = membar::model;
-using membar::acq_rel, membar::acquire, membar::relaxed, membar::release, membar::thread_scope;
+using membar::acq_rel, membar::acquire, membar::relaxed, membar::release, membar::seq_cst, membar::thread_scope;
 using model::block, model::host, model::in, model::in_domain, model::in_memory, model::litmus, model::load, model::store,
     model::thread;
 
@@ -57,6 +55,14 @@ template <thread_scope Scope>
       .when(in(1, r0) == 1 && in(1, r1) == 0);
 }
 
+/// Store buffering: each of two threads stores a location, has a fence, and does not see what the other stored.
+template <thread_scope Scope>
+[[nodiscard]] constexpr auto store_buffering(auto fence, model::place first = block(0), model::place second = block(1)) {
+  return litmus(thread(first, store(x, 1), model::thread_fence<Scope>(fence), load(r0, y)),
+                thread(second, store(y, 1), model::thread_fence<Scope>(fence), load(r0, x)))
+      .when(in(0, r0) == 0 && in(1, r0) == 0);
+}
+
 /// A reader reads a slot and then acknowledges it; it reads what the writer stores after the acknowledgement. The writer's
 /// store depends on a branch, as in the code.
 template <thread_scope Scope>
@@ -86,21 +92,6 @@ template <thread_scope To>
                        store<system_wide>(z, model::source(r1), relaxed)),
                 thread(consumer, load<system_wide>(r0, z, acquire), load(r1, x)))
       .when(in(1, r0) == 1 && in(2, r0) == 1 && in(2, r1) == 0);
-}
-
-/// The publisher, where another lane of the source's warp wrote the data: with or without `bar.warp.sync` before lane 0
-/// releases.
-[[nodiscard]] inline bool published_without_another_lanes_data(bool synchronizes) {
-  const std::string barrier = synchronizes ? "bar.warp.sync 3" : "";
-  return model::decide(
-             model::read_litmus("PTX published_without_another_lanes_data\n{ x=0; y=0; z=0; }\n"
-                                " P0@cta 0,gpu 0,warp 0 | P1@cta 0,gpu 0,warp 0 | P2@cta 0,gpu 0,warp 1 | P3@cta 1,gpu 1 ;\n"
-                                " st.weak x, 1 | " +
-                                barrier + " | ld.acquire.cta r0, y | ld.acquire.sys r0, z ;\n " + barrier +
-                                " | st.release.cta y, 1 | fence.release.sys | ld.weak r1, x ;\n"
-                                " | | st.relaxed.sys z, r0 | ;\n"
-                                "exists (P3:r0 == 1 /\\ P3:r1 == 0)\n"))
-      .reachable;
 }
 
 /// A source publishes two signals one after the other: the second is seen and the first is not.

@@ -5,6 +5,9 @@
 #include "order_table.hpp"
 #include "sync_litmus.hpp"
 
+#include <membar/model/litmus_file.hpp>
+
+#include <string>
 #include <type_traits>
 
 namespace {
@@ -164,6 +167,21 @@ TEST(sync_patterns, a_publisher_at_device_scope_covers_its_own_domain_only) {
   EXPECT_TRUE(model::allowed(published_without_data<device>(release, acquire, release, in_domain(block(1), 1))));
   EXPECT_TRUE(model::allowed(published_without_data<device>(release, acquire, release, block(0, 1))));
   EXPECT_TRUE(model::allowed(published_without_data<device>(release, acquire, release, host())));
+}
+
+/// The publisher, where another lane of the source's warp wrote the data: with or without `bar.warp.sync` before lane 0
+/// releases.
+bool published_without_another_lanes_data(bool synchronizes) {
+  const std::string barrier = synchronizes ? "bar.warp.sync 3" : "";
+  return model::decide(
+             model::read_litmus("PTX published_without_another_lanes_data\n{ x=0; y=0; z=0; }\n"
+                                " P0@cta 0,gpu 0,warp 0 | P1@cta 0,gpu 0,warp 0 | P2@cta 0,gpu 0,warp 1 | P3@cta 1,gpu 1 ;\n"
+                                " st.weak x, 1 | " +
+                                barrier + " | ld.acquire.cta r0, y | ld.acquire.sys r0, z ;\n " + barrier +
+                                " | st.release.cta y, 1 | fence.release.sys | ld.weak r1, x ;\n"
+                                " | | st.relaxed.sys z, r0 | ;\n"
+                                "exists (P3:r0 == 1 /\\ P3:r1 == 0)\n"))
+      .reachable;
 }
 
 TEST(sync_patterns, a_warp_has_a_barrier_before_its_first_lane_hands_over) {
