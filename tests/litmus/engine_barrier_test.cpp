@@ -120,8 +120,7 @@ INSTANTIATE_TEST_SUITE_P(, litmus_barrier_of_two_launches,
                                            two_launches{"two_devices", block(0), block(1), block(0, 1), block(1, 1)}),
                          [](const auto& each) { return each.param.name; });
 
-/// The chain from a block of one launch, through the last blocks of both launches, to a block of the other. Each hop has its own
-/// scope.
+/// The chain from a block of one launch, through the last blocks of both, to a block of the other. Each hop has its own scope.
 template <thread_scope Arrive, thread_scope Across, thread_scope Pass, class ArriveOrder = membar::acq_rel_t,
           class AcrossOrder = membar::release_t>
 bool stale_between_launches(const two_launches& p, ArriveOrder arrive = acq_rel, AcrossOrder across = release) {

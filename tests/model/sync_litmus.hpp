@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Litmus tests as templates on scopes and orders, above all those of the synchronization patterns. With the orders of the header
+/// Litmus tests as templates on scopes and orders, above all those of the synchronization patterns. With a header's orders
 /// the model must forbid a pattern's condition; with one of them weakened it must allow it. `none` leaves a fence out.
 #pragma once
 
@@ -121,8 +121,7 @@ template <thread_scope Scope = device>
       .when(in(1, r0) == 2);
 }
 
-/// A packed channel of many producers: two fill a slot one after the other, and the first word replaces the second. The
-/// consumer then waits forever.
+/// A packed channel of many producers: two fill a slot in turn, the first word replaces the second, the consumer waits forever.
 [[nodiscard]] constexpr auto lost_word(auto say, auto hear) {
   return litmus(thread(block(0), store<device>(x, 1, relaxed)),
                 thread(block(1), load<device>(r0, x, relaxed), jump_unless(r0, 1, 3), store<device>(y, 1, say)),

@@ -169,8 +169,7 @@ TEST(sync_patterns, a_publisher_at_device_scope_covers_its_own_domain_only) {
   EXPECT_TRUE(model::allowed(published_without_data<device>(release, acquire, release, host())));
 }
 
-/// The publisher, where another lane of the source's warp wrote the data: with or without `bar.warp.sync` before lane 0
-/// releases.
+/// The publisher, where another lane of the source's warp wrote the data: with or without a `bar.warp.sync` before.
 bool published_without_another_lanes_data(bool synchronizes) {
   const std::string barrier = synchronizes ? "bar.warp.sync 3" : "";
   return model::decide(

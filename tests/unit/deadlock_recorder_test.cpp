@@ -126,8 +126,7 @@ TEST(deadlock_recorder, collectives_of_one_team_on_two_streams) {
   EXPECT_EQ(kinds(two_teams), nothing);
 }
 
-/// Two barriers on two streams, the second behind a wait for signal `ready`, between what `before` notifies behind the first
-/// and `after`.
+/// Two barriers on two streams, the second after a wait for `ready`. What `before` notifies comes between, `after` at the end.
 std::vector<hazard> barriers_ordered_by_a_signal(signal_condition until, const std::vector<signal_effect>& before,
                                                  const std::vector<signal_effect>& after = {}) {
   steps record(1);
