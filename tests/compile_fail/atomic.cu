@@ -86,7 +86,6 @@ __global__ void values(void* object) {
 }
 
 __global__ void operations(void* object) {
-  using atomic_ref;
   const atomic_ref<int, thread_scope::device> n(*static_cast<int*>(object));
   const atomic_ref<float, thread_scope::device> f(*static_cast<float*>(object));
   const atomic_ref<bool, thread_scope::device> b(*static_cast<bool*>(object));
