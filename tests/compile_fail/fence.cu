@@ -3,37 +3,40 @@
 
 #include <membar/fence.cuh>
 
-using namespace membar;
+using membar::thread_scope;
 
 __global__ void fences() {
   // expect: a fence takes acquire, release, acq_rel or seq_cst: a relaxed fence would order
-  REFUSED(a_fence_is_never_relaxed, thread_fence<thread_scope::device>(relaxed));
-  thread_fence<thread_scope::device>(acq_rel);
+  REFUSED(a_fence_is_never_relaxed, membar::thread_fence<thread_scope::device>(membar::relaxed));
+  membar::thread_fence<thread_scope::device>(membar::acq_rel);
   // expect: no instance of function template "membar::thread_fence"
-  REFUSED(a_fence_has_no_default_scope, thread_fence(acq_rel));
-  thread_fence<thread_scope::cluster>(release);
+  REFUSED(a_fence_has_no_default_scope, membar::thread_fence(membar::acq_rel));
+  membar::thread_fence<thread_scope::cluster>(membar::release);
   // expect: no instance of function template "membar::thread_fence"
-  REFUSED(a_fence_has_no_default_order, thread_fence<thread_scope::device>());
-  thread_fence<thread_scope::device>(seq_cst);
+  REFUSED(a_fence_has_no_default_order, membar::thread_fence<thread_scope::device>());
+  membar::thread_fence<thread_scope::device>(membar::seq_cst);
   // expect: no instance of overloaded function "membar::proxy_fence"
-  REFUSED(a_proxy_fence_names_its_proxy, proxy_fence());
-  proxy_fence<proxy::async>();
+  REFUSED(a_proxy_fence_names_its_proxy, membar::proxy_fence());
+  membar::proxy_fence<membar::proxy::async>();
   // expect: a fence of the tensormap proxy has a scope and an order
-  REFUSED(a_tensormap_fence_has_a_scope_and_an_order, proxy_fence<proxy::tensormap>());
-  proxy_fence<proxy::tensormap, thread_scope::device>(release);
+  REFUSED(a_tensormap_fence_has_a_scope_and_an_order, membar::proxy_fence<membar::proxy::tensormap>());
+  membar::proxy_fence<membar::proxy::tensormap, thread_scope::device>(membar::release);
   // expect: only the tensormap proxy has a release fence
-  REFUSED(only_the_tensormap_proxy_has_a_release_fence, proxy_fence<proxy::async, thread_scope::device>(release));
-  proxy_fence<proxy::tensormap, thread_scope::system>(release);
+  REFUSED(only_the_tensormap_proxy_has_a_release_fence,
+          membar::proxy_fence<membar::proxy::async, thread_scope::device>(membar::release));
+  membar::proxy_fence<membar::proxy::tensormap, thread_scope::system>(membar::release);
   // expect: only the tensormap proxy has an acquire fence
-  REFUSED(only_the_tensormap_proxy_has_an_acquire_fence, proxy_fence<proxy::alias, thread_scope::device>(acquire, nullptr));
-  proxy_fence<proxy::tensormap, thread_scope::device>(acquire, nullptr);
+  REFUSED(only_the_tensormap_proxy_has_an_acquire_fence,
+          membar::proxy_fence<membar::proxy::alias, thread_scope::device>(membar::acquire, nullptr));
+  membar::proxy_fence<membar::proxy::tensormap, thread_scope::device>(membar::acquire, nullptr);
   // expect: no instance of overloaded function "membar::proxy_fence"
-  REFUSED(a_tensormap_fence_is_not_acq_rel, proxy_fence<proxy::tensormap, thread_scope::device>(acq_rel));
-  proxy_fence<proxy::tensormap, thread_scope::cluster>(release);
+  REFUSED(a_tensormap_fence_is_not_acq_rel,
+          membar::proxy_fence<membar::proxy::tensormap, thread_scope::device>(membar::acq_rel));
+  membar::proxy_fence<membar::proxy::tensormap, thread_scope::cluster>(membar::release);
   // expect: a restricted fence takes acquire or release
-  REFUSED(a_shared_fence_is_one_half, shared_fence(acq_rel));
-  shared_fence(acquire);
+  REFUSED(a_shared_fence_is_one_half, membar::shared_fence(membar::acq_rel));
+  membar::shared_fence(membar::acquire);
   // expect: a restricted fence takes acquire or release
-  REFUSED(a_shared_proxy_fence_is_one_half, shared_proxy_fence(seq_cst));
-  shared_proxy_fence(release);
+  REFUSED(a_shared_proxy_fence_is_one_half, membar::shared_proxy_fence(membar::seq_cst));
+  membar::shared_proxy_fence(membar::release);
 }
