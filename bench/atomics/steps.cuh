@@ -7,6 +7,9 @@
 
 #include <cuda/atomic>
 
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
 namespace steps {
 
 using membar::thread_scope;
@@ -95,6 +98,36 @@ template <class Operation, class T, class Order, thread_scope Scope = thread_sco
 struct in_cuda : of_cuda {
   __device__ static T run(T* object, T value) {
     return Operation::run(cuda::atomic_ref<T, cuda_scope<Scope>>(*object), value, cuda_order<Order>);
+  }
+};
+
+#if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1208
+/// The compiler's own atomic functions.
+template <class T, class Order>
+struct builtin_add {
+  static constexpr const char* name = "builtin";
+  __device__ static T run(T* object, T value) {
+    if constexpr (std::is_same_v<Order, membar::relaxed_t>) {  // the order is a literal
+      return __nv_atomic_fetch_add(object, value, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
+    } else {
+      static_assert(std::is_same_v<Order, membar::acq_rel_t>);
+      return __nv_atomic_fetch_add(object, value, __NV_ATOMIC_ACQ_REL, __NV_THREAD_SCOPE_DEVICE);
+    }
+  }
+};
+#endif
+/// The instruction that PTX has for 16 bits, and that ptxas makes a loop of.
+template <class T>
+struct ptx_add_half : of_ptx {
+  __device__ static T run(T* object, T value) {
+    unsigned short old;
+    unsigned short bits = __builtin_bit_cast(unsigned short, value);
+    if constexpr (std::is_same_v<T, __half>) {
+      asm volatile("atom.acq_rel.gpu.add.noftz.f16 %0, [%1], %2;" : "=h"(old) : "l"(object), "h"(bits) : "memory");
+    } else {
+      asm volatile("atom.acq_rel.gpu.add.noftz.bf16 %0, [%1], %2;" : "=h"(old) : "l"(object), "h"(bits) : "memory");
+    }
+    return __builtin_bit_cast(T, old);
   }
 };
 
@@ -225,6 +258,8 @@ __device__ unsigned low_bits(const T& value) {
     return __float_as_uint(value);
   } else if constexpr (std::is_same_v<T, double>) {
     return static_cast<unsigned>(__double2loint(value));
+  } else if constexpr (std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16>) {
+    return __builtin_bit_cast(unsigned short, value);
   } else {
     return static_cast<unsigned>(value);
   }
