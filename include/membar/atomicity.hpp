@@ -8,6 +8,7 @@
 /// `cudaDeviceGetP2PAtomicCapabilities`.
 #pragma once
 
+#include <membar/detail/atomic_type.cuh>
 #include <membar/error.hpp>
 
 namespace membar {
@@ -65,10 +66,10 @@ enum class atomic_operation {
   return "unknown operation";
 }
 
-/// An operation with the properties that the capabilities of links distinguish.
+/// An operation of membar's atomics, with the properties of which its instructions depend.
 struct atomic_use {
   atomic_operation operation = atomic_operation::integer_add;
-  int bytes = 4;              ///< of the object: 4, 8 or 16; loads and stores also 1 and 2
+  int bytes = 4;              ///< of the object: 1, 2, 4, 8 or 16
   bool is_signed = false;     ///< of an integer
   bool returns_value = true;  ///< false for a reduction
 };
@@ -80,7 +81,7 @@ enum class memory_kind { device, mapped, managed, pageable };
 struct atomic_link {
   bool native = false;        ///< all of them
   bool partial = false;       ///< some of them, see `capabilities`; known from CUDA 13.0 on
-  unsigned capabilities = 0;  ///< of the operation asked about: bits of `cudaAtomicOperationCapability`
+  unsigned capabilities = 0;  ///< of the instructions of the operation asked about: bits of `cudaAtomicOperationCapability`
 };
 
 /// A device that accesses the memory.
@@ -124,18 +125,104 @@ enum atomic_capability : unsigned {
   capability_scalar_128 = 1U << 5
 };
 
-[[nodiscard]] constexpr bool has_a_sign(atomic_operation operation) noexcept {
-  return operation == atomic_operation::integer_add || operation == atomic_operation::integer_min ||
-         operation == atomic_operation::integer_max;
+/// The instructions that membar's operation becomes on compute capability 9.0, at most two: those of one use run under a condition.
+struct atomic_instructions {
+  atomic_use each[2] = {};
+  int count = 0;
+};
+
+[[nodiscard]] constexpr atom_op opcode_of(atomic_operation operation) noexcept {
+  switch (operation) {
+    case atomic_operation::integer_add:
+    case atomic_operation::float_add:
+      return atom_op::add;
+    case atomic_operation::integer_min:
+    case atomic_operation::float_min:
+      return atom_op::min;
+    case atomic_operation::integer_max:
+    case atomic_operation::float_max:
+      return atom_op::max;
+    case atomic_operation::increment:
+      return atom_op::inc;
+    case atomic_operation::decrement:
+      return atom_op::dec;
+    case atomic_operation::bitwise_and:
+      return atom_op::bitwise_and;
+    case atomic_operation::bitwise_or:
+      return atom_op::bitwise_or;
+    case atomic_operation::bitwise_xor:
+      return atom_op::bitwise_xor;
+    case atomic_operation::exchange:
+    case atomic_operation::compare_exchange:
+    case atomic_operation::load_or_store:
+      break;
+  }
+  return atom_op::exchange;
 }
 
-[[nodiscard]] constexpr unsigned needed_capabilities(const atomic_use& use) noexcept {
+template <class T>
+[[nodiscard]] constexpr atomic_instructions instructions_of(const atomic_use& use) noexcept {
+  const atom_op opcode = opcode_of(use.operation);
+  const ptx_type type = native_type<T>(opcode);
+  if (type != ptx_type::none) {
+    const bool is_signed = type == ptx_type::s32 || type == ptx_type::s64;
+    return {{{use.operation, use.bytes, is_signed, use.returns_value}}, 1};
+  }
+  if (kind_of<T> == value_kind::floating) {  // the maximum or minimum of bits, by the operand's sign
+    const bool is_max = opcode == atom_op::max;
+    const auto signed_form = is_max ? atomic_operation::integer_max : atomic_operation::integer_min;
+    const auto unsigned_form = is_max ? atomic_operation::integer_min : atomic_operation::integer_max;
+    return {{{signed_form, use.bytes, true, use.returns_value}, {unsigned_form, use.bytes, false, use.returns_value}}, 2};
+  }
+  return {{{atomic_operation::compare_exchange, use.bytes < 4 ? 4 : use.bytes}}, 1};
+}
+
+/// By the same table as the device's code.
+[[nodiscard]] constexpr atomic_instructions instructions_of(const atomic_use& use) noexcept {
+  const bool floating = use.operation == atomic_operation::float_add || use.operation == atomic_operation::float_min ||
+                        use.operation == atomic_operation::float_max;
+  switch (use.operation) {
+    case atomic_operation::load_or_store:
+      return atomic_instructions{};
+    case atomic_operation::compare_exchange:
+      return {{{use.operation, use.bytes < 4 ? 4 : use.bytes}}, 1};
+    default:
+      break;
+  }
+  switch (use.bytes) {
+    case 4:
+      return floating        ? instructions_of<float>(use)
+             : use.is_signed ? instructions_of<int>(use)
+                             : instructions_of<unsigned>(use);
+    case 8:
+      return floating        ? instructions_of<double>(use)
+             : use.is_signed ? instructions_of<long long>(use)
+                             : instructions_of<unsigned long long>(use);
+    case 16:
+      return instructions_of<uint128>(use);
+    default:
+      return instructions_of<unsigned short>(use);
+  }
+}
+
+[[nodiscard]] constexpr unsigned needed_by_instruction(const atomic_use& use) noexcept {
   unsigned needed = use.bytes == 4 ? capability_scalar_32 : use.bytes == 8 ? capability_scalar_64 : capability_scalar_128;
-  if (has_a_sign(use.operation)) {
+  if (use.operation == atomic_operation::integer_add || use.operation == atomic_operation::integer_min ||
+      use.operation == atomic_operation::integer_max) {
     needed |= use.is_signed ? capability_signed : capability_unsigned;
   }
   if (!use.returns_value) {
     needed |= capability_reduction;
+  }
+  return needed;
+}
+
+/// What a link needs for all instructions of an operation.
+[[nodiscard]] constexpr unsigned needed_capabilities(const atomic_use& use) noexcept {
+  unsigned needed = 0;
+  const atomic_instructions instructions = instructions_of(use);
+  for (int i = 0; i != instructions.count; ++i) {
+    needed |= needed_by_instruction(instructions.each[i]);
   }
   return needed;
 }
@@ -239,15 +326,33 @@ namespace detail {
 }
 #endif
 
+#if CUDART_VERSION >= 13000
+/// What a link carries of an operation's instructions; `ask` gets the capabilities of one. What an instruction does not need counts
+/// as carried.
+template <class Ask>
+[[nodiscard]] unsigned capabilities_of(const atomic_use& use, Ask ask) {
+  unsigned all = ~0U;
+  const atomic_instructions instructions = instructions_of(use);
+  for (int i = 0; i != instructions.count; ++i) {
+    const cudaAtomicOperation operation = native(instructions.each[i].operation);
+    unsigned capabilities = 0;
+    ask(&capabilities, &operation);
+    all &= capabilities | ~needed_by_instruction(instructions.each[i]);
+  }
+  return all;
+}
+#endif
+
 [[nodiscard]] inline atomic_link link_to_host(int device, [[maybe_unused]] const atomic_use& use) {
   atomic_link link;
   link.native = flag_attribute(cudaDevAttrHostNativeAtomicSupported, device);
 #if CUDART_VERSION >= 13000
   link.partial = flag_attribute(cudaDevAttrOnlyPartialHostNativeAtomicSupported, device);
-  if (link.partial && use.operation != atomic_operation::load_or_store) {
-    const cudaAtomicOperation operation = native(use.operation);
-    check(cudaDeviceGetHostAtomicCapabilities(&link.capabilities, &operation, 1, device));
+  if (link.partial) {
     link.native = false;
+    link.capabilities = capabilities_of(use, [device](unsigned* capabilities, const cudaAtomicOperation* operation) {
+      check(cudaDeviceGetHostAtomicCapabilities(capabilities, operation, 1, device));
+    });
   }
 #endif
   return link;
@@ -265,10 +370,11 @@ namespace detail {
 #if CUDART_VERSION >= 13000
   check(cudaDeviceGetP2PAttribute(&value, cudaDevP2PAttrOnlyPartialNativeAtomicSupported, device, owner));
   link.partial = value != 0;
-  if (link.partial && use.operation != atomic_operation::load_or_store) {
-    const cudaAtomicOperation operation = native(use.operation);
-    check(cudaDeviceGetP2PAtomicCapabilities(&link.capabilities, &operation, 1, device, owner));
+  if (link.partial) {
     link.native = false;
+    link.capabilities = capabilities_of(use, [device, owner](unsigned* capabilities, const cudaAtomicOperation* operation) {
+      check(cudaDeviceGetP2PAtomicCapabilities(capabilities, operation, 1, device, owner));
+    });
   }
 #endif
   return link;

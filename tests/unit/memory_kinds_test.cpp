@@ -117,11 +117,33 @@ TEST_F(atomicity, over_a_partial_link_holds_for_what_the_link_carries) {
   facts.device.to_host.capabilities = capability_scalar_32 | capability_unsigned;
   EXPECT_TRUE(membar::atomicity_of(facts, add));
   EXPECT_FALSE(membar::atomicity_of(facts, {.bytes = 8}));
-  EXPECT_FALSE(membar::atomicity_of(facts, {.is_signed = true}));
+  EXPECT_FALSE(membar::atomicity_of(facts, {.is_signed = true}));  // add.s32
   EXPECT_FALSE(membar::atomicity_of(facts, {.returns_value = false}));
   facts.device.to_host.capabilities |= capability_reduction | capability_scalar_64;
   EXPECT_TRUE(membar::atomicity_of(facts, {.bytes = 8, .returns_value = false}));
   EXPECT_FALSE(membar::atomicity_of(facts, {.operation = atomic_operation::compare_exchange, .bytes = 16}));
+}
+
+TEST_F(atomicity, over_a_partial_link_asks_for_the_instructions_that_are_emitted) {
+  using namespace membar::detail;
+  atomicity_facts facts{.kind = memory_kind::mapped, .with_host = true};
+  facts.device.to_host.partial = true;
+  const auto holds_with = [&](unsigned capabilities, const atomic_use& use) {
+    facts.device.to_host.capabilities = capabilities;
+    return static_cast<bool>(membar::atomicity_of(facts, use));
+  };
+  // A maximum of floats is one of signed or a minimum of unsigned integers.
+  const atomic_use float_max{.operation = atomic_operation::float_max};
+  EXPECT_TRUE(holds_with(capability_scalar_32 | capability_signed | capability_unsigned, float_max));
+  EXPECT_FALSE(holds_with(capability_scalar_32 | capability_signed, float_max));
+  EXPECT_FALSE(holds_with(capability_scalar_32 | capability_unsigned, float_max));
+  // Bytes and halves are changed by a compare-and-swap of the word around them.
+  EXPECT_TRUE(holds_with(capability_scalar_32, {.bytes = 1, .is_signed = true, .returns_value = false}));
+  EXPECT_TRUE(holds_with(capability_scalar_32, {.operation = atomic_operation::compare_exchange, .bytes = 2}));
+  EXPECT_FALSE(holds_with(capability_scalar_128, {.bytes = 1}));
+  // Additions of 64 bits are unsigned for both signs; wrapping increments of 64 bits are a loop.
+  EXPECT_TRUE(holds_with(capability_scalar_64 | capability_unsigned, {.bytes = 8, .is_signed = true}));
+  EXPECT_TRUE(holds_with(capability_scalar_64, {.operation = atomic_operation::increment, .bytes = 8, .returns_value = false}));
 }
 
 TEST_F(atomicity, of_managed_memory_needs_concurrent_managed_access_of_all) {

@@ -33,6 +33,10 @@ struct alignas(sizeof(T) * Size) vector {
 
 namespace detail {
 
+// Which ISO C++ does not have.
+__extension__ typedef __int128 int128;
+__extension__ typedef unsigned __int128 uint128;
+
 enum class atom_op { exchange, add, bitwise_and, bitwise_or, bitwise_xor, min, max, inc, dec };
 
 /// What an atomic's value is to the instruction set.
@@ -44,9 +48,9 @@ inline constexpr value_kind kind_of = std::is_integral_v<T> && !std::is_same_v<T
                                       : std::is_same_v<T, float> || std::is_same_v<T, double> ? value_kind::floating
                                                                                               : value_kind::other;
 template <>
-inline constexpr value_kind kind_of<__int128> = value_kind::integer;
+inline constexpr value_kind kind_of<int128> = value_kind::integer;
 template <>
-inline constexpr value_kind kind_of<unsigned __int128> = value_kind::integer;
+inline constexpr value_kind kind_of<uint128> = value_kind::integer;
 template <>
 inline constexpr value_kind kind_of<__half> = value_kind::half;
 template <>
@@ -59,7 +63,7 @@ template <class T, int Size>
 inline constexpr value_kind kind_of<vector<T, Size>> = value_kind::vector;
 
 template <class T>
-inline constexpr bool is_signed = std::is_signed_v<T> || std::is_same_v<T, __int128>;
+inline constexpr bool is_signed = std::is_signed_v<T> || std::is_same_v<T, int128>;
 
 /// The unsigned integer of `Bytes` bytes: what registers and compare-and-swaps hold.
 template <int Bytes>
@@ -82,7 +86,7 @@ struct bits_of_size<8> {
 };
 template <>
 struct bits_of_size<16> {
-  using type = unsigned __int128;
+  using type = uint128;
 };
 template <class T>
 using bits_of = typename bits_of_size<sizeof(T)>::type;
