@@ -4,6 +4,8 @@
 /// throw.
 #pragma once
 
+#include <membar/detail/process_state.hpp>
+
 #include <cuda_runtime_api.h>
 
 #include <cstdarg>
@@ -95,24 +97,30 @@ namespace detail {
 
 inline void print_restore_failure(const char* sentence) noexcept { std::fprintf(stderr, "%s\n", sentence); }
 
-inline restore_failure_handler current_restore_failure_handler = &print_restore_failure;
+/// Gives the sentence of a failed restore to the handler.
+inline void handle_failed_restore(const char* sentence) noexcept {
+  const restore_failure_handler handler = __atomic_load_n(&membar_process_restore_failure_handler_v1, __ATOMIC_ACQUIRE);
+  (handler != nullptr ? handler : &print_restore_failure)(sentence);
+}
 
-/// `check` for destructors: a failure goes to the handler. `consequence` says what state the failure leaves.
+/// `check` for destructors: a failure goes to the handler. `consequence` says what state the failure leaves. The caller holds no
+/// lock, because the handler may use membar.
 inline void report_failed_restore(cudaError_t status, const char* consequence = "a value was not put back and is still changed",
                                   const std::source_location& where = std::source_location::current()) noexcept {
   if (status != cudaSuccess) {
-    current_restore_failure_handler(failed_call(status, consequence, where).what());
+    handle_failed_restore(failed_call(status, consequence, where).what());
   }
 }
 
 }  // namespace detail
 
 /// Replaces the handler for failed restores, which prints to stderr, and returns the previous one. A null pointer brings the
-/// printing handler back. Not synchronized: call it before other threads use membar.
+/// printing handler back. One handler serves the process: all its libraries that contain membar, in all their threads.
 inline restore_failure_handler set_restore_failure_handler(restore_failure_handler handler) noexcept {
-  const restore_failure_handler previous = detail::current_restore_failure_handler;
-  detail::current_restore_failure_handler = handler != nullptr ? handler : &detail::print_restore_failure;
-  return previous;
+  const restore_failure_handler stored = handler != &detail::print_restore_failure ? handler : nullptr;
+  const restore_failure_handler previous =
+      __atomic_exchange_n(&membar_process_restore_failure_handler_v1, stored, __ATOMIC_ACQ_REL);
+  return previous != nullptr ? previous : &detail::print_restore_failure;
 }
 
 }  // namespace membar
