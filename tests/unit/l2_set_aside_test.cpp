@@ -48,10 +48,20 @@ TEST_F(l2_facts, tell_a_mig_instance_by_its_name) {
 }
 
 TEST_F(l2_facts, leave_mps_open_where_the_runtime_cannot_tell) {
+  now().driver_version = 12020;
   now().devices[0].attributes.erase(cudaDevAttrMpsEnabled);
   EXPECT_FALSE(membar::l2_facts_of(0).mps);
+  now().driver_version = 12030;
   now().attribute(cudaDevAttrMpsEnabled) = 1;
   EXPECT_TRUE(membar::l2_facts_of(0).mps);
+}
+
+TEST_F(l2_facts, do_not_change_the_last_error) {
+  now().driver_version = 12020;
+  now().devices[0].attributes.erase(cudaDevAttrMpsEnabled);
+  now().last_error = cudaErrorInvalidConfiguration;
+  static_cast<void>(membar::l2_facts_of(0));
+  EXPECT_EQ(now().last_error, cudaErrorInvalidConfiguration);
 }
 
 TEST_F(l2_facts, do_not_change_the_current_device) {
