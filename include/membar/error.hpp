@@ -61,15 +61,31 @@ struct function_name {
   return {start, static_cast<int>(at - start)};
 }
 
+/// What to do where CUDA does not work at all, whatever was called; null for every other status.
+[[nodiscard]] constexpr const char* remedy_without_cuda(cudaError_t status) noexcept {
+  switch (status) {
+    case cudaErrorInsufficientDriver:
+    case cudaErrorStubLibrary:
+      return "no CUDA driver was found, or one that is older than the CUDA runtime of this program: install a newer driver";
+    case cudaErrorNoDevice:
+      return "this process sees no CUDA device: see what nvidia-smi lists, and CUDA_VISIBLE_DEVICES";
+    case cudaErrorSystemDriverMismatch:
+      return "kernel module and library of the CUDA driver differ: load the module of the installed driver";
+    default:
+      return nullptr;
+  }
+}
+
 /// The error of a CUDA call that answered `status` at `where`.
 [[nodiscard]] inline error failed_call(cudaError_t status, const char* remedy, const std::source_location& where) noexcept {
   static_cast<void>(cudaGetLastError());
   const function_name function = name_in(where.function_name());
+  const char* const without_cuda = remedy_without_cuda(status);
   return {status,
           "membar: %s (%s): %s (%s:%u, in %.*s)",
           cudaGetErrorName(status),
           cudaGetErrorString(status),
-          remedy,
+          without_cuda != nullptr ? without_cuda : remedy,
           where.file_name(),
           static_cast<unsigned>(where.line()),
           function.length,
@@ -81,6 +97,7 @@ struct function_name {
 /// Throws `error` unless `status` is success: `check(cudaStreamSynchronize(stream), "an earlier kernel failed")`.
 ///
 /// The sentence has the CUDA code, `remedy`, which says what to do, and the file, line and function of the call of `check`.
+/// Where there is no driver or no device, it says that instead of `remedy`.
 /// CUDA's record of the last error is cleared, so that a caller who handles the exception does not meet the same error again;
 /// CUDA keeps the errors after which the process cannot use the device.
 inline void check(cudaError_t status, const char* remedy = "see the CUDA documentation of this call",

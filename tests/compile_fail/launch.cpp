@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refused.hpp"
 
+#include <membar/co_residency.hpp>
 #include <membar/launch.hpp>
 #include <membar/stream_partition.hpp>
 
@@ -13,6 +14,10 @@ using membar::sync_domain_map;
 void kernel(int, float*) {}
 int function(int value) { return value; }
 void bound_kernel(domain_bound<int*, 1>) {}
+void byte_kernel(unsigned char) {}
+void float_kernel(float) {}
+void size_kernel(std::size_t) {}
+void bool_kernel(bool) {}
 
 void places(const launch_config<>& config, cudaStream_t stream, cudaGraphNode_t node) {
   static_cast<void>(node);
@@ -31,9 +36,22 @@ void places(const launch_config<>& config, cudaStream_t stream, cudaGraphNode_t 
   // expect: CUDA does not accept this attribute on a graph node
   REFUSED(a_launch_attribute_is_not_for_nodes, membar::set_attribute(node, membar::programmatic_stream_serialization{}));
   static_cast<void>(config.with(membar::programmatic_stream_serialization{}));
-  // expect: CUDA does not accept this attribute on a stream
+  // expect: physical_domain<N> is two attributes in one; set sync_domain_map{.default_ = N, .remote = N}
   REFUSED(a_physical_domain_is_not_for_streams, membar::set_attribute(stream, physical_domain<1>{}));
   membar::set_attribute(stream, sync_domain_map{.default_ = 1, .remote = 1});
+  // expect: physical_domain<N> is two attributes in one; set sync_domain_map{.default_ = N, .remote = N}
+  REFUSED(a_physical_domain_has_no_scope_on_a_stream,
+          [[maybe_unused]] const membar::scoped_stream_attribute refused_domain(stream, physical_domain<2>{}));
+  const membar::scoped_stream_attribute map_for_a_scope(stream, sync_domain_map{.default_ = 1, .remote = 1});
+  // expect: physical_domain<N> is two attributes in one; set sync_domain_map{.default_ = N, .remote = N}
+  REFUSED(a_physical_domain_is_not_for_nodes, membar::set_attribute(node, physical_domain<1>{}));
+  membar::set_attribute(node, sync_domain_map{.default_ = 1, .remote = 1});
+  // expect: CUDA does not accept this attribute on a stream
+  REFUSED(what_is_no_attribute_is_not_for_streams, membar::set_attribute(stream, 42));
+  membar::set_attribute(stream, membar::priority{42});
+  // expect: CUDA does not accept this attribute on a graph node
+  REFUSED(a_permission_of_a_kernel_is_not_for_nodes, membar::set_attribute(node, membar::shared_memory_opt_in{}));
+  static_cast<void>(config.with(membar::shared_memory_opt_in{}));
   // expect: CUDA does not accept this attribute on a stream
   REFUSED(a_launch_attribute_is_not_read_from_a_stream, static_cast<void>(membar::get_attribute<membar::cooperative>(stream)));
   static_cast<void>(membar::get_attribute<sync_domain>(stream));
@@ -42,7 +60,7 @@ void places(const launch_config<>& config, cudaStream_t stream, cudaGraphNode_t 
   static_cast<void>(membar::get_attribute<sync_domain>(stream));
   // expect: CUDA does not accept this attribute on a stream
   REFUSED(a_launch_attribute_has_no_scope_on_a_stream,
-          const membar::scoped_stream_attribute refused_scope(stream, membar::cooperative{}));
+          [[maybe_unused]] const membar::scoped_stream_attribute refused_scope(stream, membar::cooperative{}));
   const membar::scoped_stream_attribute scope(stream, sync_domain::remote);
   // expect: CUDA does not accept this attribute on a launch
   REFUSED(what_is_no_attribute_is_not_for_launches, static_cast<void>(config.with(42)));
@@ -63,6 +81,10 @@ void once(const launch_config<>& config) {
   // expect: this launch was given the attribute before
   REFUSED(a_physical_domain_is_a_map, static_cast<void>(config.with(sync_domain_map{}).with(physical_domain<1>{})));
   static_cast<void>(config.with(sync_domain_map{}).with(sync_domain::remote));
+  // expect: this launch was given the attribute before
+  REFUSED(a_permission_is_asked_for_once,
+          static_cast<void>(config.with(membar::shared_memory_opt_in{}).with(membar::shared_memory_opt_in{})));
+  static_cast<void>(config.with(membar::shared_memory_opt_in{}).with(membar::non_portable_cluster_size{}));
   // expect: a physical domain id counts from 0
   REFUSED(a_physical_domain_counts_from_0, static_cast<void>(config.with(physical_domain<-1>{})));
   static_cast<void>(config.with(physical_domain<0>{}));
@@ -73,6 +95,10 @@ void once(const launch_config<>& config) {
 }
 
 void together(const launch_config<>& config, float* data) {
+  // expect: a launch with non_portable_cluster_size is given cluster_dimensions too
+  REFUSED(a_non_portable_cluster_size_stands_beside_cluster_dimensions,
+          membar::launch(config.with(membar::non_portable_cluster_size{}), kernel, 1, data));
+  membar::launch(config.with(membar::non_portable_cluster_size{}).with(membar::cluster_dimensions{16, 1, 1}), kernel, 1, data);
 #if CUDART_VERSION >= 12080
   // expect: is given cluster_dimensions too
   REFUSED(preferred_cluster_dimensions_stand_beside_cluster_dimensions,
@@ -98,8 +124,42 @@ void arguments(const launch_config<>& config, float* data) {
   REFUSED(a_kernel_returns_nothing, membar::launch(config, function, 1));
   function(1);
   // expect: each argument of a launch must convert to the type of its
-  REFUSED(an_argument_is_convertible_to_its_parameter, membar::launch(config, kernel, data, 1));
+  REFUSED(an_argument_is_convertible_to_its_parameter, membar::launch(config, kernel, "one", data));
   membar::launch(config, kernel, short{1}, data);
+  // expect: a launch passes one argument per kernel parameter
+  REFUSED(every_parameter_of_a_co_resident_kernel_has_an_argument, membar::launch_co_resident(config, kernel, 1));
+  membar::launch_co_resident(config, kernel, 1, data);
+}
+
+// Numbers convert as in brace-initialization.
+void numbers(const launch_config<>& config, int count, float* data) {
+  // expect: the_kernel_parameter_does_not_hold_this_constant
+  REFUSED(a_byte_is_not_300, membar::launch(config, byte_kernel, 300));
+  membar::launch(config, byte_kernel, 255);
+  // expect: the_kernel_parameter_does_not_hold_this_constant
+  REFUSED(a_byte_is_not_negative, membar::launch(config, byte_kernel, -1));
+  membar::launch(config, byte_kernel, 0);
+  // expect: the_kernel_parameter_does_not_hold_this_constant
+  REFUSED(an_int_has_no_40_bits, membar::launch(config, kernel, 1LL << 40, data));
+  membar::launch(config, kernel, 1LL << 30, data);
+  // expect: the_kernel_parameter_does_not_hold_this_constant
+  REFUSED(a_float_is_not_1e300, membar::launch(config, float_kernel, 1e300));
+  membar::launch(config, float_kernel, 1e30);
+  // expect: the_kernel_parameter_does_not_hold_this_constant
+  REFUSED(a_float_has_no_25_bits, membar::launch(config, float_kernel, (1 << 24) + 1));
+  membar::launch(config, float_kernel, 1 << 24);
+  // expect: constant expression
+  REFUSED(a_variable_is_not_narrowed, membar::launch(config, byte_kernel, count));
+  membar::launch(config, byte_kernel, static_cast<unsigned char>(count));
+  // expect: constant expression
+  REFUSED(a_variable_does_not_change_its_sign, membar::launch(config, size_kernel, count));
+  membar::launch(config, size_kernel, static_cast<std::size_t>(count));
+  // expect: a floating-point argument of a launch is not passed to an integer parameter
+  REFUSED(a_fraction_is_not_cut_off, membar::launch(config, kernel, 1.0F, data));
+  membar::launch(config, kernel, 1, data);
+  // expect: a pointer argument of a launch is not passed to a bool parameter
+  REFUSED(a_pointer_is_no_bool, membar::launch(config, bool_kernel, data));
+  membar::launch(config, bool_kernel, data != nullptr);
 }
 
 void sharing(const launch_config<>& config, int* data) {
@@ -114,17 +174,17 @@ void sharing(const launch_config<>& config, int* data) {
   REFUSED(a_raw_pointer_is_bound_to_no_domain, membar::launch(config.with(physical_domain<1>{}), bound_kernel, data));
   membar::launch(config, bound_kernel, handle);
   // expect: to non-scalar type
-  REFUSED(binding_a_pointer_is_explicit, const domain_bound<int*, 1> refused_implicit = data);
+  REFUSED(binding_a_pointer_is_explicit, [[maybe_unused]] const domain_bound<int*, 1> refused_implicit = data);
   const domain_bound<int*, 1> implicit(data);
   static_cast<void>(implicit);
 
   // expect: no matching function for call to
-  REFUSED(a_domain_known_at_run_time_is_named, const domain_bound<int*> refused_unnamed(data));
+  REFUSED(a_domain_known_at_run_time_is_named, [[maybe_unused]] const domain_bound<int*> refused_unnamed(data));
   const domain_bound<int*> unnamed(data, 1);
   static_cast<void>(unnamed);
 
   // expect: a physical domain id counts from 0
-  REFUSED(a_binding_to_a_negative_domain_is_none, const domain_bound<int*, -2> refused_negative(data));
+  REFUSED(a_binding_to_a_negative_domain_is_none, [[maybe_unused]] const domain_bound<int*, -2> refused_negative(data));
   const domain_bound<int*, 0> negative(data);
   static_cast<void>(negative);
 }
@@ -140,7 +200,7 @@ void scopes(cudaStream_t stream) {
 
 void values() {
   // expect: to non-scalar type
-  REFUSED(a_number_is_no_logical_domain, const sync_domain refused_domain = 1);
+  REFUSED(a_number_is_no_logical_domain, [[maybe_unused]] const sync_domain refused_domain = 1);
   const sync_domain domain = sync_domain::remote;
   static_cast<void>(domain);
 }
