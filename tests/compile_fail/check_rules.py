@@ -12,6 +12,7 @@ each rule that is left is broken alone: then the file must not compile, and the 
 """
 
 import argparse
+import collections
 import os
 import pathlib
 import re
@@ -27,12 +28,7 @@ GCC_ERROR = re.compile(r"^(.+?):(\d+):(?:\d+:)? (?:fatal )?(?:error|warning): ")
 GCC_NOTE = re.compile(r"^.+?:\d+:(?:\d+:)? note: ")
 GCC_ORIGIN = re.compile(r"^(.+?):(\d+):(?:\d+:)? +(?:required|recursively required|in ['‘]constexpr)")
 
-
-class Rule:
-    """A rule: its name, the expected words, and the numbers of its broken lines."""
-
-    def __init__(self, name, words, lines):
-        self.name, self.words, self.lines = name, words, lines
+Rule = collections.namedtuple("Rule", "name words lines")  # the expected words, and the numbers of the lines that break the rule
 
 
 def rules_of(text):

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/// @file
-/// The CUDA source of litmus files: it assembles, and the PTX of each thread is the file's instructions in their order.
+// The CUDA source of litmus files: it assembles, and the PTX of each thread is the file's instructions in their order.
 #include "compiled_test.hpp"
 #include "plans.hpp"
 #include "ptx_reader.hpp"
@@ -9,8 +8,6 @@
 #include <membar/model/error.hpp>
 
 #include <tests/common/refusal.hpp>
-
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -25,8 +22,7 @@ namespace {
 
 using namespace membar_test;
 namespace model = membar::model;
-using membar_litmus::run_plan;
-using membar_litmus::test_source;
+using membar_litmus::run_plan, membar_litmus::test_source;
 
 /// A kernel that runs one thread of a test, without the engine.
 [[nodiscard]] std::string role_kernel(const std::string& type, std::size_t thread, const std::string& name) {
