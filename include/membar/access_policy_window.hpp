@@ -50,7 +50,7 @@ struct access_policy_window {
   }
 };
 
-/// Throws `error` unless `window` is one that a device with these facts can honour.
+/// Throws `error` unless `window` is one that a device with these facts can honour. Lines persist only where L2 is set aside.
 inline void validate(const access_policy_window& window, const l2_facts& facts) {
   if (window.off()) {
     return;
@@ -74,6 +74,12 @@ inline void validate(const access_policy_window& window, const l2_facts& facts) 
   if (window.hit == access_property::persisting && facts.max_set_aside == 0) {
     throw error(cudaErrorNotSupported, "membar: lines of the access-policy window cannot persist on device %d: %s",
                 facts.device, detail::why_no_set_aside(facts));
+  }
+  if (window.hit == access_property::persisting && facts.set_aside == 0) {
+    throw error(cudaErrorInvalidValue,
+                "membar: no L2 is set aside on device %d for the %zu bytes of an access-policy window that persist: hold an "
+                "l2_set_aside while the window is used, or use streaming or normal",
+                facts.device, window.bytes);
   }
   if (window.bytes > facts.max_window) {
     throw error(
@@ -169,9 +175,11 @@ class l2_plan {
       return planned;
     }
     if (share_ == 0) {
-      throw error(cudaErrorInvalidValue,
-                  "membar: no L2 is set aside on device %d for a window of %zu bytes: hold an l2_set_aside before planning",
-                  facts_.device, bytes);
+      throw error(
+          cudaErrorInvalidValue,
+          "membar: a plan with a share of 0 of the %zu bytes that are set aside on device %d has no window of %zu bytes: "
+          "give it a share above 0",
+          facts_.set_aside, facts_.device, bytes);
     }
     if (bytes > share_) {
       planned.hit_ratio = static_cast<float>(static_cast<double>(share_) / static_cast<double>(bytes));

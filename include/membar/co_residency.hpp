@@ -7,6 +7,7 @@
 #include <membar/launch.hpp>
 
 #include <cstddef>
+#include <type_traits>
 
 namespace membar {
 
@@ -43,12 +44,23 @@ inline void validate_co_residency(unsigned long long blocks, unsigned co_residen
 /// Errors: `error`, and nothing is launched, if the device does not hold the grid; and those of `launch`. Two things it does not
 /// see: a kernel that never ends delays the launch forever, and grids of several devices that wait for each other must all be
 /// launched before the host waits for any.
-template <class... Attributes, class... Parameters, class... Arguments>
-void launch_co_resident(const launch_config<Attributes...>& config, void (*kernel)(Parameters...), Arguments&&... arguments) {
+template <class... Attributes, class... Parameters>
+void launch_co_resident(const launch_config<Attributes...>& config, void (*kernel)(Parameters...),
+                        std::type_identity_t<detail::lossless_argument<Parameters>>... arguments) {
   const dim3 grid = config.grid();
+  cudaLaunchConfig_t shape{};
+  shape.dynamicSmemBytes = config.dynamic_shared_bytes();
+  detail::allow<Attributes...>(reinterpret_cast<const void*>(kernel), shape);  // else no block with so much shared memory fits
   validate_co_residency(static_cast<unsigned long long>(grid.x) * grid.y * grid.z,
                         co_resident_blocks(kernel, config.block(), config.dynamic_shared_bytes()));
-  launch(config.with(cooperative{}), kernel, static_cast<Arguments&&>(arguments)...);
+  launch(config.with(cooperative{}), kernel, arguments...);
+}
+
+/// No launch: it is here so that the compiler says in a sentence what is missing.
+template <class... Attributes, class... Parameters, class... Arguments>
+  requires(sizeof...(Arguments) != sizeof...(Parameters))
+void launch_co_resident(const launch_config<Attributes...>&, void (*)(Parameters...), Arguments&&...) {
+  static_assert(sizeof...(Arguments) == sizeof...(Parameters), "membar: a launch passes one argument per kernel parameter");
 }
 
 }  // namespace membar

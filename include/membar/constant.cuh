@@ -16,7 +16,10 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdio>
+#include <cstring>
+#include <new>
 #include <type_traits>
+#include <utility>
 
 namespace membar {
 
@@ -124,18 +127,63 @@ inline void validate_upload(std::size_t first, std::size_t count, std::size_t si
   }
 }
 
+/// Where a copy in `stream` reads `values` from: from there, or where the stream is captured, from a copy that lives as long as
+/// the graph, because the graph reads the values whenever it is launched.
+[[nodiscard]] inline const void* values_for(cudaStream_t stream, const void* values, std::size_t bytes) {
+  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  cudaGraph_t graph = nullptr;
+#if CUDART_VERSION >= 13000
+  check(cudaStreamGetCaptureInfo(stream, &capture, nullptr, &graph), "pass a stream of the current device");
+#else
+  check(cudaStreamGetCaptureInfo_v2(stream, &capture, nullptr, &graph), "pass a stream of the current device");
+#endif
+  if (capture != cudaStreamCaptureStatusActive || bytes == 0) {
+    return values;
+  }
+  void* const copy = ::operator new(bytes);
+  std::memcpy(copy, values, bytes);
+  cudaUserObject_t owner = nullptr;
+  const cudaError_t made =
+      cudaUserObjectCreate(&owner, copy, [](void* old) { ::operator delete(old); }, 1, cudaUserObjectNoDestructorSync);
+  if (made != cudaSuccess) {
+    ::operator delete(copy);
+    check(made, "upload outside of the capture");
+  }
+  const cudaError_t retained = cudaGraphRetainUserObject(graph, owner, 1, cudaGraphUserObjectMove);
+  if (retained != cudaSuccess) {
+    static_cast<void>(cudaUserObjectRelease(owner, 1));
+    check(retained, "upload outside of the capture");
+  }
+  return copy;
+}
+
+/// The number of elements that the type of a range fixes, as that of an array does; else `not_fixed`.
+inline constexpr std::size_t not_fixed = static_cast<std::size_t>(-1);
+template <class Range>
+[[nodiscard]] consteval std::size_t fixed_size() {
+  if constexpr (requires { std::tuple_size<Range>::value; }) {
+    return std::tuple_size<Range>::value;
+  } else if constexpr (requires { std::integral_constant<std::size_t, Range::extent>{}; }) {
+    return Range::extent;  // of a span, whose dynamic_extent is `not_fixed`
+  } else {
+    return not_fixed;
+  }
+}
+
 }  // namespace detail
 
 /// Copies `count` values into `table` from element `first`, ordered in `stream`: kernels enqueued later read them.
 ///
 /// It writes the table of the current device. It returns at once if `values` is pinned memory, which must then not change until
-/// the copy is done. No kernel that reads the table may run meanwhile: constant memory is read-only while a kernel runs.
+/// the copy is done. In a captured stream the values are those of this call, of which the graph keeps a copy. No kernel that
+/// reads the table may run meanwhile: constant memory is read-only while a kernel runs.
 /// Errors: more values than the table holds from `first` on, or a CUDA error. Nothing is copied then.
 template <class T, std::size_t Size>
 void upload_part(const constant_table<T, Size>& table, std::size_t first, const std::type_identity_t<T>* values,
                  std::size_t count, cudaStream_t stream) {
   detail::validate_upload(first, count, Size);
-  check(cudaMemcpyToSymbolAsync(static_cast<const void*>(&table), values, count * sizeof(T), first * sizeof(T),
+  const void* const source = detail::values_for(stream, values, count * sizeof(T));
+  check(cudaMemcpyToSymbolAsync(static_cast<const void*>(&table), source, count * sizeof(T), first * sizeof(T),
                                 cudaMemcpyHostToDevice, stream),
         "pass a table declared __constant__ and values in host memory");
 }
@@ -159,7 +207,29 @@ template <class T, std::size_t Size, class U, std::size_t Count>
 void upload(const constant_table<T, Size>& table, const U (&values)[Count], cudaStream_t stream) {
   static_assert(std::is_same_v<T, U>, "membar: an upload has the type of the constant table: convert the values first");
   static_assert(Count == Size, "membar: an upload has as many elements as the constant table: use upload_part for fewer");
-  upload_part(table, 0, values, Count, stream);
+  if constexpr (std::is_same_v<T, U> && Count == Size) {
+    upload_part(table, 0, values, Count, stream);
+  }
+}
+
+/// Copies a `std::array`, `std::vector` or `std::span`, or what else has `data()` and `size()`, into `table`, ordered in `stream`.
+///
+/// The compiler checks the type, and the size where the type fixes it. Errors: another size, or a CUDA error. Nothing is copied
+/// then.
+template <class T, std::size_t Size, class Range>
+  requires requires(const Range& values) {
+    sizeof(*values.data());
+    static_cast<std::size_t>(values.size());
+  }
+void upload(const constant_table<T, Size>& table, const Range& values, cudaStream_t stream) {
+  using element = std::remove_cvref_t<decltype(*values.data())>;
+  constexpr std::size_t count = detail::fixed_size<Range>();
+  static_assert(std::is_same_v<T, element>, "membar: an upload has the type of the constant table: convert the values first");
+  static_assert(count == Size || count == detail::not_fixed,
+                "membar: an upload has as many elements as the constant table: use upload_part for fewer");
+  if constexpr (std::is_same_v<T, element> && (count == Size || count == detail::not_fixed)) {
+    upload(table, values.data(), static_cast<std::size_t>(values.size()), stream);
+  }
 }
 
 /// The address in global memory of `table` on the current device, through which a kernel can write it.

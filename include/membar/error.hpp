@@ -4,6 +4,8 @@
 /// throw.
 #pragma once
 
+#include <membar/detail/process_state.hpp>
+
 #include <cuda_runtime_api.h>
 
 #include <cstdarg>
@@ -59,15 +61,31 @@ struct function_name {
   return {start, static_cast<int>(at - start)};
 }
 
+/// What to do where CUDA does not work at all, whatever was called; null for every other status.
+[[nodiscard]] constexpr const char* remedy_without_cuda(cudaError_t status) noexcept {
+  switch (status) {
+    case cudaErrorInsufficientDriver:
+    case cudaErrorStubLibrary:
+      return "no CUDA driver was found, or one that is older than the CUDA runtime of this program: install a newer driver";
+    case cudaErrorNoDevice:
+      return "this process sees no CUDA device: see what nvidia-smi lists, and CUDA_VISIBLE_DEVICES";
+    case cudaErrorSystemDriverMismatch:
+      return "kernel module and library of the CUDA driver differ: load the module of the installed driver";
+    default:
+      return nullptr;
+  }
+}
+
 /// The error of a CUDA call that answered `status` at `where`.
 [[nodiscard]] inline error failed_call(cudaError_t status, const char* remedy, const std::source_location& where) noexcept {
   static_cast<void>(cudaGetLastError());
   const function_name function = name_in(where.function_name());
+  const char* const without_cuda = remedy_without_cuda(status);
   return {status,
           "membar: %s (%s): %s (%s:%u, in %.*s)",
           cudaGetErrorName(status),
           cudaGetErrorString(status),
-          remedy,
+          without_cuda != nullptr ? without_cuda : remedy,
           where.file_name(),
           static_cast<unsigned>(where.line()),
           function.length,
@@ -79,6 +97,7 @@ struct function_name {
 /// Throws `error` unless `status` is success: `check(cudaStreamSynchronize(stream), "an earlier kernel failed")`.
 ///
 /// The sentence has the CUDA code, `remedy`, which says what to do, and the file, line and function of the call of `check`.
+/// Where there is no driver or no device, it says that instead of `remedy`.
 /// CUDA's record of the last error is cleared, so that a caller who handles the exception does not meet the same error again;
 /// CUDA keeps the errors after which the process cannot use the device.
 inline void check(cudaError_t status, const char* remedy = "see the CUDA documentation of this call",
@@ -95,24 +114,30 @@ namespace detail {
 
 inline void print_restore_failure(const char* sentence) noexcept { std::fprintf(stderr, "%s\n", sentence); }
 
-inline restore_failure_handler current_restore_failure_handler = &print_restore_failure;
+/// Gives the sentence of a failed restore to the handler.
+inline void handle_failed_restore(const char* sentence) noexcept {
+  const restore_failure_handler handler = __atomic_load_n(&membar_process_restore_failure_handler_v1, __ATOMIC_ACQUIRE);
+  (handler != nullptr ? handler : &print_restore_failure)(sentence);
+}
 
-/// `check` for destructors: a failure goes to the handler. `consequence` says what state the failure leaves.
+/// `check` for destructors: a failure goes to the handler. `consequence` says what state the failure leaves. The caller holds no
+/// lock, because the handler may use membar.
 inline void report_failed_restore(cudaError_t status, const char* consequence = "a value was not put back and is still changed",
                                   const std::source_location& where = std::source_location::current()) noexcept {
   if (status != cudaSuccess) {
-    current_restore_failure_handler(failed_call(status, consequence, where).what());
+    handle_failed_restore(failed_call(status, consequence, where).what());
   }
 }
 
 }  // namespace detail
 
 /// Replaces the handler for failed restores, which prints to stderr, and returns the previous one. A null pointer brings the
-/// printing handler back. Not synchronized: call it before other threads use membar.
+/// printing handler back. One handler serves the process: all its libraries that contain membar, in all their threads.
 inline restore_failure_handler set_restore_failure_handler(restore_failure_handler handler) noexcept {
-  const restore_failure_handler previous = detail::current_restore_failure_handler;
-  detail::current_restore_failure_handler = handler != nullptr ? handler : &detail::print_restore_failure;
-  return previous;
+  const restore_failure_handler stored = handler != &detail::print_restore_failure ? handler : nullptr;
+  const restore_failure_handler previous =
+      __atomic_exchange_n(&membar_process_restore_failure_handler_v1, stored, __ATOMIC_ACQ_REL);
+  return previous != nullptr ? previous : &detail::print_restore_failure;
 }
 
 }  // namespace membar

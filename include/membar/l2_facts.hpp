@@ -22,7 +22,8 @@ struct l2_facts {
   std::size_t set_aside = 0;
   /// The device is a MIG instance, where CUDA disables the set-aside.
   bool mig = false;
-  /// The device is shared through MPS, whose server fixes the set-aside when it starts. False where the driver does not know.
+  /// The device is shared through MPS, whose server fixes the set-aside when it starts. False where toolkit or driver are
+  /// older than CUDA 12.3 and do not know.
   bool mps = false;
 };
 
@@ -61,13 +62,12 @@ namespace detail {
   facts.l2_bytes = detail::size_attribute(cudaDevAttrL2CacheSize, device);
   facts.max_set_aside = detail::size_attribute(cudaDevAttrMaxPersistingL2CacheSize, device);
   facts.max_window = detail::size_attribute(cudaDevAttrMaxAccessPolicyWindowSize, device);
-  // cudaDevAttrMpsEnabled, which older toolkits do not name and older drivers do not answer.
-  int mps = 0;
-  if (cudaDeviceGetAttribute(&mps, static_cast<cudaDeviceAttr>(133), device) == cudaSuccess) {
-    facts.mps = mps != 0;
-  } else {
-    static_cast<void>(cudaGetLastError());
-  }
+#if CUDART_VERSION >= 12030
+  // Only a driver that knows the attribute is asked: a failed call would take the place of CUDA's last error.
+  int driver = 0;
+  check(cudaDriverGetVersion(&driver), "a working CUDA driver and device are needed");
+  facts.mps = driver >= 12030 && detail::size_attribute(cudaDevAttrMpsEnabled, device) != 0;
+#endif
   if (facts.max_set_aside == 0) {
     cudaDeviceProp properties;
     check(cudaGetDeviceProperties(&properties, device), "pass the index of a device that exists");

@@ -3,14 +3,18 @@
 /// The part of L2 that is set aside for persisting lines, as an object that holds it for a scope.
 ///
 /// CUDA has one limit per device and process, which any code may overwrite. Here each part of a program holds what it needs,
-/// and the limit is the sum of what is held. Persisting accesses have priority in the set-aside; normal and streaming accesses
+/// and the limit is the sum of what is held. There is one account for the process: its libraries share it, also those that hide
+/// their symbols. Persisting accesses have priority in the set-aside; normal and streaming accesses
 /// can use it only while persisting accesses do not. Source: CUDA C++ Programming Guide, "L2 Cache Set-Aside for Persisting
 /// Accesses".
 #pragma once
 
+#include <membar/detail/process_state.hpp>
 #include <membar/device_guard.hpp>
 #include <membar/error.hpp>
 #include <membar/l2_facts.hpp>
+
+#include <pthread.h>
 
 #include <cstddef>
 #include <new>
@@ -36,46 +40,33 @@ inline void validate_set_aside(std::size_t limit, const l2_facts& facts) {
   }
 }
 
-/// What is held of one device.
-struct set_aside_account {
-  int device = 0;
-  std::size_t holders = 0;
-  std::size_t sum = 0;
-  std::size_t found = 0;  ///< the limit before the first holder
-  std::size_t largest = 0;
-  bool fixed = false;  ///< by MPS: the limit cannot be set
-  set_aside_account* next = nullptr;
+/// The limit that an account asks for.
+[[nodiscard]] constexpr std::size_t limit_of(const membar_l2_account_v1& account) noexcept {
+  return account.sum < account.largest ? account.sum : account.largest;
+}
 
-  [[nodiscard]] constexpr std::size_t limit() const noexcept { return sum < largest ? sum : largest; }
-};
-
-/// One lock and one list of accounts for the program. A thread that finds the lock taken spins: setting a limit takes a while,
-/// but is rare. The compilers' built-ins, because <atomic> and <mutex> cost more to include than this header.
-inline bool set_aside_lock = false;
-inline set_aside_account* set_aside_accounts = nullptr;
-
-class set_aside_guard {
+/// The lock of all accounts, and of the limits that they stand for. A thread that finds it taken sleeps. Nothing that is called
+/// under it may call the handler of failed restores, which may use set-asides itself. Not std::mutex, because <mutex> costs more
+/// to include than this header.
+class l2_accounts_guard {
  public:
-  set_aside_guard() noexcept {
-    while (__atomic_test_and_set(&set_aside_lock, __ATOMIC_ACQUIRE)) {
-    }
-  }
-  set_aside_guard(const set_aside_guard&) = delete;
-  set_aside_guard& operator=(const set_aside_guard&) = delete;
-  ~set_aside_guard() { __atomic_clear(&set_aside_lock, __ATOMIC_RELEASE); }
+  l2_accounts_guard() noexcept { pthread_mutex_lock(&membar_process_l2_accounts_v1.lock); }
+  l2_accounts_guard(const l2_accounts_guard&) = delete;
+  l2_accounts_guard& operator=(const l2_accounts_guard&) = delete;
+  ~l2_accounts_guard() { pthread_mutex_unlock(&membar_process_l2_accounts_v1.lock); }
 };
 
-/// The account of `device`, made at its first use and kept until the program ends.
-[[nodiscard]] inline set_aside_account& account_of(int device) {
-  for (set_aside_account* account = set_aside_accounts; account != nullptr; account = account->next) {
+/// The account of `device`. Under the lock.
+[[nodiscard]] inline membar_l2_account_v1& account_of(int device) {
+  for (membar_l2_account_v1* account = membar_process_l2_accounts_v1.first; account != nullptr; account = account->next) {
     if (account->device == device) {
       return *account;
     }
   }
-  auto* const account = new set_aside_account;
+  auto* const account = new membar_l2_account_v1{};
   account->device = device;
-  account->next = set_aside_accounts;
-  set_aside_accounts = account;
+  account->next = membar_process_l2_accounts_v1.first;
+  membar_process_l2_accounts_v1.first = account;
   return *account;
 }
 
@@ -89,30 +80,31 @@ class set_aside_guard {
 ///
 /// While any holder lives, the device's limit is the sum of what is held, or the largest set-aside if that is less. When the
 /// last holder is destroyed, also by an exception, the limit is what the first one found. Holders may nest, overlap and be made
-/// by several threads. A limit that other code sets meanwhile is overwritten.
+/// by several threads and libraries. A limit that other code sets meanwhile is overwritten.
 /// Errors: a device that sets nothing aside (a MIG instance, before compute capability 8.0), or a limit that MPS fixed below
 /// the sum. The limit is then as it was. A restore that fails is reported to the handler of error.hpp.
 class l2_set_aside {
  public:
   [[nodiscard("the set-aside ends when this object is destroyed: give it a name")]] l2_set_aside(int device, std::size_t bytes)
       : bytes_(bytes) {
-    const detail::set_aside_guard guard;
+    const device_guard current(device);  // outlives the lock, because it may report a failed restore
+    const detail::l2_accounts_guard lock;
     const l2_facts facts = l2_facts_of(device);
-    detail::set_aside_account& account = detail::account_of(device);
-    const bool first = account.holders == 0;
-    detail::set_aside_account changed = account;
-    changed.sum += bytes;
+    membar_l2_account_v1& account = detail::account_of(device);
+    // More than the largest counts as the largest: the limit is the same, and the sum does not overflow.
+    counted_ = bytes < facts.max_set_aside ? bytes : facts.max_set_aside;
+    membar_l2_account_v1 changed = account;
+    changed.sum += counted_;
     changed.largest = facts.max_set_aside;
-    changed.fixed = facts.mps;
-    if (first) {
+    if (changed.holders++ == 0) {
       changed.found = facts.set_aside;
     }
-    detail::validate_set_aside(facts.max_set_aside == 0 ? bytes : changed.limit(), facts);
-    if (!changed.fixed && changed.limit() != facts.set_aside) {
-      const device_guard current(device);
-      check(detail::set_set_aside(changed.limit()), "the set-aside of L2 is fixed, as it is under MPS");
+    const std::size_t limit = detail::limit_of(changed);
+    detail::validate_set_aside(facts.max_set_aside == 0 ? bytes : limit, facts);
+    puts_back_ = !facts.mps && facts.max_set_aside != 0;
+    if (puts_back_ && limit != facts.set_aside) {
+      check(detail::set_set_aside(limit), "the set-aside of L2 is fixed, as it is under MPS");
     }
-    ++changed.holders;
     account = changed;
     account_ = &account;
   }
@@ -121,22 +113,22 @@ class l2_set_aside {
   l2_set_aside& operator=(const l2_set_aside&) = delete;
 
   ~l2_set_aside() {
-    const detail::set_aside_guard guard;
-    account_->sum -= bytes_;
-    const bool last = --account_->holders == 0;
-    if (account_->fixed || account_->largest == 0) {
-      return;
-    }
-    int previous = 0;
-    cudaError_t status = cudaGetDevice(&previous);
-    if (status == cudaSuccess && previous != account_->device) {
+    int previous = account_->device;
+    cudaError_t status = puts_back_ ? cudaGetDevice(&previous) : cudaSuccess;
+    const bool elsewhere = previous != account_->device;
+    if (status == cudaSuccess && elsewhere) {
       status = cudaSetDevice(account_->device);
     }
-    if (status == cudaSuccess) {
-      status = detail::set_set_aside(last ? account_->found : account_->limit());
+    {
+      const detail::l2_accounts_guard lock;
+      account_->sum -= counted_;
+      const bool last = --account_->holders == 0;
+      if (puts_back_ && status == cudaSuccess) {
+        status = detail::set_set_aside(last ? account_->found : detail::limit_of(*account_));
+      }
     }
     detail::report_failed_restore(status, "the set-aside of L2 was not put back and is still changed");
-    if (previous != account_->device) {
+    if (elsewhere) {
       detail::report_failed_restore(cudaSetDevice(previous));
     }
   }
@@ -148,13 +140,15 @@ class l2_set_aside {
 
   /// The limit that all holders of the device have together.
   [[nodiscard]] std::size_t granted_together() const noexcept {
-    const detail::set_aside_guard guard;
-    return account_->limit();
+    const detail::l2_accounts_guard lock;
+    return detail::limit_of(*account_);
   }
 
  private:
   std::size_t bytes_;
-  detail::set_aside_account* account_ = nullptr;
+  std::size_t counted_ = 0;
+  bool puts_back_ = false;  ///< where the limit can be set
+  membar_l2_account_v1* account_ = nullptr;
 };
 
 }  // namespace membar

@@ -10,6 +10,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <limits>
 #include <type_traits>
 
 namespace membar {
@@ -21,10 +22,15 @@ namespace detail {
 
 template <class First, class Second>
 [[nodiscard]] consteval bool share_an_attribute_id() {
-  for (const cudaLaunchAttributeID a : attribute_traits<First>::ids) {
-    for (const cudaLaunchAttributeID b : attribute_traits<Second>::ids) {
-      if (a == b) {
-        return true;
+  if constexpr (std::same_as<First, Second>) {
+    return true;
+  } else if constexpr (legal_on_a_launch<First> && legal_on_a_launch<Second> && !kept_with_the_kernel<First> &&
+                       !kept_with_the_kernel<Second>) {
+    for (const cudaLaunchAttributeID a : attribute_traits<First>::ids) {
+      for (const cudaLaunchAttributeID b : attribute_traits<Second>::ids) {
+        if (a == b) {
+          return true;
+        }
       }
     }
   }
@@ -54,13 +60,19 @@ class launch_config : private detail::attribute_holder<Attributes>... {
     requires(sizeof...(Attributes) == 0)
       : grid_(grid), block_(block), stream_(stream), dynamic_shared_bytes_(dynamic_shared_bytes) {}
 
-  /// This configuration and one attribute more.
+  /// This configuration and one attribute more: a `launch_config<Attributes..., Attribute>`.
   template <class Attribute>
-  [[nodiscard]] constexpr launch_config<Attributes..., Attribute> with(const Attribute& attribute) const noexcept {
-    static_assert(legal_on_a_launch<Attribute>, "membar: CUDA does not accept this attribute on a launch");
-    static_assert(not_given_before<Attribute, Attributes...>,
-                  "membar: this launch was given the attribute before; a physical domain is a domain and a map in one");
-    return {grid_, block_, stream_, dynamic_shared_bytes_, get<Attributes>()..., attribute};
+  [[nodiscard]] constexpr auto with(const Attribute& attribute) const noexcept {
+    constexpr bool legal = legal_on_a_launch<Attribute>;
+    constexpr bool once = not_given_before<Attribute, Attributes...>;
+    static_assert(legal, "membar: CUDA does not accept this attribute on a launch");
+    static_assert(once, "membar: this launch was given the attribute before; a physical domain is a domain and a map in one");
+    if constexpr (legal && once) {
+      return launch_config<Attributes..., Attribute>{grid_,    block_, stream_, dynamic_shared_bytes_, get<Attributes>()...,
+                                                     attribute};
+    } else {
+      return *this;
+    }
   }
 
   [[nodiscard]] constexpr dim3 grid() const noexcept { return grid_; }
@@ -98,8 +110,82 @@ launch_config(dim3, dim3, cudaStream_t = nullptr, std::size_t = 0) -> launch_con
 
 namespace detail {
 
+/// The rule that a conversion between numbers may change the value, so that brace-initialization takes constants alone.
 template <class From, class To>
-inline constexpr bool loses_a_fraction = std::floating_point<std::remove_reference_t<From>> && std::integral<To>;
+concept may_change_the_value =
+    std::is_arithmetic_v<To> && (std::is_arithmetic_v<From> || std::is_enum_v<From>) && std::convertible_to<From, To> &&
+    !requires(From from) { std::type_identity_t<To[1]>{static_cast<From>(from)}; };
+
+/// The rule that brace-initialization refuses a conversion of constants too.
+template <class From, class To>
+concept always_refused =
+    (std::floating_point<From> && std::integral<To>) || (std::is_pointer_v<From> && std::same_as<To, bool>);
+
+/// Not usable in a constant expression, so that the compiler names it where a constant is out of range.
+[[noreturn]] inline void the_kernel_parameter_does_not_hold_this_constant() noexcept { std::terminate(); }
+
+template <class T>
+[[nodiscard]] consteval bool is_negative(T value) {
+  if constexpr (std::is_signed_v<T>) {
+    return value < T{};
+  } else {
+    return false;
+  }
+}
+
+/// Whether `To` holds the value of a constant: an integer exactly, a floating-point number in its range.
+template <class To, class From>
+[[nodiscard]] consteval bool holds(From value) {
+  if constexpr (std::floating_point<From>) {
+    const From most = static_cast<From>(std::numeric_limits<To>::max());
+    const bool is_finite = value >= std::numeric_limits<From>::lowest() && value <= std::numeric_limits<From>::max();
+    return !is_finite || (value >= -most && value <= most);
+  } else {
+    const To converted = static_cast<To>(value);
+    return static_cast<From>(converted) == value && is_negative(converted) == is_negative(value);
+  }
+}
+
+/// An argument of a launch, converted to the type of its kernel parameter as brace-initialization converts: what may change a
+/// number's value is refused, unless it is a constant that the parameter holds.
+template <class Parameter>
+struct lossless_argument {
+  template <class Argument>
+    requires(!std::same_as<std::remove_cvref_t<Argument>, lossless_argument> &&
+             !may_change_the_value<std::decay_t<Argument>, Parameter> && !always_refused<std::decay_t<Argument>, Parameter>)
+  constexpr lossless_argument(Argument&& argument) : value(converted(static_cast<Argument&&>(argument))) {}
+
+  /// The compiler says that an argument is not a constant expression: cast it to the type of the kernel parameter.
+  template <class Argument>
+    requires(may_change_the_value<Argument, Parameter> && !always_refused<Argument, Parameter>)
+  consteval lossless_argument(Argument constant) : value(static_cast<Parameter>(constant)) {
+    if (!holds<Parameter>(+constant)) {
+      the_kernel_parameter_does_not_hold_this_constant();
+    }
+  }
+
+  template <class Argument>
+    requires always_refused<Argument, Parameter>
+  constexpr lossless_argument(Argument argument) : value(static_cast<Parameter>(argument)) {
+    static_assert(!std::floating_point<Argument>,
+                  "membar: a floating-point argument of a launch is not passed to an integer parameter: convert it first");
+    static_assert(!std::is_pointer_v<Argument>,
+                  "membar: a pointer argument of a launch is not passed to a bool parameter: compare it with nullptr first");
+  }
+
+  Parameter value;
+
+ private:
+  template <class Argument>
+  [[nodiscard]] static constexpr Parameter converted(Argument&& argument) {
+    static_assert(std::convertible_to<Argument, Parameter>,
+                  "membar: each argument of a launch must convert to the type of its kernel parameter");
+    if constexpr (std::convertible_to<Argument, Parameter>) {
+      return static_cast<Parameter>(static_cast<Argument&&>(argument));
+    }
+    __builtin_unreachable();  // where it does not compile
+  }
+};
 
 /// The physical domain that `Attributes` fix at compile time, else `dynamic_domain`.
 template <class... Attributes>
@@ -158,36 +244,18 @@ void check_domain(const Parameter& argument, int launch_domain) {
 
 }  // namespace detail
 
-/// Launches `kernel` with `arguments`, each converted to its parameter's type.
-///
-/// Attributes that the launch does not name (domain, map, priority, access-policy window) come from the stream. The end of the
-/// kernel makes its writes visible to what the stream orders after it, as with any launch.
-/// Errors: `error` if an attribute's value is out of range or not for this device, if an argument is bound to another
-/// synchronization domain, or if CUDA refuses the launch. Nothing is launched then. Errors of the running kernel are reported
-/// by later CUDA calls.
-template <class... Attributes, class... Parameters, class... Arguments>
-void launch(const launch_config<Attributes...>& config, void (*kernel)(Parameters...), Arguments&&... arguments) {
-  static_assert(sizeof...(Parameters) == sizeof...(Arguments), "membar: a launch passes one argument per kernel parameter");
-  static_assert((std::convertible_to<Arguments, Parameters> && ...),
-                "membar: each argument of a launch must convert to the type of its kernel parameter");
-  static_assert(!(detail::loses_a_fraction<Arguments, Parameters> || ...),
-                "membar: a floating-point argument of a launch is not passed to an integer parameter: convert it first");
-#if CUDART_VERSION >= 12080
-  if constexpr ((std::same_as<Attributes, preferred_cluster_dimensions> || ...)) {
-    constexpr bool has_dimensions = (std::same_as<Attributes, cluster_dimensions> || ...);
-    static_assert(has_dimensions, "membar: a launch with preferred cluster dimensions is given cluster_dimensions too");
-    if constexpr (has_dimensions) {
-      detail::check_preferred(config.template get<preferred_cluster_dimensions>(), config.template get<cluster_dimensions>());
-    }
-  }
-#endif
-  constexpr std::size_t attribute_count = (std::size_t{0} + ... + detail::attribute_id_count<Attributes>);
-  cudaLaunchAttribute attributes[attribute_count + 1] = {};
+namespace detail {
+
+/// CUDA's form of a configuration. Its attributes are in `attributes`, which has room for them.
+template <class... Attributes>
+[[nodiscard]] cudaLaunchConfig_t native_config(const launch_config<Attributes...>& config, cudaLaunchAttribute* attributes) {
   cudaLaunchAttribute* next = attributes;
   [[maybe_unused]] const auto append = [&]<class Attribute>(const Attribute& attribute) {
-    attribute_traits<Attribute>::encode(attribute, next);
-    for (const cudaLaunchAttributeID id : attribute_traits<Attribute>::ids) {
-      (next++)->id = id;
+    if constexpr (!kept_with_the_kernel<Attribute>) {
+      attribute_traits<Attribute>::encode(attribute, next);
+      for (const cudaLaunchAttributeID id : attribute_traits<Attribute>::ids) {
+        (next++)->id = id;
+      }
     }
   };
   (append(config.template get<Attributes>()), ...);
@@ -198,20 +266,80 @@ void launch(const launch_config<Attributes...>& config, void (*kernel)(Parameter
   native.dynamicSmemBytes = config.dynamic_shared_bytes();
   native.stream = config.stream();
   native.attrs = attributes;
-  native.numAttrs = static_cast<unsigned>(attribute_count);
+  native.numAttrs = static_cast<unsigned>(next - attributes);
+  return native;
+}
 
-  const auto launch_with = [&](Parameters... parameters) {
+/// Gives `kernel` the permissions that the launch asks for.
+template <class... Attributes>
+void allow(const void* kernel, const cudaLaunchConfig_t& native) {
+  [[maybe_unused]] const auto allow_one = [&]<class Attribute>(std::type_identity<Attribute>) {
+    if constexpr (kept_with_the_kernel<Attribute>) {
+      attribute_traits<Attribute>::allow(kernel, native);
+    }
+  };
+  (allow_one(std::type_identity<Attributes>{}), ...);
+}
+
+/// Attributes that need another beside them have it.
+template <class... Attributes>
+[[nodiscard]] consteval bool require_companions() {
+  constexpr bool has_dimensions = (std::same_as<Attributes, cluster_dimensions> || ...);
+  constexpr bool non_portable = (std::same_as<Attributes, non_portable_cluster_size> || ...);
+  static_assert(has_dimensions || !non_portable,
+                "membar: a launch with non_portable_cluster_size is given cluster_dimensions too");
+#if CUDART_VERSION >= 12080
+  constexpr bool preferred = (std::same_as<Attributes, preferred_cluster_dimensions> || ...);
+  static_assert(has_dimensions || !preferred,
+                "membar: a launch with preferred cluster dimensions is given cluster_dimensions too");
+  return has_dimensions || !(preferred || non_portable);
+#else
+  return has_dimensions || !non_portable;
+#endif
+}
+
+}  // namespace detail
+
+/// Launches `kernel` with `arguments`, each converted to its parameter's type.
+///
+/// Numbers convert as in brace-initialization: what may change a value does not compile, except for a constant that the parameter
+/// holds. So 3 is passed to an `unsigned char`, and neither 300 nor an `int` variable is.
+/// Attributes that the launch does not name (domain, map, priority, access-policy window) come from the stream. The end of the
+/// kernel makes its writes visible to what the stream orders after it, as with any launch.
+/// Errors: `error` if an attribute's value is out of range or not for this device, if an argument is bound to another
+/// synchronization domain, or if CUDA refuses the launch. Nothing is launched then. Errors of the running kernel are reported
+/// by later CUDA calls.
+template <class... Attributes, class... Parameters>
+void launch(const launch_config<Attributes...>& config, void (*kernel)(Parameters...),
+            std::type_identity_t<detail::lossless_argument<Parameters>>... arguments) {
+  if constexpr (detail::require_companions<Attributes...>()) {
+#if CUDART_VERSION >= 12080
+    if constexpr ((std::same_as<Attributes, preferred_cluster_dimensions> || ...)) {
+      detail::check_preferred(config.template get<preferred_cluster_dimensions>(), config.template get<cluster_dimensions>());
+    }
+#endif
+    cudaLaunchAttribute attributes[(std::size_t{1} + ... + detail::attribute_id_count<Attributes>)] = {};
+    const cudaLaunchConfig_t native = detail::native_config(config, attributes);
     if constexpr ((bound_to_domain<Parameters> || ...)) {
       constexpr int fixed = detail::static_domain<Attributes...>;
       const int domain = fixed != dynamic_domain ? fixed : detail::physical_domain_of(native);
-      (detail::check_domain<fixed>(parameters, domain), ...);
+      (detail::check_domain<fixed>(arguments.value, domain), ...);
     }
-    void* pointers[] = {const_cast<void*>(static_cast<const void*>(&parameters))..., nullptr};
-    check(cudaLaunchKernelExC(&native, reinterpret_cast<const void*>(kernel), pointers),
-          "check grid, block, shared memory and attributes against the limits of the current device, and that the program was "
-          "compiled for it");
-  };
-  launch_with(static_cast<Parameters>(static_cast<Arguments&&>(arguments))...);
+    const void* const function = reinterpret_cast<const void*>(kernel);
+    detail::allow<Attributes...>(function, native);
+    void* pointers[] = {const_cast<void*>(static_cast<const void*>(&arguments.value))..., nullptr};
+    check(cudaLaunchKernelExC(&native, function, pointers),
+          "check grid, block, shared memory (above 48 KiB give the launch shared_memory_opt_in) and attributes against the "
+          "limits "
+          "of the current device, and that the program was compiled for it");
+  }
+}
+
+/// No launch: it is here so that the compiler says in a sentence what is missing.
+template <class... Attributes, class... Parameters, class... Arguments>
+  requires(sizeof...(Arguments) != sizeof...(Parameters))
+void launch(const launch_config<Attributes...>&, void (*)(Parameters...), Arguments&&...) {
+  static_assert(sizeof...(Arguments) == sizeof...(Parameters), "membar: a launch passes one argument per kernel parameter");
 }
 
 }  // namespace membar

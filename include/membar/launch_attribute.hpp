@@ -96,6 +96,22 @@ struct nvlink_centric_scheduling {
 };
 #endif
 
+/// The launch may have more dynamic shared memory than 48 KiB: as much as the device has for blocks that opt in, less what the
+/// kernel has of static shared memory. Without it such a launch is refused.
+///
+/// CUDA keeps the permission with the kernel, not with the launch: it stays for later launches of the kernel on the device.
+struct shared_memory_opt_in {
+  friend constexpr bool operator==(shared_memory_opt_in, shared_memory_opt_in) noexcept = default;
+};
+
+/// The launch may have clusters of more than 8 blocks, which not every device of compute capability 9.0 and above can place.
+/// The launch must be given `cluster_dimensions` too.
+///
+/// CUDA keeps the permission with the kernel, not with the launch: it stays for later launches of the kernel on the device.
+struct non_portable_cluster_size {
+  friend constexpr bool operator==(non_portable_cluster_size, non_portable_cluster_size) noexcept = default;
+};
+
 /// How a host thread waits for work queued in a stream.
 enum class synchronization_policy {
   automatic = cudaSyncPolicyAuto,
@@ -115,6 +131,7 @@ struct attribute_places {
 ///
 /// `encode` writes one `cudaLaunchAttribute` per id. It throws `error` for a value that the current device cannot honour.
 /// `if_refused`, where there is one, says what to do where the driver refuses the attribute in a place that CUDA documents.
+/// What CUDA keeps with the kernel has no id, and `allow(kernel, launch)` instead of `encode`.
 /// A header that adds an attribute adds a specialisation.
 template <class Attribute>
 struct attribute_traits {};
@@ -287,6 +304,43 @@ struct attribute_traits<nvlink_centric_scheduling> {
 #endif
 
 template <>
+struct attribute_traits<shared_memory_opt_in> {
+  static constexpr attribute_places places{.launch = true};
+  static void allow(const void* kernel, const cudaLaunchConfig_t& launch) {
+    cudaFuncAttributes of_kernel{};
+    int device = 0;
+    int most = 0;
+    check(cudaFuncGetAttributes(&of_kernel, kernel), "pass a kernel that the program was compiled with for the current device");
+    check(cudaGetDevice(&device), "a working CUDA driver and device are needed");
+    check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
+          "a working CUDA driver and device are needed");
+    const std::size_t block = static_cast<std::size_t>(most);
+    const std::size_t room = block < of_kernel.sharedSizeBytes ? 0 : block - of_kernel.sharedSizeBytes;
+    if (launch.dynamicSmemBytes > room) {
+      throw error(
+          cudaErrorInvalidValue,
+          "membar: a launch with %zu bytes of dynamic shared memory, beside %zu static ones of the kernel, was asked for, "
+          "but a block of device %d has at most %zu together: ask for at most %zu",
+          launch.dynamicSmemBytes, of_kernel.sharedSizeBytes, device, block, room);
+    }
+    // Always all the room, so that threads that launch the kernel with different sizes do not undo each other's permission.
+    if (launch.dynamicSmemBytes > static_cast<std::size_t>(of_kernel.maxDynamicSharedSizeBytes)) {
+      check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(room)),
+            "ask for less dynamic shared memory");
+    }
+  }
+};
+
+template <>
+struct attribute_traits<non_portable_cluster_size> {
+  static constexpr attribute_places places{.launch = true};
+  static void allow(const void* kernel, const cudaLaunchConfig_t&) {
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
+          "use clusters of at most 8 blocks: this needs compute capability 9.0");
+  }
+};
+
+template <>
 struct attribute_traits<synchronization_policy> {
   static constexpr cudaLaunchAttributeID ids[1] = {cudaLaunchAttributeSynchronizationPolicy};
   static constexpr attribute_places places{.stream = true};
@@ -310,6 +364,11 @@ concept legal_on_a_stream = attribute_traits<Attribute>::places.stream;
 template <class Attribute>
 concept legal_on_a_graph_node = attribute_traits<Attribute>::places.node;
 
+/// The rule that CUDA keeps the attribute with the kernel: a permission that a launch asks for.
+template <class Attribute>
+concept kept_with_the_kernel =
+    requires(const void* kernel, const cudaLaunchConfig_t& launch) { attribute_traits<Attribute>::allow(kernel, launch); };
+
 /// The rule that a type can hold every value of its attribute. `sync_domain` can; the types of its tags cannot.
 template <class Attribute>
 concept readable_back = requires(const cudaLaunchAttributeValue& value) {
@@ -320,6 +379,42 @@ namespace detail {
 
 template <class Attribute>
 inline constexpr std::size_t attribute_id_count = sizeof(attribute_traits<Attribute>::ids) / sizeof(cudaLaunchAttributeID);
+template <kept_with_the_kernel Attribute>
+inline constexpr std::size_t attribute_id_count<Attribute> = 0;
+
+template <class Attribute>
+inline constexpr bool is_physical_domain = false;
+template <int Id>
+inline constexpr bool is_physical_domain<physical_domain<Id>> = true;
+
+/// Requires an attribute of streams. Returns whether it is one, so that the compiler prints one sentence only.
+template <class Attribute>
+[[nodiscard]] consteval bool require_on_a_stream() {
+  static_assert(!is_physical_domain<Attribute>,
+                "membar: CUDA does not accept this attribute on a stream: physical_domain<N> is two attributes in one; set "
+                "sync_domain_map{.default_ = N, .remote = N}, which sends both logical domains to N");
+  static_assert(is_physical_domain<Attribute> || legal_on_a_stream<Attribute>,
+                "membar: CUDA does not accept this attribute on a stream");
+  return legal_on_a_stream<Attribute>;
+}
+
+/// Requires an attribute of graph kernel nodes, and returns whether it is one.
+template <class Attribute>
+[[nodiscard]] consteval bool require_on_a_graph_node() {
+  static_assert(!is_physical_domain<Attribute>,
+                "membar: CUDA does not accept this attribute on a graph node: physical_domain<N> is two attributes in one; set "
+                "sync_domain_map{.default_ = N, .remote = N}, which sends both logical domains to N");
+  static_assert(is_physical_domain<Attribute> || legal_on_a_graph_node<Attribute>,
+                "membar: CUDA does not accept this attribute on a graph node");
+  return legal_on_a_graph_node<Attribute>;
+}
+
+/// Requires a type that an attribute can be read back as, and returns whether it is one.
+template <class Attribute>
+[[nodiscard]] consteval bool require_readable_back() {
+  static_assert(readable_back<Attribute>, "membar: read this attribute back as the type that holds any of its values");
+  return readable_back<Attribute>;
+}
 
 /// What to do where the driver refuses an attribute on a stream or node.
 template <class Attribute>
@@ -356,10 +451,11 @@ template <class Attribute>
 /// there. The stream is then as it was.
 template <class Attribute>
 void set_attribute(cudaStream_t stream, const Attribute& value) {
-  static_assert(legal_on_a_stream<Attribute>, "membar: CUDA does not accept this attribute on a stream");
-  const cudaLaunchAttribute attribute = detail::encoded(value);
-  check(cudaStreamSetAttribute(stream, attribute_traits<Attribute>::ids[0], &attribute.val),
-        detail::remedy_for<Attribute>(stream));
+  if constexpr (detail::require_on_a_stream<Attribute>()) {
+    const cudaLaunchAttribute attribute = detail::encoded(value);
+    check(cudaStreamSetAttribute(stream, attribute_traits<Attribute>::ids[0], &attribute.val),
+          detail::remedy_for<Attribute>(stream));
+  }
 }
 
 /// Sets an attribute of a graph kernel node; executable graphs instantiated from then on have it.
@@ -368,31 +464,38 @@ void set_attribute(cudaStream_t stream, const Attribute& value) {
 /// attribute there. The node is then as it was.
 template <class Attribute>
 void set_attribute(cudaGraphNode_t node, const Attribute& value) {
-  static_assert(legal_on_a_graph_node<Attribute>, "membar: CUDA does not accept this attribute on a graph node");
-  const cudaLaunchAttribute attribute = detail::encoded(value);
-  check(cudaGraphKernelNodeSetAttribute(node, attribute_traits<Attribute>::ids[0], &attribute.val),
-        detail::remedy_for<Attribute>(node));
+  if constexpr (detail::require_on_a_graph_node<Attribute>()) {
+    const cudaLaunchAttribute attribute = detail::encoded(value);
+    check(cudaGraphKernelNodeSetAttribute(node, attribute_traits<Attribute>::ids[0], &attribute.val),
+          detail::remedy_for<Attribute>(node));
+  }
 }
 
 /// Reads an attribute of a stream back, as in `get_attribute<sync_domain_map>(stream)`.
 template <class Attribute>
 [[nodiscard]] Attribute get_attribute(cudaStream_t stream) {
-  static_assert(legal_on_a_stream<Attribute>, "membar: CUDA does not accept this attribute on a stream");
-  static_assert(readable_back<Attribute>, "membar: read this attribute back as the type that holds any of its values");
-  cudaLaunchAttributeValue value{};
-  check(cudaStreamGetAttribute(stream, attribute_traits<Attribute>::ids[0], &value), detail::remedy_for<Attribute>(stream));
-  return attribute_traits<Attribute>::decode(value);
+  if constexpr (detail::require_on_a_stream<Attribute>()) {
+    if constexpr (detail::require_readable_back<Attribute>()) {
+      cudaLaunchAttributeValue value{};
+      check(cudaStreamGetAttribute(stream, attribute_traits<Attribute>::ids[0], &value), detail::remedy_for<Attribute>(stream));
+      return attribute_traits<Attribute>::decode(value);
+    }
+  }
+  __builtin_unreachable();  // where it does not compile
 }
 
 /// Reads an attribute of a graph kernel node back, as in `get_attribute<sync_domain>(node)`.
 template <class Attribute>
 [[nodiscard]] Attribute get_attribute(cudaGraphNode_t node) {
-  static_assert(legal_on_a_graph_node<Attribute>, "membar: CUDA does not accept this attribute on a graph node");
-  static_assert(readable_back<Attribute>, "membar: read this attribute back as the type that holds any of its values");
-  cudaLaunchAttributeValue value{};
-  check(cudaGraphKernelNodeGetAttribute(node, attribute_traits<Attribute>::ids[0], &value),
-        detail::remedy_for<Attribute>(node));
-  return attribute_traits<Attribute>::decode(value);
+  if constexpr (detail::require_on_a_graph_node<Attribute>()) {
+    if constexpr (detail::require_readable_back<Attribute>()) {
+      cudaLaunchAttributeValue value{};
+      check(cudaGraphKernelNodeGetAttribute(node, attribute_traits<Attribute>::ids[0], &value),
+            detail::remedy_for<Attribute>(node));
+      return attribute_traits<Attribute>::decode(value);
+    }
+  }
+  __builtin_unreachable();  // where it does not compile
 }
 
 /// Sets an attribute of a stream and puts the previous value back at the end of the scope, also when an exception leaves it.
@@ -400,22 +503,24 @@ template <class Attribute>
 /// The stream must outlive the object. A restore that fails is reported to the handler of error.hpp.
 template <class Attribute>
 class scoped_stream_attribute {
-  static_assert(legal_on_a_stream<Attribute>, "membar: CUDA does not accept this attribute on a stream");
-
  public:
   [[nodiscard("the attribute is put back when this object is destroyed: give it a name")]] scoped_stream_attribute(
       cudaStream_t stream, const Attribute& value)
       : stream_(stream) {
-    constexpr cudaLaunchAttributeID id = attribute_traits<Attribute>::ids[0];
-    check(cudaStreamGetAttribute(stream, id, &previous_), detail::remedy_for<Attribute>(stream));
-    set_attribute(stream, value);
+    if constexpr (detail::require_on_a_stream<Attribute>()) {
+      constexpr cudaLaunchAttributeID id = attribute_traits<Attribute>::ids[0];
+      check(cudaStreamGetAttribute(stream, id, &previous_), detail::remedy_for<Attribute>(stream));
+      set_attribute(stream, value);
+    }
   }
 
   scoped_stream_attribute(const scoped_stream_attribute&) = delete;
   scoped_stream_attribute& operator=(const scoped_stream_attribute&) = delete;
 
   ~scoped_stream_attribute() {
-    detail::report_failed_restore(cudaStreamSetAttribute(stream_, attribute_traits<Attribute>::ids[0], &previous_));
+    if constexpr (legal_on_a_stream<Attribute>) {
+      detail::report_failed_restore(cudaStreamSetAttribute(stream_, attribute_traits<Attribute>::ids[0], &previous_));
+    }
   }
 
  private:

@@ -37,7 +37,8 @@ enum class wait_result : unsigned char {
 
 /// The longest time that a wait may take. Every wait of a pattern takes one: there is no default, and no wait without end.
 ///
-/// A wait polls a few dozen times before it first reads the clock, so a short wait costs no clock.
+/// A wait polls a few dozen times before it first reads the clock, so a short wait costs no clock. The longest budget is 2^64 - 1
+/// nanoseconds, about 584 years: a count that asks for more gets that.
 class wait_budget {
  public:
   /// A budget of `count` nanoseconds.
@@ -46,17 +47,23 @@ class wait_budget {
   }
   /// A budget of `count` microseconds.
   [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr wait_budget microseconds(unsigned long long count) noexcept {
-    return wait_budget(count * 1000);
+    return wait_budget(product(count, 1000));
   }
   /// A budget of `count` milliseconds.
   [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr wait_budget milliseconds(unsigned long long count) noexcept {
-    return wait_budget(count * 1'000'000);
+    return wait_budget(product(count, 1'000'000));
   }
 
   /// The budget in nanoseconds.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned long long in_nanoseconds() const noexcept { return nanoseconds_; }
 
  private:
+  [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr unsigned long long product(unsigned long long count,
+                                                                               unsigned long long unit) noexcept {
+    constexpr unsigned long long longest = ~0ULL;
+    return count > longest / unit ? longest : count * unit;
+  }
+
   MEMBAR_HOST_DEVICE constexpr explicit wait_budget(unsigned long long nanoseconds) noexcept : nanoseconds_(nanoseconds) {}
 
   unsigned long long nanoseconds_;

@@ -4,6 +4,10 @@
 #include <membar/constant.cuh>
 #include <membar/read_only.cuh>
 
+#include <array>
+#include <span>
+#include <vector>
+
 using namespace membar;
 
 struct with_constructor {
@@ -48,4 +52,13 @@ int main() {
   // expect: membar: an upload has as many elements as the constant table
   REFUSED(an_upload_has_the_size_of_the_table, const float eight[8] = {}; upload(weights, eight, nullptr));
   upload_part(weights, 0, nine, 8, nullptr);
+  // expect: membar: an upload has the type of the constant table
+  REFUSED(an_uploaded_range_has_the_type_of_the_table, upload(weights, std::vector<double>(9), nullptr));
+  upload(weights, std::vector<float>(9), nullptr);
+  // expect: membar: an upload has as many elements as the constant table
+  REFUSED(an_uploaded_array_has_the_size_of_the_table, upload(weights, std::array<float, 8>{}, nullptr));
+  upload(weights, std::array<float, 9>{}, nullptr);
+  // expect: membar: an upload has as many elements as the constant table
+  REFUSED(an_uploaded_span_has_the_size_of_the_table, upload(weights, std::span<const float, 8>(nine, 8), nullptr));
+  upload(weights, std::span<const float, 9>(nine), nullptr);
 }

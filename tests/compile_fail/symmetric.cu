@@ -47,7 +47,7 @@ __global__ void copies(span<int> data, span<float> floats, object<padded> with_g
   // expect: cannot be referenced -- it is a deleted function
   REFUSED(what_is_another_pes_becomes_no_symmetric_address, const span<int> refused_theirs(data.at(other)));
   const span<int> theirs(data.subspan(1, 2));
-  // expect: argument #3 does not match parameter
+  // expect: an integer is no PE, as it may be a value or a device: write pe(1) for PE 1
   REFUSED(a_pe_is_no_integer, symmetric::put_value(made, 1, 1));
   symmetric::put_value(made, 1, pe(1));
   // expect: pointer to objects of the symmetric object's type
@@ -117,6 +117,9 @@ __global__ void signals(span<int> data, object<symmetric::signal<symmetric::set>
   // expect: a put and its signal travel by one backend
   REFUSED(a_put_and_its_signal_have_one_backend, symmetric::put_signal(symmetric::by_block, data, own, far, 1, other));
   symmetric::put_signal(symmetric::by_block, data, own, flag, 1, other);
+  // expect: an integer is no PE, as it may be a value or a device: write pe(1) for PE 1
+  REFUSED(a_signal_is_put_to_a_pe, symmetric::put_signal(symmetric::by_block, data, own, flag, 1, 1));
+  symmetric::put_signal(symmetric::by_block, data, own, flag, 1, pe(1));
   // expect: a put and its signal travel by one backend
   REFUSED(a_put_and_its_signal_have_one_backend_without_blocking,
           symmetric::put_signal_nonblocking(symmetric::by_block, data, own, far, 1, other));

@@ -27,7 +27,7 @@ void use(symmetric::peer_backend& gpus, symmetric::span<int> data,
   // expect: no matching function for call to
   REFUSED(a_copy_keeps_the_type, symmetric::copy_to(data, std::vector<float>(data.size()), stream));
   symmetric::copy_to(data, std::vector<int>(data.size()), stream);
-  // expect: cannot convert
+  // expect: an integer is no PE, as it may be a value or a device: write pe(1) for PE 1
   REFUSED(a_pe_is_no_integer, recorder.work(0, stream));
   recorder.work(symmetric::pe(0), stream);
   // expect: membar: each argument of a launch must convert

@@ -23,6 +23,9 @@ inline constexpr std::string_view wrapped = "__wrap_";
 /// Answers one call at a time: the planned failure, else what `body` returns, or success. CUDA remembers a failure.
 [[nodiscard]] cudaError_t answer(auto body, const char* name = __builtin_FUNCTION()) {
   const std::lock_guard lock(now().mutex);
+  if (now().on_call) {
+    now().on_call(call_name(name));
+  }
   cudaError_t status = now().driver ? planned(call_name(name)) : cudaErrorInsufficientDriver;
   if (status == cudaSuccess) {
     if constexpr (std::is_void_v<decltype(body())>) {

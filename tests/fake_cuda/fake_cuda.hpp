@@ -16,6 +16,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -36,6 +37,7 @@ struct stream : attributed {
   stream();
   [[nodiscard]] cudaStream_t handle() noexcept { return reinterpret_cast<cudaStream_t>(this); }
 
+  unsigned long long id;  ///< no two streams have one
   bool capturing = false;
   std::atomic<bool> busy{false};  ///< what was enqueued still runs
   std::vector<cudaEvent_t> waits_for;
@@ -58,6 +60,21 @@ struct device {
   std::size_t persisting_l2_limit = 0;  ///< cudaLimitPersistingL2CacheSize
   std::vector<std::size_t> limits_set;  ///< every value that this limit was set to
   std::set<const void*> loaded;         ///< kernels
+};
+
+/// What CUDA keeps with a kernel.
+struct kernel {
+  std::size_t static_shared_bytes = 0;
+  int max_dynamic_shared_bytes = 48 * 1024;
+  bool non_portable_clusters = false;
+};
+
+/// A copy to a symbol of a device. Nothing is copied.
+struct symbol_copy {
+  const void* symbol;
+  const void* from;
+  std::size_t bytes;
+  std::size_t offset;
 };
 
 struct launch {
@@ -92,6 +109,7 @@ struct failure {
 struct machine {
   /// What a test sets.
   bool driver = true;
+  int driver_version = CUDART_VERSION;
   std::vector<device> devices = std::vector<device>(4);
   std::map<std::string, failure> fails;  ///< by the name of the call, "cudaMalloc" or "cuMemMap"
   std::size_t largest_allocation = std::numeric_limits<std::size_t>::max();
@@ -101,6 +119,8 @@ struct machine {
   cudaPointerAttributes pointer{};                          ///< the answer to cudaPointerGetAttributes
   std::set<const void*> flagged;                            ///< allocations with CU_POINTER_ATTRIBUTE_SYNC_MEMOPS
   bool context_flag = false;                                ///< CU_CTX_SYNC_MEMOPS
+  std::function<void(std::string_view call)> on_call;       ///< before each call is answered
+  std::map<const void*, kernel> kernels;                    ///< of those that are not listed: the defaults
   /// Reads the arguments of a launch while they live.
   std::function<void(void** arguments)> on_launch;
   /// The work that a launch does in its stream, on a thread of the host. Nothing where this is empty or returns nothing.
@@ -123,9 +143,11 @@ struct machine {
   std::map<unsigned long long, std::size_t> mapped;  ///< by the driver
   std::vector<int> accessible_to;                    ///< the devices of the last cuMemSetAccess
   std::vector<std::pair<int, std::size_t>> zeroed;   ///< device and bytes of each cudaMemsetAsync
-  std::vector<int> waited_for;                       ///< the device of each cudaDeviceSynchronize
-  std::vector<std::string> calls;                    ///< names of copies, fills and waits, in order
-  std::vector<std::string> failures;                 ///< what the handler for failed restores was told
+  std::vector<symbol_copy> symbol_copies;
+  std::vector<const void*> owned_by_graph;  ///< what the graph of any captured stream keeps alive
+  std::vector<int> waited_for;              ///< the device of each cudaDeviceSynchronize
+  std::vector<std::string> calls;           ///< names of copies, fills and waits, in order
+  std::vector<std::string> failures;        ///< what the handler for failed restores was told
 
   std::recursive_mutex mutex;
 

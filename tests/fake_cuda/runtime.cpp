@@ -104,6 +104,8 @@ void run(stream& in, std::function<void()> work) {
 }  // namespace
 
 stream::stream() {
+  static std::atomic<unsigned long long> made = 0;
+  id = ++made;
   // What CUDA gives a new stream.
   attributes[cudaLaunchAttributeMemSyncDomain].memSyncDomain = cudaLaunchMemSyncDomainDefault;
   attributes[cudaLaunchAttributeMemSyncDomainMap].memSyncDomainMap = {0, 1};
@@ -116,6 +118,7 @@ device::device() {
       {cudaDevAttrMultiProcessorCount, 10},
       {cudaDevAttrComputeCapabilityMajor, 10},
       {cudaDevAttrCooperativeLaunch, 1},
+      {cudaDevAttrMaxSharedMemoryPerBlockOptin, 227 * 1024},
       {cudaDevAttrL2CacheSize, static_cast<int>(60 * MiB)},
       {cudaDevAttrMaxPersistingL2CacheSize, static_cast<int>(40 * MiB)},
       {cudaDevAttrMaxAccessPolicyWindowSize, static_cast<int>(128 * MiB)},
@@ -199,6 +202,9 @@ cudaError_t __wrap_cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, 
     *value = found->second;
     return cudaSuccess;
   });
+}
+cudaError_t __wrap_cudaDriverGetVersion(int* version) {
+  return answer([&] { *version = now().driver_version; });
 }
 cudaError_t __wrap_cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   return answer([&] {
@@ -288,6 +294,28 @@ cudaError_t __wrap_cudaStreamQuery(cudaStream_t handle) {
 cudaError_t __wrap_cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureStatus* status) {
   return answer([&] { *status = of(handle).capturing ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone; });
 }
+#if CUDART_VERSION >= 13000
+cudaError_t __wrap_cudaStreamGetCaptureInfo(cudaStream_t handle, cudaStreamCaptureStatus* status, unsigned long long*,
+                                            cudaGraph_t* graph, const cudaGraphNode_t**, const cudaGraphEdgeData**,
+                                            std::size_t*) {
+  return answer([&] {
+    *status = of(handle).capturing ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+    *graph = reinterpret_cast<cudaGraph_t>(handle);
+  });
+}
+#endif
+cudaError_t __wrap_cudaUserObjectCreate(cudaUserObject_t* object, void* owned, cudaHostFn_t, unsigned, unsigned) {
+  return answer([&] { *object = static_cast<cudaUserObject_t>(owned); });
+}
+cudaError_t __wrap_cudaUserObjectRelease(cudaUserObject_t object, unsigned) {
+  return answer([&] { ::operator delete(object); });
+}
+cudaError_t __wrap_cudaGraphRetainUserObject(cudaGraph_t, cudaUserObject_t object, unsigned, unsigned) {
+  return answer([&] { now().owned_by_graph.push_back(object); });
+}
+cudaError_t __wrap_cudaStreamGetId(cudaStream_t handle, unsigned long long* id) {
+  return answer([&] { *id = of(handle).id; });
+}
 cudaError_t __wrap_cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned) {
   return answer([&] { of(handle).waits_for.push_back(event); });
 }
@@ -336,6 +364,10 @@ cudaError_t __wrap_cudaMemcpy(void* to, const void* from, std::size_t bytes, cud
 cudaError_t __wrap_cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind, cudaStream_t) {
   return copy(to, from, bytes);
 }
+cudaError_t __wrap_cudaMemcpyToSymbolAsync(const void* symbol, const void* from, std::size_t bytes, std::size_t offset,
+                                           cudaMemcpyKind, cudaStream_t) {
+  return answer([&] { now().symbol_copies.push_back({symbol, from, bytes, offset}); });
+}
 cudaError_t __wrap_cudaMemset(void* memory, int value, std::size_t bytes) {
   return answer([&] { std::memset(memory, value, bytes); });
 }
@@ -355,7 +387,18 @@ cudaError_t __wrap_cudaPointerGetAttributes(cudaPointerAttributes* attributes, c
 cudaError_t __wrap_cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* kernel) {
   return answer([&] {
     *attributes = {};
+    attributes->sharedSizeBytes = now().kernels[kernel].static_shared_bytes;
+    attributes->maxDynamicSharedSizeBytes = now().kernels[kernel].max_dynamic_shared_bytes;
     here().loaded.insert(kernel);
+  });
+}
+cudaError_t __wrap_cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value) {
+  return answer([&] {
+    if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize) {
+      now().kernels[kernel].max_dynamic_shared_bytes = value;
+    } else if (attribute == cudaFuncAttributeNonPortableClusterSizeAllowed) {
+      now().kernels[kernel].non_portable_clusters = value != 0;
+    }
   });
 }
 cudaError_t __wrap_cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void*, int threads, std::size_t) {
@@ -375,6 +418,16 @@ cudaError_t __wrap_cudaOccupancyMaxActiveClusters(int* clusters, const void*, co
 }
 cudaError_t __wrap_cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* kernel, void** arguments) {
   return answer([&] {
+    const fake_cuda::kernel& limits = now().kernels[kernel];
+    if (config->dynamicSmemBytes > static_cast<std::size_t>(limits.max_dynamic_shared_bytes)) {
+      return cudaErrorInvalidValue;
+    }
+    for (const cudaLaunchAttribute* each = config->attrs; each != config->attrs + config->numAttrs; ++each) {
+      if (each->id == cudaLaunchAttributeClusterDimension && !limits.non_portable_clusters &&
+          each->val.clusterDim.x * each->val.clusterDim.y * each->val.clusterDim.z > 8) {
+        return cudaErrorInvalidClusterSize;
+      }
+    }
     now().launches.push_back({current_device(), config->gridDim, config->blockDim, config->stream, config->dynamicSmemBytes,
                               std::vector<cudaLaunchAttribute>(config->attrs, config->attrs + config->numAttrs), kernel});
     if (now().on_launch) {
@@ -383,6 +436,7 @@ cudaError_t __wrap_cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const v
     if (auto work = now().work_of ? now().work_of(now().launches.back(), arguments) : nullptr) {
       run(of(config->stream), std::move(work));
     }
+    return cudaSuccess;
   });
 }
 

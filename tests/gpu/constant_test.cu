@@ -52,6 +52,29 @@ TEST_F(constants, are_what_was_uploaded_before_in_the_stream) {
   EXPECT_EQ(out[2], 8);
 }
 
+TEST_F(constants, of_a_captured_upload_are_those_of_the_call) {
+  check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  {
+    std::vector<double> values = {5, 6, 7, 8};
+    membar::upload(numbers, values, stream);
+    read_all_ways<<<1, 1, 0, stream>>>(1, out);
+    values.assign(4, -1);  // what was captured must not read it any more
+  }
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  check(cudaStreamEndCapture(stream, &graph));
+  check(cudaGraphInstantiate(&executable, graph, 0));
+  check(cudaGraphDestroy(graph));
+  for (int i = 0; i != 3; ++i) {
+    out[0] = out[2] = 0;
+    check(cudaGraphLaunch(executable, stream));
+    finish();
+    EXPECT_EQ(out[0], 6);
+    EXPECT_EQ(out[2], 8);
+  }
+  check(cudaGraphExecDestroy(executable));
+}
+
 TEST_F(constants, are_seen_from_another_source_file) {
   std::vector<int> values(100);
   for (std::size_t i = 0; i != values.size(); ++i) {

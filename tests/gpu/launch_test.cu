@@ -34,6 +34,14 @@ __global__ void last_shared_byte(int* out, unsigned bytes) {
   *out = memory[bytes - 1];
 }
 
+__global__ void last_shared_byte_of_much(int* out, unsigned bytes) {
+  extern __shared__ unsigned char memory[];
+  memory[bytes - 1] = 7;
+  *out = memory[bytes - 1];
+}
+
+__global__ void count_block(int* out) { atomicAdd(out, 1); }
+
 __global__ void add_after_dependency(int* out, int value) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   cudaGridDependencySynchronize();
@@ -115,6 +123,29 @@ TEST_F(launch, runs_with_dynamic_shared_memory) {
   constexpr unsigned bytes = 48 * 1024;
   membar::launch(launch_config{1, 1, stream->get(), bytes}, last_shared_byte, out->get(), bytes);
   EXPECT_EQ(value(), 7);
+}
+
+TEST_F(launch, runs_with_all_the_dynamic_shared_memory_that_it_opts_in_for) {
+  int most = 0;
+  check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0));
+  const auto bytes = static_cast<unsigned>(most);
+  membar::launch(launch_config{1, 1, stream->get(), bytes}.with(membar::shared_memory_opt_in{}), last_shared_byte_of_much,
+                 out->get(), bytes);
+  EXPECT_EQ(value(), 7);
+  EXPECT_THROW(membar::launch(launch_config{1, 1, stream->get(), bytes + 1}.with(membar::shared_memory_opt_in{}),
+                              last_shared_byte_of_much, out->get(), bytes),
+               membar::error);
+  EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess) << "the error is left for the next call";
+}
+
+TEST_F(launch, runs_with_a_cluster_of_sixteen_blocks_if_it_allows_them) {
+  const auto large = launch_config{16, 1, stream->get()}.with(membar::cluster_dimensions{16, 1, 1});
+  if (!has_compute_capability(9)) {
+    GTEST_SKIP() << "this test needs clusters, and the GPU has a compute capability below 9.0";
+  }
+  EXPECT_THROW(membar::launch(large, count_block, out->get()), membar::error);
+  membar::launch(large.with(membar::non_portable_cluster_size{}), count_block, out->get());
+  EXPECT_EQ(value(), 16);
 }
 
 TEST_F(launch, dynamic_shared_memory_above_48_KiB_needs_the_opt_in_and_the_error_says_what_to_check) {

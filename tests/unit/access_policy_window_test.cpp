@@ -75,6 +75,16 @@ TEST(access_policy_window, that_persists_on_a_mig_instance_is_refused) {
       << "streaming needs no set-aside";
 }
 
+TEST(access_policy_window, that_persists_where_nothing_is_set_aside_is_refused) {
+  membar::l2_facts none = big;
+  none.set_aside = 0;
+  EXPECT_EQ(refusal_of({.start = somewhere, .bytes = 4096}, none),
+            "membar: no L2 is set aside on device 0 for the 4096 bytes of an access-policy window that persist: hold an "
+            "l2_set_aside while the window is used, or use streaming or normal");
+  EXPECT_EQ(refusal_of({.start = somewhere, .bytes = 4096, .hit = access_property::streaming}, none), "");
+  EXPECT_EQ(refusal_of(membar::back_to_normal({.start = somewhere, .bytes = 4096}), none), "");
+}
+
 TEST(access_policy_window, asks_for_bytes_times_ratio_of_the_set_aside) {
   EXPECT_EQ((access_policy_window{.start = somewhere, .bytes = 32 * 1024, .hit_ratio = 0.5F}).persisting_bytes(), 16U * 1024);
   EXPECT_EQ((access_policy_window{.start = somewhere, .bytes = 64, .hit = access_property::streaming}).persisting_bytes(), 0U);
@@ -99,6 +109,8 @@ static_assert(membar::legal_on_a_graph_node<access_policy_window>);
 
 class window_as_attribute : public fake_cuda::test {
  protected:
+  window_as_attribute() { now().devices[0].persisting_l2_limit = 8 * MiB; }
+
   access_policy_window window{somewhere, 8 * MiB, 0.75F, access_property::persisting, access_property::normal};
 };
 
@@ -172,8 +184,16 @@ TEST_F(l2_plan, shares_no_more_than_is_set_aside) { EXPECT_EQ(membar::l2_plan(bi
 TEST_F(l2_plan, without_a_set_aside_says_so) {
   membar::l2_facts none = big;
   none.set_aside = 0;
-  EXPECT_EQ(refusal([&] { static_cast<void>(membar::l2_plan(none).window(somewhere, 100)); }),
-            "membar: no L2 is set aside on device 0 for a window of 100 bytes: hold an l2_set_aside before planning");
+  EXPECT_TRUE(
+      says(refusal([&] { static_cast<void>(membar::l2_plan(none).window(somewhere, 100)); }),
+           "no L2 is set aside on device 0 for the 100 bytes of an access-policy window that persist: hold an l2_set_aside"));
+}
+
+TEST_F(l2_plan, without_a_share_says_so) {
+  EXPECT_EQ(
+      refusal([&] { static_cast<void>(membar::l2_plan(big).with_share(0).window(somewhere, 100)); }),
+      "membar: a plan with a share of 0 of the 25165824 bytes that are set aside on device 0 has no window of 100 bytes: give "
+      "it a share above 0");
 }
 
 TEST_F(l2_plan, of_an_empty_range_is_a_window_that_is_off) {

@@ -50,6 +50,20 @@ TEST_F(co_residency, of_a_block_that_cannot_run_is_an_error) {
   EXPECT_THROW(static_cast<void>(membar::co_resident_blocks(waits_for_all, 2048)), membar::error);
 }
 
+TEST_F(co_residency, is_asked_for_after_the_kernel_was_allowed_its_shared_memory) {
+  const void* const kernel = reinterpret_cast<const void*>(waits_for_all);
+  int allowed = 0;
+  now().on_call = [&](std::string_view call) {
+    if (call == "cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags") {
+      allowed = now().kernels[kernel].max_dynamic_shared_bytes;
+    }
+  };
+  membar::launch_co_resident(membar::launch_config{1, 64, nullptr, 100 * 1024}.with(membar::shared_memory_opt_in{}),
+                             waits_for_all, 1);
+  EXPECT_EQ(allowed, 227 * 1024);
+  EXPECT_EQ(now().launches.size(), 1U);
+}
+
 TEST_F(co_residency, keeps_the_other_attributes_of_the_launch) {
   membar::launch_co_resident(membar::launch_config{1, 64}.with(membar::sync_domain::remote), waits_for_all, 1);
   ASSERT_EQ(now().launches.size(), 1U);

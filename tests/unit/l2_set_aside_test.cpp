@@ -5,8 +5,16 @@
 #include <tests/common/refusal.hpp>
 #include <tests/fake_cuda/fake_cuda.hpp>
 
+#include <time.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <stdexcept>
+#include <string_view>
+#include <thread>
 
 namespace {
 
@@ -40,10 +48,20 @@ TEST_F(l2_facts, tell_a_mig_instance_by_its_name) {
 }
 
 TEST_F(l2_facts, leave_mps_open_where_the_runtime_cannot_tell) {
+  now().driver_version = 12020;
   now().devices[0].attributes.erase(cudaDevAttrMpsEnabled);
   EXPECT_FALSE(membar::l2_facts_of(0).mps);
+  now().driver_version = 12030;
   now().attribute(cudaDevAttrMpsEnabled) = 1;
   EXPECT_TRUE(membar::l2_facts_of(0).mps);
+}
+
+TEST_F(l2_facts, do_not_change_the_last_error) {
+  now().driver_version = 12020;
+  now().devices[0].attributes.erase(cudaDevAttrMpsEnabled);
+  now().last_error = cudaErrorInvalidConfiguration;
+  static_cast<void>(membar::l2_facts_of(0));
+  EXPECT_EQ(now().last_error, cudaErrorInvalidConfiguration);
 }
 
 TEST_F(l2_facts, do_not_change_the_current_device) {
@@ -83,6 +101,17 @@ TEST_F(l2_set_aside, is_never_more_than_the_largest) {
   EXPECT_EQ(limit(), 30 * MiB);
   first.reset();
   EXPECT_EQ(limit(), 5 * MiB);
+}
+
+TEST_F(l2_set_aside, of_more_bytes_than_a_number_counts_is_the_largest) {
+  const auto all = std::make_unique<membar::l2_set_aside>(0, SIZE_MAX);
+  {
+    const membar::l2_set_aside more(0, 4096);
+    EXPECT_EQ(limit(), 40 * MiB);
+    EXPECT_EQ(all->granted_together(), 40 * MiB);
+    EXPECT_EQ(all->bytes(), SIZE_MAX);
+  }
+  EXPECT_EQ(limit(), 40 * MiB);
 }
 
 TEST_F(l2_set_aside, puts_the_limit_back_after_an_exception) {
@@ -156,6 +185,63 @@ TEST_F(l2_set_aside, that_cannot_be_put_back_is_reported_and_does_not_throw) {
   }
   ASSERT_EQ(now().failures.size(), 1U);
   EXPECT_TRUE(says(now().failures[0], "the set-aside of L2 was not put back"));
+}
+
+/// What the handler for failed restores reads of other holders.
+const membar::l2_set_aside* read_by_the_handler = nullptr;
+std::size_t granted_to_the_handler = 0;
+
+class l2_set_aside_handler : public l2_set_aside {
+ protected:
+  l2_set_aside_handler() {
+    granted_to_the_handler = 0;
+    membar::set_restore_failure_handler(
+        [](const char*) noexcept { granted_to_the_handler = read_by_the_handler->granted_together(); });
+  }
+};
+
+TEST_F(l2_set_aside_handler, may_use_set_asides_after_a_holder_that_was_destroyed) {
+  const membar::l2_set_aside other(0, MiB);
+  read_by_the_handler = &other;
+  {
+    const membar::l2_set_aside hold(0, 8 * MiB);
+    now().fails["cudaDeviceSetLimit"] = {0, cudaErrorUnknown};
+  }
+  EXPECT_EQ(granted_to_the_handler, MiB);
+  now().fails.clear();
+}
+
+TEST_F(l2_set_aside_handler, may_use_set_asides_after_a_holder_that_was_made) {
+  const membar::l2_set_aside other(0, MiB);
+  read_by_the_handler = &other;
+  now().fails["cudaSetDevice"] = {1, cudaErrorUnknown, -1, 1};  // the way back to device 0
+  const membar::l2_set_aside hold(1, 8 * MiB);
+  EXPECT_EQ(granted_to_the_handler, MiB);
+}
+
+std::chrono::nanoseconds processor_time_of_this_thread() {
+  timespec used{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
+}
+
+TEST_F(l2_set_aside, of_one_thread_lets_another_sleep_while_the_driver_sets_the_limit) {
+  const membar::l2_set_aside mine(0, MiB);
+  std::atomic<bool> setting = false;
+  now().on_call = [&](std::string_view call) {
+    if (call == "cudaDeviceSetLimit" && !setting.exchange(true)) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    }
+  };
+  std::optional<membar::l2_set_aside> theirs;
+  std::jthread other([&] { theirs.emplace(0, MiB); });
+  while (!setting) {
+    std::this_thread::yield();
+  }
+  const auto before = processor_time_of_this_thread();
+  EXPECT_EQ(mine.granted_together(), 2 * MiB);
+  EXPECT_LT(processor_time_of_this_thread() - before, std::chrono::milliseconds(100));
+  other.join();
 }
 
 }  // namespace

@@ -51,6 +51,7 @@ void takes_fixed(domain_bound<int*, 2>) {}
 void takes_channel(int, channel) {}
 void takes_fixed_channel(fixed_channel) {}
 void never_throws(int) noexcept {}
+void takes_numbers(unsigned char, std::size_t, float, bool) {}
 
 // Attributes are given once; a physical domain is a domain and a map.
 template <class Attribute>
@@ -84,7 +85,8 @@ consteval bool every_pair(list<All...> all) {
 
 static_assert(every_pair(list<sync_domain, sync_domain::default_t, sync_domain::remote_t, sync_domain_map, physical_domain<0>,
                               physical_domain<3>, membar::priority, membar::cooperative, membar::cluster_dimensions,
-                              membar::cluster_scheduling, membar::programmatic_stream_serialization, membar::programmatic_event
+                              membar::cluster_scheduling, membar::programmatic_stream_serialization, membar::programmatic_event,
+                              membar::shared_memory_opt_in, membar::non_portable_cluster_size
 #if CUDART_VERSION >= 12030
                               ,
                               membar::launch_completion_event
@@ -206,6 +208,28 @@ TEST_F(launch, arguments_become_the_parameters_types) {
   EXPECT_EQ(now().launches.size(), 2U);
 }
 
+enum unscoped { seven = 7 };
+
+TEST_F(launch, constants_become_the_parameters_types_where_these_hold_them) {
+  int calls = 0;
+  now().on_launch = [&](void** arguments) {
+    EXPECT_EQ(*static_cast<unsigned char*>(arguments[0]), 7);
+    EXPECT_EQ(*static_cast<std::size_t*>(arguments[1]), 255U);
+    EXPECT_EQ(*static_cast<float*>(arguments[2]), 2.0F);
+    EXPECT_TRUE(*static_cast<bool*>(arguments[3]));
+    ++calls;
+  };
+  membar::launch(config, takes_numbers, 7, 255, 2.0, 1);
+  membar::launch(config, takes_numbers, seven, 255LL, 2, true);
+  constexpr long long wide = 7;
+  const int narrow = 255;
+  membar::launch(config, takes_numbers, wide, narrow, 2U, 1U);
+  const unsigned char byte = 7;
+  unsigned count = 255;
+  membar::launch(config, takes_numbers, byte, count, 2.0F, count == 255);
+  EXPECT_EQ(calls, 4);
+}
+
 TEST_F(launch, a_kernel_may_be_noexcept) {
   membar::launch(config, never_throws, 1);
   EXPECT_EQ(now().launches.size(), 1U);
@@ -239,6 +263,51 @@ TEST_F(launch, preferred_cluster_dimensions_are_multiples_of_the_cluster_dimensi
 }
 #endif
 
+TEST_F(launch, has_as_much_dynamic_shared_memory_as_it_opts_in_for) {
+  const void* const kernel = reinterpret_cast<const void*>(no_parameters);
+  now().kernels[kernel].static_shared_bytes = 1024;
+  const auto made = [&](std::size_t bytes) {
+    return refusal([&] {
+      membar::launch(launch_config{1, 1, stream.handle(), bytes}.with(membar::shared_memory_opt_in{}), no_parameters);
+    });
+  };
+  EXPECT_EQ(made(1000), "");
+  EXPECT_EQ(now().kernels[kernel].max_dynamic_shared_bytes, 48 * 1024) << "no permission is needed";
+  EXPECT_EQ(made(100 * 1024), "");
+  EXPECT_EQ(now().kernels[kernel].max_dynamic_shared_bytes, 226 * 1024) << "all that the device has";
+  EXPECT_EQ(made(226 * 1024), "");
+  ASSERT_EQ(now().launches.size(), 3U);
+  EXPECT_EQ(now().launches.back().dynamic_shared_bytes, 226U * 1024);
+  EXPECT_TRUE(now().launches.back().attributes.empty()) << "it is no attribute of CUDA's launch";
+  EXPECT_EQ(
+      made(226 * 1024 + 1),
+      "membar: a launch with 231425 bytes of dynamic shared memory, beside 1024 static ones of the kernel, was asked for, but "
+      "a block of device 0 has at most 232448 together: ask for at most 231424");
+  EXPECT_EQ(now().launches.size(), 3U);
+}
+
+TEST_F(launch, with_much_dynamic_shared_memory_and_no_opt_in_says_what_to_do) {
+  EXPECT_TRUE(says(refusal([&] { membar::launch(launch_config{1, 1, stream.handle(), 49 * 1024}, no_parameters); }),
+                   "shared memory (above 48 KiB give the launch shared_memory_opt_in)"));
+}
+
+TEST_F(launch, has_clusters_of_more_than_eight_blocks_if_it_allows_them) {
+  const auto large = launch_config{16, 1}.with(membar::cluster_dimensions{16, 1, 1});
+  EXPECT_TRUE(says(refusal([&] { membar::launch(large, no_parameters); }), "cudaErrorInvalidClusterSize"));
+  membar::launch(large.with(membar::non_portable_cluster_size{}), no_parameters);
+  ASSERT_EQ(now().launches.size(), 1U);
+  EXPECT_EQ(now().launches[0].attributes.size(), 1U);
+}
+
+TEST_F(launch, without_a_driver_or_a_device_says_so) {
+  now().fails["cudaLaunchKernelExC"] = {0, cudaErrorNoDevice};
+  EXPECT_TRUE(says(refusal([&] { membar::launch(config, no_parameters); }), "): this process sees no CUDA device: see what"));
+  now().driver = false;
+  const std::string said = refusal([&] { membar::launch(config, no_parameters); });
+  EXPECT_TRUE(says(said, "): no CUDA driver was found, or one that is older than the CUDA runtime"));
+  EXPECT_FALSE(says(said, "check grid"));
+}
+
 TEST_F(launch, what_cuda_refuses_is_an_error) {
   now().fails["cudaLaunchKernelExC"] = {0, cudaErrorInvalidConfiguration};
   try {
@@ -246,7 +315,8 @@ TEST_F(launch, what_cuda_refuses_is_an_error) {
     FAIL() << "launched";
   } catch (const membar::error& failure) {
     EXPECT_EQ(failure.code(), cudaErrorInvalidConfiguration);
-    EXPECT_TRUE(says(failure.what(), "check grid, block, shared memory and attributes"));
+    EXPECT_TRUE(says(failure.what(),
+                     "check grid, block, shared memory (above 48 KiB give the launch shared_memory_opt_in) and attributes"));
     EXPECT_TRUE(says(failure.what(), "launch.hpp:"));
   }
   EXPECT_EQ(now().last_error, cudaSuccess) << "the error is left for the next call";

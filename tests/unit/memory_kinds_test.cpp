@@ -43,6 +43,24 @@ TEST_F(managed_memory, facts_are_what_the_device_says) {
   EXPECT_FALSE(membar::managed_facts_of(1).concurrent_access);
 }
 
+TEST_F(mapped_memory, that_cannot_be_freed_is_reported_and_leaves_no_error_for_the_next_call) {
+  {
+    const membar::mapped_memory<int> memory(4);
+    now().fails["cudaFreeHost"] = {0, cudaErrorLaunchFailure, -1, 1};
+  }
+  EXPECT_EQ(now().last_error, cudaSuccess);
+  ASSERT_EQ(now().failures.size(), 1U);
+  EXPECT_TRUE(says(now().failures[0], "memory was not freed, or an earlier operation failed"));
+}
+
+TEST_F(mapped_memory, that_outlives_the_runtime_is_not_reported) {
+  {
+    const membar::mapped_memory<int> memory(4);
+    now().fails["cudaFreeHost"] = {0, cudaErrorCudartUnloading, -1, 1};
+  }
+  EXPECT_TRUE(now().failures.empty());
+}
+
 TEST_F(mapped_memory, registered_memory_must_have_one_address) {
   now().attribute(cudaDevAttrCanUseHostPointerForRegisteredMem) = 0;
   int value = 0;

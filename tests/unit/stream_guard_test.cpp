@@ -5,6 +5,7 @@
 #include <tests/fake_cuda/fake_cuda.hpp>
 
 #include <atomic>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -76,6 +77,18 @@ TEST_F(guarded_team, waits_for_what_still_runs_only_where_it_is_asked_to) {
   EXPECT_EQ(second.waits_for.size(), 1U);
   EXPECT_EQ(on(second), "");
   EXPECT_EQ(second.waits_for.size(), 1U) << "a stream needs no event for its own work";
+}
+
+TEST_F(guarded_team, tells_streams_apart_that_have_one_handle_after_the_other) {
+  std::optional<stream> old(std::in_place);
+  const cudaStream_t handle = old->handle();
+  { const auto held = guard.on(handle); }
+  old.emplace();  // destroyed; what it was given still runs
+  old->busy = true;
+  ASSERT_EQ(old->handle(), handle);
+  EXPECT_TRUE(says(on(*old), "may still run"));
+  { const auto ordered = guard.on_after_previous(handle); }
+  EXPECT_EQ(old->waits_for.size(), 1U);
 }
 
 TEST_F(guarded_team, lets_the_host_wait) {

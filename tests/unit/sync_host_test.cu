@@ -50,6 +50,12 @@ void on_threads(int count, auto work) {
   }
 }
 
+static_assert(wait_budget::milliseconds(3).in_nanoseconds() == 3'000'000 &&
+              wait_budget::microseconds(3).in_nanoseconds() == 3'000);
+static_assert(wait_budget::milliseconds(1ULL << 58).in_nanoseconds() == ~0ULL, "the longest budget, and not the rest of 2^64");
+static_assert(wait_budget::microseconds(~0ULL).in_nanoseconds() == ~0ULL);
+static_assert(wait_budget::milliseconds(~0ULL / 1'000'000).in_nanoseconds() == ~0ULL / 1'000'000 * 1'000'000);
+
 TEST(wait_budget_on_the_host, ends_a_wait_no_earlier_and_hardly_later) {
   const auto begin = std::chrono::steady_clock::now();
   EXPECT_EQ(membar::detail::wait_until(wait_budget::milliseconds(100), [] { return wait_result::would_wait; }),

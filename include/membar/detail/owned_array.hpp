@@ -19,7 +19,8 @@ template <class T>
   return size * sizeof(T);
 }
 
-/// Objects in memory that `Free` frees. Movable, not copyable.
+/// Objects in memory that `Free` frees. Movable, not copyable. A failure to free is reported to the handler of error.hpp, so that
+/// it does not stay as CUDA's last error.
 template <class T, cudaError_t (*Free)(void*)>
 class owned_array {
  public:
@@ -52,8 +53,12 @@ class owned_array {
 
  private:
   void free() noexcept {
-    if (data_ != nullptr) {
-      static_cast<void>(Free(data_));
+    if (data_ == nullptr) {
+      return;
+    }
+    const cudaError_t status = Free(data_);
+    if (status != cudaErrorCudartUnloading) {  // the process ends, and its memory with it
+      report_failed_restore(status, "memory was not freed, or an earlier operation failed");
     }
   }
 

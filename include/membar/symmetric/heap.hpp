@@ -201,7 +201,7 @@ class heap {
           cudaErrorInvalidValue,
           "membar: a symmetric heap ends with %zu allocations of %zu bytes that were not freed: free each on every PE",
           bytes_of_.allocations(), bytes_of_.bytes_taken());
-      membar::detail::current_restore_failure_handler(leak.what());
+      membar::detail::handle_failed_restore(leak.what());
     }
   }
 
@@ -413,9 +413,9 @@ class heap {
         check(waited, "a kernel failed that used symmetric memory whose scope has ended");
       }
     } catch (const error& failure) {
-      membar::detail::current_restore_failure_handler(failure.what());
+      membar::detail::handle_failed_restore(failure.what());
     } catch (...) {
-      membar::detail::current_restore_failure_handler(
+      membar::detail::handle_failed_restore(
           "membar: symmetric memory whose scope has ended could not be freed: the backend failed to ask the other PEs");
     }
   }

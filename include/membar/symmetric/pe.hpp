@@ -5,6 +5,8 @@
 
 #include <membar/detail/config.hpp>
 
+#include <concepts>
+
 namespace membar::symmetric {
 
 /// The number of a processing element, from 0 to the backend's count less 1: one GPU, or one process's share of it. It is not a
@@ -12,6 +14,13 @@ namespace membar::symmetric {
 class pe {
  public:
   MEMBAR_HOST_DEVICE constexpr explicit pe(int index) noexcept : index_(index) {}
+
+  /// No conversion: it is here so that the compiler says in a sentence what to write instead of an `int`.
+  template <std::same_as<int> Integer>
+  MEMBAR_HOST_DEVICE constexpr pe(Integer index) noexcept : index_(index) {
+    static_assert(!std::same_as<Integer, int>,
+                  "membar: an integer is no PE, as it may be a value or a device: write pe(1) for PE 1");
+  }
 
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr int index() const noexcept { return index_; }
 

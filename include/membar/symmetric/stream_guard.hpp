@@ -19,7 +19,7 @@ namespace membar::symmetric {
 /// so yet; `on_after_previous` and `on_host_after_previous` wait: the new stream for an event, the host for the work.
 ///
 /// Make one for each team and PE of the process, while the PE's device is current; it outlives its holds. Thread-safe. It costs
-/// one recorded event for each hold, and one query if the stream changes. Errors: `error` naming the team, its user and the
+/// one recorded event and the query of a stream's id for each hold, and one query of an event if the stream changes. Errors: `error` naming the team, its user and the
 /// remedy, without any change. In a captured stream nothing runs yet: hold the team again where the graph is launched.
 class stream_guard {
  public:
@@ -48,31 +48,39 @@ class stream_guard {
 
   /// Takes the team for `stream`.
   [[nodiscard("the team is given back when the hold dies: give it a name")]] hold on(cudaStream_t stream) {
-    take({false, stream}, false);
+    take(user_of(stream), false);
     return hold(*this);
   }
   /// Takes the team for `stream`, which waits for the team's work in another stream.
   [[nodiscard("the team is given back when the hold dies: give it a name")]] hold on_after_previous(cudaStream_t stream) {
-    take({false, stream}, true);
+    take(user_of(stream), true);
     return hold(*this);
   }
   /// Takes the team for collectives that the calling thread calls itself.
   [[nodiscard("the team is given back when the hold dies: give it a name")]] hold on_host() {
-    take({true, nullptr}, false);
+    take({.host = true}, false);
     return hold(*this);
   }
   /// Takes the team for collectives that the calling thread calls itself, after it has waited for the team's work in a stream.
   [[nodiscard("the team is given back when the hold dies: give it a name")]] hold on_host_after_previous() {
-    take({true, nullptr}, true);
+    take({.host = true}, true);
     return hold(*this);
   }
 
  private:
+  /// Who uses the team. A stream is told by its id, because the handle of a destroyed stream may be that of a new one.
   struct user {
     bool host = false;
     cudaStream_t stream = nullptr;
-    friend bool operator==(const user&, const user&) = default;
+    unsigned long long id = 0;
+    friend bool operator==(const user& a, const user& b) noexcept { return a.host == b.host && a.id == b.id; }
   };
+
+  [[nodiscard]] static user user_of(cudaStream_t stream) {
+    user found{.stream = stream};
+    check(cudaStreamGetId(stream, &found.id), "pass a stream that exists, of the current device");
+    return found;
+  }
 
   /// The name of a user in an error.
   struct user_name {
@@ -82,10 +90,10 @@ class stream_guard {
       } else if (who.stream == nullptr) {
         std::snprintf(text, sizeof text, "the default stream");
       } else {
-        std::snprintf(text, sizeof text, "stream %p", static_cast<void*>(who.stream));
+        std::snprintf(text, sizeof text, "stream %p of id %llu", static_cast<void*>(who.stream), who.id);
       }
     }
-    char text[40];
+    char text[64];
   };
 
   void take(const user& next, bool wait) {
