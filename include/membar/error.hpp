@@ -4,12 +4,21 @@
 /// throw.
 #pragma once
 
+#include <membar/detail/config.hpp>
+
 #include <cuda_runtime_api.h>
 
 #include <cstdarg>
 #include <cstdio>
 #include <exception>
 #include <source_location>
+
+#if CUDART_VERSION < 12080
+#error "membar: these headers need CUDA 12.8 or newer: compile with a newer toolkit"
+#if !defined(__CUDACC__)
+#include "the_error_above_ends_the_compilation"
+#endif
+#endif
 
 namespace membar {
 
