@@ -53,7 +53,7 @@ struct constant_table {
     return values[Index];
   }
 
-  T values[Size];
+  T values[Size == 0 ? 1 : Size];
 };
 
 /// Whether tables fit into constant memory together; each alone is checked anyway.
@@ -159,7 +159,9 @@ template <class T, std::size_t Size, class U, std::size_t Count>
 void upload(const constant_table<T, Size>& table, const U (&values)[Count], cudaStream_t stream) {
   static_assert(std::is_same_v<T, U>, "membar: an upload has the type of the constant table: convert the values first");
   static_assert(Count == Size, "membar: an upload has as many elements as the constant table: use upload_part for fewer");
-  upload_part(table, 0, values, Count, stream);
+  if constexpr (std::is_same_v<T, U>) {
+    upload_part(table, 0, values, Count, stream);
+  }
 }
 
 /// The address in global memory of `table` on the current device, through which a kernel can write it.

@@ -114,12 +114,12 @@ void sharing(const launch_config<>& config, int* data) {
   REFUSED(a_raw_pointer_is_bound_to_no_domain, membar::launch(config.with(physical_domain<1>{}), bound_kernel, data));
   membar::launch(config, bound_kernel, handle);
   // expect: to non-scalar type
-  REFUSED(binding_a_pointer_is_explicit, const domain_bound<int*, 1> refused_implicit = data);
+  REFUSED(binding_a_pointer_is_explicit, [[maybe_unused]] const domain_bound<int*, 1> refused_implicit = data);
   const domain_bound<int*, 1> implicit(data);
   static_cast<void>(implicit);
 
   // expect: no matching function for call to
-  REFUSED(a_domain_known_at_run_time_is_named, const domain_bound<int*> refused_unnamed(data));
+  REFUSED(a_domain_known_at_run_time_is_named, [[maybe_unused]] const domain_bound<int*> refused_unnamed(data));
   const domain_bound<int*> unnamed(data, 1);
   static_cast<void>(unnamed);
 
@@ -140,7 +140,7 @@ void scopes(cudaStream_t stream) {
 
 void values() {
   // expect: to non-scalar type
-  REFUSED(a_number_is_no_logical_domain, const sync_domain refused_domain = 1);
+  REFUSED(a_number_is_no_logical_domain, [[maybe_unused]] const sync_domain refused_domain = 1);
   const sync_domain domain = sync_domain::remote;
   static_cast<void>(domain);
 }
