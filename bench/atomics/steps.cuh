@@ -65,6 +65,13 @@ struct store {
     return value;
   }
 };
+/// Which returns nothing: a reduction.
+struct add {
+  __device__ static auto run(const auto& object, auto value, auto order) {
+    object.add(value, order);
+    return value;
+  }
+};
 struct compare_exchange {
   template <class T, thread_scope Scope>
   __device__ static T run(const membar::atomic_ref<T, Scope>& object, T value, auto order) {
@@ -111,12 +118,7 @@ struct ptx_add_acq_rel : of_ptx {
 };
 
 template <class T, class Order>
-struct membar_reduce : of_membar {
-  __device__ static T run(T* object, T value) {
-    membar::atomic_ref<T, thread_scope::device>(*object).add(value, Order{});
-    return value;
-  }
-};
+using membar_reduce = in_membar<add, T, Order>;
 struct ptx_reduce : of_ptx {
   __device__ static unsigned run(unsigned* object, unsigned value) {
     asm volatile("red.relaxed.gpu.add.u32 [%0], %1;" ::"l"(object), "r"(value) : "memory");
@@ -179,25 +181,19 @@ struct aggregated_loop : of_aggregation {
     return membar::aggregated_ref<T, thread_scope::device>(*object).fetch_combine(value, Function{}, membar::relaxed);
   }
 };
+template <class Operation, class T, membar::aggregation Form = membar::aggregation::any_address,
+          class Order = membar::relaxed_t>
+struct in_aggregation : of_aggregation {
+  __device__ static T run(T* object, T value) {
+    return Operation::run(membar::aggregated_ref<T, thread_scope::device, Form>(*object), value, Order{});
+  }
+};
 template <class T, membar::aggregation Form, class Order = membar::relaxed_t>
-struct aggregated_add : of_aggregation {
-  __device__ static T run(T* object, T value) {
-    return membar::aggregated_ref<T, thread_scope::device, Form>(*object).fetch_add(value, Order{});
-  }
-};
+using aggregated_add = in_aggregation<fetch_add, T, Form, Order>;
 template <class T>
-struct aggregated_reduce : of_aggregation {
-  __device__ static T run(T* object, T value) {
-    membar::aggregated_ref<T, thread_scope::device>(*object).add(value, membar::relaxed);
-    return value;
-  }
-};
+using aggregated_reduce = in_aggregation<add, T>;
 template <class T>
-struct aggregated_max : of_aggregation {
-  __device__ static T run(T* object, T value) {
-    return membar::aggregated_ref<T, thread_scope::device>(*object).fetch_max(value, membar::relaxed);
-  }
-};
+using aggregated_max = in_aggregation<fetch_max, T>;
 
 /// A step on an object whose memory space is hidden from the compiler.
 template <class Step>

@@ -15,22 +15,18 @@ struct plain {
   __device__ uint4 load(const uint4* p) const { return *p; }
   __device__ void store(uint4* p, uint4 value) const { *p = value; }
 };
-struct no_allocate {
-  __device__ uint4 load(const uint4* p) const { return membar::load_weak(p, membar::l1::no_allocate); }
-  __device__ void store(uint4* p, uint4 value) const { membar::store_weak(p, value, membar::l1::no_allocate); }
-};
-struct streaming_operator {
-  __device__ uint4 load(const uint4* p) const { return membar::load_weak(p, membar::cache_op::cs); }
-  __device__ void store(uint4* p, uint4 value) const { membar::store_weak(p, value, membar::cache_op::cs); }
+template <auto... Hints>
+struct hinted {
+  __device__ uint4 load(const uint4* p) const { return membar::load_weak(p, Hints...); }
+  __device__ void store(uint4* p, uint4 value) const { membar::store_weak(p, value, Hints...); }
 };
 struct raw_intrinsics {
   __device__ uint4 load(const uint4* p) const { return __ldcs(p); }
   __device__ void store(uint4* p, uint4 value) const { __stcs(p, value); }
 };
-template <class Prefetch>
-struct prefetching {
-  __device__ uint4 load(const uint4* p) const { return membar::load_weak(p, membar::l1::no_allocate, Prefetch()); }
-  __device__ void store(uint4* p, uint4 value) const { membar::store_weak(p, value, membar::l1::no_allocate); }
+template <auto Prefetch>
+struct prefetching : hinted<membar::l1::no_allocate> {
+  __device__ uint4 load(const uint4* p) const { return membar::load_weak(p, membar::l1::no_allocate, Prefetch); }
 };
 struct evict_first {
   membar::cache_policy<membar::l2::evict_first> once{1.0F};
@@ -38,9 +34,7 @@ struct evict_first {
   __device__ uint4 load(const uint4* p) const { return membar::load_weak(p, once); }
   __device__ void store(uint4* p, uint4 value) const { membar::store_weak(p, value, once); }
 };
-struct everything {
-  membar::cache_policy<membar::l2::evict_first> once{1.0F};
-  __device__ everything() {}
+struct everything : evict_first {
   __device__ uint4 load(const uint4* p) const {
     return membar::load_weak(p, membar::l1::no_allocate, once, membar::prefetch_size<256>());
   }
@@ -127,12 +121,12 @@ void add_cases(bench::suite& cases) {
   }
   const bench::made_once<fixture> shared(cases.device());
   add_arm<plain>(cases, shared, "plain");
-  add_arm<no_allocate>(cases, shared, "no_allocate");
-  add_arm<streaming_operator>(cases, shared, "cs");
+  add_arm<hinted<membar::l1::no_allocate>>(cases, shared, "no_allocate");
+  add_arm<hinted<membar::cache_op::cs>>(cases, shared, "cs");
   add_arm<raw_intrinsics>(cases, shared, "raw_ldcs_stcs");
-  add_arm<prefetching<membar::prefetch_size<64>>>(cases, shared, "prefetch_64B");
-  add_arm<prefetching<membar::prefetch_size<128>>>(cases, shared, "prefetch_128B");
-  add_arm<prefetching<membar::prefetch_size<256>>>(cases, shared, "prefetch_256B");
+  add_arm<prefetching<membar::prefetch_64B>>(cases, shared, "prefetch_64B");
+  add_arm<prefetching<membar::prefetch_128B>>(cases, shared, "prefetch_128B");
+  add_arm<prefetching<membar::prefetch_256B>>(cases, shared, "prefetch_256B");
   add_arm<evict_first>(cases, shared, "evict_first");
   add_arm<everything>(cases, shared, "everything");
   add_arm<raw_everything>(cases, shared, "raw_everything");

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <optional>
 
 namespace {
 
@@ -81,15 +82,14 @@ class fixture {
   }
 
   const access_policy_window& tuned(std::size_t region_bytes) {
-    const auto found = tuned_.find(region_bytes);
-    if (found != tuned_.end()) {
-      return found->second;
+    std::optional<access_policy_window>& best = tuned_[region_bytes];
+    if (!best) {
+      best = membar::tune_window(hot_.get(), region_bytes, facts_, [&](const access_policy_window& window) {
+               launch(region_bytes, window);
+               return support::nanoseconds_of(stream_.get(), [&] { launch(region_bytes, window); }) * 1e-9;
+             }).window;
     }
-    const auto seconds = [&](const access_policy_window& window) {
-      launch(region_bytes, window);
-      return support::nanoseconds_of(stream_.get(), [&] { launch(region_bytes, window); }) * 1e-9;
-    };
-    return tuned_.emplace(region_bytes, membar::tune_window(hot_.get(), region_bytes, facts_, seconds).window).first->second;
+    return *best;
   }
 
   /// The time to read a region of half the set-aside that was made to persist, after `flushes` kernels that read 1 GiB each.
@@ -97,11 +97,11 @@ class fixture {
     membar::reset_persisting_lines();
     const std::size_t bytes = region(0.5);
     const access_policy_window window{.start = hot_.get(), .bytes = bytes};
-    read(window, hot_.get(), bytes / sizeof(int), with_window);
+    read(with_window ? window : access_policy_window{}, hot_.get(), bytes / sizeof(int));
     for (int i = 0; i != flushes; ++i) {
-      read(window, stream_data_.get(), stream_data_.size(), false);
+      read({}, stream_data_.get(), stream_data_.size());
     }
-    return support::nanoseconds_of(stream_.get(), [&] { read(window, hot_.get(), bytes / sizeof(int), false); });
+    return support::nanoseconds_of(stream_.get(), [&] { read({}, hot_.get(), bytes / sizeof(int)); });
   }
 
  private:
@@ -113,9 +113,8 @@ class fixture {
                    region_bytes / sizeof(int), stream_data_.get(), stream_data_.size());
   }
 
-  void read(const access_policy_window& window, const int* data, std::size_t count, bool with_window) {
-    membar::launch(membar::launch_config{1024, threads, stream_.get()}.with(with_window ? window : access_policy_window{}),
-                   read_hot, data, count, out_.get());
+  void read(const access_policy_window& window, const int* data, std::size_t count) {
+    membar::launch(membar::launch_config{1024, threads, stream_.get()}.with(window), read_hot, data, count, out_.get());
   }
 
   std::size_t largest_;
@@ -125,7 +124,7 @@ class fixture {
   support::device_memory<int> stream_data_;
   support::device_memory<int> out_{1};
   support::stream stream_;
-  std::map<std::size_t, access_policy_window> tuned_;
+  std::map<std::size_t, std::optional<access_policy_window>> tuned_;
 };
 
 void add_cases(bench::suite& cases) {

@@ -9,7 +9,9 @@
 #include <membar/load_store.cuh>
 #include <membar/read_only.cuh>
 
+#include <bit>
 #include <map>
+#include <string>
 
 namespace {
 
@@ -19,26 +21,16 @@ struct plain {
 struct raw_ldg {
   static __device__ float load(const float* p) { return __ldg(p); }
 };
-struct read_only {
-  static __device__ float load(const float* p) { return membar::load_read_only(p); }
-};
-struct operator_ca {
-  static __device__ float load(const float* p) { return membar::load_weak(p, membar::cache_op::ca); }
-};
-struct operator_cg {
-  static __device__ float load(const float* p) { return membar::load_weak(p, membar::cache_op::cg); }
-};
 struct raw_ldcg {
   static __device__ float load(const float* p) { return __ldcg(p); }
 };
-struct operator_cs {
-  static __device__ float load(const float* p) { return membar::load_weak(p, membar::cache_op::cs); }
+template <auto... Hints>
+struct weak {
+  static __device__ float load(const float* p) { return membar::load_weak(p, Hints...); }
 };
-struct no_allocate {
-  static __device__ float load(const float* p) { return membar::load_read_only(p, membar::l1::no_allocate); }
-};
-struct evict_last {
-  static __device__ float load(const float* p) { return membar::load_read_only(p, membar::l1::evict_last); }
+template <auto... Hints>
+struct read_only {
+  static __device__ float load(const float* p) { return membar::load_read_only(p, Hints...); }
 };
 
 /// Each thread reads `accesses` words of a power of two: neighbouring ones, or words that a hash picks.
@@ -61,61 +53,57 @@ __global__ void read_words(const float* in, std::size_t mask, int accesses, floa
 struct fixture {
   unsigned blocks;
   std::map<std::string, std::size_t> words;  // of each footprint, a power of two
-  std::unique_ptr<support::device_memory<float>> in;
-  std::unique_ptr<support::device_memory<float>> out;
+  support::device_memory<float> in;
+  support::device_memory<float> out;
   support::stream stream;
 
-  explicit fixture(int device) {
-    blocks = static_cast<unsigned>(support::attribute(cudaDevAttrMultiProcessorCount, device)) * 8;
-    const auto l2 = static_cast<std::size_t>(support::attribute(cudaDevAttrL2CacheSize, device));
-    const auto at_most = [](std::size_t bytes) {
-      std::size_t power = 1024;
-      while (2 * power * sizeof(float) <= bytes) {
-        power *= 2;
-      }
-      return power;
-    };
-    words = {{"fits_l1", at_most(std::size_t{64} << 10)}, {"fits_l2", at_most(l2 / 2)}, {"fits_neither", at_most(16 * l2)}};
-    in = std::make_unique<support::device_memory<float>>(words["fits_neither"]);
-    out = std::make_unique<support::device_memory<float>>(std::size_t{blocks} * 256);
+  explicit fixture(int device)
+      : blocks(static_cast<unsigned>(support::attribute(cudaDevAttrMultiProcessorCount, device)) * 8),
+        words(footprints(static_cast<std::size_t>(support::attribute(cudaDevAttrL2CacheSize, device)))),
+        in(words["fits_neither"]),
+        out(std::size_t{blocks} * 256) {}
+
+  static std::map<std::string, std::size_t> footprints(std::size_t l2) {
+    const auto at_most = [](std::size_t bytes) { return std::bit_floor(bytes / sizeof(float)); };
+    return {{"fits_l1", at_most(std::size_t{64} << 10)}, {"fits_l2", at_most(l2 / 2)}, {"fits_neither", at_most(16 * l2)}};
   }
 };
 
 template <class Load, bool Gather>
-void add_case(bench::suite& cases, const bench::made_once<fixture>& shared, const std::string& arm) {
-  cases.add(
-      std::string("read_only_load/{}/") + (Gather ? "gather/" : "stream/") + arm,
-      [shared](const std::string& footprint) {
-        fixture& here = *shared;
-        constexpr int accesses = 256;
-        const auto launch = [&] {
-          membar::launch(membar::launch_config{here.blocks, 256, here.stream.get()}, read_words<Load, Gather>, here.in->get(),
-                         here.words[footprint] - 1, accesses, here.out->get());
-        };
-        launch();
-        const double ns = support::nanoseconds_of(here.stream.get(), launch);
-        return bench::figures(ns, {{"GB_per_s", static_cast<double>(here.blocks) * 256 * accesses * sizeof(float) / ns}});
-      },
-      bench::axis<std::string>{"fits_l1", "fits_l2", "fits_neither"});
+double nanoseconds(fixture& here, const std::string& footprint, int accesses) {
+  const auto launch = [&] {
+    membar::launch(membar::launch_config{here.blocks, 256, here.stream.get()}, read_words<Load, Gather>, here.in.get(),
+                   here.words[footprint] - 1, accesses, here.out.get());
+  };
+  launch();
+  return support::nanoseconds_of(here.stream.get(), launch);
 }
 
 template <class Load>
 void add_arm(bench::suite& cases, const bench::made_once<fixture>& shared, const std::string& arm) {
-  add_case<Load, true>(cases, shared, arm);
-  add_case<Load, false>(cases, shared, arm);
+  for (const bool gathers : {true, false}) {
+    const auto measure = [shared, gathers](const std::string& footprint) {
+      constexpr int accesses = 256;
+      const auto timed = gathers ? nanoseconds<Load, true> : nanoseconds<Load, false>;
+      const double ns = timed(*shared, footprint, accesses);
+      return bench::figures(ns, {{"GB_per_s", static_cast<double>(shared->blocks) * 256 * accesses * sizeof(float) / ns}});
+    };
+    cases.add(std::string("read_only_load/{}/") + (gathers ? "gather/" : "stream/") + arm, measure,
+              bench::axis<std::string>{"fits_l1", "fits_l2", "fits_neither"});
+  }
 }
 
 void add_cases(bench::suite& cases) {
   const bench::made_once<fixture> shared(cases.device());
   add_arm<plain>(cases, shared, "plain");
   add_arm<raw_ldg>(cases, shared, "raw_ldg");
-  add_arm<read_only>(cases, shared, "read_only");
-  add_arm<operator_ca>(cases, shared, "ca");
-  add_arm<operator_cg>(cases, shared, "cg");
+  add_arm<read_only<>>(cases, shared, "read_only");
+  add_arm<weak<membar::cache_op::ca>>(cases, shared, "ca");
+  add_arm<weak<membar::cache_op::cg>>(cases, shared, "cg");
   add_arm<raw_ldcg>(cases, shared, "raw_ldcg");
-  add_arm<operator_cs>(cases, shared, "cs");
-  add_arm<no_allocate>(cases, shared, "read_only_no_allocate");
-  add_arm<evict_last>(cases, shared, "read_only_evict_last");
+  add_arm<weak<membar::cache_op::cs>>(cases, shared, "cs");
+  add_arm<read_only<membar::l1::no_allocate>>(cases, shared, "read_only_no_allocate");
+  add_arm<read_only<membar::l1::evict_last>>(cases, shared, "read_only_evict_last");
 }
 
 }  // namespace

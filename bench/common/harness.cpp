@@ -13,21 +13,19 @@
 namespace bench {
 namespace {
 
-/// Where the placeholder of a name begins, its length, and what is in it.
-struct placeholder {
-  explicit placeholder(const std::string& name) : begin(name.find('{')), end(name.find('}', begin)) {
-    if (begin == std::string::npos || end == std::string::npos) {
-      throw std::logic_error("membar: the case " + name + " has more axes than placeholders");
-    }
-    form = name.substr(begin + 1, end - begin - 1);
+/// A name whose first placeholder has become `value`, by printf's conversion with what is in the placeholder.
+case_name filled(case_name name, const char* conversion, auto value) {
+  const auto begin = name.text.find('{');
+  const auto end = name.text.find('}', begin);
+  if (begin == std::string::npos || end == std::string::npos) {
+    throw std::logic_error("membar: the case " + name.text + " has more axes than placeholders");
   }
-  [[nodiscard]] std::string filled(std::string name, const std::string& value) const {
-    return name.replace(begin, end - begin + 1, value);
-  }
-  std::size_t begin;
-  std::size_t end;
-  std::string form;
-};
+  const std::string format = "%" + name.text.substr(begin + 1, end - begin - 1) + conversion;
+  char written[64];
+  std::snprintf(written, sizeof written, format.c_str(), value);
+  name.text.replace(begin, end - begin + 1, written);
+  return name;
+}
 
 /// An argument's text after `name`, or null if it is another option.
 const char* value_of(const char* argument, const std::string& name) {
@@ -37,19 +35,9 @@ const char* value_of(const char* argument, const std::string& name) {
 
 }  // namespace
 
-case_name case_name::at(const std::string& value) const {
-  const placeholder place(text);
-  const auto digits = static_cast<std::size_t>(std::atoi(place.form.c_str()));
-  const std::string zeros(digits > value.size() ? digits - value.size() : 0, '0');
-  return {place.filled(text, zeros + value), waived, repetitions};
-}
-
-case_name case_name::at(double value) const {
-  const placeholder place(text);
-  char number[64];
-  std::snprintf(number, sizeof number, "%.*f", std::atoi(place.form.c_str() + (place.form.empty() ? 0 : 1)), value);
-  return {place.filled(text, number), waived, repetitions};
-}
+case_name case_name::at(const std::string& value) const { return filled(*this, "s", value.c_str()); }
+case_name case_name::at(long long value) const { return filled(*this, "lld", value); }
+case_name case_name::at(double value) const { return filled(*this, "f", value); }
 
 int to_number(const char* name, const char* text, int least, int most) {
   char* end = nullptr;
@@ -165,11 +153,6 @@ void suite::waive(const std::string& reason) {
     waived_ = reason;
     std::printf("membar: %s: cases are waived\n", reason.c_str());
   }
-}
-
-void suite::context(const std::string& key, const std::string& value) {
-  context_.emplace_back(key, value);
-  benchmark::AddCustomContext(key, value);
 }
 
 void suite::add_one(const case_name& name, std::function<figures()> measure) {

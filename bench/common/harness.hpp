@@ -44,8 +44,9 @@ struct case_name {
       : text(std::move(name)), waived(std::move(reason)), repetitions(times) {}
 
   [[nodiscard]] case_name at(const std::string& value) const;
+  [[nodiscard]] case_name at(long long value) const;
   [[nodiscard]] case_name at(double value) const;
-  [[nodiscard]] case_name at(std::integral auto value) const { return at(std::to_string(value)); }
+  [[nodiscard]] case_name at(std::integral auto value) const { return at(static_cast<long long>(value)); }
   /// A pair fills two placeholders.
   template <class First, class Second>
   [[nodiscard]] case_name at(const std::pair<First, Second>& value) const {
@@ -104,8 +105,7 @@ class suite {
   [[nodiscard]] const std::string& waiver() const noexcept { return waived_; }
 
   /// Adds to what the results say of the machine.
-  void context(const std::string& key, const std::string& value);
-  [[nodiscard]] const support::context_entries& context() const noexcept { return context_; }
+  void context(const std::string& key, const std::string& value) { benchmark::AddCustomContext(key, value); }
 
   /// Adds a case for each point of the axes; without one, a single case. `measure(value...)` returns `figures`, or nanoseconds
   /// alone. It is not called where the case is waived.
@@ -133,7 +133,6 @@ class suite {
   std::string command_;
   bool has_output_file_ = false;
   std::string waived_;
-  support::context_entries context_;
   int failures_ = 0;
 };
 

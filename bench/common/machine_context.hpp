@@ -42,8 +42,6 @@ struct command_result {
 /// The output of a command, without its standard error; empty if it cannot run.
 [[nodiscard]] inline std::string output_of(const std::string& command) { return run_command(command + " 2>/dev/null").output; }
 
-[[nodiscard]] inline std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
-
 /// A CUDA version number such as 13000 as "13.0".
 [[nodiscard]] inline std::string dotted_version(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
@@ -122,7 +120,8 @@ struct command_result {
   membar::check(cudaGetDeviceCount(&count));
   membar::check(cudaRuntimeGetVersion(&runtime));
   membar::check(cudaDriverGetVersion(&driver));
-  const std::string driver_name = first_line(output_of("nvidia-smi --query-gpu=driver_version --format=csv,noheader"));
+  std::string driver_name;
+  std::getline(std::istringstream(output_of("nvidia-smi --query-gpu=driver_version --format=csv,noheader")), driver_name);
   char date[32] = {};
   const std::time_t now = std::time(nullptr);
   std::strftime(date, sizeof date, "%Y-%m-%d", std::gmtime(&now));

@@ -29,22 +29,20 @@ inline constexpr membar::sync_domain_map one_domain{.default_ = 0, .remote = 0};
 inline constexpr membar::sync_domain_map two_domains{.default_ = 0, .remote = 1};
 inline constexpr membar::sync_domain_map upper_domains{.default_ = 2, .remote = 3};
 
-inline constexpr arm alone{
-    "alone", {membar::sync_domain::default_, one_domain}, {membar::sync_domain::default_, one_domain}, 1};
-inline constexpr arm same{"same", {membar::sync_domain::default_, one_domain}, {membar::sync_domain::default_, one_domain}, 1};
-inline constexpr arm separate{
-    "separate", {membar::sync_domain::default_, two_domains}, {membar::sync_domain::remote, two_domains}, 2};
+inline constexpr membar::sync_domain local = membar::sync_domain::default_;
+inline constexpr membar::sync_domain remote = membar::sync_domain::remote;
+
+inline constexpr arm alone{"alone", {local, one_domain}, {local, one_domain}, 1};
+inline constexpr arm same{"same", {local, one_domain}, {local, one_domain}, 1};
+inline constexpr arm separate{"separate", {local, two_domains}, {remote, two_domains}, 2};
 /// `separate` the other way round: it must not matter which side is the remote one.
-inline constexpr arm swapped{
-    "swapped", {membar::sync_domain::remote, two_domains}, {membar::sync_domain::default_, two_domains}, 2};
+inline constexpr arm swapped{"swapped", {remote, two_domains}, {local, two_domains}, 2};
 /// Control: both remote, hence together. It must equal `same`; else relief came from the attribute and not from separation.
-inline constexpr arm alias{"alias", {membar::sync_domain::remote, two_domains}, {membar::sync_domain::remote, two_domains}, 2};
+inline constexpr arm alias{"alias", {remote, two_domains}, {remote, two_domains}, 2};
 /// Control: apart by other physical ids. It must equal `separate`.
-inline constexpr arm map{
-    "map", {membar::sync_domain::default_, upper_domains}, {membar::sync_domain::remote, upper_domains}, 4};
+inline constexpr arm map{"map", {local, upper_domains}, {remote, upper_domains}, 4};
 /// Control for NCCL: a process in which NCCL itself uses the default domain, with no map changed. It must equal `same`.
-inline constexpr arm env0{
-    "env0", {membar::sync_domain::default_, two_domains}, {membar::sync_domain::default_, two_domains}, 2};
+inline constexpr arm env0{"env0", {local, two_domains}, {local, two_domains}, 2};
 
 inline constexpr arm domain_arms[] = {same, separate, swapped, alias, map};
 

@@ -12,6 +12,7 @@
 
 #include <unistd.h>
 
+#include <cmath>
 #include <fstream>
 
 namespace fence_interference {
@@ -107,9 +108,7 @@ void program::add_cases(bench::suite& cases) {
     if (as_child) {
       return;
     }
-    char mhz[16] = {};
-    std::snprintf(mhz, sizeof mhz, "%.0f", on->ghz() * 1e3);
-    cases.context("sm_clock_mhz", mhz);
+    cases.context("sm_clock_mhz", std::to_string(std::lround(on->ghz() * 1e3)));
     cases.context("pace_percent", std::to_string(pace));
     cases.context("link", on->peer() ? support::link_between(cases.device(), *on->peer()) : "no peer");
 #ifdef MEMBAR_BENCH_HAS_NCCL
@@ -155,7 +154,7 @@ std::size_t program::run(const bench::suite& cases) {
       throw std::runtime_error("membar: cannot write to " + csv + ": name a file in a folder that exists and is writable");
     }
   }
-  const run_results results{table, cases.context(), on != nullptr ? on->ghz() : 0};
+  const run_results results{table, on != nullptr ? on->ghz() : 0};
   table_reporter display(results);
   json_file_reporter file(results);
   const std::size_t matched = cases.has_output_file() ? benchmark::RunSpecifiedBenchmarks(&display, &file)

@@ -5,7 +5,6 @@
 
 #include "required.hpp"
 
-#include <bench/common/machine_context.hpp>
 #include <bench/common/statistics.hpp>
 
 #include <benchmark/benchmark.h>
@@ -79,17 +78,15 @@ class result_table {
     }
     std::vector<double> sorted = result.ns;
     std::sort(sorted.begin(), sorted.end());
-    const std::pair<const char*, double> times[] = {{"p50", support::quantile(sorted, 0.5)},
-                                                    {"p90", support::quantile(sorted, 0.9)},
-                                                    {"p99", support::quantile(sorted, 0.99)},
-                                                    {"max", sorted.back()}};
-    for (const auto& [label, ns] : times) {
-      out[std::string(label) + "_ns"] = ns;
-      out[std::string(label) + "_cycles"] = ns * ghz;
+    const double p50_ns = support::quantile(sorted, 0.5);
+    for (const auto& [label, q] :
+         {std::pair("p50", 0.5), std::pair("p90", 0.9), std::pair("p99", 0.99), std::pair("max", 1.0)}) {
+      out[std::string(label) + "_ns"] = support::quantile(sorted, q);
+      out[std::string(label) + "_cycles"] = support::quantile(sorted, q) * ghz;
     }
     out["samples"] = static_cast<double>(sorted.size());
     const auto [least, most] = std::minmax_element(result.medians.begin(), result.medians.end());
-    out["spread"] = (*most - *least) / times[0].second;
+    out["spread"] = (*most - *least) / p50_ns;
     if (!result.noise_gbps.empty()) {
       out["noise_gbps"] = support::median(result.noise_gbps);
     }
@@ -100,14 +97,14 @@ class result_table {
     };
     const std::optional<double> none = p50({name.victim, "none", "alone"});
     if (name.arm == "same") {
-      ratio("interference", times[0].second, none);
+      ratio("interference", p50_ns, none);
     }
     if (name.arm == "separate") {
-      ratio("relief", p50({name.victim, name.noise, "same"}), times[0].second);
-      ratio("residual", times[0].second, none);
+      ratio("relief", p50({name.victim, name.noise, "same"}), p50_ns);
+      ratio("residual", p50_ns, none);
     }
     if (name.arm != "alone") {
-      ratio("slowdown", times[0].second, none);
+      ratio("slowdown", p50_ns, none);
     }
     return out;
   }
@@ -120,26 +117,13 @@ class result_table {
 /// What the reporters write.
 struct run_results {
   const result_table& table;
-  const support::context_entries& context;
   double ghz;
 };
 
-/// Writes Google Benchmark's JSON, one entry per case instead of one per repetition, with this project's context.
+/// Writes Google Benchmark's JSON, one entry per case instead of one per repetition.
 class json_file_reporter : public benchmark::JSONReporter {
  public:
   explicit json_file_reporter(const run_results& of) : of_(of) {}
-
-  bool ReportContext(const Context&) override {
-    std::ostream& out = GetOutputStream();
-    out << "{\n  \"context\": {";
-    const char* separator = "\n";
-    for (const auto& [key, value] : of_.context) {
-      out << separator << "    \"" << key << "\": \"" << escaped(value) << '"';
-      separator = ",\n";
-    }
-    out << "\n  },\n  \"benchmarks\": [\n";
-    return true;
-  }
 
   void ReportRuns(const std::vector<Run>& runs) override {
     // A case's last repetition stands for it: a failure in any of them is known by then.
@@ -171,17 +155,6 @@ class json_file_reporter : public benchmark::JSONReporter {
   }
 
  private:
-  [[nodiscard]] static std::string escaped(const std::string& text) {
-    std::string out;
-    for (const char c : text) {
-      if (c == '"' || c == '\\') {
-        out += '\\';
-      }
-      out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    }
-    return out;
-  }
-
   run_results of_;
   std::map<std::string, Run> runs_;
 };
@@ -191,11 +164,8 @@ class table_reporter : public benchmark::BenchmarkReporter {
  public:
   explicit table_reporter(const run_results& of) : of_(of) {}
 
-  bool ReportContext(const Context&) override {
-    for (const auto& [key, value] : of_.context) {
-      std::printf("%-20s %s\n", key.c_str(), value.c_str());
-    }
-    std::fflush(stdout);
+  bool ReportContext(const Context& context) override {
+    PrintBasicContext(&GetErrorStream(), context);
     return true;
   }
 

@@ -18,15 +18,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
-#include <exception>
 #include <map>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <thread>
 #include <vector>
 
 namespace fence_interference {
@@ -107,37 +105,31 @@ class fixture {
     return "";
   }
 
-  /// The noise of that name; null for "none".
-  noise* noise_called(const std::string& name) {
-    if (name == "none") {
-      return nullptr;
-    }
+  noise& noise_called(const std::string& name) {
     std::unique_ptr<noise>& made = noises_[name];
     if (made == nullptr) {
       made = make_noise(name);
     }
-    return made.get();
+    return *made;
   }
 
-#ifdef MEMBAR_BENCH_HAS_NCCL
   /// Finds out, before any case, which of two streams made one after the other falls on the hardware queue of NCCL's stream.
-  void find_queues(nccl_noise& noise, const arm& arm) {
+  void find_queues(noise& nccl, const arm& arm) {
     double ns[2] = {};
     for (int i = 0; i != 2; ++i) {
       kernel_boundary chain(kernel_boundary::chain_form::stream, streams_.chain[i]);
       static_cast<void>(chain.measure(alone.victim, {}, 1, [] {}));
-      noise.start(arm.noise);
-      ns[i] = support::median(chain.measure(arm.victim, {}, 64, [&] { noise.feed(); }));
-      static_cast<void>(noise.stop());
+      nccl.start(arm.noise);
+      ns[i] = support::median(chain.measure(arm.victim, {}, 64, [&] { nccl.feed(); }));
+      static_cast<void>(nccl.stop());
     }
     own_queue_stream_ = ns[0] <= ns[1] ? 0 : 1;
     shares_a_queue_ = std::max(ns[0], ns[1]) > 1.1 * std::min(ns[0], ns[1]);
   }
   void find_queues() {
     static_cast<void>(noise_called("nccl.paced"));
-    find_queues(dynamic_cast<nccl_noise&>(*noise_called("nccl.saturating")), domain_count_ > 1 ? separate : same);
+    find_queues(noise_called("nccl.saturating"), domain_count_ > 1 ? separate : same);
   }
-#endif
 
   victim& victim_called(const victim_description& description) {
     std::unique_ptr<victim>& made = victims_[description.name];
@@ -145,9 +137,9 @@ class fixture {
       if (description.kernel == nullptr) {
         made = std::make_unique<kernel_boundary>(description.form, chain_stream(description.chain_queue));
       } else {
-        made = std::make_unique<operation_victim>(streams_.operation, operation_data_.get(), description.kernel,
-                                                  description.placement, preferred_multiprocessor(description.placement),
-                                                  most_blocks_, ghz_);
+        made = std::make_unique<operation_victim>(
+            operation_victim::setup{streams_.operation, operation_data_.get(), description.kernel, description.placement,
+                                    preferred_multiprocessor(description.placement), most_blocks_, ghz_});
       }
       // Loading a kernel beside one that waits can deadlock, so each runs once before any noise does.
       made->prepare(alone.victim);
@@ -160,7 +152,7 @@ class fixture {
   /// The first multiprocessor that noise of the usual extent comes to run on, or the last that it leaves free.
   std::size_t preferred_multiprocessor(sm_placement placement) {
     if (noise_multiprocessors_.empty()) {
-      noise& spin = *noise_called("spin");
+      noise& spin = noise_called("spin");
       spin.start(alone.noise);
       static_cast<void>(spin.stop());
       noise_multiprocessors_ = spin.multiprocessors();
@@ -210,8 +202,12 @@ class fixture {
   }
 
   std::unique_ptr<noise> make_noise(const std::string& name) {
+    const std::string kind = name.substr(0, name.find('.'));
     const bool paced = std::string_view(name).ends_with("paced");
-    if (starts_with(name, "nccl")) {
+    if (kind == "none") {
+      return std::make_unique<silence>();
+    }
+    if (kind == "nccl") {
 #ifdef MEMBAR_BENCH_HAS_NCCL
       constexpr int paced_blocks = 2;
       return std::make_unique<nccl_noise>(streams_, device_, *peer_, paced ? paced_blocks : 0, nccl_noise::map_choice::by_arm);
@@ -221,16 +217,12 @@ class fixture {
     }
     constexpr kernel_noise::extent wide{widest_noise, 1024};
     constexpr kernel_noise::extent narrow{4, 1024};  // enough for a link to the host
-    std::unique_ptr<kernel_noise> made;
-    if (name == "spin") {
+    if (kind == "spin") {
       return std::make_unique<kernel_noise>(streams_, nullptr, 0, wide);
-    } else if (starts_with(name, "local")) {
-      made = std::make_unique<kernel_noise>(streams_, target_on(device_, local_target_), target_bytes, wide);
-    } else if (starts_with(name, "nvlink")) {
-      made = std::make_unique<kernel_noise>(streams_, target_on(*peer_, peer_target_), target_bytes, wide);
-    } else {
-      made = std::make_unique<kernel_noise>(streams_, host_target(), host_target_bytes, narrow);
     }
+    auto made = kind == "host"    ? storing_to(host_target_, device_, host_target_bytes, narrow)
+                : kind == "local" ? storing_to(local_target_, device_, target_bytes, wide)
+                                  : storing_to(peer_target_, *peer_, target_bytes, wide);
     const double saturating_gbps = rate_of(*made);
     if (paced) {
       made->pace(pace_ * 0.01 * saturating_gbps, ghz_);
@@ -238,28 +230,21 @@ class fixture {
     return made;
   }
 
-  using device_target = std::unique_ptr<support::device_memory<uint4>>;
-
-  /// What saturating and paced noise of a kind store to, made once.
-  static uint4* target_on(int device, device_target& target) {
-    if (target == nullptr) {
+  /// Noise that stores to `target`, which saturating and paced noise of a kind share: it is made once.
+  template <class Memory>
+  std::unique_ptr<kernel_noise> storing_to(std::optional<Memory>& target, int device, std::size_t bytes,
+                                           kernel_noise::extent shape) const {
+    if (!target) {
       const support::device_guard guard(device);
-      target = std::make_unique<support::device_memory<uint4>>(target_bytes / sizeof(uint4));
+      target.emplace(bytes / sizeof(uint4));
     }
-    return target->get();
-  }
-  uint4* host_target() {
-    if (host_target_ == nullptr) {
-      host_target_ = std::make_unique<support::pinned_memory<uint4>>(host_target_bytes / sizeof(uint4));
-    }
-    return host_target_->get();
+    return std::make_unique<kernel_noise>(streams_, target->get(), bytes, shape);
   }
 
   /// What the noise moves by itself, over 30 ms.
   static double rate_of(kernel_noise& noise) {
     noise.start(alone.noise);
-    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(30);
-    wait_until([&] { return std::chrono::steady_clock::now() >= end; }, "the end of a 30 ms measurement");
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
     return noise.stop();
   }
 
@@ -283,71 +268,30 @@ class fixture {
   support::device_memory<unsigned> operation_data_{32 + 1};
   int own_queue_stream_ = 0;
   bool shares_a_queue_ = false;
-  device_target local_target_;
-  device_target peer_target_;
-  std::unique_ptr<support::pinned_memory<uint4>> host_target_;
+  std::optional<support::device_memory<uint4>> local_target_;
+  std::optional<support::device_memory<uint4>> peer_target_;
+  std::optional<support::pinned_memory<uint4>> host_target_;
   std::map<std::string, std::unique_ptr<noise>> noises_;
   std::map<std::string, std::unique_ptr<victim>> victims_;
-};
-
-/// Noise that runs for a scope, and ends with an exception, too.
-class running_noise {
- public:
-  running_noise(noise* noise, const domain_choice& domains) : noise_(noise) {
-    if (noise_ != nullptr) {
-      try {
-        noise_->start(domains);
-      } catch (...) {
-        static_cast<void>(noise_->stop());  // part of it may run
-        throw;
-      }
-    }
-  }
-  running_noise(const running_noise&) = delete;
-  running_noise& operator=(const running_noise&) = delete;
-  ~running_noise() {
-    try {
-      stop();
-    } catch (const std::exception& failure) {
-      std::fprintf(stderr, "membar: the noise did not stop: %s\n", failure.what());
-    }
-  }
-
-  void feed() const {
-    if (noise_ != nullptr) {
-      noise_->feed();
-    }
-  }
-  [[nodiscard]] bool running() const { return noise_ == nullptr || noise_->running(); }
-  [[nodiscard]] std::vector<std::uint8_t> multiprocessors() const {
-    return noise_ != nullptr ? noise_->multiprocessors() : std::vector<std::uint8_t>();
-  }
-  /// The rate that it kept; nothing if there was none.
-  std::optional<double> stop() {
-    noise* const stopped = std::exchange(noise_, nullptr);
-    return stopped != nullptr ? std::optional<double>(stopped->stop()) : std::nullopt;
-  }
-
- private:
-  noise* noise_;
 };
 
 inline constexpr int chain_samples = 16;
 inline constexpr int operation_samples = 64;
 
 /// One sample set of one case: the noise starts, the victim is timed, and the noise must still run when the victim has ended.
-inline void measure(fixture& on, const victim_description& description, noise* noise, const arm& arm, case_result& result) {
+inline void measure(fixture& on, const victim_description& description, noise& noise, const arm& arm, case_result& result) {
   victim& victim = on.victim_called(description);
   victim.prepare(arm.victim);
-  running_noise beside(noise, arm.noise);
+  running_noise beside = started(noise, arm.noise);
   const std::vector<double> ns =
-      victim.measure(arm.victim, beside.multiprocessors(), description.kernel == nullptr ? chain_samples : operation_samples,
-                     [&] { beside.feed(); });
-  if (!beside.running()) {
+      victim.measure(arm.victim, beside->multiprocessors(), description.kernel == nullptr ? chain_samples : operation_samples,
+                     [&] { beside->feed(); });
+  if (!beside->running()) {
     throw std::runtime_error("the noise did not run for as long as the victim: nothing is known about the two together");
   }
-  if (const std::optional<double> rate = beside.stop()) {
-    result.noise_gbps.push_back(*rate);
+  const double rate = beside.release()->stop();
+  if (arm.name != alone.name) {
+    result.noise_gbps.push_back(rate);
   }
   result.ns.insert(result.ns.end(), ns.begin(), ns.end());
   result.medians.push_back(support::median(ns));

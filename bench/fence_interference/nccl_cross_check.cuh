@@ -8,8 +8,7 @@
 
 #include <bench/common/harness.hpp>
 
-#include <unistd.h>
-
+#include <filesystem>
 #include <sstream>
 
 namespace fence_interference {
@@ -22,7 +21,7 @@ inline void measure_as_child(fixture& on, int device, int repetitions) {
   on.find_queues(noise, env0);
   case_result result;
   for (int i = 0; i != repetitions; ++i) {
-    measure(on, chain, &noise, env0, result);
+    measure(on, chain, noise, env0, result);
     std::printf("median %.17g rate %.17g\n", result.medians.back(), result.noise_gbps.back());
   }
   for (const double ns : result.ns) {
@@ -32,13 +31,10 @@ inline void measure_as_child(fixture& on, int device, int repetitions) {
 
 /// The parent's side of arm env0.
 inline void measure_in_child(const bench::suite& cases, int peer, case_result& result) {
-  char self[4096] = {};
-  if (readlink("/proc/self/exe", self, sizeof self - 1) <= 0) {
-    throw std::runtime_error("the bench could not find its own executable to run the cross-check");
-  }
-  std::istringstream lines(support::output_of(
-      "NCCL_MEM_SYNC_DOMAIN=0 timeout 120 '" + std::string(self) + "' --as_child --device=" + std::to_string(cases.device()) +
-      " --peer=" + std::to_string(peer) + " --repetitions=" + std::to_string(cases.repetitions())));
+  std::istringstream lines(
+      support::output_of("NCCL_MEM_SYNC_DOMAIN=0 timeout 120 '" + std::filesystem::read_symlink("/proc/self/exe").string() +
+                         "' --as_child --device=" + std::to_string(cases.device()) + " --peer=" + std::to_string(peer) +
+                         " --repetitions=" + std::to_string(cases.repetitions())));
   for (std::string line; std::getline(lines, line);) {
     double value = 0;
     double rate = 0;

@@ -7,28 +7,21 @@
 #include "noise.cuh"
 
 #include <bench/common/cuda_handles.hpp>
+#include <bench/common/nccl.hpp>
 #include <membar/launch_attribute.hpp>
-
-#include <nccl.h>
 
 #include <array>
 #include <chrono>
 #include <cstddef>
-#include <stdexcept>
+#include <optional>
 #include <string>
 
 namespace fence_interference {
 
-inline void check_nccl(ncclResult_t status, const char* call) {
-  if (status != ncclSuccess) {
-    throw std::runtime_error(std::string("membar: ") + call + " failed: " + ncclGetErrorString(status));
-  }
-}
-
 /// The version of the NCCL that runs, as "2.28.9".
 [[nodiscard]] inline std::string nccl_version() {
   int version = 0;
-  check_nccl(ncclGetVersion(&version), "ncclGetVersion");
+  support::check_nccl(ncclGetVersion(&version), "ncclGetVersion");
   return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." + std::to_string(version % 100);
 }
 
@@ -41,41 +34,17 @@ class nccl_noise final : public noise {
   /// Whether an arm chooses NCCL's physical domain, or the stream keeps the map it was made with.
   enum class map_choice { by_arm, untouched };
 
-  /// `most_blocks` limits the thread blocks that NCCL uses per device; 0 leaves it the choice.
+  /// `most_blocks` as NCCL's devices have it.
   nccl_noise(const bench_streams& streams, int device, int peer, int most_blocks, map_choice choice)
-      : stream_(streams.noise), devices_{device, peer}, map_(choice) {
-    ncclUniqueId id;
-    check_nccl(ncclGetUniqueId(&id), "ncclGetUniqueId");
-    check_nccl(ncclGroupStart(), "ncclGroupStart");
-    for (int rank = 0; rank != 2; ++rank) {
-      const support::device_guard guard(devices_[rank]);
-      ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-      if (most_blocks != 0) {
-        config.minCTAs = 1;
-        config.maxCTAs = most_blocks;
-      }
-      check_nccl(ncclCommInitRankConfig(&communicators_[rank], 2, id, rank, &config), "ncclCommInitRankConfig");
-    }
-    check_nccl(ncclGroupEnd(), "ncclGroupEnd");
-    for (int rank = 0; rank != 2; ++rank) {
-      const support::device_guard guard(devices_[rank]);
-      buffers_[rank].emplace(bytes / sizeof(float));
-      if (rank == 1) {
-        peer_stream_.emplace();
-      }
+      : stream_(streams.noise), peer_(peer), map_(choice), devices_({device, peer}, most_blocks) {
+    {
+      const support::device_guard guard(peer_);
+      peer_buffer_.emplace(floats);
+      peer_stream_.emplace();
     }
     // The first all-reduce loads kernels and allocates, which must not happen beside a kernel that waits.
     enqueue();
     drain();
-  }
-
-  nccl_noise(const nccl_noise&) = delete;
-  nccl_noise& operator=(const nccl_noise&) = delete;
-
-  ~nccl_noise() override {
-    for (ncclComm_t communicator : communicators_) {
-      static_cast<void>(ncclCommDestroy(communicator));
-    }
   }
 
   void start(const domain_choice& domains) override {
@@ -104,40 +73,35 @@ class nccl_noise final : public noise {
     drain();
     const std::chrono::duration<double, std::nano> elapsed = std::chrono::steady_clock::now() - began_;
     previous_map_.reset();
-    return static_cast<double>(enqueued_) * bytes / elapsed.count();
+    return static_cast<double>(enqueued_) * floats * sizeof(float) / elapsed.count();
   }
 
  private:
-  static constexpr std::size_t bytes = std::size_t{256} << 20;
+  static constexpr std::size_t floats = (std::size_t{256} << 20) / sizeof(float);
   static constexpr std::size_t queue_depth = 8;
 
-  [[nodiscard]] const support::stream& stream_of(int rank) const { return rank == 0 ? stream_ : *peer_stream_; }
-
   void enqueue() {
-    check_nccl(ncclGroupStart(), "ncclGroupStart");
-    for (int rank = 0; rank != 2; ++rank) {
-      float* const buffer = buffers_[rank]->get();
-      check_nccl(
-          ncclAllReduce(buffer, buffer, bytes / sizeof(float), ncclFloat, ncclSum, communicators_[rank], stream_of(rank).get()),
-          "ncclAllReduce");
-    }
-    check_nccl(ncclGroupEnd(), "ncclGroupEnd");
+    devices_.each([this](int rank, ncclComm_t mine) {
+      float* const buffer = rank == 0 ? buffer_.get() : peer_buffer_->get();
+      const support::stream& on = rank == 0 ? stream_ : *peer_stream_;
+      support::check_nccl(ncclAllReduce(buffer, buffer, floats, ncclFloat, ncclSum, mine, on.get()), "ncclAllReduce");
+    });
     ends_[enqueued_ % queue_depth].record(stream_.get());
     ++enqueued_;
   }
 
   void drain() {
-    for (int rank = 0; rank != 2; ++rank) {
-      const support::device_guard guard(devices_[rank]);
-      wait_until([&] { return stream_of(rank).idle(); }, "the end of NCCL's all-reduces");
-    }
+    wait_until([this] { return stream_.idle(); }, "the end of NCCL's all-reduces");
+    const support::device_guard guard(peer_);
+    wait_until([this] { return peer_stream_->idle(); }, "the end of NCCL's all-reduces");
   }
 
   const support::stream& stream_;
-  int devices_[2];
+  int peer_;
   map_choice map_;
-  ncclComm_t communicators_[2] = {};
-  std::optional<support::device_memory<float>> buffers_[2];
+  support::nccl_devices devices_;
+  support::device_memory<float> buffer_{floats};
+  std::optional<support::device_memory<float>> peer_buffer_;
   std::optional<support::stream> peer_stream_;
   support::event begin_;
   std::array<support::event, queue_depth> ends_;

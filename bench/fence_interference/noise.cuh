@@ -13,6 +13,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -35,6 +38,32 @@ class noise {
   /// For each multiprocessor of the victim's device whether noise runs there; empty if that is not known.
   [[nodiscard]] virtual std::vector<std::uint8_t> multiprocessors() const { return {}; }
 };
+
+/// None: the victim alone.
+class silence final : public noise {
+ public:
+  void start(const domain_choice&) override {}
+  [[nodiscard]] bool running() const override { return true; }
+  double stop() override { return 0; }
+};
+
+/// Ends noise with a scope, also by an exception.
+struct stop_noise {
+  void operator()(noise* what) const noexcept {
+    try {
+      static_cast<void>(what->stop());
+    } catch (const std::exception& failure) {
+      std::fprintf(stderr, "membar: the noise did not stop: %s\n", failure.what());
+    }
+  }
+};
+using running_noise = std::unique_ptr<noise, stop_noise>;
+
+[[nodiscard]] inline running_noise started(noise& what, const domain_choice& domains) {
+  running_noise result(&what);  // where it fails to start, part of it may run
+  what.start(domains);
+  return result;
+}
 
 /// Waits until `done`, for at most ten seconds: what failed to start cannot hang the bench.
 template <class Condition>
@@ -179,8 +208,11 @@ class kernel_noise final : public noise {
                        membar::launch_config{shape_.blocks, shape_.threads, stream}.with(domains.domain).with(domains.map)),
                    store_noise, target_, quads_per_block_, stores_per_batch_, batch_cycles_, control_.get(), blocks_.get(),
                    deadline_ns);
-    wait_until([this] { return read_control().blocks_started == shape_.blocks; },
-               "the start of every block of the noise kernel");
+    const auto started = [this] {
+      copy(host_control_.get(), control_.get(), sizeof(noise_control));
+      return host_control_[0].blocks_started == shape_.blocks;
+    };
+    wait_until(started, "the start of every block of the noise kernel");
     copy(host_blocks_.get(), blocks_.get(), blocks_.size() * sizeof(noise_block));
   }
 
@@ -220,11 +252,6 @@ class kernel_noise final : public noise {
   void copy(void* to, const void* from, std::size_t bytes) const {
     membar::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, control_stream_.get()));
     control_stream_.synchronize();
-  }
-
-  [[nodiscard]] noise_control read_control() const {
-    copy(host_control_.get(), control_.get(), sizeof(noise_control));
-    return host_control_[0];
   }
 
   const support::stream& stream_;

@@ -138,14 +138,14 @@ bench::figures measure(fixture& on, const description& what, const std::string& 
     membar::launch(config, what.kernel, data.get(), signals.get(), count, warps.get(), results.get());
     on.streams().operation.synchronize();
   };
-  fence_interference::noise* const noise = on.noise_called(noise_name);
+  fence_interference::noise& noise = on.noise_called(noise_name);
   run(1);  // loads the kernel before there is a noise that it could wait for
-  fence_interference::running_noise beside(noise, fence_interference::separate.noise);
+  fence_interference::running_noise beside = started(noise, fence_interference::separate.noise);
   run(iterations);
-  if (!beside.running()) {
+  if (!beside->running()) {
     throw std::runtime_error("the noise did not run for as long as the kernel: nothing is known about the two together");
   }
-  const double noise_gbps = beside.stop().value_or(0);
+  const double noise_gbps = beside.release()->stop();
   std::vector<double> cycles;
   for (std::size_t w = 0; w != warp_count; ++w) {
     if (warps[w].failures != 0) {

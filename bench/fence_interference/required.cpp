@@ -8,9 +8,6 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
-#include <string_view>
-#include <tuple>
-#include <utility>
 
 namespace fence_interference {
 namespace {
@@ -27,123 +24,85 @@ constexpr model::variable other{4};
 constexpr model::reg seen{0};
 constexpr model::reg value{1};
 
-/// Where the two sides and the observer run.
-struct places {
-  model::place noise;
-  model::place victim;
-  model::place observer;
-};
+constexpr thread_scope device = thread_scope::device;
+constexpr thread_scope system_wide = thread_scope::system;
 
-template <thread_scope Scope>
-places places_in(const arm& arm) {
-  const auto victim = model::in_cluster(model::in_domain(model::block(1), arm.victim.physical()), 1);
+/// An instruction, at a scope that is known at run time only.
+model::instruction at(thread_scope scope, model::instruction what) {
+  what.scope = scope;
+  return what;
+}
+template <class Order>
+model::instruction load_at(thread_scope scope, model::reg to, model::variable from, Order order) {
+  return at(scope, model::load<system_wide>(to, from, order));
+}
+template <class Order>
+model::instruction raise_at(thread_scope scope, model::variable what, Order order) {
+  return at(scope, model::store<system_wide>(what, 1, order));
+}
+template <class Order>
+model::instruction fence_at(thread_scope scope, Order order) {
+  return at(scope, model::thread_fence<system_wide>(order));
+}
+
+/// Decides the four questions for a victim that ends with `operations` at `scope`, which are or precede the publication of `flag`.
+/// A victim without them ends, and a kernel follows in its stream.
+template <class... Operations>
+requirement decide(const arm& arm, thread_scope scope, const Operations&... operations) {
   const auto beside = [&](int block) { return model::in_domain(model::block(block), arm.victim.physical()); };
-  places result{model::in_domain(model::block(0), arm.noise.physical()), victim, model::host()};
-  if constexpr (Scope == thread_scope::block) {
-    result.observer = victim;
-  } else if constexpr (Scope == thread_scope::cluster) {
-    result.observer = model::in_cluster(beside(2), 1);
-  } else if constexpr (Scope == thread_scope::device) {
-    result.observer = beside(2);
-  }
-  return result;
-}
-
-/// The noise stores and raises its flag, at the scope that a victim which looks at the flag would use.
-template <thread_scope Look>
-auto noise_thread(const places& where) {
-  return model::thread(where.noise, model::store(noise_data, 1), model::store<Look>(noise_flag, 1, membar::release));
-}
-
-/// Decides the four questions for one kind of victim. `question(data, look...)` builds the test in which the victim first
-/// executes `look` and an observer afterwards misses the store to `data`: what is forbidden must be waited for.
-template <class Question>
-requirement decide(const Question& question) {
-  const auto acquire_at_device = model::load<thread_scope::device>(seen, noise_flag, membar::acquire);
-  const auto acquire_at_system = model::load<thread_scope::system>(seen, noise_flag, membar::acquire);
-  return {
-      .own = model::forbidden(question.template missed<thread_scope::device>(own_data)),
-      .noise = model::forbidden(question.template missed<thread_scope::device>(noise_data)),
-      .noise_seen_at_device_scope =
-          model::forbidden(question.template missed<thread_scope::device>(noise_data, acquire_at_device)),
-      .noise_seen_at_system_scope =
-          model::forbidden(question.template missed<thread_scope::system>(noise_data, acquire_at_system)),
+  const model::place noise_place = model::in_domain(model::block(0), arm.noise.physical());
+  const model::place victim_place = model::in_cluster(beside(1), 1);
+  // In the widest place that the scope includes.
+  const model::place observer_place = scope == thread_scope::block     ? victim_place
+                                      : scope == thread_scope::cluster ? model::in_cluster(beside(2), 1)
+                                      : scope == device                ? beside(2)
+                                                                       : model::host();
+  // The noise stores and raises its flag, at the scope at which the victim looks at it, if it does. What an observer after the
+  // victim cannot miss must be waited for.
+  const auto waits_for = [&](model::variable data, thread_scope look_scope, const auto&... look) {
+    const auto noise =
+        model::thread(noise_place, model::store(noise_data, 1), raise_at(look_scope, noise_flag, membar::release));
+    const auto victim = model::thread(victim_place, look..., model::store(own_data, 1), operations...);
+    // Where the victim looked, the wait is in question only if the flag was up.
+    const model::condition missed = in(1, seen) == static_cast<int>(sizeof...(look)) && in(2, value) == 0;
+    if constexpr (sizeof...(operations) == 0) {
+      const auto observer = model::thread(observer_place, model::load(value, data));
+      return model::forbidden(model::litmus(noise, victim, observer).ordered(1, 2).when(missed));
+    } else {
+      const auto observer = model::thread(observer_place, load_at(scope, seen, flag, membar::relaxed),
+                                          fence_at(scope, membar::acq_rel), model::load(value, data));
+      return model::forbidden(model::litmus(noise, victim, observer).when(missed && in(2, seen) == 1));
+    }
   };
-}
-
-/// What the victim saw of the noise's flag, where it looked: the wait is in question only if the flag was up.
-template <class... Look>
-model::condition looked() {
-  return in(1, seen) == (sizeof...(Look) == 0 ? 0 : 1);
-}
-
-/// A victim whose operation, at `Scope`, precedes or is the publication of `flag`.
-template <thread_scope Scope, class... Operations>
-struct operation_question {
-  places where;
-  std::tuple<Operations...> operations;
-
-  template <thread_scope Noise, class... Look>
-  auto missed(model::variable data, const Look&... look) const {
-    const auto victim = std::apply(
-        [&](const auto&... operation) { return model::thread(where.victim, look..., model::store(own_data, 1), operation...); },
-        operations);
-    const auto observer = model::thread(where.observer, model::load<Scope>(seen, flag, membar::relaxed),
-                                        model::thread_fence<Scope>(membar::acq_rel), model::load(value, data));
-    return model::litmus(noise_thread<Noise>(where), victim, observer)
-        .when(looked<Look...>() && in(2, seen) == 1 && in(2, value) == 0);
-  }
-};
-
-template <thread_scope Scope, class... Operations>
-requirement decide_operation(const arm& arm, const Operations&... operations) {
-  return decide(operation_question<Scope, Operations...>{places_in<Scope>(arm), {operations...}});
-}
-
-/// A victim that ends, and a kernel after it in its stream.
-struct boundary_question {
-  places where;
-
-  template <thread_scope Noise, class... Look>
-  auto missed(model::variable data, const Look&... look) const {
-    return model::litmus(noise_thread<Noise>(where), model::thread(where.victim, look..., model::store(own_data, 1)),
-                         model::thread(where.observer, model::load(value, data)))
-        .ordered(1, 2)
-        .when(looked<Look...>() && in(2, value) == 0);
-  }
-};
-
-template <thread_scope Scope>
-requirement decide_at(std::string_view operation, std::string_view order, const arm& arm) {
-  const auto publish = model::store<Scope>(flag, 1, membar::relaxed);
-  if (operation == "release_store") {
-    return decide_operation<Scope>(arm, model::store<Scope>(flag, 1, membar::release));
-  }
-  if (operation == "acquire_load") {
-    return decide_operation<Scope>(arm, model::load<Scope>(value, other, membar::acquire), publish);
-  }
-  return order == "seq_cst" ? decide_operation<Scope>(arm, model::thread_fence<Scope>(membar::seq_cst), publish)
-                            : decide_operation<Scope>(arm, model::thread_fence<Scope>(membar::acq_rel), publish);
+  return {.own = waits_for(own_data, device),
+          .noise = waits_for(noise_data, device),
+          .noise_seen_at_device_scope = waits_for(noise_data, device, load_at(device, seen, noise_flag, membar::acquire)),
+          .noise_seen_at_system_scope =
+              waits_for(noise_data, system_wide, load_at(system_wide, seen, noise_flag, membar::acquire))};
 }
 
 }  // namespace
 
 requirement requirement_of(std::string_view victim, const arm& arm) {
   std::istringstream name{std::string(victim)};
-  std::string operation, scope, order;
-  std::getline(name, operation, '.') && std::getline(name, scope, '.') && std::getline(name, order, '.');
+  std::string operation, scope_name, order;
+  std::getline(name, operation, '.') && std::getline(name, scope_name, '.') && std::getline(name, order, '.');
   if (operation == "kernel_boundary") {
-    return decide(boundary_question{places_in<thread_scope::device>(arm)});
+    return decide(arm, device);
   }
-  const std::pair<thread_scope, requirement (*)(std::string_view, std::string_view, const fence_interference::arm&)> scopes[] =
-      {{thread_scope::block, decide_at<thread_scope::block>},
-       {thread_scope::cluster, decide_at<thread_scope::cluster>},
-       {thread_scope::device, decide_at<thread_scope::device>},
-       {thread_scope::system, decide_at<thread_scope::system>}};
-  for (const auto& [known, decide_there] : scopes) {
-    if (scope == membar::name(known)) {
-      return decide_there(operation, order, arm);
+  for (const thread_scope scope : {thread_scope::block, thread_scope::cluster, device, system_wide}) {
+    if (scope_name != membar::name(scope)) {
+      continue;
     }
+    const model::instruction publish = raise_at(scope, flag, membar::relaxed);
+    if (operation == "release_store") {
+      return decide(arm, scope, raise_at(scope, flag, membar::release));
+    }
+    if (operation == "acquire_load") {
+      return decide(arm, scope, load_at(scope, value, other, membar::acquire), publish);
+    }
+    return decide(arm, scope, order == "seq_cst" ? fence_at(scope, membar::seq_cst) : fence_at(scope, membar::acq_rel),
+                  publish);
   }
   throw std::logic_error("the victim " + std::string(victim) + " has no scope that is known");
 }

@@ -227,17 +227,17 @@ class operation_victim final : public victim {
  public:
   using kernel_pointer = void (*)(placement_control*, unsigned*, unsigned*, int, unsigned long long);
 
-  /// `blocks` fill the device even where no noise runs, `ghz` is the multiprocessors' clock.
-  /// `data` has a line and a word; all victims use the same, because the way to the L2 differs between lines.
-  operation_victim(const support::stream& stream, unsigned* data, kernel_pointer kernel, sm_placement placement,
-                   std::size_t preferred_multiprocessor, unsigned blocks, double ghz)
-      : stream_(stream),
-        data_(data),
-        kernel_(kernel),
-        placement_(placement),
-        preferred_(preferred_multiprocessor),
-        blocks_(blocks),
-        ghz_(ghz) {}
+  struct setup {
+    const support::stream& stream;
+    unsigned* data;  ///< a line and a word; all victims use the same, because the way to the L2 differs between lines
+    kernel_pointer kernel;
+    sm_placement placement;
+    std::size_t preferred_multiprocessor;
+    unsigned blocks;  ///< fill the device even where no noise runs
+    double ghz;       ///< the multiprocessors' clock
+  };
+
+  explicit operation_victim(const setup& how) : how_(how) {}
 
   std::vector<double> measure(const domain_choice& domains, const std::vector<std::uint8_t>& noisy, int samples,
                               const std::function<void()>&) override {
@@ -246,30 +246,30 @@ class operation_victim final : public victim {
     }
     placement_control& request = host_control_[0];
     request = {};
-    const bool shared = placement_ == sm_placement::shared_sm;
-    const bool as_preferred = noisy.empty() || is_noisy(noisy, preferred_) == shared;
+    const bool shared = how_.placement == sm_placement::shared_sm;
+    const bool as_preferred = noisy.empty() || is_noisy(noisy, how_.preferred_multiprocessor) == shared;
     for (std::size_t i = 0; i != placement_control::most_multiprocessors; ++i) {
-      request.allowed[i] = as_preferred ? i == preferred_ : is_noisy(noisy, i) == shared;
+      request.allowed[i] = as_preferred ? i == how_.preferred_multiprocessor : is_noisy(noisy, i) == shared;
     }
-    membar::check(cudaMemcpyAsync(control_.get(), &request, sizeof request, cudaMemcpyDefault, stream_.get()));
-    const membar::launch_config config(blocks_, 32, stream_.get(), static_cast<std::size_t>(samples) * sizeof(unsigned));
-    membar::launch(with_least_shared_memory(config.with(domains.domain).with(domains.map)), kernel_, control_.get(), data_,
-                   cycles_.get(), samples, deadline_ns);
-    membar::check(cudaMemcpyAsync(&request, control_.get(), sizeof request, cudaMemcpyDefault, stream_.get()));
+    membar::check(cudaMemcpyAsync(control_.get(), &request, sizeof request, cudaMemcpyDefault, how_.stream.get()));
+    const membar::launch_config config(how_.blocks, 32, how_.stream.get(),
+                                       static_cast<std::size_t>(samples) * sizeof(unsigned));
+    membar::launch(with_least_shared_memory(config.with(domains.domain).with(domains.map)), how_.kernel, control_.get(),
+                   how_.data, cycles_.get(), samples, deadline_ns);
+    membar::check(cudaMemcpyAsync(&request, control_.get(), sizeof request, cudaMemcpyDefault, how_.stream.get()));
     membar::check(cudaMemcpyAsync(host_cycles_.get(), cycles_.get(), cycles_.size() * sizeof(unsigned), cudaMemcpyDefault,
-                                  stream_.get()));
-    stream_.synchronize();
+                                  how_.stream.get()));
+    how_.stream.synchronize();
     if (request.claimed == 0) {
-      throw std::runtime_error(placement_ == sm_placement::shared_sm
-                                   ? "no block of the victim came to share a multiprocessor with the noise"
-                                   : "no multiprocessor was free of noise");
+      throw std::runtime_error(shared ? "no block of the victim came to share a multiprocessor with the noise"
+                                      : "no multiprocessor was free of noise");
     }
     if (request.measured == 0) {
       throw std::runtime_error("the victim took no sample within its deadline");
     }
     std::vector<double> ns(request.measured);
     for (std::size_t i = 0; i != ns.size(); ++i) {
-      ns[i] = host_cycles_[i] / ghz_;
+      ns[i] = host_cycles_[i] / how_.ghz;
     }
     return ns;
   }
@@ -279,13 +279,7 @@ class operation_victim final : public victim {
  private:
   static constexpr unsigned long long deadline_ns = 1'000'000'000;
 
-  const support::stream& stream_;
-  unsigned* data_;
-  kernel_pointer kernel_;
-  sm_placement placement_;
-  std::size_t preferred_;
-  unsigned blocks_;
-  double ghz_;
+  setup how_;
   support::device_memory<placement_control> control_{1};
   support::device_memory<unsigned> cycles_{most_samples};
   support::pinned_memory<placement_control> host_control_{1};

@@ -6,7 +6,6 @@ The quickest of several compilations counts, headers taken in turn, because a bu
 by the host compiler, `.cuh` by nvcc to PTX. Budgets are the library's own; <cuda/atomic> is measured beside atomic.cuh.
 """
 import argparse
-import json
 import pathlib
 import subprocess
 import sys
@@ -27,7 +26,6 @@ def main():
                         help="the folder that holds membar/ (default: %(default)s)")
     parser.add_argument("--architecture", default="sm_90", help="what nvcc compiles for (default: %(default)s)")
     parser.add_argument("--repetitions", type=int, default=7, help="compilations per header (default: %(default)s)")
-    parser.add_argument("--json", type=pathlib.Path, help="write the figures to this file too")
     parser.add_argument("--check", action="store_true", help="exit with 1 if a header is over its budget")
     parser.add_argument("header", nargs="*", help="headers as in #include <membar/...> (default: every public one)")
     arguments = parser.parse_args()
@@ -70,8 +68,6 @@ def main():
         cost = best[header] - best[f"empty {suffix}"]
         figures.append({"header": header, "seconds": round(cost, 4), "budget": budget(header, suffix, best)})
     report(figures)
-    if arguments.json:
-        arguments.json.write_text(json.dumps({"unit": "s over an empty translation unit", "headers": figures}, indent=2) + "\n")
     over = [figure["header"] for figure in figures if figure["budget"] is not None and figure["seconds"] > figure["budget"]]
     return 1 if over and arguments.check else 0
 

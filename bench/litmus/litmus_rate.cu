@@ -41,6 +41,13 @@ struct counts {
   double instances = 0;
   double weak = 0;  ///< instances that satisfied the condition
 
+  void count_weak(const litmus::runnable_test& test, const std::vector<std::uint64_t>& seen) {
+    const std::vector<bool> wanted = litmus::objective_outcomes(test, litmus::objective::condition);
+    for (std::size_t key = 0; key < seen.size(); ++key) {
+      weak += wanted[key] ? static_cast<double>(seen[key]) : 0.0;
+    }
+  }
+
   [[nodiscard]] bench::figures as_figures(const std::string& label = "") const {
     return {seconds * 1e9, {{"instances_per_second", instances / seconds}, {"weak_fraction", weak / instances}}, label};
   }
@@ -50,13 +57,8 @@ counts run(litmus::engine& on, const litmus::runnable_test& test, const litmus::
   litmus::run_options options;
   options.seconds = seconds_per_case;
   const litmus::run_result seen = on.run(test, how, options);
-  counts f;
-  f.seconds = seen.seconds;
-  f.instances = static_cast<double>(seen.instances);
-  const std::vector<bool> wanted = litmus::objective_outcomes(test, litmus::objective::condition);
-  for (std::size_t key = 0; key < seen.counts.size(); ++key) {
-    f.weak += wanted[key] ? static_cast<double>(seen.counts[key]) : 0.0;
-  }
+  counts f{seen.seconds, static_cast<double>(seen.instances)};
+  f.count_weak(test, seen.counts);
   return f;
 }
 
@@ -134,10 +136,7 @@ counts run_with_host_reset(const litmus::runnable_test& test, const litmus::inst
     f.instances += static_cast<double>(instances);
   }
   f.seconds = elapsed();
-  const std::vector<bool> wanted = litmus::objective_outcomes(test, litmus::objective::condition);
-  for (std::size_t key = 0; key < seen_outcomes.size(); ++key) {
-    f.weak += wanted[key] ? static_cast<double>(seen_outcomes[key]) : 0.0;
-  }
+  f.count_weak(test, seen_outcomes);
   return f;
 }
 

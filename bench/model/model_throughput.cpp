@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/// @file
-/// How many candidate executions per second does the model check, how does that grow with events and threads, and how does it
-/// compare with an enumerator that guesses values and total orders? One thread, one core.
+// How many candidate executions per second does the model check, how does that grow with events and threads, and how does it
+// compare with an enumerator that guesses values and total orders? One thread, one core.
 #include "naive.hpp"
 #include "random_test.hpp"
 
@@ -18,11 +17,6 @@
 namespace {
 
 namespace model = membar::model;
-
-/// Visits every execution and keeps none.
-struct every_execution final : model::execution_visitor {
-  bool accept(const model::partial_execution&) override { return true; }
-};
 
 /// `count` random programs whose every instruction accesses memory, as large as the case says.
 std::vector<model::litmus_test> programs(const benchmark::State& state, bool atomics, int count) {
@@ -64,11 +58,7 @@ void measure(benchmark::State& state, const std::vector<model::litmus_test>& all
   report(state, candidates, decided);
 }
 
-std::uint64_t candidates_of(const model::litmus_test& test) {
-  every_execution visitor;
-  const model::test_view view = test.view();
-  return model::enumerator(view.program, visitor).run().candidates;
-}
+std::uint64_t candidates_of(const model::litmus_test& test) { return membar_test::searched(test).candidates; }
 
 /// Every candidate execution of programs of `threads` x `accesses` on `locations`, loads and stores.
 void every_candidate(benchmark::State& state) {

@@ -17,23 +17,33 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <valarray>
 #include <vector>
 
 namespace membar_test {
 
 namespace model = membar::model;
-using membar::memory_order;
-using membar::thread_scope;
+using membar::memory_order, membar::thread_scope;
 
 /// A relation as a matrix of truth values.
 class matrix {
  public:
-  explicit matrix(std::size_t n) : n_(n), cells_(n * n, 0) {}
-  [[nodiscard]] bool at(std::size_t a, std::size_t b) const { return cells_[a * n_ + b] != 0; }
-  void set(std::size_t a, std::size_t b, bool value = true) { cells_[a * n_ + b] = value ? 1 : 0; }
+  explicit matrix(std::size_t n) : n_(n), cells_(n * n) {}
+  /// The relation between those of `n` of which `p` holds.
+  [[nodiscard]] static matrix between(std::size_t n, const auto& p) {
+    matrix r(n);
+    for (std::size_t a = 0; a < n; ++a) {
+      for (std::size_t b = 0; b < n; ++b) {
+        r.set(a, b, p(a, b));
+      }
+    }
+    return r;
+  }
+  [[nodiscard]] bool at(std::size_t a, std::size_t b) const { return cells_[a * n_ + b]; }
+  void set(std::size_t a, std::size_t b, bool value = true) { cells_[a * n_ + b] = value; }
 
-  [[nodiscard]] matrix operator|(const matrix& o) const { return cell_by_cell(o, std::bit_or<char>()); }
-  [[nodiscard]] matrix operator&(const matrix& o) const { return cell_by_cell(o, std::bit_and<char>()); }
+  [[nodiscard]] matrix operator|(const matrix& o) const { return {n_, cells_ | o.cells_}; }
+  [[nodiscard]] matrix operator&(const matrix& o) const { return {n_, cells_ & o.cells_}; }
   /// Composition.
   [[nodiscard]] matrix operator*(const matrix& o) const {
     matrix r(n_);
@@ -49,17 +59,10 @@ class matrix {
     return r;
   }
   [[nodiscard]] matrix transposed() const {
-    matrix r(n_);
-    for (std::size_t a = 0; a < n_; ++a) {
-      for (std::size_t b = 0; b < n_; ++b) {
-        r.set(b, a, at(a, b));
-      }
-    }
-    return r;
+    return between(n_, [&](auto a, auto b) { return at(b, a); });
   }
   /// What is left of this relation once `grow` adds nothing more.
-  template <class Grow>
-  [[nodiscard]] matrix grown(const Grow& grow) const {
+  [[nodiscard]] matrix grown(const auto& grow) const {
     matrix r = *this;
     for (matrix next = grow(r); next != r; next = grow(r)) {
       r = next;
@@ -69,29 +72,27 @@ class matrix {
   [[nodiscard]] matrix closure() const {
     return grown([](const matrix& r) { return r | (r * r); });
   }
-  [[nodiscard]] bool irreflexive() const {
-    for (std::size_t a = 0; a < n_; ++a) {
-      if (at(a, a)) {
-        return false;
-      }
-    }
-    return true;
-  }
+  [[nodiscard]] bool irreflexive() const { return !cells(cells_[std::slice(0, n_, n_ + 1)]).max(); }  // the diagonal
   [[nodiscard]] bool acyclic() const { return closure().irreflexive(); }
-  [[nodiscard]] bool empty() const { return std::ranges::find(cells_, 1) == cells_.end(); }
-  [[nodiscard]] bool operator==(const matrix& o) const = default;
+  [[nodiscard]] bool empty() const { return !cells_.max(); }
+  [[nodiscard]] bool operator==(const matrix& o) const { return cells(cells_ == o.cells_).min(); }
 
  private:
-  template <class Operation>
-  [[nodiscard]] matrix cell_by_cell(const matrix& o, Operation operation) const {
-    matrix r(n_);
-    std::ranges::transform(cells_, o.cells_, r.cells_.begin(), operation);
-    return r;
-  }
+  using cells = std::valarray<bool>;
+  matrix(std::size_t n, cells made) : n_(n), cells_(std::move(made)) {}
 
   std::size_t n_;
-  std::vector<char> cells_;
+  cells cells_;
 };
+
+/// How many candidates and executions the model finds in a test.
+[[nodiscard]] inline model::statistics searched(const model::litmus_test& test) {
+  struct every_execution final : model::execution_visitor {
+    bool accept(const model::partial_execution&) override { return true; }
+  } visitor;
+  const model::test_view view = test.view();
+  return model::enumerator(view.program, visitor).run();
+}
 
 class naive_model {
  public:
@@ -407,8 +408,7 @@ class naive_model {
   }
 
   /// The events of which `p` holds.
-  template <class Predicate>
-  [[nodiscard]] numbers every(const Predicate& p) const {
+  [[nodiscard]] numbers every(const auto& p) const {
     numbers found;
     for (std::size_t e = 0; e < events_.size(); ++e) {
       if (p(e)) {
@@ -417,17 +417,7 @@ class naive_model {
     }
     return found;
   }
-  /// The relation between those events of which `p` holds.
-  template <class Predicate>
-  [[nodiscard]] matrix pairs(const Predicate& p) const {
-    matrix r(events_.size());
-    for (std::size_t a = 0; a < events_.size(); ++a) {
-      for (std::size_t b = 0; b < events_.size(); ++b) {
-        r.set(a, b, p(a, b));
-      }
-    }
-    return r;
-  }
+  [[nodiscard]] matrix pairs(const auto& p) const { return matrix::between(events_.size(), p); }
   /// Of each two of these events that are related, the earlier and the later.
   [[nodiscard]] static two_events each_two(const numbers& events, const matrix& related) {
     two_events found;

@@ -47,11 +47,9 @@ struct random_program {
                                  const std::string& condition) const {
     std::string out = "PTX random\n{ ";
     for (int k = 0; k < locations; ++k) {
-      out += names[static_cast<std::size_t>(k)] + "=0; ";
+      out += "<" + std::to_string(k) + ">=0; ";
     }
-    if (aliases) {
-      out += names[0] + "s @ surface aliases " + names[0] + "; " + names[0] + "a @ generic aliases " + names[0] + "; ";
-    }
+    out += aliases ? "<0>s @ surface aliases <0>; <0>a @ generic aliases <0>; " : "";
     out += "}\n";
     std::size_t rows = 0;
     for (std::size_t i = 0; i < order.size(); ++i) {
@@ -63,11 +61,18 @@ struct random_program {
     for (std::size_t row = 0; row < rows; ++row) {
       for (std::size_t i = 0; i < order.size(); ++i) {
         const auto& column = code[static_cast<std::size_t>(order[i])];
-        out += (i == 0 ? " " : "| ") + (row < column.size() ? renamed(column[row], names) : std::string()) + " ";
+        out += (i == 0 ? " " : "| ") + (row < column.size() ? column[row] : "") + " ";
       }
       out += ";\n";
     }
-    return out + renamed(condition, names) + "\n";
+    out += condition + "\n";
+    for (std::size_t k = 0; k < names.size(); ++k) {
+      const std::string location = "<" + std::to_string(k) + ">";
+      for (std::size_t at = out.find(location); at != std::string::npos; at = out.find(location, at)) {
+        out.replace(at, location.size(), names[k]);
+      }
+    }
+    return out;
   }
 
   /// A condition that names every register and location, so that outcomes distinguish all final states.
@@ -82,19 +87,6 @@ struct random_program {
       out += " /\\ <" + std::to_string(k) + "> == 0";
     }
     return out + ")";
-  }
-
-  [[nodiscard]] static std::string renamed(const std::string& text, const std::vector<std::string>& names) {
-    std::string out;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-      if (text[i] == '<' && i + 2 < text.size() && text[i + 2] == '>') {
-        out += names[static_cast<std::size_t>(text[i + 1] - '0')];
-        i += 2;
-      } else {
-        out += text[i];
-      }
-    }
-    return out;
   }
 };
 

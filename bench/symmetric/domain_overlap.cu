@@ -8,6 +8,8 @@
 #include <membar/load_store.cuh>
 #include <membar/sync_domain.hpp>
 
+#include <optional>
+
 namespace {
 
 using namespace symmetric_bench;
@@ -40,9 +42,8 @@ __global__ void local_step(unsigned* words, unsigned value) {
   }
 }
 
-enum class arm { alone, same_domain, remote_domain };
-
-double chain_nanoseconds(world& two, arm which) {
+/// Beside communication in a domain, or alone.
+double chain_nanoseconds(world& two, const std::optional<membar::sync_domain>& communication) {
   constexpr unsigned blocks = 32;
   constexpr unsigned steps = 400;
   constexpr std::size_t bytes = std::size_t{32} << 20;
@@ -68,31 +69,17 @@ double chain_nanoseconds(world& two, arm which) {
   step_chain(50);
   chain.synchronize();
 
-  const auto value_of = [&](int index) {
-    unsigned value = 0;
-    membar::check(cudaMemcpyAsync(&value, control.get() + index, sizeof value, cudaMemcpyDeviceToHost, control_stream.get()));
-    control_stream.synchronize();
-    return value;
-  };
-  const auto stop = [&] {
-    const unsigned one = 1;
-    membar::check(cudaMemcpyAsync(control.get(), &one, sizeof one, cudaMemcpyHostToDevice, control_stream.get()));
+  const auto copy = [&](unsigned* to, const unsigned* from) {
+    membar::check(cudaMemcpyAsync(to, from, sizeof(unsigned), cudaMemcpyDefault, control_stream.get()));
     control_stream.synchronize();
   };
-  if (which != arm::alone) {
-    const auto logical = which == arm::remote_domain ? membar::sync_domain(membar::sync_domain::remote)
-                                                     : membar::sync_domain(membar::sync_domain::default_);
-    membar::launch(membar::launch_config{blocks, 512, two.streams.of(pe(0))}.with(logical), communicate, data.on(pe(0)),
+  if (communication) {
+    membar::launch(membar::launch_config{blocks, 512, two.streams.of(pe(0))}.with(*communication), communicate, data.on(pe(0)),
                    static_cast<const unsigned char*>(source.on(pe(0)).local()), signals.on(pe(0)),
                    static_cast<const unsigned*>(control.get()), control.get() + 1);
     // The kernel ends by itself, so that this loop ends too.
-    while (value_of(1) != blocks) {
-      const cudaError_t running = cudaStreamQuery(two.streams.of(pe(0)));
-      if (running != cudaErrorNotReady) {
-        membar::check(running, "the communication kernel failed");
-        break;
-      }
-      static_cast<void>(cudaGetLastError());
+    for (unsigned started = 0; started != blocks && !two.streams.idle(pe(0));) {
+      copy(&started, control.get() + 1);
     }
   }
   held.hold(chain.get());
@@ -101,9 +88,9 @@ double chain_nanoseconds(world& two, arm which) {
   end.record(chain.get());
   held.open();
   chain.synchronize();
-  const bool ran_beside = which == arm::alone || cudaStreamQuery(two.streams.of(pe(0))) == cudaErrorNotReady;
-  static_cast<void>(cudaGetLastError());
-  stop();
+  const bool ran_beside = !communication || !two.streams.idle(pe(0));
+  const unsigned stop = 1;
+  copy(control.get(), &stop);
   two.streams.synchronize();
   held.require_held();
   if (!ran_beside) {
@@ -114,13 +101,14 @@ double chain_nanoseconds(world& two, arm which) {
 
 void add_cases(bench::suite& cases) {
   const peers of(cases);
-  const auto add = [&](const bench::case_name& name, arm which) {
-    cases.add(name, [two = of.two, which] { return chain_nanoseconds(*two, which); });
+  const auto add = [&](const bench::case_name& name, const std::optional<membar::sync_domain>& communication) {
+    cases.add(name, [two = of.two, communication] { return chain_nanoseconds(*two, communication); });
   };
   const bool one_domain = !of.devices.empty() && membar::sync_domain_count(of.devices[0]) == 1;
-  add("domain_overlap/alone", arm::alone);
-  add("domain_overlap/same_domain", arm::same_domain);
-  add({"domain_overlap/remote_domain", one_domain ? "the device has one synchronization domain" : ""}, arm::remote_domain);
+  add("domain_overlap/alone", std::nullopt);
+  add("domain_overlap/same_domain", membar::sync_domain::default_);
+  add({"domain_overlap/remote_domain", one_domain ? "the device has one synchronization domain" : ""},
+      membar::sync_domain::remote);
 }
 
 }  // namespace

@@ -4,23 +4,18 @@
 /// output.
 #pragma once
 
+#include <bench/common/harness.hpp>
 #include <bench/common/machine_context.hpp>
 
-#include <unistd.h>
-
+#include <cstddef>
+#include <filesystem>
+#include <iterator>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace symmetric_bench {
-
-/// A case, measured several times; or why it was not.
-struct nvshmem_result {
-  std::string name;
-  std::string waived;
-  std::string failed;
-  std::vector<double> nanoseconds;
-};
 
 /// The bytes of one transfer that a case's name tells, as "/MiB:16"; 0 where it tells none.
 [[nodiscard]] inline double bytes_of_case(const std::string& name) {
@@ -29,46 +24,68 @@ struct nvshmem_result {
   return at == std::string::npos ? 0 : std::stod(name.substr(at + unit.size())) * (1 << 20);
 }
 
-/// What symmetric_nvshmem, beside this program, says of a question. Its lines are "<name> <ns> <ns> ...", "waived <reason>" or
-/// "failed <reason>". Its standard error is this program's.
-[[nodiscard]] inline std::vector<nvshmem_result> nvshmem_results([[maybe_unused]] const std::string& question) {
+/// Whether a filter of Google Benchmark can match an arm of NVSHMEM. All of them have "nvshmem" in their names, which are known
+/// in full only when they were measured: one that names another arm outright does not match, any other may.
+[[nodiscard]] inline bool may_want_nvshmem(const std::string& filter) {
+  if (filter == "-nvshmem") {
+    return false;
+  }
+  if (filter.find_first_of("|-") != std::string::npos) {
+    return true;
+  }
+  for (const char* const arm :
+       {"membar_peer", "atomicAdd", "cudaMemcpy", "nccl", "cross_barrier", "by_hand", "copy_past_l1", "bulk_copy"}) {
+    if (filter.find(arm) != std::string::npos) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// Adds the arms of NVSHMEM for `question`: measured once, by symmetric_nvshmem, which is beside this program. Its lines are
+/// "<name> <ns> <ns> ...", "waived <reason>" or "failed <reason>", besides NVSHMEM's own words; its standard error is this program's.
+/// Where it failed the case is an error. Call it before this process uses CUDA: both need the GPUs to themselves.
+inline void add_nvshmem_cases(bench::suite& cases, const std::string& question) {
+  if (!may_want_nvshmem(benchmark::GetBenchmarkFilter())) {
+    return;
+  }
+  const auto waive = [&](const std::string& why) { cases.add({question + "/nvshmem", why}, [] { return bench::figures(); }); };
 #ifdef MEMBAR_BENCH_HAS_NVSHMEM
-  char path[4096] = {};
-  const auto length = readlink("/proc/self/exe", path, sizeof path - 1);
-  std::string program(path, length > 0 ? static_cast<std::size_t>(length) : 0);
-  program = program.substr(0, program.rfind('/') + 1) + "symmetric_nvshmem";
+  const auto fail = [&](const std::string& why) {
+    cases.add(question + "/nvshmem", [why]() -> bench::figures { throw std::runtime_error(why); });
+  };
+  const auto program = std::filesystem::read_symlink("/proc/self/exe").replace_filename("symmetric_nvshmem").string();
   const support::command_result run = support::run_command(program + " " + question);
   std::istringstream lines(run.output);
-  std::vector<nvshmem_result> results;
+  int measured = 0;
   bool said_why = false;
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
-    nvshmem_result result;
-    words >> result.name;
-    if (result.name == "waived" || result.name == "failed") {
-      std::getline(words >> std::ws, result.name == "waived" ? result.waived : result.failed);
-      result.name = question + "/nvshmem";
-    } else if (result.name.rfind(question + "/", 0) != 0) {
-      continue;  // NVSHMEM's own words
+    std::string name;
+    words >> name;
+    if (name == "waived" || name == "failed") {
+      std::string why;
+      std::getline(words >> std::ws, why);
+      name == "waived" ? waive(why) : fail(why);
+      said_why = true;
+      continue;
     }
-    for (double value = 0; words >> value;) {
-      result.nanoseconds.push_back(value);
+    const std::vector<double> times(std::istream_iterator<double>(words), {});
+    if (!name.starts_with(question + "/") || times.empty()) {
+      continue;
     }
-    said_why |= !result.waived.empty() || !result.failed.empty();
-    if (!result.waived.empty() || !result.failed.empty() || !result.nanoseconds.empty()) {
-      results.push_back(result);
-    }
+    ++measured;
+    cases.add(name, [times, bytes = bytes_of_case(name), next = std::size_t{0}]() mutable -> bench::figures {
+      const double ns = times[next++ % times.size()];
+      return bytes != 0 ? bench::figures(ns, {{"GB/s", bytes / ns}}) : bench::figures(ns);
+    });
   }
-  if (!said_why && (run.status != 0 || results.empty())) {
-    results.push_back({question + "/nvshmem",
-                       "",
-                       "symmetric_nvshmem ended with status " + std::to_string(run.status) + " after " +
-                           std::to_string(results.size()) + " cases: what was wrong is on standard error",
-                       {}});
+  if (!said_why && (run.status != 0 || measured == 0)) {
+    fail("symmetric_nvshmem ended with status " + std::to_string(run.status) + " after " + std::to_string(measured) +
+         " cases: what was wrong is on standard error");
   }
-  return results;
 #else
-  return {{question + "/nvshmem", "membar was built without NVSHMEM", "", {}}};
+  waive("membar was built without NVSHMEM");
 #endif
 }
 

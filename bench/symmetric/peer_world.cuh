@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Two GPUs as PEs of the peer backend, and the cases of NVSHMEM next to theirs.
+/// Two GPUs as PEs of the peer backend.
 #pragma once
 
 #include <bench/common/cuda_handles.hpp>
@@ -54,7 +54,8 @@ class pe_streams {
       streams_.push_back(std::make_unique<support::stream>());
     }
   }
-  [[nodiscard]] cudaStream_t of(pe which) const { return streams_[static_cast<std::size_t>(which.index())]->get(); }
+  [[nodiscard]] cudaStream_t of(pe which) const { return stream_of(which).get(); }
+  [[nodiscard]] bool idle(pe which) const { return stream_of(which).idle(); }
   void synchronize() const {
     for (const auto& each : streams_) {
       each->synchronize();
@@ -62,6 +63,8 @@ class pe_streams {
   }
 
  private:
+  [[nodiscard]] const support::stream& stream_of(pe which) const { return *streams_[static_cast<std::size_t>(which.index())]; }
+
   std::vector<std::unique_ptr<support::stream>> streams_;
 };
 
@@ -177,41 +180,5 @@ struct peers {
   std::vector<int> devices;
   bench::made_once<world> two;
 };
-
-/// Whether a filter of Google Benchmark can match an arm of NVSHMEM. All of them have "nvshmem" in their names, which are known
-/// in full only when they were measured: one that names another arm outright does not match, any other may.
-[[nodiscard]] inline bool may_want_nvshmem(const std::string& filter) {
-  if (filter == "-nvshmem") {
-    return false;
-  }
-  if (filter.find_first_of("|-") != std::string::npos) {
-    return true;
-  }
-  for (const char* const arm :
-       {"membar_peer", "atomicAdd", "cudaMemcpy", "nccl", "cross_barrier", "by_hand", "copy_past_l1", "bulk_copy"}) {
-    if (filter.find(arm) != std::string::npos) {
-      return false;
-    }
-  }
-  return true;
-}
-
-/// Adds the arms of NVSHMEM for `question`: measured once, by a program of their own in processes of their own. Where that failed
-/// the case is an error. Call it before this process uses CUDA: both need the GPUs to themselves.
-inline void add_nvshmem_cases(bench::suite& cases, const std::string& question) {
-  if (!may_want_nvshmem(benchmark::GetBenchmarkFilter())) {
-    return;
-  }
-  for (const nvshmem_result& each : nvshmem_results(question)) {
-    cases.add({each.name, each.waived}, [each, next = std::size_t{0}]() mutable -> bench::figures {
-      if (!each.failed.empty()) {
-        throw std::runtime_error(each.failed);
-      }
-      const double ns = each.nanoseconds[next++ % each.nanoseconds.size()];
-      const double bytes = bytes_of_case(each.name);
-      return bytes != 0 ? bench::figures(ns, {{"GB/s", bytes / ns}}) : bench::figures(ns);
-    });
-  }
-}
 
 }  // namespace symmetric_bench

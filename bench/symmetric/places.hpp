@@ -27,12 +27,12 @@ template <class Measure>
   return sum / places;
 }
 
-/// The mean of `measure()`, where that allocates from `heap` what it uses, which then lies at each place in turn.
-template <class Heap, class Measure>
-[[nodiscard]] double over_places_of(Heap& heap, Measure measure) {
+/// The mean of `measure(value...)`, where that allocates from `heap` what it uses, which then lies at each place in turn.
+template <class Heap, class Measure, class... Values>
+[[nodiscard]] double over_places_of(Heap& heap, Measure measure, Values&... values) {
   return over_places([&](std::size_t distance) {
     const membar::symmetric::scoped_array before(heap.template allocate<unsigned char>(place_distance + distance));
-    return measure();
+    return measure(values...);
   });
 }
 

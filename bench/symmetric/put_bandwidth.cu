@@ -8,11 +8,8 @@
 #include "bulk_copy.cuh"
 #include "peer_world.cuh"
 
+#include <bench/common/nccl.hpp>
 #include <membar/symmetric/on_stream.cuh>
-
-#ifdef MEMBAR_BENCH_HAS_NCCL
-#include "nccl_pair.hpp"
-#endif
 
 namespace {
 
@@ -123,44 +120,41 @@ void copy_by_engines(const world& two, void* to, const void* from, std::size_t b
 void add_cases(bench::suite& cases) {
   const peers of(cases);
   const bench::made_once<world> two = of.two;
-  const bench::axis<std::size_t> sizes{1, 16, 64, 256};
+  using axis = bench::axis<unsigned>;
+  const axis sizes{1, 16, 64, 256};
+  const axis large{16, 64, 256};
   // `launch(config, data, source, times)` puts all of `source` at PE 0 to `data` at PE 1, so many times.
-  const auto grid = [two](unsigned blocks, unsigned threads, std::size_t mebibytes, auto launch) {
-    return transfer(*two, mebibytes, [&](const auto& data, const auto& source, int times) {
-      launch(membar::launch_config{blocks, threads, two->streams.of(pe(0))}, data,
-             static_cast<const unsigned char*>(source.on(pe(0)).local()), static_cast<unsigned>(times));
+  const auto on_grid = [two](auto launch) {
+    return [two, launch](unsigned blocks, unsigned threads, std::size_t mebibytes) {
+      return transfer(*two, mebibytes, [&](const auto& data, const auto& source, int times) {
+        launch(membar::launch_config{blocks, threads, two->streams.of(pe(0))}, data,
+               static_cast<const unsigned char*>(source.on(pe(0)).local()), static_cast<unsigned>(times));
+      });
+    };
+  };
+  const auto parts = on_grid([](const auto& config, const auto& data, const unsigned char* source, unsigned times) {
+    membar::launch(config, put_parts<peer_backend>, data.on(pe(0)), source, times);
+  });
+  cases.add("put_bandwidth/membar_peer/blocks:{}/threads:{}/MiB:{}", parts, axis{1, 8, 16, 24, 32, 48, 64, 132},
+            axis{256, 512, 1024}, sizes);
+  for (const unsigned kibibytes : {16U, 128U}) {
+    const auto tiles = on_grid([kibibytes](const auto& config, const auto& data, const unsigned char* source, unsigned times) {
+      membar::launch(config, put_tiles, data.on(pe(0)), source, std::size_t{kibibytes} << 10, times);
     });
-  };
-  cases.add(
-      "put_bandwidth/membar_peer/blocks:{}/threads:{}/MiB:{}",
-      [grid](unsigned blocks, unsigned threads, std::size_t mebibytes) {
-        return grid(blocks, threads, mebibytes,
-                    [](const auto& config, const auto& data, const unsigned char* source, unsigned times) {
-                      membar::launch(config, put_parts<peer_backend>, data.on(pe(0)), source, times);
-                    });
-      },
-      bench::axis<unsigned>{1, 8, 16, 24, 32, 48, 64, 132}, bench::axis<unsigned>{256, 512, 1024}, sizes);
-  cases.add(
-      "put_bandwidth/membar_peer_tiles/KiB:{}/blocks:{}/threads:1024/MiB:{}",
-      [grid](std::size_t kibibytes, unsigned blocks, std::size_t mebibytes) {
-        return grid(blocks, 1024, mebibytes,
-                    [&](const auto& config, const auto& data, const unsigned char* source, unsigned times) {
-                      membar::launch(config, put_tiles, data.on(pe(0)), source, kibibytes << 10, times);
-                    });
-      },
-      bench::axis<std::size_t>{16, 128}, bench::axis<unsigned>{16, 32, 64, 132}, sizes);
-  const auto past_l1 = [grid](std::pair<unsigned, unsigned> shape, std::size_t mebibytes) {
-    return grid(shape.first, shape.second, mebibytes,
-                [&](const auto& config, const auto& data, const unsigned char* source, unsigned times) {
-                  membar::launch(config, copy_past_l1, reinterpret_cast<uint4*>(data.on(pe(1)).local()),
-                                 reinterpret_cast<const uint4*>(source), (mebibytes << 20) / sizeof(uint4), times);
-                });
-  };
+    cases.add("put_bandwidth/membar_peer_tiles/KiB:" + std::to_string(kibibytes) + "/blocks:{}/threads:{}/MiB:{}", tiles,
+              axis{16, 32, 64, 132}, axis{1024}, sizes);
+  }
+  const auto past_l1 = on_grid([](const auto& config, const auto& data, const unsigned char* source, unsigned times) {
+    const auto to = data.on(pe(1));
+    membar::launch(config, copy_past_l1, reinterpret_cast<uint4*>(to.local()), reinterpret_cast<const uint4*>(source),
+                   to.size() / sizeof(uint4), times);
+  });
   // 16 blocks of 512 threads of eight units each are 1 MiB, and all sizes are powers of two.
-  using shapes = bench::axis<std::pair<unsigned, unsigned>>;
   const std::string copies = "put_bandwidth/copy_past_l1/blocks:{}/threads:{}/MiB:{}";
-  cases.add(copies, past_l1, shapes{{16, 512}, {32, 256}, {64, 128}}, bench::axis<std::size_t>{1});
-  cases.add(copies, past_l1, shapes{{16, 1024}, {32, 1024}, {64, 1024}}, bench::axis<std::size_t>{16, 64, 256});
+  for (const auto& [blocks, threads] : {std::pair(16U, 512U), std::pair(32U, 256U), std::pair(64U, 128U)}) {
+    cases.add(copies, past_l1, axis{blocks}, axis{threads}, axis{1});
+  }
+  cases.add(copies, past_l1, axis{16, 32, 64}, axis{1024}, large);
   cases.add(
       "put_bandwidth/membar_peer_on_stream/MiB:{}",
       [two](std::size_t mebibytes) {
@@ -197,10 +191,9 @@ void add_cases(bench::suite& cases) {
                               [&](int times) { copy_by_engines(*two, data->get(), source.get(), bytes, times); });
       },
       sizes);
-#ifdef MEMBAR_BENCH_HAS_NCCL
   cases.add(
-      "put_bandwidth/nccl_send_recv/MiB:{}",
-      [two, nccl = bench::made_once<nccl_pair>(of.devices)](std::size_t mebibytes) {
+      {"put_bandwidth/nccl_send_recv/MiB:{}", support::nccl_devices::waiver},
+      [two, nccl = bench::made_once<support::nccl_devices>(of.devices)](std::size_t mebibytes) {
         return transfer(*two, mebibytes, [&](const auto& data, const auto& source, int times) {
           const pe_streams& streams = two->streams;
           for (int i = 0; i != times; ++i) {
@@ -215,11 +208,6 @@ void add_cases(bench::suite& cases) {
         });
       },
       sizes);
-#else
-  cases.add(
-      {"put_bandwidth/nccl_send_recv/MiB:{}", "membar was built without NCCL"}, [](std::size_t) { return bench::figures(); },
-      sizes);
-#endif
   // Last, because it takes the whole process along if it fails.
   const bool has_bulk = of.devices.empty() || bulk::available(of.devices[0]);
   cases.add(
@@ -232,7 +220,7 @@ void add_cases(bench::suite& cases) {
                          static_cast<unsigned>(times));
         });
       },
-      bench::axis<unsigned>{8, 16, 32, 64, 132}, sizes);
+      axis{8, 16, 32, 64, 132}, sizes);
 }
 
 }  // namespace

@@ -129,14 +129,8 @@ class side {
     if (self != pe(0)) {
       return 0;
     }
-    const support::event begin;
-    const support::event end;
     enqueue(1, stream_.get());
-    begin.record(stream_.get());
-    enqueue(transfers, stream_.get());
-    end.record(stream_.get());
-    end.synchronize();
-    return end.nanoseconds_since(begin) / transfers;
+    return support::nanoseconds_of(stream_.get(), [&] { enqueue(transfers, stream_.get()); }) / transfers;
   }
 
   pe self;

@@ -236,12 +236,18 @@ __global__ void pass_by_hand(slot_by_hand* slots, unsigned count, report* seen) 
   seen->add(blockIdx.x % 2 * count, wrong + (polls == most_polls ? 1 : 0));
 }
 
-/// The time of what `enqueue(stream, report)` launches, for each event that it reports; `lanes` of them go on at once.
-template <class Enqueue>
-bench::figures measured(double lanes, Enqueue enqueue) {
+/// The time of a kernel on `count` such objects, for each event that it reports; `lanes` of them go on at once.
+template <class Object, class... Parameters, class... Arguments>
+bench::figures measured(double lanes, unsigned count, unsigned blocks, unsigned threads, void (*kernel)(Object*, Parameters...),
+                        Arguments... arguments) {
   const support::stream stream;
+  const support::device_memory<Object> objects(count);
+  membar::launch(membar::launch_config{1, 1}, prepare<Object>, objects.get(), blocks);
   const support::device_memory<report> seen(1);
-  const double ns = support::nanoseconds_of(stream.get(), [&] { enqueue(stream.get(), seen.get()); });
+  const double ns = support::nanoseconds_of(stream.get(), [&] {
+    membar::launch_co_resident(membar::launch_config{blocks, threads, stream.get()}, kernel, objects.get(), arguments...,
+                               seen.get());
+  });
   report got{};
   membar::check(cudaMemcpy(&got, seen.get(), sizeof got, cudaMemcpyDefault));
   if (got.failures != 0) {
@@ -256,11 +262,7 @@ void add_barrier(bench::suite& cases, const std::string& arm) {
   const auto measure = [device = cases.device()](const std::pair<int, unsigned>& grid) {
     constexpr unsigned rounds = 2'000;
     const auto blocks = static_cast<unsigned>(grid.first * support::attribute(cudaDevAttrMultiProcessorCount, device));
-    const support::device_memory<Barrier> barrier(1);
-    membar::launch(membar::launch_config{1, 1}, prepare<Barrier>, barrier.get(), blocks);
-    bench::figures seen = measured(1, [&](cudaStream_t stream, report* of) {
-      membar::launch_co_resident(membar::launch_config{blocks, grid.second, stream}, meet<Barrier>, barrier.get(), rounds, of);
-    });
+    bench::figures seen = measured(1, 1, blocks, grid.second, &meet<Barrier>, rounds);
     seen.counters.emplace_back("blocks", blocks);
     return seen;
   };
@@ -271,14 +273,8 @@ void add_barrier(bench::suite& cases, const std::string& arm) {
 template <class Lock>
 void add_lock(bench::suite& cases, const std::string& arm) {
   const auto measure = [](unsigned blocks) {
-    const unsigned rounds = 20'000 / blocks;
-    const support::device_memory<Lock> lock(1);
     const support::device_memory<unsigned long long> guarded(1);
-    membar::launch(membar::launch_config{1, 1}, prepare<Lock>, lock.get(), blocks);
-    return measured(1, [&](cudaStream_t stream, report* of) {
-      membar::launch_co_resident(membar::launch_config{blocks, 1, stream}, take_turns<Lock>, lock.get(), guarded.get(), rounds,
-                                 of);
-    });
+    return measured(1, 1, blocks, 1, &take_turns<Lock>, guarded.get(), 20'000 / blocks);
   };
   cases.add("lock/" + arm + "/blocks:{}", measure, bench::axis<unsigned>{1, 8, 64});
 }
@@ -286,13 +282,7 @@ void add_lock(bench::suite& cases, const std::string& arm) {
 /// Pairs of blocks pass messages through `Channel`s by `kernel`.
 template <class Channel>
 void add_channel(bench::suite& cases, const std::string& arm, void (*kernel)(Channel*, unsigned, report*)) {
-  const auto measure = [kernel](unsigned pairs) {
-    constexpr unsigned count = 20'000;
-    const support::device_memory<Channel> channels(pairs);
-    return measured(pairs, [&](cudaStream_t stream, report* of) {
-      membar::launch_co_resident(membar::launch_config{2 * pairs, 1, stream}, kernel, channels.get(), count, of);
-    });
-  };
+  const auto measure = [kernel](unsigned pairs) { return measured(pairs, pairs, 2 * pairs, 1, kernel, 20'000U); };
   cases.add("channel/" + arm + "/pairs:{}", measure, bench::axis<unsigned>{1, 32});
 }
 

@@ -66,24 +66,24 @@ inline constexpr cuda::memory_order cuda_order<memory_order::release> = cuda::me
 template <>
 inline constexpr cuda::memory_order cuda_order<memory_order::acq_rel> = cuda::memory_order_acq_rel;
 
-/// Whether `cuda::atomic_ref` emits the right instructions for a `T` at a scope: integers of 32 and 64 bits, but no cluster
+/// Whether `cuda::atomic_ref` emits the right loads and stores of a `T` at a scope: integers of 32 and 64 bits, but no cluster
 /// scope.
 template <class T, thread_scope Scope>
-inline constexpr bool cuda_emits =
+inline constexpr bool cuda_loads_and_stores =
     Scope != thread_scope::cluster && kind_of<T> == value_kind::integer && (sizeof(T) == 4 || sizeof(T) == 8);
 
 /// The type that `cuda::atomic_ref` gets: integers as they are, and the bits of every other value.
 template <class T>
 using cuda_value = std::conditional_t<kind_of<T> == value_kind::integer, T, bits_of<T>>;
 
-/// The `cuda::atomic_ref` that performs operations on integers of 32 and 64 bits, and every operation on the host.
+/// The `cuda::atomic_ref` that performs loads and stores of integers of 32 and 64 bits, and every operation on the host.
 template <class T, thread_scope Scope>
 [[nodiscard]] MEMBAR_HOST_DEVICE inline auto native_ref(T* object) noexcept {
   return cuda::atomic_ref<cuda_value<T>, cuda_scope<Scope>>(*reinterpret_cast<cuda_value<T>*>(object));
 }
 
 template <atom_op Op, memory_order Order, class Ref, class T>
-[[nodiscard]] MEMBAR_HOST_DEVICE inline T native_fetch(Ref ref, T value) noexcept {
+[[nodiscard]] inline T host_fetch(Ref ref, T value) noexcept {
   constexpr cuda::memory_order order = cuda_order<Order>;
   if constexpr (Op == atom_op::exchange) {
     return ref.exchange(value, order);
@@ -179,21 +179,22 @@ struct pointer_difference<T*> {
 /// PTX, where S is cta, cluster, gpu or sys for block, cluster, device or system, and T is the instruction's type:
 ///   load              ld.{relaxed,acquire}.S.T                          seq_cst: fence.sc.S; ld.acquire.S.T
 ///   store             st.{relaxed,release}.S.T                          seq_cst: fence.sc.S; st.relaxed.S.T
-///   exchange, fetch_* atom.{relaxed,acquire,release,acq_rel}.S.OP.T      seq_cst: fence.sc.S; atom.acquire.S.OP.T
+///   exchange, fetch_* atom.{relaxed,acquire,release,acq_rel}.S.global.OP.T
+///                                                                       seq_cst: fence.sc.S; atom.acquire.S.global.OP.T
 ///   compare_exchange  atom.cas, with the weakest order that covers both of its orders
-///   add, sub, ...     red.{relaxed,release}.S.OP.T                      no other order
+///   add, sub, ...     red.{relaxed,release}.S.global.OP.T               no other order
+///   outside of global memory: fence of the order's release half; atom.relaxed.S{.shared}.OP.T; fence of its acquire half
 ///   float, double min and max: that of the bits, as .s32/.s64 for an operand without a sign, and the opposite operation as
 ///                     .u32/.u64 for an operand with one
 ///   no instruction:   fence of the order's release half; ld.relaxed; loop { atom.relaxed.cas }; fence of its acquire half;
 ///                     on the aligned 32-bit word around an object of 8 or 16 bits. The first attempt is each lane's own; then
-///                     the lanes of a warp that change the same word take turns. A compare_exchange of a byte takes no turns.
-///                     Its release fence stands after the load, if that finds the expected byte; at seq_cst before the load.
-///   where the object is: a reduction in global memory is red.{relaxed,release}.S.global.OP.T; a relaxed one in the block's own
-///                     shared memory is red.relaxed.S.shared.OP.T. In the shared memory of another block of the cluster, 64-bit
-///                     and, or, xor, min, max and additions of pairs are the loop. Where the compiler does not know the state
-///                     space, isspacep instructions find it.
-/// docs/headers/atomic.md has the table of types, operations and architectures. Integers of 32 and 64 bits at block, device and
-/// system scope go through `cuda::atomic_ref`. On the host every scope acts as an operation of the host's memory model.
+///                     the lanes of a warp that change the same word take turns. A compare_exchange of 8 or 16 bits takes no
+///                     turns. Its release fence stands after the load, if that finds the expected bits; at seq_cst before it.
+///   in another block's shared memory, 64-bit and, or, xor, min, max and additions of pairs are the loop.
+/// Where the compiler does not know the state space of an object, an isspacep instruction finds it, and a branch.
+/// docs/headers/atomic.md has the table of types, operations and architectures. Loads and stores of 32 and 64 bits at block,
+/// device and system scope go through `cuda::atomic_ref`. On the host every scope acts as an operation of the host's memory
+/// model.
 ///
 /// Comparisons, and floating-point minimum and maximum, are of bits: padding takes part in a comparison, and
 /// -NaN < -inf < -0 < +0 < +inf < +NaN. Integer arithmetic wraps.
@@ -259,7 +260,7 @@ class atomic_ref {
     detail::require_order<Success>();
     static_assert(load_order<Failure>,
                   "membar: a compare_exchange that fails takes relaxed, acquire or seq_cst: it stores nothing to release");
-    if constexpr (emits_ptx) {
+    if constexpr (detail::compiling_for_device) {
       return detail::device_compare_exchange<T, Scope,
                                              detail::covering_order<detail::order_of<Success>, detail::order_of<Failure>>>(
           object_, expected, desired);
@@ -427,7 +428,7 @@ class atomic_ref {
   MEMBAR_HOST_DEVICE void notify_all() const noexcept {}
 
  private:
-  static constexpr bool emits_ptx = detail::compiling_for_device && !detail::cuda_emits<T, Scope>;
+  static constexpr bool emits_ptx = detail::compiling_for_device && !detail::cuda_loads_and_stores<T, Scope>;
 
   template <detail::atom_op Op>
   static constexpr bool adds_bytes = Op == detail::atom_op::add && detail::kind_of<T> == detail::value_kind::pointer;
@@ -446,20 +447,15 @@ class atomic_ref {
   MEMBAR_HOST_DEVICE T fetch(Value value, Order order) const noexcept {
     detail::require_order<Order>();
     detail::require_operation<T, Op>();
-    constexpr bool has_native_member = Op != detail::atom_op::inc && Op != detail::atom_op::dec;
     if constexpr (!detail::has_operation<T, Op>) {
       __builtin_unreachable();
     } else if constexpr (adds_bytes<Op>) {
       return detail::from_bits<T>(address().fetch_add(bytes(value), order));
-    } else if constexpr (detail::compiling_for_device && !(detail::cuda_emits<T, Scope> && has_native_member)) {
+    } else if constexpr (detail::compiling_for_device) {
       return detail::device_fetch<Op, T, Scope, detail::order_of<Order>>(object_, value);
-    } else if constexpr (has_native_member && detail::kind_of<T> == detail::value_kind::integer) {
-      if constexpr (detail::compiling_for_device && detail::torn_in_other_blocks_shared_memory<Op, T>()) {
-        if (detail::in_other_blocks_shared_memory(object_)) {
-          return detail::fetch_in_loop<Op, T, Scope, detail::order_of<Order>>(object_, value);
-        }
-      }
-      return detail::native_fetch<Op, detail::order_of<Order>>(native(), value);
+    } else if constexpr (detail::kind_of<T> == detail::value_kind::integer && Op != detail::atom_op::inc &&
+                         Op != detail::atom_op::dec) {
+      return detail::host_fetch<Op, detail::order_of<Order>>(native(), value);
     } else if constexpr (detail::kind_of<T> == detail::value_kind::vector) {
       // On the host, too, the operation is atomic per element.
       T old = value;

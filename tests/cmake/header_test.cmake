@@ -29,10 +29,11 @@ function(membar_plain_headers result)
   set(${result} ${found} PARENT_SCOPE)
 endfunction()
 
-# One suite of header tests: each header twice in a translation unit of its own, and one unit with all of them. With LINK a program
-# is linked of two copies of that unit's object: a function without `inline` is then defined twice.
+# One suite of header tests: each header twice in a translation unit of its own, and one unit with all of them; without ALONE that
+# one only. With LINK a program is linked of two copies of that unit's object: a function without `inline` is then defined twice.
+# What SHOWN_BY, a suite of stricter tests, shows of a header is read from there.
 function(membar_add_header_suite suite)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SUFFIX" "HEADERS;ALONE;OBJECT;LINK;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SUFFIX;SHOWN_BY" "HEADERS;ALONE;OBJECT;LINK;LIBRARIES;SHOWN")
   set(dir ${CMAKE_CURRENT_BINARY_DIR}/${suite})
   set(everything "")
   foreach(header IN LISTS arg_HEADERS ITEMS membar/everything)
@@ -45,6 +46,13 @@ function(membar_add_header_suite suite)
       set(content "#include <${header}>\n#include <${header}>\n")
       set(compile ${arg_ALONE})
       string(APPEND everything "#include <${header}>\n")
+      if(header IN_LIST arg_SHOWN)
+        membar_read_result(headers.${suite}.${short} LABEL headers
+                           ${CMAKE_CURRENT_BINARY_DIR}/results/headers.${arg_SHOWN_BY}.${short}.txt)
+        continue()
+      elseif(NOT arg_ALONE)
+        continue()
+      endif()
     endif()
     file(CONFIGURE OUTPUT ${unit} CONTENT "${content}" @ONLY)
     membar_add_recorded_test(headers.${suite}.${short} LABEL headers COMMAND ${compile} @DEPFILE@ ${unit} DEPENDS ${unit})
@@ -59,8 +67,8 @@ function(membar_add_header_suite suite)
 endfunction()
 
 # membar_add_header_tests([EXCLUDE <regex>]): tests every header of include/membar but those of detail/ and those that EXCLUDE matches
-# (a header whose dependency is not installed). The suffix decides: `.hpp` with the host compiler as C++20 and C++23 and with nvcc,
-# `.cuh` with nvcc. Plain headers must do without the CUDA toolkit.
+# (a header whose dependency is not installed). The suffix decides: `.hpp` with the host compiler as C++20 and C++23 (there one by one
+# where everything is tested) and with nvcc, `.cuh` with nvcc. Plain headers must do without the CUDA toolkit.
 function(membar_add_header_tests)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "EXCLUDE" "")
   set(root ${PROJECT_SOURCE_DIR}/include)
@@ -81,10 +89,14 @@ function(membar_add_header_tests)
   set_tests_properties(${names} PROPERTIES FAIL_REGULAR_EXPRESSION "/(cuda|cuda_runtime|cuda_runtime_api|driver_types)\\.h")
   if(CUDAToolkit_FOUND)
     set(toolkit -isystem ${CUDAToolkit_INCLUDE_DIRS})
-    membar_add_header_suite(cxx20 SUFFIX .cpp HEADERS ${host} ALONE ${membar_cxx} ${toolkit} -fsyntax-only
+    membar_add_header_suite(cxx20 SUFFIX .cpp HEADERS ${host} SHOWN_BY plain SHOWN ${plain} ALONE ${membar_cxx} ${toolkit} -fsyntax-only
       OBJECT ${membar_cxx} ${toolkit} -c
       LINK ${CMAKE_CXX_COMPILER} LIBRARIES $<TARGET_FILE:CUDA::cudart_static> -ldl -lrt -lpthread)
-    membar_add_header_suite(cxx23 SUFFIX .cpp HEADERS ${host} ALONE ${membar_cxx} -std=c++23 ${toolkit} -fsyntax-only
+    set(alone)
+    if(MEMBAR_TEST_FULL)
+      set(alone ALONE ${membar_cxx} -std=c++23 ${toolkit} -fsyntax-only)
+    endif()
+    membar_add_header_suite(cxx23 SUFFIX .cpp HEADERS ${host} ${alone}
       OBJECT ${membar_cxx} -std=c++23 ${toolkit} -c)
   else()
     list(REMOVE_ITEM host ${plain})

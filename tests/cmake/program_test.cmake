@@ -38,6 +38,16 @@ function(membar_add_unit_test name)
   gtest_discover_tests(${name} TEST_PREFIX ${arg_LABEL}. NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${arg_LABEL})
 endfunction()
 
+# Where there is no GPU, the names of GPU tests are all that is read of their programs. There the device code is neither optimized nor
+# assembled, unless everything is tested; programs for another machine are built with MEMBAR_TEST_FULL.
+if(NOT EXISTS /dev/nvidiactl AND NOT MEMBAR_TEST_FULL)
+  set(membar_cuda_of_gpu_tests -O0 -Xcicc=-O0)
+  set(membar_architectures_of_gpu_tests 90-virtual)
+else()
+  set(membar_cuda_of_gpu_tests)
+  set(membar_architectures_of_gpu_tests ${CMAKE_CUDA_ARCHITECTURES})
+endif()
+
 # membar_add_gpu_test(<name> <source>... [MULTI_GPU] [CONCURRENT] [LIBRARIES <target>...] [TIMEOUT <s>]): a GoogleTest program for
 # tests/common/gpu_test.hpp, whose fixtures skip where there is no GPU (or no pair of peers). Each TEST is a test of the label `gpu` or
 # `multi_gpu`, and of `concurrent` where two kernels, or a kernel and a host thread, must run at once. The test <kind>.run.<name> runs
@@ -59,6 +69,8 @@ function(membar_add_gpu_test name)
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS} $<TARGET_OBJECTS:membar_test_common>)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE membar::membar membar_warnings GTest::gtest ${arg_LIBRARIES})
+  target_compile_options(${name} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:${membar_cuda_of_gpu_tests}>")
+  set_target_properties(${name} PROPERTIES CUDA_ARCHITECTURES "${membar_architectures_of_gpu_tests}")
   membar_need_for_kind(${kind} ${name})
 
   set(runner ${kind}.run.${name})

@@ -13,9 +13,8 @@ import itertools
 import pathlib
 import sys
 
-SCOPES = {"block": "cta", "cluster": "cluster", "device": "gpu", "system": "sys"}
-LOAD_ORDERS = ["relaxed", "acquire", "seq_cst"]
-STORE_ORDERS = ["relaxed", "release", "seq_cst"]
+from kernel_code import write_if_changed
+from matrix import LOAD_ORDERS, SCOPES, STORE_ORDERS
 
 # Bytes -> type of a weak access, PTX type, letters of its registers, how many.
 WEAK = {
@@ -131,46 +130,44 @@ def with_order(arguments, index, order):
     return given
 
 
-def add_loads(source, name, widths, call, semantics, combinations, fence=None, order=None, read_only=False):
-    """One kernel per width; `semantics` is what stands behind `ld`, `call` the function with its scope."""
-    ordered, nc = order is not None, ".nc" if read_only else ""
+def add_accesses(source, name, widths, call, instruction, combinations, fence=None, order=None):
+    """One kernel per width of loads or stores; `instruction` begins with `ld` or `st`, `call` is the function with its scope."""
+    ordered, stores, nc = order is not None, instruction.startswith("st"), ".nc" if call == "load_read_only" else ""
     for bytes_, (cpp, ptx, letters, count) in widths.items():
         statements, checks = [POLICY], [[MADE]]
         value, again = registers(letters, count, "V")
+        wide = ordered and bytes_ == 16
+        if stores:
+            statements.append("const auto value = *in;")
+            checks.append([value_load(bytes_, ordered, value)])
         for index, (arguments, operator, text, policy) in enumerate(combinations):
             given = with_order(arguments, index, order)
-            statements.append(f"out[{index}] = {call}({', '.join([f'in + {index}'] + given)});")
-            space = ".global" if arguments or read_only else ""
-            operand = "[%{{rd[0-9]+}}]" + (", %[[POLICY]]" if policy else "")
-            load = loading(f"ld{semantics}{space}{operator}{nc}{text}.{ptx}", value, operand, ordered and bytes_ == 16)
-            checks.append(([fence] if fence else []) + [load] + result_stores(bytes_, ordered, again))
-        source.kernel(f"{name}_{bytes_}", [f"const {cpp}* in", f"{cpp}* out"], statements, checks)
-
-
-def add_stores(source, name, widths, call, semantics, combinations, fence=None, order=None):
-    ordered = order is not None
-    for bytes_, (cpp, ptx, letters, count) in widths.items():
-        value, again = registers(letters, count, "V")
-        statements, checks = [POLICY, "const auto value = *in;"], [[MADE], [value_load(bytes_, ordered, value)]]
-        for index, (arguments, operator, text, policy) in enumerate(combinations):
-            given = with_order(arguments, index, order)
-            statements.append(f"{call}({', '.join([f'out + {index}', 'value'] + given)});")
-            opcode = f"st{semantics}{'.global' if arguments else ''}{operator}{text}.{ptx}"
-            store = storing(opcode, again, ", %[[POLICY]]" if policy else "", ordered and bytes_ == 16)
-            checks.append(([fence] if fence else []) + [store])
+            opcode = f"{instruction}{'.global' if arguments or nc else ''}{operator}{nc}{text}.{ptx}"
+            hint = ", %[[POLICY]]" if policy else ""
+            if stores:
+                statements.append(f"{call}({', '.join([f'out + {index}', 'value'] + given)});")
+                access = [storing(opcode, again, hint, wide)]
+            else:
+                statements.append(f"out[{index}] = {call}({', '.join([f'in + {index}'] + given)});")
+                access = [loading(opcode, value, "[%{{rd[0-9]+}}]" + hint, wide)] + result_stores(bytes_, ordered, again)
+            checks.append(([fence] if fence else []) + access)
         source.kernel(f"{name}_{bytes_}", [f"const {cpp}* in", f"{cpp}* out"], statements, checks)
 
 
 def add_ordered(source, scope):
     ptx = SCOPES[scope]
-    for order in LOAD_ORDERS:
-        own, fence = (("acquire", f"fence.sc.{ptx};") if order == "seq_cst" else (order, None))
-        add_loads(source, f"load_{order}_{scope}", ORDERED, f"load<thread_scope::{scope}>", f".{own}.{ptx}",
-                  list(hints_of([], PREFETCH, [""])), fence, order)
-    for order in STORE_ORDERS:
-        own, fence = (("relaxed", f"fence.sc.{ptx};") if order == "seq_cst" else (order, None))
-        add_stores(source, f"store_{order}_{scope}", ORDERED, f"store<thread_scope::{scope}>", f".{own}.{ptx}",
-                   list(hints_of([], [""], [""])), fence, order)
+    for call, orders, otherwise, prefetches in (("load", LOAD_ORDERS, "acquire", PREFETCH), ("store", STORE_ORDERS, "relaxed", [""])):
+        for order in orders:
+            own, fence = (otherwise, f"fence.sc.{ptx};") if order == "seq_cst" else (order, None)
+            add_accesses(source, f"{call}_{order}_{scope}", ORDERED, f"{call}<thread_scope::{scope}>",
+                         f"{'ld' if call == 'load' else 'st'}.{own}.{ptx}", list(hints_of([], prefetches, [""])), fence, order)
+
+
+def add_without_order(source, widths, l2_priorities):
+    for call, instruction, operators, prefetches in (("load_weak", "ld.weak", LOAD_OPERATORS, PREFETCH),
+                                                     ("load_read_only", "ld", READ_ONLY_OPERATORS, PREFETCH),
+                                                     ("store_weak", "st.weak", STORE_OPERATORS, [""])):
+        add_accesses(source, call, widths, call, instruction, list(hints_of(operators, prefetches, l2_priorities)))
 
 
 def add_single(source, name, parameters, statement, expected):
@@ -225,10 +222,7 @@ def sources():
         add_ordered(source, scope)
         yield f"hints_{scope}.cu", source
     source = Source(["load_store.cuh", "read_only.cuh"])
-    add_loads(source, "load_weak", WEAK, "load_weak", ".weak", list(hints_of(LOAD_OPERATORS, PREFETCH, [""])))
-    add_loads(source, "load_read_only", WEAK, "load_read_only", "", list(hints_of(READ_ONLY_OPERATORS, PREFETCH, [""])),
-              read_only=True)
-    add_stores(source, "store_weak", WEAK, "store_weak", ".weak", list(hints_of(STORE_OPERATORS, [""], [""])))
+    add_without_order(source, WEAK, [""])
     yield "hints_weak.cu", source
     source = Source(["load_store.cuh", "cache_control.cuh"])
     add_policies(source)
@@ -237,25 +231,18 @@ def sources():
     add_bulk(source)
     yield "hints_control_sm_90.cu", source
     source = Source(["load_store.cuh", "read_only.cuh"])
-    add_loads(source, "load_weak", WIDE, "load_weak", ".weak", list(hints_of(LOAD_OPERATORS, PREFETCH, L2)))
-    add_loads(source, "load_read_only", WIDE, "load_read_only", "", list(hints_of(READ_ONLY_OPERATORS, PREFETCH, L2)),
-              read_only=True)
-    add_stores(source, "store_weak", WIDE, "store_weak", ".weak", list(hints_of(STORE_OPERATORS, [""], L2)))
+    add_without_order(source, WIDE, L2)
     yield "hints_sm_100.cu", source
 
 
 def main(folder):
-    pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
     total = 0
     for name, source in sources():
-        text = "\n".join(source.lines) + "\n"
-        path = pathlib.Path(folder, name)
-        if not path.exists() or path.read_text() != text:  # an unchanged file keeps its date
-            path.write_text(text)
+        write_if_changed(folder / name, "\n".join(source.lines) + "\n")
         print(f"{name}: {source.cases} accesses")
         total += source.cases
     print(f"codegen matrix of hints: {total} accesses")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(pathlib.Path(sys.argv[1]))

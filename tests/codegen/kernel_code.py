@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The compiler, and the code of the kernels in a cubin, for tests that compare it."""
+"""The compiler, the code of the kernels in a cubin, and command lines, for tests that compare code."""
 
 import pathlib
 import re
@@ -36,6 +36,13 @@ def code_of_kernels(image):
         if text.startswith(".text."):
             code[text[len(".text."):]] = image[at:at + length]
     return code
+
+
+def write_if_changed(path, text):
+    """An unchanged file keeps its date."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
 
 
 def split_arguments():

@@ -12,7 +12,10 @@ compares them.
 
 import json
 import pathlib
+import re
 import sys
+
+from kernel_code import write_if_changed
 
 SCOPES = {"block": "cta", "cluster": "cluster", "device": "gpu", "system": "sys"}
 LOAD_ORDERS = ["relaxed", "acquire", "seq_cst"]
@@ -106,8 +109,8 @@ TYPES = {
     "u64": integer("unsigned long long", "u", 64),
     "f32": Type("float", 32, exch="b32", add="f32", min=TWO_WAY, max=TWO_WAY),
     "f64": Type("double", 64, exch="b64", add="f64", min=TWO_WAY, max=TWO_WAY),
-    "f16": Type("__half", 16, exch=LOOP, add="noftz.f16", min=LOOP, max=LOOP),
-    "bf16": Type("__nv_bfloat16", 16, exch=LOOP, add=("noftz.bf16", 90, LOOP), min=LOOP, max=LOOP),
+    "f16": Type("__half", 16, exch=LOOP, add=LOOP, min=LOOP, max=LOOP),
+    "bf16": Type("__nv_bfloat16", 16, exch=LOOP, add=LOOP, min=LOOP, max=LOOP),
     "f16x2": Type("__half2", 32, exch="b32", add="noftz.f16x2", min=LOOP, max=LOOP),
     "bf16x2": Type("__nv_bfloat162", 32, exch="b32", add=("noftz.bf16x2", 90, LOOP), min=LOOP, max=LOOP),
     "s8": small_integer("signed char", "s", 8),
@@ -174,27 +177,35 @@ class Part:
         self.name, self.architecture = name, architecture
         self.kernels, self.by_hand, self.expected = [], [], {}
 
-    def kernel(self, name, parameters, body, instructions, by_hand=None, stores=0, looped=False):
+    def kernel(self, name, parameters, body, instructions, by_hand=None, looped=False):
+        """Adds a case; each of its results is a plain store."""
         head = f'extern "C" __global__ void {name}({parameters})'
         self.kernels.append(f"{head} {{ {body} }}")
         if by_hand is not None:
             self.by_hand.append(f"{head} {{ {by_hand} }}")
+        stores = len(re.findall(r"\* (?:result|before|exchanged)\b", parameters))
         self.expected[name] = {"instructions": instructions, "stores": stores, "looped": looped, "by_hand": by_hand is not None}
 
     def write(self, folder):
-        def put(name, text):
-            path = pathlib.Path(folder, name)
-            if not path.exists() or path.read_text() != text:  # an unchanged file keeps its date
-                path.write_text(text)
-
-        put(f"{self.name}.cu", PREAMBLE + APPLIED + "\n" + "\n".join(self.kernels) + "\n")
-        put(f"{self.name}_by_hand.cu", PREAMBLE + "\n" + "\n".join(self.by_hand) + "\n")
-        put(f"{self.name}.json", json.dumps({"architecture": self.architecture, "cases": self.expected}, indent=1) + "\n")
+        write_if_changed(folder / f"{self.name}.cu", PREAMBLE + APPLIED + "\n" + "\n".join(self.kernels) + "\n")
+        write_if_changed(folder / f"{self.name}_by_hand.cu", PREAMBLE + "\n" + "\n".join(self.by_hand) + "\n")
+        write_if_changed(folder / f"{self.name}.json",
+                         json.dumps({"architecture": self.architecture, "cases": self.expected}, indent=1) + "\n")
 
 
 def with_fence(order, scope, otherwise):
     """The fence before an instruction, if any, and the order of the instruction itself."""
     return ([f"fence.sc.{scope}"], otherwise) if order == "seq_cst" else ([], order)
+
+
+def fetch(order, scope, operation, what, bits):
+    """The fences before an instruction that returns the value before, its order and state space if it is known to be global, and the
+    fences after it. ptxas may make loops for shared memory of some, which stand after the instruction's own acquire."""
+    fences, own = with_fence(order, scope, "acquire")
+    rereads = operation != "exch" and (bits == 64 or operation == "add" and "f" in what)
+    if rereads and AFTER[order] and scope != "cta":
+        return fences, "release" if order == "acq_rel" else "relaxed", "", [f"fence.acquire.{scope}"]
+    return fences, own, ".global" if order == "relaxed" and operation != "exch" else "", []
 
 
 def attempts(scope, bits):
@@ -225,7 +236,7 @@ def address_of(instruction):
     return "object"
 
 
-def by_hand(kind, instruction, fences, result, value="value"):
+def by_hand(kind, instruction, fences, result, value="value", after=()):
     """One instruction between the parameters and the result, in the plainest way to write it; of a vector with its elements."""
     letter, n = kind.register, kind.elements
     register = REGISTER[letter]
@@ -243,7 +254,7 @@ def by_hand(kind, instruction, fences, result, value="value"):
     inputs = ", ".join([f'"l"({address_of(instruction)})'] + [f'"{letter}"({name})' for name in given])
     lines = [f"const {register} {name} = bits<{bits}>({what});" for name, what in given.items()]
     lines += [f"{register} {', '.join(olds)};"] if result else []
-    lines += [asm_fences(fences), asm(f"{instruction} {text}", outputs, inputs)]
+    lines += [asm_fences(fences), asm(f"{instruction} {text}", outputs, inputs), asm_fences(after)]
     if result and n == 1:
         lines.append(f"*result = bits<{kind.cpp}>(static_cast<{bits}>(old));")
     elif result:
@@ -260,19 +271,19 @@ def opposite(operation):
     return {"min": "max", "max": "min"}[operation]
 
 
-def add_operation(part, name, kind, call, own_order, order, scope, operation, head, result):
+def add_operation(part, name, kind, call, order, scope, operation, head, result):
     """A fetch (head atom) or a reduction (head red), on an object that the compiler knows to be in global memory."""
-    space = ".global" if head == "red" else ""
     what = kind.instruction(operation, part.architecture)
     if what is None:
         return
     parameters = f"{kind.cpp}* object, {kind.cpp} value" + (f", {kind.cpp}* result" if result else "")
-    fences, own = with_fence(order, scope, own_order)
+    fences, own, space, after = fetch(order, scope, operation, what, kind.bits) if result else ([], order, ".global", [])
+    if kind.elements > 1:
+        fences, own = with_fence(order, scope, "acquire")
+        space, after = ".global", []
     body = f"*result = {call};" if result else f"{call};"
-    stores = int(result)
     if what == LOOP:
-        inside = attempts(scope, max(kind.bits, 32))
-        part.kernel(name, parameters, body, around_loop(order, scope, inside), stores=stores, looped=True)
+        part.kernel(name, parameters, body, around_loop(order, scope, attempts(scope, max(kind.bits, 32))), looped=True)
     elif what == TWO_WAY:
         signed = f"{head}.{own}.{scope}{space}.{operation}.s{kind.bits}"
         unsigned = f"{head}.{own}.{scope}{space}.{opposite(operation)}.u{kind.bits}"
@@ -281,17 +292,17 @@ def add_operation(part, name, kind, call, own_order, order, scope, operation, he
         operands, output = ("%0, [%1], %2", f'"={letter}"(old)') if result else ("[%0], %1", "")
         one, two = (asm(f"{i} {operands}", output, f'"l"({address_of(i)}), "{letter}"(v)') for i in (signed, unsigned))
         hand = (f"const {register} v = bits<{register}>(value); {asm_fences(fences)} {f'{register} old;' if result else ''} "
-                f"if (static_cast<{integer_type}>(v) >= 0) {{ {one} }} else {{ {two} }} "
+                f"if (static_cast<{integer_type}>(v) >= 0) {{ {one} }} else {{ {two} }} {asm_fences(after)} "
                 + (f"*result = bits<{kind.cpp}>(old);" if result else ""))
         # Which of the two comes first in the PTX is the compiler's choice.
-        part.kernel(name, parameters, body, fences + [[signed, unsigned]], hand, stores)
+        part.kernel(name, parameters, body, fences + [[signed, unsigned]] + after, hand)
     else:
         instruction = f"{head}.{own}.{scope}{space}.{operation}.{what}"
         value = "value"
         if name.startswith(("fetch_sub", "sub")):
             value = f"static_cast<{kind.cpp}>(0 - value)" if kind.becomes["add"] in ("u64", "s32", "u32") else negated(kind)
-        hand = None if value is None else by_hand(kind, instruction, fences, result, value)
-        part.kernel(name, parameters, body, fences + [instruction], hand, stores)
+        hand = None if value is None else by_hand(kind, instruction, fences, result, value, after)
+        part.kernel(name, parameters, body, fences + [instruction] + after, hand)
 
 
 def add_atomics(part, scope, types, keep=lambda case: True):
@@ -311,7 +322,7 @@ def add_atomics(part, scope, types, keep=lambda case: True):
                 fences, own = with_fence(order, s, "acquire")
                 instruction = f"ld.{own}.{s}.b{kind.bits}"
                 part.kernel(f"load_{order}_{scope}_{key}", f"{pointer}, {kind.cpp}* result", f"*result = {ref}.load(membar::{order});",
-                            fences + [instruction], by_hand(kind, instruction, fences, True, None), 1)
+                            fences + [instruction], by_hand(kind, instruction, fences, True, None))
             if wanted("wait", order):
                 part.kernel(f"wait_{order}_{scope}_{key}", f"{pointer}, {kind.cpp} value", f"{ref}.wait(value, membar::{order});",
                             around_loop(order, s, [f"ld.relaxed.{s}.b{kind.bits}"]), looped=True)
@@ -321,19 +332,19 @@ def add_atomics(part, scope, types, keep=lambda case: True):
                 instruction = f"st.{own}.{s}.b{kind.bits}"
                 part.kernel(f"store_{order}_{scope}_{key}", f"{pointer}, {kind.cpp} value", f"{ref}.store(value, membar::{order});",
                             fences + [instruction], by_hand(kind, instruction, fences, False))
-        for operations, orders, own, head in ((FETCH, ORDERS, "acquire", "atom"), (REDUCE, REDUCTION_ORDERS, None, "red")):
+        for operations, orders, head in ((FETCH, ORDERS, "atom"), (REDUCE, REDUCTION_ORDERS, "red")):
             for operation, ptx in operations.items():
                 for order in orders:
                     if wanted(operation, order):
                         add_operation(part, f"{operation}_{order}_{scope}_{key}", kind, f"{ref}.{operation}(value, membar::{order})",
-                                      own, order, s, ptx, head, head == "atom")
+                                      order, s, ptx, head, head == "atom")
         if kind.elements > 1 or (kind.bits == 128 and part.architecture < 90):
             continue
         for order in ORDERS:
             if wanted("fetch_update", order):
                 part.kernel(f"fetch_update_{order}_{scope}_{key}", f"{pointer}, {kind.cpp} value, {kind.cpp}* result",
                             f"*result = {ref}.fetch_update([=]({kind.cpp}) {{ return value; }}, membar::{order});",
-                            around_loop(order, s, attempts(s, max(kind.bits, 32))), stores=1, looped=True)
+                            around_loop(order, s, attempts(s, max(kind.bits, 32))), looped=True)
             for failure, covering in zip(LOAD_ORDERS, COMPARE_EXCHANGE[order]):
                 if (failure == "relaxed" or key in EVERY_PAIR_OF_ORDERS) and wanted("compare_exchange", order):
                     add_compare_exchange(part, scope, key, ref, order, failure, covering)
@@ -344,46 +355,41 @@ def add_compare_exchange(part, scope, key, ref, order, failure, covering):
     name = f"compare_exchange_{order}_{failure}_{scope}_{key}"
     parameters = f"{kind.cpp}* object, {kind.cpp} expected, {kind.cpp} desired, {kind.cpp}* before, bool* exchanged"
     body = f"*exchanged = {ref}.compare_exchange(expected, desired, membar::{order}, membar::{failure}); *before = expected;"
-    if kind.bits == 8:
+    if kind.bits < 32:
         look = [f"ld.relaxed.{s}.b32"]  # before the fence where it need not be sequentially consistent
         attempt = [f"atom.relaxed.{s}.cas.b32"]
         instructions = (around_loop(covering, s, look + attempt) if covering == "seq_cst"
                         else look + around_loop(covering, s, attempt))
-        part.kernel(name, parameters, body, instructions, stores=2, looped=True)
+        part.kernel(name, parameters, body, instructions, looped=True)
         return
     fences, own = with_fence(covering, s, "acquire")
     instruction = f"atom.{own}.{s}.cas.b{kind.bits}"
     letter, register = kind.register, REGISTER[kind.register]
-    cas = asm(f"{instruction} %0, [%1], %2, %3", f'"={letter}"(o)', f'"l"(object), "{letter}"(e), "{letter}"(d)')
+    cas = asm(f"{instruction} %0, [%1], %2, %3", f'"={letter}"(o)', f'"l"({address_of(instruction)}), "{letter}"(e), "{letter}"(d)')
     hand = (f"const {register} e = bits<{register}>(expected), d = bits<{register}>(desired); {asm_fences(fences)} "
             f"{register} o; {cas} *exchanged = o == e; *before = bits<{kind.cpp}>(o);")
-    part.kernel(name, parameters, body, fences + [instruction], hand, 2)
+    part.kernel(name, parameters, body, fences + [instruction], hand)
 
 
 def add_owning(part, scope):
     """The owning form forwards to the reference: each member once shows it."""
-    pointer = f"membar::atomic<unsigned, membar::thread_scope::{scope}>* object"
     s = SCOPES[scope]
-    part.kernel(f"owning_load_{scope}", f"{pointer}, unsigned* result", "*result = object->load(membar::acquire);",
-                [f"ld.acquire.{s}.b32"], stores=1)
-    part.kernel(f"owning_store_{scope}", f"{pointer}, unsigned value", "object->store(value, membar::release);",
-                [f"st.release.{s}.b32"])
-    part.kernel(f"owning_wait_{scope}", f"{pointer}, unsigned value", "object->wait(value, membar::acquire);",
-                [f"ld.relaxed.{s}.b32", f"fence.acquire.{s}"], looped=True)
-    part.kernel(f"owning_update_{scope}", f"{pointer}, unsigned value, unsigned* result",
-                "*result = object->fetch_update([=](unsigned) { return value; }, membar::release);",
-                around_loop("release", s, attempts(s, 32)), stores=1, looped=True)
-    part.kernel(f"owning_compare_exchange_{scope}", f"{pointer}, unsigned expected, unsigned value, bool* result",
-                "*result = object->compare_exchange(expected, value, membar::release, membar::acquire);",
-                [f"atom.acq_rel.{s}.cas.b32"], stores=1)
-    for operation, ptx in FETCH.items():
-        kind = TYPES["u32"].instruction(ptx, 90)
-        part.kernel(f"owning_{operation}_{scope}", f"{pointer}, unsigned value, unsigned* result",
-                    f"*result = object->{operation}(value, membar::acq_rel);", [f"atom.acq_rel.{s}.{ptx}.{kind}"], stores=1)
-    for operation, ptx in REDUCE.items():
-        kind = TYPES["u32"].instruction(ptx, 90)
-        part.kernel(f"owning_{operation}_{scope}", f"{pointer}, unsigned value", f"object->{operation}(value, membar::release);",
-                    [f"red.release.{s}.global.{ptx}.{kind}"])
+    u32 = TYPES["u32"]
+    get, put, both = "unsigned* result", "unsigned value", "unsigned value, unsigned* result"
+    rows = [("load", get, "*result = object->load(membar::acquire);", [f"ld.acquire.{s}.b32"]),
+            ("store", put, "object->store(value, membar::release);", [f"st.release.{s}.b32"]),
+            ("wait", put, "object->wait(value, membar::acquire);", [f"ld.relaxed.{s}.b32", f"fence.acquire.{s}"]),
+            ("update", both, "*result = object->fetch_update([=](unsigned) { return value; }, membar::release);",
+             around_loop("release", s, attempts(s, 32))),
+            ("compare_exchange", "unsigned expected, unsigned value, bool* result",
+             "*result = object->compare_exchange(expected, value, membar::release, membar::acquire);", [f"atom.acq_rel.{s}.cas.b32"])]
+    rows += [(operation, both, f"*result = object->{operation}(value, membar::acq_rel);",
+              [f"atom.acq_rel.{s}.{ptx}.{u32.instruction(ptx, 90)}"]) for operation, ptx in FETCH.items()]
+    rows += [(operation, put, f"object->{operation}(value, membar::release);",
+              [f"red.release.{s}.global.{ptx}.{u32.instruction(ptx, 90)}"]) for operation, ptx in REDUCE.items()]
+    for name, parameters, body, instructions in rows:
+        part.kernel(f"owning_{name}_{scope}", f"membar::atomic<unsigned, membar::thread_scope::{scope}>* object, {parameters}", body,
+                    instructions, looped=name in ("wait", "update"))
 
 
 def add_pointers(part, scope):
@@ -392,68 +398,69 @@ def add_pointers(part, scope):
     ref = f"membar::atomic_ref<int*, membar::thread_scope::{scope}>(*object)"
     for operation, sign in (("fetch_add", ""), ("fetch_sub", "-")):
         for order in ORDERS:
-            fences, own = with_fence(order, s, "acquire")
-            instruction = f"atom.{own}.{s}.add.u64"
+            fences, own, space, after = fetch(order, s, "add", "u64", 64)
+            instruction = f"atom.{own}.{s}{space}.add.u64"
             part.kernel(f"pointer_{operation}_{order}_{scope}", "int** object, long value, int** result",
-                        f"*result = {ref}.{operation}(value, membar::{order});", fences + [instruction],
-                        f"long old; {asm_fences(fences)} "
-                        + asm(f"{instruction} %0, [%1], %2", '"=l"(old)', f'"l"(object), "l"({sign}value * 4)')
-                        + " *result = bits<int*>(old);", 1)
+                        f"*result = {ref}.{operation}(value, membar::{order});", fences + [instruction] + after,
+                        f"long old; const long bytes = {sign}value * 4; {asm_fences(fences)} "
+                        + asm(f"{instruction} %0, [%1], %2", '"=l"(old)', f'"l"({address_of(instruction)}), "l"(bytes)')
+                        + asm_fences(after) + " *result = bits<int*>(old);")
     for order in REDUCTION_ORDERS:
         part.kernel(f"pointer_add_{order}_{scope}", "int** object, long value", f"{ref}.add(value, membar::{order});",
                     [f"red.{order}.{s}.global.add.u64"])
 
 
+IN_OWN_BLOCK, IN_CLUSTER = "isspacep.shared", "isspacep.shared::cluster"
+
 # What ptxas tears in the shared memory of another block of the cluster (sm_90 and newer).
 TORN = {"s64": ["and", "or", "xor", "min", "max"], "u64": ["and", "or", "xor", "min", "max"], "f64": ["min", "max"],
         "f16x2": ["add"], "bf16x2": ["add"]}
-IN_OWN_BLOCK, IN_CLUSTER = "isspacep.shared", "isspacep.shared::cluster"
 
 
 def add_places(part, scope, every_order=False):
-    """An object of which the compiler does not know where it is: the loop stands beside the instruction where that is torn, and
-    a reduction has forms for global memory and for this block's shared memory. An object of which it does: one instruction."""
+    """An object of which the compiler does not know where it is: a loop stands beside the instruction where that is torn, a reduction and
+    a relaxed fetch have a form for global memory, and a reduction one for this block's shared memory. An object of which it knows: one
+    of these."""
     s = SCOPES[scope]
 
-    def instructions(head, own, operation, what, bits):
+    def instructions(head, own, space, operation, what, bits):
         if what == TWO_WAY:
-            return [f"{head}.{own}.{s}.{operation}.s{bits}", f"{head}.{own}.{s}.{opposite(operation)}.u{bits}"]
-        return [f"{head}.{own}.{s}.{operation}.{what}"]
-
-    def reductions_in(space, reductions):
-        return [i.replace(f".{s}.", f".{s}.{space}.") if i.startswith("red") else i for i in reductions]
+            return [f"{head}.{own}.{s}{space}.{operation}.s{bits}", f"{head}.{own}.{s}{space}.{opposite(operation)}.u{bits}"]
+        return [f"{head}.{own}.{s}{space}.{operation}.{what}"]
 
     for key, kind in TYPES.items():
-        if key not in ("s32", "u32", "s64", "u64", "f16", "bf16", "f32", "f64", "f16x2", "bf16x2"):
-            continue
         for operations, orders, head in ((FETCH, ORDERS, "atom"), (REDUCE, REDUCTION_ORDERS, "red")):
             for operation, ptx in operations.items():
                 what = kind.instruction(ptx, part.architecture)
-                if what is None or what == LOOP:
+                if what is None or what == LOOP or kind.elements > 1 or kind.bits == 128:
                     continue
-                for order in orders if every_order or head == "red" else orders[-1:]:
-                    fences, own = with_fence(order, s, "acquire")
-                    native = fences + instructions(head, own, ptx, what, kind.bits)
+                result = head == "atom"
+                for order in orders if every_order or not result else ["relaxed", "seq_cst"]:
+                    form = (ptx, what, kind.bits)
                     torn = part.architecture >= 90 and ptx in TORN.get(key, [])
-                    inside = attempts(s, kind.bits)
-                    # Which branch comes first in the PTX is the compiler's choice.
-                    either = [IN_CLUSTER] + around_loop(order, s, inside) + native if torn else native
-                    result = head == "atom"
-                    if not result:  # which is a reduction for the hardware only where the instruction says where the object is
-                        in_own_block = [IN_OWN_BLOCK] + reductions_in("shared", native) if order == "relaxed" else []
-                        asked = [IN_OWN_BLOCK] if torn and not in_own_block else []
-                        either = ["isspacep.global"] + reductions_in("global", native) + in_own_block + asked + either
-                    elif torn:
-                        either = [IN_OWN_BLOCK] + either
+                    loop = around_loop(order, s, attempts(s, kind.bits))
+                    if result:
+                        fences, own, space, after = fetch(order, s, *form)
+                        in_global = fences + instructions(head, own, space, *form) + after
+                        elsewhere = fences + instructions(head, own, "", *form) + after
+                        in_shared = elsewhere
+                        either = [IN_CLUSTER, IN_OWN_BLOCK, *loop, *elsewhere] if torn else elsewhere
+                        if space:
+                            either = ["isspacep.global", *in_global, *either]
+                    else:
+                        in_global = instructions(head, order, ".global", *form)
+                        in_shared = around_loop(order, s, instructions(head, "relaxed", ".shared", *form))
+                        either = (["isspacep.global", *in_global, IN_OWN_BLOCK, *in_shared]
+                                  + (loop if torn else instructions(head, order, "", *form)))
                     ref = f"membar::atomic_ref<{kind.cpp}, membar::thread_scope::{scope}>"
                     call = f"(*object).{operation}(value, membar::{order});"
                     parameters = f"{kind.cpp} value" + (f", {kind.cpp}* result" if result else "")
                     store = "*result = " if result else ""
                     hidden = asm("mov.b64 %0, %1", '"=l"(object)', '"l"(given)')
+                    # Which branch comes first in the PTX is the compiler's choice.
                     part.kernel(f"somewhere_{operation}_{order}_{scope}_{key}", f"{kind.cpp}* given, {parameters}",
-                                f"{kind.cpp}* object; {hidden} {store}{ref}{call}", [either], stores=int(result), looped=torn)
-                    placed = torn and order == orders[-1] if result else True
-                    for place in ("global", "shared") if placed else ():
+                                f"{kind.cpp}* object; {hidden} {store}{ref}{call}", [either], looped=torn)
+                    for place, wanted in (("global", in_global), ("shared", in_shared)):
                         name = f"in_{place}_{operation}_{order}_{scope}_{key}"
                         declared = f"extern __shared__ {kind.cpp} {name}_object[]; const auto object = {name}_object; "
                         if place == "global":
@@ -461,14 +468,11 @@ def add_places(part, scope, every_order=False):
                             part.kernels.append(variable)
                             part.by_hand.append(variable)
                             declared = f"const auto object = &{name}_object[1]; "
-                        # ptxas drops the fence of a release that says .shared and becomes a loop.
-                        named = place == "global" or order == "relaxed"
-                        wanted = reductions_in(place, native) if named else native
-                        value = negated(kind) if operation == "sub" else "value"
+                        value = negated(kind) if operation.endswith("sub") else "value"
                         hand = None
                         if not result and len(wanted) == 1 and value is not None:
                             hand = declared + by_hand(kind, wanted[0], [], False, value)
-                        part.kernel(name, parameters, f"{declared}{store}{ref}{call}", [wanted], hand, stores=int(result))
+                        part.kernel(name, parameters, f"{declared}{store}{ref}{call}", [wanted], hand)
 
 
 def add_aggregated(part, scope):
@@ -479,12 +483,12 @@ def add_aggregated(part, scope):
         groups = [RIVALS] if form == "any_address" else []
         for operation in ("fetch_add", "fetch_max", "fetch_xor"):
             for order in ORDERS:
-                fences, own = with_fence(order, s, "acquire")
-                instruction = f"atom.{own}.{s}.{TYPES['u32'].becomes[FETCH[operation]]}.{FETCH[operation]}"
+                fences, own, space, _ = fetch(order, s, FETCH[operation], "u32", 32)
+                instruction = f"atom.{own}.{s}{space}.{TYPES['u32'].becomes[FETCH[operation]]}.{FETCH[operation]}"
                 part.kernel(f"aggregated_{operation}_{order}_{form}_{scope}", "unsigned* object, unsigned value, unsigned* result",
                             f"result[threadIdx.x] = {ref}.{operation}(value, membar::{order});",
                             groups + ["bar.warp.sync"] * len(BEFORE[order]) + fences + [instruction]
-                            + ["bar.warp.sync"] * len(AFTER[order]), stores=1, looped=True)
+                            + ["bar.warp.sync"] * len(AFTER[order]), looped=True)
         for order in REDUCTION_ORDERS:
             part.kernel(f"aggregated_add_{order}_{form}_{scope}", "unsigned* object, unsigned value",
                         f"{ref}.add(value, membar::{order});",
@@ -551,11 +555,10 @@ def parts():
 
 
 def main(folder):
-    pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
     for part in parts():
         part.write(folder)
         print(part.name)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(pathlib.Path(sys.argv[1]))

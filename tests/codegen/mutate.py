@@ -23,6 +23,8 @@ import sys
 import tempfile
 import time
 
+from kernel_code import split_arguments
+
 HERE = pathlib.Path(__file__).resolve().parent
 HEADERS = ["fence.cuh", "atomic.cuh", "memory_order.hpp", "detail/ptx.cuh", "detail/atomic_ptx.cuh", "detail/atomic_arithmetic.cuh",
            "detail/atomic_device.cuh", "detail/atomic_type.cuh"]
@@ -121,9 +123,7 @@ def mutations(path, text):
 
 
 def main():
-    if "--" not in sys.argv:
-        raise SystemExit("usage: mutate.py [option...] <matrix folder> -- <nvcc> <option>...")
-    split = sys.argv.index("--")
+    options, nvcc, _ = split_arguments()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--header", help="mutate this header only")
     parser.add_argument("--part", default="sample_sm_90", help="the part of the matrix that is tried first")
@@ -132,8 +132,7 @@ def main():
     parser.add_argument("--json", type=pathlib.Path, help="write the result to this file")
     parser.add_argument("--list", action="store_true", help="print the mutations and do nothing")
     parser.add_argument("matrix", type=pathlib.Path)
-    arguments = parser.parse_args(sys.argv[1:split])
-    nvcc = sys.argv[split + 1:]
+    arguments = parser.parse_args(options)
     own = [o for o in nvcc if o.startswith("-I") and pathlib.Path(o[2:], "membar").is_dir()]
     if not own:
         raise SystemExit("mutate.py: the compiler's command names no -I<folder> of membar's headers")

@@ -21,15 +21,18 @@ from kernel_code import code_of_kernels, cubins_of, run
 # In mangled names, with the length of each part: the prefix, or the class template; then the operation and the type that it is of.
 PREFIX = re.compile(r"\d+(?:in_)?(membar|cuda)(?:_|(?=I))")
 OPERATION = re.compile(r"\d+(?:in_(?:membar|cuda)IN\w*?\d+|(?:membar|cuda)_)([a-z_]+)[EI]([a-z])")
+ORDER = re.compile(r"12memory_orderE(\d)E")
+ORDERS = ["relaxed", "acquire", "release", "acq_rel", "seq_cst"]
 TYPES = {"h": "u8", "t": "u16", "j": "u32", "i": "s32", "y": "u64", "x": "s64", "f": "f32", "d": "f64"}
-KERNELS = {"follow_chain": "latency", "own_objects": "throughput"}
+KERNELS = {"follow_chain": "latency", "own_objects": "throughput", "contend_in_shared_memory": "shared"}
 
 
 def case_of(name):
     """The case of a bench that a kernel is of, as far as its name tells."""
     operation, kind = OPERATION.search(name).groups()
     measured = [case for kernel, case in KERNELS.items() if kernel in name]
-    return "/".join([*measured, operation, TYPES[kind]])
+    order = [ORDERS[int(found.group(1))] for found in [ORDER.search(name)] if found]
+    return "/".join([*measured, operation, TYPES[kind], *order])
 
 
 def main():

@@ -6,9 +6,11 @@
 #include <membar/symmetric/packed.cuh>
 #include <membar/symmetric/wait.cuh>
 
-using membar::symmetric::object;
-using membar::symmetric::pe;
-using membar::symmetric::span;
+namespace symmetric = membar::symmetric;
+using symmetric::by_block, symmetric::by_thread, symmetric::by_warp, symmetric::equals;
+using symmetric::object, symmetric::packed, symmetric::pe, symmetric::span;
+using set_signal = symmetric::signal<symmetric::set>;
+using add_signal = symmetric::signal<symmetric::add>;
 
 constexpr membar::wait_budget budget = membar::wait_budget::milliseconds(1);
 
@@ -35,9 +37,7 @@ struct long_message {
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|ld\.weak|bar\.}}
 // CHECK-COUNT-8: st.weak.v4.b32
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.}}
-extern "C" __global__ void put_by_block(span<int> to, const int* from, pe other) {
-  membar::symmetric::put(membar::symmetric::by_block, to, from, other);
-}
+extern "C" __global__ void put_by_block(span<int> to, const int* from, pe other) { symmetric::put(by_block, to, from, other); }
 
 // One release after the barrier of the block, and no other fence.
 // CHECK-LABEL: .entry put_signal_by_block(
@@ -49,9 +49,8 @@ extern "C" __global__ void put_by_block(span<int> to, const int* from, pe other)
 // CHECK: st.release.sys.b64
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.}}
 // CHECK: ret;
-extern "C" __global__ void put_signal_by_block(span<int> to, const int* from,
-                                               object<membar::symmetric::signal<membar::symmetric::set>> flag, pe other) {
-  membar::symmetric::put_signal(membar::symmetric::by_block, to, from, flag, 1, other);
+extern "C" __global__ void put_signal_by_block(span<int> to, const int* from, object<set_signal> flag, pe other) {
+  symmetric::put_signal(by_block, to, from, flag, 1, other);
 }
 
 // CHECK-LABEL: .entry put_signal_by_warp(
@@ -61,9 +60,8 @@ extern "C" __global__ void put_signal_by_block(span<int> to, const int* from,
 // CHECK: red.release.sys.global.add.u64
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.}}
 // CHECK: ret;
-extern "C" __global__ void put_signal_by_warp(span<int> to, const int* from,
-                                              object<membar::symmetric::signal<membar::symmetric::add>> sum, pe other) {
-  membar::symmetric::put_signal(membar::symmetric::by_warp, to, from, sum, 1, other);
+extern "C" __global__ void put_signal_by_warp(span<int> to, const int* from, object<add_signal> sum, pe other) {
+  symmetric::put_signal(by_warp, to, from, sum, 1, other);
 }
 
 // CHECK-LABEL: .entry put_signal_by_thread(
@@ -73,9 +71,8 @@ extern "C" __global__ void put_signal_by_warp(span<int> to, const int* from,
 // CHECK: st.release.sys.b64
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.}}
 // CHECK: ret;
-extern "C" __global__ void put_signal_by_thread(span<int> to, const int* from,
-                                                object<membar::symmetric::signal<membar::symmetric::set>> flag, pe other) {
-  membar::symmetric::put_signal(membar::symmetric::by_thread, to, from, flag, 1, other);
+extern "C" __global__ void put_signal_by_thread(span<int> to, const int* from, object<set_signal> flag, pe other) {
+  symmetric::put_signal(by_thread, to, from, flag, 1, other);
 }
 
 // CHECK-LABEL: .entry notify_after_fence(
@@ -87,9 +84,8 @@ extern "C" __global__ void put_signal_by_thread(span<int> to, const int* from,
 // CHECK: st.relaxed.sys.b64
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
 // CHECK: ret;
-extern "C" __global__ void notify_after_fence(object<membar::symmetric::signal<membar::symmetric::set>> flag, pe other) {
-  membar::symmetric::notify(membar::symmetric::by_block, flag, 1, other,
-                            membar::symmetric::fence(membar::symmetric::by_block, flag.reach()));
+extern "C" __global__ void notify_after_fence(object<set_signal> flag, pe other) {
+  symmetric::notify(by_block, flag, 1, other, symmetric::fence(by_block, flag.reach()));
 }
 
 // CHECK-LABEL: .entry notify_after_quiet(
@@ -98,9 +94,8 @@ extern "C" __global__ void notify_after_fence(object<membar::symmetric::signal<m
 // CHECK: red.relaxed.sys.global.add.u64
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
 // CHECK: ret;
-extern "C" __global__ void notify_after_quiet(object<membar::symmetric::signal<membar::symmetric::add>> sum, pe other) {
-  membar::symmetric::notify(membar::symmetric::by_thread, sum, 1, other,
-                            membar::symmetric::quiet(membar::symmetric::by_thread, sum.reach()));
+extern "C" __global__ void notify_after_quiet(object<add_signal> sum, pe other) {
+  symmetric::notify(by_thread, sum, 1, other, symmetric::quiet(by_thread, sum.reach()));
 }
 
 // CHECK-LABEL: .entry flush_by_block(
@@ -108,9 +103,7 @@ extern "C" __global__ void notify_after_quiet(object<membar::symmetric::signal<m
 // CHECK: bar.sync
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
 // CHECK: ret;
-extern "C" __global__ void flush_by_block(object<int> data) {
-  membar::symmetric::flush(membar::symmetric::by_block, data.reach());
-}
+extern "C" __global__ void flush_by_block(object<int> data) { symmetric::flush(by_block, data.reach()); }
 
 // CHECK-LABEL: .entry notify_released(
 // CHECK-NOT: {{fence\.|\.acquire|membar\.}}
@@ -118,17 +111,15 @@ extern "C" __global__ void flush_by_block(object<int> data) {
 // CHECK: st.release.sys.b64
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.}}
 // CHECK: ret;
-extern "C" __global__ void notify_released(object<membar::symmetric::signal<membar::symmetric::set>> flag, pe other) {
-  membar::symmetric::notify(membar::symmetric::by_block, flag, 1, other);
-}
+extern "C" __global__ void notify_released(object<set_signal> flag, pe other) { symmetric::notify(by_block, flag, 1, other); }
 
 // CHECK-LABEL: .entry notify_relaxed(
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.}}
 // CHECK: st.relaxed.sys.b64
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.}}
 // CHECK: ret;
-extern "C" __global__ void notify_relaxed(object<membar::symmetric::signal<membar::symmetric::set>> flag, pe other) {
-  membar::symmetric::notify(membar::symmetric::by_thread, flag, 1, other, membar::relaxed);
+extern "C" __global__ void notify_relaxed(object<set_signal> flag, pe other) {
+  symmetric::notify(by_thread, flag, 1, other, membar::relaxed);
 }
 
 // CHECK-LABEL: .entry notify_third(
@@ -136,8 +127,8 @@ extern "C" __global__ void notify_relaxed(object<membar::symmetric::signal<memba
 // CHECK: st.release.sys.b64
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.}}
 // CHECK: ret;
-extern "C" __global__ void notify_third(object<membar::symmetric::signal<membar::symmetric::set>> flag, pe other) {
-  membar::symmetric::notify_transitively(membar::symmetric::by_block, flag, 1, other);
+extern "C" __global__ void notify_third(object<set_signal> flag, pe other) {
+  symmetric::notify_transitively(by_block, flag, 1, other);
 }
 
 // A wait acquires at system scope by one thread, and tells the others at a barrier of the block.
@@ -148,9 +139,8 @@ extern "C" __global__ void notify_third(object<membar::symmetric::signal<membar:
 // CHECK: {{bar|barrier}}.{{(cta\.)?}}red.{{.*}}or
 // CHECK-NOT: {{fence\.|\.release|membar\.}}
 // CHECK: ret;
-extern "C" __global__ void wait_by_block(object<membar::symmetric::signal<membar::symmetric::set>> flag,
-                                         membar::wait_result* result) {
-  *result = membar::symmetric::try_wait(membar::symmetric::by_block, flag, membar::symmetric::equals(1), budget);
+extern "C" __global__ void wait_by_block(object<set_signal> flag, membar::wait_result* result) {
+  *result = symmetric::try_wait(by_block, flag, equals(1), budget);
 }
 
 // CHECK-LABEL: .entry test_relaxed(
@@ -158,8 +148,8 @@ extern "C" __global__ void wait_by_block(object<membar::symmetric::signal<membar
 // CHECK: ld.relaxed.sys.b64
 // CHECK-NOT: {{fence\.|\.acquire|membar\.}}
 // CHECK: ret;
-extern "C" __global__ void test_relaxed(object<membar::symmetric::signal<membar::symmetric::set>> flag, bool* result) {
-  *result = membar::symmetric::test(flag, membar::symmetric::equals(1), membar::relaxed);
+extern "C" __global__ void test_relaxed(object<set_signal> flag, bool* result) {
+  *result = symmetric::test(flag, equals(1), membar::relaxed);
 }
 
 // Two fetches, and what orders them.
@@ -171,9 +161,9 @@ extern "C" __global__ void test_relaxed(object<membar::symmetric::signal<membar:
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
 // CHECK: ret;
 extern "C" __global__ void fetch_two(object<int> first, object<int> second, int* result, pe other) {
-  result[0] = membar::symmetric::fetch(first, other);
-  membar::symmetric::fence(membar::symmetric::by_thread, first.reach());
-  result[1] = membar::symmetric::fetch(second, other);
+  result[0] = symmetric::fetch(first, other);
+  symmetric::fence(by_thread, first.reach());
+  result[1] = symmetric::fetch(second, other);
 }
 
 // CHECK-LABEL: .entry put_value(
@@ -181,9 +171,7 @@ extern "C" __global__ void fetch_two(object<int> first, object<int> second, int*
 // CHECK: st.relaxed.sys.b64
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
 // CHECK: ret;
-extern "C" __global__ void put_value(object<double> to, double value, pe other) {
-  membar::symmetric::put_value(to, value, other);
-}
+extern "C" __global__ void put_value(object<double> to, double value, pe other) { symmetric::put_value(to, value, other); }
 
 // CHECK-LABEL: .entry amos(
 // CHECK-NOT: {{fence\.|membar\.}}
@@ -194,10 +182,10 @@ extern "C" __global__ void put_value(object<double> to, double value, pe other) 
 // CHECK: ld.acquire.sys
 // CHECK-NOT: {{fence\.|membar\.}}
 // CHECK: ret;
-extern "C" __global__ void amos(object<membar::symmetric::counter<unsigned>> count, unsigned* result, pe other) {
-  membar::symmetric::amo_add(count, 1U, other);
-  result[0] = membar::symmetric::amo_fetch_add(count, 1U, other, membar::acq_rel);
-  result[1] = membar::symmetric::amo_load(count, other, membar::acquire);
+extern "C" __global__ void amos(object<symmetric::counter<unsigned>> count, unsigned* result, pe other) {
+  symmetric::amo_add(count, 1U, other);
+  result[0] = symmetric::amo_fetch_add(count, 1U, other, membar::acq_rel);
+  result[1] = symmetric::amo_load(count, other, membar::acquire);
 }
 
 // A packed message: three words of 16 bytes, each of four 32-bit pieces, and no order anywhere.
@@ -206,8 +194,8 @@ extern "C" __global__ void amos(object<membar::symmetric::counter<unsigned>> cou
 // CHECK: st.relaxed.sys.b128
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|ld\.[a-z.]*[bu]8}}
 // CHECK: ret;
-extern "C" __global__ void put_packed(object<membar::symmetric::packed<message>> box, const message* from, pe other) {
-  membar::symmetric::put_packed(membar::symmetric::by_warp, box, from, 1, other);
+extern "C" __global__ void put_packed(object<packed<message>> box, const message* from, pe other) {
+  symmetric::put_packed(by_warp, box, from, 1, other);
 }
 
 // CHECK-LABEL: .entry take_packed(
@@ -215,9 +203,8 @@ extern "C" __global__ void put_packed(object<membar::symmetric::packed<message>>
 // CHECK: ld.relaxed.sys.b128
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
 // CHECK: ret;
-extern "C" __global__ void take_packed(object<membar::symmetric::packed<message>> box, message* to,
-                                       membar::wait_result* result) {
-  *result = membar::symmetric::try_take_packed(membar::symmetric::by_warp, box, to, 1, budget);
+extern "C" __global__ void take_packed(object<packed<message>> box, message* to, membar::wait_result* result) {
+  *result = symmetric::try_take_packed(by_warp, box, to, 1, budget);
 }
 
 // Of a long one, 67 words, each lane of a warp has two or three: it looks at three, without a branch between them, and votes;
@@ -236,9 +223,8 @@ extern "C" __global__ void take_packed(object<membar::symmetric::packed<message>
 // CHECK: vote.sync.any
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
 // CHECK: ret;
-extern "C" __global__ void take_long_packed(object<membar::symmetric::packed<long_message>> box, long_message* to,
-                                            membar::wait_result* result) {
-  *result = membar::symmetric::try_take_packed(membar::symmetric::by_warp, box, to, 1, budget);
+extern "C" __global__ void take_long_packed(object<packed<long_message>> box, long_message* to, membar::wait_result* result) {
+  *result = symmetric::try_take_packed(by_warp, box, to, 1, budget);
 }
 
 // By one thread: all of a message's words are under way before the first is looked at, and before the first is stored.
@@ -253,10 +239,10 @@ extern "C" __global__ void take_long_packed(object<membar::symmetric::packed<lon
 // CHECK: st.relaxed.sys.b128
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.|bra|ld\.|st\.}}
 // CHECK: ret;
-extern "C" __global__ void pass_packed_by_thread(object<membar::symmetric::packed<message>> box, pe other) {
+extern "C" __global__ void pass_packed_by_thread(object<packed<message>> box, pe other) {
   message passed;
-  if (membar::symmetric::test_packed(box, &passed, 1)) {
-    membar::symmetric::put_packed(membar::symmetric::by_thread, box, &passed, 2, other);  // never out of registers
+  if (symmetric::test_packed(box, &passed, 1)) {
+    symmetric::put_packed(by_thread, box, &passed, 2, other);  // never out of registers
   }
 }
 
@@ -266,13 +252,13 @@ extern "C" __global__ void pass_packed_by_thread(object<membar::symmetric::packe
 // CHECK: ld.acquire.sys.b64
 // CHECK: {{bar|barrier}}.{{(cta\.)?}}red.{{.*}}or
 // CHECK: ret;
-extern "C" __global__ void barrier_by_block(span<membar::symmetric::barrier_word> words, membar::wait_result* result) {
-  *result = membar::symmetric::try_barrier(membar::symmetric::by_block, words, budget);
+extern "C" __global__ void barrier_by_block(span<symmetric::barrier_word> words, membar::wait_result* result) {
+  *result = symmetric::try_barrier(by_block, words, budget);
 }
 
 // CHECK-LABEL: .entry barrier_relaxed(
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
 // CHECK: ret;
-extern "C" __global__ void barrier_relaxed(span<membar::symmetric::barrier_word> words, membar::wait_result* result) {
-  *result = membar::symmetric::try_barrier(membar::symmetric::by_block, words, budget, membar::relaxed);
+extern "C" __global__ void barrier_relaxed(span<symmetric::barrier_word> words, membar::wait_result* result) {
+  *result = symmetric::try_barrier(by_block, words, budget, membar::relaxed);
 }

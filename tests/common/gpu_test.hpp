@@ -77,6 +77,16 @@ void load(void (*kernel)(Parameters...), std::source_location where = std::sourc
   check(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel)), where);
 }
 
+/// Launches with `attribute` only if `condition`.
+template <class Attribute, class... Parameters>
+void launch_with_if(bool condition, const launch_config<>& config, const Attribute& attribute, void (*kernel)(Parameters...),
+                    auto... arguments) {
+  if (condition)
+    membar::launch(config.with(attribute), kernel, arguments...);
+  else
+    membar::launch(config, kernel, arguments...);
+}
+
 [[nodiscard]] inline bool demanded(const char* variable) {
   const char* value = std::getenv(variable);
   return value != nullptr && std::string_view(value) == "1";
@@ -95,6 +105,18 @@ void load(void (*kernel)(Parameters...), std::source_location where = std::sourc
   return std::nullopt;
 }
 
+[[nodiscard]] inline int device_count() {
+  int count = 0;
+  check(cudaGetDeviceCount(&count));
+  return count;
+}
+
+[[nodiscard]] inline int attribute_of(cudaDeviceAttr attribute, int device = 0) {
+  int value = 0;
+  check(cudaDeviceGetAttribute(&value, attribute, device));
+  return value;
+}
+
 /// Whether two devices can read and write each other's memory.
 [[nodiscard]] inline bool reach_each_other(int one, int other) {
   int forth = 0;
@@ -106,8 +128,7 @@ void load(void (*kernel)(Parameters...), std::source_location where = std::sourc
 
 /// The first two devices that reach each other.
 [[nodiscard]] inline std::optional<std::pair<int, int>> peers() {
-  int count = 0;
-  check(cudaGetDeviceCount(&count));
+  const int count = device_count();
   for (int a = 0; a < count; ++a)
     for (int b = a + 1; b < count; ++b)
       if (reach_each_other(a, b))
@@ -117,9 +138,7 @@ void load(void (*kernel)(Parameters...), std::source_location where = std::sourc
 
 /// Whether there are so many devices, and each of the first so many reaches every other.
 [[nodiscard]] inline bool all_reach_each_other(int devices) {
-  int count = 0;
-  check(cudaGetDeviceCount(&count));
-  if (count < devices)
+  if (device_count() < devices)
     return false;
   for (int a = 0; a != devices; ++a)
     for (int b = a + 1; b != devices; ++b)
@@ -144,11 +163,8 @@ class gpu_test : public ::testing::Test {
 
   /// Whether device 0 has this compute capability or a later one.
   [[nodiscard]] static bool has_compute_capability(int major, int minor = 0) {
-    int device_major = 0;
-    int device_minor = 0;
-    check(cudaDeviceGetAttribute(&device_major, cudaDevAttrComputeCapabilityMajor, 0));
-    check(cudaDeviceGetAttribute(&device_minor, cudaDevAttrComputeCapabilityMinor, 0));
-    return std::pair(device_major, device_minor) >= std::pair(major, minor);
+    return std::pair(attribute_of(cudaDevAttrComputeCapabilityMajor), attribute_of(cudaDevAttrComputeCapabilityMinor)) >=
+           std::pair(major, minor);
   }
 
   /// For `prepare`: skips a test that needs a compute capability, for `what`.
@@ -156,7 +172,14 @@ class gpu_test : public ::testing::Test {
     if (!has_compute_capability(major))
       GTEST_SKIP() << "this test needs " << what << ", and the GPU has a compute capability below " << major << ".0";
   }
-  static void need_four_domains() {
+};
+
+/// Base of tests that need what `Base` prepares, and four synchronization domains.
+template <class Base>
+class four_domains : public Base {
+ protected:
+  void prepare() override {
+    Base::prepare();
     if (membar::sync_domain_count() < 4)
       GTEST_SKIP() << "this test needs 4 synchronization domains, and the GPU has " << membar::sync_domain_count();
   }

@@ -3,24 +3,31 @@
 /// What kernels of several tests share.
 #pragma once
 
+#include <membar/detail/compilation.cuh>
+#include <membar/detail/config.hpp>
 #include <membar/memory_order.hpp>
+
+#include <cstring>
 
 namespace membar_test {
 
 /// Whether code can be for a device with clusters and atomics of 16 bytes.
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-inline constexpr bool has_hopper = false;
-#else
-inline constexpr bool has_hopper = true;
-#endif
+inline constexpr bool has_hopper = membar::detail::has_hopper_instructions;
 
+MEMBAR_CALLS_EITHER
 template <class Function>
-__device__ void for_each_order(Function function) {
+MEMBAR_HOST_DEVICE void for_each_order(Function function) {
   function(membar::relaxed);
   function(membar::acquire);
   function(membar::release);
   function(membar::acq_rel);
   function(membar::seq_cst);
+}
+
+/// Calls `function` with `value`, one of `Values`, as its template argument.
+template <auto... Values, class Function>
+void with_constant(auto value, Function function) {
+  static_cast<void>(((value == Values && (function.template operator()<Values>(), true)) || ...));
 }
 
 /// Waits for all threads of the block, or of the cluster.
@@ -33,6 +40,49 @@ __device__ inline void meet([[maybe_unused]] bool of_cluster) {
   }
 #endif
   __syncthreads();
+}
+
+/// Where the objects are that threads contend for.
+enum class placement {
+  global,
+  shared,
+  distributed_shared,  ///< that of the cluster's first block
+  neighbour_shared     ///< that of the other block of a cluster of two, which leaves it to this one
+};
+
+/// Its name in messages, before "memory".
+[[nodiscard]] inline const char* name(placement where) {
+  const char* const names[] = {"global", "shared", "distributed shared", "the other block's shared"};
+  return names[static_cast<int>(where)];
+}
+
+/// Calls `function` with the `Count` objects at `global`, or with copies of them in shared memory that are written back.
+template <unsigned Count, class T, class Function>
+__device__ void on_objects(T* global, placement where, bool of_cluster, Function function) {
+  __shared__ T shared[Count];
+  T* objects = where == placement::global ? global : shared;
+  bool copies = where != placement::global && threadIdx.x < Count;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  const unsigned rank = __clusterRelativeBlockRank();
+  if (where == placement::distributed_shared) {
+    copies = copies && rank == 0;
+    objects = static_cast<T*>(__cluster_map_shared_rank(shared, 0));
+  } else if (where == placement::neighbour_shared) {
+    objects = static_cast<T*>(__cluster_map_shared_rank(shared, rank ^ 1U));
+  }
+#endif
+  const auto copy = [&](T* to, const T* from) {
+    if (copies) {
+      memcpy(static_cast<void*>(to + threadIdx.x), static_cast<const void*>(from + threadIdx.x), sizeof(T));
+    }
+  };
+  meet(of_cluster);  // a block's shared memory is there once it runs
+  copy(objects, global);
+  meet(of_cluster);
+  function(objects);
+  meet(of_cluster);
+  copy(global, objects);
+  meet(of_cluster);  // and as long as it does
 }
 
 }  // namespace membar_test

@@ -8,7 +8,8 @@
 #include <membar/atomic.cuh>
 #include <membar/fence.cuh>
 
-#include <tests/common/deadline.cuh>
+#include <tests/common/kernels.cuh>
+#include <tests/common/sync.cuh>
 
 #include <gtest/gtest.h>
 
@@ -30,17 +31,15 @@ inline constexpr passing every_passing[] = {passing::operations, passing::fences
 /// Calls `function` with `how` as its template argument.
 template <class Function>
 void with(passing how, Function function) {
-  switch (how) {
-    case passing::operations:
-      return function.template operator()<passing::operations>();
-    case passing::fences_release_acquire:
-      return function.template operator()<passing::fences_release_acquire>();
-    case passing::fences_acq_rel:
-      return function.template operator()<passing::fences_acq_rel>();
-    case passing::fences_seq_cst:
-      return function.template operator()<passing::fences_seq_cst>();
-  }
+  with_constant<passing::operations, passing::fences_release_acquire, passing::fences_acq_rel, passing::fences_seq_cst>(
+      how, function);
 }
+
+/// The orders of the fences before a flag is written and after it is read, by `passing`. With `operations` there are none.
+inline constexpr membar::memory_order fence_of_writer[] = {membar::memory_order::relaxed, membar::memory_order::release,
+                                                           membar::memory_order::acq_rel, membar::memory_order::seq_cst};
+inline constexpr membar::memory_order fence_of_reader[] = {membar::memory_order::relaxed, membar::memory_order::acquire,
+                                                           membar::memory_order::acq_rel, membar::memory_order::seq_cst};
 
 /// The places of one message, each in a memory line of its own.
 struct mailbox {
@@ -49,101 +48,78 @@ struct mailbox {
   alignas(256) int reader_is_there;
 };
 
-/// What a reader saw, or that a thread waited too long.
+/// What a reader saw, and which thread waited too long.
 struct passing_outcome {
   unsigned long long messages;  ///< flags read that were not read before
   unsigned long long stale;     ///< data older than the flag: forbidden
-  int timed_out;
+  int reader_timed_out;
+  int writer_timed_out;
 };
 
+/// Writes `rounds` messages once the reader is there.
+MEMBAR_CALLS_EITHER
 template <membar::thread_scope Scope, passing How>
-__device__ void fence_before_flag() {
-  if constexpr (How == passing::fences_release_acquire) {
-    membar::thread_fence<Scope>(membar::release);
-  } else if constexpr (How == passing::fences_acq_rel) {
-    membar::thread_fence<Scope>(membar::acq_rel);
-  } else if constexpr (How == passing::fences_seq_cst) {
-    membar::thread_fence<Scope>(membar::seq_cst);
-  }
-}
-
-template <membar::thread_scope Scope, passing How>
-__device__ void fence_after_flag() {
-  if constexpr (How == passing::fences_release_acquire) {
-    membar::thread_fence<Scope>(membar::acquire);
-  } else {
-    fence_before_flag<Scope, How>();
-  }
-}
-
-/// Writes `rounds` messages once the reader is there; returns whether it came in time.
-template <membar::thread_scope Scope, passing How>
-__device__ bool write_messages(mailbox& box, int rounds) {
+MEMBAR_HOST_DEVICE void write_messages(mailbox& box, int rounds, passing_outcome& outcome) {
   const membar::atomic_ref<int, Scope> data(box.data);
   const membar::atomic_ref<int, Scope> flag(box.flag);
   const membar::atomic_ref<int, Scope> reader_is_there(box.reader_is_there);
-  const device_deadline deadline;
-  while (reader_is_there.load(membar::relaxed) == 0) {
-    if (deadline.passed()) {
-      return false;
-    }
+  if (!wait_for(generous, [&] { return reader_is_there.load(membar::relaxed) != 0; })) {
+    outcome.writer_timed_out = 1;
+    return;
   }
   for (int round = 1; round <= rounds; ++round) {
     data.store(round, membar::relaxed);
     if constexpr (How == passing::operations) {
       flag.store(round, membar::release);
     } else {
-      fence_before_flag<Scope, How>();
+      membar::thread_fence<Scope>(membar::memory_order_constant<fence_of_writer[static_cast<int>(How)]>());
       flag.store(round, membar::relaxed);
     }
   }
-  return true;
 }
 
 /// Reads messages until the last has come.
+MEMBAR_CALLS_EITHER
 template <membar::thread_scope Scope, passing How>
-__device__ passing_outcome read_messages(mailbox& box, int rounds) {
+MEMBAR_HOST_DEVICE void read_messages(mailbox& box, int rounds, passing_outcome& outcome) {
   const membar::atomic_ref<int, Scope> data(box.data);
   const membar::atomic_ref<int, Scope> flag(box.flag);
   membar::atomic_ref<int, Scope>(box.reader_is_there).store(1, membar::relaxed);
-  passing_outcome outcome{};
+  unsigned long long messages = 0;
+  unsigned long long stale = 0;
   int before = 0;
-  device_deadline deadline;
-  while (before != rounds) {
-    int seen;
+  int seen = 0;
+  const auto sees_another = [&] {
     if constexpr (How == passing::operations) {
       seen = flag.load(membar::acquire);
     } else {
       seen = flag.load(membar::relaxed);
-      fence_after_flag<Scope, How>();
+      membar::thread_fence<Scope>(membar::memory_order_constant<fence_of_reader[static_cast<int>(How)]>());
     }
-    if (data.load(membar::relaxed) < seen) {
-      ++outcome.stale;
-    }
-    if (seen != before) {
-      ++outcome.messages;
-      before = seen;
-      deadline.renew();
-    } else if (deadline.passed()) {
-      outcome.timed_out = 1;
-      break;
-    }
+    stale += data.load(membar::relaxed) < seen ? 1 : 0;
+    return seen != before;
+  };
+  while (before != rounds && wait_for(generous, sees_another)) {
+    before = seen;
+    ++messages;
   }
-  return outcome;
+  outcome.reader_timed_out = before == rounds ? 0 : 1;
+  outcome.messages = messages;
+  outcome.stale = stale;
 }
 
 template <passing How>
-__global__ void write_at_system_scope(mailbox* box, int* timed_out, int count) {
-  *timed_out = write_messages<membar::thread_scope::system, How>(*box, count) ? 0 : 1;
+__global__ void write_at_system_scope(mailbox* box, passing_outcome* outcome, int count) {
+  write_messages<membar::thread_scope::system, How>(*box, count, *outcome);
 }
 template <passing How>
 __global__ void read_at_system_scope(mailbox* box, passing_outcome* outcome, int count) {
-  *outcome = read_messages<membar::thread_scope::system, How>(*box, count);
+  read_messages<membar::thread_scope::system, How>(*box, count, *outcome);
 }
 
-inline void expect_in_order(const passing_outcome& seen, bool writer_timed_out) {
-  EXPECT_FALSE(writer_timed_out) << "the writer waited in vain for the reader: they did not run at once";
-  EXPECT_EQ(seen.timed_out, 0) << "the reader waited in vain for the last message";
+inline void expect_in_order(const passing_outcome& seen) {
+  EXPECT_EQ(seen.writer_timed_out, 0) << "the writer waited in vain for the reader: they did not run at once";
+  EXPECT_EQ(seen.reader_timed_out, 0) << "the reader waited in vain for the last message";
   EXPECT_EQ(seen.stale, 0U) << "data older than its flag";
   EXPECT_GE(seen.messages, 1U);
   ::testing::Test::RecordProperty("messages", std::to_string(seen.messages));

@@ -77,7 +77,9 @@ struct channel_memory {
   [[nodiscard]] __device__ int* source_of(unsigned channel) const { return source.local() + channel * most_words; }
   template <class Payload>
   [[nodiscard]] __device__ auto box_of(unsigned channel) const {
-    if constexpr (std::is_same_v<Payload, long_packed_payload>) {
+    if constexpr (std::is_same_v<Payload, packed_piece>) {
+      return pieces[channel];
+    } else if constexpr (std::is_same_v<Payload, long_packed_payload>) {
       return long_boxes[channel];
     } else {
       return boxes[channel];
@@ -216,18 +218,27 @@ inline constexpr bool source_is_read_by_the_receiver = requires { Protocol::sour
 template <class Protocol>
 inline constexpr bool has_more = std::is_same_v<Protocol, by_two_puts_and_a_fence>;
 
-/// The channel of the calling group, and whether the calling thread takes part.
+/// The channel of the calling group, what its side of the channel depends on, and whether the calling thread takes part.
 struct place {
   unsigned channel;
+  unsigned side;
   bool takes_part;
+
+  /// Half of the groups begin; at the other PE they are exchanged.
+  [[nodiscard]] __device__ bool begins(pe self) const { return (side + static_cast<unsigned>(self.index())) % 2 == 0; }
 };
-template <class Group>
+/// With `Lanes`, each of some lanes of a warp has a channel.
+template <bool Lanes = false, class Group>
 [[nodiscard]] __device__ place place_of(Group) {
-  if constexpr (std::is_same_v<Group, by_block_t>) {
-    return {blockIdx.x, true};
+  const unsigned warp = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+  const unsigned lane = threadIdx.x % 32;
+  if constexpr (Lanes) {
+    return {warp * pieces_per_warp + lane, warp, lane < pieces_per_warp};
+  } else if constexpr (std::is_same_v<Group, by_block_t>) {
+    return {blockIdx.x, blockIdx.x, true};
   } else {
     // One thread of a warp: threads of one warp must not wait for each other.
-    return {blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32, !std::is_same_v<Group, by_thread_t> || threadIdx.x % 32 == 0};
+    return {warp, warp, !std::is_same_v<Group, by_thread_t> || lane == 0};
   }
 }
 
@@ -247,7 +258,7 @@ __device__ void add_to(pe_report& report, Group, unsigned long long stale, bool 
   }
 }
 
-/// Half of the channels send and half receive; at the other PE they are exchanged. Each message is answered before the next.
+/// Half of the channels send and half receive. Each message is answered before the next.
 template <class Protocol, class Group, class Backend>
 __global__ void pass_messages(channel_memory<Backend> all, unsigned rounds, unsigned size, pe other, pe_report* report) {
   const Group group;
@@ -256,7 +267,7 @@ __global__ void pass_messages(channel_memory<Backend> all, unsigned rounds, unsi
     return;
   }
   const unsigned channel = here.channel;
-  const bool sends = (channel + static_cast<unsigned>(all.data.self().index())) % 2 == 0;
+  const bool sends = here.begins(all.data.self());
   unsigned long long stale = 0;
   bool late = false;
   for (unsigned round = 1; round <= rounds && !late; ++round) {
@@ -279,20 +290,26 @@ __global__ void pass_messages(channel_memory<Backend> all, unsigned rounds, unsi
   add_to(*report, group, stale, late, sends ? 0 : rounds);
 }
 
-/// Packed messages there and back: the answer frees the box.
+/// Packed messages there and back: the answer frees the box. Pieces go out of registers and into them.
 template <class Group, class Payload, class Backend>
 __global__ void pass_packed(channel_memory<Backend> all, unsigned rounds, unsigned, pe other, pe_report* report) {
   constexpr unsigned size = sizeof(Payload) / sizeof(int);
+  constexpr bool are_pieces = std::is_same_v<Payload, packed_piece>;
   const Group group;
-  const place here = place_of(group);
+  const place here = place_of<are_pieces>(group);
   if (!here.takes_part) {
     return;
   }
   const unsigned channel = here.channel;
-  const bool first = (channel + static_cast<unsigned>(all.data.self().index())) % 2 == 0;
+  const bool first = here.begins(all.data.self());
   const auto box = all.template box_of<Payload>(channel);
-  auto* const out = reinterpret_cast<Payload*>(all.source_of(channel));
-  auto* const in = reinterpret_cast<Payload*>(all.data.local() + channel * most_words);
+  Payload in_registers{};
+  Payload* out = &in_registers;
+  Payload* in = &in_registers;
+  if constexpr (!are_pieces) {
+    out = reinterpret_cast<Payload*>(all.source_of(channel));
+    in = reinterpret_cast<Payload*>(all.data.local() + channel * most_words);
+  }
   unsigned long long stale = 0;
   bool late = false;
   for (unsigned round = 1; round <= rounds && !late; ++round) {
@@ -309,35 +326,6 @@ __global__ void pass_packed(channel_memory<Backend> all, unsigned rounds, unsign
     }
   }
   add_to(*report, group, stale, late, rounds);
-}
-
-/// Packed pieces there and back, out of registers and into them: each of some lanes of a warp has a box.
-template <class Backend>
-__global__ void pass_pieces(channel_memory<Backend> all, unsigned rounds, unsigned, pe other, pe_report* report) {
-  const unsigned lane = threadIdx.x % 32;
-  const unsigned warp = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
-  if (lane >= pieces_per_warp) {
-    return;
-  }
-  const unsigned channel = warp * pieces_per_warp + lane;
-  const bool first = (warp + static_cast<unsigned>(all.data.self().index())) % 2 == 0;
-  const auto box = all.pieces[channel];
-  unsigned long long stale = 0;
-  bool late = false;
-  for (unsigned round = 1; round <= rounds && !late; ++round) {
-    packed_piece piece{};
-    if (first) {
-      fill(by_thread, piece.words, 3, channel, round);
-      put_packed(by_thread, box, &piece, round, other);
-      piece = {};
-    }
-    late = try_take_packed(by_thread, box, &piece, round, generous) != wait_result::done;
-    stale += wrong_words(by_thread, piece.words, 3, channel, round);
-    if (!first) {
-      put_packed(by_thread, box, &piece, round, other);
-    }
-  }
-  add_to(*report, by_thread, stale, late, rounds);
 }
 
 // Barriers: every PE writes to a slot of every PE, passes a barrier, finds all slots written, and passes a second barrier

@@ -54,10 +54,8 @@ class symmetric_pes : public multi_gpu_test, public ::testing::WithParamInterfac
         GTEST_SKIP() << "this test needs four GPUs, the first four, with peer access to each other, and there are no such four";
       }
     }
-    int multiprocessors = 0;
-    check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, first));
     // The kernels of all PEs have room at once, even on one device.
-    blocks = std::min(64U, static_cast<unsigned>(multiprocessors) / 4 / 2 * 2);
+    blocks = std::min(64U, static_cast<unsigned>(attribute_of(cudaDevAttrMultiProcessorCount, first)) / 4 / 2 * 2);
   }
 
   [[nodiscard]] std::vector<int> devices(int count = 2) const {
@@ -154,7 +152,7 @@ TEST_P(symmetric_pes, get_reads_what_was_notified) { expect_protocol<by_get>(); 
 TEST_P(symmetric_pes, packed_messages_are_whole) { expect_packed<packed_payload>(); }
 TEST_P(symmetric_pes, packed_messages_of_several_words_a_lane_are_whole) { expect_packed<long_packed_payload>(); }
 TEST_P(symmetric_pes, packed_pieces_of_neighbouring_threads_are_whole) {
-  expect_all_passed(by_warp, pass_pieces<peer_backend>, 0, mapped, 2 * pieces_per_warp);
+  expect_all_passed(by_warp, pass_packed<by_thread_t, packed_piece, peer_backend>, 0, mapped, 2 * pieces_per_warp);
 }
 
 TEST_P(symmetric_pes, plain_allocations_serve_as_well) {

@@ -4,9 +4,13 @@
 /// and the two ends of a channel that check them.
 #pragma once
 
+#include <membar/co_residency.hpp>
 #include <membar/wait_budget.cuh>
 
-#include <gtest/gtest.h>
+#include <tests/common/gpu_test.hpp>
+
+#include <cstddef>
+#include <vector>
 
 namespace membar_test {
 
@@ -17,17 +21,31 @@ using membar::wait_result;
 inline constexpr wait_budget generous = wait_budget::milliseconds(10'000);
 inline constexpr wait_budget short_one = wait_budget::milliseconds(2);
 
-/// Waits until `condition()` is true, or for `budget`.
+/// Waits until `condition()` is true, or for `budget`; returns whether it came true.
 MEMBAR_CALLS_EITHER
 template <class Condition>
-MEMBAR_HOST_DEVICE void wait_for(wait_budget budget, Condition condition) {
-  for (membar::detail::polling poll(budget); !condition() && !poll.over();) {
+MEMBAR_HOST_DEVICE bool wait_for(wait_budget budget, Condition condition) {
+  for (membar::detail::polling poll(budget); !condition();) {
+    if (poll.over()) {
+      return false;
+    }
   }
+  return true;
 }
 
 /// Waits for `time`.
 MEMBAR_HOST_DEVICE inline void wait_for(wait_budget time) {
   wait_for(time, [] { return false; });
+}
+
+/// What `kernel(shared, results, arguments...)` writes to `count` results, all its blocks at once, on one zeroed `shared`.
+template <class Shared, class Result, class... Parameters>
+[[nodiscard]] std::vector<Result> results_of(const launch_config<>& config, std::size_t count,
+                                             void (*kernel)(Shared*, Result*, Parameters...), auto... arguments) {
+  const support::device_memory<Shared> shared(1);
+  const support::device_memory<Result> results(count);
+  membar::launch_co_resident(config, kernel, shared.get(), results.get(), arguments...);
+  return copied(results);
 }
 
 /// A message that shows when it is torn.
@@ -97,6 +115,33 @@ MEMBAR_HOST_DEVICE void consume(Channel& channel, unsigned first, unsigned long 
   }
   seen.ended = static_cast<unsigned>(result);
   outcome = seen;
+}
+
+/// What one side of a barrier writes before it, and what is wrong with the others' after it.
+struct barrier_side {
+  int written = 0;
+  unsigned stale = 0;
+  unsigned late = 0;
+};
+
+/// Two barriers a phase, so that no side writes while another reads.
+template <class Barrier, int Sides>
+MEMBAR_HOST_DEVICE void run_phases(Barrier& barrier, barrier_side* const (&sides)[Sides], int own, int phases) {
+  barrier_side& mine = *sides[own];
+  for (int phase = 1; phase <= phases && mine.late == 0; ++phase) {
+    mine.written = phase;
+    mine.late |= barrier.sync(generous) == wait_result::done ? 0U : 1U;
+    for (const barrier_side* side : sides) {
+      mine.stale += side->written == phase ? 0U : 1U;
+    }
+    mine.late |= barrier.sync(generous) == wait_result::done ? 0U : 1U;
+  }
+}
+
+inline void expect_passed(const barrier_side& side, int phases) {
+  EXPECT_EQ(side.written, phases);
+  EXPECT_EQ(side.late, 0U);
+  EXPECT_EQ(side.stale, 0U);
 }
 
 }  // namespace membar_test

@@ -7,8 +7,10 @@
 
 #include <cuda_bf16.h>
 
-using membar::thread_scope;
+using namespace membar;
 
+template <thread_scope Scope>
+using number = atomic_ref<int, Scope>;
 struct sixteen_bytes {
   double value;
   long long count;
@@ -16,89 +18,83 @@ struct sixteen_bytes {
 
 __global__ void before_hopper(int* object) {
   // expect: thread_scope::cluster requires compute capability 9.0
-  REFUSED(a_cluster_fence_requires_sm_90, membar::thread_fence<thread_scope::cluster>(membar::acq_rel));
-  membar::thread_fence<thread_scope::device>(membar::acq_rel);
+  REFUSED(a_cluster_fence_requires_sm_90, thread_fence<thread_scope::cluster>(acq_rel));
+  thread_fence<thread_scope::device>(acq_rel);
   // expect: thread_scope::cluster requires compute capability 9.0
-  REFUSED(a_cluster_load_requires_sm_90,
-          object[1] = membar::atomic_ref<int, thread_scope::cluster>(*object).load(membar::relaxed));
-  object[1] = membar::atomic_ref<int, thread_scope::device>(*object).load(membar::relaxed);
+  REFUSED(a_cluster_load_requires_sm_90, object[1] = number<thread_scope::cluster>(*object).load(relaxed));
+  object[1] = number<thread_scope::device>(*object).load(relaxed);
   // expect: thread_scope::cluster requires compute capability 9.0
-  REFUSED(a_cluster_store_requires_sm_90, membar::atomic_ref<int, thread_scope::cluster>(*object).store(1, membar::relaxed));
-  membar::atomic_ref<int, thread_scope::device>(*object).store(1, membar::relaxed);
+  REFUSED(a_cluster_store_requires_sm_90, number<thread_scope::cluster>(*object).store(1, relaxed));
+  number<thread_scope::device>(*object).store(1, relaxed);
   // expect: thread_scope::cluster requires compute capability 9.0
-  REFUSED(a_cluster_fetch_requires_sm_90,
-          membar::atomic_ref<int, thread_scope::cluster>(*object).fetch_add(1, membar::relaxed));
-  membar::atomic_ref<int, thread_scope::device>(*object).fetch_add(1, membar::relaxed);
+  REFUSED(a_cluster_fetch_requires_sm_90, number<thread_scope::cluster>(*object).fetch_add(1, relaxed));
+  number<thread_scope::device>(*object).fetch_add(1, relaxed);
 
   int expected = 0;
   // expect: thread_scope::cluster requires compute capability 9.0
-  REFUSED(a_cluster_compare_exchange_requires_sm_90, membar::atomic_ref<int, thread_scope::cluster>(*object).compare_exchange(
-                                                         expected, 1, membar::relaxed, membar::relaxed));
-  membar::atomic_ref<int, thread_scope::device>(*object).compare_exchange(expected, 1, membar::relaxed, membar::relaxed);
+  REFUSED(a_cluster_compare_exchange_requires_sm_90,
+          number<thread_scope::cluster>(*object).compare_exchange(expected, 1, relaxed, relaxed));
+  number<thread_scope::device>(*object).compare_exchange(expected, 1, relaxed, relaxed);
   // expect: the async proxy requires compute capability 9.0
-  REFUSED(the_async_proxy_requires_sm_90, membar::proxy_fence<membar::proxy::async>());
-  membar::proxy_fence<membar::proxy::alias>();
+  REFUSED(the_async_proxy_requires_sm_90, proxy_fence<proxy::async>());
+  proxy_fence<proxy::alias>();
   // expect: the async proxy requires compute capability 9.0
-  REFUSED(the_async_proxy_of_shared_memory_requires_sm_90, membar::proxy_fence<membar::proxy::async_shared_block>());
-  membar::proxy_fence<membar::proxy::alias>();
+  REFUSED(the_async_proxy_of_shared_memory_requires_sm_90, proxy_fence<proxy::async_shared_block>());
+  proxy_fence<proxy::alias>();
 
-  const membar::atomic_ref<sixteen_bytes, thread_scope::device> wide(*reinterpret_cast<sixteen_bytes*>(object));
+  const atomic_ref<sixteen_bytes, thread_scope::device> wide(*reinterpret_cast<sixteen_bytes*>(object));
   sixteen_bytes found{};
   __int128& large = *reinterpret_cast<__int128*>(object);
-  using floats = membar::vector<float, 4>;
+  using floats = vector<float, 4>;
   floats& elements = *reinterpret_cast<floats*>(object);
-  const membar::atomic_ref<floats, thread_scope::device> vectors(elements);
+  [[maybe_unused]] const atomic_ref<floats, thread_scope::device> vectors(elements);
   // expect: this fence requires compute capability 9.0
-  REFUSED(the_tensormap_proxy_requires_sm_90,
-          membar::proxy_fence<membar::proxy::tensormap, thread_scope::device>(membar::release));
-  membar::proxy_fence<membar::proxy::alias>();
+  REFUSED(the_tensormap_proxy_requires_sm_90, proxy_fence<proxy::tensormap, thread_scope::device>(release));
+  proxy_fence<proxy::alias>();
   // expect: this fence requires compute capability 9.0
-  REFUSED(an_acquire_of_a_tensor_map_requires_sm_90,
-          membar::proxy_fence<membar::proxy::tensormap, thread_scope::device>(membar::acquire, object));
-  membar::proxy_fence<membar::proxy::alias>();
+  REFUSED(an_acquire_of_a_tensor_map_requires_sm_90, proxy_fence<proxy::tensormap, thread_scope::device>(acquire, object));
+  proxy_fence<proxy::alias>();
   // expect: this fence requires compute capability 9.0
-  REFUSED(a_shared_fence_requires_sm_90, membar::shared_fence(membar::acquire));
-  membar::thread_fence<thread_scope::device>(membar::acquire);
+  REFUSED(a_shared_fence_requires_sm_90, shared_fence(acquire));
+  thread_fence<thread_scope::device>(acquire);
   // expect: this fence requires compute capability 9.0
-  REFUSED(a_shared_proxy_fence_requires_sm_90, membar::shared_proxy_fence(membar::acquire));
-  membar::proxy_fence<membar::proxy::alias>();
+  REFUSED(a_shared_proxy_fence_requires_sm_90, shared_proxy_fence(acquire));
+  proxy_fence<proxy::alias>();
   // expect: this fence requires compute capability 9.0
-  REFUSED(a_fence_of_barrier_initialisation_requires_sm_90, membar::mbarrier_init_fence());
-  membar::thread_fence<thread_scope::block>(membar::release);
+  REFUSED(a_fence_of_barrier_initialisation_requires_sm_90, mbarrier_init_fence());
+  thread_fence<thread_scope::block>(release);
   // expect: thread_scope::cluster requires compute capability 9.0
-  REFUSED(a_cluster_reduction_requires_sm_90, membar::atomic_ref<int, thread_scope::cluster>(*object).add(1, membar::relaxed));
-  membar::atomic_ref<int, thread_scope::device>(*object).add(1, membar::relaxed);
+  REFUSED(a_cluster_reduction_requires_sm_90, number<thread_scope::cluster>(*object).add(1, relaxed));
+  number<thread_scope::device>(*object).add(1, relaxed);
   // expect: thread_scope::cluster requires compute capability 9.0
-  REFUSED(a_cluster_wait_requires_sm_90, membar::atomic_ref<int, thread_scope::cluster>(*object).wait(1, membar::relaxed));
-  membar::atomic_ref<int, thread_scope::device>(*object).wait(1, membar::relaxed);
+  REFUSED(a_cluster_wait_requires_sm_90, number<thread_scope::cluster>(*object).wait(1, relaxed));
+  number<thread_scope::device>(*object).wait(1, relaxed);
   // expect: thread_scope::cluster requires compute capability 9.0
   REFUSED(a_cluster_update_requires_sm_90,
-          membar::atomic_ref<int, thread_scope::cluster>(*object).fetch_update([](int x) { return x; }, membar::relaxed));
-  membar::atomic_ref<int, thread_scope::device>(*object).fetch_update([](int x) { return x; }, membar::relaxed);
+          number<thread_scope::cluster>(*object).fetch_update([](int x) { return x; }, relaxed));
+  number<thread_scope::device>(*object).fetch_update([](int x) { return x; }, relaxed);
   // expect: a 16-byte read-modify-write requires compute capability 9.0
-  REFUSED(a_16_byte_exchange_requires_sm_90, wide.exchange({}, membar::relaxed));
-  wide.store({}, membar::release);
+  REFUSED(a_16_byte_exchange_requires_sm_90, wide.exchange({}, relaxed));
+  wide.store({}, release);
   // expect: a 16-byte read-modify-write requires compute capability 9.0
-  REFUSED(a_16_byte_compare_exchange_requires_sm_90, wide.compare_exchange(found, {}, membar::relaxed, membar::relaxed));
-  found = wide.load(membar::acquire);
+  REFUSED(a_16_byte_compare_exchange_requires_sm_90, wide.compare_exchange(found, {}, relaxed, relaxed));
+  found = wide.load(acquire);
   // expect: a 16-byte read-modify-write requires compute capability 9.0
-  REFUSED(a_16_byte_update_requires_sm_90, wide.fetch_update([](sixteen_bytes x) { return x; }, membar::relaxed));
-  found = wide.load(membar::relaxed);
+  REFUSED(a_16_byte_update_requires_sm_90, wide.fetch_update([](sixteen_bytes x) { return x; }, relaxed));
+  found = wide.load(relaxed);
   // expect: a 16-byte read-modify-write requires compute capability 9.0
-  REFUSED(a_16_byte_sum_requires_sm_90,
-          membar::atomic_ref<__int128, thread_scope::device>(large).fetch_add(1, membar::relaxed));
-  membar::atomic_ref<__int128, thread_scope::device>(large).store(1, membar::relaxed);
+  REFUSED(a_16_byte_sum_requires_sm_90, atomic_ref<__int128, thread_scope::device>(large).fetch_add(1, relaxed));
+  atomic_ref<__int128, thread_scope::device>(large).store(1, relaxed);
   // expect: vector atomics require compute capability 9.0
-  REFUSED(a_vector_sum_requires_sm_90, vectors.fetch_add(floats{}, membar::relaxed));
-  membar::atomic_ref<float, thread_scope::device>(elements[0]).fetch_add(1, membar::relaxed);
+  REFUSED(a_vector_sum_requires_sm_90, vectors.fetch_add(floats{}, relaxed));
+  atomic_ref<float, thread_scope::device>(elements[0]).fetch_add(1, relaxed);
   // expect: vector atomics require compute capability 9.0
-  REFUSED(a_vector_reduction_requires_sm_90, vectors.add(floats{}, membar::relaxed));
-  membar::atomic_ref<float, thread_scope::device>(elements[0]).add(1, membar::relaxed);
-  wide.store(found, membar::relaxed);
-  static_cast<void>(vectors);
+  REFUSED(a_vector_reduction_requires_sm_90, vectors.add(floats{}, relaxed));
+  atomic_ref<float, thread_scope::device>(elements[0]).add(1, relaxed);
+  wide.store(found, relaxed);
 }
 
 // Where the instruction is missing there is a loop: no rule is broken.
 __global__ void bfloat16_before_hopper(__nv_bfloat16* object, __nv_bfloat16 value) {
-  membar::atomic_ref<__nv_bfloat16, thread_scope::device>(*object).add(value, membar::relaxed);
+  atomic_ref<__nv_bfloat16, thread_scope::device>(*object).add(value, relaxed);
 }

@@ -13,6 +13,7 @@ words must be in the compiler's output, and that must have one error.
 """
 
 import argparse
+import collections
 import os
 import pathlib
 import re
@@ -28,16 +29,9 @@ GCC_ERROR = re.compile(r"^(.+?):(\d+):(?:\d+:)? (?:fatal )?(?:error|warning): ")
 GCC_NOTE = re.compile(r"^.+?:\d+:(?:\d+:)? note: ")
 GCC_ORIGIN = re.compile(r"^(.+?):(\d+):(?:\d+:)? +(?:required|recursively required|in ['‘]constexpr)")
 
-
 # The file that config.hpp includes after an #error, so that nothing is reported that follows from it.
 END_OF_COMPILATION = "the_error_above_ends_the_compilation"
-
-
-class Rule:
-    """A rule: its name, the expected words, and the numbers of its broken lines."""
-
-    def __init__(self, name, words, lines):
-        self.name, self.words, self.lines = name, words, lines
+Rule = collections.namedtuple("Rule", "name words lines")  # the expected words, and the numbers of the lines that break the rule
 
 
 def rules_of(text):

@@ -4,21 +4,23 @@
 #include <membar/constant.cuh>
 #include <membar/read_only.cuh>
 
+using namespace membar;
+
 struct with_constructor {
   __host__ __device__ with_constructor() : value(1) {}
   int value;
 };
 
-__constant__ membar::constant_table<float, 9> weights;
+__constant__ constant_table<float, 9> weights;
 
 // expect: membar: a constant table has at most 65536 bytes
-REFUSED(a_table_has_at_most_64_KiB, __constant__ membar::constant_table<float, 16385> refused_large);
-__constant__ membar::constant_table<float, 16384 - 9> large;
+REFUSED(a_table_has_at_most_64_KiB, __constant__ constant_table<float, 16385> refused_large);
+__constant__ constant_table<float, 16384 - 9> large;
 // expect: membar: a constant table has at least one element
-REFUSED(a_table_has_an_element, __constant__ membar::constant_table<float, 0> empty);
+REFUSED(a_table_has_an_element, __constant__ constant_table<float, 0> empty);
 // expect: membar: a constant table holds a trivially copyable type without constructor
-REFUSED(a_table_runs_no_constructor, void use(membar::constant_table<with_constructor, 2>&);
-        [[maybe_unused]] const auto size = sizeof(membar::constant_table<with_constructor, 2>));
+REFUSED(a_table_runs_no_constructor, void use(constant_table<with_constructor, 2>&);
+        [[maybe_unused]] const auto size = sizeof(constant_table<with_constructor, 2>));
 
 __global__ void read(float* out, int i) {
   // expect: membar: the index is past the end of the constant table
@@ -29,21 +31,21 @@ __global__ void read(float* out, int i) {
   out[1] = weights[i] + large[i];
 }
 
-__global__ void span(membar::read_only_span<float> values, float* out) {
+__global__ void span(read_only_span<float> values, float* out) {
   // expect: expression must be
   REFUSED(a_read_only_span_is_not_written, values[0] = 1.0F);
   out[0] = values[0];
   // expect: membar: what is volatile changes, and is not read-only
-  REFUSED(what_is_volatile_is_not_read_only, out[1] = membar::read_only_span<volatile float>()[0]);
-  out[1] = membar::read_only_span<const float>(out, 1)[0];
+  REFUSED(what_is_volatile_is_not_read_only, out[1] = read_only_span<volatile float>()[0]);
+  out[1] = read_only_span<const float>(out, 1)[0];
 }
 
 int main() {
   const float nine[9] = {};
   // expect: membar: an upload has the type of the constant table
-  REFUSED(an_upload_has_the_type_of_the_table, const double other[9] = {}; membar::upload(weights, other, nullptr));
-  membar::upload(weights, nine, nullptr);
+  REFUSED(an_upload_has_the_type_of_the_table, const double other[9] = {}; upload(weights, other, nullptr));
+  upload(weights, nine, nullptr);
   // expect: membar: an upload has as many elements as the constant table
-  REFUSED(an_upload_has_the_size_of_the_table, const float eight[8] = {}; membar::upload(weights, eight, nullptr));
-  membar::upload_part(weights, 0, nine, 8, nullptr);
+  REFUSED(an_upload_has_the_size_of_the_table, const float eight[8] = {}; upload(weights, eight, nullptr));
+  upload_part(weights, 0, nine, 8, nullptr);
 }

@@ -4,62 +4,55 @@
 #include <membar/launch.hpp>
 #include <membar/stream_partition.hpp>
 
-using membar::domain_bound;
-using membar::launch_config;
-using membar::physical_domain;
-using membar::sync_domain;
-using membar::sync_domain_map;
+using namespace membar;
 
 void kernel(int, float*) {}
 int function(int value) { return value; }
 void bound_kernel(domain_bound<int*, 1>) {}
 
 void places(const launch_config<>& config, cudaStream_t stream, cudaGraphNode_t node) {
-  static_cast<void>(node);
   // expect: CUDA does not accept this attribute on a launch
-  REFUSED(a_stream_attribute_is_not_for_launches, static_cast<void>(config.with(membar::synchronization_policy::spin)));
-  membar::set_attribute(stream, membar::synchronization_policy::spin);
+  REFUSED(a_stream_attribute_is_not_for_launches, static_cast<void>(config.with(synchronization_policy::spin)));
+  set_attribute(stream, synchronization_policy::spin);
   // expect: CUDA does not accept this attribute on a graph node
-  REFUSED(a_stream_attribute_is_not_for_nodes, membar::set_attribute(node, membar::synchronization_policy::spin));
-  membar::set_attribute(node, sync_domain::remote);
+  REFUSED(a_stream_attribute_is_not_for_nodes, set_attribute(node, synchronization_policy::spin));
+  set_attribute(node, sync_domain::remote);
   // expect: CUDA does not accept this attribute on a stream
-  REFUSED(a_node_attribute_is_not_for_streams, membar::set_attribute(stream, membar::cooperative{}));
-  membar::set_attribute(node, membar::cooperative{});
+  REFUSED(a_node_attribute_is_not_for_streams, set_attribute(stream, cooperative{}));
+  set_attribute(node, cooperative{});
   // expect: CUDA does not accept this attribute on a stream
-  REFUSED(a_launch_attribute_is_not_for_streams, membar::set_attribute(stream, membar::programmatic_stream_serialization{}));
-  static_cast<void>(config.with(membar::programmatic_stream_serialization{}));
+  REFUSED(a_launch_attribute_is_not_for_streams, set_attribute(stream, programmatic_stream_serialization{}));
+  static_cast<void>(config.with(programmatic_stream_serialization{}));
   // expect: CUDA does not accept this attribute on a graph node
-  REFUSED(a_launch_attribute_is_not_for_nodes, membar::set_attribute(node, membar::programmatic_stream_serialization{}));
-  static_cast<void>(config.with(membar::programmatic_stream_serialization{}));
+  REFUSED(a_launch_attribute_is_not_for_nodes, set_attribute(node, programmatic_stream_serialization{}));
+  static_cast<void>(config.with(programmatic_stream_serialization{}));
   // expect: CUDA does not accept this attribute on a stream
-  REFUSED(a_physical_domain_is_not_for_streams, membar::set_attribute(stream, physical_domain<1>{}));
-  membar::set_attribute(stream, sync_domain_map{.default_ = 1, .remote = 1});
+  REFUSED(a_physical_domain_is_not_for_streams, set_attribute(stream, physical_domain<1>{}));
+  set_attribute(stream, sync_domain_map{.default_ = 1, .remote = 1});
   // expect: CUDA does not accept this attribute on a stream
-  REFUSED(a_launch_attribute_is_not_read_from_a_stream, static_cast<void>(membar::get_attribute<membar::cooperative>(stream)));
-  static_cast<void>(membar::get_attribute<sync_domain>(stream));
+  REFUSED(a_launch_attribute_is_not_read_from_a_stream, static_cast<void>(get_attribute<cooperative>(stream)));
+  static_cast<void>(get_attribute<sync_domain>(stream));
   // expect: read this attribute back as the type that holds any of its values
-  REFUSED(a_tag_is_not_read_back, static_cast<void>(membar::get_attribute<sync_domain::remote_t>(stream)));
-  static_cast<void>(membar::get_attribute<sync_domain>(stream));
+  REFUSED(a_tag_is_not_read_back, static_cast<void>(get_attribute<sync_domain::remote_t>(stream)));
+  static_cast<void>(get_attribute<sync_domain>(stream));
   // expect: CUDA does not accept this attribute on a stream
-  REFUSED(a_launch_attribute_has_no_scope_on_a_stream,
-          const membar::scoped_stream_attribute refused_scope(stream, membar::cooperative{}));
-  const membar::scoped_stream_attribute scope(stream, sync_domain::remote);
+  REFUSED(a_launch_attribute_has_no_scope_on_a_stream, const scoped_stream_attribute refused_scope(stream, cooperative{}));
+  const scoped_stream_attribute scope(stream, sync_domain::remote);
   // expect: CUDA does not accept this attribute on a launch
   REFUSED(what_is_no_attribute_is_not_for_launches, static_cast<void>(config.with(42)));
-  static_cast<void>(config.with(membar::priority{42}));
+  static_cast<void>(config.with(priority{42}));
 }
 
 void once(const launch_config<>& config) {
   // expect: this launch was given the attribute before
-  REFUSED(an_attribute_is_given_once,
-          static_cast<void>(config.with(membar::priority{1}).with(membar::cooperative{}).with(membar::priority{2})));
-  static_cast<void>(config.with(membar::priority{1}).with(membar::cooperative{}));
+  REFUSED(an_attribute_is_given_once, static_cast<void>(config.with(priority{1}).with(cooperative{}).with(priority{2})));
+  static_cast<void>(config.with(priority{1}).with(cooperative{}));
   // expect: this launch was given the attribute before
   REFUSED(both_tags_are_one_attribute, static_cast<void>(config.with(sync_domain::remote).with(sync_domain::default_)));
   static_cast<void>(config.with(sync_domain::remote));
   // expect: this launch was given the attribute before
   REFUSED(a_physical_domain_is_a_domain, static_cast<void>(config.with(physical_domain<1>{}).with(sync_domain::remote)));
-  static_cast<void>(config.with(physical_domain<1>{}).with(membar::priority{1}));
+  static_cast<void>(config.with(physical_domain<1>{}).with(priority{1}));
   // expect: this launch was given the attribute before
   REFUSED(a_physical_domain_is_a_map, static_cast<void>(config.with(sync_domain_map{}).with(physical_domain<1>{})));
   static_cast<void>(config.with(sync_domain_map{}).with(sync_domain::remote));
@@ -68,81 +61,73 @@ void once(const launch_config<>& config) {
   static_cast<void>(config.with(physical_domain<0>{}));
   // expect: nodiscard
   REFUSED(with_returns_a_new_configuration, config.with(sync_domain::remote));
-  const auto remote = config.with(sync_domain::remote);
-  static_cast<void>(remote);
+  [[maybe_unused]] const auto remote = config.with(sync_domain::remote);
 }
 
 void together(const launch_config<>& config, float* data) {
 #if CUDART_VERSION >= 12080
   // expect: is given cluster_dimensions too
   REFUSED(preferred_cluster_dimensions_stand_beside_cluster_dimensions,
-          membar::launch(config.with(membar::preferred_cluster_dimensions{2, 1, 1}), kernel, 1, data));
-  membar::launch(config.with(membar::preferred_cluster_dimensions{2, 1, 1}).with(membar::cluster_dimensions{1, 1, 1}), kernel,
-                 1, data);
+          launch(config.with(preferred_cluster_dimensions{2, 1, 1}), kernel, 1, data));
+  launch(config.with(preferred_cluster_dimensions{2, 1, 1}).with(cluster_dimensions{1, 1, 1}), kernel, 1, data);
 #else
-  membar::launch(config, kernel, 1, data);
+  launch(config, kernel, 1, data);
 #endif
 }
 
 void arguments(const launch_config<>& config, float* data) {
   // expect: a launch passes one argument per kernel parameter
-  REFUSED(every_parameter_has_an_argument, membar::launch(config, kernel, 1));
-  membar::launch(config, kernel, 1, data);
+  REFUSED(every_parameter_has_an_argument, launch(config, kernel, 1));
+  launch(config, kernel, 1, data);
   // expect: a launch passes one argument per kernel parameter
-  REFUSED(every_argument_has_a_parameter, membar::launch(config, kernel, 1, data, 2));
-  membar::launch(config, kernel, 1, data);
+  REFUSED(every_argument_has_a_parameter, launch(config, kernel, 1, data, 2));
+  launch(config, kernel, 1, data);
   // expect: each argument of a launch must convert to the type of its kernel parameter
-  REFUSED(constness_is_kept, membar::launch(config, kernel, 1, static_cast<const float*>(data)));
-  membar::launch(config, kernel, 1, data);
+  REFUSED(constness_is_kept, launch(config, kernel, 1, static_cast<const float*>(data)));
+  launch(config, kernel, 1, data);
   // expect: no matching function for call to
-  REFUSED(a_kernel_returns_nothing, membar::launch(config, function, 1));
+  REFUSED(a_kernel_returns_nothing, launch(config, function, 1));
   function(1);
   // expect: each argument of a launch must convert to the type of its
-  REFUSED(an_argument_is_convertible_to_its_parameter, membar::launch(config, kernel, data, 1));
-  membar::launch(config, kernel, short{1}, data);
+  REFUSED(an_argument_is_convertible_to_its_parameter, launch(config, kernel, data, 1));
+  launch(config, kernel, short{1}, data);
 }
 
 void sharing(const launch_config<>& config, int* data) {
   const domain_bound<int*, 1> handle(data);
   // expect: share the data at thread_scope::system, which orders across domains
-  REFUSED(a_bound_handle_stays_in_its_domain, membar::launch(config.with(physical_domain<2>{}), bound_kernel, handle));
-  membar::launch(config.with(physical_domain<1>{}), bound_kernel, handle);
+  REFUSED(a_bound_handle_stays_in_its_domain, launch(config.with(physical_domain<2>{}), bound_kernel, handle));
+  launch(config.with(physical_domain<1>{}), bound_kernel, handle);
   // expect: each argument of a launch must convert to the type of its kernel
-  REFUSED(a_binding_is_not_changed_by_conversion, membar::launch(config, bound_kernel, domain_bound<int*, 2>(data)));
-  membar::launch(config, bound_kernel, handle);
+  REFUSED(a_binding_is_not_changed_by_conversion, launch(config, bound_kernel, domain_bound<int*, 2>(data)));
+  launch(config, bound_kernel, handle);
   // expect: each argument of a launch must convert to the type of its kernel
-  REFUSED(a_raw_pointer_is_bound_to_no_domain, membar::launch(config.with(physical_domain<1>{}), bound_kernel, data));
-  membar::launch(config, bound_kernel, handle);
+  REFUSED(a_raw_pointer_is_bound_to_no_domain, launch(config.with(physical_domain<1>{}), bound_kernel, data));
+  launch(config, bound_kernel, handle);
   // expect: to non-scalar type
   REFUSED(binding_a_pointer_is_explicit, [[maybe_unused]] const domain_bound<int*, 1> refused_implicit = data);
-  const domain_bound<int*, 1> implicit(data);
-  static_cast<void>(implicit);
-
+  [[maybe_unused]] const domain_bound<int*, 1> implicit(data);
   // expect: no matching function for call to
   REFUSED(a_domain_known_at_run_time_is_named, [[maybe_unused]] const domain_bound<int*> refused_unnamed(data));
-  const domain_bound<int*> unnamed(data, 1);
-  static_cast<void>(unnamed);
-
+  [[maybe_unused]] const domain_bound<int*> unnamed(data, 1);
   // expect: a physical domain id counts from 0
   REFUSED(a_binding_to_a_negative_domain_is_none, const domain_bound<int*, -2> refused_negative(data));
-  const domain_bound<int*, 0> negative(data);
-  static_cast<void>(negative);
+  [[maybe_unused]] const domain_bound<int*, 0> negative(data);
 }
 
 void scopes(cudaStream_t stream) {
   // expect: the attribute is put back when this object is destroyed
-  REFUSED(a_scope_on_a_stream_has_a_name, membar::scoped_stream_attribute(stream, sync_domain::remote));
-  const membar::scoped_stream_attribute scope(stream, sync_domain::remote);
+  REFUSED(a_scope_on_a_stream_has_a_name, scoped_stream_attribute(stream, sync_domain::remote));
+  const scoped_stream_attribute scope(stream, sync_domain::remote);
   // expect: the maps are put back when this object is destroyed
-  REFUSED(a_partition_has_a_name, membar::stream_partition{{}});
-  const membar::stream_partition partition({});
+  REFUSED(a_partition_has_a_name, stream_partition{{}});
+  const stream_partition partition({});
 }
 
 void values() {
   // expect: to non-scalar type
   REFUSED(a_number_is_no_logical_domain, [[maybe_unused]] const sync_domain refused_domain = 1);
-  const sync_domain domain = sync_domain::remote;
-  static_cast<void>(domain);
+  [[maybe_unused]] const sync_domain domain = sync_domain::remote;
 }
 
 int main() {}

@@ -6,6 +6,8 @@
 #include <membar/managed_memory.hpp>
 #include <membar/mapped_memory.hpp>
 
+using namespace membar;
+
 struct owner {
   ~owner() {}
 };
@@ -14,23 +16,23 @@ void kernel() {}
 
 int main() {
   // expect: membar: mapped memory holds a trivially copyable and destructible type
-  REFUSED(mapped_memory_runs_no_destructor, membar::mapped_memory<owner> refused_words(1));
-  membar::mapped_memory<int> words(1);
+  REFUSED(mapped_memory_runs_no_destructor, mapped_memory<owner> refused_words(1));
+  mapped_memory<int> words(1);
   // expect: membar: managed memory holds a trivially copyable and destructible
-  REFUSED(managed_memory_runs_no_destructor, membar::managed_memory<owner> refused_pages(1));
-  membar::managed_memory<int> pages(1);
+  REFUSED(managed_memory_runs_no_destructor, managed_memory<owner> refused_pages(1));
+  managed_memory<int> pages(1);
   // expect: use of deleted function
-  REFUSED(mapped_memory_is_not_copied, const membar::mapped_memory<int> refused_copy = words);
-  const membar::mapped_memory<int> moved = static_cast<membar::mapped_memory<int>&&>(words);
+  REFUSED(mapped_memory_is_not_copied, const mapped_memory<int> refused_copy = words);
+  const mapped_memory<int> moved = static_cast<mapped_memory<int>&&>(words);
 
-  const membar::access_policy_window window;
+  const access_policy_window window;
   // expect: membar: this launch was given the attribute before
-  REFUSED(a_launch_has_one_window, membar::launch(membar::launch_config{1, 1}.with(window).with(window), kernel));
-  membar::launch(membar::launch_config{1, 1}.with(window), kernel);
+  REFUSED(a_launch_has_one_window, launch(launch_config{1, 1}.with(window).with(window), kernel));
+  launch(launch_config{1, 1}.with(window), kernel);
   // expect: give it a name
-  REFUSED(a_set_aside_has_a_name, membar::l2_set_aside(0, 1024));
-  const membar::l2_set_aside hold(0, 1024);
+  REFUSED(a_set_aside_has_a_name, l2_set_aside(0, 1024));
+  const l2_set_aside hold(0, 1024);
   // expect: memory_range
-  REFUSED(a_plan_is_of_a_range, static_cast<void>(membar::window_over(7)));
-  static_cast<void>(membar::window_over(pages));
+  REFUSED(a_plan_is_of_a_range, static_cast<void>(window_over(7)));
+  static_cast<void>(window_over(pages));
 }

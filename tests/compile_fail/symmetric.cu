@@ -7,12 +7,8 @@
 #include <membar/symmetric/wait.cuh>
 
 namespace symmetric = membar::symmetric;
-using membar::thread_scope;
-using membar::symmetric::amo;
-using membar::symmetric::counter;
-using membar::symmetric::object;
-using membar::symmetric::pe;
-using membar::symmetric::span;
+using membar::thread_scope, membar::symmetric::amo, membar::symmetric::counter, membar::symmetric::object,
+    membar::symmetric::pe, membar::symmetric::span;
 
 constexpr membar::wait_budget budget = membar::wait_budget::milliseconds(1);
 
@@ -179,20 +175,20 @@ __global__ void words(span<int> data, object<counter<int>> count, object<counter
 }
 
 template <class T>
-constexpr unsigned long long complete = sizeof(T);
+constexpr bool complete = sizeof(T) != 0;
 
 // expect: symmetric memory holds a trivially copyable type
-REFUSED(symmetric_memory_is_trivially_copyable, static_assert(complete<object<not_trivial>> != 0));
-static_assert(complete<object<padded>> != 0);
+REFUSED(symmetric_memory_is_trivially_copyable, static_assert(complete<object<not_trivial>>));
+static_assert(complete<object<padded>>);
 // expect: symmetric memory holds a type without const or volatile
-REFUSED(symmetric_memory_is_not_const, static_assert(complete<object<const int>> != 0));
-static_assert(complete<object<int>> != 0);
+REFUSED(symmetric_memory_is_not_const, static_assert(complete<object<const int>>));
+static_assert(complete<object<int>>);
 // expect: a signal is set or added to
-REFUSED(a_signal_is_set_or_added_to, static_assert(complete<symmetric::signal<int>> != 0));
-static_assert(complete<symmetric::signal<symmetric::add>> != 0);
+REFUSED(a_signal_is_set_or_added_to, static_assert(complete<symmetric::signal<int>>));
+static_assert(complete<symmetric::signal<symmetric::add>>);
 // expect: a counter holds a number of 4 or 8 bytes
-REFUSED(a_counter_is_a_number_of_four_or_eight_bytes, static_assert(complete<counter<short>> != 0));
-static_assert(complete<counter<long long>> != 0);
+REFUSED(a_counter_is_a_number_of_four_or_eight_bytes, static_assert(complete<counter<short>>));
+static_assert(complete<counter<long long>>);
 // expect: a floating-point counter is loaded, stored, exchanged and added to
-REFUSED(a_counter_of_floats_has_no_bits, static_assert(complete<counter<float, amo::bitwise_and>> != 0));
-static_assert(complete<counter<float, amo::add>> != 0);
+REFUSED(a_counter_of_floats_has_no_bits, static_assert(complete<counter<float, amo::bitwise_and>>));
+static_assert(complete<counter<float, amo::add>>);

@@ -10,8 +10,7 @@
 #include <membar/sync/spsc_channel.cuh>
 #include <membar/sync/ticket_lock.cuh>
 
-using membar::thread_scope;
-using membar::wait_budget;
+using namespace membar;
 
 struct not_trivial {
   __device__ not_trivial(const not_trivial& other) : value(other.value) {}
@@ -25,68 +24,66 @@ struct sixteen_bytes {
 };
 
 template <class T>
-constexpr unsigned long long complete = sizeof(T);
+constexpr bool complete = sizeof(T) != 0;
 
 // expect: a publisher widens: the scope it publishes at is wider than the one it is fed at
-REFUSED(a_publisher_widens, static_assert(complete<membar::publisher<1, 2, thread_scope::system, thread_scope::device>> != 0));
-static_assert(complete<membar::publisher<1, 2, thread_scope::block, thread_scope::device>> != 0);
+REFUSED(a_publisher_widens, static_assert(complete<publisher<1, 2, thread_scope::system, thread_scope::device>>));
+static_assert(complete<publisher<1, 2, thread_scope::block, thread_scope::device>>);
 // expect: a publisher widens
 REFUSED(a_publisher_does_not_keep_the_scope,
-        static_assert(complete<membar::publisher<1, 2, thread_scope::device, thread_scope::device>> != 0));
-static_assert(complete<membar::publisher<1, 2, thread_scope::device, thread_scope::system>> != 0);
+        static_assert(complete<publisher<1, 2, thread_scope::device, thread_scope::device>>));
+static_assert(complete<publisher<1, 2, thread_scope::device, thread_scope::system>>);
 // expect: the lag of a publisher is a power of two
-REFUSED(a_lag_is_a_power_of_two, static_assert(complete<membar::publisher<1, 3>> != 0));
-static_assert(complete<membar::publisher<1, 4>> != 0);
+REFUSED(a_lag_is_a_power_of_two, static_assert(complete<publisher<1, 3>>));
+static_assert(complete<publisher<1, 4>>);
 // expect: a publisher has at least one source
-REFUSED(a_publisher_has_a_source, static_assert(complete<membar::publisher<0, 4>> != 0));
-static_assert(complete<membar::publisher<33, 4>> != 0);
+REFUSED(a_publisher_has_a_source, static_assert(complete<publisher<0, 4>>));
+static_assert(complete<publisher<33, 4>>);
 // expect: a message of a channel is trivially copyable
-REFUSED(a_message_is_trivially_copyable,
-        static_assert(complete<membar::spsc_channel<not_trivial, 4, thread_scope::device>> != 0));
-static_assert(complete<membar::spsc_channel<sixteen_bytes, 4, thread_scope::device>> != 0);
+REFUSED(a_message_is_trivially_copyable, static_assert(complete<spsc_channel<not_trivial, 4, thread_scope::device>>));
+static_assert(complete<spsc_channel<sixteen_bytes, 4, thread_scope::device>>);
 // expect: a message of a channel is trivially copyable
 REFUSED(a_message_of_many_producers_is_trivially_copyable,
-        static_assert(complete<membar::mpsc_channel<not_trivial, 4, thread_scope::device>> != 0));
-static_assert(complete<membar::mpsc_channel<sixteen_bytes, 4, thread_scope::device>> != 0);
+        static_assert(complete<mpsc_channel<not_trivial, 4, thread_scope::device>>));
+static_assert(complete<mpsc_channel<sixteen_bytes, 4, thread_scope::device>>);
 // expect: the capacity of a channel is a power of two
-REFUSED(a_capacity_is_a_power_of_two, static_assert(complete<membar::spsc_channel<int, 12, thread_scope::device>> != 0));
-static_assert(complete<membar::spsc_channel<int, 1, thread_scope::device>> != 0);
+REFUSED(a_capacity_is_a_power_of_two, static_assert(complete<spsc_channel<int, 12, thread_scope::device>>));
+static_assert(complete<spsc_channel<int, 1, thread_scope::device>>);
 // expect: a packed message has at most 12 bytes
 REFUSED(a_packed_message_leaves_room_for_its_number,
-        static_assert(complete<membar::packed_spsc_channel<sixteen_bytes, 4, thread_scope::device>> != 0));
-static_assert(complete<membar::packed_spsc_channel<twelve_bytes, 4, thread_scope::device>> != 0);
+        static_assert(complete<packed_spsc_channel<sixteen_bytes, 4, thread_scope::device>>));
+static_assert(complete<packed_spsc_channel<twelve_bytes, 4, thread_scope::device>>);
 // expect: the value of a sequence lock is trivially copyable
 REFUSED(a_sequence_lock_holds_what_is_trivially_copyable,
-        static_assert(complete<membar::sequence_lock<not_trivial, thread_scope::device>> != 0));
-static_assert(complete<membar::sequence_lock<sixteen_bytes, thread_scope::device>> != 0);
+        static_assert(complete<sequence_lock<not_trivial, thread_scope::device>>));
+static_assert(complete<sequence_lock<sixteen_bytes, thread_scope::device>>);
 
-__global__ void barriers(membar::grid_barrier<thread_scope::device>* grid, membar::cross_barrier<2>* cross,
-                         membar::wait_result* result) {
+__global__ void barriers(grid_barrier<thread_scope::device>* grid, cross_barrier<2>* cross, wait_result* result) {
   constexpr wait_budget budget = wait_budget::milliseconds(1);
   // expect: arriving at a barrier takes relaxed or release
-  REFUSED(an_arrival_acquires_nothing, auto refused_arrival = grid->arrive(membar::acquire));
-  auto arrival = grid->arrive(membar::release);
+  REFUSED(an_arrival_acquires_nothing, auto refused_arrival = grid->arrive(acquire));
+  auto arrival = grid->arrive(release);
   // expect: arriving at a barrier takes relaxed or release
-  REFUSED(an_arrival_is_not_acq_rel, arrival = grid->arrive(membar::acq_rel));
-  arrival = grid->arrive(membar::relaxed);
+  REFUSED(an_arrival_is_not_acq_rel, arrival = grid->arrive(acq_rel));
+  arrival = grid->arrive(relaxed);
   // expect: waiting at a barrier takes relaxed or acquire
-  REFUSED(a_wait_releases_nothing, *result = grid->wait(arrival, membar::release, budget));
-  *result = grid->wait(arrival, membar::acquire, budget);
+  REFUSED(a_wait_releases_nothing, *result = grid->wait(arrival, release, budget));
+  *result = grid->wait(arrival, acquire, budget);
   // expect: no instance of function template
-  REFUSED(a_wait_has_a_budget, *result = grid->wait(arrival, membar::relaxed));
-  *result = grid->wait(arrival, membar::relaxed, budget);
+  REFUSED(a_wait_has_a_budget, *result = grid->wait(arrival, relaxed));
+  *result = grid->wait(arrival, relaxed, budget);
   // expect: is inaccessible
   REFUSED(a_budget_has_a_unit, *result = grid->sync(wait_budget(5)));
   *result = grid->sync(wait_budget::nanoseconds(5));
   // expect: arriving at a barrier takes relaxed or release
-  REFUSED(a_rank_that_arrives_acquires_nothing, cross->arrive(membar::acquire));
-  cross->arrive(membar::release);
+  REFUSED(a_rank_that_arrives_acquires_nothing, cross->arrive(acquire));
+  cross->arrive(release);
   // expect: waiting at a barrier takes relaxed or acquire
-  REFUSED(a_rank_that_waits_releases_nothing, *result = cross->wait(membar::release, budget));
-  *result = cross->wait(membar::acquire, budget);
+  REFUSED(a_rank_that_waits_releases_nothing, *result = cross->wait(release, budget));
+  *result = cross->wait(acquire, budget);
   // expect: ignoring return value
-  REFUSED(an_arrival_is_not_dropped, grid->arrive(membar::relaxed));
-  arrival = grid->arrive(membar::relaxed);
+  REFUSED(an_arrival_is_not_dropped, grid->arrive(relaxed));
+  arrival = grid->arrive(relaxed);
 }
 
 // A result that is not looked at may be that of a wait in vain.

@@ -20,10 +20,8 @@ inline constexpr std::string_view wrapped = "__wrap_";
 /// The failure that the test has planned for this call, else success.
 [[nodiscard]] cudaError_t planned(std::string_view call);
 
-/// Answers a call, one call at a time: the planned failure, else what `body` returns, and success where it returns nothing.
-/// CUDA remembers a failure.
-template <class Body>
-[[nodiscard]] cudaError_t answer(Body body, const char* name = __builtin_FUNCTION()) {
+/// Answers one call at a time: the planned failure, else what `body` returns, or success. CUDA remembers a failure.
+[[nodiscard]] cudaError_t answer(auto body, const char* name = __builtin_FUNCTION()) {
   const std::lock_guard lock(now().mutex);
   cudaError_t status = now().driver ? planned(call_name(name)) : cudaErrorInsufficientDriver;
   if (status == cudaSuccess) {

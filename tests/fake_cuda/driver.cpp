@@ -12,16 +12,8 @@ namespace fake_cuda {
 namespace driver {
 
 /// `answer` for the driver, whose codes are the runtime's.
-template <class Body>
-CUresult answer(Body body, const char* name = __builtin_FUNCTION()) {
-  const auto as_the_runtime = [&] {
-    if constexpr (!std::is_void_v<decltype(body())>) {
-      return static_cast<cudaError_t>(body());
-    } else {
-      body();
-    }
-  };
-  return static_cast<CUresult>(fake_cuda::answer(as_the_runtime, name));
+CUresult answer(auto body, const char* name = __builtin_FUNCTION()) {
+  return static_cast<CUresult>(fake_cuda::answer(body, name));
 }
 
 CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute, CUdevice device) {
@@ -44,11 +36,11 @@ CUresult cuMemAddressFree(CUdeviceptr range, std::size_t bytes) {
   return answer([&] {
     const auto found = now().reserved.find(range);
     if (found == now().reserved.end() || found->second != bytes) {
-      return CUDA_ERROR_INVALID_VALUE;
+      return cudaErrorInvalidValue;
     }
     std::free(reinterpret_cast<void*>(range));
     now().reserved.erase(found);
-    return CUDA_SUCCESS;
+    return cudaSuccess;
   });
 }
 CUresult cuMemCreate(CUmemGenericAllocationHandle* memory, std::size_t, const CUmemAllocationProp* property,
@@ -60,13 +52,13 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* memory, std::size_t, const CU
   });
 }
 CUresult cuMemRelease(CUmemGenericAllocationHandle memory) {
-  return answer([&] { return now().created.erase(memory) == 1 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; });
+  return answer([&] { return now().created.erase(memory) == 1 ? cudaSuccess : cudaErrorInvalidValue; });
 }
 CUresult cuMemMap(CUdeviceptr start, std::size_t bytes, std::size_t, CUmemGenericAllocationHandle, unsigned long long) {
   return answer([&] { now().mapped[start] = bytes; });
 }
 CUresult cuMemUnmap(CUdeviceptr start, std::size_t) {
-  return answer([&] { return now().mapped.erase(start) == 1 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; });
+  return answer([&] { return now().mapped.erase(start) == 1 ? cudaSuccess : cudaErrorInvalidValue; });
 }
 CUresult cuMemSetAccess(CUdeviceptr, std::size_t, const CUmemAccessDesc* access, std::size_t count) {
   return answer([&] {

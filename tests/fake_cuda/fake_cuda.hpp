@@ -68,6 +68,17 @@ struct launch {
   std::size_t dynamic_shared_bytes;
   std::vector<cudaLaunchAttribute> attributes;
   const void* kernel;
+
+  /// The value of an attribute; a failure of the test where the launch has none.
+  [[nodiscard]] cudaLaunchAttributeValue value(cudaLaunchAttributeID id) const {
+    for (const cudaLaunchAttribute& each : attributes) {
+      if (each.id == id) {
+        return each.val;
+      }
+    }
+    ADD_FAILURE() << "launched without attribute " << id;
+    return {};
+  }
 };
 
 /// How calls of one name fail: after `after` successes, `times` in a row.

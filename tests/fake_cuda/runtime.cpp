@@ -21,27 +21,19 @@ thread_local int this_threads_device = 0;
 stream& of(cudaStream_t handle) { return handle == nullptr ? now().null_stream : *reinterpret_cast<stream*>(handle); }
 node& of(cudaGraphNode_t handle) { return *reinterpret_cast<node*>(handle); }
 
-cudaError_t get(const attributed& from, cudaLaunchAttributeID id, cudaLaunchAttributeValue* value) {
-  if (!from.valid) {
-    return cudaErrorInvalidResourceHandle;
+/// Calls `use` with an attribute of a stream or a node that is valid and takes it.
+cudaError_t with_attribute(attributed& where, cudaLaunchAttributeID id, bool valid, auto use) {
+  if (!valid || where.not_taken.contains(id)) {
+    return valid ? cudaErrorInvalidValue : cudaErrorInvalidResourceHandle;
   }
-  if (from.not_taken.contains(id)) {
-    return cudaErrorInvalidValue;
-  }
-  const auto found = from.attributes.find(id);
-  *value = found != from.attributes.end() ? found->second : cudaLaunchAttributeValue{};
+  use(where.attributes[id]);
   return cudaSuccess;
 }
-
+cudaError_t get(attributed& from, cudaLaunchAttributeID id, cudaLaunchAttributeValue* value) {
+  return with_attribute(from, id, from.valid, [&](const auto& held) { *value = held; });
+}
 cudaError_t set(attributed& to, cudaLaunchAttributeID id, const cudaLaunchAttributeValue* value) {
-  if (!to.valid || to.read_only) {
-    return cudaErrorInvalidResourceHandle;
-  }
-  if (to.not_taken.contains(id)) {
-    return cudaErrorInvalidValue;
-  }
-  to.attributes[id] = *value;
-  return cudaSuccess;
+  return with_attribute(to, id, to.valid && !to.read_only, [&](auto& held) { held = *value; });
 }
 
 /// What may not be called while a kernel runs that waits for another launch.

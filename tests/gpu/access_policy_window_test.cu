@@ -201,9 +201,7 @@ TEST_F(l2_on_a_gpu, the_tuner_runs_the_kernel_and_leaves_no_window) {
 }
 
 TEST_F(l2_on_a_gpu, the_limits_of_two_devices_are_kept_apart) {
-  int devices = 0;
-  check(cudaGetDeviceCount(&devices));
-  if (devices < 2) {
+  if (device_count() < 2) {
     GTEST_SKIP() << "this test needs a second GPU";
   }
   const membar::l2_facts before = membar::l2_facts_of(1);

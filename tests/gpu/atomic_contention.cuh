@@ -16,14 +16,6 @@ namespace membar_test::contention {
 
 using membar::thread_scope;
 
-/// Where the objects are.
-enum class placement {
-  global,
-  shared,
-  distributed_shared,  ///< that of the cluster's first block
-  neighbour_shared     ///< that of the other block of a cluster of two, which leaves it to this one
-};
-
 /// Which threads contend for one set of objects.
 enum class group { block, cluster, grid };
 
@@ -87,7 +79,8 @@ __host__ __device__ constexpr T advanced(T from, std::uint64_t by) {
 }
 
 // The operations. Each has: the number of objects, their initial value, one thread's part, and what must hold for n parts in
-// all: how many indices are each seen exactly once, and the final value. Initial values let additions wrap.
+// all: how many indices are each seen exactly once, and the final value. Initial values let additions wrap. A thread's part is
+// `run`, or a `turn` of those at the object of each order.
 
 /// Has a thread take its turns at the object of each order: `part(atomic_ref, order, object, id)`. No two parts have one id.
 template <thread_scope Scope, class T, class Part>
@@ -125,11 +118,9 @@ struct increment : operation {
 };
 
 struct fetch_add : increment {
-  template <class T, thread_scope Scope>
-  __device__ static void run(const contestant<T>& c) {
-    take_turns<Scope>(c, [&](auto cell, auto order, int object, unsigned) {
-      c.saw(object, distance(initial<T>, cell.fetch_add(T{1}, order)));
-    });
+  template <class T>
+  __device__ static void turn(const contestant<T>& c, auto cell, auto order, int object, unsigned) {
+    c.saw(object, distance(initial<T>, cell.fetch_add(T{1}, order)));
   }
 };
 
@@ -137,12 +128,10 @@ struct fetch_sub : increment {
   static constexpr unsigned step = 3;
   template <class T>
   static constexpr T initial = std::numeric_limits<T>::min() + 5;
-  template <class T, thread_scope Scope>
-  __device__ static void run(const contestant<T>& c) {
-    take_turns<Scope>(c, [&](auto cell, auto order, int object, unsigned) {
-      const std::uint64_t gone = distance(cell.fetch_sub(T{step}, order), initial<T>);
-      c.saw(object, gone % step == 0 ? gone / step : torn);
-    });
+  template <class T>
+  __device__ static void turn(const contestant<T>& c, auto cell, auto order, int object, unsigned) {
+    const std::uint64_t gone = distance(cell.fetch_sub(T{step}, order), initial<T>);
+    c.saw(object, gone % step == 0 ? gone / step : torn);
   }
   template <class T>
   static T final(unsigned n) {
@@ -155,11 +144,9 @@ struct exchange : operation {
   template <class T>
   static constexpr T initial = encoded<T>(0);
   static constexpr bool final_is_one_of_the_seen = true;
-  template <class T, thread_scope Scope>
-  __device__ static void run(const contestant<T>& c) {
-    take_turns<Scope>(c, [&](auto cell, auto order, int object, unsigned id) {
-      c.saw(object, decoded(cell.exchange(encoded<T>(id + 1), order)));
-    });
+  template <class T>
+  __device__ static void turn(const contestant<T>& c, auto cell, auto order, int object, unsigned id) {
+    c.saw(object, decoded(cell.exchange(encoded<T>(id + 1), order)));
   }
   template <class T>
   static unsigned seen_once(unsigned n) {
@@ -197,16 +184,14 @@ template <bool Set>
 struct change_bits : operation {
   template <class T>
   static constexpr T initial = static_cast<T>(Set ? std::uint64_t{0} : ~std::uint64_t{0});
-  template <class T, thread_scope Scope>
-  __device__ static void run(const contestant<T>& c) {
-    take_turns<Scope>(c, [&](auto cell, auto order, int object, unsigned id) {
-      const unsigned bit = id % (8 * sizeof(T));
-      const T mask = static_cast<T>(std::uint64_t{1} << bit);
-      const T old = Set ? cell.fetch_or(mask, order) : cell.fetch_and(static_cast<T>(~mask), order);
-      if (((old & mask) == 0) == Set) {
-        c.saw(object, bit);
-      }
-    });
+  template <class T>
+  __device__ static void turn(const contestant<T>& c, auto cell, auto order, int object, unsigned id) {
+    const unsigned bit = id % (8 * sizeof(T));
+    const T mask = static_cast<T>(std::uint64_t{1} << bit);
+    const T old = Set ? cell.fetch_or(mask, order) : cell.fetch_and(static_cast<T>(~mask), order);
+    if (((old & mask) == 0) == Set) {
+      c.saw(object, bit);
+    }
   }
   template <class T>
   static unsigned seen_once(unsigned n) {
@@ -236,10 +221,9 @@ T combined(T value, unsigned n, Combine combine) {
 struct fetch_xor : operation {
   template <class T>
   static constexpr T initial = T{5};
-  template <class T, thread_scope Scope>
-  __device__ static void run(const contestant<T>& c) {
-    take_turns<Scope>(c,
-                      [&](auto cell, auto order, int, unsigned id) { cell.fetch_xor(static_cast<T>(scattered(id)), order); });
+  template <class T>
+  __device__ static void turn(const contestant<T>&, auto cell, auto order, int, unsigned id) {
+    cell.fetch_xor(static_cast<T>(scattered(id)), order);
   }
   template <class T>
   static T final(unsigned n) {
@@ -304,15 +288,21 @@ struct load_store : operation {
   }
 };
 
-/// Runs `Operation` on the objects at `global`, or on copies of them in shared memory that are written back.
+template <class Operation, thread_scope Scope, class T>
+__device__ void run(const contestant<T>& c) {
+  if constexpr (requires { Operation::template run<T, Scope>(c); }) {
+    Operation::template run<T, Scope>(c);
+  } else {
+    take_turns<Scope>(c, [&](auto... turn) { Operation::turn(c, turn...); });
+  }
+}
+
+/// Runs `Operation` on the objects at `global`, or on copies of them.
 template <class Operation, class T, thread_scope Scope>
 __global__ void contend(T* global, unsigned* counts, unsigned counts_per_object, placement where, group who, unsigned turns) {
   if constexpr (Scope != thread_scope::cluster || has_hopper) {
-    __shared__ T shared[most_objects];
     unsigned set = blockIdx.x;
     unsigned rank = threadIdx.x;
-    bool keeper = true;  // of the shared copies
-    T* copies = shared;
     if (who == group::grid) {
       set = 0;
       rank = blockIdx.x * blockDim.x + threadIdx.x;
@@ -321,32 +311,16 @@ __global__ void contend(T* global, unsigned* counts, unsigned counts_per_object,
     if (who == group::cluster) {
       set = __clusterIdx().x;
       rank = __clusterRelativeBlockRank() * blockDim.x + threadIdx.x;
-      if (where == placement::distributed_shared) {
-        keeper = __clusterRelativeBlockRank() == 0;
-        copies = static_cast<T*>(__cluster_map_shared_rank(shared, 0));
-      }
-    } else if (where == placement::neighbour_shared) {
-      copies = static_cast<T*>(__cluster_map_shared_rank(shared, __clusterRelativeBlockRank() ^ 1U));
     }
 #endif
     const bool of_cluster = who == group::cluster || where == placement::neighbour_shared;
-    T* const home = global + set * most_objects;
-    const bool copied = where != placement::global;
-    meet(of_cluster);  // a block's shared memory is there once it runs
-    if (copied && keeper && threadIdx.x < most_objects) {
-      copies[threadIdx.x] = home[threadIdx.x];
-    }
-    meet(of_cluster);
-    Operation::template run<T, Scope>(contestant<T>{.objects = copied ? copies : home,
-                                                    .counts = counts + set * most_objects * counts_per_object,
-                                                    .counts_per_object = counts_per_object,
-                                                    .rank = rank,
-                                                    .turns = turns});
-    meet(of_cluster);
-    if (copied && keeper && threadIdx.x < most_objects) {
-      home[threadIdx.x] = copies[threadIdx.x];
-    }
-    meet(of_cluster);  // and as long as it does
+    on_objects<most_objects>(global + set * most_objects, where, of_cluster, [&](T* objects) {
+      run<Operation, Scope>(contestant<T>{.objects = objects,
+                                          .counts = counts + set * most_objects * counts_per_object,
+                                          .counts_per_object = counts_per_object,
+                                          .rank = rank,
+                                          .turns = turns});
+    });
   }
 }
 

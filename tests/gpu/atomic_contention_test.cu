@@ -10,7 +10,6 @@ namespace membar_test {
 namespace {
 
 using contention::group;
-using contention::placement;
 
 constexpr unsigned blocks = 8;
 constexpr unsigned threads = 64;
@@ -24,8 +23,7 @@ constexpr const char* type_name = std::is_signed_v<T> ? sizeof(T) == 4 ? "int" :
 
 template <class Operation, class T, thread_scope Scope>
 void expect_values(placement where, group who) {
-  const char* const places[] = {"global", "shared", "distributed shared", "the other block's shared"};
-  SCOPED_TRACE(std::string(type_name<T>) + " in " + places[static_cast<int>(where)] + " memory");
+  SCOPED_TRACE(std::string(type_name<T>) + " in " + name(where) + " memory");
   const unsigned sets = who == group::grid ? 1 : who == group::block ? blocks : blocks / cluster_size;
   const unsigned n = blocks / sets * threads * turns;
   const unsigned counts_per_object = n + 2;
@@ -33,16 +31,9 @@ void expect_values(placement where, group who) {
   const device_copy<T> device_objects(std::vector<T>(sets * contention::most_objects, Operation::template initial<T>));
   const support::device_memory<unsigned> device_counts(sets * contention::most_objects * counts_per_object);
   const support::stream stream;
-  const launch_config config{blocks, threads, stream.get()};
-  const auto launch = [&](const auto& configuration) {
-    membar::launch(configuration, contention::contend<Operation, T, Scope>, device_objects.get(), device_counts.get(),
-                   counts_per_object, where, who, turns);
-  };
-  if (who == group::cluster || where == placement::neighbour_shared) {
-    launch(config.with(membar::cluster_dimensions{cluster_size, 1, 1}));
-  } else {
-    launch(config);
-  }
+  launch_with_if(who == group::cluster || where == placement::neighbour_shared, {blocks, threads, stream.get()},
+                 membar::cluster_dimensions{cluster_size, 1, 1}, contention::contend<Operation, T, Scope>, device_objects.get(),
+                 device_counts.get(), counts_per_object, where, who, turns);
   const std::vector<T> objects = copied(device_objects);
   std::vector<unsigned> counts = copied(device_counts);
 
@@ -71,21 +62,14 @@ void expect_values(placement where, group who) {
 
 template <class Operation, class T, thread_scope Scope>
 void expect_values_in_every_place(bool device_has_clusters) {
+  constexpr bool one_block = Scope == thread_scope::block;
   expect_values<Operation, T, Scope>(placement::shared, group::block);
-  if constexpr (Scope == thread_scope::block) {
-    expect_values<Operation, T, Scope>(placement::global, group::block);
-    if (device_has_clusters) {
-      expect_values<Operation, T, Scope>(placement::neighbour_shared, group::block);
-    }
-  } else if constexpr (Scope == thread_scope::cluster) {
-    expect_values<Operation, T, Scope>(placement::global, group::cluster);
-  } else {
-    expect_values<Operation, T, Scope>(placement::global, group::grid);
-  }
-  if constexpr (Scope != thread_scope::block) {
-    if (device_has_clusters) {
-      expect_values<Operation, T, Scope>(placement::distributed_shared, group::cluster);
-    }
+  expect_values<Operation, T, Scope>(placement::global, one_block                        ? group::block
+                                                        : Scope == thread_scope::cluster ? group::cluster
+                                                                                         : group::grid);
+  if (device_has_clusters) {
+    expect_values<Operation, T, Scope>(one_block ? placement::neighbour_shared : placement::distributed_shared,
+                                       one_block ? group::block : group::cluster);
   }
 }
 
@@ -107,16 +91,7 @@ class atomic_contention : public gpu_test, public ::testing::WithParamInterface<
       function.template operator()<long long, Scope>();
       function.template operator()<unsigned long long, Scope>();
     };
-    switch (GetParam()) {
-      case thread_scope::block:
-        return at_scope.template operator()<thread_scope::block>();
-      case thread_scope::cluster:
-        return at_scope.template operator()<thread_scope::cluster>();
-      case thread_scope::device:
-        return at_scope.template operator()<thread_scope::device>();
-      case thread_scope::system:
-        return at_scope.template operator()<thread_scope::system>();
-    }
+    with_constant<thread_scope::block, thread_scope::cluster, thread_scope::device, thread_scope::system>(GetParam(), at_scope);
   }
 
   template <class Operation>

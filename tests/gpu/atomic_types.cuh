@@ -101,116 +101,69 @@ __device__ void saw(contest<T>& all, int order, T old) {
   atomicAdd(count < contestants ? &all.seen[order][count] : &all.strange, 1U);
 }
 
-/// Where the cells are.
-enum class place { global, shared, distributed_shared };
-
 /// Has each thread of the group call `step(cell, order)` once for each order: on the cells in global memory, or on copies.
 template <class T, class Step>
-__device__ void on_cells(contest<T>& all, place where, Step step) {
-  __shared__ board<T> copies;
-  guarded<T>* cells = all.cells;
-  bool keeper = false;
-  const bool of_cluster = where == place::distributed_shared;
-  if (where != place::global) {
-    cells = copies.cells;
-    keeper = threadIdx.x == 0;
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    if (of_cluster) {
-      keeper = keeper && __clusterRelativeBlockRank() == 0;
-      cells = static_cast<guarded<T>*>(__cluster_map_shared_rank(copies.cells, 0));
-    }
-#endif
-    if (keeper) {
-      memcpy(static_cast<void*>(copies.cells), static_cast<const void*>(all.cells), sizeof copies.cells);
-    }
-    meet(of_cluster);
-  }
-  for_each_order([&](auto order) { step(cells[static_cast<int>(order.value)].object, order); });
-  if (where != place::global) {
-    meet(of_cluster);
-    if (keeper) {
-      memcpy(static_cast<void*>(all.cells), static_cast<const void*>(copies.cells), sizeof copies.cells);
-    }
-  }
+__device__ void on_cells(contest<T>& all, placement where, Step step) {
+  on_objects<1>(static_cast<board<T>*>(&all), where, where == placement::distributed_shared, [&](board<T>* on) {
+    for_each_order([&](auto order) { step(on->cells[static_cast<int>(order.value)].object, order); });
+  });
 }
 
-// The ways to add 1, each of which returns the value before, or not at all.
+/// The ways to add 1. From `add` on they return nothing.
+enum class way {
+  fetch_add,
+  fetch_sub,
+  compare_exchange,
+  fetch_update,
+  aggregation_at_one_address,
+  aggregation_at_any_address,
+  aggregation_of_a_function,
+  add,
+  aggregated_add
+};
+template <way How>
+inline constexpr bool returns = How < way::add;
 
-struct returning {
-  static constexpr bool returns = true;
-};
-struct reducing {
-  static constexpr bool returns = false;
-};
-
-struct by_fetch_add : returning {
-  template <class T, thread_scope Scope, class Order>
-  __device__ static T step(T& object, Order order) {
-    return membar::atomic_ref<T, Scope>(object).fetch_add(number<T>(1), order);
-  }
-};
-struct by_fetch_sub : returning {
-  template <class T, thread_scope Scope, class Order>
-  __device__ static T step(T& object, Order order) {
-    return membar::atomic_ref<T, Scope>(object).fetch_sub(number<T>(-1), order);
-  }
-};
-struct by_compare_exchange : returning {
-  template <class T, thread_scope Scope, class Order>
-  __device__ static T step(T& object, Order order) {
-    const membar::atomic_ref<T, Scope> n(object);
+/// Adds 1 and returns the value before; a reduction returns 0, and has the order's release half.
+template <way How, thread_scope Scope, class T, class Order>
+__device__ T add_one(T& object, Order order) {
+  using membar::aggregation;
+  const T one = number<T>(1);
+  const membar::atomic_ref<T, Scope> n(object);
+  const membar::aggregated_ref<T, Scope> many(object);
+  if constexpr (How == way::fetch_add) {
+    return n.fetch_add(one, order);
+  } else if constexpr (How == way::fetch_sub) {
+    return n.fetch_sub(number<T>(-1), order);
+  } else if constexpr (How == way::compare_exchange) {
     T seen = n.load(membar::relaxed);
-    while (!n.compare_exchange(seen, static_cast<T>(seen + number<T>(1)), order, membar::relaxed)) {
+    while (!n.compare_exchange(seen, static_cast<T>(seen + one), order, membar::relaxed)) {
     }
     return seen;
+  } else if constexpr (How == way::fetch_update) {
+    return n.fetch_update([](T x) { return static_cast<T>(x + number<T>(1)); }, order);
+  } else if constexpr (How == way::aggregation_at_one_address) {
+    return membar::aggregated_ref<T, Scope, aggregation::one_address>(object).fetch_add(one, order);
+  } else if constexpr (How == way::aggregation_at_any_address) {
+    return membar::aggregated_ref<T, Scope, aggregation::any_address>(object).fetch_add(one, order);
+  } else if constexpr (How == way::aggregation_of_a_function) {
+    return many.fetch_combine(one, [](T a, T b) { return static_cast<T>(a + b); }, order);
+  } else if constexpr (How == way::aggregated_add) {
+    many.add(one, membar::release);
+  } else if constexpr (membar::reduction_order<Order>) {
+    n.add(one, order);
+  } else {
+    n.sub(number<T>(-1), membar::release);
   }
-};
-struct by_fetch_update : returning {
-  template <class T, thread_scope Scope, class Order>
-  __device__ static T step(T& object, Order order) {
-    return membar::atomic_ref<T, Scope>(object).fetch_update([](T x) { return static_cast<T>(x + number<T>(1)); }, order);
-  }
-};
-template <membar::aggregation Form>
-struct by_aggregation : returning {
-  template <class T, thread_scope Scope, class Order>
-  __device__ static T step(T& object, Order order) {
-    return membar::aggregated_ref<T, Scope, Form>(object).fetch_add(number<T>(1), order);
-  }
-};
-struct by_aggregated_function : returning {
-  template <class T, thread_scope Scope, class Order>
-  __device__ static T step(T& object, Order order) {
-    const auto sum = [](T a, T b) { return static_cast<T>(a + b); };
-    return membar::aggregated_ref<T, Scope>(object).fetch_combine(number<T>(1), sum, order);
-  }
-};
-/// A reduction of the order's release half, relaxed or release.
-struct by_add : reducing {
-  template <class T, thread_scope Scope, class Order>
-  __device__ static T step(T& object, Order) {
-    if constexpr (membar::reduction_order<Order>) {
-      membar::atomic_ref<T, Scope>(object).add(number<T>(1), Order{});
-    } else {
-      membar::atomic_ref<T, Scope>(object).sub(number<T>(-1), membar::release);
-    }
-    return number<T>(0);
-  }
-};
-struct by_aggregated_add : reducing {
-  template <class T, thread_scope Scope, class Order>
-  __device__ static T step(T& object, Order) {
-    membar::aggregated_ref<T, Scope>(object).add(number<T>(1), membar::release);
-    return number<T>(0);
-  }
-};
+  return number<T>(0);
+}
 
-template <class How, class T, thread_scope Scope>
-__global__ void count(contest<T>* all, place where) {
+template <way How, class T, thread_scope Scope>
+__global__ void count(contest<T>* all, placement where) {
   if constexpr (compiled<T, Scope>) {
     on_cells(*all, where, [&](T& object, auto order) {
-      const T old = How::template step<T, Scope>(object, order);
-      if constexpr (How::returns) {
+      const T old = add_one<How, Scope>(object, order);
+      if constexpr (returns<How>) {
         saw(*all, static_cast<int>(order.value), old);
       }
     });
@@ -232,7 +185,7 @@ __host__ __device__ T operand(unsigned rank) {
 }
 
 template <bool Maximum, bool Returns, class T, thread_scope Scope>
-__global__ void find_extreme(contest<T>* all, place where) {
+__global__ void find_extreme(contest<T>* all, placement where) {
   if constexpr (compiled<T, Scope>) {
     const T mine = operand<T>(blockIdx.x * blockDim.x + threadIdx.x);
     on_cells(*all, where, [&](T& object, auto order) {
@@ -248,7 +201,7 @@ __global__ void find_extreme(contest<T>* all, place where) {
 
 /// Every value is taken out once: `seen` counts them by the rank that put them in.
 template <class T, thread_scope Scope>
-__global__ void pass_around(contest<T>* all, place where) {
+__global__ void pass_around(contest<T>* all, placement where) {
   if constexpr (compiled<T, Scope>) {
     const int rank = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
     on_cells(*all, where, [&](T& object, auto order) {
@@ -263,7 +216,7 @@ __global__ void pass_around(contest<T>* all, place where) {
 }
 
 template <bool Aggregated, class T, thread_scope Scope>
-__global__ void wrap(contest<T>* all, place where, bool up, T limit) {
+__global__ void wrap(contest<T>* all, placement where, bool up, T limit) {
   if constexpr (compiled<T, Scope>) {
     on_cells(*all, where, [&](T& object, auto order) {
       const std::conditional_t<Aggregated, membar::aggregated_ref<T, Scope>, membar::atomic_ref<T, Scope>> n(object);

@@ -17,7 +17,7 @@ using types::contest;
 using types::contestants;
 using types::number;
 using types::orders;
-using types::place;
+using types::way;
 
 template <class T>
 bool same_bits(const T& a, const T& b) {
@@ -29,27 +29,19 @@ class atomic_type : public gpu_test {
  protected:
   /// Runs a contest for objects that begin with `initial`, in one place, and calls `expect` with what it left.
   template <class Kernel, class Expect, class... Arguments>
-  static void contend(Kernel kernel, thread_scope scope, place where, T initial, Expect expect, Arguments... arguments) {
-    SCOPED_TRACE(std::string(name(scope)) + " scope, " +
-                 (where == place::global   ? "global"
-                  : where == place::shared ? "shared"
-                                           : "distributed shared") +
-                 " memory");
+  static void contend(Kernel kernel, thread_scope scope, placement where, T initial, Expect expect, Arguments... arguments) {
+    SCOPED_TRACE(std::string(name(scope)) + " scope, " + name(where) + " memory");
     std::vector<contest<T>> before(1);
     std::memset(static_cast<void*>(before.data()), 0, sizeof before[0]);
     for (auto& cell : before[0].cells) {
       cell = {number<T>(42), initial, number<T>(43)};
     }
     const device_copy<contest<T>> device(before);
-    const bool one_block = where == place::shared || scope == thread_scope::block;
-    const bool cluster = !one_block && (where == place::distributed_shared || scope == thread_scope::cluster);
+    const bool one_block = where == placement::shared || scope == thread_scope::block;
+    const bool cluster = !one_block && (where == placement::distributed_shared || scope == thread_scope::cluster);
     const unsigned blocks = one_block ? 1 : cluster ? 2 : 8;
-    const launch_config config{blocks, contestants / blocks};
-    if (cluster) {
-      membar::launch(config.with(membar::cluster_dimensions{2, 1, 1}), kernel, device.get(), where, arguments...);
-    } else {
-      membar::launch(config, kernel, device.get(), where, arguments...);
-    }
+    launch_with_if(cluster, {blocks, contestants / blocks}, membar::cluster_dimensions{2, 1, 1}, kernel, device.get(), where,
+                   arguments...);
     const auto after = copied(device);
     const contest<T>& all = after[0];
     EXPECT_EQ(all.strange, 0U) << "values that no thread stored";
@@ -68,25 +60,25 @@ class atomic_type : public gpu_test {
     if (types::needs_hopper<T> && !hopper) {
       return;
     }
-    run.template operator()<thread_scope::block>(place::global);
-    run.template operator()<thread_scope::block>(place::shared);
-    run.template operator()<thread_scope::system>(place::global);
-    run.template operator()<thread_scope::device>(place::global);
-    run.template operator()<thread_scope::device>(place::shared);
+    run.template operator()<thread_scope::block>(placement::global);
+    run.template operator()<thread_scope::block>(placement::shared);
+    run.template operator()<thread_scope::system>(placement::global);
+    run.template operator()<thread_scope::device>(placement::global);
+    run.template operator()<thread_scope::device>(placement::shared);
     if (hopper) {
-      run.template operator()<thread_scope::cluster>(place::global);
-      run.template operator()<thread_scope::cluster>(place::distributed_shared);
-      run.template operator()<thread_scope::device>(place::distributed_shared);
+      run.template operator()<thread_scope::cluster>(placement::global);
+      run.template operator()<thread_scope::cluster>(placement::distributed_shared);
+      run.template operator()<thread_scope::device>(placement::distributed_shared);
     }
   }
 
-  template <class How>
+  template <way How>
   static void expect_counts() {
     const T initial = types::start<T>();  // captured, for nvcc warns of a captureless template
-    everywhere([&]<thread_scope Scope>(place where) {
+    everywhere([&]<thread_scope Scope>(placement where) {
       contend(types::count<How, T, Scope>, Scope, where, initial, [](const contest<T>& all, int order) {
         EXPECT_EQ(types::count_of(all.cells[order].object), contestants % (sizeof(T) == 1 ? 256 : contestants + 1));
-        if (How::returns) {
+        if (types::returns<How>) {
           for (unsigned i = 0; i != types::distinct<T>; ++i) {
             ASSERT_EQ(all.seen[order][i], contestants / types::distinct<T>) << "old values of count " << i;
           }
@@ -117,7 +109,7 @@ class atomic_type : public gpu_test {
       const T other = types::operand<T>(rank);
       expected = less(other, expected) != Maximum && !same_bits(other, expected) ? other : expected;
     }
-    everywhere([&]<thread_scope Scope>(place where) {
+    everywhere([&]<thread_scope Scope>(placement where) {
       contend(types::find_extreme<Maximum, Returns, T, Scope>, Scope, where, types::operand<T>(0),
               [&](const contest<T>& all, int order) { EXPECT_TRUE(same_bits(all.cells[order].object, expected)); });
     });
@@ -131,10 +123,10 @@ TYPED_TEST_SUITE(atomic_type, value_types);
 // One cluster's blocks are not numbered as a grid's, but every rank occurs once either way.
 
 TYPED_TEST(atomic_type, fetch_add_conserves_the_sum_and_returns_every_old_value_once) {
-  this->template expect_counts<types::by_fetch_add>();
+  this->template expect_counts<way::fetch_add>();
 }
-TYPED_TEST(atomic_type, compare_exchange_loses_no_increment) { this->template expect_counts<types::by_compare_exchange>(); }
-TYPED_TEST(atomic_type, reductions_conserve_the_sum) { this->template expect_counts<types::by_add>(); }
+TYPED_TEST(atomic_type, compare_exchange_loses_no_increment) { this->template expect_counts<way::compare_exchange>(); }
+TYPED_TEST(atomic_type, reductions_conserve_the_sum) { this->template expect_counts<way::add>(); }
 TYPED_TEST(atomic_type, minimum_is_found) {
   this->template expect_extreme<false, true>();
   this->template expect_extreme<false, false>();
@@ -147,7 +139,7 @@ TYPED_TEST(atomic_type, maximum_is_found) {
 TYPED_TEST(atomic_type, exchange_gives_back_every_value_once) {
   using T = TypeParam;
   const T initial = types::start<T>();
-  this->everywhere([&]<thread_scope Scope>(place where) {
+  this->everywhere([&]<thread_scope Scope>(placement where) {
     atomic_type<T>::contend(types::pass_around<T, Scope>, Scope, where, initial, [](const contest<T>& all, int order) {
       // What was taken out and what remains is the initial value and one of each rank.
       std::vector<unsigned> seen(all.seen[order], all.seen[order] + contestants);
@@ -170,21 +162,19 @@ using lowered_types = ::testing::Types<unsigned char, __int128, float, __half>;
 TYPED_TEST_SUITE(atomic_lowering, lowered_types);
 
 TYPED_TEST(atomic_lowering, fetch_sub_conserves_the_sum_and_returns_every_old_value_once) {
-  this->template expect_counts<types::by_fetch_sub>();
+  this->template expect_counts<way::fetch_sub>();
 }
-TYPED_TEST(atomic_lowering, fetch_update_loses_no_increment) { this->template expect_counts<types::by_fetch_update>(); }
+TYPED_TEST(atomic_lowering, fetch_update_loses_no_increment) { this->template expect_counts<way::fetch_update>(); }
 TYPED_TEST(atomic_lowering, aggregation_at_one_address_returns_every_old_value_once) {
-  this->template expect_counts<types::by_aggregation<membar::aggregation::one_address>>();
+  this->template expect_counts<way::aggregation_at_one_address>();
 }
 TYPED_TEST(atomic_lowering, aggregation_at_any_address_returns_every_old_value_once) {
-  this->template expect_counts<types::by_aggregation<membar::aggregation::any_address>>();
+  this->template expect_counts<way::aggregation_at_any_address>();
 }
 TYPED_TEST(atomic_lowering, aggregation_of_a_function_returns_every_old_value_once) {
-  this->template expect_counts<types::by_aggregated_function>();
+  this->template expect_counts<way::aggregation_of_a_function>();
 }
-TYPED_TEST(atomic_lowering, aggregated_reductions_conserve_the_sum) {
-  this->template expect_counts<types::by_aggregated_add>();
-}
+TYPED_TEST(atomic_lowering, aggregated_reductions_conserve_the_sum) { this->template expect_counts<way::aggregated_add>(); }
 
 template <class T>
 class atomic_unsigned_type : public atomic_type<T> {};
@@ -202,7 +192,7 @@ TYPED_TEST(atomic_unsigned_type, wraps_at_the_limit_and_returns_every_value_in_t
       }
       EXPECT_TRUE(all.cells[order].object == static_cast<T>(up ? contestants % 10 : (10 - contestants % 10) % 10));
     };
-    this->everywhere([&]<thread_scope Scope>(place where) {
+    this->everywhere([&]<thread_scope Scope>(placement where) {
       atomic_type<T>::contend(types::wrap<false, T, Scope>, Scope, where, T{0}, check, up, T{9});
       atomic_type<T>::contend(types::wrap<true, T, Scope>, Scope, where, T{0}, check, up, T{9});
     });
@@ -311,70 +301,45 @@ TEST_F(atomic_objects, vectors_are_added_by_element) {
   expect_vector_sums<__nv_bfloat16, 8>();
 }
 
-template <class Pair, class T>
-__global__ void add_pairs(Pair* objects) {
-  const membar::atomic_ref<Pair, thread_scope::device> sum(objects[0]);
-  const membar::atomic_ref<Pair, thread_scope::device> most(objects[1]);
-  const Pair one(number<T>(1), number<T>(-1));
-  sum.fetch_add(one, membar::acq_rel);
-  sum.add(one, membar::relaxed);
-  sum.sub(one, membar::release);
-  const int rank = static_cast<int>(threadIdx.x);
-  most.fetch_max(Pair(number<T>(rank), number<T>(-rank)), membar::relaxed);
+template <thread_scope Scope, class Pair, class T>
+__global__ void add_pairs(Pair* objects, placement where) {
+  if constexpr (Scope != thread_scope::cluster || has_hopper) {
+    on_objects<2>(objects, where, where == placement::distributed_shared, [](Pair* at) {
+      const membar::atomic_ref<Pair, Scope> sum(at[0]);
+      const membar::atomic_ref<Pair, Scope> most(at[1]);
+      const Pair one(number<T>(1), number<T>(-1));
+      sum.fetch_add(one, membar::acq_rel);
+      sum.add(one, membar::relaxed);
+      sum.sub(one, membar::release);
+      const int rank = static_cast<int>(threadIdx.x);
+      most.fetch_max(Pair(number<T>(rank), number<T>(-rank)), membar::relaxed);
+    });
+  }
 }
 
-template <class Pair, class T>
-void expect_pair_sums() {
+template <thread_scope Scope, class Pair, class T>
+void expect_pair_sums(const auto& config, int last_rank, placement where) {
   const device_copy<Pair> device({Pair(number<T>(0), number<T>(0)), Pair(number<T>(-9), number<T>(-9))});
-  membar::launch(launch_config{4, 32}, add_pairs<Pair, T>, device.get());
+  membar::launch(config, add_pairs<Scope, Pair, T>, device.get(), where);
   const auto objects = copied(device);
   EXPECT_TRUE(same_bits(objects[0], Pair(number<T>(128), number<T>(-128))));
-  EXPECT_TRUE(same_bits(objects[1], Pair(number<T>(31), number<T>(0))) ||
-              same_bits(objects[1], Pair(number<T>(31), -number<T>(0))));
+  EXPECT_TRUE(same_bits(objects[1], Pair(number<T>(last_rank), number<T>(0))) ||
+              same_bits(objects[1], Pair(number<T>(last_rank), -number<T>(0))));
 }
 
 TEST_F(atomic_objects, pairs_are_added_by_element) {
-  expect_pair_sums<__half2, __half>();
-  expect_pair_sums<__nv_bfloat162, __nv_bfloat16>();
-}
-
-/// Adds pairs in the shared memory of the first block of a cluster.
-template <class Pair, class T>
-__global__ void add_pairs_in_cluster(Pair* result) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  __shared__ alignas(sizeof(Pair)) unsigned bits;
-  const bool keeper = __clusterRelativeBlockRank() == 0 && threadIdx.x == 0;
-  if (keeper) {
-    bits = 0;  // both elements +0
-  }
-  meet(true);
-  const membar::atomic_ref<Pair, thread_scope::cluster> sum(*static_cast<Pair*>(__cluster_map_shared_rank(&bits, 0)));
-  const Pair one(number<T>(1), number<T>(-1));
-  sum.fetch_add(one, membar::acq_rel);
-  sum.add(one, membar::relaxed);
-  sum.sub(one, membar::release);
-  meet(true);
-  if (keeper) {
-    memcpy(static_cast<void*>(result), &bits, sizeof bits);
-  }
-#else
-  static_cast<void>(result);
-#endif
-}
-
-template <class Pair, class T>
-void expect_pair_sum_in_cluster() {
-  const support::device_memory<Pair> device(1);
-  membar::launch(launch_config{2, 64}.with(membar::cluster_dimensions{2, 1, 1}), add_pairs_in_cluster<Pair, T>, device.get());
-  EXPECT_TRUE(same_bits(copied(device)[0], Pair(number<T>(128), number<T>(-128))));
+  const launch_config config{4, 32};
+  expect_pair_sums<thread_scope::device, __half2, __half>(config, 31, placement::global);
+  expect_pair_sums<thread_scope::device, __nv_bfloat162, __nv_bfloat16>(config, 31, placement::global);
 }
 
 TEST_F(atomic_objects, additions_of_pairs_in_another_blocks_shared_memory_are_not_lost) {
   if (!has_compute_capability(9)) {
     GTEST_SKIP() << "this test needs thread block clusters, and the GPU has a compute capability below 9.0";
   }
-  expect_pair_sum_in_cluster<__half2, __half>();
-  expect_pair_sum_in_cluster<__nv_bfloat162, __nv_bfloat16>();
+  const auto config = launch_config{2, 64}.with(membar::cluster_dimensions{2, 1, 1});
+  expect_pair_sums<thread_scope::cluster, __half2, __half>(config, 63, placement::distributed_shared);
+  expect_pair_sums<thread_scope::cluster, __nv_bfloat162, __nv_bfloat16>(config, 63, placement::distributed_shared);
 }
 
 /// The rules for what has no order among numbers: the total order of bits.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Barriers of a grid and the last block: what was written before is seen after, and a grid that cannot meet is told.
-#include <membar/co_residency.hpp>
 #include <membar/sync/grid_barrier.cuh>
 #include <membar/sync/last_block.cuh>
 
@@ -26,7 +25,7 @@ struct outcome {
 
 /// In every phase each thread writes its cell, and after the barrier reads that of the same thread in another block.
 template <thread_scope Scope, bool Split>
-__global__ void meet(membar::grid_barrier<Scope>* barrier, unsigned* cells, unsigned* between, unsigned phases, outcome* seen) {
+__global__ void meet(membar::grid_barrier<Scope>* barrier, outcome* seen, unsigned* cells, unsigned* between, unsigned phases) {
   const unsigned mine = blockIdx.x * blockDim.x + threadIdx.x;
   unsigned long long stale = 0;
   for (unsigned phase = 1; phase <= phases; ++phase) {
@@ -62,13 +61,9 @@ class grid_barrier : public gpu_test {
     constexpr unsigned threads = 64;
     constexpr unsigned phases = 5'000;
     const unsigned blocks = std::min(264U, membar::co_resident_blocks(meet<Scope, Split>, threads));
-    const support::device_memory<membar::grid_barrier<Scope>> barrier(1);
     const support::device_memory<unsigned> cells(blocks * threads);
     const support::device_memory<unsigned> between(blocks * threads);
-    const support::device_memory<outcome> seen(1);
-    membar::launch_co_resident(launch_config{blocks, threads}, meet<Scope, Split>, barrier.get(), cells.get(), between.get(),
-                               phases, seen.get());
-    const outcome got = copied(seen)[0];
+    const outcome got = results_of({blocks, threads}, 1, meet<Scope, Split>, cells.get(), between.get(), phases)[0];
     EXPECT_EQ(got.late, 0U);
     EXPECT_EQ(got.stale, 0U);
   }
@@ -87,10 +82,7 @@ __global__ void wait_for_one_more(device_barrier* barrier, wait_result* results)
 }
 
 TEST_F(grid_barrier, with_a_block_missing_ends_within_the_budget) {
-  const support::device_memory<device_barrier> barrier(1);
-  const support::device_memory<wait_result> results(2);
-  membar::launch_co_resident(launch_config{2, 32}, wait_for_one_more, barrier.get(), results.get());
-  EXPECT_EQ(copied(results), std::vector(2, wait_result::timed_out));
+  EXPECT_EQ(results_of({2, 32}, 2, wait_for_one_more), std::vector(2, wait_result::timed_out));
 }
 
 __global__ void sync_with_a_block_that_left(device_barrier* barrier, wait_result* results) {
@@ -101,16 +93,13 @@ __global__ void sync_with_a_block_that_left(device_barrier* barrier, wait_result
 
 TEST_F(grid_barrier, tells_every_thread_of_a_block_that_the_budget_is_used_up) {
   constexpr unsigned threads = 96;
-  const support::device_memory<device_barrier> barrier(1);
-  const support::device_memory<wait_result> results(threads);
-  membar::launch_co_resident(launch_config{2, threads}, sync_with_a_block_that_left, barrier.get(), results.get());
-  EXPECT_EQ(copied(results), std::vector(threads, wait_result::timed_out));
+  EXPECT_EQ(results_of({2, threads}, threads, sync_with_a_block_that_left), std::vector(threads, wait_result::timed_out));
 }
 
 /// Block 0 waits in vain at a barrier of its own, and at once both blocks meet: a thread that is slow to read the one's result
 /// must not find the other's.
-__global__ void sync_after_a_barrier_that_nobody_came_to(device_barrier* alone, unsigned count, device_barrier* together,
-                                                         unsigned* mistakes) {
+__global__ void sync_after_a_barrier_that_nobody_came_to(device_barrier* together, unsigned* mistakes, device_barrier* alone,
+                                                         unsigned count) {
   unsigned wrong = 0;
   for (unsigned n = 0; n != count; ++n) {
     if (blockIdx.x == 0) {
@@ -130,19 +119,12 @@ __global__ void sync_after_a_barrier_that_nobody_came_to(device_barrier* alone, 
 TEST_F(grid_barrier, gives_its_own_result_after_another_one) {
   constexpr unsigned count = 50;
   const support::device_memory<device_barrier> alone(count);
-  const support::device_memory<device_barrier> together(1);
-  const support::device_memory<unsigned> mistakes(1);
-  membar::launch_co_resident(launch_config{2, 1'024}, sync_after_a_barrier_that_nobody_came_to, alone.get(), count,
-                             together.get(), mistakes.get());
-  EXPECT_EQ(copied(mistakes)[0], 0U);
+  EXPECT_EQ(results_of({2, 1'024}, 1, sync_after_a_barrier_that_nobody_came_to, alone.get(), count)[0], 0U);
 }
 
 TEST_F(grid_barrier, of_a_grid_that_cannot_be_on_the_device_at_once_is_refused_at_launch) {
-  const support::device_memory<device_barrier> barrier(1);
-  const support::device_memory<wait_result> results(2);
   const unsigned room = membar::co_resident_blocks(wait_for_one_more, 32);
-  EXPECT_THROW(membar::launch_co_resident(launch_config{room + 1, 32}, wait_for_one_more, barrier.get(), results.get()),
-               membar::error);
+  EXPECT_THROW(static_cast<void>(results_of({room + 1, 32}, room + 1, wait_for_one_more)), membar::error);
   finish();
 }
 

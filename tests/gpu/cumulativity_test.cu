@@ -5,8 +5,8 @@
 // `concurrent`: two kernels and the host run at once, which tools that run one kernel after another would turn into a timeout.
 #include <membar/atomic.cuh>
 
-#include <tests/common/deadline.cuh>
 #include <tests/common/gpu_test.hpp>
+#include <tests/common/sync.cuh>
 
 #include <cstdio>
 #include <string>
@@ -18,6 +18,13 @@ constexpr int rounds = 100'000;
 /// Stands for "a last round has been": thread 1 also ends when its time is up.
 constexpr int last_round = 0x40000000;
 
+/// What a thread in a chain saw: rounds of the flag, and those of them of which x was older.
+struct seen_rounds {
+  unsigned long long seen = 0;
+  unsigned long long stale = 0;
+  bool timed_out = false;
+};
+
 /// What host and device share, in pinned host memory, each in a line of its own.
 struct shared_state {
   alignas(256) int x;
@@ -25,14 +32,12 @@ struct shared_state {
   alignas(256) int b_kernel_is_there;
   alignas(256) int end;
   alignas(256) int rounds_written;
-  alignas(256) unsigned long long rounds_seen_by_b;
-  alignas(256) unsigned long long stale_in_b;
+  alignas(256) seen_rounds seen_by_b;
   alignas(256) int a_timed_out;
-  alignas(256) int b_timed_out;
 };
 
 template <class T>
-__device__ membar::atomic_ref<T, thread_scope::system> everywhere(T& object) {
+MEMBAR_HOST_DEVICE membar::atomic_ref<T, thread_scope::system> everywhere(T& object) {
   return membar::atomic_ref<T, thread_scope::system>(object);
 }
 
@@ -41,9 +46,9 @@ __device__ membar::atomic_ref<T, thread_scope::system> everywhere(T& object) {
 template <thread_scope ScopeOfA>
 __global__ void kernel_a(shared_state* state, int* a, int* elsewhere, int count) {
   if (blockIdx.x != 0) {
-    const device_deadline deadline;
+    membar::detail::polling poll(generous);
     const unsigned index = (blockIdx.x - 1) * blockDim.x + threadIdx.x;
-    for (int i = 0; everywhere(state->end).load(membar::relaxed) == 0 && !deadline.passed(); ++i) {
+    for (int i = 0; everywhere(state->end).load(membar::relaxed) == 0 && !poll.over(); ++i) {
       for (int k = 0; k != 16; ++k) {
         everywhere(elsewhere[index]).store(i, membar::relaxed);
       }
@@ -53,62 +58,48 @@ __global__ void kernel_a(shared_state* state, int* a, int* elsewhere, int count)
   if (threadIdx.x != 0) {
     return;
   }
-  device_deadline waiting;
-  while (everywhere(state->b_kernel_is_there).load(membar::relaxed) == 0) {
-    if (waiting.passed()) {
-      state->a_timed_out = 1;
-      break;
-    }
-  }
-  const device_deadline time(1'000'000'000);
+  const bool b_came = wait_for(generous, [&] { return everywhere(state->b_kernel_is_there).load(membar::relaxed) != 0; });
+  state->a_timed_out = b_came ? 0 : 1;
+  membar::detail::polling time(wait_budget::milliseconds(1'000));
   int round = 0;
-  while (round != count && !time.passed() && state->a_timed_out == 0) {
+  while (round != count && !time.over() && b_came) {
     ++round;
     everywhere(state->x).store(round, membar::relaxed);
     membar::atomic_ref<int, ScopeOfA>(*a).store(round, membar::release);
   }
   state->rounds_written = round;
   everywhere(state->x).store(last_round, membar::relaxed);
-  membar::atomic_ref<int, thread_scope::system>(*a).store(last_round, membar::release);
+  everywhere(*a).store(last_round, membar::release);
   everywhere(state->end).store(1, membar::relaxed);
+}
+
+/// Follows `flag` to the last round, looks at x in each, and passes the round on by `pass_on(round)`.
+MEMBAR_CALLS_EITHER
+template <thread_scope Scope, class PassOn>
+MEMBAR_HOST_DEVICE seen_rounds follow(int& flag, int& x, PassOn pass_on) {
+  seen_rounds result;
+  int before = 0;
+  int round = 0;
+  const auto comes = [&] {
+    round = membar::atomic_ref<int, Scope>(flag).load(membar::acquire);
+    return round != before;
+  };
+  while (before != last_round && wait_for(generous, comes)) {
+    result.stale += everywhere(x).load(membar::relaxed) < round ? 1 : 0;
+    pass_on(round);
+    ++result.seen;
+    before = round;
+  }
+  result.timed_out = before != last_round;
+  return result;
 }
 
 /// Thread 2.
 template <thread_scope ScopeOfA>
-__global__ void kernel_b(shared_state* state, const int* a) {
+__global__ void kernel_b(shared_state* state, int* a) {
   everywhere(state->b_kernel_is_there).store(1, membar::relaxed);
-  unsigned long long seen = 0;
-  unsigned long long stale = 0;
-  int before = 0;
-  device_deadline deadline;
-  while (before != last_round) {
-    const int round = membar::atomic_ref<int, ScopeOfA>(const_cast<int&>(*a)).load(membar::acquire);
-    if (round == before) {
-      if (deadline.passed()) {
-        state->b_timed_out = 1;
-        break;
-      }
-      continue;
-    }
-    if (everywhere(state->x).load(membar::relaxed) < round) {
-      ++stale;
-    }
-    everywhere(state->b).store(round, membar::release);
-    ++seen;
-    before = round;
-    deadline.renew();
-  }
-  state->rounds_seen_by_b = seen;
-  state->stale_in_b = stale;
+  state->seen_by_b = follow<ScopeOfA>(*a, state->x, [&](int round) { everywhere(state->b).store(round, membar::release); });
 }
-
-struct outcome {
-  int rounds = 0;
-  unsigned long long rounds_of_b = 0;    ///< values of a that thread 2 saw
-  unsigned long long rounds_of_cpu = 0;  ///< values of b that the CPU saw
-  unsigned long long stale_in_b = 0;     ///< x older than the a that thread 2 had read
-  unsigned long long stale_on_cpu = 0;   ///< x older than the b that the CPU had read
-};
 
 class cumulativity : public gpu_test {
  protected:
@@ -118,7 +109,6 @@ class cumulativity : public gpu_test {
     if ((domain_of_a != 0 || domain_of_b != 0) && membar::sync_domain_count() < 2) {
       GTEST_SKIP() << "this test needs two synchronization domains, and the GPU has one (compute capability below 9.0)";
     }
-    outcome result;
     constexpr unsigned noisy_blocks = 4;
     constexpr unsigned threads = 64;
     load(kernel_a<ScopeOfA>);
@@ -134,47 +124,26 @@ class cumulativity : public gpu_test {
     membar::launch(launch_config{1, 1, stream_b.get()}.with(both(domain_of_b)), kernel_b<ScopeOfA>, state.get(), a.get());
 
     // Thread 3.
-    const membar::atomic_ref<int, thread_scope::system> b(state[0].b);
-    const membar::atomic_ref<int, thread_scope::system> x(state[0].x);
-    int before = 0;
-    host_deadline deadline;
-    while (before != last_round && !deadline.passed()) {
-      const int round = b.load(membar::acquire);
-      if (round != before) {
-        if (x.load(membar::relaxed) < round) {
-          ++result.stale_on_cpu;
-        }
-        ++result.rounds_of_cpu;
-        before = round;
-        deadline.renew();
-      }
-    }
+    const seen_rounds on_cpu = follow<thread_scope::system>(state[0].b, state[0].x, [](int) {});
     stream_a.synchronize();
     stream_b.synchronize();
-    result.rounds = state[0].rounds_written;
-    result.rounds_of_b = state[0].rounds_seen_by_b;
-    result.stale_in_b = state[0].stale_in_b;
+    const seen_rounds& in_b = state[0].seen_by_b;
     EXPECT_EQ(state[0].a_timed_out, 0) << "thread 1 waited in vain for thread 2: the kernels did not run at once";
-    EXPECT_EQ(state[0].b_timed_out, 0) << "thread 2 waited in vain for thread 1";
-    EXPECT_EQ(before, last_round) << "the CPU waited in vain for thread 2";
-    EXPECT_GT(result.rounds, 0);
-    EXPECT_GT(result.rounds_of_cpu, 0U);
-    report(result);
+    EXPECT_FALSE(in_b.timed_out) << "thread 2 waited in vain for thread 1";
+    EXPECT_FALSE(on_cpu.timed_out) << "the CPU waited in vain for thread 2";
+    EXPECT_GT(state[0].rounds_written, 0);
+    EXPECT_GT(on_cpu.seen, 0U);
+    RecordProperty("rounds", std::to_string(state[0].rounds_written));
+    RecordProperty("rounds_seen_by_thread_2", std::to_string(in_b.seen));
+    RecordProperty("rounds_seen_by_cpu", std::to_string(on_cpu.seen));
+    RecordProperty("stale_x_in_thread_2", std::to_string(in_b.stale));
+    RecordProperty("stale_x_on_cpu", std::to_string(on_cpu.stale));
+    std::printf("%d rounds; thread 2 saw %llu, x stale in %llu; the CPU saw %llu, x stale in %llu\n", state[0].rounds_written,
+                in_b.seen, in_b.stale, on_cpu.seen, on_cpu.stale);
     if (carried) {
-      EXPECT_EQ(result.stale_in_b, 0U);
-      EXPECT_EQ(result.stale_on_cpu, 0U) << "what thread 2 has observed is released by it too";
+      EXPECT_EQ(in_b.stale, 0U);
+      EXPECT_EQ(on_cpu.stale, 0U) << "what thread 2 has observed is released by it too";
     }
-  }
-
- private:
-  static void report(const outcome& result) {
-    RecordProperty("rounds", std::to_string(result.rounds));
-    RecordProperty("rounds_seen_by_thread_2", std::to_string(result.rounds_of_b));
-    RecordProperty("rounds_seen_by_cpu", std::to_string(result.rounds_of_cpu));
-    RecordProperty("stale_x_in_thread_2", std::to_string(result.stale_in_b));
-    RecordProperty("stale_x_on_cpu", std::to_string(result.stale_on_cpu));
-    std::printf("%d rounds; thread 2 saw %llu, x stale in %llu; the CPU saw %llu, x stale in %llu\n", result.rounds,
-                result.rounds_of_b, result.stale_in_b, result.rounds_of_cpu, result.stale_on_cpu);
   }
 };
 

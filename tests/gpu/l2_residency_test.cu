@@ -93,7 +93,7 @@ class residency : public gpu_test {
     if (facts.max_set_aside == 0 || facts.mps) {
       GTEST_SKIP() << "device 0 sets no lines of L2 aside (MIG, MPS, or a compute capability below 8.0)";
     }
-    check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0));
+    multiprocessors = attribute_of(cudaDevAttrMultiProcessorCount);
     count = std::bit_floor(std::min(facts.max_set_aside / 8, std::size_t{2} << 20) / line_bytes);
     // Several times the L2, to evict all that is normal; and not much more, as L2 takes persisting lines back by itself when
     // much else was read (about half of them after 1 GiB on an H200).

@@ -105,13 +105,7 @@ class launch_attribute : public gpu_test {
   std::optional<support::device_memory<int>> out;
 };
 
-class several_domains : public launch_attribute {
- protected:
-  void prepare() override {
-    launch_attribute::prepare();
-    need_four_domains();
-  }
-};
+class several_domains : public four_domains<launch_attribute> {};
 
 /// Tests of what needs compute capability `Major`.0, for another reason.
 template <int Major>
@@ -128,8 +122,7 @@ class blackwell : public from_capability<10> {};
 // The count.
 
 TEST_F(launch_attribute, the_domain_count_is_what_the_driver_says) {
-  int count = 0;
-  check(cudaDeviceGetAttribute(&count, cudaDevAttrMemSyncDomainCount, 0));
+  const int count = attribute_of(cudaDevAttrMemSyncDomainCount);
   EXPECT_EQ(membar::sync_domain_count(0), count);
   EXPECT_EQ(membar::sync_domain_count(), count);
   EXPECT_GE(count, 1);

@@ -92,13 +92,7 @@ class launch : public gpu_test {
   std::optional<support::device_memory<int>> out;
 };
 
-class bound_launch : public launch {
- protected:
-  void prepare() override {
-    launch::prepare();
-    need_four_domains();
-  }
-};
+class bound_launch : public four_domains<launch> {};
 
 TEST_F(launch, runs_in_a_stream_without_attributes) {
   membar::launch(config(), add, out->get(), 3);

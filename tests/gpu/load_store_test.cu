@@ -5,8 +5,8 @@
 #include <membar/managed_memory.hpp>
 #include <membar/read_only.cuh>
 
-#include <tests/common/deadline.cuh>
 #include <tests/common/gpu_test.hpp>
+#include <tests/common/sync.cuh>
 
 #include <algorithm>
 #include <cstdint>
@@ -204,9 +204,7 @@ TEST_F(loads_and_stores, keep_their_values_when_lines_are_moved_or_marked) {
 }
 
 __device__ void await_stage(const int* stage, int awaited) {
-  const device_deadline deadline;
-  while (membar::load<thread_scope::device>(stage, membar::acquire) != awaited && !deadline.passed()) {
-  }
+  wait_for(generous, [&] { return membar::load<thread_scope::device>(stage, membar::acquire) == awaited; });
 }
 
 /// Block 0 writes into the span while block 1 watches it; flags keep the write between the watcher's two readings.

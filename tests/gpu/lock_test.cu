@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Locks under contention: one holder at a time, who sees what all before did; granted in the order of asking; every wait ends.
-#include <membar/co_residency.hpp>
 #include <membar/sync/queue_lock.cuh>
 #include <membar/sync/sequence_lock.cuh>
 #include <membar/sync/ticket_lock.cuh>
@@ -20,12 +19,7 @@ unsigned long long acquisition_count() { return stress_count("MEMBAR_STRESS_ACQU
 
 /// Both locks with one interface; a block has one node.
 template <thread_scope Scope>
-struct ticket {
-  membar::ticket_lock<Scope> of;
-  __device__ wait_result lock(membar::wait_budget budget) { return of.lock(budget); }
-  __device__ wait_result try_lock() { return of.try_lock(); }
-  __device__ void unlock() { of.unlock(); }
-};
+struct ticket : membar::ticket_lock<Scope> {};
 template <thread_scope Scope>
 struct queue {
   membar::queue_lock<Scope> of;
@@ -70,11 +64,8 @@ using locks = ::testing::Types<ticket<thread_scope::device>, ticket<thread_scope
 TYPED_TEST_SUITE(fair_lock, locks);
 
 TYPED_TEST(fair_lock, is_held_by_one_block_at_a_time) {
-  const support::device_memory<TypeParam> lock(1);
-  const support::device_memory<guarded> data(1);
   const unsigned long long rounds = acquisition_count() / blocks;
-  membar::launch_co_resident(launch_config{blocks, 1}, contend<TypeParam>, lock.get(), data.get(), rounds);
-  const guarded seen = copied(data)[0];
+  const guarded seen = results_of({blocks, 1}, 1, contend<TypeParam>, rounds)[0];
   EXPECT_EQ(seen.failures, 0U);
   EXPECT_EQ(seen.violations, 0U);
   EXPECT_EQ(seen.count, rounds * blocks);
@@ -119,10 +110,7 @@ __global__ void ask_in_turn(Lock* lock, order* seen) {
 
 TYPED_TEST(fair_lock, is_granted_in_the_order_of_asking) {
   for (int round = 0; round != 20; ++round) {
-    const support::device_memory<TypeParam> lock(1);
-    const support::device_memory<order> seen(1);
-    membar::launch_co_resident(launch_config{blocks, 1}, ask_in_turn<TypeParam>, lock.get(), seen.get());
-    const order got = copied(seen)[0];
+    const order got = results_of({blocks, 1}, 1, ask_in_turn<TypeParam>)[0];
     ASSERT_EQ(got.failures, 0U);
     ASSERT_EQ(got.grants, blocks - 1);
     for (unsigned i = 0; i != blocks - 1; ++i) {
@@ -146,10 +134,8 @@ __global__ void hold_for_ever(Lock* lock, wait_result* results) {
 }
 
 TYPED_TEST(fair_lock, whose_holder_is_gone_closes_after_the_budget) {
-  const support::device_memory<TypeParam> lock(1);
-  const support::device_memory<wait_result> results(3);
-  membar::launch_co_resident(launch_config{3, 1}, hold_for_ever<TypeParam>, lock.get(), results.get());
-  EXPECT_EQ(copied(results), (std::vector{wait_result::done, wait_result::timed_out, wait_result::closed}));
+  const auto results = results_of({3, 1}, 3, hold_for_ever<TypeParam>);
+  EXPECT_EQ(results, (std::vector{wait_result::done, wait_result::timed_out, wait_result::closed}));
 }
 
 /// A value of 40 bytes whose words belong together.
@@ -198,10 +184,7 @@ class sequence_lock : public gpu_test {
   template <thread_scope Scope>
   static void expect_whole_values() {
     constexpr unsigned readers = 31;
-    const support::device_memory<membar::sequence_lock<record, Scope>> lock(1);
-    const support::device_memory<reading> seen(readers + 1);
-    membar::launch_co_resident(launch_config{readers + 1, 32}, write_and_read<Scope>, lock.get(), seen.get(), 20'000ULL);
-    const auto got = copied(seen);
+    const auto got = results_of({readers + 1, 32}, readers + 1, write_and_read<Scope>, 20'000ULL);
     for (unsigned r = 1; r != readers + 1; ++r) {
       EXPECT_EQ(got[r].failures, 0U);
       EXPECT_EQ(got[r].torn, 0U);

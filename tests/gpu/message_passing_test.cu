@@ -15,7 +15,7 @@ constexpr int rounds = 100'000;
 
 /// Within a block the first threads of two warps are writer and reader, else the first threads of two blocks.
 template <thread_scope Scope, passing How>
-__global__ void pass_messages(mailbox* box, passing_outcome* outcome, int* writer_timed_out, int count) {
+__global__ void pass_messages(mailbox* box, passing_outcome* outcome, int count) {
   if constexpr (Scope != thread_scope::cluster || has_hopper) {
     const bool within_block = Scope == thread_scope::block;
     const unsigned actor = within_block ? threadIdx.x / 32 : blockIdx.x;
@@ -23,27 +23,25 @@ __global__ void pass_messages(mailbox* box, passing_outcome* outcome, int* write
       return;
     }
     if (actor == 0) {
-      *writer_timed_out = write_messages<Scope, How>(*box, count) ? 0 : 1;
+      write_messages<Scope, How>(*box, count, *outcome);
     } else if (actor == 1) {
-      *outcome = read_messages<Scope, How>(*box, count);
+      read_messages<Scope, How>(*box, count, *outcome);
     }
   }
 }
 
 /// Passes messages within a block, through shared memory.
 template <passing How>
-__global__ void pass_messages_in_shared_memory(passing_outcome* outcome, int* writer_timed_out, int count) {
+__global__ void pass_messages_in_shared_memory(passing_outcome* outcome, int count) {
   __shared__ mailbox box;
   if (threadIdx.x == 0) {
-    box.data = 0;
-    box.flag = 0;
-    box.reader_is_there = 0;
+    box = {};
   }
   __syncthreads();
   if (threadIdx.x == 0) {
-    *writer_timed_out = write_messages<thread_scope::block, How>(box, count) ? 0 : 1;
+    write_messages<thread_scope::block, How>(box, count, *outcome);
   } else if (threadIdx.x == 32) {
-    *outcome = read_messages<thread_scope::block, How>(box, count);
+    read_messages<thread_scope::block, How>(box, count, *outcome);
   }
 }
 
@@ -53,9 +51,20 @@ class message_passing : public gpu_test, public ::testing::WithParamInterface<pa
   template <class Config, class Kernel, class... Arguments>
   void expect_order(const Config& config, Kernel kernel, Arguments... arguments) {
     const support::device_memory<passing_outcome> outcome(1);
-    const support::device_memory<int> writer_timed_out(1);
-    membar::launch(config, kernel, arguments..., outcome.get(), writer_timed_out.get(), rounds);
-    expect_in_order(copied(outcome)[0], copied(writer_timed_out)[0] != 0);
+    membar::launch(config, kernel, arguments..., outcome.get(), rounds);
+    expect_in_order(copied(outcome)[0]);
+  }
+
+  /// Runs `kernel` and, here, the other end.
+  static void expect_order_with_the_host(void (*kernel)(mailbox*, passing_outcome*, int),
+                                         void (*other_end)(mailbox&, int, passing_outcome&)) {
+    const support::pinned_memory<mailbox> box(1);
+    const support::pinned_memory<passing_outcome> outcome(1);
+    const support::stream stream;
+    membar::launch(launch_config{1, 1, stream.get()}, kernel, box.get(), outcome.get(), rounds);
+    other_end(box[0], rounds, outcome[0]);
+    stream.synchronize();
+    expect_in_order(outcome[0]);
   }
 };
 INSTANTIATE_TEST_SUITE_P(, message_passing, ::testing::ValuesIn(every_passing),
@@ -97,57 +106,15 @@ TEST_P(message_passing, holds_within_a_device_at_system_scope_in_host_memory) {
 // Between the host and a kernel: fences, or operations, on the device; operations on the host.
 
 TEST_P(message_passing, holds_from_a_kernel_to_the_host) {
-  const support::pinned_memory<mailbox> box(1);
-  const support::pinned_memory<int> timed_out(1);
-  const support::stream stream;
   with(GetParam(), [&]<passing How>() {
-    membar::launch(launch_config{1, 1, stream.get()}, write_at_system_scope<How>, box.get(), timed_out.get(), rounds);
+    expect_order_with_the_host(write_at_system_scope<How>, read_messages<thread_scope::system, passing::operations>);
   });
-
-  const membar::atomic_ref<int, thread_scope::system> data(box[0].data);
-  const membar::atomic_ref<int, thread_scope::system> flag(box[0].flag);
-  membar::atomic_ref<int, thread_scope::system>(box[0].reader_is_there).store(1, membar::relaxed);
-  passing_outcome seen{};
-  int before = 0;
-  host_deadline deadline;
-  while (before != rounds && seen.timed_out == 0) {
-    const int round = flag.load(membar::acquire);
-    if (data.load(membar::relaxed) < round) {
-      ++seen.stale;
-    }
-    if (round != before) {
-      ++seen.messages;
-      before = round;
-      deadline.renew();
-    } else if (deadline.passed()) {
-      seen.timed_out = 1;
-    }
-  }
-  stream.synchronize();
-  expect_in_order(seen, timed_out[0] != 0);
 }
 
 TEST_P(message_passing, holds_from_the_host_to_a_kernel) {
-  const support::pinned_memory<mailbox> box(1);
-  const support::pinned_memory<passing_outcome> outcome(1);
-  const support::stream stream;
   with(GetParam(), [&]<passing How>() {
-    membar::launch(launch_config{1, 1, stream.get()}, read_at_system_scope<How>, box.get(), outcome.get(), rounds);
+    expect_order_with_the_host(read_at_system_scope<How>, write_messages<thread_scope::system, passing::operations>);
   });
-
-  const membar::atomic_ref<int, thread_scope::system> data(box[0].data);
-  const membar::atomic_ref<int, thread_scope::system> flag(box[0].flag);
-  const membar::atomic_ref<int, thread_scope::system> reader_is_there(box[0].reader_is_there);
-  const host_deadline deadline;
-  while (reader_is_there.load(membar::relaxed) == 0 && !deadline.passed()) {
-  }
-  const bool late = reader_is_there.load(membar::relaxed) == 0;
-  for (int round = 1; round <= rounds; ++round) {
-    data.store(round, membar::relaxed);
-    flag.store(round, membar::release);
-  }
-  stream.synchronize();
-  expect_in_order(outcome[0], late);
 }
 
 }  // namespace

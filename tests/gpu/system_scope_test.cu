@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Host and kernel use one object in pinned host memory at once, at system scope.
 // Every test here carries the label `concurrent`: the host acts while the kernel runs.
-#include <tests/common/deadline.cuh>
 #include <tests/common/gpu_test.hpp>
+#include <tests/common/sync.cuh>
 #include "atomic_contention.cuh"
 
 #include <cuda_bf16.h>
@@ -26,24 +26,14 @@ using system_ref = membar::atomic_ref<T, thread_scope::system>;
 template <class T>
 inline constexpr std::size_t whole_words = sizeof(T) < 4 ? 4 / sizeof(T) : 1;
 
-class system_scope : public gpu_test {
- protected:
-  static bool host_has_native_atomics() {
-    int native = 0;
-    check(cudaDeviceGetAttribute(&native, cudaDevAttrHostNativeAtomicSupported, 0));
-    return native != 0;
-  }
-};
+class system_scope : public gpu_test {};
 
 /// Adds `count` ones once the host has started.
 template <class T>
 __global__ void add(T* counter, int* host_is_there, int* timed_out, int count) {
-  const device_deadline deadline;
-  while (system_ref<int>(*host_is_there).load(membar::relaxed) == 0) {
-    if (deadline.passed()) {
-      *timed_out = 1;
-      return;
-    }
+  if (!wait_for(generous, [&] { return system_ref<int>(*host_is_there).load(membar::relaxed) != 0; })) {
+    *timed_out = 1;
+    return;
   }
   for (int i = 0; i != count; ++i) {
     system_ref<T>(*counter).fetch_add(T{1}, membar::acq_rel);
@@ -70,7 +60,7 @@ void expect_no_increment_lost(unsigned blocks, unsigned threads, int count, bool
 }
 
 TEST_F(system_scope, host_and_kernel_lose_no_increment) {
-  if (!host_has_native_atomics()) {
+  if (attribute_of(cudaDevAttrHostNativeAtomicSupported) == 0) {
     GTEST_SKIP() << "this test needs a link to the host with atomics (cudaDevAttrHostNativeAtomicSupported), and this GPU's "
                     "has none: read-modify-writes of pinned memory are atomic among the device's threads only";
   }
@@ -88,15 +78,6 @@ TEST_F(system_scope, a_kernel_loses_no_increment_of_host_memory) {
   expect_no_increment_lost<unsigned long long>(4, 64, 50, false);
 }
 
-constexpr unsigned stores = 200'000;
-
-template <class T>
-__global__ void store_growing(T* cell, unsigned last) {
-  for (unsigned id = 1; id <= last; ++id) {
-    system_ref<T>(*cell).store(encoded<T>(id), membar::relaxed);
-  }
-}
-
 /// What a reader of a growing number saw.
 struct reading {
   unsigned long long strange;  ///< values that no thread stored
@@ -104,26 +85,23 @@ struct reading {
   int timed_out;
 };
 
-/// Calls `read` until it returns `last`, or returns nothing new until the deadline.
+/// Reads a `Number` until it is the last one, or is nothing new for too long.
 MEMBAR_CALLS_EITHER
-template <class Deadline, class Read>
-MEMBAR_HOST_DEVICE reading watch(unsigned last, Read read) {
+template <class Number>
+MEMBAR_HOST_DEVICE reading watch(typename Number::type* cell) {
   reading seen{};
   unsigned before = 0;
-  Deadline deadline;
-  while (before != last) {
-    const unsigned now = read();
-    const bool strange = now > last;
-    seen.strange += strange ? 1 : 0;
+  unsigned now = 0;
+  const auto finds_another = [&] {
+    now = Number::read(cell);
+    seen.strange += now > Number::last ? 1 : 0;
     seen.backwards += now < before ? 1 : 0;
-    if (now != before && !strange) {
-      before = now;
-      deadline.renew();
-    } else if (deadline.passed()) {
-      seen.timed_out = 1;
-      break;
-    }
+    return now != before && now <= Number::last;
+  };
+  while (before != Number::last && wait_for(generous, finds_another)) {
+    before = now;
   }
+  seen.timed_out = before == Number::last ? 0 : 1;
   return seen;
 }
 
@@ -133,115 +111,98 @@ void expect_in_order(const reading& seen) {
   EXPECT_EQ(seen.backwards, 0U) << "an older value after a newer one of the same object";
 }
 
+// A number that grows: its type, its last value, how it is read, and how it becomes the next one.
+
+/// 64 bits whose halves are equal, by stores.
+struct stored_growing {
+  using type = unsigned long long;
+  static constexpr unsigned last = 200'000;
+
+  MEMBAR_CALLS_EITHER
+  template <class Tag = void>
+  MEMBAR_HOST_DEVICE static unsigned read(type* cell) {
+    return decoded(system_ref<type>(*cell).load(membar::relaxed));
+  }
+  MEMBAR_CALLS_EITHER
+  template <class Tag = void>
+  MEMBAR_HOST_DEVICE static void step(type* cell, unsigned number) {
+    system_ref<type>(*cell).store(encoded<type>(number), membar::relaxed);
+  }
+};
+
+/// A count, by read-modify-writes of every order in turn: only one side modifies, so this needs no atomics of the link.
 template <class T>
-__global__ void load_growing(T* cell, reading* result, unsigned last) {
-  *result = watch<device_deadline>(last, [&] { return decoded(system_ref<T>(*cell).load(membar::relaxed)); });
+struct counted_up {
+  using type = T;
+  /// Every count up to here is exact: half has integers to 2048, bfloat16 to 256, a byte to 255.
+  static constexpr unsigned last = std::is_same_v<T, __nv_bfloat16> || sizeof(T) == 1 ? 250 : 2000;
+
+  MEMBAR_CALLS_EITHER
+  template <class Tag = void>
+  MEMBAR_HOST_DEVICE static unsigned read(T* cell) {
+    const T value = system_ref<T>(*cell).load(membar::acquire);
+    return static_cast<unsigned>(static_cast<int>(static_cast<float>(value)) & (sizeof(T) == 1 ? 255 : -1));
+  }
+  MEMBAR_CALLS_EITHER
+  template <class Tag = void>
+  MEMBAR_HOST_DEVICE static void step(T* cell, unsigned number) {
+    unsigned order_number = 0;
+    for_each_order([&](auto order) {
+      if (order_number++ == number % 5) {
+        static_cast<void>(system_ref<T>(*cell).fetch_add(static_cast<T>(1.0F), order));
+      }
+    });
+  }
+};
+
+MEMBAR_CALLS_EITHER
+template <class Number>
+MEMBAR_HOST_DEVICE void grow(typename Number::type* cell) {
+  for (unsigned number = 1; number <= Number::last; ++number) {
+    Number::step(cell, number);
+  }
+}
+template <class Number>
+__global__ void grow_on_the_device(typename Number::type* cell) {
+  grow<Number>(cell);
+}
+template <class Number>
+__global__ void watch_on_the_device(typename Number::type* cell, reading* result) {
+  *result = watch<Number>(cell);
 }
 
-TEST_F(system_scope, the_host_reads_64_bits_that_a_kernel_stores_untorn) {
-  using T = unsigned long long;
-  const support::pinned_memory<T> cell(1);
+template <class Number>
+void expect_the_host_sees() {
+  const support::pinned_memory<typename Number::type> cell(whole_words<typename Number::type>);
   const support::stream stream;
-  membar::launch(launch_config{1, 1, stream.get()}, store_growing<T>, cell.get(), stores);
-  const reading seen = watch<host_deadline>(stores, [&] { return decoded(system_ref<T>(cell[0]).load(membar::relaxed)); });
+  membar::launch(launch_config{1, 1, stream.get()}, grow_on_the_device<Number>, cell.get());
+  const reading seen = watch<Number>(cell.get());
   stream.synchronize();
   expect_in_order(seen);
 }
 
-TEST_F(system_scope, a_kernel_reads_64_bits_that_the_host_stores_untorn) {
-  using T = unsigned long long;
-  const support::pinned_memory<T> cell(1);
+template <class Number>
+void expect_a_kernel_sees() {
+  const support::pinned_memory<typename Number::type> cell(whole_words<typename Number::type>);
   const support::pinned_memory<reading> result(1);
   const support::stream stream;
-  membar::launch(launch_config{1, 1, stream.get()}, load_growing<T>, cell.get(), result.get(), stores);
-  for (unsigned id = 1; id <= stores; ++id) {
-    system_ref<T>(cell[0]).store(encoded<T>(id), membar::relaxed);
-  }
+  membar::launch(launch_config{1, 1, stream.get()}, watch_on_the_device<Number>, cell.get(), result.get());
+  grow<Number>(cell.get());
   stream.synchronize();
   expect_in_order(result[0]);
 }
 
-/// One side counts up, by read-modify-writes of every order, and the other reads: only one side modifies, so this needs no
-/// atomics of the link.
+TEST_F(system_scope, the_host_reads_64_bits_that_a_kernel_stores_untorn) { expect_the_host_sees<stored_growing>(); }
+TEST_F(system_scope, a_kernel_reads_64_bits_that_the_host_stores_untorn) { expect_a_kernel_sees<stored_growing>(); }
+
 template <class T>
-class counting : public system_scope {
- public:
-  /// Every count up to here is exact: half has integers to 2048, bfloat16 to 256, a byte to 255.
-  [[nodiscard]] static int limit() { return std::is_same_v<T, __nv_bfloat16> || sizeof(T) == 1 ? 250 : 2000; }
-
-  __host__ __device__ static T one() { return static_cast<T>(1.0F); }
-
-  MEMBAR_CALLS_EITHER
-  template <class Tag = void>
-  __host__ __device__ static unsigned read(T* cell) {
-    const T value = system_ref<T>(*cell).load(membar::acquire);
-    return static_cast<unsigned>(static_cast<int>(static_cast<float>(value)) & (sizeof(T) == 1 ? 255 : -1));
-  }
-
-  /// One step of the count, in the order that its number chooses.
-  MEMBAR_CALLS_EITHER
-  template <class Tag = void>
-  __host__ __device__ static void step(T* cell, int number) {
-    const system_ref<T> count(*cell);
-    switch (number % 5) {
-      case 0:
-        static_cast<void>(count.fetch_add(one(), membar::relaxed));
-        break;
-      case 1:
-        static_cast<void>(count.fetch_add(one(), membar::acquire));
-        break;
-      case 2:
-        static_cast<void>(count.fetch_add(one(), membar::release));
-        break;
-      case 3:
-        static_cast<void>(count.fetch_add(one(), membar::acq_rel));
-        break;
-      default:
-        static_cast<void>(count.fetch_add(one(), membar::seq_cst));
-    }
-  }
-};
-
+class counting : public gpu_test {};
 using counted_types = ::testing::Types<signed char, unsigned char, short, unsigned short, int, unsigned, long long,
                                        unsigned long long, float, double, __half, __nv_bfloat16>;
 TYPED_TEST_SUITE(counting, counted_types);
 
-template <class T>
-__global__ void count_up(T* cell, int limit) {
-  for (int i = 0; i != limit; ++i) {
-    counting<T>::step(cell, i);
-  }
-}
-
-template <class T>
-__global__ void watch_counting(T* cell, reading* result, int limit) {
-  *result = watch<device_deadline>(static_cast<unsigned>(limit), [&] { return counting<T>::read(cell); });
-}
-
-TYPED_TEST(counting, the_host_sees_a_kernel_count_in_order) {
-  using T = TypeParam;
-  const int limit = this->limit();
-  const support::pinned_memory<T> cell(whole_words<T>);
-  const support::stream stream;
-  membar::launch(launch_config{1, 1, stream.get()}, count_up<T>, cell.get(), limit);
-  const reading seen = watch<host_deadline>(static_cast<unsigned>(limit), [&] { return this->read(cell.get()); });
-  stream.synchronize();
-  expect_in_order(seen);
-}
-
-TYPED_TEST(counting, a_kernel_sees_the_host_count_in_order) {
-  using T = TypeParam;
-  const int limit = this->limit();
-  const support::pinned_memory<T> cell(whole_words<T>);
-  const support::pinned_memory<reading> result(1);
-  const support::stream stream;
-  membar::launch(launch_config{1, 1, stream.get()}, watch_counting<T>, cell.get(), result.get(), limit);
-  for (int i = 0; i != limit; ++i) {
-    this->step(cell.get(), i);
-  }
-  stream.synchronize();
-  expect_in_order(result[0]);
-}
+TYPED_TEST(counting, the_host_sees_a_kernel_count_in_order) { expect_the_host_sees<counted_up<TypeParam>>(); }
+TYPED_TEST(counting, a_kernel_sees_the_host_count_in_order) { expect_a_kernel_sees<counted_up<TypeParam>>(); }
 
 }  // namespace
 }  // namespace membar_test

@@ -32,24 +32,20 @@ class CommandLine(litmus_command.Case):
     def test_a_folder_is_searched_for_litmus_files(self):
         self.file("deep/er/t.litmus", MP + "~exists " + OUTCOME)
         self.file("notes.txt", "no test")
-        code, out, _ = run("verdict", self.folder)
-        self.assertEqual(code, 0)
+        out = self.output_of(run("verdict", self.folder))
         self.assertEqual(len(out.splitlines()), 1)
         self.assertTrue(out.endswith("deep/er/t.litmus\t1\n"))
 
     def test_the_catalogue_holds_in_any_number_of_jobs(self):
         answers = {run("verdict", f"--jobs={jobs}", CATALOGUE) for jobs in (1, 2, 7)}
         self.assertEqual(len(answers), 1)
-        code, out, err = answers.pop()
-        self.assertEqual((code, err), (0, ""))
+        out = self.output_of(answers.pop())
         self.assertGreaterEqual(len(out.splitlines()), 200)
         self.assertTrue(all(line.endswith("\t1") for line in out.splitlines()))
 
     def test_a_mixed_size_race_is_an_error(self):
         path = self.file("t.litmus", "PTX t\n{ x=0; }\nP0@cta 0,gpu 0 | P1@cta 1,gpu 0;\nst.weak.b64 x, 1 | ld.weak r0, x;\nexists (x==0)\n")
-        code, out, _ = run("verdict", path)
-        self.assertEqual(code, 2)
-        self.assertEqual(out, f"{path}\terror: mixed-size data race: the program's behaviour is undefined\n")
+        self.assertEqual(run("verdict", path)[:2], (2, f"{path}\terror: mixed-size data race: the program's behaviour is undefined\n"))
 
     def test_outcomes_are_sorted_and_in_the_conditions_order(self):
         path = self.file("t.litmus", MP + r"exists (P1:r1 == 0 /\ P1:r0 == 1 /\ x == 1)")
@@ -59,28 +55,21 @@ class CommandLine(litmus_command.Case):
 
     def test_explain_prints_text_json_and_a_picture(self):
         path = CATALOGUE / "forbidden" / "MP.gpu.two_blocks.litmus"
-        code, out, _ = run("explain", path)
-        self.assertEqual(code, 0)
-        self.assertIn("Cycle", out)
-        code, out, _ = run("explain", "--json", path)
-        document = json.loads(out)
-        self.assertEqual((code, document["verdict"]), (0, "forbidden"))
+        self.assertIn("Cycle", self.output_of(run("explain", path)))
+        document = json.loads(self.output_of(run("explain", "--json", path)))
+        self.assertEqual(document["verdict"], "forbidden")
         self.assertEqual([s["relation"] for s in document["cycle"]], ["fr", "po", "sync", "po"])
-        code, out, _ = run("explain", "--dot", path)
-        self.assertTrue(out.startswith("digraph"))
+        self.assertTrue(self.output_of(run("explain", "--dot", path)).startswith("digraph"))
 
     def test_every_explanation_in_json_can_be_parsed(self):
-        code, out, err = run("explain", "--json", CATALOGUE)
-        self.assertEqual((code, err), (0, ""))
-        documents = [json.loads(line) for line in out.splitlines()]
+        documents = [json.loads(line) for line in self.output_of(run("explain", "--json", CATALOGUE)).splitlines()]
         self.assertGreaterEqual(len(documents), 200)
         self.assertEqual({d["verdict"] for d in documents}, {"allowed", "forbidden"})
 
     def test_a_search_beyond_its_limit_is_undecided(self):
         path = self.file("t.litmus", MP + "~exists " + OUTCOME)
-        code, out, _ = run("verdict", "--limit=1", path)
-        self.assertEqual(code, 2)
-        self.assertEqual(out, f"{path}\terror: undecided: the search was given up after its limit of steps\n")
+        undecided = f"{path}\terror: undecided: the search was given up after its limit of steps\n"
+        self.assertEqual(run("verdict", "--limit=1", path)[:2], (2, undecided))
         self.assertEqual(run("verdict", "--limit=0", path), (0, f"{path}\t1\n", ""))
 
     def test_wrong_usage_exits_with_two(self):

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/// @file
-/// Compilation at run time and its cache: a request is compiled once, and a file that does not belong to it is never used.
+// Compilation at run time and its cache: a request is compiled once, and a file that does not belong to it is never used.
 #include "compiled_test.hpp"
 #include "litmus_files.hpp"
 
 #include <membar-litmus/compiler.hpp>
 
 #include <tests/common/refusal.hpp>
-
-#include <gtest/gtest.h>
 
 #include <cstddef>
 #include <cstdlib>
@@ -23,10 +20,7 @@
 namespace {
 
 using namespace membar_litmus;
-using membar_test::compiled_test;
-using membar_test::nvrtc_here;
-using membar_test::read_text;
-using membar_test::says;
+using membar_test::compiled_test, membar_test::nvrtc_here, membar_test::read_text, membar_test::says;
 namespace fs = std::filesystem;
 
 /// A temporary folder, removed when the test is over.
@@ -191,8 +185,7 @@ TEST(litmus_compiler, the_key_holds_everything_that_a_result_depends_on) {
 }
 
 /// What the `std::runtime_error` of `call` says; empty where it throws none.
-template <class Call>
-[[nodiscard]] std::string complaint(Call call) {
+[[nodiscard]] std::string complaint(auto call) {
   try {
     call();
   } catch (const std::runtime_error& e) {

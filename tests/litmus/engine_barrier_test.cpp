@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/// @file
-/// The barrier of the litmus engine (`arrive_and_wait` in litmus/kernel.cuh and litmus/engine_resources.hpp) as a litmus test. For
-/// each placement the model decides that no stale value can become an outcome, and that each weaker barrier allows one.
+// The barrier of the litmus engine (`arrive_and_wait` in litmus/kernel.cuh and litmus/engine_resources.hpp) as a litmus test. For
+// each placement the model decides that no stale value can become an outcome, and that each weaker barrier allows one.
 #include <membar/model/test.hpp>
 
 #include <gtest/gtest.h>
@@ -11,11 +10,7 @@
 namespace {
 
 using namespace membar::model;
-using membar::acq_rel;
-using membar::acquire;
-using membar::relaxed;
-using membar::release;
-using membar::thread_scope;
+using membar::acq_rel, membar::acquire, membar::relaxed, membar::release, membar::thread_scope;
 
 constexpr auto device = thread_scope::device;
 constexpr auto system = thread_scope::system;
@@ -23,8 +18,8 @@ constexpr variable cell{0}, arrived{1}, reached{2}, passed{3};
 constexpr reg seen{0}, value{1};
 
 /// Counts an arrival, and reads how many came before.
-template <thread_scope Scope, class Order>
-constexpr auto arrival(Order order) {
+template <thread_scope Scope>
+constexpr auto arrival(auto order) {
   return fetch_add<Scope>(seen, arrived, 1, order);
 }
 
@@ -125,8 +120,7 @@ INSTANTIATE_TEST_SUITE_P(, litmus_barrier_of_two_launches,
                                            two_launches{"two_devices", block(0), block(1), block(0, 1), block(1, 1)}),
                          [](const auto& each) { return each.param.name; });
 
-/// The chain from a block of one launch, through the last blocks of both launches, to a block of the other. Each hop has its own
-/// scope.
+/// The chain from a block of one launch, through the last blocks of both, to a block of the other. Each hop has its own scope.
 template <thread_scope Arrive, thread_scope Across, thread_scope Pass, class ArriveOrder = membar::acq_rel_t,
           class AcrossOrder = membar::release_t>
 bool stale_between_launches(const two_launches& p, ArriveOrder arrive = acq_rel, AcrossOrder across = release) {

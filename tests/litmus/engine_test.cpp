@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/// @file
-/// The engine on a fake machine. A launch is a thread of the host that does what the litmus kernel does.
+// The engine on a fake machine. A launch is a thread of the host that does what the litmus kernel does.
 #include <membar/litmus/engine.hpp>
 #include <membar/litmus/report.hpp>
 #include <membar/model/named_test.hpp>
@@ -8,8 +7,6 @@
 
 #include <tests/common/refusal.hpp>
 #include <tests/fake_cuda/fake_cuda.hpp>
-
-#include <gtest/gtest.h>
 
 #include <atomic>
 #include <chrono>
@@ -25,23 +22,13 @@ namespace {
 namespace model = membar::model;
 using namespace membar::litmus;
 using fake_cuda::now;
-using membar_test::refusal;
-using membar_test::says;
+using membar_test::refusal, membar_test::says;
 
 /// A kernel: the code of its test threads, and the radix of each observation.
 struct fake_kernel {
   host_thread run;
   std::vector<unsigned> radix;
   bool never_arrives = false;  ///< the first launch ends at once, and the others wait for it
-};
-
-struct launched {
-  int device = 0;
-  unsigned blocks = 0;
-  unsigned cluster = 1;
-  int domain = -1;
-  unsigned long long steps = 0;
-  unsigned long long budget_ns = 0;
 };
 
 /// Atomic access to a word of the barrier.
@@ -165,15 +152,7 @@ class litmus_engine_on_a_fake_machine : public fake_cuda::test {
     }
     now().work_of = [this](const fake_cuda::launch& made, void** arguments) {
       const launch_view view = *static_cast<const launch_view*>(arguments[0]);
-      launched one{.device = made.device, .blocks = made.grid.x, .steps = view.steps, .budget_ns = view.budget_ns};
-      for (const cudaLaunchAttribute& each : made.attributes) {
-        if (each.id == cudaLaunchAttributeClusterDimension) {
-          one.cluster = each.val.clusterDim.x;
-        } else if (each.id == cudaLaunchAttributeMemSyncDomainMap) {
-          one.domain = each.val.memSyncDomainMap.default_;
-        }
-      }
-      launches_.push_back(one);
+      views_.push_back(view);
       return [=] { run_fake(*static_cast<const fake_kernel*>(made.kernel), view); };
     };
   }
@@ -228,7 +207,7 @@ class litmus_engine_on_a_fake_machine : public fake_cuda::test {
 
   parameters small_ = parse_parameters("width=32 batch=1");
   fake_kernel kernel_{pass_messages, {3, 3}, false};
-  std::vector<launched> launches_;
+  std::vector<launch_view> views_;  ///< of each launch
   engine engine_{two_devices()};
 };
 
@@ -238,11 +217,11 @@ TEST_F(litmus_engine_on_a_fake_machine, runs_as_many_instances_as_were_asked_for
   EXPECT_EQ(run.layout.blocks, 6U);
   EXPECT_EQ(run.steps, 50U);
   expect_sound(one, run);
-  ASSERT_GE(launches_.size(), 2U);
-  EXPECT_EQ(launches_[0].steps, 1U);  // to learn how long a step takes
-  EXPECT_EQ(launches_[0].blocks, 6U);
+  ASSERT_GE(now().launches.size(), 2U);
+  EXPECT_EQ(views_[0].steps, 1U);  // to learn how long a step takes
+  EXPECT_EQ(now().launches[0].grid.x, 6U);
   EXPECT_EQ(run.device, "device 0");
-  EXPECT_EQ(run.slices, launches_.size());
+  EXPECT_EQ(run.slices, now().launches.size());
   for (std::size_t key = 0; key < run.counts.size(); ++key) {
     EXPECT_LE(run.slices_with[key], std::min(run.slices, run.counts[key]));
     EXPECT_EQ(run.slices_with[key] == 0, run.counts[key] == 0);
@@ -253,7 +232,7 @@ TEST_F(litmus_engine_on_a_fake_machine, gives_a_first_step_the_time_that_its_del
   const runnable_test one = test(model::block(0), model::block(1));
   expect_sound(one, engine_.run(one, parse_parameters("delay=1000000 batch=16", small_), exactly(1, 1)));
   // two threads, 16 instances, a million clocks of a nanosecond
-  EXPECT_GE(launches_[0].budget_ns, 1'032'000'000U);
+  EXPECT_GE(views_[0].budget_ns, 1'032'000'000U);
 }
 
 TEST_F(litmus_engine_on_a_fake_machine, ends_a_run_when_its_time_is_over) {
@@ -268,9 +247,9 @@ TEST_F(litmus_engine_on_a_fake_machine, launches_once_per_domain_and_divides_the
   const run_result run = engine_.run(one, small_, exactly(1000));
   EXPECT_EQ(run.layout.blocks, 3U);
   expect_sound(one, run);
-  ASSERT_GE(launches_.size(), 2U);
-  EXPECT_EQ(launches_[0].domain, 0);
-  EXPECT_EQ(launches_[1].domain, 3);
+  ASSERT_GE(now().launches.size(), 2U);
+  EXPECT_EQ(now().launches[0].value(cudaLaunchAttributeMemSyncDomainMap).memSyncDomainMap.default_, 0);
+  EXPECT_EQ(now().launches[1].value(cudaLaunchAttributeMemSyncDomainMap).memSyncDomainMap.default_, 3);
 }
 
 TEST_F(litmus_engine_on_a_fake_machine, launches_on_each_device_and_keeps_the_memory_on_the_home_device) {
@@ -279,9 +258,9 @@ TEST_F(litmus_engine_on_a_fake_machine, launches_on_each_device_and_keeps_the_me
   how.home = 1;
   const run_result run = engine_.run(one, how, exactly(1000));
   expect_sound(one, run);
-  ASSERT_GE(launches_.size(), 2U);
-  EXPECT_EQ(launches_[0].device, 0);
-  EXPECT_EQ(launches_[1].device, 1);
+  ASSERT_GE(now().launches.size(), 2U);
+  EXPECT_EQ(now().launches[0].device, 0);
+  EXPECT_EQ(now().launches[1].device, 1);
   EXPECT_EQ(run.device, "device 0 + device 1");
   // counts, cells, digits, barrier and scratch memory on the home device; barrier and scratch memory on the other
   EXPECT_EQ(std::count(now().allocated_on.begin(), now().allocated_on.end(), 1), 5);
@@ -293,10 +272,10 @@ TEST_F(litmus_engine_on_a_fake_machine, launches_clusters_whole) {
   const runnable_test one = test(model::in_cluster(model::block(0), 0), model::in_cluster(model::block(1), 0));
   const run_result run = engine_.run(one, parse_parameters("width=32 share=60 stress=40"), exactly(1000));
   expect_sound(one, run);
-  EXPECT_EQ(launches_[0].cluster, 2U);
+  EXPECT_EQ(now().launches[0].value(cudaLaunchAttributeClusterDimension).clusterDim.x, 2U);
   EXPECT_EQ(run.layout.blocks, 2U);
   EXPECT_EQ(run.stress_blocks, 2U);
-  EXPECT_EQ(launches_[0].blocks, 4U);
+  EXPECT_EQ(now().launches[0].grid.x, 4U);
 }
 
 TEST_F(litmus_engine_on_a_fake_machine, runs_threads_of_the_host_beside_a_launch) {
@@ -352,7 +331,7 @@ TEST_F(litmus_engine_on_a_fake_machine, reports_too_little_memory_and_runs_what_
   const std::string sentence =
       refusal([&] { static_cast<void>(engine_.run(one, parse_parameters("width=1024 stride=4096"), exactly(1000))); });
   EXPECT_TRUE(says(sentence, "use a smaller batch, stride, share or number of lines"));
-  EXPECT_TRUE(launches_.empty());
+  EXPECT_TRUE(now().launches.empty());
   expect_sound(one, engine_.run(one, small_, exactly(1000)));
 }
 
@@ -365,7 +344,7 @@ TEST_F(litmus_engine_on_a_fake_machine, refuses_what_cannot_be_counted_or_placed
   without.kernel = nullptr;
   EXPECT_EQ(refusal_of(without, exactly(1)), "membar: MP has no kernel, or a placement of another test");
   EXPECT_NE(refusal_of(test(model::block(0), model::in_domain(model::block(1), 4)), exactly(1)), "");
-  EXPECT_TRUE(launches_.empty());
+  EXPECT_TRUE(now().launches.empty());
 }
 
 TEST_F(litmus_engine_on_a_fake_machine, marks_digits_that_no_thread_reported) {

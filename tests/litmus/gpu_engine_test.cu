@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/// @file
-/// The litmus engine on one launch: it observes only what the model allows, finds a planted bug, and ends every run.
+// The litmus engine on one launch: it observes only what the model allows, finds a planted bug, and ends every run.
 #include <membar/atomic.cuh>
 #include <membar/litmus/engine.hpp>
 #include <membar/litmus/report.hpp>
@@ -130,8 +129,7 @@ TEST_F(litmus_engine, finds_nothing_wrong_with_a_lock_that_admits_one_thread) {
   EXPECT_TRUE(seen.sound()) << text_of(seen);
 }
 
-/// Every thread reads the initial values of its locations by weak accesses, which caches may serve. A value of an earlier step would
-/// be seen.
+/// Every thread reads the initial values by weak accesses, which caches may serve: a value of an earlier step would be seen.
 struct finds_zeros {
   static constexpr model::variable a{0}, b{1}, c{2};
   static constexpr auto model_test =

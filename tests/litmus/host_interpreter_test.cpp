@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/// @file
-/// Host threads compared with the model: a thread alone ends as the only execution does, threads one after the other end as some
-/// execution does, and threads at once never end as a forbidden execution.
+// Host threads compared with the model: a thread alone ends as the only execution does, threads one after the other end as some
+// execution does, and threads at once never end as a forbidden execution.
 #include "plans.hpp"
 
 #include <membar-litmus/host_interpreter.hpp>
@@ -29,8 +28,7 @@ namespace {
 namespace litmus = membar::litmus;
 namespace model = membar::model;
 using namespace membar_test;
-using membar_litmus::host_interpreter;
-using membar_litmus::run_plan;
+using membar_litmus::host_interpreter, membar_litmus::run_plan;
 
 /// Memory and digits of `instances` instances, as the engine lays them out.
 class memory {
@@ -163,8 +161,7 @@ TEST(litmus_host_interpreter, a_thread_alone_ends_as_the_model_says) {
 }
 
 /// Runs the test's threads whole, one after the other in every order, as instance `number`, and calls `use` with each end.
-template <class Use>
-void for_each_order(const run_plan& plan, unsigned number, Use use) {
+void for_each_order(const run_plan& plan, unsigned number, auto use) {
   const host_interpreter threads(plan);
   memory at(plan, 32);
   std::vector<int> order(plan.test().threads.size());

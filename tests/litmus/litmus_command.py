@@ -40,6 +40,18 @@ class Case(unittest.TestCase):
         path.write_text(text)
         return path
 
+    def output_of(self, answer):
+        """What a command printed that succeeded without a message."""
+        code, out, err = answer
+        self.assertEqual((code, err), (0, ""))
+        return out
+
+    def assert_refused(self, answer, *parts):
+        """Expects that a command failed, and said nothing but one sentence with these parts."""
+        code, out, err = answer
+        self.assertEqual((code, out), (2, ""))
+        self.assert_one_sentence(err, *parts)
+
     def assert_one_sentence(self, text, *parts):
         self.assertEqual(len(text.splitlines()), 1, text)
         for part in parts:

@@ -8,7 +8,6 @@
 #include <iterator>
 #include <set>
 #include <string>
-#include <vector>
 
 namespace membar_test {
 
@@ -18,14 +17,14 @@ namespace membar_test {
 }
 
 /// Every litmus file in a folder and below, sorted by name.
-[[nodiscard]] inline std::vector<std::filesystem::path> litmus_files(const std::filesystem::path& folder) {
+[[nodiscard]] inline std::set<std::filesystem::path> litmus_files(const std::filesystem::path& folder) {
   std::set<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     if (entry.path().extension() == ".litmus") {
       files.insert(entry.path());
     }
   }
-  return {files.begin(), files.end()};
+  return files;
 }
 
 }  // namespace membar_test

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/// @file
-/// The parameters of the litmus engine: their text, their ranges and their random draws.
+// The parameters of the litmus engine: their text, their ranges and their random draws.
 #include <membar/litmus/parameters.hpp>
 
 #include <tests/common/refusal.hpp>
-
-#include <gtest/gtest.h>
 
 #include <map>
 #include <set>

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/// @file
-/// Where the places of the model run on fake machines, and how large the launches are.
+// Where the places of the model run on fake machines, and how large the launches are.
 #include <membar/litmus/placement.hpp>
 #include <membar/litmus/run_shape.hpp>
 #include <membar/model/test.hpp>
 
 #include <tests/common/refusal.hpp>
-
-#include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
@@ -15,10 +12,7 @@
 namespace {
 
 using namespace membar::litmus;
-using membar::model::block;
-using membar::model::host;
-using membar::model::in_cluster;
-using membar::model::in_domain;
+using membar::model::block, membar::model::host, membar::model::in_cluster, membar::model::in_domain;
 using places = std::vector<membar::model::place>;
 
 machine::device hopper(int ordinal) {

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/// @file
-/// Reports: the names of outcomes, the model's marks, herd's format, and statistics.
+// Reports: the names of outcomes, the model's marks, herd's format, and statistics.
 #include <membar/litmus/report.hpp>
 #include <membar/model/litmus_file.hpp>
 
 #include <tests/common/refusal.hpp>
-
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <string>

@@ -27,15 +27,14 @@ MISSING = nvrtc_is_missing()
 
 class Run(Case):
     def test_without_a_gpu_it_says_so_in_one_sentence(self):
-        code, out, err = run(CATALOGUE)
-        self.assertEqual((code, out), (2, ""))
+        answer = run(CATALOGUE)
+        self.assert_refused(answer)
+        err = answer[2]
         self.assertTrue(err.startswith("membar-litmus: "))
-        self.assert_one_sentence(err)
         self.assertTrue("run needs a GPU" in err or "run needs a driver" in err or "without a CUDA toolkit" in err, err)
 
     def test_the_source_of_a_test_is_printed_without_a_gpu(self):
-        code, out, err = run("--source", self.file("t.litmus", MP))
-        self.assertEqual((code, err), (0, ""))
+        out = self.output_of(run("--source", self.file("t.litmus", MP)))
         for part in ("#include <membar/litmus/kernel.cuh>", "struct file_test", "membar_litmus_kernel",
                      'asm volatile("st.release.gpu.global.b32 [%0], %1;"', 'asm volatile("ld.acquire.gpu.global.b32 %0, [%1];"'):
             self.assertIn(part, out)
@@ -56,9 +55,7 @@ class Run(Case):
 
     def test_what_a_host_thread_cannot_do_is_one_sentence(self):
         path = self.file("t.litmus", MP.replace("cta 1,gpu 0", "host       ").replace("ld.weak r1, x    ", "fence.proxy.alias"))
-        code, _, err = run("--source", path)
-        self.assertEqual(code, 2)
-        self.assert_one_sentence(err, "line 5: 'fence.proxy.alias': a host thread has one path to memory")
+        self.assert_refused(run("--source", path), "line 5: 'fence.proxy.alias': a host thread has one path to memory")
 
     def test_wrong_options_are_refused_with_the_usage(self):
         path = self.file("t.litmus", MP)
@@ -74,27 +71,22 @@ class Run(Case):
 
     def test_wrong_parameters_are_one_sentence(self):
         for text, part in (("nonsense=1", "nonsense"), ("width=33", "width")):
-            code, out, err = run(f"--params={text}", self.file("t.litmus", MP))
-            self.assertEqual((code, out), (2, ""), text)
-            self.assert_one_sentence(err)
-            self.assertTrue(part in err or "without a CUDA toolkit" in err, err)
+            answer = run(f"--params={text}", self.file("t.litmus", MP))
+            self.assert_refused(answer)
+            self.assertTrue(part in answer[2] or "without a CUDA toolkit" in answer[2], answer)
 
     def test_a_folder_without_tests_is_an_error(self):
-        code, out, err = run(self.folder)
-        self.assertEqual((code, out), (2, ""))
-        self.assert_one_sentence(err, "no *.litmus")
+        self.assert_refused(run(self.folder), "no *.litmus")
 
     def test_help_names_every_option(self):
-        code, out, _ = litmus_command.run("--help")
+        out = self.output_of(litmus_command.run("--help"))
         for option in ("--seconds=S", "--tune=S", "--params=TEXT", "--seed=N", "--json", "--source", "--compile-for=CC", "--cache=DIR",
                        "--no-cache", "Exit status of run"):
             self.assertIn(option, out)
-        self.assertEqual(code, 0)
 
     def test_nvrtc_missing_is_one_sentence(self):
-        code, out, err = run("--compile-for=90", self.file("t.litmus", MP), MEMBAR_NVRTC="/no/such/file.so")
-        self.assertEqual((code, out), (2, ""))
-        self.assert_one_sentence(err, "MEMBAR_NVRTC is '/no/such/file.so', which cannot be opened", "unset it")
+        answer = run("--compile-for=90", self.file("t.litmus", MP), MEMBAR_NVRTC="/no/such/file.so")
+        self.assert_refused(answer, "MEMBAR_NVRTC is '/no/such/file.so', which cannot be opened", "unset it")
 
 
 @unittest.skipIf(MISSING, MISSING)
@@ -145,23 +137,18 @@ class Compile(Case):
         self.assert_one_sentence(err, "compiled tests are not kept", "--no-cache")
 
     def test_an_architecture_that_nvrtc_does_not_support_is_one_sentence(self):
-        code, out, err = run("--compile-for=99", self.file("t.litmus", MP))
-        self.assertEqual((code, out), (2, ""))
-        self.assert_one_sentence(err, "does not support compute capability 9.9")
+        self.assert_refused(run("--compile-for=99", self.file("t.litmus", MP)), "does not support compute capability 9.9")
 
     def test_an_instruction_that_the_device_lacks_is_one_sentence(self):
         path = self.file("t.litmus", MP.replace("acquire.gpu", "acquire.cluster"))
-        code, out, err = run("--compile-for=80", "--no-cache", path)
-        self.assertEqual((code, out), (2, ""))
-        self.assert_one_sentence(err, "line 4: 'ld.acquire.cluster r0, y' needs compute capability 9.0, and the device has 8.0")
+        self.assert_refused(run("--compile-for=80", "--no-cache", path),
+                            "line 4: 'ld.acquire.cluster r0, y' needs compute capability 9.0, and the device has 8.0")
 
     def test_the_executable_works_alone(self):
         alone = self.folder / "elsewhere" / "membar-litmus"
         alone.parent.mkdir()
         shutil.copy2(COMMAND, alone)
-        code, out, err = run("--compile-for=90", "--no-cache", self.file("t.litmus", MP), command=alone)
-        self.assertEqual((code, err), (0, ""))
-        self.assertIn("compiled", out)
+        self.assertIn("compiled", self.output_of(run("--compile-for=90", "--no-cache", self.file("t.litmus", MP), command=alone)))
 
 
 if __name__ == "__main__":

@@ -53,10 +53,12 @@ class OnGpu(litmus_command.Case):
         if name.startswith("forbidden/"):
             self.assertEqual((document["positive"], document["condition_allowed"]), (0, False), name)
 
+    def report_of(self, *words, name):
+        return json.loads(self.output_of(run("--json", *words, f"--seconds={SECONDS}", file_of(name))))
+
     def run_all(self, names):
-        code, out, err = run("--json", f"--seconds={SECONDS}", *map(file_of, names))
+        out = self.output_of(run("--json", f"--seconds={SECONDS}", *map(file_of, names)))
         documents = [json.loads(line) for line in out.splitlines() if line]
-        self.assertEqual((code, err), (0, ""), names)
         self.assertEqual([d["test"] for d in documents], [n.split("/")[1] for n in names])
         for document, name in zip(documents, names):
             self.check(document, name)
@@ -90,8 +92,7 @@ class OnGpu(litmus_command.Case):
         self.run_where_possible(["forbidden/MP.sys.two_gpus", "allowed/MP.gpu.two_gpus"])
 
     def test_the_report_has_herds_format(self):
-        code, out, _ = run(f"--seconds={SECONDS}", file_of("allowed/MP+relaxed"))
-        self.assertEqual(code, 0)
+        out = self.output_of(run(f"--seconds={SECONDS}", file_of("allowed/MP+relaxed")))
         for line in ("Test MP+relaxed Allowed", "Histogram (", "Observation MP+relaxed ", "Rate ", "Statistics: "):
             self.assertTrue(any(one.startswith(line) for one in out.splitlines()), (line, out))
 
@@ -104,13 +105,10 @@ class OnGpu(litmus_command.Case):
         self.assertLess(time.monotonic() - begin, 15)
 
     def test_a_search_of_parameters_ends_and_its_result_runs_again(self):
-        code, out, err = run("--json", "--tune=2", f"--seconds={SECONDS}", file_of("allowed/SB+weak"))
-        self.assertEqual((code, err), (0, ""))
-        document = json.loads(out)
+        document = self.report_of("--tune=2", name="allowed/SB+weak")
         self.assertTrue(document["tuned"])
-        code, out, err = run("--json", f"--params={document['parameters']}", f"--seconds={SECONDS}", file_of("allowed/SB+weak"))
-        self.assertEqual((code, err), (0, ""))
-        self.assertEqual(json.loads(out)["parameters"], document["parameters"])
+        again = self.report_of(f"--params={document['parameters']}", name="allowed/SB+weak")
+        self.assertEqual(again["parameters"], document["parameters"])
 
     def test_a_thread_that_waits_for_nothing_is_unfinished_and_the_next_test_runs(self):
         text = "PTX wait\n{ x=0; y=0; }\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n L: | st.weak y, 1 ;\n ld.relaxed.gpu r0, x | ;\n bne r0, 1, L | ;\nexists (P0:r0 == 0)\n"
@@ -125,9 +123,7 @@ class OnGpu(litmus_command.Case):
 
     def test_another_seed_is_another_run_and_both_are_sound(self):
         for seed in (1, 2, 3):
-            code, out, err = run("--json", f"--seed={seed}", f"--seconds={SECONDS}", file_of("forbidden/ISA2.gpu"))
-            self.assertEqual((code, err), (0, ""))
-            self.assertEqual(json.loads(out)["seed"], seed)
+            self.assertEqual(self.report_of(f"--seed={seed}", name="forbidden/ISA2.gpu")["seed"], seed)
 
 
 if __name__ == "__main__":

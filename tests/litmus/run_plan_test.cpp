@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/// @file
-/// Run plans: the cells of a litmus file, the digits and their values, and why a file does not run.
+// Run plans: the cells of a litmus file, the digits and their values, and why a file does not run.
 #include "plans.hpp"
 
 #include <membar/model/outcomes.hpp>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/// @file
-/// The search for parameters: which outcomes it counts, which parameters it tries, and which it finds best.
+// The search for parameters: which outcomes it counts, which parameters it tries, and which it finds best.
 #include <membar/litmus/report.hpp>
 #include <membar/litmus/tuner.hpp>
 #include <membar/model/interleave.hpp>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/// @file
-/// The catalogue: every test gets the verdict of its folder, and the writer gives back what the reader has read.
+// The catalogue: every test gets the verdict of its folder, and the writer gives back what the reader has read.
 #include <tests/litmus/litmus_files.hpp>
 
 #include <membar/model/explain.hpp>
@@ -17,8 +16,7 @@
 namespace {
 
 using namespace membar::model;
-using membar_test::litmus_files;
-using membar_test::read_text;
+using membar_test::litmus_files, membar_test::read_text;
 
 const std::filesystem::path catalogue = MEMBAR_LITMUS_CATALOGUE;
 

@@ -1,38 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/// @file
-/// Litmus tests in C++, decided by the compiler: if this file compiles, they hold. The same calls are repeated at run time.
+// Litmus tests in C++, decided by the compiler: if this file compiles, they hold. The same calls are repeated at run time.
+#include "sync_litmus.hpp"
+
 #include <membar/model/test.hpp>
 
 #include <gtest/gtest.h>
 
 namespace {
 
-namespace model = membar::model;
-using model::block;
-using model::host;
-using model::in;
-using model::in_domain;
-using model::in_memory;
-using model::litmus;
-using model::load;
-using model::store;
-using model::thread;
+using namespace membar_test;
 using model::thread_fence;
-constexpr auto device = membar::thread_scope::device;
-constexpr auto system_wide = membar::thread_scope::system;
-constexpr auto in_block = membar::thread_scope::block;
-constexpr auto cluster = membar::thread_scope::cluster;
+constexpr auto cluster = thread_scope::cluster;
 
-constexpr model::variable x{0};
-constexpr model::variable y{1};
-constexpr model::reg r0{0};
-constexpr model::reg r1{1};
-
-template <membar::thread_scope Scope>
+template <thread_scope Scope>
 constexpr auto message_passing(model::place writer, model::place reader) {
-  return litmus(thread(writer, store(x, 1), store<Scope>(y, 1, membar::release)),
-                thread(reader, load<Scope>(r0, y, membar::acquire), load(r1, x)))
-      .when(in(1, r0) == 1 && in(1, r1) == 0);
+  return stale_data<Scope>(release, acquire, writer, reader);
 }
 
 static_assert(model::forbidden(message_passing<device>(block(0), block(1))));
@@ -43,56 +25,43 @@ static_assert(model::allowed(message_passing<device>(block(0), host())));
 static_assert(model::forbidden(message_passing<system_wide>(block(0), host())));
 static_assert(model::forbidden(message_passing<cluster>(model::in_cluster(block(0), 3), model::in_cluster(block(1), 3))));
 
-template <membar::thread_scope Scope, class Order>
-constexpr auto store_buffering(Order order) {
-  return litmus(thread(block(0), store(x, 1), thread_fence<Scope>(order), load(r0, y)),
-                thread(block(1), store(y, 1), thread_fence<Scope>(order), load(r0, x)))
-      .when(in(0, r0) == 0 && in(1, r0) == 0);
-}
+static_assert(model::forbidden(store_buffering<device>(seq_cst)));
+static_assert(model::allowed(store_buffering<device>(acq_rel)));
+static_assert(model::allowed(store_buffering<in_block>(seq_cst)));
 
-static_assert(model::forbidden(store_buffering<device>(membar::seq_cst)));
-static_assert(model::allowed(store_buffering<device>(membar::acq_rel)));
-static_assert(model::allowed(store_buffering<in_block>(membar::seq_cst)));
-
-constexpr auto load_buffering =
-    litmus(thread(block(0), load<device>(r0, x, membar::relaxed), store<device>(y, 1, membar::relaxed)),
-           thread(block(1), load<device>(r0, y, membar::relaxed), store<device>(x, 1, membar::relaxed)))
-        .when(in(0, r0) == 1 && in(1, r0) == 1);
+constexpr auto load_buffering = litmus(thread(block(0), load<device>(r0, x, relaxed), store<device>(y, 1, relaxed)),
+                                       thread(block(1), load<device>(r0, y, relaxed), store<device>(x, 1, relaxed)))
+                                    .when(in(0, r0) == 1 && in(1, r0) == 1);
 static_assert(model::allowed(load_buffering));
 
 // The guide's example of cumulativity, three threads: device scope first, then system scope to the host.
-constexpr model::variable z{2};
-constexpr auto cumulativity =
-    litmus(thread(block(0), store(x, 1), store<device>(y, 1, membar::release)),
-           thread(block(1), load<device>(r0, y, membar::acquire), store<system_wide>(z, 1, membar::release)),
-           thread(host(), load<system_wide>(r0, z, membar::acquire), load(r1, x)))
-        .when(in(1, r0) == 1 && in(2, r0) == 1 && in(2, r1) == 0);
+constexpr auto cumulativity = litmus(thread(block(0), store(x, 1), store<device>(y, 1, release)),
+                                     thread(block(1), load<device>(r0, y, acquire), store<system_wide>(z, 1, release)),
+                                     thread(host(), load<system_wide>(r0, z, acquire), load(r1, x)))
+                                  .when(in(1, r0) == 1 && in(2, r0) == 1 && in(2, r1) == 0);
 static_assert(model::forbidden(cumulativity));
 
-template <membar::thread_scope Scope>
+template <thread_scope Scope>
 constexpr auto independent_reads() {
-  return litmus(thread(block(0), store<device>(x, 1, membar::relaxed)),
-                thread(block(1), load<device>(r0, x, membar::relaxed), thread_fence<Scope>(membar::seq_cst),
-                       load<device>(r1, y, membar::relaxed)),
-                thread(block(2), store<device>(y, 1, membar::relaxed)),
-                thread(block(3), load<device>(r0, y, membar::relaxed), thread_fence<Scope>(membar::seq_cst),
-                       load<device>(r1, x, membar::relaxed)))
+  return litmus(thread(block(0), store<device>(x, 1, relaxed)),
+                thread(block(1), load<device>(r0, x, relaxed), thread_fence<Scope>(seq_cst), load<device>(r1, y, relaxed)),
+                thread(block(2), store<device>(y, 1, relaxed)),
+                thread(block(3), load<device>(r0, y, relaxed), thread_fence<Scope>(seq_cst), load<device>(r1, x, relaxed)))
       .when(in(1, r0) == 1 && in(1, r1) == 0 && in(3, r0) == 1 && in(3, r1) == 0);
 }
 static_assert(model::forbidden(independent_reads<device>()));
 static_assert(model::allowed(independent_reads<in_block>()));
 
-template <membar::thread_scope Scope>
+template <thread_scope Scope>
 constexpr auto two_increments(model::place other) {
-  return litmus(thread(block(0), model::fetch_add<Scope>(r0, x, 1, membar::relaxed)),
-                thread(other, model::add<Scope>(x, 1, membar::relaxed)))
+  return litmus(thread(block(0), model::fetch_add<Scope>(r0, x, 1, relaxed)), thread(other, model::add<Scope>(x, 1, relaxed)))
       .when(in_memory(x) == 1);
 }
 static_assert(model::forbidden(two_increments<device>(block(1))));
 static_assert(model::allowed(two_increments<device>(in_domain(block(1), 1))));
 
-constexpr auto both_win = litmus(thread(block(0), model::compare_exchange<device>(r0, x, 0, 1, membar::acquire)),
-                                 thread(block(1), model::compare_exchange<device>(r0, x, 0, 2, membar::acquire)))
+constexpr auto both_win = litmus(thread(block(0), model::compare_exchange<device>(r0, x, 0, 1, acquire)),
+                                 thread(block(1), model::compare_exchange<device>(r0, x, 0, 2, acquire)))
                               .when(in(0, r0) == 0 && in(1, r0) == 0);
 static_assert(model::forbidden(both_win));
 
@@ -101,7 +70,7 @@ constexpr auto barrier =
         .when(in(1, r0) == 0);
 static_assert(model::forbidden(barrier));
 constexpr auto cluster_barrier =
-    litmus(thread(model::in_cluster(block(0), 1), store(x, 1), model::arrive_cluster(membar::relaxed), model::wait_cluster()),
+    litmus(thread(model::in_cluster(block(0), 1), store(x, 1), model::arrive_cluster(relaxed), model::wait_cluster()),
            thread(model::in_cluster(block(1), 1), model::arrive_cluster(), model::wait_cluster(), load(r0, x)))
         .when(in(1, r0) == 0);
 static_assert(model::allowed(cluster_barrier));
@@ -117,7 +86,7 @@ static_assert(can_add<membar::release_t> && !can_add<membar::acquire_t>);
 TEST(litmus_in_cpp, run_time_agrees_with_compile_time) {
   EXPECT_TRUE(model::forbidden(message_passing<device>(block(0), block(1))));
   EXPECT_TRUE(model::allowed(message_passing<in_block>(block(0), block(1))));
-  EXPECT_TRUE(model::forbidden(store_buffering<device>(membar::seq_cst)));
+  EXPECT_TRUE(model::forbidden(store_buffering<device>(seq_cst)));
   EXPECT_TRUE(model::allowed(load_buffering));
   EXPECT_TRUE(model::forbidden(cumulativity));
   EXPECT_TRUE(model::forbidden(independent_reads<device>()));
@@ -125,11 +94,11 @@ TEST(litmus_in_cpp, run_time_agrees_with_compile_time) {
 }
 
 TEST(litmus_in_cpp, large_tests_are_decided_at_run_time) {
-  const auto chain = litmus(thread(block(0), store(x, 1), model::exchange<device>(r0, y, 1, membar::release)),
-                            thread(block(1), model::fetch_add<device>(r0, y, 1, membar::relaxed)),
-                            thread(block(2), model::fetch_add<device>(r0, y, 1, membar::relaxed)),
-                            thread(block(3), model::fetch_add<device>(r0, y, 1, membar::relaxed)),
-                            thread(block(4), load<device>(r0, y, membar::acquire), load(r1, x)))
+  const auto chain = litmus(thread(block(0), store(x, 1), model::exchange<device>(r0, y, 1, release)),
+                            thread(block(1), model::fetch_add<device>(r0, y, 1, relaxed)),
+                            thread(block(2), model::fetch_add<device>(r0, y, 1, relaxed)),
+                            thread(block(3), model::fetch_add<device>(r0, y, 1, relaxed)),
+                            thread(block(4), load<device>(r0, y, acquire), load(r1, x)))
                          .when(in(4, r0) == 4 && in(4, r1) == 0);
   EXPECT_TRUE(model::forbidden(chain));
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/// @file
-/// libFuzzer target: any bytes are read as a litmus test. What is read is written and read again; small tests are decided.
+// libFuzzer target: any bytes are read as a litmus test. What is read is written and read again; small tests are decided.
 #include <membar/model/explain.hpp>
 #include <membar/model/litmus_file.hpp>
 #include <membar/model/outcomes.hpp>

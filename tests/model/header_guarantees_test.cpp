@@ -1,31 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/// @file
-/// What the headers say that fences, atomics, domains and launches guarantee: each guarantee is a litmus test that the model
-/// forbids, and a weakened form of it that the model allows. If this file compiles, they hold.
+// What the headers say that fences, atomics, domains and launches guarantee: each guarantee is a litmus test that the model
+// forbids, and a weakened form of it that the model allows. If this file compiles, they hold.
+#include "sync_litmus.hpp"
+
 #include <membar/model/test.hpp>
 
 #include <gtest/gtest.h>
 
 namespace {
 
-namespace model = membar::model;
-using membar::thread_scope;
-using model::block;
-using model::host;
-using model::in;
-using model::in_cluster;
-using model::in_domain;
-using model::litmus;
-using model::load;
-using model::store;
-using model::thread;
-using model::thread_fence;
+using namespace membar_test;
+using model::in_cluster, model::thread_fence;
 
-constexpr model::variable data{0};
-constexpr model::variable flag{1};
-constexpr model::variable second{2};
-constexpr model::reg seen{0};
-constexpr model::reg value{1};
+constexpr model::variable data{0}, flag{1}, second{2};
+constexpr model::reg seen{0}, value{1};
 
 /// A thread, the farthest place that the scope includes, and a place that it does not include.
 struct reach {
@@ -49,106 +37,91 @@ constexpr reach reach_of() {
 }
 
 /// thread_scope.hpp, fence.cuh: a release fence, then a relaxed store; a relaxed load of it, then an acquire fence.
-template <thread_scope Scope, class Release, class Acquire>
-constexpr auto by_fences(model::place reader, Release release, Acquire acquire) {
-  return litmus(thread(reach_of<Scope>().here, store(data, 1), thread_fence<Scope>(release),
-                       store<Scope>(flag, 1, membar::relaxed)),
-                thread(reader, load<Scope>(seen, flag, membar::relaxed), thread_fence<Scope>(acquire), load(value, data)))
+template <thread_scope Scope>
+constexpr auto by_fences(model::place reader, auto before, auto after) {
+  return litmus(thread(reach_of<Scope>().here, store(data, 1), thread_fence<Scope>(before), store<Scope>(flag, 1, relaxed)),
+                thread(reader, load<Scope>(seen, flag, relaxed), thread_fence<Scope>(after), load(value, data)))
       .when(in(1, seen) == 1 && in(1, value) == 0);
 }
 
 template <thread_scope Scope>
 constexpr bool fences_synchronize_inside() {
   constexpr model::place inside = reach_of<Scope>().inside;
-  return model::forbidden(by_fences<Scope>(inside, membar::release, membar::acquire)) &&
-         model::forbidden(by_fences<Scope>(inside, membar::acq_rel, membar::acq_rel)) &&
-         model::forbidden(by_fences<Scope>(inside, membar::seq_cst, membar::seq_cst)) &&
-         model::allowed(by_fences<Scope>(inside, membar::acquire, membar::acquire)) &&
-         model::allowed(by_fences<Scope>(inside, membar::release, membar::release));
+  return model::forbidden(by_fences<Scope>(inside, release, acquire)) &&
+         model::forbidden(by_fences<Scope>(inside, acq_rel, acq_rel)) &&
+         model::forbidden(by_fences<Scope>(inside, seq_cst, seq_cst)) &&
+         model::allowed(by_fences<Scope>(inside, acquire, acquire)) &&
+         model::allowed(by_fences<Scope>(inside, release, release));
 }
-static_assert(fences_synchronize_inside<thread_scope::block>());
+static_assert(fences_synchronize_inside<in_block>());
 static_assert(fences_synchronize_inside<thread_scope::cluster>());
-static_assert(fences_synchronize_inside<thread_scope::device>());
-static_assert(fences_synchronize_inside<thread_scope::system>());
+static_assert(fences_synchronize_inside<device>());
+static_assert(fences_synchronize_inside<system_wide>());
 
 /// thread_scope.hpp: two operations synchronize only if each includes the other's thread.
 template <thread_scope Scope>
 constexpr bool fences_end_at_the_scope() {
-  return model::allowed(by_fences<Scope>(reach_of<Scope>().outside, membar::acq_rel, membar::acq_rel));
+  return model::allowed(by_fences<Scope>(reach_of<Scope>().outside, acq_rel, acq_rel));
 }
-static_assert(fences_end_at_the_scope<thread_scope::block>());
+static_assert(fences_end_at_the_scope<in_block>());
 static_assert(fences_end_at_the_scope<thread_scope::cluster>());
-static_assert(fences_end_at_the_scope<thread_scope::device>());
+static_assert(fences_end_at_the_scope<device>());
 
 /// memory_order.hpp, fence.cuh: sequentially consistent fences in scope have one order, which acq_rel fences have not.
-template <thread_scope Scope, class Order>
-constexpr auto store_buffering(Order order) {
-  return litmus(thread(reach_of<Scope>().here, store(data, 1), thread_fence<Scope>(order), load(seen, flag)),
-                thread(reach_of<Scope>().inside, store(flag, 1), thread_fence<Scope>(order), load(seen, data)))
-      .when(in(0, seen) == 0 && in(1, seen) == 0);
-}
 template <thread_scope Scope>
 constexpr bool only_seq_cst_has_one_order() {
-  return model::forbidden(store_buffering<Scope>(membar::seq_cst)) && model::allowed(store_buffering<Scope>(membar::acq_rel));
+  constexpr reach where = reach_of<Scope>();
+  return model::forbidden(store_buffering<Scope>(seq_cst, where.here, where.inside)) &&
+         model::allowed(store_buffering<Scope>(acq_rel, where.here, where.inside));
 }
-static_assert(only_seq_cst_has_one_order<thread_scope::block>());
+static_assert(only_seq_cst_has_one_order<in_block>());
 static_assert(only_seq_cst_has_one_order<thread_scope::cluster>());
-static_assert(only_seq_cst_has_one_order<thread_scope::device>());
-static_assert(only_seq_cst_has_one_order<thread_scope::system>());
+static_assert(only_seq_cst_has_one_order<device>());
+static_assert(only_seq_cst_has_one_order<system_wide>());
 
 /// atomic.cuh: a release operation synchronizes with an acquire operation that reads its value.
-template <thread_scope Scope, class Release, class Acquire>
-constexpr auto by_atomics(model::place reader, Release release, Acquire acquire) {
-  return litmus(thread(reach_of<Scope>().here, store(data, 1), store<Scope>(flag, 1, release)),
-                thread(reader, load<Scope>(seen, flag, acquire), load(value, data)))
-      .when(in(1, seen) == 1 && in(1, value) == 0);
-}
 template <thread_scope Scope>
 constexpr bool atomics_synchronize_inside() {
-  constexpr model::place inside = reach_of<Scope>().inside;
-  return model::forbidden(by_atomics<Scope>(inside, membar::release, membar::acquire)) &&
-         model::allowed(by_atomics<Scope>(inside, membar::relaxed, membar::acquire)) &&
-         model::allowed(by_atomics<Scope>(inside, membar::release, membar::relaxed));
+  constexpr reach where = reach_of<Scope>();
+  return model::forbidden(stale_data<Scope>(release, acquire, where.here, where.inside)) &&
+         model::allowed(stale_data<Scope>(relaxed, acquire, where.here, where.inside)) &&
+         model::allowed(stale_data<Scope>(release, relaxed, where.here, where.inside));
 }
-static_assert(atomics_synchronize_inside<thread_scope::block>());
+static_assert(atomics_synchronize_inside<in_block>());
 static_assert(atomics_synchronize_inside<thread_scope::cluster>());
-static_assert(atomics_synchronize_inside<thread_scope::device>());
-static_assert(atomics_synchronize_inside<thread_scope::system>());
+static_assert(atomics_synchronize_inside<device>());
+static_assert(atomics_synchronize_inside<system_wide>());
 
 /// atomic.cuh: ... or a value of the read-modify-writes that follow it, whose own order may be relaxed but not their scope.
 template <thread_scope Middle>
 constexpr auto release_sequence() {
-  constexpr auto device = thread_scope::device;
-  return litmus(thread(block(0), store(data, 1), store<device>(flag, 1, membar::release)),
-                thread(block(1), model::fetch_add<Middle>(seen, flag, 1, membar::relaxed)),
-                thread(block(2), load<device>(seen, flag, membar::acquire), load(value, data)))
+  return litmus(thread(block(0), store(data, 1), store<device>(flag, 1, release)),
+                thread(block(1), model::fetch_add<Middle>(seen, flag, 1, relaxed)),
+                thread(block(2), load<device>(seen, flag, acquire), load(value, data)))
       .when(in(1, seen) == 1 && in(2, seen) == 2 && in(2, value) == 0);
 }
-static_assert(model::forbidden(release_sequence<thread_scope::device>()));
-static_assert(model::allowed(release_sequence<thread_scope::block>()));
+static_assert(model::forbidden(release_sequence<device>()));
+static_assert(model::allowed(release_sequence<in_block>()));
 
 /// atomic.cuh: seq_cst is a `fence.sc` before the acquire form of a load or update, and before a relaxed store.
 constexpr auto sequentially_consistent_accesses =
-    litmus(thread(block(0), thread_fence<thread_scope::device>(membar::seq_cst),
-                  store<thread_scope::device>(data, 1, membar::relaxed), thread_fence<thread_scope::device>(membar::seq_cst),
-                  load<thread_scope::device>(seen, flag, membar::acquire)),
-           thread(block(1), thread_fence<thread_scope::device>(membar::seq_cst),
-                  store<thread_scope::device>(flag, 1, membar::relaxed), thread_fence<thread_scope::device>(membar::seq_cst),
-                  load<thread_scope::device>(seen, data, membar::acquire)))
+    litmus(thread(block(0), thread_fence<device>(seq_cst), store<device>(data, 1, relaxed), thread_fence<device>(seq_cst),
+                  load<device>(seen, flag, acquire)),
+           thread(block(1), thread_fence<device>(seq_cst), store<device>(flag, 1, relaxed), thread_fence<device>(seq_cst),
+                  load<device>(seen, data, acquire)))
         .when(in(0, seen) == 0 && in(1, seen) == 0);
 static_assert(model::forbidden(sequentially_consistent_accesses));
 
 /// sync_domain.hpp: two kernels in different domains of one device order nothing at device scope; they need system scope.
-static_assert(model::allowed(by_atomics<thread_scope::device>(in_domain(block(1), 1), membar::release, membar::acquire)));
-static_assert(model::forbidden(by_atomics<thread_scope::system>(in_domain(block(1), 1), membar::release, membar::acquire)));
+static_assert(model::allowed(stale_data<device>(release, acquire, block(0), in_domain(block(1), 1))));
+static_assert(model::forbidden(stale_data<system_wide>(release, acquire, block(0), in_domain(block(1), 1))));
 
 /// sync_domain.hpp: a system-scope release covers what its thread has observed at device scope inside its domain, for the host
 /// and for other domains.
 constexpr auto carried_on(model::place last) {
-  return litmus(thread(block(0), store(data, 1), store<thread_scope::device>(flag, 1, membar::release)),
-                thread(block(1), load<thread_scope::device>(seen, flag, membar::acquire),
-                       store<thread_scope::system>(second, 1, membar::release)),
-                thread(last, load<thread_scope::system>(seen, second, membar::acquire), load(value, data)))
+  return litmus(thread(block(0), store(data, 1), store<device>(flag, 1, release)),
+                thread(block(1), load<device>(seen, flag, acquire), store<system_wide>(second, 1, release)),
+                thread(last, load<system_wide>(seen, second, acquire), load(value, data)))
       .when(in(1, seen) == 1 && in(2, seen) == 1 && in(2, value) == 0);
 }
 static_assert(model::forbidden(carried_on(host())));
@@ -164,17 +137,16 @@ static_assert(model::forbidden(kernel_boundary(1).ordered(0, 1)));
 static_assert(model::allowed(kernel_boundary(0)));
 
 /// memory_order.hpp: relaxed operations order only accesses of the same location.
-constexpr auto coherent = litmus(thread(block(0), store<thread_scope::device>(data, 1, membar::relaxed)),
-                                 thread(block(1), load<thread_scope::device>(seen, data, membar::relaxed),
-                                        load<thread_scope::device>(value, data, membar::relaxed)))
+constexpr auto coherent = litmus(thread(block(0), store<device>(data, 1, relaxed)),
+                                 thread(block(1), load<device>(seen, data, relaxed), load<device>(value, data, relaxed)))
                               .when(in(1, seen) == 1 && in(1, value) == 0);
 static_assert(model::forbidden(coherent));
 
 TEST(header_guarantees, hold_at_run_time_too) {
-  EXPECT_TRUE(fences_synchronize_inside<thread_scope::device>());
-  EXPECT_TRUE(fences_end_at_the_scope<thread_scope::device>());
-  EXPECT_TRUE(only_seq_cst_has_one_order<thread_scope::device>());
-  EXPECT_TRUE(atomics_synchronize_inside<thread_scope::device>());
+  EXPECT_TRUE(fences_synchronize_inside<device>());
+  EXPECT_TRUE(fences_end_at_the_scope<device>());
+  EXPECT_TRUE(only_seq_cst_has_one_order<device>());
+  EXPECT_TRUE(atomics_synchronize_inside<device>());
   EXPECT_TRUE(model::forbidden(carried_on(host())));
   EXPECT_TRUE(model::forbidden(kernel_boundary(1).ordered(0, 1)));
 }

@@ -10,55 +10,36 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 CATALOGUE = ROOT / "tests" / "litmus" / "catalogue"
 GALLERY = ROOT / "docs" / "gallery.md"
 
+# The words about each family, and the test that is shown in full: the first one if none is named.
 FAMILIES = {
-    "MP": "Message passing: data, then a flag; a reader that sees the flag looks at the data.",
-    "SB": "Store buffering: each thread stores one location and loads the other's.",
-    "LB": "Load buffering: each thread loads one location and then stores the other's.",
-    "S": "A store, then a flag; the thread that sees the flag stores the same location.",
-    "R": "Two stores of one location: one comes after a store, the other before a load, of a second location.",
-    "2+2W": "Two threads store the same two locations in opposite order.",
-    "WRC": "Write to read causality: a second thread passes on what it has read.",
-    "RWC": "Read to write causality: what a second thread has read, against a third thread's store.",
-    "WWC": "Write to write causality: what a second thread has read, against a third thread's store of the same location.",
-    "ISA2": "Message passing in two hops.",
-    "IRIW": "Independent reads of independent writes.",
-    "CoWW": "Coherence of two stores.",
-    "CoWR-init": "Coherence of a store and a load of one thread.",
-    "CoRW1": "Coherence of a load and a store of one thread.",
-    "CoRR": "Coherence of two loads.",
-    "CoWR": "Coherence of a store, a load and another thread's store.",
-    "CoRW2": "Coherence of a load, a store and another thread's store.",
-    "CoTotal": "Whether two readers agree on the order of two stores.",
-    "CoTransitive": "Transitivity of coherence.",
-    "Atomicity": "No write that is morally strong with an update comes between its read and its write.",
-    "Cas": "Compare-and-swap.",
-    "Lock": "Locks.",
-    "Hang": "Barriers that are never complete: no execution ends.",
-    "NoHang": "Barriers that complete, although they look like those of Hang.",
-    "Proxy": "Generic, surface, texture and constant proxies.",
-    "Alias": "Virtual addresses of the same memory.",
-    "Vector": "Vector accesses.",
-    "Put": "Symmetric memory between GPUs: puts, signals, counters, barriers and packed messages.",
-}
-
-# The test of a family that is shown in full; the first one if none is named.
-SHOWN = {
-    "MP": "MP.gpu.two_blocks",
-    "SB": "SB+fence.sc.gpu.two_blocks",
-    "LB": "LB+ld.acquire.gpu+st.release.gpu",
-    "S": "S+release+acquire",
-    "R": "R+fence.sc.gpu",
-    "WRC": "WRC+relaxed-first-hop",
-    "ISA2": "ISA2.domains-001.gpu+sys",
-    "IRIW": "IRIW+fence.sc",
-    "CoRR": "CoRR.relaxed",
-    "CoWR": "CoWR+st.weak",
-    "CoRW2": "CoRW2+st.weak",
-    "Atomicity": "Atomicity.increments.gpu.two_domains",
-    "Lock": "Lock.cas-acquire+release",
-    "Proxy": "Proxy.MP.destination-fence",
-    "Alias": "Alias.MP+fence-at-writer",
-    "Put": "Put.signal",
+    "MP": ("Message passing: data, then a flag; a reader that sees the flag looks at the data.", "MP.gpu.two_blocks"),
+    "SB": ("Store buffering: each thread stores one location and loads the other's.", "SB+fence.sc.gpu.two_blocks"),
+    "LB": ("Load buffering: each thread loads one location and then stores the other's.", "LB+ld.acquire.gpu+st.release.gpu"),
+    "S": ("A store, then a flag; the thread that sees the flag stores the same location.", "S+release+acquire"),
+    "R": ("Two stores of one location: one comes after a store, the other before a load, of a second location.", "R+fence.sc.gpu"),
+    "2+2W": ("Two threads store the same two locations in opposite order.", None),
+    "WRC": ("Write to read causality: a second thread passes on what it has read.", "WRC+relaxed-first-hop"),
+    "RWC": ("Read to write causality: what a second thread has read, against a third thread's store.", None),
+    "WWC": ("Write to write causality: what a second thread has read, against a third thread's store of the same location.", None),
+    "ISA2": ("Message passing in two hops.", "ISA2.domains-001.gpu+sys"),
+    "IRIW": ("Independent reads of independent writes.", "IRIW+fence.sc"),
+    "CoWW": ("Coherence of two stores.", None),
+    "CoWR-init": ("Coherence of a store and a load of one thread.", None),
+    "CoRW1": ("Coherence of a load and a store of one thread.", None),
+    "CoRR": ("Coherence of two loads.", "CoRR.relaxed"),
+    "CoWR": ("Coherence of a store, a load and another thread's store.", "CoWR+st.weak"),
+    "CoRW2": ("Coherence of a load, a store and another thread's store.", "CoRW2+st.weak"),
+    "CoTotal": ("Whether two readers agree on the order of two stores.", None),
+    "CoTransitive": ("Transitivity of coherence.", None),
+    "Atomicity": ("No write that is morally strong with an update comes between its read and its write.", "Atomicity.increments.gpu.two_domains"),
+    "Cas": ("Compare-and-swap.", None),
+    "Lock": ("Locks.", "Lock.cas-acquire+release"),
+    "Hang": ("Barriers that are never complete: no execution ends.", None),
+    "NoHang": ("Barriers that complete, although they look like those of Hang.", None),
+    "Proxy": ("Generic, surface, texture and constant proxies.", "Proxy.MP.destination-fence"),
+    "Alias": ("Virtual addresses of the same memory.", "Alias.MP+fence-at-writer"),
+    "Vector": ("Vector accesses.", None),
+    "Put": ("Symmetric memory between GPUs: puts, signals, counters, barriers and packed messages.", "Put.signal"),
 }
 
 
@@ -84,11 +65,11 @@ def gallery():
         "[litmus_files.md](litmus_files.md), the rules that decide them in [model.md](model.md).",
         "",
     ]
-    for name, words in FAMILIES.items():
+    for name, (words, in_full) in FAMILIES.items():
         group = sorted(tests.get(name, []))
         if not group:
             continue
-        shown = next((t for t in group if t[0] == SHOWN.get(name)), group[0])
+        shown = next((t for t in group if t[0] == in_full), group[0])
         out += [f"## {name}", "", words, "", "```", re.sub(r"\(\*.*?\*\)\n", "", shown[3], flags=re.S).strip(), "```", ""]
         out += ["| test | verdict | why |", "| --- | --- | --- |"]
         out += [f"| [{t}](../tests/litmus/catalogue/{verdict}/{t}.litmus) | {verdict} | {why.replace('|', chr(92) + '|')} |" for t, verdict, why, _ in group]

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/// @file
-/// The mutation score of the catalogue. For every rule, the model without it decides every catalogue test, and at least three
-/// tests must change their verdict. Prints one line per rule.
-///
-/// usage: model_mutants FOLDER
+// The mutation score of the catalogue. For every rule, the model without it decides every catalogue test, and at least three
+// tests must change their verdict. Prints one line per rule.
+//
+// usage: model_mutants FOLDER
 #include <tests/litmus/litmus_files.hpp>
 
 #include <membar/model/litmus_file.hpp>
@@ -29,13 +28,6 @@ const std::vector<std::pair<rule, const char*>> equivalent = {
      "forbids more, and the orientation that satisfies the axiom is always tried"},
 };
 
-struct named_test {
-  std::string name;
-  litmus_test test;
-};
-
-bool holds_without(const litmus_test& test, rule dropped) { return decide(test.view(), every_rule_but(dropped)).holds; }
-
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -43,11 +35,11 @@ int main(int count, char** arguments) {
     std::cerr << "usage: model_mutants FOLDER\n";
     return 2;
   }
-  std::vector<named_test> tests;
+  std::vector<litmus_test> tests;
   try {
     for (const auto& file : membar_test::litmus_files(arguments[1])) {
-      tests.push_back({file.stem().string(), read_litmus(membar_test::read_text(file))});
-      if (!decide(tests.back().test).holds) {
+      tests.push_back(read_litmus(membar_test::read_text(file)));
+      if (!decide(tests.back()).holds) {
         std::cout << "FAIL: " << file.string() << " does not hold with every rule in force\n";
         return 1;
       }
@@ -65,8 +57,8 @@ int main(int count, char** arguments) {
   for (int i = 0; i < static_cast<int>(rule::count); ++i) {
     const rule dropped = static_cast<rule>(i);
     std::vector<std::string> changed;
-    for (const named_test& t : tests) {
-      if (!holds_without(t.test, dropped)) {
+    for (const litmus_test& t : tests) {
+      if (!decide(t.view(), every_rule_but(dropped)).holds) {
         changed.push_back(t.name);
       }
     }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/// @file
-/// What must hold for every program, checked on random ones: the order of threads and the names of locations do not matter, and
-/// a second, naive decision procedure finds the same final states.
+// What must hold for every program, checked on random ones: the order of threads and the names of locations do not matter, and
+// a second, naive decision procedure finds the same final states.
 #include <bench/model/naive.hpp>
 #include <bench/model/random_test.hpp>
 
@@ -19,20 +18,9 @@
 namespace {
 
 using namespace membar::model;
-using membar_test::naive_model;
-using membar_test::random_program;
-using membar_test::random_shape;
-using membar_test::random_tests;
+using membar_test::naive_model, membar_test::random_program, membar_test::random_shape, membar_test::random_tests;
 
-struct every_execution final : execution_visitor {
-  bool accept(const partial_execution&) override { return true; }
-};
-
-std::uint64_t executions(const litmus_test& test) {
-  every_execution visitor;
-  const test_view view = test.view();
-  return enumerator(view.program, visitor).run().executions;
-}
+std::uint64_t executions(const litmus_test& test) { return membar_test::searched(test).executions; }
 
 const std::vector<std::string> plain = {"x", "y", "z"};
 

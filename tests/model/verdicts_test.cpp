@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/// @file
-/// Verdicts that are easy to get wrong, and the readings that docs/model.md takes.
+// Verdicts that are easy to get wrong, and the readings that docs/model.md takes.
 #include <membar/model/litmus_file.hpp>
 #include <membar/model/outcomes.hpp>
 

@@ -118,17 +118,10 @@ class gpus {
   void kernel(pe who, int stream, symmetric::deadlock::kernel_shape shape,
               const std::vector<symmetric::deadlock::kernel_role>&) {
     const membar::device_guard guard(backend_.device_of(who));
-    const launch_config config{dim3(static_cast<unsigned>(shape.blocks)), dim3(1), at(who, stream)};
     unsigned* const result = next_result();
     *result = static_cast<unsigned>(wait_result::done);
-    const auto launch = [&](const auto& with) {
-      membar::launch(with, notify_from_the_last_block, counts_.on(who)[0], pe(0), budget_, result);
-    };
-    if (shape.cooperative) {
-      launch(config.with(membar::cooperative{}));
-    } else {
-      launch(config);
-    }
+    launch_with_if(shape.cooperative, {static_cast<unsigned>(shape.blocks), 1, at(who, stream)}, membar::cooperative{},
+                   notify_from_the_last_block, counts_.on(who)[0], pe(0), budget_, result);
   }
   void host_copy(pe who, int, bool) {
     const membar::device_guard guard(backend_.device_of(who));

@@ -97,7 +97,7 @@ TEST_F(nvshmem, packed_messages_are_whole_where_all_is_in_reach) {
     using backend = symmetric::basic_nvshmem_backend<symmetric::visibility::everywhere>;
     return pass_by<backend>(session, by_warp, pass_packed<by_warp_t, packed_payload, backend>, 0, 1) |
            pass_by<backend>(session, by_warp, pass_packed<by_warp_t, long_packed_payload, backend>, 0, 1) |
-           pass_by<backend>(session, by_warp, pass_pieces<backend>, 0, 1);
+           pass_by<backend>(session, by_warp, pass_packed<by_thread_t, packed_piece, backend>, 0, 1);
   });
 }
 

@@ -127,6 +127,7 @@ class Verdict(Scratch):
                 by_chance.alone(victim, 500)
                 by_chance.beside(victim, NVLINK, 5000, 5000 / (relief if placement == "own_sm" else 1.01))
         apart = one(DEVICE, 250, NVLINK, 12000, 5500).alone(DEVICE_OWN, 250).beside(DEVICE_OWN, NVLINK, 252, 251)
+        half_relieved = one(BOUNDARY, 1000, NVLINK, 4000, 4000).alone(GRAPH, 1000).beside(GRAPH, NVLINK, 4000, 2000)
         for rule, part, made in (
                 ("placements of device fences are told apart",
                  "Device-scope fences that share an SM with the noise wait 48× longer beside NVLink stores; putting", apart),
@@ -142,21 +143,20 @@ class Verdict(Scratch):
                  "gain nothing from domains (relief 1.00× to 1.12×): keep them off the critical path", by_chance),
                 ("a separate domain may be worse", "makes it worse (relief 0.50×)", one(BOUNDARY, 1000, NVLINK, 2000, 4000)),
                 ("relief was not measured", "what a separate domain gives back was not measured", one(BOUNDARY, 1000, NVLINK, 4000)),
+                ("nobody gains nothing while one gains", "helps some of them (relief 1.00–2.0×)", half_relieved),
                 ("there is no pair to compare", "no interference to report", Synthetic().beside(BOUNDARY, NVLINK, 4000, 2000))):
             self.assertIn(part, self.verdict_of(made), rule)
+        for rule, part, made in (
+                ("nobody gains nothing while one gains", "gain nothing", half_relieved),
+                ("paced noise that does not differ", "paced", one(DEVICE, 250, NVLINK, 12000, 5500, gbps=330.0)),
+                ("victims that were not measured", "ystem-scope",
+                 one(BOUNDARY, 3000, NVLINK, 13800, 4500).waived(SYSTEM, NVLINK, "same", "filtered"))):
+            self.assertNotIn(part, self.verdict_of(made), rule)
 
     def test_relief_within_ten_per_cent_is_nothing_gained(self):
         for separate, gains in ((1000 / 1.09, False), (1000 / 1.12, True)):
             said = self.verdict_of(one(SYSTEM, 500, NVLINK, 1000, separate))
             self.assertEqual("gain nothing" in said, not gains, said)
-
-    def test_paced_noise_that_does_not_differ_is_not_mentioned(self):
-        self.assertNotIn("paced", self.verdict_of(one(DEVICE, 250, NVLINK, 12000, 5500, gbps=330.0)))
-
-    def test_nobody_gains_nothing_while_one_gains(self):
-        said = self.verdict_of(one(BOUNDARY, 1000, NVLINK, 4000, 4000).alone(GRAPH, 1000).beside(GRAPH, NVLINK, 4000, 2000))
-        self.assertNotIn("gain nothing", said)
-        self.assertIn("helps some of them (relief 1.00–2.0×)", said)
 
     def test_one_domain_is_a_negative_control_and_never_a_relief(self):
         made = Synthetic(sync_domain_count="1").alone(BOUNDARY, 1000)
@@ -172,10 +172,6 @@ class Verdict(Scratch):
     def test_says_why_noise_was_not_measured(self):
         made = one(BOUNDARY, 3000, NVLINK, 13800, 4500).waived(BOUNDARY, NCCL, "same", "NCCL was not found")
         self.assertTrue(self.verdict_of(made).endswith("Not measured: NCCL's all-reduce (NCCL was not found)."))
-
-    def test_leaves_out_victims_that_were_not_measured(self):
-        made = one(BOUNDARY, 3000, NVLINK, 13800, 4500).waived(SYSTEM, NVLINK, "same", "filtered")
-        self.assertNotIn("ystem-scope", self.verdict_of(made))
 
     def test_every_victim_of_a_full_run_is_in_it(self):
         said = self.verdict_of(everything())
@@ -229,11 +225,13 @@ class Ratios(Scratch):
         results = self.load(made)
         return tuple(of(BOUNDARY, noise) for of in (results.interference, results.relief, results.residual))
 
-    def test_are_formed_from_the_medians(self):
-        self.assertEqual(self.ratios(self.made()), (4.0, 2.0, 2.0))
-
-    def test_need_both_of_their_cases(self):
-        self.assertEqual(self.ratios(Synthetic().beside(BOUNDARY, NVLINK, 4000, 2000)), (None, 2.0, None))
+    def test_are_formed_from_the_medians_of_both_of_their_cases(self):
+        lacking = Synthetic().alone(BOUNDARY, 1000).waived(BOUNDARY, NVLINK, "same", "one GPU")
+        lacking.failed(BOUNDARY, "host.paced", "same", "the noise ended before the victim")
+        for made, noise, ratios in ((self.made(), NVLINK, (4.0, 2.0, 2.0)),
+                                    (Synthetic().beside(BOUNDARY, NVLINK, 4000, 2000), NVLINK, (None, 2.0, None)),
+                                    (lacking, NVLINK, (None, None, None)), (lacking, "host.paced", (None, None, None))):
+            self.assertEqual(self.ratios(made, noise), ratios)
 
     def test_stored_ones_that_agree_hold(self):
         held = {control.name: control for control in controls.check(self.load(self.made()))}["stored ratios"]
@@ -246,12 +244,6 @@ class Ratios(Scratch):
         self.assertIn("a control fails: \"stored ratios\" in 1 of 3 cases (worst relief of kernel_boundary.stream/nvlink.saturating/separate",
                       said)
         self.assertIn("makes them 2.0× shorter again", said)
-
-    def test_waived_and_failed_cases_have_none(self):
-        made = Synthetic().alone(BOUNDARY, 1000).waived(BOUNDARY, NVLINK, "same", "one GPU")
-        made.failed(BOUNDARY, "host.paced", "same", "the noise ended before the victim")
-        for noise in (NVLINK, "host.paced"):
-            self.assertEqual(self.ratios(made, noise), (None, None, None))
 
     def test_appended_run_settings_and_aggregates_are_no_part_of_the_case(self):
         made = self.made()
@@ -410,10 +402,10 @@ class BadInput(Scratch):
         self.refuse_input(self.write("{\"benchmarks\": [{}]}", "in.json"), "has no name")
 
     def test_recorded_files(self):
-        self.refuse("--input", self.path("missing.json"), "--recorded", self.path("gone.json"), "--output-dir", self.output,
-                    naming=("missing.json", "gone.json"))
         empty = Synthetic().write(self.path("empty.json"))
-        self.refuse("--input", empty, "--recorded", empty, "--output-dir", self.output, naming=("empty.json", "no measured case"))
+        for own, recorded, naming in ((self.path("missing.json"), self.path("gone.json"), ("missing.json", "gone.json")),
+                                      (empty, empty, ("empty.json", "no measured case"))):
+            self.refuse("--input", own, "--recorded", recorded, "--output-dir", self.output, naming=naming)
 
     def test_cases_that_the_report_does_not_know(self):
         for name, *naming in (("BM_Something", "BM_Something", "victim/noise/arm"),

@@ -24,8 +24,7 @@ using membar::thread_scope;
 class atomic_on_the_host : public ::testing::TestWithParam<thread_scope> {
  protected:
   /// Calls `function` with the scope as its template argument. It captures something, for nvcc warns of a captureless template.
-  template <class Function>
-  static void at_scope(Function function) {
+  static void at_scope(auto function) {
     switch (GetParam()) {
       case thread_scope::block:
         return function.template operator()<thread_scope::block>();

@@ -27,8 +27,7 @@ TEST_F(co_residency, of_the_largest_grid_is_a_cooperative_launch) {
   membar::launch_co_resident(membar::launch_config{dim3(5, 3, 2), 64}, waits_for_all, 1);
   ASSERT_EQ(now().launches.size(), 1U);
   ASSERT_EQ(now().launches[0].attributes.size(), 1U);
-  EXPECT_EQ(now().launches[0].attributes[0].id, cudaLaunchAttributeCooperative);
-  EXPECT_EQ(now().launches[0].attributes[0].val.cooperative, 1);
+  EXPECT_EQ(now().launches[0].value(cudaLaunchAttributeCooperative).cooperative, 1);
 }
 
 TEST_F(co_residency, of_one_block_more_is_an_error_that_says_how_many_there_may_be) {

@@ -68,8 +68,7 @@ class collective_launch_of : public fake_cuda::test {
   }
 
   /// What each of `count` processes of one PE is told, of which process i calls `call(backend, i)`.
-  template <class Call>
-  static std::vector<std::string> in_processes(std::size_t count, Call call) {
+  static std::vector<std::string> in_processes(std::size_t count, auto call) {
     meeting_place place(static_cast<int>(count), static_cast<int>(count));
     std::vector<std::string> told(count);
     std::vector<std::jthread> processes;
@@ -106,14 +105,8 @@ TEST_F(collective_launch_of, a_grid_that_fits_is_cooperative_and_remote_on_every
     EXPECT_EQ(launch.stream, streams[i].handle());
     EXPECT_EQ(launch.grid.x, 20U);
     ASSERT_EQ(launch.attributes.size(), 2U);
-    for (const cudaLaunchAttribute& attribute : launch.attributes) {
-      if (attribute.id == cudaLaunchAttributeCooperative) {
-        EXPECT_EQ(attribute.val.cooperative, 1);
-      } else {
-        EXPECT_EQ(attribute.id, cudaLaunchAttributeMemSyncDomain);
-        EXPECT_EQ(attribute.val.memSyncDomain, cudaLaunchMemSyncDomainRemote);
-      }
-    }
+    EXPECT_EQ(launch.value(cudaLaunchAttributeCooperative).cooperative, 1);
+    EXPECT_EQ(launch.value(cudaLaunchAttributeMemSyncDomain).memSyncDomain, cudaLaunchMemSyncDomainRemote);
   }
 }
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/// @file
-/// What deadlock/check.hpp promises, on thousands of small random programs, each run in every schedule.
+// What deadlock/check.hpp promises, on thousands of small random programs, each run in every schedule.
 #include <membar/symmetric/deadlock/check.hpp>
+#include <membar/symmetric/deadlock/text.hpp>
 
 #include "stream_simulator.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <random>
@@ -202,17 +203,13 @@ class random_program {
   unsigned kernels_ = 0;
 };
 
-/// A program as a failed test prints it.
+/// A program as a failed test prints it, in the words of the reports.
 std::string text(const program& program) {
-  const char* const names[] = {"work",         "access",     "notify",   "wait",   "quiet",           "collective",
-                               "record_event", "wait_event", "kernel",   "launch", "host collective", "host_stream",
-                               "host_event",   "host_pe",    "host_copy"};
+  const deadlock::detail::program_text words(program);
   std::string result = program.hosts == callers::one ? "one host\n" : "a host for each PE\n";
-  for (const stream_operation& each : program.operations) {
-    result += "  PE " + std::to_string(each.pe) + " stream " + std::to_string(each.stream.number()) + " " +
-              names[static_cast<int>(each.kind)] + " object " + std::to_string(each.object.number()) + " to " +
-              std::to_string(each.target) + (each.effect.adds ? " + " : " := ") + std::to_string(each.effect.value) +
-              " until " + std::to_string(each.condition.value) +
+  for (std::size_t i = 0; i != program.operations.size(); ++i) {
+    const stream_operation& each = program.operations[i];
+    result += "  " + words.whole(i) + (each.kind == operation_kind::access ? " of PE " + std::to_string(each.target) : "") +
               (each.kernel != 0 ? " kernel " + std::to_string(each.kernel) + " role " + std::to_string(each.role) : "") +
               (each.graph != 0 ? " captured" : "") + (each.early ? " early" : "") + "\n";
   }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/// @file
-/// The catalogue of deadlocks: each is reported by its name, and the same program put right is not.
+// The catalogue of deadlocks: each is reported by its name, and the same program put right is not.
 #include <membar/symmetric/deadlock/recorder.hpp>
 
 #include <gtest/gtest.h>
@@ -24,10 +23,7 @@ constexpr int ready = 7;
 /// A recorder of programs in short: in the main stream and with signal `ready` unless told, each call after the one before.
 class steps : public recorder {
  public:
-  using recorder::collective;
-  using recorder::notify;
-  using recorder::recorder;
-  using recorder::wait;
+  using recorder::collective, recorder::notify, recorder::recorder, recorder::wait;
 
   steps& notify(int from, int to, signal_effect effect, int stream = main_stream) {
     recorder::notify(pe(from), stream, pe(to), ready, effect);
@@ -130,8 +126,7 @@ TEST(deadlock_recorder, collectives_of_one_team_on_two_streams) {
   EXPECT_EQ(kinds(two_teams), nothing);
 }
 
-/// Two barriers on two streams, the second behind a wait for signal `ready`, between what `before` notifies behind the first
-/// and `after`.
+/// Two barriers on two streams, the second after a wait for `ready`. What `before` notifies comes between, `after` at the end.
 std::vector<hazard> barriers_ordered_by_a_signal(signal_condition until, const std::vector<signal_effect>& before,
                                                  const std::vector<signal_effect>& after = {}) {
   steps record(1);

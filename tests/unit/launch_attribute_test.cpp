@@ -24,8 +24,7 @@ class launch_attribute : public fake_cuda::test {
   fake_cuda::node node;
 };
 
-// Where an attribute is legal. That the calls obey the concepts is tested in tests/compile_fail; where it is legal, each call
-// compiles.
+// Where an attribute is legal, each call compiles. That the calls obey the concepts is tested in tests/compile_fail.
 
 /// The rule that a value can be read back: not as the tag of a domain, which is known only at run time.
 template <class Attribute>

@@ -103,20 +103,12 @@ static_assert(!membar::not_given_before<sync_domain, membar::priority, sync_doma
 
 class launch : public fake_cuda::test {
  protected:
-  /// The value that the last launch has for an attribute; a failure where it has none.
   [[nodiscard]] static cudaLaunchAttributeValue launched_with(cudaLaunchAttributeID id) {
-    for (const cudaLaunchAttribute& attribute : now().launches.back().attributes) {
-      if (attribute.id == id) {
-        return attribute.val;
-      }
-    }
-    ADD_FAILURE() << "launched without attribute " << id;
-    return {};
+    return now().launches.back().value(id);
   }
 
   /// Expects an error that names both domains and the remedy, and no launch.
-  template <class Launch>
-  static void expect_refused(Launch launch_it, int bound, int domain) {
+  static void expect_refused(auto launch_it, int bound, int domain) {
     const std::size_t before = now().launches.size();
     const std::string said = refusal(launch_it);
     EXPECT_TRUE(says(said, "bound to physical synchronization domain " + std::to_string(bound)));
@@ -228,8 +220,7 @@ TEST_F(launch, a_value_out_of_range_is_refused_and_nothing_launched) {
 
 #if CUDART_VERSION >= 12080
 TEST_F(launch, preferred_cluster_dimensions_are_multiples_of_the_cluster_dimensions) {
-  using membar::cluster_dimensions;
-  using membar::preferred_cluster_dimensions;
+  using membar::cluster_dimensions, membar::preferred_cluster_dimensions;
   const auto made = [&](const cluster_dimensions& regular, const preferred_cluster_dimensions& preferred) {
     return refusal([&] { membar::launch(config.with(preferred).with(regular), no_parameters); });
   };

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/// @file
-/// What the fence report says a victim has to wait for.
+// What the fence report says a victim has to wait for.
 #include <bench/fence_interference/required.hpp>
 
 #include <gtest/gtest.h>
@@ -18,8 +17,7 @@ const char* const publishers[] = {"kernel_boundary.stream",      "kernel_boundar
                                   "release_store.device.own_sm", "release_store.system.shared_sm"};
 
 /// Calls `expect` with every pair of an arm and what a publishing victim requires there.
-template <class Expect>
-void of_every_publisher(Expect expect) {
+void of_every_publisher(auto expect) {
   for (const arm& each : fence_interference::domain_arms) {
     for (const char* victim : publishers) {
       SCOPED_TRACE(std::string(victim).append(" ").append(each.name));

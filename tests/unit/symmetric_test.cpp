@@ -18,8 +18,7 @@ namespace {
 namespace symmetric = membar::symmetric;
 
 using fake_cuda::now;
-using membar::atomic_operation;
-using membar::detail::atomic_capability;
+using membar::atomic_operation, membar::detail::atomic_capability;
 using membar_test::refusal, membar_test::says;
 using symmetric::amo, symmetric::counter, symmetric::pe, symmetric::peer_backend, symmetric::peer_memory,
     symmetric::scoped_array;

@@ -43,8 +43,7 @@ struct zeroed {
 };
 
 /// Runs `work(0)` to `work(count - 1)`, each on a thread of its own, and waits for all.
-template <class Work>
-void on_threads(int count, Work work) {
+void on_threads(int count, auto work) {
   std::vector<std::jthread> threads;
   for (int i = 0; i != count; ++i) {
     threads.emplace_back(work, i);
@@ -75,8 +74,7 @@ TEST(wait_result_names, are_the_words_of_the_documentation) {
 }
 
 /// Fills a channel by `push`.
-template <class Push>
-void fill(Push push) {
+void fill(auto push) {
   for (unsigned i = 0; i != capacity; ++i) {
     EXPECT_EQ(push(numbered(0, i)), wait_result::done);
   }

@@ -1,40 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The pictures: one per victim, and the overview. Needs matplotlib; nothing else in this package does."""
 
-import functools
+import itertools
 import textwrap
 
 import matplotlib
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 import words
 
 # Okabe and Ito's colours: told apart with every kind of colour blindness, and by shape besides.
 SAME, SEPARATE, INK, FAINT, RECORDED = "#D55E00", "#0072B2", "#222222", "#767676", "#8F3B76"
-CONTROLS = {  # arm: (the arm it must equal, marker)
-    "alias": ("same", "v"), "env0": ("same", "P"), "swapped": ("separate", "D"), "map": ("separate", "^")}
+ARMS = {"alone": (INK, "o", ""), "same": (SAME, "o", "the same domain"), "separate": (SEPARATE, "s", "a separate one")}
+CONTROLS = {  # arm: (the arm it must equal, marker, name)
+    "alias": ("same", "v", "alias (both remote)"), "env0": ("same", "P", "NCCL_MEM_SYNC_DOMAIN=0"),
+    "swapped": ("separate", "D", "swapped (victim remote)"), "map": ("separate", "^", "map (physical 2 and 3)")}
+HOLLOW = {"markersize": 5.2, "color": "none", "markeredgecolor": INK, "markeredgewidth": 0.9, "linestyle": "none"}
 WIDTH, DPI = 10.0, 150  # inches; text of 9 points is 12 pixels high where the picture is shown 1000 pixels wide
+# Whatever the user's settings are.
 FONTS = {"font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans"], "font.size": 9.0, "axes.linewidth": 0.8}
 
 
-def _with_fonts(draw):
-    """A drawing with the fonts of these pictures, whatever the user's settings are."""
-    @functools.wraps(draw)
-    def drawn(*arguments):
-        with matplotlib.rc_context(FONTS):
-            draw(*arguments)
-    return drawn
-
-
 def _figure(height):
-    figure = Figure(figsize=(WIDTH, height), dpi=DPI, facecolor="white")
-    FigureCanvasAgg(figure)
-    return figure
+    return Figure(figsize=(WIDTH, height), dpi=DPI, facecolor="white")
 
 
 def _text(figure, x, inches_from_top, text, **style):
@@ -60,12 +52,11 @@ def _log_axis(axis, low, high):
     axis.set_xlim(low / 1.35, high * 1.25)
     decades = high / low
     axis.xaxis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5) if decades < 200 else (1, 3) if decades < 2000 else (1,)))
-    axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    axis.xaxis.set_major_formatter("{x:,g}")
     axis.xaxis.set_minor_locator(NullLocator())
-    axis.xaxis.set_minor_formatter(NullFormatter())
 
 
-@_with_fonts
+@matplotlib.rc_context(FONTS)
 def draw_victim(results, victim, path, recorded):
     """One row per noise and domain: p50 as a mark, p90 as a thick bar, p99 as a thin one; the factors beside."""
     row, gap, axis_space, foot = 0.27, 0.16, 0.45, 0.42
@@ -78,7 +69,7 @@ def draw_victim(results, victim, path, recorded):
         y = row + gap
     for noise in noises:
         arms = [a for a in ("same", "separate") if any(
-            results.case(victim, noise, arm) for arm in [a] + [c for c, (like, _) in CONTROLS.items() if like == a])]
+            results.case(victim, noise, arm) for arm in [a] + [c for c, (like, _, _) in CONTROLS.items() if like == a])]
         labels.append((y + row * (len(arms) - 1) / 2, noise))
         for arm in arms:
             rows.append((y, noise, arm))
@@ -111,13 +102,12 @@ def draw_victim(results, victim, path, recorded):
     else:
         axis.set_xlim(0, high * 1.08)
         axis.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
-        axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+        axis.xaxis.set_major_formatter("{x:,g}")
     axis.set_xlabel(f"{unit}{', logarithmic' if logarithmic else ''}", color=INK, labelpad=3)
     axis.xaxis.grid(True, color="#E4E4E4", linewidth=0.8)
     axis.set_axisbelow(True)
     axis.set_yticks([])
-    for side in ("top", "left", "right"):
-        axis.spines[side].set_visible(False)
+    axis.spines[["top", "left", "right"]].set_visible(False)
     axis.tick_params(axis="x", color="#AAAAAA", labelcolor=INK)
     if alone:
         axis.axvline(alone.get("p50_ns") / divisor, color=INK, linewidth=1.0, linestyle=(0, (2, 2)), zorder=1.5)
@@ -132,9 +122,11 @@ def draw_victim(results, victim, path, recorded):
                   markeredgewidth=0.7, linestyle="none", zorder=3)
 
     # Text to both sides of the axes, on the rows of the plot.
+    def level(y):
+        return 1 - (height - (foot + axis_space + body) + y + row / 2) / height
+
     def beside(x, y, text, **style):
-        position = 1 - (height - (foot + axis_space + body) + y + row / 2) / height
-        return figure.text(x, position, text, va="center", **style)
+        return figure.text(x, level(y), text, va="center", **style)
 
     columns = {"p50": 0.805, "alone": 0.885, "relief": 0.98}
     heads = [("p50", f"p50, {unit}")] + ([("alone", "÷ alone")] if alone else [])
@@ -157,13 +149,12 @@ def draw_victim(results, victim, path, recorded):
             beside(0.02, y + 0.085, second, size=8.5, color=INK)
 
     for y, noise, arm in rows:
-        color = {"alone": INK, "same": SAME, "separate": SEPARATE}[arm]
+        color, mark, runs_in = ARMS[arm]
         case = results.case(victim, noise, arm)
         if arm != "alone":
-            beside(left - 0.012, y, {"same": "the same domain", "separate": "a separate one"}[arm] if not results.one_domain
-                   else "the only domain", size=8.5, color=color, ha="right")
+            beside(left - 0.012, y, "the only domain" if results.one_domain else runs_in, size=8.5, color=color, ha="right")
         if case:
-            draw(case, y, color, {"alone": "o", "same": "o", "separate": "s"}[arm])
+            draw(case, y, color, mark)
             beside(columns["p50"], y, words.duration(case.get("p50_ns"), divisor), size=9, color=color, ha="right")
             slowdown = results.ratio(victim, noise, arm, "alone")
             if alone and slowdown and arm != "alone":
@@ -172,31 +163,26 @@ def draw_victim(results, victim, path, recorded):
         else:
             beside(columns["p50"], y, "–", size=9, color=color, ha="right")
         for control in used_controls:
-            like, marker = CONTROLS[control]
+            like, marker, _ = CONTROLS[control]
             other = results.case(victim, noise, control)
             if other and like == arm:
-                axis.plot([other.get("p50_ns") / divisor], [y + 0.075], marker=marker, markersize=5.2, color="none",
-                          markeredgecolor=INK, markeredgewidth=0.9, linestyle="none", zorder=4)
+                axis.plot([other.get("p50_ns") / divisor], [y + 0.075], marker=marker, zorder=4, **HOLLOW)
     for noise in noises:
         ys = [y for y, n, _ in rows if n == noise]
         relief = results.relief(victim, noise)
         if relief and len(ys) == 2:
             gain = relief > 1.1
-            edges = [1 - (height - (foot + axis_space + body) + y + row / 2 + nudge) / height
-                     for y, nudge in ((ys[0], -0.06), (ys[1], 0.06))]
+            edges = [level(ys[0] - 0.06), level(ys[1] + 0.06)]
             hook, stem = columns["alone"] + 0.010, columns["alone"] + 0.016
-            figure.add_artist(Line2D([hook, stem, stem, hook], [edges[0], edges[0], edges[1], edges[1]],
-                                                      color="#AAAAAA", linewidth=0.8))
+            bracket = Line2D([hook, stem, stem, hook], [edges[0], edges[0], edges[1], edges[1]], color="#AAAAAA", linewidth=0.8)
+            figure.add_artist(bracket)
             beside(columns["relief"], sum(ys) / 2, f"{words.factor(relief)}×", size=9.5 if gain else 9, ha="right",
                    color=INK if gain else FAINT, weight="bold" if gain else "normal")
 
     if used_controls:
         # A legend only for the hollow marks; everything else is labelled in place.
         _text(figure, 0.02, top, "Hollow marks are controls; each must agree with the filled mark above it:", size=8.5, color=INK)
-        names = {"alias": "alias (both remote)", "env0": "NCCL_MEM_SYNC_DOMAIN=0", "swapped": "swapped (victim remote)",
-                 "map": "map (physical 2 and 3)"}
-        handles = [Line2D([], [], marker=CONTROLS[a][1], markersize=5.2, color="none", markeredgecolor=INK, markeredgewidth=0.9,
-                          linestyle="none", label=names[a]) for a in used_controls]
+        handles = [Line2D([], [], marker=CONTROLS[a][1], label=CONTROLS[a][2], **HOLLOW) for a in used_controls]
         figure.legend(handles=handles, loc="upper left", bbox_to_anchor=(0.015, 1 - (top + 0.17) / height), ncol=len(handles),
                       frameon=False, fontsize=8.5, handletextpad=0.1, columnspacing=1.4, borderaxespad=0, borderpad=0.2)
     failed = sum(1 for c in results.failed if c.victim == victim)
@@ -217,7 +203,7 @@ def _remark(results, victim, noise):
     return "no relief" if waits and noise.partition(".")[0] in words.FOREIGN else ""
 
 
-@_with_fonts
+@matplotlib.rc_context(FONTS)
 def draw_overview(results, path, recorded):
     """Every victim beside every noise: interference in the left half of a cell, residual in the right, relief below."""
     noises = [n for n in results.noises() if n != "none"]
@@ -302,21 +288,17 @@ def draw_overview(results, path, recorded):
     # Column heads: the kind over its paces.
     kinds = {"spin": "spin", "local": "local stores", "host": "stores to\nhost memory", "nvlink": "NVLink\nstores",
              "nccl": "NCCL\nall-reduce"}
-    column = 0
-    while column < len(noises):
-        kind = noises[column].partition(".")[0]
-        count = sum(1 for n in noises if n.partition(".")[0] == kind)
-        middle = start_x + (column + count / 2) * width
-        name = kinds[kind].replace("\n", " ") if count > 1 else kinds[kind]
-        paced = "." in noises[column]
-        axis.text(middle, -0.27 if paced else -0.06, name, ha="center", va="bottom", size=9, color=INK, weight="bold",
-                  linespacing=1.05)
-        for index in range(count):
-            pace = noises[column + index].partition(".")[2]
-            axis.text(start_x + (column + index + 0.5) * width, -0.07, pace, ha="center", va="bottom", size=8.2, color=INK)
-        if column:
-            axis.plot([start_x + column * width] * 2, [-0.3, body], color="#D0D0D0", linewidth=0.8)
-        column += count
+    for kind, group in itertools.groupby(range(len(noises)), lambda column: noises[column].partition(".")[0]):
+        columns = list(group)
+        middle = start_x + (columns[0] + len(columns) / 2) * width
+        name = kinds[kind].replace("\n", " ") if len(columns) > 1 else kinds[kind]
+        axis.text(middle, -0.27 if "." in noises[columns[0]] else -0.06, name, ha="center", va="bottom", size=9, color=INK,
+                  weight="bold", linespacing=1.05)
+        for column in columns:
+            axis.text(start_x + (column + 0.5) * width, -0.07, noises[column].partition(".")[2], ha="center", va="bottom", size=8.2,
+                      color=INK)
+        if columns[0]:
+            axis.plot([start_x + columns[0] * width] * 2, [-0.3, body], color="#D0D0D0", linewidth=0.8)
     for y, victim, label in lines:
         if victim is None:
             axis.text(0.2, y + head_row / 2 + 0.03, label, size=9, weight="bold", color=INK, va="center")
@@ -331,7 +313,7 @@ def draw_overview(results, path, recorded):
     figure.savefig(path, dpi=DPI)
 
 
-@_with_fonts
+@matplotlib.rc_context(FONTS)
 def draw_publisher(figures, path, recorded):
     """Pace of computing warps beside each noise, four warps a block: three ways, on one axis of cycles."""
     warps = min(figures.warps(), key=lambda count: abs(count - 4))

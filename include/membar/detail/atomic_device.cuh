@@ -128,16 +128,16 @@ class back_off {
   unsigned nanoseconds_ = 0;
 };
 
-/// Stores `desired` if the byte's bits are those of `expected`, else copies the byte's bits into `expected`. Returns whether it
-/// stored.
+/// Stores `desired` if the bits of an object of 8 or 16 bits are those of `expected`, else copies them into `expected`. Returns
+/// whether it stored.
 ///
-/// Each lane attempts for itself, so a lane that fails has read the byte itself. It tries again where only the other bytes of
-/// the word changed. A lane whose first load finds another byte has nothing to release, so the release fence stands after that
-/// load; at seq_cst it stands before.
-template <thread_scope Scope, memory_order Order>
-__device__ inline bool compare_exchange_byte(unsigned char* object, unsigned char& expected, unsigned char desired) noexcept {
+/// Each lane attempts for itself, so a lane that fails has read the object itself. It tries again where only the rest of the
+/// word changed. A lane whose first load finds other bits has nothing to release, so the release fence stands after that load;
+/// at seq_cst it stands before.
+template <thread_scope Scope, memory_order Order, class Bits>
+__device__ inline bool compare_exchange_in_word(Bits* object, Bits& expected, Bits desired) noexcept {
   constexpr bool look_after_fence = Order == memory_order::seq_cst;
-  const cell<unsigned char> c(object);
+  const cell<Bits> c(object);
   if constexpr (look_after_fence) {
     half_fence<Scope, release_half(Order)>();
   }
@@ -217,18 +217,6 @@ template <atom_op Op, class T>
   return sizeof(T) == 8 && ((kind == value_kind::integer && (bitwise || extreme)) || (kind == value_kind::floating && extreme));
 }
 
-/// Whether the address lies in the shared memory of another block of the cluster.
-///
-/// Where the compiler knows the state space, as of a kernel parameter or a variable, no code remains.
-[[nodiscard]] __device__ inline bool in_other_blocks_shared_memory(const void* address) noexcept {
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-  return __isClusterShared(address) != 0 && __isShared(address) == 0;
-#else
-  static_cast<void>(address);
-  return false;
-#endif
-}
-
 /// The operation as a loop of compare-and-swap. Returns the value before.
 template <atom_op Op, class T, thread_scope Scope, memory_order Order>
 __device__ inline T fetch_in_loop(T* object, T value) noexcept {
@@ -272,48 +260,93 @@ struct element_bits {
   }
 };
 
+/// Whether the address lies in the shared memory of another block of the cluster.
+///
+/// Where the compiler knows the state space, as of a kernel parameter or a variable, no code remains.
+[[nodiscard]] __device__ inline bool in_other_blocks_shared_memory(const void* address) noexcept {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  return __isClusterShared(address) != 0 && __isShared(address) == 0;
+#else
+  static_cast<void>(address);
+  return false;
+#endif
+}
+
+/// Whether ptxas follows the instruction by loops for shared memory, which read the object.
+///
+/// Those loops stand after the acquire of the instruction's own order (13.0, sm_90 to sm_120). So an operation that acquires is
+/// an instruction without that half, and a fence.
+template <atom_op Op, class T>
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool reads_again_in_shared_memory() noexcept {
+  return Op != atom_op::exchange && (sizeof(T) == 8 || (Op == atom_op::add && kind_of<T> != value_kind::integer));
+}
+
+/// The order of the instruction, if a fence of `acquire_half(Order)` follows it.
+template <memory_order Order>
+inline constexpr memory_order order_before_acquire =
+    release_half(Order) == memory_order::release ? memory_order::release : memory_order::relaxed;
+
+/// A read-modify-write as one instruction. Returns the value before.
+template <atom_op Op, class T, thread_scope Scope, memory_order Order, state_space Space>
+__device__ inline T fetch_by_instruction(T* object, bits_of<T> operand) noexcept {
+  if constexpr (lowering_of<Op, T>() == lowering::instruction) {
+    return from_bits<T>(ptx_atom<Op, native_type<T>(Op), Scope, Order, Space>(object, operand));
+  } else {
+    return from_bits<T>(in_integer_form<Op, T>(operand, [&]<atom_op IntegerOp, ptx_type Type>() {
+      return ptx_atom<IntegerOp, Type, Scope, Order, Space>(object, operand);
+    }));
+  }
+}
+
 /// Performs a read-modify-write and returns the value before.
 template <atom_op Op, class T, thread_scope Scope, memory_order Order>
 __device__ inline T device_fetch(T* object, T value) noexcept {
-  constexpr ptx_type type = native_type<T>(Op);
-  constexpr memory_order own = order_after_fence<Order, memory_order::acquire>;
   require_architecture_of<Scope>();
-  if constexpr (torn_in_other_blocks_shared_memory<Op, T>()) {
-    if (in_other_blocks_shared_memory(object)) {
-      return fetch_in_loop<Op, T, Scope, Order>(object, value);
-    }
-  }
   if constexpr (kind_of<T> == value_kind::vector) {
     require_vector_instructions<T>();
     const auto operand = element_bits<typename T::value_type, T::size>::of(value);
     auto old = operand;
     fence_if_sequentially_consistent<Scope, Order>();
-    ptx_atom<Op, type, Scope, own>(object, operand.values, old.values);
+    ptx_atom<Op, native_type<T>(Op), Scope, order_after_fence<Order, memory_order::acquire>>(object, operand.values,
+                                                                                             old.values);
     return old.get();
-  } else if constexpr (lowering_of<Op, T>() == lowering::instruction) {
-    const bits_of<T> operand = to_bits(value);
-    fence_if_sequentially_consistent<Scope, Order>();
-    return from_bits<T>(ptx_atom<Op, type, Scope, own>(object, operand));
-  } else if constexpr (lowering_of<Op, T>() == lowering::integer_form) {
-    const bits_of<T> operand = to_bits(value);
-    fence_if_sequentially_consistent<Scope, Order>();
-    return from_bits<T>(in_integer_form<Op, T>(
-        operand, [&]<atom_op IntegerOp, ptx_type Type>() { return ptx_atom<IntegerOp, Type, Scope, own>(object, operand); }));
-  } else {
+  } else if constexpr (lowering_of<Op, T>() == lowering::loop) {
     require_compare_and_swap<T>();
     return fetch_in_loop<Op, T, Scope, Order>(object, value);
+  } else {
+    const bits_of<T> operand = to_bits(value);
+    if constexpr (Order == memory_order::relaxed && Op != atom_op::exchange) {
+      // If nothing uses the result, ptxas makes a reduction of an instruction that names the state space.
+      if (__isGlobal(object) != 0) {
+        return fetch_by_instruction<Op, T, Scope, Order, state_space::global>(object, operand);
+      }
+    }
+    if constexpr (torn_in_other_blocks_shared_memory<Op, T>()) {
+      if (in_other_blocks_shared_memory(object)) {
+        return fetch_in_loop<Op, T, Scope, Order>(object, value);
+      }
+    }
+    fence_if_sequentially_consistent<Scope, Order>();
+    if constexpr (Scope != thread_scope::block && acquire_half(Order) == memory_order::acquire &&
+                  reads_again_in_shared_memory<Op, T>()) {
+      const T old = fetch_by_instruction<Op, T, Scope, order_before_acquire<Order>, state_space::generic>(object, operand);
+      half_fence<Scope, memory_order::acquire>();
+      return old;
+    } else {
+      return fetch_by_instruction<Op, T, Scope, order_after_fence<Order, memory_order::acquire>, state_space::generic>(object,
+                                                                                                                       operand);
+    }
   }
 }
 
-/// The reduction as one instruction that names the state space.
+/// A reduction as one instruction that names the state space.
 template <atom_op Op, class T, thread_scope Scope, memory_order Order, state_space Space>
-__device__ inline void reduce_by_instruction(T* object, T value) noexcept {
+__device__ inline void reduce_by_instruction(T* object, bits_of<T> operand) noexcept {
   if constexpr (lowering_of<Op, T>() == lowering::instruction) {
-    ptx_red<Op, native_type<T>(Op), Scope, Order, Space>(object, to_bits(value));
+    ptx_red<Op, native_type<T>(Op), Scope, Order, Space>(object, operand);
   } else {
-    in_integer_form<Op, T>(to_bits(value), [&]<atom_op IntegerOp, ptx_type Type>() {
-      ptx_red<IntegerOp, Type, Scope, Order, Space>(object, to_bits(value));
-    });
+    in_integer_form<Op, T>(
+        operand, [&]<atom_op IntegerOp, ptx_type Type>() { ptx_red<IntegerOp, Type, Scope, Order, Space>(object, operand); });
   }
 }
 
@@ -331,23 +364,22 @@ __device__ inline void device_reduce(T* object, T value) noexcept {
   } else {
     // ptxas makes a reduction only of an instruction that names the state space. Any other becomes an operation whose result
     // is not used.
+    const bits_of<T> operand = to_bits(value);
     if (__isGlobal(object) != 0) {
-      reduce_by_instruction<Op, T, Scope, Order, state_space::global>(object, value);
+      reduce_by_instruction<Op, T, Scope, Order, state_space::global>(object, operand);
       return;
     }
-    if constexpr (Order == memory_order::relaxed) {  // ptxas 13.0 drops the fence of a red.release.shared that becomes a loop
-      if (__isShared(object) != 0) {
-        reduce_by_instruction<Op, T, Scope, Order, state_space::shared>(object, value);
-        return;
-      }
+    if (__isShared(object) != 0) {
+      // ptxas 13.0 drops the fence of a red.release.shared that becomes a loop, so the fence stands alone.
+      half_fence<Scope, release_half(Order)>();
+      reduce_by_instruction<Op, T, Scope, memory_order::relaxed, state_space::shared>(object, operand);
+      return;
     }
     if constexpr (torn_in_other_blocks_shared_memory<Op, T>()) {
-      if (in_other_blocks_shared_memory(object)) {
-        fetch_in_loop<Op, T, Scope, Order>(object, value);
-        return;
-      }
+      fetch_in_loop<Op, T, Scope, Order>(object, value);
+    } else {
+      reduce_by_instruction<Op, T, Scope, Order, state_space::generic>(object, operand);
     }
-    reduce_by_instruction<Op, T, Scope, Order, state_space::generic>(object, value);
   }
 }
 
@@ -377,8 +409,8 @@ __device__ inline bool device_compare_exchange(T* object, T& expected, const T& 
   const bits replacing = to_bits(desired);
   bits seen = before;
   bool exchanged = false;
-  if constexpr (sizeof(T) == 1) {
-    exchanged = compare_exchange_byte<Scope, Order>(address, seen, replacing);
+  if constexpr (sizeof(T) < 4) {
+    exchanged = compare_exchange_in_word<Scope, Order>(address, seen, replacing);
   } else {
     fence_if_sequentially_consistent<Scope, Order>();
     seen = ptx_compare_and_swap<Scope, order_after_fence<Order, memory_order::acquire>>(address, before, replacing);

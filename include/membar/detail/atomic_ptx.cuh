@@ -35,9 +35,7 @@ template <> struct ptx_type_name<ptx_type::s64> { static constexpr char text[] =
 template <> struct ptx_type_name<ptx_type::u64> { static constexpr char text[] = "u64"; };
 template <> struct ptx_type_name<ptx_type::f32> { static constexpr char text[] = "f32"; };
 template <> struct ptx_type_name<ptx_type::f64> { static constexpr char text[] = "f64"; };
-template <> struct ptx_type_name<ptx_type::f16> { static constexpr char text[] = "noftz.f16"; };
 template <> struct ptx_type_name<ptx_type::f16x2> { static constexpr char text[] = "noftz.f16x2"; };
-template <> struct ptx_type_name<ptx_type::bf16> { static constexpr char text[] = "noftz.bf16"; };
 template <> struct ptx_type_name<ptx_type::bf16x2> { static constexpr char text[] = "noftz.bf16x2"; };
 template <> struct ptx_type_name<ptx_type::v2_f32> { static constexpr char text[] = "v2.f32"; };
 template <> struct ptx_type_name<ptx_type::v4_f32> { static constexpr char text[] = "v4.f32"; };
@@ -64,71 +62,6 @@ __device__ inline void ptx_store(Bits* address, Bits value) noexcept {
   store_registers<ptx_semantics<Order, Scope>, false, true, sizeof(Bits)>(reinterpret_cast<std::size_t>(address), value, 0);
 }
 
-/// atom.sem.scope.cas.type d, [a], b, c;  sem: relaxed, acquire, release, acq_rel (PTX ISA 6.0, sm_70); scope: cluster (7.8,
-/// sm_90); type: b16 (6.3, sm_70), b32, b64, b128 (8.3, sm_90). Returns the value before.
-template <thread_scope Scope, memory_order Order, class Bits>
-__device__ inline Bits ptx_compare_and_swap(Bits* address, Bits expected, Bits desired) noexcept {
-  using order = ptx_order<Order>;
-  using scope = ptx_scope<Scope>;
-  Bits old;
-  if constexpr (sizeof(Bits) == 2) {
-    asm volatile("atom.%4.%5.cas.b16 %0, [%1], %2, %3;"
-                 : "=h"(old)
-                 : "l"(address), "h"(expected), "h"(desired), "C"(order::text), "C"(scope::text)
-                 : "memory");
-  } else if constexpr (sizeof(Bits) == 4) {
-    asm volatile("atom.%4.%5.cas.b32 %0, [%1], %2, %3;"
-                 : "=r"(old)
-                 : "l"(address), "r"(expected), "r"(desired), "C"(order::text), "C"(scope::text)
-                 : "memory");
-  } else if constexpr (sizeof(Bits) == 8) {
-    asm volatile("atom.%4.%5.cas.b64 %0, [%1], %2, %3;"
-                 : "=l"(old)
-                 : "l"(address), "l"(expected), "l"(desired), "C"(order::text), "C"(scope::text)
-                 : "memory");
-  } else {
-    asm volatile("atom.%4.%5.cas.b128 %0, [%1], %2, %3;"
-                 : "=q"(old)
-                 : "l"(address), "q"(expected), "q"(desired), "C"(order::text), "C"(scope::text)
-                 : "memory");
-  }
-  return old;
-}
-
-/// atom.sem.scope.op.type d, [a], b;  sem: relaxed, acquire, release, acq_rel (PTX ISA 6.0, sm_70); scope: cluster (7.8,
-/// sm_90); op: exch (b128 8.3, sm_90), add (noftz.f16, noftz.f16x2 6.3, sm_70; noftz.bf16, noftz.bf16x2 7.8, sm_90), and, or,
-/// xor, min, max, inc, dec. Returns the value before.
-template <atom_op Op, ptx_type Type, thread_scope Scope, memory_order Order, class Bits>
-__device__ inline Bits ptx_atom(void* address, Bits value) noexcept {
-  using order = ptx_order<Order>;
-  using scope = ptx_scope<Scope>;
-  using operation = ptx_operation<Op>;
-  using type = ptx_type_name<Type>;
-  Bits old;
-  if constexpr (sizeof(Bits) == 2) {
-    asm volatile("atom.%3.%4.%5.%6 %0, [%1], %2;"
-                 : "=h"(old)
-                 : "l"(address), "h"(value), "C"(order::text), "C"(scope::text), "C"(operation::text), "C"(type::text)
-                 : "memory");
-  } else if constexpr (sizeof(Bits) == 4) {
-    asm volatile("atom.%3.%4.%5.%6 %0, [%1], %2;"
-                 : "=r"(old)
-                 : "l"(address), "r"(value), "C"(order::text), "C"(scope::text), "C"(operation::text), "C"(type::text)
-                 : "memory");
-  } else if constexpr (sizeof(Bits) == 8) {
-    asm volatile("atom.%3.%4.%5.%6 %0, [%1], %2;"
-                 : "=l"(old)
-                 : "l"(address), "l"(value), "C"(order::text), "C"(scope::text), "C"(operation::text), "C"(type::text)
-                 : "memory");
-  } else {
-    asm volatile("atom.%3.%4.%5.%6 %0, [%1], %2;"
-                 : "=q"(old)
-                 : "l"(address), "q"(value), "C"(order::text), "C"(scope::text), "C"(operation::text), "C"(type::text)
-                 : "memory");
-  }
-  return old;
-}
-
 /// The state space that an instruction names.
 enum class state_space { generic, global, shared };
 
@@ -151,6 +84,66 @@ template <> struct ptx_space<state_space::global> { static constexpr char text[]
 template <> struct ptx_space<state_space::shared> { static constexpr char text[] = ".shared"; };
 // clang-format on
 
+/// atom.sem.scope.cas.type d, [a], b, c;  sem: relaxed, acquire, release, acq_rel (PTX ISA 6.0, sm_70); scope: cluster (7.8,
+/// sm_90); type: b32, b64, b128 (8.3, sm_90). Returns the value before.
+template <thread_scope Scope, memory_order Order, class Bits>
+__device__ inline Bits ptx_compare_and_swap(Bits* address, Bits expected, Bits desired) noexcept {
+  using order = ptx_order<Order>;
+  using scope = ptx_scope<Scope>;
+  Bits old;
+  if constexpr (sizeof(Bits) == 4) {
+    asm volatile("atom.%4.%5.cas.b32 %0, [%1], %2, %3;"
+                 : "=r"(old)
+                 : "l"(address), "r"(expected), "r"(desired), "C"(order::text), "C"(scope::text)
+                 : "memory");
+  } else if constexpr (sizeof(Bits) == 8) {
+    asm volatile("atom.%4.%5.cas.b64 %0, [%1], %2, %3;"
+                 : "=l"(old)
+                 : "l"(address), "l"(expected), "l"(desired), "C"(order::text), "C"(scope::text)
+                 : "memory");
+  } else {
+    asm volatile("atom.%4.%5.cas.b128 %0, [%1], %2, %3;"
+                 : "=q"(old)
+                 : "l"(address), "q"(expected), "q"(desired), "C"(order::text), "C"(scope::text)
+                 : "memory");
+  }
+  return old;
+}
+
+/// atom.sem.scope{.global}.op.type d, [a], b;  sem: relaxed, acquire, release, acq_rel (PTX ISA 6.0, sm_70); scope:
+/// cluster (7.8, sm_90); op: exch (b128 8.3, sm_90), add (noftz.f16x2 6.3, sm_70; noftz.bf16x2 7.8, sm_90), and, or, xor, min,
+/// max, inc, dec. Returns the value before.
+template <atom_op Op, ptx_type Type, thread_scope Scope, memory_order Order, state_space Space, class Bits>
+__device__ inline Bits ptx_atom(void* object, Bits value) noexcept {
+  using order = ptx_order<Order>;
+  using scope = ptx_scope<Scope>;
+  using space = ptx_space<Space>;
+  using operation = ptx_operation<Op>;
+  using type = ptx_type_name<Type>;
+  const unsigned long long address = ptx_address<Space>(object);
+  Bits old;
+  if constexpr (sizeof(Bits) == 4) {
+    asm volatile("atom.%3.%4%5.%6.%7 %0, [%1], %2;"
+                 : "=r"(old)
+                 : "l"(address), "r"(value), "C"(order::text), "C"(scope::text), "C"(space::text), "C"(operation::text),
+                   "C"(type::text)
+                 : "memory");
+  } else if constexpr (sizeof(Bits) == 8) {
+    asm volatile("atom.%3.%4%5.%6.%7 %0, [%1], %2;"
+                 : "=l"(old)
+                 : "l"(address), "l"(value), "C"(order::text), "C"(scope::text), "C"(space::text), "C"(operation::text),
+                   "C"(type::text)
+                 : "memory");
+  } else {
+    asm volatile("atom.%3.%4%5.%6.%7 %0, [%1], %2;"
+                 : "=q"(old)
+                 : "l"(address), "q"(value), "C"(order::text), "C"(scope::text), "C"(space::text), "C"(operation::text),
+                   "C"(type::text)
+                 : "memory");
+  }
+  return old;
+}
+
 /// red.sem.scope{.global,.shared}.op.type [a], b;  sem: relaxed, release (PTX ISA 6.0, sm_70); otherwise as atom, but no exch
 /// and no b128
 template <atom_op Op, ptx_type Type, thread_scope Scope, memory_order Order, state_space Space, class Bits>
@@ -161,11 +154,7 @@ __device__ inline void ptx_red(void* object, Bits value) noexcept {
   using operation = ptx_operation<Op>;
   using type = ptx_type_name<Type>;
   const unsigned long long address = ptx_address<Space>(object);
-  if constexpr (sizeof(Bits) == 2) {
-    asm volatile("red.%2.%3%4.%5.%6 [%0], %1;" ::"l"(address), "h"(value), "C"(order::text), "C"(scope::text), "C"(space::text),
-                 "C"(operation::text), "C"(type::text)
-                 : "memory");
-  } else if constexpr (sizeof(Bits) == 4) {
+  if constexpr (sizeof(Bits) == 4) {
     asm volatile("red.%2.%3%4.%5.%6 [%0], %1;" ::"l"(address), "r"(value), "C"(order::text), "C"(scope::text), "C"(space::text),
                  "C"(operation::text), "C"(type::text)
                  : "memory");
@@ -176,38 +165,39 @@ __device__ inline void ptx_red(void* object, Bits value) noexcept {
   }
 }
 
-/// atom.sem.scope.op.vec.type d, [a], b;  op.vec.type: add.{v2,v4}.f32, {add,min,max}.noftz.{v2,v4,v8}.{f16,bf16} (PTX ISA 8.1,
-/// sm_90), in global memory. `v` and `old` are the bits of the elements; atomic per element.
+/// atom.sem.scope.global.op.vec.type d, [a], b;  op.vec.type: add.{v2,v4}.f32, {add,min,max}.noftz.{v2,v4,v8}.{f16,bf16} (PTX ISA 8.1,
+/// sm_90). `v` and `old` are the bits of the elements; atomic per element.
 template <atom_op Op, ptx_type Type, thread_scope Scope, memory_order Order, class Bits, int Size>
-__device__ inline void ptx_atom(void* address, const Bits (&v)[Size], Bits (&old)[Size]) noexcept {
+__device__ inline void ptx_atom(void* object, const Bits (&v)[Size], Bits (&old)[Size]) noexcept {
   using order = ptx_order<Order>;
   using scope = ptx_scope<Scope>;
   using operation = ptx_operation<Op>;
   using type = ptx_type_name<Type>;
+  const unsigned long long address = ptx_address<state_space::global>(object);
   if constexpr (sizeof(Bits) == 4 && Size == 2) {
-    asm volatile("atom.%5.%6.%7.%8 {%0, %1}, [%2], {%3, %4};"
+    asm volatile("atom.%5.%6.global.%7.%8 {%0, %1}, [%2], {%3, %4};"
                  : "=r"(old[0]), "=r"(old[1])
                  : "l"(address), "r"(v[0]), "r"(v[1]), "C"(order::text), "C"(scope::text), "C"(operation::text), "C"(type::text)
                  : "memory");
   } else if constexpr (sizeof(Bits) == 4) {
-    asm volatile("atom.%9.%10.%11.%12 {%0, %1, %2, %3}, [%4], {%5, %6, %7, %8};"
+    asm volatile("atom.%9.%10.global.%11.%12 {%0, %1, %2, %3}, [%4], {%5, %6, %7, %8};"
                  : "=r"(old[0]), "=r"(old[1]), "=r"(old[2]), "=r"(old[3])
                  : "l"(address), "r"(v[0]), "r"(v[1]), "r"(v[2]), "r"(v[3]), "C"(order::text), "C"(scope::text),
                    "C"(operation::text), "C"(type::text)
                  : "memory");
   } else if constexpr (Size == 2) {
-    asm volatile("atom.%5.%6.%7.%8 {%0, %1}, [%2], {%3, %4};"
+    asm volatile("atom.%5.%6.global.%7.%8 {%0, %1}, [%2], {%3, %4};"
                  : "=h"(old[0]), "=h"(old[1])
                  : "l"(address), "h"(v[0]), "h"(v[1]), "C"(order::text), "C"(scope::text), "C"(operation::text), "C"(type::text)
                  : "memory");
   } else if constexpr (Size == 4) {
-    asm volatile("atom.%9.%10.%11.%12 {%0, %1, %2, %3}, [%4], {%5, %6, %7, %8};"
+    asm volatile("atom.%9.%10.global.%11.%12 {%0, %1, %2, %3}, [%4], {%5, %6, %7, %8};"
                  : "=h"(old[0]), "=h"(old[1]), "=h"(old[2]), "=h"(old[3])
                  : "l"(address), "h"(v[0]), "h"(v[1]), "h"(v[2]), "h"(v[3]), "C"(order::text), "C"(scope::text),
                    "C"(operation::text), "C"(type::text)
                  : "memory");
   } else {
-    asm volatile("atom.%17.%18.%19.%20 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], {%9, %10, %11, %12, %13, %14, %15, %16};"
+    asm volatile("atom.%17.%18.global.%19.%20 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], {%9, %10, %11, %12, %13, %14, %15, %16};"
                  : "=h"(old[0]), "=h"(old[1]), "=h"(old[2]), "=h"(old[3]), "=h"(old[4]), "=h"(old[5]), "=h"(old[6]),
                    "=h"(old[7])
                  : "l"(address), "h"(v[0]), "h"(v[1]), "h"(v[2]), "h"(v[3]), "h"(v[4]), "h"(v[5]), "h"(v[6]), "h"(v[7]),

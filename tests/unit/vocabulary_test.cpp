@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The words of the library: memory orders, scopes and its version.
 #include <membar/memory_order.hpp>
+#include <membar/thread_scope.hpp>
+#include <membar/version.hpp>
 
 #include <gtest/gtest.h>
 
@@ -71,5 +74,30 @@ static_assert(std::same_as<decltype(acquire_half(membar::acq_rel)), membar::acqu
 static_assert(membar::reduction_order<membar::relaxed_t> && membar::reduction_order<membar::release_t>);
 static_assert(!membar::reduction_order<membar::acquire_t> && !membar::reduction_order<membar::acq_rel_t> &&
               !membar::reduction_order<membar::seq_cst_t> && !membar::reduction_order<memory_order>);
+
+TEST(thread_scope, is_named_in_membars_words) {
+  EXPECT_STREQ(name(membar::thread_scope::block), "block");
+  EXPECT_STREQ(name(membar::thread_scope::cluster), "cluster");
+  EXPECT_STREQ(name(membar::thread_scope::device), "device");
+  EXPECT_STREQ(name(membar::thread_scope::system), "system");
+}
+
+TEST(thread_scope, a_value_that_is_no_scope_has_a_name_that_says_so) {
+  EXPECT_STREQ(name(static_cast<membar::thread_scope>(17)), "unknown thread scope");
+}
+
+TEST(thread_scope, wider_scopes_compare_greater) {
+  EXPECT_LT(membar::thread_scope::block, membar::thread_scope::cluster);
+  EXPECT_LT(membar::thread_scope::cluster, membar::thread_scope::device);
+  EXPECT_LT(membar::thread_scope::device, membar::thread_scope::system);
+}
+
+TEST(version, is_the_same_as_a_macro_as_values_and_in_cmake) {
+  constexpr auto version = membar::version;
+  EXPECT_EQ(version.major * 10000 + version.minor * 100 + version.patch, MEMBAR_VERSION);
+  EXPECT_EQ(version.major, MEMBAR_PROJECT_MAJOR);
+  EXPECT_EQ(version.minor, MEMBAR_PROJECT_MINOR);
+  EXPECT_EQ(version.patch, MEMBAR_PROJECT_PATCH);
+}
 
 }  // namespace

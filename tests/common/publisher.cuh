@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The ends of a publisher under load, which check what they see: data that is as new as its signal, signals in their order.
+#pragma once
+
+#include <membar/sync/publisher.cuh>
+
+#include <tests/common/gpu_test.hpp>
+#include <tests/common/sync.cuh>
+
+#include <cstddef>
+#include <string>
+
+namespace membar_test {
+
+inline constexpr int sources = 4;
+inline constexpr int lag = 16;
+inline constexpr unsigned words = 32;
+
+/// One source's: data that is only ever replaced by newer, and two signals that say how new it is at least.
+struct post {
+  unsigned data[words];
+  unsigned long long first;
+  unsigned long long second;
+};
+
+/// What a source or a reader saw.
+struct publisher_end {
+  unsigned long long stale;
+  unsigned long long out_of_order;
+  unsigned long long looks;
+  unsigned late;
+  unsigned failures;
+};
+
+struct served {
+  membar::publisher_report report;
+  unsigned long long fences;
+};
+
+/// Writes data by a warp and publishes each round as a warp, with no barrier of its own: what any lane wrote is published.
+template <class Publisher>
+__device__ void write_posts_as_a_warp(Publisher& publisher, int index, post& to, unsigned count, publisher_end& seen) {
+  typename Publisher::warp_source source(publisher, index);
+  unsigned failures = 0;
+  for (unsigned i = 1; i <= count && failures == 0; ++i) {
+    membar::atomic_ref<unsigned, thread_scope::system>(to.data[threadIdx.x % 32]).store(i, membar::relaxed);
+    failures += source.publish(to.first, i, generous) == wait_result::done ? 0 : 1;
+  }
+  failures += source.flush(generous) == wait_result::done ? 0 : 1;
+  // Every lane finds the signal, not only the one that heard of it.
+  failures += membar::atomic_ref<unsigned long long, thread_scope::system>(to.first).load(membar::relaxed) == count ? 0 : 1;
+  source.close();
+  failures += source.publish(to.first, 0, generous) == wait_result::closed ? 0 : 1;
+  if (__any_sync(0xffffffffU, failures != 0) != 0 && threadIdx.x % 32 == 0) {
+    ++seen.failures;
+  }
+}
+
+/// Writes data by a warp and publishes each round in both signals by one lane, then checks what closing leaves.
+template <class Publisher>
+__device__ void write_posts(Publisher& publisher, int index, post& to, unsigned count, publisher_end& seen) {
+  typename Publisher::source source(publisher, index);
+  for (unsigned i = 1; i <= count; ++i) {
+    membar::atomic_ref<unsigned, thread_scope::system>(to.data[threadIdx.x % 32]).store(i, membar::relaxed);
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) {
+      const bool done = source.publish(to.first, i, generous) == wait_result::done &&
+                        source.publish(to.second, i, generous) == wait_result::done;
+      seen.failures += done ? 0 : 1;
+    }
+    __syncwarp();
+  }
+  if (threadIdx.x % 32 == 0) {
+    seen.failures += source.flush(generous) == wait_result::done ? 0 : 1;
+    const membar::atomic_ref<unsigned long long, thread_scope::system> first(to.first);
+    seen.failures += first.load(membar::relaxed) == count ? 0 : 1;
+    source.close();
+    seen.failures += source.publish(to.first, 0, generous) == wait_result::closed ? 0 : 1;
+  }
+}
+
+/// Acquires the signals until the last value: the data is never older, nor is the earlier signal.
+MEMBAR_HOST_DEVICE inline void read_posts(post& from, unsigned count, publisher_end& seen, bool alternate) {
+  const membar::atomic_ref<unsigned long long, thread_scope::system> first(from.first);
+  const membar::atomic_ref<unsigned long long, thread_scope::system> second(from.second);
+  publisher_end mine{};
+  unsigned long long value = 0;
+  membar::detail::polling poll(generous);
+  while (value != count && !poll.over()) {
+    value = alternate ? second.load(membar::acquire) : first.load(membar::acquire);
+    if (alternate) {
+      mine.out_of_order += first.load(membar::relaxed) < value ? 1 : 0;
+    }
+    for (unsigned w = 0; w != words; ++w) {
+      // Later rounds may be under way: what is read is as new or newer.
+      mine.stale += membar::atomic_ref<unsigned, thread_scope::system>(from.data[w]).load(membar::relaxed) < value ? 1 : 0;
+    }
+    ++mine.looks;
+  }
+  mine.late = value == count ? 0 : 1;
+  seen = mine;
+}
+
+/// The first warps of a block are sources, the next one serves.
+__device__ inline void publish_by_a_block(post* posts, unsigned count, publisher_end* writers, served& result, bool alternate) {
+  __shared__ membar::publisher<sources, lag> publisher;
+  const int warp = static_cast<int>(threadIdx.x / 32);
+  if (threadIdx.x == 0) {
+    publisher.init();
+  }
+  __syncthreads();
+  if (warp < sources && alternate) {
+    write_posts(publisher, warp, posts[warp], count, writers[warp]);
+  } else if (warp < sources) {
+    write_posts_as_a_warp(publisher, warp, posts[warp], count, writers[warp]);
+  } else {
+    const membar::publisher_report report = publisher.serve_warp(generous);
+    if (threadIdx.x % 32 == 0) {
+      result = {report, publisher.fences()};
+    }
+  }
+}
+
+/// What all ends saw.
+struct publisher_outcome {
+  support::pinned_memory<publisher_end> writers{sources};
+  support::pinned_memory<publisher_end> readers{sources};
+  support::pinned_memory<served> result{1};
+
+  void expect_good(unsigned publications) const {
+    for (std::size_t s = 0; s != sources; ++s) {
+      EXPECT_EQ(writers[s].failures, 0U);
+      EXPECT_EQ(readers[s].stale, 0U);
+      EXPECT_EQ(readers[s].out_of_order, 0U);
+      EXPECT_EQ(readers[s].late, 0U);
+    }
+    const served& seen = result[0];
+    EXPECT_EQ(seen.report.end, wait_result::closed);
+    EXPECT_EQ(seen.report.fences, seen.fences);
+    EXPECT_GT(seen.fences, 0U);
+    EXPECT_LE(seen.fences, publications);
+    EXPECT_LE(seen.report.largest_lag, static_cast<unsigned long long>(lag));
+    ::testing::Test::RecordProperty("fences", std::to_string(seen.fences));
+    ::testing::Test::RecordProperty("publications", std::to_string(publications));
+  }
+};
+
+}  // namespace membar_test
