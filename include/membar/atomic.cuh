@@ -7,6 +7,7 @@
 #pragma once
 
 #include <membar/detail/atomic_device.cuh>
+#include <membar/detail/atomic_refused.cuh>
 #include <membar/detail/config.hpp>
 #include <membar/memory_order.hpp>
 #include <membar/thread_scope.hpp>
@@ -117,14 +118,17 @@ inline T host_update(T* object, Function function) {
 
 template <class Order>
 MEMBAR_HOST_DEVICE constexpr void require_order() noexcept {
-  static_assert(memory_order_tag<Order>,
+  static_assert(!std::is_same_v<Order, missing_order>,
+                "membar: an atomic operation is given its order: add relaxed, acquire, release, acq_rel or seq_cst");
+  static_assert(memory_order_tag<Order> || std::is_same_v<Order, missing_order>,
                 "membar: an order is one of membar's tags: relaxed, acquire, release, acq_rel, seq_cst");
 }
 
 template <class Order>
 MEMBAR_HOST_DEVICE constexpr void require_reduction_order() noexcept {
+  require_order<Order>();
   static_assert(
-      reduction_order<Order>,
+      reduction_order<Order> || !memory_order_tag<Order>,
       "membar: a reduction takes relaxed or release: it returns nothing, so there is nothing to acquire; use the fetch_ form");
 }
 
@@ -146,6 +150,13 @@ MEMBAR_HOST_DEVICE constexpr void require_operation() noexcept {
     static_assert(atomic_integer<T>, "membar: bitwise operations take integers: use fetch_update for other types");
   }
 }
+
+/// Whether the rules above hold.
+template <class T, atom_op Op>
+inline constexpr bool has_operation = Op == atom_op::add                         ? atomic_addable<T>
+                                      : Op == atom_op::min || Op == atom_op::max ? atomic_ordered<T>
+                                      : Op == atom_op::inc || Op == atom_op::dec ? atomic_unsigned<T>
+                                                                                 : Op == atom_op::exchange || atomic_integer<T>;
 
 template <class T>
 struct pointer_difference {
@@ -196,9 +207,6 @@ struct pointer_difference<T*> {
 /// Source: PTX ISA, "atom", "red", "ld", "st", "Memory Consistency Model".
 template <class T, thread_scope Scope>
 class atomic_ref {
-  static_assert(atomic_value<T>,
-                "membar: an atomic holds a trivially copyable object of 1, 2, 4, 8 or 16 bytes, without const or volatile");
-
  public:
   using value_type = T;
   using difference_type = typename detail::pointer_difference<T>::type;
@@ -216,24 +224,29 @@ class atomic_ref {
   }
 
   /// Returns the value. Relaxed, acquire or seq_cst.
-  template <class Order>
-  [[nodiscard]] MEMBAR_HOST_DEVICE T load(Order) const noexcept {
-    static_assert(load_order<Order>, "membar: a load takes relaxed, acquire or seq_cst: it has nothing to release");
+  template <class Order = detail::missing_order>
+  [[nodiscard]] MEMBAR_HOST_DEVICE T load(Order = {}) const noexcept {
+    detail::require_order<Order>();
+    static_assert(load_order<Order> || !memory_order_tag<Order>,
+                  "membar: a load takes relaxed, acquire or seq_cst: it has nothing to release");
     if constexpr (emits_ptx) {
-      return detail::device_load<T, Scope, Order::value>(object_);
+      return detail::device_load<T, Scope, detail::order_of<Order>>(object_);
     } else {
-      return detail::from_bits<T>(detail::to_bits(native().load(detail::cuda_order<Order::value>)));
+      return detail::from_bits<T>(detail::to_bits(native().load(detail::cuda_order<detail::order_of<Order>>)));
     }
   }
 
   /// Stores `value`. Relaxed, release or seq_cst.
-  template <class Order>
-  MEMBAR_HOST_DEVICE void store(T value, Order) const noexcept {
-    static_assert(store_order<Order>, "membar: a store takes relaxed, release or seq_cst: it has nothing to acquire");
+  template <class Order = detail::missing_order>
+  MEMBAR_HOST_DEVICE void store(T value, Order = {}) const noexcept {
+    detail::require_order<Order>();
+    static_assert(store_order<Order> || !memory_order_tag<Order>,
+                  "membar: a store takes relaxed, release or seq_cst: it has nothing to acquire");
     if constexpr (emits_ptx) {
-      detail::device_store<T, Scope, Order::value>(object_, value);
+      detail::device_store<T, Scope, detail::order_of<Order>>(object_, value);
     } else {
-      native().store(__builtin_bit_cast(detail::cuda_value<T>, detail::to_bits(value)), detail::cuda_order<Order::value>);
+      native().store(__builtin_bit_cast(detail::cuda_value<T>, detail::to_bits(value)),
+                     detail::cuda_order<detail::order_of<Order>>);
     }
   }
 
@@ -248,131 +261,132 @@ class atomic_ref {
     static_assert(load_order<Failure>,
                   "membar: a compare_exchange that fails takes relaxed, acquire or seq_cst: it stores nothing to release");
     if constexpr (detail::compiling_for_device) {
-      return detail::device_compare_exchange<T, Scope, detail::covering_order<Success::value, Failure::value>>(
+      return detail::device_compare_exchange<T, Scope,
+                                             detail::covering_order<detail::order_of<Success>, detail::order_of<Failure>>>(
           object_, expected, desired);
     } else {
       auto seen = __builtin_bit_cast(detail::cuda_value<T>, detail::to_bits(expected));
-      const bool exchanged =
-          native().compare_exchange_strong(seen, __builtin_bit_cast(detail::cuda_value<T>, detail::to_bits(desired)),
-                                           detail::cuda_order<Success::value>, detail::cuda_order<Failure::value>);
+      const bool exchanged = native().compare_exchange_strong(
+          seen, __builtin_bit_cast(detail::cuda_value<T>, detail::to_bits(desired)),
+          detail::cuda_order<detail::order_of<Success>>, detail::cuda_order<detail::order_of<Failure>>);
       expected = detail::from_bits<T>(detail::to_bits(seen));
       return exchanged;
     }
   }
 
   /// Stores `value` and returns the value before.
-  template <class Order>
-  MEMBAR_HOST_DEVICE T exchange(T value, Order order) const noexcept {
+  template <class Order = detail::missing_order>
+  MEMBAR_HOST_DEVICE T exchange(T value, Order order = {}) const noexcept {
     return fetch<detail::atom_op::exchange>(value, order);
   }
 
   /// Adds `value`, with wrap-around, and returns the value before. To a pointer it adds that many objects.
-  template <class Order>
-  MEMBAR_HOST_DEVICE T fetch_add(difference_type value, Order order) const noexcept {
+  template <class Order = detail::missing_order>
+  MEMBAR_HOST_DEVICE T fetch_add(difference_type value, Order order = {}) const noexcept {
     return fetch<detail::atom_op::add>(value, order);
   }
 
   /// Subtracts `value`, with wrap-around, and returns the value before. PTX: `atom.add` of the negated value.
-  template <class Order>
-  MEMBAR_HOST_DEVICE T fetch_sub(difference_type value, Order order) const noexcept {
+  template <class Order = detail::missing_order>
+  MEMBAR_HOST_DEVICE T fetch_sub(difference_type value, Order order = {}) const noexcept {
     return fetch<detail::atom_op::add>(detail::negated(value), order);
   }
 
   /// Stores the bitwise and of the value and `value`, and returns the value before.
-  template <class Order>
-  MEMBAR_HOST_DEVICE T fetch_and(T value, Order order) const noexcept {
+  template <class Order = detail::missing_order>
+  MEMBAR_HOST_DEVICE T fetch_and(T value, Order order = {}) const noexcept {
     return fetch<detail::atom_op::bitwise_and>(value, order);
   }
 
   /// Stores the bitwise or of the value and `value`, and returns the value before.
-  template <class Order>
-  MEMBAR_HOST_DEVICE T fetch_or(T value, Order order) const noexcept {
+  template <class Order = detail::missing_order>
+  MEMBAR_HOST_DEVICE T fetch_or(T value, Order order = {}) const noexcept {
     return fetch<detail::atom_op::bitwise_or>(value, order);
   }
 
   /// Stores the bitwise exclusive or of the value and `value`, and returns the value before.
-  template <class Order>
-  MEMBAR_HOST_DEVICE T fetch_xor(T value, Order order) const noexcept {
+  template <class Order = detail::missing_order>
+  MEMBAR_HOST_DEVICE T fetch_xor(T value, Order order = {}) const noexcept {
     return fetch<detail::atom_op::bitwise_xor>(value, order);
   }
 
   /// Stores the smaller of the value and `value`, and returns the value before.
-  template <class Order>
-  MEMBAR_HOST_DEVICE T fetch_min(T value, Order order) const noexcept {
+  template <class Order = detail::missing_order>
+  MEMBAR_HOST_DEVICE T fetch_min(T value, Order order = {}) const noexcept {
     return fetch<detail::atom_op::min>(value, order);
   }
 
   /// Stores the larger of the value and `value`, and returns the value before.
-  template <class Order>
-  MEMBAR_HOST_DEVICE T fetch_max(T value, Order order) const noexcept {
+  template <class Order = detail::missing_order>
+  MEMBAR_HOST_DEVICE T fetch_max(T value, Order order = {}) const noexcept {
     return fetch<detail::atom_op::max>(value, order);
   }
 
   /// Adds 1, or stores 0 if the value is `limit` or more, and returns the value before.
-  template <class Order>
-  MEMBAR_HOST_DEVICE T fetch_inc(T limit, Order order) const noexcept {
+  template <class Order = detail::missing_order>
+  MEMBAR_HOST_DEVICE T fetch_inc(T limit, Order order = {}) const noexcept {
     return fetch<detail::atom_op::inc>(limit, order);
   }
 
   /// Subtracts 1, or stores `limit` if the value is 0 or above `limit`, and returns the value before.
-  template <class Order>
-  MEMBAR_HOST_DEVICE T fetch_dec(T limit, Order order) const noexcept {
+  template <class Order = detail::missing_order>
+  MEMBAR_HOST_DEVICE T fetch_dec(T limit, Order order = {}) const noexcept {
     return fetch<detail::atom_op::dec>(limit, order);
   }
 
   // Reductions return nothing, which makes them cheaper in global memory. They are relaxed or release.
 
   /// Adds `value`, with wrap-around. To a pointer it adds that many objects. Relaxed or release.
-  template <class Order>
-  MEMBAR_HOST_DEVICE void add(difference_type value, Order order) const noexcept {
+  template <class Order = detail::missing_order>
+  MEMBAR_HOST_DEVICE void add(difference_type value, Order order = {}) const noexcept {
     reduce<detail::atom_op::add>(value, order);
   }
 
   /// Subtracts `value`, with wrap-around. Relaxed or release.
-  template <class Order>
-  MEMBAR_HOST_DEVICE void sub(difference_type value, Order order) const noexcept {
+  template <class Order = detail::missing_order>
+  MEMBAR_HOST_DEVICE void sub(difference_type value, Order order = {}) const noexcept {
     reduce<detail::atom_op::add>(detail::negated(value), order);
   }
 
   /// Stores the bitwise and of the value and `value`. Relaxed or release.
-  template <class Order>
-  MEMBAR_HOST_DEVICE void bit_and(T value, Order order) const noexcept {
+  template <class Order = detail::missing_order>
+  MEMBAR_HOST_DEVICE void bit_and(T value, Order order = {}) const noexcept {
     reduce<detail::atom_op::bitwise_and>(value, order);
   }
 
   /// Stores the bitwise or of the value and `value`. Relaxed or release.
-  template <class Order>
-  MEMBAR_HOST_DEVICE void bit_or(T value, Order order) const noexcept {
+  template <class Order = detail::missing_order>
+  MEMBAR_HOST_DEVICE void bit_or(T value, Order order = {}) const noexcept {
     reduce<detail::atom_op::bitwise_or>(value, order);
   }
 
   /// Stores the bitwise exclusive or of the value and `value`. Relaxed or release.
-  template <class Order>
-  MEMBAR_HOST_DEVICE void bit_xor(T value, Order order) const noexcept {
+  template <class Order = detail::missing_order>
+  MEMBAR_HOST_DEVICE void bit_xor(T value, Order order = {}) const noexcept {
     reduce<detail::atom_op::bitwise_xor>(value, order);
   }
 
   /// Stores the smaller of the value and `value`. Relaxed or release.
-  template <class Order>
-  MEMBAR_HOST_DEVICE void min(T value, Order order) const noexcept {
+  template <class Order = detail::missing_order>
+  MEMBAR_HOST_DEVICE void min(T value, Order order = {}) const noexcept {
     reduce<detail::atom_op::min>(value, order);
   }
 
   /// Stores the larger of the value and `value`. Relaxed or release.
-  template <class Order>
-  MEMBAR_HOST_DEVICE void max(T value, Order order) const noexcept {
+  template <class Order = detail::missing_order>
+  MEMBAR_HOST_DEVICE void max(T value, Order order = {}) const noexcept {
     reduce<detail::atom_op::max>(value, order);
   }
 
   /// Adds 1, or stores 0 if the value is `limit` or more. Relaxed or release.
-  template <class Order>
-  MEMBAR_HOST_DEVICE void inc(T limit, Order order) const noexcept {
+  template <class Order = detail::missing_order>
+  MEMBAR_HOST_DEVICE void inc(T limit, Order order = {}) const noexcept {
     reduce<detail::atom_op::inc>(limit, order);
   }
 
   /// Subtracts 1, or stores `limit` if the value is 0 or above `limit`. Relaxed or release.
-  template <class Order>
-  MEMBAR_HOST_DEVICE void dec(T limit, Order order) const noexcept {
+  template <class Order = detail::missing_order>
+  MEMBAR_HOST_DEVICE void dec(T limit, Order order = {}) const noexcept {
     reduce<detail::atom_op::dec>(limit, order);
   }
 
@@ -380,28 +394,30 @@ class atomic_ref {
   ///
   /// The order is applied once, outside the loop. `function` may be called several times. The lanes of a warp that update the
   /// same object take turns.
-  template <class Function, class Order>
-  MEMBAR_HOST_DEVICE T fetch_update(Function function, Order) const {
+  template <class Function, class Order = detail::missing_order>
+  MEMBAR_HOST_DEVICE T fetch_update(Function function, Order = {}) const {
     detail::require_order<Order>();
     if constexpr (detail::compiling_for_device) {
       detail::require_architecture_of<Scope>();
       detail::require_compare_and_swap<T>();
-      return detail::update_loop<T, Scope, Order::value>(object_, function);
+      return detail::update_loop<T, Scope, detail::order_of<Order>>(object_, function);
     } else {
-      return detail::host_update<T, Scope, Order::value>(object_, function);
+      return detail::host_update<T, Scope, detail::order_of<Order>>(object_, function);
     }
   }
 
   /// Returns once the value's bits are other than those of `old`, as a load with that order that found it so.
   ///
   /// It polls with back-off, without end. Relaxed, acquire or seq_cst.
-  template <class Order>
-  MEMBAR_HOST_DEVICE void wait(T old, Order) const noexcept {
-    static_assert(load_order<Order>, "membar: a wait takes relaxed, acquire or seq_cst: it has nothing to release");
+  template <class Order = detail::missing_order>
+  MEMBAR_HOST_DEVICE void wait(T old, Order = {}) const noexcept {
+    detail::require_order<Order>();
+    static_assert(load_order<Order> || !memory_order_tag<Order>,
+                  "membar: a wait takes relaxed, acquire or seq_cst: it has nothing to release");
     if constexpr (detail::compiling_for_device) {
-      detail::device_wait<T, Scope, Order::value>(object_, old);
+      detail::device_wait<T, Scope, detail::order_of<Order>>(object_, old);
     } else {
-      while (detail::to_bits(native().load(detail::cuda_order<Order::value>)) == detail::to_bits(old)) {
+      while (detail::to_bits(native().load(detail::cuda_order<detail::order_of<Order>>)) == detail::to_bits(old)) {
       }
     }
   }
@@ -431,24 +447,37 @@ class atomic_ref {
   MEMBAR_HOST_DEVICE T fetch(Value value, Order order) const noexcept {
     detail::require_order<Order>();
     detail::require_operation<T, Op>();
-    if constexpr (adds_bytes<Op>) {
+    if constexpr (!detail::has_operation<T, Op>) {
+      __builtin_unreachable();
+    } else if constexpr (adds_bytes<Op>) {
       return detail::from_bits<T>(address().fetch_add(bytes(value), order));
     } else if constexpr (detail::compiling_for_device) {
-      return detail::device_fetch<Op, T, Scope, Order::value>(object_, value);
+      return detail::device_fetch<Op, T, Scope, detail::order_of<Order>>(object_, value);
     } else if constexpr (detail::kind_of<T> == detail::value_kind::integer && Op != detail::atom_op::inc &&
                          Op != detail::atom_op::dec) {
-      return detail::host_fetch<Op, Order::value>(native(), value);
+      return detail::host_fetch<Op, detail::order_of<Order>>(native(), value);
     } else if constexpr (detail::kind_of<T> == detail::value_kind::vector) {
       // On the host, too, the operation is atomic per element.
       T old = value;
       for (int i = 0; i != T::size; ++i) {
         using element = typename T::value_type;
-        const atomic_ref<element, Scope> each(object_->elements[i]);
-        old.elements[i] = each.template fetch<Op>(value.elements[i], order);
+        const element operand = value.elements[i];
+        if constexpr (Op == detail::atom_op::min || Op == detail::atom_op::max) {
+          // As the vector instruction, and unlike the operation on an element, it ignores a NaN beside a number.
+          old.elements[i] =
+              detail::host_update<element, Scope, detail::order_of<Order>>(&object_->elements[i], [=](element seen) {
+                return detail::from_bits<element>(
+                    detail::extreme_number<Op, element>(detail::to_bits(seen), detail::to_bits(operand)));
+              });
+        } else {
+          const atomic_ref<element, Scope> each(object_->elements[i]);
+          old.elements[i] = each.template fetch<Op>(operand, order);
+        }
       }
       return old;
     } else {
-      return detail::host_update<T, Scope, Order::value>(object_, [=](T old) { return detail::applied<Op>(old, value); });
+      return detail::host_update<T, Scope, detail::order_of<Order>>(object_,
+                                                                    [=](T old) { return detail::applied<Op>(old, value); });
     }
   }
 
@@ -456,10 +485,12 @@ class atomic_ref {
   MEMBAR_HOST_DEVICE void reduce(Value value, Order order) const noexcept {
     detail::require_reduction_order<Order>();
     detail::require_operation<T, Op>();
-    if constexpr (adds_bytes<Op>) {
+    if constexpr (!detail::has_operation<T, Op>) {
+      // It is refused above.
+    } else if constexpr (adds_bytes<Op>) {
       address().add(bytes(value), order);
     } else if constexpr (detail::compiling_for_device) {
-      detail::device_reduce<Op, T, Scope, Order::value>(object_, value);
+      detail::device_reduce<Op, T, Scope, detail::order_of<Order>>(object_, value);
     } else {
       static_cast<void>(fetch<Op>(value, order));
     }
@@ -480,9 +511,6 @@ class atomic_ref {
 /// value, and a barrier follows, before others use it.
 template <class T, thread_scope Scope>
 class atomic {
-  static_assert(atomic_value<T>,
-                "membar: an atomic holds a trivially copyable object of 1, 2, 4, 8 or 16 bytes, without const or volatile");
-
  public:
   using value_type = T;
   using difference_type = typename detail::pointer_difference<T>::type;
@@ -507,40 +535,55 @@ class atomic {
 
   // The operations of `atomic_ref`, by the same names.
 
-  [[nodiscard]] MEMBAR_HOST_DEVICE T load(auto order) const noexcept { return read_only().load(order); }
-  MEMBAR_HOST_DEVICE void wait(T old, auto order) const noexcept { read_only().wait(old, order); }
+  [[nodiscard]] MEMBAR_HOST_DEVICE T load(auto... order) const noexcept { return read_only().load(order...); }
+  MEMBAR_HOST_DEVICE void wait(T old, auto... order) const noexcept { read_only().wait(old, order...); }
   MEMBAR_HOST_DEVICE void notify_one() noexcept { ref().notify_one(); }
   MEMBAR_HOST_DEVICE void notify_all() noexcept { ref().notify_all(); }
-  MEMBAR_HOST_DEVICE void store(T value, auto order) noexcept { ref().store(value, order); }
+  MEMBAR_HOST_DEVICE void store(T value, auto... order) noexcept { ref().store(value, order...); }
   MEMBAR_HOST_DEVICE bool compare_exchange(T& expected, T desired, auto success, auto failure) noexcept {
     return ref().compare_exchange(expected, desired, success, failure);
   }
-  MEMBAR_HOST_DEVICE T fetch_update(auto function, auto order) { return ref().fetch_update(function, order); }
-  MEMBAR_HOST_DEVICE T exchange(T value, auto order) noexcept { return ref().exchange(value, order); }
-  MEMBAR_HOST_DEVICE T fetch_add(difference_type value, auto order) noexcept { return ref().fetch_add(value, order); }
-  MEMBAR_HOST_DEVICE T fetch_sub(difference_type value, auto order) noexcept { return ref().fetch_sub(value, order); }
-  MEMBAR_HOST_DEVICE T fetch_and(T value, auto order) noexcept { return ref().fetch_and(value, order); }
-  MEMBAR_HOST_DEVICE T fetch_or(T value, auto order) noexcept { return ref().fetch_or(value, order); }
-  MEMBAR_HOST_DEVICE T fetch_xor(T value, auto order) noexcept { return ref().fetch_xor(value, order); }
-  MEMBAR_HOST_DEVICE T fetch_min(T value, auto order) noexcept { return ref().fetch_min(value, order); }
-  MEMBAR_HOST_DEVICE T fetch_max(T value, auto order) noexcept { return ref().fetch_max(value, order); }
-  MEMBAR_HOST_DEVICE T fetch_inc(T value, auto order) noexcept { return ref().fetch_inc(value, order); }
-  MEMBAR_HOST_DEVICE T fetch_dec(T value, auto order) noexcept { return ref().fetch_dec(value, order); }
-  MEMBAR_HOST_DEVICE void add(difference_type value, auto order) noexcept { ref().add(value, order); }
-  MEMBAR_HOST_DEVICE void sub(difference_type value, auto order) noexcept { ref().sub(value, order); }
-  MEMBAR_HOST_DEVICE void bit_and(T value, auto order) noexcept { ref().bit_and(value, order); }
-  MEMBAR_HOST_DEVICE void bit_or(T value, auto order) noexcept { ref().bit_or(value, order); }
-  MEMBAR_HOST_DEVICE void bit_xor(T value, auto order) noexcept { ref().bit_xor(value, order); }
-  MEMBAR_HOST_DEVICE void min(T value, auto order) noexcept { ref().min(value, order); }
-  MEMBAR_HOST_DEVICE void max(T value, auto order) noexcept { ref().max(value, order); }
-  MEMBAR_HOST_DEVICE void inc(T value, auto order) noexcept { ref().inc(value, order); }
-  MEMBAR_HOST_DEVICE void dec(T value, auto order) noexcept { ref().dec(value, order); }
+  MEMBAR_HOST_DEVICE T fetch_update(auto function, auto... order) { return ref().fetch_update(function, order...); }
+  MEMBAR_HOST_DEVICE T exchange(T value, auto... order) noexcept { return ref().exchange(value, order...); }
+  MEMBAR_HOST_DEVICE T fetch_add(difference_type value, auto... order) noexcept { return ref().fetch_add(value, order...); }
+  MEMBAR_HOST_DEVICE T fetch_sub(difference_type value, auto... order) noexcept { return ref().fetch_sub(value, order...); }
+  MEMBAR_HOST_DEVICE T fetch_and(T value, auto... order) noexcept { return ref().fetch_and(value, order...); }
+  MEMBAR_HOST_DEVICE T fetch_or(T value, auto... order) noexcept { return ref().fetch_or(value, order...); }
+  MEMBAR_HOST_DEVICE T fetch_xor(T value, auto... order) noexcept { return ref().fetch_xor(value, order...); }
+  MEMBAR_HOST_DEVICE T fetch_min(T value, auto... order) noexcept { return ref().fetch_min(value, order...); }
+  MEMBAR_HOST_DEVICE T fetch_max(T value, auto... order) noexcept { return ref().fetch_max(value, order...); }
+  MEMBAR_HOST_DEVICE T fetch_inc(T value, auto... order) noexcept { return ref().fetch_inc(value, order...); }
+  MEMBAR_HOST_DEVICE T fetch_dec(T value, auto... order) noexcept { return ref().fetch_dec(value, order...); }
+  MEMBAR_HOST_DEVICE void add(difference_type value, auto... order) noexcept { ref().add(value, order...); }
+  MEMBAR_HOST_DEVICE void sub(difference_type value, auto... order) noexcept { ref().sub(value, order...); }
+  MEMBAR_HOST_DEVICE void bit_and(T value, auto... order) noexcept { ref().bit_and(value, order...); }
+  MEMBAR_HOST_DEVICE void bit_or(T value, auto... order) noexcept { ref().bit_or(value, order...); }
+  MEMBAR_HOST_DEVICE void bit_xor(T value, auto... order) noexcept { ref().bit_xor(value, order...); }
+  MEMBAR_HOST_DEVICE void min(T value, auto... order) noexcept { ref().min(value, order...); }
+  MEMBAR_HOST_DEVICE void max(T value, auto... order) noexcept { ref().max(value, order...); }
+  MEMBAR_HOST_DEVICE void inc(T value, auto... order) noexcept { ref().inc(value, order...); }
+  MEMBAR_HOST_DEVICE void dec(T value, auto... order) noexcept { ref().dec(value, order...); }
 
  private:
   // A load writes nothing; atomic_ref has no read-only form.
   [[nodiscard]] MEMBAR_HOST_DEVICE atomic_ref<T, Scope> read_only() const noexcept { return const_cast<atomic*>(this)->ref(); }
 
   alignas(sizeof(T)) T value_;
+};
+
+template <class T, thread_scope Scope>
+  requires(!atomic_value<T>)
+class atomic_ref<T, Scope> : public detail::refused_atomic<T> {
+  static_assert(atomic_value<T>,
+                "membar: an atomic holds a trivially copyable object of 1, 2, 4, 8 or 16 bytes, without const or volatile");
+  using detail::refused_atomic<T>::refused_atomic;
+};
+template <class T, thread_scope Scope>
+  requires(!atomic_value<T>)
+class atomic<T, Scope> : public detail::refused_atomic<T> {
+  static_assert(atomic_value<T>,
+                "membar: an atomic holds a trivially copyable object of 1, 2, 4, 8 or 16 bytes, without const or volatile");
+  using detail::refused_atomic<T>::refused_atomic;
 };
 
 }  // namespace membar

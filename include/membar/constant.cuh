@@ -56,7 +56,7 @@ struct constant_table {
     return values[Index];
   }
 
-  T values[Size];
+  T values[Size == 0 ? 1 : Size];
 };
 
 /// Whether tables fit into constant memory together; each alone is checked anyway.

@@ -3,6 +3,8 @@
 /// The clock that all multiprocessors of a device share: for deadlines in kernels.
 #pragma once
 
+#include <membar/detail/compilation.cuh>
+
 namespace membar {
 
 /// Nanoseconds of the device's clock, which all its multiprocessors share and which no change of their clock rate disturbs.

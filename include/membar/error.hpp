@@ -4,6 +4,7 @@
 /// throw.
 #pragma once
 
+#include <membar/detail/config.hpp>
 #include <membar/detail/process_state.hpp>
 
 #include <cuda_runtime_api.h>
@@ -12,6 +13,13 @@
 #include <cstdio>
 #include <exception>
 #include <source_location>
+
+#if CUDART_VERSION < 12080
+#error "membar: these headers need CUDA 12.8 or newer: compile with a newer toolkit"
+#if !defined(__CUDACC__)
+#include "the_error_above_ends_the_compilation"
+#endif
+#endif
 
 namespace membar {
 

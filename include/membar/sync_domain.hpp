@@ -6,7 +6,7 @@
 /// A kernel's writes and fences carry the id of a physical domain. A fence at device scope or below, and the flush at the end of
 /// a kernel, wait only for writes of the kernel's domain. Kernels in different domains of one device need system scope to order
 /// accesses between them; device scope is not enough. A domain does not change which accesses are legal.
-/// Source: CUDA C++ Programming Guide, "Memory Synchronization Domains". Requires CUDA 12.0; more than one domain exists from
+/// Source: CUDA C++ Programming Guide, "Memory Synchronization Domains". Requires CUDA 12.8; more than one domain exists from
 /// compute capability 9.0.
 #pragma once
 

@@ -7,17 +7,19 @@
 #include <membar/detail/config.hpp>
 #include <membar/device_clock.cuh>
 
+#if !defined(__CUDACC_RTC__)
 #include <sched.h>
 #include <time.h>
+#endif
 
 namespace membar {
 
 /// How an operation of a pattern ended. Only `done` synchronizes, unless the operation says otherwise.
-enum class wait_result : unsigned char {
-  done,        ///< it happened
-  would_wait,  ///< a `try_` operation would have to wait, and changed nothing
-  timed_out,   ///< the wait budget is used up
-  closed       ///< the object was closed: no such operation will happen again
+enum class [[nodiscard("only done means that it happened: compare it")]] wait_result : unsigned char{
+    done,        ///< it happened
+    would_wait,  ///< a `try_` operation would have to wait, and changed nothing
+    timed_out,   ///< the wait budget is used up
+    closed       ///< the object was closed: no such operation will happen again
 };
 
 /// The result's name: "done", "would_wait", "timed_out" or "closed".
@@ -71,10 +73,16 @@ class wait_budget {
 
 namespace detail {
 
+/// The host's clock, after other threads had their turn: the awaited one may need this processor.
 [[nodiscard]] inline unsigned long long host_clock_ns() noexcept {
+#if defined(__CUDACC_RTC__)
+  return 0;  // there is no host
+#else
+  static_cast<void>(sched_yield());
   timespec now{};
   static_cast<void>(clock_gettime(CLOCK_MONOTONIC, &now));
   return static_cast<unsigned long long>(now.tv_sec) * 1'000'000'000ULL + static_cast<unsigned long long>(now.tv_nsec);
+#endif
 }
 
 /// Ends a loop of polls when its budget is used up.
@@ -99,8 +107,6 @@ class polling {
     if constexpr (compiling_for_device) {
       now = global_nanoseconds();
     } else {
-      // The awaited thread may need this processor.
-      static_cast<void>(sched_yield());
       now = host_clock_ns();
     }
     if (begin_ == 0) {

@@ -23,7 +23,7 @@ __global__ void orders(int* object, int* result) {
   // expect: a compare_exchange that fails takes relaxed, acquire or
   REFUSED(a_failed_compare_exchange_releases_nothing, n.compare_exchange(expected, 1, acq_rel, release));
   n.compare_exchange(expected, 1, acq_rel, acquire);
-  // expect: number of parameters of function template
+  // expect: membar: an atomic operation is given its order
   REFUSED(an_order_is_always_given, n.fetch_add(1));
   n.fetch_add(1, relaxed);
   // expect: an order is one of membar's tags

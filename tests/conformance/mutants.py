@@ -135,10 +135,10 @@ MUTANTS = [
     Mutant("byte-loop-clears-neighbours", "a loop on a byte writes zeros into the rest of the word", "detail/atomic_device.cuh",
            "return (whole & ~(mask << shift)) | static_cast<unsigned>(part) << shift;",
            "return (whole & (mask & ~mask)) | static_cast<unsigned>(part) << shift;", ("atomicity",)),
-    Mutant("wide-load-split", "an ordered load of 16 bytes is two of 8", "detail/memory_access.cuh",
+    Mutant("wide-load-split", "an ordered load of 16 bytes is two of 8", "detail/ptx_access.cuh",
            '"{ .reg .b128 q; ld%2.b128 q, [%3]; mov.b128 {%0, %1}, q; }"', '"ld%2.b64 %0, [%3]; ld%2.b64 %1, [%3+8];"',
            ("atomicity",)),
-    Mutant("wide-store-split", "an ordered store of 16 bytes is two of 8", "detail/memory_access.cuh",
+    Mutant("wide-store-split", "an ordered store of 16 bytes is two of 8", "detail/ptx_access.cuh",
            '"{ .reg .b128 q; mov.b128 q, {%2, %3}; st%0.b128 [%1], q; }"', '"st%0.b64 [%1], %2; st%0.b64 [%1+8], %3;"',
            ("atomicity",)),
 ]

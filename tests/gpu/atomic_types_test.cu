@@ -378,6 +378,53 @@ TEST_F(atomic_objects, floating_point_extremes_follow_the_total_order) {
   expect_total_order<double>();
 }
 
+template <class T>
+using extreme_pairs = membar::vector<T, 2>;
+
+/// Every object's maximum with its operand, and its minimum, by the vector instructions.
+template <class T>
+__global__ void take_extremes(extreme_pairs<T>* most, extreme_pairs<T>* least, const extreme_pairs<T>* operands) {
+  const unsigned i = threadIdx.x;
+  membar::atomic_ref<extreme_pairs<T>, thread_scope::device>(most[i]).fetch_max(operands[i], membar::relaxed);
+  membar::atomic_ref<extreme_pairs<T>, thread_scope::device>(least[i]).min(operands[i], membar::relaxed);
+}
+
+/// All pairs of zeros, numbers, infinities and NaNs.
+template <class T>
+void expect_the_hosts_extremes(std::initializer_list<unsigned short> bits) {
+  std::vector<extreme_pairs<T>> objects;
+  std::vector<extreme_pairs<T>> operands;
+  for (const unsigned short a : bits) {
+    for (const unsigned short b : bits) {
+      objects.push_back({{std::bit_cast<T>(a), std::bit_cast<T>(b)}});
+      operands.push_back({{std::bit_cast<T>(b), std::bit_cast<T>(b)}});
+    }
+  }
+  const device_copy<extreme_pairs<T>> most(objects);
+  const device_copy<extreme_pairs<T>> least(objects);
+  const device_copy<extreme_pairs<T>> others(operands);
+  const auto count = static_cast<unsigned>(objects.size());
+  membar::launch(launch_config{1, count}, take_extremes<T>, most.get(), least.get(), others.get());
+  const auto largest = copied(most);
+  const auto smallest = copied(least);
+  for (std::size_t i = 0; i != objects.size(); ++i) {
+    auto max = objects[i];
+    auto min = objects[i];
+    membar::atomic_ref<extreme_pairs<T>, thread_scope::device>(max).fetch_max(operands[i], membar::relaxed);
+    membar::atomic_ref<extreme_pairs<T>, thread_scope::device>(min).min(operands[i], membar::relaxed);
+    EXPECT_TRUE(same_bits(largest[i], max)) << "maximum of pair " << i;
+    EXPECT_TRUE(same_bits(smallest[i], min)) << "minimum of pair " << i;
+  }
+}
+
+TEST_F(atomic_objects, extremes_of_vectors_are_those_of_the_host_with_a_nan_too) {
+  if (!has_compute_capability(9)) {
+    GTEST_SKIP() << "this test needs atomic operations on vectors, and the GPU has a compute capability below 9.0";
+  }
+  expect_the_hosts_extremes<__half>({0, 0x8000, 0x3c00, 0xbc00, 0x0001, 0x7c00, 0xfc00, 0x7e00, 0xfe00, 0x7fff, 0x7d00});
+  expect_the_hosts_extremes<__nv_bfloat16>({0, 0x8000, 0x3f80, 0xbf80, 0x0001, 0x7f80, 0xff80, 0x7fc0, 0xffc0, 0x7fff, 0x7fa0});
+}
+
 __global__ void move_pointers(int** object, int* base, unsigned* seen) {
   int* const old = membar::atomic_ref<int*, thread_scope::device>(*object).fetch_add(2, membar::relaxed);
   atomicAdd(&seen[(old - base) / 2], 1U);

@@ -38,6 +38,20 @@ template <atom_op Op, class Bits>
   return smaller == (Op == atom_op::min) ? value : old;
 }
 
+/// The smaller or the larger of two numbers of half or bfloat16, given as bits, as the vector forms of PTX have it: a NaN beside
+/// a number is ignored, two NaNs are the canonical one, and -0 is smaller than +0.
+template <atom_op Op, class T>
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr bits_of<T> extreme_number(bits_of<T> old, bits_of<T> value) noexcept {
+  static_assert(kind_of<T> == value_kind::half || kind_of<T> == value_kind::bfloat16);
+  constexpr unsigned infinity = kind_of<T> == value_kind::half ? 0x7c00 : 0x7f80;
+  const bool old_is_nan = (old & 0x7fffU) > infinity;
+  const bool value_is_nan = (value & 0x7fffU) > infinity;
+  if (old_is_nan || value_is_nan) {
+    return !old_is_nan ? old : !value_is_nan ? value : bits_of<T>{0x7fff};
+  }
+  return extreme_of_bits<Op>(old, value);
+}
+
 /// The result of an operation on `old` and `value`, for the host and for loops: what the instruction stores.
 template <atom_op Op, class T>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr T applied(T old, T value) noexcept {

@@ -3,6 +3,13 @@
 /// The target of the current compilation: nvcc reads the source once for the host and once for each architecture.
 #pragma once
 
+#if !defined(__CUDACC__)
+#error "membar: a .cuh header needs a CUDA compiler: compile the file that includes it with nvcc"
+#include "the_error_above_ends_the_compilation"
+#endif
+
+#include <membar/detail/config.hpp>
+
 namespace membar::detail {
 
 #if defined(__CUDA_ARCH__)

@@ -3,6 +3,8 @@
 /// The calling thread's lane in its warp, and the exchange of values among lanes.
 #pragma once
 
+#include <membar/detail/compilation.cuh>
+
 namespace membar::detail {
 
 /// The calling thread's lane, 0 to 31.

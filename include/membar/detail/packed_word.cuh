@@ -4,6 +4,7 @@
 /// words is not. So a reader that finds the expected number has the piece.
 #pragma once
 
+#include <membar/detail/compilation.cuh>
 #include <membar/detail/config.hpp>
 
 #include <cstddef>

@@ -3,6 +3,7 @@
 /// How PTX spells scopes and orders: operands of the "C" constraint of inline assembly, which pastes a text into the statement.
 #pragma once
 
+#include <membar/detail/compilation.cuh>
 #include <membar/memory_order.hpp>
 #include <membar/thread_scope.hpp>
 

@@ -3,6 +3,7 @@
 /// Arrays that are indexed by `int`. The model counts events, threads, locations and registers in `int`, where -1 is "none".
 #pragma once
 
+#include <membar/detail/config.hpp>
 #include <membar/model/error.hpp>
 
 #include <array>
