@@ -4,7 +4,7 @@
 /// a floating-point minimum or maximum, or a loop of compare-and-swap.
 #pragma once
 
-#include <membar/detail/atomic_arithmetic.cuh>
+#include <membar/detail/atomic_arithmetic.hpp>
 #include <membar/detail/atomic_ptx.cuh>
 #include <membar/detail/compilation.cuh>
 #include <membar/detail/lane.cuh>

@@ -3,7 +3,7 @@
 /// The arithmetic of atomic operations on values, for host and device.
 #pragma once
 
-#include <membar/detail/atomic_type.cuh>
+#include <membar/detail/atomic_type.hpp>
 #include <membar/detail/config.hpp>
 
 namespace membar::detail {

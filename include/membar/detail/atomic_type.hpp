@@ -3,7 +3,6 @@
 /// The types that atomics hold: their kinds, their bits, and the instruction type of each operation on them.
 #pragma once
 
-#include <membar/detail/compilation.cuh>
 #include <membar/detail/config.hpp>
 
 #include <type_traits>
