@@ -8,7 +8,7 @@
 /// `cudaDeviceGetP2PAtomicCapabilities`.
 #pragma once
 
-#include <membar/detail/atomic_type.cuh>
+#include <membar/detail/atomic_type.hpp>
 #include <membar/error.hpp>
 
 namespace membar {

@@ -3,7 +3,7 @@
 /// Atomic instructions that membar emits itself. Each function is one instruction; registers hold untyped bits.
 #pragma once
 
-#include <membar/detail/atomic_type.cuh>
+#include <membar/detail/atomic_type.hpp>
 #include <membar/detail/config.hpp>
 #include <membar/detail/ptx.cuh>
 #include <membar/detail/ptx_access.cuh>

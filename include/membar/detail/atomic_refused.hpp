@@ -3,7 +3,6 @@
 /// What stands in place of an order that is none, and of the operations of a type that cannot be atomic: one mistake, one error.
 #pragma once
 
-#include <membar/detail/compilation.cuh>
 #include <membar/detail/config.hpp>
 #include <membar/memory_order.hpp>
 

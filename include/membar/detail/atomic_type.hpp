@@ -3,7 +3,6 @@
 /// The types that atomics hold: their kinds, their bits, and the instruction type of each operation on them.
 #pragma once
 
-#include <membar/detail/compilation.cuh>
 #include <membar/detail/config.hpp>
 
 #include <type_traits>
@@ -179,7 +178,7 @@ template <class T>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr ptx_type native_type(atom_op op) noexcept {
   constexpr value_kind kind = kind_of<T>;
   if constexpr (kind == value_kind::vector) {
-    return vector_traits<T>::type(op);
+    return op == atom_op::exchange ? untyped<sizeof(T)> : vector_traits<T>::type(op);
   } else {
     constexpr bool arithmetic_width = sizeof(T) == 4 || sizeof(T) == 8;
     switch (op) {
