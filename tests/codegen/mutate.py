@@ -26,8 +26,8 @@ import time
 from kernel_code import split_arguments
 
 HERE = pathlib.Path(__file__).resolve().parent
-HEADERS = ["fence.cuh", "atomic.cuh", "memory_order.hpp", "detail/ptx.cuh", "detail/atomic_ptx.cuh", "detail/atomic_arithmetic.cuh",
-           "detail/atomic_device.cuh", "detail/atomic_type.cuh"]
+HEADERS = ["fence.cuh", "atomic.cuh", "memory_order.hpp", "detail/ptx.cuh", "detail/atomic_ptx.cuh", "detail/atomic_arithmetic.hpp",
+           "detail/atomic_device.cuh", "detail/atomic_type.hpp"]
 
 # What stands in for what. Each word of a line is mutated on its own.
 ORDERS = {
