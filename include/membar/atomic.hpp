@@ -164,14 +164,13 @@ class atomic_ref {
     static_assert(load_order<Failure>,
                   "membar: a compare_exchange that fails takes relaxed, acquire or seq_cst: it stores nothing to release");
     detail::require_mutable<T>();
-    constexpr memory_order failure = load_order<Failure> ? detail::order_of<Failure> : memory_order::relaxed;
-    constexpr memory_order covering = detail::covering_order<detail::order_of<Success>, failure>;
+    constexpr memory_order covering = detail::covering_order<detail::order_of<Success>, detail::order_of<Failure>>;
     if constexpr (std::is_const_v<T>) {
       __builtin_unreachable();
     } else if constexpr (detail::compiling_for_device) {
       return detail::device_compare_exchange<T, Scope, covering>(object_, expected, desired);
     } else {
-      return detail::host_compare_exchange<covering, failure>(object_, expected, desired);
+      return detail::host_compare_exchange<covering>(object_, expected, desired);
     }
   }
 
@@ -382,7 +381,7 @@ class atomic_ref {
       return detail::device_fetch_with_policy<Op, T, Scope, detail::order_of<Order>>(object_, value, policy.bits());
     } else if constexpr (detail::compiling_for_device) {
       return detail::device_fetch<Op, T, Scope, detail::order_of<Order>>(object_, value);
-    } else if constexpr (detail::kind_of<T> == detail::value_kind::vector && Op != detail::atom_op::exchange) {
+    } else if constexpr (detail::is_by_element<Op, T>) {
       // On the host, too, the operation is atomic per element.
       T old = value;
       for (int i = 0; i != T::size; ++i) {

@@ -297,7 +297,7 @@ __device__ inline T fetch_by_instruction(T* object, bits_of<T> operand) noexcept
 template <atom_op Op, class T, thread_scope Scope, memory_order Order>
 __device__ inline T device_fetch(T* object, T value) noexcept {
   require_architecture_of<Scope>();
-  if constexpr (kind_of<T> == value_kind::vector && Op != atom_op::exchange) {
+  if constexpr (is_by_element<Op, T>) {
     require_vector_instructions<T>();
     const auto operand = element_bits<typename T::value_type, T::size>::of(value);
     auto old = operand;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <membar/detail/atomic_arithmetic.hpp>
+#include <membar/detail/atomic_rules.hpp>
 #include <membar/detail/atomic_type.hpp>
 #include <membar/detail/host_order.hpp>
 #include <membar/memory_order.hpp>
@@ -33,12 +34,13 @@ inline void host_store(T* object, const T& value) noexcept {
   __atomic_store_n(host_bits(object), to_bits(value), host_order<Order>);
 }
 
-/// `Order` covers the order of a failure, which may not be stronger.
-template <memory_order Order, memory_order Failure, class T>
+/// `Order` covers the orders of success and failure. A failure has it without its release half.
+template <memory_order Order, class T>
 inline bool host_compare_exchange(T* object, T& expected, const T& desired) noexcept {
+  constexpr int failure = host_order<failure_tag<memory_order_constant<Order>>::type::value>;
   bits_of<T> seen = to_bits(expected);
   const bool exchanged =
-      __atomic_compare_exchange_n(host_bits(object), &seen, to_bits(desired), false, host_order<Order>, host_order<Failure>);
+      __atomic_compare_exchange_n(host_bits(object), &seen, to_bits(desired), false, host_order<Order>, failure);
   if (!exchanged) {
     expected = from_bits<T>(seen);
   }

@@ -140,7 +140,7 @@ __device__ inline void ptx_red_with_policy(void* object, const Bits (&v)[Size], 
 /// no policies.
 template <atom_op Op, class T, thread_scope Scope>
 __device__ constexpr bool takes_policy() noexcept {
-  constexpr bool is_vector = kind_of<T> == value_kind::vector && Op != atom_op::exchange;
+  constexpr bool is_vector = is_by_element<Op, T>;
   constexpr bool lacks_instruction = !has_hopper_instructions && (is_vector || sizeof(T) == 16);
   constexpr bool is_loop = !is_vector && !lacks_instruction && lowering_of<Op, T>() == lowering::loop;
   require_architecture_of<Scope>();
@@ -165,7 +165,7 @@ __device__ inline T device_fetch_with_policy(T* object, T value, unsigned long l
   constexpr memory_order own = order_after_fence<Order, memory_order::acquire>;
   if constexpr (!takes_policy<Op, T, Scope>()) {
     __builtin_unreachable();
-  } else if constexpr (kind_of<T> == value_kind::vector && Op != atom_op::exchange) {
+  } else if constexpr (is_by_element<Op, T>) {
     const auto operand = element_bits<typename T::value_type, T::size>::of(value);
     auto old = operand;
     fence_if_sequentially_consistent<Scope, Order>();
@@ -190,7 +190,7 @@ template <atom_op Op, class T, thread_scope Scope, memory_order Order>
 __device__ inline void device_reduce_with_policy(T* object, T value, unsigned long long policy) noexcept {
   if constexpr (!takes_policy<Op, T, Scope>()) {
     // It is refused above.
-  } else if constexpr (kind_of<T> == value_kind::vector) {
+  } else if constexpr (is_by_element<Op, T>) {
     const auto operand = element_bits<typename T::value_type, T::size>::of(value);
     ptx_red_with_policy<Op, native_type<T>(Op), Scope, Order>(object, operand.values, policy);
   } else {

@@ -224,6 +224,10 @@ template <class T>
   }
 }
 
+/// Whether the operation is atomic per element of a vector. An exchange is one of the whole.
+template <atom_op Op, class T>
+inline constexpr bool is_by_element = kind_of<T> == value_kind::vector && Op != atom_op::exchange;
+
 /// Whether the instruction for one value needs compute capability 9.0. Those for vectors all need it.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool needs_hopper(ptx_type type) noexcept {
   return type == ptx_type::b128 || type == ptx_type::bf16x2;
