@@ -518,17 +518,17 @@ class atomic {
 
 template <class T, thread_scope Scope>
   requires(!atomic_value<std::remove_const_t<T>>)
-class atomic_ref<T, Scope> : public detail::refused_atomic<T> {
+class atomic_ref<T, Scope> : public detail::refused_atomic<std::remove_cv_t<T>> {
   static_assert(atomic_value<std::remove_const_t<T>>,
                 "membar: an atomic holds a trivially copyable object of 1, 2, 4, 8 or 16 bytes, which is not volatile");
-  using detail::refused_atomic<T>::refused_atomic;
+  using detail::refused_atomic<std::remove_cv_t<T>>::refused_atomic;
 };
 template <class T, thread_scope Scope>
   requires(!atomic_value<T>)
-class atomic<T, Scope> : public detail::refused_atomic<T> {
+class atomic<T, Scope> : public detail::refused_atomic<std::remove_cv_t<T>> {
   static_assert(atomic_value<T>,
                 "membar: an atomic holds a trivially copyable object of 1, 2, 4, 8 or 16 bytes, without const or volatile");
-  using detail::refused_atomic<T>::refused_atomic;
+  using detail::refused_atomic<std::remove_cv_t<T>>::refused_atomic;
 };
 
 }  // namespace membar
