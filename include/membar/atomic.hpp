@@ -71,19 +71,25 @@ void device_wait(const T* object, const T& old) noexcept;
 ///                     the lanes of a warp that change the same word take turns. A compare_exchange of 8 or 16 bits takes no
 ///                     turns. Its release fence stands after the load, if that finds the expected bits; at seq_cst before it.
 ///   in another block's shared memory, 64-bit and, or, xor, min, max and additions of pairs are the loop.
+///   with an L2 policy after the order of an exchange, a fetch_* or a reduction: atom....S.global.OP.L2::cache_hint.T and
+///                     red....S.global.OP.L2::cache_hint.T in every order; a loop takes none.
 /// Where the compiler does not know the state space of an object, an isspacep instruction finds it, and a branch.
 /// docs/headers/atomic.md has the table of types, operations and architectures. Loads and stores of 32 and 64 bits at block,
 /// device and system scope go through `cuda::atomic_ref`. On the host every scope acts as an operation of the host's memory
-/// model.
+/// model, by the compiler's `__atomic` functions on the value's bits, and a policy says nothing.
+///
+/// `atomic_ref<const T, Scope>` loads and waits. Its other operations do not compile.
 ///
 /// Comparisons, and floating-point minimum and maximum, are of bits: padding takes part in a comparison, and
 /// -NaN < -inf < -0 < +0 < +inf < +NaN. Integer arithmetic wraps.
 ///
 /// Requires: an object aligned to its size, in global, shared or distributed shared memory or in host memory that the device
 /// reaches, never on a thread's stack. A read-modify-write of 8 or 16 bits: the whole aligned 32-bit word around the object in
-/// the same allocation or variable. Vectors: global memory. Cluster scope, 16-byte read-modify-writes and vectors: compute
+/// the same allocation or variable. Vectors, and operations with an L2 policy: global memory. A policy: compute capability 8.0.
+/// Cluster scope, 16-byte read-modify-writes and vectors: compute
 /// capability 9.0 in all code compiled for a device, host functions of the same file included. 16-byte objects on the host:
-/// libatomic.
+/// libatomic, whose loads may need memory that can be written. Errors: what a type, an order, a const object or a policy does
+/// not allow does not compile.
 /// Source: PTX ISA, "atom", "red", "ld", "st", "Memory Consistency Model".
 template <class T, thread_scope Scope>
 class atomic_ref {
