@@ -121,15 +121,16 @@ class Rows(unittest.TestCase):
 # The calls of ONE_SCOPE share their function, which has the operation as a parameter, with one of these. They have a test with a
 # release and one with an acquire, at device scope.
 EACH_SCOPE = {
-    "atomic.cuh": {"load": "atomic_ref.load", "store": "atomic_ref.store", "exchange": "exchange", "fetch_add": "fetch_add",
+    "atomic.hpp": {"load": "atomic_ref.load", "store": "atomic_ref.store", "exchange": "exchange", "fetch_add": "fetch_add",
                    "compare_exchange": "compare_exchange", "add": "reduce_add", "fetch_update": "fetch_update",
                    "wait": "atomic_ref.wait"},
     "load_store.cuh": {"load": "load", "store": "store"},
-    "fence.cuh": {"thread_fence": "thread_fence"},
+    "fence.hpp": {"thread_fence": "thread_fence"},
+    "fence.cuh": {},
     "aggregated.cuh": {"fetch_add": "aggregated.fetch_add", "add": "aggregated.add"},
 }
 ONE_SCOPE = {
-    "atomic.cuh": {"fetch_sub": "fetch_sub", "fetch_and": "fetch_and", "fetch_or": "fetch_or", "fetch_xor": "fetch_xor",
+    "atomic.hpp": {"fetch_sub": "fetch_sub", "fetch_and": "fetch_and", "fetch_or": "fetch_or", "fetch_xor": "fetch_xor",
                    "fetch_min": "fetch_min", "fetch_max": "fetch_max", "fetch_inc": "fetch_inc", "fetch_dec": "fetch_dec",
                    "sub": "reduce_sub", "bit_and": "reduce_and", "bit_or": "reduce_or", "bit_xor": "reduce_xor", "min": "reduce_min",
                    "max": "reduce_max", "inc": "reduce_inc", "dec": "reduce_dec"},
@@ -138,6 +139,7 @@ ONE_SCOPE = {
 SAME = {
     "aggregated.cuh": {"fetch_combine", "combine", "fetch_sub", "fetch_min", "fetch_max", "fetch_and", "fetch_or", "fetch_xor",
                        "fetch_inc", "fetch_dec", "sub", "min", "max", "bit_and", "bit_or", "bit_xor", "flush"},
+    "atomic.hpp": {"fetch_fminimum_num", "fetch_fmaximum_num"},  # fetch_update
     "fence.cuh": {"shared_fence", "shared_proxy_fence"},  # for shared memory; the engine's cells are in global memory
 }
 
@@ -156,7 +158,7 @@ def calls_of(header):
     text = text[text.index("\nnamespace membar {"):]
     text = re.sub(r"namespace detail \{.*?\n\}  // namespace detail", "", text, flags=re.DOTALL)
     text = re.sub(r"\n private:.*?\n};", "\n};", text, flags=re.DOTALL)
-    if header == "atomic.cuh":
+    if header == "atomic.hpp":
         text = text[text.index("class atomic_ref {"):text.index("class atomic {")]
     for match in re.finditer(r"template <[^\n]*class(?:\.\.\.)? (?:\w*Order|Success|Said|Failure)[^\n]*>\n(.*?\n\s*\}\n)", text, re.DOTALL):
         body = match.group(1)

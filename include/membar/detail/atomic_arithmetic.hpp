@@ -38,16 +38,21 @@ template <atom_op Op, class Bits>
   return smaller == (Op == atom_op::min) ? value : old;
 }
 
-/// The smaller or the larger of two numbers of half or bfloat16, given as bits, as the vector forms of PTX have it: a NaN beside
-/// a number is ignored, two NaNs are the canonical one, and -0 is smaller than +0.
+/// The smaller or the larger of two floating-point numbers, given as bits, as the vector forms of PTX have it: a NaN beside a
+/// number is ignored, two NaNs are the canonical one, and -0 is smaller than +0.
 template <atom_op Op, class T>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr bits_of<T> extreme_number(bits_of<T> old, bits_of<T> value) noexcept {
-  static_assert(kind_of<T> == value_kind::half || kind_of<T> == value_kind::bfloat16);
-  constexpr unsigned infinity = kind_of<T> == value_kind::half ? 0x7c00 : 0x7f80;
-  const bool old_is_nan = (old & 0x7fffU) > infinity;
-  const bool value_is_nan = (value & 0x7fffU) > infinity;
+  static_assert(kind_of<T> == value_kind::half || kind_of<T> == value_kind::bfloat16 || kind_of<T> == value_kind::floating);
+  constexpr auto all_but_sign = static_cast<bits_of<T>>(static_cast<bits_of<T>>(~bits_of<T>{0}) >> 1);
+  constexpr int mantissa = kind_of<T> == value_kind::half       ? 10
+                           : kind_of<T> == value_kind::bfloat16 ? 7
+                           : sizeof(T) == 4                     ? 23
+                                                                : 52;
+  constexpr auto infinity = static_cast<bits_of<T>>(all_but_sign >> mantissa << mantissa);
+  const bool old_is_nan = (old & all_but_sign) > infinity;
+  const bool value_is_nan = (value & all_but_sign) > infinity;
   if (old_is_nan || value_is_nan) {
-    return !old_is_nan ? old : !value_is_nan ? value : bits_of<T>{0x7fff};
+    return !old_is_nan ? old : !value_is_nan ? value : all_but_sign;
   }
   return extreme_of_bits<Op>(old, value);
 }
