@@ -39,20 +39,22 @@ ROWS = [
         "read-modify-writes that follow it, if each operation's scope includes the other's thread.",
         r"^(message_passing|host)/MP\+(?!thread_fence|store|aggregated|load).*\+(?!load\.|aggregated|.*thread_fence)"
         r"|^causality/(RelSeq|LB)"),
-    Row("atomic.cuh", "seq_cst: fence.sc.S; atom.acquire.S.OP.T",
+    Row("atomic.cuh", "seq_cst: fence.sc.S; atom.acquire.S.global.OP.T",
         r"^sequential_consistency/.*(exchange|fetch_add|fetch_update)\S*\.seq_cst"),
     Row("headers/atomic.md", "A trivially copyable type of 1, 2, 4, 8 or 16 bytes, aligned to its size.",
         r"^types/.*(uint8|uint16|uint64|half|float|double|quad)\.(atomic_ref|exchange|compare_exchange|fetch|reduce)"),
     Row("atomic.cuh", "float, double min and max: that of the bits", r"^(types|atomicity)/.*(float|double)\.(fetch|reduce)_(min|max)"),
     Row("atomic.cuh", "no instruction: fence of the order's release half; ld.relaxed; loop { atom.relaxed.cas }; fence of its acquire half",
         r"^(message_passing|types)/.*(fetch_update|uint8|uint16|uint64\.fetch_inc)"),
-    Row("atomic.cuh", "add, sub, ... red.{relaxed,release}.S.OP.T no other order", r"^(message_passing|types|atomicity)/.*[.+-]reduce_"),
+    Row("atomic.cuh", "add, sub, ... red.{relaxed,release}.S.global.OP.T no other order", r"^(message_passing|types|atomicity)/.*[.+-]reduce_"),
     Row("atomic.cuh", "Returns once the value's bits are other than those of `old`, as a load with that order that found it so.",
         r"\.wait\."),
     Row("headers/atomic.md", "Operations that read and write return the value before.",
         r"^types/.*fetch_|^atomicity/Atomicity\+(?!aggregated)"),
     Row("headers/atomic.md", "8- and 16-bit read-modify-writes work on the aligned 32-bit word around the object and give its "
         "neighbours back unchanged.", r"^atomicity/.*fetch_add_byte"),
+    Row("atomic.cuh", "outside of global memory: fence of the order's release half; atom.relaxed.S{.shared}.OP.T; fence of its acquire half",
+        r"^shared_memory/"),
     Row("load_store.cuh", "acquire synchronizes with the release operation whose value it reads, if each one's scope includes the "
         "other's thread; relaxed orders nothing but is atomic; `mmio`, at system scope only, is relaxed and neither merged nor "
         "repeated.", r"\+((?!atomic_ref)\w+\.)?load(_hinted)?\.(acquire|seq_cst|mmio)|^coherence/.*\+load\."),

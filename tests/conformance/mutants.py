@@ -106,6 +106,9 @@ MUTANTS = [
     Mutant("float-max-relaxed", "the integer form of a floating-point minimum or maximum is relaxed", "detail/atomic_device.cuh",
            "return ptx_atom<IntegerOp, Type, Scope, Order, Space>(object, operand);",
            "return ptx_atom<IntegerOp, Type, Scope, memory_order::relaxed, Space>(object, operand);", ("types",)),
+    Mutant("acquire-before-shared-loop", "a read-modify-write in shared memory acquires before its loop reads", "detail/atomic_device.cuh",
+           "return Op != atom_op::exchange && (sizeof(T) == 8 ||", "return false && Op != atom_op::exchange && (sizeof(T) == 8 ||",
+           ("shared_memory",)),
     Mutant("failure-order-forgotten", "a compare_exchange that fails has the order of success", "detail/atomic_device.cuh",
            "if (Failure == memory_order::acquire) {", "if (Success == Failure && Failure == memory_order::acquire) {",
            ("message_passing_cluster",)),
@@ -201,7 +204,7 @@ def tests_of(kernels, listed):
         tests.setdefault(name, []).append(test["test"])
     found = []
     for name in demangled(kernels):
-        match = re.search(r"run_instances<membar::litmus::kernel_test<(.*)>>\(", name)
+        match = re.search(r"run_\w+<membar::litmus::kernel_test<(.*)>>\(", name)
         if match:
             found += tests.get(match.group(1), [])
     return found

@@ -114,7 +114,8 @@ class Rows(unittest.TestCase):
 
     def test_each_place_has_tests(self):
         places = {test.rsplit("@", 1)[1] for test in held()}
-        self.assertEqual(places, {"one_block", "one_cluster", "one_device", "two_domains", "two_devices", "host_last", "host_first"})
+        self.assertEqual(places, {"one_block", "one_cluster", "one_device", "two_domains", "two_devices", "host_last", "host_first", "shared",
+                                  "cluster_shared"})
 
 
 # How the tests spell the calls. These calls have a test with each order at each scope.
@@ -223,8 +224,9 @@ class Mutants(unittest.TestCase):
 
     def test_kernels_are_found_by_the_type_of_their_test(self):
         tests = [{"test": "one", "type": "N11conformance4testILi1EEE"}, {"test": "two", "type": "N11conformance4testILi2EEE"}]
-        kernel = "_ZN6membar6litmus13run_instancesINS0_11kernel_testIN11conformance4testILi2EEEEEEEvNS0_11launch_viewE"
-        self.assertEqual(["two"], mutants.tests_of([kernel], {"tests": tests}))
+        for kernel in ("_ZN6membar6litmus13run_instancesINS0_11kernel_testIN11conformance4testILi2EEEEEEEvNS0_11launch_viewE",
+                       "_ZN11conformance20run_in_shared_memoryIN6membar6litmus11kernel_testINS_4testILi2EEEEEEEvNS2_11launch_viewE"):
+            self.assertEqual(["two"], mutants.tests_of([kernel], {"tests": tests}))
 
     @staticmethod
     def campaign(*lines, skipped=()):
