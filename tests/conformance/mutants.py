@@ -46,43 +46,41 @@ class Mutant:
     header: str   # in include/membar
     old: str      # the text that is replaced; the header has it once
     new: str
-    parts: tuple  # of the suite: the files that are compiled
+    parts: tuple = ("message_passing_device",)  # of the suite: the files that are compiled
     tests: str = ""  # only those of the changed guarantees whose name matches
+
+
+def change(before, old, new, after=""):
+    """The replaced text and the new one, which differ in one place."""
+    return before + old + after, before + new + after
 
 
 MUTANTS = [
     Mutant("release-relaxed", "operations of atomic_ref with release are relaxed", "atomic.cuh",
-           "cuda_order<memory_order::release> = cuda::memory_order_release;",
-           "cuda_order<memory_order::release> = cuda::memory_order_relaxed;", ("message_passing_device",)),
+           *change("cuda_order<memory_order::release> = cuda::memory_order_", "release;", "relaxed;")),
     Mutant("acquire-relaxed", "operations of atomic_ref with acquire are relaxed", "atomic.cuh",
-           "cuda_order<memory_order::acquire> = cuda::memory_order_acquire;",
-           "cuda_order<memory_order::acquire> = cuda::memory_order_relaxed;", ("message_passing_device",)),
+           *change("cuda_order<memory_order::acquire> = cuda::memory_order_", "acquire;", "relaxed;")),
     Mutant("acq_rel-acquires", "read-modify-writes of atomic_ref with acq_rel do not release", "atomic.cuh",
-           "cuda_order<memory_order::acq_rel> = cuda::memory_order_acq_rel;",
-           "cuda_order<memory_order::acq_rel> = cuda::memory_order_acquire;", ("message_passing_device",)),
+           *change("cuda_order<memory_order::acq_rel> = cuda::memory_order_", "acq_rel;", "acquire;")),
     Mutant("device-scope-as-block", "atomic_ref at device scope has block scope", "atomic.cuh",
-           "cuda_scope<thread_scope::device> = cuda::thread_scope_device;",
-           "cuda_scope<thread_scope::device> = cuda::thread_scope_block;", ("message_passing_device",)),
+           *change("cuda_scope<thread_scope::device> = cuda::thread_scope_", "device;", "block;")),
     Mutant("device-fence-as-block", "fences, reductions and ordered accesses at device scope have block scope", "detail/ptx.cuh",
-           'text[] = "gpu";', 'text[] = "cta";', ("message_passing_device",)),
-    Mutant("cluster-scope-as-block", "cluster scope is block scope", "detail/ptx.cuh",
-           'text[] = "cluster";', 'text[] = "cta";', ("message_passing_cluster",)),
+           'text[] = "gpu";', 'text[] = "cta";'),
+    Mutant("cluster-scope-as-block", "cluster scope is block scope", "detail/ptx.cuh", 'text[] = "cluster";', 'text[] = "cta";',
+           ("message_passing_cluster",)),
     Mutant("system-scope-as-device", "fences and ordered accesses at system scope have device scope: domains are mixed",
            "detail/ptx.cuh", 'text[] = "sys";', 'text[] = "gpu";', ("message_passing_system", "distance"), FAR),
     Mutant("system-atomics-as-device", "atomic_ref at system scope has device scope: domains are mixed", "atomic.cuh",
-           "cuda_scope = cuda::thread_scope_system;", "cuda_scope = cuda::thread_scope_device;",
-           ("message_passing_system", "distance"), FAR),
+           *change("cuda_scope = cuda::thread_scope_", "system;", "device;"), ("message_passing_system", "distance"), FAR),
     Mutant("fence-removed", "thread_fence is no instruction", "fence.cuh",
            'asm volatile("fence.%0.%1;" ::"C"(detail::ptx_order<Order::value>::text), "C"(detail::ptx_scope<Scope>::text) : '
            '"memory");', 'asm volatile("" ::: "memory");', ("message_passing_device", "ordering_device")),
     Mutant("release-fence-acquires", "a release fence is an acquire fence", "fence.cuh",
            '"C"(detail::ptx_order<Order::value>::text)',
-           '"C"(detail::ptx_order<Order::value == memory_order::release ? memory_order::acquire : Order::value>::text)',
-           ("message_passing_device",)),
+           '"C"(detail::ptx_order<Order::value == memory_order::release ? memory_order::acquire : Order::value>::text)'),
     Mutant("acquire-fence-releases", "an acquire fence is a release fence", "fence.cuh",
            '"C"(detail::ptx_order<Order::value>::text)',
-           '"C"(detail::ptx_order<Order::value == memory_order::acquire ? memory_order::release : Order::value>::text)',
-           ("message_passing_device",)),
+           '"C"(detail::ptx_order<Order::value == memory_order::acquire ? memory_order::release : Order::value>::text)'),
     Mutant("seq_cst-fence-as-acq_rel", "a seq_cst fence is an acq_rel fence", "detail/ptx.cuh",
            'text[] = "sc";', 'text[] = "acq_rel";', ("ordering_device",)),
     Mutant("seq_cst-load-without-fence", "a seq_cst load of load_store.cuh has no fence before it", "detail/memory_access.cuh",
@@ -93,28 +91,22 @@ MUTANTS = [
     Mutant("loop-without-acquire-fence", "a loop of compare-and-swap has no fence after it", "detail/atomic_device.cuh",
            "half_fence<Scope, acquire_half(Order)>();\n  return from_bits<T>(old);", "return from_bits<T>(old);", ("message_passing_device", "types")),
     Mutant("acq_rel-loop-acquires", "a loop of compare-and-swap with acq_rel does not release", "detail/atomic_device.cuh",
-           "half_fence<Scope, release_half(Order)>();\n  const auto seen",
-           "half_fence<Scope, Order == memory_order::acq_rel ? memory_order::relaxed : release_half(Order)>();\n  const auto seen",
-           ("message_passing_device",)),
+           *change("half_fence<Scope, ", "", "Order == memory_order::acq_rel ? memory_order::relaxed : ",
+                   "release_half(Order)>();\n  const auto seen")),
     Mutant("byte-compare-exchange-unreleased", "compare_exchange of a byte releases nothing", "detail/atomic_device.cuh",
            "if constexpr (!look_after_fence) {\n      half_fence<Scope, release_half(Order)>();\n    }", "", ("types",)),
-    Mutant("wait-without-fence", "wait acquires nothing", "detail/atomic_device.cuh",
-           "half_fence<Scope, acquire_half(Order)>();\n}", "}", ("message_passing_device",)),
+    Mutant("wait-without-fence", "wait acquires nothing", "detail/atomic_device.cuh", "half_fence<Scope, acquire_half(Order)>();\n}", "}"),
     Mutant("reduction-relaxed", "a reduction with release is relaxed", "detail/atomic_device.cuh",
-           "ptx_red<Op, native_type<T>(Op), Scope, Order, Space>(object, operand);",
-           "ptx_red<Op, native_type<T>(Op), Scope, memory_order::relaxed, Space>(object, operand);", ("message_passing_device", "types")),
+           *change("ptx_red<Op, native_type<T>(Op), Scope, ", "Order", "memory_order::relaxed", ", Space>(object, operand);"),
+           ("message_passing_device", "types")),
     Mutant("float-max-relaxed", "the integer form of a floating-point minimum or maximum is relaxed", "detail/atomic_device.cuh",
-           "return ptx_atom<IntegerOp, Type, Scope, Order, Space>(object, operand);",
-           "return ptx_atom<IntegerOp, Type, Scope, memory_order::relaxed, Space>(object, operand);", ("types",)),
+           *change("return ptx_atom<IntegerOp, Type, Scope, ", "Order", "memory_order::relaxed", ", Space>(object, operand);"), ("types",)),
     Mutant("acquire-before-shared-loop", "a read-modify-write in shared memory acquires before its loop reads", "detail/atomic_device.cuh",
-           "return Op != atom_op::exchange && (sizeof(T) == 8 ||", "return false && Op != atom_op::exchange && (sizeof(T) == 8 ||",
-           ("shared_memory",)),
+           *change("return ", "", "false && ", "Op != atom_op::exchange && (sizeof(T) == 8 ||"), ("shared_memory",)),
     Mutant("failure-order-forgotten", "a compare_exchange that fails has the order of success", "detail/atomic_device.cuh",
-           "if (Failure == memory_order::acquire) {", "if (Success == Failure && Failure == memory_order::acquire) {",
-           ("message_passing_cluster",)),
+           *change("if (", "", "Success == Failure && ", "Failure == memory_order::acquire) {"), ("message_passing_cluster",)),
     Mutant("aggregation-relaxed", "an aggregated operation is relaxed", "aggregated.cuh",
-           "old = membar::fetch_combine(ref(), sum, operation, order);",
-           "old = membar::fetch_combine(ref(), sum, operation, relaxed);", ("message_passing_device",)),
+           *change("old = membar::fetch_combine(ref(), sum, operation, ", "order);", "relaxed);")),
     Mutant("mailbox-release-relaxed", "a store of load_store.cuh with release is relaxed", "load_store.cuh",
            "detail::store_with<Scope, order>(address, value, said...);",
            "detail::store_with<Scope, std::conditional_t<std::is_same_v<order, release_t>, relaxed_t, order>>(address, value);",
@@ -199,15 +191,10 @@ def demangled(names, *options):
 
 def tests_of(kernels, listed):
     """The listed tests that these kernels run: the type of a test is the template argument of its kernel."""
-    tests = {}
-    for test, name in zip(listed["tests"], demangled((test["type"] for test in listed["tests"]), "-t")):
-        tests.setdefault(name, []).append(test["test"])
-    found = []
-    for name in demangled(kernels):
-        match = re.search(r"run_\w+<membar::litmus::kernel_test<(.*)>>\(", name)
-        if match:
-            found += tests.get(match.group(1), [])
-    return found
+    types = demangled((test["type"] for test in listed["tests"]), "-t")
+    found = (re.search(r"run_\w+<membar::litmus::kernel_test<(.*)>>\(", name) for name in demangled(kernels))
+    run = [match.group(1) for match in found if match]
+    return [test["test"] for name in run for test, own in zip(listed["tests"], types) if own == name]
 
 
 def build(arguments, nvcc):
@@ -220,11 +207,8 @@ def build(arguments, nvcc):
     parts = sorted({part for m in chosen for part in m.parts})
     plain = folder / "plain"
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        program = [pool.submit(compiler.object_of, HERE / f"{name}.cpp", INCLUDE, plain) for name in PROGRAM]
-        codes = {part: pool.submit(compiler.object_of, HERE / f"{part}.cu", INCLUDE, plain) for part in parts}
-        for each in program:
-            each.result()
-        codes = {part: code.result() for part, code in codes.items()}
+        files = [*(f"{name}.cpp" for name in PROGRAM), *(f"{part}.cu" for part in parts)]
+        codes = dict(zip((file.split(".")[0] for file in files), pool.map(lambda file: compiler.object_of(HERE / file, INCLUDE, plain), files)))
         compiler.link([plain / f"{part}.o" for part in [*PROGRAM, *parts]], plain / "conformance")
         listed = json.loads(called([plain / "conformance", "--list", "--json"]))
         guarantees = {row["test"] for row in listed["guarantees"]}
@@ -234,25 +218,24 @@ def build(arguments, nvcc):
             shutil.rmtree(here, ignore_errors=True)
             shutil.copytree(INCLUDE, here / "include")
             (here / "include" / "membar" / mutant.header).write_text(patched(mutant))
-            changed = []
-            for part in mutant.parts:
-                code = compiler.object_of(HERE / f"{part}.cu", here / "include", here)
-                changed += [kernel for kernel, text in code.items() if codes[part].get(kernel) != text]
+            changed = [kernel for part in mutant.parts
+                       for kernel, text in compiler.object_of(HERE / f"{part}.cu", here / "include", here).items()
+                       if codes[part].get(kernel) != text]
             tests = sorted({test for test in tests_of(changed, listed) if test in guarantees and re.search(mutant.tests, test)})
             if not tests:
                 raise RuntimeError(f"the code of {len(changed)} kernels changes, and of no guarantee in which it would be found")
             (here / "tests.txt").write_text("\n".join(tests) + "\n")
-            compiler.link([*(plain / f"{name}.o" for name in PROGRAM), *(here / f"{part}.o" for part in mutant.parts)], here / "conformance")
+            objects = [here / f"{part}.o" for part in mutant.parts]
+            compiler.link([*(plain / f"{name}.o" for name in PROGRAM), *objects], here / "conformance")
             shutil.rmtree(here / "include")
-            for part in mutant.parts:
-                (here / f"{part}.o").unlink()
-            return len(changed), len(tests)
+            for each in objects:
+                each.unlink()
+            return f"changes {len(changed)} kernels, {len(tests)} guarantees to hunt with"
 
         wrong = 0
         for mutant, result in [(mutant, pool.submit(one, mutant)) for mutant in chosen]:
             try:
-                kernels, tests = result.result()
-                print(f"{mutant.name}: changes {kernels} kernels, {tests} guarantees to hunt with", flush=True)
+                print(f"{mutant.name}: {result.result()}", flush=True)
             except RuntimeError as failure:
                 wrong += 1
                 print(f"{mutant.name}: {failure}", file=sys.stderr, flush=True)
@@ -343,14 +326,13 @@ def run(arguments):
                "revealed": False, "by": "", "instances": 0, "forbidden": 0, "reason": ""}
         if results.exists() and done.returncode >= 0:  # a program that was killed leaves earlier results
             told = json.loads(results.read_text())
-            context = told["context"]
-            row["instances"] = sum(t["instances"] for t in told["tests"])
-            row["tests"] = sum(t["instances"] != 0 for t in told["tests"])
-            guilty = [t for t in told["tests"] if t["forbidden"]]
+            context, all_tests = told["context"], told["tests"]
+            row.update(instances=sum(t["instances"] for t in all_tests), tests=sum(t["instances"] != 0 for t in all_tests))
+            guilty = next((t for t in all_tests if t["forbidden"]), None)
             if guilty:
-                row.update(revealed=True, by=guilty[0]["test"], forbidden=guilty[0]["forbidden"], reason=guilty[0]["reason"])
+                row.update(revealed=True, by=guilty["test"], forbidden=guilty["forbidden"], reason=guilty["reason"])
             elif not row["instances"]:
-                row["reason"] = "; ".join(sorted({t["reason"] for t in told["tests"] if t["reason"]})) or done.stderr.strip()
+                row["reason"] = "; ".join(sorted({t["reason"] for t in all_tests if t["reason"]})) or done.stderr.strip()
         else:
             row["reason"] = (done.stderr or done.stdout).strip() or f"the program ended with {done.returncode}"
         rows.append(row)

@@ -160,7 +160,9 @@ struct passed_in_shared_memory : message_passing<Release, Acquire> {
   using poll_by = flag_by<Acquire>;
   static constexpr bool shared_data = SharedData;
   static constexpr bool relayed = false;
-  static std::string name() { return shape_name<Release, Acquire>(SharedData ? "MP.shared_data" : "MP"); }
+  static std::string name() {
+    return (SharedData ? "MP.shared_data" : "MP") + message_passing<Release, Acquire>::name().substr(2);
+  }
 };
 /// Message passing inside a block, with data that a thread of another block writes: the first thread of this block reads them
 /// from the L2 cache and leaves the L1 cache as it is.
