@@ -252,7 +252,8 @@ struct both_read {
 /// `Half` on both halves of eight bytes.
 template <class Half>
 struct on_halves {
-  __device__ static auto run(void* cell) noexcept {
+  MEMBAR_CALLS_EITHER
+  MEMBAR_HOST_DEVICE static auto run(void* cell) noexcept {
     const auto low = Half::run(cell);
     return both_read{low, Half::run(static_cast<unsigned long long*>(cell) + 1)};
   }
@@ -297,17 +298,9 @@ struct both {
   static std::string text() { return First::text() + "-" + Second::text(); }
 };
 
-/// Any number of actions on one location, one after the other.
-template <class Only, class... None>
-struct chain_of {
-  using type = Only;
-};
-template <class First, class Second, class... Rest>
-struct chain_of<First, Second, Rest...> {
-  using type = both<First, typename chain_of<Second, Rest...>::type>;
-};
-template <class... Actions>
-using chain = typename chain_of<Actions...>::type;
+/// `Action`, after `Before` on the same location if there is one.
+template <class Action, class Before = void>
+using after = std::conditional_t<std::is_void_v<Before>, Action, both<Before, Action>>;
 
 /// An action whose result is discarded.
 template <class Action>

@@ -84,18 +84,16 @@ ELSEWHERE = {
     "atomic.cuh": {"say what they synchronize with and become": "`atomic` calls `atomic_ref`"},
     "read_only.cuh": {"Synchronizes with nothing": "no thread writes such data while a kernel runs"},
     "error.hpp": {"Not synchronized": "host code"},
-    "sync/cross_barrier.cuh": {"Synchronizes: with": PATTERN},
-    "sync/grid_barrier.cuh": {"Synchronizes: with": PATTERN},
-    "sync/last_block.cuh": {"Synchronizes: what": PATTERN, "Synchronizes as": PATTERN},
-    "sync/mpsc_channel.cuh": {"a `pop` that is done synchronizes": PATTERN, "that `closed` synchronizes": PATTERN},
-    "sync/packed_channel.cuh": {"It synchronizes with nothing": PATTERN, "No push synchronizes": PATTERN},
-    "sync/publisher.cuh": {"a consumer that acquires": PATTERN},
-    "sync/queue_lock.cuh": {"a `lock` or `try_lock`": PATTERN},
     "sync/sequence_lock.cuh": {"lock that synchronizes them": "it is a property of that lock"},
-    "sync/spsc_channel.cuh": {"a `pop` that is done synchronizes": PATTERN, "synchronizes with the producer's `close`": PATTERN,
-                              "unless they synchronize": PATTERN},
-    "sync/ticket_lock.cuh": {"a `lock` or `try_lock`": PATTERN},
     "wait_budget.cuh": {"Only `done` synchronizes": PATTERN},
+    **{f"sync/{header}.cuh": dict.fromkeys(words, PATTERN) for header, *words in (
+        ("cross_barrier", "Synchronizes: with"), ("grid_barrier", "Synchronizes: with"),
+        ("last_block", "Synchronizes: what", "Synchronizes as"),
+        ("mpsc_channel", "a `pop` that is done synchronizes", "that `closed` synchronizes"),
+        ("packed_channel", "It synchronizes with nothing", "No push synchronizes"), ("publisher", "a consumer that acquires"),
+        ("queue_lock", "a `lock` or `try_lock`"), ("ticket_lock", "a `lock` or `try_lock`"),
+        ("spsc_channel", "a `pop` that is done synchronizes", "synchronizes with the producer's `close`",
+         "unless they synchronize"))},
 }
 # Folders of headers that the suite does not run.
 FOLDERS = {

@@ -20,7 +20,7 @@ inline constexpr int before = Kind == update_kind::min       ? 2
 
 /// An action that sets the flag to 1, after the store of another value where that is needed.
 template <update_kind Kind, thread_scope Scope, class T, class Action>
-using set_after = std::conditional_t<before<Kind> == 0, Action, both<atomic_store<Scope, relaxed, before<Kind>, T>, Action>>;
+using set_after = after<Action, std::conditional_t<before<Kind> == 0, void, atomic_store<Scope, relaxed, before<Kind>, T>>>;
 
 /// @name Ways to set a flag, and to poll it without a change
 /// @{
