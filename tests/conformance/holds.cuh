@@ -26,20 +26,16 @@ struct adding {
 };
 
 /// Runs a thread of `Test` if it is on the host at `Where`, and reports its digits by `observed`.
-template <class Test, where Where, int Thread = 0>
+template <class Test, where Where>
 void run_host_thread(const std::vector<membar::litmus::observed_value>& observed, int thread,
                      const membar::litmus::instance_cells& at, const membar::litmus::instance_digits& out) {
-  if constexpr (Thread < Test::threads) {
-    if constexpr (places<Test::threads>(Where)[static_cast<std::size_t>(Thread)].host) {
-      if (thread == Thread) {
-        Test::template run_on_host<Thread>(at, [&](int o, unsigned number) {
-          const std::vector<std::int64_t>& values = observed[static_cast<std::size_t>(o)].values;
-          const auto found = std::find(values.begin(), values.end(), static_cast<std::int64_t>(number));
-          out.put(o, static_cast<unsigned>(found - values.begin()));  // after the last one: any other value
-        });
-      }
-    }
-    run_host_thread<Test, Where, Thread + 1>(observed, thread, at, out);
+  constexpr int host = Where == where::host_first ? 0 : Test::threads - 1;
+  if (thread == host) {
+    Test::template run_on_host<host>(at, [&](int o, unsigned number) {
+      const std::vector<std::int64_t>& values = observed[static_cast<std::size_t>(o)].values;
+      const auto found = std::find(values.begin(), values.end(), static_cast<std::int64_t>(number));
+      out.put(o, static_cast<unsigned>(found - values.begin()));  // after the last one: any other value
+    });
   }
 }
 

@@ -336,7 +336,7 @@ def run(arguments):
         else:
             row["reason"] = (done.stderr or done.stdout).strip() or f"the program ended with {done.returncode}"
         rows.append(row)
-        print(line_of(row), flush=True)
+        print(f"{row['mutant']}: {outcome_of(row)}", flush=True)
     shown = sum(row["revealed"] for row in rows)
     ran = sum(row["instances"] != 0 for row in rows)
     print(f"{shown} of {ran} mutants that ran were revealed; {len(rows) - ran} could not run here")
@@ -345,12 +345,17 @@ def run(arguments):
     return 0
 
 
-def line_of(row):
+def short(count):
+    return f"{count:.3g}".replace("e+", "e")
+
+
+def outcome_of(row, quoted="{}"):
+    """What a hunt found, with names written as in `quoted`."""
     if row["revealed"]:
-        return f"{row['mutant']}: revealed after {row['seconds']:.1f} s and {row['instances']:.3g} instances by {row['by']}"
+        return f"revealed after {row['seconds']:.1f} s, {short(row['instances'])} instances, by {quoted.format(row['by'])}"
     if row["instances"]:
-        return f"{row['mutant']}: never seen in {row['instances']:.3g} instances, {row['seconds']:.1f} s"
-    return f"{row['mutant']}: not run: {row['reason']}"
+        return f"never seen in {short(row['instances'])} instances, {row['seconds']:.1f} s"
+    return f"not run: {row['reason']}"
 
 
 def main():
@@ -359,36 +364,32 @@ def main():
         given, nvcc = given[:given.index("--")], given[given.index("--") + 1:]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("list")
-    commands.add_parser("check")
-    for name in ("build", "run"):
-        command = commands.add_parser(name)
-        command.add_argument("folder", type=pathlib.Path)
-        command.add_argument("--mutants", default="", metavar="REGEX", help="only mutants whose name matches")
-        if name == "build":
-            command.add_argument("--jobs", type=int, default=os.cpu_count())
-            command.add_argument("--architecture", default="90")
-        else:
-            command.add_argument("--minutes", type=float, default=9.0, help="for all mutants together")
-            command.add_argument("--seconds", type=float, default=60.0, help="the most for one mutant")
-            command.add_argument("--most", type=int, default=8, help="the most guarantees per mutant")
-            command.add_argument("--seed", type=int, default=1)
-            command.add_argument("--parameters", action="append", default=[], metavar="TEXT", help="tried first")
-            command.add_argument("--campaign", type=pathlib.Path, action="append", default=[], metavar="JSON",
-                                 help="results that choose the guarantees and the first parameters; repeatable")
-            command.add_argument("--json", type=pathlib.Path, metavar="FILE")
+    command = {name: commands.add_parser(name) for name in ("list", "check", "build", "run")}
+    for each in (command["build"], command["run"]):
+        each.add_argument("folder", type=pathlib.Path)
+        each.add_argument("--mutants", default="", metavar="REGEX", help="only mutants whose name matches")
+    command["build"].add_argument("--jobs", type=int, default=os.cpu_count())
+    command["build"].add_argument("--architecture", default="90")
+    option = command["run"].add_argument
+    option("--minutes", type=float, default=9.0, help="for all mutants together")
+    option("--seconds", type=float, default=60.0, help="the most for one mutant")
+    option("--most", type=int, default=8, help="the most guarantees per mutant")
+    option("--seed", type=int, default=1)
+    option("--parameters", action="append", default=[], metavar="TEXT", help="tried first")
+    option("--campaign", type=pathlib.Path, action="append", default=[], metavar="JSON",
+           help="results that choose the guarantees and the first parameters; repeatable")
+    option("--json", type=pathlib.Path, metavar="FILE")
     arguments = parser.parse_args(given)
-    if arguments.command == "list":
-        print("\n".join(f"{mutant.name}: {mutant.says} (membar/{mutant.header})" for mutant in MUTANTS))
-        return 0
-    if arguments.command == "check":
-        print(f"{len([patched(mutant) for mutant in MUTANTS])} mutants apply")
-        return 0
     if arguments.command == "build":
         if not nvcc:
             parser.error("the compiler's command follows --")
         return build(arguments, nvcc)
-    return run(arguments)
+    if arguments.command == "run":
+        return run(arguments)
+    said = {"list": "\n".join(f"{m.name}: {m.says} (membar/{m.header})" for m in MUTANTS),
+            "check": f"{len([patched(m) for m in MUTANTS])} mutants apply"}
+    print(said[arguments.command])
+    return 0
 
 
 if __name__ == "__main__":

@@ -136,7 +136,11 @@ struct parts_of_program<finally<Finals...>, outcome<Numbers...>, Threads...> {
 
   /// The model test with its threads at `w`. Its condition is the outcome.
   [[nodiscard]] static constexpr auto model_test_at(where w) {
-    return model_test_of(places<threads>(w), std::index_sequence_for<Threads...>{}).when(condition());
+    const auto all = places<threads>(w);
+    const auto code_at = [&]<std::size_t... Index>(std::index_sequence<Index...>) {
+      return model::litmus(model::thread_code{all[Index], Threads::instructions()}...);
+    };
+    return code_at(std::index_sequence_for<Threads...>{}).when(condition());
   }
 
   template <int Thread, class Results>
@@ -172,17 +176,6 @@ struct parts_of_program<finally<Finals...>, outcome<Numbers...>, Threads...> {
       put(first_of<Thread> + Next, digits >> (4 * Next) & 15U);
       report<Thread, Next + 1>(digits, put);
     }
-  }
-
-  template <std::size_t... Index>
-  [[nodiscard]] static constexpr auto model_test_of(const std::array<model::place, sizeof...(Threads)>& all,
-                                                    std::index_sequence<Index...>) noexcept {
-    return model::litmus(thread_code(all[Index], Threads::instructions())...);
-  }
-  template <std::size_t Count>
-  [[nodiscard]] static constexpr model::thread_code<Count> thread_code(const model::place& place,
-                                                                       const steps<Count>& code) noexcept {
-    return {place, code};
   }
 
   [[nodiscard]] static constexpr model::condition condition() {

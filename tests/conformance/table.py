@@ -18,14 +18,11 @@ import sys
 
 import guarantees
 import mutants
+from mutants import short
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "conformance.md"
 NOT_YET = "not measured yet"
-
-
-def short(count):
-    return f"{count:.3g}".replace("e+", "e")
 
 
 def cell(text):
@@ -104,13 +101,7 @@ def mutant_table(results):
     rows = {row["mutant"]: row for hunt in results.hunts for row in hunt["mutants"]}
 
     def outcome(row):
-        if row is None:
-            return NOT_YET
-        if row["revealed"]:
-            return f"revealed after {row['seconds']:.1f} s, {short(row['instances'])} instances, by `{cell(row['by'])}`"
-        if row["instances"]:
-            return f"never seen in {short(row['instances'])} instances, {row['seconds']:.1f} s"
-        return cell(f"not run: {row['reason']}")
+        return cell(mutants.outcome_of(row, "`{}`")) if row else NOT_YET
 
     return table(["mutant", "what is wrong", "header", "on hardware"],
                  [[f"`{m.name}`", cell(m.says), f"`{m.header}`", outcome(rows.get(m.name))] for m in mutants.MUTANTS])
