@@ -11,7 +11,7 @@
 
 #include <cstddef>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 /// A function object for an operation that has an atomic instruction or a built-in loop.
 template <detail::atom_op Op>
@@ -438,4 +438,4 @@ class privatized_histogram {
 template <class T, class Operation = plus>
 using privatized_counter = privatized_histogram<T, 1, Operation>;
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

@@ -21,7 +21,7 @@
 
 #include <type_traits>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 #if !defined(__CUDACC__)
 namespace detail {
@@ -540,4 +540,4 @@ class atomic<T, Scope> : public detail::refused_atomic<std::remove_cv_t<T>> {
   using detail::refused_atomic<std::remove_cv_t<T>>::refused_atomic;
 };
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

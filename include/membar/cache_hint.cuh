@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 /// The priority with which L1 evicts the line of an access.
 enum class l1_priority {
@@ -225,4 +225,4 @@ class cache_policy_range : public l2_policy {
   }
 };
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

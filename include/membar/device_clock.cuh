@@ -5,7 +5,7 @@
 
 #include <membar/detail/compilation.cuh>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 /// Nanoseconds of the device's clock, which all its multiprocessors share and which no change of their clock rate disturbs.
 ///
@@ -20,4 +20,4 @@ namespace membar {
   return now;
 }
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

@@ -21,7 +21,7 @@
 #endif
 #endif
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 /// A failed host call: the CUDA code and one sentence that names the value, the limit and the remedy.
 ///
@@ -148,4 +148,4 @@ inline restore_failure_handler set_restore_failure_handler(restore_failure_handl
   return previous != nullptr ? previous : &detail::print_restore_failure;
 }
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

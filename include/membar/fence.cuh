@@ -8,7 +8,7 @@
 #include <membar/memory_order.hpp>
 #include <membar/thread_scope.hpp>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 /// A path to memory other than ordinary loads and stores, or by another virtual address.
 ///
@@ -154,4 +154,4 @@ __device__ inline void mbarrier_init_fence() noexcept {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

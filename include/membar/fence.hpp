@@ -14,7 +14,7 @@
 #include <membar/detail/ptx.cuh>
 #endif
 
-namespace membar {
+namespace membar::inline v0_2 {
 namespace detail {
 
 #if defined(__CUDACC__)
@@ -55,4 +55,4 @@ MEMBAR_HOST_DEVICE inline void thread_fence(Order) noexcept {
   }
 }
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

@@ -14,7 +14,7 @@
 #include <concepts>
 #include <cstddef>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 /// A launch, stream or node priority: smaller runs earlier; the device's range is `cudaDeviceGetStreamPriorityRange`.
 struct priority {
@@ -528,4 +528,4 @@ class scoped_stream_attribute {
   cudaLaunchAttributeValue previous_{};
 };
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

@@ -10,7 +10,7 @@
 
 #include <type_traits>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 /// Reads `*address` with an order, for the threads in `Scope`: `load<thread_scope::system>(p, acquire)`.
 ///
@@ -97,4 +97,4 @@ __device__ inline void store_weak(T* address, const std::remove_cv_t<T>& value, 
   }
 }
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

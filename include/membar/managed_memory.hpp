@@ -15,7 +15,7 @@
 #include <cstddef>
 #include <type_traits>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 /// Where pages are, or should be: on a device, on the host, or on a NUMA node of the host.
 class memory_location {
@@ -196,4 +196,4 @@ class managed_memory : public detail::owned_array<T, &cudaFree> {
   }
 };
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

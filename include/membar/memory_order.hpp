@@ -7,7 +7,7 @@
 
 #include <concepts>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 /// The orders as values, for code that tabulates or prints them. Calls take the tags below.
 enum class memory_order { relaxed, acquire, release, acq_rel, seq_cst };
@@ -112,4 +112,4 @@ template <memory_order Order>
   return "unknown memory order";
 }
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

@@ -18,7 +18,7 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 namespace detail {
 
@@ -180,4 +180,4 @@ class read_only_watch {
   std::uint64_t fingerprint_;
 };
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

@@ -13,7 +13,7 @@
 #include <membar/detail/config.hpp>
 #include <membar/error.hpp>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 /// The logical domain of a kernel: `sync_domain::default_`, or `sync_domain::remote` for kernels that write to other devices or
 /// the host. Libraries mark their communication kernels remote; the application maps logical domains to physical ones.
@@ -158,4 +158,4 @@ concept bound_to_domain = requires(const T& value) {
   domain_of<T>::id(value);
 };
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

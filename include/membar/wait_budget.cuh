@@ -13,7 +13,7 @@
 #include <time.h>
 #endif
 
-namespace membar::detail {
+namespace membar::inline v0_2::detail {
 
 /// The host's clock, after other threads had their turn: the awaited one may need this processor.
 [[nodiscard]] inline unsigned long long host_clock_ns() noexcept {
@@ -94,4 +94,4 @@ inline constexpr unsigned long long closed_bit = 1ULL << 63;
   return value > 0 && (value & (value - 1)) == 0;
 }
 
-}  // namespace membar::detail
+}  // namespace membar::inline v0_2::detail

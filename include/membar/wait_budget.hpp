@@ -5,7 +5,7 @@
 
 #include <membar/detail/config.hpp>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 /// How an operation of a pattern ended. Only `done` synchronizes, unless the operation says otherwise.
 enum class [[nodiscard("only done means that it happened: compare it")]] wait_result : unsigned char{
@@ -64,4 +64,4 @@ class wait_budget {
   unsigned long long nanoseconds_;
 };
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

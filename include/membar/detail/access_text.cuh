@@ -11,7 +11,7 @@
 
 #include <type_traits>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 /// The type of `mmio`, which takes the place of an order.
 struct mmio_t {
@@ -22,9 +22,9 @@ struct mmio_t {
 /// Use: `load<thread_scope::system>(p, mmio)`.
 MEMBAR_CONSTANT mmio_t mmio{};
 
-}  // namespace membar
+}  // namespace membar::inline v0_2
 
-namespace membar::detail {
+namespace membar::inline v0_2::detail {
 
 enum class access_kind { load, store, read_only_load };
 
@@ -116,4 +116,4 @@ using opcode =
            hint_text<picked<says::l1, Said...>>, hint_text<picked<says::l2, Said...>>,
            text_if<times_said<says::policy, Said...> != 0, cache_hint_text>, hint_text<picked<says::prefetch, Said...>>>;
 
-}  // namespace membar::detail
+}  // namespace membar::inline v0_2::detail

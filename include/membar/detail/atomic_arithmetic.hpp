@@ -6,7 +6,7 @@
 #include <membar/detail/atomic_type.hpp>
 #include <membar/detail/config.hpp>
 
-namespace membar::detail {
+namespace membar::inline v0_2::detail {
 
 /// The value to add in order to subtract `value`.
 template <class T>
@@ -93,4 +93,4 @@ template <atom_op Op, class T>
   }
 }
 
-}  // namespace membar::detail
+}  // namespace membar::inline v0_2::detail

@@ -9,7 +9,7 @@
 
 #include <cuda/atomic>
 
-namespace membar::detail {
+namespace membar::inline v0_2::detail {
 
 template <thread_scope Scope>
 inline constexpr cuda::thread_scope cuda_scope = cuda::thread_scope_system;
@@ -52,4 +52,4 @@ __device__ inline void store_on_device(T* object, const T& value) noexcept {
   }
 }
 
-}  // namespace membar::detail
+}  // namespace membar::inline v0_2::detail

@@ -16,7 +16,7 @@
 #pragma clang diagnostic ignored "-Watomic-alignment"  // 16 bytes are a call of libatomic, as documented
 #endif
 
-namespace membar::detail {
+namespace membar::inline v0_2::detail {
 
 /// The object's bits. No compiler derives from their type what the functions below change.
 template <class T>
@@ -91,7 +91,7 @@ inline T host_fetch_element(T* element, T value) noexcept {
   }
 }
 
-}  // namespace membar::detail
+}  // namespace membar::inline v0_2::detail
 
 #if defined(__clang__)
 #pragma clang diagnostic pop

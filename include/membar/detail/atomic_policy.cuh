@@ -6,7 +6,7 @@
 #include <membar/detail/atomic_device.cuh>
 #include <membar/detail/atomic_rules.hpp>
 
-namespace membar::detail {
+namespace membar::inline v0_2::detail {
 
 /// atom.sem.scope.global.op.level::cache_hint.type d, [a], b, cache-policy;  cache_hint (PTX ISA 7.4, sm_80); otherwise as
 /// `ptx_atom` without a policy. Returns the value before.
@@ -205,4 +205,4 @@ __device__ inline void device_reduce_with_policy(T* object, T value, unsigned lo
   }
 }
 
-}  // namespace membar::detail
+}  // namespace membar::inline v0_2::detail

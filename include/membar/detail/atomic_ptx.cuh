@@ -11,7 +11,7 @@
 #include <membar/memory_order.hpp>
 #include <membar/thread_scope.hpp>
 
-namespace membar::detail {
+namespace membar::inline v0_2::detail {
 
 // clang-format off
 template <atom_op Op> struct ptx_operation;
@@ -263,4 +263,4 @@ __device__ inline void fence_if_sequentially_consistent() noexcept {
 template <memory_order Order, memory_order Otherwise>
 inline constexpr memory_order order_after_fence = Order == memory_order::seq_cst ? Otherwise : Order;
 
-}  // namespace membar::detail
+}  // namespace membar::inline v0_2::detail

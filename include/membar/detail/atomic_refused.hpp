@@ -6,7 +6,7 @@
 #include <membar/detail/config.hpp>
 #include <membar/memory_order.hpp>
 
-namespace membar::detail {
+namespace membar::inline v0_2::detail {
 
 /// In place of an order that a call does not give.
 struct missing_order {};
@@ -55,4 +55,4 @@ class refused_atomic {
   MEMBAR_HOST_DEVICE void dec(T, auto...) const noexcept {}
 };
 
-}  // namespace membar::detail
+}  // namespace membar::inline v0_2::detail

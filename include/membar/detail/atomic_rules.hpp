@@ -10,7 +10,7 @@
 
 #include <type_traits>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 class l2_policy;
 
@@ -146,4 +146,4 @@ MEMBAR_HOST_DEVICE constexpr void require_mutable() noexcept {
 }
 
 }  // namespace detail
-}  // namespace membar
+}  // namespace membar::inline v0_2

@@ -13,7 +13,7 @@ struct __half2;
 struct __nv_bfloat16;
 struct __nv_bfloat162;
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 /// `Size` values side by side, for the vector forms of addition, minimum and maximum: one instruction, atomic per element.
 ///
@@ -234,4 +234,4 @@ inline constexpr bool is_by_element = kind_of<T> == value_kind::vector && Op != 
 }
 
 }  // namespace detail
-}  // namespace membar
+}  // namespace membar::inline v0_2

@@ -5,7 +5,7 @@
 
 #include <membar/memory_order.hpp>
 
-namespace membar::detail {
+namespace membar::inline v0_2::detail {
 
 /// The order as an argument of `__atomic_load_n` and its like.
 template <memory_order Order>
@@ -22,4 +22,4 @@ inline void host_fence() noexcept {
 #endif
 }
 
-}  // namespace membar::detail
+}  // namespace membar::inline v0_2::detail

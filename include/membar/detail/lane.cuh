@@ -5,7 +5,7 @@
 
 #include <membar/detail/compilation.cuh>
 
-namespace membar::detail {
+namespace membar::inline v0_2::detail {
 
 /// The calling thread's lane, 0 to 31.
 [[nodiscard]] __device__ inline unsigned lane_id() noexcept {
@@ -29,4 +29,4 @@ template <class Bits>
   }
 }
 
-}  // namespace membar::detail
+}  // namespace membar::inline v0_2::detail

@@ -13,7 +13,7 @@
 #include <cstddef>
 #include <type_traits>
 
-namespace membar::detail {
+namespace membar::inline v0_2::detail {
 
 /// The rules of which arguments go together. `Order` is `no_order`, `mmio_t` or an order's tag. Returns whether there is an
 /// instruction for the type and the arguments, so that the compiler prints one sentence only.
@@ -152,4 +152,4 @@ __device__ inline void store_with(T* address, const std::remove_cv_t<T>& value, 
   }
 }
 
-}  // namespace membar::detail
+}  // namespace membar::inline v0_2::detail

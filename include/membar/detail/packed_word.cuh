@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstring>
 
-namespace membar::detail {
+namespace membar::inline v0_2::detail {
 
 struct alignas(16) packed_word {
   static constexpr std::size_t capacity = 12;
@@ -74,4 +74,4 @@ MEMBAR_HOST_DEVICE void unpack_piece(Message* to, std::size_t index, const packe
   }
 }
 
-}  // namespace membar::detail
+}  // namespace membar::inline v0_2::detail

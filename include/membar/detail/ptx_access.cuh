@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <utility>
 
-namespace membar::detail {
+namespace membar::inline v0_2::detail {
 
 template <class Text>
 inline constexpr std::size_t length_of = sizeof(Text::text) - 1;
@@ -238,4 +238,4 @@ __device__ inline void store_registers(std::size_t address, const T& object,
   }
 }
 
-}  // namespace membar::detail
+}  // namespace membar::inline v0_2::detail

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <span>
 
-namespace membar::model {
+namespace membar::inline v0_2::model {
 
 /// Element `index` of an array, a span or a vector. Precondition: `index` is not negative and below the size.
 template <class Array>
@@ -52,4 +52,4 @@ class bounded {
   int size_ = 0;
 };
 
-}  // namespace membar::model
+}  // namespace membar::inline v0_2::model

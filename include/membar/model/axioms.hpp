@@ -28,7 +28,7 @@
 
 #include <span>
 
-namespace membar::model {
+namespace membar::inline v0_2::model {
 
 /// The coherence that every consistent order contains: initial writes first, and writes of the same memory that causality
 /// orders. False if that is no order: axiom Coherence. Source: PTX ISA, "Coherence order", "Axiom: Coherence".
@@ -140,4 +140,4 @@ template <class Rules>
   return graph.acyclic(f.memory & ~f.initial);
 }
 
-}  // namespace membar::model
+}  // namespace membar::inline v0_2::model

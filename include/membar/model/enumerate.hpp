@@ -24,7 +24,7 @@
 #include <array>
 #include <cstdint>
 
-namespace membar::model {
+namespace membar::inline v0_2::model {
 
 /// What an enumeration went through.
 struct statistics {
@@ -418,4 +418,4 @@ class enumerator final : private thread_paths {
   statistics statistics_{};
 };
 
-}  // namespace membar::model
+}  // namespace membar::inline v0_2::model

@@ -25,7 +25,7 @@
 #include <utility>
 #include <vector>
 
-namespace membar::model {
+namespace membar::inline v0_2::model {
 
 /// One step of a cycle or of a path: `from` is related to `to` by the relation of that name.
 struct step {
@@ -304,4 +304,4 @@ class explainer {
   test_view view_;
 };
 
-}  // namespace membar::model
+}  // namespace membar::inline v0_2::model

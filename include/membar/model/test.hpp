@@ -33,7 +33,7 @@
 #include <cstdint>
 #include <span>
 
-namespace membar::model {
+namespace membar::inline v0_2::model {
 
 /// A location of a test; every location starts as 0.
 struct variable {
@@ -394,4 +394,4 @@ template <std::size_t... Counts>
   return !test.reachable();
 }
 
-}  // namespace membar::model
+}  // namespace membar::inline v0_2::model

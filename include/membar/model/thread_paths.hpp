@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <span>
 
-namespace membar::model {
+namespace membar::inline v0_2::model {
 
 /// Walks the paths. A path takes the outcome of each fork for granted; the assumptions are checked once the values are known.
 class thread_paths : public partial_execution {
@@ -342,4 +342,4 @@ class thread_paths : public partial_execution {
   int vector_number_ = -1;
 };
 
-}  // namespace membar::model
+}  // namespace membar::inline v0_2::model

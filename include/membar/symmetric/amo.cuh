@@ -11,7 +11,7 @@
 
 #include <type_traits>
 
-namespace membar::symmetric {
+namespace membar::inline v0_2::symmetric {
 
 namespace detail {
 
@@ -205,4 +205,4 @@ __device__ inline detail::counted<Counter> amo_fetch_max(const Counter& counter,
   return detail::fetch_and_change<amo::fetch_max>(counter, value, other, order);
 }
 
-}  // namespace membar::symmetric
+}  // namespace membar::inline v0_2::symmetric

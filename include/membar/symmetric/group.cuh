@@ -7,7 +7,7 @@
 #include <membar/detail/compilation.cuh>
 #include <membar/detail/config.hpp>
 
-namespace membar::symmetric {
+namespace membar::inline v0_2::symmetric {
 
 /// The calling thread alone.
 struct by_thread_t {
@@ -68,4 +68,4 @@ template <>
 inline constexpr bool is_group<by_block_t> = true;
 
 }  // namespace detail
-}  // namespace membar::symmetric
+}  // namespace membar::inline v0_2::symmetric

@@ -17,7 +17,7 @@
 #include <span>
 #include <type_traits>
 
-namespace membar::symmetric {
+namespace membar::inline v0_2::symmetric {
 
 namespace detail {
 
@@ -171,4 +171,4 @@ class synchronous_copies {
   bool set_;
 };
 
-}  // namespace membar::symmetric
+}  // namespace membar::inline v0_2::symmetric

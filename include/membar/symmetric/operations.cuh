@@ -18,7 +18,7 @@
 #include <cstddef>
 #include <type_traits>
 
-namespace membar::symmetric {
+namespace membar::inline v0_2::symmetric {
 
 namespace detail {
 
@@ -401,4 +401,4 @@ __device__ inline void notify_transitively(Group group, const Signal& signal, un
   }
 }
 
-}  // namespace membar::symmetric
+}  // namespace membar::inline v0_2::symmetric

@@ -7,7 +7,7 @@
 #include <membar/fence.cuh>
 #include <membar/wait_budget.cuh>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 /// A barrier of `Ranks` threads that uses only flags: loads and stores, no atomics across the link.
 ///
@@ -95,4 +95,4 @@ class cross_barrier {
   unsigned phase_;
 };
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <type_traits>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 /// Tells the last of a number of blocks that it is the last.
 ///
@@ -119,4 +119,4 @@ template <thread_scope Scope, class Operation, class T>
   return true;
 }
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

@@ -10,7 +10,7 @@
 #include <membar/fence.cuh>
 #include <membar/wait_budget.cuh>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 /// The result of serving: how it ended, and what the publisher did.
 struct publisher_report {
@@ -353,4 +353,4 @@ class publisher {
   entry entries_[Sources][Lag];
 };
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <type_traits>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 /// A value of any size that readers take whole. They store nothing, never delay the writer, and try again after a conflict.
 ///
@@ -75,4 +75,4 @@ class sequence_lock {
   atomic<unsigned long long, Scope> words_[size];
 };
 
-}  // namespace membar
+}  // namespace membar::inline v0_2
