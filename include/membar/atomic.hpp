@@ -59,21 +59,24 @@ void device_wait(const T* object, const T& old) noexcept;
 /// PTX, where S is cta, cluster, gpu or sys for block, cluster, device or system, and T is the instruction's type:
 ///   load              ld.{relaxed,acquire}.S.T                          seq_cst: fence.sc.S; ld.acquire.S.T
 ///   store             st.{relaxed,release}.S.T                          seq_cst: fence.sc.S; st.relaxed.S.T
-///   exchange, fetch_* atom.{relaxed,acquire,release,acq_rel}.S.global.OP.T
-///                                                                       seq_cst: fence.sc.S; atom.acquire.S.global.OP.T
+///   exchange, fetch_* atom.{relaxed,acquire,release,acq_rel}.S.OP.T      seq_cst: fence.sc.S; atom.acquire.S.OP.T
 ///   compare_exchange  atom.cas, with the weakest order that covers both of its orders
-///   add, sub, ...     red.{relaxed,release}.S.global.OP.T               no other order
-///   outside of global memory: fence of the order's release half; atom.relaxed.S{.shared}.OP.T; fence of its acquire half
+///   add, sub, ...     red.{relaxed,release}.S.OP.T                      no other order
 ///   float, double min and max: that of the bits, as .s32/.s64 for an operand without a sign, and the opposite operation as
 ///                     .u32/.u64 for an operand with one
 ///   no instruction:   fence of the order's release half; ld.relaxed; loop { atom.relaxed.cas }; fence of its acquire half;
 ///                     on the aligned 32-bit word around an object of 8 or 16 bits. The first attempt is each lane's own; then
 ///                     the lanes of a warp that change the same word take turns. A compare_exchange of 8 or 16 bits takes no
 ///                     turns. Its release fence stands after the load, if that finds the expected bits; at seq_cst before it.
-///   in another block's shared memory, 64-bit and, or, xor, min, max and additions of pairs are the loop.
+///   acquire, acq_rel, seq_cst at cluster scope or wider, of 64 bits but exchange and compare_exchange, and additions of float,
+///                     double and pairs: atom without the acquire; fence.acquire.S. ptxas adds loops for shared memory after
+///                     the acquire of the instruction itself.
+///   where the object is: a reduction in global memory, and a relaxed fetch_*, name .global; a reduction in the block's own
+///                     shared memory is the fence of a release and red.relaxed.S.shared.OP.T. In the shared memory of another
+///                     block of the cluster, 64-bit and, or, xor, min, max and additions of pairs are the loop. Where the
+///                     compiler does not know the state space, isspacep instructions find it.
 ///   with an L2 policy after the order of an exchange, a fetch_* or a reduction: atom....S.global.OP.L2::cache_hint.T and
 ///                     red....S.global.OP.L2::cache_hint.T in every order; a loop takes none.
-/// Where the compiler does not know the state space of an object, an isspacep instruction finds it, and a branch.
 /// docs/headers/atomic.md has the table of types, operations and architectures. Loads and stores of 32 and 64 bits at block,
 /// device and system scope go through `cuda::atomic_ref`. On the host every scope acts as an operation of the host's memory
 /// model, by the compiler's `__atomic` functions on the value's bits, and a policy says nothing.
@@ -86,8 +89,8 @@ void device_wait(const T* object, const T& old) noexcept;
 /// Requires: an object aligned to its size, in global, shared or distributed shared memory or in host memory that the device
 /// reaches, never on a thread's stack. A read-modify-write of 8 or 16 bits: the whole aligned 32-bit word around the object in
 /// the same allocation or variable. Vectors, and operations with an L2 policy: global memory. A policy: compute capability 8.0.
-/// Cluster scope, 16-byte read-modify-writes and vectors: compute
-/// capability 9.0 in all code compiled for a device, host functions of the same file included. 16-byte objects on the host:
+/// Cluster scope, 16-byte read-modify-writes and vectors: compute capability 9.0 in all code compiled for a device, host
+/// functions of the same file included. 16-byte objects on the host:
 /// libatomic, whose loads may need memory that can be written. Errors: what a type, an order, a const object or a policy does
 /// not allow does not compile.
 /// Source: PTX ISA, "atom", "red", "ld", "st", "Memory Consistency Model".

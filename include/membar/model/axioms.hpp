@@ -5,7 +5,7 @@
 /// | axiom | where |
 /// |---|---|
 /// | Coherence | `cohere`; the orders that it leaves open are chosen in enumerate.hpp |
-/// | Fence-SC | `orient_fences` in enumerate.hpp, which builds only orders that satisfy it |
+/// | Fence-SC | `orient_fences` in enumerate.hpp, which builds only orders that satisfy it and puts them into causality |
 /// | Atomicity | `updates_are_atomic` |
 /// | No-Thin-Air | `assign` in enumerate.hpp, which chooses only reads-from that satisfies it |
 /// | SC-per-Location | `sequential_per_location` |
