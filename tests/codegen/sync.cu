@@ -78,7 +78,7 @@ extern "C" __global__ void pop_packed(packed* channel, int* message, membar::wai
 // CHECK-LABEL: .entry meet(
 // CHECK-NOT: {{fence\.|bar\.red}}
 // CHECK: bar.sync
-// CHECK: atom.add.release.gpu
+// CHECK: atom.release.gpu.add
 // CHECK-NOT: {{fence\.|bar\.red}}
 // CHECK: ld.acquire.gpu
 // CHECK-NOT: {{fence\.|bar\.red}}

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Atomics as the host uses them: every scope acts as an operation of the host's memory model. Needs nvcc, and no GPU.
 #include <membar/aggregated.cuh>
+#include <membar/cache_hint.cuh>
+#include <membar/fence.cuh>
 
 #include <gtest/gtest.h>
 
@@ -119,6 +121,21 @@ TEST(atomic_ref_on_the_host, converts_to_a_cuda_atomic_ref_of_the_same_object) {
   const cuda::atomic_ref<int, cuda::thread_scope_system> same = n;
   same.fetch_add(1);
   EXPECT_EQ(object, 2);
+}
+
+static_assert(!std::is_convertible_v<membar::atomic_ref<const int, thread_scope::system>, cuda::atomic_ref<const int>>);
+
+// The same calls as in a kernel, which a function for both may make.
+TEST(atomic_ref_on_the_host, takes_a_policy_that_says_nothing_and_a_fence_of_any_scope) {
+  int object = 1;
+  const membar::atomic_ref<int, thread_scope::system> n(object);
+  EXPECT_EQ(n.fetch_add(1, membar::acq_rel, membar::l2_policy(0)), 1);
+  n.max(5, membar::release, membar::l2_policy(0));
+  membar::thread_fence<thread_scope::system>(membar::seq_cst);
+  EXPECT_EQ(n.exchange(7, membar::relaxed, membar::l2_policy(0)), 5);
+  int expected = 7;
+  EXPECT_TRUE(n.compare_exchange_weak(expected, 8, membar::acq_rel));
+  EXPECT_EQ((membar::atomic_ref<const int, thread_scope::system>(n).load(membar::acquire)), 8);
 }
 
 static_assert(!std::is_copy_constructible_v<membar::atomic<int, thread_scope::device>>);

@@ -51,10 +51,10 @@ inline bool host_compare_exchange(T* object, T& expected, const T& desired) noex
 template <memory_order Order, class T, class Function>
 inline T host_update(T* object, Function function) {
   bits_of<T>* const bits = host_bits(object);
-  bits_of<T> seen = __atomic_load_n(bits, __ATOMIC_RELAXED);
+  bits_of<T> seen = __atomic_load_n(bits, host_order<memory_order::relaxed>);
   // Failed attempts are relaxed. The attempt that succeeds has the operation's order.
   while (!__atomic_compare_exchange_n(bits, &seen, to_bits<T>(function(from_bits<T>(seen))), false, host_order<Order>,
-                                      __ATOMIC_RELAXED)) {
+                                      host_order<memory_order::relaxed>)) {
   }
   return from_bits<T>(seen);
 }

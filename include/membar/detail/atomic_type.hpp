@@ -33,9 +33,14 @@ struct alignas(sizeof(T) * Size) vector {
 
 namespace detail {
 
-// Which ISO C++ does not have.
+// Which ISO C++ does not have. NVRTC does not know the word that allows it.
+#if defined(__CUDACC_RTC__)
+using int128 = __int128;
+using uint128 = unsigned __int128;
+#else
 __extension__ typedef __int128 int128;
 __extension__ typedef unsigned __int128 uint128;
+#endif
 
 enum class atom_op { exchange, add, bitwise_and, bitwise_or, bitwise_xor, min, max, inc, dec };
 

@@ -7,6 +7,10 @@
 
 namespace membar::inline v0_2::detail {
 
+#if defined(__CUDACC_RTC__)  // which has no host, and no names of its orders
+template <memory_order Order>
+inline constexpr int host_order = 0;
+#else
 /// The order as an argument of `__atomic_load_n` and its like.
 template <memory_order Order>
 inline constexpr int host_order = Order == memory_order::relaxed   ? __ATOMIC_RELAXED
@@ -14,10 +18,11 @@ inline constexpr int host_order = Order == memory_order::relaxed   ? __ATOMIC_RE
                                   : Order == memory_order::release ? __ATOMIC_RELEASE
                                   : Order == memory_order::acq_rel ? __ATOMIC_ACQ_REL
                                                                    : __ATOMIC_SEQ_CST;
+#endif
 
 template <memory_order Order>
 inline void host_fence() noexcept {
-#if !defined(__CUDACC_RTC__)  // which has no host
+#if !defined(__CUDACC_RTC__)
   __atomic_thread_fence(host_order<Order>);
 #endif
 }
