@@ -88,18 +88,6 @@ void with_shared_data(const adding& to) {
       to);
 }
 
-/// Writer and reader are in one block, as a pointer and as a variable.
-template <class Way>
-void inside_block(const adding& to) {
-  using set = typename Way::template set<device, release>;
-  using poll = typename Way::template poll<device, acquire>;
-  using unordered_set = typename Way::template set<device, relaxed>;
-  using look = typename Way::template poll<device, relaxed>;
-  holds<relayed_in_shared_memory<device, set, poll>, where::shared, relayed_in_shared_memory<device, unordered_set, look>>(to);
-  holds<relayed_in_shared_memory<device, on_variable<set>, on_variable<poll>>, where::shared,
-        relayed_in_shared_memory<device, on_variable<unordered_set>, on_variable<look>>>(to);
-}
-
 void add(suite& all) {
   const adding to{&all, "shared_memory"};
   using enum update_kind;
@@ -136,11 +124,6 @@ void add(suite& all) {
   with_shared_data<by_update<add, wide>>(to);
   with_shared_data<by_update<add, double>>(to);
   with_shared_data<by_update<exchange, wide>>(to);
-
-  inside_block<by_update<add, float>>(to);
-  inside_block<by_update<add, wide>>(to);
-  inside_block<by_update<max, wide>>(to);
-  inside_block<by_update<max, double>>(to);
 }
 
 const registered_family here("shared_memory", &add);

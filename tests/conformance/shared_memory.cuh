@@ -69,12 +69,14 @@ struct flag_value<T> {
 
 /// How an action sets a flag in shared memory, or polls it: the call of the action, with a flag's values. `inverted`: it is set
 /// by making it low. `variable`: the flag is named as a variable, and not by a pointer of which the compiler knows nothing.
+/// `compared`: it is set only where nothing else changes the flag.
 template <class Action>
 struct flag_by;
 
 struct flag_plainly {
   static constexpr bool inverted = false;
   static constexpr bool variable = false;
+  static constexpr bool compared = false;
 };
 
 template <update_kind Kind, thread_scope Scope, memory_order Order, int Value, class T>
@@ -105,15 +107,10 @@ struct flag_by<reduction<Kind, Scope, Order, Value, T>> : flag_by<update<Kind, S
 template <thread_scope Scope, memory_order Success, memory_order Failure, int Expected, int Desired, class T>
 struct flag_by<compare_exchange<Scope, Success, Failure, Expected, Desired, T>> : flag_plainly {
   using value_type = T;
+  static constexpr bool compared = true;
   __device__ static void set(T& flag) noexcept {
-    const membar::atomic_ref<T, Scope> object(flag);
-    constexpr int most_attempts = 10'000;  // the poll ends at its deadline if all of them fail
     T seen = flag_value<T>::of(false);
-    for (int attempt = 0; attempt != most_attempts; ++attempt) {
-      if (object.compare_exchange(seen, seen | flag_value<T>::of(true), tag<Success>, tag<Failure>)) {
-        return;
-      }
-    }
+    membar::atomic_ref<T, Scope>(flag).compare_exchange(seen, flag_value<T>::of(true), tag<Success>, tag<Failure>);
   }
   __device__ static T poll(T& flag) noexcept {
     T seen = flag_value<T>::of(true);
@@ -349,8 +346,13 @@ __device__ void run_rounds(const membar::litmus::launch_view& view) {
       const unsigned random = litmus::detail::draw(view.layout.seed, round / 64, 1);
       const bool rests = (litmus::detail::clock_cycles() & 0x6000U) == 0;
       if (!rests && lane < quarter >> random % 9) {
-        value::disturb(flags[home_in<Test>(view.layout.seed, round) == flag_home::writer ? 1 : 0], lane, odd);
-        odd = !odd;
+        flag_type& flag = flags[home_in<Test>(view.layout.seed, round) == flag_home::writer ? 1 : 0];
+        if constexpr (set_by::compared) {  // a release waits for the other stores, and meanwhile the flag would be another
+          membar::atomic_ref<flag_type, device>(flag).fetch_add(0, membar::relaxed);
+        } else {
+          value::disturb(flag, lane, odd);
+          odd = !odd;
+        }
       }
       pause((random >> 8) % 4 * 128);
     }
