@@ -47,6 +47,17 @@ class CommandLine(litmus_command.Case):
         path = self.file("t.litmus", "PTX t\n{ x=0; }\nP0@cta 0,gpu 0 | P1@cta 1,gpu 0;\nst.weak.b64 x, 1 | ld.weak r0, x;\nexists (x==0)\n")
         self.assertEqual(run("verdict", path)[:2], (2, f"{path}\terror: mixed-size data race: the program's behaviour is undefined\n"))
 
+    def test_a_loop_that_is_cut_is_an_error_and_its_bounded_verdict_says_so(self):
+        path = self.file("t.litmus", "PTX t\n{ x=0; }\nP0@cta 0,gpu 0;\nL: add r0, r0, 1;\natom.relaxed.gpu.add r1, x, 1;\n"
+                                     "bne r0, 3, L;\n~exists (x==3)\n")
+        for command in ("verdict", "outcomes", "explain"):
+            code, out, problem = run(command, path)
+            self.assertEqual(code, 2, command)
+            self.assertIn("at line 6", out + problem, command)
+            self.assertIn("--bounded", out + problem, command)
+        self.assertEqual(run("verdict", "--bounded", path), (0, f"{path}\t1\tbounded\n", ""))
+        self.assertIn("second jump back at line 6", run("outcomes", "--bounded", path)[2])
+
     def test_outcomes_are_sorted_and_in_the_conditions_order(self):
         path = self.file("t.litmus", MP + r"exists (P1:r1 == 0 /\ P1:r0 == 1 /\ x == 1)")
         self.assertEqual(run("outcomes", path), (0, "P1:r1=0 P1:r0=0 x=1\nP1:r1=1 P1:r0=0 x=1\nP1:r1=1 P1:r0=1 x=1\n", ""))

@@ -58,6 +58,8 @@ class witness_finder final : public execution_visitor {
   explicit witness_finder(const test_view& test) noexcept : state_(test) {}
 
   [[nodiscard]] bool viable(const partial_execution& execution) override { return state_.viable(execution); }
+  [[nodiscard]] bool observes(int thread, int reg) const override { return state_.observes(thread, reg); }
+  [[nodiscard]] std::uint64_t observed_memory() const override { return state_.observed_memory(); }
 
   [[nodiscard]] bool accept(const partial_execution& execution) override {
     const bool more = state_.accept(execution);
@@ -70,6 +72,7 @@ class witness_finder final : public execution_visitor {
       w.facts = execution.facts();
       w.choice = execution.choice();
       w.last = state_.last();
+      w.choice.coherence = execution.coherence_that_ends_in(w.last);
       found_ = std::move(w);
     }
     return more;
@@ -112,20 +115,21 @@ using named_relation = std::pair<std::string, const relation*>;
 /// Finds what a test's verdict rests on. The test must live as long as the explainer.
 class explainer {
  public:
-  explicit explainer(const litmus_test& test) : view_(test.view()) {}
+  explicit explainer(const litmus_test& test, const search_options& options = {}) : view_(test.view()), options_(options) {}
 
   [[nodiscard]] explanation run() {
-    require_defined(view_.program);
+    require_defined(view_.program, every_rule{}, options_);
     explanation result;
     {
       witness_finder visitor(view_);
-      result.counts = enumerator(view_.program, visitor).run();
+      result.counts = enumerator(view_.program, visitor, every_rule{}, options_).run();
       result.shown = std::move(visitor.found());
       result.reachable = result.shown.has_value();
     }
     if (result.reachable) {
       return result;
     }
+    require_whole(result.counts, options_);
     static constexpr rule candidates[] = {rule::axiom_causality_from_reads,
                                           rule::axiom_causality_reads_from,
                                           rule::cause_orders_writes,
@@ -157,7 +161,7 @@ class explainer {
       rules.dropped |= every_rule_but(one).dropped;
     }
     witness_finder visitor(view_);
-    (void)enumerator(view_.program, visitor, rules).run();
+    (void)enumerator(view_.program, visitor, rules, options_).run();
     if (!visitor.found()) {
       return false;
     }
@@ -302,6 +306,7 @@ class explainer {
   }
 
   test_view view_;
+  search_options options_;
 };
 
 }  // namespace membar::model

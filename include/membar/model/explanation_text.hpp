@@ -180,7 +180,7 @@ class explanation_printer {
       out += "\n";
     }
     out += "Checked " + std::to_string(found_.counts.candidates) + " candidate executions.\n";
-    if (found_.counts.cut) {
+    if (found_.counts.cut.thread >= 0) {
       out += "A thread jumps backwards at most once here; longer runs were left out.\n";
     }
     return out;
@@ -203,7 +203,7 @@ class explanation_printer {
     }
     out += "], \"relations\": " + steps(edges_) + ", \"cycle\": " + steps(found_.cycle);
     out += ", \"candidates\": " + std::to_string(found_.counts.candidates) +
-           ", \"cut\": " + (found_.counts.cut ? "true" : "false") + "}\n";
+           ", \"cut\": " + (found_.counts.cut.thread >= 0 ? "true" : "false") + "}\n";
     return out;
   }
 
