@@ -56,14 +56,18 @@ constexpr std::string_view usage =
 struct answer {
   std::string text;
   bool decided = false;
+  std::string race{};  ///< two accesses that race; empty: none was found
 };
 
 answer verdict_of(const std::string& path, const model::search_options& options) {
   try {
-    const model::decision found = model::decide(model::read_litmus(read_file(path)), options);
+    const model::litmus_test test = model::read_litmus(read_file(path));
+    const model::decision found = model::decide(test, options);
+    const model::data_race race = model::look_for_race(test.view().program).found;
     // a state that was found needs no longer runs
     const bool bounded = found.counts.cut.thread >= 0 && !found.reachable;
-    return {std::string(found.holds ? "1" : "0") + (bounded ? "\tbounded" : ""), true};
+    return {std::string(found.holds ? "1" : "0") + (bounded ? "\tbounded" : ""), true,
+            race ? model::race_text(test, race) : std::string()};
   } catch (const std::exception& e) {
     return {std::string("error: ") + e.what(), false};
   }
@@ -90,6 +94,9 @@ int verdict(const std::vector<std::string>& paths, unsigned jobs, const model::s
   bool all = true;
   for (std::size_t i = 0; i < files.size(); ++i) {
     std::cout << files[i] << '\t' << answers[i].text << '\n';
+    if (!answers[i].race.empty()) {
+      std::cerr << files[i] << ": data race: " << answers[i].race << '\n';
+    }
     all = all && answers[i].decided;
   }
   return all ? 0 : 2;

@@ -13,6 +13,7 @@
 #include <membar/model/litmus_test.hpp>
 #include <membar/model/partial_execution.hpp>
 #include <membar/model/program.hpp>
+#include <membar/model/races.hpp>
 #include <membar/model/relation.hpp>
 #include <membar/model/rules.hpp>
 
@@ -49,6 +50,7 @@ struct explanation {
   std::optional<witness> shown;  ///< that execution; or one that only the rules in `broken` forbid
   std::vector<rule> broken;      ///< empty if reachable
   std::vector<step> cycle;       ///< the cycle of relations that the first broken rule forbids
+  race_answer race;
   statistics counts{};
 };
 
@@ -120,6 +122,7 @@ class explainer {
   [[nodiscard]] explanation run() {
     require_defined(view_.program, every_rule{}, options_);
     explanation result;
+    result.race = look_for_race(view_.program);
     {
       witness_finder visitor(view_);
       result.counts = enumerator(view_.program, visitor, every_rule{}, options_).run();
