@@ -16,7 +16,7 @@
 
 #include <cstddef>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 /// How L2 treats the line of an access.
 enum class access_property {
@@ -201,4 +201,4 @@ class l2_plan {
   std::size_t share_;
 };
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

@@ -9,7 +9,9 @@
 #include <membar/atomic.cuh>
 #include <membar/detail/lane.cuh>
 
-namespace membar {
+#include <cstddef>
+
+namespace membar::inline v0_2 {
 
 /// A function object for an operation that has an atomic instruction or a built-in loop.
 template <detail::atom_op Op>
@@ -380,7 +382,8 @@ class aggregated_ref {
 ///
 /// Synchronizes: values are combined with relaxed atomics of block scope. `flush` begins with a barrier of the block, so with
 /// the order release each of its operations releases what any thread of the block did before. Requires: device code; all
-/// threads of the block at `clear` and `flush`; what `atomic_ref` requires.
+/// threads of the block at `clear` and `flush`; what `atomic_ref` requires. It is aligned to 4 bytes at least, and its size is a
+/// multiple of that, so plain variables may stand beside bins of 8 or 16 bits.
 template <class T, int Bins, class Operation = plus>
 class privatized_histogram {
   static_assert(Bins > 0, "membar: a histogram has at least one bin");
@@ -423,12 +426,16 @@ class privatized_histogram {
   }
   [[nodiscard]] __device__ static unsigned threads() noexcept { return blockDim.x * blockDim.y * blockDim.z; }
 
-  T bins_[Bins];
-  T identity_;
+  // A read-modify-write of 8 or 16 bits acts on the aligned 32-bit word around its bin. No word has anything but bins, not even
+  // the identity, which is read without atomics.
+  static constexpr std::size_t word = alignof(T) < 4 ? 4 : alignof(T);
+
+  alignas(word) T bins_[Bins];
+  alignas(word) T identity_;
 };
 
 /// A counter that a block keeps in shared memory: a histogram of one bin.
 template <class T, class Operation = plus>
 using privatized_counter = privatized_histogram<T, 1, Operation>;
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

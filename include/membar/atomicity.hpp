@@ -8,10 +8,10 @@
 /// `cudaDeviceGetP2PAtomicCapabilities`.
 #pragma once
 
-#include <membar/detail/atomic_type.cuh>
+#include <membar/detail/atomic_type.hpp>
 #include <membar/error.hpp>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 /// The operation on an object. `load_or_store` is a relaxed or stronger load or store; the others read and write.
 enum class atomic_operation {
@@ -431,4 +431,4 @@ template <class Ask>
   return atomicity_of(detail::facts_of(pointer, device, use), use);
 }
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 namespace detail {
 
@@ -113,4 +113,4 @@ __device__ inline void discard_l2(T* address) noexcept {
   asm volatile("discard.global.L2 [%0], 128;" ::"l"(__cvta_generic_to_global(address)) : "memory");
 }
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

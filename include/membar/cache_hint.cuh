@@ -6,12 +6,13 @@
 /// access with a hint must not have an address in shared, local or constant memory.
 #pragma once
 
+#include <membar/detail/compilation.cuh>
 #include <membar/detail/config.hpp>
 
 #include <cstdint>
 #include <type_traits>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 /// The priority with which L1 evicts the line of an access.
 enum class l1_priority {
@@ -67,52 +68,53 @@ struct prefetch_size {
 
 /// L1 eviction priorities of an access: `load_weak(p, l1::no_allocate)`.
 namespace l1 {
-inline constexpr l1_hint<l1_priority::evict_normal> evict_normal{};
-inline constexpr l1_hint<l1_priority::evict_unchanged> evict_unchanged{};
-inline constexpr l1_hint<l1_priority::evict_first> evict_first{};
-inline constexpr l1_hint<l1_priority::evict_last> evict_last{};
-inline constexpr l1_hint<l1_priority::no_allocate> no_allocate{};
+MEMBAR_CONSTANT l1_hint<l1_priority::evict_normal> evict_normal{};
+MEMBAR_CONSTANT l1_hint<l1_priority::evict_unchanged> evict_unchanged{};
+MEMBAR_CONSTANT l1_hint<l1_priority::evict_first> evict_first{};
+MEMBAR_CONSTANT l1_hint<l1_priority::evict_last> evict_last{};
+MEMBAR_CONSTANT l1_hint<l1_priority::no_allocate> no_allocate{};
 }  // namespace l1
 
 /// L2 eviction priorities: the arguments of a `cache_policy`, which any access takes.
 ///
 /// At the access itself, `load_weak(p, l2::evict_first)`, they require 32-byte accesses and compute capability 10.0.
 namespace l2 {
-inline constexpr l2_hint<l2_priority::evict_normal> evict_normal{};
-inline constexpr l2_hint<l2_priority::evict_unchanged> evict_unchanged{};
-inline constexpr l2_hint<l2_priority::evict_first> evict_first{};
-inline constexpr l2_hint<l2_priority::evict_last> evict_last{};
+MEMBAR_CONSTANT l2_hint<l2_priority::evict_normal> evict_normal{};
+MEMBAR_CONSTANT l2_hint<l2_priority::evict_unchanged> evict_unchanged{};
+MEMBAR_CONSTANT l2_hint<l2_priority::evict_first> evict_first{};
+MEMBAR_CONSTANT l2_hint<l2_priority::evict_last> evict_last{};
 }  // namespace l2
 
 /// Cache operators of a weak access: `load_weak(p, cache_op::cs)`.
 namespace cache_op {
-inline constexpr cache_operator_hint<cache_operator::ca> ca{};
-inline constexpr cache_operator_hint<cache_operator::cg> cg{};
-inline constexpr cache_operator_hint<cache_operator::cs> cs{};
-inline constexpr cache_operator_hint<cache_operator::lu> lu{};
-inline constexpr cache_operator_hint<cache_operator::cv> cv{};
-inline constexpr cache_operator_hint<cache_operator::wb> wb{};
-inline constexpr cache_operator_hint<cache_operator::wt> wt{};
+MEMBAR_CONSTANT cache_operator_hint<cache_operator::ca> ca{};
+MEMBAR_CONSTANT cache_operator_hint<cache_operator::cg> cg{};
+MEMBAR_CONSTANT cache_operator_hint<cache_operator::cs> cs{};
+MEMBAR_CONSTANT cache_operator_hint<cache_operator::lu> lu{};
+MEMBAR_CONSTANT cache_operator_hint<cache_operator::cv> cv{};
+MEMBAR_CONSTANT cache_operator_hint<cache_operator::wb> wb{};
+MEMBAR_CONSTANT cache_operator_hint<cache_operator::wt> wt{};
 }  // namespace cache_op
 
 /// A load that misses L2 brings in the aligned 64 bytes around the address.
-inline constexpr prefetch_size<64> prefetch_64B{};
+MEMBAR_CONSTANT prefetch_size<64> prefetch_64B{};
 /// A load that misses L2 brings in the aligned 128 bytes around the address.
-inline constexpr prefetch_size<128> prefetch_128B{};
+MEMBAR_CONSTANT prefetch_size<128> prefetch_128B{};
 /// A load that misses L2 brings in the aligned 256 bytes around the address.
-inline constexpr prefetch_size<256> prefetch_256B{};
+MEMBAR_CONSTANT prefetch_size<256> prefetch_256B{};
 
 namespace detail {
-/// The compiler's message for a fraction out of range names this rule.
-struct above_0_and_at_most_1;
+/// nvcc's message for a fraction that is refused has no more than the names of the constructor's template arguments.
+struct needs_a_constant_above_0_and_at_most_1_or_hit_fraction_at_run_time;
 }  // namespace detail
 
 /// The fraction of addresses that get a policy's primary priority: above 0 and at most 1.
 ///
-/// It converts from a constant. A constant out of range does not compile, and the compiler's message names the rule.
+/// It converts from a constant. A constant out of range, and a value that is no constant, do not compile, and the compiler's
+/// message names the rule and `at_run_time`.
 class hit_fraction {
  public:
-  template <class T, class Rule = detail::above_0_and_at_most_1>
+  template <class T, class Rule = detail::needs_a_constant_above_0_and_at_most_1_or_hit_fraction_at_run_time>
     requires std::is_arithmetic_v<T>
   consteval hit_fraction(T value) : value_(static_cast<float>(value)) {
     if (!(value > 0 && value <= 1)) {
@@ -223,4 +225,4 @@ class cache_policy_range : public l2_policy {
   }
 };
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

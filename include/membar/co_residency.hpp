@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <type_traits>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 /// How many blocks of `kernel` the current device holds at once, if nothing else runs on it.
 template <class... Parameters>
@@ -63,4 +63,4 @@ void launch_co_resident(const launch_config<Attributes...>&, void (*)(Parameters
   static_assert(sizeof...(Arguments) == sizeof...(Parameters), "membar: a launch passes one argument per kernel parameter");
 }
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

@@ -21,7 +21,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 /// The size of constant memory in bytes: the limit for the tables of all source files together.
 inline constexpr std::size_t constant_memory_bytes = std::size_t{64} * 1024;
@@ -56,7 +56,7 @@ struct constant_table {
     return values[Index];
   }
 
-  T values[Size];
+  T values[Size == 0 ? 1 : Size];
 };
 
 /// Whether tables fit into constant memory together; each alone is checked anyway.
@@ -243,4 +243,4 @@ template <class T, std::size_t Size>
   return static_cast<T*>(address);
 }
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

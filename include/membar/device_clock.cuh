@@ -3,7 +3,9 @@
 /// The clock that all multiprocessors of a device share: for deadlines in kernels.
 #pragma once
 
-namespace membar {
+#include <membar/detail/compilation.cuh>
+
+namespace membar::inline v0_2 {
 
 /// Nanoseconds of the device's clock, which all its multiprocessors share and which no change of their clock rate disturbs.
 ///
@@ -18,4 +20,4 @@ namespace membar {
   return now;
 }
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

@@ -5,7 +5,7 @@
 
 #include <membar/error.hpp>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 /// Makes `device` current for the calling thread, and the previous device again when it is destroyed. Where `device` is current
 /// already, it sets nothing, so that a context made with the driver API stays. Errors: a device that does not exist.
@@ -32,4 +32,4 @@ class device_guard {
   bool changed_ = false;
 };
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

@@ -4,6 +4,7 @@
 /// throw.
 #pragma once
 
+#include <membar/detail/config.hpp>
 #include <membar/detail/process_state.hpp>
 
 #include <cuda_runtime_api.h>
@@ -13,7 +14,14 @@
 #include <exception>
 #include <source_location>
 
-namespace membar {
+#if CUDART_VERSION < 12080
+#error "membar: these headers need CUDA 12.8 or newer: compile with a newer toolkit"
+#if !defined(__CUDACC__)
+#include "the_error_above_ends_the_compilation"
+#endif
+#endif
+
+namespace membar::inline v0_2 {
 
 /// A failed host call: the CUDA code and one sentence that names the value, the limit and the remedy.
 ///
@@ -140,4 +148,4 @@ inline restore_failure_handler set_restore_failure_handler(restore_failure_handl
   return previous != nullptr ? previous : &detail::print_restore_failure;
 }
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

@@ -1,40 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Fences: order among the calling thread's memory accesses, as threads in a scope observe it. A fence waits for no other
-/// thread.
+/// Fences in kernels: those of fence.hpp, and those between ordinary accesses and other proxies.
 #pragma once
 
 #include <membar/detail/ptx.cuh>
+#include <membar/fence.hpp>
 #include <membar/memory_order.hpp>
 #include <membar/thread_scope.hpp>
 
-namespace membar {
-
-/// Orders the calling thread's accesses before it with those after it, for the threads in `Scope`.
-///
-/// Synchronizes: a release fence followed by a relaxed (or stronger) store synchronizes with an acquire fence that follows a
-/// relaxed (or stronger) load of that store's value, or of one that later read-modify-writes made of it, if both fences and
-/// both accesses include each other's threads; cumulative: what the releasing thread has observed is released too. All
-/// `seq_cst` fences in scope also have one order. Device scope includes the threads of one physical synchronization domain.
-///
-/// PTX: `fence.{acquire,release,acq_rel,sc}.{cta,cluster,gpu,sys}`, one instruction.
-/// Requires: compute capability 7.0; `thread_scope::cluster` 9.0; acquire or release alone CUDA 12.8 (PTX ISA 8.6). Before that
-/// they do not compile: nothing stronger takes their place. Cost: at device scope and wider the fence waits until the domain's
-/// earlier writes, those of other threads included, are visible that far. Source: PTX ISA, "membar/fence" and "Memory
-/// Consistency Model".
-template <thread_scope Scope, class Order>
-__device__ inline void thread_fence(Order) noexcept {
-  static_assert(fence_order<Order>,
-                "membar: a fence takes acquire, release, acq_rel or seq_cst: a relaxed fence would order nothing");
-  detail::require_architecture_of<Scope>();
-#if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ < 1208
-  static_assert(Order::value == memory_order::acq_rel || Order::value == memory_order::seq_cst,
-                "membar: a fence of acquire or release alone requires CUDA 12.8: use acq_rel");
-#endif
-  // fence.sem.scope;  sem: acquire, release (PTX ISA 8.6), acq_rel, sc (6.0); scope: cta, gpu, sys (sm_70), cluster (7.8,
-  // sm_90)
-  asm volatile("fence.%0.%1;" ::"C"(detail::ptx_order<Order::value>::text), "C"(detail::ptx_scope<Scope>::text) : "memory");
-}
+namespace membar::inline v0_2 {
 
 /// A path to memory other than ordinary loads and stores, or by another virtual address.
 ///
@@ -75,11 +49,13 @@ __device__ constexpr void require_hopper_fence() noexcept {
 #endif
 }
 
+/// Returns whether the order is one of the two, so that the compiler prints one sentence only.
 template <class Order>
-__device__ constexpr void require_restricted() noexcept {
+[[nodiscard]] __device__ constexpr bool require_restricted() noexcept {
   static_assert(order_among<Order, memory_order::acquire, memory_order::release>,
                 "membar: a restricted fence takes acquire or release: PTX has no other form of it");
   require_hopper_fence<order_among<Order, memory_order::acquire, memory_order::release>>();
+  return order_among<Order, memory_order::acquire, memory_order::release>;
 }
 
 }  // namespace detail
@@ -102,8 +78,10 @@ __device__ inline void proxy_fence() noexcept {
   static_assert(Proxy == proxy::alias,
                 "membar: the async proxy requires compute capability 9.0: compile this code for sm_90 or newer only");
 #endif
-  // fence.proxy.kind;  kind: alias (PTX ISA 7.5, sm_70), async and its state spaces (8.0, sm_90)
-  asm volatile("fence.proxy.%0;" ::"C"(detail::ptx_proxy<Proxy>::text) : "memory");
+  if constexpr (Proxy != proxy::tensormap) {
+    // fence.proxy.kind;  kind: alias (PTX ISA 7.5, sm_70), async and its state spaces (8.0, sm_90)
+    asm volatile("fence.proxy.%0;" ::"C"(detail::ptx_proxy<Proxy>::text) : "memory");
+  }
 }
 
 /// Releases the calling thread's ordinary writes of a tensor map to tensor copies of the threads in `Scope`.
@@ -141,12 +119,13 @@ __device__ inline void proxy_fence(acquire_t, const void* map) noexcept {
 /// It does less than `thread_fence<thread_scope::cluster>`, and is enough for barriers in shared memory.
 ///
 /// PTX: `fence.acquire.sync_restrict::shared::cluster.cluster`, `fence.release.sync_restrict::shared::cta.cluster`.
-/// Requires: compute capability 9.0, CUDA 12.8 (PTX ISA 8.6). Source: PTX ISA, "membar/fence".
+/// Requires: compute capability 9.0 (PTX ISA 8.6). Source: PTX ISA, "membar/fence".
 template <class Order>
 __device__ inline void shared_fence(Order) noexcept {
-  detail::require_restricted<Order>();
-  // fence.sem.sync_restrict.cluster;  sem: acquire with ::shared::cluster, release with ::shared::cta (PTX ISA 8.6, sm_90)
-  asm volatile("fence.%0.cluster;" ::"C"(detail::narrowed<Order::value>::text) : "memory");
+  if constexpr (detail::require_restricted<Order>()) {
+    // fence.sem.sync_restrict.cluster;  sem: acquire with ::shared::cluster, release with ::shared::cta (PTX ISA 8.6, sm_90)
+    asm volatile("fence.%0.cluster;" ::"C"(detail::narrowed<Order::value>::text) : "memory");
+  }
 }
 
 /// A fence of cluster scope between ordinary accesses and the async proxy, for objects in shared memory only.
@@ -155,12 +134,13 @@ __device__ inline void shared_fence(Order) noexcept {
 /// it.
 ///
 /// PTX: `fence.proxy.async::generic.{acquire.sync_restrict::shared::cluster,release.sync_restrict::shared::cta}.cluster`.
-/// Requires: compute capability 9.0, CUDA 12.8 (PTX ISA 8.6). Source: PTX ISA, "membar/fence".
+/// Requires: compute capability 9.0 (PTX ISA 8.6). Source: PTX ISA, "membar/fence".
 template <class Order>
 __device__ inline void shared_proxy_fence(Order) noexcept {
-  detail::require_restricted<Order>();
-  // fence.proxy.async::generic.sem.sync_restrict.cluster;  PTX ISA 8.6, sm_90
-  asm volatile("fence.proxy.async::generic.%0.cluster;" ::"C"(detail::narrowed<Order::value>::text) : "memory");
+  if constexpr (detail::require_restricted<Order>()) {
+    // fence.proxy.async::generic.sem.sync_restrict.cluster;  PTX ISA 8.6, sm_90
+    asm volatile("fence.proxy.async::generic.%0.cluster;" ::"C"(detail::narrowed<Order::value>::text) : "memory");
+  }
 }
 
 /// Makes the initialization of barriers in the block's shared memory visible to the cluster: `mbarrier.init` and nothing else.
@@ -174,4 +154,4 @@ __device__ inline void mbarrier_init_fence() noexcept {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

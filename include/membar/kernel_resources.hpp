@@ -11,7 +11,7 @@
 
 #include <cstddef>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 /// The resources of a kernel, per thread or per block, in the code for the current device.
 struct kernel_resources {
@@ -78,4 +78,4 @@ inline void require_no_local_memory(const kernel_resources& resources, const cha
   }
 }
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

@@ -8,7 +8,7 @@
 
 #include <cstddef>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 /// The L2 of a device, in bytes. A value, so that checks that depend on it can be tested without such a device.
 struct l2_facts {
@@ -86,4 +86,4 @@ namespace detail {
   return l2_facts_of(device);
 }
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

@@ -19,7 +19,7 @@
 #include <cstddef>
 #include <new>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 namespace detail {
 
@@ -151,4 +151,4 @@ class l2_set_aside {
   membar_l2_account_v1* account_ = nullptr;
 };
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

@@ -13,7 +13,7 @@
 #include <limits>
 #include <type_traits>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 template <class... Attributes>
 class launch_config;
@@ -342,4 +342,4 @@ void launch(const launch_config<Attributes...>&, void (*)(Parameters...), Argume
   static_assert(sizeof...(Arguments) == sizeof...(Parameters), "membar: a launch passes one argument per kernel parameter");
 }
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

@@ -14,7 +14,7 @@
 #include <concepts>
 #include <cstddef>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 /// A launch, stream or node priority: smaller runs earlier; the device's range is `cudaDeviceGetStreamPriorityRange`.
 struct priority {
@@ -58,7 +58,7 @@ struct programmatic_event {
 };
 
 #if CUDART_VERSION >= 12030
-/// An event (created with `cudaEventDisableTiming`) recorded once every block has started. Requires CUDA 12.3.
+/// An event (created with `cudaEventDisableTiming`) recorded once every block has started.
 struct launch_completion_event {
   cudaEvent_t event = nullptr;
   int flags = 0;
@@ -69,7 +69,7 @@ struct launch_completion_event {
 /// Cluster dimensions that the device uses where it can. They are multiples of `cluster_dimensions` in x and y with the same z,
 /// and divide the grid's. The launch must be given `cluster_dimensions` too.
 ///
-/// Requires CUDA 12.8 and compute capability 10.0; it is an error before. On an H200, CUDA accepts them on a launch without an
+/// Requires compute capability 10.0; it is an error before. On an H200, CUDA accepts them on a launch without an
 /// error and ignores them: the node of the captured launch does not have them.
 struct preferred_cluster_dimensions {
   unsigned x = 1;
@@ -78,7 +78,7 @@ struct preferred_cluster_dimensions {
   friend constexpr bool operator==(const preferred_cluster_dimensions&, const preferred_cluster_dimensions&) noexcept = default;
 };
 
-/// The preferred part of the memory that L1 and shared memory have in common for shared memory, in percent. Requires CUDA 12.8.
+/// The preferred part of the memory that L1 and shared memory have in common for shared memory, in percent.
 struct shared_memory_carveout {
   int percent = 0;
   friend constexpr bool operator==(shared_memory_carveout, shared_memory_carveout) noexcept = default;
@@ -528,4 +528,4 @@ class scoped_stream_attribute {
   cudaLaunchAttributeValue previous_{};
 };
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

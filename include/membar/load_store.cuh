@@ -10,7 +10,7 @@
 
 #include <type_traits>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 /// Reads `*address` with an order, for the threads in `Scope`: `load<thread_scope::system>(p, acquire)`.
 ///
@@ -24,7 +24,7 @@ namespace membar {
 /// PTX: `ld.{relaxed,acquire}.S{.global.HINTS}.T`; seq_cst is two instructions: `fence.sc.S; ld.acquire.S...`; mmio:
 /// `ld.mmio.relaxed.sys.T`. S is cta, cluster, gpu or sys for block, cluster, device or system.
 /// Requires: a trivially copyable type of 1, 2, 4, 8 or 16 bytes, aligned to its size; with a hint, global memory; an L2 policy
-/// compute capability 8.0; 16 bytes CUDA 12.3. Source: PTX ISA, "ld".
+/// compute capability 8.0. Source: PTX ISA, "ld".
 template <thread_scope Scope, class T, class... Said>
 [[nodiscard]] __device__ inline T load(const T* address, Said... said) noexcept {
   using order = detail::picked<detail::says::order, Said...>;
@@ -37,6 +37,8 @@ template <thread_scope Scope, class T, class... Said>
   detail::require_architecture_of<Scope>();
   if constexpr (is_mmio || load_order<order>) {
     return detail::load_with<detail::access_kind::load, Scope, order>(address, said...);
+  } else {
+    __builtin_unreachable();
   }
 }
 
@@ -95,4 +97,4 @@ __device__ inline void store_weak(T* address, const std::remove_cv_t<T>& value, 
   }
 }
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

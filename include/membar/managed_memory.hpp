@@ -15,7 +15,7 @@
 #include <cstddef>
 #include <type_traits>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 /// Where pages are, or should be: on a device, on the host, or on a NUMA node of the host.
 class memory_location {
@@ -24,9 +24,9 @@ class memory_location {
 
   [[nodiscard]] static constexpr memory_location device(int index) noexcept { return {kind::device, index}; }
   [[nodiscard]] static constexpr memory_location host() noexcept { return {kind::host, 0}; }
-  /// Node `node` of the host. Requires CUDA 12.2.
+  /// Node `node` of the host.
   [[nodiscard]] static constexpr memory_location host_numa(int node) noexcept { return {kind::host_numa, node}; }
-  /// The NUMA node of the calling thread. Requires CUDA 12.2.
+  /// The NUMA node of the calling thread.
   [[nodiscard]] static constexpr memory_location host_numa_current() noexcept { return {kind::host_numa_current, 0}; }
 
   [[nodiscard]] constexpr kind which() const noexcept { return which_; }
@@ -196,4 +196,4 @@ class managed_memory : public detail::owned_array<T, &cudaFree> {
   }
 };
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

@@ -17,7 +17,7 @@
 #include <new>
 #include <type_traits>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 /// How mapped memory is allocated.
 struct mapping {
@@ -129,4 +129,4 @@ class mapped_registration {
   void* start_;
 };
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

@@ -7,7 +7,7 @@
 
 #include <concepts>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 /// The orders as values, for code that tabulates or prints them. Calls take the tags below.
 enum class memory_order { relaxed, acquire, release, acq_rel, seq_cst };
@@ -31,16 +31,16 @@ using acq_rel_t = memory_order_constant<memory_order::acq_rel>;
 using seq_cst_t = memory_order_constant<memory_order::seq_cst>;
 
 /// Atomic, and ordered only with other accesses of the same location.
-inline constexpr relaxed_t relaxed{};
+MEMBAR_CONSTANT relaxed_t relaxed{};
 /// What follows stays after it: the reader's half of synchronization.
-inline constexpr acquire_t acquire{};
+MEMBAR_CONSTANT acquire_t acquire{};
 /// What precedes, including what this thread has observed, stays before it: the writer's half of synchronization.
-inline constexpr release_t release{};
+MEMBAR_CONSTANT release_t release{};
 /// Both halves, for operations that read and write, and for fences.
-inline constexpr acq_rel_t acq_rel{};
+MEMBAR_CONSTANT acq_rel_t acq_rel{};
 /// Acquire, release or both, as the operation allows, and one order of all such operations that every thread in scope agrees
 /// on.
-inline constexpr seq_cst_t seq_cst{};
+MEMBAR_CONSTANT seq_cst_t seq_cst{};
 
 /// The rule that `Order` is the tag of one of the `Allowed` orders.
 template <class Order, memory_order... Allowed>
@@ -112,4 +112,4 @@ template <memory_order Order>
   return "unknown memory order";
 }
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

@@ -18,7 +18,7 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 namespace detail {
 
@@ -83,6 +83,8 @@ template <class T, class... Said>
       }
       return detail::bits_as<T>(whole);
     }
+  } else {
+    __builtin_unreachable();
   }
 }
 
@@ -96,7 +98,7 @@ class read_only_span {
  public:
   static_assert(!std::is_volatile_v<T>, "membar: what is volatile changes, and is not read-only");
   static_assert(std::is_trivially_copyable_v<T>, "membar: a read-only load moves the bytes of a trivially copyable type");
-  using value_type = std::remove_const_t<T>;
+  using value_type = std::remove_cv_t<T>;
 
   /// An empty span.
   constexpr read_only_span() noexcept = default;
@@ -178,4 +180,4 @@ class read_only_watch {
   std::uint64_t fingerprint_;
 };
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

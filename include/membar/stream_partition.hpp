@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <span>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 /// The physical domain of the stream at `index`: streams take the domains in turn.
 [[nodiscard]] constexpr int partition_domain(std::size_t index, int domain_count) noexcept {
@@ -69,4 +69,4 @@ class stream_partition {
   std::size_t size_ = 0;
 };
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

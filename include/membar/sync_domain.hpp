@@ -6,14 +6,14 @@
 /// A kernel's writes and fences carry the id of a physical domain. A fence at device scope or below, and the flush at the end of
 /// a kernel, wait only for writes of the kernel's domain. Kernels in different domains of one device need system scope to order
 /// accesses between them; device scope is not enough. A domain does not change which accesses are legal.
-/// Source: CUDA C++ Programming Guide, "Memory Synchronization Domains". Requires CUDA 12.0; more than one domain exists from
+/// Source: CUDA C++ Programming Guide, "Memory Synchronization Domains". Requires CUDA 12.8; more than one domain exists from
 /// compute capability 9.0.
 #pragma once
 
 #include <membar/detail/config.hpp>
 #include <membar/error.hpp>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 /// The logical domain of a kernel: `sync_domain::default_`, or `sync_domain::remote` for kernels that write to other devices or
 /// the host. Libraries mark their communication kernels remote; the application maps logical domains to physical ones.
@@ -158,4 +158,4 @@ concept bound_to_domain = requires(const T& value) {
   domain_of<T>::id(value);
 };
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

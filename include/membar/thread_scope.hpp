@@ -3,7 +3,7 @@
 /// Thread scope: which threads an atomic operation or a fence includes.
 #pragma once
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 /// The set of threads, seen from the executing one, to which an operation's order and atomicity extend.
 ///
@@ -35,4 +35,4 @@ enum class thread_scope {
   return "unknown thread scope";
 }
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

@@ -5,7 +5,7 @@
 
 #include <membar/detail/config.hpp>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 /// A semantic version: an interface changes incompatibly only with `major` (or, while `major` is 0, with `minor`).
 struct version_number {
@@ -17,4 +17,4 @@ struct version_number {
 /// The version of the headers in use. For `#if`, the same number is `MEMBAR_VERSION` (major * 10000 + minor * 100 + patch).
 inline constexpr version_number version{MEMBAR_VERSION / 10000, MEMBAR_VERSION / 100 % 100, MEMBAR_VERSION % 100};
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

@@ -1,15 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Header tests: every public header can be included alone, and by every translation unit of a program.
 
+# membar_plain_includes(<result> <file>): what a plain C++ compiler includes of the file. Left out is what stands between
+# `#if defined(__CUDACC__)` and its `#else` or `#endif`. Every other condition counts as met.
+function(membar_plain_includes result file)
+  file(STRINGS ${file} lines REGEX "^ *# *(include|if|else|elif|endif)")
+  set(found)
+  set(depth 0)  # of conditions
+  set(left_out 0)  # the depth of the condition that a plain compiler does not meet
+  foreach(line IN LISTS lines)
+    if(line MATCHES "^ *# *if")
+      math(EXPR depth "${depth} + 1")
+      if(NOT left_out AND line MATCHES "^ *# *if +defined\\(__CUDACC__\\) *$")
+        set(left_out ${depth})
+      endif()
+    elseif(line MATCHES "^ *# *include *[<\"]([^>\"]+)")
+      if(NOT left_out)
+        list(APPEND found ${CMAKE_MATCH_1})
+      endif()
+    else()
+      if(left_out EQUAL depth)
+        set(left_out 0)
+      endif()
+      if(line MATCHES "^ *# *endif")
+        math(EXPR depth "${depth} - 1")
+      endif()
+    endif()
+  endforeach()
+  set(${result} ${found} PARENT_SCOPE)
+endfunction()
+
 # membar_plain_headers(<result> <header>...): those of the headers, given relative to include/, of which no include leads to the CUDA
 # toolkit or to NVSHMEM. Looked up when the project is configured: a header that becomes plain or ceases to be so is noticed then.
 function(membar_plain_headers result)
   set(root ${PROJECT_SOURCE_DIR}/include)
   file(GLOB_RECURSE every RELATIVE ${root} ${root}/membar/*.hpp ${root}/membar/*.cuh)
   foreach(header IN LISTS every)
-    file(STRINGS ${root}/${header} includes REGEX "^ *# *include *[<\"]")
-    list(TRANSFORM includes REPLACE "^ *# *include *[<\"]([^>\"]+).*" "\\1")
-    set(includes_of_${header} ${includes})
+    membar_plain_includes(includes_of_${header} ${root}/${header})
   endforeach()
   set(found)
   foreach(header IN LISTS ARGN)

@@ -35,7 +35,7 @@ def normal(instruction):
 
 def read_kernel(body):
     """The instructions that matter, the number of plain stores of results, and the fences that stand in a loop."""
-    lines = body.splitlines()
+    lines = [statement for line in body.splitlines() for statement in line.split(";")]
     labels, found, stores, looped, ranges = {}, [], 0, [], []
     for number, line in enumerate(lines):
         if match := LABEL.match(line):

@@ -54,7 +54,8 @@ AFTER = {"relaxed": [], "acquire": ["acquire"], "release": [], "acq_rel": ["acqu
 
 # fetch_sub adds the negated value.
 FETCH = {"exchange": "exch", "fetch_add": "add", "fetch_sub": "add", "fetch_and": "and", "fetch_or": "or", "fetch_xor": "xor",
-         "fetch_min": "min", "fetch_max": "max", "fetch_inc": "inc", "fetch_dec": "dec"}
+         "fetch_min": "min", "fetch_max": "max", "fetch_inc": "inc", "fetch_dec": "dec", "fetch_fminimum_num": "fminimum_num",
+         "fetch_fmaximum_num": "fmaximum_num"}
 REDUCE = {"add": "add", "sub": "add", "bit_and": "and", "bit_or": "or", "bit_xor": "xor", "min": "min", "max": "max", "inc": "inc",
           "dec": "dec"}
 LOOP, TWO_WAY = "loop", "two-way"
@@ -99,7 +100,8 @@ def wide_integer(cpp, sign):
 def vector(element, cpp, size, bits):
     operations = ["add"] if element == "f32" else ["add", "min", "max"]
     form = f"v{size}.{element}" if element == "f32" else f"noftz.v{size}.{element}"
-    return Type(f"membar::vector<{cpp}, {size}>", bits * size, BIG[bits], size, 90, **dict.fromkeys(operations, form))
+    whole = f"b{bits * size}"
+    return Type(f"membar::vector<{cpp}, {size}>", bits * size, BIG[bits], size, 90, exch=whole, **dict.fromkeys(operations, form))
 
 
 TYPES = {
@@ -107,8 +109,8 @@ TYPES = {
     "u32": integer("unsigned", "u", 32),
     "s64": integer("long long", "s", 64),
     "u64": integer("unsigned long long", "u", 64),
-    "f32": Type("float", 32, exch="b32", add="f32", min=TWO_WAY, max=TWO_WAY),
-    "f64": Type("double", 64, exch="b64", add="f64", min=TWO_WAY, max=TWO_WAY),
+    "f32": Type("float", 32, exch="b32", add="f32", min=TWO_WAY, max=TWO_WAY, fminimum_num=LOOP, fmaximum_num=LOOP),
+    "f64": Type("double", 64, exch="b64", add="f64", min=TWO_WAY, max=TWO_WAY, fminimum_num=LOOP, fmaximum_num=LOOP),
     "f16": Type("__half", 16, exch=LOOP, add=LOOP, min=LOOP, max=LOOP),
     "bf16": Type("__nv_bfloat16", 16, exch=LOOP, add=LOOP, min=LOOP, max=LOOP),
     "f16x2": Type("__half2", 32, exch="b32", add="noftz.f16x2", min=LOOP, max=LOOP),
@@ -132,6 +134,7 @@ EVERY_PAIR_OF_ORDERS = ["u32", "s64"]  # for compare_exchange; the others fail r
 PREAMBLE = """// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Written by tests/codegen/matrix.py.
 #include <membar/aggregated.cuh>
+#include <membar/cache_hint.cuh>
 #include <membar/fence.cuh>
 
 #include <cuda_bf16.h>
@@ -165,6 +168,9 @@ static_assert(applied<atom_op::min>(12, 10) == 10 && applied<atom_op::min>(-1, 1
 static_assert(applied<atom_op::max>(12, 10) == 12 && applied<atom_op::max>(-1, 1) == 1);
 static_assert(applied<atom_op::min>(-1.0F, -2.0F) == -2.0F && applied<atom_op::min>(-1.0F, 2.0F) == -1.0F);
 static_assert(applied<atom_op::max>(-1.0F, -2.0F) == -1.0F && applied<atom_op::max>(-1.0F, 2.0F) == 2.0F);
+using membar::detail::extreme_number;
+static_assert(extreme_number<atom_op::min, float>(0x3f800000, 0x40000000) == 0x3f800000);
+static_assert(extreme_number<atom_op::max, float>(0x3f800000, 0x40000000) == 0x40000000);
 static_assert(applied<atom_op::inc>(3U, 3U) == 0 && applied<atom_op::inc>(2U, 3U) == 3);
 static_assert(applied<atom_op::dec>(0U, 3U) == 3 && applied<atom_op::dec>(2U, 3U) == 1 && applied<atom_op::dec>(4U, 3U) == 3);
 """
@@ -236,7 +242,7 @@ def address_of(instruction):
     return "object"
 
 
-def by_hand(kind, instruction, fences, result, value="value", after=()):
+def by_hand(kind, instruction, fences, result, value="value", after=(), policy=False):
     """One instruction between the parameters and the result, in the plainest way to write it; of a vector with its elements."""
     letter, n = kind.register, kind.elements
     register = REGISTER[letter]
@@ -250,8 +256,9 @@ def by_hand(kind, instruction, fences, result, value="value", after=()):
 
     address = n if result else 0
     text = (f"{operand(0)}, " if result else "") + f"[%{address}]" + (f", {operand(address + 1)}" if given else "")
+    text += f", %{address + 1 + len(given)}" if policy else ""
     outputs = ", ".join(f'"={letter}"({old})' for old in olds) if result else ""
-    inputs = ", ".join([f'"l"({address_of(instruction)})'] + [f'"{letter}"({name})' for name in given])
+    inputs = ", ".join([f'"l"({address_of(instruction)})'] + [f'"{letter}"({name})' for name in given] + ['"l"(policy)'] * policy)
     lines = [f"const {register} {name} = bits<{bits}>({what});" for name, what in given.items()]
     lines += [f"{register} {', '.join(olds)};"] if result else []
     lines += [asm_fences(fences), asm(f"{instruction} {text}", outputs, inputs), asm_fences(after)]
@@ -278,7 +285,7 @@ def add_operation(part, name, kind, call, order, scope, operation, head, result)
         return
     parameters = f"{kind.cpp}* object, {kind.cpp} value" + (f", {kind.cpp}* result" if result else "")
     fences, own, space, after = fetch(order, scope, operation, what, kind.bits) if result else ([], order, ".global", [])
-    if kind.elements > 1:
+    if kind.elements > 1 and operation != "exch":
         fences, own = with_fence(order, scope, "acquire")
         space, after = ".global", []
     body = f"*result = {call};" if result else f"{call};"
@@ -301,8 +308,38 @@ def add_operation(part, name, kind, call, order, scope, operation, head, result)
         value = "value"
         if name.startswith(("fetch_sub", "sub")):
             value = f"static_cast<{kind.cpp}>(0 - value)" if kind.becomes["add"] in ("u64", "s32", "u32") else negated(kind)
+        if kind.elements > 1 and operation == "exch":  # of the whole, while the elements are what is written by hand
+            value = None
         hand = None if value is None else by_hand(kind, instruction, fences, result, value, after)
         part.kernel(name, parameters, body, fences + [instruction] + after, hand)
+
+
+def add_policies(part, scope, types, keep=lambda case: True):
+    """Read-modify-writes with an L2 policy: one instruction in global memory, whose own order is enough there."""
+    s = SCOPES[scope]
+    for key in types:
+        kind = TYPES[key]
+        if part.architecture < kind.minimum:
+            continue
+        ref = f"membar::atomic_ref<{kind.cpp}, membar::thread_scope::{scope}>(*object)"
+        for operations, orders, head in ((FETCH, ORDERS, "atom"), (REDUCE, REDUCTION_ORDERS, "red")):
+            for operation, ptx in operations.items():
+                what = kind.instruction(ptx, part.architecture)
+                for order in orders if what not in (None, LOOP) else []:
+                    if not keep((f"policy_{operation}", order, scope, key)):
+                        continue
+                    result = head == "atom"
+                    fences, own = with_fence(order, s, "acquire")
+                    start, end = f"{head}.{own}.{s}.global.", ".L2::cache_hint."
+                    call = f"{ref}.{operation}(value, membar::{order}, membar::l2_policy(policy));"
+                    parameters = f"{kind.cpp}* object, {kind.cpp} value, unsigned long long policy" + (f", {kind.cpp}* result" if result else "")
+                    instruction, hand = f"{start}{ptx}{end}{what}", None
+                    if what == TWO_WAY:
+                        instruction = [f"{start}{ptx}{end}s{kind.bits}", f"{start}{opposite(ptx)}{end}u{kind.bits}"]
+                    elif operation not in ("fetch_sub", "sub") and (kind.elements == 1 or ptx != "exch"):
+                        hand = by_hand(kind, instruction, fences, result, policy=True)
+                    part.kernel(f"policy_{operation}_{order}_{scope}_{key}", parameters, f"{'*result = ' if result else ''}{call}",
+                                fences + [instruction], hand)
 
 
 def add_atomics(part, scope, types, keep=lambda case: True):
@@ -383,13 +420,21 @@ def add_owning(part, scope):
              around_loop("release", s, attempts(s, 32))),
             ("compare_exchange", "unsigned expected, unsigned value, bool* result",
              "*result = object->compare_exchange(expected, value, membar::release, membar::acquire);", [f"atom.acq_rel.{s}.cas.b32"])]
+    for form in ("", "_weak", "_strong"):
+        for order in ORDERS:  # a failure has the order without its release half
+            fences, own = with_fence(order, s, "acquire")
+            rows.append((f"compare_exchange{form}_{order}", "unsigned expected, unsigned value, bool* result",
+                         f"*result = object->compare_exchange{form}(expected, value, membar::{order});",
+                         fences + [f"atom.{own}.{s}.cas.b32"]))
+    rows.append(("load_const", get, f"const membar::atomic_ref<const unsigned, membar::thread_scope::{scope}> reader = object->ref(); "
+                 "reader.wait(1, membar::relaxed); *result = reader.load(membar::acquire);", [f"ld.relaxed.{s}.b32", f"ld.acquire.{s}.b32"]))
     rows += [(operation, both, f"*result = object->{operation}(value, membar::acq_rel);",
-              [f"atom.acq_rel.{s}.{ptx}.{u32.instruction(ptx, 90)}"]) for operation, ptx in FETCH.items()]
+              [f"atom.acq_rel.{s}.{ptx}.{u32.instruction(ptx, 90)}"]) for operation, ptx in FETCH.items() if ptx in u32.becomes]
     rows += [(operation, put, f"object->{operation}(value, membar::release);",
               [f"red.release.{s}.global.{ptx}.{u32.instruction(ptx, 90)}"]) for operation, ptx in REDUCE.items()]
     for name, parameters, body, instructions in rows:
         part.kernel(f"owning_{name}_{scope}", f"membar::atomic<unsigned, membar::thread_scope::{scope}>* object, {parameters}", body,
-                    instructions, looped=name in ("wait", "update"))
+                    instructions, looped=name in ("wait", "update", "load_const"))
 
 
 def add_pointers(part, scope):
@@ -529,6 +574,7 @@ def parts():
             add_owning(part, scope)
             add_pointers(part, scope)
             add_places(part, scope, every_order=scope == "device")
+            add_policies(part, scope, TYPES)
             add_aggregated(part, scope)
             yield part
     # Every operation on every type once, with orders and scopes in turn, and every order and scope of one type: small enough to be
@@ -542,7 +588,7 @@ def parts():
         if key == "u32" or key in ("u8", "f16") and scope == "device":
             return True
         orders = {"load": LOAD_ORDERS, "wait": LOAD_ORDERS, "store": STORE_ORDERS}.get(
-            operation, REDUCTION_ORDERS if operation in REDUCE else ORDERS)
+            operation, REDUCTION_ORDERS if operation.removeprefix("policy_") in REDUCE else ORDERS)
         first = seen.setdefault((operation, key), len(seen))
         return order == orders[first % len(orders)] and scope == list(SCOPES)[first // len(orders) % 4]
 
@@ -550,6 +596,7 @@ def parts():
         add_atomics(part, scope, TYPES, keep)
         add_owning(part, scope)
         add_pointers(part, scope)
+        add_policies(part, scope, TYPES, keep)
     add_places(part, "device")
     yield part
 

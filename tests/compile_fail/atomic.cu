@@ -2,6 +2,7 @@
 #include "refused.hpp"
 
 #include <membar/atomic.cuh>
+#include <membar/cache_hint.cuh>
 
 using namespace membar;
 
@@ -23,7 +24,7 @@ __global__ void orders(int* object, int* result) {
   // expect: a compare_exchange that fails takes relaxed, acquire or
   REFUSED(a_failed_compare_exchange_releases_nothing, n.compare_exchange(expected, 1, acq_rel, release));
   n.compare_exchange(expected, 1, acq_rel, acquire);
-  // expect: number of parameters of function template
+  // expect: membar: an atomic operation is given its order
   REFUSED(an_order_is_always_given, n.fetch_add(1));
   n.fetch_add(1, relaxed);
   // expect: an order is one of membar's tags
@@ -75,10 +76,14 @@ __global__ void values(void* object) {
   REFUSED(an_atomic_is_trivially_copyable,
           atomic_ref<with_destructor, thread_scope::device>(*static_cast<with_destructor*>(object)).store({}, relaxed));
   atomic_ref<plain, thread_scope::device>(*static_cast<plain*>(object)).store({}, relaxed);
-  // expect: an atomic holds a trivially copyable object of 1, 2, 4, 8 or 16 bytes
-  REFUSED(no_const_object_is_atomic,
-          static_cast<void>(atomic_ref<const int, thread_scope::device>(*static_cast<const int*>(object))));
-  static_cast<void>(atomic_ref<int, thread_scope::device>(*static_cast<int*>(object)));
+  // expect: an atomic holds a trivially copyable object of 1, 2, 4, 8 or 16 bytes, which is not volatile
+  REFUSED(no_volatile_object_is_atomic,
+          static_cast<void>(atomic_ref<volatile int, thread_scope::device>(*static_cast<volatile int*>(object))));
+  static_cast<void>(atomic_ref<const int, thread_scope::device>(*static_cast<const int*>(object)));
+  // expect: an atomic holds a trivially copyable object of 1, 2, 4, 8 or 16 bytes, without const or volatile
+  REFUSED(no_const_object_is_an_owning_atomic,
+          static_cast<void>(static_cast<atomic<const int, thread_scope::device>*>(object)->load(relaxed)));
+  static_cast<void>(static_cast<const atomic<int, thread_scope::device>*>(object)->load(relaxed));
   // expect: an atomic holds a trivially copyable object of 1, 2, 4, 8 or 16
   REFUSED(no_three_bytes_are_an_owning_atomic,
           static_cast<void>(static_cast<atomic<three_bytes, thread_scope::device>*>(object)->load(relaxed)));
@@ -150,6 +155,70 @@ __global__ void operations(void* object) {
   // expect: wrapping increments and decrements take unsigned integers
   REFUSED(no_float_wraps_around, f.dec(1, relaxed));
   u.dec(1, relaxed);
+}
+
+__global__ void constant_objects(const int* object, int* other) {
+  const atomic_ref<const int, thread_scope::device> n(*object);
+  const atomic_ref<int, thread_scope::device> m(*other);
+  int expected = n.load(relaxed);
+  // expect: a reference to const loads only: refer to the object itself to
+  REFUSED(a_reference_to_const_stores_nothing, n.store(1, relaxed));
+  m.store(1, relaxed);
+  // expect: a reference to const loads only: refer to the object itself
+  REFUSED(a_reference_to_const_exchanges_nothing, n.exchange(1, relaxed));
+  m.exchange(1, relaxed);
+  // expect: a reference to const loads only: refer to the object
+  REFUSED(a_reference_to_const_compares_and_exchanges_nothing, n.compare_exchange_weak(expected, 1, relaxed));
+  m.compare_exchange_weak(expected, 1, relaxed);
+  // expect: a reference to const loads only: refer to the
+  REFUSED(a_reference_to_const_reduces_nothing, n.bit_or(1, relaxed));
+  m.bit_or(1, relaxed);
+  // expect: a reference to const loads only: refer to
+  REFUSED(a_reference_to_const_updates_nothing, n.fetch_update([](int x) { return x; }, relaxed));
+  m.fetch_update([](int x) { return x; }, relaxed);
+  // expect: no suitable user-defined conversion
+  REFUSED(a_reference_to_const_becomes_no_other, const atomic_ref<int, thread_scope::device> refused_reference = n);
+  const atomic_ref<const int, thread_scope::device> reference = m;
+  n.wait(reference.load(acquire), acquire);
+}
+
+__global__ void single_orders(int* object) {
+  const atomic_ref<int, thread_scope::device> n(*object);
+  int expected = 0;
+  // expect: an atomic operation is given its order: add relaxed, acquire, release, acq_rel or
+  REFUSED(a_compare_exchange_is_given_an_order, n.compare_exchange_strong(expected, 1));
+  n.compare_exchange_strong(expected, 1, release);
+  // expect: a compare_exchange that fails takes relaxed, acquire or seq_cst
+  REFUSED(a_failed_weak_compare_exchange_releases_nothing, n.compare_exchange_weak(expected, 1, relaxed, release));
+  n.compare_exchange_weak(expected, 1, relaxed, acquire);
+}
+
+__global__ void numbers_and_policies(void* object) {
+  const atomic_ref<int, thread_scope::device> n(*static_cast<int*>(object));
+  const atomic_ref<float, thread_scope::device> f(*static_cast<float*>(object));
+  const atomic_ref<unsigned char, thread_scope::device> b(*static_cast<unsigned char*>(object));
+  const cache_policy<l2_priority::evict_last> hot(1.0F);
+  // expect: fetch_fminimum_num and fetch_fmaximum_num take float and double
+  REFUSED(an_integer_is_never_nan, n.fetch_fmaximum_num(1, relaxed));
+  f.fetch_fmaximum_num(1, relaxed);
+  // expect: what follows the order of an atomic operation is an L2 policy
+  REFUSED(a_policy_follows_the_order, n.fetch_add(1, relaxed, l2::evict_last));
+  n.fetch_add(1, relaxed, hot);
+  // expect: what follows the order of an atomic operation is an L2
+  REFUSED(a_policy_follows_the_order_of_a_reduction, n.max(1, relaxed, relaxed));
+  n.max(1, relaxed, hot);
+  // expect: an L2 policy goes with one instruction, and this operation is a loop
+  REFUSED(a_loop_on_a_byte_takes_no_policy, b.fetch_add(1, relaxed, hot));
+  b.fetch_add(1, relaxed);
+  // expect: an L2 policy goes with one instruction, and this operation is a
+  REFUSED(a_reduction_of_a_byte_takes_no_policy, b.add(1, relaxed, hot));
+  b.add(1, relaxed);
+  // expect: an L2 policy goes with one instruction, and this operation is
+  REFUSED(an_update_takes_no_policy, n.fetch_update([](int x) { return x; }, relaxed, hot));
+  n.fetch_update([](int x) { return x; }, relaxed);
+  // expect: an L2 policy goes with one instruction, and this operation
+  REFUSED(a_minimum_of_numbers_takes_no_policy, f.fetch_fminimum_num(1, relaxed, hot));
+  f.fetch_min(1, relaxed, hot);
 }
 
 __global__ void conversions(int* object) {

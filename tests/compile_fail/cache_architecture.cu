@@ -2,6 +2,7 @@
 // Compiled for sm_75, which has neither policies nor 256-byte prefetches nor a bulk prefetch.
 #include "refused.hpp"
 
+#include <membar/atomic.cuh>
 #include <membar/cache_control.cuh>
 #include <membar/load_store.cuh>
 
@@ -15,6 +16,9 @@ __global__ void accesses(int* p, int* out, unsigned long long bits) {
   // expect: membar: an L2 policy requires compute capability 8.0
   REFUSED(an_access_with_a_policy_needs_sm_80, out[1] = load_weak(p, l2_policy(bits)));
   out[1] = load_weak(p, l1::no_allocate);
+  // expect: membar: an L2 policy requires compute capability
+  REFUSED(an_atomic_with_a_policy_needs_sm_80, atomic_ref<int, thread_scope::device>(*p).add(1, relaxed, l2_policy(bits)));
+  atomic_ref<int, thread_scope::device>(*p).add(1, relaxed);
   // expect: membar: a prefetch size of 256 bytes requires compute capability 8.0
   REFUSED(a_prefetch_of_256_bytes_needs_sm_80, out[2] = load_weak(p, prefetch_256B));
   out[2] = load_weak(p, prefetch_128B);

@@ -8,18 +8,22 @@
 using namespace membar;
 
 __global__ void policies(unsigned long long* out) {
-  // expect: above_0_and_at_most_1
+  // expect: needs_a_constant_above_0_and_at_most_1_or_hit_fraction_at_run_time
   REFUSED(a_fraction_is_at_most_1, *out = cache_policy<l2::evict_last>(1.5f).bits());
   *out = cache_policy<l2::evict_last>(1.0f).bits();
-  // expect: above_0_and_at_most_1
+  // expect: needs_a_constant_above_0_and_at_most_1_or_hit_fraction_at_run_time
   REFUSED(a_fraction_is_above_0, *out = cache_policy<l2::evict_last>(0.0).bits());
   *out = cache_policy<l2::evict_last>(0.5).bits();
-  // expect: above_0_and_at_most_1
+  // expect: needs_a_constant_above_0_and_at_most_1_or_hit_fraction_at_run_time
   REFUSED(a_fraction_is_a_number, *out = cache_policy<l2::evict_last>(__builtin_nanf("")).bits());
   *out = cache_policy<l2::evict_last>(1).bits();
-  // expect: above_0_and_at_most_1
+  // expect: needs_a_constant_above_0_and_at_most_1_or_hit_fraction_at_run_time
   REFUSED(a_fraction_is_a_constant, *out = cache_policy<l2::evict_last>(static_cast<float>(*out)).bits());
   *out = cache_policy<l2::evict_last>(hit_fraction::at_run_time(static_cast<float>(*out))).bits();
+  // expect: needs_a_constant_above_0_and_at_most_1_or_hit_fraction_at_run_time
+  REFUSED(a_fraction_of_a_named_policy_is_at_most_1, cache_policy<l2::evict_last> refused_hot(1.5f); *out = refused_hot.bits());
+  cache_policy<l2::evict_last> hot(0.5f);
+  *out = hot.bits();
   // expect: membar: the secondary priority of a cache policy is
   REFUSED(evict_normal_is_no_secondary_priority, *out = cache_policy<l2::evict_last, l2::evict_normal>(0.5).bits());
   *out = cache_policy<l2::evict_last, l2::evict_first>(0.5).bits();

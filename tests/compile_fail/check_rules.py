@@ -5,9 +5,10 @@
 usage: check_rules.py [--each-alone] <file.cpp|file.cu> <results folder> -- <compiler> <option>... [-- <option of the control>...]
 
 The file states a rule by refused.hpp. Compiled without any RULE_ macro the file must compile: that is the positive control. Then all rules are broken together. An error
-confirms a rule if it arises in the rule's lines, or in a template that these lines instantiate, and contains the expected words.
-The rules that are left are broken together again, because a compiler reports an instantiation once. When a round confirms none,
-each rule that is left is broken alone: then the file must not compile, and the expected words must be in the compiler's output.
+confirms a rule if it arises in the rule's lines, or in a template that these lines instantiate, and contains the expected words. No
+other error may arise there: a mistake is told once. The rules that are left are broken together again, because a compiler reports an
+instantiation once. When a round confirms none, each rule that is left is broken alone: then the file must not compile, the expected
+words must be in the compiler's output, and that must have one error.
 <results folder>/<rule>.txt and control.txt begin with PASSED or FAILED. Exit status: 0 if all passed.
 """
 
@@ -28,6 +29,8 @@ GCC_ERROR = re.compile(r"^(.+?):(\d+):(?:\d+:)? (?:fatal )?(?:error|warning): ")
 GCC_NOTE = re.compile(r"^.+?:\d+:(?:\d+:)? note: ")
 GCC_ORIGIN = re.compile(r"^(.+?):(\d+):(?:\d+:)? +(?:required|recursively required|in ['‘]constexpr)")
 
+# The file that config.hpp includes after an #error, so that nothing is reported that follows from it.
+END_OF_COMPILATION = "the_error_above_ends_the_compilation"
 Rule = collections.namedtuple("Rule", "name words lines")  # the expected words, and the numbers of the lines that break the rule
 
 
@@ -59,7 +62,12 @@ def errors(output):
             found[-1][0].append(line)
         else:
             context.append(line)
-    return [("\n".join(text), [(file, int(number)) for file, number in places]) for text, places in found]
+    every = [("\n".join(text), [(file, int(number)) for file, number in places]) for text, places in found]
+    return [(text, places) for text, places in every if END_OF_COMPILATION not in text.split("\n", 1)[0]]
+
+
+def number_of(errors_of_rule):
+    return f"the rule is broken, and the compiler reports {len(errors_of_rule)} errors where one says it\n" + "\n".join(errors_of_rule)
 
 
 def main():
@@ -101,14 +109,17 @@ def main():
     while left and not arguments.each_alone:
         rounds += 1
         refused, said = compile_with(left)
-        confirmed = {}
+        confirmed, reported = {}, {}
         for text, places in errors(said) if refused else []:
             lines = {line for file, line in places if os.path.basename(file) == source.name}
             for rule in left:
-                if rule.words in text and not lines.isdisjoint(rule.lines):
-                    confirmed.setdefault(rule.name, text)
+                if not lines.isdisjoint(rule.lines):
+                    reported.setdefault(rule.name, []).append(text)
+                    if rule.words in text:
+                        confirmed.setdefault(rule.name, text)
         for name, text in confirmed.items():
-            record(name, True, text)
+            once = len(reported[name]) == 1
+            record(name, once, text if once else number_of(reported[name]))
         left = [rule for rule in left if rule.name not in confirmed]
         if not confirmed:
             break
@@ -116,6 +127,8 @@ def main():
         refused, said = compile_with([rule])
         if not refused:
             record(rule.name, False, f"the rule is broken and {source} compiles")
+        elif rule.words in said and len(errors(said)) != 1:
+            record(rule.name, False, number_of([text for text, _ in errors(said)]))
         else:
             record(rule.name, rule.words in said, said if rule.words in said else
                    f"the rule is broken, and the compiler does not say\n  {rule.words}\nbut\n{said}")

@@ -28,6 +28,8 @@ void rules() {
   REFUSED(has_words_of_another_rule, take('c'));
   // expect: takes four bytes
   REFUSED(is_refused_for_another_reason, small(""));
+  // expect: nobody_declared_this
+  REFUSED(is_refused_twice, nobody_declared_this(); nobody_declared_that());
 }
 """
 EXPECTED = {
@@ -38,6 +40,7 @@ EXPECTED = {
     "is_no_error": "FAILED",
     "has_words_of_another_rule": "FAILED",
     "is_refused_for_another_reason": "FAILED",
+    "is_refused_twice": "FAILED",
 }
 
 

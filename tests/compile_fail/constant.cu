@@ -24,7 +24,7 @@ __constant__ constant_table<float, 16384 - 9> large;
 REFUSED(a_table_has_an_element, __constant__ constant_table<float, 0> empty);
 // expect: membar: a constant table holds a trivially copyable type without constructor
 REFUSED(a_table_runs_no_constructor, void use(constant_table<with_constructor, 2>&);
-        const int size = sizeof(constant_table<with_constructor, 2>));
+        [[maybe_unused]] const auto size = sizeof(constant_table<with_constructor, 2>));
 
 __global__ void read(float* out, int i) {
   // expect: membar: the index is past the end of the constant table

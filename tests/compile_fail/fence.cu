@@ -9,13 +9,13 @@ __global__ void fences() {
   // expect: a fence takes acquire, release, acq_rel or seq_cst: a relaxed fence would order
   REFUSED(a_fence_is_never_relaxed, membar::thread_fence<thread_scope::device>(membar::relaxed));
   membar::thread_fence<thread_scope::device>(membar::acq_rel);
-  // expect: no instance of function template "membar::thread_fence"
+  // expect: no instance of function template "membar::v0_2::thread_fence"
   REFUSED(a_fence_has_no_default_scope, membar::thread_fence(membar::acq_rel));
   membar::thread_fence<thread_scope::cluster>(membar::release);
-  // expect: no instance of function template "membar::thread_fence"
+  // expect: no instance of function template "membar::v0_2::thread_fence"
   REFUSED(a_fence_has_no_default_order, membar::thread_fence<thread_scope::device>());
   membar::thread_fence<thread_scope::device>(membar::seq_cst);
-  // expect: no instance of overloaded function "membar::proxy_fence"
+  // expect: no instance of overloaded function "membar::v0_2::proxy_fence"
   REFUSED(a_proxy_fence_names_its_proxy, membar::proxy_fence());
   membar::proxy_fence<membar::proxy::async>();
   // expect: a fence of the tensormap proxy has a scope and an order
@@ -29,7 +29,7 @@ __global__ void fences() {
   REFUSED(only_the_tensormap_proxy_has_an_acquire_fence,
           membar::proxy_fence<membar::proxy::alias, thread_scope::device>(membar::acquire, nullptr));
   membar::proxy_fence<membar::proxy::tensormap, thread_scope::device>(membar::acquire, nullptr);
-  // expect: no instance of overloaded function "membar::proxy_fence"
+  // expect: no instance of overloaded function "membar::v0_2::proxy_fence"
   REFUSED(a_tensormap_fence_is_not_acq_rel,
           membar::proxy_fence<membar::proxy::tensormap, thread_scope::device>(membar::acq_rel));
   membar::proxy_fence<membar::proxy::tensormap, thread_scope::cluster>(membar::release);

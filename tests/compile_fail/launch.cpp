@@ -167,14 +167,10 @@ void sharing(const launch_config<>& config, int* data) {
   launch(config, bound_kernel, handle);
   // expect: to non-scalar type
   REFUSED(binding_a_pointer_is_explicit, [[maybe_unused]] const domain_bound<int*, 1> refused_implicit = data);
-  const domain_bound<int*, 1> implicit(data);
-  static_cast<void>(implicit);
-
+  [[maybe_unused]] const domain_bound<int*, 1> implicit(data);
   // expect: no matching function for call to
   REFUSED(a_domain_known_at_run_time_is_named, [[maybe_unused]] const domain_bound<int*> refused_unnamed(data));
-  const domain_bound<int*> unnamed(data, 1);
-  static_cast<void>(unnamed);
-
+  [[maybe_unused]] const domain_bound<int*> unnamed(data, 1);
   // expect: a physical domain id counts from 0
   REFUSED(a_binding_to_a_negative_domain_is_none, [[maybe_unused]] const domain_bound<int*, -2> refused_negative(data));
   const domain_bound<int*, 0> negative(data);
@@ -193,8 +189,7 @@ void scopes(cudaStream_t stream) {
 void values() {
   // expect: to non-scalar type
   REFUSED(a_number_is_no_logical_domain, [[maybe_unused]] const sync_domain refused_domain = 1);
-  const sync_domain domain = sync_domain::remote;
-  static_cast<void>(domain);
+  [[maybe_unused]] const sync_domain domain = sync_domain::remote;
 }
 
 int main() {}

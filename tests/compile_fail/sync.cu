@@ -8,6 +8,7 @@
 #include <membar/sync/publisher.cuh>
 #include <membar/sync/sequence_lock.cuh>
 #include <membar/sync/spsc_channel.cuh>
+#include <membar/sync/ticket_lock.cuh>
 
 using namespace membar;
 
@@ -83,4 +84,36 @@ __global__ void barriers(grid_barrier<thread_scope::device>* grid, cross_barrier
   // expect: ignoring return value
   REFUSED(an_arrival_is_not_dropped, grid->arrive(relaxed));
   arrival = grid->arrive(relaxed);
+}
+
+// A result that is not looked at may be that of a wait in vain.
+__global__ void results(membar::ticket_lock<thread_scope::device>* lock,
+                        membar::spsc_channel<int, 4, thread_scope::device>* channel,
+                        membar::grid_barrier<thread_scope::device>* grid,
+                        membar::sequence_lock<int, thread_scope::device>* value, int* out) {
+  constexpr wait_budget budget = wait_budget::milliseconds(1);
+  // expect: only done means that it happened: compare it
+  REFUSED(a_lock_that_timed_out_is_not_entered, lock->lock(budget));
+  if (lock->lock(budget) == membar::wait_result::done) {
+    lock->unlock();
+  }
+  // expect: only done means that it happened: compare it
+  REFUSED(a_lock_that_was_not_free_is_not_entered, lock->try_lock());
+  if (lock->try_lock() == membar::wait_result::done) {
+    lock->unlock();
+  }
+  membar::spsc_channel<int, 4, thread_scope::device>::producer to(*channel);
+  // expect: only done means that it happened: compare it
+  REFUSED(a_message_that_had_no_room_is_not_sent, to.push(1, budget));
+  *out = to.push(1, budget) == membar::wait_result::done ? 1 : 0;
+  membar::spsc_channel<int, 4, thread_scope::device>::consumer from(*channel);
+  // expect: only done means that it happened: compare it
+  REFUSED(a_message_that_did_not_come_is_not_read, from.try_pop(*out));
+  *out = from.try_pop(*out) == membar::wait_result::done ? 1 : 0;
+  // expect: only done means that it happened: compare it
+  REFUSED(a_barrier_that_nobody_came_to_is_not_passed, grid->sync(budget));
+  *out = grid->sync(budget) == membar::wait_result::done ? 1 : 0;
+  // expect: only done means that it happened: compare it
+  REFUSED(a_value_that_was_not_copied_is_not_used, value->try_read(*out));
+  *out = value->try_read(*out) == membar::wait_result::done ? *out : 0;
 }

@@ -235,58 +235,6 @@ struct load_mmio : load_volatile {
 };
 /// @}
 
-/// @name Accesses of sixteen bytes that are not one access
-/// For the model the upper half is the next location.
-/// @{
-/// Two stores of eight bytes.
-template <thread_scope Scope>
-struct store_halves {
-  __device__ static nothing run(void* cell) noexcept {
-    auto* const half = static_cast<unsigned long long*>(cell);
-    membar::store<Scope>(half, 1ULL, membar::relaxed);
-    membar::store<Scope>(half + 1, 1ULL, membar::relaxed);
-    return {};
-  }
-  static constexpr auto instructions(model::variable at, model::reg) {
-    return sequence(model::store<Scope>(at, 1, membar::relaxed),
-                    model::store<Scope>(model::variable{at.index + 1}, 1, membar::relaxed));
-  }
-  static std::string text() { return spelled("store-two-halves", memory_order::relaxed, Scope); }
-};
-template <thread_scope Scope>
-struct load_halves {
-  __device__ static read<quad> run(void* cell) noexcept {
-    const auto* const half = static_cast<const unsigned long long*>(cell);
-    const unsigned long long low = membar::load<Scope>(half, membar::relaxed);
-    return {{low, membar::load<Scope>(half + 1, membar::relaxed)}};
-  }
-  static constexpr auto instructions(model::variable at, model::reg first) {
-    return sequence(model::load<Scope>(first, at, membar::relaxed),
-                    model::load<Scope>(model::reg{first.index + 1}, model::variable{at.index + 1}, membar::relaxed));
-  }
-  static std::string text() { return spelled("load-two-halves", memory_order::relaxed, Scope); }
-};
-
-/// A weak access is a vector of four words, which is four accesses. The model has one per half.
-struct store_vector {
-  __device__ static nothing run(void* cell) noexcept {
-    membar::store_weak(&as<quad>(cell), number<quad>::of(1));
-    return {};
-  }
-  static constexpr auto instructions(model::variable at, model::reg) {
-    return sequence(model::store(at, 1), model::store(model::variable{at.index + 1}, 1));
-  }
-  static std::string text() { return "quad.store_weak"; }
-};
-struct load_vector {
-  __device__ static read<quad> run(void* cell) noexcept { return {membar::load_weak(&as<const quad>(cell))}; }
-  static constexpr auto instructions(model::variable at, model::reg first) {
-    return sequence(model::load(first, at), model::load(model::reg{first.index + 1}, model::variable{at.index + 1}));
-  }
-  static std::string text() { return "quad.load_weak"; }
-};
-/// @}
-
 /// The values that two actions read.
 template <class First, class Second>
 struct both_read {
@@ -297,6 +245,44 @@ struct both_read {
     return first.digits() | second.digits() << (4 * First::parts);
   }
 };
+
+/// @name Accesses of sixteen bytes that are not one access
+/// For the model the upper half is the next location.
+/// @{
+/// `Half` on both halves of eight bytes.
+template <class Half>
+struct on_halves {
+  MEMBAR_CALLS_EITHER
+  MEMBAR_HOST_DEVICE static auto run(void* cell) noexcept {
+    const auto low = Half::run(cell);
+    return both_read{low, Half::run(static_cast<unsigned long long*>(cell) + 1)};
+  }
+  static constexpr auto instructions(model::variable at, model::reg first) {
+    return joined(Half::instructions(at, first),
+                  Half::instructions(model::variable{at.index + 1}, model::reg{first.index + 1}));
+  }
+};
+template <thread_scope Scope>
+struct store_halves : on_halves<ordered_store<Scope, memory_order::relaxed, 1, unsigned long long>> {
+  static std::string text() { return spelled("store-two-halves", memory_order::relaxed, Scope); }
+};
+template <thread_scope Scope>
+struct load_halves : on_halves<ordered_load<Scope, memory_order::relaxed, unsigned long long>> {
+  static std::string text() { return spelled("load-two-halves", memory_order::relaxed, Scope); }
+};
+
+/// A weak access is a vector of four words, which is four accesses. The model has one per half.
+struct store_vector : store_weak<1, quad> {
+  static constexpr auto instructions(model::variable at, model::reg first) {
+    return on_halves<store_weak<>>::instructions(at, first);
+  }
+};
+struct load_vector : load_weak<quad> {
+  static constexpr auto instructions(model::variable at, model::reg first) {
+    return on_halves<load_weak<>>::instructions(at, first);
+  }
+};
+/// @}
 
 /// Two actions on one location, one after the other.
 template <class First, class Second>
@@ -312,17 +298,9 @@ struct both {
   static std::string text() { return First::text() + "-" + Second::text(); }
 };
 
-/// Any number of actions on one location, one after the other.
-template <class Only, class... None>
-struct chain_of {
-  using type = Only;
-};
-template <class First, class Second, class... Rest>
-struct chain_of<First, Second, Rest...> {
-  using type = both<First, typename chain_of<Second, Rest...>::type>;
-};
-template <class... Actions>
-using chain = typename chain_of<Actions...>::type;
+/// `Action`, after `Before` on the same location if there is one.
+template <class Action, class Before = void>
+using after = std::conditional_t<std::is_void_v<Before>, Action, both<Before, Action>>;
 
 /// An action whose result is discarded.
 template <class Action>

@@ -156,19 +156,12 @@ struct reduction {
     return {};
   }
   static constexpr auto instructions(model::variable at, model::reg) {
-    const auto make = [=](auto o) {
-      if constexpr (is_loop<Kind, T>) {
-        return updated<Kind, Scope>(unread, at, Value, o);
-      } else {
-        model::instruction i = model::add<Scope>(at, Value, o);
-        i.what = operation_of(Kind);
-        return i;
-      }
-    };
     if constexpr (is_loop<Kind, T>) {
-      return as_loop<Scope, Order>(make);
+      return update<Kind, Scope, Order, Value, T>::instructions(at, unread);
     } else {
-      return sequence(make(tag<Order>));
+      model::instruction i = model::add<Scope>(at, Value, tag<Order>);
+      i.what = operation_of(Kind);
+      return sequence(i);
     }
   }
   static std::string text() { return spelled<T>(std::string("reduce_") + name(Kind), Order, Scope); }

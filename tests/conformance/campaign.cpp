@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
-#include <functional>
-#include <numeric>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -35,6 +33,10 @@ class engine_runner : public runner {
   membar::litmus::engine engine_;
   std::map<const placed_test*, membar::litmus::placement> places_;
 };
+
+[[nodiscard]] double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
 
 // The kind of a test, such as "MP@one_device": parameters are tuned per shape and place.
 [[nodiscard]] std::string kind_of(const std::string& test) {
@@ -81,10 +83,8 @@ campaign::campaign(const suite& all, runner& on, plan how, std::function<void(co
   for (const guarantee& row : all.guarantees()) {
     if (plan_.selected(row) && number++ % plan_.parts == plan_.part) {
       // controls first: the guarantee runs under the parameters that show their outcomes
-      for (const std::string& control : row.controls) {
-        if (plan_.controls) {
-          add(control, false, row.family);
-        }
+      for (const std::string& control : plan_.controls ? row.controls : std::vector<std::string>{}) {
+        add(control, false, row.family);
       }
       if (plan_.guarantees) {
         add(row.test, true, row.family);
@@ -95,7 +95,12 @@ campaign::campaign(const suite& all, runner& on, plan how, std::function<void(co
 
 void campaign::run() {
   for (test_result& t : results_) {
-    find_place(t);
+    try {
+      t.homes = on_->find_place(*t.test);
+    } catch (const membar::error& lack) {  // the machine lacks the place
+      t.was_skipped = true;
+      t.reason = lack.what();
+    }
   }
   if (plan_.hunt_seconds != 0) {
     hunt();
@@ -104,7 +109,7 @@ void campaign::run() {
   const auto begin = std::chrono::steady_clock::now();
   turns_left_ = runnable();
   for (test_result& t : results_) {
-    if (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() < 60 * plan_.minutes) {
+    if (seconds_since(begin) < 60 * plan_.minutes) {
       run_test(t);
     }
     progress_(t);
@@ -117,30 +122,20 @@ const test_result* campaign::find(const std::string& test) const {
 }
 
 bool campaign::control_observed(const guarantee& row) const {
-  return std::any_of(row.controls.begin(), row.controls.end(), [&](const std::string& control) {
+  return std::ranges::any_of(row.controls, [&](const std::string& control) {
     const test_result* t = find(control);
     return t != nullptr && t->weak != 0;
   });
 }
 
 std::size_t campaign::count(bool guarantees, verdict v) const {
-  return static_cast<std::size_t>(std::count_if(
-      results_.begin(), results_.end(), [&](const test_result& t) { return t.is_guarantee == guarantees && t.result() == v; }));
+  const auto has = [&](const test_result& t) { return t.is_guarantee == guarantees && t.result() == v; };
+  return static_cast<std::size_t>(std::ranges::count_if(results_, has));
 }
 
 void campaign::add(const std::string& test, bool is_guarantee, const std::string& family) {
   if ((plan_.tests.empty() || plan_.tests.contains(test)) && index_.emplace(test, results_.size()).second) {
     results_.push_back({.test = all_->find(test), .is_guarantee = is_guarantee, .family = family});
-  }
-}
-
-// A place that the machine lacks is a skip, with the engine's message.
-void campaign::find_place(test_result& t) {
-  try {
-    t.homes = on_->find_place(*t.test);
-  } catch (const membar::error& lack) {
-    t.was_skipped = true;
-    t.reason = lack.what();
   }
 }
 
@@ -210,23 +205,23 @@ void campaign::run_once(test_result& t, membar::litmus::parameters how, double s
 }
 
 void campaign::run_test(test_result& t) {
-  if (!t.was_skipped) {
-    if (!t.is_guarantee && plan_.tune_seconds > 0) {
-      tune(kind_of(t.test->name));
-    }
-    const auto sets = sets_of(t);
-    const std::uint64_t mine = share_of(plan_.instances / plan_.parts, counted(), turns_left_--);
-    const std::uint64_t before = t.instances;
-    for (std::size_t set = 0; set != sets.size(); ++set) {
-      run_once(t, sets[set], plan_.seconds / static_cast<double>(sets.size()),
-               plan_.instances == 0 ? 0 : share_of(mine, t.instances - before, sets.size() - set));
-    }
+  if (t.was_skipped) {
+    return;
   }
-}
-
-std::uint64_t campaign::counted() const {
-  return std::transform_reduce(results_.begin(), results_.end(), std::uint64_t{0}, std::plus<>(),
-                               [](const test_result& t) { return t.instances; });
+  if (!t.is_guarantee && plan_.tune_seconds > 0) {
+    tune(kind_of(t.test->name));
+  }
+  const auto sets = sets_of(t);
+  std::uint64_t counted = 0;
+  for (const test_result& each : results_) {
+    counted += each.instances;
+  }
+  const std::uint64_t mine = share_of(plan_.instances / plan_.parts, counted, turns_left_--);
+  const std::uint64_t before = t.instances;
+  for (std::size_t set = 0; set != sets.size(); ++set) {
+    run_once(t, sets[set], plan_.seconds / static_cast<double>(sets.size()),
+             plan_.instances == 0 ? 0 : share_of(mine, t.instances - before, sets.size() - set));
+  }
 }
 
 // Searches for the parameters of a kind, once. Many controls never show their outcome because their code orders more than they ask
@@ -245,14 +240,13 @@ void campaign::tune(const std::string& kind) {
       controls.push_back(&t);
     }
   }
-  std::stable_sort(controls.begin(), controls.end(), [](const test_result* a, const test_result* b) {
-    return a->rate() != b->rate() ? a->rate() > b->rate() : ordering_of(a->test->name) < ordering_of(b->test->name);
-  });
+  std::ranges::stable_sort(controls, {},
+                           [](const test_result* t) { return std::pair(-t->rate(), ordering_of(t->test->name)); });
   controls.resize(std::min(controls.size(), most_searches));
   for (const test_result* t : controls) {
     try {
       const auto found = on_->tune(*t->test, {.seconds = plan_.tune_seconds, .seed = plan_.seed});
-      if (std::any_of(found.log.begin(), found.log.end(), [](const auto& trial) { return trial.hits != 0; })) {
+      if (std::ranges::any_of(found.log, [](const auto& trial) { return trial.hits != 0; })) {
         tuned_[kind] = found.best;
         return;
       }
@@ -264,12 +258,10 @@ void campaign::tune(const std::string& kind) {
 
 // Runs guarantees in turns, each turn under the next set of parameters, until one is broken or the time is over.
 void campaign::hunt() {
-  using clock = std::chrono::steady_clock;
-  const auto end =
-      clock::now() + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(plan_.hunt_seconds));
-  for (std::size_t turn = 0; clock::now() < end && runnable() != 0; ++turn) {
+  const auto goes_on = [this, begin = std::chrono::steady_clock::now()] { return seconds_since(begin) < plan_.hunt_seconds; };
+  for (std::size_t turn = 0; goes_on() && runnable() != 0; ++turn) {
     for (test_result& t : results_) {
-      if (!t.was_skipped && clock::now() < end) {
+      if (!t.was_skipped && goes_on()) {
         run_once(t, set_of_turn(turn, t), plan_.seconds, 0);
         if (t.forbidden != 0) {
           progress_(t);
@@ -290,8 +282,7 @@ membar::litmus::parameters campaign::set_of_turn(std::size_t turn, const test_re
 }
 
 std::size_t campaign::runnable() const {
-  return static_cast<std::size_t>(
-      std::count_if(results_.begin(), results_.end(), [](const test_result& t) { return !t.was_skipped; }));
+  return static_cast<std::size_t>(std::ranges::count(results_, false, &test_result::was_skipped));
 }
 
 }  // namespace conformance

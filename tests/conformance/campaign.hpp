@@ -113,12 +113,10 @@ class campaign {
 
  private:
   void add(const std::string& test, bool is_guarantee, const std::string& family);
-  void find_place(test_result& t);
   [[nodiscard]] membar::litmus::parameters drawn(const test_result& t, std::uint64_t index) const;
   [[nodiscard]] std::vector<membar::litmus::parameters> sets_of(const test_result& t) const;
   void run_once(test_result& t, membar::litmus::parameters how, double seconds, std::uint64_t instances);
   void run_test(test_result& t);
-  [[nodiscard]] std::uint64_t counted() const;
   void tune(const std::string& kind);
   void hunt();
   [[nodiscard]] membar::litmus::parameters set_of_turn(std::size_t turn, const test_result& t) const;

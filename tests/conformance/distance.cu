@@ -14,34 +14,28 @@ using enum memory_order;
 /// A release at system scope also publishes what device scope has ordered inside a domain or device, wherever the last thread is.
 template <where Where>
 void add_carried_on(const adding& to) {
-  using say = by_atomic_store<device, release>;
-  using hear = by_atomic_load<device, acquire>;
-  using pass_on = by_atomic_store<everywhere, release>;
-  using receive = by_atomic_load<everywhere, acquire>;
-  using set = by_atomic_store<everywhere, relaxed>;
-  using look = by_atomic_load<everywhere, relaxed>;
+  using say = atomic_store<device, release>;
+  using hear = atomic_load<device, acquire>;
+  using pass_on = atomic_store<everywhere, release>;
+  using receive = atomic_load<everywhere, acquire>;
+  using set = atomic_store<everywhere, relaxed>;
+  using look = atomic_load<everywhere, relaxed>;
   holds<two_hops<say, hear, pass_on, receive>, Where, two_hops<say, hear, set, look>,
-        two_hops<by_atomic_store<device, relaxed>, by_atomic_load<device, relaxed>, set, look>>(to);
+        two_hops<atomic_store<device, relaxed>, atomic_load<device, relaxed>, set, look>>(to);
   if constexpr (Where != where::host_last) {
     holds<two_hops<say, hear, pass_on, receive>, Where, two_hops<say, hear, say, hear>>(to);
   }
 }
 
-/// Message passing through mapped memory: the device writes with each of `Releases`, and the host reads.
+/// Message passing through mapped memory between the device and the host, which is at `Where`.
+template <where Where, class... Tests>
+void add_mailboxes(const adding& to) {
+  (holds<Tests, Where, message_passing<atomic_store<everywhere, relaxed>, atomic_load<everywhere, relaxed>>>(to), ...);
+}
 template <class... Releases>
-void add_to_host(const adding& to) {
-  using acquire_there = by_atomic_load<everywhere, acquire>;
-  using unordered = message_passing<by_atomic_store<everywhere, relaxed>, by_atomic_load<everywhere, relaxed>>;
-  (holds<message_passing<Releases, acquire_there>, where::host_last, unordered>(to), ...);
-}
-
-/// Message passing through mapped memory: the host writes, and the device reads with each of `Acquires`.
+constexpr auto to_host = &add_mailboxes<where::host_last, message_passing<Releases, atomic_load<everywhere, acquire>>...>;
 template <class... Acquires>
-void add_from_host(const adding& to) {
-  using release_there = by_atomic_store<everywhere, release>;
-  using unordered = message_passing<by_atomic_store<everywhere, relaxed>, by_atomic_load<everywhere, relaxed>>;
-  (holds<message_passing<release_there, Acquires>, where::host_first, unordered>(to), ...);
-}
+constexpr auto from_host = &add_mailboxes<where::host_first, message_passing<atomic_store<everywhere, release>, Acquires>...>;
 
 void add(suite& all) {
   const adding domains{&all, "domains"};
@@ -50,15 +44,15 @@ void add(suite& all) {
 
   const adding host{&all, "host"};
   add_carried_on<where::host_last>(host);
-  add_to_host<by_atomic_store<everywhere, release>, by_atomic_store<everywhere, seq_cst>, by_store<everywhere, release>,
-              by_store<everywhere, seq_cst>, fence_before_store<everywhere, release>, fence_before_store<everywhere, acq_rel>,
-              fence_before_store<everywhere, seq_cst>>(host);
-  add_from_host<by_atomic_load<everywhere, acquire>, by_atomic_load<everywhere, seq_cst>, by_load<everywhere, acquire>,
-                by_load<everywhere, seq_cst>, by_wait<everywhere, acquire>, fence_after_load<everywhere, acquire>,
-                fence_after_load<everywhere, acq_rel>, fence_after_load<everywhere, seq_cst>>(host);
-  holds<store_buffering<by_atomic_store<everywhere, seq_cst>, by_atomic_load<everywhere, seq_cst>>, where::host_last,
-        store_buffering<by_atomic_store<everywhere, release>, by_atomic_load<everywhere, acquire>>>(host);
-  holds<coherent_reads<by_atomic_store<everywhere, relaxed>, by_atomic_load<everywhere, relaxed>>, where::host_first,
+  to_host<atomic_store<everywhere, release>, atomic_store<everywhere, seq_cst>, ordered_store<everywhere, release>,
+          ordered_store<everywhere, seq_cst>, fence_before_store<everywhere, release>, fence_before_store<everywhere, acq_rel>,
+          fence_before_store<everywhere, seq_cst>>(host);
+  from_host<atomic_load<everywhere, acquire>, atomic_load<everywhere, seq_cst>, ordered_load<everywhere, acquire>,
+            ordered_load<everywhere, seq_cst>, atomic_wait<everywhere, acquire>, fence_after_load<everywhere, acquire>,
+            fence_after_load<everywhere, acq_rel>, fence_after_load<everywhere, seq_cst>>(host);
+  holds<store_buffering<atomic_store<everywhere, seq_cst>, atomic_load<everywhere, seq_cst>>, where::host_last,
+        store_buffering<atomic_store<everywhere, release>, atomic_load<everywhere, acquire>>>(host);
+  holds<coherent_reads<atomic_store<everywhere, relaxed>, atomic_load<everywhere, relaxed>>, where::host_first,
         coherent_reads<store_weak<>, load_weak<>>>(host);
 }
 

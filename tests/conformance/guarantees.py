@@ -29,30 +29,32 @@ ROWS = [
         r"^(message_passing|causality)/.*acq_rel"),
     Row("memory_order.hpp", "one order of all such operations that every thread in scope agrees on.",
         r"^sequential_consistency/.*(store|load)\.seq_cst"),
-    Row("fence.cuh", "a release fence followed by a relaxed (or stronger) store synchronizes with an acquire fence that follows a "
+    Row("fence.hpp", "a release fence followed by a relaxed (or stronger) store synchronizes with an acquire fence that follows a "
         "relaxed (or stronger) load of that store's value, or of one that later read-modify-writes made of it, if both fences and "
         "both accesses include each other's threads; cumulative: what the releasing thread has observed is released too.",
         r"^(message_passing|causality|host)/.*thread_fence"),
-    Row("fence.cuh", "All `seq_cst` fences in scope also have one order.",
+    Row("fence.hpp", "All `seq_cst` fences in scope also have one order.",
         r"^sequential_consistency/.*thread_fence\.seq_cst"),
-    Row("atomic.cuh", "a release operation synchronizes with an acquire operation that reads its value, or a value of the "
+    Row("atomic.hpp", "a release operation synchronizes with an acquire operation that reads its value, or a value of the "
         "read-modify-writes that follow it, if each operation's scope includes the other's thread.",
         r"^(message_passing|host)/MP\+(?!thread_fence|store|aggregated|load).*\+(?!load\.|aggregated|.*thread_fence)"
         r"|^causality/(RelSeq|LB)"),
-    Row("atomic.cuh", "seq_cst: fence.sc.S; atom.acquire.S.OP.T",
+    Row("atomic.hpp", "seq_cst: fence.sc.S; atom.acquire.S.OP.T",
         r"^sequential_consistency/.*(exchange|fetch_add|fetch_update)\S*\.seq_cst"),
     Row("headers/atomic.md", "A trivially copyable type of 1, 2, 4, 8 or 16 bytes, aligned to its size.",
         r"^types/.*(uint8|uint16|uint64|half|float|double|quad)\.(atomic_ref|exchange|compare_exchange|fetch|reduce)"),
-    Row("atomic.cuh", "float, double min and max: that of the bits", r"^(types|atomicity)/.*(float|double)\.(fetch|reduce)_(min|max)"),
-    Row("atomic.cuh", "no instruction: fence of the order's release half; ld.relaxed; loop { atom.relaxed.cas }; fence of its acquire half",
+    Row("atomic.hpp", "float, double min and max: that of the bits", r"^(types|atomicity)/.*(float|double)\.(fetch|reduce)_(min|max)"),
+    Row("atomic.hpp", "no instruction: fence of the order's release half; ld.relaxed; loop { atom.relaxed.cas }; fence of its acquire half",
         r"^(message_passing|types)/.*(fetch_update|uint8|uint16|uint64\.fetch_inc)"),
-    Row("atomic.cuh", "add, sub, ... red.{relaxed,release}.S.OP.T no other order", r"^(message_passing|types|atomicity)/.*[.+-]reduce_"),
-    Row("atomic.cuh", "Returns once the value's bits are other than those of `old`, as a load with that order that found it so.",
+    Row("atomic.hpp", "add, sub, ... red.{relaxed,release}.S.OP.T no other order", r"^(message_passing|types|atomicity)/.*[.+-]reduce_"),
+    Row("atomic.hpp", "Returns once the value's bits are other than those of `old`, as a load with that order that found it so.",
         r"\.wait\."),
     Row("headers/atomic.md", "Operations that read and write return the value before.",
         r"^types/.*fetch_|^atomicity/Atomicity\+(?!aggregated)"),
     Row("headers/atomic.md", "8- and 16-bit read-modify-writes work on the aligned 32-bit word around the object and give its "
         "neighbours back unchanged.", r"^atomicity/.*fetch_add_byte"),
+    Row("atomic.hpp", "acquire, acq_rel, seq_cst at cluster scope or wider, of 64 bits but exchange and compare_exchange, and additions of "
+        "float, double and pairs: atom without the acquire; fence.acquire.S.", r"^shared_memory/"),
     Row("load_store.cuh", "acquire synchronizes with the release operation whose value it reads, if each one's scope includes the "
         "other's thread; relaxed orders nothing but is atomic; `mmio`, at system scope only, is relaxed and neither merged nor "
         "repeated.", r"\+((?!atomic_ref)\w+\.)?load(_hinted)?\.(acquire|seq_cst|mmio)|^coherence/.*\+load\."),
@@ -79,21 +81,18 @@ ELSEWHERE = {
                        "only groups of one lane run, because each lane runs another instance; groups of several lanes: "
                        "tests/gpu/atomic_types_test.cu; the barriers: the codegen tests",
                        "values are combined with relaxed atomics of block scope": "barriers of a block: tests/gpu/atomic_contention_test.cu"},
-    "atomic.cuh": {"say what they synchronize with and become": "`atomic` calls `atomic_ref`"},
+    "atomic.hpp": {"say what they synchronize with and become": "`atomic` calls `atomic_ref`"},
     "read_only.cuh": {"Synchronizes with nothing": "no thread writes such data while a kernel runs"},
-    "error.hpp": {"Not synchronized": "host code"},
-    "sync/cross_barrier.cuh": {"Synchronizes: with": PATTERN},
-    "sync/grid_barrier.cuh": {"Synchronizes: with": PATTERN},
-    "sync/last_block.cuh": {"Synchronizes: what": PATTERN, "Synchronizes as": PATTERN},
-    "sync/mpsc_channel.cuh": {"a `pop` that is done synchronizes": PATTERN, "that `closed` synchronizes": PATTERN},
-    "sync/packed_channel.cuh": {"It synchronizes with nothing": PATTERN, "No push synchronizes": PATTERN},
-    "sync/publisher.cuh": {"a consumer that acquires": PATTERN},
-    "sync/queue_lock.cuh": {"a `lock` or `try_lock`": PATTERN},
     "sync/sequence_lock.cuh": {"lock that synchronizes them": "it is a property of that lock"},
-    "sync/spsc_channel.cuh": {"a `pop` that is done synchronizes": PATTERN, "synchronizes with the producer's `close`": PATTERN,
-                              "unless they synchronize": PATTERN},
-    "sync/ticket_lock.cuh": {"a `lock` or `try_lock`": PATTERN},
-    "wait_budget.cuh": {"Only `done` synchronizes": PATTERN},
+    "wait_budget.hpp": {"Only `done` synchronizes": PATTERN},
+    **{f"sync/{header}.cuh": dict.fromkeys(words, PATTERN) for header, *words in (
+        ("cross_barrier", "Synchronizes: with"), ("grid_barrier", "Synchronizes: with"),
+        ("last_block", "Synchronizes: what", "Synchronizes as", "a use that comes after"),
+        ("mpsc_channel", "a `pop` that is done synchronizes", "that `closed` synchronizes"),
+        ("packed_channel", "It synchronizes with nothing", "No push synchronizes"), ("publisher", "a consumer that acquires"),
+        ("queue_lock", "a `lock` or `try_lock`"), ("ticket_lock", "a `lock` or `try_lock`"),
+        ("spsc_channel", "a `pop` that is done synchronizes", "synchronizes with the producer's `close`",
+         "unless they synchronize"))},
 }
 # Folders of headers that the suite does not run.
 FOLDERS = {

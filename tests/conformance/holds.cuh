@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How a row of the suite is written: `holds<Test, place, Control...>(to)` compiles if, at that place, the model forbids the outcome
-/// of the test and allows that of each control.
+/// How a row of the suite is written: `holds<Test, place, Control...>(to)` compiles if, at that place, the model forbids the
+/// outcome of the test and allows that of each control.
 #pragma once
 
 #include "shapes.cuh"
@@ -11,6 +11,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <typeinfo>
 #include <utility>
@@ -25,20 +26,40 @@ struct adding {
 };
 
 /// Runs a thread of `Test` if it is on the host at `Where`, and reports its digits by `observed`.
-template <class Test, where Where, int Thread = 0>
+template <class Test, where Where>
 void run_host_thread(const std::vector<membar::litmus::observed_value>& observed, int thread,
                      const membar::litmus::instance_cells& at, const membar::litmus::instance_digits& out) {
-  if constexpr (Thread < Test::threads) {
-    if constexpr (places<Test::threads>(Where)[static_cast<std::size_t>(Thread)].host) {
-      if (thread == Thread) {
-        Test::template run_on_host<Thread>(at, [&](int o, unsigned number) {
-          const std::vector<std::int64_t>& values = observed[static_cast<std::size_t>(o)].values;
-          const auto found = std::find(values.begin(), values.end(), static_cast<std::int64_t>(number));
-          out.put(o, static_cast<unsigned>(found - values.begin()));  // after the last one: any other value
-        });
-      }
+  constexpr int host = Where == where::host_first ? 0 : Test::threads - 1;
+  if (thread == host) {
+    Test::template run_on_host<host>(at, [&](int o, unsigned number) {
+      const std::vector<std::int64_t>& values = observed[static_cast<std::size_t>(o)].values;
+      const auto found = std::find(values.begin(), values.end(), static_cast<std::int64_t>(number));
+      out.put(o, static_cast<unsigned>(found - values.begin()));  // after the last one: any other value
+    });
+  }
+}
+
+/// The kernel that runs `Test` with its flag in shared memory: see shared_memory.cuh.
+template <class Test>
+const void* kernel_in_shared_memory();
+
+/// `Test` as the engine takes it, at `Where`.
+template <class Test, where Where>
+[[nodiscard]] membar::litmus::runnable_test runnable(const std::string& name) {
+  if constexpr (in_shared_memory(Where)) {
+    using on_gpu = membar::litmus::kernel_test<Test>;
+    std::vector<std::int64_t> values(on_gpu::values);
+    std::iota(values.begin(), values.end(), 0);
+    membar::litmus::runnable_test one;
+    one.model_test = model::named_test(Test::model_test, name);
+    for (const model::observable& what : one.model_test.observed) {
+      one.observed.push_back({what, values});
     }
-    run_host_thread<Test, Where, Thread + 1>(observed, thread, at, out);
+    one.locations = on_gpu::locations;
+    one.kernel = kernel_in_shared_memory<Test>();
+    return one;
+  } else {
+    return membar::litmus::make_test<Test>(name);
   }
 }
 
@@ -47,7 +68,7 @@ template <class Test, where Where>
 std::string add_test(suite& all) {
   const std::string name = Test::name() + "@" + conformance::name(Where);
   if (all.find(name) == nullptr) {
-    placed_test one{name, typeid(Test).name(), membar::litmus::make_test<Test>(name)};
+    placed_test one{name, typeid(Test).name(), runnable<Test, Where>(name)};
     constexpr auto place = places<Test::threads>(Where);
     for (std::size_t t = 0; t != place.size(); ++t) {
       one.test.model_test.threads[t].where = place[t];
@@ -94,8 +115,8 @@ void holds_inside(const adding& to, const std::vector<std::string>& controls = {
   }(std::make_index_sequence<inside<Scope>.size()>{});
 }
 
-/// Adds a guarantee that depends on the scope, at every place that `Scope` includes. If there is a place beyond the scope, the test
-/// itself is a control there.
+/// Adds a guarantee that depends on the scope, at every place that `Scope` includes. If there is a place beyond the scope, the
+/// test itself is a control there.
 template <thread_scope Scope, class Test, class... Weakened>
 void holds_within(const adding& to) {
   std::vector<std::string> beyond;

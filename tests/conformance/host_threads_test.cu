@@ -13,8 +13,8 @@ using namespace conformance;
 using enum memory_order;
 
 constexpr auto everywhere = thread_scope::system;
-using mailbox = message_passing<by_atomic_store<everywhere, release>, by_atomic_load<everywhere, acquire>>;
-using unordered = message_passing<by_atomic_store<everywhere, relaxed>, by_atomic_load<everywhere, relaxed>>;
+using mailbox = message_passing<atomic_store<everywhere, release>, atomic_load<everywhere, acquire>>;
+using unordered = message_passing<atomic_store<everywhere, relaxed>, atomic_load<everywhere, relaxed>>;
 
 class conformance_host_threads : public ::testing::Test {
  protected:

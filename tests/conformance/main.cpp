@@ -232,28 +232,29 @@ int run(const suite& all, const options& how) {
   constexpr std::chrono::seconds between_writes(30);
   auto written = std::chrono::steady_clock::now();
   const campaign* running = nullptr;
+  const auto save = [&] {
+    if (!how.json_file.empty()) {
+      write_json_file(how.json_file, all, *running, context);
+    }
+  };
   campaign work(all, *gpus, how.how, [&](const test_result& t) {
     if (!how.json) {
       std::cout << line_of(t) << std::endl;
     }
-    if (!how.json_file.empty() && std::chrono::steady_clock::now() - written > between_writes) {
-      write_json_file(how.json_file, all, *running, context);
+    if (std::chrono::steady_clock::now() - written > between_writes) {
+      save();
       written = std::chrono::steady_clock::now();
     }
   });
   running = &work;
-  if (!how.json_file.empty()) {
-    write_json_file(how.json_file, all, work, context);  // reports a file that cannot be written before hours are spent
-  }
+  save();  // reports a file that cannot be written before hours are spent
   work.run();
   if (how.json) {
     write_json(std::cout, all, work, context);
   } else {
     write_summary(std::cout, all, work);
   }
-  if (!how.json_file.empty()) {
-    write_json_file(how.json_file, all, work, context);
-  }
+  save();
   const auto any = [&](verdict v) { return work.count(true, v) + work.count(false, v) != 0; };
   const bool lacking = demanded("MEMBAR_REQUIRE_MULTI_GPU") && any(verdict::skipped);
   return any(verdict::forbidden) ? 1 : any(verdict::failed) || lacking ? 2 : 0;

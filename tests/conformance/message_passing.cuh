@@ -11,14 +11,6 @@ namespace conformance {
 /// @name Ways to set or to read a flag
 /// @{
 template <thread_scope Scope, memory_order Order>
-using by_atomic_store = atomic_store<Scope, Order>;
-template <thread_scope Scope, memory_order Order>
-using by_atomic_load = atomic_load<Scope, Order>;
-template <thread_scope Scope, memory_order Order>
-using by_store = ordered_store<Scope, Order>;
-template <thread_scope Scope, memory_order Order>
-using by_load = ordered_load<Scope, Order>;
-template <thread_scope Scope, memory_order Order>
 using by_exchange = update<update_kind::exchange, Scope, Order, 1>;
 template <thread_scope Scope, memory_order Order>
 using by_exchange_back = update<update_kind::exchange, Scope, Order, 0>;
@@ -36,58 +28,48 @@ using by_failing = compare_exchange<Scope, memory_order::relaxed, Order, 2, 2>;
 template <thread_scope Scope, memory_order Order>
 using by_reduction = reduction<update_kind::add, Scope, Order>;
 template <thread_scope Scope, memory_order Order>
-using by_wait = atomic_wait<Scope, Order>;
-template <thread_scope Scope, memory_order Order>
-using by_update = fetch_update<Scope, Order>;
-template <thread_scope Scope, memory_order Order>
-using by_aggregation = aggregated_fetch_add<Scope, Order, 1>;
-template <thread_scope Scope, memory_order Order>
 using by_aggregating_nothing = aggregated_fetch_add<Scope, Order, 0>;
-template <thread_scope Scope, memory_order Order>
-using by_aggregated_reduction = aggregated_add<Scope, Order>;
 
 /// A fence and a relaxed store; no fence for `relaxed`.
 template <thread_scope Scope, memory_order Order>
-struct fence_before_store : both<fence<Scope, Order>, by_atomic_store<Scope, memory_order::relaxed>> {};
+struct fence_before_store : both<fence<Scope, Order>, atomic_store<Scope, memory_order::relaxed>> {};
 template <thread_scope Scope>
-struct fence_before_store<Scope, memory_order::relaxed> : by_atomic_store<Scope, memory_order::relaxed> {};
+struct fence_before_store<Scope, memory_order::relaxed> : atomic_store<Scope, memory_order::relaxed> {};
 /// A relaxed load and a fence; no fence for `relaxed`.
 template <thread_scope Scope, memory_order Order>
-struct fence_after_load : both<by_atomic_load<Scope, memory_order::relaxed>, fence<Scope, Order>> {};
+struct fence_after_load : both<atomic_load<Scope, memory_order::relaxed>, fence<Scope, Order>> {};
 template <thread_scope Scope>
-struct fence_after_load<Scope, memory_order::relaxed> : by_atomic_load<Scope, memory_order::relaxed> {};
+struct fence_after_load<Scope, memory_order::relaxed> : atomic_load<Scope, memory_order::relaxed> {};
 /// @}
 
 /// `Way` releases with each of these orders. One control has no order on either side, the other one none on the releasing side.
 template <thread_scope Scope, template <thread_scope, memory_order> class Way, memory_order... Orders>
 void releases(const adding& to) {
-  using acquire = by_atomic_load<Scope, memory_order::acquire>;
-  using look = by_atomic_load<Scope, memory_order::relaxed>;
+  using acquire = atomic_load<Scope, memory_order::acquire>;
+  using look = atomic_load<Scope, memory_order::relaxed>;
   using set = Way<Scope, memory_order::relaxed>;
   (holds_within<Scope, message_passing<Way<Scope, Orders>, acquire>, message_passing<set, look>, message_passing<set, acquire>>(
        to),
    ...);
 }
 
-/// A wait acquires with each of these orders. It has no control beyond its scope, where a wait need not end.
-template <thread_scope Scope, memory_order... Orders>
-void waits(const adding& to) {
-  using release = by_atomic_store<Scope, memory_order::release>;
-  using set = by_atomic_store<Scope, memory_order::relaxed>;
-  using look = by_wait<Scope, memory_order::relaxed>;
-  (holds_inside<Scope, message_passing<release, by_wait<Scope, Orders>>, message_passing<set, look>,
-                message_passing<release, look>>(to),
-   ...);
-}
-
-/// `Way` acquires with each of these orders. One control has no order on either side, the other one none on the acquiring side.
+/// `Way` acquires with each of these orders. One control has no order on either side, the other one none on the acquiring side. A
+/// wait has no control beyond its scope, where it need not end.
 template <thread_scope Scope, template <thread_scope, memory_order> class Way, memory_order... Orders>
 void acquires(const adding& to) {
-  using release = by_atomic_store<Scope, memory_order::release>;
-  using set = by_atomic_store<Scope, memory_order::relaxed>;
+  using release = atomic_store<Scope, memory_order::release>;
+  using set = atomic_store<Scope, memory_order::relaxed>;
   using look = Way<Scope, memory_order::relaxed>;
-  (holds_within<Scope, message_passing<release, Way<Scope, Orders>>, message_passing<set, look>,
-                message_passing<release, look>>(to),
+  constexpr bool waits = std::is_same_v<look, atomic_wait<Scope, memory_order::relaxed>>;
+  const auto row = [&]<class... Tests>() {
+    if constexpr (waits) {
+      holds_inside<Scope, Tests...>(to);
+    } else {
+      holds_within<Scope, Tests...>(to);
+    }
+  };
+  (row.template
+   operator()<message_passing<release, Way<Scope, Orders>>, message_passing<set, look>, message_passing<release, look>>(),
    ...);
 }
 
@@ -95,25 +77,25 @@ template <thread_scope Scope>
 void add_message_passing(suite& all) {
   using enum memory_order;
   const adding to{&all, "message_passing"};
-  releases<Scope, by_atomic_store, release, seq_cst>(to);
-  releases<Scope, by_store, release, seq_cst>(to);
+  releases<Scope, atomic_store, release, seq_cst>(to);
+  releases<Scope, ordered_store, release, seq_cst>(to);
   releases<Scope, by_exchange, release, acq_rel, seq_cst>(to);
   releases<Scope, by_add, release, acq_rel, seq_cst>(to);
   releases<Scope, by_compare_exchange, release, acq_rel, seq_cst>(to);
   releases<Scope, by_reduction, release>(to);
-  releases<Scope, by_update, release, acq_rel, seq_cst>(to);
+  releases<Scope, fetch_update, release, acq_rel, seq_cst>(to);
   releases<Scope, fence_before_store, release, acq_rel, seq_cst>(to);
-  releases<Scope, by_aggregation, release, acq_rel, seq_cst>(to);
-  releases<Scope, by_aggregated_reduction, release>(to);
+  releases<Scope, aggregated_fetch_add, release, acq_rel, seq_cst>(to);
+  releases<Scope, aggregated_add, release>(to);
 
-  acquires<Scope, by_atomic_load, acquire, seq_cst>(to);
-  acquires<Scope, by_load, acquire, seq_cst>(to);
+  acquires<Scope, atomic_load, acquire, seq_cst>(to);
+  acquires<Scope, ordered_load, acquire, seq_cst>(to);
   acquires<Scope, by_exchange_back, acquire, acq_rel, seq_cst>(to);
   acquires<Scope, by_adding_nothing, acquire, acq_rel, seq_cst>(to);
   acquires<Scope, by_comparing, acquire, acq_rel, seq_cst>(to);
   acquires<Scope, by_failing, acquire, seq_cst>(to);
-  waits<Scope, acquire, seq_cst>(to);
-  acquires<Scope, by_update, acquire, acq_rel, seq_cst>(to);
+  acquires<Scope, atomic_wait, acquire, seq_cst>(to);
+  acquires<Scope, fetch_update, acquire, acq_rel, seq_cst>(to);
   acquires<Scope, fence_after_load, acquire, acq_rel, seq_cst>(to);
   acquires<Scope, by_aggregating_nothing, acquire, acq_rel, seq_cst>(to);
 }

@@ -46,42 +46,48 @@ class Mutant:
     header: str   # in include/membar
     old: str      # the text that is replaced; the header has it once
     new: str
-    parts: tuple  # of the suite: the files that are compiled
+    parts: tuple = ("message_passing_device",)  # of the suite: the files that are compiled
     tests: str = ""  # only those of the changed guarantees whose name matches
 
 
+def change(before, old, new, after=""):
+    """The replaced text and the new one, which differ in one place."""
+    return before + old + after, before + new + after
+
+
 MUTANTS = [
-    Mutant("release-relaxed", "operations of atomic_ref with release are relaxed", "atomic.cuh",
+    Mutant("release-relaxed", "operations of atomic_ref with release are relaxed", "detail/atomic_cuda.cuh",
            "cuda_order<memory_order::release> = cuda::memory_order_release;",
            "cuda_order<memory_order::release> = cuda::memory_order_relaxed;", ("message_passing_device",)),
-    Mutant("acquire-relaxed", "operations of atomic_ref with acquire are relaxed", "atomic.cuh",
+    Mutant("acquire-relaxed", "operations of atomic_ref with acquire are relaxed", "detail/atomic_cuda.cuh",
            "cuda_order<memory_order::acquire> = cuda::memory_order_acquire;",
            "cuda_order<memory_order::acquire> = cuda::memory_order_relaxed;", ("message_passing_device",)),
-    Mutant("acq_rel-acquires", "read-modify-writes of atomic_ref with acq_rel do not release", "atomic.cuh",
-           "cuda_order<memory_order::acq_rel> = cuda::memory_order_acq_rel;",
-           "cuda_order<memory_order::acq_rel> = cuda::memory_order_acquire;", ("message_passing_device",)),
-    Mutant("device-scope-as-block", "atomic_ref at device scope has block scope", "atomic.cuh",
+    Mutant("acq_rel-acquires", "read-modify-writes of atomic_ref with acq_rel do not release", "detail/atomic_device.cuh",
+           "return fetch_by_instruction<Op, T, Scope, order_after_fence<Order, memory_order::acquire>,",
+           "return fetch_by_instruction<Op, T, Scope, order_after_fence<Order == memory_order::acq_rel ? memory_order::acquire : Order, "
+           "memory_order::acquire>,", ("message_passing_device",)),
+    Mutant("device-scope-as-block", "atomic_ref at device scope has block scope", "detail/atomic_cuda.cuh",
            "cuda_scope<thread_scope::device> = cuda::thread_scope_device;",
            "cuda_scope<thread_scope::device> = cuda::thread_scope_block;", ("message_passing_device",)),
     Mutant("device-fence-as-block", "fences, reductions and ordered accesses at device scope have block scope", "detail/ptx.cuh",
-           'text[] = "gpu";', 'text[] = "cta";', ("message_passing_device",)),
-    Mutant("cluster-scope-as-block", "cluster scope is block scope", "detail/ptx.cuh",
-           'text[] = "cluster";', 'text[] = "cta";', ("message_passing_cluster",)),
+           'text[] = "gpu";', 'text[] = "cta";'),
+    Mutant("cluster-scope-as-block", "cluster scope is block scope", "detail/ptx.cuh", 'text[] = "cluster";', 'text[] = "cta";',
+           ("message_passing_cluster",)),
     Mutant("system-scope-as-device", "fences and ordered accesses at system scope have device scope: domains are mixed",
            "detail/ptx.cuh", 'text[] = "sys";', 'text[] = "gpu";', ("message_passing_system", "distance"), FAR),
-    Mutant("system-atomics-as-device", "atomic_ref at system scope has device scope: domains are mixed", "atomic.cuh",
+    Mutant("system-atomics-as-device", "atomic_ref at system scope has device scope: domains are mixed", "detail/atomic_cuda.cuh",
            "cuda_scope = cuda::thread_scope_system;", "cuda_scope = cuda::thread_scope_device;",
            ("message_passing_system", "distance"), FAR),
-    Mutant("fence-removed", "thread_fence is no instruction", "fence.cuh",
-           'asm volatile("fence.%0.%1;" ::"C"(detail::ptx_order<Order::value>::text), "C"(detail::ptx_scope<Scope>::text) : '
-           '"memory");', 'asm volatile("" ::: "memory");', ("message_passing_device", "ordering_device")),
-    Mutant("release-fence-acquires", "a release fence is an acquire fence", "fence.cuh",
-           '"C"(detail::ptx_order<Order::value>::text)',
-           '"C"(detail::ptx_order<Order::value == memory_order::release ? memory_order::acquire : Order::value>::text)',
+    Mutant("fence-removed", "thread_fence is no instruction", "fence.hpp",
+           'asm volatile("fence.%0.%1;" ::"C"(ptx_order<Order>::text), "C"(ptx_scope<Scope>::text) : "memory");',
+           'asm volatile("" ::: "memory");', ("message_passing_device", "ordering_device")),
+    Mutant("release-fence-acquires", "a release fence is an acquire fence", "fence.hpp",
+           '"C"(ptx_order<Order>::text)',
+           '"C"(ptx_order<Order == memory_order::release ? memory_order::acquire : Order>::text)',
            ("message_passing_device",)),
-    Mutant("acquire-fence-releases", "an acquire fence is a release fence", "fence.cuh",
-           '"C"(detail::ptx_order<Order::value>::text)',
-           '"C"(detail::ptx_order<Order::value == memory_order::acquire ? memory_order::release : Order::value>::text)',
+    Mutant("acquire-fence-releases", "an acquire fence is a release fence", "fence.hpp",
+           '"C"(ptx_order<Order>::text)',
+           '"C"(ptx_order<Order == memory_order::acquire ? memory_order::release : Order>::text)',
            ("message_passing_device",)),
     Mutant("seq_cst-fence-as-acq_rel", "a seq_cst fence is an acq_rel fence", "detail/ptx.cuh",
            'text[] = "sc";', 'text[] = "acq_rel";', ("ordering_device",)),
@@ -93,25 +99,24 @@ MUTANTS = [
     Mutant("loop-without-acquire-fence", "a loop of compare-and-swap has no fence after it", "detail/atomic_device.cuh",
            "half_fence<Scope, acquire_half(Order)>();\n  return from_bits<T>(old);", "return from_bits<T>(old);", ("message_passing_device", "types")),
     Mutant("acq_rel-loop-acquires", "a loop of compare-and-swap with acq_rel does not release", "detail/atomic_device.cuh",
-           "half_fence<Scope, release_half(Order)>();\n  const auto seen",
-           "half_fence<Scope, Order == memory_order::acq_rel ? memory_order::relaxed : release_half(Order)>();\n  const auto seen",
-           ("message_passing_device",)),
+           *change("half_fence<Scope, ", "", "Order == memory_order::acq_rel ? memory_order::relaxed : ",
+                   "release_half(Order)>();\n  const auto seen")),
     Mutant("byte-compare-exchange-unreleased", "compare_exchange of a byte releases nothing", "detail/atomic_device.cuh",
            "if constexpr (!look_after_fence) {\n      half_fence<Scope, release_half(Order)>();\n    }", "", ("types",)),
-    Mutant("wait-without-fence", "wait acquires nothing", "detail/atomic_device.cuh",
-           "half_fence<Scope, acquire_half(Order)>();\n}", "}", ("message_passing_device",)),
+    Mutant("wait-without-fence", "wait acquires nothing", "detail/atomic_device.cuh", "half_fence<Scope, acquire_half(Order)>();\n}", "}"),
     Mutant("reduction-relaxed", "a reduction with release is relaxed", "detail/atomic_device.cuh",
-           "ptx_red<Op, native_type<T>(Op), Scope, Order, Space>(object, operand);",
-           "ptx_red<Op, native_type<T>(Op), Scope, memory_order::relaxed, Space>(object, operand);", ("message_passing_device", "types")),
+           *change("ptx_red<Op, native_type<T>(Op), Scope, ", "Order", "memory_order::relaxed", ", Space>(object, operand);"),
+           ("message_passing_device", "types")),
     Mutant("float-max-relaxed", "the integer form of a floating-point minimum or maximum is relaxed", "detail/atomic_device.cuh",
            "return ptx_atom<IntegerOp, Type, Scope, Order, Space>(object, operand);",
            "return ptx_atom<IntegerOp, Type, Scope, memory_order::relaxed, Space>(object, operand);", ("types",)),
-    Mutant("failure-order-forgotten", "a compare_exchange that fails has the order of success", "detail/atomic_device.cuh",
+    Mutant("acquire-before-shared-loop", "a read-modify-write in shared memory acquires before its loop reads", "detail/atomic_device.cuh",
+           *change("return ", "", "false && ", "Op != atom_op::exchange && (sizeof(T) == 8 ||"), ("shared_memory",)),
+    Mutant("failure-order-forgotten", "a compare_exchange that fails has the order of success", "detail/atomic_rules.hpp",
            "if (Failure == memory_order::acquire) {", "if (Success == Failure && Failure == memory_order::acquire) {",
            ("message_passing_cluster",)),
     Mutant("aggregation-relaxed", "an aggregated operation is relaxed", "aggregated.cuh",
-           "old = membar::fetch_combine(ref(), sum, operation, order);",
-           "old = membar::fetch_combine(ref(), sum, operation, relaxed);", ("message_passing_device",)),
+           *change("old = membar::fetch_combine(ref(), sum, operation, ", "order);", "relaxed);")),
     Mutant("mailbox-release-relaxed", "a store of load_store.cuh with release is relaxed", "load_store.cuh",
            "detail::store_with<Scope, order>(address, value, said...);",
            "detail::store_with<Scope, std::conditional_t<std::is_same_v<order, release_t>, relaxed_t, order>>(address, value);",
@@ -128,17 +133,19 @@ MUTANTS = [
     Mutant("bulk-copy-unfenced", "proxy_fence is no instruction", "fence.cuh",
            'asm volatile("fence.proxy.%0;" ::"C"(detail::ptx_proxy<Proxy>::text) : "memory");', 'asm volatile("" ::: "memory");',
            ("proxies",)),
-    Mutant("fetch_add-split", "fetch_add is a load and a store", "atomic.cuh",
-           "return ref.fetch_add(value, order);",
-           "const T old = ref.load(cuda::memory_order_relaxed);\n"
-           "    ref.store(static_cast<T>(old + value), cuda::memory_order_relaxed);\n    return old;", ("atomicity",)),
+    Mutant("fetch_add-split", "fetch_add is a load and a store", "detail/atomic_device.cuh",
+           "return from_bits<T>(ptx_atom<Op, native_type<T>(Op), Scope, Order, Space>(object, operand));",
+           "bits_of<T>* const bits = reinterpret_cast<bits_of<T>*>(object);\n"
+           "    const T old = from_bits<T>(ptx_load<Scope, memory_order::relaxed>(bits));\n"
+           "    ptx_store<Scope, memory_order::relaxed>(bits, to_bits(applied<Op>(old, from_bits<T>(operand))));\n    return old;",
+           ("atomicity",)),
     Mutant("byte-loop-clears-neighbours", "a loop on a byte writes zeros into the rest of the word", "detail/atomic_device.cuh",
            "return (whole & ~(mask << shift)) | static_cast<unsigned>(part) << shift;",
            "return (whole & (mask & ~mask)) | static_cast<unsigned>(part) << shift;", ("atomicity",)),
-    Mutant("wide-load-split", "an ordered load of 16 bytes is two of 8", "detail/memory_access.cuh",
+    Mutant("wide-load-split", "an ordered load of 16 bytes is two of 8", "detail/ptx_access.cuh",
            '"{ .reg .b128 q; ld%2.b128 q, [%3]; mov.b128 {%0, %1}, q; }"', '"ld%2.b64 %0, [%3]; ld%2.b64 %1, [%3+8];"',
            ("atomicity",)),
-    Mutant("wide-store-split", "an ordered store of 16 bytes is two of 8", "detail/memory_access.cuh",
+    Mutant("wide-store-split", "an ordered store of 16 bytes is two of 8", "detail/ptx_access.cuh",
            '"{ .reg .b128 q; mov.b128 q, {%2, %3}; st%0.b128 [%1], q; }"', '"st%0.b64 [%1], %2; st%0.b64 [%1+8], %3;"',
            ("atomicity",)),
 ]
@@ -196,15 +203,10 @@ def demangled(names, *options):
 
 def tests_of(kernels, listed):
     """The listed tests that these kernels run: the type of a test is the template argument of its kernel."""
-    tests = {}
-    for test, name in zip(listed["tests"], demangled((test["type"] for test in listed["tests"]), "-t")):
-        tests.setdefault(name, []).append(test["test"])
-    found = []
-    for name in demangled(kernels):
-        match = re.search(r"run_instances<membar::litmus::kernel_test<(.*)>>\(", name)
-        if match:
-            found += tests.get(match.group(1), [])
-    return found
+    types = demangled((test["type"] for test in listed["tests"]), "-t")
+    found = (re.search(r"run_\w+<membar::litmus::kernel_test<(.*)>>\(", name) for name in demangled(kernels))
+    run = [match.group(1) for match in found if match]
+    return [test["test"] for name in run for test, own in zip(listed["tests"], types) if own == name]
 
 
 def build(arguments, nvcc):
@@ -217,11 +219,8 @@ def build(arguments, nvcc):
     parts = sorted({part for m in chosen for part in m.parts})
     plain = folder / "plain"
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        program = [pool.submit(compiler.object_of, HERE / f"{name}.cpp", INCLUDE, plain) for name in PROGRAM]
-        codes = {part: pool.submit(compiler.object_of, HERE / f"{part}.cu", INCLUDE, plain) for part in parts}
-        for each in program:
-            each.result()
-        codes = {part: code.result() for part, code in codes.items()}
+        files = [*(f"{name}.cpp" for name in PROGRAM), *(f"{part}.cu" for part in parts)]
+        codes = dict(zip((file.split(".")[0] for file in files), pool.map(lambda file: compiler.object_of(HERE / file, INCLUDE, plain), files)))
         compiler.link([plain / f"{part}.o" for part in [*PROGRAM, *parts]], plain / "conformance")
         listed = json.loads(called([plain / "conformance", "--list", "--json"]))
         guarantees = {row["test"] for row in listed["guarantees"]}
@@ -231,25 +230,24 @@ def build(arguments, nvcc):
             shutil.rmtree(here, ignore_errors=True)
             shutil.copytree(INCLUDE, here / "include")
             (here / "include" / "membar" / mutant.header).write_text(patched(mutant))
-            changed = []
-            for part in mutant.parts:
-                code = compiler.object_of(HERE / f"{part}.cu", here / "include", here)
-                changed += [kernel for kernel, text in code.items() if codes[part].get(kernel) != text]
+            changed = [kernel for part in mutant.parts
+                       for kernel, text in compiler.object_of(HERE / f"{part}.cu", here / "include", here).items()
+                       if codes[part].get(kernel) != text]
             tests = sorted({test for test in tests_of(changed, listed) if test in guarantees and re.search(mutant.tests, test)})
             if not tests:
                 raise RuntimeError(f"the code of {len(changed)} kernels changes, and of no guarantee in which it would be found")
             (here / "tests.txt").write_text("\n".join(tests) + "\n")
-            compiler.link([*(plain / f"{name}.o" for name in PROGRAM), *(here / f"{part}.o" for part in mutant.parts)], here / "conformance")
+            objects = [here / f"{part}.o" for part in mutant.parts]
+            compiler.link([*(plain / f"{name}.o" for name in PROGRAM), *objects], here / "conformance")
             shutil.rmtree(here / "include")
-            for part in mutant.parts:
-                (here / f"{part}.o").unlink()
-            return len(changed), len(tests)
+            for each in objects:
+                each.unlink()
+            return f"changes {len(changed)} kernels, {len(tests)} guarantees to hunt with"
 
         wrong = 0
         for mutant, result in [(mutant, pool.submit(one, mutant)) for mutant in chosen]:
             try:
-                kernels, tests = result.result()
-                print(f"{mutant.name}: changes {kernels} kernels, {tests} guarantees to hunt with", flush=True)
+                print(f"{mutant.name}: {result.result()}", flush=True)
             except RuntimeError as failure:
                 wrong += 1
                 print(f"{mutant.name}: {failure}", file=sys.stderr, flush=True)
@@ -340,18 +338,17 @@ def run(arguments):
                "revealed": False, "by": "", "instances": 0, "forbidden": 0, "reason": ""}
         if results.exists() and done.returncode >= 0:  # a program that was killed leaves earlier results
             told = json.loads(results.read_text())
-            context = told["context"]
-            row["instances"] = sum(t["instances"] for t in told["tests"])
-            row["tests"] = sum(t["instances"] != 0 for t in told["tests"])
-            guilty = [t for t in told["tests"] if t["forbidden"]]
+            context, all_tests = told["context"], told["tests"]
+            row.update(instances=sum(t["instances"] for t in all_tests), tests=sum(t["instances"] != 0 for t in all_tests))
+            guilty = next((t for t in all_tests if t["forbidden"]), None)
             if guilty:
-                row.update(revealed=True, by=guilty[0]["test"], forbidden=guilty[0]["forbidden"], reason=guilty[0]["reason"])
+                row.update(revealed=True, by=guilty["test"], forbidden=guilty["forbidden"], reason=guilty["reason"])
             elif not row["instances"]:
-                row["reason"] = "; ".join(sorted({t["reason"] for t in told["tests"] if t["reason"]})) or done.stderr.strip()
+                row["reason"] = "; ".join(sorted({t["reason"] for t in all_tests if t["reason"]})) or done.stderr.strip()
         else:
             row["reason"] = (done.stderr or done.stdout).strip() or f"the program ended with {done.returncode}"
         rows.append(row)
-        print(line_of(row), flush=True)
+        print(f"{row['mutant']}: {outcome_of(row)}", flush=True)
     shown = sum(row["revealed"] for row in rows)
     ran = sum(row["instances"] != 0 for row in rows)
     print(f"{shown} of {ran} mutants that ran were revealed; {len(rows) - ran} could not run here")
@@ -360,12 +357,17 @@ def run(arguments):
     return 0
 
 
-def line_of(row):
+def short(count):
+    return f"{count:.3g}".replace("e+", "e")
+
+
+def outcome_of(row, quoted="{}"):
+    """What a hunt found, with names written as in `quoted`."""
     if row["revealed"]:
-        return f"{row['mutant']}: revealed after {row['seconds']:.1f} s and {row['instances']:.3g} instances by {row['by']}"
+        return f"revealed after {row['seconds']:.1f} s, {short(row['instances'])} instances, by {quoted.format(row['by'])}"
     if row["instances"]:
-        return f"{row['mutant']}: never seen in {row['instances']:.3g} instances, {row['seconds']:.1f} s"
-    return f"{row['mutant']}: not run: {row['reason']}"
+        return f"never seen in {short(row['instances'])} instances, {row['seconds']:.1f} s"
+    return f"not run: {row['reason']}"
 
 
 def main():
@@ -374,36 +376,32 @@ def main():
         given, nvcc = given[:given.index("--")], given[given.index("--") + 1:]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("list")
-    commands.add_parser("check")
-    for name in ("build", "run"):
-        command = commands.add_parser(name)
-        command.add_argument("folder", type=pathlib.Path)
-        command.add_argument("--mutants", default="", metavar="REGEX", help="only mutants whose name matches")
-        if name == "build":
-            command.add_argument("--jobs", type=int, default=os.cpu_count())
-            command.add_argument("--architecture", default="90")
-        else:
-            command.add_argument("--minutes", type=float, default=9.0, help="for all mutants together")
-            command.add_argument("--seconds", type=float, default=60.0, help="the most for one mutant")
-            command.add_argument("--most", type=int, default=8, help="the most guarantees per mutant")
-            command.add_argument("--seed", type=int, default=1)
-            command.add_argument("--parameters", action="append", default=[], metavar="TEXT", help="tried first")
-            command.add_argument("--campaign", type=pathlib.Path, action="append", default=[], metavar="JSON",
-                                 help="results that choose the guarantees and the first parameters; repeatable")
-            command.add_argument("--json", type=pathlib.Path, metavar="FILE")
+    command = {name: commands.add_parser(name) for name in ("list", "check", "build", "run")}
+    for each in (command["build"], command["run"]):
+        each.add_argument("folder", type=pathlib.Path)
+        each.add_argument("--mutants", default="", metavar="REGEX", help="only mutants whose name matches")
+    command["build"].add_argument("--jobs", type=int, default=os.cpu_count())
+    command["build"].add_argument("--architecture", default="90")
+    option = command["run"].add_argument
+    option("--minutes", type=float, default=9.0, help="for all mutants together")
+    option("--seconds", type=float, default=60.0, help="the most for one mutant")
+    option("--most", type=int, default=8, help="the most guarantees per mutant")
+    option("--seed", type=int, default=1)
+    option("--parameters", action="append", default=[], metavar="TEXT", help="tried first")
+    option("--campaign", type=pathlib.Path, action="append", default=[], metavar="JSON",
+           help="results that choose the guarantees and the first parameters; repeatable")
+    option("--json", type=pathlib.Path, metavar="FILE")
     arguments = parser.parse_args(given)
-    if arguments.command == "list":
-        print("\n".join(f"{mutant.name}: {mutant.says} (membar/{mutant.header})" for mutant in MUTANTS))
-        return 0
-    if arguments.command == "check":
-        print(f"{len([patched(mutant) for mutant in MUTANTS])} mutants apply")
-        return 0
     if arguments.command == "build":
         if not nvcc:
             parser.error("the compiler's command follows --")
         return build(arguments, nvcc)
-    return run(arguments)
+    if arguments.command == "run":
+        return run(arguments)
+    said = {"list": "\n".join(f"{m.name}: {m.says} (membar/{m.header})" for m in MUTANTS),
+            "check": f"{len([patched(m) for m in MUTANTS])} mutants apply"}
+    print(said[arguments.command])
+    return 0
 
 
 if __name__ == "__main__":

@@ -11,37 +11,37 @@ namespace conformance {
 template <thread_scope Scope>
 void add_sequential_consistency(const adding& to) {
   using enum memory_order;
-  using set = by_atomic_store<Scope, relaxed>;
+  using set = atomic_store<Scope, relaxed>;
   using set_2 = atomic_store<Scope, relaxed, 2>;
-  using look = by_atomic_load<Scope, relaxed>;
+  using look = atomic_load<Scope, relaxed>;
   using strict_fence = fence<Scope, seq_cst>;
   using lighter_fence = fence<Scope, acq_rel>;
 
   // Store buffering: with fences, with accesses of both headers, with read-modify-writes as the store and as the load.
   holds_within<Scope, store_buffering<both<set, strict_fence>, look>, store_buffering<both<set, lighter_fence>, look>,
                store_buffering<set, look>>(to);
-  holds_within<Scope, store_buffering<by_atomic_store<Scope, seq_cst>, by_atomic_load<Scope, seq_cst>>,
-               store_buffering<by_atomic_store<Scope, release>, by_atomic_load<Scope, acquire>>>(to);
-  holds_within<Scope, store_buffering<by_store<Scope, seq_cst>, by_load<Scope, seq_cst>>,
-               store_buffering<by_store<Scope, release>, by_load<Scope, acquire>>>(to);
-  holds_within<Scope, store_buffering<by_exchange<Scope, seq_cst>, by_atomic_load<Scope, seq_cst>>,
-               store_buffering<by_exchange<Scope, acq_rel>, by_atomic_load<Scope, acquire>>>(to);
-  holds_within<Scope, store_buffering<by_add<Scope, seq_cst>, by_atomic_load<Scope, seq_cst>>,
-               store_buffering<by_add<Scope, acq_rel>, by_atomic_load<Scope, acquire>>>(to);
-  holds_within<Scope, store_buffering<by_compare_exchange<Scope, seq_cst>, by_atomic_load<Scope, seq_cst>>,
-               store_buffering<by_compare_exchange<Scope, acq_rel>, by_atomic_load<Scope, acquire>>>(to);
-  holds_within<Scope, store_buffering<by_update<Scope, seq_cst>, by_atomic_load<Scope, seq_cst>>,
-               store_buffering<by_update<Scope, acq_rel>, by_atomic_load<Scope, acquire>>>(to);
-  holds_within<Scope, store_buffering<by_atomic_store<Scope, seq_cst>, by_adding_nothing<Scope, seq_cst>>,
-               store_buffering<by_atomic_store<Scope, release>, by_adding_nothing<Scope, acquire>>>(to);
+  holds_within<Scope, store_buffering<atomic_store<Scope, seq_cst>, atomic_load<Scope, seq_cst>>,
+               store_buffering<atomic_store<Scope, release>, atomic_load<Scope, acquire>>>(to);
+  holds_within<Scope, store_buffering<ordered_store<Scope, seq_cst>, ordered_load<Scope, seq_cst>>,
+               store_buffering<ordered_store<Scope, release>, ordered_load<Scope, acquire>>>(to);
+  holds_within<Scope, store_buffering<by_exchange<Scope, seq_cst>, atomic_load<Scope, seq_cst>>,
+               store_buffering<by_exchange<Scope, acq_rel>, atomic_load<Scope, acquire>>>(to);
+  holds_within<Scope, store_buffering<by_add<Scope, seq_cst>, atomic_load<Scope, seq_cst>>,
+               store_buffering<by_add<Scope, acq_rel>, atomic_load<Scope, acquire>>>(to);
+  holds_within<Scope, store_buffering<by_compare_exchange<Scope, seq_cst>, atomic_load<Scope, seq_cst>>,
+               store_buffering<by_compare_exchange<Scope, acq_rel>, atomic_load<Scope, acquire>>>(to);
+  holds_within<Scope, store_buffering<fetch_update<Scope, seq_cst>, atomic_load<Scope, seq_cst>>,
+               store_buffering<fetch_update<Scope, acq_rel>, atomic_load<Scope, acquire>>>(to);
+  holds_within<Scope, store_buffering<atomic_store<Scope, seq_cst>, by_adding_nothing<Scope, seq_cst>>,
+               store_buffering<atomic_store<Scope, release>, by_adding_nothing<Scope, acquire>>>(to);
 
   // Readers agree on the order of independent writes.
   holds_within<Scope, independent_reads<set, both<look, strict_fence>, look>,
                independent_reads<set, both<look, lighter_fence>, look>, independent_reads<set, look, look>>(to);
-  holds_within<Scope, independent_reads<set, by_atomic_load<Scope, seq_cst>, by_atomic_load<Scope, seq_cst>>,
-               independent_reads<set, by_atomic_load<Scope, acquire>, by_atomic_load<Scope, acquire>>>(to);
-  holds_within<Scope, independent_reads<set, by_load<Scope, seq_cst>, by_load<Scope, seq_cst>>,
-               independent_reads<set, by_load<Scope, acquire>, by_load<Scope, acquire>>>(to);
+  holds_within<Scope, independent_reads<set, atomic_load<Scope, seq_cst>, atomic_load<Scope, seq_cst>>,
+               independent_reads<set, atomic_load<Scope, acquire>, atomic_load<Scope, acquire>>>(to);
+  holds_within<Scope, independent_reads<set, ordered_load<Scope, seq_cst>, ordered_load<Scope, seq_cst>>,
+               independent_reads<set, ordered_load<Scope, acquire>, ordered_load<Scope, acquire>>>(to);
 
   holds_within<Scope, read_to_write_causality<set, look, strict_fence>, read_to_write_causality<set, look, lighter_fence>>(to);
   holds_within<Scope, store_against_load<both<set, strict_fence>, set, both<set_2, strict_fence>, look>,
@@ -54,15 +54,15 @@ void add_sequential_consistency(const adding& to) {
 template <thread_scope Scope>
 void add_causality(const adding& to) {
   using enum memory_order;
-  using set = by_atomic_store<Scope, relaxed>;
-  using look = by_atomic_load<Scope, relaxed>;
-  using say = by_atomic_store<Scope, release>;
-  using hear = by_atomic_load<Scope, acquire>;
+  using set = atomic_store<Scope, relaxed>;
+  using look = atomic_load<Scope, relaxed>;
+  using say = atomic_store<Scope, release>;
+  using hear = atomic_load<Scope, acquire>;
 
   holds_within<Scope, write_to_read_causality<set, look, say, hear>, write_to_read_causality<set, look, set, look>>(to);
   holds_within<Scope, write_to_read_causality<set, look, fence_before_store<Scope, release>, fence_after_load<Scope, acquire>>,
                write_to_read_causality<set, look, set, look>>(to);
-  holds_within<Scope, write_to_read_causality<set, look, by_store<Scope, release>, by_load<Scope, acquire>>,
+  holds_within<Scope, write_to_read_causality<set, look, ordered_store<Scope, release>, ordered_load<Scope, acquire>>,
                write_to_read_causality<set, look, set, look>>(to);
   holds_within<Scope, two_hops<say, hear, say, hear>, two_hops<set, look, set, look>, two_hops<set, look, say, hear>>(to);
   holds_within<Scope, release_sequence<say, by_add<Scope, relaxed>, hear>, release_sequence<set, by_add<Scope, relaxed>, look>>(
@@ -77,13 +77,13 @@ template <thread_scope Scope>
 void add_coherence(const adding& to) {
   using enum memory_order;
   using weak = coherent_reads<store_weak<>, load_weak<>>;
-  holds_within<Scope, coherent_reads<by_atomic_store<Scope, relaxed>, by_atomic_load<Scope, relaxed>>, weak>(to);
-  holds_within<Scope, coherent_reads<by_store<Scope, relaxed>, by_load<Scope, relaxed>>, weak>(to);
+  holds_within<Scope, coherent_reads<atomic_store<Scope, relaxed>, atomic_load<Scope, relaxed>>, weak>(to);
+  holds_within<Scope, coherent_reads<ordered_store<Scope, relaxed>, ordered_load<Scope, relaxed>>, weak>(to);
   if constexpr (Scope == thread_scope::system) {
     holds_within<Scope, coherent_reads<store_mmio<>, load_mmio>, weak>(to);
     // volatile orders nothing: an old value that a release and an acquire forbid is allowed. Its coherent reads are not tested: a
     // compiler may exchange two of them.
-    holds<message_passing<by_atomic_store<Scope, release>, by_atomic_load<Scope, acquire>>, where::one_device,
+    holds<message_passing<atomic_store<Scope, release>, atomic_load<Scope, acquire>>, where::one_device,
           message_passing<store_volatile<>, load_volatile>, message_passing<store_mmio<>, load_mmio>>(to);
   }
 }

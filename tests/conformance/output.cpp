@@ -66,22 +66,20 @@ template <class Range, class Each>
 
 std::string line_of(const test_result& t) {
   const std::string head = std::string(t.is_guarantee ? "guarantee " : "  control ") + t.test->name + ": ";
+  const auto instances = static_cast<double>(t.instances);
   switch (t.result()) {
     case verdict::forbidden:
-      return head +
-             printed("FORBIDDEN outcomes in %" PRIu64 " of %.3g instances: ", t.forbidden, static_cast<double>(t.instances)) +
-             t.reason;
+      return head + printed("FORBIDDEN outcomes in %" PRIu64 " of %.3g instances: ", t.forbidden, instances) + t.reason;
     case verdict::skipped:
     case verdict::failed:
       return head + name(t.result()) + ": " + t.reason;
     case verdict::not_run:
       return head + "not run";
     case verdict::observed:
-      return head +
-             printed("observed, %" PRIu64 " of %.3g instances, %.2g", t.weak, static_cast<double>(t.instances), t.rate());
+      return head + printed("observed, %" PRIu64 " of %.3g instances, %.2g", t.weak, instances, t.rate());
     case verdict::not_observed:
-      return head + printed("not observed in %.3g instances: a rate below %.2g, with 95 %% confidence",
-                            static_cast<double>(t.instances), membar::litmus::rate_bound(t.instances));
+      return head + printed("not observed in %.3g instances: a rate below %.2g, with 95 %% confidence", instances,
+                            membar::litmus::rate_bound(t.instances));
   }
   return head;
 }

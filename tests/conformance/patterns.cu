@@ -63,7 +63,7 @@ template <thread_scope Scope>
 void add_at(const adding& to) {
   using enum memory_order;
   holds_within<Scope, message_passing<write_number<Scope>, read_number<Scope>>,
-               message_passing<by_atomic_store<Scope, relaxed>, by_atomic_load<Scope, relaxed>>>(to);
+               message_passing<atomic_store<Scope, relaxed>, atomic_load<Scope, relaxed>>>(to);
 }
 
 void add(suite& all) {

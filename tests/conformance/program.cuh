@@ -80,13 +80,26 @@ struct finally {};
 template <int... Numbers>
 struct outcome {};
 
-/// Where the threads of a test are. In `two_domains`, `two_devices` and `host_last` the last thread is apart from the others, in
-/// `host_first` the first one.
-enum class where { one_block, one_cluster, one_device, two_domains, two_devices, host_last, host_first };
+/// Where the threads of a test are. In `two_domains`, `two_devices` and `host_last` the last thread is apart from the others,
+/// in `host_first` the first one. In `shared` and `cluster_shared` the flag is in shared memory (shared_memory.cuh) and the
+/// first thread is in another block of the cluster: in `shared` it writes the data only, in `cluster_shared` the flag too.
+enum class where {
+  one_block,
+  one_cluster,
+  one_device,
+  two_domains,
+  two_devices,
+  host_last,
+  host_first,
+  shared,
+  cluster_shared
+};
+
+[[nodiscard]] constexpr bool in_shared_memory(where w) noexcept { return w == where::shared || w == where::cluster_shared; }
 
 [[nodiscard]] inline const char* name(where w) {
-  constexpr const char* names[] = {"one_block",   "one_cluster", "one_device", "two_domains",
-                                   "two_devices", "host_last",   "host_first"};
+  constexpr const char* names[] = {"one_block", "one_cluster", "one_device", "two_domains",   "two_devices",
+                                   "host_last", "host_first",  "shared",     "cluster_shared"};
   return names[static_cast<int>(w)];
 }
 
@@ -96,7 +109,9 @@ template <int Threads>
   for (int t = 0; t != Threads; ++t) {
     const bool last = t == Threads - 1;
     model::place here = w == where::one_block ? model::block(0) : model::block(t);
-    if (w == where::one_cluster) {
+    if (in_shared_memory(w)) {
+      here = model::in_cluster(model::block(t == 0 ? 0 : 1), 0);
+    } else if (w == where::one_cluster) {
       here = model::in_cluster(here, 0);
     } else if (w == where::two_domains && last) {
       here = model::in_domain(here, 1);
@@ -121,7 +136,11 @@ struct parts_of_program<finally<Finals...>, outcome<Numbers...>, Threads...> {
 
   /// The model test with its threads at `w`. Its condition is the outcome.
   [[nodiscard]] static constexpr auto model_test_at(where w) {
-    return model_test_of(places<threads>(w), std::index_sequence_for<Threads...>{}).when(condition());
+    const auto all = places<threads>(w);
+    const auto code_at = [&]<std::size_t... Index>(std::index_sequence<Index...>) {
+      return model::litmus(model::thread_code{all[Index], Threads::instructions()}...);
+    };
+    return code_at(std::index_sequence_for<Threads...>{}).when(condition());
   }
 
   template <int Thread, class Results>
@@ -159,17 +178,6 @@ struct parts_of_program<finally<Finals...>, outcome<Numbers...>, Threads...> {
     }
   }
 
-  template <std::size_t... Index>
-  [[nodiscard]] static constexpr auto model_test_of(const std::array<model::place, sizeof...(Threads)>& all,
-                                                    std::index_sequence<Index...>) noexcept {
-    return model::litmus(thread_code(all[Index], Threads::instructions())...);
-  }
-  template <std::size_t Count>
-  [[nodiscard]] static constexpr model::thread_code<Count> thread_code(const model::place& place,
-                                                                       const steps<Count>& code) noexcept {
-    return {place, code};
-  }
-
   [[nodiscard]] static constexpr model::condition condition() {
     constexpr int numbers[] = {Numbers...};
     model::condition all;
@@ -192,8 +200,8 @@ struct parts_of_program<finally<Finals...>, outcome<Numbers...>, Threads...> {
   }
 };
 
-/// A test: the locations that are observed in the end, the outcome in question, and the threads. Its device code does not depend on
-/// where the threads are.
+/// A test: the locations that are observed in the end, the outcome in question, and the threads. Its device code does not
+/// depend on where the threads are.
 template <class Finally, class Outcome, class... Threads>
 struct program : parts_of_program<Finally, Outcome, Threads...> {
   /// The engine reads instructions, observations and condition from it. The suite sets the places of the threads.

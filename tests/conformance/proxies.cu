@@ -55,9 +55,7 @@ struct copy_in_bulk {
 };
 
 template <class Fence>
-struct stale_copy : program<finally<>, outcome<2>, thread<see<x, copy_in_bulk<Fence>>>> {
-  static std::string name() { return shape_name<copy_in_bulk<Fence>>("Proxy"); }
-};
+struct stale_copy : shape<"Proxy", by<copy_in_bulk<Fence>>, finally<>, outcome<2>, thread<see<x, copy_in_bulk<Fence>>>> {};
 
 namespace {
 

@@ -10,6 +10,7 @@ fails if the page is out of date.
 """
 
 import argparse
+import collections
 import json
 import pathlib
 import re
@@ -17,14 +18,11 @@ import sys
 
 import guarantees
 import mutants
+from mutants import short
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "conformance.md"
 NOT_YET = "not measured yet"
-
-
-def short(count):
-    return f"{count:.3g}".replace("e+", "e")
 
 
 def cell(text):
@@ -41,20 +39,15 @@ class Results:
     """The counts of several campaigns, test by test."""
 
     def __init__(self, files):
-        self.tests, self.campaigns, self.hunts = {}, [], []
-        for file in files:
-            told = json.loads(pathlib.Path(file).read_text(encoding="utf-8"))
-            if "mutants" in told:
-                self.hunts.append(told)
-                continue
-            self.campaigns.append(told)
-            for test in told["tests"]:
-                known = self.tests.setdefault(test["test"], {"instances": 0, "weak": 0, "forbidden": 0})
-                for key in known:
-                    known[key] += test[key]
+        told = [json.loads(pathlib.Path(file).read_text(encoding="utf-8")) for file in files]
+        self.hunts = [each for each in told if "mutants" in each]
+        self.campaigns = [each for each in told if "mutants" not in each]
+        self.tests = collections.defaultdict(collections.Counter)
+        for test in (test for campaign in self.campaigns for test in campaign["tests"]):
+            self.tests[test["test"]].update({key: test[key] for key in ("instances", "weak", "forbidden")})
 
     def sum(self, names, key):
-        return sum(self.tests.get(name, {}).get(key, 0) for name in names)
+        return sum(self.tests[name][key] for name in names)
 
     def seen(self, guarantee):
         return self.sum(guarantee["controls"], "weak") != 0
@@ -73,36 +66,29 @@ def guarantee_table(listed, results):
         tests = [g["test"] for g in found]
         # the example: preferably on one device, with a control at the same place
         shown = min(found, key=lambda g: not g["test"].endswith("@one_device"))
-        place = shown["test"].rsplit("@", 1)[1]
-        control = min(shown["controls"], key=lambda name: not name.endswith(place))
-        controls = sorted({control for g in found for control in g["controls"]})
+        control = min(shown["controls"], key=lambda name: not name.endswith(shown["test"].rsplit("@", 1)[1]))
         ran = [g for g in found if results.ran(g)]
-        measured = [NOT_YET] * 3
-        if ran:
-            measured = [short(results.sum(tests, "instances")) + (f", {len(ran)} of {len(found)} tests" if len(ran) < len(found) else ""),
-                        short(results.sum(tests, "forbidden")),
-                        f"{sum(results.seen(g) for g in ran)} of {len(ran)}"]
-        lines.append([cell(f"{row.words} (`{row.file}`)"), str(len(tests)), f"`{cell(shown['test'])}`",
-                      f"`{cell(control)}`", str(len(controls)), *measured])
+        some = f", {len(ran)} of {len(found)} tests" if len(ran) < len(found) else ""
+        measured = [short(results.sum(tests, "instances")) + some, short(results.sum(tests, "forbidden")),
+                    f"{sum(results.seen(g) for g in ran)} of {len(ran)}"] if ran else [NOT_YET] * 3
+        lines.append([cell(f"{row.words} (`{row.file}`)"), str(len(tests)), f"`{cell(shown['test'])}`", f"`{cell(control)}`",
+                      str(len({control for g in found for control in g["controls"]})), *measured])
     return table(["guarantee", "tests", "one of them", "a control of it", "controls", "instances of the tests", "forbidden outcomes",
                   "tests with a control observed"], lines)
 
 
 def best_known_controls(results):
     """The controls by shape and place: how many were observed, and the highest rate."""
-    controls = {}
-    for campaign in results.campaigns:
-        for test in campaign["tests"]:
-            if test["role"] == "control" and test["instances"]:
-                known = controls.setdefault(test["test"], [0, 0])
-                known[0] += test["weak"]
-                known[1] += test["instances"]
+    controls = collections.defaultdict(lambda: [0, 0])
+    for test in (test for campaign in results.campaigns for test in campaign["tests"]):
+        if test["role"] == "control" and test["instances"]:
+            controls[test["test"]][0] += test["weak"]
+            controls[test["test"]][1] += test["instances"]
     if not controls:
         return f"Rates of controls: {NOT_YET}."
-    shapes = {}
+    shapes = collections.defaultdict(list)
     for name, (weak, instances) in controls.items():
-        key = re.match(r"2\+2W|[^+]+", name).group(), name.rsplit("@", 1)[1]
-        shapes.setdefault(key, []).append((weak / instances, name, weak, instances))
+        shapes[re.match(r"2\+2W|[^+]+", name).group(), name.rsplit("@", 1)[1]].append((weak / instances, name, weak, instances))
     lines = []
     for (shape, place), found in sorted(shapes.items()):
         rate, name, weak, instances = max(found)
@@ -113,19 +99,12 @@ def best_known_controls(results):
 
 def mutant_table(results):
     rows = {row["mutant"]: row for hunt in results.hunts for row in hunt["mutants"]}
-    lines = []
-    for mutant in mutants.MUTANTS:
-        row = rows.get(mutant.name)
-        if row is None:
-            outcome = NOT_YET
-        elif row["revealed"]:
-            outcome = f"revealed after {row['seconds']:.1f} s, {short(row['instances'])} instances, by `{cell(row['by'])}`"
-        elif row["instances"]:
-            outcome = f"never seen in {short(row['instances'])} instances, {row['seconds']:.1f} s"
-        else:
-            outcome = cell(f"not run: {row['reason']}")
-        lines.append([f"`{mutant.name}`", cell(mutant.says), f"`{mutant.header}`", outcome])
-    return table(["mutant", "what is wrong", "header", "on hardware"], lines)
+
+    def outcome(row):
+        return cell(mutants.outcome_of(row, "`{}`")) if row else NOT_YET
+
+    return table(["mutant", "what is wrong", "header", "on hardware"],
+                 [[f"`{m.name}`", cell(m.says), f"`{m.header}`", outcome(rows.get(m.name))] for m in mutants.MUTANTS])
 
 
 def machines(results):
@@ -166,18 +145,16 @@ def main():
     parser.add_argument("--results", action="append", type=pathlib.Path, metavar="JSON")
     parser.add_argument("list", type=pathlib.Path)
     arguments = parser.parse_args()
-    files = arguments.results
-    if files is None:
-        files = sorted((ROOT / "docs" / "measurements").glob("*/conformance*.json"))
+    files = arguments.results or sorted((ROOT / "docs" / "measurements").glob("*/conformance*.json"))
     page = arguments.page.read_text(encoding="utf-8")
     new = filled(page, json.loads(arguments.list.read_text(encoding="utf-8")), Results(files))
-    if arguments.check:
-        if new != page:
-            print(f"{arguments.page} is not what tests/conformance/table.py makes of the suite and its results: run it", file=sys.stderr)
-            return 1
+    if not arguments.check:
+        arguments.page.write_text(new, encoding="utf-8")
+    elif new != page:
+        print(f"{arguments.page} is not what tests/conformance/table.py makes of the suite and its results: run it", file=sys.stderr)
+        return 1
+    else:
         print(f"{arguments.page} is up to date")
-        return 0
-    arguments.page.write_text(new, encoding="utf-8")
     return 0
 
 

@@ -27,10 +27,8 @@ template <>
 
 namespace {
 
+using enum memory_order;
 constexpr auto device = thread_scope::device;
-constexpr auto relaxed = memory_order::relaxed;
-constexpr auto acquire = memory_order::acquire;
-constexpr auto release = memory_order::release;
 
 /// Loads, stores, exchanges, compare-and-swaps and updates of a `T`.
 template <class T>
@@ -54,22 +52,20 @@ void add_type(const adding& to) {
 }
 
 /// The writer applies an operation that makes the value 1 after `Before`. The reader applies it so that it changes nothing.
-template <update_kind Kind, int One, int Nothing, class T = unsigned, class... Before>
+template <update_kind Kind, int One, int Nothing, class T = unsigned, class Before = void>
 void add_update(const adding& to) {
-  const auto row = [&]<class Release, class Set>() {
-    holds_within<device, message_passing<Release, update<Kind, device, acquire, Nothing, T>>,
-                 message_passing<Set, update<Kind, device, relaxed, Nothing, T>>>(to);
-  };
-  row.template operator()<chain<Before..., ignored<update<Kind, device, release, One, T>>>,
-                          chain<Before..., ignored<update<Kind, device, relaxed, One, T>>>>();
+  using set = after<ignored<update<Kind, device, release, One, T>>, Before>;
+  using unordered_set = after<ignored<update<Kind, device, relaxed, One, T>>, Before>;
+  holds_within<device, message_passing<set, update<Kind, device, acquire, Nothing, T>>,
+               message_passing<unordered_set, update<Kind, device, relaxed, Nothing, T>>>(to);
 }
 
-template <update_kind Kind, int One, class T = unsigned, class... Before>
+template <update_kind Kind, int One, class T = unsigned, class Before = void>
 void add_reduction(const adding& to) {
-  holds_within<device,
-               message_passing<chain<Before..., reduction<Kind, device, release, One, T>>, atomic_load<device, acquire, T>>,
-               message_passing<chain<Before..., reduction<Kind, device, relaxed, One, T>>, atomic_load<device, relaxed, T>>>(
-      to);
+  using set = after<reduction<Kind, device, release, One, T>, Before>;
+  using unordered_set = after<reduction<Kind, device, relaxed, One, T>, Before>;
+  holds_within<device, message_passing<set, atomic_load<device, acquire, T>>,
+               message_passing<unordered_set, atomic_load<device, relaxed, T>>>(to);
 }
 
 void add(suite& all) {

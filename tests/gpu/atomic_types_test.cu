@@ -2,6 +2,8 @@
 // The values of atomics of every type but the integers of 32 and 64 bits, which atomic_contention_test.cu has, under
 // contention: as properties that hold whatever the order in which threads come. One kernel at a time, so no test here carries
 // the label `concurrent`.
+#include <membar/cache_hint.cuh>
+
 #include <tests/common/gpu_test.hpp>
 #include "atomic_types.cuh"
 
@@ -376,6 +378,230 @@ void expect_total_order() {
 TEST_F(atomic_objects, floating_point_extremes_follow_the_total_order) {
   expect_total_order<float>();
   expect_total_order<double>();
+}
+
+template <class T>
+using extreme_pairs = membar::vector<T, 2>;
+
+/// Every object's maximum with its operand, and its minimum, by the vector instructions.
+template <class T>
+__global__ void take_extremes(extreme_pairs<T>* most, extreme_pairs<T>* least, const extreme_pairs<T>* operands) {
+  const unsigned i = threadIdx.x;
+  membar::atomic_ref<extreme_pairs<T>, thread_scope::device>(most[i]).fetch_max(operands[i], membar::relaxed);
+  membar::atomic_ref<extreme_pairs<T>, thread_scope::device>(least[i]).min(operands[i], membar::relaxed);
+}
+
+/// All pairs of zeros, numbers, infinities and NaNs.
+template <class T>
+void expect_the_hosts_extremes(std::initializer_list<unsigned short> bits) {
+  std::vector<extreme_pairs<T>> objects;
+  std::vector<extreme_pairs<T>> operands;
+  for (const unsigned short a : bits) {
+    for (const unsigned short b : bits) {
+      objects.push_back({{std::bit_cast<T>(a), std::bit_cast<T>(b)}});
+      operands.push_back({{std::bit_cast<T>(b), std::bit_cast<T>(b)}});
+    }
+  }
+  const device_copy<extreme_pairs<T>> most(objects);
+  const device_copy<extreme_pairs<T>> least(objects);
+  const device_copy<extreme_pairs<T>> others(operands);
+  const auto count = static_cast<unsigned>(objects.size());
+  membar::launch(launch_config{1, count}, take_extremes<T>, most.get(), least.get(), others.get());
+  const auto largest = copied(most);
+  const auto smallest = copied(least);
+  for (std::size_t i = 0; i != objects.size(); ++i) {
+    auto max = objects[i];
+    auto min = objects[i];
+    membar::atomic_ref<extreme_pairs<T>, thread_scope::device>(max).fetch_max(operands[i], membar::relaxed);
+    membar::atomic_ref<extreme_pairs<T>, thread_scope::device>(min).min(operands[i], membar::relaxed);
+    EXPECT_TRUE(same_bits(largest[i], max)) << "maximum of pair " << i;
+    EXPECT_TRUE(same_bits(smallest[i], min)) << "minimum of pair " << i;
+  }
+}
+
+TEST_F(atomic_objects, extremes_of_vectors_are_those_of_the_host_with_a_nan_too) {
+  if (!has_compute_capability(9)) {
+    GTEST_SKIP() << "this test needs atomic operations on vectors, and the GPU has a compute capability below 9.0";
+  }
+  expect_the_hosts_extremes<__half>({0, 0x8000, 0x3c00, 0xbc00, 0x0001, 0x7c00, 0xfc00, 0x7e00, 0xfe00, 0x7fff, 0x7d00});
+  expect_the_hosts_extremes<__nv_bfloat16>({0, 0x8000, 0x3f80, 0xbf80, 0x0001, 0x7f80, 0xff80, 0x7fc0, 0xffc0, 0x7fff, 0x7fa0});
+}
+
+/// Every object's maximum with its operand, and its minimum, where a NaN beside a number is ignored.
+template <class T>
+__global__ void take_extreme_numbers(T* most, T* least, const T* operands) {
+  const unsigned i = threadIdx.x;
+  membar::atomic_ref<T, thread_scope::device>(most[i]).fetch_fmaximum_num(operands[i], membar::relaxed);
+  membar::atomic_ref<T, thread_scope::system>(least[i]).fetch_fminimum_num(operands[i], membar::acq_rel);
+}
+
+/// All pairs of zeros, numbers, infinities and NaNs.
+template <class T>
+void expect_the_hosts_extreme_numbers(std::initializer_list<membar::detail::bits_of<T>> bits) {
+  std::vector<T> objects;
+  std::vector<T> operands;
+  for (const auto a : bits) {
+    for (const auto b : bits) {
+      objects.push_back(std::bit_cast<T>(a));
+      operands.push_back(std::bit_cast<T>(b));
+    }
+  }
+  const device_copy<T> most(objects);
+  const device_copy<T> least(objects);
+  const device_copy<T> others(operands);
+  membar::launch(launch_config{1, static_cast<unsigned>(objects.size())}, take_extreme_numbers<T>, most.get(), least.get(),
+                 others.get());
+  const auto largest = copied(most);
+  const auto smallest = copied(least);
+  for (std::size_t i = 0; i != objects.size(); ++i) {
+    T max = objects[i];
+    T min = objects[i];
+    membar::atomic_ref<T, thread_scope::device>(max).fetch_fmaximum_num(operands[i], membar::relaxed);
+    membar::atomic_ref<T, thread_scope::device>(min).fetch_fminimum_num(operands[i], membar::relaxed);
+    EXPECT_TRUE(same_bits(largest[i], max)) << "maximum of pair " << i;
+    EXPECT_TRUE(same_bits(smallest[i], min)) << "minimum of pair " << i;
+  }
+}
+
+TEST_F(atomic_objects, extremes_of_numbers_are_those_of_the_host_with_a_nan_too) {
+  expect_the_hosts_extreme_numbers<float>(
+      {0, 0x80000000, 0x3f800000, 0xbf800000, 1, 0x7f800000, 0xff800000, 0x7fc00000, 0xffc00000, 0x7fffffff, 0x7f800001});
+  expect_the_hosts_extreme_numbers<double>({0, 1ULL << 63, 0x3ff0000000000000, 0xbff0000000000000, 1, 0x7ff0000000000000,
+                                            0xfff0000000000000, 0x7ff8000000000000, 0xfff8000000000000, 0x7fffffffffffffff,
+                                            0x7ff0000000000001});
+}
+
+/// All threads at two objects: each brings its rank, and every third a NaN instead.
+template <class T>
+__global__ void bring_numbers(T* objects, T nan) {
+  const int rank = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  const T mine = rank % 3 == 0 ? nan : number<T>(rank);
+  membar::atomic_ref<T, thread_scope::device>(objects[0]).fetch_fmaximum_num(mine, membar::relaxed);
+  membar::atomic_ref<T, thread_scope::device>(objects[1]).fetch_fminimum_num(mine, membar::relaxed);
+}
+
+TEST_F(atomic_objects, extremes_of_numbers_are_found_among_nans) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const device_copy<float> objects({nan, nan});
+  membar::launch(launch_config{8, 128}, bring_numbers<float>, objects.get(), -nan);
+  EXPECT_EQ(copied(objects), (std::vector<float>{1022, 1}));
+}
+
+/// Every operation that takes an L2 policy, on objects of several kinds.
+__global__ void operate_with_a_policy(unsigned* words, unsigned long long* wide, float* floats) {
+  const membar::cache_policy<membar::l2_priority::evict_last> hot(1.0F);
+  const unsigned rank = blockIdx.x * blockDim.x + threadIdx.x;
+  const membar::atomic_ref<unsigned, thread_scope::device> sum(words[0]);
+  sum.fetch_add(3, membar::acq_rel, hot);
+  sum.add(2, membar::release, hot);
+  sum.fetch_sub(1, membar::seq_cst, hot);
+  sum.sub(1, membar::relaxed, hot);
+  membar::atomic_ref<unsigned, thread_scope::system>(words[1]).fetch_max(rank, membar::acquire, hot);
+  membar::atomic_ref<unsigned, thread_scope::system>(words[2]).min(rank, membar::relaxed, hot);
+  membar::atomic_ref<unsigned, thread_scope::device>(words[3]).fetch_xor(1U << rank % 32, membar::relaxed, hot);
+  membar::atomic_ref<unsigned, thread_scope::device>(words[4]).fetch_inc(9, membar::release, hot);
+  membar::atomic<unsigned, thread_scope::device>& owned =
+      *reinterpret_cast<membar::atomic<unsigned, thread_scope::device>*>(&words[5]);
+  owned.bit_or(1U << rank % 32, membar::relaxed, hot);
+  // What the threads take and what remains is 0 and the square of each rank.
+  const unsigned long long taken =
+      membar::atomic_ref<unsigned long long, thread_scope::device>(wide[0]).exchange(1ULL * rank * rank, membar::acq_rel, hot);
+  membar::atomic_ref<unsigned long long, thread_scope::device>(wide[1]).fetch_add(taken, membar::relaxed, hot);
+  membar::atomic_ref<unsigned long long, thread_scope::device>(wide[2]).fetch_max(1ULL << 40 | rank, membar::acq_rel, hot);
+  membar::atomic_ref<float, thread_scope::device>(floats[0]).fetch_add(1, membar::relaxed, hot);
+  membar::atomic_ref<float, thread_scope::device>(floats[1]).fetch_min(-static_cast<float>(rank), membar::relaxed, hot);
+  membar::atomic_ref<float, thread_scope::device>(floats[2]).max(static_cast<float>(rank), membar::release, hot);
+  if constexpr (has_hopper) {
+    using four = membar::vector<float, 4>;
+    const membar::atomic_ref<four, thread_scope::device> all(*reinterpret_cast<four*>(&floats[4]));
+    const four one{{1, 2, 3, 4}};
+    all.fetch_add(one, membar::acquire, hot);
+    all.add(one, membar::release, hot);
+  }
+}
+
+TEST_F(atomic_objects, operations_with_an_l2_policy_do_what_they_do_without) {
+  const device_copy<unsigned> words({0U, 0U, 9999U, 0U, 0U, 0U});
+  const support::device_memory<unsigned long long> wide(3);
+  const support::device_memory<float> floats(8);
+  membar::launch(launch_config{8, 128}, operate_with_a_policy, words.get(), wide.get(), floats.get());
+  EXPECT_EQ(copied(words), (std::vector<unsigned>{3 * 1024, 1023, 0, 0, 1024 % 10, ~0U}));
+  const auto numbers = copied(wide);
+  EXPECT_EQ(numbers[0] + numbers[1], 1023ULL * 1024 * 2047 / 6);
+  EXPECT_EQ(numbers[2], 1ULL << 40 | 1023);
+  const auto values = copied(floats);
+  EXPECT_EQ(values[0], 1024);
+  EXPECT_EQ(values[1], -1023);
+  EXPECT_EQ(values[2], 1023);
+  if (has_compute_capability(9)) {
+    for (int i = 0; i != 4; ++i) {
+      EXPECT_EQ(values[static_cast<std::size_t>(4 + i)], static_cast<float>(2 * 1024 * (i + 1))) << "element " << i;
+    }
+  }
+}
+
+/// The standard's forms, each thread on its own objects: what is not stored is an error.
+__global__ void compare_and_exchange_by_standard_names(unsigned* objects, unsigned* wrong) {
+  const unsigned rank = blockIdx.x * blockDim.x + threadIdx.x;
+  const membar::atomic_ref<unsigned, thread_scope::device> n(objects[rank]);
+  unsigned expected = 0;
+  bool right = n.compare_exchange_weak(expected, 1, membar::acq_rel);
+  right = !n.compare_exchange_strong(expected, 2, membar::release) && expected == 1 && right;
+  right = n.compare_exchange(expected, 2, membar::seq_cst) && right;
+  expected = 2;
+  right = n.compare_exchange_weak(expected, 3, membar::acquire, membar::relaxed) && right && n.is_lock_free();
+  const membar::atomic_ref<const unsigned, thread_scope::device> reader = n;
+  reader.wait(2, membar::acquire);
+  if (!right || reader.load(membar::seq_cst) != 3) {
+    atomicAdd(wrong, 1U);
+  }
+}
+
+TEST_F(atomic_objects, no_compare_exchange_fails_spuriously) {
+  const support::device_memory<unsigned> objects(1025);
+  membar::launch(launch_config{8, 128}, compare_and_exchange_by_standard_names, objects.get(), objects.get() + 1024);
+  EXPECT_EQ(copied(objects)[1024], 0U);
+}
+
+/// One warp waits, through references to const, for what another of the block stores.
+__global__ void wait_through_const(const membar::atomic<int, thread_scope::block>* flag, int* data, int* result) {
+  if (threadIdx.x == 0) {
+    const membar::atomic_ref<const int, thread_scope::block> reader = flag->ref();
+    reader.wait(0, membar::acquire);
+    *result = *data * reader.load(membar::relaxed);
+  } else if (threadIdx.x == 32) {
+    *data = 42;
+    const_cast<membar::atomic<int, thread_scope::block>*>(flag)->store(1, membar::release);
+  }
+}
+
+TEST_F(atomic_objects, a_wait_through_a_reference_to_const_acquires) {
+  const support::device_memory<int> memory(3);
+  membar::launch(launch_config{1, 64}, wait_through_const,
+                 reinterpret_cast<const membar::atomic<int, thread_scope::block>*>(memory.get()), memory.get() + 1,
+                 memory.get() + 2);
+  EXPECT_EQ(copied(memory)[2], 42);
+}
+
+template <class T>
+__global__ void exchange_vectors(membar::vector<T, 4>* object, unsigned* torn) {
+  const membar::atomic_ref<membar::vector<T, 4>, thread_scope::device> n(*object);
+  const T rank = number<T>(static_cast<int>(threadIdx.x));
+  if constexpr (has_hopper || sizeof(T) == 2) {
+    const auto old = n.exchange({{rank, rank, rank, rank}}, membar::acq_rel);
+    if (!(old[0] == old[1] && old[1] == old[2] && old[2] == old[3])) {
+      atomicAdd(torn, 1U);
+    }
+  }
+}
+
+TEST_F(atomic_objects, vectors_are_exchanged_whole) {
+  const support::device_memory<membar::vector<float, 4>> floats(1);
+  const support::device_memory<membar::vector<__half, 4>> halves(1);
+  const support::device_memory<unsigned> torn(1);
+  membar::launch(launch_config{16, 128}, exchange_vectors<float>, floats.get(), torn.get());
+  membar::launch(launch_config{16, 128}, exchange_vectors<__half>, halves.get(), torn.get());
+  EXPECT_EQ(copied(torn)[0], 0U);
 }
 
 __global__ void move_pointers(int** object, int* base, unsigned* seen) {

@@ -6,7 +6,11 @@
 #include <tests/common/gpu_test.hpp>
 #include <tests/common/sync.cuh>
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <vector>
 
 namespace membar_test {
@@ -125,31 +129,70 @@ TEST_F(grid_barrier, of_a_grid_that_cannot_be_on_the_device_at_once_is_refused_a
 }
 
 template <thread_scope Scope>
-__global__ void sum_of_blocks(membar::last_block<Scope>* last, unsigned long long* partial, unsigned long long* result,
+using block_partials = membar::block_partial<unsigned long long, Scope>*;
+
+/// Each of two sums has partial values of its own.
+template <thread_scope Scope>
+__global__ void sum_of_blocks(block_partials<Scope> first, block_partials<Scope> second, unsigned long long* results,
                               unsigned* lasts) {
   unsigned long long total = 0;
   const auto plus = [](unsigned long long a, unsigned long long b) { return a + b; };
   const unsigned long long own = blockIdx.x + 1;
-  if (membar::last_block_reduce(*last, own, partial, plus, total) && threadIdx.x == 0) {
-    *result = total;
-    ++*lasts;
+  if (membar::last_block_reduce(own, first, plus, total) && threadIdx.x == 0) {
+    results[0] = total;
+    ++lasts[0];
+  }
+  if (membar::last_block_reduce(2 * own, second, plus, total) && threadIdx.x == 0) {
+    results[1] = total;
+    ++lasts[1];
   }
 }
 
 TEST_F(grid_barrier, is_not_needed_where_the_last_block_finishes) {
   constexpr unsigned blocks = 2'000;
   constexpr unsigned launches = 300;
-  const support::device_memory<membar::last_block<thread_scope::device>> last(1);
-  const support::device_memory<unsigned long long> partial(blocks);
-  const support::device_memory<unsigned long long> result(1);
-  const support::device_memory<unsigned> lasts(1);
+  using partial = membar::block_partial<unsigned long long, thread_scope::device>;
+  const support::device_memory<partial> first(blocks);
+  const support::device_memory<partial> second(blocks);
+  const support::device_memory<unsigned long long> results(2);
+  const support::device_memory<unsigned> lasts(2);
+  constexpr unsigned long long sum = static_cast<unsigned long long>(blocks) * (blocks + 1) / 2;
   for (unsigned i = 0; i != launches; ++i) {
-    check(cudaMemset(partial.get(), 0, blocks * sizeof(unsigned long long)));
-    membar::launch(launch_config{blocks, 64}, sum_of_blocks<thread_scope::device>, last.get(), partial.get(), result.get(),
+    membar::launch(launch_config{blocks, 64}, sum_of_blocks<thread_scope::device>, first.get(), second.get(), results.get(),
                    lasts.get());
-    ASSERT_EQ(copied(result)[0], static_cast<unsigned long long>(blocks) * (blocks + 1) / 2);
+    ASSERT_EQ(copied(results), std::vector({sum, 2 * sum}));
   }
-  EXPECT_EQ(copied(lasts)[0], launches);
+  EXPECT_EQ(copied(lasts), std::vector(2, launches));
+}
+
+/// One of two blocks uses the partial values twice. The other never comes, so the first use does not end.
+__global__ void reduce_twice(block_partials<thread_scope::device> partial, unsigned long long* result) {
+  const auto plus = [](unsigned long long a, unsigned long long b) { return a + b; };
+  if (blockIdx.x == 0) {
+    for (unsigned i = 0; i != 2; ++i) {
+      if (membar::last_block_reduce(1ULL, partial, plus, *result)) {
+        return;
+      }
+    }
+  }
+}
+
+/// Ends the process: after a trap its context cannot be used.
+[[noreturn]] void reduce_twice_until_trapped() {
+  std::fflush(stdout);
+  dup2(STDERR_FILENO, STDOUT_FILENO);  // where kernels print
+  const support::device_memory<membar::block_partial<unsigned long long, thread_scope::device>> partial(2);
+  const support::device_memory<unsigned long long> result(1);
+  membar::launch(launch_config{2, 32}, reduce_twice, partial.get(), result.get());
+  const cudaError_t ended = cudaDeviceSynchronize();
+  std::fflush(stdout);
+  std::_Exit(ended == cudaSuccess ? 0 : 3);
+}
+
+TEST_F(grid_barrier, partial_values_of_a_use_that_has_not_ended_stop_the_kernel) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a new process, because a fork has no CUDA
+  EXPECT_EXIT(reduce_twice_until_trapped(), ::testing::ExitedWithCode(3),
+              "membar: last_block_reduce got in block 0 partial values that a use before has not finished with");
 }
 
 }  // namespace

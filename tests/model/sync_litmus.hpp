@@ -225,4 +225,24 @@ template <thread_scope Scope>
       .when(in(1, r0) == 1 && in(1, r1) == 0);
 }
 
+/// A block goes on to a second use of `last_block_reduce` while the last block of the first reads what it left: the block's
+/// second value overwrites the first. With `Checked` the block finds its place free only if the last block has said so.
+template <bool Checked, class Say, class Hear>
+[[nodiscard]] constexpr auto overwritten_partial(Say say, Hear hear) {
+  const auto last = [&](auto... after) {
+    return thread(block(0), model::fetch_add<device>(r0, y, 1, acq_rel), load(r1, x), after...);
+  };
+  const auto other = [&](auto... check) {
+    return thread(block(1), store(x, 1), store<device>(z, 1, relaxed), model::fetch_add<device>(r0, y, 1, acq_rel), check...,
+                  store(x, 2));
+  };
+  if constexpr (Checked) {
+    return litmus(last(fence_or_nothing<device>(say), store<device>(z, 0, relaxed)),
+                  other(load<device>(r1, z, hear), jump_unless(r1, 0, 6)))
+        .when(in(0, r0) == 1 && in(0, r1) == 2);
+  } else {
+    return litmus(last(), other()).when(in(0, r0) == 1 && in(0, r1) == 2);
+  }
+}
+
 }  // namespace membar_test

@@ -134,6 +134,10 @@ const order_row every_order[] = {
      VERDICTS(stale_partial, (acq_rel), (acquire))},
     {"last_block.cuh", "arrived_.fetch_inc(blocks - 1, acq_rel)", "release", "the last block takes a stale partial result",
      VERDICTS(stale_partial, (acq_rel), (release))},
+    {"last_block.cuh", "full_.load(acquire)", "relaxed", "the next use overwrites a partial result before it is read",
+     VERDICTS(overwritten_partial<true>, (release, acquire), (release, relaxed))},
+    {"last_block.cuh", "thread_fence<Scope>(release)", "none", "the next use overwrites a partial result before it is read",
+     VERDICTS(overwritten_partial<true>, (release, acquire), (none, acquire))},
 };
 #undef VERDICTS
 
@@ -191,6 +195,11 @@ TEST(sync_patterns, a_warp_has_a_barrier_before_its_first_lane_hands_over) {
 TEST(sync_patterns, a_batch_has_one_signal_of_a_source_because_one_fence_does_not_order_two) {
   EXPECT_TRUE(model::allowed(signals_out_of_order(none)));
   EXPECT_TRUE(model::forbidden(signals_out_of_order(release)));
+}
+
+TEST(sync_patterns, partial_results_of_one_use_are_not_those_of_the_next) {
+  EXPECT_TRUE(model::allowed(overwritten_partial<false>(release, acquire))) << "the last block may read the next use's value";
+  EXPECT_TRUE(model::forbidden(overwritten_partial<true>(release, acquire)));
 }
 
 TEST(sync_patterns, a_packed_message_of_one_producer_needs_no_order_but_one_word) {

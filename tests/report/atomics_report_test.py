@@ -36,7 +36,7 @@ class AtomicsReport(unittest.TestCase):
 
     def test_a_ratio_of_one_machine_code_is_a_control_and_counts_on_both_sides_of_1(self):
         page = report(result("atomic_cost", {"latency/fetch_max/f32": {"membar": 50.0, "cuda_atomic_ref": 100.0},
-                                             "latency/fetch_add/f32": {"membar": 100.0, "cuda_atomic_ref": 110.0},
+                                             "latency/exchange/f32/relaxed": {"membar": 100.0, "cuda_atomic_ref": 110.0},
                                              "throughput/load/u8": {"membar": 101.0, "cuda_atomic_ref": 100.0},
                                              "latency/load/u32": {"membar": 105.0, "cuda_atomic_ref": 100.0}}))[1]
         self.assertIn("the greatest of 1 cases whose machine code differs | ≤ 1.02 | 0.5 | held |", page)

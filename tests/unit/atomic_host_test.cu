@@ -4,14 +4,17 @@
 
 #include <gtest/gtest.h>
 
+#include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
 #include <cmath>
 #include <cstring>
+#include <initializer_list>
 #include <limits>
 #include <string>
 #include <thread>
 #include <type_traits>
+#include <utility>
 
 namespace {
 
@@ -269,6 +272,39 @@ TEST(atomic_ref_on_the_host, adds_vectors_by_element) {
     EXPECT_EQ(object[i], static_cast<float>(11 * (i + 1) - 1));
   }
 }
+
+/// What `fetch_max`, and then `fetch_min` of a fresh object, leave of bits.
+template <class T>
+std::pair<unsigned short, unsigned short> vector_extremes(unsigned short object, unsigned short operand) {
+  using membar::detail::from_bits;
+  using membar::detail::to_bits;
+  const auto vector_of = [](unsigned short b) { return membar::vector<T, 2>{{from_bits<T>(b), from_bits<T>(b)}}; };
+  auto most = vector_of(object);
+  auto least = most;
+  membar::atomic_ref<membar::vector<T, 2>, thread_scope::device>(most).max(vector_of(operand), membar::relaxed);
+  membar::atomic_ref<membar::vector<T, 2>, thread_scope::device>(least).fetch_min(vector_of(operand), membar::relaxed);
+  EXPECT_EQ(to_bits(most[0]), to_bits(most[1]));
+  return {to_bits(most[1]), to_bits(least[1])};
+}
+
+TEST(atomic_ref_on_the_host, extremes_of_vectors_ignore_a_nan_beside_a_number) {
+  using both = std::pair<unsigned short, unsigned short>;
+  for (const unsigned short nan : std::initializer_list<unsigned short>{0x7e00, 0x7fff, 0xfe00, 0xffff}) {
+    EXPECT_EQ(vector_extremes<__half>(0x3c00, nan), both(0x3c00, 0x3c00)) << nan;
+    EXPECT_EQ(vector_extremes<__half>(nan, 0xbc00), both(0xbc00, 0xbc00)) << nan;
+    EXPECT_EQ(vector_extremes<__half>(nan, nan), both(0x7fff, 0x7fff)) << nan;
+    EXPECT_EQ(vector_extremes<__nv_bfloat16>(0x3f80, static_cast<unsigned short>(nan | 0x7fc0)), both(0x3f80, 0x3f80)) << nan;
+  }
+  EXPECT_EQ(vector_extremes<__half>(0x8000, 0), both(0, 0x8000));
+  EXPECT_EQ(vector_extremes<__half>(0x7c00, 0xfc00), both(0x7c00, 0xfc00));
+}
+
+// A read-modify-write of a byte acts on the aligned 32-bit word around it: only bins may be in there.
+static_assert(alignof(membar::privatized_histogram<unsigned char, 3>) == 4 &&
+              sizeof(membar::privatized_histogram<unsigned char, 3>) == 8);
+static_assert(sizeof(membar::privatized_histogram<unsigned short, 3>) == 12);
+static_assert(sizeof(membar::privatized_histogram<double, 3>) == 32);
+static_assert(sizeof(membar::atomic<unsigned char, thread_scope::block>) == 1);
 
 TEST(aggregation, counts_several_wrapping_steps_as_one_by_one) {
   for (unsigned limit : {0U, 1U, 3U, 254U, 255U}) {

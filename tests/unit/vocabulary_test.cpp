@@ -100,4 +100,13 @@ TEST(version, is_the_same_as_a_macro_as_values_and_in_cmake) {
   EXPECT_EQ(version.patch, MEMBAR_PROJECT_PATCH);
 }
 
+#define MEMBAR_TEST_NAMESPACE_OF(major, minor) v##major##_##minor
+#define MEMBAR_TEST_NAMESPACE(major, minor) MEMBAR_TEST_NAMESPACE_OF(major, minor)
+
+// So two versions in one program are not one definition twice.
+TEST(version, is_in_the_names_that_the_linker_sees) {
+  using membar::MEMBAR_TEST_NAMESPACE(MEMBAR_PROJECT_MAJOR, MEMBAR_PROJECT_MINOR)::thread_scope;
+  EXPECT_TRUE((std::is_same_v<thread_scope, membar::thread_scope>));
+}
+
 }  // namespace

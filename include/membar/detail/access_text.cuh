@@ -4,15 +4,14 @@
 #pragma once
 
 #include <membar/cache_hint.cuh>
-#include <membar/detail/ptx.cuh>
+#include <membar/detail/config.hpp>
+#include <membar/detail/ptx_access.cuh>
 #include <membar/memory_order.hpp>
 #include <membar/thread_scope.hpp>
 
-#include <cstddef>
 #include <type_traits>
-#include <utility>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 /// The type of `mmio`, which takes the place of an order.
 struct mmio_t {
@@ -21,11 +20,11 @@ struct mmio_t {
 /// Marks an access to device registers that are mapped into memory: it is performed exactly once, as written.
 ///
 /// Use: `load<thread_scope::system>(p, mmio)`.
-inline constexpr mmio_t mmio{};
+MEMBAR_CONSTANT mmio_t mmio{};
 
-}  // namespace membar
+}  // namespace membar::inline v0_2
 
-namespace membar::detail {
+namespace membar::inline v0_2::detail {
 
 enum class access_kind { load, store, read_only_load };
 
@@ -90,7 +89,6 @@ template <> struct hint_text<prefetch_size<128>> { static constexpr char text[] 
 template <> struct hint_text<prefetch_size<256>> { static constexpr char text[] = ".L2::256B"; };
 template <l2_priority Priority> struct hint_text<l2_hint<Priority>> : l2_text<Priority> {};
 
-struct dot_text { static constexpr char text[] = "."; };
 struct weak_text { static constexpr char text[] = ".weak"; };
 struct mmio_text { static constexpr char text[] = ".mmio.relaxed.sys"; };
 struct global_text { static constexpr char text[] = ".global"; };
@@ -102,36 +100,9 @@ struct cache_hint_text { static constexpr char text[] = ".L2::cache_hint"; };
 template <bool Condition, class Text>
 using text_if = std::conditional_t<Condition, Text, no_text>;
 
-template <class Text>
-inline constexpr std::size_t length_of = sizeof(Text::text) - 1;
-
-/// The character at `at` of the texts written one after the other.
-template <class... Texts>
-[[nodiscard]] consteval char character(std::size_t at) {
-  char result = '\0';
-  const auto take = [&](const char* text, std::size_t length) {
-    if (at < length) {
-      result = text[at];
-    }
-    at -= length;  // wraps once the character is found, so that no later text has it too
-  };
-  (take(Texts::text, length_of<Texts>), ...);
-  return result;
-}
-
-template <class Indices, class... Texts>
-struct joined_at;
-template <std::size_t... At, class... Texts>
-struct joined_at<std::index_sequence<At...>, Texts...> {
-  static constexpr char text[] = {character<Texts...>(At)..., '\0'};
-};
-/// The texts written one after the other, as one text.
-template <class... Texts>
-using joined = joined_at<std::make_index_sequence<(length_of<Texts> + ... + 0)>, Texts...>;
-
 /// The order and the scope of an access as its opcode spells them.
 template <class Order, thread_scope Scope>
-struct semantics_text : joined<dot_text, ptx_order<Order::value>, dot_text, ptx_scope<Scope>> {};
+struct semantics_text : ptx_semantics<Order::value, Scope> {};
 template <thread_scope Scope>
 struct semantics_text<no_order, Scope> : weak_text {};
 template <thread_scope Scope>
@@ -145,4 +116,4 @@ using opcode =
            hint_text<picked<says::l1, Said...>>, hint_text<picked<says::l2, Said...>>,
            text_if<times_said<says::policy, Said...> != 0, cache_hint_text>, hint_text<picked<says::prefetch, Said...>>>;
 
-}  // namespace membar::detail
+}  // namespace membar::inline v0_2::detail

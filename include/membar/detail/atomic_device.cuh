@@ -4,25 +4,12 @@
 /// a floating-point minimum or maximum, or a loop of compare-and-swap.
 #pragma once
 
-#include <membar/detail/atomic_arithmetic.cuh>
+#include <membar/detail/atomic_arithmetic.hpp>
 #include <membar/detail/atomic_ptx.cuh>
 #include <membar/detail/compilation.cuh>
 #include <membar/detail/lane.cuh>
 
-namespace membar::detail {
-
-/// The weakest order of a compare-and-swap that covers its order on success and its order on failure.
-template <memory_order Success, memory_order Failure>
-inline constexpr memory_order covering_order = [] {
-  if (Success == memory_order::seq_cst || Failure == memory_order::seq_cst) {
-    return memory_order::seq_cst;
-  }
-  if (Failure == memory_order::acquire) {
-    const bool releases = Success == memory_order::release || Success == memory_order::acq_rel;
-    return releases ? memory_order::acq_rel : memory_order::acquire;
-  }
-  return Success;
-}();
+namespace membar::inline v0_2::detail {
 
 /// The word that a compare-and-swap acts on: the object itself, or for 8 and 16 bits the aligned 32-bit word around it.
 ///
@@ -112,6 +99,23 @@ __device__ inline T update_loop(T* object, Function function) {
   return from_bits<T>(old);
 }
 
+/// Refuses, in the pass that compiles for a device, a type for which the architecture has neither an instruction nor a loop.
+template <class T>
+__device__ constexpr void require_compare_and_swap() noexcept {
+  static_assert(
+      has_hopper_instructions || sizeof(T) < 16,
+      "membar: a 16-byte read-modify-write requires compute capability 9.0: compile this code for sm_90 or newer only; "
+      "16-byte loads and stores work before it");
+}
+
+/// `update_loop`, where the architecture has one for the type and the scope.
+template <class T, thread_scope Scope, memory_order Order, class Function>
+__device__ inline T device_update(T* object, Function function) {
+  require_architecture_of<Scope>();
+  require_compare_and_swap<T>();
+  return update_loop<T, Scope, Order>(object, function);
+}
+
 /// Sleeps between polls: not after the first, then each time twice as long, up to 256 ns.
 class back_off {
  public:
@@ -161,15 +165,6 @@ __device__ inline bool compare_exchange_in_word(Bits* object, Bits& expected, Bi
   half_fence<Scope, acquire_half(Order)>();
   expected = c.part(seen);
   return exchanged;
-}
-
-/// Refuses, in the pass that compiles for a device, a type for which the architecture has neither an instruction nor a loop.
-template <class T>
-__device__ constexpr void require_compare_and_swap() noexcept {
-  static_assert(
-      has_hopper_instructions || sizeof(T) < 16,
-      "membar: a 16-byte read-modify-write requires compute capability 9.0: compile this code for sm_90 or newer only; "
-      "16-byte loads and stores work before it");
 }
 
 /// Refuses, in the pass that compiles for a device, vectors on an architecture without vector atomics.
@@ -302,7 +297,7 @@ __device__ inline T fetch_by_instruction(T* object, bits_of<T> operand) noexcept
 template <atom_op Op, class T, thread_scope Scope, memory_order Order>
 __device__ inline T device_fetch(T* object, T value) noexcept {
   require_architecture_of<Scope>();
-  if constexpr (kind_of<T> == value_kind::vector) {
+  if constexpr (is_by_element<Op, T>) {
     require_vector_instructions<T>();
     const auto operand = element_bits<typename T::value_type, T::size>::of(value);
     auto old = operand;
@@ -433,4 +428,4 @@ __device__ inline void device_wait(const T* object, const T& old) noexcept {
   half_fence<Scope, acquire_half(Order)>();
 }
 
-}  // namespace membar::detail
+}  // namespace membar::inline v0_2::detail

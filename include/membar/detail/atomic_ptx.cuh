@@ -3,14 +3,15 @@
 /// Atomic instructions that membar emits itself. Each function is one instruction; registers hold untyped bits.
 #pragma once
 
-#include <membar/detail/atomic_type.cuh>
+#include <membar/detail/atomic_type.hpp>
 #include <membar/detail/config.hpp>
 #include <membar/detail/ptx.cuh>
+#include <membar/detail/ptx_access.cuh>
 #include <membar/fence.cuh>
 #include <membar/memory_order.hpp>
 #include <membar/thread_scope.hpp>
 
-namespace membar::detail {
+namespace membar::inline v0_2::detail {
 
 // clang-format off
 template <atom_op Op> struct ptx_operation;
@@ -50,43 +51,15 @@ template <> struct ptx_type_name<ptx_type::v8_bf16> { static constexpr char text
 /// b128 (8.3, sm_70)
 template <thread_scope Scope, memory_order Order, class Bits>
 __device__ inline Bits ptx_load(const Bits* address) noexcept {
-  using order = ptx_order<Order>;
-  using scope = ptx_scope<Scope>;
-  Bits value;
-  if constexpr (sizeof(Bits) == 1) {
-    unsigned short wide;  // no register has 8 bits
-    asm volatile("ld.%2.%3.b8 %0, [%1];" : "=h"(wide) : "l"(address), "C"(order::text), "C"(scope::text) : "memory");
-    value = static_cast<Bits>(wide);
-  } else if constexpr (sizeof(Bits) == 2) {
-    asm volatile("ld.%2.%3.b16 %0, [%1];" : "=h"(value) : "l"(address), "C"(order::text), "C"(scope::text) : "memory");
-  } else if constexpr (sizeof(Bits) == 4) {
-    asm volatile("ld.%2.%3.b32 %0, [%1];" : "=r"(value) : "l"(address), "C"(order::text), "C"(scope::text) : "memory");
-  } else if constexpr (sizeof(Bits) == 8) {
-    asm volatile("ld.%2.%3.b64 %0, [%1];" : "=l"(value) : "l"(address), "C"(order::text), "C"(scope::text) : "memory");
-  } else {
-    asm volatile("ld.%2.%3.b128 %0, [%1];" : "=q"(value) : "l"(address), "C"(order::text), "C"(scope::text) : "memory");
-  }
-  return value;
+  return bits_as<Bits>(
+      load_registers<ptx_semantics<Order, Scope>, false, true, sizeof(Bits)>(reinterpret_cast<std::size_t>(address), 0));
 }
 
 /// st.sem.scope.type [a], b;  sem: relaxed, release (PTX ISA 6.0, sm_70); scope: cluster (7.8, sm_90); type: b8, b16, b32, b64,
 /// b128 (8.3, sm_70)
 template <thread_scope Scope, memory_order Order, class Bits>
 __device__ inline void ptx_store(Bits* address, Bits value) noexcept {
-  using order = ptx_order<Order>;
-  using scope = ptx_scope<Scope>;
-  if constexpr (sizeof(Bits) == 1) {
-    const unsigned short wide = value;  // no register has 8 bits
-    asm volatile("st.%2.%3.b8 [%0], %1;" ::"l"(address), "h"(wide), "C"(order::text), "C"(scope::text) : "memory");
-  } else if constexpr (sizeof(Bits) == 2) {
-    asm volatile("st.%2.%3.b16 [%0], %1;" ::"l"(address), "h"(value), "C"(order::text), "C"(scope::text) : "memory");
-  } else if constexpr (sizeof(Bits) == 4) {
-    asm volatile("st.%2.%3.b32 [%0], %1;" ::"l"(address), "r"(value), "C"(order::text), "C"(scope::text) : "memory");
-  } else if constexpr (sizeof(Bits) == 8) {
-    asm volatile("st.%2.%3.b64 [%0], %1;" ::"l"(address), "l"(value), "C"(order::text), "C"(scope::text) : "memory");
-  } else {
-    asm volatile("st.%2.%3.b128 [%0], %1;" ::"l"(address), "q"(value), "C"(order::text), "C"(scope::text) : "memory");
-  }
+  store_registers<ptx_semantics<Order, Scope>, false, true, sizeof(Bits)>(reinterpret_cast<std::size_t>(address), value, 0);
 }
 
 /// The state space that an instruction names.
@@ -290,4 +263,4 @@ __device__ inline void fence_if_sequentially_consistent() noexcept {
 template <memory_order Order, memory_order Otherwise>
 inline constexpr memory_order order_after_fence = Order == memory_order::seq_cst ? Otherwise : Order;
 
-}  // namespace membar::detail
+}  // namespace membar::inline v0_2::detail

@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The target of the current compilation: nvcc reads the source once for the host and once for each architecture.
+/// What every `.cuh` header includes first: it needs a CUDA compiler.
 #pragma once
 
-namespace membar::detail {
-
-#if defined(__CUDA_ARCH__)
-inline constexpr bool compiling_for_device = true;
-#if __CUDA_ARCH__ >= 900
-inline constexpr bool has_hopper_instructions = true;
-#else
-inline constexpr bool has_hopper_instructions = false;
-#endif
-#else
-inline constexpr bool compiling_for_device = false;
-inline constexpr bool has_hopper_instructions = true;
+#if !defined(__CUDACC__)
+#error "membar: a .cuh header needs a CUDA compiler: compile the file that includes it with nvcc"
+#include "the_error_above_ends_the_compilation"
 #endif
 
-}  // namespace membar::detail
+#include <membar/detail/compilation.hpp>
+#include <membar/detail/config.hpp>

@@ -7,7 +7,7 @@
 
 #include <cuda.h>
 
-namespace membar::detail {
+namespace membar::inline v0_2::detail {
 
 /// The driver's function `name`, whose type is `Function`. Throws `error` where the driver has none.
 template <class Function>
@@ -29,4 +29,4 @@ template <class Function>
 /// The runtime's code of a driver's code: both have the same values.
 [[nodiscard]] constexpr cudaError_t as_runtime(CUresult code) noexcept { return static_cast<cudaError_t>(code); }
 
-}  // namespace membar::detail
+}  // namespace membar::inline v0_2::detail

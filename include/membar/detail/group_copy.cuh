@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace membar::detail {
+namespace membar::inline v0_2::detail {
 
 struct alignas(16) copy_unit {
   unsigned words[4];
@@ -129,4 +129,4 @@ __device__ inline void group_copy(Group group, void* to, const void* from, std::
   group_copy(group, to, from, bytes, [](void* itself) { return itself; });
 }
 
-}  // namespace membar::detail
+}  // namespace membar::inline v0_2::detail

@@ -3,7 +3,9 @@
 /// The calling thread's lane in its warp, and the exchange of values among lanes.
 #pragma once
 
-namespace membar::detail {
+#include <membar/detail/compilation.cuh>
+
+namespace membar::inline v0_2::detail {
 
 /// The calling thread's lane, 0 to 31.
 [[nodiscard]] __device__ inline unsigned lane_id() noexcept {
@@ -27,4 +29,4 @@ template <class Bits>
   }
 }
 
-}  // namespace membar::detail
+}  // namespace membar::inline v0_2::detail

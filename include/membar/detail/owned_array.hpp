@@ -7,7 +7,7 @@
 
 #include <cstddef>
 
-namespace membar::detail {
+namespace membar::inline v0_2::detail {
 
 /// The bytes of `size` objects of a `T`. Throws `error` if they are more than an address can count.
 template <class T>
@@ -66,4 +66,4 @@ class owned_array {
   std::size_t size_;
 };
 
-}  // namespace membar::detail
+}  // namespace membar::inline v0_2::detail

@@ -4,12 +4,13 @@
 /// words is not. So a reader that finds the expected number has the piece.
 #pragma once
 
+#include <membar/detail/compilation.cuh>
 #include <membar/detail/config.hpp>
 
 #include <cstddef>
 #include <cstring>
 
-namespace membar::detail {
+namespace membar::inline v0_2::detail {
 
 struct alignas(16) packed_word {
   static constexpr std::size_t capacity = 12;
@@ -73,4 +74,4 @@ MEMBAR_HOST_DEVICE void unpack_piece(Message* to, std::size_t index, const packe
   }
 }
 
-}  // namespace membar::detail
+}  // namespace membar::inline v0_2::detail

@@ -3,10 +3,11 @@
 /// How PTX spells scopes and orders: operands of the "C" constraint of inline assembly, which pastes a text into the statement.
 #pragma once
 
+#include <membar/detail/compilation.cuh>
 #include <membar/memory_order.hpp>
 #include <membar/thread_scope.hpp>
 
-namespace membar::detail {
+namespace membar::inline v0_2::detail {
 
 // clang-format off
 template <thread_scope Scope> struct ptx_scope;
@@ -33,4 +34,4 @@ __device__ constexpr void require_architecture_of() noexcept {
 #endif
 }
 
-}  // namespace membar::detail
+}  // namespace membar::inline v0_2::detail

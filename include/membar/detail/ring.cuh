@@ -6,7 +6,7 @@
 #include <membar/atomic.cuh>
 #include <membar/wait_budget.cuh>
 
-namespace membar::detail {
+namespace membar::inline v0_2::detail {
 
 /// What a producer knows of its ring: the slots it has filled, those emptied when it last looked, and whether the ring is
 /// closed.
@@ -55,4 +55,4 @@ struct ring_producer {
   }
 };
 
-}  // namespace membar::detail
+}  // namespace membar::inline v0_2::detail

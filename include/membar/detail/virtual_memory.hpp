@@ -10,7 +10,7 @@
 
 #include <cstddef>
 
-namespace membar::detail {
+namespace membar::inline v0_2::detail {
 
 /// The driver's functions.
 struct virtual_memory_calls {
@@ -50,4 +50,4 @@ struct virtual_memory_calls {
   return property;
 }
 
-}  // namespace membar::detail
+}  // namespace membar::inline v0_2::detail

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 /// The L2 policy with the bits of a `cuda::access_property`: no instruction.
 ///
@@ -58,4 +58,4 @@ template <class T, class Property, class... Said>
   return load_weak(static_cast<const std::remove_const_t<T>*>(pointer.get()), said..., policy_of(pointer.__property()));
 }
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

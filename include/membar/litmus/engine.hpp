@@ -26,7 +26,7 @@
 #include <utility>
 #include <vector>
 
-namespace membar::litmus {
+namespace membar::inline v0_2::litmus {
 
 /// How long a run takes, and what makes it reproducible.
 struct run_options {
@@ -420,4 +420,4 @@ class engine {
   bool hung_ = false;
 };
 
-}  // namespace membar::litmus
+}  // namespace membar::inline v0_2::litmus

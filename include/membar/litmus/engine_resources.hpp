@@ -20,7 +20,7 @@
 #include <thread>
 #include <utility>
 
-namespace membar::litmus {
+namespace membar::inline v0_2::litmus {
 
 /// Whether the run of a test thread on the host has been given up. A loop in that thread must leave then. `abandoned` is its
 /// counterpart on the device.
@@ -235,4 +235,4 @@ class host_participant {
 
 }  // namespace detail
 
-}  // namespace membar::litmus
+}  // namespace membar::inline v0_2::litmus

@@ -11,7 +11,7 @@
 
 #include <membar/detail/config.hpp>
 
-namespace membar::litmus {
+namespace membar::inline v0_2::litmus {
 
 /// The limits of a test: threads, locations, observations, and the outcomes that these can make.
 inline constexpr int max_threads = 16;
@@ -261,4 +261,4 @@ struct seat_map {
   return 1ULL * observation * l.instances() + instance;
 }
 
-}  // namespace membar::litmus
+}  // namespace membar::inline v0_2::litmus

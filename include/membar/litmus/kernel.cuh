@@ -30,7 +30,7 @@
 #include <membar/litmus/instance_layout.hpp>
 #include <membar/litmus/launch_view.hpp>
 
-namespace membar::litmus {
+namespace membar::inline v0_2::litmus {
 
 /// The number of outcomes of `Test`, including those with unexpected values; at most `max_outcomes`.
 template <class Test>
@@ -500,4 +500,4 @@ __global__ void __launch_bounds__(1024, 1) run_instances(const __grid_constant__
   run_launch<Test>(view);
 }
 
-}  // namespace membar::litmus
+}  // namespace membar::inline v0_2::litmus

@@ -9,7 +9,7 @@
 #include <membar/detail/config.hpp>
 #include <membar/litmus/instance_layout.hpp>
 
-namespace membar::litmus {
+namespace membar::inline v0_2::litmus {
 
 /// What is observed: a register, reported by a test thread, or the final value of a location.
 struct observation {
@@ -154,4 +154,4 @@ class results : public instance_digits {
   }
 };
 
-}  // namespace membar::litmus
+}  // namespace membar::inline v0_2::litmus

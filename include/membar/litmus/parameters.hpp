@@ -18,7 +18,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace membar::litmus {
+namespace membar::inline v0_2::litmus {
 
 /// How instances are laid out, and what runs beside them. Every value keeps a run sound: parameters change only how often an
 /// outcome is seen and how fast the test runs.
@@ -206,4 +206,4 @@ inline void validate(const parameters& p) {
   return base;
 }
 
-}  // namespace membar::litmus
+}  // namespace membar::inline v0_2::litmus

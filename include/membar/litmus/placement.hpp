@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace membar::litmus {
+namespace membar::inline v0_2::litmus {
 
 /// The properties of a machine that decide where a test can run. They are plain values, so that tests can describe any machine.
 struct machine {
@@ -258,4 +258,4 @@ template <class Test>
   return place_threads(std::span<const model::place>(places), on);
 }
 
-}  // namespace membar::litmus
+}  // namespace membar::inline v0_2::litmus

@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-namespace membar::litmus {
+namespace membar::inline v0_2::litmus {
 
 /// @name Statistics of a run
 /// @{
@@ -327,4 +327,4 @@ namespace detail {
   return out + "]}";
 }
 
-}  // namespace membar::litmus
+}  // namespace membar::inline v0_2::litmus

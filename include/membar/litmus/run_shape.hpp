@@ -13,7 +13,7 @@
 #include <bit>
 #include <cstdint>
 
-namespace membar::litmus {
+namespace membar::inline v0_2::litmus {
 
 /// The size of a run's launches. All launches of a run have the same size.
 struct run_shape {
@@ -70,4 +70,4 @@ struct run_shape {
   return shape;
 }
 
-}  // namespace membar::litmus
+}  // namespace membar::inline v0_2::litmus

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace membar::litmus {
+namespace membar::inline v0_2::litmus {
 
 /// Host code that runs test thread `thread` of one instance and reports every observed register of that thread.
 using host_thread = std::function<void(int thread, const instance_cells& at, const instance_digits& out)>;
@@ -43,4 +43,4 @@ struct runnable_test {
   }
 };
 
-}  // namespace membar::litmus
+}  // namespace membar::inline v0_2::litmus

@@ -45,7 +45,7 @@
 #include <string>
 #include <utility>
 
-namespace membar::litmus {
+namespace membar::inline v0_2::litmus {
 
 namespace detail {
 
@@ -162,4 +162,4 @@ template <class Test>
   return result;
 }
 
-}  // namespace membar::litmus
+}  // namespace membar::inline v0_2::litmus

@@ -24,7 +24,7 @@
 #include <utility>
 #include <vector>
 
-namespace membar::litmus {
+namespace membar::inline v0_2::litmus {
 
 /// The outcomes that a search counts.
 enum class objective {
@@ -181,4 +181,4 @@ struct tune_result {
   return text;
 }
 
-}  // namespace membar::litmus
+}  // namespace membar::inline v0_2::litmus

@@ -3,13 +3,14 @@
 /// Arrays that are indexed by `int`. The model counts events, threads, locations and registers in `int`, where -1 is "none".
 #pragma once
 
+#include <membar/detail/config.hpp>
 #include <membar/model/error.hpp>
 
 #include <array>
 #include <cstddef>
 #include <span>
 
-namespace membar::model {
+namespace membar::inline v0_2::model {
 
 /// Element `index` of an array, a span or a vector. Precondition: `index` is not negative and below the size.
 template <class Array>
@@ -51,4 +52,4 @@ class bounded {
   int size_ = 0;
 };
 
-}  // namespace membar::model
+}  // namespace membar::inline v0_2::model

@@ -5,7 +5,7 @@
 /// | axiom | where |
 /// |---|---|
 /// | Coherence | `cohere`; the orders that it leaves open are chosen in coherence.hpp |
-/// | Fence-SC | `orient_fences` in enumerate.hpp, which builds only orders that satisfy it |
+/// | Fence-SC | `orient_fences` in enumerate.hpp, which builds only orders that satisfy it and puts them into causality |
 /// | Atomicity | `updates_are_atomic` |
 /// | No-Thin-Air | `assign` in enumerate.hpp, which chooses only reads-from that satisfies it |
 /// | SC-per-Location | `sequential_per_location` |
@@ -31,7 +31,7 @@
 
 #include <span>
 
-namespace membar::model {
+namespace membar::inline v0_2::model {
 
 /// The coherence that every consistent order contains: initial writes first, and writes of the same memory that causality
 /// orders. False if that is no order: axiom Coherence. Source: PTX ISA, "Coherence order", "Axiom: Coherence".
@@ -145,4 +145,4 @@ template <class Rules>
   return graph.acyclic(memory & ~f.initial);
 }
 
-}  // namespace membar::model
+}  // namespace membar::inline v0_2::model

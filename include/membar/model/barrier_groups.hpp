@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <span>
 
-namespace membar::model {
+namespace membar::inline v0_2::model {
 
 /// Chooses the groups of an execution whose values are known, barrier by barrier. Each choice ends in a call of `next()`, which
 /// returns false to end the enumeration.
@@ -346,4 +346,4 @@ class barrier_groups {
   relation waiting_{};  ///< wait -> waits that cannot go on before it has
 };
 
-}  // namespace membar::model
+}  // namespace membar::inline v0_2::model

@@ -13,7 +13,7 @@
 #include <array>
 #include <span>
 
-namespace membar::model {
+namespace membar::inline v0_2::model {
 
 /// What follows from one choice of reads-from, barrier groups, Fence-SC order and coherence.
 struct candidate {
@@ -141,4 +141,4 @@ constexpr void relate_causes(candidate& c, const Rules& rules, const event_struc
   }
 }
 
-}  // namespace membar::model
+}  // namespace membar::inline v0_2::model

@@ -18,7 +18,7 @@
 #include <cstdint>
 #include <span>
 
-namespace membar::model {
+namespace membar::inline v0_2::model {
 
 /// Two events.
 struct event_pair {
@@ -204,4 +204,4 @@ class coherence_orders {
   std::uint64_t& checked_;
 };
 
-}  // namespace membar::model
+}  // namespace membar::inline v0_2::model

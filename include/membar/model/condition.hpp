@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <span>
 
-namespace membar::model {
+namespace membar::inline v0_2::model {
 
 /// What is known of a condition while some values are open.
 enum class truth : std::uint8_t { no, yes, open };
@@ -145,4 +145,4 @@ constexpr bool for_each_memory(const partial_execution& execution, std::uint64_t
   return result;
 }
 
-}  // namespace membar::model
+}  // namespace membar::inline v0_2::model

@@ -17,7 +17,7 @@
 #include <cstdint>
 #include <span>
 
-namespace membar::model {
+namespace membar::inline v0_2::model {
 
 /// Visitor that looks for one execution whose final state satisfies the filter, and satisfies the condition (or, for `forall`,
 /// violates it). The test must live as long as the finder.
@@ -148,4 +148,4 @@ template <class Rules = every_rule>
   return result;
 }
 
-}  // namespace membar::model
+}  // namespace membar::inline v0_2::model

@@ -29,7 +29,7 @@
 #include <string>
 #include <type_traits>
 
-namespace membar::model {
+namespace membar::inline v0_2::model {
 
 /// What an enumeration went through.
 struct statistics {
@@ -591,4 +591,4 @@ class enumerator final : private memory_apart {
   statistics statistics_{};
 };
 
-}  // namespace membar::model
+}  // namespace membar::inline v0_2::model

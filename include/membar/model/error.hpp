@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-namespace membar::model {
+namespace membar::inline v0_2::model {
 
 /// Why a test has no verdict, and where in its text. `what()` is "line:column: message", or the message alone for a test
 /// that has no text.
@@ -37,4 +37,4 @@ class error : public std::exception {
   std::string text_;
 };
 
-}  // namespace membar::model
+}  // namespace membar::inline v0_2::model

@@ -13,7 +13,7 @@
 
 #include <span>
 
-namespace membar::model {
+namespace membar::inline v0_2::model {
 
 /// What the instructions of one path through every thread decide, whatever the reads return: the relations that are the same in
 /// every candidate execution of that path.
@@ -193,4 +193,4 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
   f.base.close(f.count);
 }
 
-}  // namespace membar::model
+}  // namespace membar::inline v0_2::model

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-namespace membar::model {
+namespace membar::inline v0_2::model {
 
 /// What an event does. Source: PTX ISA, "Operation types".
 enum class event_kind : std::uint8_t { read, write, fence, proxy_fence, barrier };
@@ -65,4 +65,4 @@ struct assumption {
   bool expected = true;
 };
 
-}  // namespace membar::model
+}  // namespace membar::inline v0_2::model

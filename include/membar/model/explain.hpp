@@ -10,7 +10,7 @@
 
 #include <string>
 
-namespace membar::model {
+namespace membar::inline v0_2::model {
 
 /// Explains the verdict of a test. Throws `error` as `decide` does.
 [[nodiscard]] inline std::string explain(const litmus_test& test, explanation_format format = explanation_format::text,
@@ -19,4 +19,4 @@ namespace membar::model {
   return explanation_printer(test, found).print(format);
 }
 
-}  // namespace membar::model
+}  // namespace membar::inline v0_2::model

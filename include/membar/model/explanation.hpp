@@ -26,7 +26,7 @@
 #include <utility>
 #include <vector>
 
-namespace membar::model {
+namespace membar::inline v0_2::model {
 
 /// One step of a cycle or of a path: `from` is related to `to` by the relation of that name.
 struct step {
@@ -312,4 +312,4 @@ class explainer {
   search_options options_;
 };
 
-}  // namespace membar::model
+}  // namespace membar::inline v0_2::model

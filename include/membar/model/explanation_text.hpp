@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-namespace membar::model {
+namespace membar::inline v0_2::model {
 
 /// How an explanation is printed.
 enum class explanation_format { text, json, dot };
@@ -276,4 +276,4 @@ class explanation_printer {
   std::vector<step> edges_;
 };
 
-}  // namespace membar::model
+}  // namespace membar::inline v0_2::model

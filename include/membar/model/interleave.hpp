@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace membar::model {
+namespace membar::inline v0_2::model {
 
 /// Walks through all interleavings of a test, each reachable state once.
 class interleaving {
@@ -150,4 +150,4 @@ class interleaving {
   return interleaving(test).outcomes();
 }
 
-}  // namespace membar::model
+}  // namespace membar::inline v0_2::model

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace membar::model::detail {
+namespace membar::inline v0_2::model::detail {
 
 class condition_reader {
  public:
@@ -238,4 +238,4 @@ class condition_reader {
   bool names_count_ = true;  ///< what is named is observed
 };
 
-}  // namespace membar::model::detail
+}  // namespace membar::inline v0_2::model::detail

@@ -24,7 +24,7 @@
 #include <utility>
 #include <vector>
 
-namespace membar::model {
+namespace membar::inline v0_2::model {
 
 namespace detail {
 
@@ -168,4 +168,4 @@ class litmus_reader {
 /// Reads one litmus test. Throws `error` with line and column for text that is none.
 [[nodiscard]] inline litmus_test read_litmus(std::string_view text) { return detail::litmus_reader(text).read(); }
 
-}  // namespace membar::model
+}  // namespace membar::inline v0_2::model

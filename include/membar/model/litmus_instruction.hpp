@@ -19,7 +19,7 @@
 #include <string_view>
 #include <vector>
 
-namespace membar::model::detail {
+namespace membar::inline v0_2::model::detail {
 
 /// Reads the operands after the mnemonic `word`, and appends the instruction to its thread.
 class instruction_reader {
@@ -477,4 +477,4 @@ class instruction_reader {
   std::optional<token> label_;
 };
 
-}  // namespace membar::model::detail
+}  // namespace membar::inline v0_2::model::detail

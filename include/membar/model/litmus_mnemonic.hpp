@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-namespace membar::model::detail {
+namespace membar::inline v0_2::model::detail {
 
 /// A word and what it means.
 template <class Value>
@@ -138,4 +138,4 @@ inline void no_others(const token& word, const mnemonic& m) {
 /// Whether `text` begins with `with`.
 [[nodiscard]] inline bool starts(const std::string& text, std::string_view with) { return text.rfind(with, 0) == 0; }
 
-}  // namespace membar::model::detail
+}  // namespace membar::inline v0_2::model::detail

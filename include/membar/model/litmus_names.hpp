@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-namespace membar::model::detail {
+namespace membar::inline v0_2::model::detail {
 
 /// The n of "Pn", if the word is the name of a thread.
 [[nodiscard]] inline std::optional<int> thread_number(std::string_view word) {
@@ -131,4 +131,4 @@ class litmus_names : public litmus_tokens {
   }
 };
 
-}  // namespace membar::model::detail
+}  // namespace membar::inline v0_2::model::detail

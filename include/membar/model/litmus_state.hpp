@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-namespace membar::model::detail {
+namespace membar::inline v0_2::model::detail {
 
 class state_reader {
  public:
@@ -295,4 +295,4 @@ class state_reader {
   std::vector<precedence> precedes_;
 };
 
-}  // namespace membar::model::detail
+}  // namespace membar::inline v0_2::model::detail

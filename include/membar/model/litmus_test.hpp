@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace membar::model {
+namespace membar::inline v0_2::model {
 
 /// A register or a location that a test names, as a column of its table of outcomes.
 struct observable {
@@ -82,4 +82,4 @@ struct litmus_test {
   return decide(test.view(), every_rule{}, options);
 }
 
-}  // namespace membar::model
+}  // namespace membar::inline v0_2::model

@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-namespace membar::model::detail {
+namespace membar::inline v0_2::model::detail {
 
 enum class token_kind { end, word, number, string, symbol };
 
@@ -305,4 +305,4 @@ class litmus_tokens {
   std::size_t taken_ = 0;  ///< where the last token that was taken ends
 };
 
-}  // namespace membar::model::detail
+}  // namespace membar::inline v0_2::model::detail

@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-namespace membar::model {
+namespace membar::inline v0_2::model {
 
 /// Finds the memory of a path that is apart, and interleaves its accesses.
 class memory_apart : public thread_paths {
@@ -163,4 +163,4 @@ class memory_apart : public thread_paths {
   }
 };
 
-}  // namespace membar::model
+}  // namespace membar::inline v0_2::model

@@ -7,7 +7,7 @@
 #include <membar/model/program.hpp>
 #include <membar/model/rules.hpp>
 
-namespace membar::model {
+namespace membar::inline v0_2::model {
 
 /// incl(X, Y): whether the scope of `x` includes the thread at `there`. Source: PTX ISA, "Scope"; the domain clause is
 /// membar's reading of the CUDA guide, the cluster clause the mechanical extension.
@@ -59,4 +59,4 @@ template <class Rules>
   return related && proxies && whole;
 }
 
-}  // namespace membar::model
+}  // namespace membar::inline v0_2::model

@@ -16,7 +16,7 @@
 #include <string>
 #include <utility>
 
-namespace membar::model {
+namespace membar::inline v0_2::model {
 
 namespace detail {
 
@@ -175,4 +175,4 @@ template <std::size_t... Counts>
   return result;
 }
 
-}  // namespace membar::model
+}  // namespace membar::inline v0_2::model

@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-namespace membar::model {
+namespace membar::inline v0_2::model {
 
 /// Visitor that collects the final values of what a test observes, over all executions. The test must live as long as the
 /// collector.
@@ -99,4 +99,4 @@ class outcome_collector final : public execution_visitor {
   return lines;
 }
 
-}  // namespace membar::model
+}  // namespace membar::inline v0_2::model

@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <span>
 
-namespace membar::model {
+namespace membar::inline v0_2::model {
 
 /// The events of one path through every thread, the choices made so far, and the values that follow from them. Values need no
 /// guessing: `rf ∪ dep` is acyclic, so each follows from the others.
@@ -114,4 +114,4 @@ class execution_visitor {
   ~execution_visitor() = default;
 };
 
-}  // namespace membar::model
+}  // namespace membar::inline v0_2::model

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <span>
 
-namespace membar::model {
+namespace membar::inline v0_2::model {
 
 /// The most threads that a test may have.
 inline constexpr int max_threads = 16;
@@ -247,4 +247,4 @@ struct test_view {
   return 0;
 }
 
-}  // namespace membar::model
+}  // namespace membar::inline v0_2::model

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace membar::model {
+namespace membar::inline v0_2::model {
 
 /// `text` as a JSON string: in quotation marks, with escapes.
 [[nodiscard]] inline std::string quoted(const std::string& text) {
@@ -27,4 +27,4 @@ namespace membar::model {
   return out + "\"";
 }
 
-}  // namespace membar::model
+}  // namespace membar::inline v0_2::model

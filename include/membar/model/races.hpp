@@ -16,7 +16,7 @@
 #include <array>
 #include <cstdint>
 
-namespace membar::model {
+namespace membar::inline v0_2::model {
 
 /// Two accesses that race, each as a thread and the instruction's number in it.
 struct data_race {
@@ -89,4 +89,4 @@ struct race_answer {
   }
 }
 
-}  // namespace membar::model
+}  // namespace membar::inline v0_2::model

@@ -9,7 +9,7 @@
 #include <bit>
 #include <cstdint>
 
-namespace membar::model {
+namespace membar::inline v0_2::model {
 
 /// The most events one execution may have, initial writes included: a set of events is one machine word.
 inline constexpr int max_events = 64;
@@ -104,4 +104,4 @@ class relation {
   std::array<event_set, max_events> rows_{};
 };
 
-}  // namespace membar::model
+}  // namespace membar::inline v0_2::model

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-namespace membar::model {
+namespace membar::inline v0_2::model {
 
 /// The rules of the model. Each can be switched off, to find out which one forbids an outcome and what a test tests.
 enum class rule : std::uint8_t {
@@ -130,4 +130,4 @@ struct every_rule_but {
 };
 static_assert(static_cast<int>(rule::count) <= 64);
 
-}  // namespace membar::model
+}  // namespace membar::inline v0_2::model

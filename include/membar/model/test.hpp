@@ -34,7 +34,7 @@
 #include <cstdint>
 #include <span>
 
-namespace membar::model {
+namespace membar::inline v0_2::model {
 
 /// A location of a test; every location starts as 0.
 struct variable {
@@ -412,4 +412,4 @@ template <std::size_t... Counts>
   return test.race_free();
 }
 
-}  // namespace membar::model
+}  // namespace membar::inline v0_2::model

@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <span>
 
-namespace membar::model {
+namespace membar::inline v0_2::model {
 
 /// Whether paths include an iteration of a loop that only waits (waiting_loops.hpp). It changes no final state, but it may race.
 enum class waits : std::uint8_t { left_at_once, repeated_once };
@@ -440,4 +440,4 @@ class thread_paths : public partial_execution {
   int vector_number_ = -1;
 };
 
-}  // namespace membar::model
+}  // namespace membar::inline v0_2::model

@@ -21,7 +21,7 @@
 #include <optional>
 #include <vector>
 
-namespace membar::model {
+namespace membar::inline v0_2::model {
 
 /// A set of registers of one thread.
 using register_set = std::uint64_t;
@@ -169,4 +169,4 @@ class waiting_loops {
   const program_view& program_;
 };
 
-}  // namespace membar::model
+}  // namespace membar::inline v0_2::model

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace membar::model {
+namespace membar::inline v0_2::model {
 
 namespace detail {
 
@@ -123,4 +123,4 @@ namespace detail {
   return out;
 }
 
-}  // namespace membar::model
+}  // namespace membar::inline v0_2::model

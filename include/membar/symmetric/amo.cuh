@@ -11,7 +11,7 @@
 
 #include <type_traits>
 
-namespace membar::symmetric {
+namespace membar::inline v0_2::symmetric {
 
 namespace detail {
 
@@ -53,9 +53,10 @@ template <class Counter>
 using counted = typename counted_of<Counter>::type;
 
 template <class Order>
-__device__ constexpr void require_no_result_order() noexcept {
-  static_assert(order_among<Order, memory_order::relaxed, memory_order::release>,
-                "membar: an AMO without a result takes relaxed or release: what is not returned cannot be acquired");
+[[nodiscard]] __device__ constexpr bool require_no_result_order() noexcept {
+  constexpr bool has_order = order_among<Order, memory_order::relaxed, memory_order::release>;
+  static_assert(has_order, "membar: an AMO without a result takes relaxed or release: what is not returned cannot be acquired");
+  return has_order;
 }
 template <class Order>
 __device__ constexpr void require_result_order() noexcept {
@@ -71,8 +72,7 @@ __device__ inline Value apply_amo(const Counter& counter, Value value, pe other,
 /// An AMO without a result.
 template <amo Operation, class Counter, class Order>
 __device__ inline void change(const Counter& counter, counted<Counter> value, pe other, Order order) noexcept {
-  require_no_result_order<Order>();
-  if constexpr (require_amo<Counter, Operation>()) {
+  if constexpr (require_no_result_order<Order>() && require_amo<Counter, Operation>()) {
     static_cast<void>(apply_amo<Operation>(counter, value, other, order));
   }
 }
@@ -205,4 +205,4 @@ __device__ inline detail::counted<Counter> amo_fetch_max(const Counter& counter,
   return detail::fetch_and_change<amo::fetch_max>(counter, value, other, order);
 }
 
-}  // namespace membar::symmetric
+}  // namespace membar::inline v0_2::symmetric

@@ -12,7 +12,7 @@
 #include <memory>
 #include <type_traits>
 
-namespace membar::symmetric {
+namespace membar::inline v0_2::symmetric {
 
 /// The device's part of a backend: a small value that kernels take. It says which PE this is, how many there are, and where
 /// their objects are. Its operations are in `detail::transport<Reach>`, in the backend's `.cuh`.
@@ -148,4 +148,4 @@ void agree_on_success(Backend& backend, cudaError_t status, const char* what) {
 }
 
 }  // namespace detail
-}  // namespace membar::symmetric
+}  // namespace membar::inline v0_2::symmetric

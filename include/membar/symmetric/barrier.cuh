@@ -9,7 +9,7 @@
 
 #include <type_traits>
 
-namespace membar::symmetric {
+namespace membar::inline v0_2::symmetric {
 
 namespace detail {
 
@@ -101,4 +101,4 @@ __device__ inline void barrier(Group group, const Words& words, wait_budget budg
   }
 }
 
-}  // namespace membar::symmetric
+}  // namespace membar::inline v0_2::symmetric

@@ -15,7 +15,7 @@
 #include <tuple>
 #include <vector>
 
-namespace membar::symmetric {
+namespace membar::inline v0_2::symmetric {
 
 /// What a PE says about its launch before a collective launch. A value, so that tests need no machine.
 struct launch_offer {
@@ -203,4 +203,4 @@ void collective_launch(Backend& backend, const collective_grid& shape, std::span
   validate_launched(detail::gathered_offers(backend, mine));
 }
 
-}  // namespace membar::symmetric
+}  // namespace membar::inline v0_2::symmetric

@@ -4,9 +4,10 @@
 /// same arguments.
 #pragma once
 
+#include <membar/detail/compilation.cuh>
 #include <membar/detail/config.hpp>
 
-namespace membar::symmetric {
+namespace membar::inline v0_2::symmetric {
 
 /// The calling thread alone.
 struct by_thread_t {
@@ -51,9 +52,9 @@ struct by_block_t {
   [[nodiscard]] __device__ static bool any(bool value) noexcept { return __syncthreads_or(value ? 1 : 0) != 0; }
 };
 
-inline constexpr by_thread_t by_thread{};
-inline constexpr by_warp_t by_warp{};
-inline constexpr by_block_t by_block{};
+MEMBAR_CONSTANT by_thread_t by_thread{};
+MEMBAR_CONSTANT by_warp_t by_warp{};
+MEMBAR_CONSTANT by_block_t by_block{};
 
 namespace detail {
 
@@ -67,4 +68,4 @@ template <>
 inline constexpr bool is_group<by_block_t> = true;
 
 }  // namespace detail
-}  // namespace membar::symmetric
+}  // namespace membar::inline v0_2::symmetric

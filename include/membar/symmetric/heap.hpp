@@ -13,7 +13,7 @@
 #include <exception>
 #include <map>
 
-namespace membar::symmetric {
+namespace membar::inline v0_2::symmetric {
 
 namespace detail {
 
@@ -452,4 +452,4 @@ class [[nodiscard]] scoped_array : public array<T, Backend> {
 template <class T, class Backend>
 scoped_array(const array<T, Backend>&) -> scoped_array<T, Backend>;
 
-}  // namespace membar::symmetric
+}  // namespace membar::inline v0_2::symmetric

@@ -17,7 +17,7 @@
 #include <span>
 #include <type_traits>
 
-namespace membar::symmetric {
+namespace membar::inline v0_2::symmetric {
 
 namespace detail {
 
@@ -68,10 +68,11 @@ struct copy_flag_calls {
 }
 
 template <class T>
-constexpr void require_copyable() noexcept {
+[[nodiscard]] constexpr bool require_copyable() noexcept {
   static_assert(!is_word<T>,
                 "membar: signals, counters and other words are not copied: they hold zero at first, and change by their own "
                 "operations only");
+  return !is_word<T>;
 }
 
 }  // namespace detail
@@ -82,27 +83,33 @@ constexpr void require_copyable() noexcept {
 /// includes a wait for another PE whose notification is not enqueued yet, it is a deadlock. Errors: different sizes; what CUDA
 /// refuses.
 template <class T, class Backend>
-void copy_to(const span<T, Backend>& to, std::type_identity_t<std::span<const T>> from, cudaStream_t stream) {
-  detail::require_copyable<T>();
-  detail::validate_copy(from.size(), to.size(), "to");
-  detail::copy_and_wait(to.local(), from.data(), from.size_bytes(), stream);
+void copy_to([[maybe_unused]] const span<T, Backend>& to, [[maybe_unused]] std::type_identity_t<std::span<const T>> from,
+             [[maybe_unused]] cudaStream_t stream) {
+  if constexpr (detail::require_copyable<T>()) {
+    detail::validate_copy(from.size(), to.size(), "to");
+    detail::copy_and_wait(to.local(), from.data(), from.size_bytes(), stream);
+  }
 }
 
 /// Copies this PE's objects at `from` to `to`, in `stream`, and returns when they are there.
 template <class T, class Backend>
-void copy_from(std::type_identity_t<std::span<T>> to, const span<T, Backend>& from, cudaStream_t stream) {
-  detail::require_copyable<T>();
-  detail::validate_copy(to.size(), from.size(), "from");
-  detail::copy_and_wait(to.data(), from.local(), to.size_bytes(), stream);
+void copy_from([[maybe_unused]] std::type_identity_t<std::span<T>> to, [[maybe_unused]] const span<T, Backend>& from,
+               [[maybe_unused]] cudaStream_t stream) {
+  if constexpr (detail::require_copyable<T>()) {
+    detail::validate_copy(to.size(), from.size(), "from");
+    detail::copy_and_wait(to.data(), from.local(), to.size_bytes(), stream);
+  }
 }
 
 /// Sets every byte of this PE's objects, in `stream`, and returns when that has run.
 template <class T, class Backend>
-void fill_bytes(const span<T, Backend>& objects, unsigned char value, cudaStream_t stream) {
-  detail::require_copyable<T>();
-  check(cudaMemsetAsync(objects.local(), value, objects.size() * sizeof(T), stream),
-        "pass objects of this process and a stream of the PE's device");
-  check(cudaStreamSynchronize(stream), "an earlier operation in the stream failed");
+void fill_bytes([[maybe_unused]] const span<T, Backend>& objects, [[maybe_unused]] unsigned char value,
+                [[maybe_unused]] cudaStream_t stream) {
+  if constexpr (detail::require_copyable<T>()) {
+    check(cudaMemsetAsync(objects.local(), value, objects.size() * sizeof(T), stream),
+          "pass objects of this process and a stream of the PE's device");
+    check(cudaStreamSynchronize(stream), "an earlier operation in the stream failed");
+  }
 }
 
 /// Whether `cudaMemcpy` and `cudaMemset` of this memory have run when they return: by the flag of the allocation, or by that
@@ -114,17 +121,18 @@ void fill_bytes(const span<T, Backend>& objects, unsigned char value, cudaStream
 /// Copies `from` to this PE's objects at `to` without a stream, if a flag makes that safe. Errors: `error` if none does, and
 /// nothing is copied; different sizes. The PE's device is current.
 template <class T, class Backend>
-void copy_to(const span<T, Backend>& to, std::type_identity_t<std::span<const T>> from) {
-  detail::require_copyable<T>();
-  detail::validate_copy(from.size(), to.size(), "to");
-  if (!copies_are_synchronous(to.local())) {
-    throw error(
-        cudaErrorNotPermitted,
-        "membar: a copy to PE %d's symmetric memory without a stream may return before it has run: pass a stream, or make "
-        "copies synchronous (synchronous_copies, or CU_CTX_SYNC_MEMOPS where the context is made)",
-        to.self().index());
+void copy_to([[maybe_unused]] const span<T, Backend>& to, [[maybe_unused]] std::type_identity_t<std::span<const T>> from) {
+  if constexpr (detail::require_copyable<T>()) {
+    detail::validate_copy(from.size(), to.size(), "to");
+    if (!copies_are_synchronous(to.local())) {
+      throw error(
+          cudaErrorNotPermitted,
+          "membar: a copy to PE %d's symmetric memory without a stream may return before it has run: pass a stream, or make "
+          "copies synchronous (synchronous_copies, or CU_CTX_SYNC_MEMOPS where the context is made)",
+          to.self().index());
+    }
+    check(cudaMemcpy(to.local(), from.data(), from.size_bytes(), cudaMemcpyDefault), "pass objects of this process");
   }
-  check(cudaMemcpy(to.local(), from.data(), from.size_bytes(), cudaMemcpyDefault), "pass objects of this process");
 }
 
 /// Makes host copies of one allocation synchronous during its lifetime (`CU_POINTER_ATTRIBUTE_SYNC_MEMOPS`).
@@ -163,4 +171,4 @@ class synchronous_copies {
   bool set_;
 };
 
-}  // namespace membar::symmetric
+}  // namespace membar::inline v0_2::symmetric

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace membar::symmetric::detail {
+namespace membar::inline v0_2::symmetric::detail {
 
 /// NVSHMEM orders by system fences of the calling thread, and has no acquire: an operation that must acquire fences after
 /// itself.
@@ -304,4 +304,4 @@ struct stream_transport<basic_nvshmem_backend<Visible>> {
   }
 };
 
-}  // namespace membar::symmetric::detail
+}  // namespace membar::inline v0_2::symmetric::detail

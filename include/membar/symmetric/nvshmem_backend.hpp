@@ -23,7 +23,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace membar::symmetric {
+namespace membar::inline v0_2::symmetric {
 
 /// The reach of a PE by NVSHMEM, which finds the other PEs itself: this PE's number and how many there are.
 class nvshmem_reach {
@@ -286,4 +286,4 @@ using nvshmem_backend = basic_nvshmem_backend<visibility::destination_only>;
 
 static_assert(backend<nvshmem_backend>);
 
-}  // namespace membar::symmetric
+}  // namespace membar::inline v0_2::symmetric

@@ -13,7 +13,7 @@
 #include <cstddef>
 #include <type_traits>
 
-namespace membar::symmetric {
+namespace membar::inline v0_2::symmetric {
 
 template <class T, class Backend = peer_backend>
 class object;
@@ -216,4 +216,4 @@ MEMBAR_HOST_DEVICE constexpr object<T, Backend> span<T, Backend>::operator[](std
   return detail::access::make_object<T, Backend>(this->local_ + index, this->reach_);
 }
 
-}  // namespace membar::symmetric
+}  // namespace membar::inline v0_2::symmetric

@@ -19,7 +19,7 @@
 #include <cstddef>
 #include <type_traits>
 
-namespace membar::symmetric {
+namespace membar::inline v0_2::symmetric {
 
 namespace detail {
 
@@ -124,4 +124,4 @@ void quiet_on_stream(const Reach& reach, cudaStream_t stream) {
   launch(detail::communication_launch(stream), detail::quiet_kernel<Reach>, reach);
 }
 
-}  // namespace membar::symmetric
+}  // namespace membar::inline v0_2::symmetric

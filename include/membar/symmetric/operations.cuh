@@ -18,13 +18,14 @@
 #include <cstddef>
 #include <type_traits>
 
-namespace membar::symmetric {
+namespace membar::inline v0_2::symmetric {
 
 namespace detail {
 
 template <class Group>
-__device__ constexpr void require_group() noexcept {
+__device__ constexpr bool require_group() noexcept {
   static_assert(is_group<Group>, "membar: an operation is done by_thread, by_warp or by_block");
+  return is_group<Group>;
 }
 
 /// Requires a symmetric address. Returns whether it is one, so that the compiler prints one sentence only.
@@ -90,7 +91,7 @@ template <class T>
       "padding out, or put "
       "it as a span; for a struct of floating-point members without padding specialize membar::symmetric::has_no_padding");
   constexpr bool size = sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16;
-  static_assert(size && alignof(T) >= sizeof(T),
+  static_assert(!has_no_padding<T> || (size && alignof(T) >= sizeof(T)),
                 "membar: an operation of fixed size moves 1, 2, 4, 8 or 16 bytes, aligned to their size: put others as a span");
   return has_no_padding<T> && size && alignof(T) >= sizeof(T);
 }
@@ -204,12 +205,13 @@ struct flushed {};
 /// barrier of the group, `fence.acq_rel.sys` by one thread, a barrier of the group. NVSHMEM: `nvshmem_fence`.
 template <class Group, reach Reach>
 __device__ inline fenced<Group> fence(Group, const Reach& reach) noexcept {
-  detail::require_group<Group>();
-  Group::sync();
-  if (Group::rank() == 0) {
-    detail::transport<Reach>::fence(reach);
+  if constexpr (detail::require_group<Group>()) {
+    Group::sync();
+    if (Group::rank() == 0) {
+      detail::transport<Reach>::fence(reach);
+    }
+    Group::sync();
   }
-  Group::sync();
   return {};
 }
 
@@ -219,12 +221,13 @@ __device__ inline fenced<Group> fence(Group, const Reach& reach) noexcept {
 /// PTX (peer): as `fence`. NVSHMEM: `nvshmem_quiet`.
 template <class Group, reach Reach>
 __device__ inline quieted<Group> quiet(Group, const Reach& reach) noexcept {
-  detail::require_group<Group>();
-  Group::sync();
-  if (Group::rank() == 0) {
-    detail::transport<Reach>::quiet(reach);
+  if constexpr (detail::require_group<Group>()) {
+    Group::sync();
+    if (Group::rank() == 0) {
+      detail::transport<Reach>::quiet(reach);
+    }
+    Group::sync();
   }
-  Group::sync();
   return {};
 }
 
@@ -233,8 +236,9 @@ __device__ inline quieted<Group> quiet(Group, const Reach& reach) noexcept {
 /// PTX (peer): a barrier of the group. NVSHMEM, which has nothing weaker: a barrier, `nvshmem_quiet` by one thread, a barrier.
 template <class Group, reach Reach>
 __device__ inline flushed<Group> flush(Group, const Reach& reach) noexcept {
-  detail::require_group<Group>();
-  detail::transport<Reach>::template flush<Group>(reach);
+  if constexpr (detail::require_group<Group>()) {
+    detail::transport<Reach>::template flush<Group>(reach);
+  }
   return {};
 }
 
@@ -246,8 +250,7 @@ __device__ inline flushed<Group> flush(Group, const Reach& reach) noexcept {
 /// kernel that uses many itself `__launch_bounds__` for large blocks.
 template <class Group, class To, class From>
 __device__ inline void put(Group group, const To& to, const From& from, pe other) noexcept {
-  detail::require_group<Group>();
-  if constexpr (detail::require_copy<To, From>()) {
+  if constexpr (detail::require_group<Group>() && detail::require_copy<To, From>()) {
     detail::transport_of<To>::put(group, to.reach(), detail::local(to), detail::source_of(from), detail::bytes_of(to), other);
     Group::sync();
   }
@@ -256,8 +259,7 @@ __device__ inline void put(Group group, const To& to, const From& from, pe other
 /// Starts a `put` and returns at once: `from` is in use until `flush` or `quiet`.
 template <class Group, class To, class From>
 __device__ inline void put_nonblocking(Group group, const To& to, const From& from, pe other) noexcept {
-  detail::require_group<Group>();
-  if constexpr (detail::require_copy<To, From>()) {
+  if constexpr (detail::require_group<Group>() && detail::require_copy<To, From>()) {
     detail::transport_of<To>::put_nonblocking(group, to.reach(), detail::local(to), detail::source_of(from),
                                               detail::bytes_of(to), other);
   }
@@ -269,8 +271,7 @@ __device__ inline void put_nonblocking(Group group, const To& to, const From& fr
 /// NVSHMEM: `nvshmemx_getmem_*`.
 template <class Group, class To, class From>
 __device__ inline void get(Group group, To* to, const From& from, pe other) noexcept {
-  detail::require_group<Group>();
-  if constexpr (detail::require_copy<From, To*>()) {
+  if constexpr (detail::require_group<Group>() && detail::require_copy<From, To*>()) {
     detail::transport_of<From>::get(group, from.reach(), to, detail::local(from), detail::bytes_of(from), other);
     Group::sync();
   }
@@ -279,8 +280,7 @@ __device__ inline void get(Group group, To* to, const From& from, pe other) noex
 /// Starts a `get` and returns at once: what is at `to` is undefined until `flush` or `quiet`.
 template <class Group, class To, class From>
 __device__ inline void get_nonblocking(Group group, To* to, const From& from, pe other) noexcept {
-  detail::require_group<Group>();
-  if constexpr (detail::require_copy<From, To*>()) {
+  if constexpr (detail::require_group<Group>() && detail::require_copy<From, To*>()) {
     detail::transport_of<From>::get_nonblocking(group, from.reach(), to, detail::local(from), detail::bytes_of(from), other);
   }
 }
@@ -304,6 +304,8 @@ template <class From>
 [[nodiscard]] __device__ inline detail::element_of<From> fetch(const From& from, pe other) noexcept {
   if constexpr (detail::require_fixed_size_object<From>()) {
     return detail::transport_of<From>::fetch(from.reach(), detail::local(from), other);
+  } else {
+    __builtin_unreachable();
   }
 }
 
@@ -316,8 +318,7 @@ template <class From>
 template <class Group, class To, class From, class Signal>
 __device__ inline void put_signal(Group group, const To& to, const From& from, const Signal& signal, unsigned long long value,
                                   pe other) noexcept {
-  detail::require_group<Group>();
-  if constexpr (detail::require_copy<To, From>() && detail::require_signal<Signal>()) {
+  if constexpr (detail::require_group<Group>() && detail::require_copy<To, From>() && detail::require_signal<Signal>()) {
     if constexpr (detail::require_one_backend<To, Signal>()) {
       detail::transport_of<To>::template put_signal<detail::kind_of<Signal>>(
           group, to.reach(), detail::local(to), detail::source_of(from), detail::bytes_of(to), signal.reach(),
@@ -330,8 +331,7 @@ __device__ inline void put_signal(Group group, const To& to, const From& from, c
 template <class Group, class To, class From, class Signal>
 __device__ inline void put_signal_nonblocking(Group group, const To& to, const From& from, const Signal& signal,
                                               unsigned long long value, pe other) noexcept {
-  detail::require_group<Group>();
-  if constexpr (detail::require_copy<To, From>() && detail::require_signal<Signal>()) {
+  if constexpr (detail::require_group<Group>() && detail::require_copy<To, From>() && detail::require_signal<Signal>()) {
     if constexpr (detail::require_one_backend<To, Signal>()) {
       detail::transport_of<To>::template put_signal_nonblocking<detail::kind_of<Signal>>(
           group, to.reach(), detail::local(to), detail::source_of(from), detail::bytes_of(to), signal.reach(),
@@ -349,10 +349,9 @@ __device__ inline void put_signal_nonblocking(Group group, const To& to, const F
 template <class Group, class Signal, class Order = release_t>
   requires memory_order_tag<Order>
 __device__ inline void notify(Group, const Signal& signal, unsigned long long value, pe other, Order order = Order()) noexcept {
-  detail::require_group<Group>();
-  static_assert(order_among<Order, memory_order::relaxed, memory_order::release>,
-                "membar: a notification takes relaxed or release: it reads nothing that could be acquired");
-  if constexpr (detail::require_signal<Signal>()) {
+  constexpr bool has_order = order_among<Order, memory_order::relaxed, memory_order::release>;
+  static_assert(has_order, "membar: a notification takes relaxed or release: it reads nothing that could be acquired");
+  if constexpr (detail::require_group<Group>() && has_order && detail::require_signal<Signal>()) {
     Group::sync();
     if (Group::rank() == 0) {
       detail::store_notification(signal, value, other, order);
@@ -389,8 +388,7 @@ __device__ inline void notify(Group, const Signal&, unsigned long long, pe, flus
 /// `nvshmemx_signal_op`.
 template <class Group, class Signal>
 __device__ inline void notify_transitively(Group group, const Signal& signal, unsigned long long value, pe other) noexcept {
-  detail::require_group<Group>();
-  if constexpr (detail::require_signal<Signal>()) {
+  if constexpr (detail::require_group<Group>() && detail::require_signal<Signal>()) {
     constexpr bool everywhere = Signal::backend::visible == visibility::everywhere;
     static_assert(
         everywhere,
@@ -403,4 +401,4 @@ __device__ inline void notify_transitively(Group group, const Signal& signal, un
   }
 }
 
-}  // namespace membar::symmetric
+}  // namespace membar::inline v0_2::symmetric

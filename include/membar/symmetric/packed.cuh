@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <type_traits>
 
-namespace membar::symmetric {
+namespace membar::inline v0_2::symmetric {
 
 namespace detail {
 
@@ -270,4 +270,4 @@ __device__ inline void take_packed(Group, const Box& box, To* to, unsigned seque
   }
 }
 
-}  // namespace membar::symmetric
+}  // namespace membar::inline v0_2::symmetric

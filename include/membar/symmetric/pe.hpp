@@ -7,7 +7,7 @@
 
 #include <concepts>
 
-namespace membar::symmetric {
+namespace membar::inline v0_2::symmetric {
 
 /// The number of a processing element, from 0 to the backend's count less 1: one GPU, or one process's share of it. It is not a
 /// device index, and no integer converts to it.
@@ -91,4 +91,4 @@ template <visibility Visible>
 class basic_peer_backend;
 using peer_backend = basic_peer_backend<visibility::everywhere>;
 
-}  // namespace membar::symmetric
+}  // namespace membar::inline v0_2::symmetric

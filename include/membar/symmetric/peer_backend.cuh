@@ -14,7 +14,7 @@
 #include <cstddef>
 #include <type_traits>
 
-namespace membar::symmetric::detail {
+namespace membar::inline v0_2::symmetric::detail {
 
 /// All synchronization is at system scope. Addresses are the calling PE's own; `other` says whose object is meant.
 template <>
@@ -178,4 +178,4 @@ struct transport<peer_reach> {
   }
 };
 
-}  // namespace membar::symmetric::detail
+}  // namespace membar::inline v0_2::symmetric::detail

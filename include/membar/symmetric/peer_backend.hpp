@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace membar::symmetric {
+namespace membar::inline v0_2::symmetric {
 
 /// The reach of a PE of the peer backend: the distance from its own object to each other PE's.
 class peer_reach {
@@ -366,4 +366,4 @@ class basic_peer_backend {
 
 static_assert(backend<peer_backend>);
 
-}  // namespace membar::symmetric
+}  // namespace membar::inline v0_2::symmetric

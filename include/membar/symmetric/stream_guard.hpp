@@ -9,7 +9,7 @@
 #include <mutex>
 #include <thread>
 
-namespace membar::symmetric {
+namespace membar::inline v0_2::symmetric {
 
 /// Guards a team of one PE: one stream at a time, or the host, calls its collectives.
 ///
@@ -166,4 +166,4 @@ class stream_guard {
   char team_[64];
 };
 
-}  // namespace membar::symmetric
+}  // namespace membar::inline v0_2::symmetric

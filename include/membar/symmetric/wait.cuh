@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <type_traits>
 
-namespace membar::symmetric {
+namespace membar::inline v0_2::symmetric {
 
 /// The condition that a signal has a value. A value that is overwritten too early is missed: use it for a `signal<set>` whose
 /// sender waits for an answer.
@@ -164,4 +164,4 @@ __device__ inline void wait(Group, const Signal& signal, Condition condition, wa
   }
 }
 
-}  // namespace membar::symmetric
+}  // namespace membar::inline v0_2::symmetric

@@ -8,7 +8,7 @@
 
 #include <type_traits>
 
-namespace membar::symmetric {
+namespace membar::inline v0_2::symmetric {
 
 /// The kind of signal that a sender sets. Only the newest value counts.
 struct set {};
@@ -180,4 +180,4 @@ template <class T>
 inline constexpr bool has_no_padding =
     std::has_unique_object_representations_v<T> || std::is_same_v<T, float> || std::is_same_v<T, double>;
 
-}  // namespace membar::symmetric
+}  // namespace membar::inline v0_2::symmetric

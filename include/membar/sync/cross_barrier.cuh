@@ -7,7 +7,7 @@
 #include <membar/fence.cuh>
 #include <membar/wait_budget.cuh>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 /// A barrier of `Ranks` threads that uses only flags: loads and stores, no atomics across the link.
 ///
@@ -21,7 +21,7 @@ namespace membar {
 /// Ends: if a rank never arrives, `wait` returns `timed_out`. The flags must be zeroed before they are used again.
 ///
 /// PTX: arrive: one fence.release and a st.relaxed for each rank; on the host, a release store for each; wait: ld.acquire of
-/// each rank's flag. Requires: CUDA 12.8; each rank in one thread at a time; fewer than 2^31 phases ahead of the slowest.
+/// each rank's flag. Requires: each rank in one thread at a time; fewer than 2^31 phases ahead of the slowest.
 template <int Ranks, thread_scope Scope = thread_scope::system>
 class cross_barrier {
   static_assert(Ranks > 0, "membar: a barrier has at least one rank");
@@ -68,14 +68,16 @@ class cross_barrier {
 
   /// Waits until every rank has arrived as often as this one. Relaxed or acquire.
   template <class Order>
-  MEMBAR_HOST_DEVICE wait_result wait(Order order, wait_budget budget) noexcept {
-    static_assert(order_among<Order, memory_order::relaxed, memory_order::acquire>,
-                  "membar: waiting at a barrier takes relaxed or acquire: what it releases, the arrive releases");
+  MEMBAR_HOST_DEVICE wait_result wait([[maybe_unused]] Order order, wait_budget budget) noexcept {
+    constexpr bool has_order = order_among<Order, memory_order::relaxed, memory_order::acquire>;
+    static_assert(has_order, "membar: waiting at a barrier takes relaxed or acquire: what it releases, the arrive releases");
     int arrived = 0;
     return detail::wait_until(budget, [&] {
-      // Phases wrap, and a rank may be one ahead.
-      while (arrived != Ranks && static_cast<int>(all_[self_]->phase_of_[arrived].load(order) - phase_) >= 0) {
-        ++arrived;
+      if constexpr (has_order) {
+        // Phases wrap, and a rank may be one ahead.
+        while (arrived != Ranks && static_cast<int>(all_[self_]->phase_of_[arrived].load(order) - phase_) >= 0) {
+          ++arrived;
+        }
       }
       return arrived == Ranks ? wait_result::done : wait_result::would_wait;
     });
@@ -93,4 +95,4 @@ class cross_barrier {
   unsigned phase_;
 };
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

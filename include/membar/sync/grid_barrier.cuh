@@ -6,7 +6,7 @@
 #include <membar/atomic.cuh>
 #include <membar/wait_budget.cuh>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 /// A barrier of thread blocks: `arrive` counts this block, and `wait` waits until all blocks have arrived.
 ///
@@ -79,12 +79,16 @@ class grid_barrier {
  private:
   template <class Order>
   [[nodiscard]] __device__ bool all_come(const arrival& mine, Order order, wait_budget budget) noexcept {
-    static_assert(order_among<Order, memory_order::relaxed, memory_order::acquire>,
-                  "membar: waiting at a barrier takes relaxed or acquire: what it releases, the arrive releases");
-    return detail::wait_until(budget, [&] {
-             const bool all = ((arrived_.load(order) ^ mine.seen_) & 0x80000000U) != 0;
-             return all ? wait_result::done : wait_result::would_wait;
-           }) == wait_result::done;
+    constexpr bool has_order = order_among<Order, memory_order::relaxed, memory_order::acquire>;
+    static_assert(has_order, "membar: waiting at a barrier takes relaxed or acquire: what it releases, the arrive releases");
+    if constexpr (has_order) {
+      return detail::wait_until(budget, [&] {
+               const bool all = ((arrived_.load(order) ^ mine.seen_) & 0x80000000U) != 0;
+               return all ? wait_result::done : wait_result::would_wait;
+             }) == wait_result::done;
+    } else {
+      return false;
+    }
   }
 
   /// The result of `sync`, in shared memory. It is read before the first block barrier of the next `sync` and written after it,
@@ -99,4 +103,4 @@ class grid_barrier {
   atomic<unsigned, Scope> arrived_;
 };
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

@@ -4,8 +4,12 @@
 #pragma once
 
 #include <membar/atomic.cuh>
+#include <membar/fence.cuh>
 
-namespace membar {
+#include <cstdio>
+#include <type_traits>
+
+namespace membar::inline v0_2 {
 
 /// Tells the last of a number of blocks that it is the last.
 ///
@@ -15,8 +19,9 @@ namespace membar {
 /// returns true. It does not guarantee: anything to the other blocks, which get false. No block waits for another, so the
 /// blocks need not be on the device at once, and nothing hangs.
 ///
-/// PTX: bar.sync, atom.acq_rel.inc by thread 0, bar.red. Requires: every thread of every block calls it; `device` scope for
-/// kernels in one physical domain, else `system`.
+/// PTX: bar.sync, atom.acq_rel.inc by thread 0, bar.red. Requires: every thread of every block calls it, and none again before
+/// the last block has: a second use in the kernel takes another object; `device` scope for kernels in one physical domain, else
+/// `system`.
 template <thread_scope Scope>
 class last_block {
  public:
@@ -39,29 +44,79 @@ class last_block {
   atomic<unsigned, Scope> arrived_;
 };
 
+namespace detail {
+
+/// Out of line, so that it costs the reduction no registers.
+[[noreturn]] __device__ __noinline__ inline void trap_second_use(unsigned block) noexcept {
+  printf(
+      "membar: last_block_reduce got in block %u partial values that a use before has not finished with: give each use of a "
+      "kernel its own, or place a grid_barrier between the two\n",
+      block);
+  __trap();
+  __builtin_unreachable();
+}
+
+}  // namespace detail
+
+/// One block's part in one use of `last_block_reduce`: an array with one for each block is bound to that use.
+///
+/// All-zero bytes are ready for use. They are ready again after the last block.
+template <class T, thread_scope Scope>
+class block_partial {
+ public:
+  using value_type = T;
+  static constexpr thread_scope scope = Scope;
+
+ private:
+  template <thread_scope S, class Operation, class U>
+  friend __device__ bool last_block_reduce(const std::type_identity_t<U>& block_value, block_partial<U, S>* partial,
+                                           Operation operation, U& result) noexcept;
+
+  /// Stores the block's value, unless the last block of the use before has yet to read the value there.
+  __device__ void put(const T& value) noexcept {
+    if (full_.load(acquire) != 0) {
+      detail::trap_second_use(blockIdx.x);
+    }
+    value_ = value;
+    full_.store(1, relaxed);
+  }
+
+  last_block<Scope> last_;        // the first block's is everybody's
+  atomic<unsigned, Scope> full_;  // until the last block has read the value
+  T value_;
+};
+
 /// Combines one value of each block of a one-dimensional grid. The last block to arrive gets true and, in thread 0, the
 /// `result`.
 ///
-/// Thread 0's `block_value` counts, and `partial` has room for one value of each block. The values are combined in the order of
-/// the blocks, so equal values give equal results. Synchronizes as `last_block`. Requires: every thread of every block calls
-/// it.
-template <thread_scope Scope, class T, class Operation>
-[[nodiscard]] __device__ bool last_block_reduce(last_block<Scope>& last, const T& block_value, T* partial, Operation operation,
-                                                T& result) noexcept {
+/// Thread 0's `block_value` counts. `partial` is one `block_partial` for each block, and is bound to this use: a block that
+/// calls with it again, before the last block has the result, stops the kernel with a sentence. The values are combined in the
+/// order of the blocks, so equal values give equal results. Synchronizes as `last_block`; a use that comes after the result
+/// synchronizes with it.
+///
+/// PTX: as `last_block`; by thread 0 ld.acquire before, and by that of the last block fence.release and a st.relaxed for each
+/// block after. Requires: every thread of every block calls it.
+template <thread_scope Scope, class Operation, class T>
+[[nodiscard]] __device__ bool last_block_reduce(const std::type_identity_t<T>& block_value, block_partial<T, Scope>* partial,
+                                                Operation operation, T& result) noexcept {
   if (threadIdx.x == 0) {
-    partial[blockIdx.x] = block_value;
+    partial[blockIdx.x].put(block_value);
   }
-  if (!last.arrive()) {
+  if (!partial->last_.arrive()) {
     return false;
   }
   if (threadIdx.x == 0) {
-    T all = partial[0];
+    T all = partial[0].value_;
     for (unsigned b = 1; b < gridDim.x; ++b) {
-      all = operation(all, partial[b]);
+      all = operation(all, partial[b].value_);
+    }
+    thread_fence<Scope>(release);
+    for (unsigned b = 0; b < gridDim.x; ++b) {
+      partial[b].full_.store(0, relaxed);
     }
     result = all;
   }
   return true;
 }
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

@@ -8,7 +8,7 @@
 
 #include <type_traits>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 /// A queue of at most `Capacity` messages from any threads in `Scope` to one consumer. Each message is taken once, and those of
 /// one producer in order.
@@ -110,4 +110,4 @@ class mpsc_channel {
   alignas(128) slot slots_[Capacity];
 };
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

@@ -11,7 +11,7 @@
 
 #include <type_traits>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 namespace detail {
 
@@ -217,4 +217,4 @@ class packed_mpsc_channel {
   detail::packed_slots<Message, Capacity, Scope> all_;
 };
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

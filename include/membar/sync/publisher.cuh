@@ -10,7 +10,7 @@
 #include <membar/fence.cuh>
 #include <membar/wait_budget.cuh>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 /// The result of serving: how it ended, and what the publisher did.
 struct publisher_report {
@@ -42,7 +42,7 @@ struct publisher_report {
 /// which the other sources share.
 ///
 /// PTX: publish: st.release.FROM of the tail; serve: ld.acquire.FROM of the tails, one fence.release.TO, st.relaxed.TO of the
-/// values, st.release.FROM of the heads. Requires: CUDA 12.8; `To` wider than `From`; at `device` both sides in one physical
+/// values, st.release.FROM of the heads. Requires: `To` wider than `From`; at `device` both sides in one physical
 /// domain; a serving warp that runs at the same time as its sources; signals that only this publisher stores to.
 template <int Sources, int Lag, thread_scope From = thread_scope::block, thread_scope To = thread_scope::system>
 class publisher {
@@ -353,4 +353,4 @@ class publisher {
   entry entries_[Sources][Lag];
 };
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

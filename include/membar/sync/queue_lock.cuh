@@ -6,7 +6,7 @@
 #include <membar/atomic.cuh>
 #include <membar/wait_budget.cuh>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 /// The fair lock of Mellor-Crummey and Scott: for many waiters, because each polls its own node and an unlock touches one.
 ///
@@ -91,4 +91,4 @@ class queue_lock {
   alignas(128) atomic<unsigned, Scope> closed_;
 };
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

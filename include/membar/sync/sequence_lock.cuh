@@ -10,7 +10,7 @@
 #include <cstring>
 #include <type_traits>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 /// A value of any size that readers take whole. They store nothing, never delay the writer, and try again after a conflict.
 ///
@@ -20,7 +20,7 @@ namespace membar {
 /// them. Ends: a read that finds no pause between writes, or a writer that stopped within a write, ends with `timed_out`.
 ///
 /// PTX: write: st.relaxed, fence.release, st.relaxed of each 8 bytes, st.release; read: ld.acquire, ld.relaxed of each 8 bytes,
-/// fence.acquire, ld.relaxed. Requires: device code; CUDA 12.8; `T` trivially copyable; for device scope, all kernels in one
+/// fence.acquire, ld.relaxed. Requires: device code; `T` trivially copyable; for device scope, all kernels in one
 /// physical domain.
 template <class T, thread_scope Scope>
 class sequence_lock {
@@ -75,4 +75,4 @@ class sequence_lock {
   atomic<unsigned long long, Scope> words_[size];
 };
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

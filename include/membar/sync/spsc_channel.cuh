@@ -9,7 +9,7 @@
 
 #include <type_traits>
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 /// A queue of at most `Capacity` messages from one thread to another, in order, each taken once.
 ///
@@ -121,4 +121,4 @@ class spsc_channel {
   alignas(128) Message slots_[Capacity];
 };
 
-}  // namespace membar
+}  // namespace membar::inline v0_2

@@ -38,7 +38,7 @@
 #include <utility>
 #include <vector>
 
-namespace membar::symmetric::deadlock {
+namespace membar::inline v0_2::symmetric::deadlock {
 
 namespace detail {
 
@@ -307,4 +307,4 @@ class analysis : public cycle_finder {
 /// The time grows with the square of the number of operations, of which there may be a few thousand.
 [[nodiscard]] inline std::vector<report> check(const program& program) { return detail::analysis(program).reports(); }
 
-}  // namespace membar::symmetric::deadlock
+}  // namespace membar::inline v0_2::symmetric::deadlock

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace membar::symmetric::deadlock::detail {
+namespace membar::inline v0_2::symmetric::deadlock::detail {
 
 /// Finds the shortest cycle among what never runs.
 class cycle_finder : public schedule {
@@ -190,4 +190,4 @@ class cycle_finder : public schedule {
   }
 };
 
-}  // namespace membar::symmetric::deadlock::detail
+}  // namespace membar::inline v0_2::symmetric::deadlock::detail

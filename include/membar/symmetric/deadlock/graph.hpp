@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace membar::symmetric::deadlock::detail {
+namespace membar::inline v0_2::symmetric::deadlock::detail {
 
 /// A part of an operation: a collective is an arrival and a departure, a kernel is its steps.
 struct node {
@@ -357,4 +357,4 @@ class graph {
   std::vector<difference> different_;
 };
 
-}  // namespace membar::symmetric::deadlock::detail
+}  // namespace membar::inline v0_2::symmetric::deadlock::detail

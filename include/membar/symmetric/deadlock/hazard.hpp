@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace membar::symmetric::deadlock {
+namespace membar::inline v0_2::symmetric::deadlock {
 
 /// What is wrong with a program.
 enum class hazard : unsigned char {
@@ -75,4 +75,4 @@ struct report {
   std::vector<cycle_step> cycle;
 };
 
-}  // namespace membar::symmetric::deadlock
+}  // namespace membar::inline v0_2::symmetric::deadlock

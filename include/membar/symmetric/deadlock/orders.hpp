@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace membar::symmetric::deadlock::detail {
+namespace membar::inline v0_2::symmetric::deadlock::detail {
 
 /// Which nodes come before each node, as rows of bits.
 class order_matrix {
@@ -186,4 +186,4 @@ class ordered_graph : public graph {
   std::vector<std::vector<std::size_t>> candidates_;  ///< of each wait for a value that is set
 };
 
-}  // namespace membar::symmetric::deadlock::detail
+}  // namespace membar::inline v0_2::symmetric::deadlock::detail

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace membar::symmetric::deadlock {
+namespace membar::inline v0_2::symmetric::deadlock {
 
 /// Which host threads call: one for all PEs (a process with all GPUs), or one for each PE (a process per GPU). A single thread
 /// that waits for a PE enqueues nothing for the others meanwhile.
@@ -140,4 +140,4 @@ struct program {
   std::map<std::pair<int, handle>, std::uint64_t> signals;
 };
 
-}  // namespace membar::symmetric::deadlock
+}  // namespace membar::inline v0_2::symmetric::deadlock

@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-namespace membar::symmetric::deadlock {
+namespace membar::inline v0_2::symmetric::deadlock {
 
 /// The error about a program that hangs, or may hang. `what` is cut at `error`'s length; the report has the whole sentence.
 class hazard_error : public error {
@@ -424,4 +424,4 @@ class recorder {
   unsigned graphs_ = 0;
 };
 
-}  // namespace membar::symmetric::deadlock
+}  // namespace membar::inline v0_2::symmetric::deadlock

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace membar::symmetric::deadlock::detail {
+namespace membar::inline v0_2::symmetric::deadlock::detail {
 
 /// A program that has been run with one queue for each device, its graphs in every order, and with one queue for each stream.
 class schedule : public ordered_graph {
@@ -129,4 +129,4 @@ class schedule : public ordered_graph {
   std::vector<char> free_;   ///< nodes that run with one queue for each stream
 };
 
-}  // namespace membar::symmetric::deadlock::detail
+}  // namespace membar::inline v0_2::symmetric::deadlock::detail

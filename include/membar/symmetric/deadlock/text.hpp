@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace membar::symmetric::deadlock::detail {
+namespace membar::inline v0_2::symmetric::deadlock::detail {
 
 /// Describes the operations of a program.
 class program_text {
@@ -118,4 +118,4 @@ class program_text {
   const program& program_;
 };
 
-}  // namespace membar::symmetric::deadlock::detail
+}  // namespace membar::inline v0_2::symmetric::deadlock::detail

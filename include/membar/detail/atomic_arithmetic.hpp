@@ -3,10 +3,10 @@
 /// The arithmetic of atomic operations on values, for host and device.
 #pragma once
 
-#include <membar/detail/atomic_type.cuh>
+#include <membar/detail/atomic_type.hpp>
 #include <membar/detail/config.hpp>
 
-namespace membar::detail {
+namespace membar::inline v0_2::detail {
 
 /// The value to add in order to subtract `value`.
 template <class T>
@@ -36,6 +36,25 @@ template <atom_op Op, class Bits>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr Bits extreme_of_bits(Bits old, Bits value) noexcept {
   const bool smaller = total_order(value) < total_order(old);
   return smaller == (Op == atom_op::min) ? value : old;
+}
+
+/// The smaller or the larger of two floating-point numbers, given as bits, as the vector forms of PTX have it: a NaN beside a
+/// number is ignored, two NaNs are the canonical one, and -0 is smaller than +0.
+template <atom_op Op, class T>
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr bits_of<T> extreme_number(bits_of<T> old, bits_of<T> value) noexcept {
+  static_assert(kind_of<T> == value_kind::half || kind_of<T> == value_kind::bfloat16 || kind_of<T> == value_kind::floating);
+  constexpr auto all_but_sign = static_cast<bits_of<T>>(static_cast<bits_of<T>>(~bits_of<T>{0}) >> 1);
+  constexpr int mantissa = kind_of<T> == value_kind::half       ? 10
+                           : kind_of<T> == value_kind::bfloat16 ? 7
+                           : sizeof(T) == 4                     ? 23
+                                                                : 52;
+  constexpr auto infinity = static_cast<bits_of<T>>(all_but_sign >> mantissa << mantissa);
+  const bool old_is_nan = (old & all_but_sign) > infinity;
+  const bool value_is_nan = (value & all_but_sign) > infinity;
+  if (old_is_nan || value_is_nan) {
+    return !old_is_nan ? old : !value_is_nan ? value : all_but_sign;
+  }
+  return extreme_of_bits<Op>(old, value);
 }
 
 /// The result of an operation on `old` and `value`, for the host and for loops: what the instruction stores.
@@ -74,4 +93,4 @@ template <atom_op Op, class T>
   }
 }
 
-}  // namespace membar::detail
+}  // namespace membar::inline v0_2::detail

@@ -13,7 +13,7 @@ struct __half2;
 struct __nv_bfloat16;
 struct __nv_bfloat162;
 
-namespace membar {
+namespace membar::inline v0_2 {
 
 /// `Size` values side by side, for the vector forms of addition, minimum and maximum: one instruction, atomic per element.
 ///
@@ -178,7 +178,7 @@ template <class T>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr ptx_type native_type(atom_op op) noexcept {
   constexpr value_kind kind = kind_of<T>;
   if constexpr (kind == value_kind::vector) {
-    return vector_traits<T>::type(op);
+    return op == atom_op::exchange ? untyped<sizeof(T)> : vector_traits<T>::type(op);
   } else {
     constexpr bool arithmetic_width = sizeof(T) == 4 || sizeof(T) == 8;
     switch (op) {
@@ -224,10 +224,14 @@ template <class T>
   }
 }
 
+/// Whether the operation is atomic per element of a vector. An exchange is one of the whole.
+template <atom_op Op, class T>
+inline constexpr bool is_by_element = kind_of<T> == value_kind::vector && Op != atom_op::exchange;
+
 /// Whether the instruction for one value needs compute capability 9.0. Those for vectors all need it.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool needs_hopper(ptx_type type) noexcept {
   return type == ptx_type::b128 || type == ptx_type::bf16x2;
 }
 
 }  // namespace detail
-}  // namespace membar
+}  // namespace membar::inline v0_2

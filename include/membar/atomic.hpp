@@ -1,0 +1,543 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Atomic operations: the scope is in the type, and the order is a tag in the call. For kernels and for the host.
+///
+/// On the device a call becomes one instruction where the machine has one. Otherwise it becomes the sequence that `atomic_ref`
+/// lists: a fence and an instruction at seq_cst, a two-way form, or a loop. An operation with none of these does not compile.
+/// A plain C++ compiler reads this header, too, for the host's side of a protocol.
+#pragma once
+
+#include <membar/detail/atomic_host.hpp>
+#include <membar/detail/atomic_rules.hpp>
+#include <membar/detail/compilation.hpp>
+#include <membar/detail/config.hpp>
+#include <membar/memory_order.hpp>
+#include <membar/thread_scope.hpp>
+
+#if defined(__CUDACC__)
+#include <membar/detail/atomic_cuda.cuh>
+#include <membar/detail/atomic_policy.cuh>
+#endif
+
+#include <type_traits>
+
+namespace membar::inline v0_2 {
+
+#if !defined(__CUDACC__)
+namespace detail {
+
+// What the device does, by name only.
+template <class T, thread_scope Scope, memory_order Order>
+T load_on_device(const T* object) noexcept;
+template <class T, thread_scope Scope, memory_order Order>
+void store_on_device(T* object, const T& value) noexcept;
+template <class T, thread_scope Scope, memory_order Order>
+bool device_compare_exchange(T* object, T& expected, const T& desired) noexcept;
+template <atom_op Op, class T, thread_scope Scope, memory_order Order>
+T device_fetch(T* object, T value) noexcept;
+template <atom_op Op, class T, thread_scope Scope, memory_order Order>
+void device_reduce(T* object, T value) noexcept;
+template <atom_op Op, class T, thread_scope Scope, memory_order Order>
+T device_fetch_with_policy(T* object, T value, unsigned long long policy) noexcept;
+template <atom_op Op, class T, thread_scope Scope, memory_order Order>
+void device_reduce_with_policy(T* object, T value, unsigned long long policy) noexcept;
+template <class T, thread_scope Scope, memory_order Order, class Function>
+T device_update(T* object, Function function);
+template <class T, thread_scope Scope, memory_order Order>
+void device_wait(const T* object, const T& old) noexcept;
+
+}  // namespace detail
+#endif
+
+/// Atomic operations on an object that lives elsewhere, for the threads in `Scope`.
+///
+/// Synchronizes: a release operation synchronizes with an acquire operation that reads its value, or a value of the
+/// read-modify-writes that follow it, if each operation's scope includes the other's thread. At device scope both kernels run
+/// in one physical synchronization domain. Relaxed operations order nothing but accesses of the same object. While a thread may
+/// use the object through an `atomic_ref`, every concurrent access is such an operation, of a scope that includes the others.
+///
+/// PTX, where S is cta, cluster, gpu or sys for block, cluster, device or system, and T is the instruction's type:
+///   load              ld.{relaxed,acquire}.S.T                          seq_cst: fence.sc.S; ld.acquire.S.T
+///   store             st.{relaxed,release}.S.T                          seq_cst: fence.sc.S; st.relaxed.S.T
+///   exchange, fetch_* atom.{relaxed,acquire,release,acq_rel}.S.OP.T      seq_cst: fence.sc.S; atom.acquire.S.OP.T
+///   compare_exchange  atom.cas, with the weakest order that covers both of its orders
+///   add, sub, ...     red.{relaxed,release}.S.OP.T                      no other order
+///   float, double min and max: that of the bits, as .s32/.s64 for an operand without a sign, and the opposite operation as
+///                     .u32/.u64 for an operand with one
+///   no instruction:   fence of the order's release half; ld.relaxed; loop { atom.relaxed.cas }; fence of its acquire half;
+///                     on the aligned 32-bit word around an object of 8 or 16 bits. The first attempt is each lane's own; then
+///                     the lanes of a warp that change the same word take turns. A compare_exchange of 8 or 16 bits takes no
+///                     turns. Its release fence stands after the load, if that finds the expected bits; at seq_cst before it.
+///   acquire, acq_rel, seq_cst at cluster scope or wider, of 64 bits but exchange and compare_exchange, and additions of float,
+///                     double and pairs: atom without the acquire; fence.acquire.S. ptxas adds loops for shared memory after
+///                     the acquire of the instruction itself.
+///   where the object is: a reduction in global memory, and a relaxed fetch_*, name .global; a reduction in the block's own
+///                     shared memory is the fence of a release and red.relaxed.S.shared.OP.T. In the shared memory of another
+///                     block of the cluster, 64-bit and, or, xor, min, max and additions of pairs are the loop. Where the
+///                     compiler does not know the state space, isspacep instructions find it.
+///   with an L2 policy after the order of an exchange, a fetch_* or a reduction: atom....S.global.OP.L2::cache_hint.T and
+///                     red....S.global.OP.L2::cache_hint.T in every order; a loop takes none.
+/// docs/headers/atomic.md has the table of types, operations and architectures. Loads and stores of 32 and 64 bits at block,
+/// device and system scope go through `cuda::atomic_ref`. On the host every scope acts as an operation of the host's memory
+/// model, by the compiler's `__atomic` functions on the value's bits, and a policy says nothing.
+///
+/// `atomic_ref<const T, Scope>` loads and waits. Its other operations do not compile.
+///
+/// Comparisons, and floating-point minimum and maximum, are of bits: padding takes part in a comparison, and
+/// -NaN < -inf < -0 < +0 < +inf < +NaN. Integer arithmetic wraps.
+///
+/// Requires: an object aligned to its size, in global, shared or distributed shared memory or in host memory that the device
+/// reaches, never on a thread's stack. A read-modify-write of 8 or 16 bits: the whole aligned 32-bit word around the object in
+/// the same allocation or variable. Vectors, and operations with an L2 policy: global memory. A policy: compute capability 8.0.
+/// Cluster scope, 16-byte read-modify-writes and vectors: compute capability 9.0 in all code compiled for a device, host
+/// functions of the same file included. 16-byte objects on the host:
+/// libatomic, whose loads may need memory that can be written. Errors: what a type, an order, a const object or a policy does
+/// not allow does not compile.
+/// Source: PTX ISA, "atom", "red", "ld", "st", "Memory Consistency Model".
+template <class T, thread_scope Scope>
+class atomic_ref {
+ public:
+  using value_type = std::remove_const_t<T>;
+  using difference_type = typename detail::pointer_difference<value_type>::type;
+  static constexpr thread_scope scope = Scope;
+  static constexpr int required_alignment = static_cast<int>(sizeof(T));
+  /// Whether no operation needs a lock, on any machine. On the host 16 bytes may need one, which libatomic has.
+  static constexpr bool is_always_lock_free = sizeof(T) <= 8;
+
+  /// Refers to `object`.
+  MEMBAR_HOST_DEVICE explicit atomic_ref(T& object) noexcept : object_(&object) {}
+
+  /// Refers to the object of `other`, for loads.
+  template <class U>
+    requires(std::is_same_v<const U, T> && !std::is_const_v<U>)
+  MEMBAR_HOST_DEVICE atomic_ref(const atomic_ref<U, Scope>& other) noexcept : object_(other.object_) {}
+
+#if defined(__CUDACC__)
+  /// Converts to the `cuda::atomic_ref` of the same object and scope. There is none for const objects, cluster scope and packed
+  /// pairs, and none where a plain C++ compiler reads this header.
+  [[nodiscard]] MEMBAR_HOST_DEVICE operator cuda::atomic_ref<value_type, detail::cuda_scope<Scope>>() const noexcept
+    requires(Scope != thread_scope::cluster && std::is_trivially_copyable_v<T> && !std::is_const_v<T>)
+  {
+    return cuda::atomic_ref<value_type, detail::cuda_scope<Scope>>(*object_);
+  }
+#endif
+
+  /// Whether the operations on this object need no lock. On the device none needs one.
+  [[nodiscard]] MEMBAR_HOST_DEVICE bool is_lock_free() const noexcept {
+    if constexpr (detail::compiling_for_device) {
+      return true;
+    } else {
+      return __atomic_is_lock_free(sizeof(T), object_);
+    }
+  }
+
+  /// Returns the value. Relaxed, acquire or seq_cst.
+  template <class Order = detail::missing_order>
+  [[nodiscard]] MEMBAR_HOST_DEVICE value_type load(Order = {}) const noexcept {
+    detail::require_order<Order>();
+    static_assert(load_order<Order> || !memory_order_tag<Order>,
+                  "membar: a load takes relaxed, acquire or seq_cst: it has nothing to release");
+    if constexpr (detail::compiling_for_device) {
+      return detail::load_on_device<value_type, Scope, detail::order_of<Order>>(object_);
+    } else {
+      return detail::host_load<detail::order_of<Order>>(object_);
+    }
+  }
+
+  /// Stores `value`. Relaxed, release or seq_cst.
+  template <class Order = detail::missing_order>
+  MEMBAR_HOST_DEVICE void store(value_type value, Order = {}) const noexcept {
+    detail::require_order<Order>();
+    static_assert(store_order<Order> || !memory_order_tag<Order>,
+                  "membar: a store takes relaxed, release or seq_cst: it has nothing to acquire");
+    detail::require_mutable<T>();
+    if constexpr (std::is_const_v<T>) {
+      // It is refused above.
+    } else if constexpr (detail::compiling_for_device) {
+      detail::store_on_device<T, Scope, detail::order_of<Order>>(object_, value);
+    } else {
+      detail::host_store<detail::order_of<Order>>(object_, value);
+    }
+  }
+
+  /// If the value's bits are those of `expected`, stores `desired`, else copies the value into `expected`. Returns whether it
+  /// stored.
+  ///
+  /// The first order is for success, the second for failure. Where there is one order, a failure has it without its release half:
+  /// acquire for acq_rel. It never fails spuriously. Padding is compared too: take `expected` from the object itself, or use a
+  /// type without padding.
+  template <class Success = detail::missing_order, class Failure = typename detail::failure_tag<Success>::type>
+  MEMBAR_HOST_DEVICE bool compare_exchange(value_type& expected, value_type desired, Success = {},
+                                           Failure = Failure{}) const noexcept {
+    detail::require_order<Success>();
+    static_assert(load_order<Failure>,
+                  "membar: a compare_exchange that fails takes relaxed, acquire or seq_cst: it stores nothing to release");
+    detail::require_mutable<T>();
+    constexpr memory_order covering = detail::covering_order<detail::order_of<Success>, detail::order_of<Failure>>;
+    if constexpr (std::is_const_v<T>) {
+      __builtin_unreachable();
+    } else if constexpr (detail::compiling_for_device) {
+      return detail::device_compare_exchange<T, Scope, covering>(object_, expected, desired);
+    } else {
+      return detail::host_compare_exchange<covering>(object_, expected, desired);
+    }
+  }
+
+  /// `compare_exchange`, which does not fail spuriously. By the standard's name.
+  MEMBAR_HOST_DEVICE bool compare_exchange_weak(value_type& expected, value_type desired, auto... orders) const noexcept {
+    return compare_exchange(expected, desired, orders...);
+  }
+  /// `compare_exchange`, by the standard's name.
+  MEMBAR_HOST_DEVICE bool compare_exchange_strong(value_type& expected, value_type desired, auto... orders) const noexcept {
+    return compare_exchange(expected, desired, orders...);
+  }
+
+  /// Stores `value` and returns the value before.
+  template <class Order = detail::missing_order, class Policy = detail::no_policy>
+  MEMBAR_HOST_DEVICE value_type exchange(value_type value, Order order = {}, Policy policy = {}) const noexcept {
+    return fetch<detail::atom_op::exchange>(value, order, policy);
+  }
+
+  /// Adds `value`, with wrap-around, and returns the value before. To a pointer it adds that many objects.
+  template <class Order = detail::missing_order, class Policy = detail::no_policy>
+  MEMBAR_HOST_DEVICE value_type fetch_add(difference_type value, Order order = {}, Policy policy = {}) const noexcept {
+    return fetch<detail::atom_op::add>(value, order, policy);
+  }
+
+  /// Subtracts `value`, with wrap-around, and returns the value before. PTX: `atom.add` of the negated value.
+  template <class Order = detail::missing_order, class Policy = detail::no_policy>
+  MEMBAR_HOST_DEVICE value_type fetch_sub(difference_type value, Order order = {}, Policy policy = {}) const noexcept {
+    return fetch<detail::atom_op::add>(detail::negated(value), order, policy);
+  }
+
+  /// Stores the bitwise and of the value and `value`, and returns the value before.
+  template <class Order = detail::missing_order, class Policy = detail::no_policy>
+  MEMBAR_HOST_DEVICE value_type fetch_and(value_type value, Order order = {}, Policy policy = {}) const noexcept {
+    return fetch<detail::atom_op::bitwise_and>(value, order, policy);
+  }
+
+  /// Stores the bitwise or of the value and `value`, and returns the value before.
+  template <class Order = detail::missing_order, class Policy = detail::no_policy>
+  MEMBAR_HOST_DEVICE value_type fetch_or(value_type value, Order order = {}, Policy policy = {}) const noexcept {
+    return fetch<detail::atom_op::bitwise_or>(value, order, policy);
+  }
+
+  /// Stores the bitwise exclusive or of the value and `value`, and returns the value before.
+  template <class Order = detail::missing_order, class Policy = detail::no_policy>
+  MEMBAR_HOST_DEVICE value_type fetch_xor(value_type value, Order order = {}, Policy policy = {}) const noexcept {
+    return fetch<detail::atom_op::bitwise_xor>(value, order, policy);
+  }
+
+  /// Stores the smaller of the value and `value`, and returns the value before.
+  template <class Order = detail::missing_order, class Policy = detail::no_policy>
+  MEMBAR_HOST_DEVICE value_type fetch_min(value_type value, Order order = {}, Policy policy = {}) const noexcept {
+    return fetch<detail::atom_op::min>(value, order, policy);
+  }
+
+  /// Stores the larger of the value and `value`, and returns the value before.
+  template <class Order = detail::missing_order, class Policy = detail::no_policy>
+  MEMBAR_HOST_DEVICE value_type fetch_max(value_type value, Order order = {}, Policy policy = {}) const noexcept {
+    return fetch<detail::atom_op::max>(value, order, policy);
+  }
+
+  /// Adds 1, or stores 0 if the value is `limit` or more, and returns the value before.
+  template <class Order = detail::missing_order, class Policy = detail::no_policy>
+  MEMBAR_HOST_DEVICE value_type fetch_inc(value_type limit, Order order = {}, Policy policy = {}) const noexcept {
+    return fetch<detail::atom_op::inc>(limit, order, policy);
+  }
+
+  /// Subtracts 1, or stores `limit` if the value is 0 or above `limit`, and returns the value before.
+  template <class Order = detail::missing_order, class Policy = detail::no_policy>
+  MEMBAR_HOST_DEVICE value_type fetch_dec(value_type limit, Order order = {}, Policy policy = {}) const noexcept {
+    return fetch<detail::atom_op::dec>(limit, order, policy);
+  }
+
+  /// Stores the smaller of two numbers and returns the value before. A NaN beside a number is ignored; -0 is smaller than +0.
+  ///
+  /// It takes float and double, and is a loop. Two NaNs become the one without a sign whose other bits are set.
+  template <class Order = detail::missing_order, class Policy = detail::no_policy>
+  MEMBAR_HOST_DEVICE value_type fetch_fminimum_num(value_type value, Order order = {}, Policy policy = {}) const noexcept {
+    return fetch_number<detail::atom_op::min>(value, order, policy);
+  }
+
+  /// Stores the larger of two numbers and returns the value before. A NaN beside a number is ignored; +0 is larger than -0.
+  ///
+  /// It takes float and double, and is a loop. Two NaNs become the one without a sign whose other bits are set.
+  template <class Order = detail::missing_order, class Policy = detail::no_policy>
+  MEMBAR_HOST_DEVICE value_type fetch_fmaximum_num(value_type value, Order order = {}, Policy policy = {}) const noexcept {
+    return fetch_number<detail::atom_op::max>(value, order, policy);
+  }
+
+  // Reductions return nothing, which makes them cheaper in global memory. They are relaxed or release.
+
+  /// Adds `value`, with wrap-around. To a pointer it adds that many objects. Relaxed or release.
+  template <class Order = detail::missing_order, class Policy = detail::no_policy>
+  MEMBAR_HOST_DEVICE void add(difference_type value, Order order = {}, Policy policy = {}) const noexcept {
+    reduce<detail::atom_op::add>(value, order, policy);
+  }
+
+  /// Subtracts `value`, with wrap-around. Relaxed or release.
+  template <class Order = detail::missing_order, class Policy = detail::no_policy>
+  MEMBAR_HOST_DEVICE void sub(difference_type value, Order order = {}, Policy policy = {}) const noexcept {
+    reduce<detail::atom_op::add>(detail::negated(value), order, policy);
+  }
+
+  /// Stores the bitwise and of the value and `value`. Relaxed or release.
+  template <class Order = detail::missing_order, class Policy = detail::no_policy>
+  MEMBAR_HOST_DEVICE void bit_and(value_type value, Order order = {}, Policy policy = {}) const noexcept {
+    reduce<detail::atom_op::bitwise_and>(value, order, policy);
+  }
+
+  /// Stores the bitwise or of the value and `value`. Relaxed or release.
+  template <class Order = detail::missing_order, class Policy = detail::no_policy>
+  MEMBAR_HOST_DEVICE void bit_or(value_type value, Order order = {}, Policy policy = {}) const noexcept {
+    reduce<detail::atom_op::bitwise_or>(value, order, policy);
+  }
+
+  /// Stores the bitwise exclusive or of the value and `value`. Relaxed or release.
+  template <class Order = detail::missing_order, class Policy = detail::no_policy>
+  MEMBAR_HOST_DEVICE void bit_xor(value_type value, Order order = {}, Policy policy = {}) const noexcept {
+    reduce<detail::atom_op::bitwise_xor>(value, order, policy);
+  }
+
+  /// Stores the smaller of the value and `value`. Relaxed or release.
+  template <class Order = detail::missing_order, class Policy = detail::no_policy>
+  MEMBAR_HOST_DEVICE void min(value_type value, Order order = {}, Policy policy = {}) const noexcept {
+    reduce<detail::atom_op::min>(value, order, policy);
+  }
+
+  /// Stores the larger of the value and `value`. Relaxed or release.
+  template <class Order = detail::missing_order, class Policy = detail::no_policy>
+  MEMBAR_HOST_DEVICE void max(value_type value, Order order = {}, Policy policy = {}) const noexcept {
+    reduce<detail::atom_op::max>(value, order, policy);
+  }
+
+  /// Adds 1, or stores 0 if the value is `limit` or more. Relaxed or release.
+  template <class Order = detail::missing_order, class Policy = detail::no_policy>
+  MEMBAR_HOST_DEVICE void inc(value_type limit, Order order = {}, Policy policy = {}) const noexcept {
+    reduce<detail::atom_op::inc>(limit, order, policy);
+  }
+
+  /// Subtracts 1, or stores `limit` if the value is 0 or above `limit`. Relaxed or release.
+  template <class Order = detail::missing_order, class Policy = detail::no_policy>
+  MEMBAR_HOST_DEVICE void dec(value_type limit, Order order = {}, Policy policy = {}) const noexcept {
+    reduce<detail::atom_op::dec>(limit, order, policy);
+  }
+
+  /// Stores `function(value)` and returns the value before, by a loop of relaxed compare-and-swap on the bits.
+  ///
+  /// The order is applied once, outside the loop. `function` may be called several times. The lanes of a warp that update the
+  /// same object take turns.
+  template <class Function, class Order = detail::missing_order, class Policy = detail::no_policy>
+  MEMBAR_HOST_DEVICE value_type fetch_update(Function function, Order = {}, Policy = {}) const {
+    detail::require_order<Order>();
+    detail::refuse_policy_of_loop<Policy>();
+    detail::require_mutable<T>();
+    if constexpr (std::is_const_v<T>) {
+      __builtin_unreachable();
+    } else if constexpr (detail::compiling_for_device) {
+      return detail::device_update<T, Scope, detail::order_of<Order>>(object_, function);
+    } else {
+      return detail::host_update<detail::order_of<Order>>(object_, function);
+    }
+  }
+
+  /// Returns once the value's bits are other than those of `old`, as a load with that order that found it so.
+  ///
+  /// It polls with back-off, without end. Relaxed, acquire or seq_cst.
+  template <class Order = detail::missing_order>
+  MEMBAR_HOST_DEVICE void wait(value_type old, Order = {}) const noexcept {
+    detail::require_order<Order>();
+    static_assert(load_order<Order> || !memory_order_tag<Order>,
+                  "membar: a wait takes relaxed, acquire or seq_cst: it has nothing to release");
+    if constexpr (detail::compiling_for_device) {
+      detail::device_wait<value_type, Scope, detail::order_of<Order>>(object_, old);
+    } else {
+      while (detail::to_bits(detail::host_load<detail::order_of<Order>>(object_)) == detail::to_bits(old)) {
+      }
+    }
+  }
+
+  /// Does nothing, because `wait` polls. For code that is written for the standard's interface.
+  MEMBAR_HOST_DEVICE void notify_one() const noexcept {}
+  /// Does nothing, because `wait` polls. For code that is written for the standard's interface.
+  MEMBAR_HOST_DEVICE void notify_all() const noexcept {}
+
+ private:
+  template <detail::atom_op Op>
+  static constexpr bool adds_bytes = Op == detail::atom_op::add && detail::kind_of<T> == detail::value_kind::pointer;
+
+  /// The atomic operations on a pointer's bits, to which bytes are added.
+  [[nodiscard]] MEMBAR_HOST_DEVICE auto address() const noexcept {
+    return atomic_ref<detail::bits_of<T>, Scope>(*reinterpret_cast<detail::bits_of<T>*>(object_));
+  }
+  [[nodiscard]] MEMBAR_HOST_DEVICE static detail::bits_of<T> bytes(difference_type objects) noexcept {
+    return static_cast<detail::bits_of<T>>(objects) * sizeof(std::remove_pointer_t<T>);
+  }
+
+  /// On the host a policy says nothing.
+  template <detail::atom_op Op, class Value, class Order, class Policy>
+  MEMBAR_HOST_DEVICE value_type fetch(Value value, Order order, [[maybe_unused]] Policy policy) const noexcept {
+    detail::require_order<Order>();
+    detail::require_operation<value_type, Op>();
+    detail::require_policy<Policy>();
+    detail::require_mutable<T>();
+    if constexpr (std::is_const_v<T> || !detail::has_operation<value_type, Op>) {
+      __builtin_unreachable();
+    } else if constexpr (adds_bytes<Op>) {
+      return detail::from_bits<T>(address().fetch_add(bytes(value), order, policy));
+    } else if constexpr (detail::compiling_for_device && detail::is_policy<Policy>) {
+      return detail::device_fetch_with_policy<Op, T, Scope, detail::order_of<Order>>(object_, value, policy.bits());
+    } else if constexpr (detail::compiling_for_device) {
+      return detail::device_fetch<Op, T, Scope, detail::order_of<Order>>(object_, value);
+    } else if constexpr (detail::is_by_element<Op, T>) {
+      // On the host, too, the operation is atomic per element.
+      T old = value;
+      for (int i = 0; i != T::size; ++i) {
+        old.elements[i] = detail::host_fetch_element<Op, detail::order_of<Order>>(&object_->elements[i], value.elements[i]);
+      }
+      return old;
+    } else {
+      return detail::host_fetch<Op, detail::order_of<Order>>(object_, value);
+    }
+  }
+
+  template <detail::atom_op Op, class Value, class Order, class Policy>
+  MEMBAR_HOST_DEVICE void reduce(Value value, Order order, [[maybe_unused]] Policy policy) const noexcept {
+    detail::require_reduction_order<Order>();
+    detail::require_operation<value_type, Op>();
+    detail::require_policy<Policy>();
+    detail::require_mutable<T>();
+    if constexpr (std::is_const_v<T> || !detail::has_operation<value_type, Op>) {
+      // It is refused above.
+    } else if constexpr (adds_bytes<Op>) {
+      address().add(bytes(value), order, policy);
+    } else if constexpr (detail::compiling_for_device && detail::is_policy<Policy>) {
+      detail::device_reduce_with_policy<Op, T, Scope, detail::order_of<Order>>(object_, value, policy.bits());
+    } else if constexpr (detail::compiling_for_device) {
+      detail::device_reduce<Op, T, Scope, detail::order_of<Order>>(object_, value);
+    } else {
+      static_cast<void>(fetch<Op>(value, order, policy));
+    }
+  }
+
+  template <detail::atom_op Op, class Order, class Policy>
+  MEMBAR_HOST_DEVICE value_type fetch_number(value_type value, Order order, Policy policy) const noexcept {
+    constexpr bool is_floating = detail::kind_of<value_type> == detail::value_kind::floating;
+    static_assert(is_floating,
+                  "membar: fetch_fminimum_num and fetch_fmaximum_num take float and double: use fetch_min or fetch_max");
+    if constexpr (!is_floating) {
+      __builtin_unreachable();
+    } else {
+      const auto update = [=](value_type old) {
+        return detail::from_bits<value_type>(
+            detail::extreme_number<Op, value_type>(detail::to_bits(old), detail::to_bits(value)));
+      };
+      return fetch_update(update, order, policy);
+    }
+  }
+
+  template <class, thread_scope>
+  friend class atomic_ref;
+
+  T* object_;
+};
+
+/// An object that is accessed only by atomic operations, for the threads in `Scope`.
+///
+/// It has the operations of `atomic_ref`, which say what they synchronize with and become. It is neither copyable nor movable,
+/// has the size of its value, and is aligned to that size.
+///
+/// The default constructor leaves the value uninitialized, so that it can stand in `__shared__` memory. One thread stores a
+/// value, and a barrier follows, before others use it.
+template <class T, thread_scope Scope>
+class atomic {
+ public:
+  using value_type = T;
+  using difference_type = typename detail::pointer_difference<T>::type;
+  static constexpr thread_scope scope = Scope;
+  static constexpr bool is_always_lock_free = atomic_ref<T, Scope>::is_always_lock_free;
+
+  /// Leaves the value uninitialized.
+  atomic() noexcept = default;
+  /// Begins with `value`. The initialization is not atomic.
+  MEMBAR_HOST_DEVICE constexpr explicit atomic(T value) noexcept : value_(value) {}
+  atomic(const atomic&) = delete;
+  atomic& operator=(const atomic&) = delete;
+
+  /// The operations on this object, as a reference that can be passed on.
+  [[nodiscard]] MEMBAR_HOST_DEVICE atomic_ref<T, Scope> ref() noexcept { return atomic_ref<T, Scope>(value_); }
+  /// The loads of this object, as a reference that can be passed on.
+  [[nodiscard]] MEMBAR_HOST_DEVICE atomic_ref<const T, Scope> ref() const noexcept {
+    return atomic_ref<const T, Scope>(value_);
+  }
+
+#if defined(__CUDACC__)
+  /// Converts to the `cuda::atomic_ref` of the object. There is none for cluster scope and for packed pairs.
+  [[nodiscard]] MEMBAR_HOST_DEVICE operator cuda::atomic_ref<T, detail::cuda_scope<Scope>>() noexcept
+    requires(Scope != thread_scope::cluster && std::is_trivially_copyable_v<T>)
+  {
+    return ref();
+  }
+#endif
+
+  // The operations of `atomic_ref`, by the same names.
+
+  [[nodiscard]] MEMBAR_HOST_DEVICE bool is_lock_free() const noexcept { return ref().is_lock_free(); }
+  [[nodiscard]] MEMBAR_HOST_DEVICE T load(auto... order) const noexcept { return ref().load(order...); }
+  MEMBAR_HOST_DEVICE void wait(T old, auto... order) const noexcept { ref().wait(old, order...); }
+  MEMBAR_HOST_DEVICE void notify_one() noexcept { ref().notify_one(); }
+  MEMBAR_HOST_DEVICE void notify_all() noexcept { ref().notify_all(); }
+  MEMBAR_HOST_DEVICE void store(T value, auto... order) noexcept { ref().store(value, order...); }
+  MEMBAR_HOST_DEVICE bool compare_exchange(T& expected, T desired, auto... orders) noexcept {
+    return ref().compare_exchange(expected, desired, orders...);
+  }
+  MEMBAR_HOST_DEVICE bool compare_exchange_weak(T& expected, T desired, auto... orders) noexcept {
+    return ref().compare_exchange(expected, desired, orders...);
+  }
+  MEMBAR_HOST_DEVICE bool compare_exchange_strong(T& expected, T desired, auto... orders) noexcept {
+    return ref().compare_exchange(expected, desired, orders...);
+  }
+  MEMBAR_HOST_DEVICE T fetch_update(auto function, auto... order) { return ref().fetch_update(function, order...); }
+  MEMBAR_HOST_DEVICE T exchange(T value, auto... order) noexcept { return ref().exchange(value, order...); }
+  MEMBAR_HOST_DEVICE T fetch_add(difference_type value, auto... order) noexcept { return ref().fetch_add(value, order...); }
+  MEMBAR_HOST_DEVICE T fetch_sub(difference_type value, auto... order) noexcept { return ref().fetch_sub(value, order...); }
+  MEMBAR_HOST_DEVICE T fetch_and(T value, auto... order) noexcept { return ref().fetch_and(value, order...); }
+  MEMBAR_HOST_DEVICE T fetch_or(T value, auto... order) noexcept { return ref().fetch_or(value, order...); }
+  MEMBAR_HOST_DEVICE T fetch_xor(T value, auto... order) noexcept { return ref().fetch_xor(value, order...); }
+  MEMBAR_HOST_DEVICE T fetch_min(T value, auto... order) noexcept { return ref().fetch_min(value, order...); }
+  MEMBAR_HOST_DEVICE T fetch_max(T value, auto... order) noexcept { return ref().fetch_max(value, order...); }
+  MEMBAR_HOST_DEVICE T fetch_inc(T value, auto... order) noexcept { return ref().fetch_inc(value, order...); }
+  MEMBAR_HOST_DEVICE T fetch_dec(T value, auto... order) noexcept { return ref().fetch_dec(value, order...); }
+  MEMBAR_HOST_DEVICE T fetch_fminimum_num(T value, auto... order) noexcept { return ref().fetch_fminimum_num(value, order...); }
+  MEMBAR_HOST_DEVICE T fetch_fmaximum_num(T value, auto... order) noexcept { return ref().fetch_fmaximum_num(value, order...); }
+  MEMBAR_HOST_DEVICE void add(difference_type value, auto... order) noexcept { ref().add(value, order...); }
+  MEMBAR_HOST_DEVICE void sub(difference_type value, auto... order) noexcept { ref().sub(value, order...); }
+  MEMBAR_HOST_DEVICE void bit_and(T value, auto... order) noexcept { ref().bit_and(value, order...); }
+  MEMBAR_HOST_DEVICE void bit_or(T value, auto... order) noexcept { ref().bit_or(value, order...); }
+  MEMBAR_HOST_DEVICE void bit_xor(T value, auto... order) noexcept { ref().bit_xor(value, order...); }
+  MEMBAR_HOST_DEVICE void min(T value, auto... order) noexcept { ref().min(value, order...); }
+  MEMBAR_HOST_DEVICE void max(T value, auto... order) noexcept { ref().max(value, order...); }
+  MEMBAR_HOST_DEVICE void inc(T value, auto... order) noexcept { ref().inc(value, order...); }
+  MEMBAR_HOST_DEVICE void dec(T value, auto... order) noexcept { ref().dec(value, order...); }
+
+ private:
+  alignas(sizeof(T)) T value_;
+};
+
+template <class T, thread_scope Scope>
+  requires(!atomic_value<std::remove_const_t<T>>)
+class atomic_ref<T, Scope> : public detail::refused_atomic<std::remove_cv_t<T>> {
+  static_assert(atomic_value<std::remove_const_t<T>>,
+                "membar: an atomic holds a trivially copyable object of 1, 2, 4, 8 or 16 bytes, which is not volatile");
+  using detail::refused_atomic<std::remove_cv_t<T>>::refused_atomic;
+};
+template <class T, thread_scope Scope>
+  requires(!atomic_value<T>)
+class atomic<T, Scope> : public detail::refused_atomic<std::remove_cv_t<T>> {
+  static_assert(atomic_value<T>,
+                "membar: an atomic holds a trivially copyable object of 1, 2, 4, 8 or 16 bytes, without const or volatile");
+  using detail::refused_atomic<std::remove_cv_t<T>>::refused_atomic;
+};
+
+}  // namespace membar::inline v0_2

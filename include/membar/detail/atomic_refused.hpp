@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What stands in place of an order that is none, and of the operations of a type that cannot be atomic: one mistake, one error.
+#pragma once
+
+#include <membar/detail/config.hpp>
+#include <membar/memory_order.hpp>
+
+namespace membar::inline v0_2::detail {
+
+/// In place of an order that a call does not give.
+struct missing_order {};
+
+/// The order that a tag stands for. Anything else is refused, and `relaxed` takes its place, so that nothing follows from it.
+template <class Order>
+inline constexpr memory_order order_of = memory_order::relaxed;
+template <memory_order Order>
+inline constexpr memory_order order_of<memory_order_constant<Order>> = Order;
+
+/// The names of all operations, with any arguments: the class that derives from it says in one sentence why it is refused, and
+/// nothing follows from that.
+template <class T>
+class refused_atomic {
+ public:
+  MEMBAR_HOST_DEVICE explicit refused_atomic(const volatile T&) noexcept {}
+
+  [[nodiscard]] MEMBAR_HOST_DEVICE bool is_lock_free() const noexcept { __builtin_unreachable(); }
+  [[nodiscard]] MEMBAR_HOST_DEVICE T load(auto...) const noexcept { __builtin_unreachable(); }
+  MEMBAR_HOST_DEVICE void store(T, auto...) const noexcept {}
+  MEMBAR_HOST_DEVICE void wait(T, auto...) const noexcept {}
+  MEMBAR_HOST_DEVICE bool compare_exchange(T&, T, auto...) const noexcept { __builtin_unreachable(); }
+  MEMBAR_HOST_DEVICE bool compare_exchange_weak(T&, T, auto...) const noexcept { __builtin_unreachable(); }
+  MEMBAR_HOST_DEVICE bool compare_exchange_strong(T&, T, auto...) const noexcept { __builtin_unreachable(); }
+  MEMBAR_HOST_DEVICE T fetch_update(auto...) const noexcept { __builtin_unreachable(); }
+  MEMBAR_HOST_DEVICE T exchange(T, auto...) const noexcept { __builtin_unreachable(); }
+  MEMBAR_HOST_DEVICE T fetch_add(T, auto...) const noexcept { __builtin_unreachable(); }
+  MEMBAR_HOST_DEVICE T fetch_sub(T, auto...) const noexcept { __builtin_unreachable(); }
+  MEMBAR_HOST_DEVICE T fetch_and(T, auto...) const noexcept { __builtin_unreachable(); }
+  MEMBAR_HOST_DEVICE T fetch_or(T, auto...) const noexcept { __builtin_unreachable(); }
+  MEMBAR_HOST_DEVICE T fetch_xor(T, auto...) const noexcept { __builtin_unreachable(); }
+  MEMBAR_HOST_DEVICE T fetch_min(T, auto...) const noexcept { __builtin_unreachable(); }
+  MEMBAR_HOST_DEVICE T fetch_max(T, auto...) const noexcept { __builtin_unreachable(); }
+  MEMBAR_HOST_DEVICE T fetch_inc(T, auto...) const noexcept { __builtin_unreachable(); }
+  MEMBAR_HOST_DEVICE T fetch_dec(T, auto...) const noexcept { __builtin_unreachable(); }
+  MEMBAR_HOST_DEVICE T fetch_fminimum_num(T, auto...) const noexcept { __builtin_unreachable(); }
+  MEMBAR_HOST_DEVICE T fetch_fmaximum_num(T, auto...) const noexcept { __builtin_unreachable(); }
+  MEMBAR_HOST_DEVICE void add(T, auto...) const noexcept {}
+  MEMBAR_HOST_DEVICE void sub(T, auto...) const noexcept {}
+  MEMBAR_HOST_DEVICE void bit_and(T, auto...) const noexcept {}
+  MEMBAR_HOST_DEVICE void bit_or(T, auto...) const noexcept {}
+  MEMBAR_HOST_DEVICE void bit_xor(T, auto...) const noexcept {}
+  MEMBAR_HOST_DEVICE void min(T, auto...) const noexcept {}
+  MEMBAR_HOST_DEVICE void max(T, auto...) const noexcept {}
+  MEMBAR_HOST_DEVICE void inc(T, auto...) const noexcept {}
+  MEMBAR_HOST_DEVICE void dec(T, auto...) const noexcept {}
+};
+
+}  // namespace membar::inline v0_2::detail

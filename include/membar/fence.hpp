@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Fences of a thread, on the device and on the host: order among its memory accesses, as threads in a scope observe it. A fence
+/// waits for no other thread.
+#pragma once
+
+#include <membar/detail/compilation.hpp>
+#include <membar/detail/config.hpp>
+#include <membar/detail/host_order.hpp>
+#include <membar/memory_order.hpp>
+#include <membar/thread_scope.hpp>
+
+#if defined(__CUDACC__)
+#include <membar/detail/ptx.cuh>
+#endif
+
+namespace membar::inline v0_2 {
+namespace detail {
+
+#if defined(__CUDACC__)
+template <thread_scope Scope, memory_order Order>
+__device__ inline void device_fence() noexcept {
+  require_architecture_of<Scope>();
+  // fence.sem.scope;  sem: acquire, release (PTX ISA 8.6), acq_rel, sc (6.0); scope: cta, gpu, sys (sm_70), cluster (7.8,
+  // sm_90)
+  asm volatile("fence.%0.%1;" ::"C"(ptx_order<Order>::text), "C"(ptx_scope<Scope>::text) : "memory");
+}
+#else
+template <thread_scope Scope, memory_order Order>
+void device_fence() noexcept;
+#endif
+
+}  // namespace detail
+
+/// Orders the calling thread's accesses before it with those after it, for the threads in `Scope`.
+///
+/// Synchronizes: a release fence followed by a relaxed (or stronger) store synchronizes with an acquire fence that follows a
+/// relaxed (or stronger) load of that store's value, or of one that later read-modify-writes made of it, if both fences and
+/// both accesses include each other's threads; cumulative: what the releasing thread has observed is released too. All
+/// `seq_cst` fences in scope also have one order. Device scope includes the threads of one physical synchronization domain.
+///
+/// PTX: `fence.{acquire,release,acq_rel,sc}.{cta,cluster,gpu,sys}`, one instruction. On the host every scope is a fence of the
+/// host's memory model, `__atomic_thread_fence`.
+/// Requires: compute capability 7.0; `thread_scope::cluster` 9.0. Cost: at device scope and wider the fence waits until the domain's
+/// earlier writes, those of other threads included, are visible that far. Source: PTX ISA, "membar/fence" and "Memory
+/// Consistency Model".
+template <thread_scope Scope, class Order>
+MEMBAR_HOST_DEVICE inline void thread_fence(Order) noexcept {
+  static_assert(fence_order<Order>,
+                "membar: a fence takes acquire, release, acq_rel or seq_cst: a relaxed fence would order nothing");
+  if constexpr (detail::compiling_for_device) {
+    detail::device_fence<Scope, Order::value>();
+  } else {
+    detail::host_fence<Order::value>();
+  }
+}
+
+}  // namespace membar::inline v0_2

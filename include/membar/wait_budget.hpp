@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// How long a synchronization pattern may wait, and how a wait ends. No wait hangs.
+#pragma once
+
+#include <membar/detail/config.hpp>
+
+namespace membar::inline v0_2 {
+
+/// How an operation of a pattern ended. Only `done` synchronizes, unless the operation says otherwise.
+enum class [[nodiscard("only done means that it happened: compare it")]] wait_result : unsigned char{
+    done,        ///< it happened
+    would_wait,  ///< a `try_` operation would have to wait, and changed nothing
+    timed_out,   ///< the wait budget is used up
+    closed       ///< the object was closed: no such operation will happen again
+};
+
+/// The result's name: "done", "would_wait", "timed_out" or "closed".
+[[nodiscard]] constexpr const char* name(wait_result result) noexcept {
+  switch (result) {
+    case wait_result::done:
+      return "done";
+    case wait_result::would_wait:
+      return "would_wait";
+    case wait_result::timed_out:
+      return "timed_out";
+    case wait_result::closed:
+      return "closed";
+  }
+  return "unknown wait result";
+}
+
+/// The longest time that a wait may take. Every wait of a pattern takes one: there is no default, and no wait without end.
+///
+/// A wait polls a few dozen times before it first reads the clock, so a short wait costs no clock. The longest budget is 2^64 - 1
+/// nanoseconds, about 584 years: a count that asks for more gets that.
+class wait_budget {
+ public:
+  /// A budget of `count` nanoseconds.
+  [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr wait_budget nanoseconds(unsigned long long count) noexcept {
+    return wait_budget(count);
+  }
+  /// A budget of `count` microseconds.
+  [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr wait_budget microseconds(unsigned long long count) noexcept {
+    return wait_budget(product(count, 1000));
+  }
+  /// A budget of `count` milliseconds.
+  [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr wait_budget milliseconds(unsigned long long count) noexcept {
+    return wait_budget(product(count, 1'000'000));
+  }
+
+  /// The budget in nanoseconds.
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned long long in_nanoseconds() const noexcept { return nanoseconds_; }
+
+ private:
+  [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr unsigned long long product(unsigned long long count,
+                                                                               unsigned long long unit) noexcept {
+    constexpr unsigned long long longest = ~0ULL;
+    return count > longest / unit ? longest : count * unit;
+  }
+
+  MEMBAR_HOST_DEVICE constexpr explicit wait_budget(unsigned long long nanoseconds) noexcept : nanoseconds_(nanoseconds) {}
+
+  unsigned long long nanoseconds_;
+};
+
+}  // namespace membar::inline v0_2
