@@ -432,7 +432,7 @@ class enumerator final : private memory_apart {
   // Every barrier has its groups.
   constexpr bool barriers_grouped() {
     const relation base = candidate_.base;
-    for (event_set s = facts_.barriers; s != 0; s = rest(s)) {
+    for (event_set s = facts_.barriers | facts_.release_fences; s != 0; s = rest(s)) {
       for (event_set t = candidate_.barrier_sync[first(s)]; t != 0; t = rest(t)) {
         if (!candidate_.base.holds(first(s), first(t))) {
           candidate_.base.add_closed(facts_.count, first(s), first(t));
