@@ -92,6 +92,9 @@ class CommandLine(litmus_command.Case):
         path = self.file("t.litmus", MP + "~exists " + OUTCOME)
         undecided = f"{path}\terror: undecided: the search was given up after its limit of steps\n"
         self.assertEqual(run("verdict", "--limit=1", path)[:2], (2, undecided))
+        code, out, problem = run("explain", "--limit=1", path)
+        self.assertEqual((code, out), (2, ""))
+        self.assertIn("given up after its limit of steps", problem)
         self.assertEqual(run("verdict", "--limit=0", path)[:2], (0, f"{path}\t1\n"))
 
     def test_wrong_usage_exits_with_two(self):

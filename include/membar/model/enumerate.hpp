@@ -254,6 +254,7 @@ class enumerator final : private memory_apart {
     if (depth == reads_.size()) {
       return known_ == (facts_.reads & ~apart_) || resolve_cycles() ? complete() : true;
     }
+    related_ = -1;
     return assign_one_of(depth, at(sources_, reads_[depth]), facts_.base);
   }
 
@@ -265,6 +266,7 @@ class enumerator final : private memory_apart {
     count_step();
     relation base;
     base.copy(candidate_.base, facts_.count);
+    related_ = reads_[depth];
     return assign_one_of(depth, at(sources_, reads_[depth]) & ~outdated_sources(reads_[depth]), base);
   }
 
@@ -306,6 +308,9 @@ class enumerator final : private memory_apart {
   }
 
   constexpr bool assign_source(int depth, int read, int source, const relation& base) {
+    // nothing is observed through a race, and the source is none that causality excludes: the relations stay as they are
+    const bool unrelated = Rules::complete && related_ == read && !facts_.morally_strong.holds(source, read);
+    related_ = -1;
     const event_set known = known_;
     at(candidate_.source, read) = source;
     assigned_ |= only(read);
@@ -315,7 +320,7 @@ class enumerator final : private memory_apart {
     if (viable_so_far()) {
       if (!many_ || at(open_, depth + 1) < worth_a_check) {
         more = assign(depth + 1);
-      } else if (promising(base)) {
+      } else if (unrelated || promising(base)) {
         more = assign_related(depth + 1);
       }
     }
@@ -585,6 +590,7 @@ class enumerator final : private memory_apart {
   std::array<event_set, max_events> rivals_{};
   relation readers_{};  ///< write -> reads that take their value from it so far
   event_set assigned_ = 0;
+  int related_ = -1;     ///< the read for which the candidate's relations are those of the reads before it
   event_set apart_ = 0;  ///< memory that is interleaved at the end
   bool many_ = false;    ///< the path has many choices of reads-from
 
