@@ -137,8 +137,13 @@ TEST(explanation, says_when_no_values_fit) {
 }
 
 TEST(explanation, says_where_a_loop_was_cut) {
-  const std::string text = explain(read_litmus(read_text(catalogue / "forbidden" / "Lock.spin.litmus")));
-  EXPECT_NE(text.find("jumps backwards at most once"), std::string::npos);
+  const std::string cut = "jumps backwards at most once";
+  EXPECT_EQ(explain(read_litmus(read_text(catalogue / "forbidden" / "Lock.spin.litmus"))).find(cut), std::string::npos);
+  const litmus_test counted = read_litmus(
+      "PTX t\n{ x=0; }\n P0@cta 0,gpu 0 ;\n L: add r0, r0, 1 ;\n atom.relaxed.gpu.add r1, x, 1 ;\n bne r0, 3, L ;\n~exists (x "
+      "== 3)\n");
+  EXPECT_THROW((void)explain(counted), error);
+  EXPECT_NE(explain(counted, explanation_format::text, search_options(0, true)).find(cut), std::string::npos);
 }
 
 TEST(explanation, json_escapes_what_it_quotes) {

@@ -34,8 +34,9 @@ constexpr std::string_view usage =
     "       membar-litmus explain [--json|--dot] PATH    one execution that shows the outcome, or the rule that forbids it\n"
     "       membar-litmus run [OPTION...] PATH...        run the tests on the GPU under stress; compare every outcome with the "
     "model\n"
-    "A PATH may be a folder: every *.litmus in it and below is a test. verdict, outcomes and run give up on a test after\n"
-    "--limit=N steps of the model's search (default 300000000, about a minute; 0: no limit).\n"
+    "A PATH may be a folder: every *.litmus in it and below is a test. Every command gives up on a test after --limit=N\n"
+    "steps of the model's search (default 300000000, about a minute; 0: no limit). A loop that does more than wait is an\n"
+    "error if it may jump back more than once; --bounded decides the shorter runs alone, and marks such a verdict.\n"
     "Options of run:\n"
     "  --seconds=S       how long each test runs (default 1)\n"
     "  --tune=S          first search S seconds for the parameters that show the condition's outcomes most often; the search\n"
@@ -53,23 +54,30 @@ constexpr std::string_view usage =
 struct answer {
   std::string text;
   bool decided = false;
+  std::string race{};  ///< two accesses that race; empty: none was found
 };
 
-answer verdict_of(const std::string& path, std::uint64_t limit) {
+answer verdict_of(const std::string& path, const model::search_options& options) {
   try {
-    return {model::decide(model::read_litmus(read_file(path)), limit).holds ? "1" : "0", true};
+    const model::litmus_test test = model::read_litmus(read_file(path));
+    const model::decision found = model::decide(test, options);
+    const model::data_race race = model::look_for_race(test.view().program).found;
+    // a state that was found needs no longer runs
+    const bool bounded = found.counts.cut.thread >= 0 && !found.reachable;
+    return {std::string(found.holds ? "1" : "0") + (bounded ? "\tbounded" : ""), true,
+            race ? model::race_text(test, race) : std::string()};
   } catch (const std::exception& e) {
     return {std::string("error: ") + e.what(), false};
   }
 }
 
-int verdict(const std::vector<std::string>& paths, unsigned jobs, std::uint64_t limit) {
+int verdict(const std::vector<std::string>& paths, unsigned jobs, const model::search_options& options) {
   const std::vector<std::string> files = files_of(paths);
   std::vector<answer> answers(files.size());
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
     for (std::size_t i = next++; i < files.size(); i = next++) {
-      answers[i] = verdict_of(files[i], limit);
+      answers[i] = verdict_of(files[i], options);
     }
   };
   std::vector<std::thread> helpers;
@@ -84,6 +92,9 @@ int verdict(const std::vector<std::string>& paths, unsigned jobs, std::uint64_t 
   bool all = true;
   for (std::size_t i = 0; i < files.size(); ++i) {
     std::cout << files[i] << '\t' << answers[i].text << '\n';
+    if (!answers[i].race.empty()) {
+      std::cerr << files[i] << ": data race: " << answers[i].race << '\n';
+    }
     all = all && answers[i].decided;
   }
   return all ? 0 : 2;
@@ -179,6 +190,7 @@ int main(int count, char** arguments) {
   std::vector<std::string> paths;
   unsigned jobs = std::max(1U, std::thread::hardware_concurrency());
   std::uint64_t limit = 300'000'000;
+  bool bounded = false;
   model::explanation_format format = model::explanation_format::text;
   membar_litmus::run_request request;
   for (std::size_t i = 1; i < words.size(); ++i) {
@@ -202,6 +214,8 @@ int main(int count, char** arguments) {
       if (!read_number(word.substr(8), limit)) {
         return refuse("--limit needs a number");
       }
+    } else if (word == "--bounded" && command != "run") {
+      bounded = true;
     } else if (word == "--json") {
       format = model::explanation_format::json;
     } else if (word == "--dot" && command != "run") {
@@ -230,14 +244,19 @@ int main(int count, char** arguments) {
                                       : membar_litmus::run_on_gpu(request);
   }
   if (command == "verdict") {
-    return verdict(paths, jobs, limit);
+    return verdict(paths, jobs, {limit, bounded});
   }
   if (command == "outcomes") {
     return for_each_test(paths, [&](const model::litmus_test& test) {
-      for (const std::string& line : model::outcomes(test, limit)) {
+      model::statistics counts;
+      for (const std::string& line : model::outcomes(test, {limit, bounded}, &counts)) {
         std::cout << line << '\n';
+      }
+      if (counts.cut.thread >= 0) {
+        std::cerr << "membar-litmus: bounded: runs with a second jump back at line " << counts.cut.line << " are left out\n";
       }
     });
   }
-  return for_each_test(paths, [&](const model::litmus_test& test) { std::cout << model::explain(test, format); });
+  return for_each_test(paths,
+                       [&](const model::litmus_test& test) { std::cout << model::explain(test, format, {limit, bounded}); });
 }

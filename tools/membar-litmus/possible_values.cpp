@@ -18,30 +18,6 @@ namespace {
 
 constexpr std::uint64_t value_steps = 2'000'000;
 
-// The model follows one repetition. That decides a loop that only waits: a turn of it leaves no trace but the values that it
-// has read last, so that one that goes round often ends like one that goes round once. It does not decide any other.
-void require_waiting(const model::litmus_test::thread& t) {
-  for (std::size_t back = 0; back < t.code.size(); ++back) {
-    if (!jumps(t.code[back]) || t.code[back].target > static_cast<int>(back)) {
-      continue;
-    }
-    for (std::size_t n = static_cast<std::size_t>(t.code[back].target); n < back; ++n) {
-      const model::instruction& i = t.code[n];
-      const bool reads = i.code == model::opcode::load;
-      // a compare-and-swap that is repeated as long as it fails
-      const model::instruction& end = t.code[back];
-      const bool tries = i.code == model::opcode::atomic && i.what == model::operation::compare_exchange &&
-                         end.code == model::opcode::branch && end.test == model::comparison::not_equal && end.a.is_register &&
-                         end.a.index == i.destination && !end.b.is_register && !i.a.is_register && end.b.value == i.a.value;
-      if (!reads && !tries) {
-        refuse_line(i.line, "'" + t.text[n] +
-                                "' is repeated by a jump back, and the model decides repetitions of loads and of a " +
-                                "compare-and-swap that failed only: write the repetitions out");
-      }
-    }
-  }
-}
-
 void add_value(outcome_digit& o, std::int64_t value) {
   if (std::find(o.values.begin(), o.values.end(), value) == o.values.end()) {
     o.values.push_back(value);
@@ -90,10 +66,10 @@ void run_plan::ask_model(std::uint64_t limit) {
   const model::test_view view = test_.view();
   model::require_defined(view.program, model::every_rule{}, limit);
   model::enumerator search(view.program, visitor, model::every_rule{}, limit);
-  if (search.run().cut) {
-    for (const model::litmus_test::thread& t : test_.threads) {
-      require_waiting(t);
-    }
+  if (const model::cut_loop cut = search.run().cut; cut.thread >= 0) {
+    refuse_line(cut.line,
+                "the loop that jumps back here does more than wait, and the model follows one jump back: write the "
+                "repetitions out");
   }
   for (const std::vector<std::int64_t>& outcome : visitor.found()) {
     for (std::size_t o = 0; o < outcome.size(); ++o) {

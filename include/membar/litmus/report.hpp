@@ -57,7 +57,7 @@ namespace membar::inline v0_2::litmus {
   model::outcome_collector visitor(asked);
   const model::test_view view = asked.view();
   model::require_defined(view.program, model::every_rule{}, limit);
-  model::enumerator(view.program, visitor, model::every_rule{}, limit).run();
+  model::require_whole(model::enumerator(view.program, visitor, model::every_rule{}, limit).run(), limit);
   return visitor.found();
 }
 

@@ -4,7 +4,7 @@
 ///
 /// | axiom | where |
 /// |---|---|
-/// | Coherence | `cohere`; the orders that it leaves open are chosen in enumerate.hpp |
+/// | Coherence | `cohere`; the orders that it leaves open are chosen in coherence.hpp |
 /// | Fence-SC | `orient_fences` in enumerate.hpp, which builds only orders that satisfy it and puts them into causality |
 /// | Atomicity | `updates_are_atomic` |
 /// | No-Thin-Air | `assign` in enumerate.hpp, which chooses only reads-from that satisfies it |
@@ -14,6 +14,9 @@
 /// `event_structure` holds what the instructions alone decide; `candidate` holds what follows from one choice of reads-from,
 /// barrier groups, Fence-SC order and coherence. Sets of events are words and relations are rows of words, so a definition such
 /// as `[strong R] ; po ; [F.acquire]` is one line: the row of a read is `po[read] & acquiring fences`.
+///
+/// Each function is given the reads whose source is chosen. More reads, causality or coherence never repair a broken axiom, so
+/// that a choice that breaks one before it is complete is given up.
 ///
 /// Sources: PTX ISA, "Memory Consistency Model"; the ASPLOS 2019 and ISCA 2022 papers on it; CUDA C++ Programming Guide,
 /// "Memory Synchronization Domains". Where they leave room, docs/model.md says which reading membar takes.
@@ -49,7 +52,7 @@ template <class Rules>
   for (event_set s = f.writes & ~f.initial; s != 0; s = rest(s)) {
     const int through = first(s);
     if (rules.holds(rule::coherence_is_transitive)) {
-      for (event_set w = f.writes; w != 0; w = rest(w)) {
+      for (event_set w = f.writes & f.overlap[through]; w != 0; w = rest(w)) {
         if (c.coherence.holds(first(w), through)) {
           c.coherence[first(w)] |= c.coherence[through];
         }
@@ -64,11 +67,11 @@ template <class Rules>
 
 /// Axiom Causality, the half that coherence has no part in: no read causally precedes the write that it reads from.
 template <class Rules>
-[[nodiscard]] constexpr bool reads_not_from_effects(const candidate& c, const Rules& rules, const event_structure& f) noexcept {
+[[nodiscard]] constexpr bool reads_not_from_effects(const candidate& c, const Rules& rules, event_set reads) noexcept {
   if (!rules.holds(rule::axiom_causality_reads_from)) {
     return true;
   }
-  for (event_set s = f.reads; s != 0; s = rest(s)) {
+  for (event_set s = reads; s != 0; s = rest(s)) {
     if (c.cause.holds(first(s), at(c.source, first(s)))) {
       return false;
     }
@@ -78,12 +81,11 @@ template <class Rules>
 
 /// Axiom Causality, the other half: no read misses a write that causally precedes it. irreflexive(fr ; cause).
 template <class Rules>
-[[nodiscard]] constexpr bool reads_not_from_the_past(const candidate& c, const Rules& rules,
-                                                     const event_structure& f) noexcept {
+[[nodiscard]] constexpr bool reads_not_from_the_past(const candidate& c, const Rules& rules, event_set reads) noexcept {
   if (!rules.holds(rule::axiom_causality_from_reads)) {
     return true;
   }
-  for (event_set s = f.reads; s != 0; s = rest(s)) {
+  for (event_set s = reads; s != 0; s = rest(s)) {
     const int read = first(s);
     for (event_set w = c.coherence[at(c.source, read)]; w != 0; w = rest(w)) {
       if (c.cause.holds(first(w), read)) {
@@ -97,11 +99,11 @@ template <class Rules>
 /// Axiom Atomicity: empty(rmw ∩ ((ms ∩ fr) ; (ms ∩ co))).
 template <class Rules>
 [[nodiscard]] constexpr bool updates_are_atomic(const candidate& c, const Rules& rules, const event_structure& f,
-                                                std::span<const event> events) noexcept {
+                                                std::span<const event> events, event_set reads) noexcept {
   if (!rules.holds(rule::axiom_atomicity)) {
     return true;
   }
-  for (event_set s = f.reads; s != 0; s = rest(s)) {
+  for (event_set s = reads; s != 0; s = rest(s)) {
     const int read = first(s);
     const int write = at(events, read).partner;
     if (write < 0) {
@@ -117,19 +119,22 @@ template <class Rules>
   return true;
 }
 
-/// Axiom SC-per-Location: acyclic((ms ∩ (rf ∪ co ∪ fr)) ∪ po-loc).
+/// Axiom SC-per-Location: acyclic((ms ∩ (rf ∪ co ∪ fr)) ∪ po-loc), for the events of `memory`.
 template <class Rules>
-[[nodiscard]] constexpr bool sequential_per_location(const candidate& c, const Rules& rules,
-                                                     const event_structure& f) noexcept {
+[[nodiscard]] constexpr bool sequential_per_location(const candidate& c, const Rules& rules, const event_structure& f,
+                                                     event_set memory, event_set reads) noexcept {
   if (!rules.holds(rule::axiom_sc_per_location)) {
     return true;
   }
   relation graph;
   // reads add edges into rows of writes, so writes are set up first
-  for (event_set w = f.writes; w != 0; w = rest(w)) {
+  for (event_set w = f.writes & memory; w != 0; w = rest(w)) {
     graph[first(w)] = f.po_loc[first(w)] | (c.coherence[first(w)] & f.morally_strong[first(w)]);
   }
-  for (event_set s = f.reads; s != 0; s = rest(s)) {
+  for (event_set s = f.reads & memory & ~reads; s != 0; s = rest(s)) {
+    graph[first(s)] = f.po_loc[first(s)];
+  }
+  for (event_set s = reads; s != 0; s = rest(s)) {
     const int read = first(s);
     const int source = at(c.source, read);
     graph[read] = f.po_loc[read] | (c.coherence[source] & f.morally_strong[read]);
@@ -137,7 +142,7 @@ template <class Rules>
       graph.add(source, read);
     }
   }
-  return graph.acyclic(f.memory & ~f.initial);
+  return graph.acyclic(memory & ~f.initial);
 }
 
 }  // namespace membar::inline v0_2::model

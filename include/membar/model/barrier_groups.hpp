@@ -143,10 +143,43 @@ class barrier_groups {
     return holds;
   }
 
+  // Whether the scopes of two events include each other's thread. A cluster barrier's scope is the cluster.
+  [[nodiscard]] constexpr bool include_each_other(const event& x, const event& y) const noexcept {
+    const auto reaches = [&](const event& from, const event& to) {
+      const bool cluster = from.kind == event_kind::barrier && !from.mbarrier;
+      return includes(rules_, cluster ? thread_scope::cluster : from.scope, where(from), where(to));
+    };
+    return reaches(x, y) && reaches(y, x);
+  }
+
   // Whether an mbarrier's wait acquires what the arrival releases.
   [[nodiscard]] constexpr bool acquires_from(const event& wait, const event& arrival) const noexcept {
-    return arrival.thread == wait.thread || (wait.acquires && includes(rules_, arrival.scope, where(arrival), where(wait)) &&
-                                             includes(rules_, wait.scope, where(wait), where(arrival)));
+    return arrival.thread == wait.thread || (wait.acquires && include_each_other(arrival, wait));
+  }
+
+  // An arrival is a strong write of its barrier, and a wait a strong read: a fence before the one releases through it, and a
+  // fence after the other acquires through it, as in the patterns of memory operations. The ends must include each other.
+  constexpr void synchronize_fences(int arrival, int wait) noexcept {
+    const event& a = at_event(arrival);
+    const event& w = at_event(wait);
+    const bool patterns = (a.mbarrier || a.barrier == barrier_kind::cluster) && include_each_other(a, w) &&
+                          rules_.holds(a.mbarrier ? rule::mbarrier_synchronizes : rule::cluster_barrier_synchronizes) &&
+                          rules_.holds(rule::fence_synchronizes_through_barrier);
+    if (!patterns) {
+      return;
+    }
+    event_set starts = a.releases ? only(arrival) : 0;
+    for (event_set s = facts_.release_fences; s != 0; s = rest(s)) {
+      starts |= facts_.po.holds(first(s), arrival) ? only(first(s)) : 0;
+    }
+    const event_set ends = (w.acquires ? only(wait) : 0) | (facts_.po[wait] & facts_.acquire_fences);
+    for (; starts != 0; starts = rest(starts)) {
+      for (event_set e = ends; e != 0; e = rest(e)) {
+        if (include_each_other(at_event(first(starts)), at_event(first(e)))) {
+          synchronizes_.add(first(starts), first(e));
+        }
+      }
+    }
   }
 
   // Makes a group of `arrivals`: they synchronize with `waits`, which do not go on before all have arrived.
@@ -163,6 +196,7 @@ class barrier_groups {
         if (releasing && (!e.mbarrier || acquires_from(at_event(first(w)), e))) {
           synchronizes_.add(arrival, first(w));
         }
+        synchronize_fences(arrival, first(w));
       }
       for (event_set earlier = facts_.barriers; earlier != 0; earlier = rest(earlier)) {
         if (at_event(first(earlier)).waits && facts_.po.holds(first(earlier), arrival)) {

@@ -27,13 +27,14 @@ struct candidate {
   relation coherence;                    ///< transitive; initial write first
 };
 
-/// obs = (ms ∩ rf) ∪ (obs ; rmw ; obs). Source: PTX ISA, "Observation order".
+/// obs = (ms ∩ rf) ∪ (obs ; rmw ; obs), of the reads whose source is chosen. Source: PTX ISA, "Observation order".
 template <class Rules>
-constexpr void observe(candidate& c, const Rules& rules, const event_structure& f, std::span<const event> events) noexcept {
+constexpr void observe(candidate& c, const Rules& rules, const event_structure& f, std::span<const event> events,
+                       event_set reads) noexcept {
   for (event_set w = f.writes; w != 0; w = rest(w)) {
     c.observation[first(w)] = 0;
   }
-  for (event_set s = f.reads; s != 0; s = rest(s)) {
+  for (event_set s = reads; s != 0; s = rest(s)) {
     const int read = first(s);
     const int write = at(c.source, read);
     if (f.morally_strong.holds(write, read) || !rules.holds(rule::observation_is_morally_strong)) {
@@ -59,11 +60,12 @@ constexpr void observe(candidate& c, const Rules& rules, const event_structure& 
   }
 }
 
-/// sync = ms ∩ (release-pattern ; obs ; acquire-pattern), added to base causality. Source: PTX ISA, "Synchronizes-with".
+/// sync = ms ∩ (release-pattern ; obs ; acquire-pattern), added to base causality, of which `base` is a part that is known.
+/// Source: PTX ISA, "Synchronizes-with".
 template <class Rules>
-constexpr void synchronize(candidate& c, const Rules& rules, const event_structure& f) noexcept {
+constexpr void synchronize(candidate& c, const Rules& rules, const event_structure& f, const relation& base) noexcept {
   for (int i = 0; i < f.count; ++i) {
-    c.base[i] = f.base[i];
+    c.base[i] = base[i];
     c.sync[i] = 0;
   }
   if (!rules.holds(rule::release_acquire_synchronizes)) {

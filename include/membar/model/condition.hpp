@@ -116,6 +116,19 @@ constexpr bool for_each_memory(const partial_execution& execution, std::uint64_t
   return true;
 }
 
+/// Whether a condition names a register.
+[[nodiscard]] constexpr bool names(std::span<const condition_node> nodes, int thread, int reg) noexcept {
+  for (const condition_node& n : nodes) {
+    for (const term* t : {&n.left, &n.right}) {
+      if (n.kind == condition_node::kind_t::compare && t->kind == term::kind_t::register_value && t->thread == thread &&
+          t->index == reg) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
 /// The physical locations that a condition names, as a set.
 [[nodiscard]] constexpr std::uint64_t named_memory(std::span<const condition_node> nodes,
                                                    std::span<const location> locations) noexcept {

@@ -35,6 +35,12 @@ class state_finder final : public execution_visitor {
     return evaluate(test_->filter, state) != truth::no && evaluate(test_->condition, state) != excluded();
   }
 
+  [[nodiscard]] constexpr bool observes(int thread, int reg) const override {
+    return names(test_->condition, thread, reg) || names(test_->filter, thread, reg);
+  }
+
+  [[nodiscard]] constexpr std::uint64_t observed_memory() const override { return named_; }
+
   [[nodiscard]] constexpr bool accept(const partial_execution& execution) override {
     found_ = !for_each_memory(execution, named_, last_, [&](const final_state& state) {
       return evaluate(test_->filter, state) != truth::yes || evaluate(test_->condition, state) != asked_;
@@ -93,7 +99,7 @@ class race_finder final : public execution_visitor {
 /// Throws `error` for a program that no verdict can be given for: one with a mixed-size data race, or with a read that takes
 /// its bytes from several writes.
 template <class Rules = every_rule>
-constexpr void require_defined(const program_view& program, Rules rules = {}, std::uint64_t limit = 0) {
+constexpr void require_defined(const program_view& program, Rules rules = {}, search_options options = {}) {
   int bytes = 0;
   bool mixed = false;
   for (const thread_view& t : program.threads) {
@@ -108,7 +114,8 @@ constexpr void require_defined(const program_view& program, Rules rules = {}, st
     return;
   }
   race_finder visitor;
-  enumerator<Rules>(program, visitor, rules, limit).run();
+  options.waiting = waits::repeated_once;
+  enumerator<Rules>(program, visitor, rules, options).run();
   if (visitor.race()) {
     throw error("mixed-size data race: the program's behaviour is undefined");
   }
@@ -125,15 +132,18 @@ struct decision {
 };
 
 /// Decides a test: `exists` holds if some execution satisfies the condition, `~exists` if none does, `forall` if all do.
-/// Throws `error` if the test exceeds a limit or has no defined behaviour, or if the search takes more than `limit` steps
-/// (0: any number).
+/// Throws `error` if the test exceeds a limit or has no defined behaviour, if the search takes more steps than the options
+/// allow, or if the state was not found and a loop was cut.
 template <class Rules = every_rule>
-[[nodiscard]] constexpr decision decide(const test_view& test, Rules rules = {}, std::uint64_t limit = 0) {
-  require_defined(test.program, rules, limit);
+[[nodiscard]] constexpr decision decide(const test_view& test, Rules rules = {}, search_options options = {}) {
+  require_defined(test.program, rules, options);
   state_finder visitor(test);
   decision result;
-  result.counts = enumerator<Rules>(test.program, visitor, rules, limit).run();
+  result.counts = enumerator<Rules>(test.program, visitor, rules, options).run();
   result.reachable = visitor.found();
+  if (Rules::complete && !result.reachable) {
+    require_whole(result.counts, options);
+  }
   result.holds = test.quantified == quantifier::exists ? result.reachable : !result.reachable;
   return result;
 }

@@ -3,18 +3,20 @@
 /// Every execution of a program that the rules allow, one after the other.
 ///
 /// Paths through the threads come first (thread_paths.hpp), then reads-from, one read at a time, then barrier groups
-/// (barrier_groups.hpp), Fence-SC orientations and, last, the least coherence orders: causality does not depend on coherence,
-/// and every axiom that holds for a coherence order holds for a smaller one, so extensions of the least orders are never
-/// enumerated.
+/// (barrier_groups.hpp) and Fence-SC orientations. Coherence is last and is ordered only as far as it matters
+/// (coherence.hpp). Where many choices of reads-from are open, the axioms are checked after each of them: more reads never
+/// repair an axiom that is broken. Memory that nothing depends on is interleaved at the end (memory_apart.hpp).
 #pragma once
 
 #include <membar/model/array.hpp>
 #include <membar/model/axioms.hpp>
 #include <membar/model/barrier_groups.hpp>
 #include <membar/model/causality.hpp>
+#include <membar/model/coherence.hpp>
 #include <membar/model/error.hpp>
 #include <membar/model/event_structure.hpp>
 #include <membar/model/execution.hpp>
+#include <membar/model/memory_apart.hpp>
 #include <membar/model/partial_execution.hpp>
 #include <membar/model/program.hpp>
 #include <membar/model/relation.hpp>
@@ -22,29 +24,51 @@
 #include <membar/model/thread_paths.hpp>
 
 #include <array>
+#include <bit>
 #include <cstdint>
+#include <string>
+#include <type_traits>
 
 namespace membar::inline v0_2::model {
 
 /// What an enumeration went through.
 struct statistics {
   std::uint64_t paths = 0;       ///< choices of one path through every thread
-  std::uint64_t candidates = 0;  ///< complete choices that were checked
-  std::uint64_t executions = 0;  ///< those of them that the rules allow
-  bool cut = false;              ///< a thread reached a second jump backwards; that run was left out
+  std::uint64_t candidates = 0;  ///< coherence orders and other complete choices that were checked
+  std::uint64_t executions = 0;  ///< choices of paths, reads-from, barrier groups and Fence-SC order that the rules allow
+  cut_loop cut{};                ///< a loop whose longer runs were left out
 };
 
-/// Enumerates the executions of a program and shows each to a visitor. With a `limit` other than 0 it ends with an `error`
-/// after that many steps (partial choices of reads-from and candidates), so that a test that would run for hours is undecided
-/// and not a hang.
+/// How far a search goes.
+struct search_options {
+  std::uint64_t limit = 0;  ///< the most steps (partial choices and candidates) before the search is given up; 0: any
+  bool bounded = false;     ///< a loop that was cut is no error
+  waits waiting = waits::left_at_once;
+  std::uint64_t few_choices = 256;  ///< with fewer choices of reads-from on a path, axioms are checked at the end alone
+
+  constexpr search_options() = default;
+  constexpr search_options(std::uint64_t steps, bool only_bounded = false) noexcept  // NOLINT: a limit is all that most set
+      : limit(steps), bounded(only_bounded) {}
+};
+
+/// Throws `error` if a loop was cut, which is no error in a bounded search.
+constexpr void require_whole(const statistics& counts, const search_options& options) {
+  if (counts.cut.thread >= 0 && !options.bounded) {
+    throw error("the loop that jumps back" + (counts.cut.line > 0 ? " at line " + std::to_string(counts.cut.line) : "") +
+                " does more than wait, and more than one jump back is not followed: --bounded decides the shorter runs alone");
+  }
+}
+
+/// Enumerates the executions of a program and shows each to a visitor. With a limit other than 0 it ends with an `error`
+/// after that many steps, so that a test that would run for hours is undecided and not a hang. A visitor is shown one execution
+/// of several that differ in coherence alone.
 template <class Rules = every_rule>
-class enumerator final : private thread_paths {
+class enumerator final : private memory_apart {
  public:
-  constexpr enumerator(const program_view& program, execution_visitor& visitor, Rules rules = {}, std::uint64_t limit = 0)
-      : thread_paths(program, !rules.holds(rule::failed_compare_writes_nothing)),
-        visitor_(&visitor),
+  constexpr enumerator(const program_view& program, execution_visitor& visitor, Rules rules = {}, search_options options = {})
+      : memory_apart(program, visitor, !rules.holds(rule::failed_compare_writes_nothing), options.waiting),
         rules_(rules),
-        limit_(limit) {}
+        options_(options) {}
 
   /// Runs to the end, or to the first `accept` that returns false. Throws `error` for a program that exceeds a limit.
   constexpr statistics run() {
@@ -64,7 +88,7 @@ class enumerator final : private thread_paths {
       flow_ = facts_.dependency;
       flow_.close(facts_.count);
     }
-    reads_.shrink(0);
+    std::uint64_t choices = 1;
     for (event_set s = facts_.reads; s != 0; s = rest(s)) {
       const int read = first(s);
       event_set sources = facts_.writes & facts_.overlap[read];
@@ -72,8 +96,14 @@ class enumerator final : private thread_paths {
         sources &= ~hopeless_sources(read);
       }
       at(sources_, read) = sources;
-      reads_.push(read, "an execution has more than 64 events");
+      choices = times(choices, read);
     }
+    many_ = choices > options_.few_choices;
+    apart_ = 0;
+    if (many_) {
+      set_apart();
+    }
+    order_reads();
     find_rivals();
     for (int i = 0; i < facts_.count; ++i) {
       candidate_.observation[i] = 0;
@@ -129,6 +159,57 @@ class enumerator final : private thread_paths {
     return result;
   }
 
+  // A number of choices, times those of a read.
+  [[nodiscard]] constexpr std::uint64_t times(std::uint64_t choices, int read) const noexcept {
+    return choices > many_choices ? choices : choices * static_cast<std::uint64_t>(std::popcount(at(sources_, read)));
+  }
+
+  // Puts memory aside that nothing else depends on and whose reads have many sources.
+  constexpr void set_apart() {
+    if constexpr (Rules::complete) {
+      if (std::is_constant_evaluated()) {
+        return;
+      }
+      for (event_set left = facts_.reads; left != 0;) {
+        const event_set memory = facts_.overlap[first(left)];
+        std::uint64_t choices = 1;
+        for (event_set s = memory & facts_.reads; s != 0; s = rest(s)) {
+          choices = times(choices, first(s));
+        }
+        if (choices > options_.few_choices && is_apart(memory)) {
+          apart_ |= memory;
+        }
+        left &= ~memory;
+      }
+    }
+  }
+
+  // The order in which the reads get their sources. With many choices it goes through the threads side by side: a read's source
+  // is more often decided once the reads are known that come before it in any thread.
+  constexpr void order_reads() {
+    reads_.shrink(0);
+    for (event_set left = facts_.reads & ~apart_; left != 0;) {
+      event_set now = left;
+      if (many_) {
+        now = 0;
+        int thread = -1;
+        for (event_set s = left; s != 0; s = rest(s)) {
+          now |= events_[first(s)].thread != thread ? only(first(s)) : 0;
+          thread = events_[first(s)].thread;
+        }
+      }
+      left &= ~now;
+      for (; now != 0; now = rest(now)) {
+        reads_.push(first(now), "an execution has more than 64 events");
+      }
+    }
+    std::uint64_t open = 1;
+    for (int depth = reads_.size(); many_ && depth > 0; --depth) {
+      at(open_, depth) = open;
+      open = times(open, reads_[depth - 1]);
+    }
+  }
+
   // Two morally strong updates of one value: axiom Atomicity forbids them whichever of the writes comes first. Says for each
   // update which others that goes for, if both read the same write and are morally strong with it.
   constexpr void find_rivals() noexcept {
@@ -162,18 +243,36 @@ class enumerator final : private thread_paths {
 
   constexpr void count_step() {
     ++steps_;
-    if (limit_ != 0 && steps_ > limit_) {
+    if (options_.limit != 0 && steps_ > options_.limit) {
       throw error("undecided: the search was given up after its limit of steps");
     }
   }
 
+  // Chooses the sources of the reads from `depth` on.
   constexpr bool assign(int depth) {
     count_step();
     if (depth == reads_.size()) {
-      return known_ == facts_.reads || resolve_cycles() ? complete() : true;
+      return known_ == (facts_.reads & ~apart_) || resolve_cycles() ? complete() : true;
     }
+    related_ = -1;
+    return assign_one_of(depth, at(sources_, reads_[depth]), facts_.base);
+  }
+
+  // As `assign`, where the candidate's relations are those of the reads that have a source.
+  constexpr bool assign_related(int depth) {
+    if (depth == reads_.size()) {
+      return assign(depth);
+    }
+    count_step();
+    relation base;
+    base.copy(candidate_.base, facts_.count);
+    related_ = reads_[depth];
+    return assign_one_of(depth, at(sources_, reads_[depth]) & ~outdated_sources(reads_[depth]), base);
+  }
+
+  constexpr bool assign_one_of(int depth, event_set sources, const relation& base) {
     const int read = reads_[depth];
-    for (event_set s = at(sources_, read); s != 0; s = rest(s)) {
+    for (event_set s = sources; s != 0; s = rest(s)) {
       const int source = first(s);
       if constexpr (Rules::complete) {
         if (rival_reads(read, source)) {
@@ -181,7 +280,7 @@ class enumerator final : private thread_paths {
         }
       }
       if (!facts_.has_dependencies) {
-        if (!assign_source(depth, read, source)) {
+        if (!assign_source(depth, read, source, base)) {
           return false;
         }
         continue;
@@ -191,7 +290,7 @@ class enumerator final : private thread_paths {
         continue;
       }
       if (flow_[read] == 0 || flow_.holds(source, read)) {  // no path goes on from the read, or the edge adds none
-        if (!assign_source(depth, read, source)) {
+        if (!assign_source(depth, read, source, base)) {
           return false;
         }
         continue;
@@ -199,7 +298,7 @@ class enumerator final : private thread_paths {
       relation& before = at(flows_, depth);
       before.copy(flow_, facts_.count);
       flow_.add_closed(facts_.count, source, read);
-      const bool more = assign_source(depth, read, source);
+      const bool more = assign_source(depth, read, source, base);
       flow_.copy(before, facts_.count);
       if (!more) {
         return false;
@@ -208,17 +307,58 @@ class enumerator final : private thread_paths {
     return true;
   }
 
-  constexpr bool assign_source(int depth, int read, int source) {
+  constexpr bool assign_source(int depth, int read, int source, const relation& base) {
+    // nothing is observed through a race, and the source is none that causality excludes: the relations stay as they are
+    const bool unrelated = Rules::complete && related_ == read && !facts_.morally_strong.holds(source, read);
+    related_ = -1;
     const event_set known = known_;
     at(candidate_.source, read) = source;
     assigned_ |= only(read);
     readers_.add(source, read);
     propagate();
-    const bool more = viable_so_far() ? assign(depth + 1) : true;
+    bool more = true;
+    if (viable_so_far()) {
+      if (!many_ || at(open_, depth + 1) < worth_a_check) {
+        more = assign(depth + 1);
+      } else if (unrelated || promising(base)) {
+        more = assign_related(depth + 1);
+      }
+    }
     assigned_ &= ~only(read);
     readers_[source] &= ~only(read);
     known_ = known;
     return more;
+  }
+
+  // Whether the reads that have a source break no axiom. `base` is base causality without the last of them.
+  [[nodiscard]] constexpr bool promising(const relation& base) {
+    observe(candidate_, rules_, facts_, events(), assigned_);
+    synchronize(candidate_, rules_, facts_, base);
+    relate_causes(candidate_, rules_, facts_, events());
+    return reads_not_from_effects(candidate_, rules_, assigned_) && cohere(candidate_, rules_, facts_) && least_order_holds();
+  }
+
+  // The axioms that coherence has a part in, with what is ordered so far.
+  [[nodiscard]] constexpr bool least_order_holds() {
+    return reads_not_from_the_past(candidate_, rules_, assigned_) &&
+           updates_are_atomic(candidate_, rules_, facts_, events(), assigned_) &&
+           sequential_per_location(candidate_, rules_, facts_, facts_.memory & ~apart_, assigned_);
+  }
+
+  // Writes that axiom Causality keeps a read from, by the relations of the reads that have a source.
+  [[nodiscard]] constexpr event_set outdated_sources(int read) const noexcept {
+    if constexpr (!Rules::complete) {
+      return 0;
+    }
+    event_set before = 0;
+    for (event_set w = at(sources_, read) & ~facts_.initial; w != 0; w = rest(w)) {
+      before |= candidate_.cause.holds(first(w), read) ? only(first(w)) : 0;
+    }
+    event_set result = candidate_.cause[read];
+    for (event_set w = at(sources_, read); w != 0; w = rest(w)) {
+      result |= (candidate_.coherence[first(w)] & before) != 0 ? only(first(w)) : 0;
+    }
+    return result;
   }
 
   // Finds the values that follow from the reads chosen so far.
@@ -285,8 +425,8 @@ class enumerator final : private thread_paths {
   // ---- one choice of reads-from
 
   constexpr bool complete() {
-    observe(candidate_, rules_, facts_, events());
-    synchronize(candidate_, rules_, facts_);
+    observe(candidate_, rules_, facts_, events(), assigned_);
+    synchronize(candidate_, rules_, facts_, facts_.base);
     if (facts_.barriers == 0) {
       return orient_fences(0);
     }
@@ -297,7 +437,7 @@ class enumerator final : private thread_paths {
   // Every barrier has its groups.
   constexpr bool barriers_grouped() {
     const relation base = candidate_.base;
-    for (event_set s = facts_.barriers; s != 0; s = rest(s)) {
+    for (event_set s = facts_.barriers | facts_.release_fences; s != 0; s = rest(s)) {
       for (event_set t = candidate_.barrier_sync[first(s)]; t != 0; t = rest(t)) {
         if (!candidate_.base.holds(first(s), first(t))) {
           candidate_.base.add_closed(facts_.count, first(s), first(t));
@@ -348,72 +488,111 @@ class enumerator final : private thread_paths {
 
   constexpr bool causes() {
     relate_causes(candidate_, rules_, facts_, events());
-    if (!reads_not_from_effects(candidate_, rules_, facts_) || !cohere(candidate_, rules_, facts_)) {
-      ++statistics_.candidates;
-      return true;
-    }
-    return orient_writes(0);
-  }
-
-  constexpr bool orient_writes(int next) {
-    while (next < write_pairs_.size()) {
-      const auto [a, b] = write_pairs_[next];
-      if (!candidate_.coherence.holds(a, b) && !candidate_.coherence.holds(b, a)) {
-        break;
-      }
-      ++next;
-    }
-    if (next == write_pairs_.size()) {
-      return check();
-    }
-    const auto [x, y] = write_pairs_[next];
-    relation coherence;
-    coherence.copy(candidate_.coherence, facts_.count);
-    for (int way = 0; way < 2; ++way) {
-      if (rules_.holds(rule::coherence_is_transitive)) {
-        candidate_.coherence.add_closed(facts_.count, way == 0 ? x : y, way == 0 ? y : x);
-      } else {
-        candidate_.coherence.add(way == 0 ? x : y, way == 0 ? y : x);
-      }
-      const bool more = orient_writes(next + 1);
-      candidate_.coherence.copy(coherence, facts_.count);
-      if (!more) {
-        return false;
-      }
-    }
-    return true;
-  }
-
-  constexpr bool check() {
     ++statistics_.candidates;
     count_step();
-    if (!reads_not_from_the_past(candidate_, rules_, facts_) || !updates_are_atomic(candidate_, rules_, facts_, events()) ||
-        !sequential_per_location(candidate_, rules_, facts_)) {
+    if (!reads_not_from_effects(candidate_, rules_, assigned_) || !cohere(candidate_, rules_, facts_) || !least_order_holds()) {
       return true;
+    }
+    decided_ = 0;
+    if (!order_writes()) {
+      return true;
+    }
+    if (apart_ != 0 && !std::is_constant_evaluated()) {
+      const bool more = interleave(apart_);
+      decided_ = 0;
+      return more;
     }
     ++statistics_.executions;
     return visitor_->accept(*this);
   }
 
-  struct pair {
-    int first = 0;
-    int second = 0;
-  };
+  [[nodiscard]] constexpr coherence_orders<Rules> orders_of(candidate& c, event_set memory) noexcept {
+    return {c, rules_, facts_, events(), write_pairs_.span(), memory, assigned_, statistics_.candidates};
+  }
 
-  execution_visitor* visitor_;
+  // Orders the writes of each location that must be ordered and are not. False if no order satisfies the axioms.
+  constexpr bool order_writes() {
+    event_set open = 0;
+    for (const event_pair& p : write_pairs_) {
+      if (!candidate_.coherence.holds(p.first, p.second) && !candidate_.coherence.holds(p.second, p.first)) {
+        open |= only(p.first);
+      }
+    }
+    for (open &= ~apart_; open != 0;) {
+      const event_set memory = facts_.overlap[first(open)];
+      const int physical = events_[first(open)].physical;
+      open &= ~memory;
+      const std::uint64_t before = statistics_.candidates;
+      coherence_orders<Rules> orders = orders_of(candidate_, memory);
+      if (contains(visitor_->observed_memory(), physical)) {
+        at(last_, physical) = orders.last_writes();
+        decided_ |= only(physical);
+        if (at(last_, physical) == 0) {
+          return false;
+        }
+      } else if (!orders.any()) {
+        return false;
+      }
+      steps_ += statistics_.candidates - before;
+    }
+    return true;
+  }
+
+  // ---- memory that is apart
+
+  [[nodiscard]] bool interleaved() override {
+    const event_set all = assigned_ | (apart_ & facts_.reads);
+    observe(candidate_, rules_, facts_, events(), all);
+    relate_causes(candidate_, rules_, facts_, events());
+    bool holds = reads_not_from_effects(candidate_, rules_, all) && reads_not_from_the_past(candidate_, rules_, all) &&
+                 updates_are_atomic(candidate_, rules_, facts_, events(), all) &&
+                 sequential_per_location(candidate_, rules_, facts_, facts_.memory, all);
+    for (event_set w = apart_ & facts_.writes; w != 0; w = rest(w)) {
+      const event_set later = candidate_.cause[first(w)] & facts_.overlap[first(w)] & facts_.writes;
+      holds = holds && (later & ~candidate_.coherence[first(w)]) == 0;
+    }
+    statistics_.executions += holds ? 1 : 0;
+    const bool more = !holds || visitor_->accept(*this);
+    observe(candidate_, rules_, facts_, events(), assigned_);
+    return more;
+  }
+
+  void count_interleaving() override {
+    ++statistics_.candidates;
+    count_step();
+  }
+
+  [[nodiscard]] relation coherence_that_ends_in(const std::array<int, max_events>& last) const override {
+    enumerator copy = *this;
+    for (event_set s = copy.decided_; s != 0; s = rest(s)) {
+      const int write = at(last, first(s));
+      if (write >= 0 && !contains(apart_, write)) {
+        (void)copy.orders_of(copy.candidate_, facts_.overlap[write]).ends_in(write);
+      }
+    }
+    return copy.candidate_.coherence;
+  }
+
+  static constexpr std::uint64_t many_choices = std::uint64_t{1} << 40U;
+  static constexpr std::uint64_t worth_a_check = 8;
+
   [[no_unique_address]] Rules rules_;
-  std::uint64_t limit_ = 0;
+  search_options options_;
   std::uint64_t steps_ = 0;
 
   bounded<int, max_events> reads_{};
   std::array<event_set, max_events> sources_{};
-  bounded<pair, 256> sc_pairs_{};
-  bounded<pair, 1024> write_pairs_{};
+  std::array<std::uint64_t, max_events + 1> open_{};  ///< per depth: choices of reads-from that are still open
+  bounded<event_pair, 256> sc_pairs_{};
+  bounded<event_pair, 1024> write_pairs_{};
   relation flow_{};  ///< closure of dependencies and the reads-from chosen so far
   std::array<relation, max_events> flows_{};
   std::array<event_set, max_events> rivals_{};
   relation readers_{};  ///< write -> reads that take their value from it so far
   event_set assigned_ = 0;
+  int related_ = -1;     ///< the read for which the candidate's relations are those of the reads before it
+  event_set apart_ = 0;  ///< memory that is interleaved at the end
+  bool many_ = false;    ///< the path has many choices of reads-from
 
   statistics statistics_{};
 };

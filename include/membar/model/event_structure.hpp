@@ -28,6 +28,8 @@ struct event_structure {
   event_set alias_fences = 0;
   event_set barriers = 0;
   event_set release_starts = 0;
+  event_set acquire_fences = 0;
+  event_set release_fences = 0;
   bool one_address_each = true;  ///< no aliases and no proxies: ppcb is base at the same address
   bool has_dependencies = false;
   bool has_mixed_sizes = false;
@@ -53,8 +55,6 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
   f.count = count_of(events);
   event_set strong_reads = 0;
   event_set strong_writes = 0;
-  event_set acquire_fences = 0;
-  event_set release_fences = 0;
   for (int i = 0; i < f.count; ++i) {
     const event& e = at(events, i);
     const event_set me = only(i);
@@ -70,14 +70,14 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
       case event_kind::fence: {
         const bool sc = e.sequential && rules.holds(rule::sc_fence_is_a_release_and_an_acquire);
         const bool both = e.acquires && e.releases && !e.sequential;
-        acquire_fences |= sc || both || (e.acquires && !e.sequential) ||
-                                  (e.releases && !e.sequential && !rules.holds(rule::release_fence_is_no_acquire))
-                              ? me
-                              : 0;
-        release_fences |= sc || both || (e.releases && !e.sequential) ||
-                                  (e.acquires && !e.sequential && !rules.holds(rule::acquire_fence_is_no_release))
-                              ? me
-                              : 0;
+        f.acquire_fences |= sc || both || (e.acquires && !e.sequential) ||
+                                    (e.releases && !e.sequential && !rules.holds(rule::release_fence_is_no_acquire))
+                                ? me
+                                : 0;
+        f.release_fences |= sc || both || (e.releases && !e.sequential) ||
+                                    (e.acquires && !e.sequential && !rules.holds(rule::acquire_fence_is_no_release))
+                                ? me
+                                : 0;
         break;
       }
       case event_kind::proxy_fence:
@@ -141,7 +141,7 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
       f.release_pattern[i] = (rules.holds(rule::release_write) ? only(i) : 0) |
                              (rules.holds(rule::release_write_then_write) ? f.po_loc[i] & strong_writes : 0);
     }
-    if (contains(release_fences, i) && rules.holds(rule::release_fence)) {
+    if (contains(f.release_fences, i) && rules.holds(rule::release_fence)) {
       f.release_pattern[i] = f.po[i] & strong_writes;
     }
     f.release_starts |= f.release_pattern[i] != 0 ? only(i) : 0;
@@ -154,7 +154,7 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
       f.acquire_pattern[i] = (e.acquires && rules.holds(rule::acquire_read) ? only(i) : 0) |
                              (rules.holds(rule::read_then_acquire_read) ? acquire_reads : 0);
       if (rules.holds(rule::acquire_fence) && (!e.reduction || !rules.holds(rule::reduction_acquires_nothing))) {
-        f.acquire_pattern[i] |= f.po[i] & acquire_fences;
+        f.acquire_pattern[i] |= f.po[i] & f.acquire_fences;
       }
     }
     // dep = address, data and control dependencies; the write of an update depends on its read

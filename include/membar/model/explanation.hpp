@@ -13,6 +13,7 @@
 #include <membar/model/litmus_test.hpp>
 #include <membar/model/partial_execution.hpp>
 #include <membar/model/program.hpp>
+#include <membar/model/races.hpp>
 #include <membar/model/relation.hpp>
 #include <membar/model/rules.hpp>
 
@@ -49,6 +50,7 @@ struct explanation {
   std::optional<witness> shown;  ///< that execution; or one that only the rules in `broken` forbid
   std::vector<rule> broken;      ///< empty if reachable
   std::vector<step> cycle;       ///< the cycle of relations that the first broken rule forbids
+  race_answer race;
   statistics counts{};
 };
 
@@ -58,6 +60,8 @@ class witness_finder final : public execution_visitor {
   explicit witness_finder(const test_view& test) noexcept : state_(test) {}
 
   [[nodiscard]] bool viable(const partial_execution& execution) override { return state_.viable(execution); }
+  [[nodiscard]] bool observes(int thread, int reg) const override { return state_.observes(thread, reg); }
+  [[nodiscard]] std::uint64_t observed_memory() const override { return state_.observed_memory(); }
 
   [[nodiscard]] bool accept(const partial_execution& execution) override {
     const bool more = state_.accept(execution);
@@ -70,6 +74,7 @@ class witness_finder final : public execution_visitor {
       w.facts = execution.facts();
       w.choice = execution.choice();
       w.last = state_.last();
+      w.choice.coherence = execution.coherence_that_ends_in(w.last);
       found_ = std::move(w);
     }
     return more;
@@ -112,20 +117,22 @@ using named_relation = std::pair<std::string, const relation*>;
 /// Finds what a test's verdict rests on. The test must live as long as the explainer.
 class explainer {
  public:
-  explicit explainer(const litmus_test& test) : view_(test.view()) {}
+  explicit explainer(const litmus_test& test, const search_options& options = {}) : view_(test.view()), options_(options) {}
 
   [[nodiscard]] explanation run() {
-    require_defined(view_.program);
+    require_defined(view_.program, every_rule{}, options_);
     explanation result;
+    result.race = look_for_race(view_.program);
     {
       witness_finder visitor(view_);
-      result.counts = enumerator(view_.program, visitor).run();
+      result.counts = enumerator(view_.program, visitor, every_rule{}, options_).run();
       result.shown = std::move(visitor.found());
       result.reachable = result.shown.has_value();
     }
     if (result.reachable) {
       return result;
     }
+    require_whole(result.counts, options_);
     static constexpr rule candidates[] = {rule::axiom_causality_from_reads,
                                           rule::axiom_causality_reads_from,
                                           rule::cause_orders_writes,
@@ -157,7 +164,7 @@ class explainer {
       rules.dropped |= every_rule_but(one).dropped;
     }
     witness_finder visitor(view_);
-    (void)enumerator(view_.program, visitor, rules).run();
+    (void)enumerator(view_.program, visitor, rules, options_).run();
     if (!visitor.found()) {
       return false;
     }
@@ -302,6 +309,7 @@ class explainer {
   }
 
   test_view view_;
+  search_options options_;
 };
 
 }  // namespace membar::inline v0_2::model

@@ -24,6 +24,15 @@ namespace membar::inline v0_2::model {
 /// How an explanation is printed.
 enum class explanation_format { text, json, dot };
 
+/// The two accesses of a data race, as "P0 'st.weak x, 1' and P1 'ld.weak r0, x'".
+[[nodiscard]] inline std::string race_text(const litmus_test& test, const data_race& race) {
+  const auto text = [&](const data_race::access& a) {
+    const litmus_test::thread& t = at(test.threads, a.thread);
+    return "P" + std::to_string(t.number) + " '" + at(t.text, a.instruction) + "'";
+  };
+  return text(race.accesses[0]) + " and " + text(race.accesses[1]);
+}
+
 /// Prints explanations.
 class explanation_printer {
  public:
@@ -179,8 +188,11 @@ class explanation_printer {
       }
       out += "\n";
     }
+    out += found_.race.found      ? "Data race: " + race_text(test_, found_.race.found) + ".\n"
+           : found_.race.searched ? "No execution has a data race.\n"
+                                  : "The search for data races was given up.\n";
     out += "Checked " + std::to_string(found_.counts.candidates) + " candidate executions.\n";
-    if (found_.counts.cut) {
+    if (found_.counts.cut.thread >= 0) {
       out += "A thread jumps backwards at most once here; longer runs were left out.\n";
     }
     return out;
@@ -201,9 +213,10 @@ class explanation_printer {
              ", \"action\": " + quoted(action(first(s))) + ", \"instruction\": " + quoted(written(e)) + "}";
       first_one = false;
     }
-    out += "], \"relations\": " + steps(edges_) + ", \"cycle\": " + steps(found_.cycle);
+    out += "], \"race\": " + (found_.race.found ? quoted(race_text(test_, found_.race.found)) : "null");
+    out += ", \"relations\": " + steps(edges_) + ", \"cycle\": " + steps(found_.cycle);
     out += ", \"candidates\": " + std::to_string(found_.counts.candidates) +
-           ", \"cut\": " + (found_.counts.cut ? "true" : "false") + "}\n";
+           ", \"cut\": " + (found_.counts.cut.thread >= 0 ? "true" : "false") + "}\n";
     return out;
   }
 

@@ -74,13 +74,12 @@ struct litmus_test {
   return std::to_string(value);
 }
 
-/// Decides a test read from a file. Throws `error` if it has no condition, exceeds a limit or has no defined behaviour, or if
-/// the search takes more than `limit` steps (0: any number).
-[[nodiscard]] inline decision decide(const litmus_test& test, std::uint64_t limit = 0) {
+/// Decides a test read from a file. Throws `error` if it has no condition, and as `decide` of its view does.
+[[nodiscard]] inline decision decide(const litmus_test& test, const search_options& options = {}) {
   if (!test.has_condition) {
     throw error("the test has no condition: expected exists, ~exists or forall");
   }
-  return decide(test.view(), every_rule{}, limit);
+  return decide(test.view(), every_rule{}, options);
 }
 
 }  // namespace membar::inline v0_2::model

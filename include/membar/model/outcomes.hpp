@@ -41,6 +41,15 @@ class outcome_collector final : public execution_visitor {
     return evaluate(test_->filter, final_state{&execution, nullptr}) != truth::no;
   }
 
+  [[nodiscard]] bool observes(int thread, int reg) const override {
+    const auto is_this = [&](const observable& o) {
+      return o.what.kind == term::kind_t::register_value && o.what.thread == thread && o.what.index == reg;
+    };
+    return std::any_of(test_->observed.begin(), test_->observed.end(), is_this) || names(test_->filter, thread, reg);
+  }
+
+  [[nodiscard]] std::uint64_t observed_memory() const override { return named_; }
+
   [[nodiscard]] bool accept(const partial_execution& execution) override {
     std::array<int, max_events> last{};
     last.fill(-1);
@@ -66,13 +75,18 @@ class outcome_collector final : public execution_visitor {
 };
 
 /// The final states of `test`, as "P0:r0=1 P1:r1=0 x=1": what its condition and its `locations` name, in that order; sorted
-/// as byte strings. Throws `error` if the test exceeds a limit or has no defined behaviour, or if the search takes more than
-/// `limit` steps (0: any number).
-[[nodiscard]] inline std::vector<std::string> outcomes(const litmus_test& test, std::uint64_t limit = 0) {
+/// as byte strings. Throws `error` if the test exceeds a limit or has no defined behaviour, if the search takes more steps than
+/// the options allow, or if a loop was cut. `counts`, if given, becomes what the search went through.
+[[nodiscard]] inline std::vector<std::string> outcomes(const litmus_test& test, const search_options& options = {},
+                                                       statistics* counts = nullptr) {
   outcome_collector visitor(test);
   const test_view view = test.view();
-  require_defined(view.program, every_rule{}, limit);
-  enumerator(view.program, visitor, every_rule{}, limit).run();
+  require_defined(view.program, every_rule{}, options);
+  const statistics found = enumerator(view.program, visitor, every_rule{}, options).run();
+  require_whole(found, options);
+  if (counts != nullptr) {
+    *counts = found;
+  }
   std::vector<std::string> lines;
   for (const std::vector<std::int64_t>& values : visitor.found()) {
     std::string line;

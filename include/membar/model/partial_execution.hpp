@@ -46,10 +46,14 @@ class partial_execution {
   [[nodiscard]] constexpr std::int64_t number_of(int expression_index) const noexcept {
     return expression_index < 0 ? -1 : evaluate(expression_index);
   }
-  /// The co-maximal writes of a location: any of them may give its final value.
+  /// The writes of a location that may give its final value: those that are co-maximal in some order that the rules allow.
+  /// Each location has its own order, so that the last writes of several locations combine freely.
   [[nodiscard]] constexpr event_set last_writes(int location_index) const noexcept {
     event_set result = 0;
     const int physical = at(program_.locations, location_index).physical;
+    if (contains(decided_, physical)) {
+      return at(last_, physical);
+    }
     for (event_set w = facts_.writes; w != 0; w = rest(w)) {
       if (events_[first(w)].physical == physical && candidate_.coherence[first(w)] == 0) {
         result |= only(first(w));
@@ -57,6 +61,8 @@ class partial_execution {
     }
     return result;
   }
+  /// A coherence order that ends in these writes. `last` holds one of `last_writes` per physical location, or -1.
+  [[nodiscard]] virtual relation coherence_that_ends_in(const std::array<int, max_events>& last) const = 0;
 
  protected:
   constexpr explicit partial_execution(const program_view& program) : program_(program) {}
@@ -88,11 +94,17 @@ class partial_execution {
   candidate candidate_{};
   event_set known_ = 0;  ///< reads whose value is known
   std::array<std::int64_t, max_events> values_{};
+  std::uint64_t decided_ = 0;  ///< physical locations whose last writes are in `last_`
+  std::array<event_set, max_events> last_{};
 };
 
 /// What an enumeration shows the executions to.
 class execution_visitor {
  public:
+  /// Whether the final value of a register is asked for. Executions that differ in others alone may be shown once.
+  [[nodiscard]] virtual constexpr bool observes(int /*thread*/, int /*reg*/) const { return true; }
+  /// The physical locations whose final value is asked for, as a set.
+  [[nodiscard]] virtual constexpr std::uint64_t observed_memory() const { return ~std::uint64_t{0}; }
   /// Asked while reads-from is still partly chosen: false leaves out every completion of the choice.
   [[nodiscard]] virtual constexpr bool viable(const partial_execution&) { return true; }
   /// Called for every execution that the rules allow: false ends the enumeration.

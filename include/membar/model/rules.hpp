@@ -51,6 +51,7 @@ enum class rule : std::uint8_t {
   warp_barrier_synchronizes,
   cluster_barrier_synchronizes,
   relaxed_arrival_releases_nothing,
+  fence_synchronizes_through_barrier,
   mbarrier_synchronizes,
   api_order_synchronizes,
   waiting_ends,

@@ -25,6 +25,7 @@
 #include <membar/model/decide.hpp>
 #include <membar/model/error.hpp>
 #include <membar/model/program.hpp>
+#include <membar/model/races.hpp>
 #include <membar/thread_scope.hpp>
 
 #include <algorithm>
@@ -346,6 +347,19 @@ class litmus_program {
 
   /// Whether some execution ends in a state that satisfies the condition.
   [[nodiscard]] constexpr bool reachable() const {
+    return with_view([](const test_view& test) { return decide(test).reachable; });
+  }
+
+  /// Whether no execution has a data race. The condition has no part in it.
+  [[nodiscard]] constexpr bool race_free() const {
+    return with_view([](const test_view& test) { return !find_race(test.program); });
+  }
+
+ private:
+  static constexpr int max_variables = 16;
+
+  template <class Use>
+  [[nodiscard]] constexpr bool with_view(const Use& use) const {
     std::array<location, max_variables> memory{};
     for (int i = 0; i < max_variables; ++i) {
       at(memory, i).address = i;
@@ -362,11 +376,8 @@ class litmus_program {
     }
     test.program.api = api();
     test.condition = asked();
-    return decide(test).reachable;
+    return use(test);
   }
-
- private:
-  static constexpr int max_variables = 16;
 
   std::array<place, threads> places_{};
   std::array<instruction, (Counts + ... + 0)> code_{};
@@ -392,6 +403,13 @@ template <std::size_t... Counts>
 template <std::size_t... Counts>
 [[nodiscard]] constexpr bool forbidden(const litmus_program<Counts...>& test) {
   return !test.reachable();
+}
+
+/// Whether no execution of the test has a data race: conflicting accesses that are not morally strong and that causality leaves
+/// unordered. A race has a meaning in PTX, but nothing is ordered or observed through it.
+template <std::size_t... Counts>
+[[nodiscard]] constexpr bool race_free(const litmus_program<Counts...>& test) {
+  return test.race_free();
 }
 
 }  // namespace membar::inline v0_2::model

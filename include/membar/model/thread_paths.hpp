@@ -10,6 +10,7 @@
 #include <membar/model/partial_execution.hpp>
 #include <membar/model/program.hpp>
 #include <membar/model/relation.hpp>
+#include <membar/model/waiting_loops.hpp>
 
 #include <array>
 #include <cstdint>
@@ -17,12 +18,21 @@
 
 namespace membar::inline v0_2::model {
 
+/// Whether paths include an iteration of a loop that only waits (waiting_loops.hpp). It changes no final state, but it may race.
+enum class waits : std::uint8_t { left_at_once, repeated_once };
+
+/// A loop that was cut: a thread reached a second jump backwards, and the loop does more than wait. Longer runs were left out.
+struct cut_loop {
+  int thread = -1;  ///< -1: no loop was cut
+  int line = 0;     ///< of the jump, in the text that the test was read from
+};
+
 /// Walks the paths. A path takes the outcome of each fork for granted; the assumptions are checked once the values are known.
 class thread_paths : public partial_execution {
  protected:
   /// `failed_compare_writes`: a failed compare-and-swap writes, which only a mutant of the model lets it do.
-  constexpr thread_paths(const program_view& program, bool failed_compare_writes)
-      : partial_execution(program), failed_compare_writes_(failed_compare_writes) {}
+  constexpr thread_paths(const program_view& program, bool failed_compare_writes, waits waiting)
+      : partial_execution(program), failed_compare_writes_(failed_compare_writes), waiting_(waiting) {}
   ~thread_paths() = default;
 
   /// Called for every choice of one path through every thread: false ends the walk.
@@ -49,13 +59,16 @@ class thread_paths : public partial_execution {
     start(0);
   }
 
-  /// Whether a thread reached a second jump backwards: that run was left out.
-  [[nodiscard]] constexpr bool cut() const noexcept { return cut_; }
+  /// The first loop that was cut.
+  [[nodiscard]] constexpr const cut_loop& cut() const noexcept { return cut_; }
 
  private:
   struct thread_state {
     event_set control = 0;
-    bool jumped_back = false;
+    bool jumped_back = false;  ///< in a loop that does more than wait
+    bool waited = false;       ///< in a loop that only waits
+    int head = 0;              ///< the instruction where the thread started or last jumped back to
+    int events = 0;            ///< how many events there were then
   };
 
   struct mark {
@@ -108,8 +121,30 @@ class thread_paths : public partial_execution {
     }
   }
 
-  constexpr void assume(comparison test, int left, int right, bool expected) {
+  // False if an assumption of the path about the same two values contradicts this one.
+  [[nodiscard]] constexpr bool assume(comparison test, int left, int right, bool expected) {
+    for (const assumption& a : assumptions_) {
+      if (same_value(a.left, left) && same_value(a.right, right) &&
+          (outcomes(a.test, a.expected) & outcomes(test, expected)) == 0) {
+        return false;
+      }
+    }
     assumptions_.push({test, left, right, expected}, "a path has more than 128 decisions");
+    return true;
+  }
+
+  // Whether two expressions are the same constant or the result of one read.
+  [[nodiscard]] constexpr bool same_value(int x, int y) const noexcept {
+    const expression& a = expressions_[x];
+    const expression& b = expressions_[y];
+    return x == y || (a.kind == b.kind && ((a.kind == expression::kind_t::constant && a.value == b.value) ||
+                                           (a.kind == expression::kind_t::read && a.left == b.left)));
+  }
+
+  // Which of less, equal and greater a comparison leaves open.
+  [[nodiscard]] static constexpr int outcomes(comparison test, bool expected) noexcept {
+    return (compare(test, 0, 1) == expected ? 1 : 0) | (compare(test, 0, 0) == expected ? 2 : 0) |
+           (compare(test, 1, 0) == expected ? 4 : 0);
   }
 
   // ---- paths
@@ -136,7 +171,9 @@ class thread_paths : public partial_execution {
     for (int r = 0; r < count_of(initial); ++r) {
       set(thread, r, constant(at(initial, r)));
     }
-    const bool more = walk(thread, 0, {});
+    thread_state state;
+    state.events = events_.size();
+    const bool more = walk(thread, 0, state);
     restore(thread, before);
     return more;
   }
@@ -156,21 +193,18 @@ class thread_paths : public partial_execution {
           } else {
             state.control |= on;
             const mark before = save(thread);
-            assume(i.test, left, right, false);
-            const bool more = walk(thread, next + 1, state);
+            const bool more = !assume(i.test, left, right, false) || walk(thread, next + 1, state);
             restore(thread, before);
             if (!more) {
               return false;
             }
-            assume(i.test, left, right, true);
+            if (!assume(i.test, left, right, true)) {
+              return true;
+            }
           }
         }
-        if (taken && i.target <= next) {
-          if (state.jumped_back) {
-            cut_ = true;
-            return true;
-          }
-          state.jumped_back = true;
+        if (taken && i.target <= next && !jump_back(thread, next, state)) {
+          return true;
         }
         next = taken ? i.target : next + 1;
         continue;
@@ -200,6 +234,69 @@ class thread_paths : public partial_execution {
     return start(thread + 1);
   }
 
+  // Whether the path goes on with the backward jump at instruction `back`.
+  [[nodiscard]] constexpr bool jump_back(int thread, int back, thread_state& state) {
+    const instruction& i = at(code(thread), back);
+    if (only_waits(thread, back, state)) {
+      if (waiting_ == waits::left_at_once || state.waited) {
+        return false;  // another path has the same final states
+      }
+      state.waited = true;
+    } else if (state.jumped_back) {
+      if (cut_.thread < 0) {
+        cut_ = {thread, i.line};
+      }
+      return false;
+    } else {
+      state.jumped_back = true;
+    }
+    state.head = i.target;
+    state.events = events_.size();
+    return true;
+  }
+
+  // Whether the iteration that ends with the jump at instruction `back` only waited: waiting_loops.hpp defines it.
+  [[nodiscard]] constexpr bool only_waits(int thread, int back, const thread_state& state) {
+    const int head = at(code(thread), back).target;
+    if (head < state.head) {
+      return false;  // this run of the thread's instructions did not begin at the loop's head or before it
+    }
+    const waiting_loops loops(program_);
+    for (int n = state.events; n < events_.size(); ++n) {
+      const event& e = events_[n];
+      if (e.instruction >= head &&
+          (e.kind == event_kind::barrier || (e.kind == event_kind::write && (e.partner < 0 || !keeps_value(loops, n))))) {
+        return false;
+      }
+    }
+    return loops.repeats_itself(thread, back, head);
+  }
+
+  // Whether a read-modify-write leaves the value as it was, for every value that its memory may hold and that the path allows.
+  [[nodiscard]] constexpr bool keeps_value(const waiting_loops& loops, int write_index) {
+    const event& write = events_[write_index];
+    if ((depends(write.value) & ~only(write.partner)) != 0 || !loops.is_coherent(write.physical)) {
+      return false;
+    }
+    const auto values = loops.values_of(write.physical);
+    if (!values) {
+      return false;
+    }
+    for (const std::int64_t old : *values) {
+      at(values_, write.partner) = old;
+      bool possible = true;
+      for (const assumption& a : assumptions_) {
+        if ((depends(a.left) | depends(a.right)) == only(write.partner)) {
+          possible = possible && compare(a.test, evaluate(a.left), evaluate(a.right)) == a.expected;
+        }
+      }
+      if (possible && evaluate(write.value) != old) {
+        return false;
+      }
+    }
+    return true;
+  }
+
   // An address in a register: one path per location that it may be.
   constexpr bool walk_addresses(int thread, int index, thread_state state) {
     const int address = at(at(registers_, thread), at(code(thread), index).target);
@@ -208,8 +305,8 @@ class thread_paths : public partial_execution {
         continue;
       }
       const mark before = save(thread);
-      assume(comparison::equal, address, constant(address_value(l)), true);
-      const bool more = access(thread, index, l, depends(address), state) && walk(thread, index + 1, state);
+      const bool more = !assume(comparison::equal, address, constant(address_value(l)), true) ||
+                        (access(thread, index, l, depends(address), state) && walk(thread, index + 1, state));
       restore(thread, before);
       if (!more) {
         return false;
@@ -281,14 +378,14 @@ class thread_paths : public partial_execution {
       const int desired = operand_value(thread, i.b);
       const mark before = save(thread);
       if (!failed_compare_writes_) {
-        assume(comparison::equal, old, expected, false);
+        const bool possible = assume(comparison::equal, old, expected, false);
         set(thread, i.destination, old);
-        const bool more = walk(thread, index + 1, state);
+        const bool more = !possible || walk(thread, index + 1, state);
         restore(thread, before);
         if (!more) {
           return false;
         }
-        assume(comparison::equal, old, expected, true);
+        (void)assume(comparison::equal, old, expected, true);  // nothing is known of a value that was just read
       }
       write.value = desired;
       write.data = depends(expected) | depends(desired);
@@ -338,7 +435,8 @@ class thread_paths : public partial_execution {
   }
 
   bool failed_compare_writes_;
-  bool cut_ = false;
+  waits waiting_;
+  cut_loop cut_;
   int vector_number_ = -1;
 };
 

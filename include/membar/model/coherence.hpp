@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The coherence orders of one candidate, location by location.
+///
+/// Causality does not depend on coherence, and every axiom that coherence has a part in speaks of one location. So each location
+/// is ordered by itself: it is enough that some order of its morally strong writes satisfies the axioms, and where the final
+/// value is asked for, that some order does for each write that may be last.
+#pragma once
+
+#include <membar/model/array.hpp>
+#include <membar/model/axioms.hpp>
+#include <membar/model/causality.hpp>
+#include <membar/model/event_structure.hpp>
+#include <membar/model/execution.hpp>
+#include <membar/model/relation.hpp>
+#include <membar/model/rules.hpp>
+
+#include <cstdint>
+#include <span>
+
+namespace membar::inline v0_2::model {
+
+/// Two events.
+struct event_pair {
+  int first = 0;
+  int second = 0;
+};
+
+/// Orders the writes of one location.
+template <class Rules>
+class coherence_orders {
+ public:
+  /// `pairs` are the writes that must be ordered one way or the other, of all locations. `c.coherence` holds the least order.
+  /// Only the reads in `reads` have a source. Every order that is checked is counted in `checked`.
+  constexpr coherence_orders(candidate& c, const Rules& rules, const event_structure& f, std::span<const event> events,
+                             std::span<const event_pair> pairs, event_set memory, event_set reads,
+                             std::uint64_t& checked) noexcept
+      : c_(c),
+        rules_(rules),
+        f_(f),
+        events_(events),
+        pairs_(pairs),
+        memory_(memory),
+        reads_(reads & memory),
+        checked_(checked) {}
+
+  /// Whether some order satisfies the axioms, which `c.coherence` does so far: it is then one.
+  [[nodiscard]] constexpr bool any() {
+    const outcome first_try = greedy();
+    return first_try == outcome::ordered || (first_try == outcome::stuck && forced() && search(0));
+  }
+
+  /// Whether some order in which no write comes after `last` satisfies the axioms: `c.coherence` is then one.
+  [[nodiscard]] constexpr bool ends_in(int last) {
+    bool added = false;
+    for (const event_pair& p : pairs_) {
+      if (open(p) && (p.first == last || p.second == last)) {
+        order(p.first == last ? p.second : p.first, last);
+        added = true;
+      }
+    }
+    return maximal(last) && (!added || consistent()) && any();
+  }
+
+  /// Every write that is last in some order that satisfies the axioms. `c.coherence` stays as it is.
+  [[nodiscard]] constexpr event_set last_writes() {
+    relation least;
+    least.copy(c_.coherence, f_.count);
+    event_set result = 0;
+    for (event_set w = f_.writes & memory_; w != 0; w = rest(w)) {
+      if (contains(result, first(w)) || !maximal(first(w))) {
+        continue;
+      }
+      if (ends_in(first(w))) {
+        for (event_set m = f_.writes & memory_; m != 0; m = rest(m)) {
+          result |= maximal(first(m)) ? only(first(m)) : 0;
+        }
+      }
+      c_.coherence.copy(least, f_.count);
+    }
+    return result;
+  }
+
+  /// Whether the location has writes that must be ordered and are not.
+  [[nodiscard]] constexpr bool has_choices() const noexcept {
+    for (const event_pair& p : pairs_) {
+      if (open(p)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+ private:
+  [[nodiscard]] constexpr bool maximal(int write) const noexcept { return c_.coherence[write] == 0; }
+
+  [[nodiscard]] constexpr bool open(const event_pair& p) const noexcept {
+    return contains(memory_, p.first) && !c_.coherence.holds(p.first, p.second) && !c_.coherence.holds(p.second, p.first);
+  }
+
+  constexpr void order(int before, int after) noexcept {
+    if (rules_.holds(rule::coherence_is_transitive)) {
+      c_.coherence.add_closed(f_.count, before, after);
+    } else {
+      c_.coherence.add(before, after);
+    }
+  }
+
+  // Whether the writes that are ordered so far break no axiom. More order never repairs a broken one.
+  [[nodiscard]] constexpr bool consistent() {
+    ++checked_;
+    return reads_not_from_the_past(c_, rules_, reads_) && updates_are_atomic(c_, rules_, f_, events_, reads_) &&
+           sequential_per_location(c_, rules_, f_, memory_, reads_);
+  }
+
+  enum class outcome : std::uint8_t { ordered, stuck, impossible };
+
+  // Takes for each pair the first way that breaks no axiom by itself. If that fails, the order is as it was.
+  constexpr outcome greedy() {
+    relation least;
+    bool taken = false;
+    for (const event_pair& p : pairs_) {
+      if (!open(p)) {
+        continue;
+      }
+      if (!taken) {
+        least.copy(c_.coherence, f_.count);
+      }
+      relation before;
+      before.copy(c_.coherence, f_.count);
+      order(p.first, p.second);
+      if (!consistent()) {
+        c_.coherence.copy(before, f_.count);
+        order(p.second, p.first);
+        if (!consistent()) {
+          c_.coherence.copy(least, f_.count);
+          return taken ? outcome::stuck : outcome::impossible;
+        }
+      }
+      taken = true;
+    }
+    return outcome::ordered;
+  }
+
+  // Orders the pairs for which one way breaks an axiom, until none is left. False if both ways do for some pair.
+  constexpr bool forced() {
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (const event_pair& p : pairs_) {
+        if (!open(p)) {
+          continue;
+        }
+        relation before;
+        before.copy(c_.coherence, f_.count);
+        order(p.first, p.second);
+        const bool forth = consistent();
+        c_.coherence.copy(before, f_.count);
+        order(p.second, p.first);
+        const bool back = consistent();
+        if (!forth && !back) {
+          return false;
+        }
+        if (!forth) {
+          changed = true;  // the second way stays
+          continue;
+        }
+        c_.coherence.copy(before, f_.count);
+        if (!back) {
+          order(p.first, p.second);
+          changed = true;
+        }
+      }
+    }
+    return true;
+  }
+
+  constexpr bool search(int next) {
+    while (next < count_of(pairs_) && !open(at(pairs_, next))) {
+      ++next;
+    }
+    if (next == count_of(pairs_)) {
+      return true;
+    }
+    const event_pair& p = at(pairs_, next);
+    relation before;
+    before.copy(c_.coherence, f_.count);
+    for (int way = 0; way < 2; ++way) {
+      order(way == 0 ? p.first : p.second, way == 0 ? p.second : p.first);
+      if (consistent() && forced() && search(next + 1)) {
+        return true;
+      }
+      c_.coherence.copy(before, f_.count);
+    }
+    return false;
+  }
+
+  candidate& c_;
+  const Rules& rules_;
+  const event_structure& f_;
+  std::span<const event> events_;
+  std::span<const event_pair> pairs_;
+  event_set memory_;
+  event_set reads_;
+  std::uint64_t& checked_;
+};
+
+}  // namespace membar::inline v0_2::model

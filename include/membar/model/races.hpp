@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Data races: two accesses of the same memory, one of them a write, that are not morally strong and that causality leaves
+/// unordered in some execution. Source: PTX ISA, "Conflict and data-races".
+#pragma once
+
+#include <membar/model/array.hpp>
+#include <membar/model/enumerate.hpp>
+#include <membar/model/error.hpp>
+#include <membar/model/event_structure.hpp>
+#include <membar/model/partial_execution.hpp>
+#include <membar/model/program.hpp>
+#include <membar/model/relation.hpp>
+#include <membar/model/rules.hpp>
+
+#include <array>
+#include <cstdint>
+
+namespace membar::inline v0_2::model {
+
+/// Two accesses that race, each as a thread and the instruction's number in it.
+struct data_race {
+  struct access {
+    int thread = -1;
+    int instruction = -1;
+  };
+  std::array<access, 2> accesses{};
+
+  /// Whether there is one.
+  [[nodiscard]] constexpr explicit operator bool() const noexcept { return accesses[0].thread >= 0; }
+};
+
+/// Visitor that looks for a data race.
+class data_race_finder final : public execution_visitor {
+ public:
+  [[nodiscard]] constexpr bool observes(int /*thread*/, int /*reg*/) const override { return false; }
+  [[nodiscard]] constexpr std::uint64_t observed_memory() const override { return 0; }
+
+  [[nodiscard]] constexpr bool accept(const partial_execution& execution) override {
+    const event_structure& facts = execution.facts();
+    const relation& cause = execution.choice().cause;
+    for (event_set m = facts.memory & ~facts.initial; m != 0; m = rest(m)) {
+      const int x = first(m);
+      const event_set conflicting = contains(facts.writes, x) ? facts.memory : facts.writes;
+      const event_set others = rest(m) & facts.overlap[x] & conflicting & ~facts.morally_strong[x] & ~cause[x];
+      for (event_set n = others; n != 0; n = rest(n)) {
+        if (!cause.holds(first(n), x)) {
+          const event& one = at(execution.events(), x);
+          const event& other = at(execution.events(), first(n));
+          found_ = {{{{one.thread, one.instruction}, {other.thread, other.instruction}}}};
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  [[nodiscard]] constexpr const data_race& found() const noexcept { return found_; }
+
+ private:
+  data_race found_;
+};
+
+/// A data race of some execution of the program, if there is one. Throws `error` if the program exceeds a limit, if the search
+/// takes more steps than the options allow, or if there is none and a loop was cut.
+template <class Rules = every_rule>
+[[nodiscard]] constexpr data_race find_race(const program_view& program, Rules rules = {}, search_options options = {}) {
+  data_race_finder visitor;
+  options.waiting = waits::repeated_once;
+  const statistics counts = enumerator<Rules>(program, visitor, rules, options).run();
+  if (!visitor.found()) {
+    require_whole(counts, options);
+  }
+  return visitor.found();
+}
+
+/// What a short search says about data races.
+struct race_answer {
+  data_race found{};
+  bool searched = true;  ///< false: before a race was found, the search was given up or a loop was cut
+};
+
+/// Looks for a data race, for about as long as a small test takes.
+[[nodiscard]] inline race_answer look_for_race(const program_view& program) {
+  try {
+    return {find_race(program, every_rule{}, 200'000)};
+  } catch (const error&) {
+    return {{}, false};
+  }
+}
+
+}  // namespace membar::inline v0_2::model
