@@ -204,7 +204,7 @@ def demangled(names, *options):
 def tests_of(kernels, listed):
     """The listed tests that these kernels run: the type of a test is the template argument of its kernel."""
     types = demangled((test["type"] for test in listed["tests"]), "-t")
-    found = (re.search(r"run_\w+<membar::litmus::kernel_test<(.*)>>\(", name) for name in demangled(kernels))
+    found = (re.search(r"run_\w+<membar::\w+::litmus::kernel_test<(.*)>>\(", name) for name in demangled(kernels))
     run = [match.group(1) for match in found if match]
     return [test["test"] for name in run for test, own in zip(listed["tests"], types) if own == name]
 

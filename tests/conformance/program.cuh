@@ -81,25 +81,15 @@ template <int... Numbers>
 struct outcome {};
 
 /// Where the threads of a test are. In `two_domains`, `two_devices` and `host_last` the last thread is apart from the others,
-/// in `host_first` the first one. In `shared` and `cluster_shared` the flag is in shared memory (shared_memory.cuh) and the
-/// first thread is in another block of the cluster: in `shared` it writes the data only, in `cluster_shared` the flag too.
-enum class where {
-  one_block,
-  one_cluster,
-  one_device,
-  two_domains,
-  two_devices,
-  host_last,
-  host_first,
-  shared,
-  cluster_shared
-};
+/// in `host_first` the first one. In `cluster_shared` the flag is in shared memory (shared_memory.cuh) and the first
+/// thread is in another block of the cluster.
+enum class where { one_block, one_cluster, one_device, two_domains, two_devices, host_last, host_first, cluster_shared };
 
-[[nodiscard]] constexpr bool in_shared_memory(where w) noexcept { return w == where::shared || w == where::cluster_shared; }
+[[nodiscard]] constexpr bool in_shared_memory(where w) noexcept { return w == where::cluster_shared; }
 
 [[nodiscard]] inline const char* name(where w) {
-  constexpr const char* names[] = {"one_block", "one_cluster", "one_device", "two_domains",   "two_devices",
-                                   "host_last", "host_first",  "shared",     "cluster_shared"};
+  constexpr const char* names[] = {"one_block",   "one_cluster", "one_device", "two_domains",
+                                   "two_devices", "host_last",   "host_first", "cluster_shared"};
   return names[static_cast<int>(w)];
 }
 

@@ -156,22 +156,10 @@ struct passed_in_shared_memory : message_passing<Release, Acquire> {
   using set_by = flag_by<Release>;
   using poll_by = flag_by<Acquire>;
   static constexpr bool shared_data = SharedData;
-  static constexpr bool relayed = false;
   static std::string name() {
     return (SharedData ? "MP.shared_data" : "MP") + message_passing<Release, Acquire>::name().substr(2);
   }
 };
-/// Message passing inside a block, with data that a thread of another block writes: the first thread of this block reads them
-/// from the L2 cache and leaves the L1 cache as it is.
-template <thread_scope Scope, class Release, class Acquire>
-struct relayed_in_shared_memory : write_to_read_causality<atomic_store<Scope, memory_order::relaxed>,
-                                                          atomic_load<Scope, memory_order::relaxed>, Release, Acquire> {
-  using set_by = flag_by<Release>;
-  using poll_by = flag_by<Acquire>;
-  static constexpr bool shared_data = false;
-  static constexpr bool relayed = true;
-};
-
 /// How the threads of a round reach the flag. It changes every few rounds.
 enum class flag_home { reader, reader_by_cluster_address, writer };
 
@@ -180,8 +168,7 @@ template <class Test>
   if constexpr (Test::poll_by::variable) {
     return flag_home::reader;
   } else {
-    const unsigned homes = Test::relayed ? 2 : 3;
-    return static_cast<flag_home>(membar::litmus::detail::draw(seed, round / 64, 0) % homes);
+    return static_cast<flag_home>(membar::litmus::detail::draw(seed, round / 64, 0) % 3);
   }
 }
 
@@ -219,8 +206,7 @@ template <class Done>
 /// Runs `Test` in clusters of two blocks: each block reads what the other one writes. Number n of the rounds stores n as data,
 /// and sets the flag. A quarter of a block's threads each
 /// * polls the flag, reads the data and puts the flag down: its first thread, the reader;
-/// * writes: its first thread. Its last one is the relay, which sets the flag once it sees the data. The others store to
-///   scratch memory;
+/// * writes: its first thread. The others store to scratch memory;
 /// * loads the data, so that the L1 cache holds them;
 /// * changes the flag's lower part. How many do depends on the round; now and then all rest, so that no one waits for ever.
 ///
@@ -270,7 +256,7 @@ __device__ void run_rounds(const membar::litmus::launch_view& view) {
   unsigned* const data = Test::shared_data ? &shared_data : data_of(blockIdx.x);
   const unsigned quarter = blockDim.x / 4, part = threadIdx.x / quarter, lane = threadIdx.x % quarter;
   const bool helped = blockDim.x >= 4 * litmus::warp_lanes;  // in fewer warps the helpers would stand in the way
-  constexpr unsigned mains = Test::relayed ? 3 : 2;
+  constexpr unsigned mains = 2;
   const auto end = [&] { atomicAdd(const_cast<unsigned*>(&ended), 1U); };
   const auto flag_of_reader = [&](unsigned round) -> flag_type& {
     if constexpr (poll_by::variable) {
@@ -308,22 +294,9 @@ __device__ void run_rounds(const membar::litmus::launch_view& view) {
     for (unsigned round = 1; goes_on && round <= rounds; ++round) {
       goes_on = polled(at, [&] { return membar::load<device>(done_of(other), membar::relaxed) == round - 1; });
       pause(litmus::detail::draw(view.layout.seed, round, blockIdx.x) % (1024 + view.delay));
-      if constexpr (Test::relayed) {
-        membar::store<device>(data_of(other), round, membar::relaxed);
-      } else {
-        membar::store_weak(Test::shared_data ? there(&shared_data, other) : data_of(other), round);
-        const bool at_writer = home_in<Test>(view.layout.seed, round) == flag_home::writer;
-        set_by::set(unknown(at_writer ? &flags[1] : there(&flags[0], other)));
-      }
-    }
-    end();
-  } else if (Test::relayed && part == 1 && lane == quarter - 1) {
-    bool goes_on = true;
-    for (unsigned round = 1; goes_on && round <= rounds; ++round) {
-      goes_on = polled(at, [&] { return membar::load<device>(data, membar::relaxed) == round; });
-      if constexpr (Test::relayed) {
-        set_by::set(flag_of_reader(round));
-      }
+      membar::store_weak(Test::shared_data ? there(&shared_data, other) : data_of(other), round);
+      const bool at_writer = home_in<Test>(view.layout.seed, round) == flag_home::writer;
+      set_by::set(unknown(at_writer ? &flags[1] : there(&flags[0], other)));
     }
     end();
   } else if (part == 1 && helped) {

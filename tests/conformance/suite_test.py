@@ -111,7 +111,7 @@ class Rows(unittest.TestCase):
 
     def test_each_place_has_tests(self):
         places = {test.rsplit("@", 1)[1] for test in held()}
-        self.assertEqual(places, {"one_block", "one_cluster", "one_device", "two_domains", "two_devices", "host_last", "host_first", "shared",
+        self.assertEqual(places, {"one_block", "one_cluster", "one_device", "two_domains", "two_devices", "host_last", "host_first",
                                   "cluster_shared"})
 
 

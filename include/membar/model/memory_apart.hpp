@@ -30,6 +30,9 @@ class memory_apart : public thread_paths {
       : thread_paths(program, failed_compare_writes, waiting), visitor_(&visitor) {}
   ~memory_apart() = default;
 
+  // Declared once more, because nvcc looks for the function of a class in between.
+  constexpr bool path_chosen() override = 0;
+
   /// Whether the memory that `all` are the accesses of is apart.
   [[nodiscard]] constexpr bool is_apart(event_set all) const noexcept {
     const event_set memory = all & ~facts_.initial;
