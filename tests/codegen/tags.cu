@@ -39,14 +39,14 @@ __device__ unsigned forwarded_group(Group&& group) {
 }
 
 // CHECK-LABEL: .entry orders(
-// CHECK: atom.add.relaxed.gpu
-// CHECK: atom.add.relaxed.gpu
-// CHECK: atom.add.acquire.gpu
-// CHECK: atom.add.acquire.gpu
-// CHECK: atom.add.release.gpu
-// CHECK: atom.add.release.gpu
-// CHECK: atom.add.acq_rel.gpu
-// CHECK: atom.add.acq_rel.gpu
+// CHECK: atom.relaxed.gpu.global.add
+// CHECK: atom.relaxed.gpu.global.add
+// CHECK: atom.acquire.gpu.add
+// CHECK: atom.acquire.gpu.add
+// CHECK: atom.release.gpu.add
+// CHECK: atom.release.gpu.add
+// CHECK: atom.acq_rel.gpu.add
+// CHECK: atom.acq_rel.gpu.add
 // CHECK: fence.sc.gpu
 // CHECK: fence.sc.gpu
 // CHECK: ret;
