@@ -130,12 +130,10 @@ comparisons all_comparisons() {
   compare<__half, in_membar<fetch_add, __half, ar>, ptx_add_half<__half>>(all, "fetch_add_by_hand/f16/acq_rel/device");
   compare<__nv_bfloat16, in_membar<fetch_add, __nv_bfloat16, ar>, ptx_add_half<__nv_bfloat16>>(
       all, "fetch_add_by_hand/bf16/acq_rel/device");
-#if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1208
   compare<u32, in_membar<fetch_add, u32, r>, builtin_add<u32, r>>(all, "fetch_add_builtin/u32/relaxed/device");
   compare<u64, in_membar<fetch_add, u64, ar>, builtin_add<u64, ar>>(all, "fetch_add_builtin/u64/acq_rel/device");
   compare<float, in_membar<fetch_add, float, r>, builtin_add<float, r>>(all, "fetch_add_builtin/f32/relaxed/device");
   compare<double, in_membar<fetch_add, double, ar>, builtin_add<double, ar>>(all, "fetch_add_builtin/f64/acq_rel/device");
-#endif
   compare<u32, membar_reduce<u32, r>, ptx_reduce, intrinsic_reduce<u32>>(all, "add/u32/relaxed/device");
   compare<float, membar_reduce<float, r>, intrinsic_reduce<float>>(all, "add/f32/relaxed/device");
   // What it costs to ask where an object is.

@@ -101,7 +101,6 @@ struct in_cuda : of_cuda {
   }
 };
 
-#if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1208
 /// The compiler's own atomic functions.
 template <class T, class Order>
 struct builtin_add {
@@ -115,7 +114,6 @@ struct builtin_add {
     }
   }
 };
-#endif
 /// The instruction that PTX has for 16 bits, and that ptxas makes a loop of.
 template <class T>
 struct ptx_add_half : of_ptx {

@@ -77,14 +77,10 @@ void wait_until(Condition done, const char* what) {
 }
 
 /// The configuration with the smallest share of shared memory, which both sides ask for: blocks of kernels with different
-/// shares do not come to run on one multiprocessor. Before CUDA 12.8 the driver chooses.
+/// shares do not come to run on one multiprocessor.
 template <class Config>
 [[nodiscard]] auto with_least_shared_memory(const Config& config) {
-#if CUDART_VERSION >= 12080
   return config.with(membar::shared_memory_carveout{.percent = 0});
-#else
-  return config;
-#endif
 }
 
 /// Shared between host and noise kernel, in device memory: polling it must not be traffic to anywhere else.

@@ -62,12 +62,10 @@ namespace detail {
   facts.l2_bytes = detail::size_attribute(cudaDevAttrL2CacheSize, device);
   facts.max_set_aside = detail::size_attribute(cudaDevAttrMaxPersistingL2CacheSize, device);
   facts.max_window = detail::size_attribute(cudaDevAttrMaxAccessPolicyWindowSize, device);
-#if CUDART_VERSION >= 12030
   // Only a driver that knows the attribute is asked: a failed call would take the place of CUDA's last error.
   int driver = 0;
   check(cudaDriverGetVersion(&driver), "a working CUDA driver and device are needed");
   facts.mps = driver >= 12030 && detail::size_attribute(cudaDevAttrMpsEnabled, device) != 0;
-#endif
   if (facts.max_set_aside == 0) {
     cudaDeviceProp properties;
     check(cudaGetDeviceProperties(&properties, device), "pass the index of a device that exists");

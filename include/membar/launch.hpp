@@ -195,7 +195,6 @@ inline constexpr int static_domain<physical_domain<Id>, Rest...> = Id;
 template <class First, class... Rest>
 inline constexpr int static_domain<First, Rest...> = static_domain<Rest...>;
 
-#if CUDART_VERSION >= 12080
 /// Refuses preferred cluster dimensions that are no multiple of the launch's cluster dimensions: CUDA would not use them.
 inline void check_preferred(const preferred_cluster_dimensions& preferred, const cluster_dimensions& regular) {
   const auto multiple = [](unsigned a, unsigned b) { return a != 0 && b != 0 && a % b == 0; };
@@ -206,7 +205,6 @@ inline void check_preferred(const preferred_cluster_dimensions& preferred, const
                 preferred.x, preferred.y, preferred.z, regular.x, regular.y, regular.z);
   }
 }
-#endif
 
 /// The value that the launch names for `Wanted`, else the stream's.
 template <class Wanted>
@@ -288,14 +286,10 @@ template <class... Attributes>
   constexpr bool non_portable = (std::same_as<Attributes, non_portable_cluster_size> || ...);
   static_assert(has_dimensions || !non_portable,
                 "membar: a launch with non_portable_cluster_size is given cluster_dimensions too");
-#if CUDART_VERSION >= 12080
   constexpr bool preferred = (std::same_as<Attributes, preferred_cluster_dimensions> || ...);
   static_assert(has_dimensions || !preferred,
                 "membar: a launch with preferred cluster dimensions is given cluster_dimensions too");
   return has_dimensions || !(preferred || non_portable);
-#else
-  return has_dimensions || !non_portable;
-#endif
 }
 
 }  // namespace detail
@@ -313,11 +307,9 @@ template <class... Attributes, class... Parameters>
 void launch(const launch_config<Attributes...>& config, void (*kernel)(Parameters...),
             std::type_identity_t<detail::lossless_argument<Parameters>>... arguments) {
   if constexpr (detail::require_companions<Attributes...>()) {
-#if CUDART_VERSION >= 12080
     if constexpr ((std::same_as<Attributes, preferred_cluster_dimensions> || ...)) {
       detail::check_preferred(config.template get<preferred_cluster_dimensions>(), config.template get<cluster_dimensions>());
     }
-#endif
     cudaLaunchAttribute attributes[(std::size_t{1} + ... + detail::attribute_id_count<Attributes>)] = {};
     const cudaLaunchConfig_t native = detail::native_config(config, attributes);
     if constexpr ((bound_to_domain<Parameters> || ...)) {

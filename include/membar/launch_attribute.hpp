@@ -57,15 +57,12 @@ struct programmatic_event {
   bool trigger_at_block_start = false;
 };
 
-#if CUDART_VERSION >= 12030
 /// An event (created with `cudaEventDisableTiming`) recorded once every block has started.
 struct launch_completion_event {
   cudaEvent_t event = nullptr;
   int flags = 0;
 };
-#endif
 
-#if CUDART_VERSION >= 12080
 /// Cluster dimensions that the device uses where it can. They are multiples of `cluster_dimensions` in x and y with the same z,
 /// and divide the grid's. The launch must be given `cluster_dimensions` too.
 ///
@@ -83,7 +80,6 @@ struct shared_memory_carveout {
   int percent = 0;
   friend constexpr bool operator==(shared_memory_carveout, shared_memory_carveout) noexcept = default;
 };
-#endif
 
 #if CUDART_VERSION >= 13000
 /// A hint to spread the blocks so that they keep NVLink busy. Requires CUDA 13.0.
@@ -235,7 +231,6 @@ struct attribute_traits<programmatic_event> {
   }
 };
 
-#if CUDART_VERSION >= 12030
 template <>
 struct attribute_traits<launch_completion_event> {
   static constexpr cudaLaunchAttributeID ids[1] = {cudaLaunchAttributeLaunchCompletionEvent};
@@ -244,9 +239,7 @@ struct attribute_traits<launch_completion_event> {
     out->val.launchCompletionEvent = {e.event, e.flags};
   }
 };
-#endif
 
-#if CUDART_VERSION >= 12080
 template <>
 struct attribute_traits<preferred_cluster_dimensions> {
   static constexpr cudaLaunchAttributeID ids[1] = {cudaLaunchAttributePreferredClusterDimension};
@@ -284,7 +277,6 @@ struct attribute_traits<shared_memory_carveout> {
     out->val.sharedMemCarveout = static_cast<unsigned>(c.percent);
   }
 };
-#endif
 
 #if CUDART_VERSION >= 13000
 template <>

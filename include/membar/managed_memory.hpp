@@ -81,22 +81,6 @@ inline void validate_location(memory_location location) {
   }
 }
 
-/// The device number that CUDA took for a location before it had locations; throws for what has none.
-[[nodiscard]] inline int device_number_of(memory_location location) {
-  switch (location.which()) {
-    case memory_location::kind::device:
-      return location.id();
-    case memory_location::kind::host:
-      return cudaCpuDeviceId;
-    case memory_location::kind::host_numa:
-    case memory_location::kind::host_numa_current:
-      break;
-  }
-  throw error(cudaErrorNotSupported,
-              "membar: a NUMA node of the host as a memory location requires CUDA 12.2: use memory_location::host()");
-}
-
-#if CUDART_VERSION >= 12020
 [[nodiscard]] inline cudaMemLocation native(memory_location location) noexcept {
   cudaMemLocation result{};
   result.id = location.id();
@@ -116,27 +100,22 @@ inline void validate_location(memory_location location) {
   }
   return result;
 }
-#endif
 
-// CUDA's calls take a device number until 12.1, have a suffix and take a location until 12.9, and have no suffix from 13.0 on.
+// CUDA's calls that take a location have a suffix until 12.9 and none from 13.0 on.
 [[nodiscard]] inline cudaError_t advise(const void* start, std::size_t bytes, cudaMemoryAdvise advice,
                                         memory_location location) {
 #if CUDART_VERSION >= 13000
   return cudaMemAdvise(start, bytes, advice, native(location));
-#elif CUDART_VERSION >= 12020
-  return cudaMemAdvise_v2(start, bytes, advice, native(location));
 #else
-  return cudaMemAdvise(start, bytes, advice, device_number_of(location));
+  return cudaMemAdvise_v2(start, bytes, advice, native(location));
 #endif
 }
 
 [[nodiscard]] inline cudaError_t prefetch(const void* start, std::size_t bytes, memory_location location, cudaStream_t stream) {
 #if CUDART_VERSION >= 13000
   return cudaMemPrefetchAsync(start, bytes, native(location), 0, stream);
-#elif CUDART_VERSION >= 12020
-  return cudaMemPrefetchAsync_v2(start, bytes, native(location), 0, stream);
 #else
-  return cudaMemPrefetchAsync(start, bytes, device_number_of(location), stream);
+  return cudaMemPrefetchAsync_v2(start, bytes, native(location), 0, stream);
 #endif
 }
 

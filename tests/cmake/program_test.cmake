@@ -41,7 +41,7 @@ endfunction()
 # Where there is no GPU, the names of GPU tests are all that is read of their programs. There the device code is neither optimized nor
 # assembled, unless everything is tested; programs for another machine are built with MEMBAR_TEST_FULL.
 if(NOT EXISTS /dev/nvidiactl AND NOT MEMBAR_TEST_FULL)
-  set(membar_cuda_of_gpu_tests -O0 -Xcicc=-O0)
+  set(membar_cuda_of_gpu_tests -Xcompiler=-O0 -Xcicc=-O0)
   set(membar_architectures_of_gpu_tests 90-virtual)
 else()
   set(membar_cuda_of_gpu_tests)

@@ -78,20 +78,17 @@ PREFIXED = {"memory_order": ORDERS, "thread_scope": SCOPES, "atom_op": OPERATION
 
 def mutations(path, text):
     """Yields (line number, column, old, new) of every mutation of a header."""
-    in_message = in_asm = in_rule = for_old_compiler = False
+    in_message = in_asm = in_rule = False
     lines = text.splitlines()
     for number, (line, following) in enumerate(zip(lines, [*lines[1:], ""])):
         stripped = line.strip()
         in_message = in_message or stripped.startswith("static_assert")
         in_asm = in_asm or "asm volatile" in line
-        # Rules of what may be called emit nothing; tests/compile_fail/ breaks them.
-        # What only older compilers see.
-        for_old_compiler = stripped.startswith("#if __CUDACC_VER") or (
-            for_old_compiler and not stripped.startswith(("#else", "#endif")))
         # What a loop computes is not seen in its instructions; unit and GPU tests see it.
         if "fetch_number<" in line:
             continue
-        if for_old_compiler or stripped.startswith("requires(") or following.strip().startswith("static_assert"):
+        # Rules of what may be called emit nothing; tests/compile_fail/ breaks them.
+        if stripped.startswith("requires(") or following.strip().startswith("static_assert"):
             continue
         in_rule = in_rule or stripped.startswith("concept ") or "order_among<" in line
         if in_rule:

@@ -92,14 +92,10 @@ void together(const launch_config<>& config, float* data) {
   REFUSED(a_non_portable_cluster_size_stands_beside_cluster_dimensions,
           membar::launch(config.with(membar::non_portable_cluster_size{}), kernel, 1, data));
   launch(config.with(membar::non_portable_cluster_size{}).with(membar::cluster_dimensions{16, 1, 1}), kernel, 1, data);
-#if CUDART_VERSION >= 12080
   // expect: is given cluster_dimensions too
   REFUSED(preferred_cluster_dimensions_stand_beside_cluster_dimensions,
           launch(config.with(preferred_cluster_dimensions{2, 1, 1}), kernel, 1, data));
   launch(config.with(preferred_cluster_dimensions{2, 1, 1}).with(cluster_dimensions{1, 1, 1}), kernel, 1, data);
-#else
-  launch(config, kernel, 1, data);
-#endif
 }
 
 void arguments(const launch_config<>& config, float* data) {

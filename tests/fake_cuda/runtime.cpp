@@ -442,13 +442,8 @@ cudaError_t __wrap_cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const v
 
 // The driver.
 
-#if CUDART_VERSION >= 12050
 cudaError_t __wrap_cudaGetDriverEntryPointByVersion(const char* name, void** entry, unsigned, unsigned long long,
                                                     cudaDriverEntryPointQueryResult* result) {
-#else
-cudaError_t __wrap_cudaGetDriverEntryPoint(const char* name, void** entry, unsigned long long,
-                                           cudaDriverEntryPointQueryResult* result) {
-#endif
   return answer([&] {
     *entry = driver_function(name);
     *result = *entry == nullptr ? cudaDriverEntryPointSymbolNotFound : cudaDriverEntryPointSuccess;

@@ -186,7 +186,6 @@ TEST_F(hopper, the_cluster_scheduling_of_a_launch_is_read_back) {
   expect_read_back(membar::cluster_dimensions{2, 1, 1}, membar::cluster_scheduling::spread);
 }
 
-#if CUDART_VERSION >= 12080
 TEST_F(blackwell, the_preferred_cluster_dimensions_of_a_launch_are_read_back) {
   const captured_graph graph = captured(membar::cluster_dimensions{1, 1, 1}, membar::preferred_cluster_dimensions{2, 1, 1});
   expect_on(graph.kernel_node(), membar::preferred_cluster_dimensions{2, 1, 1});
@@ -207,7 +206,6 @@ TEST_F(launch_attribute, preferred_cluster_dimensions_are_refused_before_compute
   const captured_graph graph = captured();
   expect_refused([&] { set_attribute(graph.kernel_node(), membar::preferred_cluster_dimensions{2, 1, 1}); });
 }
-#endif
 
 #if CUDART_VERSION >= 13000
 constexpr cudaLaunchAttributeID nvlink_id = cudaLaunchAttributeNvlinkUtilCentricScheduling;
@@ -332,11 +330,9 @@ TEST_F(hopper, the_cluster_scheduling_of_a_node_is_read_back) {
   expect_set_on_node(membar::cluster_scheduling::load_balancing, membar::cluster_dimensions{2, 1, 1});
 }
 
-#if CUDART_VERSION >= 12080
 TEST_F(blackwell, the_preferred_cluster_dimensions_of_a_node_are_read_back) {
   expect_set_on_node(membar::preferred_cluster_dimensions{2, 1, 1}, membar::cluster_dimensions{1, 1, 1});
 }
-#endif
 
 #if CUDART_VERSION >= 13000
 TEST_F(launch_attribute, the_nvlink_centric_scheduling_of_a_node_is_set_where_the_driver_takes_it) {

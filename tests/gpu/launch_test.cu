@@ -197,21 +197,17 @@ TEST_F(launch, runs_with_programmatic_and_completion_events) {
   const support::event programmatic(cudaEventDisableTiming);
   membar::launch(config().with(membar::programmatic_event{programmatic.get()}), add, out->get(), 3);
   programmatic.synchronize();
-#if CUDART_VERSION >= 12030
   const support::event started(cudaEventDisableTiming);
   membar::launch(config().with(membar::launch_completion_event{started.get()}), add, out->get(), 3);
   started.synchronize();
   EXPECT_EQ(value(), 6);
-#endif
 }
 
-#if CUDART_VERSION >= 12080
 TEST_F(launch, runs_with_a_shared_memory_carveout) {
   membar::launch(config().with(membar::shared_memory_carveout{100}), add, out->get(), 3);
   membar::launch(config().with(membar::shared_memory_carveout{0}), add, out->get(), 4);
   EXPECT_EQ(value(), 7);
 }
-#endif
 
 #if CUDART_VERSION >= 13000
 TEST_F(launch, runs_with_nvlink_centric_scheduling) {

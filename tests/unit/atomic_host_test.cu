@@ -6,11 +6,12 @@
 
 #include <gtest/gtest.h>
 
+#include <tests/unit/atomic_values.hpp>
+
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
 #include <cmath>
-#include <cstring>
 #include <initializer_list>
 #include <limits>
 #include <string>
@@ -18,9 +19,16 @@
 #include <type_traits>
 #include <utility>
 
+/// Two halves that differ.
+template <>
+__half2 membar_test::value_of<__half2>(int i) {
+  return __half2{__float2half(static_cast<float>(i)), __float2half(static_cast<float>(-i))};
+}
+
 namespace {
 
 using membar::thread_scope;
+using membar_test::equal, membar_test::pair, membar_test::value_of;
 
 /// Every test runs once per scope.
 class atomic_on_the_host : public ::testing::TestWithParam<thread_scope> {
@@ -146,10 +154,6 @@ static_assert(sizeof(membar::atomic<int, thread_scope::device>) == 4 &&
 struct three_bytes {
   char bytes[3];
 };
-struct pair {
-  int first;
-  float second;
-};
 static_assert(membar::atomic_value<bool> && membar::atomic_value<pair> && membar::atomic_value<int*> &&
               membar::atomic_value<__half> && membar::atomic_value<__half2> && membar::atomic_value<membar::vector<__half, 8>>);
 static_assert(!membar::atomic_value<three_bytes> && !membar::atomic_value<const int> && !membar::atomic_value<volatile int> &&
@@ -164,28 +168,6 @@ static_assert(!membar::atomic_addable<void*> && !membar::atomic_addable<pair> &&
               !membar::atomic_addable<membar::vector<double, 2>> && !membar::atomic_addable<membar::vector<float, 1>>);
 static_assert(membar::atomic_ordered<float> && membar::atomic_ordered<membar::vector<__half, 2>>);
 static_assert(!membar::atomic_ordered<int*> && !membar::atomic_ordered<membar::vector<float, 2>>);
-
-/// Values of a type that tell each other's bits apart.
-template <class T>
-T value_of(int i) {
-  if constexpr (std::is_same_v<T, __half>) {
-    return __float2half(static_cast<float>(i));
-  } else if constexpr (std::is_same_v<T, __half2>) {
-    return __half2{__float2half(static_cast<float>(i)), __float2half(static_cast<float>(-i))};
-  } else if constexpr (std::is_same_v<T, pair>) {
-    return pair{i, static_cast<float>(i)};
-  } else if constexpr (std::is_same_v<T, int*>) {
-    static int some[16];
-    return some + i;
-  } else {
-    return static_cast<T>(i);
-  }
-}
-
-template <class T>
-bool equal(const T& a, const T& b) {
-  return std::memcmp(&a, &b, sizeof(T)) == 0;
-}
 
 template <class T>
 class atomic_of_a_type : public ::testing::Test {};

@@ -6,12 +6,13 @@
 
 #include <gtest/gtest.h>
 
+#include <tests/unit/atomic_values.hpp>
+
 #if defined(__CUDACC__) || defined(__CUDA_RUNTIME_H__) || defined(CUDART_VERSION)
 #error "this file shows that the headers need nothing of the CUDA toolkit"
 #endif
 
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <thread>
 #include <type_traits>
@@ -19,6 +20,7 @@
 namespace {
 
 using membar::thread_scope;
+using membar_test::equal, membar_test::pair, membar_test::value_of;
 
 /// What a kernel of the other side has, too: both have its address, and the host writes it first.
 struct mailbox {
@@ -70,29 +72,7 @@ TEST(plain_host, orders_a_payload_by_fences) {
   membar::thread_fence<thread_scope::cluster>(membar::seq_cst);
 }
 
-struct pair {
-  int first;
-  float second;
-};
 __extension__ typedef unsigned __int128 uint128;
-
-/// Values of a type that tell each other's bits apart.
-template <class T>
-T value_of(int i) {
-  if constexpr (std::is_same_v<T, pair>) {
-    return pair{i, static_cast<float>(i)};
-  } else if constexpr (std::is_same_v<T, int*>) {
-    static int some[16];
-    return some + i;
-  } else {
-    return static_cast<T>(i);
-  }
-}
-
-template <class T>
-bool equal(const T& a, const T& b) {
-  return std::memcmp(&a, &b, sizeof(T)) == 0;
-}
 
 template <class T>
 class plain_atomic : public ::testing::Test {};

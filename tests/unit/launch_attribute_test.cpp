@@ -78,13 +78,9 @@ static_assert(is<membar::programmatic_stream_serialization>(cudaLaunchAttributeP
                                                             false));
 static_assert(is<membar::programmatic_event>(cudaLaunchAttributeProgrammaticEvent, /*       */ true, false, false));
 static_assert(is<membar::synchronization_policy>(cudaLaunchAttributeSynchronizationPolicy, /**/ false, true, false));
-#if CUDART_VERSION >= 12030
 static_assert(is<membar::launch_completion_event>(cudaLaunchAttributeLaunchCompletionEvent, /**/ true, false, false));
-#endif
-#if CUDART_VERSION >= 12080
 static_assert(is<membar::preferred_cluster_dimensions>(cudaLaunchAttributePreferredClusterDimension, true, false, true));
 static_assert(is<membar::shared_memory_carveout>(cudaLaunchAttributePreferredSharedMemoryCarveout, true, false, false));
-#endif
 #if CUDART_VERSION >= 13000
 static_assert(is<membar::nvlink_centric_scheduling>(cudaLaunchAttributeNvlinkUtilCentricScheduling, true, true, true));
 #endif
@@ -121,9 +117,7 @@ TEST_F(launch_attribute, survives_the_way_to_cuda_and_back) {
   expect_round_trips(cluster_scheduling::default_, cluster_scheduling::spread, cluster_scheduling::load_balancing);
   expect_round_trips(synchronization_policy::automatic, synchronization_policy::spin, synchronization_policy::yield,
                      synchronization_policy::blocking_sync);
-#if CUDART_VERSION >= 12080
   expect_round_trips(membar::preferred_cluster_dimensions{4, 3, 2});
-#endif
 #if CUDART_VERSION >= 13000
   expect_round_trips(membar::nvlink_centric_scheduling{true}, membar::nvlink_centric_scheduling{false});
 #endif
@@ -138,17 +132,13 @@ TEST_F(launch_attribute, of_launches_alone_reaches_cuda_as_given) {
   EXPECT_EQ(programmatic.event, event);
   EXPECT_EQ(programmatic.flags, 3);
   EXPECT_EQ(programmatic.triggerAtBlockStart, 1);
-#if CUDART_VERSION >= 12030
   const auto completion = encoded(membar::launch_completion_event{event, 3}).launchCompletionEvent;
   EXPECT_EQ(completion.event, event);
   EXPECT_EQ(completion.flags, 3);
-#endif
-#if CUDART_VERSION >= 12080
   EXPECT_EQ(encoded(membar::shared_memory_carveout{0}).sharedMemCarveout, 0U);
   EXPECT_EQ(encoded(membar::shared_memory_carveout{100}).sharedMemCarveout, 100U);
   EXPECT_THROW(static_cast<void>(encoded(membar::shared_memory_carveout{101})), membar::error);
   EXPECT_THROW(static_cast<void>(encoded(membar::shared_memory_carveout{-1})), membar::error);
-#endif
 }
 
 TEST_F(launch_attribute, a_tag_is_the_domain_it_names) {
@@ -210,7 +200,6 @@ TEST_F(launch_attribute, what_cuda_refuses_is_an_error) {
   EXPECT_EQ(now().last_error, cudaSuccess) << "the error is left for the next call";
 }
 
-#if CUDART_VERSION >= 12080
 TEST_F(launch_attribute, preferred_cluster_dimensions_are_refused_before_compute_capability_10) {
   const membar::preferred_cluster_dimensions two{2, 1, 1};
   set_attribute(node.handle(), two);
@@ -220,7 +209,6 @@ TEST_F(launch_attribute, preferred_cluster_dimensions_are_refused_before_compute
   EXPECT_TRUE(says(sentence, "need 10.0: leave them out"));
   EXPECT_EQ(get_attribute<membar::preferred_cluster_dimensions>(node.handle()), two);
 }
-#endif
 
 #if CUDART_VERSION >= 13000
 TEST_F(launch_attribute, what_the_driver_does_not_take_in_a_documented_place_is_refused_with_what_to_do_instead) {

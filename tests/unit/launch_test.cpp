@@ -86,15 +86,8 @@ consteval bool every_pair(list<All...> all) {
 static_assert(every_pair(list<sync_domain, sync_domain::default_t, sync_domain::remote_t, sync_domain_map, physical_domain<0>,
                               physical_domain<3>, membar::priority, membar::cooperative, membar::cluster_dimensions,
                               membar::cluster_scheduling, membar::programmatic_stream_serialization, membar::programmatic_event,
-                              membar::shared_memory_opt_in, membar::non_portable_cluster_size
-#if CUDART_VERSION >= 12030
-                              ,
-                              membar::launch_completion_event
-#endif
-#if CUDART_VERSION >= 12080
-                              ,
+                              membar::shared_memory_opt_in, membar::non_portable_cluster_size, membar::launch_completion_event,
                               membar::preferred_cluster_dimensions, membar::shared_memory_carveout
-#endif
 #if CUDART_VERSION >= 13000
                               ,
                               membar::nvlink_centric_scheduling
@@ -242,7 +235,6 @@ TEST_F(launch, a_value_out_of_range_is_refused_and_nothing_launched) {
   EXPECT_TRUE(now().launches.empty());
 }
 
-#if CUDART_VERSION >= 12080
 TEST_F(launch, preferred_cluster_dimensions_are_multiples_of_the_cluster_dimensions) {
   using membar::cluster_dimensions, membar::preferred_cluster_dimensions;
   const auto made = [&](const cluster_dimensions& regular, const preferred_cluster_dimensions& preferred) {
@@ -261,7 +253,6 @@ TEST_F(launch, preferred_cluster_dimensions_are_multiples_of_the_cluster_dimensi
   EXPECT_TRUE(says(made({1, 1, 1}, {2, 1, 1}), "need 10.0: leave them out"));
   EXPECT_EQ(now().launches.size(), 2U);
 }
-#endif
 
 TEST_F(launch, has_as_much_dynamic_shared_memory_as_it_opts_in_for) {
   const void* const kernel = reinterpret_cast<const void*>(no_parameters);

@@ -76,12 +76,6 @@ TEST_F(managed_memory, pages_are_not_sent_to_a_device_without_concurrent_access)
   EXPECT_TRUE(says(refusal([&] { membar::advise_accessed_by(&value, 4, memory_location::device(0)); }), "no managed memory"));
 }
 
-TEST(memory_location, was_a_device_number_before_cuda_12_2) {
-  EXPECT_EQ(membar::detail::device_number_of(memory_location::device(3)), 3);
-  EXPECT_EQ(membar::detail::device_number_of(memory_location::host()), cudaCpuDeviceId);
-  EXPECT_NE(refusal([] { static_cast<void>(membar::detail::device_number_of(memory_location::host_numa(1))); }), "");
-}
-
 TEST(memory_location, is_cudas_location) {
   const cudaMemLocation device = membar::detail::native(memory_location::device(2));
   EXPECT_TRUE(device.type == cudaMemLocationTypeDevice && device.id == 2);

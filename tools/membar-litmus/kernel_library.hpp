@@ -14,7 +14,6 @@ namespace membar_litmus {
 class kernel_library {
  public:
   kernel_library(const std::string& code, const char* kernel) {
-#if CUDART_VERSION >= 12080
     membar::check(cudaLibraryLoadData(&library_, code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
                   "the code was compiled for another device, or is newer than the driver");
     cudaKernel_t found = nullptr;
@@ -24,29 +23,16 @@ class kernel_library {
       membar::check(status, "the code has no such kernel");
     }
     kernel_ = reinterpret_cast<const void*>(found);
-#else
-    static_cast<void>(code);
-    static_cast<void>(kernel);
-    throw membar::error(
-        cudaErrorNotSupported,
-        "membar: this executable was built with CUDA %d.%d, whose runtime cannot load code that was compiled at run time: "
-        "build it with CUDA 12.8 or newer",
-        CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
-#endif
   }
   kernel_library(const kernel_library&) = delete;
   kernel_library& operator=(const kernel_library&) = delete;
-#if CUDART_VERSION >= 12080
   ~kernel_library() { static_cast<void>(cudaLibraryUnload(library_)); }  // fails only if the run has failed before
-#endif
 
   /// The kernel, for launches and other functions that take a kernel's address.
   [[nodiscard]] const void* kernel() const noexcept { return kernel_; }
 
  private:
-#if CUDART_VERSION >= 12080
   cudaLibrary_t library_ = nullptr;
-#endif
   const void* kernel_ = nullptr;
 };
 

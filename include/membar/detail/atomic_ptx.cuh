@@ -238,17 +238,11 @@ __device__ inline void ptx_red(void* object, const Bits (&v)[Size]) noexcept {
   }
 }
 
-/// The fence before or after an operation that is relaxed itself: none for `relaxed`. CUDA before 12.8 has no fence of acquire
-/// or release alone; there it is `fence.acq_rel`.
+/// The fence before or after an operation that is relaxed itself: none for `relaxed`.
 template <thread_scope Scope, memory_order Half>
 __device__ inline void half_fence() noexcept {
   if constexpr (Half != memory_order::relaxed) {
-#if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ < 1208
-    constexpr memory_order whole = Half == memory_order::seq_cst ? Half : memory_order::acq_rel;
-    thread_fence<Scope>(memory_order_constant<whole>{});
-#else
     thread_fence<Scope>(memory_order_constant<Half>{});
-#endif
   }
 }
 

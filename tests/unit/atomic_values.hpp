@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Values of the types that atomics are tested with.
+#pragma once
+
+#include <cstring>
+#include <type_traits>
+
+namespace membar_test {
+
+struct pair {
+  int first;
+  float second;
+};
+
+/// Values of a type that tell each other's bits apart.
+template <class T>
+T value_of(int i) {
+  if constexpr (std::is_same_v<T, pair>) {
+    return pair{i, static_cast<float>(i)};
+  } else if constexpr (std::is_same_v<T, int*>) {
+    static int some[16];
+    return some + i;
+  } else {
+    return static_cast<T>(i);
+  }
+}
+
+template <class T>
+bool equal(const T& a, const T& b) {
+  return std::memcmp(&a, &b, sizeof(T)) == 0;
+}
+
+}  // namespace membar_test
