@@ -43,7 +43,10 @@ TEST(reader, errors_point_at_line_and_column) {
             "4:32 this row has more columns than there are threads");
   EXPECT_EQ(error_of(header + " goto AWAY | ;\n" + end), "4:7 there is no label 'AWAY' in this thread");
   EXPECT_EQ(error_of(header + " nonsense r0 | ;\n" + end), "4:2 'nonsense' is no instruction");
-  EXPECT_EQ(error_of(header + "exists (z == 0)\n"), "4:9 'z' is no location of this test");
+  EXPECT_EQ(error_of(header + "exists (z == 0)\n"), "4:9 'z' is no location of this test; the nearest is 'x'");
+  EXPECT_EQ(error_of(header + "exists (P1:r0 == 0)\n"), "4:12 nothing in P1 names the register 'r0'");
+  EXPECT_EQ(error_of(header + " ld.weak r12, x | ;\nexists (P0:r21 == 0)\n"),
+            "5:12 nothing in P0 names the register 'r21'; the nearest is 'r12'");
   EXPECT_EQ(error_of(header + "exists (P7:r0 == 0)\n"), "4:9 there is no thread P7");
   EXPECT_EQ(error_of(header + "exists (x == 0\n"), "5:1 expected ')' in the condition, found the end of the file");
   EXPECT_EQ(error_of(header + end + "more"), "5:1 expected the end of the file after the condition, found 'more'");
@@ -58,6 +61,29 @@ TEST(reader, a_description_may_begin_on_the_title_line_and_go_on_below) {
   EXPECT_EQ(read_litmus("PTX a \"line one\nline {two\"\n{ x=0; }" + rest).name, "a");
 }
 
+TEST(reader, an_access_of_an_undeclared_location_is_remarked) {
+  const auto remarks = [](const std::string& state) {
+    return read_litmus("PTX t\n{ " + state + " }\n P0@cta 0,gpu 0 ;\n ld.weak r1, count ;\nexists (P0:r1 == 0)\n").remarks;
+  };
+  EXPECT_TRUE(remarks("count=0;").empty());
+  EXPECT_TRUE(remarks("P0:r0=&count;").empty());
+  ASSERT_EQ(remarks("x=0; cuont=0;").size(), 1U);
+  EXPECT_EQ(remarks("x=0; cuont=0;")[0].text,
+            "'count' is accessed and not declared; the nearest declared name is 'cuont'");
+  EXPECT_EQ(remarks("x=0; cuont=0;")[0].line, 4);
+  EXPECT_EQ(remarks("x=0; cuont=0;")[0].column, 14);
+  EXPECT_EQ(remarks("")[0].text, "'count' is accessed and not declared");
+}
+
+TEST(reader, the_nearest_name_needs_the_fewest_edits) {
+  EXPECT_EQ(edit_distance("", "abc"), 3U);
+  EXPECT_EQ(edit_distance("verdict", "verdct"), 1U);
+  EXPECT_EQ(edit_distance("explian", "explain"), 1U) << "two letters exchanged";
+  EXPECT_EQ(edit_distance("flag", "flog"), 1U);
+  EXPECT_EQ(nearest_name("dta", std::vector<std::string>{"flag", "data"}), "data");
+  EXPECT_EQ(nearest_name("dta", std::vector<std::string>{}), "");
+}
+
 TEST(reader, an_address_declares_its_location) {
   const std::string rest = "\n P0@cta 0,gpu 0 ;\n ld.weak r1, [r0] ;\nexists (P0:r1 == 0 /\\ x == 0)\n";
   EXPECT_EQ(outcomes(read_litmus("PTX t\n{ P0:r0=&x; }" + rest)), std::vector<std::string>{"P0:r1=0 x=0"});
@@ -66,7 +92,7 @@ TEST(reader, an_address_declares_its_location) {
 TEST(reader, an_array_declares_all_of_its_elements) {
   const std::string rest = "\n P0@cta 0,gpu 0 ;\n st.weak x[1], 5 ;\nexists (x[0] == 0 /\\ x[1] == 5 /\\ x[2] == 0)\n";
   EXPECT_EQ(error_of("PTX t\n{ x[3]; }" + rest), "no error");
-  EXPECT_EQ(error_of("PTX t\n{ x[2]; }" + rest), "5:35 'x[2]' is no location of this test");
+  EXPECT_EQ(error_of("PTX t\n{ x[2]; }" + rest), "5:35 'x[2]' is no location of this test; the nearest is 'x[1]'");
 }
 
 TEST(reader, places_must_be_whole_and_consistent) {
@@ -276,8 +302,8 @@ TEST(reader, limits_are_errors_and_not_crashes) {
 
 TEST(reader, a_test_without_a_condition_has_no_verdict) {
   EXPECT_THROW((void)decide(read_litmus(header + " st.weak x, 1 | ;\n")), error);
-  EXPECT_EQ(outcomes(read_litmus(header + " st.weak x, 1 | ;\nlocations [x; P0:r0;]")),
-            std::vector<std::string>{"x=1 P0:r0=0"});
+  EXPECT_EQ(outcomes(read_litmus(header + " st.weak x, r0 | ;\nlocations [x; P0:r0;]")),
+            std::vector<std::string>{"x=0 P0:r0=0"});
 }
 
 }  // namespace

@@ -13,7 +13,6 @@
 #include <membar/model/barrier_groups.hpp>
 #include <membar/model/causality.hpp>
 #include <membar/model/coherence.hpp>
-#include <membar/model/error.hpp>
 #include <membar/model/event_structure.hpp>
 #include <membar/model/execution.hpp>
 #include <membar/model/memory_apart.hpp>
@@ -21,43 +20,15 @@
 #include <membar/model/program.hpp>
 #include <membar/model/relation.hpp>
 #include <membar/model/rules.hpp>
+#include <membar/model/search_options.hpp>
 #include <membar/model/thread_paths.hpp>
 
 #include <array>
 #include <bit>
 #include <cstdint>
-#include <string>
 #include <type_traits>
 
 namespace membar::inline v0_2::model {
-
-/// What an enumeration went through.
-struct statistics {
-  std::uint64_t paths = 0;       ///< choices of one path through every thread
-  std::uint64_t candidates = 0;  ///< coherence orders and other complete choices that were checked
-  std::uint64_t executions = 0;  ///< choices of paths, reads-from, barrier groups and Fence-SC order that the rules allow
-  cut_loop cut{};                ///< a loop whose longer runs were left out
-};
-
-/// How far a search goes.
-struct search_options {
-  std::uint64_t limit = 0;  ///< the most steps (partial choices and candidates) before the search is given up; 0: any
-  bool bounded = false;     ///< a loop that was cut is no error
-  waits waiting = waits::left_at_once;
-  std::uint64_t few_choices = 256;  ///< with fewer choices of reads-from on a path, axioms are checked at the end alone
-
-  constexpr search_options() = default;
-  constexpr search_options(std::uint64_t steps, bool only_bounded = false) noexcept  // NOLINT: a limit is all that most set
-      : limit(steps), bounded(only_bounded) {}
-};
-
-/// Throws `error` if a loop was cut, which is no error in a bounded search.
-constexpr void require_whole(const statistics& counts, const search_options& options) {
-  if (counts.cut.thread >= 0 && !options.bounded) {
-    throw error("the loop that jumps back" + (counts.cut.line > 0 ? " at line " + std::to_string(counts.cut.line) : "") +
-                " does more than wait, and more than one jump back is not followed: --bounded decides the shorter runs alone");
-  }
-}
 
 /// Enumerates the executions of a program and shows each to a visitor. With a limit other than 0 it ends with an `error`
 /// after that many steps, so that a test that would run for hours is undecided and not a hang. A visitor is shown one execution
@@ -74,6 +45,7 @@ class enumerator final : private memory_apart {
   constexpr statistics run() {
     walk_paths();
     statistics_.cut = cut();
+    statistics_.steps = steps_;
     return statistics_;
   }
 
@@ -244,7 +216,7 @@ class enumerator final : private memory_apart {
   constexpr void count_step() {
     ++steps_;
     if (options_.limit != 0 && steps_ > options_.limit) {
-      throw error("undecided: the search was given up after its limit of steps");
+      throw limit_reached();
     }
   }
 

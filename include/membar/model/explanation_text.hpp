@@ -141,6 +141,9 @@ class explanation_printer {
     if (found_.reachable) {
       return "one execution that shows it:";
     }
+    if (found_.given_up) {
+      return "the search for the rule that forbids it was given up after its limit of steps.";
+    }
     if (!found_.shown) {
       return "no choice of paths and of reads-from gives these values.";
     }

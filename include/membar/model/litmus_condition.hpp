@@ -8,6 +8,7 @@
 #include <membar/model/litmus_names.hpp>
 #include <membar/model/litmus_test.hpp>
 #include <membar/model/litmus_tokens.hpp>
+#include <membar/model/nearest_name.hpp>
 #include <membar/model/program.hpp>
 
 #include <cstddef>
@@ -194,7 +195,7 @@ class condition_reader {
     t.kind = term::kind_t::memory_value;
     t.index = in_.find_location(name);
     if (t.index < 0) {
-      fail(word, "'" + name + "' is no location of this test");
+      fail(word, "'" + name + "' is no location of this test" + meant(name));
     }
     if (at(in_.test.locations, t.index).arrivals != 0) {
       fail(word, "'" + name + "' is an mbarrier and has no value");
@@ -217,9 +218,26 @@ class condition_reader {
     term t;
     t.kind = term::kind_t::register_value;
     t.thread = thread;
-    t.index = in_.register_for(reg, thread, std::string(reg.text));
+    t.index = in_.find_register(thread, reg.text);
+    if (t.index < 0) {
+      const std::string nearest = nearest_name(reg.text, at(in_.test.threads, thread).register_names);
+      fail(reg, "nothing in P" + std::to_string(number) + " names the register '" + std::string(reg.text) + "'" +
+                    (nearest.empty() ? "" : "; the nearest is '" + nearest + "'"));
+    }
     observe("P" + std::to_string(number) + ":" + std::string(reg.text), t);
     return t;
+  }
+
+  // What the name of no location may have been meant to be.
+  [[nodiscard]] std::string meant(const std::string& name) const {
+    for (int t = 0; t < count_of(in_.test.threads); ++t) {
+      if (in_.known_register(t, name)) {
+        return "; a register is named with its thread, as in 'P" + std::to_string(at(in_.test.threads, t).number) + ":" + name +
+               "'";
+      }
+    }
+    const std::string nearest = nearest_name(name, in_.test.location_names);
+    return nearest.empty() ? "" : "; the nearest is '" + nearest + "'";
   }
 
   void observe(const std::string& name, const term& t) {

@@ -38,6 +38,7 @@ class litmus_reader {
     state_reader state(in_);
     state.read_initial_state();
     state.read_places();
+    in_.end_declarations();
     jumps_.resize(in_.test.threads.size());
     while (!condition_reader::begins(in_)) {
       read_row();

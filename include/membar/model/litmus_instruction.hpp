@@ -111,7 +111,7 @@ class instruction_reader {
       i_.indirect = true;
       i_.target = in_.register_for(word, thread_, std::string(word.text));
     } else {
-      i_.target = in_.location_for(word, bracketed ? std::string(word.text) : in_.location_name(word));
+      i_.target = in_.accessed_location(word, bracketed ? std::string(word.text) : in_.location_name(word));
       if (at(in_.test.locations, i_.target).arrivals != 0) {
         fail(word, "'" + std::string(word.text) + "' is an mbarrier");
       }
