@@ -192,7 +192,8 @@ TEST_F(litmus_source, every_source_of_the_catalogue_assembles) {
 
 /// One thread of one instruction, as a file.
 [[nodiscard]] std::string file_of(const std::string& instruction) {
-  return "PTX one\n{ x=0; x[1]=0; x[2]=0; x[3]=0; y=0; P0:r5=3; P0:r6=4; P0:r7=5; P0:r8=6; P0:p=&y; }\n P0@cta 0,gpu 0 ;\n " +
+  return "PTX one\n{ x=0; x[1]=0; x[2]=0; x[3]=0; y=0; P0:r0=0; P0:r5=3; P0:r6=4; P0:r7=5; P0:r8=6; P0:p=&y; }\n P0@cta 0,gpu "
+         "0 ;\n " +
          instruction + " ;\nexists (P0:r0 == 0)\n";
 }
 
