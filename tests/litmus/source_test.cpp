@@ -168,6 +168,7 @@ TEST_F(litmus_source, the_catalogue_runs_but_for_what_no_run_can_do) {
   static const std::regex known(
       "^(line [0-9]+: '(bar|barrier|mbarrier|sust|suld|tld|cold|suatom|red|fence)[^']*': .*"
       "(barriers|generic accesses only|the model only).*|'P[0-9]' precedes 'P.*|'P[0-9] precedes P[0-9]': in a run .*|"
+      "line [0-9]+: '(@|setp|shfl|ld.nc|ld.global.nc)[^']*': .*(has no predicates|has no shuffles|read-only path).*|"
       "'[a-z]+' is another virtual address of .*)$");
   for (const auto& [name, reason] : made.refused) {
     EXPECT_TRUE(std::regex_match(reason, known)) << name << ": " << reason;
@@ -386,6 +387,10 @@ TEST(litmus_source_refusal, what_ptx_does_not_have_is_one_sentence_with_its_line
       {"ld.weak.v4.b64 {r0, r1, r2, r3}, x", "does not fit a run's cells"},
       {"suld.weak r0, y", "generic accesses only"},
       {"bar.cta.sync 0", "a test that runs has no barriers"},
+      {"shfl.sync.idx.b32 r0, r5, 0, 31, 1", "a test that runs has no shuffles"},
+      {"setp.eq.s32 r0, r5, 3", "has no predicates: branch instead"},
+      {"@r5 st.weak y, 1", "has no predicates: branch instead"},
+      {"ld.global.nc r0, y", "no load through the read-only path may run beside"},
       {"add _, r5, r6", "its result goes nowhere"},
   };
   for (const auto& [instruction, words] : refusals) {

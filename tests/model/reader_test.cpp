@@ -68,8 +68,7 @@ TEST(reader, an_access_of_an_undeclared_location_is_remarked) {
   EXPECT_TRUE(remarks("count=0;").empty());
   EXPECT_TRUE(remarks("P0:r0=&count;").empty());
   ASSERT_EQ(remarks("x=0; cuont=0;").size(), 1U);
-  EXPECT_EQ(remarks("x=0; cuont=0;")[0].text,
-            "'count' is accessed and not declared; the nearest declared name is 'cuont'");
+  EXPECT_EQ(remarks("x=0; cuont=0;")[0].text, "'count' is accessed and not declared; the nearest declared name is 'cuont'");
   EXPECT_EQ(remarks("x=0; cuont=0;")[0].line, 4);
   EXPECT_EQ(remarks("x=0; cuont=0;")[0].column, 14);
   EXPECT_EQ(remarks("")[0].text, "'count' is accessed and not declared");
@@ -179,6 +178,72 @@ TEST(reader, updates_have_their_operation) {
   EXPECT_EQ(only_instruction("atom.relaxed.gpu.global.add.u32 r0, [x], 1").bytes, 4);
 }
 
+TEST(reader, predicates_shuffles_and_read_only_loads_have_their_forms) {
+  const auto guarded = [](const std::string& text) {
+    return read_litmus(header + " setp.eq.s32 p, r0, 1 | ;\n L: " + text + " | ;\nexists (x == 0)").threads[0];
+  };
+  const litmus_test::thread store = guarded("@p st.weak x, 1");
+  EXPECT_EQ(store.code[0].what, operation::is_equal);
+  EXPECT_EQ(store.code[1].guard, store.code[0].destination);
+  EXPECT_FALSE(store.code[1].guard_negated);
+  EXPECT_EQ(store.text[1], "@p st.weak x, 1");
+  EXPECT_TRUE(guarded("@!p atom.relaxed.gpu.add r1, x, 1").code[1].guard_negated);
+  const instruction branch = guarded("@!p bra L").code[1];
+  EXPECT_EQ(branch.code, opcode::branch);
+  EXPECT_EQ(branch.test, comparison::equal);
+  EXPECT_EQ(branch.guard, -1);
+  const instruction shuffle = only_instruction("shfl.sync.down.b32 r0|p, r1, 2, 0x1f03, 0xff");
+  EXPECT_EQ(shuffle.mode, shuffle_mode::down);
+  EXPECT_EQ(shuffle.lanes, 0xffU);
+  EXPECT_NE(shuffle.predicate, shuffle.destination);
+  EXPECT_EQ(only_instruction("shfl.sync.bfly r0, 1, 1, 31, 0x3").predicate, -1);
+  EXPECT_EQ(only_instruction("ld.global.nc.b64 r0, x").via, proxy::read_only);
+  EXPECT_EQ(only_instruction("ld.nc r0, [x]").via, proxy::read_only);
+  EXPECT_EQ(error_of(header + " setp.eq.s32 p, r0, 1 | ;\n @q st.weak x, 1 | ;\nexists (x == 0)"),
+            "5:3 nothing sets the predicate 'q' before; the nearest register is 'p'");
+  EXPECT_EQ(error_of("PTX t\n{ x=0; }\nP0@host;\nshfl.sync.idx r0, 1, 0, 31, 1;\nexists (x == 0)"),
+            "4:1 a host thread takes part in no shuffle");
+}
+
+TEST(reader, a_shuffle_gets_its_value_from_the_lane_that_ptx_says) {
+  const auto from = [](shuffle_mode mode, int by, int clamp, int lane) {
+    instruction i;
+    i.mode = mode;
+    i.b.value = by;
+    i.c.value = clamp;
+    const shuffle_source source = source_lane(i, lane);
+    return source.in_range ? source.lane : -1 - source.lane;
+  };
+  EXPECT_EQ(from(shuffle_mode::index, 5, 31, 9), 5);
+  EXPECT_EQ(from(shuffle_mode::index, 5, 3, 9), -10) << "beyond the clamp: its own value";
+  EXPECT_EQ(from(shuffle_mode::index, 1, 0x181f, 9), 9) << "segments of eight lanes: lane 1 of the second";
+  EXPECT_EQ(from(shuffle_mode::up, 1, 0, 0), -1);
+  EXPECT_EQ(from(shuffle_mode::up, 1, 0, 31), 30);
+  EXPECT_EQ(from(shuffle_mode::up, 1, 0x1800, 8), -9) << "the first lane of its segment";
+  EXPECT_EQ(from(shuffle_mode::down, 1, 31, 31), -32);
+  EXPECT_EQ(from(shuffle_mode::down, 1, 0x181f, 7), -8) << "the last lane of its segment";
+  EXPECT_EQ(from(shuffle_mode::down, 3, 31, 4), 7);
+  EXPECT_EQ(from(shuffle_mode::butterfly, 1, 31, 6), 7);
+  EXPECT_EQ(from(shuffle_mode::butterfly, 16, 15, 6), -7);
+}
+
+TEST(reader, a_shuffle_without_a_defined_value_is_an_error) {
+  const auto reason = [](const std::string& lanes) {
+    try {
+      const std::string shuffle = "shfl.sync.idx.b32 r0, 1, " + lanes;
+      (void)outcomes(read_litmus("PTX t\n{ x=0; }\nP0@cta 0,gpu 0 | P1@cta 0,gpu 0;\n" + shuffle + " | " + shuffle +
+                                 ";\nexists (P0:r0 == 0)"));
+      return std::string("no error");
+    } catch (const error& e) {
+      return e.message();
+    }
+  };
+  EXPECT_EQ(reason("0, 31, 0x3"), "no error");
+  EXPECT_EQ(reason("0, 31, 0x1"), "line 4: a shuffle's mask leaves out its own lane");
+  EXPECT_EQ(reason("2, 31, 0x3"), "line 4: a shuffle reads from a lane that its mask leaves out");
+  EXPECT_EQ(reason("2, 31, 0x7"), "line 4: a shuffle reads from a lane that the test does not have");
+}
+
 TEST(reader, fences_and_barriers_have_their_forms) {
   EXPECT_EQ(only_instruction("fence.sc.gpu").order, membar::memory_order::seq_cst);
   EXPECT_EQ(only_instruction("fence.gpu").order, membar::memory_order::acq_rel);
@@ -222,7 +287,21 @@ TEST(reader, forms_that_do_not_exist_are_refused) {
                            "add r0, 1",
                            "beq r0, 1",
                            "ld.weak.rubbish r0, x",
-                           "ld.weak.v2 {r0}, x"}) {
+                           "ld.weak.v2 {r0}, x",
+                           "ld.relaxed.gpu.nc r0, x",
+                           "st.nc x, 1",
+                           "atom.relaxed.gpu.add.nc r0, x, 1",
+                           "setp r0, r1, r2",
+                           "setp.xx.s32 r0, r1, r2",
+                           "setp.eq.s32 r0, r1",
+                           "@r0",
+                           "@p st.weak x, 1",
+                           "shfl.idx r0, r1, 0, 31, 3",
+                           "shfl.sync.left r0, r1, 0, 31, 3",
+                           "shfl.sync.idx.b64 r0, r1, 0, 31, 3",
+                           "shfl.sync.idx r0, r1, r2, 31, 3",
+                           "shfl.sync.idx r0, r1, 32, 31, 3",
+                           "shfl.sync.idx r0, r1, 0, 31"}) {
     const std::string found = refused(text);
     EXPECT_EQ(found.rfind("4:", 0), 0U) << text << ": " << found;
   }

@@ -175,8 +175,18 @@ void run_plan::check_statements() const {
         case model::opcode::mbarrier_arrive:
         case model::opcode::mbarrier_wait:
           refuse_line(i.line, quoted + "a block runs many instances of a test at once, so a test that runs has no mbarriers");
+        case model::opcode::shuffle:
+          refuse_line(i.line, quoted + "a warp runs many instances of a test at once, so a test that runs has no shuffles");
         default:
           break;
+      }
+      if (i.guard >= 0 || (i.code == model::opcode::compute && i.what >= model::operation::is_equal)) {
+        refuse_line(i.line, quoted + "a test that runs has no predicates: branch instead");
+      }
+      if (is_access(i.code) && i.via == model::proxy::read_only) {
+        refuse_line(i.line, quoted +
+                                "a kernel writes the locations of its instances again and again, which no load through the "
+                                "read-only path may run beside");
       }
       if (is_access(i.code) && i.via != model::proxy::generic) {
         refuse_line(i.line,

@@ -21,6 +21,7 @@
 #include <membar/model/relation.hpp>
 #include <membar/model/rules.hpp>
 #include <membar/model/search_options.hpp>
+#include <membar/model/shuffles.hpp>
 #include <membar/model/thread_paths.hpp>
 
 #include <array>
@@ -56,6 +57,9 @@ class enumerator final : private memory_apart {
     ++statistics_.paths;
     build(facts_, rules_, program_, events());
     known_ = 0;
+    if (facts_.received != 0 && !join_shuffles(facts_, rules_, program_, events(), candidate_.source)) {
+      return true;
+    }
     if (facts_.has_dependencies) {
       flow_ = facts_.dependency;
       flow_.close(facts_.count);
@@ -102,6 +106,7 @@ class enumerator final : private memory_apart {
         }
       }
     }
+    propagate();
     return viable_so_far() ? assign(0) : true;
   }
 
@@ -224,7 +229,7 @@ class enumerator final : private memory_apart {
   constexpr bool assign(int depth) {
     count_step();
     if (depth == reads_.size()) {
-      return known_ == (facts_.reads & ~apart_) || resolve_cycles() ? complete() : true;
+      return known_ == ((facts_.reads & ~apart_) | facts_.received) || resolve_cycles() ? complete() : true;
     }
     related_ = -1;
     return assign_one_of(depth, at(sources_, reads_[depth]), facts_.base);
@@ -337,7 +342,7 @@ class enumerator final : private memory_apart {
   constexpr void propagate() noexcept {
     for (bool changed = true; changed;) {
       changed = false;
-      for (event_set s = assigned_ & ~known_; s != 0; s = rest(s)) {
+      for (event_set s = (assigned_ | facts_.received) & ~known_; s != 0; s = rest(s)) {
         const int read = first(s);
         const int stored = events_[at(candidate_.source, read)].value;
         if (resolved(stored)) {
@@ -364,7 +369,7 @@ class enumerator final : private memory_apart {
     if constexpr (Rules::complete) {
       return false;
     } else {
-      const event_set open = facts_.reads & ~known_;
+      const event_set open = (facts_.reads | facts_.received) & ~known_;
       for (event_set s = open; s != 0; s = rest(s)) {
         at(values_, first(s)) = 0;
       }
@@ -377,7 +382,7 @@ class enumerator final : private memory_apart {
           at(values_, read) = next;
         }
         if (!changed) {
-          known_ = facts_.reads;
+          known_ = facts_.reads | facts_.received;
           return viable_so_far();
         }
       }

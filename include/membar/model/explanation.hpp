@@ -71,7 +71,8 @@ class witness_finder final : public execution_visitor {
       witness w;
       w.events.assign(execution.events().begin(), execution.events().end());
       for (int i = 0; i < count_of(w.events); ++i) {
-        w.values.push_back(contains(execution.facts().memory, i) ? execution.value(i) : 0);
+        const event_set with_value = execution.facts().memory | execution.facts().sent | execution.facts().received;
+        w.values.push_back(contains(with_value, i) ? execution.value(i) : 0);
       }
       w.facts = execution.facts();
       w.choice = execution.choice();
@@ -181,7 +182,7 @@ class explainer {
   bool try_without(const std::vector<rule>& dropped, explanation& result) {
     every_rule_but rules;
     for (const rule one : dropped) {
-      rules.dropped |= every_rule_but(one).dropped;
+      rules.drop(one);
     }
     witness_finder visitor(view_);
     spend(enumerator(view_.program, visitor, rules, options_).run());

@@ -88,18 +88,27 @@ class litmus_reader {
 
   void read_cell(int thread) {
     while (!at_cell_end()) {
+      if (in_.at_symbol("@")) {
+        append(thread, instruction_reader::with_predicate(in_, thread));
+        return;
+      }
       const token word = in_.expect_word("an instruction");
       const int next = count_of(at(in_.test.threads, thread).code);
       if (!in_.accept(":")) {
-        if (const std::optional<token> label = instruction_reader(in_, thread, word).read()) {
-          at(jumps_, thread).push_back({*label, next});
-        }
+        append(thread, instruction_reader(in_, thread, word));
         return;
       }
       if (label_target(thread, word) >= 0) {
         fail(word, "the label '" + std::string(word.text) + "' is there twice");
       }
       at(in_.test.threads, thread).labels.emplace_back(std::string(word.text), next);
+    }
+  }
+
+  void append(int thread, instruction_reader instruction) {
+    const int next = count_of(at(in_.test.threads, thread).code);
+    if (const std::optional<token> label = instruction.read()) {
+      at(jumps_, thread).push_back({*label, next});
     }
   }
 

@@ -43,6 +43,7 @@ struct mnemonic {
   bool weak = false;
   bool is_volatile = false;
   bool mmio = false;
+  bool read_only = false;  ///< nc
   std::optional<thread_scope> scope;
   std::optional<operation> what;
   int bytes = 0;
@@ -109,6 +110,8 @@ struct mnemonic {
       m.is_volatile = true;
     } else if (part == "mmio") {
       m.mmio = true;
+    } else if (part == "nc") {
+      m.read_only = true;
     } else if (const auto scope = find(scopes, part)) {
       once(!m.scope);
       m.scope = scope;
@@ -130,8 +133,8 @@ struct mnemonic {
 
 /// Refuses a mnemonic with a part of no known meaning.
 inline void no_others(const token& word, const mnemonic& m) {
-  if (!m.others.empty()) {
-    fail(word, "'" + std::string(word.text) + "': '" + m.others.front() + "' is not known here");
+  if (!m.others.empty() || m.read_only) {
+    fail(word, "'" + std::string(word.text) + "': '" + (m.read_only ? "nc" : m.others.front()) + "' is not known here");
   }
 }
 

@@ -43,8 +43,9 @@ namespace detail {
 [[nodiscard]] inline std::string ptx_name(memory_order order) { return order == memory_order::seq_cst ? "sc" : name(order); }
 
 [[nodiscard]] inline std::string ptx_name(operation what) {
-  static constexpr const char* names[] = {"exch", "add", "sub", "mul", "div", "and", "or",
-                                          "xor",  "min", "max", "inc", "dec", "cas"};
+  static constexpr const char* names[] = {
+      "exch", "add", "sub", "mul",         "div",         "and",         "or",          "xor",         "min",        "max",
+      "inc",  "dec", "cas", "setp.eq.s32", "setp.ne.s32", "setp.lt.s32", "setp.le.s32", "setp.gt.s32", "setp.ge.s32"};
   return names[static_cast<std::size_t>(what)];
 }
 
@@ -52,8 +53,16 @@ namespace detail {
   return o.is_register ? "r" + std::to_string(o.index) : std::to_string(o.value);
 }
 
-/// An instruction as a litmus file writes it.
-[[nodiscard]] inline std::string instruction_text(const instruction& i) {
+/// A shuffle as a litmus file writes it.
+[[nodiscard]] inline std::string shuffle_text(const instruction& i) {
+  static constexpr const char* modes[] = {"idx", "up", "down", "bfly"};
+  return std::string("shfl.sync.") + modes[static_cast<std::size_t>(i.mode)] + ".b32 r" + std::to_string(i.destination) +
+         (i.predicate < 0 ? "" : "|r" + std::to_string(i.predicate)) + ", " + operand_text(i.a) + ", " +
+         std::to_string(i.b.value) + ", " + std::to_string(i.c.value) + ", " + std::to_string(i.lanes);
+}
+
+/// An instruction without its predicate, as a litmus file writes it.
+[[nodiscard]] inline std::string unguarded_text(const instruction& i) {
   const std::string size = i.bytes == 4 ? "" : ".b" + std::to_string(8 * i.bytes);
   const std::string how = (i.strong ? ptx_name(i.order) + "." + ptx_name(i.scope) : "weak") + size;
   const std::string to = "r" + std::to_string(i.destination) + ", ";
@@ -63,7 +72,9 @@ namespace detail {
   const std::string update = ptx_name(i.order) + "." + ptx_name(i.scope) + "." + ptx_name(i.what) + size + " ";
   switch (i.code) {
     case opcode::load:
-      return "ld." + how + " " + to + at;
+      return (i.via == proxy::read_only ? "ld.global.nc" + size : "ld." + how) + " " + to + at;
+    case opcode::shuffle:
+      return shuffle_text(i);
     case opcode::store:
       return "st." + how + " " + at + ", " + operand_text(i.a);
     case opcode::atomic:
@@ -88,6 +99,11 @@ namespace detail {
     default:
       throw error("a test in C++ has an instruction that no litmus file can hold");
   }
+}
+
+/// An instruction as a litmus file writes it.
+[[nodiscard]] inline std::string instruction_text(const instruction& i) {
+  return (i.guard < 0 ? "" : (i.guard_negated ? "@!r" : "@r") + std::to_string(i.guard) + " ") + unguarded_text(i);
 }
 
 [[nodiscard]] inline std::string term_text(const term& t) {
@@ -143,7 +159,8 @@ template <std::size_t... Counts>
     for (const instruction& i : test.code(t)) {
       thread.code.push_back(i);
       thread.text.push_back(detail::instruction_text(i));
-      for (const int used : {i.destination, i.a.is_register ? i.a.index : -1, i.b.is_register ? i.b.index : -1}) {
+      for (const int used :
+           {i.destination, i.predicate, i.guard, i.a.is_register ? i.a.index : -1, i.b.is_register ? i.b.index : -1}) {
         registers = std::max(registers, used + 1);
       }
     }

@@ -35,11 +35,11 @@ class partial_execution {
   }
   /// Whether the value that a read returns or a write stores follows from the reads chosen so far.
   [[nodiscard]] constexpr bool known(int event_index) const noexcept {
-    return events_[event_index].kind == event_kind::read ? contains(known_, event_index) : resolved(events_[event_index].value);
+    return takes_value(event_index) ? contains(known_, event_index) : resolved(events_[event_index].value);
   }
   /// The value that a read returns or a write stores, if it is known.
   [[nodiscard]] constexpr std::int64_t value(int event_index) const noexcept {
-    return events_[event_index].kind == event_kind::read ? at(values_, event_index) : evaluate(events_[event_index].value);
+    return takes_value(event_index) ? at(values_, event_index) : evaluate(events_[event_index].value);
   }
   /// The number that an operand of a barrier stands for, -1 for an operand that the barrier does not have. Every read must be
   /// known.
@@ -67,6 +67,12 @@ class partial_execution {
  protected:
   constexpr explicit partial_execution(const program_view& program) : program_(program) {}
   ~partial_execution() = default;
+
+  // Whether an event gets its value from another one.
+  [[nodiscard]] constexpr bool takes_value(int event_index) const noexcept {
+    const event_kind kind = events_[event_index].kind;
+    return kind == event_kind::read || kind == event_kind::received;
+  }
 
   [[nodiscard]] constexpr event_set depends(int e) const noexcept { return e < 0 ? 0 : expressions_[e].depends; }
 

@@ -169,6 +169,47 @@ template <thread_scope Scope, fence_order Order>
   i.scope = Scope;
   return i;
 }
+/// `ld.global.nc`: a load through the read-only path, which no fence reaches.
+[[nodiscard]] constexpr instruction load_read_only(reg to, variable from) noexcept {
+  instruction i = load(to, from);
+  i.via = proxy::read_only;
+  return i;
+}
+/// `setp`: `to` becomes 1 if the comparison holds, and 0 if not.
+[[nodiscard]] constexpr instruction set_if(reg to, source left, comparison how, source right) noexcept {
+  instruction i;
+  i.what = static_cast<operation>(static_cast<int>(operation::is_equal) + static_cast<int>(how));
+  i.destination = to.index;
+  i.a = left.value;
+  i.b = right.value;
+  return i;
+}
+/// `@p instruction`: takes effect only if register `predicate` is not 0, and depends on it.
+[[nodiscard]] constexpr instruction only_if(reg predicate, instruction i) noexcept {
+  i.guard = predicate.index;
+  return i;
+}
+/// `@!p instruction`: takes effect only if register `predicate` is 0, and depends on it.
+[[nodiscard]] constexpr instruction unless(reg predicate, instruction i) noexcept {
+  i.guard = predicate.index;
+  i.guard_negated = true;
+  return i;
+}
+/// `shfl.sync`: `to` becomes the `value` of another lane of the warp. The lanes of a warp are its threads in the order of the
+/// test. It synchronizes with nothing; values keep their dependencies. A lane that the mask names and that never comes ends
+/// every execution.
+template <shuffle_mode Mode = shuffle_mode::index>
+[[nodiscard]] constexpr instruction shuffle(reg to, source value, int lane, std::uint32_t mask = 0xffffffff) noexcept {
+  instruction i;
+  i.code = opcode::shuffle;
+  i.mode = Mode;
+  i.destination = to.index;
+  i.a = value.value;
+  i.b.value = lane;
+  i.c.value = Mode == shuffle_mode::up ? 0 : 31;
+  i.lanes = mask;
+  return i;
+}
 /// `bar.cta.sync number`.
 [[nodiscard]] constexpr instruction sync_block(int number = 0) noexcept {
   instruction i;
