@@ -100,6 +100,19 @@ constexpr auto read_only = litmus(thread(block(0), store(x, 1), store<device>(y,
 static_assert(model::allowed(read_only));
 static_assert(model::forbidden(read_only.ordered(0, 1)));
 
+// Shared memory is of a block.
+constexpr model::variable own = model::shared(2);
+constexpr auto two_blocks =
+    litmus(thread(block(0), store(own, 1)), thread(block(0), load(r0, own)), thread(block(1), load(r0, own)));
+static_assert(model::allowed(two_blocks.when(in(1, r0) == 1 && in(0, own) == 1)));
+static_assert(model::forbidden(two_blocks.when(in(2, r0) == 1 || in(2, own) == 1)));
+
+// Atomics of different size are performed one after the other.
+constexpr auto two_sizes = litmus(thread(block(0), model::add<device>(x, 1, relaxed)),
+                                  thread(block(1), model::sized(model::add<device>(x, 1, relaxed), 8)))
+                               .when(in_memory(x) == 1);
+static_assert(model::forbidden(two_sizes));
+
 // An order that an instruction cannot have does not compile: a load releases nothing, a reduction acquires nothing.
 template <class Order>
 concept can_load = requires(Order order) { load<device>(r0, x, order); };
@@ -133,6 +146,8 @@ TEST(litmus_in_cpp, conditions_combine_with_or_and_not) {
   EXPECT_TRUE(model::forbidden(program.when(!(in(0, r0) == 1))));
   EXPECT_TRUE(model::allowed(program.when(in(0, r0) == 0 || in_memory(x) != 0)));
   EXPECT_THROW((void)program.when(in(3, r0) == 1), model::error);
+  EXPECT_THROW((void)two_blocks.when(in_memory(own) == 1), model::error);
+  EXPECT_THROW((void)two_blocks.when(in(7, own) == 1), model::error);
 }
 
 }  // namespace

@@ -88,6 +88,40 @@ TEST(reader, an_address_declares_its_location) {
   EXPECT_EQ(outcomes(read_litmus("PTX t\n{ P0:r0=&x; }" + rest)), std::vector<std::string>{"P0:r1=0 x=0"});
 }
 
+TEST(reader, shared_memory_is_of_a_block) {
+  const std::string places = "P0@cta 0,gpu 0 | P1@cta 1,gpu 0 | P2@cta 0,gpu 0;\n";
+  const auto read = [&](const std::string& state, const std::string& rows, const std::string& condition) {
+    return error_of("PTX t\n{ " + state + " }\n" + places + rows + ";\nexists (" + condition + ")");
+  };
+  const litmus_test test = read_litmus("PTX t\n{ x @ shared = 4; P1:r1=&x; y=0; }\n" + places +
+                                       "st.shared x, 1 | ld r0, x | ld.shared::cta r0, x;\nexists (P2:x == 1 /\\ P1:x == 4)");
+  EXPECT_EQ(test.location_names, (std::vector<std::string>{"P0:x", "y", "P1:x"}));
+  EXPECT_EQ(test.threads[1].code[0].target, 2);
+  EXPECT_EQ(test.threads[2].code[0].target, 0);
+  EXPECT_EQ(test.locations[2].initial, 4);
+  EXPECT_EQ(test.threads[1].registers[0], address_value(2));
+  EXPECT_EQ(outcomes(test), (std::vector<std::string>{"P2:x=1 P1:x=4"}));
+  const std::string once = write_litmus(test);
+  EXPECT_EQ(write_litmus(read_litmus(once)), once);
+
+  const std::string rows = "st.shared x, 1 | ld.shared r0, x | ";
+  EXPECT_EQ(read("x=0;", rows, "P0:x == 1"), "no error");
+  EXPECT_EQ(read("x=0;", rows, "P1:r0 == &P1:x"), "no error");
+  EXPECT_EQ(read("x=0;", rows, "x == 1"),
+            "5:9 'x' is no location of this test, but shared memory of several blocks: name one with a thread, as in 'P0:x'");
+  EXPECT_EQ(read("x=0;", "st.shared x, 1 | | ld.shared r0, x", "x == 1"), "no error") << "one block only";
+  EXPECT_EQ(read("x=0;", "st.shared x, 1 | ld.global r0, x | ", "P0:x == 1"),
+            "4:1 'x' is shared memory; this access names global memory");
+  EXPECT_EQ(read("x=0; a @ generic aliases x;", rows, "P0:x == 1"),
+            "0:0 'x' is shared memory, which has no other address, no other proxy and no mbarrier here");
+  EXPECT_EQ(
+      read("x=0; p=&x;", rows, "P0:x == 1"),
+      "0:0 'p' holds the address of 'x', which is shared memory: each block has its own. Begin with the address in a register");
+  EXPECT_EQ(error_of("PTX t\n{ x=0; }\nP0@host;\nst.weak.shared x, 1;\nexists (P0:x == 1)"),
+            "4:1 'x' is shared memory, which a host thread does not reach");
+  EXPECT_EQ(error_of("PTX t\n{ x @ shared; }\nP0@cta 0,gpu 0;\nst.v2 x, {1, 2};\nexists (x[1] == 2)"), "no error");
+}
+
 TEST(reader, an_array_declares_all_of_its_elements) {
   const std::string rest = "\n P0@cta 0,gpu 0 ;\n st.weak x[1], 5 ;\nexists (x[0] == 0 /\\ x[1] == 5 /\\ x[2] == 0)\n";
   EXPECT_EQ(error_of("PTX t\n{ x[3]; }" + rest), "no error");

@@ -165,6 +165,11 @@ void run_plan::check_statements() const {
   if (test_.observed.empty()) {
     throw model::error("the test names no register and no location to observe: add a condition, or locations [...]");
   }
+  for (std::size_t l = 0; l < test_.locations.size(); ++l) {
+    if (test_.locations[l].owner >= 0) {
+      throw model::error("'" + test_.location_names[l] + "' is shared memory, and the locations of a run lie in global memory");
+    }
+  }
   for (const model::litmus_test::thread& t : test_.threads) {
     for (std::size_t n = 0; n < t.code.size(); ++n) {
       const model::instruction& i = t.code[n];

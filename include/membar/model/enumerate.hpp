@@ -99,7 +99,8 @@ class enumerator final : private memory_apart {
             rules_.holds(rule::fence_sc_synchronizes)) {
           sc_pairs_.push({i, j}, "an execution has more than 256 pairs of morally strong fence.sc");
         }
-        const bool ordered = facts_.morally_strong.holds(i, j) && rules_.holds(rule::morally_strong_writes_are_ordered);
+        const bool ordered = (facts_.morally_strong.holds(i, j) && rules_.holds(rule::morally_strong_writes_are_ordered)) ||
+                             facts_.serial.holds(i, j);
         const bool racing = facts_.overlap.holds(i, j) && !rules_.holds(rule::coherence_is_partial);
         if (contains(facts_.writes, i) && contains(facts_.writes, j) && x.thread >= 0 && (ordered || racing)) {
           write_pairs_.push({i, j}, "an execution has more than 1024 pairs of morally strong writes");
@@ -319,6 +320,7 @@ class enumerator final : private memory_apart {
   [[nodiscard]] constexpr bool least_order_holds() {
     return reads_not_from_the_past(candidate_, rules_, assigned_) &&
            updates_are_atomic(candidate_, rules_, facts_, events(), assigned_) &&
+           atomics_are_serial(candidate_, facts_, events(), assigned_) &&
            sequential_per_location(candidate_, rules_, facts_, facts_.memory & ~apart_, assigned_);
   }
 
@@ -344,9 +346,9 @@ class enumerator final : private memory_apart {
       changed = false;
       for (event_set s = (assigned_ | facts_.received) & ~known_; s != 0; s = rest(s)) {
         const int read = first(s);
-        const int stored = events_[at(candidate_.source, read)].value;
-        if (resolved(stored)) {
-          at(values_, read) = narrowed(read, evaluate(stored));
+        const memory_content seen = content_after(at(candidate_.source, read), events_[read].bytes);
+        if (seen.known) {
+          at(values_, read) = narrowed(read, seen.value);
           known_ |= only(read);
           changed = true;
         }
@@ -357,11 +359,9 @@ class enumerator final : private memory_apart {
   // A read that is narrower than the write sees its low bytes.
   [[nodiscard]] constexpr std::int64_t narrowed(int read, std::int64_t stored) const noexcept {
     const int bytes = events_[read].bytes;
-    if (bytes >= 8 || bytes >= events_[at(candidate_.source, read)].bytes) {
-      return stored;
-    }
-    return static_cast<std::int64_t>(static_cast<std::uint64_t>(stored) &
-                                     ((std::uint64_t{1} << (8 * static_cast<unsigned>(bytes))) - 1));
+    const bool whole =
+        bytes >= 8 || (bytes >= events_[at(candidate_.source, read)].bytes && (!facts_.has_mixed_sizes || fits(stored, bytes)));
+    return whole ? stored : static_cast<std::int64_t>(static_cast<std::uint64_t>(stored) & low_bytes(bytes));
   }
 
   // Only for rule sets without No-Thin-Air or a dependency: values that depend on themselves, if iteration from 0 finds them.

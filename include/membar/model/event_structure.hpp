@@ -47,6 +47,7 @@ struct event_structure {
   relation boundary_after;    ///< access through the read-only path -> events of threads that the CUDA API has after its thread
   relation boundary_before;  ///< access through the read-only path -> events of threads that the CUDA API has before its thread
   relation morally_strong;
+  relation serial;           ///< atomics -> atomics that are performed completely before or after; where sizes differ only
   relation release_pattern;  ///< first of the release -> strong write
   relation acquire_pattern;  ///< strong read -> last of the acquire
   relation base;             ///< the part of base causality that is the same in every candidate
@@ -153,6 +154,16 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
       }
     }
     f.dependency[i] = 0;
+  }
+  // where all sizes are the same, these pairs are morally strong, and other axioms say no less
+  if ((f.has_mixed_sizes || !Rules::complete) && rules.holds(rule::atomics_of_any_size_are_serial)) {
+    for (int i = 0; i < f.count; ++i) {
+      for (int j = 0; j < f.count; ++j) {
+        if (i != j && serial_atomics(rules, program, at(events, i), at(events, j))) {
+          f.serial.add(i, j);
+        }
+      }
+    }
   }
   f.one_address_each = f.one_address_each && (f.memory & ~f.generic_memory) == 0 && rules.holds(rule::generic_accesses) &&
                        rules.holds(rule::addresses_are_apart);

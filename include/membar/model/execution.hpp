@@ -33,6 +33,7 @@ struct event {
   bool releases = false;    ///< writes, fences and cluster or mbarrier arrivals
   bool sequential = false;  ///< `fence.sc`
   bool reduction = false;   ///< of a `red`
+  bool atomic = false;      ///< of an `atom` or a `red`
   thread_scope scope = thread_scope::block;
   proxy via = proxy::generic;
   int location = -1;

@@ -124,7 +124,9 @@ class explainer {
 
   /// All searches together take no more steps than the limit. Throws `error` if it does not suffice for a verdict.
   [[nodiscard]] explanation run() {
-    require_defined(view_.program, every_rule{}, options_);
+    if (require_defined(view_.program, every_rule{}, options_) == defined::by_atomicity_alone) {
+      (void)decide(view_, every_rule{}, options_);  // throws if the test has no verdict
+    }
     explanation result;
     {
       witness_finder visitor(view_);
@@ -160,6 +162,7 @@ class explainer {
                                           rule::axiom_causality_reads_from,
                                           rule::cause_orders_writes,
                                           rule::axiom_atomicity,
+                                          rule::atomics_of_any_size_are_serial,
                                           rule::axiom_sc_per_location,
                                           rule::axiom_no_thin_air,
                                           rule::morally_strong_writes_are_ordered,
@@ -273,6 +276,18 @@ class explainer {
           }
         }
       }
+    }
+    if (broken == rule::atomics_of_any_size_are_serial) {
+      event_structure facts = f;
+      for (int i = 0; i < f.count; ++i) {
+        for (int j = 0; j < f.count; ++j) {
+          if (i != j && serial_atomics(every_rule{}, view_.program, at(w.events, i), at(w.events, j))) {
+            facts.serial.add(i, j);
+          }
+        }
+      }
+      const relation before = performed_before(w.choice, facts, w.events, f.reads);
+      return shortest_cycle(w, {{"performed before", &before}});
     }
     if (broken == rule::axiom_no_thin_air) {
       relation rf;

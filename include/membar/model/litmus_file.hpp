@@ -9,6 +9,7 @@
 #include <membar/model/litmus_condition.hpp>
 #include <membar/model/litmus_instruction.hpp>
 #include <membar/model/litmus_names.hpp>
+#include <membar/model/litmus_shared.hpp>
 #include <membar/model/litmus_state.hpp>
 #include <membar/model/litmus_test.hpp>
 #include <membar/model/litmus_tokens.hpp>
@@ -44,6 +45,7 @@ class litmus_reader {
       read_row();
     }
     resolve_labels();
+    shared_memory(in_).divide(state.remote_addresses());
     condition_reader(in_).read();
     state.check_places();
     check_extents();

@@ -162,7 +162,10 @@ class instruction_reader {
     }
   }
 
-  void set_bytes(const mnemonic& m) { i_.bytes = static_cast<std::uint8_t>(m.bytes == 0 ? 4 : m.bytes); }
+  void set_bytes(const mnemonic& m) {
+    i_.bytes = static_cast<std::uint8_t>(m.bytes == 0 ? 4 : m.bytes);
+    i_.space = m.space.value_or(state_space::generic);
+  }
 
   /// Strength, order and scope of a load or a store.
   void set_order(mnemonic m, bool is_store) {
@@ -170,6 +173,9 @@ class instruction_reader {
     if (m.read_only && head_ == "ld") {
       if (m.order || m.scope || m.is_volatile || m.mmio) {
         fail(word_, "'" + name + "': a load through the read-only path (nc) takes no order and no scope");
+      }
+      if (m.space && *m.space != state_space::global) {
+        fail(word_, "'" + name + "': the read-only path (nc) leads to global memory");
       }
       i_.via = proxy::read_only;
       m.read_only = false;

@@ -73,6 +73,23 @@ class litmus_names : public litmus_tokens {
     return known >= 0 ? known : declare(word, name);
   }
 
+  /// Declares a location as shared memory.
+  void declare_shared(const std::string& name) { shared_.push_back(name); }
+  [[nodiscard]] bool is_declared_shared(const std::string& name) const { return index_in(shared_, name) >= 0; }
+
+  /// The location that a name stands for in a thread: of shared memory the one of its block. -1 if there is none.
+  [[nodiscard]] int find_location_of(int thread, const std::string& name) const {
+    const place& here = at(test.threads, thread).where;
+    for (int l = 0; l < count_of(test.locations); ++l) {
+      const int owner = at(test.locations, l).owner;
+      const std::string& full = at(test.location_names, l);
+      if (owner >= 0 && same_block(here, at(test.threads, owner).where) && full.substr(full.find(':') + 1) == name) {
+        return l;
+      }
+    }
+    return -1;
+  }
+
   /// From here on, a location that nothing has named yet is accessed and not declared.
   void end_declarations() { declared_ = test.location_names; }
 
@@ -151,6 +168,7 @@ class litmus_names : public litmus_tokens {
   }
 
   std::vector<std::string> declared_;
+  std::vector<std::string> shared_;
 };
 
 }  // namespace membar::inline v0_2::model::detail

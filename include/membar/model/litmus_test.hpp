@@ -42,7 +42,7 @@ struct litmus_test {
   };
 
   std::string name;
-  std::vector<std::string> location_names;
+  std::vector<std::string> location_names;  ///< "P0:x" for shared memory that several blocks have: that of P0's block
   std::vector<location> locations;
   std::vector<thread> threads;
   std::vector<api_edge> api;

@@ -37,6 +37,15 @@ struct location {
   int physical = 0;  ///< locations of equal number are the same memory
   std::int64_t initial = 0;
   int arrivals = 0;  ///< an mbarrier's expected count; 0: ordinary memory
+  int owner = -1;    ///< shared memory: a thread of the block that it belongs to; -1: global memory
+};
+
+/// The state space that an access names. Source: PTX ISA, "State Spaces".
+enum class state_space : std::uint8_t {
+  generic,
+  global,
+  shared,         ///< of the accessing thread's block
+  shared_cluster  ///< of any block of its cluster
 };
 
 /// The kinds of instructions.
@@ -104,6 +113,7 @@ struct instruction {
   memory_order order = memory_order::relaxed;
   thread_scope scope = thread_scope::block;
   proxy via = proxy::generic;
+  state_space space = state_space::generic;
   barrier_kind barrier = barrier_kind::block;
   bool arrives = false;      ///< barriers: this instruction is an arrival
   bool waits = false;        ///< barriers: this instruction waits for the others

@@ -76,6 +76,7 @@ enum class rule : std::uint8_t {
   // axioms
   axiom_fence_sc,
   axiom_atomicity,
+  atomics_of_any_size_are_serial,
   axiom_no_thin_air,
   axiom_sc_per_location,
   axiom_causality_reads_from,

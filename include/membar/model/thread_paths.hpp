@@ -398,6 +398,7 @@ class thread_paths : public partial_execution {
     read.physical = l.physical;
     read.bytes = i.bytes;
     read.addressed = addressed;
+    read.atomic = i.code == opcode::atomic || i.code == opcode::reduction;
     event write = read;
     write.kind = event_kind::write;
     write.acquires = false;
