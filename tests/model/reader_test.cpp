@@ -101,8 +101,11 @@ TEST(reader, shared_memory_is_of_a_block) {
   EXPECT_EQ(test.locations[2].initial, 4);
   EXPECT_EQ(test.threads[1].registers[0], address_value(2));
   EXPECT_EQ(outcomes(test), (std::vector<std::string>{"P2:x=1 P1:x=4"}));
-  const std::string once = write_litmus(test);
-  EXPECT_EQ(write_litmus(read_litmus(once)), once);
+  for (const litmus_test& one :
+       {test, read_litmus("PTX t\n{ x @ shared = &y; y=0; }\n" + places + "ld.shared r0, x | | ;\nexists (P0:r0 == &y)")}) {
+    const std::string once = write_litmus(one);
+    EXPECT_EQ(write_litmus(read_litmus(once)), once);
+  }
 
   const std::string rows = "st.shared x, 1 | ld.shared r0, x | ";
   EXPECT_EQ(read("x=0;", rows, "P0:x == 1"), "no error");

@@ -171,9 +171,13 @@ class state_reader {
       return;
     }
     const int index = in_.location_for(word, name);
-    if (!in_.accept("=")) {
-      return;
+    if (in_.accept("=")) {
+      read_initial_value(index);
     }
+  }
+
+  // A number, or the address of a location.
+  void read_initial_value(int index) {
     in_.accept("&");
     if (in_.peek().what == token_kind::word) {
       const token target = in_.take();
@@ -198,7 +202,7 @@ class state_reader {
       const std::size_t bracket = name.find('[');
       in_.declare_shared(name.substr(0, bracket));
       if (in_.accept("=")) {
-        at(in_.test.locations, in_.location_for(word, name)).initial = in_.expect_number("an initial value");
+        read_initial_value(in_.location_for(word, name));
       } else {
         declare_array(word, name.substr(0, bracket), bracket == std::string::npos ? 1 : std::stoi(name.substr(bracket + 1)));
       }
