@@ -98,8 +98,16 @@ class naive_model {
  public:
   explicit naive_model(const model::litmus_test& test, std::size_t budget) : test_(test), budget_(budget) {}
 
-  /// The final states, as `membar::model::outcomes` prints them; nothing if the program is too large for this procedure.
+  /// The final states, as `membar::model::outcomes` prints them; nothing if the program is too large for this procedure,
+  /// or has an instruction that it does not know.
   [[nodiscard]] std::optional<std::vector<std::string>> outcomes() {
+    for (const model::litmus_test::thread& t : test_.threads) {
+      for (const model::instruction& i : t.code) {
+        if (i.guard >= 0 || i.code == model::opcode::shuffle || i.via == model::proxy::read_only) {
+          return std::nullopt;  // it knows no predicates, no shuffles and no read-only path
+        }
+      }
+    }
     find_values();
     std::vector<std::vector<trace>> traces;
     std::size_t product = 1;

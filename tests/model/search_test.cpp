@@ -136,7 +136,7 @@ TEST(search, relaxed_additions_of_equal_threads) {
 
 /// Two threads on x and y, with every register and location observed.
 litmus_test looping(const code& first, const code& second, const std::string& state = "x=0; y=0;") {
-  return made_of({first, second}, state,
+  return made_of({first, second}, state + " P0:r0=0; P0:r1=0; P1:r0=0; P1:r1=0;",
                  "exists (P0:r0 == 0 /\\ P0:r1 == 0 /\\ P1:r0 == 0 /\\ P1:r1 == 0 /\\ x == 0 /\\ y == 0)");
 }
 

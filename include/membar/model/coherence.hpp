@@ -110,7 +110,7 @@ class coherence_orders {
   [[nodiscard]] constexpr bool consistent() {
     ++checked_;
     return reads_not_from_the_past(c_, rules_, reads_) && updates_are_atomic(c_, rules_, f_, events_, reads_) &&
-           sequential_per_location(c_, rules_, f_, memory_, reads_);
+           atomics_are_serial(c_, f_, events_, reads_) && sequential_per_location(c_, rules_, f_, memory_, reads_);
   }
 
   enum class outcome : std::uint8_t { ordered, stuck, impossible };
