@@ -29,10 +29,11 @@ struct queue {
   __device__ void unlock() { static_cast<void>(of.unlock(nodes[blockIdx.x], generous)); }
 };
 
-/// Guarded by the lock, and never accessed atomically.
+/// Guarded by the lock, and never accessed atomically. The holder is volatile: a compiler may take a plain value that nobody else
+/// may write for what this thread has stored, and would then remove what finds a second holder.
 struct guarded {
   unsigned long long count;
-  unsigned holder;
+  volatile unsigned holder;
   unsigned long long violations;
   unsigned failures;
 };
