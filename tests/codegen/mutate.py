@@ -12,6 +12,7 @@ and then on their code. Exit status: 0 if every mutation is caught, 1 if not,
 """
 
 import argparse
+import hashlib
 import itertools
 import json
 import pathlib
@@ -127,8 +128,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--header", help="mutate this header only")
     parser.add_argument("--part", default="sample_sm_90", help="the part of the matrix that is tried first")
-    parser.add_argument("--sample", type=int, help="try that many mutations only, chosen by --seed")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--sample", type=int, help="try that many mutations only, others with every change of the headers")
     parser.add_argument("--json", type=pathlib.Path, help="write the result to this file")
     parser.add_argument("--list", action="store_true", help="print the mutations and do nothing")
     parser.add_argument("matrix", type=pathlib.Path)
@@ -146,7 +146,8 @@ def main():
         return 0
     chosen = every
     if arguments.sample:
-        chosen = random.Random(arguments.seed).sample(every, min(arguments.sample, len(every)))
+        seed = hashlib.sha256("".join((include / "membar" / header).read_text() for header in HEADERS).encode()).hexdigest()
+        chosen = random.Random(seed).sample(every, min(arguments.sample, len(every)))
 
     parts = sorted(p for p in arguments.matrix.glob("*.json") if not p.stem.startswith("sample"))
     sample = arguments.matrix / f"{arguments.part}.json"
