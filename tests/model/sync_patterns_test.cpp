@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Every memory order in the synchronization patterns is needed: the algorithms as litmus tests, with the orders that the headers
-// have now (order_table.hpp). Further tests show what else the patterns need: scopes, barriers, one word.
+// Every memory order in the synchronization patterns is needed: the algorithms as litmus tests, with the orders that the
+// headers have now (order_table.hpp). Further tests show what else the patterns need: scopes, barriers, one word.
 #include "order_table.hpp"
 #include "sync_litmus.hpp"
 
