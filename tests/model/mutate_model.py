@@ -43,6 +43,7 @@ WORDS = {
 }
 BINDS = {"?": 1, ":": 1, "||": 2, "&&": 3, "|": 4, "&": 5, "==": 6, "!=": 6, "<": 7, "<=": 7, ">": 7, ">=": 7, "<<": 8, ">>": 8, "+": 9, "-": 9}
 INSTEAD = {"==": ["!="], "!=": ["=="], "<": ["<="], "<=": ["<"], ">": [">="], ">=": [">"], "+": ["-"], "-": ["+"]}
+RULE = re.compile(r"rules_?\.")
 TOKEN = re.compile(r"\w+|->|::|\+\+|--|[|&]{2}|[=!<>]=|<<|>>|.", re.S)
 
 
@@ -142,11 +143,11 @@ def changes(text, condition):
                 if inner < 0 or (inner == 0 and (other == "," or (other, where, level) in spaced and BINDS[other] <= BINDS[word])):
                     right = where
                     break
-            if "rules" not in text[left:at]:
+            if not RULE.search(text[left:at]):
                 yield text[:left] + (" " if left else "") + text[at + len(word) + 1:]
-            if "rules" not in text[at:right]:
+            if not RULE.search(text[at:right]):
                 yield text[:at].rstrip() + (" " if right < len(text) else "") + text[right:]
-    if condition and not spaced and "rules" not in text:
+    if condition and not spaced and not RULE.search(text):
         yield "true"
         yield "false"
 
@@ -258,7 +259,7 @@ def main():
             text = sources[name]
             first, last = text.rfind("\n", 0, start) + 1, text.find("\n", end)
             before = text.rfind("\n", 0, first - 1) + 1
-            return f"{name}: {shown(text[before:start])} [{shown(text[start:end])} -> {shown(new) or '(nothing)'}] {shown(text[end:last])}"
+            return f"{name}: {shown(text[before:start])} [{shown(text[start:end])} -> {shown(new) or '(nothing)'}] {shown(text[end:last])}".strip()
         return f"{name}: {shown(sources[name][start:end])} -> {shown(new) or '(nothing)'}"
 
     if options.list:
