@@ -117,6 +117,9 @@ class naive_model {
     return std::vector<std::string>(found_.begin(), found_.end());
   }
 
+  /// Whether some execution that `outcomes` found has a data race.
+  [[nodiscard]] bool races() const noexcept { return races_; }
+
   /// How many choices of reads-from and of coherence were tried.
   [[nodiscard]] std::size_t tried() const noexcept { return work_; }
 
@@ -733,6 +736,10 @@ class naive_model {
     if (!(rf * cause).irreflexive()) {
       return;
     }
+    const matrix apart = pairs([&](auto a, auto b) {
+      return memory(a) && memory(b) && !initial(a) && !initial(b) && same_memory(a, b) && (is(a, 'W') || is(b, 'W')) &&
+             a != b && !strongly.at(a, b) && !cause.at(a, b) && !cause.at(b, a);
+    });
     const matrix writes = pairs([&](auto a, auto b) { return is(a, 'W') && is(b, 'W') && same_memory(a, b); });
     const matrix start = pairs([&](auto a, auto b) { return a != b && initial(a) && writes.at(a, b); });
     const auto open = each_two(every([&](auto e) { return !initial(e); }), writes);
@@ -748,6 +755,7 @@ class naive_model {
       if ((fr * cause).irreflexive() && (rmw & ((strongly & fr) * (strongly & co))).empty() &&
           ((strongly & (rf | co | fr)) | po_loc).acyclic()) {
         record(co, 0, {}, "");
+        races_ = races_ || !apart.empty();
       }
     });
   }
@@ -808,6 +816,7 @@ class naive_model {
   matrix api_{0};
   matrix dep_{0};
   std::set<std::string> found_;
+  bool races_ = false;
 };
 
 }  // namespace membar_test

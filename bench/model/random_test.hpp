@@ -24,7 +24,9 @@ struct random_shape {
   bool proxies = false;
   bool control = true;
   bool places = true;
-  bool wide = false;  ///< vectors, mbarriers, edges of the API, loops that wait, second branches, registers that cas expects
+  bool wide = false;    ///< vectors, mbarriers, edges of the API, loops that wait, second branches, registers that cas expects
+  bool dense = false;   ///< half of the instructions are barriers, proxy fences or wide ones, if the shape has any
+  bool strong = false;  ///< every access is strong, at device scope or wider
   bool only_accesses = false;  ///< every instruction accesses memory, and exactly `instructions` of them
 };
 
@@ -53,7 +55,7 @@ struct random_program {
       out += "<" + std::to_string(k) + ">=0; ";
     }
     out += aliases ? "<0>s @ surface aliases <0>; <0>a @ generic aliases <0>; " : "";
-    out += (wide ? "<0>[1]=0; b @ mbarrier 2; " : "") + edges + "}\n";
+    out += (wide ? "<0>[1]=0; b @ mbarrier 2; c @ mbarrier 1; " : "") + edges + "}\n";
     std::size_t rows = 0;
     for (std::size_t i = 0; i < order.size(); ++i) {
       const auto t = static_cast<std::size_t>(order[i]);
@@ -113,11 +115,12 @@ class random_tests {
       const int count = shape_.only_accesses ? shape_.instructions : 1 + below(shape_.instructions);
       int labels = 0;
       bool loop = false;
+      const int wide_of = shape_.dense ? 2 : 6;
       for (int i = 0; i < count; ++i) {
         if (shape_.control && !shape_.only_accesses && p.loads.back() > 0 && labels < (shape_.wide ? 2 : 1) && below(8) == 0) {
           p.code.back().push_back("beq r" + std::to_string(below(p.loads.back())) + ", 0, DONE");
           ++labels;
-        } else if (shape_.wide && below(6) == 0 && p.loads.back() < 5) {
+        } else if (shape_.wide && below(wide_of) == 0 && p.loads.back() < 5) {
           append_wide(p.code.back(), p.loads.back(), loop);
         } else {
           p.code.back().push_back(instruction(p.loads.back()));
@@ -148,7 +151,18 @@ class random_tests {
     return kind < 5 ? rare[kind] : "cta " + std::to_string(below(2)) + ",gpu 0";
   }
 
-  [[nodiscard]] std::string scope() { return one_of({".cta", ".cluster", ".gpu", ".gpu", ".sys", ".sys"}); }
+  [[nodiscard]] std::string proxy_fence() { return one_of({"fence.proxy.alias", "fence.proxy.surface"}); }
+
+  [[nodiscard]] std::string mbarrier() { return one_of({" b", " b", " b", " c"}); }
+
+  [[nodiscard]] std::string barrier() {
+    return one_of({"bar.cta.sync 0", "bar.cta.sync 0", "bar.cta.arrive 0", "bar.cta.sync 1, 1, 2", "bar.cta.arrive 1, 1, 2",
+                   "barrier.cluster.arrive", "barrier.cluster.wait", "bar.warp.sync 3"});
+  }
+
+  [[nodiscard]] std::string scope() {
+    return shape_.strong ? one_of({".gpu", ".gpu", ".sys"}) : one_of({".cta", ".cluster", ".gpu", ".gpu", ".sys", ".sys"});
+  }
 
   [[nodiscard]] std::string where() {
     const int k = below(shape_.locations);
@@ -168,14 +182,15 @@ class random_tests {
         code.push_back("st" + (below(3) == 0 ? ".release.gpu" : how) + ".v2 <0>, {" + value(loads) + ", " + value(loads) + "}");
         return;
       case 2:
-        code.push_back("mbarrier.arrive" + one_of({".release", ".release", ".relaxed"}) + one_of({".cta", ".gpu"}) + " b");
+        code.push_back("mbarrier.arrive" + one_of({".release", ".release", ".relaxed"}) + one_of({".cta", ".gpu"}) +
+                       mbarrier());
         return;
       case 3:
-        code.push_back("mbarrier.try_wait" + one_of({".acquire", ".acquire", ".relaxed"}) + one_of({".cta", ".gpu"}) + " b, " +
-                       one_of({"0", "0", "1"}));
+        code.push_back("mbarrier.try_wait" + one_of({".acquire", ".acquire", ".relaxed"}) + one_of({".cta", ".gpu"}) +
+                       mbarrier() + ", " + one_of({"0", "0", "1"}));
         return;
       case 4:
-        code.push_back("mbarrier.test_wait.acquire" + one_of({".cta", ".gpu"}) + " " + reg + ", b, 0");
+        code.push_back("mbarrier.test_wait.acquire" + one_of({".cta", ".gpu"}) + " " + reg + "," + mbarrier() + ", 0");
         ++loads;
         return;
       default:
@@ -192,24 +207,26 @@ class random_tests {
   }
 
   [[nodiscard]] std::string instruction(int& loads) {
+    if (shape_.dense && (shape_.barriers || shape_.proxies) && below(2) == 0) {
+      return shape_.barriers ? barrier() : proxy_fence();
+    }
     const int kind = below(shape_.only_accesses ? 8 : 12);
     if (kind >= 8 && kind < 10 && shape_.fences) {
       const std::string s = scope();
       return "fence." + one_of({"sc", "sc", "acq_rel", "acquire", "release"}) + s;
     }
     if (kind == 10 && shape_.barriers) {
-      return one_of({"bar.cta.sync 0", "bar.cta.sync 0", "bar.cta.arrive 0", "bar.cta.sync 1, 1, 2", "bar.cta.arrive 1, 1, 2",
-                     "barrier.cluster.arrive", "barrier.cluster.wait", "bar.warp.sync 3"});
+      return barrier();
     }
     if (kind == 11 && shape_.proxies) {
-      return one_of({"fence.proxy.alias", "fence.proxy.surface"});
+      return proxy_fence();
     }
     if (kind >= 6 && shape_.atomics && loads < 6) {
       return update(loads);
     }
     const bool surface = shape_.proxies && below(4) == 0;
     const bool load = kind % 2 == 0 && loads < 6;
-    const std::string order = one_of({".weak", ".relaxed", load ? ".acquire" : ".release"});
+    const std::string order = one_of({shape_.strong ? ".relaxed" : ".weak", ".relaxed", load ? ".acquire" : ".release"});
     const std::string what = load ? "r" + std::to_string(loads++) : value(loads);
     const std::string at = surface ? "<0>s" : where();
     const std::string how = surface ? ".weak" : order == ".weak" ? order : order + scope();

@@ -2,18 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Breaks the model's source in one place at a time, and counts what its tests notice.
 
-usage: mutate_model.py [--sample N] [--list] FOLDER -- COMPILER OPTION...
+usage: mutate_model.py [--sample N] [--jobs N] [--list] FOLDER -- COMPILER OPTION...
 
 Each condition, value and statement of the axioms and of the enumeration is changed in several ways. All mutants are compiled into
-one program (source_mutants.cpp), which chooses one at run time; those that do not compile are left out. The program decides the
-tests of the catalogue and of tests/model/small, and the random tests of properties_test.cpp, with each mutant. A mutant that no
-test notices must be in source_mutants.txt, below the reason why it changes nothing. FOLDER is for what is generated.
+one program (source_mutants.cpp), which chooses one at run time; those that do not compile are left out. The program decides with
+each mutant what the tests of the model decide: the catalogue, tests/model/small, search_cases.hpp, and the random tests of
+properties_test.cpp. --jobs mutants run at once, by default as many as there are cores. A mutant that no test notices must be in source_mutants.txt, below the reason why it changes nothing. FOLDER is for what is generated.
 
 Exit status: 0 if exactly the mutants of source_mutants.txt survive and at least 200 compile, else 1.
 """
 
 import argparse
 import hashlib
+import os
 import pathlib
 import random
 import re
@@ -23,7 +24,8 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-FILES = ["axioms", "barrier_groups", "causality", "enumerate", "event_structure", "morally_strong", "program", "relation", "thread_paths"]
+FILES = ["axioms", "barrier_groups", "causality", "coherence", "enumerate", "event_structure", "memory_apart", "morally_strong",
+         "partial_execution", "program", "races", "relation", "thread_paths", "waiting_loops"]
 EXPLAINED = HERE / "source_mutants.txt"
 
 # Chooses the mutant; an evaluation by the compiler is never mutated.
@@ -43,6 +45,7 @@ WORDS = {
 }
 BINDS = {"?": 1, ":": 1, "||": 2, "&&": 3, "|": 4, "&": 5, "==": 6, "!=": 6, "<": 7, "<=": 7, ">": 7, ">=": 7, "<<": 8, ">>": 8, "+": 9, "-": 9}
 INSTEAD = {"==": ["!="], "!=": ["=="], "<": ["<="], "<=": ["<"], ">": [">="], ">=": [">"], "+": ["-"], "-": ["+"]}
+NO_STATEMENT = r"(?:return|throw|const|constexpr|if|else|for|while|do|switch|case|default|using|struct|class|enum|template|static|public|private|protected|virtual|explicit|friend)\b"
 RULE = re.compile(r"rules_?\.")
 TOKEN = re.compile(r"\w+|->|::|\+\+|--|[|&]{2}|[=!<>]=|<<|>>|.", re.S)
 
@@ -87,11 +90,20 @@ def expressions(code):
     return sorted(e for e in found if "{" not in code[e[0]:e[1]] and "if constexpr" not in code[max(0, e[0] - 15):e[0]])
 
 
+def never_runs(code):
+    """(start, end) of the blocks that only run where a rule is switched off."""
+    for m in re.finditer(r"\bif (?:constexpr )?\(", code):
+        end = closing(code, m.end() - 1)
+        condition = code[m.end():end]
+        if code[end:end + 3] == ") {" and "||" not in condition and re.search(r"!(?:rules_?\.holds|Rules::complete)", condition):
+            yield end + 2, closing(code, end + 2)
+
+
 def statements(code):
     """(start, end) of the statements that can be left out: assignments to what exists, and calls."""
-    for m in re.finditer(r"(?<=[;{}]\n)( +)((?:f|c|e|read|write|state|result|synchronizes_|waiting_|candidate_|known_|at|set|push|assume)\b[^\n]*)", code):
+    for m in re.finditer(r"(?<=[;{}]\n)( +)((?!%s|[\w:]+(?:<[^\n]*>)?[&*]? [\w&*]+(?: =\s|;|\())(?:[A-Za-z_]|\+\+|--)[^\n]*)" % NO_STATEMENT, code):
         end = until_semicolon(code, m.start(2))
-        if end is not None and "{" not in code[m.start(2):end]:
+        if end is not None and "{" not in code[m.start(2):end] and "= delete" not in code[m.start(2):end]:
             yield m.start(2), end + 1
 
 
@@ -157,13 +169,22 @@ def mutants():
     for name in FILES:
         text = (ROOT / "include/membar/model" / f"{name}.hpp").read_text()
         code = masked(text)
+        dead = list(never_runs(code))
+
+        def runs(start, end):
+            return not any(a <= start and end <= b for a, b in dead)
+
         for start, end, condition in expressions(code):
+            if not runs(start, end):
+                continue
             seen = {code[start:end]}
             for new in changes(code[start:end], condition):
                 if new not in seen:
                     seen.add(new)
                     yield name, start, end, new
         for start, end in statements(code):
+            if not runs(start, end):
+                continue
             yield name, start, end, ""
             if re.search(r" \|= ", code[start:end]):
                 yield name, start, end, code[start:end].replace(" |= ", " = ", 1)
@@ -219,8 +240,9 @@ def compile_all(folder, every, command):
     """Compiles the program with as many mutants as compile. Returns it, and the numbers of the others."""
     left_out = set()
     program = folder / "source_mutants"
-    for _ in range(12):
+    for attempt in range(12):
         include = generate(folder, every, left_out)
+        print(f"compilation {attempt + 1}, without {len(left_out)} mutants", file=sys.stderr, flush=True)
         options = [f"-I{include}", *command[1:], "-w", "-fmax-errors=0", str(HERE / "source_mutants.cpp")]
         tried = subprocess.run([command[0], "-fsyntax-only", *options], capture_output=True, text=True)
         if tried.returncode == 0:
@@ -247,6 +269,7 @@ def main():
     command = arguments[arguments.index("--") + 1:] if "--" in arguments else []
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sample", type=int, help="try that many only, others with every change of the model")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many mutants run at once")
     parser.add_argument("--list", action="store_true", help="print the mutants and do nothing")
     parser.add_argument("folder", type=pathlib.Path)
     options = parser.parse_args(arguments[:arguments.index("--")] if command else arguments)
@@ -274,7 +297,7 @@ def main():
     numbers = [n for n in range(1, len(every) + 1) if n not in left_out]
     result = options.folder / "result.txt"
     with result.open("w") as out:
-        ran = subprocess.run([program, ROOT / "tests/litmus/catalogue", HERE / "small"], input="\n".join(map(str, numbers)) + "\n",
+        ran = subprocess.run([program, str(options.jobs), ROOT / "tests/litmus/catalogue", HERE / "small"], input="\n".join(map(str, numbers)) + "\n",
                              stdout=out, text=True)
     output = result.read_text()
     verdicts = dict(re.findall(r"^(\d+) (.*)$", output, re.M))

@@ -5,8 +5,10 @@
 
 #include <bench/model/naive.hpp>
 
+#include <membar/model/interleave.hpp>
 #include <membar/model/litmus_file.hpp>
 #include <membar/model/outcomes.hpp>
+#include <membar/model/races.hpp>
 
 #include <gtest/gtest.h>
 
@@ -25,6 +27,13 @@ using membar_test::mix, membar_test::naive_model, membar_test::random_program, m
 std::uint64_t executions(const litmus_test& test) { return membar_test::searched(test).executions; }
 
 const std::vector<std::string>& plain = membar_test::plain_names;
+
+/// Checks the axioms after every choice, also where few are open.
+search_options eager() {
+  search_options options;
+  options.few_choices = 0;
+  return options;
+}
 
 class random_programs : public testing::TestWithParam<mix> {};
 
@@ -81,27 +90,47 @@ INSTANTIATE_TEST_SUITE_P(, random_programs,
 
 class second_procedure : public testing::TestWithParam<mix> {};
 
-TEST_P(second_procedure, finds_the_same_final_states) {
+TEST_P(second_procedure, finds_the_same_final_states_and_data_races) {
   random_tests stream(GetParam().seed, GetParam().shape);
-  search_options eager;  // checks the axioms after every choice, also where few are open
-  eager.few_choices = 0;
   int compared = 0;
   for (int i = 0; i < GetParam().programs; ++i) {
     const random_program p = stream.next();
     const litmus_test test = read_litmus(p.text(p.own_order(), plain, p.everything()));
-    auto found = naive_model(test, 600).outcomes();
+    naive_model naive(test, 600);
+    auto found = naive.outcomes();
     if (!found) {
       continue;
     }
     ++compared;
     std::sort(found->begin(), found->end());
     ASSERT_EQ(*found, outcomes(test)) << write_litmus(test);
-    ASSERT_EQ(*found, outcomes(test, eager)) << write_litmus(test);
+    ASSERT_EQ(*found, outcomes(test, eager())) << write_litmus(test);
+    ASSERT_EQ(naive.races(), static_cast<bool>(find_race(test.view().program))) << write_litmus(test);
   }
   EXPECT_GE(compared, GetParam().programs / 2) << "too few programs were small enough to compare";
 }
 
 INSTANTIATE_TEST_SUITE_P(, second_procedure, testing::ValuesIn(membar_test::compared_mixes),
+                         [](const auto& one) { return std::string(one.param.name); });
+
+class one_location : public testing::TestWithParam<mix> {};
+
+TEST_P(one_location, of_strong_accesses_ends_as_some_interleaving) {
+  random_tests stream(GetParam().seed, GetParam().shape);
+  for (int i = 0; i < GetParam().programs; ++i) {
+    const random_program p = stream.next();
+    const litmus_test test = read_litmus(p.text(p.own_order(), plain, p.everything()));
+    outcome_collector found(test);
+    (void)enumerator(test.view().program, found).run();
+    const auto ends = interleaving(test).outcomes();
+    ASSERT_EQ(found.found(), ends) << write_litmus(test);
+    outcome_collector found_eagerly(test);
+    (void)enumerator(test.view().program, found_eagerly, every_rule{}, eager()).run();
+    ASSERT_EQ(found_eagerly.found(), ends) << write_litmus(test);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(, one_location, testing::ValuesIn(membar_test::interleaved_mixes),
                          [](const auto& one) { return std::string(one.param.name); });
 
 }  // namespace
