@@ -289,7 +289,7 @@ def fake_results(folder):
     here = next(control for control in rows[0]["controls"] if table.place_of(control) == table.place_of(rows[0]["test"]))
     tests += [{"test": control, "role": "control", "instances": 1_000_000, "weak": 250 if control == here else 0, "forbidden": 0}
               for control in rows[0]["controls"]]
-    context = {"gpu": "Fake 1", "gpu_count": "1", "driver": "0.1", "cuda_runtime": "13.0", "date": "2000-01-01"}
+    context = {"include": "0123abc", "command": "conformance --fake", "gpu": "Fake 1", "gpu_count": "1", "driver": "0.1", "cuda_runtime": "13.0", "date": "2000-01-01"}
     campaign, hunt = folder / "campaign.json", folder / "hunt.json"
     campaign.write_text(json.dumps({"context": context, "plan": {"seed": 5}, "tests": tests, "guarantees": rows[:1]}))
     row = {"says": "", "header": "", "seconds": 1.25, "forbidden": 3, "instances": 4_000_000, "reason": "", "by": "a test"}
@@ -329,7 +329,7 @@ class Table(unittest.TestCase):
         self.assertEqual(0, self.call("--results", str(campaign), "--results", str(hunt)))
         text = self.page.read_text().replace("0.00025", "2.5e-04")
         self.assertRegex(text, r"\| 2e06, 1 of \d+ tests \| 7 \| 1 of 1 \| 0 \|")
-        for words in ("| 1 × Fake 1 | 0.1 | 13.0 | 2000-01-01 |", "revealed after 1.2 s, 4e06 instances, by `a test`",
+        for words in ("| `conformance --fake` | 0123abc | 1 × Fake 1 | 0.1 | 13.0 | 2000-01-01 |", "revealed after 1.2 s, 4e06 instances, by `a test`",
                       "never seen in 4e06 instances, 1.2 s", "not run: one \\| two", "2.5e-04"):
             self.assertIn(words, text)
 

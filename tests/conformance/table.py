@@ -126,15 +126,23 @@ def mutant_table(results):
                  [[f"`{m.name}`", cell(m.says), f"`{m.header}`", outcome(rows.get(m.name))] for m in mutants.MUTANTS])
 
 
+def command_of(campaign):
+    """The command of a campaign; of old results what their plan says, which leaves out what selected the tests."""
+    plan = campaign["plan"]
+    return campaign["context"].get("command") or (
+        f"conformance ... --seconds={plan['seconds']:g} --draws={plan['draws']}" + (f" --minutes={plan['minutes']:g}" if plan["minutes"] < 1e6 else ""))
+
+
 def machines(results):
     if not results.campaigns:
         return f"Machine, driver, instances: {NOT_YET}."
     lines = []
     for campaign in results.campaigns:
         context, tests = campaign["context"], campaign["tests"]
-        lines.append([f"{context['gpu_count']} × {context['gpu']}", context["driver"], context["cuda_runtime"], context["date"],
+        lines.append([f"`{cell(command_of(campaign))}`", context["include"], f"{context['gpu_count']} × {context['gpu']}", context["driver"],
+                      context["cuda_runtime"], context["date"],
                       short(sum(t["instances"] for t in tests)), short(sum(t["forbidden"] for t in tests)), str(campaign["plan"]["seed"])])
-    return table(["machine", "driver", "CUDA", "date", "instances", "forbidden outcomes", "seed"], lines)
+    return table(["command", "hash of `include`", "machine", "driver", "CUDA", "date", "instances", "forbidden outcomes", "seed"], lines)
 
 
 def not_run():
