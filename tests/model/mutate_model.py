@@ -2,17 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Breaks the model's source in one place at a time, and counts what its tests notice.
 
-usage: mutate_model.py [--sample N] [--jobs N] [--list] FOLDER -- COMPILER OPTION...
+usage: mutate_model.py [--sample N] [--jobs N] [--list] [--update] FOLDER -- COMPILER OPTION...
 
 Each condition, value and statement of the axioms and of the enumeration is changed in several ways. All mutants are compiled into
 one program (source_mutants.cpp), which chooses one at run time; those that do not compile are left out. The program decides with
-each mutant what the tests of the model decide: the catalogue, tests/model/small, search_cases.hpp, and the random tests of
-properties_test.cpp. --jobs mutants run at once, by default as many as there are cores. A mutant that no test notices must be in source_mutants.txt, below the reason why it changes nothing. FOLDER is for what is generated.
+each mutant what the tests of the model decide: TESTS themselves, the catalogue, tests/model/small, search_cases.hpp, and the random
+tests of properties_test.cpp. It needs GoogleTest. --jobs mutants run at once, by default as many as there are cores. A mutant that no test notices must be in source_mutants.txt, below the reason why it changes nothing. FOLDER is for what is generated.
 
 Exit status: 0 if exactly the mutants of source_mutants.txt survive and at least 200 compile, else 1.
 """
 
 import argparse
+import concurrent.futures
 import hashlib
 import os
 import pathlib
@@ -26,15 +27,19 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 FILES = ["axioms", "barrier_groups", "causality", "coherence", "enumerate", "event_structure", "memory_apart", "morally_strong",
          "partial_execution", "program", "races", "relation", "thread_paths", "waiting_loops"]
+# Tests that are run with each mutant. The random ones are in the program itself, with the answers of the model as it is.
+TESTS = ["catalogue_test", "header_guarantees_test", "named_test", "race_test", "search_test", "verdicts_test"]
+CATALOGUE = ROOT / "tests/litmus/catalogue"
+NO_REASON = "No reason yet: a test is missing, or the change changes nothing."
 EXPLAINED = HERE / "source_mutants.txt"
 
 # Chooses the mutant; an evaluation by the compiler is never mutated.
 CHOICE = """#pragma once
 #include <type_traits>
-namespace membar::model {
+namespace NAMESPACE {
 inline int active_mutant = 0;
 [[nodiscard]] constexpr bool mutant(int number) noexcept { return !std::is_constant_evaluated() && active_mutant == number; }
-}  // namespace membar::model
+}  // namespace NAMESPACE
 """
 
 # What stands in for what, beside the operators.
@@ -199,7 +204,8 @@ def generate(folder, every, left_out):
     include = folder / "include"
     shutil.rmtree(include, ignore_errors=True)
     shutil.copytree(ROOT / "include", include)
-    (include / "membar/model/mutant.hpp").write_text(CHOICE)
+    namespace = re.search(r"^namespace (.*model) \{", (include / "membar/model/relation.hpp").read_text(), re.M).group(1)
+    (include / "membar/model/mutant.hpp").write_text(CHOICE.replace("NAMESPACE", namespace))
     for name in FILES:
         path = include / "membar/model" / f"{name}.hpp"
         text = path.read_text()
@@ -236,19 +242,29 @@ def generate(folder, every, left_out):
     return include
 
 
-def compile_all(folder, every, command):
+def compile_all(folder, every, command, jobs):
     """Compiles the program with as many mutants as compile. Returns it, and the numbers of the others."""
     left_out = set()
     program = folder / "source_mutants"
+    definitions = [f'-DMEMBAR_LITMUS_CATALOGUE="{CATALOGUE}"', f'-DMEMBAR_SMALL_TESTS="{HERE / "small"}"']
     for attempt in range(12):
         include = generate(folder, every, left_out)
         print(f"compilation {attempt + 1}, without {len(left_out)} mutants", file=sys.stderr, flush=True)
-        options = [f"-I{include}", *command[1:], "-w", "-fmax-errors=0", str(HERE / "source_mutants.cpp")]
-        tried = subprocess.run([command[0], "-fsyntax-only", *options], capture_output=True, text=True)
+        options = [f"-I{include}", *command[1:], *definitions, "-w", "-fmax-errors=0"]
+        tried = subprocess.run([command[0], "-fsyntax-only", *options, str(HERE / "source_mutants.cpp")], capture_output=True, text=True)
         if tried.returncode == 0:
-            built = subprocess.run([command[0], "-O1", *options, "-o", str(program)], capture_output=True, text=True)
-            if built.returncode:
-                raise SystemExit(built.stderr)
+            def compiled(name):
+                built = subprocess.run([command[0], "-O1", *options, "-c", str(HERE / f"{name}.cpp"), "-o", str(folder / f"{name}.o")],
+                                       capture_output=True, text=True)
+                if built.returncode:
+                    raise SystemExit(built.stderr)
+                return str(folder / f"{name}.o")
+
+            with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+                objects = list(pool.map(compiled, ["source_mutants", *TESTS]))
+            linked = subprocess.run([command[0], *objects, "-o", str(program), "-lgtest", "-pthread"], capture_output=True, text=True)
+            if linked.returncode:
+                raise SystemExit(linked.stderr)
             return program, left_out
         broken = set()
         for file, line in re.findall(r"^([^\s:]+/membar/model/\w+\.hpp):(\d+):\d+: error:", tried.stderr, re.M):
@@ -264,6 +280,17 @@ def compile_all(folder, every, command):
     raise SystemExit("mutate_model.py: the program does not compile in 12 tries")
 
 
+def update(survivors, explained):
+    """Rewrites the list of what survives: gone is what is noticed, and what is new has no reason yet."""
+    head = EXPLAINED.read_text().split("\n\n", 1)[0]
+    below = {}
+    for survivor in survivors:
+        below.setdefault(explained.get(survivor, NO_REASON), []).append(survivor)
+    reasons = sorted(below, key=lambda reason: reason.startswith(NO_REASON))
+    text = "\n\n".join("\n".join([reason, *(f"  {s}" for s in dict.fromkeys(below[reason]))]) for reason in reasons)
+    EXPLAINED.write_text(f"{head}\n\n{text}\n")
+
+
 def main():
     arguments = sys.argv[1:]
     command = arguments[arguments.index("--") + 1:] if "--" in arguments else []
@@ -271,6 +298,7 @@ def main():
     parser.add_argument("--sample", type=int, help="try that many only, others with every change of the model")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many mutants run at once")
     parser.add_argument("--list", action="store_true", help="print the mutants and do nothing")
+    parser.add_argument("--update", action="store_true", help="rewrite source_mutants.txt: what survives, below the reasons that it has")
     parser.add_argument("folder", type=pathlib.Path)
     options = parser.parse_args(arguments[:arguments.index("--")] if command else arguments)
     every = list(mutants())
@@ -293,11 +321,11 @@ def main():
         seed = hashlib.sha256("".join(sources.values()).encode()).hexdigest()
         every = random.Random(seed).sample(every, min(options.sample, len(every)))
     options.folder.mkdir(parents=True, exist_ok=True)
-    program, left_out = compile_all(options.folder.resolve(), every, command)
+    program, left_out = compile_all(options.folder.resolve(), every, command, options.jobs)
     numbers = [n for n in range(1, len(every) + 1) if n not in left_out]
     result = options.folder / "result.txt"
     with result.open("w") as out:
-        ran = subprocess.run([program, str(options.jobs), ROOT / "tests/litmus/catalogue", HERE / "small"], input="\n".join(map(str, numbers)) + "\n",
+        ran = subprocess.run([program, str(options.jobs), CATALOGUE, HERE / "small"], input="\n".join(map(str, numbers)) + "\n",
                              stdout=out, text=True)
     output = result.read_text()
     verdicts = dict(re.findall(r"^(\d+) (.*)$", output, re.M))
@@ -312,6 +340,9 @@ def main():
         elif line and not line.startswith("#"):
             reason = line
     survivors = [described(n) for n in numbers if verdicts[str(n)].startswith("survived")]
+    if options.update and not options.sample:
+        update(survivors, explained)
+        explained = {s: explained.get(s, NO_REASON) for s in survivors}
     bad = [f"SURVIVED, and no test notices: {s}" for s in survivors if s not in explained]
     if not options.sample:
         bad += [f"killed or gone, and source_mutants.txt says it changes nothing: {s}" for s in explained if s not in survivors]
@@ -319,7 +350,7 @@ def main():
             bad.append(f"only {len(numbers)} mutants compile")
     print(*bad, sep="\n")
     known = [s for s in survivors if s in explained]
-    without = len([s for s in known if explained[s].startswith("No reason")])
+    without = len([s for s in known if explained[s].startswith(NO_REASON)])
     print(f"{len(every)} mutants, {len(numbers)} compile, {len(numbers) - len(survivors)} are noticed, {len(known) - without} change nothing, "
           f"{without} are listed without a reason, {len(survivors) - len(known)} are not listed")
     return 1 if bad else 0

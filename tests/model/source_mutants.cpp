@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The program of mutate_model.py: decides what the tests of the model decide, with mutants of the model, whose numbers it reads
-// from standard input. Each mutant has a process of its own, and as many run at once as `jobs` says. A mutant is noticed if a
-// verdict, an outcome, an error or a data race is another, or if it takes many times as long. Prints
-// "<number> noticed by <test>" or "<number> survived".
+// from standard input. Each mutant has a process of its own, and as many run at once as JOBS says. A mutant is noticed if a
+// verdict, an outcome, an error or a data race is another, if a test of the linked test files fails, or if it takes many times as
+// long. Prints "<number> noticed by <test>" or "<number> survived".
 //
 // usage: source_mutants JOBS FOLDER...
 #include "random_mixes.hpp"
@@ -15,6 +15,8 @@
 #include <membar/model/mutant.hpp>
 #include <membar/model/outcomes.hpp>
 #include <membar/model/races.hpp>
+
+#include <gtest/gtest.h>
 
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -134,6 +136,25 @@ void add_all(questions& all, int count, char** folders) {
   }
 }
 
+/// The first test of the linked files that fails, or nothing.
+std::string failing_test() {
+  class first_failure final : public testing::EmptyTestEventListener {
+   public:
+    std::string name;
+    void OnTestEnd(const testing::TestInfo& test) override {
+      if (name.empty() && test.result()->Failed()) {
+        name = std::string(test.test_suite_name()) + "." + test.name();
+      }
+    }
+  };
+  testing::TestEventListeners& listeners = testing::UnitTest::GetInstance()->listeners();
+  delete listeners.Release(listeners.default_result_printer());
+  auto* const failure = new first_failure;  // the listeners own it
+  listeners.Append(failure);
+  const int failed = RUN_ALL_TESTS();
+  return failed != 0 && failure->name.empty() ? "a test" : failure->name;
+}
+
 /// Waits for one mutant to end.
 void wait_for_one(std::map<pid_t, int>& running) {
   int status = 0;
@@ -149,10 +170,18 @@ void wait_for_one(std::map<pid_t, int>& running) {
 }  // namespace
 
 int main(int count, char** arguments) {
+  testing::InitGoogleTest();
+  testing::GTEST_FLAG(filter) = "-*large_tests*";  // decided below
+  testing::GTEST_FLAG(break_on_failure) = false;
+  testing::GTEST_FLAG(fail_fast) = true;
   const auto jobs = std::stoul(arguments[1]);
   questions all;
   const std::clock_t start = std::clock();
   add_all(all, count - 2, arguments + 2);
+  if (all.noticed() != "") {
+    std::puts("the model as it is does not decide the same each time");
+    return 1;
+  }
   const auto seconds = 1 + 10 * (std::clock() - start) / CLOCKS_PER_SEC;
   const itimerval limit = {{0, 0}, {seconds, 0}};  // of CPU time, so that an endless loop ends
   std::map<pid_t, int> running;
@@ -168,7 +197,8 @@ int main(int count, char** arguments) {
     if (child == 0) {
       active_mutant = number;
       setitimer(ITIMER_PROF, &limit, nullptr);
-      const std::string by = all.noticed();
+      std::string by = failing_test();
+      by = by.empty() ? all.noticed() : by;
       std::printf("%d %s\n", number, by.empty() ? "survived" : ("noticed by " + by.substr(0, by.find('\n'))).c_str());
       std::fflush(stdout);
       _exit(0);
