@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Verdicts that are easy to get wrong, and the readings that docs/model.md takes.
+#include <tests/litmus/litmus_files.hpp>
+
 #include <membar/model/litmus_file.hpp>
 #include <membar/model/outcomes.hpp>
 
@@ -25,6 +27,15 @@ bool reachable(const std::vector<std::string>& first_thread, const std::vector<s
 }
 
 const std::string stale = "(P1:r0 == 1 /\\ P1:r1 == 0)";
+
+// Each of these turns another way if one rule is read more loosely or more strictly (mutate_model.py).
+TEST(verdicts, every_small_test_holds) {
+  const auto files = membar_test::litmus_files(MEMBAR_SMALL_TESTS);
+  EXPECT_GE(files.size(), 8U);
+  for (const auto& file : files) {
+    EXPECT_TRUE(holds(membar_test::read_text(file))) << file;
+  }
+}
 
 TEST(verdicts, weak_flag_needs_fence_sc_on_both_sides) {
   const auto flagged = [](const std::string& writer, const std::string& reader) {

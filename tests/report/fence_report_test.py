@@ -202,12 +202,28 @@ class Controls(Scratch):
                 made = one(BOUNDARY, 1000, NCCL, 4000, 2000).case(BOUNDARY, NCCL, arm, equal * change)
                 self.assertEqual(self.states_of(made)[name], state, "%s at %s" % (name, change))
 
+    def test_ratios_are_shown_as_measured_with_their_spread(self):
+        made = one(BOUNDARY, 1000, NVLINK, 4000, 2000).case(BOUNDARY, NVLINK, "alias", 4300, spread=0.09)
+        self.assertRegex(self.report(made), r"\| alias equals same \|.*\| holds \| 1\.075, spread 9 % \(")
+
+    def test_one_that_no_result_could_make_fail_says_nothing(self):
+        for spread, times, state in ((0.09, 1.05, "holds"), (0.09, 1.11, "fails"), (0.5, 1.0, "says nothing"), (0.5, 1.4, "says nothing"),
+                                     (0.5, 1.6, "fails")):
+            made = one(BOUNDARY, 1000, NVLINK, 4000, 2000).case(BOUNDARY, NVLINK, "alias", 4000 * times, spread=spread)
+            self.assertEqual(self.states_of(made)["alias equals same"], state, (spread, times))
+
+    def test_cases_that_say_nothing_are_counted_apart(self):
+        made = one(BOUNDARY, 1000, NVLINK, 4000, 2000).case(BOUNDARY, NVLINK, "alias", 4100)
+        made.case(BOUNDARY, HOST, "same", 4000).case(BOUNDARY, HOST, "alias", 5200, spread=0.5)
+        self.assertRegex(self.report(made), r"\| alias equals same \|.*\| holds \| 1\.025, spread 1 % .*; 1 case, at 1\.300, is spread by more than "
+                                            r"the rule allows and says nothing \|")
+
     def test_a_failed_one_begins_the_verdict_and_is_named_with_its_numbers(self):
         made = one(BOUNDARY, 1000, NVLINK, 4000, 2000).case(BOUNDARY, NVLINK, "map", 3000)
         said = self.verdict_of(made)
         self.assertTrue(said.startswith("Warning: a control fails: \"map equals separate\" in 1 of 1 case (worst "
                                         "kernel_boundary.stream beside nvlink.saturating: 1.50)"), said)
-        self.assertRegex(self.report(made), r"\| map equals separate \|.*\| \*\*fails\*\* \| 1\.50 ")
+        self.assertRegex(self.report(made), r"\| map equals separate \|.*\| \*\*fails\*\* \| 1\.500, spread 1 % ")
 
     def test_alias_and_swapped_do_not_enter_the_figures(self):
         made = everything()
@@ -259,7 +275,7 @@ class Spread(Scratch):
         self.assertIn("No victim waited", self.verdict_of(made).replace("Kernel boundaries do not wait", "No victim waited"))
 
     def test_a_control_fails_only_beyond_the_spread(self):
-        for spread, state in ((0.5, "holds"), (0.01, "fails")):
+        for spread, state in ((0.5, "says nothing"), (0.2, "fails"), (0.01, "fails")):
             made = one(BOUNDARY, 100.0, NVLINK, 500.0, 200.0).case(BOUNDARY, NVLINK, "swapped", 260.0, 50.0, spread=spread)
             self.assertEqual(self.states_of(made)["swapped equals separate"], state)
 
@@ -350,6 +366,18 @@ class Recorded(Scratch):
         super().setUp()
         self.recorded = everything().write(self.path("recorded.json"))
         self.waived = Synthetic().waived(BOUNDARY, "none", "alone", "no GPU")
+
+    def test_the_pages_are_what_the_report_makes_of_their_results(self):
+        def lines(text):  # all but pictures, of which the pages show some only
+            return [line for line in text.splitlines() if line and "png" not in line and not line.startswith("No pictures")]
+
+        pages = sorted((BENCH.parent / "docs" / "measurements").glob("*/fence_interference.md"))
+        self.assertGreaterEqual(len(pages), 2)
+        for page in pages:
+            done = self.run_report("--input", str(page.with_suffix(".json")), "--publisher", str(page.with_name("publisher.json")),
+                                   "--output-dir", self.output, "--pictures", self.path("picture."))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(lines(self.page()), lines(page.read_text(encoding="utf-8")), page)
 
     def test_is_drawn_and_marked_where_nothing_was_measured(self):
         for own in (self.waived.write(self.path("in.json")), self.path("none.json")):

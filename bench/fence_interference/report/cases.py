@@ -56,8 +56,11 @@ class Results:
         ratio = self.ratio(victim, noise, arm, over)
         if ratio is None:
             return None
-        spread = max(self.case(victim, noise, each).get("spread") or 0.0 for each in (arm, over))
-        return ratio if abs(ratio - 1.0) > spread else 1.0
+        return ratio if abs(ratio - 1.0) > self.spread(victim, noise, arm, over) else 1.0
+
+    def spread(self, victim, noise, *arms):
+        """The greatest spread of these cases, all of them measured."""
+        return max(self.case(victim, noise, arm).get("spread") or 0.0 for arm in arms)
 
     def interference(self, victim, noise):
         return self.ratio(victim, noise, "same", "alone")

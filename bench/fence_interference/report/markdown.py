@@ -111,7 +111,7 @@ def report(results, controls, verdict, pictures, recorded=None):
                   [[c.name, c.rule, c.state if c.state != "fails" else "**fails**", c.numbers()] for c in controls], 4) + "\n"
     for control in controls:
         if control.state == "fails":
-            text += "\n**%s** fails in: %s.\n" % (control.name, ", ".join("`%s` %.2f" % item for item in control.failing))
+            text += "\n**%s** fails in: %s.\n" % (control.name, ", ".join("`%s` %.2f" % (v.where, v.ratio) for v in control.failing))
 
     text += ("\n## Figures\n\nAll factors are ratios of medians (p50): **interference** = same/alone, **relief** = same/separate, "
              "**residual** = separate/alone, **slowdown** = a control arm/alone.")

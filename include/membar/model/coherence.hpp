@@ -81,16 +81,6 @@ class coherence_orders {
     return result;
   }
 
-  /// Whether the location has writes that must be ordered and are not.
-  [[nodiscard]] constexpr bool has_choices() const noexcept {
-    for (const event_pair& p : pairs_) {
-      if (open(p)) {
-        return true;
-      }
-    }
-    return false;
-  }
-
  private:
   [[nodiscard]] constexpr bool maximal(int write) const noexcept { return c_.coherence[write] == 0; }
 

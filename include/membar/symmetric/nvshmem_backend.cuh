@@ -172,7 +172,7 @@ struct transport<nvshmem_reach> {
     const int others = reach.count() - 1;
     const int first = static_cast<int>(Group::rank());
     if (releases && first < others) {
-      thread_fence<thread_scope::system>(acq_rel);
+      thread_fence<thread_scope::system>(release);
     }
     for (int k = first; k < others; k += static_cast<int>(Group::size())) {
       notify<set>(reach, word, value, ring_neighbour(reach.self(), k + 1, reach.count()), relaxed);
@@ -233,7 +233,7 @@ struct transport<nvshmem_reach> {
   template <class Order>
   __device__ static void after() noexcept {
     if constexpr (acquire_half(Order::value) != memory_order::relaxed) {
-      thread_fence<thread_scope::system>(acq_rel);
+      thread_fence<thread_scope::system>(acquire);
     }
   }
 
