@@ -20,11 +20,11 @@ NOT_RECORDED = "not recorded"
 HASH = re.compile(r"[0-9a-f]{40}")
 
 OLDER = {
-    "h200": ("atomic_contention.second_host", "atomic_cost.second_host", "byte_loops_conformance", "cache_hint_stream", "conformance",
-             "conformance_mutants", "conformance_rest", "constant_broadcast", "fence_cost", "fence_interference", "l2_window", "litmus_cost",
-             "litmus_rate", "loops_by_turns_conformance", "publisher", "read_only_load", "sync_patterns", "zero_copy"),
-    "h200-x2": ("amo_latency", "barrier_latency", "conformance_two_devices", "domain_overlap", "fence_interference", "publisher",
-                "put_bandwidth", "put_signal_latency", "put_signal_latency.second_host"),
+    "h200": ("atomic_contention.second_host", "atomic_cost.second_host", "cache_hint_stream", "conformance_mutants", "constant_broadcast",
+             "fence_cost", "fence_interference", "l2_window", "litmus_cost", "litmus_rate", "publisher", "read_only_load", "sync_patterns",
+             "zero_copy"),
+    "h200-x2": ("amo_latency", "barrier_latency", "domain_overlap", "fence_interference", "publisher", "put_bandwidth",
+                "put_signal_latency", "put_signal_latency.second_host"),
     "h200-x4": ("put_signal_latency",),
     "codegen": ("mutations",),
     "model": ("model_throughput",),
