@@ -35,6 +35,7 @@ struct event_structure {
   event_set release_fences = 0;
   bool one_address_each = true;  ///< no aliases and no proxies: ppcb is base at the same address
   bool has_dependencies = false;
+  bool has_mixed_sizes = false;
 
   relation po;                ///< program order, transitive
   relation po_loc;            ///< program order between accesses of the same memory
@@ -127,6 +128,7 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
         if (x.physical == y.physical) {
           f.overlap.add(i, j);
           f.one_address_each = f.one_address_each && (x.thread < 0 || y.thread < 0 || x.address == y.address);
+          f.has_mixed_sizes = f.has_mixed_sizes || (x.thread >= 0 && y.thread >= 0 && x.bytes != y.bytes);
         }
         if (x.physical == y.physical && (x.address == y.address || !rules.holds(rule::addresses_are_apart))) {
           f.same_address.add(i, j);
