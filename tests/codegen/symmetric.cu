@@ -259,7 +259,8 @@ extern "C" __global__ void barrier_by_block(span<symmetric::barrier_word> words,
 // A thread that stores to several PEs releases once; to one PE by the store itself.
 // CHECK-LABEL: .entry barrier_by_thread(
 // CHECK-NOT: {{fence\.|membar\.}}
-// CHECK: fence.release.sys;
+// SM_80: fence.acq_rel.sys;
+// SM_90: fence.release.sys;
 // CHECK-NOT: {{fence\.|membar\.}}
 // CHECK: ret;
 extern "C" __global__ void barrier_by_thread(span<symmetric::barrier_word> words, membar::wait_result* result) {
