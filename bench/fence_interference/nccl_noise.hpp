@@ -61,7 +61,8 @@ class nccl_noise final : public noise {
     multiprocessors_ = static_cast<unsigned>(support::attribute(cudaDevAttrMultiProcessorCount, device));
     probe_.emplace(multiprocessors_ + 1);
     host_probe_.emplace(multiprocessors_ + 1);
-    static_cast<void>(place());  // loads the kernel, which must not happen beside one that waits
+    probe();  // loads the kernel, which must not happen beside one that waits
+    probe_stream_.synchronize();
     {
       const support::device_guard guard(peer_);
       peer_buffer_.emplace(floats);
@@ -97,13 +98,10 @@ class nccl_noise final : public noise {
   /// A kernel finds out, while the all-reduces run: its blocks take the shared memory of a whole multiprocessor each, so they
   /// come to run only where NCCL has none. All-reduces follow each other, so a second answer may differ.
   [[nodiscard]] occupied place() override {
-    constexpr unsigned long long wait_ns = 200'000;
-    membar::check(cudaMemsetAsync(probe_->get(), 0, probe_->size() * sizeof(unsigned), probe_stream_.get()));
-    membar::launch(membar::launch_config(multiprocessors_, 1, probe_stream_.get(), whole_multiprocessor_),
-                   find_free_multiprocessors, probe_->get(), wait_ns);
-    membar::check(cudaMemcpyAsync(host_probe_->get(), probe_->get(), probe_->size() * sizeof(unsigned), cudaMemcpyDefault,
-                                  probe_stream_.get()));
-    probe_stream_.synchronize();
+    probe();
+    while (!probe_stream_.idle()) {
+      feed();
+    }
     std::vector<std::uint8_t> busy(multiprocessors_);
     for (std::size_t i = 0; i != busy.size(); ++i) {
       busy[i] = (*host_probe_)[i + 1] == 0 ? 1 : 0;
@@ -121,6 +119,15 @@ class nccl_noise final : public noise {
  private:
   static constexpr std::size_t floats = (std::size_t{256} << 20) / sizeof(float);
   static constexpr std::size_t queue_depth = 8;
+
+  void probe() {
+    constexpr unsigned long long wait_ns = 200'000;
+    membar::check(cudaMemsetAsync(probe_->get(), 0, probe_->size() * sizeof(unsigned), probe_stream_.get()));
+    membar::launch(membar::launch_config(multiprocessors_, 1, probe_stream_.get(), whole_multiprocessor_),
+                   find_free_multiprocessors, probe_->get(), wait_ns);
+    membar::check(cudaMemcpyAsync(host_probe_->get(), probe_->get(), probe_->size() * sizeof(unsigned), cudaMemcpyDefault,
+                                  probe_stream_.get()));
+  }
 
   void enqueue() {
     devices_.each([this](int rank, ncclComm_t mine) {

@@ -249,7 +249,7 @@ class operation_victim final : public victim {
   explicit operation_victim(const setup& how) : how_(how) {}
 
   std::vector<double> measure(const domain_choice& domains, const occupied& noise, int samples,
-                              const std::function<void()>&) override {
+                              const std::function<void()>& between_samples) override {
     const std::vector<std::uint8_t>& noisy = noise.multiprocessors;
     if (samples > most_samples) {
       throw std::logic_error("more samples are asked for than the victim has room for");
@@ -272,7 +272,9 @@ class operation_victim final : public victim {
     membar::check(cudaMemcpyAsync(&request, control_.get(), sizeof request, cudaMemcpyDefault, how_.stream.get()));
     membar::check(cudaMemcpyAsync(host_cycles_.get(), cycles_.get(), cycles_.size() * sizeof(unsigned), cudaMemcpyDefault,
                                   how_.stream.get()));
-    how_.stream.synchronize();
+    while (!how_.stream.idle()) {
+      between_samples();
+    }
     if (request.claimed == 0) {
       throw std::runtime_error(shared ? "no block of the victim came to share a multiprocessor with the noise"
                                       : "no multiprocessor was free of noise");

@@ -590,8 +590,10 @@ class Script(Scratch):
                               encoding="utf-8", stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def test_runs_the_bench_and_prints_where_the_report_is_and_the_verdict(self):
-        done = self.run_script(MEMBAR_BENCH=self.bench(), MEMBAR_BENCH_ARGS="--all --benchmark_filter='a b'")
+        done = self.run_script(MEMBAR_BENCH=self.bench(), MEMBAR_BENCH_ARGS="--all --benchmark_filter='a b'",
+                               MEMBAR_REPORT_ARGS="--csv '%s'" % self.path("flat.csv"))
         self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertTrue(os.path.exists(self.path("flat.csv")))
         self.assertEqual(self.text("arguments").splitlines(), [
             "--benchmark_out=%s/fence_interference.json" % self.output, "--benchmark_out_format=json",
             "--csv=%s/fence_interference.csv" % self.output, "--all", "--benchmark_filter=a b"])

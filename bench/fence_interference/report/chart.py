@@ -92,7 +92,8 @@ def overview(results, recorded):
         kind, _, pace = noise.partition(".")
         name = words.NOISE[kind].replace("stores to host memory", "host memory").replace("NCCL's all-reduce", "NCCL")
         name = name.replace("a spinning kernel", "spinning").replace("NVLink stores both ways", "NVLink, 2 ways").replace("NVLink stores", "NVLink")
-        body += [_text(left + column * cell + cell / 2, top - 24, name, "mid bold small"), _text(left + column * cell + cell / 2, top - 10, pace, "mid small")]
+        middle = left + column * cell + cell / 2
+        body += [_text(middle, top - 24, name, "mid bold small"), _text(middle, top - 10, pace, "mid small")]
     y = top
     for victim in victims:
         body.append(_text(10, y + 15, words.victim_row(victim) if victim.startswith("kernel") else

@@ -14,8 +14,8 @@ blockquote{border-left:4px solid var(--accent);margin:1rem 0;padding:.1rem 1rem;
 code{font:.9em ui-monospace,'DejaVu Sans Mono',monospace;background:var(--stripe);padding:.1em .3em;border-radius:3px}
 svg{width:100%;height:auto;display:block;margin:.6rem 0;border:1px solid var(--line);border-radius:6px}
 details{border-top:1px solid var(--line);padding:.5rem 0}summary{cursor:pointer;font-weight:600;font-size:1.1rem}
-.wide{overflow-x:auto}table{border-collapse:collapse;font-size:.8rem;margin:.6rem 0}th,td{padding:.25rem .5rem;border-bottom:1px solid var(--line);
-text-align:left}td.number,th.number{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}tr:nth-child(even){background:var(--stripe)}"""
+.wide{overflow-x:auto}table{border-collapse:collapse;font-size:.8rem;margin:.6rem 0}
+th,td{padding:.25rem .5rem;border-bottom:1px solid var(--line);text-align:left}td.number,th.number{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}tr:nth-child(even){background:var(--stripe)}"""
 
 
 def _inline(text):
