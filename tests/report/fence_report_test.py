@@ -184,7 +184,7 @@ class Controls(Scratch):
                 made = one(BOUNDARY, 1000, NCCL, 4000, 2000).case(BOUNDARY, NCCL, arm, equal * change)
                 self.assertEqual(self.states_of(made)[name], state, "%s at %s" % (name, change))
 
-    def test_a_failed_one_begins_the_verdict_and_is_named_with_its_numbers(self):
+    def test_a_failed_one_begins_the_report_and_is_named_with_its_numbers(self):
         made = one(BOUNDARY, 1000, NVLINK, 4000, 2000).case(BOUNDARY, NVLINK, "map", 3000)
         said = self.findings_of(made).warning
         self.assertIn("**Warning.** " + said, self.report(made))
@@ -277,6 +277,13 @@ class Required(Scratch):
         for part in ("| device-scope fences | the same domain | yes | no | yes | yes |", "|  | a separate one | yes | no | no | yes |",
                      "all time beyond that of the victim alone is wasted", "| 300 ns | 900 ns | 75 % | 800 ns | 100 ns |"):
             self.assertIn(part, text)
+
+    def test_what_is_spread_too_widely_is_not_called_wasted(self):
+        made = self.made()
+        for arm, row in (("separate", "| 300 ns | 900 ns | 75 % | — | — |"), ("same", None)):
+            made.entries[-1 if arm == "separate" else -2]["spread"] = 0.2
+            text = self.report(made)
+            self.assertIn(row, text) if row else self.assertNotIn("| 75 % |", text)
 
     def test_says_if_a_victim_must_wait_for_the_noise(self):
         text = self.report(self.made().requires(DEVICE, "same", 1, 1, 1, 1))
@@ -589,7 +596,7 @@ class Script(Scratch):
         return subprocess.run([CMAKE] + ["-D%s=%s" % item for item in given.items()] + ["-P", SCRIPT], env=environment, check=False,
                               encoding="utf-8", stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
-    def test_runs_the_bench_and_prints_where_the_report_is_and_the_verdict(self):
+    def test_runs_the_bench_and_prints_where_the_report_is_and_the_headline(self):
         done = self.run_script(MEMBAR_BENCH=self.bench(), MEMBAR_BENCH_ARGS="--all --benchmark_filter='a b'",
                                MEMBAR_REPORT_ARGS="--csv '%s'" % self.path("flat.csv"))
         self.assertEqual(done.returncode, 0, done.stdout)

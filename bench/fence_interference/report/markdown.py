@@ -77,7 +77,7 @@ def _required_section(results, decided):
                      "%.0f %%" % (100 * (same - alone) / same), _or_dash(separate, lambda ns: said(max(same - ns, 0.0))),
                      _or_dash(separate, lambda ns: said(max(ns - alone, 0.0)))])
     if rows:
-        text += ("\nWhere the noise made a difference (medians): alone is what the victim's own stores take; the rest is wasted. A "
+        text += ("\nWhere the noise is known to have made a difference (medians): alone is what the victim's own stores take; the rest is wasted. A "
                  "separate domain gives back what was waited for in case the victim had looked; what is left is contention on the way "
                  "to memory and, at system scope, the wait that no domain takes away.\n\n")
         text += table(["victim", "beside", "alone", "wasted in the same domain", "share", "given back by a separate domain", "left"],

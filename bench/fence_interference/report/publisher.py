@@ -12,7 +12,7 @@ from results import ResultError, load as load_file, number
 _NAME = re.compile(r"(pace|latency)/(nothing|release|publisher|by_lane)/warps:(\d+)(?:/lag:(\d+))?/([a-z.]+)$")
 _HAND_OVER = ("publisher", "by_lane")  # the ways that have a lag
 USUAL_LAG = 16
-MOST_WARPS = 4  # of a block, for which the verdict speaks
+MOST_WARPS = 4  # of a block, for which the sentence speaks
 
 
 class Figures:
