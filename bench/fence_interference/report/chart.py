@@ -37,7 +37,7 @@ def bars(title, groups, context, recorded, unit="ns"):
     """`groups` is [(label, [(arm's class, arm's name, value, whether the value's ratio is known)])]: a bar for each value, from 0."""
     longest = max(value for _, members in groups for _, _, value, _ in members)
     divisor, unit = words.unit_of(longest) if unit == "ns" else (1.0, unit)
-    body, y, left, room = [_text(10, 22, title, "bold")], 40, 400, 270
+    body, y, left, room = [_text(10, 22, title, "bold")], 40, 400, 240
     for label, members in groups:
         body.append(_text(10, y + 14, label, "bold"))
         for kind, name, value, known in members:
