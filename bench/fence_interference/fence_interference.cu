@@ -16,7 +16,7 @@
 #include <chrono>
 #include <cmath>
 #include <fstream>
-#include <random>
+#include <utility>
 #include <vector>
 
 namespace fence_interference {
@@ -86,11 +86,11 @@ struct program {
     case_name name;
     case_result* result;
   };
-  std::vector<used_case> to_settle;
+  std::vector<used_case> used;
 
   void add(bench::suite& cases, const victim_description& victim, std::string_view noise_name, const arm& arm);
   void add_cases(bench::suite& cases);
-  void settle();
+  void repeat_what_is_used();
   std::size_t run(const bench::suite& cases);
 };
 
@@ -130,7 +130,7 @@ void program::add(bench::suite& cases, const victim_description& victim, std::st
     }
     shown.done(name.text());
     if (result.medians.size() == static_cast<std::size_t>(cases.repetitions()) && is_used(name)) {
-      to_settle.push_back({&victim, &arm, name, &result});
+      used.push_back({&victim, &arm, name, &result});
     }
     return result.medians.back();
   });
@@ -171,30 +171,22 @@ void program::add_cases(bench::suite& cases) {
   }
 }
 
-/// Repeats what findings are made of, in rounds, until every ratio of it is known or the time is over.
-void program::settle() {
+/// Repeats what findings are made of until every ratio of it is known or the time is over; a second call does nothing.
+void program::repeat_what_is_used() {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(settle_seconds);
-  std::mt19937 random;
-  const auto is_over = [&] { return std::chrono::steady_clock::now() >= deadline; };
-  const auto is_settled = [](const used_case& each) { return is_steady(each.result->medians); };
-  while (std::erase_if(to_settle, is_settled), !to_settle.empty() && !is_over()) {
-    std::shuffle(to_settle.begin(), to_settle.end(), random);  // a drift of the machine falls on all alike
-    std::erase_if(to_settle, [&](const used_case& each) {
-      if (is_over()) {
-        return true;
-      }
-      shown.say(std::to_string(to_settle.size()) + " cases are spread too widely: again " + each.name.text());
-      try {
-        measure(*on, *each.victim, on->noise_called(each.name.noise), *each.under, *each.result);
-      } catch (const std::exception& failure) {
-        std::fprintf(stderr, "membar: %s is not repeated further: %s\n", each.name.text().c_str(), failure.what());
-        return true;
-      }
+  const auto medians_of = [](const used_case& each) -> const std::vector<double>& { return each.result->medians; };
+  const auto again = [this](const used_case& each, std::size_t left) {
+    progress::say(std::to_string(left) + " cases are spread too widely: again " + each.name.text());
+    try {
+      measure(*on, *each.victim, on->noise_called(each.name.noise), *each.under, *each.result);
+      return true;
+    } catch (const std::exception& failure) {
+      std::fprintf(stderr, "membar: %s is not repeated further: %s\n", each.name.text().c_str(), failure.what());
       return false;
-    });
-  }
-  shown.say("");
-  to_settle.clear();
+    }
+  };
+  settle(std::exchange(used, {}), medians_of, again, [&] { return std::chrono::steady_clock::now() >= deadline; });
+  progress::say("");
 }
 
 std::size_t program::run(const bench::suite& cases) {
@@ -214,7 +206,7 @@ std::size_t program::run(const bench::suite& cases) {
       throw std::runtime_error("membar: cannot write to " + csv + ": name a file in a folder that exists and is writable");
     }
   }
-  const run_results results{table, on != nullptr ? on->ghz() : 0, [this] { settle(); }};
+  const run_results results{table, on != nullptr ? on->ghz() : 0, [this] { repeat_what_is_used(); }};
   table_reporter display(results);
   json_file_reporter file(results);
   const std::size_t matched = cases.has_output_file() ? benchmark::RunSpecifiedBenchmarks(&display, &file)
@@ -241,7 +233,7 @@ bench::description bench::describe() {
           .interleaved = true,
           .keeps_repetitions = true,
           .fails_with_cases = false,
-          .options = {{"--all", "every victim beside every noise in every arm (default: the decisive 250 or so)",
+          .options = {{"--all", "every victim beside every noise in every arm (default: the decisive ones)",
                        [](const char*) { the_program.all = true; }},
                       {"--as_child", "", [](const char*) { the_program.as_child = true; }},
                       {"--peer=", "the GPU that NVLink stores and NCCL's all-reduce go to (default: the first on NVLink)",

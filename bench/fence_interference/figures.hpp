@@ -41,15 +41,6 @@ struct case_result {
   std::optional<requirement> required;  ///< beside noise: what the memory model asks the victim to wait for
 };
 
-/// The most that a ratio of two cases may be spread to be called known: the root of the sum of the squares of their `interval`s.
-inline constexpr double most_spread = 0.05;
-
-/// Whether every ratio of two cases with such medians is known.
-[[nodiscard]] inline bool is_steady(const std::vector<double>& medians) {
-  const auto interval = support::relative_interval(medians);
-  return interval && 2 * *interval * *interval <= most_spread * most_spread;
-}
-
 using figures = std::map<std::string, double>;
 
 /// The results of a run, in the order in which the cases were registered.

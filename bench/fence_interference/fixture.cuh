@@ -5,6 +5,7 @@
 
 #include "cases.cuh"
 #include "figures.hpp"
+#include "settle.hpp"
 #ifdef MEMBAR_BENCH_HAS_NCCL
 #include "nccl_noise.hpp"
 #endif
