@@ -93,7 +93,7 @@ def check(results):
             for noise in results.noises(victim):
                 ratio = results.ratio(victim, noise, *arms) if noise.startswith(kind) else None
                 if ratio is not None:
-                    control.add(f"{victim} beside {noise}", ratio, results.spread(victim, noise, *arms))
+                    control.add(f"{victim} beside {noise}", ratio, results.widest_spread(victim, noise, *arms))
     stored = Control("stored ratios", "the ratios in the file agree with its own medians: stored/recomputed 1 ± 0.01", tolerance=0.01)
     for case in results.measured:
         formed = results.ratios_of(case)
