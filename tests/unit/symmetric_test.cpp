@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Symmetric memory as the host sees it: which devices may be PEs, where memory comes from, what the heap keeps count of, what
 // the links must carry, and what happens when PEs differ.
+#include <membar/symmetric/deadlock/program.hpp>
 #include <membar/symmetric/heap.hpp>
 #include <membar/symmetric/peer_backend.hpp>
 
@@ -234,6 +235,23 @@ TEST_F(heap, names_objects_by_their_place) {
   EXPECT_EQ(first.offset(3), first.offset() + 3 * sizeof(int));
   all.free(first);
   all.free(second);
+}
+
+TEST_F(heap, identifies_objects_by_heap_and_allocation) {
+  using membar::symmetric::deadlock::handle;
+  const auto first = all.allocate<int>(4);
+  const handle before(first.identity(3));
+  EXPECT_EQ(before, handle(first.identity(3)));
+  EXPECT_FALSE(before == handle(first.identity(2)));
+  const std::size_t place = first.offset(3);
+  all.free(first);
+  const scoped_array again(all.allocate<int>(4));
+  EXPECT_EQ(again.offset(3), place);
+  EXPECT_FALSE(before == handle(again.identity(3))) << "another allocation at the same place";
+  symmetric::heap<peer_backend> other(backend, 1 << 16);
+  const scoped_array there(other.allocate<int>(4));
+  EXPECT_EQ(there.offset(3), place);
+  EXPECT_FALSE(before == handle(there.identity(3))) << "another heap";
 }
 
 TEST_F(heap, cuts_spans_at_their_end) {

@@ -8,6 +8,7 @@
 #include <membar/symmetric/backend.hpp>
 #include <membar/symmetric/object.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -16,6 +17,12 @@
 namespace membar::inline v0_2::symmetric {
 
 namespace detail {
+
+/// Counts the heaps of the process from 1.
+[[nodiscard]] inline unsigned long long next_heap_number() noexcept {
+  static std::atomic<unsigned long long> made{0};
+  return ++made;
+}
 
 /// Tracks which bytes of a heap are taken. First fit; free neighbours are joined. It depends on its calls alone, so that every
 /// PE has the same offsets.
@@ -156,9 +163,11 @@ class array {
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
-  /// The offset of object `index` in the heap, in bytes. It is equal at every PE, so it can name the object, for example to a
-  /// `deadlock::recorder`.
+  /// The offset of object `index` in the heap, in bytes, which is equal at every PE. A later allocation may have it too.
   [[nodiscard]] std::size_t offset(std::size_t index = 0) const noexcept { return offset_ + index * sizeof(T); }
+
+  /// Names object `index`, for example to a `deadlock::recorder`: equal at every PE, and never again for another object.
+  [[nodiscard]] object_identity identity(std::size_t index = 0) const noexcept { return {heap_->number(), id_, index}; }
 
   /// The objects' symmetric address for the kernels of PE `which`, which is of this process. Errors: a PE of another process.
   [[nodiscard]] span<T, Backend> on(pe which) const {
@@ -235,6 +244,9 @@ class heap {
   /// The `scoped_array` frees it.
   template <class T>
   void free(const scoped_array<T, Backend>&) = delete;
+
+  /// Which heap of the process this is, from 1. Equal at every PE if all processes make their heaps in one order.
+  [[nodiscard]] unsigned long long number() const noexcept { return number_; }
 
   /// The reach of PE `which`, which is of this process.
   [[nodiscard]] typename Backend::reach reach_of(pe which) const {
@@ -425,6 +437,7 @@ class heap {
   detail::offset_allocator bytes_of_;
   std::map<std::size_t, std::uint64_t> ids_;
   std::uint64_t next_id_ = 1;
+  unsigned long long number_ = detail::next_heap_number();
 };
 
 /// Frees what a heap allocated at the end of its scope: `scoped_array halo(heap.allocate<float>(4096))`. The heap outlives it
