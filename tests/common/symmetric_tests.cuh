@@ -7,6 +7,7 @@
 #include <membar/device_clock.cuh>
 #include <membar/symmetric/on_stream.cuh>
 
+#include <tests/common/captured_graph.hpp>
 #include <tests/common/gpu_test.hpp>
 #include <tests/common/symmetric_protocols.cuh>
 
@@ -693,6 +694,221 @@ TEST_P(symmetric_pes, stream_operations_keep_the_streams_order) {
   sending.synchronize();
   receiving->synchronize();
   EXPECT_EQ(copied(*counts), (std::vector{1ULL * size * rounds, 0ULL}));
+}
+
+// Graphs that are captured once and replayed with other data each time.
+
+/// Writes the data of the next round, which it counts.
+__global__ void write_next(int* to, unsigned size, unsigned* round) {
+  const unsigned now = *round + 1;
+  fill(by_block, to, size, 0, now);
+  if (threadIdx.x == 0) {
+    *round = now;
+  }
+}
+/// Expects the data of the next round, which it counts.
+__global__ void expect_next(const int* from, unsigned size, unsigned* round, pe_report* report) {
+  const unsigned now = *round + 1;
+  add_to(*report, by_block, wrong_words(by_block, from, size, 0, now), false, 1);
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    *round = now;
+  }
+}
+
+/// What the graphs of both PEs use.
+struct replayed_memory {
+  explicit replayed_memory(heap<peer_backend>& from)
+      : all(&from),
+        data(from.allocate<int>(size)),
+        source(from.allocate<int>(size)),
+        flags(from.allocate<signal<set>>(2)),
+        sums(from.allocate<signal<add>>(2)),
+        epochs(from.allocate<symmetric::epoch>(4)),
+        boxes(from.allocate<packed<long_packed_payload>>(1)),
+        words(from.allocate_barrier()) {}
+
+  static constexpr unsigned size = 4096;
+  heap<peer_backend>* all;
+  scoped_array<int, peer_backend> data, source;
+  scoped_array<signal<set>, peer_backend> flags;
+  scoped_array<signal<add>, peer_backend> sums;
+  scoped_array<symmetric::epoch, peer_backend> epochs;
+  scoped_array<packed<long_packed_payload>, peer_backend> boxes;
+  scoped_array<symmetric::barrier_word, peer_backend> words;
+};
+
+/// How a stream of a PE tells the other's that data is there (0), or that it was read (1).
+struct tell_by_addition {
+  static void tell(const replayed_memory& all, std::size_t what, pe self, cudaStream_t stream) {
+    notify_on_stream(all.sums.on(self)[what], 1, ring_neighbour(self, 1, 2), stream);
+  }
+  static void hear(const replayed_memory& all, std::size_t what, pe self, cudaStream_t stream) {
+    wait_on_stream(all.sums.on(self)[what], all.epochs.on(self)[what], generous, stream);
+  }
+};
+struct tell_by_epoch {
+  static void tell(const replayed_memory& all, std::size_t what, pe self, cudaStream_t stream) {
+    notify_on_stream(all.flags.on(self)[what], all.epochs.on(self)[2 + what], ring_neighbour(self, 1, 2), stream);
+  }
+  static void hear(const replayed_memory& all, std::size_t what, pe self, cudaStream_t stream) {
+    wait_on_stream(all.flags.on(self)[what], all.epochs.on(self)[what], generous, stream);
+  }
+};
+struct tell_by_barrier {
+  static void tell(const replayed_memory& all, std::size_t, pe self, cudaStream_t stream) {
+    barrier_on_stream(all.words.on(self), generous, stream);
+  }
+  static void hear(const replayed_memory& all, std::size_t what, pe self, cudaStream_t stream) {
+    tell(all, what, self, stream);
+  }
+};
+
+/// In kernels: a put with an epoch's notification, and the wait for it.
+__global__ void put_and_notify_next(span<int> data, const int* source, object<signal<set>> ready, object<symmetric::epoch> sent,
+                                    pe other) {
+  put(by_block, data, source, other);
+  notify(by_block, ready, sent, other);
+}
+__global__ void wait_for_next(object<signal<set>> ready, object<symmetric::epoch> seen, pe_report* report) {
+  const bool late = try_wait(by_block, ready, seen, generous) != wait_result::done;
+  if (threadIdx.x == 0) {
+    add_to(report->late, late ? 1 : 0);
+  }
+}
+__global__ void put_next_packed(object<packed<long_packed_payload>> box, const int* source, object<symmetric::epoch> sent,
+                                pe other) {
+  put_packed(by_warp, box, reinterpret_cast<const long_packed_payload*>(source), sent, other);
+}
+__global__ void take_next_packed(object<packed<long_packed_payload>> box, int* data, object<symmetric::epoch> taken,
+                                 pe_report* report) {
+  const bool late =
+      try_take_packed(by_warp, box, reinterpret_cast<long_packed_payload*>(data), taken, generous) != wait_result::done;
+  if (threadIdx.x == 0) {
+    add_to(report->late, late ? 1 : 0);
+  }
+}
+
+class symmetric_graphs : public symmetric_pes {
+ protected:
+  /// Replays what `send` and `receive` capture: between writing and hearing that it was read, and before reading.
+  template <class Send, class Receive, class Answer, class Hear>
+  void expect_replays(unsigned size, Send send, Receive receive, Answer answer, Hear hear) {
+    constexpr unsigned replays = 1'000;
+    const pe sender(0);
+    const pe receiver(1);
+    peer_backend backend(devices());
+    heap<peer_backend> heap(backend, 1 << 20);
+    load_stream_operations(heap);
+    const replayed_memory all(heap);
+    const support::pinned_memory<pe_report> report(1);
+    *report.get() = {};
+    std::vector<std::unique_ptr<support::stream>> streams;
+    std::vector<std::unique_ptr<support::device_memory<unsigned>>> rounds;
+    std::vector<std::unique_ptr<captured_graph>> graphs;
+    std::vector<cudaGraphExec_t> executables;
+    for (const pe which : {sender, receiver}) {
+      const membar::device_guard guard(backend.device_of(which));
+      load(write_next), load(expect_next), load(put_and_notify_next), load(wait_for_next);
+      load(put_next_packed), load(take_next_packed);
+      streams.push_back(std::make_unique<support::stream>());
+      rounds.push_back(std::make_unique<support::device_memory<unsigned>>(1));
+      check(cudaMemset(rounds.back()->get(), 0, sizeof(unsigned)));
+      finish();
+      const cudaStream_t stream = streams.back()->get();
+      unsigned* const round = rounds.back()->get();
+      graphs.push_back(std::make_unique<captured_graph>(stream, [&] {
+        if (which == sender) {
+          membar::launch(launch_config{1, 256, stream}, write_next, all.source.on(sender).local(), size, round);
+          send(all, sender, stream);
+          hear(all, sender, stream);
+        } else {
+          receive(all, receiver, stream, report.get());
+          membar::launch(launch_config{1, 256, stream}, expect_next, static_cast<const int*>(all.data.on(receiver).local()),
+                         size, round, report.get());
+          answer(all, receiver, stream);
+        }
+      }));
+      cudaGraphExec_t executable = nullptr;
+      check(cudaGraphInstantiate(&executable, graphs.back()->get(), 0));
+      executables.push_back(executable);
+      check(cudaGraphUpload(executable, stream));
+      streams.back()->synchronize();
+    }
+    for (unsigned i = 0; i != replays; ++i) {
+      for (const std::size_t which : {0U, 1U}) {
+        const membar::device_guard guard(backend.device_of(pe(static_cast<int>(which))));
+        check(cudaGraphLaunch(executables[which], streams[which]->get()));
+      }
+    }
+    for (const auto& each : streams) {
+      each->synchronize();
+    }
+    for (const cudaGraphExec_t each : executables) {
+      check(cudaGraphExecDestroy(each));
+    }
+    expect_clean(report[0]);
+    EXPECT_EQ(report[0].messages, replays);
+  }
+
+  template <class Way>
+  void expect_puts_replay() {
+    expect_replays(
+        replayed_memory::size,
+        [](const replayed_memory& all, pe self, cudaStream_t stream) {
+          put_on_stream(*all.all, all.data.on(self), all.source.on(self).local(), pe(1), stream);
+          Way::tell(all, 0, self, stream);
+        },
+        [](const replayed_memory& all, pe self, cudaStream_t stream, pe_report*) { Way::hear(all, 0, self, stream); },
+        [](const replayed_memory& all, pe self, cudaStream_t stream) { Way::tell(all, 1, self, stream); },
+        [](const replayed_memory& all, pe self, cudaStream_t stream) { Way::hear(all, 1, self, stream); });
+  }
+};
+
+TEST_P(symmetric_graphs, replay_additions_and_waits) { expect_puts_replay<tell_by_addition>(); }
+TEST_P(symmetric_graphs, replay_sets_and_waits) { expect_puts_replay<tell_by_epoch>(); }
+TEST_P(symmetric_graphs, replay_barriers) { expect_puts_replay<tell_by_barrier>(); }
+
+TEST_P(symmetric_graphs, replay_kernels_that_put_and_wait) {
+  expect_replays(
+      replayed_memory::size,
+      [](const replayed_memory& all, pe self, cudaStream_t stream) {
+        membar::launch(launch_config{1, 256, stream}, put_and_notify_next, all.data.on(self),
+                       static_cast<const int*>(all.source.on(self).local()), all.flags.on(self)[0], all.epochs.on(self)[2],
+                       pe(1));
+      },
+      [](const replayed_memory& all, pe self, cudaStream_t stream, pe_report* report) {
+        membar::launch(launch_config{1, 256, stream}, wait_for_next, all.flags.on(self)[0], all.epochs.on(self)[0], report);
+      },
+      [](const replayed_memory& all, pe self, cudaStream_t stream) { tell_by_epoch::tell(all, 1, self, stream); },
+      [](const replayed_memory& all, pe self, cudaStream_t stream) { tell_by_epoch::hear(all, 1, self, stream); });
+}
+
+TEST_P(symmetric_graphs, replay_packed_messages) {
+  expect_replays(
+      sizeof(long_packed_payload) / sizeof(int),
+      [](const replayed_memory& all, pe self, cudaStream_t stream) {
+        membar::launch(launch_config{1, 32, stream}, put_next_packed, all.boxes.on(self)[0],
+                       static_cast<const int*>(all.source.on(self).local()), all.epochs.on(self)[2], pe(1));
+      },
+      [](const replayed_memory& all, pe self, cudaStream_t stream, pe_report* report) {
+        membar::launch(launch_config{1, 32, stream}, take_next_packed, all.boxes.on(self)[0], all.data.on(self).local(),
+                       all.epochs.on(self)[0], report);
+      },
+      [](const replayed_memory& all, pe self, cudaStream_t stream) { tell_by_addition::tell(all, 1, self, stream); },
+      [](const replayed_memory& all, pe self, cudaStream_t stream) { tell_by_addition::hear(all, 1, self, stream); });
+}
+
+TEST_P(symmetric_graphs, that_would_replay_a_value_are_refused) {
+  peer_backend backend(devices());
+  heap<peer_backend> heap(backend, 1 << 20);
+  const replayed_memory all(heap);
+  const support::stream stream;
+  EXPECT_THROW(captured_graph(stream.get(), [&] { notify_on_stream(all.flags.on(pe(0))[0], 1, pe(1), stream.get()); }),
+               membar::error);
+  EXPECT_THROW(captured_graph(stream.get(),
+                              [&] { wait_on_stream(all.flags.on(pe(0))[0], symmetric::equals(1), generous, stream.get()); }),
+               membar::error);
 }
 
 }  // namespace membar_test

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <membar/detail/packed_word.cuh>
+#include <membar/symmetric/epoch.cuh>
 #include <membar/symmetric/operations.cuh>
 #include <membar/symmetric/wait.cuh>
 #include <membar/wait_budget.cuh>
@@ -267,6 +268,36 @@ __device__ inline void take_packed(Group, const Box& box, To* to, unsigned seque
                            budget.in_nanoseconds());
     }
     Group::sync();
+  }
+}
+
+/// Sends the object at `from` to the box of `other` with the next number of `sent`, as `put_packed` with a number. For kernels
+/// of a captured graph, in which a number that is an argument would be the same in every replay.
+template <class Group, class Box, class From, class Epoch>
+  requires(detail::is_symmetric<Epoch>)
+__device__ inline void put_packed(Group group, const Box& box, const From* from, const Epoch& sent, pe other) noexcept {
+  if constexpr (detail::require_epoch<Epoch>()) {
+    const detail::next_epoch<Group> next(sent);
+    put_packed(group, box, from, next.sequence(), other);  // which ends with a barrier of the group
+    next.keep();
+  }
+}
+
+/// Waits for the message with the next number of `taken`, as `try_take_packed` with a number. After `timed_out` the next call
+/// waits for the same message.
+template <class Group, class Box, class To, class Epoch>
+  requires(detail::is_symmetric<Epoch>)
+[[nodiscard]] __device__ inline wait_result try_take_packed(Group group, const Box& box, To* to, const Epoch& taken,
+                                                            wait_budget budget) noexcept {
+  if constexpr (detail::require_epoch<Epoch>()) {
+    const detail::next_epoch<Group> next(taken);
+    const wait_result ended = try_take_packed(group, box, to, next.sequence(), budget);
+    if (ended == wait_result::done) {
+      next.keep();
+    }
+    return ended;
+  } else {
+    return wait_result::timed_out;
   }
 }
 
