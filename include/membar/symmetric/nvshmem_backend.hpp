@@ -185,6 +185,8 @@ template <visibility Visible>
 class basic_nvshmem_backend {
  public:
   static constexpr visibility visible = Visible;
+  /// `all_gather` needs room on the device.
+  static constexpr bool gathers_by_kernels = true;
   using reach = nvshmem_reach;
   using region = detail::nvshmem_region;
 
