@@ -2,8 +2,15 @@
 // Every memory order in the device headers of symmetric memory is needed: a table, as in sync_patterns_test.cpp. Further tests
 // show what else the guarantees between PEs need: barriers, system scope, a number in each word, and links over which a put is
 // visible everywhere.
+#include "late_network.hpp"
 #include "order_table.hpp"
 #include "sync_litmus.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <set>
+#include <utility>
+#include <vector>
 
 namespace {
 
@@ -232,6 +239,89 @@ TEST(symmetric_patterns, a_packed_message_needs_no_order_but_a_number_in_each_wo
   EXPECT_TRUE(model::forbidden(box_used_too_early(true)));
   EXPECT_TRUE(model::allowed(box_used_too_early(false)));
   EXPECT_TRUE(model::allowed(message_with_one_number()));
+}
+
+// What orders what over a network that delays and reorders deliveries, each with what goes wrong without it, and with the
+// model's verdict about the same between PEs that loads and stores reach.
+
+namespace net = membar_test::late_network;
+
+/// Whether PE `reader` may read a 0 where all was put, over a network.
+bool may_miss(std::vector<std::vector<net::step>> programs, std::size_t reader) {
+  const std::set<net::readings> all = net::network(std::move(programs)).run();
+  EXPECT_FALSE(all.empty()) << "no schedule ends";
+  return std::any_of(all.begin(), all.end(), [&](const net::readings& each) {
+    return std::find(each[reader].begin(), each[reader].end(), 0) != each[reader].end();
+  });
+}
+
+TEST(late_network, a_put_with_signal_is_there_with_its_signal) {
+  EXPECT_FALSE(may_miss({{net::put_signal(1, 0, 1, 0)}, {net::wait(0), net::read(1, 0)}}, 1));
+  EXPECT_TRUE(may_miss({{net::put(1, 0, 1), net::notify(1, 0)}, {net::wait(0), net::read(1, 0)}}, 1));
+  EXPECT_TRUE(model::forbidden(signalled_without_data(release, acquire)));
+  EXPECT_TRUE(model::allowed(signalled_without_data(relaxed, acquire)));
+}
+
+TEST(late_network, a_put_with_signal_covers_no_other_put) {
+  EXPECT_TRUE(may_miss({{net::put(1, 1, 1), net::put_signal(1, 0, 1, 0)}, {net::wait(0), net::read(1, 1)}}, 1));
+  EXPECT_FALSE(may_miss({{net::put(1, 1, 1), net::fence(), net::put_signal(1, 0, 1, 0)}, {net::wait(0), net::read(1, 1)}}, 1));
+}
+
+TEST(late_network, a_fence_puts_two_puts_before_one_notification) {
+  for (const bool fences : {true, false}) {
+    std::vector<net::step> sender{net::put(1, 0, 1), net::put(1, 1, 1)};
+    if (fences) {
+      sender.push_back(net::fence());
+    }
+    sender.push_back(net::notify(1, 0));
+    EXPECT_EQ(may_miss({sender, {net::wait(0), net::read(1, 0), net::read(1, 1)}}, 1), !fences);
+  }
+  EXPECT_TRUE(model::forbidden(one_of_two_missing(acq_rel)));
+  EXPECT_TRUE(model::allowed(one_of_two_missing(none)));
+}
+
+TEST(late_network, a_put_after_the_fence_is_not_covered_by_its_notification) {
+  EXPECT_TRUE(may_miss({{net::fence(), net::put(1, 0, 1), net::notify(1, 0)}, {net::wait(0), net::read(1, 0)}}, 1));
+}
+
+TEST(late_network, a_fence_holds_for_each_destination_alone_and_a_quiet_for_all) {
+  const std::vector<net::step> third{net::wait(0), net::read(1, 0)};
+  EXPECT_TRUE(may_miss({{net::put(1, 0, 1), net::fence(), net::notify(2, 0)}, {}, third}, 2));
+  EXPECT_FALSE(may_miss({{net::put(1, 0, 1), net::quiet(), net::notify(2, 0)}, {}, third}, 2))
+      << "as the peer backend; over a network it is visible at its destination only";
+  EXPECT_TRUE(model::allowed(third_pe_told_by_the_sender_over_a_network()));
+}
+
+TEST(late_network, a_barrier_completes_first_and_then_signals) {
+  for (const bool completes : {true, false}) {
+    std::vector<std::vector<net::step>> all(2);
+    for (const int pe : {0, 1}) {
+      std::vector<net::step>& own = all[static_cast<std::size_t>(pe)];
+      own.push_back(net::put(1 - pe, 0, 1));
+      if (completes) {
+        own.push_back(net::quiet());
+      }
+      own.insert(own.end(), {net::notify(1 - pe, 0), net::wait(0), net::read(pe, 0)});
+    }
+    EXPECT_EQ(may_miss(all, 0), !completes);
+    EXPECT_EQ(may_miss(all, 1), !completes);
+  }
+  EXPECT_TRUE(model::forbidden(stale_after_barrier(none, release, acquire)));
+  EXPECT_TRUE(model::allowed(stale_after_barrier(none, relaxed, acquire)));
+}
+
+TEST(late_network, a_free_completes_before_the_memory_is_used_again) {
+  // PE 0 puts; both agree to free; PE 1 allocates and zeroes again, and finds 0.
+  for (const bool completes : {true, false}) {
+    std::vector<net::step> sender{net::put(1, 0, 7)};
+    if (completes) {
+      sender.push_back(net::quiet());
+    }
+    sender.push_back(net::notify(1, 0));
+    const auto all = net::network({sender, {net::wait(0), net::free_and_allocate(0), net::read(1, 0)}}).run();
+    EXPECT_EQ(all.contains(net::readings{{}, {7}}), !completes) << "what was put to memory that was freed";
+    EXPECT_TRUE(all.contains(net::readings({{}, {0}})));
+  }
 }
 
 }  // namespace

@@ -496,6 +496,56 @@ TEST_F(heap_of_processes, meet_at_the_end_of_a_scope_but_not_where_an_exception_
   EXPECT_EQ(all.bytes_taken(), 0U);
 }
 
+/// Two PEs of one process, between which a network lies: a put is delivered when it is asked for, in any order.
+class late_network : public peer_backend {
+ public:
+  using peer_backend::peer_backend;
+
+  void put(int* to, int value) { on_its_way.push_back({to, value}); }
+  /// Delivers what is on its way, the last first.
+  void deliver() {
+    for (; !on_its_way.empty(); on_its_way.pop_back()) {
+      *on_its_way.back().first = on_its_way.back().second;
+    }
+  }
+  void complete() {
+    deliver();
+    ++completions;
+  }
+
+  std::vector<std::pair<int*, int>> on_its_way;
+  int completions = 0;
+};
+
+TEST_F(peers, that_free_memory_have_completed_the_puts_to_it) {
+  late_network network(std::vector<int>{0, 1});
+  symmetric::heap<late_network> all(network, 1 << 16);
+  const auto before = all.allocate<int>(8);
+  int* const place = before.on(pe(0)).at(pe(1)).data();
+  network.put(place, 7);  // by a kernel that has ended
+  all.free(before);
+  const auto after = all.allocate<int>(8);
+  ASSERT_EQ(after.on(pe(1)).local(), place);
+  network.deliver();
+  EXPECT_EQ(*place, 0) << "a put to what was freed came after the zeroing of what is there now";
+  all.free(after);
+}
+
+TEST_F(peers, that_end_a_scope_have_completed_the_puts_to_it) {
+  late_network network(std::vector<int>{0, 1});
+  symmetric::heap<late_network> all(network, 1 << 16);
+  int* place = nullptr;
+  {
+    const scoped_array before(all.allocate<int>(8));
+    place = before.on(pe(0)).at(pe(1)).data();
+    network.put(place, 7);
+  }
+  EXPECT_EQ(network.completions, 1);
+  const scoped_array after(all.allocate<int>(8));
+  network.deliver();
+  EXPECT_EQ(*place, 0);
+}
+
 TEST_F(heap_of_processes, refuses_an_alignment_that_only_the_other_process_lacks) {
   cluster.other = 1;  // PE 0, as number and 1
   cluster.after = 3;  // behind size, element and alignment, which agree

@@ -190,7 +190,7 @@ class array {
 ///
 /// `allocate` and `free` are collective: every process calls them in one order with the same arguments, which is checked. An
 /// allocation holds zeros at every PE before the call returns at any, so a put never races with the zeroing. Before a `free`
-/// every kernel that uses the memory has ended, at every PE.
+/// every kernel that uses the memory has ended, at every PE; the `free` completes what they have put.
 ///
 /// Errors, on every PE, without any change: `error` naming what differs between PEs, the room that is left, or the link that
 /// does not carry an atomic operation; for `free`, what was freed before or belongs to another heap. A heap that is destroyed
@@ -238,6 +238,12 @@ class heap {
     if (id == 0) {
       throw error(cudaErrorInvalidValue,
                   "membar: an allocation of another symmetric heap was freed: free it in the heap that allocated it");
+    }
+    require_allocated(allocated.offset_, id);
+    // Over a network a put may still be on its way when the kernel that started it has ended, and would then land in what is
+    // allocated and zeroed here next.
+    if constexpr (requires { backend_->complete(); }) {
+      backend_->complete();
     }
     free_bytes(allocated.offset_, id);
   }
@@ -397,14 +403,18 @@ class heap {
     return cudaSuccess;
   }
 
-  void free_bytes(std::size_t offset, std::uint64_t id) {
+  void require_allocated(std::size_t offset, std::uint64_t id) const {
     const auto found = ids_.find(offset);
     if (found == ids_.end() || found->second != id) {
       throw error(cudaErrorInvalidValue,
                   "membar: allocation %llu of the symmetric heap was freed a second time: free each once on every PE",
                   static_cast<unsigned long long>(id));
     }
-    ids_.erase(found);
+  }
+
+  void free_bytes(std::size_t offset, std::uint64_t id) {
+    require_allocated(offset, id);
+    ids_.erase(offset);
     bytes_of_.give_back(offset);
   }
 
@@ -419,7 +429,9 @@ class heap {
         waited = waited == cudaSuccess ? status : waited;
       }
       if (by_exception) {
-        free_bytes(allocated.offset_, allocated.id_);  // the exception says what failed
+        // The exception says what failed. What others have put here may still come, but nothing is allocated here before all
+        // processes agree again, and the others are in their `free`.
+        free_bytes(allocated.offset_, allocated.id_);
       } else {
         free(allocated);
         check(waited, "a kernel failed that used symmetric memory whose scope has ended");

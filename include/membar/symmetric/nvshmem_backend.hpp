@@ -252,6 +252,13 @@ class basic_nvshmem_backend {
 
   [[nodiscard]] region map(std::size_t bytes) const { return region(self_, count_, bytes); }
 
+  /// Completes all puts of all PEs at their destinations. Collective. NVSHMEM's barrier guarantees that of all remote memory
+  /// updates issued before it by any PE.
+  void complete() {
+    nvshmemx_barrier_all_on_stream(stream_);
+    check(cudaStreamSynchronize(stream_), "a kernel failed");
+  }
+
  private:
   [[nodiscard]] std::size_t bytes_of_all() const noexcept {
     return static_cast<std::size_t>(count_) * sizeof(unsigned long long);
