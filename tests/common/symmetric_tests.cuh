@@ -696,6 +696,94 @@ TEST_P(symmetric_pes, stream_operations_keep_the_streams_order) {
   EXPECT_EQ(copied(*counts), (std::vector{1ULL * size * rounds, 0ULL}));
 }
 
+// Words of 16 bytes that one PE stores and both read.
+
+struct alignas(16) word_of_16 {
+  unsigned long long value;
+  unsigned long long complement;
+};
+
+__global__ void store_words(span<word_of_16> words, pe home, unsigned rounds) {
+  const unsigned mine = blockIdx.x * blockDim.x + threadIdx.x;
+  word_of_16* const there = words.at(home).data();
+  for (unsigned round = 1; round <= rounds; ++round) {
+    const unsigned long long value = (static_cast<unsigned long long>(round) << 32) + mine;
+    membar::store<membar::thread_scope::system>(there + mine % words.size(), word_of_16{value, ~value}, membar::relaxed);
+  }
+}
+__global__ void read_words(span<word_of_16> words, pe home, unsigned reads, unsigned long long* torn) {
+  const unsigned mine = blockIdx.x * blockDim.x + threadIdx.x;
+  const word_of_16* const there = words.at(home).data();
+  unsigned long long wrong = 0;
+  for (unsigned i = 0; i != reads; ++i) {
+    const word_of_16 seen = membar::load<membar::thread_scope::system>(there + (mine + i) % words.size(), membar::relaxed);
+    wrong += seen.complement == ~seen.value || (seen.value == 0 && seen.complement == 0) ? 0 : 1;
+  }
+  add_to(torn[0], wrong);
+  add_to(torn[1], reads);
+}
+
+TEST_P(symmetric_pes, words_of_sixteen_bytes_are_never_torn) {
+  constexpr unsigned threads = 512;
+  peer_backend backend(devices());
+  heap<peer_backend> heap(backend, 1 << 20);
+  const scoped_array words(heap.allocate<word_of_16>(1024));
+  const support::pinned_memory<unsigned long long> torn(2);
+  torn.get()[0] = torn.get()[1] = 0;
+  const unsigned reads =
+      static_cast<unsigned>(stress_count("MEMBAR_STRESS_READS", 100'000'000) / (2ULL * blocks * threads)) + 1;
+  std::vector<std::unique_ptr<support::stream>> streams;
+  const pe home(0);
+  for (const pe which : backend.local_pes()) {
+    const membar::device_guard guard(backend.device_of(which));
+    load(store_words), load(read_words);
+    for (int i = 0; i != 2; ++i) {
+      streams.push_back(std::make_unique<support::stream>());
+    }
+  }
+  // Both store at PE 0 and read there: one in its own memory, one across the link.
+  for (const pe which : backend.local_pes()) {
+    const membar::device_guard guard(backend.device_of(which));
+    const auto first = static_cast<std::size_t>(2 * which.index());
+    membar::launch(launch_config{4, threads, streams[first]->get()}, store_words, words.on(which), home, reads);
+    membar::launch(launch_config{blocks, threads, streams[first + 1]->get()}, read_words, words.on(which), home, reads,
+                   torn.get());
+  }
+  for (const auto& each : streams) {
+    each->synchronize();
+  }
+  EXPECT_EQ(torn[0], 0U);
+  EXPECT_EQ(torn[1], 2ULL * blocks * threads * reads);
+  RecordProperty("reads", std::to_string(torn[1]));
+}
+
+// A budget is for a whole barrier, however many PEs are late.
+
+__global__ void arrive_late(span<symmetric::barrier_word> words, unsigned long long step, membar::wait_budget budget,
+                            unsigned long long* took) {
+  const unsigned long long begin = membar::global_nanoseconds();
+  while (membar::global_nanoseconds() - begin < step * static_cast<unsigned long long>(words.self().index())) {
+  }
+  const bool done = try_barrier(by_thread, words, budget) == wait_result::done;
+  if (words.self() == pe(0)) {
+    took[0] = membar::global_nanoseconds() - begin;
+    took[1] = done ? 1 : 0;
+  }
+}
+
+TEST_P(symmetric_barrier, of_five_has_one_budget) {
+  constexpr unsigned long long step = 80'000'000;  // PE 1 is in time, PE 2 is late by less than a budget
+  constexpr auto budget = membar::wait_budget::milliseconds(100);
+  peer_backend backend(devices(5));
+  heap<peer_backend> heap(backend, 1 << 20);
+  const scoped_array words(heap.allocate_barrier());
+  const support::pinned_memory<unsigned long long> took(2);
+  run(backend, 1, 1, arrive_late, [&](pe which, auto launch) { launch(words.on(which), step, budget, took.get()); });
+  EXPECT_EQ(took[1], 0U) << "it waited for each PE as long as for all";
+  EXPECT_GE(took[0], budget.in_nanoseconds());
+  EXPECT_LT(took[0], budget.in_nanoseconds() + step / 2);
+}
+
 // Graphs that are captured once and replayed with other data each time.
 
 /// Writes the data of the next round, which it counts.

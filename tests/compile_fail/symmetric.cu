@@ -132,6 +132,9 @@ __global__ void signals(span<int> data, object<symmetric::signal<symmetric::set>
   REFUSED(a_flush_comes_before_no_notification,
           symmetric::notify(symmetric::by_block, flag, 1, other, symmetric::flush(symmetric::by_block, flag.reach())));
   symmetric::notify(symmetric::by_block, flag, 1, other, symmetric::fence(symmetric::by_block, flag.reach()));
+  // expect: a fence is called in the notification's argument
+  REFUSED(a_fence_is_not_kept_for_later, const auto refused_fence = symmetric::fence(symmetric::by_block, flag.reach());
+          symmetric::notify(symmetric::by_block, flag, 1, other, refused_fence));
   // expect: fence and notify by the same group
   REFUSED(who_fenced_notifies,
           symmetric::notify(symmetric::by_thread, flag, 1, other, symmetric::fence(symmetric::by_block, flag.reach())));

@@ -126,6 +126,28 @@ constexpr auto read_from_after_barrier(auto arrive, auto wait) {
 /// A packed message: the sender uses its box again after the receiver's answer, which may come before it has looked.
 constexpr auto box_used_too_early(bool looks_first) { return packed_word_overtaken<system_wide>(looks_first, on(0), on(1)); }
 
+/// A packed message whose answer is taken by another thread of the sender's block than the one that sends the next: the box may be
+/// overwritten before its owner has read it. `tell` and `hear`: the orders of the answer.
+constexpr auto box_used_by_another_thread(auto tell, auto hear) {
+  return litmus(thread(on(0), load<system_wide>(r0, y, hear), model::sync_block()),
+                thread(on(0), model::sync_block(), store<system_wide>(x, 2, relaxed)),
+                thread(on(1), load<system_wide>(r0, x, relaxed), store<system_wide>(y, 1, tell)))
+      .when(in(0, r0) == 1 && in(2, r0) == 2);
+}
+
+/// Two fetches of one object, and two relaxed fetch-adds on one counter, of which the second returns something older.
+constexpr auto fetches_of_one_object() {
+  return litmus(thread(on(0), store<system_wide>(x, 1, relaxed)),
+                thread(on(1), load<system_wide>(r0, x, relaxed), load<system_wide>(r1, x, relaxed)))
+      .when(in(1, r0) == 1 && in(1, r1) == 0);
+}
+constexpr auto fetch_adds_on_one_counter() {
+  return litmus(
+             thread(on(0), model::fetch_add<system_wide>(r0, x, 1, relaxed)),
+             thread(on(1), model::fetch_add<system_wide>(r0, x, 1, relaxed), model::fetch_add<system_wide>(r1, x, 1, relaxed)))
+      .when(in(1, r0) == 2 || in(1, r1) == 0);
+}
+
 /// A message of two words with its number in the second word only.
 constexpr auto message_with_one_number() {
   return litmus(thread(on(0), store<system_wide>(x, 1, relaxed), store<system_wide>(y, 1, relaxed)),
@@ -239,6 +261,18 @@ TEST(symmetric_patterns, a_packed_message_needs_no_order_but_a_number_in_each_wo
   EXPECT_TRUE(model::forbidden(box_used_too_early(true)));
   EXPECT_TRUE(model::allowed(box_used_too_early(false)));
   EXPECT_TRUE(model::allowed(message_with_one_number()));
+}
+
+TEST(symmetric_patterns, the_thread_that_sends_a_packed_word_has_taken_the_answer_itself) {
+  EXPECT_TRUE(model::forbidden(box_used_too_early(true)));
+  EXPECT_TRUE(model::allowed(box_used_by_another_thread(relaxed, relaxed)));
+  EXPECT_TRUE(model::forbidden(box_used_by_another_thread(release, acquire)));
+}
+
+TEST(symmetric_patterns, coherence_orders_fetches_of_one_object) {
+  EXPECT_TRUE(model::forbidden(fetches_of_one_object()));
+  EXPECT_TRUE(model::forbidden(fetch_adds_on_one_counter()));
+  EXPECT_TRUE(model::allowed(fetches_out_of_order(none))) << "of two objects only a fence does";
 }
 
 // What orders what over a network that delays and reorders deliveries, each with what goes wrong without it, and with the

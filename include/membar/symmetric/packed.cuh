@@ -204,7 +204,10 @@ template <class Group, class Box, class To>
 /// `from` again.
 ///
 /// Synchronizes with nothing: only the message itself arrives. The box must be free: its owner has taken the previous message,
-/// and has said so by a message that it sent after that. `sequence` is neither 0 nor that of the previous message. PTX:
+/// and has said so to the thread that stores. That holds thread by thread: the thread that stores a word has itself taken a word
+/// of the answer, and that was stored by the thread that took the word before. It does so if question and answer are messages of
+/// one type by groups of one kind and size. Else let the answer be a signal, released and acquired: a barrier of the group does
+/// not pass on what a relaxed answer says. `sequence` is neither 0 nor that of the previous message. PTX:
 /// `st.relaxed.sys.b128` for each 12 bytes, each word by one thread; a barrier of the group. Requires: the visibility class
 /// `everywhere`.
 template <class Group, class Box, class From>
