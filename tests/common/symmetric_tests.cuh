@@ -6,6 +6,7 @@
 
 #include <membar/device_clock.cuh>
 #include <membar/symmetric/on_stream.cuh>
+#include <membar/symmetric/recoverable.cuh>
 
 #include <tests/common/captured_graph.hpp>
 #include <tests/common/gpu_test.hpp>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -744,9 +746,9 @@ TEST_P(symmetric_pes, words_of_sixteen_bytes_are_never_torn) {
   // Both store at PE 0 and read there: one in its own memory, one across the link.
   for (const pe which : backend.local_pes()) {
     const membar::device_guard guard(backend.device_of(which));
-    const auto first = static_cast<std::size_t>(2 * which.index());
-    membar::launch(launch_config{4, threads, streams[first]->get()}, store_words, words.on(which), home, reads);
-    membar::launch(launch_config{blocks, threads, streams[first + 1]->get()}, read_words, words.on(which), home, reads,
+    const auto own = static_cast<std::size_t>(2 * which.index());
+    membar::launch(launch_config{4, threads, streams[own]->get()}, store_words, words.on(which), home, reads);
+    membar::launch(launch_config{blocks, threads, streams[own + 1]->get()}, read_words, words.on(which), home, reads,
                    torn.get());
   }
   for (const auto& each : streams) {
@@ -782,6 +784,67 @@ TEST_P(symmetric_barrier, of_five_has_one_budget) {
   EXPECT_EQ(took[1], 0U) << "it waited for each PE as long as for all";
   EXPECT_GE(took[0], budget.in_nanoseconds());
   EXPECT_LT(took[0], budget.in_nanoseconds() + step / 2);
+}
+
+// Waits on streams that a program survives.
+
+TEST_P(symmetric_pes, a_late_wait_on_a_stream_ends_those_of_all_and_the_program_goes_on) {
+  using symmetric::stream_result;
+  peer_backend backend(devices());
+  heap<peer_backend> heap(backend, 1 << 20);
+  load_stream_operations(heap);
+  load_recoverable_operations(heap);
+  const pe here(0);
+  const pe there(1);
+  const support::stream own;
+  std::optional<support::stream> theirs;
+  {
+    const membar::device_guard guard(backend.device_of(there));
+    theirs.emplace();
+  }
+  const support::pinned_memory<symmetric::stream_status> status(4);
+  std::fill_n(status.get(), 4, symmetric::stream_status{});
+  {
+    const scoped_array flags(heap.allocate<signal<set>>(1));
+    const scoped_array epochs(heap.allocate<symmetric::epoch>(1));
+    const scoped_array words(heap.allocate_barrier());
+    const scoped_array aborts(heap.allocate<symmetric::abort_flag>(1));
+    const auto begin = std::chrono::steady_clock::now();
+    {
+      const membar::device_guard guard(backend.device_of(there));
+      try_wait_on_stream(flags.on(there)[0], epochs.on(there)[0], generous, aborts.on(there)[0], status.get() + 1,
+                         theirs->get());
+      try_barrier_on_stream(words.on(there), generous, aborts.on(there)[0], status.get() + 2, theirs->get());
+    }
+    try_wait_on_stream(flags.on(here)[0], equals(5), membar::wait_budget::milliseconds(50), aborts.on(here)[0], status.get(),
+                       own.get());
+    own.synchronize();
+    theirs->synchronize();
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::nanoseconds(generous.in_nanoseconds() / 2));
+    EXPECT_EQ(status[0].result, stream_result::timed_out);
+    EXPECT_EQ(status[0].pe, 0);
+    EXPECT_EQ(status[0].expected, 5U);
+    EXPECT_EQ(status[0].seen, 0U);
+    EXPECT_EQ(status[1].result, stream_result::aborted);
+    EXPECT_EQ(status[2].result, stream_result::aborted);
+  }
+  // Words that are allocated anew serve as if nothing had been.
+  const scoped_array flags(heap.allocate<signal<set>>(1));
+  const scoped_array epochs(heap.allocate<symmetric::epoch>(2));
+  const scoped_array words(heap.allocate_barrier());
+  const scoped_array aborts(heap.allocate<symmetric::abort_flag>(1));
+  notify_on_stream(flags.on(here)[0], epochs.on(here)[0], there, own.get());
+  try_barrier_on_stream(words.on(here), generous, aborts.on(here)[0], status.get(), own.get());
+  {
+    const membar::device_guard guard(backend.device_of(there));
+    try_wait_on_stream(flags.on(there)[0], epochs.on(there)[1], generous, aborts.on(there)[0], status.get() + 1, theirs->get());
+    try_barrier_on_stream(words.on(there), generous, aborts.on(there)[0], status.get() + 2, theirs->get());
+  }
+  own.synchronize();
+  theirs->synchronize();
+  for (std::size_t i = 0; i != 3; ++i) {
+    EXPECT_EQ(status[i].result, stream_result::done) << i;
+  }
 }
 
 // Graphs that are captured once and replayed with other data each time.

@@ -2,6 +2,7 @@
 // Symmetric operations on a stream as the host sees them, on the fake CUDA runtime: what a captured graph may hold.
 #include <membar/symmetric/heap.hpp>
 #include <membar/symmetric/on_stream.cuh>
+#include <membar/symmetric/recoverable.cuh>
 
 #include <tests/common/refusal.hpp>
 #include <tests/fake_cuda/fake_cuda.hpp>
@@ -69,6 +70,29 @@ TEST_F(on_stream, all_kernels_are_loaded_before_one_waits) {
   for (const int device : {0, 1}) {
     EXPECT_EQ(now().devices[static_cast<std::size_t>(device)].loaded.size(), 10U);
   }
+}
+
+TEST_F(on_stream, a_recoverable_wait_has_a_status_and_freezes_no_value) {
+  const scoped_array flags_of_abort(heap.allocate<symmetric::abort_flag>(1));
+  const auto abort = flags_of_abort.on(pe(0))[0];
+  symmetric::stream_status status;
+  EXPECT_EQ(refusal([&] { try_wait_on_stream(flag, symmetric::equals(7), budget, abort, nullptr, stream.handle()); }),
+            "membar: a recoverable operation was given no status (null): pass memory that its device writes, of the device or "
+            "mapped of the host");
+  EXPECT_NE(refusal([&] { try_barrier_on_stream(words.on(pe(0)), budget, abort, nullptr, stream.handle()); }), "");
+  stream.capturing = true;
+  EXPECT_NE(refusal([&] { try_wait_on_stream(sum, symmetric::at_least(7), budget, abort, &status, stream.handle()); }), "");
+  EXPECT_TRUE(now().launches.empty());
+  try_wait_on_stream(flag, number, budget, abort, &status, stream.handle());
+  try_barrier_on_stream(words.on(pe(0)), budget, abort, &status, stream.handle());
+  abort_on_stream(abort, stream.handle());
+  EXPECT_EQ(now().launches.size(), 3U);
+  EXPECT_STREQ(name(status.result), "pending");
+}
+
+TEST_F(on_stream, all_recoverable_kernels_are_loaded_before_one_waits) {
+  load_recoverable_operations(heap);
+  EXPECT_EQ(now().devices[0].loaded.size(), 7U);
 }
 
 }  // namespace

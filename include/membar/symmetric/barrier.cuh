@@ -70,6 +70,17 @@ template <class Group, class Words, class Order, class Stop = never_stop>
 
 }  // namespace detail
 
+namespace detail {
+
+/// As `try_barrier`, and gives up when `stop()`. `missing`: what it waited for last.
+template <class Group, class Words, class Stop, class Order = acq_rel_t>
+[[nodiscard]] __device__ inline bool barrier_unless(Group group, const Words& words, wait_budget budget, Stop stop,
+                                                    missing_pe& missing, Order order = Order()) noexcept {
+  return !Group::any(!arrive_and_wait(group, words, budget, order, missing, stop));
+}
+
+}  // namespace detail
+
 /// Waits until every PE has called it as often as this one. Returns `done`, or `timed_out`, to all of the group. `words` are
 /// from a heap's `allocate_barrier`. The budget is for the whole barrier.
 ///

@@ -128,6 +128,19 @@ class epoch {
   alignas(8) unsigned long long number_;
 };
 
+/// A flag by which one PE ends the waits of all (recoverable.cuh). Once it is set it stays set: free it and the words that were
+/// waited for, and allocate them anew. It holds 0 at first.
+class abort_flag {
+ public:
+  abort_flag() = delete;
+  abort_flag(const abort_flag&) = delete;
+  abort_flag& operator=(const abort_flag&) = delete;
+
+ private:
+  friend struct detail::word_access;
+  alignas(8) unsigned long long set_;
+};
+
 /// Room for a packed message of a `T` (packed.cuh): 16-byte words, each with 12 bytes of message and a sequence number.
 template <class T>
 class packed {
@@ -176,6 +189,7 @@ struct word_access {
     return &word->phase_;
   }
   [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr unsigned long long* raw(epoch* word) noexcept { return &word->number_; }
+  [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr unsigned long long* raw(abort_flag* word) noexcept { return &word->set_; }
   template <class T>
   [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr unsigned* raw(packed<T>* word) noexcept {
     return word->words_;
