@@ -99,7 +99,7 @@ __global__ void signals(span<int> data, object<symmetric::signal<symmetric::set>
   REFUSED(a_signal_is_not_tested_at_device_scope,
           *own = symmetric::test<thread_scope::device>(flag, symmetric::equals(1)) ? 1 : 0);
   *own = symmetric::test<thread_scope::system>(flag, symmetric::equals(1)) ? 1 : 0;
-  // expect: no instance of function template
+  // expect: no instance of overloaded function
   REFUSED(a_wait_has_a_budget, symmetric::wait(symmetric::by_block, flag, symmetric::equals(1)));
   symmetric::wait(symmetric::by_block, flag, symmetric::equals(1), budget);
   // expect: a wait takes acquire or relaxed
