@@ -326,7 +326,8 @@ __device__ inline void put_value(const To& to, const detail::element_of<To>& val
 ///
 /// A `fence` between them orders two fetches of a thread. Without one, two of one object are in order where loads and stores
 /// reach the PE, by coherence: the second returns nothing older than the first. Over a network, and of two objects, they are
-/// not. PTX (peer): `ld.relaxed.sys`. NVSHMEM: that too where it reaches the PE, else `nvshmem_*_g`. Requires: 1, 2, 4, 8 or 16 bytes without padding; with NVSHMEM 8 at most.
+/// not. PTX (peer): `ld.relaxed.sys`. NVSHMEM: that too where it reaches the PE, else `nvshmem_*_g`. Requires: 1, 2,
+/// 4, 8 or 16 bytes without padding; with NVSHMEM 8 at most.
 template <class From>
 [[nodiscard]] __device__ inline detail::element_of<From> fetch(const From& from, pe other) noexcept {
   if constexpr (detail::require_fixed_size_object<From>()) {
