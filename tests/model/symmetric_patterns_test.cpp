@@ -2,10 +2,16 @@
 // Every memory order in the device headers of symmetric memory is needed: the protocols between PEs as litmus tests, with the
 // orders that the headers have now (order_table.hpp). Further tests show what else the guarantees between PEs need: barriers,
 // system scope, a number in each word, and links over which a put is visible everywhere.
+#include "late_network.hpp"
 #include "order_table.hpp"
 #include "sync_litmus.hpp"
 
+#include <algorithm>
+#include <cstddef>
+#include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace membar_test {
 
@@ -213,6 +219,53 @@ constexpr auto lost_addition() {
 /// A packed message: the sender uses its box again after the receiver's answer, which may come before it has looked.
 constexpr auto box_used_too_early(bool looks_first) { return packed_word_overtaken<system_wide>(looks_first, on(0), on(1)); }
 
+/// A packed message whose answer is taken by another thread of the sender's block than the one that sends the next: the box may be
+/// overwritten before its owner has read it. `tell` and `hear`: the orders of the answer.
+constexpr auto box_used_by_another_thread(auto tell, auto hear) {
+  return litmus(thread(on(0), load<system_wide>(r0, y, hear), model::sync_block()),
+                thread(on(0), model::sync_block(), store<system_wide>(x, 2, relaxed)),
+                thread(on(1), load<system_wide>(r0, x, relaxed), store<system_wide>(y, 1, tell)))
+      .when(in(0, r0) == 1 && in(2, r0) == 2);
+}
+
+/// Two fetches of one object, and two relaxed fetch-adds on one counter, of which the second returns something older.
+constexpr auto fetches_of_one_object() {
+  return litmus(thread(on(0), store<system_wide>(x, 1, relaxed)),
+                thread(on(1), load<system_wide>(r0, x, relaxed), load<system_wide>(r1, x, relaxed)))
+      .when(in(1, r0) == 1 && in(1, r1) == 0);
+}
+constexpr auto fetch_adds_on_one_counter() {
+  return litmus(
+             thread(on(0), model::fetch_add<system_wide>(r0, x, 1, relaxed)),
+             thread(on(1), model::fetch_add<system_wide>(r0, x, 1, relaxed), model::fetch_add<system_wide>(r1, x, 1, relaxed)))
+      .when(in(1, r0) == 2 || in(1, r1) == 0);
+}
+
+/// Two puts, a fence and one relaxed notification: the signal is there and one of the puts is not.
+constexpr auto one_of_two_missing(auto fence) {
+  return litmus(
+             thread(on(0), store(x, 1), store(w, 1), fence_or_nothing<system_wide>(fence), store<system_wide>(y, 1, relaxed)),
+             thread(on(1), load<system_wide>(r0, y, acquire), load(r1, x), load(r2, w)))
+      .when(in(1, r0) == 1 && (in(1, r1) == 0 || in(1, r2) == 0));
+}
+
+/// Two fetches with a fence between them: the second returns older data than the first.
+constexpr auto fetches_out_of_order(auto fence) {
+  return litmus(thread(on(0), store<system_wide>(x, 1, relaxed), store<system_wide>(y, 1, release)),
+                thread(on(1), load<system_wide>(r0, y, relaxed), fence_or_nothing<system_wide>(fence),
+                       load<system_wide>(r1, x, relaxed)))
+      .when(in(1, r0) == 1 && in(1, r1) == 0);
+}
+
+/// A barrier of two PEs by flags: both have passed, and one does not see what the other wrote before.
+constexpr auto stale_after_barrier(auto fence, auto arrive, auto wait) {
+  return litmus(thread(on(0), store(x, 1), fence_or_nothing<system_wide>(fence), store<system_wide>(w, 1, arrive),
+                       load<system_wide>(r0, y, wait), load(r1, z)),
+                thread(on(1), store(z, 1), fence_or_nothing<system_wide>(fence), store<system_wide>(y, 1, arrive),
+                       load<system_wide>(r0, w, wait), load(r1, x)))
+      .when(in(0, r0) == 1 && in(1, r0) == 1 && (in(0, r1) == 0 || in(1, r1) == 0));
+}
+
 /// A message of two words with its number in the second word only.
 constexpr auto message_with_one_number() {
   return litmus(thread(on(0), store<system_wide>(x, 1, relaxed), store<system_wide>(y, 1, relaxed)),
@@ -243,6 +296,101 @@ TEST(symmetric_patterns, a_packed_message_needs_no_order_but_a_number_in_each_wo
   EXPECT_TRUE(model::forbidden(box_used_too_early(true)));
   EXPECT_TRUE(model::allowed(box_used_too_early(false)));
   EXPECT_TRUE(model::allowed(message_with_one_number()));
+}
+
+TEST(symmetric_patterns, the_thread_that_sends_a_packed_word_has_taken_the_answer_itself) {
+  EXPECT_TRUE(model::forbidden(box_used_too_early(true)));
+  EXPECT_TRUE(model::allowed(box_used_by_another_thread(relaxed, relaxed)));
+  EXPECT_TRUE(model::forbidden(box_used_by_another_thread(release, acquire)));
+}
+
+TEST(symmetric_patterns, coherence_orders_fetches_of_one_object) {
+  EXPECT_TRUE(model::forbidden(fetches_of_one_object()));
+  EXPECT_TRUE(model::forbidden(fetch_adds_on_one_counter()));
+  EXPECT_TRUE(model::allowed(fetches_out_of_order(none))) << "of two objects only a fence does";
+}
+
+// What orders what over a network that delays and reorders deliveries, each with what goes wrong without it, and with the
+// model's verdict about the same between PEs that loads and stores reach.
+
+namespace net = membar_test::late_network;
+
+/// Whether PE `reader` may read a 0 where all was put, over a network.
+bool may_miss(std::vector<std::vector<net::step>> programs, std::size_t reader) {
+  const std::set<net::readings> all = net::network(std::move(programs)).run();
+  EXPECT_FALSE(all.empty()) << "no schedule ends";
+  return std::any_of(all.begin(), all.end(), [&](const net::readings& each) {
+    return std::find(each[reader].begin(), each[reader].end(), 0) != each[reader].end();
+  });
+}
+
+TEST(late_network, a_put_with_signal_is_there_with_its_signal) {
+  EXPECT_FALSE(may_miss({{net::put_signal(1, 0, 1, 0)}, {net::wait(0), net::read(1, 0)}}, 1));
+  EXPECT_TRUE(may_miss({{net::put(1, 0, 1), net::notify(1, 0)}, {net::wait(0), net::read(1, 0)}}, 1));
+  EXPECT_TRUE(model::forbidden(signalled_without_data(release, acquire)));
+  EXPECT_TRUE(model::allowed(signalled_without_data(relaxed, acquire)));
+}
+
+TEST(late_network, a_put_with_signal_covers_no_other_put) {
+  EXPECT_TRUE(may_miss({{net::put(1, 1, 1), net::put_signal(1, 0, 1, 0)}, {net::wait(0), net::read(1, 1)}}, 1));
+  EXPECT_FALSE(may_miss({{net::put(1, 1, 1), net::fence(), net::put_signal(1, 0, 1, 0)}, {net::wait(0), net::read(1, 1)}}, 1));
+}
+
+TEST(late_network, a_fence_puts_two_puts_before_one_notification) {
+  for (const bool fences : {true, false}) {
+    std::vector<net::step> sender{net::put(1, 0, 1), net::put(1, 1, 1)};
+    if (fences) {
+      sender.push_back(net::fence());
+    }
+    sender.push_back(net::notify(1, 0));
+    EXPECT_EQ(may_miss({sender, {net::wait(0), net::read(1, 0), net::read(1, 1)}}, 1), !fences);
+  }
+  EXPECT_TRUE(model::forbidden(one_of_two_missing(acq_rel)));
+  EXPECT_TRUE(model::allowed(one_of_two_missing(none)));
+}
+
+TEST(late_network, a_put_after_the_fence_is_not_covered_by_its_notification) {
+  EXPECT_TRUE(may_miss({{net::fence(), net::put(1, 0, 1), net::notify(1, 0)}, {net::wait(0), net::read(1, 0)}}, 1));
+}
+
+TEST(late_network, a_fence_holds_for_each_destination_alone_and_a_quiet_for_all) {
+  const std::vector<net::step> third{net::wait(0), net::read(1, 0)};
+  EXPECT_TRUE(may_miss({{net::put(1, 0, 1), net::fence(), net::notify(2, 0)}, {}, third}, 2));
+  EXPECT_FALSE(may_miss({{net::put(1, 0, 1), net::quiet(), net::notify(2, 0)}, {}, third}, 2))
+      << "as the peer backend; over a network it is visible at its destination only";
+  EXPECT_TRUE(model::allowed(third_pe_told_by_the_sender_over_a_network()));
+}
+
+TEST(late_network, a_barrier_completes_first_and_then_signals) {
+  for (const bool completes : {true, false}) {
+    std::vector<std::vector<net::step>> all(2);
+    for (const int pe : {0, 1}) {
+      std::vector<net::step>& own = all[static_cast<std::size_t>(pe)];
+      own.push_back(net::put(1 - pe, 0, 1));
+      if (completes) {
+        own.push_back(net::quiet());
+      }
+      own.insert(own.end(), {net::notify(1 - pe, 0), net::wait(0), net::read(pe, 0)});
+    }
+    EXPECT_EQ(may_miss(all, 0), !completes);
+    EXPECT_EQ(may_miss(all, 1), !completes);
+  }
+  EXPECT_TRUE(model::forbidden(stale_after_barrier(none, release, acquire)));
+  EXPECT_TRUE(model::allowed(stale_after_barrier(none, relaxed, acquire)));
+}
+
+TEST(late_network, a_free_completes_before_the_memory_is_used_again) {
+  // PE 0 puts; both agree to free; PE 1 allocates and zeroes again, and finds 0.
+  for (const bool completes : {true, false}) {
+    std::vector<net::step> sender{net::put(1, 0, 7)};
+    if (completes) {
+      sender.push_back(net::quiet());
+    }
+    sender.push_back(net::notify(1, 0));
+    const auto all = net::network({sender, {net::wait(0), net::free_and_allocate(0), net::read(1, 0)}}).run();
+    EXPECT_EQ(all.contains(net::readings{{}, {7}}), !completes) << "what was put to memory that was freed";
+    EXPECT_TRUE(all.contains(net::readings({{}, {0}})));
+  }
 }
 
 }  // namespace
