@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The command membar-domains and the library that it preloads, on programs that use a driver without a device.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct result {
+  int status = 0;
+  std::string said;  ///< by the command and the program
+  std::string log;   ///< by the driver
+};
+
+std::string text_of(const fs::path& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+class domains_command : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::path(testing::TempDir()) /
+              ("membar_domains_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  fs::path file(const std::string& name, const std::string& text) {
+    std::ofstream(folder_ / name) << text;
+    return folder_ / name;
+  }
+
+  /// `variables` are of the shell: NAME=value ...
+  result command(const std::string& words, const std::string& variables = "") {
+    const fs::path log = folder_ / "log";
+    const fs::path said = folder_ / "said";
+    fs::remove(log);
+    const std::string line = "cd '" + folder_.string() + "' && " + variables +
+                             " LD_LIBRARY_PATH='" FAKE_DRIVER_FOLDER "' FAKE_DRIVER_LOG='" + log.string() +
+                             "' '" MEMBAR_DOMAINS "' " + words + " > '" + said.string() + "' 2>&1";
+    const int status = std::system(line.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text_of(said), text_of(log)};
+  }
+
+  fs::path folder_;
+};
+
+#define PROGRAM " -- '" DOMAINS_PROGRAM "' "
+
+TEST_F(domains_command, a_listed_launch_gets_the_domain_and_no_other_does) {
+  for (const std::string way : {"linked", "dlsym", "table"}) {
+    const result r = command("apply --remote=^put$" PROGRAM + way + " small put small");
+    EXPECT_EQ(r.status, 0) << r.said;
+    EXPECT_EQ(r.log,
+              "plain small domain=-1 map=-1,-1 attributes=0\n"
+              "ex put domain=1 map=-1,-1 attributes=1\n"
+              "plain small domain=-1 map=-1,-1 attributes=0\n")
+        << way;
+    EXPECT_NE(r.said.find("3 launches, of which 1 are listed, 1 moved and 0 refused"), std::string::npos) << r.said;
+  }
+}
+
+TEST_F(domains_command, a_launch_on_the_threads_own_stream_stays_on_it) {
+  const result r = command("apply --remote=^put$" PROGRAM "own_stream small put put/ex");
+  EXPECT_EQ(r.log,
+            "plain_ptsz small domain=-1 map=-1,-1 attributes=0\n"
+            "ex_ptsz put domain=1 map=-1,-1 attributes=1\n"
+            "ex_ptsz put domain=1 map=-1,-1 attributes=1\n")
+      << r.said;
+}
+
+TEST_F(domains_command, a_launch_keeps_its_other_attributes_and_loses_only_its_own_domain) {
+  const fs::path list = file("list", "2 ^put$\n");
+  const result r = command("apply --list=" + list.string() + PROGRAM "table put/remote put/map put/cooperative");
+  EXPECT_EQ(r.log,
+            "ex put domain=1 map=2,2 attributes=2\n"
+            "ex put domain=-1 map=2,2 attributes=1\n"
+            "ex put domain=-1 map=2,2 attributes=2 cooperative\n")
+      << r.said;
+}
+
+TEST_F(domains_command, a_listed_node_gets_the_domain_before_its_graph_is_instantiated) {
+  for (const std::string way : {"linked", "dlsym", "table"}) {
+    const result r = command("apply --remote=^put$" PROGRAM + way + " graph");
+    EXPECT_EQ(r.log, "node put domain=1 map=-1 flags=5\nnode small domain=-1 map=-1 flags=5\ngraph\n") << way << r.said;
+  }
+}
+
+TEST_F(domains_command, what_is_not_listed_passes_as_it_was) {
+  const result r = command("apply --remote=^nothing$" PROGRAM "table put put/remote put/map put/cooperative graph");
+  EXPECT_EQ(r.log,
+            "plain put domain=-1 map=-1,-1 attributes=0\n"
+            "ex put domain=1 map=-1,-1 attributes=1\n"
+            "ex put domain=-1 map=3,3 attributes=1\n"
+            "cooperative put domain=-1 map=-1,-1 attributes=0\n"
+            "node put domain=-1 map=-1 flags=5\n"
+            "node small domain=-1 map=-1 flags=5\n"
+            "graph\n")
+      << r.said;
+}
+
+TEST_F(domains_command, a_name_that_no_kernel_has_is_named) {
+  const result r = command("apply --remote=^putt$" PROGRAM "table put");
+  EXPECT_EQ(r.status, 0);
+  EXPECT_NE(r.said.find("no kernel that the program launched matches '^putt$'"), std::string::npos) << r.said;
+}
+
+TEST_F(domains_command, a_device_with_one_domain_is_named_and_nothing_moves) {
+  const result r = command("apply --remote=^put$" PROGRAM "table put", "FAKE_DRIVER_DOMAINS=1");
+  EXPECT_EQ(r.log, "plain put domain=-1 map=-1,-1 attributes=0\n");
+  EXPECT_NE(r.said.find("device 0 has one memory synchronization domain"), std::string::npos) << r.said;
+}
+
+TEST_F(domains_command, a_domain_that_the_device_lacks_is_named_and_nothing_moves) {
+  const fs::path list = file("list", "4 ^put$\n");
+  const result r = command("apply --list=" + list.string() + PROGRAM "table put");
+  EXPECT_EQ(r.log, "plain put domain=-1 map=-1,-1 attributes=0\n");
+  EXPECT_NE(r.said.find("the list moves 'put' to domain 4, and device 0 has 4"), std::string::npos) << r.said;
+}
+
+TEST_F(domains_command, a_launch_that_the_driver_refuses_moved_runs_as_it_was) {
+  const result r = command("apply --remote=^put$" PROGRAM "table put", "FAKE_DRIVER_REFUSES=1");
+  EXPECT_EQ(r.status, 0) << r.said;
+  EXPECT_EQ(r.log, "plain put domain=-1 map=-1,-1 attributes=0\n");
+  EXPECT_NE(r.said.find("the driver refused a listed kernel with its domain (CUDA_ERROR_NOT_SUPPORTED)"), std::string::npos)
+      << r.said;
+  EXPECT_NE(r.said.find("0 moved and 1 refused"), std::string::npos) << r.said;
+}
+
+TEST_F(domains_command, no_gpu_is_one_sentence_and_the_programs_own_status) {
+  const result r = command("apply --remote=^put$" PROGRAM "table put", "FAKE_DRIVER_INIT=100");
+  EXPECT_EQ(r.status, 3);
+  EXPECT_NE(r.said.find("cuInit returned 100, which means that there is no GPU"), std::string::npos) << r.said;
+}
+
+TEST_F(domains_command, the_exit_status_is_the_programs) {
+  EXPECT_EQ(command("apply --remote=^put$" PROGRAM "table put exit=42").status, 42);
+  EXPECT_EQ(command("watch" PROGRAM "table put exit=42").status, 42);
+  EXPECT_EQ(command("try --remote=^put$" PROGRAM "table put exit=42").status, 42);
+}
+
+TEST_F(domains_command, a_program_that_crashes_is_one_sentence_and_its_counts_are_kept) {
+  const result r = command("apply --remote=^put$" PROGRAM "table put abort");
+  EXPECT_EQ(r.status, 128 + SIGABRT);
+  EXPECT_NE(r.said.find("ended by signal 6"), std::string::npos) << r.said;
+  EXPECT_NE(r.said.find("1 launches, of which 1 are listed, 1 moved"), std::string::npos) << r.said;
+}
+
+TEST_F(domains_command, a_program_that_is_not_there_is_127) {
+  const result r = command("apply --remote=^put$ -- ./no_such_program");
+  EXPECT_EQ(r.status, 127);
+  EXPECT_NE(r.said.find("'./no_such_program' could not be started (there is no such program)"), std::string::npos) << r.said;
+}
+
+TEST_F(domains_command, a_program_without_cuda_is_named) {
+  const result r = command("apply --remote=^put$ -- /bin/true");
+  EXPECT_EQ(r.status, 0);
+  EXPECT_NE(r.said.find("no process of the program called CUDA's driver"), std::string::npos) << r.said;
+}
+
+TEST_F(domains_command, a_child_of_the_program_is_moved_too) {
+  const result r = command("apply --remote=^put$ -- sh -c \"'" DOMAINS_PROGRAM "' table put; true\"");
+  EXPECT_EQ(r.log, "ex put domain=1 map=-1,-1 attributes=1\n") << r.said;
+}
+
+TEST_F(domains_command, try_measures_the_gain_and_a_control_of_one) {
+  const result r = command("try --remote=^put$ --output=out" PROGRAM "table race", "FAKE_DRIVER_QUIET=1");
+  EXPECT_EQ(r.status, 0) << r.said;
+  EXPECT_NE(r.said.find("at 2.500× (95 %: 2.500 to 2.500) of their pace"), std::string::npos) << r.said;
+  EXPECT_NE(r.said.find("a map that changes nothing gave 1.000×"), std::string::npos) << r.said;
+  const std::string json = text_of(folder_ / "out" / "try.json");
+  const std::string start = "{\"gain\": {\"value\": ";
+  ASSERT_TRUE(json.starts_with(start)) << json;
+  EXPECT_NEAR(std::stod(json.substr(start.size())), 2.5, 0.001);  // CUDA's times are floats of milliseconds
+}
+
+TEST_F(domains_command, dlsym_still_finds_the_next_symbol_for_other_libraries) {
+  // It stands behind membar-domains' library, and would find itself if that asked for it.
+  const result r = command("apply --remote=^put$ -- /bin/true", "LD_PRELOAD='" DOMAINS_NEXT "'");
+  EXPECT_EQ(r.status, 0) << r.said;
+}
+
+}  // namespace

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Which kernels ran beside remote ones, and what the boundaries of the others cost there.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "membar-domains/records.hpp"
+
+namespace membar_domains {
+
+struct interval {
+  std::int64_t start = 0, end = 0;
+};
+
+/// The union of the intervals, in order; gaps of at most `close` are closed.
+[[nodiscard]] std::vector<interval> united(std::vector<interval> intervals, std::int64_t close = 0);
+
+/// Whether one interval of the ordered, disjoint `intervals` contains [start, end].
+[[nodiscard]] bool covered(std::span<const interval> intervals, std::int64_t start, std::int64_t end);
+
+/// Whether an interval of the ordered, disjoint `intervals` shares a moment with [start, end].
+[[nodiscard]] bool touched(std::span<const interval> intervals, std::int64_t start, std::int64_t end);
+
+/// A kernel followed by another in its stream, many times. Times are medians in µs: `step` from start to start, `gap` from end to
+/// start.
+struct boundary {
+  std::uint32_t device = 0;
+  std::string before, after;  ///< short names
+  bool in_graph = false;
+  std::size_t alone = 0, beside = 0;
+  double step_alone = 0, step_beside = 0, gap_alone = 0, gap_beside = 0;
+  double held_up = 0;  ///< µs each, beside; 0 where it is not known
+  bool known = false;  ///< both were seen often enough
+  double total_ms() const { return held_up * static_cast<double>(beside) / 1000; }
+};
+
+struct remote_kernel {
+  std::string name;  ///< as recorded
+  std::string why;
+  std::size_t count = 0;
+  double total_ms = 0;
+  double shared_ms = 0;  ///< of it beside kernels of other streams
+};
+
+struct overlap_report {
+  std::vector<remote_kernel> remote;
+  std::vector<boundary> boundaries;  ///< the costliest first
+  std::size_t held_up_count = 0;
+  double held_up_ms = 0;
+  double beside_ms = 0;         ///< time in which other kernels' streams worked beside remote kernels
+  double expected_back_ms = 0;  ///< by the shares below
+  std::size_t unknown = 0;      ///< boundaries beside a remote kernel without enough like them alone
+};
+
+/// The part of a hold-up that another domain takes away, as measured on two H200 (docs/membar_domains.md).
+inline constexpr double relief_in_a_stream = 0.9, relief_in_a_graph = 0.6;
+/// A gap longer than this is a stream without work.
+inline constexpr double longest_gap_us = 50;
+/// Kernels longer than this share bandwidth with the remote kernel: of them only the gap counts.
+inline constexpr double longest_small_kernel_us = 20;
+/// Boundaries of a kind that must have been seen, alone and beside.
+inline constexpr std::size_t enough = 5;
+
+/// `why_remote` returns why a kernel of the (recorded) name counts as remote; empty: it does not.
+[[nodiscard]] overlap_report overlaps(const records& of,
+                                      const std::function<std::string(std::uint32_t, const std::string&)>& why_remote);
+
+/// The verdict in one sentence.
+[[nodiscard]] std::string sentence(const overlap_report& report);
+
+/// The table of boundaries, in lines of plain text.
+[[nodiscard]] std::string table(const overlap_report& report, std::size_t rows = 12);
+
+/// The list that `apply` takes.
+[[nodiscard]] std::string list_of(const overlap_report& report);
+
+/// A median; 0 of nothing.
+[[nodiscard]] double median(std::vector<double> values);
+
+/// A number with a comma between thousands.
+[[nodiscard]] std::string grouped(std::size_t number);
+
+}  // namespace membar_domains
