@@ -19,7 +19,7 @@ lane_times lane(double off, double on, double control, std::size_t count = 40) {
   return out;
 }
 
-TEST(gain, a_unit_counts_for_the_mode_that_ran_all_through_it) {
+TEST(gain, a_unit_counts_for_the_one_mode_that_ran_beside_it) {
   records r;
   r.moves = {{mode::off, 0, 100'000}, {mode::off, 101'000, 200'000}, {mode::on, 200'500, 300'000}};
   r.ticks = {{1, 10'000, 20'000},   {1, 90'000, 120'000},  {1, 190'000, 210'000},
@@ -27,7 +27,7 @@ TEST(gain, a_unit_counts_for_the_mode_that_ran_all_through_it) {
   const auto lanes = sort_ticks(r);
   ASSERT_EQ(lanes.size(), 1U);
   EXPECT_EQ(lanes[0].beside[0], (std::vector<double>{10, 30}));
-  EXPECT_EQ(lanes[0].beside[1], (std::vector<double>{10}));
+  EXPECT_EQ(lanes[0].beside[1], (std::vector<double>{10, 20}));
   EXPECT_EQ(lanes[0].alone, (std::vector<double>{5}));
 }
 

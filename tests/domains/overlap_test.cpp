@@ -107,6 +107,14 @@ TEST(overlap, the_list_names_what_ran_beside_others_and_comments_the_rest_out) {
   EXPECT_NE(list.find("\n# ran beside nothing: remote ^put_at_start$"), std::string::npos) << list;
 }
 
+TEST(overlap, the_list_tells_kernels_of_one_short_name_apart) {
+  records r = chain(0);
+  r.names = {{0, "void apply<add>(int)"}, {1, "void apply<neg>(int)"}};
+  const std::string list =
+      list_of(overlaps(r, [](auto, const std::string& name) { return std::string(name.find("neg") == 11 ? "peer" : ""); }));
+  EXPECT_NE(list.find("\nremote ^void apply<neg>\\(int\\)$  # peer"), std::string::npos) << list;
+}
+
 TEST(overlap, the_picture_marks_every_held_up_boundary_in_its_window) {
   const records r = chain(0);
   const std::string svg = timeline(r, overlaps(r, put_is_remote), 120);

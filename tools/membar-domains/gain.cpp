@@ -18,10 +18,8 @@ std::vector<lane_times> sort_ticks(const records& of) {
     by_mode[static_cast<std::size_t>(m.how)].push_back({m.start, m.end});
     any.push_back({m.start, m.end});
   }
-  // The event after a kernel and the one before the next are not at the same time.
-  constexpr std::int64_t close_ns = 20'000;
   for (auto& intervals : by_mode) {
-    intervals = united(std::move(intervals), close_ns);
+    intervals = united(std::move(intervals));
   }
   any = united(std::move(any));
   std::map<std::uint32_t, lane_times> lanes;
@@ -32,15 +30,16 @@ std::vector<lane_times> sort_ticks(const records& of) {
       lane.alone.push_back(us);
       continue;
     }
-    int inside = -1;
+    int beside = -1;
     int touches = 0;
     for (int m = 0; m < 3; ++m) {
-      const auto& intervals = by_mode[static_cast<std::size_t>(m)];
-      touches += touched(intervals, t.start, t.end) ? 1 : 0;
-      inside = covered(intervals, t.start, t.end) ? m : inside;
+      if (touched(by_mode[static_cast<std::size_t>(m)], t.start, t.end)) {
+        beside = m;
+        ++touches;
+      }
     }
-    if (inside >= 0 && touches == 1) {
-      lane.beside[static_cast<std::size_t>(inside)].push_back(us);
+    if (touches == 1) {
+      lane.beside[static_cast<std::size_t>(beside)].push_back(us);
     }
   }
   std::vector<lane_times> out;

@@ -19,8 +19,8 @@ struct lane_times {
   std::array<std::vector<double>, 3> beside;  ///< by `mode`
 };
 
-/// Sorts ticks by what ran beside them. A tick counts as beside a mode if listed kernels of that mode alone ran all through it,
-/// and as alone if none ran at any time of it.
+/// Sorts ticks by what ran beside them. A tick counts as beside a mode if listed kernels of that mode, and of no other, ran during
+/// some of it, and as alone if none ran.
 [[nodiscard]] std::vector<lane_times> sort_ticks(const records& of);
 
 struct estimate {

@@ -92,12 +92,19 @@ overlap_report overlaps(const records& of, const std::function<std::string(std::
     }
   }
 
+  std::set<std::string> short_names_of_others;
+  for (const auto& [id, name] : brief) {
+    if (!why.contains(id)) {
+      short_names_of_others.insert(name);
+    }
+  }
   std::map<std::uint32_t, remote_kernel> remote;
   for (const ran& k : of.kernels) {
     if (const auto reason = why.find(k.name); reason != why.end()) {
       remote_kernel& r = remote[k.name];
       r.name = of.names.at(k.name);
       r.why = reason->second;
+      r.alone_of_its_short_name = !short_names_of_others.contains(brief[k.name]);
       ++r.count;
       const double ms = static_cast<double>(k.end - k.start) / 1e6;
       r.total_ms += ms;
@@ -250,7 +257,7 @@ std::string list_of(const overlap_report& report) {
       "# What must hold: no kernel listed here synchronizes at device scope with a kernel of another domain while both run.\n";
   std::set<std::string> listed;
   for (const remote_kernel& r : report.remote) {
-    const std::string pattern = "^" + escaped(short_name(r.name)) + "$";
+    const std::string pattern = "^" + escaped(r.alone_of_its_short_name ? short_name(r.name) : r.name) + "$";
     if (listed.insert(pattern).second) {
       out += std::string(r.shared_ms > 0 ? "" : "# ran beside nothing: ") + "remote " + pattern + "  # " + r.why + ", " +
              fixed(r.shared_ms, 2) + " ms beside others\n";

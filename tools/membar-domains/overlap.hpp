@@ -43,7 +43,8 @@ struct remote_kernel {
   std::string why;
   std::size_t count = 0;
   double total_ms = 0;
-  double shared_ms = 0;  ///< of it beside kernels of other streams
+  double shared_ms = 0;                 ///< of it beside kernels of other streams
+  bool alone_of_its_short_name = true;  ///< no other kernel has its short name
 };
 
 struct overlap_report {

@@ -82,6 +82,7 @@ context_pace* current_pace() {
   }
   std::unique_ptr<context_pace>& pace = paces()[context];
   if (!pace) {
+    const relaxed_capture relaxed;
     pace = std::make_unique<context_pace>();
     pace->base_ns = static_cast<std::int64_t>(paces().size()) * 1'000'000'000'000'000;
     make_events(*pace, 4096);
@@ -215,30 +216,24 @@ void timed_span::end_listed(mode how) { end(true, how, false, nullptr, ""); }
 void timed_span::end_graph(CUgraphExec exec, bool listed, mode how) { end(listed, how, true, exec, "graph"); }
 
 void pace_before_launch(CUstream stream) {
-  if (capturing(stream)) {
-    return;
-  }
-  const relaxed_capture relaxed;
   const std::lock_guard lock(paces_mutex());
   context_pace* const pace = current_pace();
   if (pace == nullptr) {
     return;
   }
   unit_of_stream& unit = pace->units[stream];
-  if (unit.start == nullptr) {
-    unit.start = take_event(*pace);
-    unit.launches = 0;
-    if (unit.start != nullptr && driver::cuEventRecord_(unit.start, stream) != CUDA_SUCCESS) {
-      pace->unused.push_back(std::exchange(unit.start, nullptr));
-    }
+  if (unit.start != nullptr || capturing(stream)) {
+    return;
+  }
+  const relaxed_capture relaxed;
+  unit.start = take_event(*pace);
+  unit.launches = 0;
+  if (unit.start != nullptr && driver::cuEventRecord_(unit.start, stream) != CUDA_SUCCESS) {
+    pace->unused.push_back(std::exchange(unit.start, nullptr));
   }
 }
 
 void pace_after_launch(CUstream stream) {
-  if (capturing(stream)) {
-    return;
-  }
-  const relaxed_capture relaxed;
   const std::lock_guard lock(paces_mutex());
   context_pace* const pace = current_pace();
   if (pace == nullptr) {
@@ -248,15 +243,19 @@ void pace_after_launch(CUstream stream) {
   if (unit.start == nullptr || ++unit.launches < launches_in_a_unit) {
     return;
   }
+  const CUevent start = std::exchange(unit.start, nullptr);
+  if (capturing(stream)) {  // part of the launches went into a graph
+    pace->unused.push_back(start);
+    return;
+  }
+  const relaxed_capture relaxed;
   const CUevent last = take_event(*pace);
   if (last != nullptr && driver::cuEventRecord_(last, stream) == CUDA_SUCCESS) {
-    pace->waiting.push_back(
-        {unit.start, last, false, mode::off, true, lane_of(*pace, stream, nullptr, "50 launches of stream")});
+    pace->waiting.push_back({start, last, false, mode::off, true, lane_of(*pace, stream, nullptr, "50 launches of stream")});
   } else {
-    pace->unused.push_back(unit.start);
+    pace->unused.push_back(start);
     session::get().state().untimed.fetch_add(1, std::memory_order_relaxed);
   }
-  unit.start = nullptr;
   resolve(*pace, 8);
 }
 

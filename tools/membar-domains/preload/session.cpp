@@ -83,7 +83,9 @@ void session::complain(const std::string& sentence) {
 std::string session::name_of(CUfunction kernel) {
   const char* name = nullptr;
   if (is_kernel_handle(kernel)) {
-    static_cast<void>(driver::cuKernelGetName_(&name, reinterpret_cast<CUkernel>(kernel)));
+    if (driver::cuKernelGetName_(&name, reinterpret_cast<CUkernel>(kernel)) != CUDA_SUCCESS) {
+      name = nullptr;
+    }
   } else if (driver::cuFuncGetName_(&name, kernel) != CUDA_SUCCESS) {
     name = nullptr;
     static_cast<void>(driver::cuKernelGetName_(&name, reinterpret_cast<CUkernel>(kernel)));
@@ -141,8 +143,7 @@ bool session::is_kernel_handle(CUfunction function) {
 
 void session::forget() {
   const std::unique_lock lock(names_mutex_);
-  targets_.clear();
-  kernels_.clear();
+  targets_.clear();  // a handle of a kernel stays one: the function for the other kind of handle might not notice the mistake
   generation_.fetch_add(1, std::memory_order_release);
 }
 

@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runs the programs of this folder as they are, watched, with a move tried, and with the move applied, and writes what came of it.
+
+    python3 bench/domains/run_domains.py --command build/bin/membar-domains --chain build/.../domains_chain --gpus 2 --output domains
+
+writes domains/domains.json, and a folder for each program with membar-domains' own reports and the logs. The arms of a program
+alternate: as it is, applied, applied with a list that matches nothing (what the library itself costs)."""
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent / 'programs'
+# NVLink multicast stays off; whoever wants NCCL otherwise sets its variables himself.
+MULTICAST_OFF = {'TORCH_SYMM_MEM_DISABLE_MULTICAST': '1', 'NCCL_NVLS_ENABLE': '0', 'NVSHMEM_DISABLE_NVLS': '1'}
+
+
+def python_program(*words, **variables):
+    return ('torch', words, variables)
+
+
+# The most informative first: what comes after the time is up is left out, and said.
+PROGRAMS = {
+    'chain': ('chain', (), {}),
+    'decode_symm': python_program('decode.py', 'symm'),
+    'small_kernels_symm': python_program('small_kernels.py', 'symm'),
+    'decode_nccl_domain0': python_program('decode.py', 'nccl', NCCL_MEM_SYNC_DOMAIN='0'),
+    'halo': python_program('halo.py'),
+    'pipeline': python_program('pipeline.py'),
+    'small_kernels_nccl_domain0': python_program('small_kernels.py', 'nccl', NCCL_MEM_SYNC_DOMAIN='0'),
+    'training_symm': python_program('training.py', 'symm'),
+    'training_nccl_domain0': python_program('training.py', 'nccl', NCCL_MEM_SYNC_DOMAIN='0'),
+    'decode_nccl': python_program('decode.py', 'nccl'),
+    'training_nccl': python_program('training.py', 'nccl'),
+}
+
+
+class Bench:
+
+    def __init__(self, options):
+        self.options = options
+        self.end = time.monotonic() + options.seconds
+        self.port = 29600
+
+    def words_of(self, kind, words):
+        if kind == 'chain':
+            return [self.options.chain]
+        self.port += 1
+        return [
+            sys.executable, '-m', 'torch.distributed.run', '--nproc-per-node', str(self.options.gpus), '--master-port',
+            str(self.port),
+            str(HERE / words[0]), *words[1:]
+        ]
+
+    def run(self, name, arm, command, variables):
+        """Returns the RESULT of the program, its exit status and its time."""
+        folder = self.options.output / name
+        folder.mkdir(parents=True, exist_ok=True)
+        left = self.end - time.monotonic()
+        if left < 5:
+            return {'left_out': 'the time was up'}
+        begin = time.monotonic()
+        # In a session of its own, so that a run that is late ends with all its processes.
+        with open(folder / f'{arm}.log', 'w') as log:
+            process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env={**os.environ, **MULTICAST_OFF, **variables},
+                                       start_new_session=True)
+            try:
+                status = process.wait(min(left, self.options.limit))
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, 9)
+                process.wait()
+                status = 'timed out'
+        out = {'status': status, 'seconds': round(time.monotonic() - begin, 1)}
+        text = (folder / f'{arm}.log').read_text(errors='replace')
+        for line in text.splitlines():
+            if line.startswith('RESULT '):
+                out['result'] = json.loads(line[7:])
+        out['said'] = [line for line in text.splitlines() if line.startswith('membar-domains: ')][:12]
+        return out
+
+    def measure(self, name):
+        kind, words, variables = PROGRAMS[name]
+        folder = self.options.output / name
+        domains = str(self.options.command)
+        out = {'variables': variables}
+
+        def arm(label, *prefix):
+            out[label] = self.run(name, label, [*prefix, *self.words_of(kind, words)], variables)
+            print(f'{name} {label}: {json.dumps(out[label])[:400]}', flush=True)
+
+        folder.mkdir(parents=True, exist_ok=True)
+        nothing = folder / 'nothing.txt'
+        nothing.write_text('remote ^no kernel has this name$\n')
+        found = folder / 'list.txt'
+        arm('as_it_is')
+        arm('watch', domains, 'watch', f'--output={folder}', '--')
+        if not found.exists():
+            return out
+        listed = any(line.strip() and not line.startswith('#') for line in found.read_text().splitlines())
+        out['sentences'] = [line for line in (folder / 'watch.txt').read_text().splitlines() if 'boundaries' in line or 'nothing to move' in line]
+        if not listed:
+            return out
+        arm('try', domains, 'try', f'--list={found}', f'--output={folder}', '--runs=2', '--')
+        if (folder / 'try.json').exists():
+            out['gain'] = json.loads((folder / 'try.json').read_text())
+        for turn in range(self.options.turns):
+            if turn > 0:
+                arm(f'as_it_is_{turn}')
+            arm(f'apply_{turn}', domains, 'apply', f'--list={found}', '--')
+            arm(f'nothing_{turn}', domains, 'apply', f'--list={nothing}', '--')
+        out['summary'] = self.summary(out)
+        return out
+
+    @staticmethod
+    def summary(out):
+        """Medians over the runs of each arm."""
+
+        def p50(label, side):
+            values = [r['result'][side]['p50'] for n, r in out.items() if n.startswith(label) and isinstance(r, dict) and (r.get('result') or {}).get(side)]
+            return statistics.median(values) if values else None
+
+        sides = {f'{label}_{side}': p50(label, side) for label in ('as_it_is', 'apply', 'nothing') for side in ('alone', 'beside')}
+
+        def ratio(a, b):
+            return round(sides[a] / sides[b], 4) if sides[a] and sides[b] else None
+
+        return {
+            **sides, 'gain': ratio('as_it_is_beside', 'apply_beside'),
+            'library_costs': ratio('nothing_alone', 'as_it_is_alone'),
+            'apply_costs_alone': ratio('apply_alone', 'as_it_is_alone')
+        }
+
+    def injection(self):
+        """Whether the driver loads the library that CUDA_INJECTION64_PATH names, as a path and as a bare name."""
+        library = self.options.command.parent / 'libmembar_domains.so'
+        out = {}
+        for how, value in (('path', str(library)), ('bare_name', library.name)):
+            folder = self.options.output / f'injection_{how}'
+            folder.mkdir(parents=True, exist_ok=True)
+            variables = {'CUDA_INJECTION64_PATH': value, 'MEMBAR_DOMAINS_JOB': 'watch', 'MEMBAR_DOMAINS_FOLDER': str(folder)}
+            out[how] = self.run(f'injection_{how}', 'run', self.words_of('chain', ()), variables)
+            out[how]['loaded'] = any(folder.glob('*.state'))
+            out[how]['recorded_bytes'] = sum(f.stat().st_size for f in folder.glob('*.records'))
+            for f in folder.glob('*.records'):
+                f.unlink()
+        print(f'injection: {json.dumps(out)}', flush=True)
+        return out
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--command', type=pathlib.Path, required=True, help='membar-domains')
+    parser.add_argument('--chain', required=True, help='the program domains_chain')
+    parser.add_argument('--gpus', type=int, default=2)
+    parser.add_argument('--output', type=pathlib.Path, default=pathlib.Path('domains'))
+    parser.add_argument('--seconds', type=float, default=3600, help='for everything; what is not reached is left out')
+    parser.add_argument('--limit', type=float, default=120, help='seconds for one run')
+    parser.add_argument('--turns', type=int, default=2, help='runs of each arm')
+    parser.add_argument('--only', nargs='*', choices=list(PROGRAMS), help='these programs alone')
+    options = parser.parse_args()
+    options.command = options.command.resolve()
+    options.output = options.output.resolve()
+    options.output.mkdir(parents=True, exist_ok=True)
+    bench = Bench(options)
+    everything = {'gpus': options.gpus, 'programs': {}}
+    for name in options.only or PROGRAMS:
+        everything['programs'][name] = bench.measure(name)
+        if name == 'chain':
+            everything['injection'] = bench.injection()
+        (options.output / 'domains.json').write_text(json.dumps(everything, indent=1) + '\n')
+    for name, program in everything['programs'].items():
+        print(name, json.dumps(program.get('summary')), json.dumps((program.get('gain') or {}).get('gain')))
+
+
+if __name__ == '__main__':
+    main()
