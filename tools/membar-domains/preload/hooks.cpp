@@ -276,7 +276,11 @@ bool move_nodes(CUgraph graph) {
     if (type != CU_GRAPH_NODE_TYPE_KERNEL || driver::cuGraphKernelNodeGetParams_(node, &parameters) != CUDA_SUCCESS) {
       continue;
     }
-    const target to = where(parameters.func != nullptr ? parameters.func : reinterpret_cast<CUfunction>(parameters.kern));
+    if (parameters.func == nullptr) {
+      of.is_a_kernel(parameters.kern);
+      parameters.func = reinterpret_cast<CUfunction>(parameters.kern);
+    }
+    const target to = where(parameters.func);
     if (to.what == target::kind::leave) {
       continue;
     }

@@ -58,6 +58,9 @@ class session {
     const std::lock_guard lock(file_mutex_);
     if (file_ != nullptr) {
       std::fprintf(file_, format, values...);
+      if (++lines_ % 1000 == 0) {  // what a crash leaves
+        std::fflush(file_);
+      }
     }
   }
   void flush();
@@ -71,6 +74,7 @@ class session {
   process_state* state_;
   process_state unmapped_;
   std::FILE* file_ = nullptr;
+  unsigned long lines_ = 0;
   std::mutex file_mutex_;
   std::mutex complaint_mutex_;
   std::shared_mutex names_mutex_;

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// membar-domains watch, with CUPTI's records as a fake writes them.
+#include "tests/domains/command_fixture.hpp"
+
+namespace {
+
+using membar_test::domains_command;
+using membar_test::result;
+using membar_test::text_of;
+
+TEST_F(domains_command, watch_says_what_a_known_kernel_holds_up_and_writes_list_and_picture) {
+  const result r = command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table put");
+  EXPECT_EQ(r.status, 0) << r.said;
+  EXPECT_NE(r.said.find("ncclDevKernel_fake holds up 19 boundaries of other kernels by 1.00 µs each"), std::string::npos)
+      << r.said;
+  EXPECT_NE(text_of(folder_ / "out" / "list.txt").find("\nremote ^ncclDevKernel_fake$"), std::string::npos);
+  EXPECT_NE(text_of(folder_ / "out" / "timeline.svg").find("class=\"held\""), std::string::npos);
+}
+
+TEST_F(domains_command, a_cupti_that_another_profiler_has_is_named_and_the_program_runs) {
+  const result r = command("watch --cupti='" FAKE_CUPTI "'" PROGRAM "table put exit=5", "FAKE_CUPTI_BUSY=1");
+  EXPECT_EQ(r.status, 5);
+  EXPECT_NE(r.said.find("CUPTI refuses to record kernels (MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)"), std::string::npos) << r.said;
+  EXPECT_EQ(r.log, "plain put domain=-1 map=-1,-1 attributes=0\n");
+}
+
+TEST_F(domains_command, try_without_a_list_uses_what_it_watched) {
+  const result r = command("try --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table put");
+  EXPECT_NE(r.said.find("there is no list, so the program is watched first"), std::string::npos) << r.said;
+  EXPECT_NE(r.said.find("no kernel that the program launched matches '^ncclDevKernel_fake$'"), std::string::npos) << r.said;
+  EXPECT_NE(r.said.find("The gain is not known"), std::string::npos) << r.said;
+}
+
+}  // namespace
