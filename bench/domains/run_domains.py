@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import pathlib
+import signal
 import statistics
 import subprocess
 import sys
@@ -72,8 +73,13 @@ class Bench:
             try:
                 status = process.wait(min(left, self.options.limit))
             except subprocess.TimeoutExpired:
-                os.killpg(process.pid, 9)
-                process.wait()
+                # torch.distributed.run gives its workers sessions of their own, and ends them when it is asked to end.
+                os.killpg(process.pid, signal.SIGTERM)
+                try:
+                    process.wait(20)
+                except subprocess.TimeoutExpired:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    process.wait()
                 status = 'timed out'
         out = {'status': status, 'seconds': round(time.monotonic() - begin, 1)}
         text = (folder / f'{arm}.log').read_text(errors='replace')

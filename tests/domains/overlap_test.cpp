@@ -92,7 +92,7 @@ TEST(overlap, the_sentence_has_the_names_and_the_numbers) {
   EXPECT_EQ(sentence(overlaps(chain(0), put_is_remote)),
             "put holds up 50 boundaries of other kernels by 3.00 µs each, 0.15 ms of 0.30 ms beside; moving it to a domain of "
             "its own should "
-            "give about 0.14 ms back.");
+            "give about 0.12 ms back.");
   EXPECT_EQ(sentence(overlaps(chain(0), [](auto, const auto&) { return std::string(); })),
             "No kernel of the program is known to store to a peer or to the host: name yours with --remote=REGEX.");
 }
