@@ -137,6 +137,16 @@ TEST_F(domains_command, try_measures_the_gain_and_a_control_of_one) {
   EXPECT_NEAR(std::stod(json.substr(start.size())), 2.5, 0.001);  // CUDA's times are floats of milliseconds
 }
 
+TEST_F(domains_command, listed_nodes_of_graphs_are_tried_in_runs_of_one_mode_each) {
+  const result r = command("try --remote=^put$ --runs=1 --output=out" PROGRAM "table graph");
+  EXPECT_EQ(r.status, 0) << r.said;
+  EXPECT_NE(r.said.find("listed kernels are in graphs, whose nodes keep their domain"), std::string::npos) << r.said;
+  const auto run = [](const std::string& put) {
+    return "node put " + put + " flags=5\nnode small domain=-1 map=-1 flags=5\ngraph\n";
+  };
+  EXPECT_EQ(r.log, run("domain=-1 map=-1") + run("domain=-1 map=-1") + run("domain=1 map=-1") + run("domain=-1 map=0"));
+}
+
 TEST_F(domains_command, dlsym_still_finds_the_next_symbol_for_other_libraries) {
   // It stands behind membar-domains' library, and would find itself if that asked for it.
   const result r = command("apply --remote=^put$ -- /bin/true", "LD_PRELOAD='" DOMAINS_NEXT "'");
