@@ -45,6 +45,7 @@ constexpr std::string_view usage =
     "  --minutes=M        no test begins after M minutes; the results are still written\n"
     "  --part=K/N         the K-th of each N guarantees, counted from 1; the results of all parts belong together\n"
     "  --hunt=S           run guarantees in turns of --seconds (then 0.2) until one is broken or S seconds are over\n"
+    "  --context=KEY=TEXT a line of the results' context, as the state of the headers; repeatable\n"
     "  --json[=FILE]      write the results as JSON, to FILE or instead of the lines\n"
     "Exit status: 0 no forbidden outcome; 1 one was observed; 2 a test failed to run, or an option is wrong; 77 no GPU.\n";
 
@@ -53,7 +54,8 @@ struct options {
   bool list = false;
   bool json = false;
   std::string json_file;
-  std::string selection;  ///< the options that choose tests
+  machine_description context;  ///< what the results shall say beside the machine
+  std::string selection;        ///< the options that choose tests
 };
 
 [[noreturn]] void refuse(const std::string& why) { throw std::invalid_argument("conformance: " + why); }
@@ -104,6 +106,14 @@ options read_options(int argc, char** argv) {
       {"--list", [&](text, text) { read.list = true; }},
       {"--json", [&](text, text) { read.json = true; }},
       {"--json=", [&](text, text value) { read.json_file = value; }},
+      {"--context=",
+       [&](text option, text value) {
+         const std::size_t equals = std::min(value.find('='), value.size());
+         if (equals == 0 || equals == value.size()) {
+           refuse(std::string(option) + std::string(value) + ": KEY=TEXT is expected");
+         }
+         read.context.emplace_back(value.substr(0, equals), value.substr(equals + 1));
+       }},
       {"--filter=",
        [&](text option, text value) {
          try {
@@ -227,7 +237,8 @@ int run(const suite& all, const options& how) {
     return demanded("MEMBAR_REQUIRE_GPU") || demanded("MEMBAR_REQUIRE_MULTI_GPU") ? 1 : 77;
   }
   const std::unique_ptr<runner> gpus = gpu_runner();
-  const auto context = support::machine_context(0);
+  machine_description context = support::machine_context(0);
+  context.insert(context.end(), how.context.begin(), how.context.end());
   // A run that is killed leaves the results so far.
   constexpr std::chrono::seconds between_writes(30);
   auto written = std::chrono::steady_clock::now();

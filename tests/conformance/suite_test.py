@@ -365,6 +365,7 @@ class Program(unittest.TestCase):
                               ("--filter=[", "is no regular expression"), ("--only=all", "guarantees or controls is expected"),
                               ("--hunt=1 --tune=1", "--tune searches on controls"),
                               ("--tests=/no/such/file", "cannot be read"), ("--what", "is no option"),
+                              ("--context=include", "KEY=TEXT is expected"), ("--context==", "KEY=TEXT is expected"),
                               ("--parameters=width=7", "membar:"), ("--instances=nan", "a number of at least"),
                               ("--instances=inf", "a number of at least"), ("--instances=1e30", "at most 1e+18"),
                               ("--hunt=inf", "a number of at least"), ("--test=no such test", "no test has this name: see --list"),

@@ -114,8 +114,9 @@ def machines(results):
     for campaign in results.campaigns:
         context, tests = campaign["context"], campaign["tests"]
         lines.append([f"{context['gpu_count']} × {context['gpu']}", context["driver"], context["cuda_runtime"], context["date"],
+                      f"`{context['include'][:12]}`" if "include" in context else f"of {context['membar_version']}",
                       short(sum(t["instances"] for t in tests)), short(sum(t["forbidden"] for t in tests)), str(campaign["plan"]["seed"])])
-    return table(["machine", "driver", "CUDA", "date", "instances", "forbidden outcomes", "seed"], lines)
+    return table(["machine", "driver", "CUDA", "date", "headers", "instances", "forbidden outcomes", "seed"], lines)
 
 
 def not_run():

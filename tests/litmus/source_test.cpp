@@ -403,6 +403,8 @@ TEST(litmus_source_refusal, an_instruction_that_the_device_or_the_compiler_lacks
   EXPECT_EQ(refusal_of("fence.acquire.gpu", 90, 12040),
             "line 4: 'fence.acquire.gpu' needs NVRTC 12.8 or newer, and NVRTC 12.4 was found");
   EXPECT_EQ(refusal_of("fence.acquire.gpu", 90, 12080), "");
+  EXPECT_EQ(refusal_of("fence.release.gpu", 89),
+            "line 4: 'fence.release.gpu' needs compute capability 9.0, and the device has 8.9");
   EXPECT_EQ(refusal_of("fence.sc.gpu", 70, 12000), "");
   EXPECT_EQ(refusal_of("fence.sc.gpu", 60, 12000), "the litmus engine needs compute capability 7.0, and the device has 6.0");
 }
