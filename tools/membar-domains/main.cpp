@@ -223,9 +223,10 @@ std::string watch(const options& asked, outcome& ended) {
   if (result.processes.empty()) {
     return {};
   }
-  std::string report, list, picture;
-  std::vector<remote_kernel> remote;
-  double most = -1;
+  std::string picture, of_processes;
+  std::vector<overlap_report> reports;
+  std::size_t kernels = 0;
+  double most = 0;
   for (const process& p : result.processes) {
     const auto why = [&](std::uint32_t id, const std::string& name) -> std::string {
       if (named.rule_of(name) >= 0) {
@@ -238,18 +239,22 @@ std::string watch(const options& asked, outcome& ended) {
       return reason == p.recorded.reasons.end() ? "" : reason->second;
     };
     const overlap_report seen = overlaps(p.recorded, why);
-    report += p.program + " (process " + std::to_string(p.pid) + "), " + grouped(p.recorded.kernels.size()) +
-              " kernels recorded" + (p.lost == 0 ? "" : ", " + grouped(p.lost) + " more not") + "\n" + sentence(seen) + "\n\n" +
-              table(seen) + "\n";
-    remote.insert(remote.end(), seen.remote.begin(), seen.remote.end());
+    of_processes += "  " + left(p.program + " (" + std::to_string(p.pid) + ")", 30) +
+                    right(grouped(p.recorded.kernels.size()), 12) + right(grouped(seen.held_up_count), 12) +
+                    right(fixed(seen.held_up_ms, 2), 13) + right(fixed(seen.expected_back_ms, 2), 16) +
+                    (p.lost == 0 ? "" : "  " + grouped(p.lost) + " more kernels were not recorded") + "\n";
+    kernels += p.recorded.kernels.size();
+    reports.push_back(seen);
     if (seen.held_up_ms > most) {
       most = seen.held_up_ms;
       picture = timeline(p.recorded, seen);
     }
   }
-  overlap_report all;
-  all.remote = std::move(remote);
-  list = list_of(all);
+  const overlap_report all = merged(reports);
+  const std::string list = list_of(all);
+  std::string report = (kernels == 0 ? "No kernel was recorded." : sentence(all)) + "\n\n" + table(all) + "\n  " +
+                       left("process", 30) + right("kernels", 12) + right("held up", 12) + right("held up ms", 13) +
+                       right("back, about ms", 16) + "\n" + of_processes + "\n";
   const fs::path folder = asked.output;
   report +=
       "Recording kernels costs time at every boundary, alone and beside: differences count here, not times. membar-domains try "
@@ -279,6 +284,7 @@ std::vector<lane_times> lanes_of(const std::vector<job_result>& results) {
         lane_times& into = all[name];
         into.lane = name;
         into.alone.insert(into.alone.end(), lane.alone.begin(), lane.alone.end());
+        into.covered.insert(into.covered.end(), lane.covered.begin(), lane.covered.end());
         for (std::size_t m = 0; m < 3; ++m) {
           into.beside[m].insert(into.beside[m].end(), lane.beside[m].begin(), lane.beside[m].end());
         }
@@ -311,6 +317,7 @@ outcome try_move(const options& asked) {
     return ended;
   }
 
+  const predictions predicted = predictions_in(list);
   std::vector<job_result> results;
   results.push_back(run_job(asked, "try", path, std::to_string(asked.turn)));
   ended = results.back().ended;
@@ -322,7 +329,7 @@ outcome try_move(const options& asked) {
   for (const process& p : results.back().processes) {
     in_graphs = in_graphs || p.nodes > 0;
   }
-  gain_report report = gains(lanes_of(results));
+  gain_report report = gains(lanes_of(results), predicted);
   std::string how = "Listed kernels took turns within one run, " + std::to_string(asked.turn) + " launches each.\n";
   if (report.lanes.empty() || in_graphs) {
     say(in_graphs ? "listed kernels are in graphs, whose nodes keep their domain: the program is run as a whole, in turns"
@@ -338,7 +345,7 @@ outcome try_move(const options& asked) {
         }
       }
     }
-    report = gains(lanes_of(results));
+    report = gains(lanes_of(results), predicted);
     how = "The program ran as a whole, " + std::to_string(asked.runs) + " times in each mode, in turns.\n";
   }
   const std::string text = sentence(report) + "\n\n" + table(report) + "\n" + how;

@@ -5,6 +5,8 @@
 #include <array>
 #include <map>
 #include <set>
+#include <sstream>
+#include <string_view>
 #include <tuple>
 
 #include "membar-domains/move_list.hpp"
@@ -32,6 +34,12 @@ std::span<const interval>::iterator last_before(std::span<const interval> interv
   const auto after =
       std::upper_bound(intervals.begin(), intervals.end(), time, [](std::int64_t t, const interval& i) { return t < i.start; });
   return after == intervals.begin() ? intervals.end() : after - 1;
+}
+
+void sort_by_cost(overlap_report& report) {
+  std::sort(report.boundaries.begin(), report.boundaries.end(), [](const boundary& a, const boundary& b) {
+    return std::pair(a.total_ms(), a.beside) > std::pair(b.total_ms(), b.beside);
+  });
 }
 
 interval time_of(const ran& k) { return {static_cast<std::int64_t>(k.start), static_cast<std::int64_t>(k.end)}; }
@@ -121,14 +129,29 @@ overlap_report overlaps(const records& of, const std::function<std::string(std::
   struct seen {
     std::vector<double> step, gap, length;
   };
+  using kind = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, bool>;
   // By device, names and whether a graph launched them: beside a remote kernel [1] and alone [0].
-  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, bool>, std::array<seen, 2>> kinds;
+  std::map<kind, std::array<seen, 2>> kinds;
+  struct unit {
+    std::size_t boundaries = 0;
+    std::vector<kind> beside;
+  };
+  std::map<std::tuple<bool, std::uint32_t, std::uint32_t, std::uint32_t>, unit>
+      units;  // by graph or not, device, stream, number
   for (auto& [where, kernels] : streams) {
     std::sort(kernels.begin(), kernels.end(), [](const ran& a, const ran& b) { return a.start < b.start; });
     const std::vector<interval>& busy = remote_on[where.first];
+    std::uint32_t launches = 0;
     for (std::size_t i = 0; i + 1 < kernels.size(); ++i) {
       const ran& a = kernels[i];
       const ran& b = kernels[i + 1];
+      const bool in_graph = a.graph != 0;
+      const bool has_unit = !in_graph || a.launch != 0;
+      unit& of_unit = units[{in_graph, where.first, where.second, in_graph ? a.launch : launches / launches_in_a_unit}];
+      if (!why.contains(a.name)) {
+        ++of_unit.boundaries;
+        launches += in_graph ? 0 : 1;
+      }
       if (why.contains(a.name) || why.contains(b.name) || b.start < a.end ||
           static_cast<double>(b.start - a.end) > longest_gap_us * 1000) {
         continue;
@@ -139,7 +162,11 @@ overlap_report overlaps(const records& of, const std::function<std::string(std::
       if (!beside && touched(busy, start, next)) {
         continue;  // partly
       }
-      seen& into = kinds[{where.first, a.name, b.name, a.graph != 0}][beside ? 1 : 0];
+      const kind key{where.first, a.name, b.name, in_graph};
+      if (beside && has_unit) {
+        of_unit.beside.push_back(key);
+      }
+      seen& into = kinds[key][beside ? 1 : 0];
       into.step.push_back(static_cast<double>(b.start - a.start) / 1000);
       into.gap.push_back(static_cast<double>(b.start - a.end) / 1000);
       into.length.push_back(static_cast<double>(a.end - a.start) / 1000);
@@ -149,6 +176,7 @@ overlap_report overlaps(const records& of, const std::function<std::string(std::
     }
   }
 
+  std::map<kind, double> held_up;
   for (const auto& [key, times] : kinds) {
     const auto& [device, before, after, in_graph] = key;
     const auto& [alone, beside] = times;
@@ -171,22 +199,104 @@ overlap_report overlaps(const records& of, const std::function<std::string(std::
       const bool small = median(alone.length) <= longest_small_kernel_us;
       b.held_up = std::max(0.0, small ? b.step_beside - b.step_alone : b.gap_beside - b.gap_alone);
       out.held_up_ms += b.total_ms();
-      out.expected_back_ms += b.total_ms() * (in_graph ? relief_in_a_graph : relief_in_a_stream);
+      held_up[key] = b.held_up;
+      out.expected_back_ms += b.total_ms() * (in_graph ? relief_in_a_graph : relief_in_a_stream).value;
       out.held_up_count += b.held_up > 0 ? b.beside : 0;
     } else {
       out.unknown += b.beside;
     }
     out.boundaries.push_back(std::move(b));
   }
-  std::sort(out.boundaries.begin(), out.boundaries.end(), [](const boundary& a, const boundary& b) {
-    return std::pair(a.total_ms(), a.beside) > std::pair(b.total_ms(), b.beside);
-  });
+  sort_by_cost(out);
+  // A unit at the edge of a remote kernel was beside it for a part only: half of what is usual is needed, as in try.
+  for (const bool in_graph : {false, true}) {
+    std::vector<double> shares;
+    std::vector<double> held;
+    for (const auto& [key, u] : units) {
+      if (std::get<0>(key) == in_graph && !u.beside.empty() && (in_graph || u.boundaries == launches_in_a_unit)) {
+        shares.push_back(static_cast<double>(u.beside.size()) / static_cast<double>(u.boundaries));
+        held.push_back(0);
+        for (const auto& k : u.beside) {
+          const auto at = held_up.find(k);
+          held.back() += at == held_up.end() ? 0 : at->second;
+        }
+      }
+    }
+    const double usual = median(shares);
+    prediction& p = in_graph ? out.expected.graph : out.expected.stream;
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      if (shares[i] >= usual / 2) {
+        ++p.units;
+        p.held_up_us += (held[i] - p.held_up_us) / static_cast<double>(p.units);
+      }
+    }
+  }
+  return out;
+}
+
+overlap_report merged(const std::vector<overlap_report>& reports) {
+  overlap_report out;
+  std::map<std::string, remote_kernel> remote;
+  std::map<std::tuple<std::string, std::string, bool>, boundary> boundaries;
+  const auto weigh = [](double& mean, double other, std::size_t before, std::size_t more) {
+    mean += more == 0 ? 0 : (other - mean) * static_cast<double>(more) / static_cast<double>(before + more);
+  };
+  for (const overlap_report& report : reports) {
+    for (const remote_kernel& r : report.remote) {
+      const auto [at, is_new] = remote.try_emplace(r.name, r);
+      if (!is_new) {
+        at->second.count += r.count;
+        at->second.total_ms += r.total_ms;
+        at->second.shared_ms += r.shared_ms;
+        at->second.alone_of_its_short_name = at->second.alone_of_its_short_name && r.alone_of_its_short_name;
+      }
+    }
+    for (const boundary& b : report.boundaries) {
+      // What is known and what is not stay apart, or the one would dilute the other.
+      const auto [at, is_new] = boundaries.try_emplace({b.before, b.after + (b.known ? "" : "?"), b.in_graph}, b);
+      if (!is_new) {
+        boundary& all = at->second;
+        weigh(all.step_alone, b.step_alone, all.beside, b.beside);
+        weigh(all.step_beside, b.step_beside, all.beside, b.beside);
+        weigh(all.gap_alone, b.gap_alone, all.beside, b.beside);
+        weigh(all.gap_beside, b.gap_beside, all.beside, b.beside);
+        weigh(all.held_up, b.held_up, all.beside, b.beside);
+        all.alone += b.alone;
+        all.beside += b.beside;
+      }
+    }
+    out.held_up_count += report.held_up_count;
+    out.held_up_ms += report.held_up_ms;
+    out.beside_ms += report.beside_ms;
+    out.expected_back_ms += report.expected_back_ms;
+    out.unknown += report.unknown;
+    for (const auto part : {&predictions::graph, &predictions::stream}) {
+      const prediction& p = report.expected.*part;
+      prediction& all = out.expected.*part;
+      weigh(all.held_up_us, p.held_up_us, all.units, p.units);
+      all.units += p.units;
+    }
+  }
+  for (auto& [name, r] : remote) {
+    out.remote.push_back(std::move(r));
+  }
+  std::sort(out.remote.begin(), out.remote.end(), [](const auto& a, const auto& b) { return a.shared_ms > b.shared_ms; });
+  for (auto& [key, b] : boundaries) {
+    out.boundaries.push_back(std::move(b));
+  }
+  sort_by_cost(out);
   return out;
 }
 
 namespace {
 
-std::string list_names(const overlap_report& report) {
+/// Short names of the remote kernels that ran beside others, at most three.
+struct name_list {
+  std::string text;
+  bool many = false;
+};
+
+name_list list_names(const overlap_report& report) {
   std::vector<std::string> names;
   for (const remote_kernel& r : report.remote) {
     const std::string brief = short_name(r.name);
@@ -195,10 +305,18 @@ std::string list_names(const overlap_report& report) {
     }
   }
   std::string out;
-  for (std::size_t i = 0; i < names.size() && i < 3; ++i) {
+  const std::size_t shown = std::min<std::size_t>(names.size(), 3);
+  for (std::size_t i = 0; i < shown; ++i) {
     out += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
   }
-  return names.size() > 3 ? out + " and " + std::to_string(names.size() - 3) + " more" : out;
+  return {names.size() > 3 ? out + " and " + std::to_string(names.size() - 3) + " more" : out, names.size() > 1};
+}
+
+std::string expected_back(const prediction& p, const relief& share, const std::string& what) {
+  return p.units == 0 || p.held_up_us <= 0
+             ? ""
+             : " " + what + " beside should take " + fixed(p.back_us(share.value), 1) + " µs less (" +
+                   fixed(p.back_us(share.low), 1) + " to " + fixed(p.back_us(share.high), 1) + ").";
 }
 
 }  // namespace
@@ -210,18 +328,21 @@ std::string sentence(const overlap_report& report) {
   if (report.beside_ms == 0) {
     return "No kernel ran beside one that stores to a peer or to the host: there is nothing to move.";
   }
+  const name_list names = list_names(report);
   if (report.held_up_count == 0) {
     return report.unknown == 0
-               ? "Kernels ran beside " + list_names(report) +
-                     ", and none of their boundaries took longer: there is nothing to move."
-               : grouped(report.unknown) + " boundaries ran beside " + list_names(report) +
+               ? "Kernels ran beside " + names.text + ", and none of their boundaries took longer: there is nothing to move."
+               : grouped(report.unknown) + " boundaries ran beside " + names.text +
                      ", and none like them ran alone, so what they cost is not known: membar-domains try measures it.";
   }
   const double each = report.held_up_ms * 1000 / static_cast<double>(report.held_up_count);
-  return list_names(report) + (report.remote.size() > 1 ? " hold up " : " holds up ") + grouped(report.held_up_count) +
+  return names.text + (names.many ? " hold up " : " holds up ") + grouped(report.held_up_count) +
          " boundaries of other kernels by " + fixed(each, 2) + " µs each, " + fixed(report.held_up_ms, 2) + " ms of " +
-         fixed(report.beside_ms, 2) + " ms beside; moving " + (report.remote.size() > 1 ? "them" : "it") +
-         " to a domain of its own should give about " + fixed(report.expected_back_ms, 2) + " ms back.";
+         fixed(report.beside_ms, 2) + " ms beside; moving " + (names.many ? "them" : "it") +
+         " to another domain should give about " + fixed(report.expected_back_ms, 2) + " ms back." +
+         expected_back(report.expected.graph, relief_in_a_graph, "A launch of a graph") +
+         expected_back(report.expected.stream, relief_in_a_stream,
+                       std::to_string(launches_in_a_unit) + " launches of a stream");
 }
 
 std::string table(const overlap_report& report, std::size_t rows) {
@@ -249,12 +370,41 @@ std::string table(const overlap_report& report, std::size_t rows) {
   return out;
 }
 
+namespace {
+constexpr std::string_view prediction_mark = "# predicted by watch, for try: ";
+}
+
+predictions predictions_in(const std::string& list) {
+  predictions out;
+  std::istringstream lines(list);
+  std::string line;
+  while (std::getline(lines, line)) {
+    if (!line.starts_with(prediction_mark)) {
+      continue;
+    }
+    std::istringstream words(line.substr(prediction_mark.size()));
+    std::string what, held, up, us, of, a, unit, from;
+    prediction p;
+    if (words >> what >> p.held_up_us >> held >> up >> us >> of >> a >> unit >> from >> p.units) {
+      (what == "graph" ? out.graph : out.stream) = p;
+    }
+  }
+  return out;
+}
+
 std::string list_of(const overlap_report& report) {
   std::string out =
       "# Kernels to run in another memory synchronization domain: membar-domains apply --list=<this file> -- <program>\n"
       "# A line: remote, default or a physical domain's number; then a regular expression of kernel names. The first match "
       "decides.\n"
       "# What must hold: no kernel listed here synchronizes at device scope with a kernel of another domain while both run.\n";
+  for (const bool in_graph : {true, false}) {
+    const prediction& p = in_graph ? report.expected.graph : report.expected.stream;
+    if (p.units != 0) {
+      out += std::string(prediction_mark) + (in_graph ? "graph " : "stream ") + fixed(p.held_up_us, 3) +
+             " held up us of a unit, from " + std::to_string(p.units) + " units\n";
+    }
+  }
   std::set<std::string> listed;
   for (const remote_kernel& r : report.remote) {
     const std::string pattern = "^" + escaped(r.alone_of_its_short_name ? short_name(r.name) : r.name) + "$";

@@ -47,19 +47,40 @@ struct remote_kernel {
   bool alone_of_its_short_name = true;  ///< no other kernel has its short name
 };
 
+/// The part of a hold-up that another domain takes away, and the range of what has been measured. In a graph two-shot all-reduces
+/// gave back 0.81 of what tiny kernels waited and 0.68 of what a decode step did, NCCL's all-reduce 0.50, and NVLink stores at
+/// 373 GB/s 0.63 (docs/membar_domains.md). In a stream 0.96 of a chain whose launches hide what remains, and 0.80 beside those stores.
+struct relief {
+  double value = 0, low = 0, high = 0;
+};
+inline constexpr relief relief_in_a_stream{0.96, 0.80, 0.97}, relief_in_a_graph{0.68, 0.50, 0.82};
+
+/// What a move should give back to a unit of work that runs beside remote kernels: to a launch of a graph, or to 50 launches of a
+/// stream. Those are the units that `try` measures.
+struct prediction {
+  std::size_t units = 0;  ///< that it was computed from; 0: there is none
+  double held_up_us = 0;  ///< of a unit
+  double back_us(double share) const { return held_up_us * share; }
+};
+
+struct predictions {
+  prediction graph, stream;
+};
+
+/// Launches without a remote kernel that make one unit of work of a stream.
+inline constexpr unsigned launches_in_a_unit = 50;
+
 struct overlap_report {
   std::vector<remote_kernel> remote;
   std::vector<boundary> boundaries;  ///< the costliest first
   std::size_t held_up_count = 0;
   double held_up_ms = 0;
   double beside_ms = 0;         ///< time in which other kernels' streams worked beside remote kernels
-  double expected_back_ms = 0;  ///< by the shares below
-  std::size_t unknown = 0;      ///< boundaries beside a remote kernel without enough like them alone
+  double expected_back_ms = 0;  ///< by the shares above
+  predictions expected;
+  std::size_t unknown = 0;  ///< boundaries beside a remote kernel without enough like them alone
 };
 
-/// The part of a hold-up that another domain takes away: of the end of tiny kernels beside NVLink stores at 373 GB/s on two H200,
-/// (14.4 - 5.51) / (14.4 - 3.26) in a stream and (11.0 - 4.63) / (11.0 - 0.96) in a graph (docs/sync_domains.md).
-inline constexpr double relief_in_a_stream = 0.80, relief_in_a_graph = 0.63;
 /// A gap longer than this is a stream without work.
 inline constexpr double longest_gap_us = 50;
 /// Kernels longer than this share bandwidth with the remote kernel: of them only the gap counts.
@@ -71,14 +92,21 @@ inline constexpr std::size_t enough = 5;
 [[nodiscard]] overlap_report overlaps(const records& of,
                                       const std::function<std::string(std::uint32_t, const std::string&)>& why_remote);
 
+/// One report of many processes: boundaries of the same short names become one, whose times are means, each process with the weight
+/// of its boundaries beside.
+[[nodiscard]] overlap_report merged(const std::vector<overlap_report>& reports);
+
 /// The verdict in one sentence.
 [[nodiscard]] std::string sentence(const overlap_report& report);
 
 /// The table of boundaries, in lines of plain text.
 [[nodiscard]] std::string table(const overlap_report& report, std::size_t rows = 12);
 
-/// The list that `apply` takes.
+/// The list that `apply` takes, with the prediction as a comment.
 [[nodiscard]] std::string list_of(const overlap_report& report);
+
+/// The prediction that `list_of` wrote.
+[[nodiscard]] predictions predictions_in(const std::string& list);
 
 /// A median; 0 of nothing.
 [[nodiscard]] double median(std::vector<double> values);

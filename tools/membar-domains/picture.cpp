@@ -47,6 +47,15 @@ std::string timeline(const records& of, const overlap_report& report, double spa
   for (const ran& k : of.kernels) {
     streams[{k.device, k.stream}].push_back(k);
   }
+  std::map<std::uint32_t, std::vector<interval>> busy;
+  for (const ran& k : of.kernels) {
+    if (remote.contains(of.names.count(k.name) ? of.names.at(k.name) : "")) {
+      busy[k.device].push_back({static_cast<std::int64_t>(k.start), static_cast<std::int64_t>(k.end)});
+    }
+  }
+  for (auto& [device, intervals] : busy) {
+    intervals = united(std::move(intervals));
+  }
   std::vector<held> waits;
   for (auto& [where, kernels] : streams) {
     std::sort(kernels.begin(), kernels.end(), [](const ran& a, const ran& b) { return a.start < b.start; });
@@ -55,9 +64,11 @@ std::string timeline(const records& of, const overlap_report& report, double spa
       const ran& b = kernels[i + 1];
       const auto kind = kinds.find({where.first, brief[a.name], brief[b.name], a.graph != 0});
       const double step = static_cast<double>(b.start - a.start) / 1000;
-      if (kind != kinds.end() && b.start >= a.end && step > kind->second->step_alone && step < 2 * longest_gap_us) {
+      // A step that was longer without a remote kernel waited for something else, as for the host.
+      if (kind != kinds.end() && b.start >= a.end && step > kind->second->step_alone && step < 2 * longest_gap_us &&
+          covered(busy[where.first], static_cast<std::int64_t>(a.end), static_cast<std::int64_t>(b.start))) {
         const auto due = a.start + static_cast<std::uint64_t>(kind->second->step_alone * 1000);
-        waits.push_back({std::max(due, std::min(a.end, b.start)), b.start, where.first, where.second});
+        waits.push_back({due, b.start, where.first, where.second});
       }
     }
   }
@@ -127,8 +138,8 @@ std::string timeline(const records& of, const overlap_report& report, double spa
   for (int i = 0; i <= 4; ++i) {
     const double at = label + (width - label - 10) * i / 4;
     axis += "<line x1=\"" + fixed(at, 1) + "\" y1=\"40\" x2=\"" + fixed(at, 1) + "\" y2=\"" + fixed(y, 0) + "\"/><text x=\"" +
-            fixed(at, 1) + "\" y=\"" + fixed(y + 14, 0) + "\" text-anchor=\"middle\">" + fixed(span_us * i / 4, 0) +
-            " µs</text>\n";
+            fixed(at, 1) + "\" y=\"" + fixed(y + 14, 0) + "\" text-anchor=\"" + (i == 4 ? "end" : "middle") + "\">" +
+            fixed(span_us * i / 4, 0) + " µs</text>\n";
   }
   return "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 960 " + fixed(y + 24, 0) +
          "\" font-family=\"sans-serif\" font-size=\"12\">\n"

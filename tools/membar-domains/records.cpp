@@ -25,6 +25,7 @@ records read_records(std::istream& in) {
         continue;
       }
     } else if (kind == 'K' && words >> k.device >> k.stream >> k.graph >> k.start >> k.end >> k.name) {
+      words >> k.launch;
       if (k.start != 0 && k.end >= k.start) {  // CUPTI writes 0 where it has no time
         out.kernels.push_back(k);
       }

@@ -5,7 +5,7 @@
 ///
 ///     N id name                                 a kernel's name
 ///     R name reason                             why the kernel counts as remote: peer, host
-///     K device stream graph start end name      a kernel that ran
+///     K device stream graph start end name launch   a kernel that ran; those of a graph's launch have its number
 ///     L id description                          a lane: a stream or graph whose pace is measured
 ///     T lane start end                          the time that a lane took for its unit of work
 ///     M mode start end                          a listed kernel ran, moved as `mode` says
@@ -26,6 +26,7 @@ struct ran {
   std::uint32_t device = 0, stream = 0, graph = 0;
   std::uint64_t start = 0, end = 0;
   std::uint32_t name = 0;
+  std::uint32_t launch = 0;  ///< the call that launched it; 0: not known
 };
 
 struct tick {

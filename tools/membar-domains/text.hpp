@@ -24,8 +24,9 @@ namespace membar_domains {
 }
 
 [[nodiscard]] inline std::string left(std::string text, std::size_t width) {
-  if (columns(text) >= width) {
-    text = text.substr(0, width - 3) + ".. ";
+  if (columns(text) >= width) {  // names differ at both ends
+    const std::size_t end = (width - 3) / 3;
+    text = text.substr(0, width - 3 - end) + ".." + text.substr(text.size() - end) + " ";
   }
   return text + std::string(width - columns(text), ' ');
 }

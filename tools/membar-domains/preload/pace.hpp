@@ -6,12 +6,10 @@
 
 #include <cuda.h>
 
+#include "membar-domains/overlap.hpp"
 #include "membar-domains/records.hpp"
 
 namespace membar_domains {
-
-/// Launches without a listed kernel that make one unit of work of a stream.
-inline constexpr unsigned launches_in_a_unit = 50;
 
 /// The events around something in a stream. A null stream is the legacy default stream.
 class timed_span {

@@ -96,8 +96,9 @@ void CUPTIAPI take_buffer(CUcontext context, std::uint32_t stream, std::uint8_t*
     // Kernel10 is of CUDA 13; older records begin alike up to graphId.
     const auto* const k = reinterpret_cast<const CUpti_ActivityKernel10*>(record);
     const std::uint32_t name = id_of(k->name == nullptr ? "?" : k->name);
-    session::get().write("K %u %u %u %llu %llu %u\n", k->deviceId, k->streamId, k->graphId,
-                         static_cast<unsigned long long>(k->start), static_cast<unsigned long long>(k->end), name);
+    session::get().write("K %u %u %u %llu %llu %u %u\n", k->deviceId, k->streamId, k->graphId,
+                         static_cast<unsigned long long>(k->start), static_cast<unsigned long long>(k->end), name,
+                         k->correlationId);
     state.recorded.fetch_add(1, std::memory_order_relaxed);
   }
   std::size_t dropped = 0;
