@@ -49,6 +49,49 @@ TEST_F(domains_command, a_listed_node_gets_the_domain_before_its_graph_is_instan
   }
 }
 
+TEST_F(domains_command, a_launch_in_the_null_stream_is_moved_and_stays_in_it) {
+  for (const std::string way : {"linked", "dlsym", "table", "own_stream"}) {
+    const std::string end = way == "own_stream" ? "_ptsz" : "";
+    const result r = command("apply --remote=^put$" PROGRAM + way + " put/null small/null");
+    EXPECT_EQ(r.log, "ex" + end + " put domain=1 map=-1,-1 attributes=1 null\nplain" + end +
+                         " small domain=-1 map=-1,-1 attributes=0 null\n")
+        << way << r.said;
+  }
+}
+
+TEST_F(domains_command, try_measures_work_in_the_null_stream) {
+  const result r = command("try --remote=^put$ --output=out" PROGRAM "table race/null", "FAKE_DRIVER_QUIET=1");
+  EXPECT_NE(r.said.find("at 2.500× (95 %: 2.500 to 2.500) of their pace"), std::string::npos) << r.said;
+}
+
+TEST_F(domains_command, a_listed_node_of_a_child_graph_gets_the_domain) {
+  EXPECT_EQ(command("apply --remote=^put$" PROGRAM "table child").log, "child node put domain=1 map=-1 flags=5\n");
+}
+
+TEST_F(domains_command, a_listed_node_gets_the_domain_before_an_executable_graph_is_updated_with_it) {
+  for (const std::string way : {"linked", "dlsym", "table"}) {
+    const result r = command("apply --remote=^put$" PROGRAM + way + " update");
+    EXPECT_EQ(r.log, "node small domain=-1 map=-1 flags=5\nupdate put domain=1 map=-1\n") << way << r.said;
+  }
+}
+
+TEST_F(domains_command, a_listed_kernel_put_into_a_node_of_an_executable_graph_is_named) {
+  for (const std::string way : {"linked", "dlsym", "table"}) {
+    const result r = command("apply --remote=^put$" PROGRAM + way + " exchange");
+    EXPECT_EQ(r.log, "node small domain=-1 map=-1 flags=5\nset put\n");
+    EXPECT_NE(r.said.find("exchanged a listed kernel and another one in a node of an executable graph"), std::string::npos)
+        << way << r.said;
+  }
+  EXPECT_EQ(command("apply --remote=^put$" PROGRAM "table parameters").said.find("exchanged"), std::string::npos)
+      << "other parameters for the same kernel";
+}
+
+TEST_F(domains_command, a_conditional_node_is_named) {
+  const result r = command("apply --remote=^put$" PROGRAM "table conditional");
+  EXPECT_NE(r.said.find("a graph has a conditional node, into whose body the library cannot look"), std::string::npos)
+      << r.said;
+}
+
 TEST_F(domains_command, what_is_not_listed_passes_as_it_was) {
   const result r = command("apply --remote=^nothing$" PROGRAM "table put put/remote put/map put/cooperative graph");
   EXPECT_EQ(r.log,

@@ -15,6 +15,8 @@
 #undef cuGetProcAddress
 #undef cuGraphKernelNodeGetParams
 #undef cuEventElapsedTime
+#undef cuGraphExecUpdate
+#undef cuGraphExecKernelNodeSetParams
 
 struct CUfunc_st {
   std::string name;
@@ -23,9 +25,11 @@ struct CUevent_st {
   double us = 0;
 };
 struct CUgraphNode_st {
+  CUgraphNodeType type = CU_GRAPH_NODE_TYPE_KERNEL;
   CUfunction kernel = nullptr;
   int domain = -1;
   int map_default = -1;
+  CUgraph child = nullptr;
 };
 struct CUgraph_st {
   std::vector<CUgraphNode> nodes;
@@ -73,7 +77,8 @@ CUresult launched(const char* how, CUfunction f, CUstream stream, const CUlaunch
   }
   if (number("FAKE_DRIVER_QUIET", 0) == 0) {
     log(std::string(how) + " " + f->name + " domain=" + std::to_string(domain) + " map=" + std::to_string(map_default) + "," +
-        std::to_string(map_remote) + " attributes=" + std::to_string(count) + (cooperative ? " cooperative" : ""));
+        std::to_string(map_remote) + " attributes=" + std::to_string(count) + (cooperative ? " cooperative" : "") +
+        (stream == nullptr ? " null" : ""));
   }
   double& now = clocks[stream];
   if (f->name == "put") {
@@ -161,8 +166,24 @@ FAKE CUresult cuGraphCreate(CUgraph* graph, unsigned) {
 }
 FAKE CUresult cuGraphAddKernelNode_v2(CUgraphNode* node, CUgraph graph, const CUgraphNode*, std::size_t,
                                       const CUDA_KERNEL_NODE_PARAMS* p) {
-  *node = new CUgraphNode_st{p->func};
+  *node = new CUgraphNode_st{.kernel = p->func};
   graph->nodes.push_back(*node);
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuGraphAddChildGraphNode(CUgraphNode* node, CUgraph graph, const CUgraphNode*, std::size_t, CUgraph child) {
+  *node = new CUgraphNode_st{.type = CU_GRAPH_NODE_TYPE_GRAPH, .child = new CUgraph_st};
+  for (const CUgraphNode n : child->nodes) {  // a node has a graph of its own, which is a copy
+    (*node)->child->nodes.push_back(new CUgraphNode_st(*n));
+  }
+  graph->nodes.push_back(*node);
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph* child) {
+  *child = node->child;
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuGraphAddConditional(CUgraph graph) {
+  graph->nodes.push_back(new CUgraphNode_st{.type = CU_GRAPH_NODE_TYPE_CONDITIONAL});
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode* nodes, std::size_t* count) {
@@ -172,8 +193,8 @@ FAKE CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode* nodes, std::size_t* co
   *count = graph->nodes.size();
   return CUDA_SUCCESS;
 }
-FAKE CUresult cuGraphNodeGetType(CUgraphNode, CUgraphNodeType* type) {
-  *type = CU_GRAPH_NODE_TYPE_KERNEL;
+FAKE CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType* type) {
+  *type = node->type;
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS* p) {
@@ -188,11 +209,28 @@ FAKE CUresult cuGraphKernelNodeSetAttribute(CUgraphNode node, CUlaunchAttributeI
   }
   return CUDA_SUCCESS;
 }
-FAKE CUresult cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, unsigned long long flags) {
+namespace {
+void log_nodes(const std::string& what, CUgraph graph, const std::string& more) {
   for (const CUgraphNode node : graph->nodes) {
-    log("node " + node->kernel->name + " domain=" + std::to_string(node->domain) + " map=" + std::to_string(node->map_default) +
-        " flags=" + std::to_string(flags));
+    if (node->child != nullptr) {
+      log_nodes("child " + what, node->child, more);
+    } else if (node->kernel != nullptr) {
+      log(what + " " + node->kernel->name + " domain=" + std::to_string(node->domain) +
+          " map=" + std::to_string(node->map_default) + more);
+    }
   }
+}
+}  // namespace
+FAKE CUresult cuGraphExecUpdate_v2(CUgraphExec, CUgraph graph, CUgraphExecUpdateResultInfo*) {
+  log_nodes("update", graph, "");
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS* p) {
+  log("set " + p->func->name);
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, unsigned long long flags) {
+  log_nodes("node", graph, " flags=" + std::to_string(flags));
   *exec = reinterpret_cast<CUgraphExec>(graph);
   return CUDA_SUCCESS;
 }
@@ -225,6 +263,8 @@ CUresult found(const char* symbol, void** function, cuuint64_t flags) {
        own_stream ? reinterpret_cast<void*>(&cuLaunchKernelEx_ptsz) : reinterpret_cast<void*>(&cuLaunchKernelEx)},
       {"cuLaunchCooperativeKernel", reinterpret_cast<void*>(&cuLaunchCooperativeKernel)},
       {"cuModuleGetFunction", reinterpret_cast<void*>(&cuModuleGetFunction)},
+      {"cuGraphExecUpdate", reinterpret_cast<void*>(&cuGraphExecUpdate_v2)},
+      {"cuGraphExecKernelNodeSetParams", reinterpret_cast<void*>(&cuGraphExecKernelNodeSetParams_v2)},
       {"cuGraphInstantiate", reinterpret_cast<void*>(&cuGraphInstantiateWithFlags)},
   };
   const auto at = all.find(symbol);

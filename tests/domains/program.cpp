@@ -2,7 +2,7 @@
 /// @file
 /// A CUDA program as the tests of membar-domains need it: it gets the driver as its first word says (linked: by the linker; dlsym;
 /// table: as the CUDA runtime does, by cuGetProcAddress; own_stream: the same with the per-thread default stream), then does one
-/// thing for each word: put, small (launches), put/ex, put/remote, put/map (with attributes), put/cooperative, graph, race (much of
+/// thing for each word: put/null, small/null (in the null stream), child, update, exchange, parameters, conditional (graphs), put, small (launches), put/ex, put/remote, put/map (with attributes), put/cooperative, graph, race (much of
 /// both), exit=<status>, abort.
 #include <cuda.h>
 #include <dlfcn.h>
@@ -14,6 +14,9 @@
 
 #undef cuGetProcAddress
 
+/// Of the fake driver: the real one takes many more words to make such a node.
+extern "C" CUresult cuGraphAddConditional(CUgraph graph);
+
 namespace {
 
 struct functions {
@@ -23,6 +26,8 @@ struct functions {
   decltype(&cuLaunchKernelEx) launch_ex;
   decltype(&cuLaunchCooperativeKernel) launch_cooperative;
   decltype(&cuGraphInstantiateWithFlags) instantiate;
+  decltype(&cuGraphExecUpdate_v2) update;
+  decltype(&cuGraphExecKernelNodeSetParams_v2) set_node;
 };
 
 template <class Function>
@@ -37,8 +42,14 @@ void set(Function& to, void* address) {
 functions driver_by(const std::string& way) {
   functions out{};
   if (way == "linked") {
-    return {cuInit,           cuModuleGetFunction,       cuLaunchKernel,
-            cuLaunchKernelEx, cuLaunchCooperativeKernel, cuGraphInstantiateWithFlags};
+    return {cuInit,
+            cuModuleGetFunction,
+            cuLaunchKernel,
+            cuLaunchKernelEx,
+            cuLaunchCooperativeKernel,
+            cuGraphInstantiateWithFlags,
+            cuGraphExecUpdate_v2,
+            cuGraphExecKernelNodeSetParams_v2};
   }
   void* const library = dlopen("libcuda.so.1", RTLD_NOW);
   if (way == "dlsym") {
@@ -48,6 +59,8 @@ functions driver_by(const std::string& way) {
     set(out.launch_ex, dlsym(library, "cuLaunchKernelEx"));
     set(out.launch_cooperative, dlsym(library, "cuLaunchCooperativeKernel"));
     set(out.instantiate, dlsym(library, "cuGraphInstantiateWithFlags"));
+    set(out.update, dlsym(library, "cuGraphExecUpdate_v2"));
+    set(out.set_node, dlsym(library, "cuGraphExecKernelNodeSetParams_v2"));
     return out;
   }
   using getter = CUresult(const char*, void**, int, cuuint64_t, CUdriverProcAddressQueryResult*);
@@ -67,6 +80,8 @@ functions driver_by(const std::string& way) {
   find(get, out.launch_ex, "cuLaunchKernelEx", 11060, flags);
   find(get, out.launch_cooperative, "cuLaunchCooperativeKernel", 9000, 0);
   find(get, out.instantiate, "cuGraphInstantiate", 12000, 0);
+  find(get, out.update, "cuGraphExecUpdate", 12000, 0);
+  find(get, out.set_node, "cuGraphExecKernelNodeSetParams", 12000, 0);
   return out;
 }
 
@@ -104,6 +119,31 @@ int main(int count, char** words) {
       result = driver.launch_ex(&config, put, nullptr, nullptr);
     } else if (word == "put/cooperative") {
       result = driver.launch_cooperative(put, 1, 1, 1, 32, 1, 1, 0, stream(1), nullptr);
+    } else if (word == "put/null" || word == "small/null") {
+      result = plain(word == "put/null" ? put : small, nullptr);
+    } else if (word == "child" || word == "update" || word == "exchange" || word == "parameters" || word == "conditional") {
+      CUgraph graph = nullptr;
+      CUgraph inner = nullptr;
+      CUgraphNode node = nullptr;
+      CUgraphExec exec = nullptr;
+      cuGraphCreate(&graph, 0);
+      cuGraphCreate(&inner, 0);
+      CUDA_KERNEL_NODE_PARAMS p{};
+      p.func = word == "parameters" || word == "child" ? put : small;
+      cuGraphAddKernelNode(&node, word == "child" ? inner : graph, nullptr, 0, &p);
+      if (word == "child") {
+        cuGraphAddChildGraphNode(&node, graph, nullptr, 0, inner);
+      } else if (word == "conditional") {
+        cuGraphAddConditional(graph);
+      }
+      result = driver.instantiate(&exec, graph, 5);
+      p.func = put;
+      if (word == "update") {
+        cuGraphAddKernelNode(&node, inner, nullptr, 0, &p);
+        result = driver.update(exec, inner, nullptr);
+      } else if (word == "exchange" || word == "parameters") {
+        result = driver.set_node(exec, node, &p);
+      }
     } else if (word == "graph") {
       CUgraph graph = nullptr;
       CUgraphNode node = nullptr;
@@ -116,6 +156,13 @@ int main(int count, char** words) {
       }
       result = driver.instantiate(&exec, graph, 5);
       cuGraphLaunch(exec, stream(1));
+    } else if (word == "race/null") {
+      for (int k = 0; k < 800; ++k) {
+        plain(put, stream(1));
+      }
+      for (int k = 0; k < 80'000; ++k) {
+        plain(small, nullptr);
+      }
     } else if (word == "race") {
       for (int k = 0; k < 800; ++k) {
         plain(put, stream(1));

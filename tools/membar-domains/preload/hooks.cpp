@@ -55,6 +55,9 @@ enum hook_id {
   instantiate_flags,
   instantiate_params,
   instantiate_params_ptsz,
+  exec_update_v1,
+  exec_update,
+  exec_node_set,
   module_unload,
   library_unload,
   library_get_kernel,
@@ -76,6 +79,9 @@ constexpr std::array<const char*, hook_count> symbols{"cuInit",
                                                       "cuGraphInstantiateWithFlags",
                                                       "cuGraphInstantiateWithParams",
                                                       "cuGraphInstantiateWithParams_ptsz",
+                                                      "cuGraphExecUpdate",
+                                                      "cuGraphExecUpdate_v2",
+                                                      "cuGraphExecKernelNodeSetParams_v2",
                                                       "cuModuleUnload",
                                                       "cuLibraryUnload",
                                                       "cuLibraryGetKernel"};
@@ -273,6 +279,12 @@ bool move_nodes(CUgraph graph) {
       any = move_nodes(child) || any;
     }
     CUDA_KERNEL_NODE_PARAMS_v2 parameters{};
+    if (type == CU_GRAPH_NODE_TYPE_CONDITIONAL) {
+      of.complain(
+          "a graph has a conditional node, into whose body the library cannot look: listed kernels in it are moved if they "
+          "were "
+          "captured, and not if they were added as nodes");
+    }
     if (type != CU_GRAPH_NODE_TYPE_KERNEL || driver::cuGraphKernelNodeGetParams_(node, &parameters) != CUDA_SUCCESS) {
       continue;
     }
@@ -312,6 +324,39 @@ CUresult on_instantiate(CUgraphExec* exec, CUgraph graph, std::uintptr_t third, 
     of.holds_listed(*exec);
   }
   return result;
+}
+
+/// An update takes nodes' attributes from the graph, so those are set first, as before an instantiation.
+template <hook_id Id>
+CUresult on_exec_update(CUgraphExec exec, CUgraph graph, std::uintptr_t third, std::uintptr_t fourth) {
+  session& of = session::get();
+  const bool listed = (of.what() == job::apply || of.what() == job::try_) && move_nodes(graph);
+  const CUresult result = real<CUresult(CUgraphExec, CUgraph, std::uintptr_t, std::uintptr_t)>(Id)(exec, graph, third, fourth);
+  if (listed && result == CUDA_SUCCESS) {
+    of.holds_listed(exec);
+  }
+  return result;
+}
+
+/// A node of an executable graph gets another kernel and keeps its attributes: the domain cannot be changed here.
+CUresult on_exec_node_set(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2* parameters) {
+  session& of = session::get();
+  if ((of.what() == job::apply || of.what() == job::try_) && parameters != nullptr) {
+    CUDA_KERNEL_NODE_PARAMS_v2 before{};
+    const auto listed = [&](const CUDA_KERNEL_NODE_PARAMS_v2& p) {
+      if (p.func == nullptr) {
+        of.is_a_kernel(p.kern);
+      }
+      return where(p.func == nullptr ? reinterpret_cast<CUfunction>(p.kern) : p.func).what != target::kind::leave;
+    };
+    if (driver::cuGraphKernelNodeGetParams_(node, &before) == CUDA_SUCCESS && listed(*parameters) != listed(before)) {
+      of.complain(
+          "the program exchanged a listed kernel and another one in a node of an executable graph, whose domain stays: "
+          "instantiate the graph again after the exchange, or leave the kernel out of the list");
+      of.state().refused.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+  return real<decltype(::cuGraphExecKernelNodeSetParams_v2)>(exec_node_set)(exec, node, parameters);
 }
 
 template <hook_id Id, bool Ptsz>
@@ -407,6 +452,9 @@ const std::array<hook, hook_count>& hooks() {
        address(on_instantiate<instantiate_params>)},
       {"cuGraphInstantiateWithParams_ptsz", "cuGraphInstantiateWithParams", 0, always, true,
        address(on_instantiate<instantiate_params_ptsz>)},
+      {"cuGraphExecUpdate", "cuGraphExecUpdate", 0, 12000, false, address(on_exec_update<exec_update_v1>)},
+      {"cuGraphExecUpdate_v2", "cuGraphExecUpdate", 12000, always, false, address(on_exec_update<exec_update>)},
+      {"cuGraphExecKernelNodeSetParams_v2", "cuGraphExecKernelNodeSetParams", 12000, always, false, address(on_exec_node_set)},
       {"cuModuleUnload", "cuModuleUnload", 0, always, false, address(on_module_unload)},
       {"cuLibraryUnload", "cuLibraryUnload", 0, always, false, address(on_library_unload)},
       {"cuLibraryGetKernel", "cuLibraryGetKernel", 0, always, false, address(on_library_get_kernel)},
@@ -613,6 +661,12 @@ MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuGraphInstantiateWithFlags, "cuGraphInst
 MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuGraphInstantiateWithParams, "cuGraphInstantiateWithParams",
                         (CUgraphExec * exec, CUgraph graph, std::uintptr_t params),
                         on_instantiate<membar_domains::instantiate_params>(exec, graph, params, 0, 0))
+MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuGraphExecUpdate_v2, "cuGraphExecUpdate_v2",
+                        (CUgraphExec exec, CUgraph graph, std::uintptr_t result),
+                        on_exec_update<membar_domains::exec_update>(exec, graph, result, 0))
+MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuGraphExecKernelNodeSetParams_v2, "cuGraphExecKernelNodeSetParams_v2",
+                        (CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2* parameters),
+                        on_exec_node_set(exec, node, parameters))
 MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuModuleUnload, "cuModuleUnload", (CUmodule module), on_module_unload(module))
 MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuLibraryUnload, "cuLibraryUnload", (CUlibrary library), on_library_unload(library))
 MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuLibraryGetKernel, "cuLibraryGetKernel",
