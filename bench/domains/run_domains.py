@@ -4,9 +4,11 @@
 
     python3 bench/domains/run_domains.py --command build/bin/membar-domains --chain build/.../domains_chain --gpus 2 --output domains
 
-writes domains/domains.json, and a folder for each program with membar-domains' own reports and the logs. The arms of a program
-alternate: as it is, applied, applied with a list that matches nothing (what the library itself costs)."""
+writes domains/domains.json, and a folder for each program with membar-domains' own reports and the logs. A program runs as it is,
+watched (which writes the prediction), tried, and applied; --turns repeats the first and the last. --cost N alternates N runs of the
+chain as it is and with a list that matches nothing: what the library itself costs. page.py makes a table and a picture of the file."""
 import argparse
+import datetime
 import json
 import os
 import pathlib
@@ -28,6 +30,9 @@ def python_program(*words, **variables):
 # The most informative first: what comes after the time is up is left out, and said.
 PROGRAMS = {
     'chain': ('chain', (), {}),
+    'chain_legacy': ('chain', ('legacy',), {}),
+    'chain_per_thread': ('chain', ('per_thread',), {}),
+    'chain_green': ('chain', ('green',), {}),
     'decode_symm': python_program('decode.py', 'symm'),
     'small_kernels_symm': python_program('small_kernels.py', 'symm'),
     'decode_nccl_domain0': python_program('decode.py', 'nccl', NCCL_MEM_SYNC_DOMAIN='0'),
@@ -50,13 +55,12 @@ class Bench:
 
     def words_of(self, kind, words):
         if kind == 'chain':
-            return [self.options.chain]
+            return [self.options.chain, *words]
         self.port += 1
-        return [
-            sys.executable, '-m', 'torch.distributed.run', '--nproc-per-node', str(self.options.gpus), '--master-port',
-            str(self.port),
-            str(HERE / words[0]), *words[1:]
-        ]
+        start = ['-m', 'torch.distributed.run', '--nproc-per-node', str(self.options.gpus), '--master-port', str(self.port)]
+        if not self.options.torchrun:
+            start = [str(HERE / 'launch.py'), str(self.options.gpus), str(self.port)]
+        return [sys.executable, *start, str(HERE / words[0]), *words[1:]]
 
     def run(self, name, arm, command, variables):
         """Returns the RESULT of the program, its exit status and its time."""
@@ -80,7 +84,7 @@ class Bench:
                 except subprocess.TimeoutExpired:
                     os.killpg(process.pid, signal.SIGKILL)
                     process.wait()
-                status = 'timed out'
+                status = 'the time was up' if left < self.options.limit else f'not over after {self.options.limit:.0f} s'
         out = {'status': status, 'seconds': round(time.monotonic() - begin, 1)}
         text = (folder / f'{arm}.log').read_text(errors='replace')
         for line in text.splitlines():
@@ -100,8 +104,6 @@ class Bench:
             print(f'{name} {label}: {json.dumps(out[label])[:400]}', flush=True)
 
         folder.mkdir(parents=True, exist_ok=True)
-        nothing = folder / 'nothing.txt'
-        nothing.write_text('remote ^no kernel has this name$\n')
         found = folder / 'list.txt'
         arm('as_it_is')
         arm('watch', domains, 'watch', f'--output={folder}', '--')
@@ -111,6 +113,7 @@ class Bench:
         out['sentences'] = [line for line in (folder / 'watch.txt').read_text().splitlines() if 'boundaries' in line or 'nothing to move' in line]
         if not listed:
             return out
+        out['predicted'] = [line[2:] for line in found.read_text().splitlines() if line.startswith('# predicted')]
         arm('try', domains, 'try', f'--list={found}', f'--output={folder}', '--runs=2', '--')
         if (folder / 'try.json').exists():
             out['gain'] = json.loads((folder / 'try.json').read_text())
@@ -118,7 +121,6 @@ class Bench:
             if turn > 0:
                 arm(f'as_it_is_{turn}')
             arm(f'apply_{turn}', domains, 'apply', f'--list={found}', '--')
-            arm(f'nothing_{turn}', domains, 'apply', f'--list={nothing}', '--')
         out['summary'] = self.summary(out)
         return out
 
@@ -130,16 +132,35 @@ class Bench:
             values = [r['result'][side]['p50'] for n, r in out.items() if n.startswith(label) and isinstance(r, dict) and (r.get('result') or {}).get(side)]
             return statistics.median(values) if values else None
 
-        sides = {f'{label}_{side}': p50(label, side) for label in ('as_it_is', 'apply', 'nothing') for side in ('alone', 'beside')}
+        sides = {f'{label}_{side}': p50(label, side) for label in ('as_it_is', 'apply') for side in ('alone', 'beside')}
 
         def ratio(a, b):
             return round(sides[a] / sides[b], 4) if sides[a] and sides[b] else None
 
         return {
             **sides, 'gain': ratio('as_it_is_beside', 'apply_beside'),
-            'library_costs': ratio('nothing_alone', 'as_it_is_alone'),
             'apply_costs_alone': ratio('apply_alone', 'as_it_is_alone')
         }
+
+    def cost(self, pairs):
+        """What the library costs a program of which nothing is listed: the time of a launch alone with it and without, by turns."""
+        nothing = self.options.output / 'nothing.txt'
+        nothing.write_text('remote ^no kernel has this name$\n')
+        ratios = []
+        for pair in range(pairs):
+            times = {}
+            order = ('without', 'with') if pair % 2 == 0 else ('with', 'without')
+            for how in order:
+                prefix = [str(self.options.command), 'apply', f'--list={nothing}', '--'] if how == 'with' else []
+                ran = self.run('cost', f'{how}_{pair}', [*prefix, *self.words_of('chain', ())], {})
+                times[how] = (ran.get('result') or {}).get('alone', {}).get('p50')
+            if all(times.get(how) for how in order):
+                ratios.append(round(times['with'] / times['without'], 4))
+        out = {'of': 'the time of a launch alone, with the library and without', 'ratios': ratios}
+        if ratios:
+            out.update(median=statistics.median(ratios), low=min(ratios), high=max(ratios))
+        print(f'cost: {json.dumps(out)}', flush=True)
+        return out
 
     def injection(self):
         """Whether the driver loads the library that CUDA_INJECTION64_PATH names, as a path and as a bare name."""
@@ -158,6 +179,27 @@ class Bench:
         return out
 
 
+def context(options):
+    """The machine, the command and the version, as the machine tells them."""
+
+    def said(*command):
+        try:
+            return subprocess.run(command, capture_output=True, text=True, check=True, cwd=HERE).stdout.strip()
+        except (OSError, subprocess.CalledProcessError):
+            return None
+
+    gpus = (said('nvidia-smi', '--query-gpu=name,driver_version', '--format=csv,noheader') or '').splitlines()
+    return {
+        'date': datetime.date.today().isoformat(),
+        'gpu': gpus[0].split(', ')[0] if gpus else None,
+        'driver': gpus[0].split(', ')[1] if gpus else None,
+        'gpus': options.gpus,
+        'torch': said(sys.executable, '-c', 'import importlib.metadata as m; print(m.version("torch"))'),
+        'include': options.include_hash or said('git', 'rev-parse', 'HEAD:include'),
+        'command': 'run_domains.py ' + ' '.join(w for w in sys.argv[1:] if '/' not in w and w not in ('--command', '--chain', '--output'))
+    }
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--command', type=pathlib.Path, required=True, help='membar-domains')
@@ -166,19 +208,26 @@ def main():
     parser.add_argument('--output', type=pathlib.Path, default=pathlib.Path('domains'))
     parser.add_argument('--seconds', type=float, default=3600, help='for everything; what is not reached is left out')
     parser.add_argument('--limit', type=float, default=120, help='seconds for one run')
-    parser.add_argument('--turns', type=int, default=2, help='runs of each arm')
+    parser.add_argument('--turns', type=int, default=1, help='runs as it is, and applied')
+    parser.add_argument('--cost', type=int, default=0, help='pairs of runs that tell what the library costs')
+    parser.add_argument('--injection', action='store_true', help='whether CUDA_INJECTION64_PATH loads the library')
+    parser.add_argument('--torchrun', action='store_true', help='start by torch.distributed.run, which takes seconds more')
+    parser.add_argument('--include-hash', help="of git for the folder include (git rev-parse HEAD:include), where git cannot tell")
     parser.add_argument('--only', nargs='*', choices=list(PROGRAMS), help='these programs alone')
     options = parser.parse_args()
     options.command = options.command.resolve()
     options.output = options.output.resolve()
     options.output.mkdir(parents=True, exist_ok=True)
     bench = Bench(options)
-    everything = {'gpus': options.gpus, 'programs': {}}
+    everything = {**context(options), 'programs': {}}
     for name in options.only or PROGRAMS:
         everything['programs'][name] = bench.measure(name)
-        if name == 'chain':
-            everything['injection'] = bench.injection()
         (options.output / 'domains.json').write_text(json.dumps(everything, indent=1) + '\n')
+    if options.injection:
+        everything['injection'] = bench.injection()
+    if options.cost:
+        everything['cost'] = bench.cost(options.cost)
+    (options.output / 'domains.json').write_text(json.dumps(everything, indent=1) + '\n')
     for name, program in everything['programs'].items():
         print(name, json.dumps(program.get('summary')), json.dumps((program.get('gain') or {}).get('gain')))
 

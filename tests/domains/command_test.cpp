@@ -64,6 +64,15 @@ TEST_F(domains_command, try_measures_work_in_the_null_stream) {
   EXPECT_NE(r.said.find("at 2.500× (95 %: 2.500 to 2.500) of their pace"), std::string::npos) << r.said;
 }
 
+TEST_F(domains_command, a_stream_in_which_no_event_can_be_recorded_is_said_and_its_launches_are_still_moved) {
+  const result r =
+      command("try --remote=^put$ --runs=1 --turn=1 --output=out" PROGRAM "table put put put", "FAKE_DRIVER_REFUSES_EVENTS=1");
+  EXPECT_EQ(r.status, 0);
+  EXPECT_NE(r.said.find("launches or units of work could not be timed, because the driver refused an event"), std::string::npos)
+      << r.said;
+  EXPECT_NE(r.log.find("ex put domain=1"), std::string::npos);
+}
+
 TEST_F(domains_command, a_listed_node_of_a_child_graph_gets_the_domain) {
   EXPECT_EQ(command("apply --remote=^put$" PROGRAM "table child").log, "child node put domain=1 map=-1 flags=5\n");
 }

@@ -147,6 +147,9 @@ FAKE CUresult cuEventCreate(CUevent* event, unsigned) {
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuEventRecord(CUevent event, CUstream stream) {
+  if (number("FAKE_DRIVER_REFUSES_EVENTS", 0) != 0) {
+    return CUDA_ERROR_INVALID_HANDLE;
+  }
   event->us = clocks[stream];
   return CUDA_SUCCESS;
 }

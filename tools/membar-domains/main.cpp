@@ -186,6 +186,22 @@ void say_counts(const std::vector<process>& processes) {
   }
 }
 
+/// Units of work that events could not time are no part of a gain, so they are said.
+void say_untimed(const std::vector<job_result>& results) {
+  std::uint64_t untimed = 0;
+  for (const job_result& result : results) {
+    for (const process& p : result.processes) {
+      untimed += p.untimed;
+    }
+  }
+  if (untimed != 0) {
+    say(grouped(untimed) +
+        " launches or units of work could not be timed, because the driver refused an event in their stream (as in one of a "
+        "green "
+        "context or of another context than the current one): they are in no figure");
+  }
+}
+
 void write(const fs::path& path, const std::string& text) {
   fs::create_directories(path.parent_path());
   std::ofstream file(path);
@@ -348,6 +364,7 @@ outcome try_move(const options& asked) {
     report = gains(lanes_of(results), predicted);
     how = "The program ran as a whole, " + std::to_string(asked.runs) + " times in each mode, in turns.\n";
   }
+  say_untimed(results);
   const std::string text = sentence(report) + "\n\n" + table(report) + "\n" + how;
   write(fs::path(asked.output) / "try.txt", text);
   write(fs::path(asked.output) / "try.json", json(report));

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A program that knows nothing of domains: a chain of short kernels on GPU 0, alone and beside kernels that store to GPU 1. It
-// prints RESULT and a line of JSON.
+// A program that knows nothing of domains: a chain of short kernels on GPU 0, alone and beside kernels that store to GPU 1. Its word
+// says in which stream the chain is: created (also without a word), legacy, per_thread, or green (of a green context that has 32
+// multiprocessors, which needs CUDA 12.4). It prints RESULT and a line of JSON.
+#include <cuda.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <vector>
 
 namespace {
@@ -24,6 +28,53 @@ __global__ void store_to_peer(float4* to, std::size_t count, float value) {
 
 __global__ void short_step(float* p) { p[blockIdx.x * blockDim.x + threadIdx.x] += 1.0F; }
 
+void check(CUresult status, const char* what) {
+  if (status != CUDA_SUCCESS) {
+    std::fprintf(stderr, "%s returned %d\n", what, static_cast<int>(status));
+    std::exit(1);
+  }
+}
+
+#if CUDA_VERSION >= 12050
+template <class Function>
+Function* driver(const char* name) {
+  void* found = nullptr;
+  cudaDriverEntryPointQueryResult result{};
+  check(cudaGetDriverEntryPointByVersion(name, &found, 12050, cudaEnableDefault, &result), name);
+  if (found == nullptr) {
+    std::printf("SKIPPED: the driver has no %s\n", name);
+    std::exit(77);
+  }
+  return reinterpret_cast<Function*>(found);
+}
+
+cudaStream_t green_stream() {
+  CUdevResource all{};
+  CUdevResource part{};
+  CUdevResource rest{};
+  unsigned groups = 1;
+  CUdevResourceDesc description = nullptr;
+  CUgreenCtx context = nullptr;
+  CUstream stream = nullptr;
+  check(driver<decltype(cuDeviceGetDevResource)>("cuDeviceGetDevResource")(0, &all, CU_DEV_RESOURCE_TYPE_SM),
+        "cuDeviceGetDevResource");
+  check(driver<decltype(cuDevSmResourceSplitByCount)>("cuDevSmResourceSplitByCount")(&part, &groups, &all, &rest, 0, 32),
+        "cuDevSmResourceSplitByCount");
+  check(driver<decltype(cuDevResourceGenerateDesc)>("cuDevResourceGenerateDesc")(&description, &part, 1),
+        "cuDevResourceGenerateDesc");
+  check(driver<decltype(cuGreenCtxCreate)>("cuGreenCtxCreate")(&context, description, 0, CU_GREEN_CTX_DEFAULT_STREAM),
+        "cuGreenCtxCreate");
+  check(driver<decltype(cuGreenCtxStreamCreate)>("cuGreenCtxStreamCreate")(&stream, context, CU_STREAM_NON_BLOCKING, 0),
+        "cuGreenCtxStreamCreate");
+  return stream;
+}
+#else
+cudaStream_t green_stream() {
+  std::puts("SKIPPED: this program was built with a CUDA older than 12.5, which has no green contexts of a split device");
+  std::exit(77);
+}
+#endif
+
 double percentile(std::vector<double> values, double fraction) {
   std::sort(values.begin(), values.end());
   return values[static_cast<std::size_t>(fraction * static_cast<double>(values.size() - 1))];
@@ -31,7 +82,7 @@ double percentile(std::vector<double> values, double fraction) {
 
 }  // namespace
 
-int main() {
+int main(int count, char** words) {
   constexpr std::size_t bytes = std::size_t{256} << 20;
   constexpr int kernels = 500, rounds = 6, chains = 20, puts = 400;
   int devices = 0;
@@ -47,9 +98,19 @@ int main() {
   check(cudaSetDevice(0), "cudaSetDevice");
   check(cudaDeviceEnablePeerAccess(1, 0), "cudaDeviceEnablePeerAccess");
   check(cudaMalloc(&own, 16 * 128 * sizeof(float)), "cudaMalloc");
-  cudaStream_t communication, compute;
+  cudaStream_t communication;
+  const std::string where = count > 1 ? words[1] : "created";
+  cudaStream_t compute = where == "legacy" ? cudaStreamLegacy : where == "per_thread" ? cudaStreamPerThread : nullptr;
+  if (compute == nullptr && where != "created" && where != "green") {
+    std::fprintf(stderr, "the stream is '%s': write created, legacy, per_thread or green\n", where.c_str());
+    return 2;
+  }
   check(cudaStreamCreateWithFlags(&communication, cudaStreamNonBlocking), "cudaStreamCreate");
-  check(cudaStreamCreateWithFlags(&compute, cudaStreamNonBlocking), "cudaStreamCreate");
+  if (where == "created") {
+    check(cudaStreamCreateWithFlags(&compute, cudaStreamNonBlocking), "cudaStreamCreate");
+  } else if (where == "green") {
+    compute = green_stream();
+  }
   cudaEvent_t last;
   check(cudaEventCreateWithFlags(&last, cudaEventDisableTiming), "cudaEventCreate");
   const auto chain = [&] {
@@ -81,9 +142,10 @@ int main() {
     check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   }
   std::printf(
-      "RESULT {\"program\": \"chain\", \"unit\": \"us of a kernel\", \"alone\": {\"p50\": %.3f, \"p99\": %.3f, \"count\": "
+      "RESULT {\"program\": \"chain\", \"stream\": \"%s\", \"unit\": \"us of a kernel\", \"alone\": {\"p50\": %.3f, \"p99\": "
+      "%.3f, \"count\": "
       "%zu}, \"beside\": "
       "{\"p50\": %.3f, \"p99\": %.3f, \"count\": %zu}, \"overlapped\": %s}\n",
-      percentile(alone, 0.5), percentile(alone, 0.99), alone.size(), percentile(beside, 0.5), percentile(beside, 0.99),
-      beside.size(), overlapped ? "true" : "false");
+      where.c_str(), percentile(alone, 0.5), percentile(alone, 0.99), alone.size(), percentile(beside, 0.5),
+      percentile(beside, 0.99), beside.size(), overlapped ? "true" : "false");
 }

@@ -230,6 +230,7 @@ void pace_before_launch(CUstream stream) {
   unit.launches = 0;
   if (unit.start != nullptr && driver::cuEventRecord_(unit.start, stream) != CUDA_SUCCESS) {
     pace->unused.push_back(std::exchange(unit.start, nullptr));
+    session::get().state().untimed.fetch_add(1, std::memory_order_relaxed);
   }
 }
 
