@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A program that knows nothing of domains: a chain of short kernels on GPU 0, alone and beside kernels that store to GPU 1. Its word
 // says in which stream the chain is: created (also without a word), legacy, per_thread, or green (of a green context that has 32
-// multiprocessors, which needs CUDA 12.4). It prints RESULT and a line of JSON.
+// multiprocessors, which needs CUDA 12.5); with graph it is a captured graph. A second word says who stores: one (GPU 0 to GPU 1, also
+// without a word), all (GPU 0 to every other), or from_all (every GPU but 1 to GPU 1). It prints RESULT and a line of JSON.
 #include <cuda.h>
 
 #include <algorithm>
@@ -91,39 +92,93 @@ int main(int count, char** words) {
     std::printf("SKIPPED: this program needs two GPUs, and sees %d\n", devices);
     return 77;
   }
-  float4* peer = nullptr;
-  float* own = nullptr;
-  check(cudaSetDevice(1), "cudaSetDevice");
-  check(cudaMalloc(&peer, bytes), "cudaMalloc");
-  check(cudaSetDevice(0), "cudaSetDevice");
-  check(cudaDeviceEnablePeerAccess(1, 0), "cudaDeviceEnablePeerAccess");
-  check(cudaMalloc(&own, 16 * 128 * sizeof(float)), "cudaMalloc");
-  cudaStream_t communication;
-  const std::string where = count > 1 ? words[1] : "created";
-  cudaStream_t compute = where == "legacy" ? cudaStreamLegacy : where == "per_thread" ? cudaStreamPerThread : nullptr;
-  if (compute == nullptr && where != "created" && where != "green") {
-    std::fprintf(stderr, "the stream is '%s': write created, legacy, per_thread or green\n", where.c_str());
+  struct put {  // a kernel that stores from one GPU to another
+    int from, to;
+    float4* buffer = nullptr;
+    cudaStream_t stream = nullptr;
+  };
+  const std::string who = count > 2 ? words[2] : "one";
+  std::vector<put> all;
+  if (who == "one") {
+    all.push_back({0, 1});
+  } else if (who == "all" || who == "from_all") {
+    for (int d = 1; d < devices; ++d) {
+      all.push_back(who == "all" ? put{0, d} : put{d == 1 ? 0 : d, 1});
+    }
+  } else {
+    std::fprintf(stderr, "who stores is '%s': write one, all or from_all\n", who.c_str());
     return 2;
   }
-  check(cudaStreamCreateWithFlags(&communication, cudaStreamNonBlocking), "cudaStreamCreate");
-  if (where == "created") {
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    put& p = all[i];
+    check(cudaSetDevice(p.to), "cudaSetDevice");
+    check(cudaMalloc(&p.buffer, bytes / all.size()), "cudaMalloc");
+    check(cudaSetDevice(p.from), "cudaSetDevice");
+    const cudaError_t enabled = cudaDeviceEnablePeerAccess(p.to, 0);
+    check(enabled == cudaErrorPeerAccessAlreadyEnabled ? cudaSuccess : enabled, "cudaDeviceEnablePeerAccess");
+    static_cast<void>(cudaGetLastError());
+    check(cudaStreamCreateWithFlags(&p.stream, cudaStreamNonBlocking), "cudaStreamCreate");
+  }
+  const std::size_t each = bytes / all.size() / sizeof(float4);
+  check(cudaSetDevice(0), "cudaSetDevice");
+  float* own = nullptr;
+  check(cudaMalloc(&own, 16 * 128 * sizeof(float)), "cudaMalloc");
+  const std::string where = count > 1 ? words[1] : "created";
+  cudaStream_t compute = where == "legacy" ? cudaStreamLegacy : where == "per_thread" ? cudaStreamPerThread : nullptr;
+  if (compute == nullptr && where != "created" && where != "green" && where != "graph") {
+    std::fprintf(stderr, "the stream is '%s': write created, legacy, per_thread, green or graph\n", where.c_str());
+    return 2;
+  }
+  if (where == "created" || where == "graph") {
     check(cudaStreamCreateWithFlags(&compute, cudaStreamNonBlocking), "cudaStreamCreate");
   } else if (where == "green") {
     compute = green_stream();
   }
   cudaEvent_t last;
   check(cudaEventCreateWithFlags(&last, cudaEventDisableTiming), "cudaEventCreate");
-  const auto chain = [&] {
-    const auto start = std::chrono::steady_clock::now();
+  const auto launch_chain = [&] {
     for (int i = 0; i < kernels; ++i) {
       short_step<<<16, 128, 0, compute>>>(own);
+    }
+  };
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t captured = nullptr;
+  if (where == "graph") {
+    check(cudaStreamBeginCapture(compute, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+    launch_chain();
+    check(cudaStreamEndCapture(compute, &graph), "cudaStreamEndCapture");
+    check(cudaGraphInstantiate(&captured, graph, 0), "cudaGraphInstantiate");
+  }
+  // As many blocks store from GPU 0, whoever they store to.
+  const unsigned blocks = who == "all" ? std::max(1U, 16U / static_cast<unsigned>(all.size())) : 16U;
+  const auto store = [&](int times) {
+    for (int i = 0; i < times; ++i) {
+      for (const put& p : all) {
+        check(cudaSetDevice(p.from), "cudaSetDevice");
+        store_to_peer<<<blocks, 1024, 0, p.stream>>>(p.buffer, each, static_cast<float>(i));
+      }
+    }
+    check(cudaSetDevice(0), "cudaSetDevice");
+  };
+  const auto synchronize = [&] {
+    for (const put& p : all) {
+      check(cudaStreamSynchronize(p.stream), "cudaStreamSynchronize");
+    }
+    check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  };
+  const auto chain = [&] {
+    const auto start = std::chrono::steady_clock::now();
+    if (captured != nullptr) {
+      check(cudaGraphLaunch(captured, compute), "cudaGraphLaunch");
+    } else {
+      launch_chain();
     }
     check(cudaStreamSynchronize(compute), "cudaStreamSynchronize");
     return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count() / kernels;
   };
   chain();
-  store_to_peer<<<16, 1024, 0, communication>>>(peer, bytes / sizeof(float4), 0.0F);
-  check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  store(1);
+  synchronize();
 
   std::vector<double> alone, beside;
   bool overlapped = true;
@@ -131,21 +186,20 @@ int main(int count, char** words) {
     for (int i = 0; i < chains; ++i) {
       alone.push_back(chain());
     }
-    for (int i = 0; i < puts; ++i) {
-      store_to_peer<<<16, 1024, 0, communication>>>(peer, bytes / sizeof(float4), static_cast<float>(i));
-    }
-    check(cudaEventRecord(last, communication), "cudaEventRecord");
+    store(puts);
+    check(cudaEventRecord(last, all.front().stream), "cudaEventRecord");
     for (int i = 0; i < chains; ++i) {
       beside.push_back(chain());
     }
     overlapped = overlapped && cudaEventQuery(last) == cudaErrorNotReady;
-    check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    synchronize();
   }
   std::printf(
-      "RESULT {\"program\": \"chain\", \"stream\": \"%s\", \"unit\": \"us of a kernel\", \"alone\": {\"p50\": %.3f, \"p99\": "
+      "RESULT {\"program\": \"chain\", \"stream\": \"%s\", \"stores\": \"%s\", \"unit\": \"us of a kernel\", \"alone\": "
+      "{\"p50\": %.3f, \"p99\": "
       "%.3f, \"count\": "
       "%zu}, \"beside\": "
       "{\"p50\": %.3f, \"p99\": %.3f, \"count\": %zu}, \"overlapped\": %s}\n",
-      where.c_str(), percentile(alone, 0.5), percentile(alone, 0.99), alone.size(), percentile(beside, 0.5),
+      where.c_str(), who.c_str(), percentile(alone, 0.5), percentile(alone, 0.99), alone.size(), percentile(beside, 0.5),
       percentile(beside, 0.99), beside.size(), overlapped ? "true" : "false");
 }
