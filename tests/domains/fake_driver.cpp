@@ -121,6 +121,19 @@ FAKE CUresult cuModuleGetFunction(CUfunction* f, CUmodule, const char* name) {
   *f = new CUfunc_st{name};
   return CUDA_SUCCESS;
 }
+FAKE CUresult cuModuleLoadData(CUmodule* module, const void* image) {
+  *module = reinterpret_cast<CUmodule>(const_cast<void*>(image));
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuFuncGetParamInfo(CUfunction, std::size_t index, std::size_t* offset, std::size_t* size) {
+  *offset = 0;
+  *size = sizeof(CUdeviceptr);
+  return index == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+FAKE CUresult cuPointerGetAttribute(void* value, CUpointer_attribute what, CUdeviceptr) {
+  *static_cast<unsigned*>(value) = what == CU_POINTER_ATTRIBUTE_MEMORY_TYPE ? CU_MEMORYTYPE_DEVICE : 0;
+  return CUDA_SUCCESS;
+}
 FAKE CUresult cuFuncGetName(const char** name, CUfunction f) {
   *name = f->name.c_str();
   return CUDA_SUCCESS;
@@ -265,6 +278,7 @@ CUresult found(const char* symbol, void** function, cuuint64_t flags) {
       {"cuLaunchKernelEx",
        own_stream ? reinterpret_cast<void*>(&cuLaunchKernelEx_ptsz) : reinterpret_cast<void*>(&cuLaunchKernelEx)},
       {"cuLaunchCooperativeKernel", reinterpret_cast<void*>(&cuLaunchCooperativeKernel)},
+      {"cuModuleLoadData", reinterpret_cast<void*>(&cuModuleLoadData)},
       {"cuModuleGetFunction", reinterpret_cast<void*>(&cuModuleGetFunction)},
       {"cuGraphExecUpdate", reinterpret_cast<void*>(&cuGraphExecUpdate_v2)},
       {"cuGraphExecKernelNodeSetParams", reinterpret_cast<void*>(&cuGraphExecKernelNodeSetParams_v2)},

@@ -2,7 +2,7 @@
 /// @file
 /// A CUDA program as the tests of membar-domains need it: it gets the driver as its first word says (linked: by the linker; dlsym;
 /// table: as the CUDA runtime does, by cuGetProcAddress; own_stream: the same with the per-thread default stream), then does one
-/// thing for each word: put/null, small/null (in the null stream), child, update, exchange, parameters, conditional (graphs), put, small (launches), put/ex, put/remote, put/map (with attributes), put/cooperative, graph, race (much of
+/// thing for each word: shared, apart (pointers), put/null, small/null (in the null stream), child, update, exchange, parameters, conditional (graphs), put, small (launches), put/ex, put/remote, put/map (with attributes), put/cooperative, graph, race (much of
 /// both), exit=<status>, abort.
 #include <cuda.h>
 #include <dlfcn.h>
@@ -27,6 +27,7 @@ struct functions {
   decltype(&cuLaunchCooperativeKernel) launch_cooperative;
   decltype(&cuGraphInstantiateWithFlags) instantiate;
   decltype(&cuGraphExecUpdate_v2) update;
+  decltype(&cuModuleLoadData) load;
   decltype(&cuGraphExecKernelNodeSetParams_v2) set_node;
 };
 
@@ -49,6 +50,7 @@ functions driver_by(const std::string& way) {
             cuLaunchCooperativeKernel,
             cuGraphInstantiateWithFlags,
             cuGraphExecUpdate_v2,
+            cuModuleLoadData,
             cuGraphExecKernelNodeSetParams_v2};
   }
   void* const library = dlopen("libcuda.so.1", RTLD_NOW);
@@ -61,6 +63,7 @@ functions driver_by(const std::string& way) {
     set(out.instantiate, dlsym(library, "cuGraphInstantiateWithFlags"));
     set(out.update, dlsym(library, "cuGraphExecUpdate_v2"));
     set(out.set_node, dlsym(library, "cuGraphExecKernelNodeSetParams_v2"));
+    set(out.load, dlsym(library, "cuModuleLoadData"));
     return out;
   }
   using getter = CUresult(const char*, void**, int, cuuint64_t, CUdriverProcAddressQueryResult*);
@@ -81,6 +84,7 @@ functions driver_by(const std::string& way) {
   find(get, out.launch_cooperative, "cuLaunchCooperativeKernel", 9000, 0);
   find(get, out.instantiate, "cuGraphInstantiate", 12000, 0);
   find(get, out.update, "cuGraphExecUpdate", 12000, 0);
+  find(get, out.load, "cuModuleLoadData", 2000, 0);
   find(get, out.set_node, "cuGraphExecKernelNodeSetParams", 12000, 0);
   return out;
 }
@@ -119,6 +123,21 @@ int main(int count, char** words) {
       result = driver.launch_ex(&config, put, nullptr, nullptr);
     } else if (word == "put/cooperative") {
       result = driver.launch_cooperative(put, 1, 1, 1, 32, 1, 1, 0, stream(1), nullptr);
+    } else if (word == "shared" ||
+               word == "apart") {  // kernels of the fake CUPTI's names, with pointers that are the same or not
+      CUmodule module = nullptr;
+      driver.load(&module,
+                  "//\n.version 8.0\n.visible .entry ncclDevKernel_fake(.param .u64 p) { fence.acq_rel.gpu; st.relaxed.gpu.u32 "
+                  "[%rd1], 1; }\n"
+                  ".visible .entry _Z5smallPf(.param .u64 p) { ld.acquire.gpu.u32 %r1, [%rd1]; }\n");
+      CUdeviceptr pointer = 0x7000000;
+      void* parameters[] = {&pointer};
+      for (const char* name : {"ncclDevKernel_fake", "_Z5smallPf"}) {
+        CUfunction f = nullptr;
+        driver.get_function(&f, module, name);
+        driver.launch(f, 1, 1, 1, 32, 1, 1, 0, stream(1), parameters, nullptr);
+        pointer += word == "apart" ? 4096 : 0;
+      }
     } else if (word == "put/null" || word == "small/null") {
       result = plain(word == "put/null" ? put : small, nullptr);
     } else if (word == "child" || word == "update" || word == "exchange" || word == "parameters" || word == "conditional") {

@@ -25,6 +25,26 @@ TEST_F(domains_command, a_cupti_that_another_profiler_has_is_named_and_the_progr
   EXPECT_EQ(r.log, "plain put domain=-1 map=-1,-1 attributes=0\n");
 }
 
+TEST_F(domains_command, check_warns_where_kernels_to_part_share_a_pointer_and_synchronize_at_device_scope) {
+  for (const std::string way : {"linked", "dlsym", "table"}) {
+    const result r = command("watch --check --cupti='" FAKE_CUPTI "' --output=out" PROGRAM + way + " shared");
+    EXPECT_NE(r.said.find("WARNING: ncclDevKernel_fake and small ran at the same time, were given the same pointer"),
+              std::string::npos)
+        << way << r.said;
+  }
+}
+
+TEST_F(domains_command, check_does_not_warn_of_kernels_with_pointers_of_their_own) {
+  const result r = command("watch --check --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table apart");
+  EXPECT_EQ(r.said.find("WARNING"), std::string::npos) << r.said;
+  EXPECT_NE(r.said.find("--check looked at 1 pair of"), std::string::npos) << r.said;
+}
+
+TEST_F(domains_command, watch_without_check_keeps_no_code_and_says_nothing_of_it) {
+  EXPECT_EQ(command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table shared").said.find("--check"),
+            std::string::npos);
+}
+
 TEST_F(domains_command, try_without_a_list_uses_what_it_watched) {
   const result r = command("try --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table put");
   EXPECT_NE(r.said.find("there is no list, so the program is watched first"), std::string::npos) << r.said;

@@ -11,12 +11,15 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iostream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <sstream>
 
+#include "membar-domains/check.hpp"
 #include "membar-domains/child.hpp"
 #include "membar-domains/gain.hpp"
 #include "membar-domains/move_list.hpp"
@@ -115,7 +118,9 @@ struct job_result {
 };
 
 /// Runs the program once. Says in a sentence each what is wrong with it.
-job_result run_job(const options& asked, const char* job, const std::string& list, const std::string& turns) {
+/// `look` sees the processes while the files that they left are there.
+job_result run_job(const options& asked, const char* job, const std::string& list, const std::string& turns,
+                   const std::function<void(const fs::path&, const std::vector<process>&)>& look = {}) {
   const scratch folder;
   const std::string library = library_path();
   const char* const before = std::getenv("LD_PRELOAD");
@@ -125,6 +130,9 @@ job_result run_job(const options& asked, const char* job, const std::string& lis
       {environment::folder, folder.path().string()},
       {environment::list, list},
       {environment::turns, turns}};
+  if (asked.check && std::string_view(job) == "watch") {
+    environment.emplace_back(environment::check, "1");
+  }
   if (!asked.cupti.empty()) {
     environment.emplace_back(environment::cupti, asked.cupti);
   }
@@ -153,6 +161,9 @@ job_result run_job(const options& asked, const char* job, const std::string& lis
     if (p.cu_init == 0 || p.launches > 0) {
       out.processes.push_back(std::move(p));
     }
+  }
+  if (look) {
+    look(folder.path(), out.processes);
   }
   for (const std::string& complaint : complaints) {
     say(complaint);
@@ -234,17 +245,8 @@ std::string watch(const options& asked, outcome& ended) {
   for (const std::string& pattern : asked.remote) {
     named.add({target::kind::logical_remote, 0}, pattern, "--remote");
   }
-  const job_result result = run_job(asked, "watch", "", "");
-  ended = result.ended;
-  if (result.processes.empty()) {
-    return {};
-  }
-  std::string picture, of_processes;
-  std::vector<overlap_report> reports;
-  std::size_t kernels = 0;
-  double most = 0;
-  for (const process& p : result.processes) {
-    const auto why = [&](std::uint32_t id, const std::string& name) -> std::string {
+  const auto why_in = [&](const process& p) {
+    return [&](std::uint32_t id, const std::string& name) -> std::string {
       if (named.rule_of(name) >= 0) {
         return "--remote";
       }
@@ -254,7 +256,33 @@ std::string watch(const options& asked, outcome& ended) {
       const auto reason = p.recorded.reasons.find(id);
       return reason == p.recorded.reasons.end() ? "" : reason->second;
     };
-    const overlap_report seen = overlaps(p.recorded, why);
+  };
+  check_report checked;
+  const job_result result = run_job(asked, "watch", "", "", [&](const fs::path& folder, const std::vector<process>& processes) {
+    for (const process& p : processes) {
+      if (asked.check) {
+        const auto code = [&](std::uint32_t id) -> std::optional<device_scope> {
+          const std::string& name = p.recorded.names.at(id);
+          const auto image = p.recorded.images.find(name);
+          return image == p.recorded.images.end()
+                     ? std::nullopt
+                     : code_in_image(
+                           (folder / (std::to_string(p.pid) + "." + std::to_string(image->second) + ".image")).string(), name);
+        };
+        check(p.recorded, why_in(p), code, checked);
+      }
+    }
+  });
+  ended = result.ended;
+  if (result.processes.empty()) {
+    return {};
+  }
+  std::string picture, of_processes;
+  std::vector<overlap_report> reports;
+  std::size_t kernels = 0;
+  double most = 0;
+  for (const process& p : result.processes) {
+    const overlap_report seen = overlaps(p.recorded, why_in(p));
     of_processes += "  " + left(p.program + " (" + std::to_string(p.pid) + ")", 30) +
                     right(grouped(p.recorded.kernels.size()), 12) + right(grouped(seen.held_up_count), 12) +
                     right(fixed(seen.held_up_ms, 2), 13) + right(fixed(seen.expected_back_ms, 2), 16) +
@@ -278,6 +306,7 @@ std::string watch(const options& asked, outcome& ended) {
       "without it. What must hold before a move: no listed kernel synchronizes at device scope with a kernel of another domain "
       "while\n"
       "both run.\n";
+  report += asked.check ? text(checked) : "";
   write(folder / "watch.txt", report);
   write(folder / "list.txt", list);
   if (!picture.empty()) {

@@ -44,6 +44,8 @@ options parse_options(const std::vector<std::string>& words) {
     } else if (word == "--help" || word == "-h") {
       out.what = options::action::help;
       return out;
+    } else if (word == "--check") {
+      out.check = true;
     } else if (!takes_value) {
       throw error("'" + word + "' is no option: see membar-domains --help, and write -- before the program");
     } else if (value.empty()) {
@@ -65,6 +67,9 @@ options parse_options(const std::vector<std::string>& words) {
   if (out.program.empty()) {
     throw error(separated ? "there is no program after --: write membar-domains watch -- ./app args"
                           : "there is no -- before a program: write membar-domains watch -- ./app args");
+  }
+  if (out.check && (out.what == options::action::apply || (out.what == options::action::try_ && !out.list.empty()))) {
+    throw error("--check is of watch, which sees what runs at the same time: write membar-domains watch --check -- ./app args");
   }
   if (out.what == options::action::apply && out.list.empty() && out.remote.empty()) {
     throw error(
@@ -88,6 +93,7 @@ std::string usage() {
          "\n"
          "  --list=FILE      the list; without one, try watches first and uses what it found\n"
          "  --remote=REGEX   kernels of this name count as remote, and are listed; may be repeated\n"
+         "  --check          of watch: warns where a kernel to move seems to synchronize with another at device scope\n"
          "  --output=FOLDER  where watch and try write (membar-domains)\n"
          "  --turn=N         of try: launches of listed kernels in a turn (16)\n"
          "  --runs=N         of try: runs of each kind, where turns within one run tell nothing (3)\n"

@@ -15,8 +15,9 @@ struct options {
   std::vector<std::string> remote;  ///< --remote
   std::string output = "membar-domains";
   std::string cupti;
-  int turn = 16;  ///< --turn: launches of listed kernels in a turn of try
-  int runs = 3;   ///< --runs: of each kind, where turns within a run tell nothing
+  bool check = false;  ///< --check
+  int turn = 16;       ///< --turn: launches of listed kernels in a turn of try
+  int runs = 3;        ///< --runs: of each kind, where turns within a run tell nothing
   std::vector<std::string> program;
 };
 

@@ -14,6 +14,7 @@ inline constexpr const char* job = "MEMBAR_DOMAINS_JOB";        ///< watch, try 
 inline constexpr const char* list = "MEMBAR_DOMAINS_LIST";      ///< path of the list
 inline constexpr const char* folder = "MEMBAR_DOMAINS_FOLDER";  ///< where processes write
 inline constexpr const char* turns = "MEMBAR_DOMAINS_TURNS";    ///< of try: a mode, or how many launches a turn has
+inline constexpr const char* check = "MEMBAR_DOMAINS_CHECK";    ///< of watch: keep code and pointers
 inline constexpr const char* cupti = "MEMBAR_DOMAINS_CUPTI";    ///< path of libcupti, if the loader does not find it
 }  // namespace environment
 

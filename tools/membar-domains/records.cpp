@@ -24,6 +24,12 @@ records read_records(std::istream& in) {
         (kind == 'N' ? out.names : kind == 'R' ? out.reasons : out.lanes)[id] = text;
         continue;
       }
+    } else if (std::uint64_t pointer = 0; kind == 'P' && words >> id >> pointer) {
+      out.pointers[id].insert(pointer);
+      continue;
+    } else if (kind == 'I' && words >> id && std::getline(words >> std::ws, text)) {
+      out.images[text] = id;
+      continue;
     } else if (kind == 'K' && words >> k.device >> k.stream >> k.graph >> k.start >> k.end >> k.name) {
       words >> k.launch;
       if (k.start != 0 && k.end >= k.start) {  // CUPTI writes 0 where it has no time

@@ -5,6 +5,8 @@
 ///
 ///     N id name                                 a kernel's name
 ///     R name reason                             why the kernel counts as remote: peer, host
+///     P name pointer                            with --check: a pointer that the kernel was given
+///     I image name                              with --check: the kernel of this name is in <process>.<image>.image
 ///     K device stream graph start end name launch   a kernel that ran; those of a graph's launch have its number
 ///     L id description                          a lane: a stream or graph whose pace is measured
 ///     T lane start end                          the time that a lane took for its unit of work
@@ -14,6 +16,7 @@
 #include <cstdint>
 #include <iosfwd>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -42,6 +45,8 @@ struct moved_run {
 /// What one process wrote.
 struct records {
   std::map<std::uint32_t, std::string> names, reasons, lanes;
+  std::map<std::uint32_t, std::set<std::uint64_t>> pointers;  ///< by name
+  std::map<std::string, std::uint32_t> images;                ///< by a kernel's name
   std::vector<ran> kernels;
   std::vector<tick> ticks;
   std::vector<moved_run> moves;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "membar-domains/preload/driver.hpp"
+#include "membar-domains/preload/images.hpp"
 #include "membar-domains/preload/pace.hpp"
 #include "membar-domains/preload/session.hpp"
 #include "membar-domains/preload/watch.hpp"
@@ -61,6 +62,12 @@ enum hook_id {
   module_unload,
   library_unload,
   library_get_kernel,
+  library_get_module,
+  library_load,
+  module_load,
+  module_load_ex,
+  module_load_fatbin,
+  module_get_function,
   hook_count
 };
 
@@ -84,7 +91,13 @@ constexpr std::array<const char*, hook_count> symbols{"cuInit",
                                                       "cuGraphExecKernelNodeSetParams_v2",
                                                       "cuModuleUnload",
                                                       "cuLibraryUnload",
-                                                      "cuLibraryGetKernel"};
+                                                      "cuLibraryGetKernel",
+                                                      "cuLibraryGetModule",
+                                                      "cuLibraryLoadData",
+                                                      "cuModuleLoadData",
+                                                      "cuModuleLoadDataEx",
+                                                      "cuModuleLoadFatBinary",
+                                                      "cuModuleGetFunction"};
 
 std::array<std::atomic<void*>, hook_count> real_functions;
 
@@ -408,6 +421,47 @@ CUresult on_library_get_kernel(CUkernel* kernel, CUlibrary library, const char* 
   if (result == CUDA_SUCCESS && session::get().what() != job::none) {
     session::get().is_a_kernel(*kernel);
   }
+  if (result == CUDA_SUCCESS && session::get().checks()) {
+    kernel_of_image(library, name);
+  }
+  return result;
+}
+
+CUresult on_library_get_module(CUmodule* module, CUlibrary library) {
+  const CUresult result = real<decltype(::cuLibraryGetModule)>(library_get_module)(module, library);
+  if (result == CUDA_SUCCESS && session::get().checks()) {
+    same_image(*module, library);
+  }
+  return result;
+}
+
+CUresult on_library_load(CUlibrary* library, const void* code, CUjit_option* jit, void** jit_values, unsigned jit_count,
+                         CUlibraryOption* options, void** values, unsigned count) {
+  const CUresult result =
+      real<decltype(::cuLibraryLoadData)>(library_load)(library, code, jit, jit_values, jit_count, options, values, count);
+  if (result == CUDA_SUCCESS && session::get().checks()) {
+    keep_image(*library, code);
+  }
+  return result;
+}
+
+/// cuModuleLoadData, cuModuleLoadFatBinary, and with three more words cuModuleLoadDataEx.
+template <hook_id Id>
+CUresult on_module_load(CUmodule* module, const void* image, std::uintptr_t third, std::uintptr_t fourth,
+                        std::uintptr_t fifth) {
+  const CUresult result = real<CUresult(CUmodule*, const void*, std::uintptr_t, std::uintptr_t, std::uintptr_t)>(Id)(
+      module, image, third, fourth, fifth);
+  if (result == CUDA_SUCCESS && session::get().checks()) {
+    keep_image(*module, image);
+  }
+  return result;
+}
+
+CUresult on_module_get_function(CUfunction* function, CUmodule module, const char* name) {
+  const CUresult result = real<decltype(::cuModuleGetFunction)>(module_get_function)(function, module, name);
+  if (result == CUDA_SUCCESS && session::get().checks()) {
+    kernel_of_image(module, name);
+  }
   return result;
 }
 
@@ -458,6 +512,12 @@ const std::array<hook, hook_count>& hooks() {
       {"cuModuleUnload", "cuModuleUnload", 0, always, false, address(on_module_unload)},
       {"cuLibraryUnload", "cuLibraryUnload", 0, always, false, address(on_library_unload)},
       {"cuLibraryGetKernel", "cuLibraryGetKernel", 0, always, false, address(on_library_get_kernel)},
+      {"cuLibraryGetModule", "cuLibraryGetModule", 0, always, false, address(on_library_get_module)},
+      {"cuLibraryLoadData", "cuLibraryLoadData", 0, always, false, address(on_library_load)},
+      {"cuModuleLoadData", "cuModuleLoadData", 0, always, false, address(on_module_load<module_load>)},
+      {"cuModuleLoadDataEx", "cuModuleLoadDataEx", 0, always, false, address(on_module_load<module_load_ex>)},
+      {"cuModuleLoadFatBinary", "cuModuleLoadFatBinary", 0, always, false, address(on_module_load<module_load_fatbin>)},
+      {"cuModuleGetFunction", "cuModuleGetFunction", 0, always, false, address(on_module_get_function)},
   }};
   return all;
 }
@@ -671,6 +731,23 @@ MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuModuleUnload, "cuModuleUnload", (CUmodu
 MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuLibraryUnload, "cuLibraryUnload", (CUlibrary library), on_library_unload(library))
 MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuLibraryGetKernel, "cuLibraryGetKernel",
                         (CUkernel * kernel, CUlibrary library, const char* name), on_library_get_kernel(kernel, library, name))
+MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuLibraryGetModule, "cuLibraryGetModule", (CUmodule * module, CUlibrary library),
+                        on_library_get_module(module, library))
+MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuLibraryLoadData, "cuLibraryLoadData",
+                        (CUlibrary * library, const void* code, CUjit_option* jit, void** jit_values, unsigned jit_count,
+                         CUlibraryOption* options, void** values, unsigned count),
+                        on_library_load(library, code, jit, jit_values, jit_count, options, values, count))
+MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuModuleLoadData, "cuModuleLoadData", (CUmodule * module, const void* image),
+                        on_module_load<membar_domains::module_load>(module, image, 0, 0, 0))
+MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuModuleLoadDataEx, "cuModuleLoadDataEx",
+                        (CUmodule * module, const void* image, std::uintptr_t count, std::uintptr_t options,
+                         std::uintptr_t values),
+                        on_module_load<membar_domains::module_load_ex>(module, image, count, options, values))
+MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuModuleLoadFatBinary, "cuModuleLoadFatBinary", (CUmodule * module, const void* image),
+                        on_module_load<membar_domains::module_load_fatbin>(module, image, 0, 0, 0))
+MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuModuleGetFunction, "cuModuleGetFunction",
+                        (CUfunction * function, CUmodule module, const char* name),
+                        on_module_get_function(function, module, name))
 
 /// The driver calls this where CUDA_INJECTION64_PATH names the library. By then the program has its functions, so only watch works.
 MEMBAR_DOMAINS_EXPORT int InitializeInjection() {

@@ -31,6 +31,7 @@ session::session() : state_(&unmapped_) {
     return;
   }
   open_files();
+  checks_ = job_ == job::watch && !variable(environment::check).empty();
   if (const std::string path = variable(environment::list); !path.empty()) {
     try {
       list_ = move_list::read(path);

@@ -28,6 +28,9 @@ class session {
   [[nodiscard]] job what() const noexcept { return job_; }
   [[nodiscard]] process_state& state() noexcept { return *state_; }
 
+  /// Whether watch keeps code and pointers, too.
+  [[nodiscard]] bool checks() const noexcept { return checks_; }
+
   /// Keeps the first complaint.
   void complain(const std::string& sentence);
 
@@ -83,6 +86,7 @@ class session {
   std::unordered_set<CUgraphExec> listed_graphs_;
   std::atomic<unsigned> generation_{1};
   bool alternate_ = false;
+  bool checks_ = false;
   unsigned turn_length_ = 16;
   mode fixed_ = mode::on;
   std::atomic<std::uint64_t> turns_taken_{0};

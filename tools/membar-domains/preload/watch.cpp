@@ -166,6 +166,7 @@ void watch_arguments(CUfunction kernel, void** parameters) {
   session& of = session::get();
   const bool is_kernel = of.is_kernel_handle(kernel);
   bool host = false;
+  bool peer = false;
   for (std::size_t i = 0;; ++i) {
     std::size_t offset = 0;
     std::size_t size = 0;
@@ -183,17 +184,21 @@ void watch_arguments(CUfunction kernel, void** parameters) {
           driver::cuPointerGetAttribute_(static_cast<void*>(&kind), CU_POINTER_ATTRIBUTE_MEMORY_TYPE, value) != CUDA_SUCCESS) {
         continue;
       }
+      if (of.checks()) {
+        of.write("P %u %llu\n", id_of(of.name_of(kernel).c_str()), static_cast<unsigned long long>(value));
+      }
       if (kind == CU_MEMORYTYPE_HOST) {
         host = true;
       } else if (driver::cuPointerGetAttribute_(static_cast<void*>(&owner), CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, value) ==
                      CUDA_SUCCESS &&
                  owner != device) {
-        of.write("R %u pointer to a peer\n", id_of(of.name_of(kernel).c_str()));
-        return;
+        peer = true;
       }
     }
   }
-  if (host) {
+  if (peer) {
+    of.write("R %u pointer to a peer\n", id_of(of.name_of(kernel).c_str()));
+  } else if (host) {
     of.write("R %u pointer to host memory\n", id_of(of.name_of(kernel).c_str()));
   }
 }
