@@ -12,6 +12,7 @@ import datetime
 import json
 import os
 import pathlib
+import shutil
 import signal
 import statistics
 import subprocess
@@ -165,6 +166,26 @@ class Bench:
         print(f'cost: {json.dumps(out)}', flush=True)
         return out
 
+    def profilers(self):
+        """What torch.profiler sees in a program that runs under each action, and the program under nsys, if there is one."""
+        domains = str(self.options.command)
+        nothing = self.options.output / 'nothing.txt'
+        nothing.write_text('remote ^no kernel has this name$\n')
+        program = [sys.executable, str(HERE / 'profiled.py')]
+        actions = {
+            'as_it_is': [],
+            'watch': [domains, 'watch', f"--output={self.options.output / 'profilers'}", '--'],
+            'try': [domains, 'try', f'--list={nothing}', '--runs=1', f"--output={self.options.output / 'profilers'}", '--'],
+            'apply': [domains, 'apply', f'--list={nothing}', '--']
+        }
+        out = {how: self.run('profilers', how, [*prefix, *program], {}) for how, prefix in actions.items()}
+        if nsys := shutil.which('nsys'):
+            profile = [nsys, 'profile', '--force-overwrite=true', '-t', 'cuda', '-o', str(self.options.output / 'profilers' / 'nsys')]
+            for how in ('watch', 'apply'):
+                out[f'nsys_{how}'] = self.run('profilers', f'nsys_{how}', [*profile, *actions[how], *self.words_of('chain', ())], {})
+        print(f'profilers: {json.dumps(out)}', flush=True)
+        return out
+
     def injection(self):
         """Whether the driver loads the library that CUDA_INJECTION64_PATH names, as a path and as a bare name."""
         library = self.options.command.parent / 'libmembar_domains.so'
@@ -213,6 +234,7 @@ def main():
     parser.add_argument('--limit', type=float, default=120, help='seconds for one run')
     parser.add_argument('--turns', type=int, default=1, help='runs as it is, and applied')
     parser.add_argument('--cost', type=int, default=0, help='pairs of runs that tell what the library costs')
+    parser.add_argument('--profilers', action='store_true', help='what torch.profiler and nsys see under each action')
     parser.add_argument('--injection', action='store_true', help='whether CUDA_INJECTION64_PATH loads the library')
     parser.add_argument('--torchrun', action='store_true', help='start by torch.distributed.run, which takes seconds more')
     parser.add_argument('--include-hash', help="of git for the folder include (git rev-parse HEAD:include), where git cannot tell")
@@ -223,11 +245,13 @@ def main():
     options.output.mkdir(parents=True, exist_ok=True)
     bench = Bench(options)
     everything = {**context(options), 'programs': {}}
-    for name in options.only or PROGRAMS:
+    for name in PROGRAMS if options.only is None else options.only:
         everything['programs'][name] = bench.measure(name)
         (options.output / 'domains.json').write_text(json.dumps(everything, indent=1) + '\n')
     if options.injection:
         everything['injection'] = bench.injection()
+    if options.profilers:
+        everything['profilers'] = bench.profilers()
     if options.cost:
         everything['cost'] = bench.cost(options.cost)
     (options.output / 'domains.json').write_text(json.dumps(everything, indent=1) + '\n')

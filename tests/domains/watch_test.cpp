@@ -25,6 +25,13 @@ TEST_F(domains_command, a_cupti_that_another_profiler_has_is_named_and_the_progr
   EXPECT_EQ(r.log, "plain put domain=-1 map=-1,-1 attributes=0\n");
 }
 
+TEST_F(domains_command, records_that_another_took_over_are_missed) {
+  const result r = command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table race", "FAKE_DRIVER_QUIET=1");
+  EXPECT_NE(r.said.find("CUPTI gave records of 41 kernels, and domains_program launched 80,800"), std::string::npos) << r.said;
+  EXPECT_EQ(command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table put").said.find("CUPTI gave"),
+            std::string::npos);
+}
+
 TEST_F(domains_command, check_warns_where_kernels_to_part_share_a_pointer_and_synchronize_at_device_scope) {
   for (const std::string way : {"linked", "dlsym", "table"}) {
     const result r = command("watch --check --cupti='" FAKE_CUPTI "' --output=out" PROGRAM + way + " shared");

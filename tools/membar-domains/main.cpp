@@ -294,6 +294,15 @@ std::string watch(const options& asked, outcome& ended) {
       picture = timeline(p.recorded, seen);
     }
   }
+  for (const process& p : result.processes) {
+    // What is captured is launched later, so half of the launches may be missing.
+    if (const std::uint64_t seen = p.recorded.kernels.size() + p.lost; p.complaint.empty() && seen < p.launches / 2) {
+      say("CUPTI gave records of " + grouped(seen) + " kernels, and " + p.program + " launched " + grouped(p.launches) +
+          ": a profiler in the program, as torch.profiler, takes CUPTI's records over: watch without it, or use try and apply, "
+          "which "
+          "need no CUPTI");
+    }
+  }
   const overlap_report all = merged(reports);
   const std::string list = list_of(all);
   std::string report = (kernels == 0 ? "No kernel was recorded." : sentence(all)) + "\n\n" + table(all) + "\n  " +
