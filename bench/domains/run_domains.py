@@ -118,7 +118,7 @@ class Bench:
         if not listed:
             return out
         out['predicted'] = [line[2:] for line in found.read_text().splitlines() if line.startswith('# predicted')]
-        arm('try', domains, 'try', f'--list={found}', f'--output={folder}', '--runs=2', '--')
+        arm('try', domains, 'try', f'--list={found}', f'--output={folder}', '--runs=1', '--')
         if (folder / 'try.json').exists():
             out['gain'] = json.loads((folder / 'try.json').read_text())
         for turn in range(self.options.turns):

@@ -3,6 +3,7 @@
 """Tests of bench/domains/page.py and model.py on fake results."""
 import json
 import pathlib
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -79,6 +80,26 @@ def interference(**changed):
              'graph/nvlink.paced/same': (1100, 200), 'graph/nccl.saturating/same': (3000, 300), 'graph/nccl.saturating/separate': (2000, 300),
              'graph/nccl.paced/same': (1200, 30), 'graph/nccl.paced/separate': (1100, 30), **changed}
     return {'benchmarks': [{'name': f'kernel_boundary.{n}', 'p50_ns': t, 'noise_gbps': r} for n, (t, r) in times.items() if t]}
+
+
+class Launch(unittest.TestCase):
+    def launched(self, body):
+        with tempfile.TemporaryDirectory() as folder:
+            program = pathlib.Path(folder) / 'program.py'
+            program.write_text('import os, signal, sys, time\nrank = int(os.environ["RANK"])\n' + body)
+            launch = ROOT / 'bench/domains/programs/launch.py'
+            return subprocess.run([sys.executable, str(launch), '3', '29876', str(program), 'word'], capture_output=True, text=True)
+
+    def test_every_process_knows_its_rank_and_its_words(self):
+        ran = self.launched('sys.stdout.write(f"{rank} {os.environ[\'WORLD_SIZE\']} {sys.argv[1]}\\n")')
+        self.assertEqual(sorted(ran.stdout.split('\n')), ['', '0 3 word', '1 3 word', '2 3 word'])
+        self.assertEqual(ran.returncode, 0)
+
+    def test_a_process_that_fails_ends_the_others_and_gives_its_status(self):
+        self.assertEqual(self.launched('sys.exit(7) if rank == 1 else time.sleep(600)').returncode, 7)
+
+    def test_a_process_that_a_signal_ended_gives_128_and_the_signal(self):
+        self.assertEqual(self.launched('os.kill(os.getpid(), signal.SIGKILL) if rank == 2 else time.sleep(600)').returncode, 137)
 
 
 class Growth(unittest.TestCase):

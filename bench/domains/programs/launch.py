@@ -16,8 +16,8 @@ processes = [
     }) for rank in range(int(count))
 ]
 failed = 0
-while any(p.poll() is None for p in processes):
-    failed = next((p.returncode for p in processes if p.returncode), 0)
+while None in (statuses := [p.poll() for p in processes]):
+    failed = next((s for s in statuses if s), 0)
     if failed:  # the others would wait for it
         for p in processes:
             p.terminate()
