@@ -34,6 +34,8 @@ const std::vector<order_site> sites = {
     // a barrier takes acq_rel or relaxed
     {"try_barrier", "barrier.cuh", "", "class Order = $_t> [[nodiscard]] __device__ inline wait_result try_barrier(",
      "acq_rel relaxed"},
+    {"barrier_unless", "barrier.cuh", "", "class Order = $_t> [[nodiscard]] __device__ inline bool barrier_unless(",
+     "acq_rel relaxed"},
     {"barrier", "barrier.cuh", "", "class Order = $_t> __device__ inline void barrier(", "acq_rel relaxed"},
     {"barrier_load", "barrier.cuh", "", "relaxed_t>, relaxed_t, $_t>"},
 
@@ -125,6 +127,8 @@ const std::vector<scenario> scenarios = {
     barrier("barrier_hides_what_was_written_before_it", "relaxed", "{peer_arrive&barrier}", "{barrier_load&barrier}"),
     barrier("try_barrier_hides_what_was_written_before_it", "relaxed", "{peer_arrive&try_barrier}",
             "{barrier_load&try_barrier}"),
+    barrier("try_barrier_on_stream_hides_what_was_written_before_it", "relaxed", "{peer_arrive&barrier_unless}",
+            "{barrier_load&barrier_unless}"),
     barrier("barrier_of_many_hides_what_was_written_before_it", "{peer_arrive_fence&barrier}", "relaxed",
             "{barrier_load&barrier}"),
     early_write("barrier_shows_what_is_written_after_it", "relaxed", "{peer_arrive&barrier}", "{barrier_load&barrier}"),

@@ -42,6 +42,7 @@ class handle {
   }
   [[nodiscard]] constexpr std::uint64_t heap() const noexcept { return place_ >> allocation_bits; }
   friend constexpr auto operator<=>(const handle&, const handle&) noexcept = default;
+  friend constexpr bool operator==(const handle&, const handle&) noexcept = default;  // nvcc makes none of operator<=>
 
  private:
   static constexpr int allocation_bits = 40;
