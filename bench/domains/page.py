@@ -36,11 +36,12 @@ WORDS = {
 
 
 def read(files):
-    """One result of many; programs of later files replace those of earlier ones."""
+    """One result of many; programs of later files replace those of earlier ones. Each says which run it is of."""
     out = {}
     for file in files:
         one = json.loads(pathlib.Path(file).read_text())
-        programs = {**out.get('programs', {}), **one.get('programs', {})}
+        run = {k: one.get(k) for k in ('date', 'include', 'command')}
+        programs = {**out.get('programs', {}), **{name: {'run': run, **program} for name, program in one.get('programs', {}).items()}}
         out = {**out, **{k: v for k, v in one.items() if v is not None}, 'programs': programs}
     return out
 
@@ -85,7 +86,7 @@ def rows(everything):
 def verdict(gain):
     if not gain:
         return 'not known'
-    return 'slower: do not apply' if gain['high'] < .99 else 'none' if gain['low'] <= 1.01 else interval(gain)
+    return 'slower: do not apply' if gain['high'] < .99 else f'none told: {interval(gain)}' if gain['low'] <= 1.01 else interval(gain)
 
 
 def table(everything):

@@ -39,9 +39,18 @@ class Page(unittest.TestCase):
         text = page.table(everything(decode_symm=program(511, 735, 582, (1.23, 1.24, 1.25))))
         self.assertIn('| 511 | 735 | 582 | 1.26 | 1.24 [1.23, 1.25] | 1.00 [0.99, 1.01] | 3.1 % |', text)
 
+    def test_a_program_says_which_run_it_is_of(self):
+        with tempfile.TemporaryDirectory() as folder:
+            files = []
+            for number, name in enumerate(('chain', 'halo')):
+                files.append(pathlib.Path(folder, f'{number}.json'))
+                files[-1].write_text(json.dumps({**everything(**{name: program(1, 2, 1, (1, 2, 3))}), 'include': f'headers {number}'}))
+            told = page.read(files)['programs']
+        self.assertEqual({'chain': 'headers 0', 'halo': 'headers 1'}, {name: one['run']['include'] for name, one in told.items()})
+
     def test_a_program_that_gains_nothing_stays_and_says_so(self):
         text = page.table(everything(halo=program(100, 110, 109, (.99, 1.0, 1.02)), pipeline=program(100, 90, 99, (.9, .91, .92))))
-        self.assertIn('| none |', text)
+        self.assertIn('| none told: 1.00 [0.99, 1.02] |', text)
         self.assertIn('| slower: do not apply |', text)
 
     def test_what_was_not_measured_is_left_out_or_a_dash(self):
