@@ -26,12 +26,28 @@ EXPECTED = {
     "ticket_lock.4x2": "verified",
     "spsc_channel.3": "verified",
     "spsc_channel.8": "verified",
+    "queue_lock": "verified",
+    "queue_lock.2x2": "verified",
+    "grid_barrier": "verified",
+    "grid_barrier.6": "verified",
+    "grid_barrier.rounds": "verified",
+    "grid_barrier.wrap": "verified",
+    "last_block": "verified",
+    "last_block.8": "verified",
+    "mpsc_channel": "verified",
+    "mpsc_channel.2x2": "verified",
+    "mpsc_channel.3": "verified",
+    "sequence_lock": "verified",
+    "sequence_lock.2": "verified",
+    "cross_barrier": "verified",
+    "cross_barrier.wrap": "verified",
 }
 # Scenarios whose orders are weakened. The kernels that a scenario does not launch are left out.
-WEAKENED = ["message_passing", "message_passing.fences", "ticket_lock", "spsc_channel.3"]
+WEAKENED = ["message_passing", "message_passing.fences", "ticket_lock", "spsc_channel.3", "queue_lock", "grid_barrier.rounds", "last_block",
+            "mpsc_channel.2x2", "sequence_lock", "cross_barrier.wrap"]
 # (scenario, part of the instruction): why the order makes no difference there.
 NOT_NEEDED = {}
-ORDER = re.compile(r"\b(ld|st|atom|red)\.(acquire|release|acq_rel)\.|\b(fence\.(acq_rel|sc)\.\w+|membar\.\w+);")
+ORDER = re.compile(r"\b(ld|st|atom|red)\.(acquire|release|acq_rel)\.|\b(fence\.(acquire|release|acq_rel|sc)\.\w+|membar\.\w+);")
 
 
 def run(check, folder, name, ptx, text):

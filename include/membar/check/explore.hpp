@@ -22,6 +22,7 @@
 #include <membar/model/program.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -69,10 +70,10 @@ class explorer final : private event_builder, private final_memory {
 
   // ---- who is next
 
-  /// The thread whose event is added next: a function of the graph alone. Reads come last, so that they see more at once.
-  [[nodiscard]] int next_thread(const graph& g) const {
-    int reader = -1;
-    int other = -1;
+  /// The thread whose event is added next: a function of the graph alone. Reads come late, so that they see more at once, and
+  /// rounds of a loop that would only wait come last.
+  [[nodiscard]] int next_thread(const graph& g) {
+    std::array<int, 4> first{-1, -1, -1, -1};  // of updates, loads, updates and loads in vain
     for (int t = 0; t < count(); ++t) {
       const thread_state& s = state_of(g, t);
       if (s.status != thread_status::at_event || !may_begin(g, t)) {
@@ -82,18 +83,64 @@ class explorer final : private event_builder, private final_memory {
       if (is_update(code) && s.part == 1) {
         return t;
       }
-      if (code > op::fence && s.part == 1) {
-        std::vector<const graph_event*> left;
-        if (other < 0 && !meetings_.group(g, t, left).empty()) {
-          other = t;
+    }
+    for (int t = 0; t < count(); ++t) {
+      const thread_state& s = state_of(g, t);
+      if (s.status != thread_status::at_event || !may_begin(g, t)) {
+        continue;
+      }
+      const op code = model::at(machines_, t).at(s).code;
+      if (code == op::load || is_update(code)) {
+        const std::size_t kind = is_update(code) ? 0 : 1;
+        if (first[kind] < 0) {
+          int& place = polls_in_vain(g, t) ? first[kind + 2] : first[kind];
+          place = place < 0 ? t : place;
         }
-      } else if (code == op::load) {
-        reader = reader < 0 ? t : reader;
-      } else {
-        other = other < 0 ? t : other;
+        continue;
+      }
+      std::vector<const graph_event*> left;
+      if (code <= op::fence || s.part == 0 || !meetings_.group(g, t, left).empty()) {
+        return t;
       }
     }
-    return other >= 0 ? other : reader;
+    for (const int t : first) {
+      if (t >= 0) {
+        return t;
+      }
+    }
+    return -1;
+  }
+
+  /// Whether the thread, if it read the latest values, would go around a loop that only waits.
+  [[nodiscard]] bool polls_in_vain(const graph& g, int t) {
+    const stack_arena::mark mark = arena_.here();
+    const machine& m = model::at(machines_, t);
+    const thread_state* s = &state_of(g, t);
+    bool result = false;
+    for (int events = 0; events < longest_poll && !result; ++events) {
+      const instruction& i = m.at(*s);
+      const bool writes = is_update(i.code) && s->part == 1;
+      if ((writes && !m.keeps_value(*s)) || (i.code != op::load && i.code != op::fence && !is_update(i.code))) {
+        break;
+      }
+      wide_value seen{};
+      if (i.code != op::fence && !writes) {
+        const std::uint64_t address = m.address(*s);
+        if (locations_.object_of(address, i.bytes) == nullptr) {
+          break;
+        }
+        const int location = locations_.number_of(address, i.bytes);
+        const graph_event* const latest = location < model::count_of(g.order) ? model::at(g.order, location).back() : nullptr;
+        seen = latest != nullptr ? latest->value : locations_[location].initial;
+      }
+      s = m.step(*s, seen);
+      result = s->status == thread_status::waiting;
+      if (s->status != thread_status::at_event) {
+        break;
+      }
+    }
+    arena_.release(mark);
+    return result;
   }
 
   // ---- growth
@@ -148,7 +195,7 @@ class explorer final : private event_builder, private final_memory {
       } else if (first.update) {
         report(g, check_status::gave_up, "a read-modify-write of memory that is also written in other sizes is not supported");
       } else if (mixed_value(g, first)) {
-        take_read(g, first, s, true);
+        take_read(g, first, s);
       }
     } else {
       const int newest = model::count_of(model::at(g.order, first.location)) - 1;
@@ -161,7 +208,7 @@ class explorer final : private event_builder, private final_memory {
           e.stamp = g.next_stamp - 1;
         }
         if (read_from(g, e, model::at(model::at(g.order, first.location), i))) {
-          take_read(g, e, s, i == newest);
+          take_read(g, e, s);
         }
         if (i != newest) {
           arena_.release(mark);
@@ -172,7 +219,7 @@ class explorer final : private event_builder, private final_memory {
   }
 
   /// Adds a read that has its source, and explores what follows. `also` is a write that is added with it.
-  void take_read(graph& g, const graph_event& e, const thread_state& s, bool newest, const graph_event* also = nullptr) {
+  void take_read(graph& g, const graph_event& e, const thread_state& s, const graph_event* also = nullptr) {
     suspects found = races_of(g, e);
     if (also != nullptr) {
       const suspects more = races_of(g, *also);
@@ -184,9 +231,7 @@ class explorer final : private event_builder, private final_memory {
     line.states.push_back(model::at(machines_, e.thread).step(s, e.value));
     model::at(g.reads, e.location).push_back(&e);
     if (consistent(g, found) && healthy(g, e.thread)) {
-      // Waiting on what is no longer the latest value: executions in which it reads the latest show all that this one does.
-      const thread_state& now = *line.states.back();
-      if (!newest && now.status == thread_status::waiting && now.waits_from == e.number) {
+      if (waits_for_the_past(g, e.thread)) {
         ++result_.counts.blocked;
       } else {
         visit(g);
@@ -196,6 +241,36 @@ class explorer final : private event_builder, private final_memory {
     line.states.pop_back();
     line.events.pop_back();
     arena_.release(mark);
+  }
+
+  /// Whether the last round of a loop that only waits read nothing but values that were not the latest when it read them. No
+  /// write changes such a read later, so that the thread waits to the end. Executions in which it reads later values show all
+  /// that this one does: a race with one of its reads, too, because each is also explored with the latest value.
+  [[nodiscard]] bool waits_for_the_past(const graph& g, int t) const {
+    const thread_state& s = state_of(g, t);
+    if (s.status != thread_status::waiting) {
+      return false;
+    }
+    const auto& events = model::at(g.threads, t).events;
+    for (int n = s.waits_from; n < model::count_of(events); ++n) {
+      const graph_event& r = *model::at(events, n);
+      if (r.kind == event_kind::fence) {
+        continue;
+      }
+      if (r.kind != event_kind::read || r.mixed) {
+        return false;
+      }
+      const auto& order = model::at(g.order, r.location);
+      bool late = false;
+      for (int i = event_rules::place_in(order, r.source) + 1; i < model::count_of(order) && !late; ++i) {
+        const graph_event& w = *model::at(order, i);
+        late = w.stamp < r.stamp || (r.source != nullptr && r.source->stamp > r.stamp && precedes(w, r.source->prefix));
+      }
+      if (!late) {
+        return false;
+      }
+    }
+    return true;
   }
 
   // ---- writes
@@ -328,9 +403,8 @@ class explorer final : private event_builder, private final_memory {
     if (read_from(h, changed, &w)) {
       for_each_place(h, w, [&] {
         const auto& order = model::at(h.order, w.location);
-        const int at = event_rules::place_in(order, &w);
-        if (at >= rules_.oldest_source(h, r.location, changed.base)) {
-          take_read(h, changed, s, at == model::count_of(order) - 1, &w);
+        if (event_rules::place_in(order, &w) >= rules_.oldest_source(h, r.location, changed.base)) {
+          take_read(h, changed, s, &w);
         }
       });
     }
@@ -418,7 +492,11 @@ class explorer final : private event_builder, private final_memory {
     line.events.push_back(&e);
     line.states.push_back(model::at(machines_, e.thread).step(s, seen));
     if (healthy(g, e.thread) && (!check || consistent(g, {}))) {
-      visit(g);
+      if (waits_for_the_past(g, e.thread)) {
+        ++result_.counts.blocked;
+      } else {
+        visit(g);
+      }
     }
     line.states.pop_back();
     line.events.pop_back();
@@ -462,6 +540,7 @@ class explorer final : private event_builder, private final_memory {
   [[nodiscard]] const graph& execution() const noexcept override { return *final_; }
 
   static constexpr int most_depth = 10'000;
+  static constexpr int longest_poll = 8;  ///< events of a loop's round that are looked ahead
 
   const check_property& property_;
   check_options options_;
