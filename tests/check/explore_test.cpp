@@ -254,6 +254,20 @@ TEST(check_orders, a_launch_after_another) {
   EXPECT_EQ(r.status, check_status::verified) << r.found.message;
 }
 
+TEST(check_limits, long_executions_do_not_exhaust_the_stack) {
+  std::string stores;
+  for (int i = 0; i < 1900; ++i) {
+    stores += "st.global.u32 [%rd0], 1; ";
+  }
+  std::vector<std::string> bodies;
+  for (int t = 0; t < 6; ++t) {
+    bodies.push_back("mov.u64 %rd0, wide; add.u64 %rd0, %rd0, " + std::to_string(8 * t) + ";" + stores);
+  }
+  EXPECT_EQ(ptx_program(bodies).explore().status, check_status::gave_up);
+  bodies.resize(2);
+  EXPECT_EQ(ptx_program(bodies).explore().status, check_status::verified);
+}
+
 TEST(check_limits, many_events_end_in_giving_up) {
   check::check_options options;
   options.most_events = 100;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <iterator>
 #include <string>
 #include <vector>
@@ -106,24 +107,29 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
   }
 }
 
+/// The next test of a stream.
+std::string drawn(random_tests& stream, accesses how) {
+  random_program p = stream.next();
+  for (auto& thread : p.code) {
+    for (std::string& line : thread) {
+      if (how != accesses::any) {
+        replace_all(line, ".weak", ".relaxed.sys");
+      }
+      if (how == accesses::strong_system && line.rfind("fence", 0) != 0) {
+        replace_all(line, ".cta", ".sys");
+        replace_all(line, ".cluster", ".sys");
+        replace_all(line, ".gpu", ".sys");
+      }
+    }
+  }
+  return p.text(p.own_order(), {"x", "y", "z"}, p.everything());
+}
+
 void random(std::uint64_t seed, int count, const random_shape& shape, accesses how) {
   tally t;
   random_tests stream(seed, shape);
   for (int i = 0; i < count; ++i) {
-    random_program p = stream.next();
-    for (auto& thread : p.code) {
-      for (std::string& line : thread) {
-        if (how != accesses::any) {
-          replace_all(line, ".weak", ".relaxed.sys");
-        }
-        if (how == accesses::strong_system && line.rfind("fence", 0) != 0) {
-          replace_all(line, ".cta", ".sys");
-          replace_all(line, ".cluster", ".sys");
-          replace_all(line, ".gpu", ".sys");
-        }
-      }
-    }
-    const std::string text = p.text(p.own_order(), {"x", "y", "z"}, p.everything());
+    const std::string text = drawn(stream, how);
     compare(model::read_litmus(text), text, t);
     if (testing::Test::HasFailure()) {
       return;
@@ -171,6 +177,25 @@ TEST(check_agrees, on_random_programs_of_three_locations) {
   shape.locations = 3;
   random(11, 300, shape, accesses::any);
   random(12, 300, shape, accesses::strong_system);
+}
+
+TEST(check_explores, no_execution_of_a_larger_program_twice) {
+  random_shape shape;
+  shape.threads = 4;
+  shape.instructions = 4;
+  shape.places = false;
+  shape.fences = false;
+  random_tests stream(13, shape);
+  std::uint64_t executions = 0;
+  for (int i = 0; i < 40; ++i) {
+    const std::string text = drawn(stream, accesses::strong_system);
+    const explored found = explore_test(model::read_litmus(text));
+    EXPECT_EQ(found.result.status, check::check_status::verified) << text;
+    EXPECT_EQ(found.repeated, 0U) << text;
+    executions += found.result.counts.executions;
+  }
+  EXPECT_GT(executions, 50'000U);
+  std::cout << "executions " << executions << "\n";
 }
 
 }  // namespace

@@ -424,10 +424,8 @@ class explorer final : private event_builder, private final_memory {
     if (writes && std::any_of(reads.begin(), reads.end(), [&](auto* r) { return r->source == &e && previous(*r); })) {
       return false;
     }
+    // a source that is dropped as well and came later was found to be read by `e`, so that its place needs no look here
     const graph_event* const latest = writes ? &e : e.source;
-    if (latest != nullptr && !previous(*latest)) {
-      return false;
-    }
     const auto& order = model::at(g.order, e.location);
     for (int i = event_rules::place_in(order, latest) + 1; i < model::count_of(order); ++i) {
       if (previous(*model::at(order, i))) {

@@ -77,6 +77,10 @@ inline int add_launch(program& p, const launch_request& request) {
                        std::to_string(p.threads.size() + blocks * size) + " threads, and 1 to " + std::to_string(most_threads) +
                        " can be checked");
   }
+  if (request.arguments.size() != kernel.parameter_bytes) {
+    throw model::error("the launch of '" + kernel.name + "' has " + std::to_string(request.arguments.size()) +
+                       " bytes of arguments, and the kernel takes " + std::to_string(kernel.parameter_bytes));
+  }
   const int launch = model::count_of(p.launches_before);
   p.launches_before.push_back(request.after);
   if (std::find(p.kernels.begin(), p.kernels.end(), request.kernel) == p.kernels.end()) {
@@ -119,7 +123,6 @@ inline int add_launch(program& p, const launch_request& request) {
       c.where.cluster = request.cluster > 0 ? first_block + static_cast<int>(b) / request.cluster : -1;
       c.where.warp = static_cast<int>(t / 32);
       c.parameters = request.arguments;
-      c.parameters.resize(static_cast<std::size_t>(kernel.parameter_bytes));
       c.live_at_heads = live_at_heads(c);
       p.threads.push_back(std::move(c));
     }

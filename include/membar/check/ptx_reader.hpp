@@ -46,7 +46,13 @@ class ptx_reader {
     throw model::error(token.line, token.column, what);
   }
   [[nodiscard]] std::string found() const {
-    return now().kind == kind_t::end ? "the end of the text" : "'" + std::string(now().text) + "'";
+    std::string text = "the end of the text";
+    if (now().kind != kind_t::end) {
+      text = '\'';
+      text += now().text;
+      text += '\'';
+    }
+    return text;
   }
   void expect(std::string_view text) {
     if (!accept(text)) {
@@ -534,7 +540,6 @@ class ptx_reader {
       o.floating = floating;
       return o;
     }
-    const ptx_token word = now();
     o.name = name();
     if (o.name == "_") {
       return o;
@@ -551,7 +556,6 @@ class ptx_reader {
     if (accept("+")) {  // variable + offset, as a value
       o.value = integer();
     }
-    static_cast<void>(word);
     return o;
   }
 
@@ -566,9 +570,7 @@ class ptx_reader {
       if (o.reg < 0) {
         o.name = base;
       }
-      if (accept("+")) {
-        o.value = integer();
-      } else if (now().is("-")) {
+      if (accept("+") || now().is("-")) {
         o.value = integer();
       }
     }
