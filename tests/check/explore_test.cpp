@@ -111,6 +111,20 @@ TEST(check_finds, a_race_where_an_acquire_fence_is_missing) {
   EXPECT_EQ(pass(release, "relaxed.gpu", "fence.release.gpu;").status, check_status::race);
 }
 
+TEST(check_finds, that_the_read_of_a_reduction_acquires_nothing_with_a_fence) {
+  const auto stale = [](const std::string& update) {
+    ptx_program p({"st.relaxed.gpu.global.u32 [x], 1; st.release.gpu.global.u32 [y], 1;",
+                   update + "fence.acquire.gpu; ld.relaxed.gpu.global.u32 %r1, [x]; st.global.u32 [z], %r1;"});
+    return p
+        .explore([&](const check::final_memory& end) {
+          return end.value(p.address("y"), 4) == 2 && end.value(p.address("z"), 4) == 0 ? "stale" : "";
+        })
+        .status;
+  };
+  EXPECT_EQ(stale("red.relaxed.gpu.global.add.u32 [y], 1;"), check_status::violated);
+  EXPECT_EQ(stale("atom.relaxed.gpu.global.add.u32 %r0, [y], 1;"), check_status::verified);
+}
+
 TEST(check_finds, a_race_between_accesses_of_different_sizes) {
   EXPECT_EQ(ptx_program({"st.relaxed.sys.global.u32 [wide], 1;", "ld.relaxed.sys.global.u64 %rd0, [wide];"}).explore().status,
             check_status::race);

@@ -41,6 +41,8 @@ class explorer final : private event_builder, private final_memory {
       : event_builder(checked), property_(property), options_(options) {}
 
   [[nodiscard]] check_result run() {
+    const char begin = 0;
+    stack_begin_ = reinterpret_cast<std::uintptr_t>(&begin);
     graph& g = take_graph();
     g.threads.resize(program_.threads.size());
     bool fine = true;
@@ -153,8 +155,11 @@ class explorer final : private event_builder, private final_memory {
       report(g, check_status::gave_up, "more than " + std::to_string(options_.most_events) + " events were added");
       return;
     }
-    if (++depth_ > most_depth || arena_.held() > options_.most_memory) {
-      report(g, check_status::gave_up, "the exploration needs more memory than it may");
+    const char here = 0;
+    if (stack_used(here) > options_.most_stack || arena_.held() > options_.most_memory) {
+      report(g, check_status::gave_up,
+             "the execution is too long: the exploration needs more than " + std::to_string(options_.most_stack >> 20U) +
+                 " MiB of stack or " + std::to_string(options_.most_memory >> 20U) + " MiB of memory");
     } else if (const int t = next_thread(g); t < 0) {
       complete(g);
     } else if (model::count_of(model::at(g.threads, t).events) >= options_.most_events_of_one) {
@@ -176,7 +181,12 @@ class explorer final : private event_builder, private final_memory {
       }
       arena_.release(mark);
     }
-    --depth_;
+  }
+
+  /// The bytes of stack between the begin of the exploration and `here`.
+  [[nodiscard]] std::size_t stack_used(const char& here) const noexcept {
+    const auto at = reinterpret_cast<std::uintptr_t>(&here);
+    return at > stack_begin_ ? at - stack_begin_ : stack_begin_ - at;
   }
 
   // ---- reads
@@ -537,7 +547,6 @@ class explorer final : private event_builder, private final_memory {
   }
   [[nodiscard]] const graph& execution() const noexcept override { return *final_; }
 
-  static constexpr int most_depth = 10'000;
   static constexpr int longest_poll = 8;  ///< events of a loop's round that are looked ahead
 
   const check_property& property_;
@@ -546,7 +555,7 @@ class explorer final : private event_builder, private final_memory {
   std::size_t graphs_used_ = 0;
   std::vector<const graph_event*> scratch_{};
   std::vector<int> keep_{};
-  int depth_ = 0;
+  std::uintptr_t stack_begin_ = 0;
   const graph* final_ = nullptr;
 };
 

@@ -88,6 +88,7 @@ struct check_options {
   std::uint64_t most_events = 200'000'000;  ///< added over all executions, before it gives up
   int most_events_of_one = 2'000;           ///< in one execution
   std::uint64_t most_memory = std::uint64_t{900} << 20U;
+  std::uint64_t most_stack = std::uint64_t{6} << 20U;  ///< of the thread that explores, which needs a little more
 };
 
 }  // namespace membar::inline v0_2::check
