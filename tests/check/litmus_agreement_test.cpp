@@ -179,6 +179,63 @@ TEST(check_agrees, on_random_programs_of_three_locations) {
   random(12, 300, shape, accesses::strong_system);
 }
 
+/// Random tests in which thread 0 writes y, and the others wait for that, each at some point: alone, in turns with another read,
+/// by a compare-and-swap that fails, or by an
+/// addition of 0, which writes what was there.
+TEST(check_agrees, on_random_programs_that_wait) {
+  tally t;
+  for (int n = 2; n <= 3; ++n) {
+    random_shape shape;
+    shape.threads = n;
+    shape.instructions = n == 2 ? 4 : 3;
+    shape.places = false;
+    shape.control = false;
+    random_tests stream(static_cast<std::uint64_t>(20 + n), shape);
+    for (int i = 0; i < 500; ++i) {
+      random_program p = stream.next();
+      const auto insert = [&](std::size_t thread, const std::vector<std::string>& lines) {
+        auto& code = p.code[thread];
+        code.insert(code.begin() + stream.below(static_cast<int>(code.size()) + 1), lines.begin(), lines.end());
+      };
+      const std::string order = stream.below(2) == 0 ? ".acquire" : ".relaxed";
+      insert(0, {"st.release.sys <1>, 1"});
+      for (std::size_t thread = 1; thread < p.code.size(); ++thread) {
+        switch (stream.below(4)) {
+          case 0:
+            insert(thread, {"W:", "ld" + order + ".sys r8, <1>", "beq r8, 0, W"});
+            break;
+          case 1:
+            insert(thread, {"W:", "ld.relaxed.sys r9, <0>", "ld" + order + ".sys r8, <1>", "beq r8, 0, W"});
+            break;
+          case 2:
+            insert(thread, {"W:", "atom" + order + ".sys.cas r8, <1>, 7, 7", "beq r8, 0, W"});
+            break;
+          default:
+            insert(thread, {"W:", "atom" + order + ".sys.add r8, <1>, 0", "beq r8, 0, W"});
+            break;
+        }
+      }
+      for (auto& thread : p.code) {
+        for (std::string& line : thread) {
+          for (const char* scope : {".cta", ".cluster", ".gpu"}) {
+            replace_all(line, scope, ".sys");
+          }
+          if (i % 4 != 0) {
+            replace_all(line, ".weak", ".relaxed.sys");
+          }
+        }
+      }
+      const std::string text = p.text(p.own_order(), {"x", "y", "z"}, p.everything());
+      compare(model::read_litmus(text), text, t);
+      if (testing::Test::HasFailure()) {
+        return;
+      }
+    }
+  }
+  print("waiting", t);
+  EXPECT_GT(t.same, 300);
+}
+
 TEST(check_explores, no_execution_of_a_larger_program_twice) {
   random_shape shape;
   shape.threads = 4;
