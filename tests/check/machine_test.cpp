@@ -122,6 +122,32 @@ TEST(ptx_machine, read_modify_writes) {
   EXPECT_EQ(r32("st.global.u32 [x], 0x40000000; red.global.add.f32 [x], 0f3F800000; ld.global.u32 %r15, [x];"), 0x40400000U);
 }
 
+TEST(ptx_machine, dynamic_shared_memory_lies_apart_from_variables) {
+  const std::string text = ".extern .shared .align 16 .b8 dynamic[];\n.global .u32 x;\n" +
+                           kernel_text("k",
+                                       ".shared .align 4 .b8 s[4]; st.shared.u32 [s], 5; mov.u32 %r1, dynamic;"
+                                       "st.shared.u32 [%r1+96], 6; st.shared.u32 [%r1+64], 7; st.shared.u32 [%r1], 8;"
+                                       "ld.shared.u32 %r2, [s]; st.global.u32 [x], %r2;");
+  const check::ptx_module m = check::read_ptx(text);
+  const check::module_layout layout = check::layout_of(m);
+  check::program p;
+  check::add_variables(p, m, layout);
+  check::launch_request request;
+  request.kernel = std::make_shared<check::kernel_code>(check::decode_kernel(m, layout, m.functions[0]));
+  request.dynamic_shared = 100;
+  check::add_launch(p, request);
+  const auto five = [&](const check::final_memory& end) {
+    return end.value(layout.globals.at("x"), 4) == 5 ? std::string() : "x is not 5";
+  };
+  const check::check_result r = check::explore(p, five);
+  EXPECT_EQ(r.status, check::check_status::verified) << r.found.message;
+  check::program less;
+  check::add_variables(less, m, layout);
+  request.dynamic_shared = 96;
+  check::add_launch(less, request);
+  EXPECT_EQ(check::explore(less, five).status, check::check_status::out_of_bounds);
+}
+
 TEST(ptx_machine, calls_that_were_not_inlined) {
   const std::string text =
       ".global .u32 x;\n"

@@ -40,6 +40,10 @@ struct kernel_code {
   std::vector<std::string> files;
 };
 
+/// Where `extern __shared__` memory begins: apart from all variables, whose size is known before that of a launch. All such
+/// variables are one, as in CUDA.
+inline constexpr std::uint64_t dynamic_offset = std::uint64_t{1} << 28U;
+
 /// The addresses of a module's variables in global and constant memory.
 struct module_layout {
   std::map<std::string, std::uint64_t> globals;
@@ -56,7 +60,9 @@ struct module_layout {
   module_layout result;
   std::uint64_t shared_end = first_offset;
   for (const ptx_variable& v : module.variables) {
-    if (v.space == state_space::shared) {
+    if (v.space == state_space::shared && v.bytes == 0) {
+      result.shared[v.name] = dynamic_offset;
+    } else if (v.space == state_space::shared) {
       result.shared[v.name] = shared_end = aligned(shared_end, std::max<std::uint64_t>(v.alignment, 16));
       shared_end += v.bytes + 64;
     } else {
@@ -80,7 +86,9 @@ class kernel_decoder {
     for (const ptx_variable& v : module_.variables) {
       if (v.space == state_space::shared) {
         result_.shared.emplace_back(v, layout_.shared.at(v.name));
-        shared_end_ = std::max(shared_end_, layout_.shared.at(v.name) + v.bytes + 64);
+        if (v.bytes != 0) {
+          shared_end_ = std::max(shared_end_, layout_.shared.at(v.name) + v.bytes + 64);
+        }
       }
     }
     frame f{kernel, {}, {}, {}, {}};

@@ -94,7 +94,9 @@ inline int add_launch(program& p, const launch_request& request) {
     const int number = first_block + static_cast<int>(b);
     for (const auto& [variable, offset] : kernel.shared) {
       const std::uint64_t bytes = variable.bytes != 0 ? variable.bytes : request.dynamic_shared;
-      if (bytes != 0) {
+      const std::uint64_t address = shared_window + (static_cast<std::uint64_t>(number) << 32U) + offset;
+      const bool known = std::any_of(p.memory.begin(), p.memory.end(), [&](const auto& o) { return o.address == address; });
+      if (bytes != 0 && !known) {
         p.memory.push_back({variable.name + " of block " + std::to_string(number),
                             shared_window + (static_cast<std::uint64_t>(number) << 32U) + offset,
                             bytes,
