@@ -148,6 +148,13 @@ TEST(ptx_machine, dynamic_shared_memory_lies_apart_from_variables) {
   EXPECT_EQ(check::explore(less, five).status, check::check_status::out_of_bounds);
 }
 
+TEST(ptx_machine, variables_of_one_name_in_blocks_of_their_own) {
+  EXPECT_EQ(
+      r32("{ .param .b64 a; .param .b32 b; mov.u32 %r1, 9; st.param.b32 [b], %r1; mov.u64 %rd1, -1; st.param.b64 [a], %rd1;"
+          " ld.param.b32 %r15, [b]; } { .param .b32 a; mov.u32 %r2, 3; st.param.b32 [a], %r2; }"),
+      9U);
+}
+
 TEST(ptx_machine, calls_that_were_not_inlined) {
   const std::string text =
       ".global .u32 x;\n"

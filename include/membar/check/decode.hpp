@@ -155,7 +155,11 @@ class kernel_decoder {
           shared_end_ += v.bytes + 64;
         }
       } else if (v.space == state_space::local || v.space == state_space::param) {
-        f.symbols[v.name] = {state_space::local, allocate_local(v)};
+        // variables of one name stand in blocks of their own, one after the other: the largest is enough for all
+        const auto same = [&](const ptx_variable& o) { return o.name == v.name && o.bytes > v.bytes; };
+        if (std::none_of(f.function.variables.begin(), f.function.variables.end(), same)) {
+          f.symbols[v.name] = {state_space::local, allocate_local(v)};
+        }
       } else {
         throw model::error(v.line, 1,
                            "the variable '" + v.name + "' of a function lies in a state space that is not supported");
