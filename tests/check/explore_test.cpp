@@ -183,6 +183,22 @@ TEST(check_finds, that_a_loop_which_counts_its_rounds_only_waits) {
   EXPECT_EQ(r.counts.executions, 1U);
 }
 
+TEST(check_finds, that_a_loop_of_a_kernel_without_an_end_counts_to_a_store) {
+  // no path leads to an exit, so that no instruction comes after a branch on every path
+  const std::string server =
+      "mov.u32 %r5, 0; L: ld.relaxed.gpu.global.u32 %r0, [y]; add.u32 %r5, %r5, 1; setp.lt.u32 %p0, %r5, 3;"
+      "@%p0 bra L; st.relaxed.gpu.global.u32 [x], 1; M: ld.relaxed.gpu.global.u32 %r1, [y]; bra M;";
+  EXPECT_EQ(ptx_program({server, wait_for("relaxed.gpu", "x") + "trap;"}).explore().status, check_status::violated);
+}
+
+TEST(check_finds, that_a_loop_which_only_reads_walks_out_of_memory) {
+  // nothing depends on what is read at the address that moves
+  const std::string walk =
+      "mov.u64 %rd0, wide; L: ld.relaxed.gpu.global.u32 %r0, [%rd0]; add.u64 %rd0, %rd0, 4;"
+      "ld.relaxed.gpu.global.u32 %r1, [y]; setp.eq.u32 %p0, %r1, 0; @%p0 bra L;";
+  EXPECT_EQ(ptx_program({walk}).explore().status, check_status::out_of_bounds);
+}
+
 TEST(check_gives_up, on_a_loop_whose_count_of_rounds_matters) {
   const std::string counting =
       "mov.u32 %r5, 0; W: add.u32 %r5, %r5, 1; ld.acquire.gpu.global.u32 %r0, [y];"
