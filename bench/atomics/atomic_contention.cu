@@ -244,6 +244,14 @@ std::vector<bench::comparison> comparisons(const bench::suite& cases) {
         "fetch_add/u16/acq_rel/global/unused" + suffix,
         u16::unused<in_membar<fetch_add, half_word, ar>, in_cuda<fetch_add, half_word, ar>, aggregated_add<half_word, any, ar>>(
             which));
+    // Halves, of whose instruction ptxas makes a loop.
+    compare(
+        "fetch_add/f16/acq_rel/global/unused" + suffix,
+        contest<__half>::unused<in_membar<fetch_add, __half, ar>, ptx_add_half<__half>, ptx_add_half_between_fences<__half>>(
+            which));
+    compare("fetch_add/bf16/acq_rel/global/unused" + suffix,
+            contest<__nv_bfloat16>::unused<in_membar<fetch_add, __nv_bfloat16, ar>, ptx_add_half<__nv_bfloat16>,
+                                           ptx_add_half_between_fences<__nv_bfloat16>>(which));
   }
   // The compiler merges the lanes' operations by itself where it can.
   compare("fetch_add/u32/relaxed/global/used/known", u32::known<in_membar<fetch_add, word, r>, in_cuda<fetch_add, word, r>,

@@ -127,9 +127,10 @@ comparisons all_comparisons() {
   // By hand and by intrinsic.
   compare<u32, in_membar<fetch_add, u32, r>, ptx_add_relaxed, intrinsic_add<u32>>(all, "fetch_add_by_hand/u32/relaxed/device");
   compare<u32, in_membar<fetch_add, u32, ar>, ptx_add_acq_rel>(all, "fetch_add_by_hand/u32/acq_rel/device");
-  compare<__half, in_membar<fetch_add, __half, ar>, ptx_add_half<__half>>(all, "fetch_add_by_hand/f16/acq_rel/device");
-  compare<__nv_bfloat16, in_membar<fetch_add, __nv_bfloat16, ar>, ptx_add_half<__nv_bfloat16>>(
-      all, "fetch_add_by_hand/bf16/acq_rel/device");
+  compare<__half, in_membar<fetch_add, __half, ar>, ptx_add_half<__half>, ptx_add_half_between_fences<__half>>(
+      all, "fetch_add_by_hand/f16/acq_rel/device");
+  compare<__nv_bfloat16, in_membar<fetch_add, __nv_bfloat16, ar>, ptx_add_half<__nv_bfloat16>,
+          ptx_add_half_between_fences<__nv_bfloat16>>(all, "fetch_add_by_hand/bf16/acq_rel/device");
   compare<u32, in_membar<fetch_add, u32, r>, builtin_add<u32, r>>(all, "fetch_add_builtin/u32/relaxed/device");
   compare<u64, in_membar<fetch_add, u64, ar>, builtin_add<u64, ar>>(all, "fetch_add_builtin/u64/acq_rel/device");
   compare<float, in_membar<fetch_add, float, r>, builtin_add<float, r>>(all, "fetch_add_builtin/f32/relaxed/device");

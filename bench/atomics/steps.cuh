@@ -128,6 +128,23 @@ struct ptx_add_half : of_ptx {
     return __builtin_bit_cast(T, old);
   }
 };
+/// The same with the fences outside of that loop.
+template <class T>
+struct ptx_add_half_between_fences {
+  static constexpr const char* name = "ptx_between_fences";
+  __device__ static T run(T* object, T value) {
+    unsigned short old;
+    unsigned short bits = __builtin_bit_cast(unsigned short, value);
+    membar::thread_fence<thread_scope::device>(membar::release);
+    if constexpr (std::is_same_v<T, __half>) {
+      asm volatile("atom.relaxed.gpu.add.noftz.f16 %0, [%1], %2;" : "=h"(old) : "l"(object), "h"(bits) : "memory");
+    } else {
+      asm volatile("atom.relaxed.gpu.add.noftz.bf16 %0, [%1], %2;" : "=h"(old) : "l"(object), "h"(bits) : "memory");
+    }
+    membar::thread_fence<thread_scope::device>(membar::acquire);
+    return __builtin_bit_cast(T, old);
+  }
+};
 
 template <class T>
 struct intrinsic_add : of_intrinsic {

@@ -3,6 +3,8 @@
 /// What a measurement depends on besides the program: device, driver, link, place of the host's memory.
 #pragma once
 
+#include <bench/common/include_hash.hpp>
+
 #include <membar/error.hpp>
 #include <membar/sync_domain.hpp>
 #include <membar/version.hpp>
@@ -110,7 +112,7 @@ struct command_result {
   return "unknown";
 }
 
-/// The context of every measurement: device, count, driver, CUDA, NUMA node, date.
+/// The context of every measurement: headers, device, count, driver, CUDA, NUMA node, date.
 [[nodiscard]] inline context_entries machine_context(int device) {
   cudaDeviceProp properties{};
   membar::check(cudaGetDeviceProperties(&properties, device));
@@ -128,6 +130,7 @@ struct command_result {
   return {
       {"membar_version", std::to_string(membar::version.major) + "." + std::to_string(membar::version.minor) + "." +
                              std::to_string(membar::version.patch)},
+      {"include", include_hash()},
       {"date", date},
       {"gpu", properties.name},
       {"gpu_count", std::to_string(count)},

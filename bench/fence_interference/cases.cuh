@@ -63,9 +63,9 @@ inline std::vector<victim_description> all_victims() {
   return victims;
 }
 
-inline constexpr std::string_view all_noises[] = {"spin",       "local.saturating",  "local.paced",  "host.saturating",
-                                                  "host.paced", "nvlink.saturating", "nvlink.paced", "nccl.saturating",
-                                                  "nccl.paced"};
+inline constexpr std::string_view all_noises[] = {
+    "spin",         "local.saturating",       "local.paced",       "host.saturating", "host.paced", "nvlink.saturating",
+    "nvlink.paced", "nvlink_both.saturating", "nvlink_both.paced", "nccl.saturating", "nccl.paced"};
 
 inline bool starts_with(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
 
@@ -76,16 +76,20 @@ inline bool in_default_set(const victim_description& victim, std::string_view no
   if (victim.kernel == nullptr) {
     return victim.chain_queue == queue::own || arm_name == "same" || arm_name == "separate";
   }
+  const bool saturating = noise.ends_with("saturating");
   if (victim.name == "fence.device.acq_rel.shared_sm") {
-    return !starts_with(noise, "nccl");
+    return saturating || !starts_with(noise, "nccl");
   }
   if (arm_name != "same" && arm_name != "separate") {
     return false;
   }
-  const bool wide = victim.scope == thread_scope::device || victim.scope == thread_scope::system;
+  if (starts_with(noise, "nccl")) {  // fences of each scope beside a real library
+    return saturating && victim.name.find("acq_rel") != std::string::npos;
+  }
   const std::string_view far = has_peer ? "nvlink" : "host";
-  return (starts_with(noise, far) && (wide || noise.ends_with("saturating"))) ||
-         (victim.scope == thread_scope::system && noise == "host.saturating");
+  // A fence of block scope has nothing to wait for, which paced traffic tells best: the link then has room.
+  return (starts_with(noise, far) && (saturating || (victim.scope != thread_scope::cluster && noise != "nvlink_both.paced"))) ||
+         ((victim.scope == thread_scope::system || victim.scope == thread_scope::block) && noise == "host.saturating");
 }
 
 }  // namespace fence_interference

@@ -12,8 +12,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <fstream>
+#include <utility>
+#include <vector>
 
 namespace fence_interference {
 namespace {
@@ -40,15 +44,24 @@ class progress {
 
   void done(const std::string& name) {
     ++done_;
+    const auto elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
+    const int left = static_cast<int>(elapsed / done_ * std::max(expected_ - done_, 0));
+    say(done_ == expected_
+            ? ""
+            : std::to_string(100 * done_ / std::max(expected_, done_)) + " %, " + std::to_string(left) + " s left  " + name);
+  }
+
+  /// The line becomes `text`; nothing clears it.
+  static void say(const std::string& text) {
     if (isatty(STDERR_FILENO) != 0) {
-      std::fprintf(stderr, "\r\033[K%3d %%  %s%s", 100 * done_ / std::max(expected_, done_), name.c_str(),
-                   done_ == expected_ ? "\r\033[K" : "");
+      std::fprintf(stderr, "\r\033[K%s", text.c_str());
     }
   }
 
  private:
   int expected_ = 0;
   int done_ = 0;
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
 };
 
 /// The program: its options, the devices, and what was measured.
@@ -57,6 +70,8 @@ struct program {
   bool all = false;
   bool as_child = false;
   int pace = default_pace;
+  int chain = 0;
+  int settle_seconds = 60;
   std::string csv;
 
   std::unique_ptr<fixture> on;
@@ -64,10 +79,26 @@ struct program {
   result_table table;
   progress shown;
 
+  /// A case that findings are made of.
+  struct used_case {
+    const victim_description* victim;
+    const arm* under;
+    case_name name;
+    case_result* result;
+  };
+  std::vector<used_case> used;
+
   void add(bench::suite& cases, const victim_description& victim, std::string_view noise_name, const arm& arm);
   void add_cases(bench::suite& cases);
+  void repeat_what_is_used();
   std::size_t run(const bench::suite& cases);
 };
+
+/// Whether findings are made of a case, and not controls alone.
+bool is_used(const case_name& name) {
+  return (name.arm == alone.name || name.arm == same.name || name.arm == separate.name) && !starts_with(name.noise, "spin") &&
+         !starts_with(name.noise, "local");
+}
 
 void program::add(bench::suite& cases, const victim_description& victim, std::string_view noise_name, const arm& arm) {
   const case_name name{victim.name, std::string(noise_name), std::string(arm.name)};
@@ -87,7 +118,7 @@ void program::add(bench::suite& cases, const victim_description& victim, std::st
     try {
       if (in_child) {
 #ifdef MEMBAR_BENCH_HAS_NCCL
-        measure_in_child(cases, on->peer().value(), result);
+        measure_in_child(cases, on->peer().value(), on->victim_called(victim).chain_length(), result);
 #endif
       } else {
         measure(*on, victim, on->noise_called(name.noise), arm, result);
@@ -98,13 +129,16 @@ void program::add(bench::suite& cases, const victim_description& victim, std::st
       throw std::runtime_error(result.note);
     }
     shown.done(name.text());
+    if (result.medians.size() == static_cast<std::size_t>(cases.repetitions()) && is_used(name)) {
+      used.push_back({&victim, &arm, name, &result});
+    }
     return result.medians.back();
   });
 }
 
 void program::add_cases(bench::suite& cases) {
   if (!cases.waived()) {
-    on = std::make_unique<fixture>(cases.device(), peer, pace);
+    on = std::make_unique<fixture>(cases.device(), peer, pace, chain);
     if (as_child) {
       return;
     }
@@ -137,6 +171,24 @@ void program::add_cases(bench::suite& cases) {
   }
 }
 
+/// Repeats what findings are made of until every ratio of it is known or the time is over; a second call does nothing.
+void program::repeat_what_is_used() {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(settle_seconds);
+  const auto medians_of = [](const used_case& each) -> const std::vector<double>& { return each.result->medians; };
+  const auto again = [this](const used_case& each, std::size_t left) {
+    progress::say(std::to_string(left) + " cases are spread too widely: again " + each.name.text());
+    try {
+      measure(*on, *each.victim, on->noise_called(each.name.noise), *each.under, *each.result);
+      return true;
+    } catch (const std::exception& failure) {
+      std::fprintf(stderr, "membar: %s is not repeated further: %s\n", each.name.text().c_str(), failure.what());
+      return false;
+    }
+  };
+  settle(std::exchange(used, {}), medians_of, again, [&] { return std::chrono::steady_clock::now() >= deadline; });
+  progress::say("");
+}
+
 std::size_t program::run(const bench::suite& cases) {
   if (as_child) {
 #ifdef MEMBAR_BENCH_HAS_NCCL
@@ -154,7 +206,7 @@ std::size_t program::run(const bench::suite& cases) {
       throw std::runtime_error("membar: cannot write to " + csv + ": name a file in a folder that exists and is writable");
     }
   }
-  const run_results results{table, on != nullptr ? on->ghz() : 0};
+  const run_results results{table, on != nullptr ? on->ghz() : 0, [this] { repeat_what_is_used(); }};
   table_reporter display(results);
   json_file_reporter file(results);
   const std::size_t matched = cases.has_output_file() ? benchmark::RunSpecifiedBenchmarks(&display, &file)
@@ -181,13 +233,17 @@ bench::description bench::describe() {
           .interleaved = true,
           .keeps_repetitions = true,
           .fails_with_cases = false,
-          .options = {{"--all", "every victim beside every noise in every arm (default: the decisive 250 or so)",
+          .options = {{"--all", "every victim beside every noise in every arm (default: the decisive ones)",
                        [](const char*) { the_program.all = true; }},
                       {"--as_child", "", [](const char*) { the_program.as_child = true; }},
                       {"--peer=", "the GPU that NVLink stores and NCCL's all-reduce go to (default: the first on NVLink)",
                        [](const char* value) { the_program.peer = to_number("--peer=", value, 0); }},
                       {"--pace=", "paced stores are so many % of what saturates; NCCL's are two blocks (default: 75)",
                        [](const char* value) { the_program.pace = to_number("--pace=", value, 1, 99); }},
+                      {"--chain=", "kernels in a chain (default: 32 to 256, as its time alone needs to be steady)",
+                       [](const char* value) { the_program.chain = to_number("--chain=", value, 1); }},
+                      {"--settle=", "seconds for repeating what is spread too widely for the report (default: 60)",
+                       [](const char* value) { the_program.settle_seconds = to_number("--settle=", value, 0, 3600); }},
                       {"--csv=", "a file for comma-separated values", [](const char* value) { the_program.csv = value; }}},
           .run = [](const suite& cases) { return the_program.run(cases); }};
 }

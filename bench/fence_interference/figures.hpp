@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <optional>
 #include <ostream>
@@ -35,6 +36,7 @@ struct case_result {
   std::vector<double> ns;
   std::vector<double> medians;  ///< of each repetition
   std::vector<double> noise_gbps;
+  int chain = 0;                        ///< kernels in the chain, where the victim is one
   std::string note;                     ///< why nothing was measured: "waived: ..." or "failed: ..."
   std::optional<requirement> required;  ///< beside noise: what the memory model asks the victim to wait for
 };
@@ -87,6 +89,13 @@ class result_table {
     out["samples"] = static_cast<double>(sorted.size());
     const auto [least, most] = std::minmax_element(result.medians.begin(), result.medians.end());
     out["spread"] = (*most - *least) / p50_ns;
+    out["sets"] = static_cast<double>(result.medians.size());
+    if (const auto interval = support::relative_interval(result.medians)) {
+      out["interval"] = *interval;
+    }
+    if (result.chain != 0) {
+      out["chain"] = result.chain;
+    }
     if (!result.noise_gbps.empty()) {
       out["noise_gbps"] = support::median(result.noise_gbps);
     }
@@ -118,6 +127,7 @@ class result_table {
 struct run_results {
   const result_table& table;
   double ghz;
+  std::function<void()> complete;  ///< measures what is still to be repeated; a second call does nothing
 };
 
 /// Writes Google Benchmark's JSON, one entry per case instead of one per repetition.
@@ -135,6 +145,7 @@ class json_file_reporter : public benchmark::JSONReporter {
   }
 
   void Finalize() override {
+    of_.complete();
     std::vector<Run> ordered;
     for (const case_name& name : of_.table.names()) {
       const auto found = runs_.find(name.text());
@@ -176,6 +187,7 @@ class table_reporter : public benchmark::BenchmarkReporter {
   }
 
   void Finalize() override {
+    of_.complete();
     std::string victim;
     std::map<std::string, int> waived;
     for (const case_name& name : of_.table.names()) {
@@ -227,7 +239,8 @@ class table_reporter : public benchmark::BenchmarkReporter {
 /// Writes every case and all of its figures as comma-separated values; a figure that a case lacks is an empty field.
 inline void write_csv(std::ostream& out, const run_results& of) {
   const std::string columns =
-      "p50_ns,p90_ns,p99_ns,max_ns,p50_cycles,p90_cycles,p99_cycles,max_cycles,samples,spread,noise_gbps,interference,relief,"
+      "p50_ns,p90_ns,p99_ns,max_ns,p50_cycles,p90_cycles,p99_cycles,max_cycles,samples,spread,interval,sets,chain,noise_gbps,"
+      "interference,relief,"
       "residual,slowdown,orders_own,orders_noise,orders_noise_seen_at_device_scope,orders_noise_seen_at_system_scope";
   out << "victim,noise,arm," << columns << ",note\n";
   for (const case_name& name : of.table.names()) {

@@ -5,6 +5,7 @@
 
 #include "cases.cuh"
 #include "figures.hpp"
+#include "settle.hpp"
 #ifdef MEMBAR_BENCH_HAS_NCCL
 #include "nccl_noise.hpp"
 #endif
@@ -58,9 +59,9 @@ inline constexpr int default_pace = 75;
 class fixture {
  public:
   /// `device` exists; `peer` is where NVLink stores and all-reduces go, by default the first device on NVLink; paced noise stores
-  /// `pace` percent of what saturating noise does.
-  fixture(int device, const std::optional<int>& peer, int pace = default_pace)
-      : device_(device), pace_(pace), current_device_(device) {
+  /// `pace` percent of what saturating noise does; chains have `chain` kernels, by default as many as make their time steady.
+  fixture(int device, const std::optional<int>& peer, int pace = default_pace, int chain = 0)
+      : device_(device), pace_(pace), chain_(chain), current_device_(device) {
     domain_count_ = membar::sync_domain_count(device_);
     find_peer(peer);
     // The scheduler fills the emptiest multiprocessors first: only a full device has a victim's block beside each noise block.
@@ -96,9 +97,6 @@ class fixture {
       return "NCCL was not found when the bench was built";
     }
 #endif
-    if (nccl && victim.kernel != nullptr) {
-      return "NCCL does not tell which multiprocessors it uses";
-    }
     if (victim.chain_queue == queue::shared && noise_name != "none" && !shares_a_queue_) {
       return "no stream of the bench was seen to share a hardware queue with NCCL's";
     }
@@ -135,7 +133,9 @@ class fixture {
     std::unique_ptr<victim>& made = victims_[description.name];
     if (made == nullptr) {
       if (description.kernel == nullptr) {
-        made = std::make_unique<kernel_boundary>(description.form, chain_stream(description.chain_queue));
+        auto chain = std::make_unique<kernel_boundary>(description.form, chain_stream(description.chain_queue));
+        chain->set_chain_length(steady_length(description.form, *chain));
+        made = std::move(chain);
       } else {
         made = std::make_unique<operation_victim>(
             operation_victim::setup{streams_.operation, operation_data_.get(), description.kernel, description.placement,
@@ -155,7 +155,7 @@ class fixture {
       noise& spin = noise_called("spin");
       spin.start(alone.noise);
       static_cast<void>(spin.stop());
-      noise_multiprocessors_ = spin.multiprocessors();
+      noise_multiprocessors_ = spin.place().multiprocessors;
     }
     const bool shared = placement == sm_placement::shared_sm;
     std::size_t id = shared ? 0 : multiprocessors_ - std::size_t{1};
@@ -163,6 +163,25 @@ class fixture {
       id += shared ? 1 : static_cast<std::size_t>(-1);
     }
     return id;
+  }
+
+  /// How many kernels a chain of a form has, in every case alike: as many as its time alone needs for an interval that makes ratios
+  /// known, as far as `most_chain` goes.
+  int steady_length(kernel_boundary::chain_form form, kernel_boundary& chain) {
+    constexpr int sets = 9;
+    constexpr int samples = 8;
+    int& length = chain_lengths_.try_emplace(form, chain_).first->second;
+    for (int tried = kernel_boundary::least_chain; length == 0; tried *= 2) {
+      chain.set_chain_length(tried);
+      chain.prepare(alone.victim);
+      std::vector<double> medians;
+      static_cast<void>(chain.measure(alone.victim, {}, samples, [] {}));
+      for (int i = 0; i != sets; ++i) {
+        medians.push_back(support::median(chain.measure(alone.victim, {}, samples, [] {})));
+      }
+      length = is_steady(medians) || tried == kernel_boundary::most_chain ? tried : 0;
+    }
+    return length;
   }
 
   [[nodiscard]] const support::stream& chain_stream(queue wanted) const {
@@ -217,12 +236,31 @@ class fixture {
     }
     constexpr kernel_noise::extent wide{widest_noise, 1024};
     constexpr kernel_noise::extent narrow{4, 1024};  // enough for a link to the host
+    if (kind == "nvlink_both") {
+      const support::device_guard guard(*peer_);
+      if (!peer_streams_) {
+        if (const cudaError_t status = cudaDeviceEnablePeerAccess(device_, 0); status == cudaErrorPeerAccessAlreadyEnabled) {
+          static_cast<void>(cudaGetLastError());  // NCCL may have done it
+        } else {
+          membar::check(status);
+        }
+        peer_streams_.emplace();
+      }
+      auto back = storing_to(local_target_, device_, target_bytes, wide, *peer_streams_);
+      const support::device_guard here(device_);
+      auto both = std::make_unique<two_way_noise>(storing_to(peer_target_, *peer_, target_bytes, wide, streams_),
+                                                  std::move(back), *peer_);
+      if (paced) {
+        both->pace(pace_ * 0.01 * rate_of(*both), ghz_);
+      }
+      return both;
+    }
     if (kind == "spin") {
       return std::make_unique<kernel_noise>(streams_, nullptr, 0, wide);
     }
-    auto made = kind == "host"    ? storing_to(host_target_, device_, host_target_bytes, narrow)
-                : kind == "local" ? storing_to(local_target_, device_, target_bytes, wide)
-                                  : storing_to(peer_target_, *peer_, target_bytes, wide);
+    auto made = kind == "host"    ? storing_to(host_target_, device_, host_target_bytes, narrow, streams_)
+                : kind == "local" ? storing_to(local_target_, device_, target_bytes, wide, streams_)
+                                  : storing_to(peer_target_, *peer_, target_bytes, wide, streams_);
     const double saturating_gbps = rate_of(*made);
     if (paced) {
       made->pace(pace_ * 0.01 * saturating_gbps, ghz_);
@@ -230,19 +268,19 @@ class fixture {
     return made;
   }
 
-  /// Noise that stores to `target`, which saturating and paced noise of a kind share: it is made once.
+  /// Noise of the current device that stores to `target`, which saturating and paced noise of a kind share: it is made once.
   template <class Memory>
   std::unique_ptr<kernel_noise> storing_to(std::optional<Memory>& target, int device, std::size_t bytes,
-                                           kernel_noise::extent shape) const {
+                                           kernel_noise::extent shape, const bench_streams& streams) const {
     if (!target) {
       const support::device_guard guard(device);
       target.emplace(bytes / sizeof(uint4));
     }
-    return std::make_unique<kernel_noise>(streams_, target->get(), bytes, shape);
+    return std::make_unique<kernel_noise>(streams, target->get(), bytes, shape);
   }
 
   /// What the noise moves by itself, over 30 ms.
-  static double rate_of(kernel_noise& noise) {
+  static double rate_of(noise& noise) {
     noise.start(alone.noise);
     std::this_thread::sleep_for(std::chrono::milliseconds(30));
     return noise.stop();
@@ -255,6 +293,8 @@ class fixture {
 
   int device_;
   int pace_;
+  int chain_;
+  std::map<kernel_boundary::chain_form, int> chain_lengths_;
   support::device_guard current_device_;  // before the streams, which are made on the current device
   std::optional<int> peer_;
   std::string no_peer_;
@@ -268,6 +308,7 @@ class fixture {
   support::device_memory<unsigned> operation_data_{32 + 1};
   int own_queue_stream_ = 0;
   bool shares_a_queue_ = false;
+  std::optional<bench_streams> peer_streams_;
   std::optional<support::device_memory<uint4>> local_target_;
   std::optional<support::device_memory<uint4>> peer_target_;
   std::optional<support::pinned_memory<uint4>> host_target_;
@@ -278,23 +319,36 @@ class fixture {
 inline constexpr int chain_samples = 16;
 inline constexpr int operation_samples = 64;
 
-/// One sample set of one case: the noise starts, the victim is timed, and the noise must still run when the victim has ended.
+/// One sample set of one case: the noise starts, the victim is timed, and the noise must still run when the victim has ended, and where
+/// it ran before.
 inline void measure(fixture& on, const victim_description& description, noise& noise, const arm& arm, case_result& result) {
   victim& victim = on.victim_called(description);
   victim.prepare(arm.victim);
-  running_noise beside = started(noise, arm.noise);
-  const std::vector<double> ns =
-      victim.measure(arm.victim, beside->multiprocessors(), description.kernel == nullptr ? chain_samples : operation_samples,
-                     [&] { beside->feed(); });
-  if (!beside->running()) {
-    throw std::runtime_error("the noise did not run for as long as the victim: nothing is known about the two together");
+  const bool is_chain = description.kernel == nullptr;
+  constexpr int attempts = 20;  // all-reduces follow each other, and the next may run elsewhere
+  for (int attempt = 0; attempt != attempts; ++attempt) {
+    running_noise beside = started(noise, arm.noise);
+    const occupied place = is_chain ? occupied{} : beside->place();
+    beside->feed();
+    const std::vector<double> ns =
+        victim.measure(arm.victim, place, is_chain ? chain_samples : operation_samples, [&] { beside->feed(); });
+    if (!beside->running()) {
+      throw std::runtime_error("the noise did not run for as long as the victim: nothing is known about the two together");
+    }
+    if (!is_chain && beside->place() != place) {
+      continue;
+    }
+    const double rate = beside.release()->stop();
+    if (arm.name != alone.name) {
+      result.noise_gbps.push_back(rate);
+    }
+    result.ns.insert(result.ns.end(), ns.begin(), ns.end());
+    result.medians.push_back(support::median(ns));
+    result.chain = victim.chain_length();
+    return;
   }
-  const double rate = beside.release()->stop();
-  if (arm.name != alone.name) {
-    result.noise_gbps.push_back(rate);
-  }
-  result.ns.insert(result.ns.end(), ns.begin(), ns.end());
-  result.medians.push_back(support::median(ns));
+  throw std::runtime_error("the noise moved between multiprocessors while the victim was timed, in each of " +
+                           std::to_string(attempts) + " attempts");
 }
 
 }  // namespace fence_interference

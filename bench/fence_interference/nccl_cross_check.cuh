@@ -29,12 +29,13 @@ inline void measure_as_child(fixture& on, int device, int repetitions) {
   }
 }
 
-/// The parent's side of arm env0.
-inline void measure_in_child(const bench::suite& cases, int peer, case_result& result) {
+/// The parent's side of arm env0, with chains of `chain` kernels.
+inline void measure_in_child(const bench::suite& cases, int peer, int chain, case_result& result) {
+  result.chain = chain;
   std::istringstream lines(
       support::output_of("NCCL_MEM_SYNC_DOMAIN=0 timeout 120 '" + std::filesystem::read_symlink("/proc/self/exe").string() +
                          "' --as_child --device=" + std::to_string(cases.device()) + " --peer=" + std::to_string(peer) +
-                         " --repetitions=" + std::to_string(cases.repetitions())));
+                         " --chain=" + std::to_string(chain) + " --repetitions=" + std::to_string(cases.repetitions())));
   for (std::string line; std::getline(lines, line);) {
     double value = 0;
     double rate = 0;

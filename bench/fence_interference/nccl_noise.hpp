@@ -7,6 +7,7 @@
 #include "noise.cuh"
 
 #include <bench/common/cuda_handles.hpp>
+#include <bench/common/machine_context.hpp>
 #include <bench/common/nccl.hpp>
 #include <membar/launch_attribute.hpp>
 
@@ -15,6 +16,8 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace fence_interference {
 
@@ -23,6 +26,17 @@ namespace fence_interference {
   int version = 0;
   support::check_nccl(ncclGetVersion(&version), "ncclGetVersion");
   return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." + std::to_string(version % 100);
+}
+
+/// Marks where its blocks come to run, in `found[1 + id]`. Each waits until all of them have started, counted in `found[0]`, or
+/// `wait_ns`: so no two begin on one multiprocessor that has room for one, unless some find no room at all at first.
+__global__ void find_free_multiprocessors(unsigned* found, unsigned long long wait_ns) {
+  using device_counter = membar::atomic_ref<unsigned, membar::thread_scope::device>;
+  const unsigned long long begin = membar::global_nanoseconds();
+  found[1 + multiprocessor_id()] = 1;
+  device_counter(found[0]).fetch_add(1, membar::relaxed);
+  while (device_counter(found[0]).load(membar::relaxed) != gridDim.x && membar::global_nanoseconds() - begin < wait_ns) {
+  }
 }
 
 /// A queue of all-reduces that never runs dry while it is fed.
@@ -36,7 +50,19 @@ class nccl_noise final : public noise {
 
   /// `most_blocks` as NCCL's devices have it.
   nccl_noise(const bench_streams& streams, int device, int peer, int most_blocks, map_choice choice)
-      : stream_(streams.noise), peer_(peer), map_(choice), devices_({device, peer}, most_blocks) {
+      : stream_(streams.noise),
+        probe_stream_(streams.control),
+        peer_(peer),
+        map_(choice),
+        devices_({device, peer}, most_blocks) {
+    whole_multiprocessor_ = static_cast<std::size_t>(support::attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+    membar::check(cudaFuncSetAttribute(find_free_multiprocessors, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                       static_cast<int>(whole_multiprocessor_)));
+    multiprocessors_ = static_cast<unsigned>(support::attribute(cudaDevAttrMultiProcessorCount, device));
+    probe_.emplace(multiprocessors_ + 1);
+    host_probe_.emplace(multiprocessors_ + 1);
+    probe();  // loads the kernel, which must not happen beside one that waits
+    probe_stream_.synchronize();
     {
       const support::device_guard guard(peer_);
       peer_buffer_.emplace(floats);
@@ -69,6 +95,20 @@ class nccl_noise final : public noise {
 
   [[nodiscard]] bool running() const override { return !gap_seen_ && !ends_[(enqueued_ - 1) % queue_depth].reached(); }
 
+  /// A kernel finds out, while the all-reduces run: its blocks take the shared memory of a whole multiprocessor each, so they
+  /// come to run only where NCCL has none. All-reduces follow each other, so a second answer may differ.
+  [[nodiscard]] occupied place() override {
+    probe();
+    while (!probe_stream_.idle()) {
+      feed();
+    }
+    std::vector<std::uint8_t> busy(multiprocessors_);
+    for (std::size_t i = 0; i != busy.size(); ++i) {
+      busy[i] = (*host_probe_)[i + 1] == 0 ? 1 : 0;
+    }
+    return {std::move(busy), false};
+  }
+
   double stop() override {
     drain();
     const std::chrono::duration<double, std::nano> elapsed = std::chrono::steady_clock::now() - began_;
@@ -79,6 +119,15 @@ class nccl_noise final : public noise {
  private:
   static constexpr std::size_t floats = (std::size_t{256} << 20) / sizeof(float);
   static constexpr std::size_t queue_depth = 8;
+
+  void probe() {
+    constexpr unsigned long long wait_ns = 200'000;
+    membar::check(cudaMemsetAsync(probe_->get(), 0, probe_->size() * sizeof(unsigned), probe_stream_.get()));
+    membar::launch(membar::launch_config(multiprocessors_, 1, probe_stream_.get(), whole_multiprocessor_),
+                   find_free_multiprocessors, probe_->get(), wait_ns);
+    membar::check(cudaMemcpyAsync(host_probe_->get(), probe_->get(), probe_->size() * sizeof(unsigned), cudaMemcpyDefault,
+                                  probe_stream_.get()));
+  }
 
   void enqueue() {
     devices_.each([this](int rank, ncclComm_t mine) {
@@ -97,6 +146,7 @@ class nccl_noise final : public noise {
   }
 
   const support::stream& stream_;
+  const support::stream& probe_stream_;
   int peer_;
   map_choice map_;
   support::nccl_devices devices_;
@@ -106,6 +156,10 @@ class nccl_noise final : public noise {
   support::event begin_;
   std::array<support::event, queue_depth> ends_;
   std::optional<membar::scoped_stream_attribute<membar::sync_domain_map>> previous_map_;
+  std::size_t whole_multiprocessor_ = 0;  ///< bytes of shared memory that no second block fits beside
+  unsigned multiprocessors_ = 0;
+  std::optional<support::device_memory<unsigned>> probe_;
+  std::optional<support::pinned_memory<unsigned>> host_probe_;
   std::size_t enqueued_ = 0;
   bool gap_seen_ = false;
   std::chrono::steady_clock::time_point began_;

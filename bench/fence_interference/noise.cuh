@@ -18,9 +18,18 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace fence_interference {
+
+/// Where the noise runs on the victim's device.
+struct occupied {
+  std::vector<std::uint8_t> multiprocessors{};  ///< for each whether noise runs there; empty if there is none
+  bool least_shared_memory = true;  ///< whether its kernel asks for the smallest share, see `with_least_shared_memory`
+
+  friend bool operator==(const occupied&, const occupied&) = default;
+};
 
 /// Traffic beside the victim. Between `start` and `stop` it runs without a gap, or `running` says that it did not.
 class noise {
@@ -35,8 +44,8 @@ class noise {
   [[nodiscard]] virtual bool running() const = 0;
   /// Ends it and returns the bytes it moved per nanosecond, which is GB/s.
   virtual double stop() = 0;
-  /// For each multiprocessor of the victim's device whether noise runs there; empty if that is not known.
-  [[nodiscard]] virtual std::vector<std::uint8_t> multiprocessors() const { return {}; }
+  /// Where it runs now.
+  [[nodiscard]] virtual occupied place() { return {}; }
 };
 
 /// None: the victim alone.
@@ -230,14 +239,14 @@ class kernel_noise final : public noise {
     return static_cast<double>(stores) * sizeof(uint4) / static_cast<double>(end - begin);
   }
 
-  [[nodiscard]] std::vector<std::uint8_t> multiprocessors() const override {
+  [[nodiscard]] occupied place() override {
     std::vector<std::uint8_t> busy;
     for (std::size_t i = 0; i != host_blocks_.size(); ++i) {
       const std::size_t id = host_blocks_[i].multiprocessor;
       busy.resize(std::max(busy.size(), id + 1));
       busy[id] = 1;
     }
-    return busy;
+    return {std::move(busy)};
   }
 
  private:
@@ -261,6 +270,46 @@ class kernel_noise final : public noise {
   support::device_memory<noise_block> blocks_;
   support::pinned_memory<noise_control> host_control_{1};
   support::pinned_memory<noise_block> host_blocks_;
+};
+
+/// Stores of the victim's device to a peer, and of the peer to the victim's device, at once.
+class two_way_noise final : public noise {
+ public:
+  /// `back` runs on `peer`, on streams of that device.
+  two_way_noise(std::unique_ptr<kernel_noise> there, std::unique_ptr<kernel_noise> back, int peer)
+      : there_(std::move(there)), back_(std::move(back)), peer_(peer) {
+    // Loading a kernel beside one that waits can deadlock: the peer's runs once by itself.
+    const support::device_guard guard(peer_);
+    static_cast<void>(started(*back_, alone.noise));
+  }
+
+  /// Slows both ways down to `gigabytes_per_second` together.
+  void pace(double gigabytes_per_second, double ghz) {
+    there_->pace(gigabytes_per_second / 2, ghz);
+    back_->pace(gigabytes_per_second / 2, ghz);
+  }
+
+  void start(const domain_choice& domains) override {
+    there_->start(domains);
+    const support::device_guard guard(peer_);
+    back_->start(domains);
+  }
+
+  [[nodiscard]] bool running() const override { return there_->running() && back_->running(); }
+
+  /// The rates of both ways together.
+  double stop() override {
+    const double there = there_->stop();
+    const support::device_guard guard(peer_);
+    return there + back_->stop();
+  }
+
+  [[nodiscard]] occupied place() override { return there_->place(); }
+
+ private:
+  std::unique_ptr<kernel_noise> there_;
+  std::unique_ptr<kernel_noise> back_;
+  int peer_;
 };
 
 }  // namespace fence_interference

@@ -36,8 +36,11 @@ class victim {
   virtual void prepare(const domain_choice&) {}
 
   /// `between_samples` is called between samples, as often as the host gets control.
-  [[nodiscard]] virtual std::vector<double> measure(const domain_choice& domains, const std::vector<std::uint8_t>& noisy,
-                                                    int samples, const std::function<void()>& between_samples) = 0;
+  [[nodiscard]] virtual std::vector<double> measure(const domain_choice& domains, const occupied& noise, int samples,
+                                                    const std::function<void()>& between_samples) = 0;
+
+  /// The kernels of a chain; 0 for what is none.
+  [[nodiscard]] virtual int chain_length() const noexcept { return 0; }
 };
 
 /// A tiny kernel with local writes only; its end is the boundary that is measured.
@@ -47,9 +50,15 @@ __global__ void tiny_local_kernel(unsigned* data, unsigned value) { data[blockId
 class kernel_boundary final : public victim {
  public:
   enum class chain_form { stream, graph };
+  static constexpr int least_chain = 32;
+  static constexpr int most_chain = 256;  ///< a stream holds some 1000 launches
 
   /// The stream belongs to the caller and outlives the victim.
   kernel_boundary(chain_form form, const support::stream& stream) : form_(form), stream_(stream) {}
+
+  /// A longer chain is a mean over more launches: its samples differ less. `prepare` comes after.
+  void set_chain_length(int length) noexcept { chain_length_ = length; }
+  [[nodiscard]] int chain_length() const noexcept override { return chain_length_; }
 
   void prepare(const domain_choice& domains) override {
     if (form_ == chain_form::graph) {
@@ -58,7 +67,7 @@ class kernel_boundary final : public victim {
   }
 
   /// As a graph, after `prepare` with the same domains.
-  std::vector<double> measure(const domain_choice& domains, const std::vector<std::uint8_t>&, int samples,
+  std::vector<double> measure(const domain_choice& domains, const occupied&, int samples,
                               const std::function<void()>& between_samples) override {
     std::vector<double> ns;
     for (int i = 0; i != samples; ++i) {
@@ -71,13 +80,12 @@ class kernel_boundary final : public victim {
       }
       end_.record(stream_.get());
       end_.synchronize();
-      ns.push_back(end_.nanoseconds_since(begin_) / chain_length);
+      ns.push_back(end_.nanoseconds_since(begin_) / chain_length_);
     }
     return ns;
   }
 
  private:
-  static constexpr int chain_length = 32;
   static constexpr unsigned blocks = 8;
   static constexpr unsigned threads = 128;
 
@@ -88,7 +96,7 @@ class kernel_boundary final : public victim {
 
   void launch_chain(const domain_choice& domains) {
     const auto config = membar::launch_config{blocks, threads, stream_.get()}.with(domains.domain).with(domains.map);
-    for (unsigned i = 0; i != chain_length; ++i) {
+    for (unsigned i = 0; i != static_cast<unsigned>(chain_length_); ++i) {
       membar::launch(config, tiny_local_kernel, data_.get(), i);
     }
   }
@@ -115,6 +123,7 @@ class kernel_boundary final : public victim {
     return result;
   }
 
+  int chain_length_ = least_chain;
   chain_form form_;
   const support::stream& stream_;
   executable_graph graph_;
@@ -239,8 +248,9 @@ class operation_victim final : public victim {
 
   explicit operation_victim(const setup& how) : how_(how) {}
 
-  std::vector<double> measure(const domain_choice& domains, const std::vector<std::uint8_t>& noisy, int samples,
-                              const std::function<void()>&) override {
+  std::vector<double> measure(const domain_choice& domains, const occupied& noise, int samples,
+                              const std::function<void()>& between_samples) override {
+    const std::vector<std::uint8_t>& noisy = noise.multiprocessors;
     if (samples > most_samples) {
       throw std::logic_error("more samples are asked for than the victim has room for");
     }
@@ -254,12 +264,17 @@ class operation_victim final : public victim {
     membar::check(cudaMemcpyAsync(control_.get(), &request, sizeof request, cudaMemcpyDefault, how_.stream.get()));
     const membar::launch_config config(how_.blocks, 32, how_.stream.get(),
                                        static_cast<std::size_t>(samples) * sizeof(unsigned));
-    membar::launch(with_least_shared_memory(config.with(domains.domain).with(domains.map)), how_.kernel, control_.get(),
-                   how_.data, cycles_.get(), samples, deadline_ns);
+    const auto in_domain = config.with(domains.domain).with(domains.map);
+    const auto launch = [&](const auto& configured) {
+      membar::launch(configured, how_.kernel, control_.get(), how_.data, cycles_.get(), samples, deadline_ns);
+    };
+    noise.least_shared_memory ? launch(with_least_shared_memory(in_domain)) : launch(in_domain);
     membar::check(cudaMemcpyAsync(&request, control_.get(), sizeof request, cudaMemcpyDefault, how_.stream.get()));
     membar::check(cudaMemcpyAsync(host_cycles_.get(), cycles_.get(), cycles_.size() * sizeof(unsigned), cudaMemcpyDefault,
                                   how_.stream.get()));
-    how_.stream.synchronize();
+    while (!how_.stream.idle()) {
+      between_samples();
+    }
     if (request.claimed == 0) {
       throw std::runtime_error(shared ? "no block of the victim came to share a multiprocessor with the noise"
                                       : "no multiprocessor was free of noise");

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // How many candidate executions per second does the model check, how does that grow with events and threads, and how does it
 // compare with an enumerator that guesses values and total orders? One thread, one core.
+#include <bench/common/include_hash.hpp>
+
 #include "naive.hpp"
 #include "random_test.hpp"
 
@@ -110,6 +112,11 @@ void small_programs(benchmark::internal::Benchmark* bench) {
 }
 BENCHMARK(straightforward)->Apply(small_programs);
 BENCHMARK(model_outcomes)->Apply(small_programs);
+
+[[maybe_unused]] const bool headers_are_named = [] {
+  benchmark::AddCustomContext("include", support::include_hash());
+  return true;
+}();
 
 }  // namespace
 

@@ -98,8 +98,16 @@ class naive_model {
  public:
   explicit naive_model(const model::litmus_test& test, std::size_t budget) : test_(test), budget_(budget) {}
 
-  /// The final states, as `membar::model::outcomes` prints them; nothing if the program is too large for this procedure.
+  /// The final states, as `membar::model::outcomes` prints them; nothing if the program is too large for this procedure,
+  /// or has an instruction that it does not know.
   [[nodiscard]] std::optional<std::vector<std::string>> outcomes() {
+    for (const model::litmus_test::thread& t : test_.threads) {
+      for (const model::instruction& i : t.code) {
+        if (i.guard >= 0 || i.code == model::opcode::shuffle || i.via == model::proxy::read_only) {
+          return std::nullopt;  // it knows no predicates, no shuffles and no read-only path
+        }
+      }
+    }
     find_values();
     std::vector<std::vector<trace>> traces;
     std::size_t product = 1;
@@ -117,6 +125,9 @@ class naive_model {
     return std::vector<std::string>(found_.begin(), found_.end());
   }
 
+  /// Whether some execution that `outcomes` found has a data race.
+  [[nodiscard]] bool races() const noexcept { return races_; }
+
   /// How many choices of reads-from and of coherence were tried.
   [[nodiscard]] std::size_t tried() const noexcept { return work_; }
 
@@ -132,6 +143,7 @@ class naive_model {
     const model::instruction* from = nullptr;
     int place = -1;  // location
     std::int64_t value = 0;
+    int vector = -1;                // which vector access of the thread
     int pair = -1;                  // position in the thread of the other half of an update
     std::set<std::size_t> depends;  // positions in the thread
     std::int64_t id = 0;
@@ -147,6 +159,7 @@ class naive_model {
   struct machine {
     std::size_t at = 0;
     bool jumped = false;
+    int vector = -1;
     trace done;
     std::vector<std::set<std::size_t>> tainted;  // per register
     std::set<std::size_t> control;
@@ -195,6 +208,7 @@ class naive_model {
       }
       known_ = next;
     }
+    finding_values_ = false;
   }
 
   [[nodiscard]] std::size_t physical(int l) const {
@@ -223,6 +237,12 @@ class naive_model {
     e.from = &i;
     e.place = i.target;
     e.depends = m.control;
+    if (i.element == 0 && m.at + 1 < code.size() && code[m.at + 1].element != 0) {
+      m.vector = static_cast<int>(m.done.events.size());  // of its first element
+    } else if (i.element == 0) {
+      m.vector = -1;
+    }
+    e.vector = m.vector;
     switch (i.code) {
       case opcode::jump:
       case opcode::branch: {
@@ -233,6 +253,9 @@ class naive_model {
         }
         if (taken && static_cast<std::size_t>(i.target) <= m.at) {
           if (m.jumped) {
+            if (finding_values_) {
+              out.push_back(m.done);
+            }
             return;
           }
           m.jumped = true;
@@ -259,6 +282,20 @@ class naive_model {
         e.id = m.value(i.a);
         e.resource = m.value(i.b);
         e.quorum = i.has_quorum ? m.value(i.c) : -1;
+        m.add(e);
+        break;
+      case opcode::mbarrier_wait:
+        if (i.destination >= 0) {  // the phase may not be complete
+          machine next = m;
+          next.put(i.destination, 0, {});
+          ++next.at;
+          step(t, next, out);
+          m.put(i.destination, 1, {});
+        }
+        [[fallthrough]];
+      case opcode::mbarrier_arrive:
+        e.kind = 'B';
+        e.id = m.value(i.a);
         m.add(e);
         break;
       case opcode::store:
@@ -331,7 +368,14 @@ class naive_model {
         }
       }
     }
-    po_ = pairs([&](auto a, auto b) { return one_thread(a, b) && events_[a].at < events_[b].at; });
+    po_ = pairs([&](auto a, auto b) {
+      return one_thread(a, b) && events_[a].at < events_[b].at &&
+             (events_[a].vector < 0 || events_[a].vector != events_[b].vector);
+    });
+    api_ = pairs([&](auto a, auto b) {
+      return std::ranges::any_of(
+          test_.api, [&](const auto& edge) { return events_[a].thread == edge.before && events_[b].thread == edge.after; });
+    });
     dep_ = pairs([&](auto a, auto b) { return one_thread(a, b) && events_[b].depends.contains(events_[a].at); });
     reads_ = every([&](auto e) { return is(e, 'R'); });
     choose_sources(0, matrix(events_.size()));
@@ -457,7 +501,7 @@ class naive_model {
     const matrix sync = strongly & (release * obs * acquire);
     for_each_barriers([&](const matrix& barriers) {
       for_each_fence_order(strongly, [&](const matrix& sc) {
-        const matrix base = (po_ | sync | barriers | sc).closure();
+        const matrix base = (po_ | api_ | sync | barriers | sc).closure();
         if ((sc * base).irreflexive()) {
           with_base(rf, strongly, rmw, obs, base);
         }
@@ -480,12 +524,16 @@ class naive_model {
   }
 
   // Barriers: the number of a group is guessed for every event (0: none), and the rules of groups are checked.
-  void for_each_barriers(const std::function<void(const matrix&)>& use) const {
+  void for_each_barriers(const std::function<void(const matrix&)>& use) {
     const numbers barriers = every([&](auto e) { return is(e, 'B'); });
     std::vector<int> group_of(events_.size(), 0);
     // numbers in order of first use, so that renaming groups is not counted as a difference
     const std::function<void(std::size_t, int)> guess = [&](std::size_t k, int highest) {
+      if (work_ > budget_ * 40) {
+        return;
+      }
       if (k == barriers.size()) {
+        ++work_;
         matrix sync(events_.size());
         if (groups_are_right(barriers, group_of, sync)) {
           use(sync);
@@ -503,6 +551,12 @@ class naive_model {
   [[nodiscard]] bool same_barrier(std::size_t a, std::size_t b) const {
     const model::instruction& x = *events_[a].from;
     const model::instruction& y = *events_[b].from;
+    if (x.code != y.code && (x.code == model::opcode::barrier || y.code == model::opcode::barrier)) {
+      return false;
+    }
+    if (x.code != model::opcode::barrier) {
+      return same_memory(a, b);
+    }
     if (x.barrier != y.barrier) {
       return false;
     }
@@ -526,6 +580,12 @@ class naive_model {
       for (const std::size_t b : same) {
         count = events_[b].quorum >= 0 ? events_[b].quorum : count;
       }
+      if (events_[a].from->code != model::opcode::barrier) {
+        if (!phases_are_right(same, group_of)) {
+          return false;
+        }
+        continue;
+      }
       const bool grouped = group_of[a] != 0;
       const bool counted = count >= 0 && events_[a].from->barrier == model::barrier_kind::block;
       const numbers group = every([&](auto b) { return is(b, 'B') && grouped && group_of[b] == group_of[a]; });
@@ -545,7 +605,11 @@ class naive_model {
         if (group_of[a] == 0 || group_of[a] != group_of[b] || !from.arrives || !events_[b].from->waits) {
           continue;
         }
-        if (a != b && (from.barrier != model::barrier_kind::cluster || from.order == memory_order::release)) {
+        const bool mbarrier = from.code != model::opcode::barrier;
+        const bool heard =
+            !mbarrier || one_thread(a, b) || (events_[b].from->order == memory_order::acquire && incl(a, b) && incl(b, a));
+        if (a != b && heard &&
+            ((from.barrier != model::barrier_kind::cluster && !mbarrier) || from.order == memory_order::release)) {
           sync.set(a, b);
         }
         for (const std::size_t earlier : barriers) {
@@ -556,6 +620,52 @@ class naive_model {
       }
     }
     return blocks.acyclic();
+  }
+
+  /// The groups of an mbarrier are its phases, in some order: each has the expected arrivals and the waits for it, no arrival
+  /// comes before one of an earlier phase, and what is left over are too few arrivals, which come after all others.
+  [[nodiscard]] bool phases_are_right(const numbers& same, const std::vector<int>& group_of) const {
+    const int expected = test_.locations[static_cast<std::size_t>(events_[same.front()].place)].arrivals;
+    std::vector<int> order;
+    int left = 0;
+    for (const std::size_t b : same) {
+      if (group_of[b] == 0) {
+        if (events_[b].from->waits) {
+          return false;
+        }
+        ++left;
+      } else if (std::ranges::find(order, group_of[b]) == order.end()) {
+        order.push_back(group_of[b]);
+      }
+    }
+    if (left >= expected) {
+      return false;
+    }
+    std::ranges::sort(order);
+    const auto phase_of = [&](std::size_t b) {
+      return group_of[b] == 0 ? std::ssize(order) : std::ranges::find(order, group_of[b]) - order.begin();
+    };
+    do {
+      bool right = true;
+      std::vector<int> arrivals(order.size() + 1);
+      for (const std::size_t b : same) {
+        if (events_[b].from->waits) {
+          right = right && phase_of(b) == events_[b].id;
+          continue;
+        }
+        ++arrivals[static_cast<std::size_t>(phase_of(b))];
+        for (const std::size_t c : same) {
+          right = right && (events_[c].from->waits || !po_.at(b, c) || phase_of(b) <= phase_of(c));
+        }
+      }
+      for (std::size_t k = 0; k < order.size(); ++k) {
+        right = right && arrivals[k] == expected;
+      }
+      if (right) {
+        return true;
+      }
+    } while (std::ranges::next_permutation(order).found);
+    return false;
   }
 
   /// A group of a barrier with a count has as many threads. The ones left over are fewer than a group needs, come never before
@@ -634,6 +744,10 @@ class naive_model {
     if (!(rf * cause).irreflexive()) {
       return;
     }
+    const matrix apart = pairs([&](auto a, auto b) {
+      return memory(a) && memory(b) && !initial(a) && !initial(b) && same_memory(a, b) && (is(a, 'W') || is(b, 'W')) &&
+             a != b && !strongly.at(a, b) && !cause.at(a, b) && !cause.at(b, a);
+    });
     const matrix writes = pairs([&](auto a, auto b) { return is(a, 'W') && is(b, 'W') && same_memory(a, b); });
     const matrix start = pairs([&](auto a, auto b) { return a != b && initial(a) && writes.at(a, b); });
     const auto open = each_two(every([&](auto e) { return !initial(e); }), writes);
@@ -649,6 +763,7 @@ class naive_model {
       if ((fr * cause).irreflexive() && (rmw & ((strongly & fr) * (strongly & co))).empty() &&
           ((strongly & (rf | co | fr)) | po_loc).acyclic()) {
         record(co, 0, {}, "");
+        races_ = races_ || !apart.empty();
       }
     });
   }
@@ -700,13 +815,16 @@ class naive_model {
   const model::litmus_test& test_;
   std::size_t budget_;
   std::size_t work_ = 0;
+  bool finding_values_ = true;  ///< what a run stores before it is cut is known, too
   std::vector<values> known_;
   std::vector<happening> events_;
   std::vector<const trace*> chosen_;
   numbers reads_;
   matrix po_{0};
+  matrix api_{0};
   matrix dep_{0};
   std::set<std::string> found_;
+  bool races_ = false;
 };
 
 }  // namespace membar_test

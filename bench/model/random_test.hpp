@@ -24,6 +24,9 @@ struct random_shape {
   bool proxies = false;
   bool control = true;
   bool places = true;
+  bool wide = false;    ///< vectors, mbarriers, edges of the API, loops that wait, second branches, registers that cas expects
+  bool dense = false;   ///< half of the instructions are barriers, proxy fences or wide ones, if the shape has any
+  bool strong = false;  ///< every access is strong, at device scope or wider
   bool only_accesses = false;  ///< every instruction accesses memory, and exactly `instructions` of them
 };
 
@@ -33,6 +36,8 @@ struct random_program {
   std::vector<std::vector<std::string>> code;
   int locations = 0;
   bool aliases = false;
+  bool wide = false;
+  std::string edges;       ///< of the CUDA API
   std::vector<int> loads;  ///< per thread: how many registers it loads
 
   /// The threads in the order in which they were drawn.
@@ -50,7 +55,7 @@ struct random_program {
       out += "<" + std::to_string(k) + ">=0; ";
     }
     out += aliases ? "<0>s @ surface aliases <0>; <0>a @ generic aliases <0>; " : "";
-    out += "}\n";
+    out += (wide ? "<0>[1]=0; b @ mbarrier 2; c @ mbarrier 1; " : "") + edges + "}\n";
     std::size_t rows = 0;
     for (std::size_t i = 0; i < order.size(); ++i) {
       const auto t = static_cast<std::size_t>(order[i]);
@@ -86,7 +91,7 @@ struct random_program {
     for (int k = 0; k < locations; ++k) {
       out += " /\\ <" + std::to_string(k) + "> == 0";
     }
-    return out + ")";
+    return out + (wide ? " /\\ <0>[1] == 0)" : ")");
   }
 };
 
@@ -99,21 +104,29 @@ class random_tests {
     random_program p;
     p.locations = shape_.locations;
     p.aliases = shape_.proxies;
+    p.wide = shape_.wide;
+    if (shape_.wide && shape_.threads > 1 && below(6) == 0) {
+      p.edges = "P0 precedes P1; ";
+    }
     for (int t = 0; t < shape_.threads; ++t) {
       p.places.push_back(place());
       p.code.emplace_back();
       p.loads.push_back(0);
       const int count = shape_.only_accesses ? shape_.instructions : 1 + below(shape_.instructions);
-      bool label = false;
+      int labels = 0;
+      bool loop = false;
+      const int wide_of = shape_.dense ? 2 : 6;
       for (int i = 0; i < count; ++i) {
-        if (shape_.control && !shape_.only_accesses && p.loads.back() > 0 && !label && below(8) == 0) {
+        if (shape_.control && !shape_.only_accesses && p.loads.back() > 0 && labels < (shape_.wide ? 2 : 1) && below(8) == 0) {
           p.code.back().push_back("beq r" + std::to_string(below(p.loads.back())) + ", 0, DONE");
-          label = true;
+          ++labels;
+        } else if (shape_.wide && below(wide_of) == 0 && p.loads.back() < 5) {
+          append_wide(p.code.back(), p.loads.back(), loop);
         } else {
           p.code.back().push_back(instruction(p.loads.back()));
         }
       }
-      if (label) {
+      if (labels != 0) {
         p.code.back().push_back("DONE:");
       }
     }
@@ -133,16 +146,60 @@ class random_tests {
       return "cta " + std::to_string(next_block_++) + ",gpu 0";
     }
     const int kind = below(8);
-    const char* const rare[] = {shape_.barriers ? "cta 1,gpu 0" : "host", "cta 2,gpu 0,domain 1", "cta 0,gpu 1",
+    const char* const rare[] = {shape_.barriers || shape_.wide ? "cta 1,gpu 0" : "host", "cta 2,gpu 0,domain 1", "cta 0,gpu 1",
                                 "cta 3,gpu 0,cluster 7", "cta 4,gpu 0,cluster 7"};
     return kind < 5 ? rare[kind] : "cta " + std::to_string(below(2)) + ",gpu 0";
   }
 
-  [[nodiscard]] std::string scope() { return one_of({".cta", ".cluster", ".gpu", ".gpu", ".sys", ".sys"}); }
+  [[nodiscard]] std::string proxy_fence() { return one_of({"fence.proxy.alias", "fence.proxy.surface"}); }
+
+  [[nodiscard]] std::string mbarrier() { return one_of({" b", " b", " b", " c"}); }
+
+  [[nodiscard]] std::string barrier() {
+    return one_of({"bar.cta.sync 0", "bar.cta.sync 0", "bar.cta.arrive 0", "bar.cta.sync 1, 1, 2", "bar.cta.arrive 1, 1, 2",
+                   "barrier.cluster.arrive", "barrier.cluster.wait", "bar.warp.sync 3"});
+  }
+
+  [[nodiscard]] std::string scope() {
+    return shape_.strong ? one_of({".gpu", ".gpu", ".sys"}) : one_of({".cta", ".cluster", ".gpu", ".gpu", ".sys", ".sys"});
+  }
 
   [[nodiscard]] std::string where() {
     const int k = below(shape_.locations);
     return shape_.proxies && k == 0 && below(4) == 0 ? "<0>a" : "<" + std::to_string(k) + ">";
+  }
+
+  void append_wide(std::vector<std::string>& code, int& loads, bool& loop) {
+    const std::string reg = "r" + std::to_string(loads);
+    const std::string how = one_of({".weak", ".relaxed.gpu", ".relaxed.sys"});
+    switch (below(loop ? 5 : 6)) {
+      case 0:
+        code.push_back("ld" + (below(3) == 0 ? ".acquire.gpu" : how) + ".v2 {" + reg + ", r" + std::to_string(loads + 1) +
+                       "}, <0>");
+        loads += 2;
+        return;
+      case 1:
+        code.push_back("st" + (below(3) == 0 ? ".release.gpu" : how) + ".v2 <0>, {" + value(loads) + ", " + value(loads) + "}");
+        return;
+      case 2:
+        code.push_back("mbarrier.arrive" + one_of({".release", ".release", ".relaxed"}) + one_of({".cta", ".gpu"}) +
+                       mbarrier());
+        return;
+      case 3:
+        code.push_back("mbarrier.try_wait" + one_of({".acquire", ".acquire", ".relaxed"}) + one_of({".cta", ".gpu"}) +
+                       mbarrier() + ", " + one_of({"0", "0", "1"}));
+        return;
+      case 4:
+        code.push_back("mbarrier.test_wait.acquire" + one_of({".cta", ".gpu"}) + " " + reg + "," + mbarrier() + ", 0");
+        ++loads;
+        return;
+      default:
+        code.push_back("AGAIN:");
+        code.push_back("ld" + one_of({".relaxed", ".acquire"}) + scope() + " " + reg + ", " + where());
+        code.push_back("beq " + reg + ", 0, AGAIN");
+        ++loads;
+        loop = true;
+    }
   }
 
   [[nodiscard]] std::string value(int loads) {
@@ -150,24 +207,26 @@ class random_tests {
   }
 
   [[nodiscard]] std::string instruction(int& loads) {
+    if (shape_.dense && (shape_.barriers || shape_.proxies) && below(2) == 0) {
+      return shape_.barriers ? barrier() : proxy_fence();
+    }
     const int kind = below(shape_.only_accesses ? 8 : 12);
     if (kind >= 8 && kind < 10 && shape_.fences) {
       const std::string s = scope();
       return "fence." + one_of({"sc", "sc", "acq_rel", "acquire", "release"}) + s;
     }
     if (kind == 10 && shape_.barriers) {
-      return one_of({"bar.cta.sync 0", "bar.cta.sync 0", "bar.cta.arrive 0", "bar.cta.sync 1, 1, 2", "bar.cta.arrive 1, 1, 2",
-                     "barrier.cluster.arrive", "barrier.cluster.wait", "bar.warp.sync 3"});
+      return barrier();
     }
     if (kind == 11 && shape_.proxies) {
-      return one_of({"fence.proxy.alias", "fence.proxy.surface"});
+      return proxy_fence();
     }
     if (kind >= 6 && shape_.atomics && loads < 6) {
       return update(loads);
     }
     const bool surface = shape_.proxies && below(4) == 0;
     const bool load = kind % 2 == 0 && loads < 6;
-    const std::string order = one_of({".weak", ".relaxed", load ? ".acquire" : ".release"});
+    const std::string order = one_of({shape_.strong ? ".relaxed" : ".weak", ".relaxed", load ? ".acquire" : ".release"});
     const std::string what = load ? "r" + std::to_string(loads++) : value(loads);
     const std::string at = surface ? "<0>s" : where();
     const std::string how = surface ? ".weak" : order == ".weak" ? order : order + scope();
@@ -183,12 +242,14 @@ class random_tests {
       return "red" + how + ".add " + where() + ", 1";
     }
     const std::string desired = kind == 2 ? value(loads) : "";
+    const std::string compared =
+        shape_.wide && kind == 2 && loads > 0 && below(2) == 0 ? "r" + std::to_string(below(loads)) : "0";
     const std::string reg = "r" + std::to_string(loads++);
     const std::string at = " " + reg + ", " + where();
     return "atom" + how +
            (kind == 0   ? ".add" + at + ", 1"
             : kind == 1 ? ".exch" + at + ", 2"
-                        : ".cas" + at + ", 0, " + desired);
+                        : ".cas" + at + ", " + compared + ", " + desired);
   }
 
   std::mt19937_64 engine_;

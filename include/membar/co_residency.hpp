@@ -5,25 +5,49 @@
 
 #include <membar/error.hpp>
 #include <membar/launch.hpp>
+#include <membar/launch_attribute.hpp>
 
 #include <cstddef>
 #include <type_traits>
 
 namespace membar::inline v0_2 {
 
-/// How many blocks of `kernel` the current device holds at once, if nothing else runs on it.
+/// How many blocks of `kernel` the current device holds at once, if nothing else runs on it. Of clusters of more than one block
+/// it holds whole ones only: those of `cluster`, or those that the kernel was compiled for.
 template <class... Parameters>
-[[nodiscard]] unsigned co_resident_blocks(void (*kernel)(Parameters...), dim3 block, std::size_t dynamic_shared_bytes = 0) {
+[[nodiscard]] unsigned co_resident_blocks(void (*kernel)(Parameters...), dim3 block, std::size_t dynamic_shared_bytes = 0,
+                                          cluster_dimensions cluster = {1, 1, 1}) {
+  constexpr const char* remedy = "check the block's extent and that the program was compiled for this device";
+  const auto* const address = reinterpret_cast<const void*>(kernel);
+  cudaFuncAttributes compiled{};
+  check(cudaFuncGetAttributes(&compiled, address), remedy);
+  if (compiled.requiredClusterWidth > 0) {
+    cluster = {static_cast<unsigned>(compiled.requiredClusterWidth), static_cast<unsigned>(compiled.requiredClusterHeight),
+               static_cast<unsigned>(compiled.requiredClusterDepth)};
+  }
+  const unsigned in_a_cluster = cluster.x * cluster.y * cluster.z;
+  if (in_a_cluster > 1) {
+    cudaLaunchAttribute dimensions{};
+    dimensions.id = cudaLaunchAttributeClusterDimension;
+    dimensions.val.clusterDim = {cluster.x, cluster.y, cluster.z};
+    cudaLaunchConfig_t shape{};
+    shape.gridDim = dim3(cluster.x, cluster.y, cluster.z);
+    shape.blockDim = block;
+    shape.dynamicSmemBytes = dynamic_shared_bytes;
+    shape.attrs = &dimensions;
+    shape.numAttrs = 1;
+    int clusters = 0;
+    check(cudaOccupancyMaxActiveClusters(&clusters, address, &shape), remedy);
+    return static_cast<unsigned>(clusters) * in_a_cluster;
+  }
   int device = 0;
   int multiprocessors = 0;
   int blocks = 0;
   check(cudaGetDevice(&device), "a working CUDA driver and device are needed");
   check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
-  check(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&blocks, reinterpret_cast<const void*>(kernel),
-                                                               static_cast<int>(block.x * block.y * block.z),
+  check(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&blocks, address, static_cast<int>(block.x * block.y * block.z),
                                                                dynamic_shared_bytes, cudaOccupancyDefault),
-        "check the block's extent and that the program was compiled "
-        "for this device");
+        remedy);
   return static_cast<unsigned>(multiprocessors) * static_cast<unsigned>(blocks);
 }
 
@@ -51,8 +75,12 @@ void launch_co_resident(const launch_config<Attributes...>& config, void (*kerne
   cudaLaunchConfig_t shape{};
   shape.dynamicSmemBytes = config.dynamic_shared_bytes();
   detail::allow<Attributes...>(reinterpret_cast<const void*>(kernel), shape);  // else no block with so much shared memory fits
+  cluster_dimensions cluster{1, 1, 1};
+  if constexpr ((std::is_same_v<Attributes, cluster_dimensions> || ...)) {
+    cluster = config.template get<cluster_dimensions>();
+  }
   validate_co_residency(static_cast<unsigned long long>(grid.x) * grid.y * grid.z,
-                        co_resident_blocks(kernel, config.block(), config.dynamic_shared_bytes()));
+                        co_resident_blocks(kernel, config.block(), config.dynamic_shared_bytes(), cluster));
   launch(config.with(cooperative{}), kernel, arguments...);
 }
 

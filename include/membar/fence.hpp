@@ -21,9 +21,15 @@ namespace detail {
 template <thread_scope Scope, memory_order Order>
 __device__ inline void device_fence() noexcept {
   require_architecture_of<Scope>();
-  // fence.sem.scope;  sem: acquire, release (PTX ISA 8.6), acq_rel, sc (6.0); scope: cta, gpu, sys (sm_70), cluster (7.8,
-  // sm_90)
-  asm volatile("fence.%0.%1;" ::"C"(ptx_order<Order>::text), "C"(ptx_scope<Scope>::text) : "memory");
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+  // ptxas 13.0 does not refuse a fence of one direction here, and leaves 16 zero bytes in its place.
+  constexpr memory_order own = Order == memory_order::seq_cst ? Order : memory_order::acq_rel;
+#else
+  constexpr memory_order own = Order;
+#endif
+  // fence.sem.scope;  sem: acquire, release (PTX ISA 8.6, sm_90), acq_rel, sc (6.0); scope: cta, gpu, sys (sm_70), cluster
+  // (7.8, sm_90)
+  asm volatile("fence.%0.%1;" ::"C"(ptx_order<own>::text), "C"(ptx_scope<Scope>::text) : "memory");
 }
 #else
 template <thread_scope Scope, memory_order Order>
@@ -39,8 +45,8 @@ void device_fence() noexcept;
 /// both accesses include each other's threads; cumulative: what the releasing thread has observed is released too. All
 /// `seq_cst` fences in scope also have one order. Device scope includes the threads of one physical synchronization domain.
 ///
-/// PTX: `fence.{acquire,release,acq_rel,sc}.{cta,cluster,gpu,sys}`, one instruction. On the host every scope is a fence of the
-/// host's memory model, `__atomic_thread_fence`.
+/// PTX: `fence.{acquire,release,acq_rel,sc}.{cta,cluster,gpu,sys}`, one instruction; `acquire` and `release` are `acq_rel` before
+/// sm_90. On the host every scope is a fence of the host's memory model, `__atomic_thread_fence`.
 /// Requires: compute capability 7.0; `thread_scope::cluster` 9.0. Cost: at device scope and wider the fence waits until the domain's
 /// earlier writes, those of other threads included, are visible that far. Source: PTX ISA, "membar/fence" and "Memory
 /// Consistency Model".

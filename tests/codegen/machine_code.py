@@ -20,6 +20,7 @@ read it.
 
 import argparse
 import collections
+import functools
 import pathlib
 import re
 import shutil
@@ -281,6 +282,14 @@ def mutants_missed(arguments, source, nvcc):
     return missed
 
 
+def some_of(every, text):
+    """The names of a list with commas, each of which must be known."""
+    names = text.split(",")
+    if unknown := [name for name in names if name not in every]:
+        raise argparse.ArgumentTypeError(f"{unknown[0]} is none of {', '.join(every)}")
+    return names
+
+
 def main():
     options, nvcc, _ = split_arguments()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -289,7 +298,7 @@ def main():
     parser.add_argument("--library", choices=LIBRARIES, default="membar")
     parser.add_argument("--mutants", action="store_true")
     for name, every in (("scopes", SCOPES), ("places", PLACES), ("orders", matrix.ORDERS), ("types", list(matrix.TYPES))):
-        parser.add_argument(f"--{name}", type=lambda text: text.split(","), default=every)
+        parser.add_argument(f"--{name}", type=functools.partial(some_of, every), default=every)
     parser.add_argument("folder", type=pathlib.Path)
     arguments = parser.parse_args(options)
     arguments.folder.mkdir(parents=True, exist_ok=True)

@@ -183,12 +183,17 @@ class Part:
         self.name, self.architecture = name, architecture
         self.kernels, self.by_hand, self.expected = [], [], {}
 
+    def of_architecture(self, text):
+        """PTX with the fences that the architecture has: before sm_90 none of one direction."""
+        return text if self.architecture >= 90 else re.sub(r"fence\.(?:acquire|release)\.", "fence.acq_rel.", text)
+
     def kernel(self, name, parameters, body, instructions, by_hand=None, looped=False):
         """Adds a case; each of its results is a plain store."""
+        instructions = json.loads(self.of_architecture(json.dumps(instructions)))
         head = f'extern "C" __global__ void {name}({parameters})'
         self.kernels.append(f"{head} {{ {body} }}")
         if by_hand is not None:
-            self.by_hand.append(f"{head} {{ {by_hand} }}")
+            self.by_hand.append(f"{head} {{ {self.of_architecture(by_hand)} }}")
         stores = len(re.findall(r"\* (?:result|before|exchanged)\b", parameters))
         self.expected[name] = {"instructions": instructions, "stores": stores, "looped": looped, "by_hand": by_hand is not None}
 

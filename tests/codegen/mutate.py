@@ -27,6 +27,9 @@ import time
 from kernel_code import split_arguments
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.append(str(HERE.parents[1] / "bench" / "common"))
+from include_hash import tree_hash  # noqa: E402
+
 HEADERS = ["fence.hpp", "fence.cuh", "atomic.hpp", "memory_order.hpp", "detail/ptx.cuh", "detail/atomic_ptx.cuh",
            "detail/atomic_arithmetic.hpp", "detail/atomic_cuda.cuh", "detail/atomic_device.cuh", "detail/atomic_policy.cuh",
            "detail/atomic_rules.hpp", "detail/atomic_type.hpp"]
@@ -190,7 +193,7 @@ def main():
           f"{caught['does not compile']} do not compile, {len(survivors)} survived")
     if arguments.json:
         arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(json.dumps({"mutations": len(every), "tried": len(chosen), "caught": caught,
+        arguments.json.write_text(json.dumps({"include": tree_hash(include).hexdigest(), "mutations": len(every), "tried": len(chosen), "caught": caught,
                                               "survived": survivors}, indent=1) + "\n")
     return 1 if survivors else 0
 

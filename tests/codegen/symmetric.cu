@@ -256,6 +256,17 @@ extern "C" __global__ void barrier_by_block(span<symmetric::barrier_word> words,
   *result = symmetric::try_barrier(by_block, words, budget);
 }
 
+// A thread that stores to several PEs releases once; to one PE by the store itself.
+// CHECK-LABEL: .entry barrier_by_thread(
+// CHECK-NOT: {{fence\.|membar\.}}
+// SM_80: fence.acq_rel.sys;
+// SM_90: fence.release.sys;
+// CHECK-NOT: {{fence\.|membar\.}}
+// CHECK: ret;
+extern "C" __global__ void barrier_by_thread(span<symmetric::barrier_word> words, membar::wait_result* result) {
+  *result = symmetric::try_barrier(by_thread, words, budget);
+}
+
 // CHECK-LABEL: .entry barrier_relaxed(
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
 // CHECK: ret;

@@ -27,7 +27,8 @@ extern "C" __global__ void publish(publisher* p, unsigned long long* signal, mem
 // CHECK-LABEL: .entry serve(
 // CHECK-NOT: fence.
 // CHECK: ld.acquire.cta.b64
-// CHECK: fence.release.sys;
+// SM_80: fence.acq_rel.sys;
+// SM_90: fence.release.sys;
 // CHECK-NOT: fence.
 // CHECK: st.relaxed.sys.b64
 // CHECK-NOT: fence.

@@ -188,10 +188,23 @@ struct lost_signal : entry<hazard::lost_signal, effect::hangs> {
   }
 };
 
+struct stale_wait : entry<hazard::stale_wait, effect::runs_early> {
+  static void wrong(auto& to) { run(to, 1); }
+  static void right(auto& to) { run(to, 2); }
+
+ private:
+  static void run(auto& to, unsigned long long second) {
+    for (const unsigned long long value : {1ULL, second}) {
+      to.notify(pe(0), main_stream, pe(1), count, signal_add(1));
+      to.wait(pe(1), main_stream, count, signal_at_least(value));
+    }
+  }
+};
+
 /// Every entry, as a list of types: `every<::testing::Types>`.
 template <template <class...> class List>
 using every = List<barrier_before_put, wait_before_notify, concurrent_collectives, grid_too_large, early_host_copy, cycle,
-                   two_teams_in_two_orders, host_before_enqueue, never_notified, missing_member, lost_signal>;
+                   two_teams_in_two_orders, host_before_enqueue, never_notified, missing_member, lost_signal, stale_wait>;
 
 /// Takes programs for the recorder.
 struct recorded : symmetric::deadlock::recorder {

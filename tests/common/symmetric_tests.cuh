@@ -6,13 +6,16 @@
 
 #include <membar/device_clock.cuh>
 #include <membar/symmetric/on_stream.cuh>
+#include <membar/symmetric/recoverable.cuh>
 
+#include <tests/common/captured_graph.hpp>
 #include <tests/common/gpu_test.hpp>
 #include <tests/common/symmetric_protocols.cuh>
 
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -693,6 +696,370 @@ TEST_P(symmetric_pes, stream_operations_keep_the_streams_order) {
   sending.synchronize();
   receiving->synchronize();
   EXPECT_EQ(copied(*counts), (std::vector{1ULL * size * rounds, 0ULL}));
+}
+
+// Words of 16 bytes that one PE stores and both read.
+
+struct alignas(16) word_of_16 {
+  unsigned long long value;
+  unsigned long long complement;
+};
+
+__global__ void store_words(span<word_of_16> words, pe home, unsigned rounds) {
+  const unsigned mine = blockIdx.x * blockDim.x + threadIdx.x;
+  word_of_16* const there = words.at(home).data();
+  for (unsigned round = 1; round <= rounds; ++round) {
+    const unsigned long long value = (static_cast<unsigned long long>(round) << 32) + mine;
+    membar::store<membar::thread_scope::system>(there + mine % words.size(), word_of_16{value, ~value}, membar::relaxed);
+  }
+}
+__global__ void read_words(span<word_of_16> words, pe home, unsigned reads, unsigned long long* torn) {
+  const unsigned mine = blockIdx.x * blockDim.x + threadIdx.x;
+  const word_of_16* const there = words.at(home).data();
+  unsigned long long wrong = 0;
+  for (unsigned i = 0; i != reads; ++i) {
+    const word_of_16 seen = membar::load<membar::thread_scope::system>(there + (mine + i) % words.size(), membar::relaxed);
+    wrong += seen.complement == ~seen.value || (seen.value == 0 && seen.complement == 0) ? 0 : 1;
+  }
+  add_to(torn[0], wrong);
+  add_to(torn[1], reads);
+}
+
+TEST_P(symmetric_pes, words_of_sixteen_bytes_are_never_torn) {
+  constexpr unsigned threads = 512;
+  peer_backend backend(devices());
+  heap<peer_backend> heap(backend, 1 << 20);
+  const scoped_array words(heap.allocate<word_of_16>(1024));
+  const support::pinned_memory<unsigned long long> torn(2);
+  torn.get()[0] = torn.get()[1] = 0;
+  const unsigned reads =
+      static_cast<unsigned>(stress_count("MEMBAR_STRESS_READS", 100'000'000) / (2ULL * blocks * threads)) + 1;
+  std::vector<std::unique_ptr<support::stream>> streams;
+  const pe home(0);
+  for (const pe which : backend.local_pes()) {
+    const membar::device_guard guard(backend.device_of(which));
+    load(store_words), load(read_words);
+    for (int i = 0; i != 2; ++i) {
+      streams.push_back(std::make_unique<support::stream>());
+    }
+  }
+  // Both store at PE 0 and read there: one in its own memory, one across the link.
+  for (const pe which : backend.local_pes()) {
+    const membar::device_guard guard(backend.device_of(which));
+    const auto own = static_cast<std::size_t>(2 * which.index());
+    membar::launch(launch_config{4, threads, streams[own]->get()}, store_words, words.on(which), home, reads);
+    membar::launch(launch_config{blocks, threads, streams[own + 1]->get()}, read_words, words.on(which), home, reads,
+                   torn.get());
+  }
+  for (const auto& each : streams) {
+    each->synchronize();
+  }
+  EXPECT_EQ(torn[0], 0U);
+  EXPECT_EQ(torn[1], 2ULL * blocks * threads * reads);
+  RecordProperty("reads", std::to_string(torn[1]));
+}
+
+// A budget is for a whole barrier, however many PEs are late.
+
+__global__ void arrive_late(span<symmetric::barrier_word> words, unsigned long long step, membar::wait_budget budget,
+                            unsigned long long* took) {
+  const unsigned long long begin = membar::global_nanoseconds();
+  while (membar::global_nanoseconds() - begin < step * static_cast<unsigned long long>(words.self().index())) {
+  }
+  const bool done = try_barrier(by_thread, words, budget) == wait_result::done;
+  if (words.self() == pe(0)) {
+    took[0] = membar::global_nanoseconds() - begin;
+    took[1] = done ? 1 : 0;
+  }
+}
+
+TEST_P(symmetric_barrier, of_five_has_one_budget) {
+  constexpr unsigned long long step = 80'000'000;  // PE 1 is in time, PE 2 is late by less than a budget
+  constexpr auto budget = membar::wait_budget::milliseconds(100);
+  peer_backend backend(devices(5));
+  heap<peer_backend> heap(backend, 1 << 20);
+  const scoped_array words(heap.allocate_barrier());
+  const support::pinned_memory<unsigned long long> took(2);
+  run(backend, 1, 1, arrive_late, [&](pe which, auto launch) { launch(words.on(which), step, budget, took.get()); });
+  EXPECT_EQ(took[1], 0U) << "it waited for each PE as long as for all";
+  EXPECT_GE(took[0], budget.in_nanoseconds());
+  EXPECT_LT(took[0], budget.in_nanoseconds() + step / 2);
+}
+
+// Waits on streams that a program survives.
+
+TEST_P(symmetric_pes, a_late_wait_on_a_stream_ends_those_of_all_and_the_program_goes_on) {
+  using symmetric::stream_result;
+  peer_backend backend(devices());
+  heap<peer_backend> heap(backend, 1 << 20);
+  load_stream_operations(heap);
+  load_recoverable_operations(heap);
+  const pe here(0);
+  const pe there(1);
+  const support::stream own;
+  std::optional<support::stream> theirs;
+  {
+    const membar::device_guard guard(backend.device_of(there));
+    theirs.emplace();
+  }
+  const support::pinned_memory<symmetric::stream_status> status(4);
+  std::fill_n(status.get(), 4, symmetric::stream_status{});
+  {
+    const scoped_array flags(heap.allocate<signal<set>>(1));
+    const scoped_array epochs(heap.allocate<symmetric::epoch>(1));
+    const scoped_array words(heap.allocate_barrier());
+    const scoped_array aborts(heap.allocate<symmetric::abort_flag>(1));
+    const auto begin = std::chrono::steady_clock::now();
+    {
+      const membar::device_guard guard(backend.device_of(there));
+      try_wait_on_stream(flags.on(there)[0], epochs.on(there)[0], generous, aborts.on(there)[0], status.get() + 1,
+                         theirs->get());
+      try_barrier_on_stream(words.on(there), generous, aborts.on(there)[0], status.get() + 2, theirs->get());
+    }
+    try_wait_on_stream(flags.on(here)[0], equals(5), membar::wait_budget::milliseconds(50), aborts.on(here)[0], status.get(),
+                       own.get());
+    own.synchronize();
+    theirs->synchronize();
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::nanoseconds(generous.in_nanoseconds() / 2));
+    EXPECT_EQ(status[0].result, stream_result::timed_out);
+    EXPECT_EQ(status[0].pe, 0);
+    EXPECT_EQ(status[0].expected, 5U);
+    EXPECT_EQ(status[0].seen, 0U);
+    EXPECT_EQ(status[1].result, stream_result::aborted);
+    EXPECT_EQ(status[2].result, stream_result::aborted);
+  }
+  // Words that are allocated anew serve as if nothing had been.
+  const scoped_array flags(heap.allocate<signal<set>>(1));
+  const scoped_array epochs(heap.allocate<symmetric::epoch>(2));
+  const scoped_array words(heap.allocate_barrier());
+  const scoped_array aborts(heap.allocate<symmetric::abort_flag>(1));
+  notify_on_stream(flags.on(here)[0], epochs.on(here)[0], there, own.get());
+  try_barrier_on_stream(words.on(here), generous, aborts.on(here)[0], status.get(), own.get());
+  {
+    const membar::device_guard guard(backend.device_of(there));
+    try_wait_on_stream(flags.on(there)[0], epochs.on(there)[1], generous, aborts.on(there)[0], status.get() + 1, theirs->get());
+    try_barrier_on_stream(words.on(there), generous, aborts.on(there)[0], status.get() + 2, theirs->get());
+  }
+  own.synchronize();
+  theirs->synchronize();
+  for (std::size_t i = 0; i != 3; ++i) {
+    EXPECT_EQ(status[i].result, stream_result::done) << i;
+  }
+}
+
+// Graphs that are captured once and replayed with other data each time.
+
+/// Writes the data of the next round, which it counts.
+__global__ void write_next(int* to, unsigned size, unsigned* round) {
+  const unsigned now = *round + 1;
+  fill(by_block, to, size, 0, now);
+  if (threadIdx.x == 0) {
+    *round = now;
+  }
+}
+/// Expects the data of the next round, which it counts.
+__global__ void expect_next(const int* from, unsigned size, unsigned* round, pe_report* report) {
+  const unsigned now = *round + 1;
+  add_to(*report, by_block, wrong_words(by_block, from, size, 0, now), false, 1);
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    *round = now;
+  }
+}
+
+/// What the graphs of both PEs use.
+struct replayed_memory {
+  explicit replayed_memory(heap<peer_backend>& from)
+      : all(&from),
+        data(from.allocate<int>(size)),
+        source(from.allocate<int>(size)),
+        flags(from.allocate<signal<set>>(2)),
+        sums(from.allocate<signal<add>>(2)),
+        epochs(from.allocate<symmetric::epoch>(4)),
+        boxes(from.allocate<packed<long_packed_payload>>(1)),
+        words(from.allocate_barrier()) {}
+
+  static constexpr unsigned size = 4096;
+  heap<peer_backend>* all;
+  scoped_array<int, peer_backend> data, source;
+  scoped_array<signal<set>, peer_backend> flags;
+  scoped_array<signal<add>, peer_backend> sums;
+  scoped_array<symmetric::epoch, peer_backend> epochs;
+  scoped_array<packed<long_packed_payload>, peer_backend> boxes;
+  scoped_array<symmetric::barrier_word, peer_backend> words;
+};
+
+/// How a stream of a PE tells the other's that data is there (0), or that it was read (1).
+struct tell_by_addition {
+  static void tell(const replayed_memory& all, std::size_t what, pe self, cudaStream_t stream) {
+    notify_on_stream(all.sums.on(self)[what], 1, ring_neighbour(self, 1, 2), stream);
+  }
+  static void hear(const replayed_memory& all, std::size_t what, pe self, cudaStream_t stream) {
+    wait_on_stream(all.sums.on(self)[what], all.epochs.on(self)[what], generous, stream);
+  }
+};
+struct tell_by_epoch {
+  static void tell(const replayed_memory& all, std::size_t what, pe self, cudaStream_t stream) {
+    notify_on_stream(all.flags.on(self)[what], all.epochs.on(self)[2 + what], ring_neighbour(self, 1, 2), stream);
+  }
+  static void hear(const replayed_memory& all, std::size_t what, pe self, cudaStream_t stream) {
+    wait_on_stream(all.flags.on(self)[what], all.epochs.on(self)[what], generous, stream);
+  }
+};
+struct tell_by_barrier {
+  static void tell(const replayed_memory& all, std::size_t, pe self, cudaStream_t stream) {
+    barrier_on_stream(all.words.on(self), generous, stream);
+  }
+  static void hear(const replayed_memory& all, std::size_t what, pe self, cudaStream_t stream) {
+    tell(all, what, self, stream);
+  }
+};
+
+/// In kernels: a put with an epoch's notification, and the wait for it.
+__global__ void put_and_notify_next(span<int> data, const int* source, object<signal<set>> ready, object<symmetric::epoch> sent,
+                                    pe other) {
+  put(by_block, data, source, other);
+  notify(by_block, ready, sent, other);
+}
+__global__ void wait_for_next(object<signal<set>> ready, object<symmetric::epoch> seen, pe_report* report) {
+  const bool late = try_wait(by_block, ready, seen, generous) != wait_result::done;
+  if (threadIdx.x == 0) {
+    add_to(report->late, late ? 1 : 0);
+  }
+}
+__global__ void put_next_packed(object<packed<long_packed_payload>> box, const int* source, object<symmetric::epoch> sent,
+                                pe other) {
+  put_packed(by_warp, box, reinterpret_cast<const long_packed_payload*>(source), sent, other);
+}
+__global__ void take_next_packed(object<packed<long_packed_payload>> box, int* data, object<symmetric::epoch> taken,
+                                 pe_report* report) {
+  const bool late =
+      try_take_packed(by_warp, box, reinterpret_cast<long_packed_payload*>(data), taken, generous) != wait_result::done;
+  if (threadIdx.x == 0) {
+    add_to(report->late, late ? 1 : 0);
+  }
+}
+
+class symmetric_graphs : public symmetric_pes {
+ protected:
+  /// Replays what `send` and `receive` capture: between writing and hearing that it was read, and before reading.
+  template <class Send, class Receive, class Answer, class Hear>
+  void expect_replays(unsigned size, Send send, Receive receive, Answer answer, Hear hear) {
+    constexpr unsigned replays = 1'000;
+    const pe sender(0);
+    const pe receiver(1);
+    peer_backend backend(devices());
+    heap<peer_backend> heap(backend, 1 << 20);
+    load_stream_operations(heap);
+    const replayed_memory all(heap);
+    const support::pinned_memory<pe_report> report(1);
+    *report.get() = {};
+    std::vector<std::unique_ptr<support::stream>> streams;
+    std::vector<std::unique_ptr<support::device_memory<unsigned>>> rounds;
+    std::vector<std::unique_ptr<captured_graph>> graphs;
+    std::vector<cudaGraphExec_t> executables;
+    for (const pe which : {sender, receiver}) {
+      const membar::device_guard guard(backend.device_of(which));
+      load(write_next), load(expect_next), load(put_and_notify_next), load(wait_for_next);
+      load(put_next_packed), load(take_next_packed);
+      streams.push_back(std::make_unique<support::stream>());
+      rounds.push_back(std::make_unique<support::device_memory<unsigned>>(1));
+      check(cudaMemset(rounds.back()->get(), 0, sizeof(unsigned)));
+      finish();
+      const cudaStream_t stream = streams.back()->get();
+      unsigned* const round = rounds.back()->get();
+      graphs.push_back(std::make_unique<captured_graph>(stream, [&] {
+        if (which == sender) {
+          membar::launch(launch_config{1, 256, stream}, write_next, all.source.on(sender).local(), size, round);
+          send(all, sender, stream);
+          hear(all, sender, stream);
+        } else {
+          receive(all, receiver, stream, report.get());
+          membar::launch(launch_config{1, 256, stream}, expect_next, static_cast<const int*>(all.data.on(receiver).local()),
+                         size, round, report.get());
+          answer(all, receiver, stream);
+        }
+      }));
+      cudaGraphExec_t executable = nullptr;
+      check(cudaGraphInstantiate(&executable, graphs.back()->get(), 0));
+      executables.push_back(executable);
+      check(cudaGraphUpload(executable, stream));
+      streams.back()->synchronize();
+    }
+    for (unsigned i = 0; i != replays; ++i) {
+      for (const std::size_t which : {0U, 1U}) {
+        const membar::device_guard guard(backend.device_of(pe(static_cast<int>(which))));
+        check(cudaGraphLaunch(executables[which], streams[which]->get()));
+      }
+    }
+    for (const auto& each : streams) {
+      each->synchronize();
+    }
+    for (const cudaGraphExec_t each : executables) {
+      check(cudaGraphExecDestroy(each));
+    }
+    expect_clean(report[0]);
+    EXPECT_EQ(report[0].messages, replays);
+  }
+
+  template <class Way>
+  void expect_puts_replay() {
+    expect_replays(
+        replayed_memory::size,
+        [](const replayed_memory& all, pe self, cudaStream_t stream) {
+          put_on_stream(*all.all, all.data.on(self), all.source.on(self).local(), pe(1), stream);
+          Way::tell(all, 0, self, stream);
+        },
+        [](const replayed_memory& all, pe self, cudaStream_t stream, pe_report*) { Way::hear(all, 0, self, stream); },
+        [](const replayed_memory& all, pe self, cudaStream_t stream) { Way::tell(all, 1, self, stream); },
+        [](const replayed_memory& all, pe self, cudaStream_t stream) { Way::hear(all, 1, self, stream); });
+  }
+};
+
+TEST_P(symmetric_graphs, replay_additions_and_waits) { expect_puts_replay<tell_by_addition>(); }
+TEST_P(symmetric_graphs, replay_sets_and_waits) { expect_puts_replay<tell_by_epoch>(); }
+TEST_P(symmetric_graphs, replay_barriers) { expect_puts_replay<tell_by_barrier>(); }
+
+TEST_P(symmetric_graphs, replay_kernels_that_put_and_wait) {
+  expect_replays(
+      replayed_memory::size,
+      [](const replayed_memory& all, pe self, cudaStream_t stream) {
+        membar::launch(launch_config{1, 256, stream}, put_and_notify_next, all.data.on(self),
+                       static_cast<const int*>(all.source.on(self).local()), all.flags.on(self)[0], all.epochs.on(self)[2],
+                       pe(1));
+      },
+      [](const replayed_memory& all, pe self, cudaStream_t stream, pe_report* report) {
+        membar::launch(launch_config{1, 256, stream}, wait_for_next, all.flags.on(self)[0], all.epochs.on(self)[0], report);
+      },
+      [](const replayed_memory& all, pe self, cudaStream_t stream) { tell_by_epoch::tell(all, 1, self, stream); },
+      [](const replayed_memory& all, pe self, cudaStream_t stream) { tell_by_epoch::hear(all, 1, self, stream); });
+}
+
+TEST_P(symmetric_graphs, replay_packed_messages) {
+  expect_replays(
+      sizeof(long_packed_payload) / sizeof(int),
+      [](const replayed_memory& all, pe self, cudaStream_t stream) {
+        membar::launch(launch_config{1, 32, stream}, put_next_packed, all.boxes.on(self)[0],
+                       static_cast<const int*>(all.source.on(self).local()), all.epochs.on(self)[2], pe(1));
+      },
+      [](const replayed_memory& all, pe self, cudaStream_t stream, pe_report* report) {
+        membar::launch(launch_config{1, 32, stream}, take_next_packed, all.boxes.on(self)[0], all.data.on(self).local(),
+                       all.epochs.on(self)[0], report);
+      },
+      [](const replayed_memory& all, pe self, cudaStream_t stream) { tell_by_addition::tell(all, 1, self, stream); },
+      [](const replayed_memory& all, pe self, cudaStream_t stream) { tell_by_addition::hear(all, 1, self, stream); });
+}
+
+TEST_P(symmetric_graphs, that_would_replay_a_value_are_refused) {
+  peer_backend backend(devices());
+  heap<peer_backend> heap(backend, 1 << 20);
+  const replayed_memory all(heap);
+  const support::stream stream;
+  EXPECT_THROW(captured_graph(stream.get(), [&] { notify_on_stream(all.flags.on(pe(0))[0], 1, pe(1), stream.get()); }),
+               membar::error);
+  EXPECT_THROW(captured_graph(stream.get(),
+                              [&] { wait_on_stream(all.flags.on(pe(0))[0], symmetric::equals(1), generous, stream.get()); }),
+               membar::error);
 }
 
 }  // namespace membar_test

@@ -99,7 +99,7 @@ __global__ void signals(span<int> data, object<symmetric::signal<symmetric::set>
   REFUSED(a_signal_is_not_tested_at_device_scope,
           *own = symmetric::test<thread_scope::device>(flag, symmetric::equals(1)) ? 1 : 0);
   *own = symmetric::test<thread_scope::system>(flag, symmetric::equals(1)) ? 1 : 0;
-  // expect: no instance of function template
+  // expect: no instance of overloaded function
   REFUSED(a_wait_has_a_budget, symmetric::wait(symmetric::by_block, flag, symmetric::equals(1)));
   symmetric::wait(symmetric::by_block, flag, symmetric::equals(1), budget);
   // expect: a wait takes acquire or relaxed
@@ -132,6 +132,9 @@ __global__ void signals(span<int> data, object<symmetric::signal<symmetric::set>
   REFUSED(a_flush_comes_before_no_notification,
           symmetric::notify(symmetric::by_block, flag, 1, other, symmetric::flush(symmetric::by_block, flag.reach())));
   symmetric::notify(symmetric::by_block, flag, 1, other, symmetric::fence(symmetric::by_block, flag.reach()));
+  // expect: a fence is called in the notification's argument
+  REFUSED(a_fence_is_not_kept_for_later, const auto refused_fence = symmetric::fence(symmetric::by_block, flag.reach());
+          symmetric::notify(symmetric::by_block, flag, 1, other, refused_fence));
   // expect: fence and notify by the same group
   REFUSED(who_fenced_notifies,
           symmetric::notify(symmetric::by_thread, flag, 1, other, symmetric::fence(symmetric::by_block, flag.reach())));

@@ -121,10 +121,10 @@ const test_result* campaign::find(const std::string& test) const {
   return found == index_.end() ? nullptr : &results_[found->second];
 }
 
-bool campaign::control_observed(const guarantee& row) const {
+bool campaign::any_observed(const guarantee& row, bool at_its_place) const {
   return std::ranges::any_of(row.controls, [&](const std::string& control) {
     const test_result* t = find(control);
-    return t != nullptr && t->weak != 0;
+    return t != nullptr && t->weak != 0 && (place_of(control) == place_of(row.test)) == at_its_place;
   });
 }
 

@@ -105,14 +105,19 @@ class campaign {
   /// The result of the test of this name; a null pointer if it is not part of the campaign.
   [[nodiscard]] const test_result* find(const std::string& test) const;
 
-  /// Whether a control of the guarantee was observed.
-  [[nodiscard]] bool control_observed(const guarantee& row) const;
+  /// Whether a control of the guarantee was observed at the guarantee's place.
+  [[nodiscard]] bool control_observed(const guarantee& row) const { return any_observed(row, true); }
+  /// Whether a control was observed at another place, and none at the guarantee's. It says nothing of the guarantee.
+  [[nodiscard]] bool control_observed_elsewhere(const guarantee& row) const {
+    return !any_observed(row, true) && any_observed(row, false);
+  }
 
   /// The number of guarantees, or of controls, with a verdict.
   [[nodiscard]] std::size_t count(bool guarantees, verdict v) const;
 
  private:
   void add(const std::string& test, bool is_guarantee, const std::string& family);
+  [[nodiscard]] bool any_observed(const guarantee& row, bool at_its_place) const;
   [[nodiscard]] membar::litmus::parameters drawn(const test_result& t, std::uint64_t index) const;
   [[nodiscard]] std::vector<membar::litmus::parameters> sets_of(const test_result& t) const;
   void run_once(test_result& t, membar::litmus::parameters how, double seconds, std::uint64_t instances);

@@ -157,10 +157,23 @@ TEST_F(conformance_campaign, runs_controls_first_each_test_once_under_every_set_
   EXPECT_EQ(of(elsewhere).result(), verdict::skipped);
   EXPECT_TRUE(control_observed());
   EXPECT_EQ(lines, (names{"  control MP+weak@here: observed, 15 of 5e+03 instances, 0.003",
-                          "guarantee MP+right@here: not observed in 5e+03 instances: a rate below 0.0006, with 95 % confidence",
+                          "guarantee MP+right@here: not observed in 5e+03 instances: a rate below 0.0006, with 95 % confidence "
+                          "if they are independent",
                           "guarantee MP+elsewhere@here: skipped: membar: the machine has no such place"}));
   EXPECT_TRUE(says(summary(), "1 guarantees ran, 0 of them broken; 1 skipped, 0 failed\n"));
-  EXPECT_TRUE(says(summary(), "1 of those that ran had a control that was observed"));
+  EXPECT_TRUE(says(summary(), "1 of those that ran had a control that was observed at the same place, 0 more at another"));
+}
+
+TEST_F(conformance_campaign, a_control_of_another_place_says_nothing_of_this_one) {
+  const std::string far = "MP+weak@there";
+  all.add(message_passing(far, false));
+  all.add(guarantee{"family", right, {far}});
+  machine.shown[far] = 3;
+  run({.draws = 0});
+  EXPECT_EQ(of(far).result(), verdict::observed);
+  EXPECT_FALSE(control_observed());
+  EXPECT_TRUE(done->control_observed_elsewhere(all.guarantees().front()));
+  EXPECT_TRUE(says(summary(), "0 of those that ran had a control that was observed at the same place, 1 more at another"));
 }
 
 TEST_F(conformance_campaign, a_forbidden_outcome_is_reported_with_its_parameters_and_seed) {

@@ -53,7 +53,8 @@ struct options {
   bool list = false;
   bool json = false;
   std::string json_file;
-  std::string selection;  ///< the options that choose tests
+  std::string selection;                ///< the options that choose tests
+  std::string command = "conformance";  ///< as it was given, but for where results go
 };
 
 [[noreturn]] void refuse(const std::string& why) { throw std::invalid_argument("conformance: " + why); }
@@ -145,6 +146,7 @@ options read_options(int argc, char** argv) {
       refuse(std::string(argument) + " is no option\n" + std::string(usage));
     }
     known->second(option, argument.substr(option.size()));
+    read.command += option.starts_with("--json") ? "" : " " + std::string(argument);
     if (option == "--filter=" || option == "--tests=" || option == "--test=" || option == "--only=") {
       read.selection += " " + std::string(argument);
     }
@@ -227,7 +229,8 @@ int run(const suite& all, const options& how) {
     return demanded("MEMBAR_REQUIRE_GPU") || demanded("MEMBAR_REQUIRE_MULTI_GPU") ? 1 : 77;
   }
   const std::unique_ptr<runner> gpus = gpu_runner();
-  const auto context = support::machine_context(0);
+  auto context = support::machine_context(0);
+  context.emplace_back("command", how.command);
   // A run that is killed leaves the results so far.
   constexpr std::chrono::seconds between_writes(30);
   auto written = std::chrono::steady_clock::now();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "message_passing.cuh"
 
-static const conformance::registered_family here("message_passing_block",
-                                                 &conformance::add_message_passing<membar::thread_scope::block>);
+static const conformance::registered_family message_passing_block(
+    "message_passing_block", &conformance::add_message_passing<membar::thread_scope::block>);

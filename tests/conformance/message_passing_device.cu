@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "message_passing.cuh"
 
-static const conformance::registered_family here("message_passing_device",
-                                                 &conformance::add_message_passing<membar::thread_scope::device>);
+static const conformance::registered_family message_passing_device(
+    "message_passing_device", &conformance::add_message_passing<membar::thread_scope::device>);

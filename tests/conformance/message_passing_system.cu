@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "message_passing.cuh"
 
-static const conformance::registered_family here("message_passing_system",
-                                                 &conformance::add_message_passing<membar::thread_scope::system>);
+static const conformance::registered_family message_passing_system(
+    "message_passing_system", &conformance::add_message_passing<membar::thread_scope::system>);

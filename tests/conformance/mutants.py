@@ -221,7 +221,10 @@ def build(arguments, nvcc):
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         files = [*(f"{name}.cpp" for name in PROGRAM), *(f"{part}.cu" for part in parts)]
         codes = dict(zip((file.split(".")[0] for file in files), pool.map(lambda file: compiler.object_of(HERE / file, INCLUDE, plain), files)))
-        compiler.link([plain / f"{part}.o" for part in [*PROGRAM, *parts]], plain / "conformance")
+        # the headers that the mutants are made of, which the results name
+        hashed = folder / "include_hash.cpp"
+        called([sys.executable, ROOT / "bench" / "common" / "include_hash.py", INCLUDE, hashed])
+        compiler.link([hashed, *(plain / f"{part}.o" for part in [*PROGRAM, *parts])], plain / "conformance")
         listed = json.loads(called([plain / "conformance", "--list", "--json"]))
         guarantees = {row["test"] for row in listed["guarantees"]}
 
@@ -238,7 +241,7 @@ def build(arguments, nvcc):
                 raise RuntimeError(f"the code of {len(changed)} kernels changes, and of no guarantee in which it would be found")
             (here / "tests.txt").write_text("\n".join(tests) + "\n")
             objects = [here / f"{part}.o" for part in mutant.parts]
-            compiler.link([*(plain / f"{name}.o" for name in PROGRAM), *objects], here / "conformance")
+            compiler.link([hashed, *(plain / f"{name}.o" for name in PROGRAM), *objects], here / "conformance")
             shutil.rmtree(here / "include")
             for each in objects:
                 each.unlink()

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ordering.cuh"
 
-static const conformance::registered_family here("ordering_system", &conformance::add_ordering<membar::thread_scope::system>);
+static const conformance::registered_family ordering_system("ordering_system",
+                                                            &conformance::add_ordering<membar::thread_scope::system>);

@@ -78,8 +78,8 @@ std::string line_of(const test_result& t) {
     case verdict::observed:
       return head + printed("observed, %" PRIu64 " of %.3g instances, %.2g", t.weak, instances, t.rate());
     case verdict::not_observed:
-      return head + printed("not observed in %.3g instances: a rate below %.2g, with 95 %% confidence", instances,
-                            membar::litmus::rate_bound(t.instances));
+      return head + printed("not observed in %.3g instances: a rate below %.2g, with 95 %% confidence if they are independent",
+                            instances, membar::litmus::rate_bound(t.instances));
   }
   return head;
 }
@@ -87,7 +87,7 @@ std::string line_of(const test_result& t) {
 void write_summary(std::ostream& out, const suite& all, const campaign& done) {
   std::uint64_t instances = 0;
   double seconds = 0;
-  std::size_t with_control = 0, ran = 0;
+  std::size_t with_control = 0, elsewhere = 0, ran = 0;
   for (const test_result& t : done.results()) {
     instances += t.instances;
     seconds += t.seconds;
@@ -97,12 +97,14 @@ void write_summary(std::ostream& out, const suite& all, const campaign& done) {
     if (t != nullptr && t->instances != 0) {
       ++ran;
       with_control += done.control_observed(row) ? 1 : 0;
+      elsewhere += done.control_observed_elsewhere(row) ? 1 : 0;
     }
   }
   out << printed("%.4g instances in %.3g s of kernels\n", static_cast<double>(instances), seconds);
   out << ran << " guarantees ran, " << done.count(true, verdict::forbidden) << " of them broken; "
       << done.count(true, verdict::skipped) << " skipped, " << done.count(true, verdict::failed) << " failed\n";
-  out << with_control << " of those that ran had a control that was observed; for the others this run shows nothing\n";
+  out << with_control << " of those that ran had a control that was observed at the same place, " << elsewhere
+      << " more at another place alone; for all but the first this run shows nothing\n";
   out << done.count(false, verdict::observed) << " controls observed, " << done.count(false, verdict::not_observed)
       << " not observed, " << done.count(false, verdict::forbidden) << " with an outcome that the model forbids, "
       << done.count(false, verdict::skipped) << " skipped, " << done.count(false, verdict::failed) << " failed\n";

@@ -21,6 +21,9 @@ struct placed_test {
   membar::litmus::runnable_test test;
 };
 
+/// The place in a test's name.
+[[nodiscard]] inline std::string place_of(const std::string& test) { return test.substr(test.rfind('@') + 1); }
+
 /// A documented guarantee: the test that states it, and its controls.
 struct guarantee {
   std::string family;

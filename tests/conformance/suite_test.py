@@ -286,9 +286,10 @@ def fake_results(folder):
     """A fake campaign and a fake hunt: one guarantee is broken, one control was not observed."""
     rows = listed()["guarantees"]
     tests = [{"test": rows[0]["test"], "role": "guarantee", "instances": 2_000_000, "weak": 7, "forbidden": 7}]
-    tests += [{"test": control, "role": "control", "instances": 1_000_000, "weak": weak, "forbidden": 0}
-              for control, weak in zip(rows[0]["controls"], (0, 250, 0, 0))]
-    context = {"gpu": "Fake 1", "gpu_count": "1", "driver": "0.1", "cuda_runtime": "13.0", "date": "2000-01-01"}
+    here = next(control for control in rows[0]["controls"] if table.place_of(control) == table.place_of(rows[0]["test"]))
+    tests += [{"test": control, "role": "control", "instances": 1_000_000, "weak": 250 if control == here else 0, "forbidden": 0}
+              for control in rows[0]["controls"]]
+    context = {"include": "0123abc", "command": "conformance --fake", "gpu": "Fake 1", "gpu_count": "1", "driver": "0.1", "cuda_runtime": "13.0", "date": "2000-01-01"}
     campaign, hunt = folder / "campaign.json", folder / "hunt.json"
     campaign.write_text(json.dumps({"context": context, "plan": {"seed": 5}, "tests": tests, "guarantees": rows[:1]}))
     row = {"says": "", "header": "", "seconds": 1.25, "forbidden": 3, "instances": 4_000_000, "reason": "", "by": "a test"}
@@ -304,7 +305,7 @@ class Table(unittest.TestCase):
     def setUp(self):
         self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
         self.page = self.folder / "page.md"
-        marks = ("machines", "guarantees", "controls", "mutants", "not run")
+        marks = ("machines", "guarantees", "places", "controls", "mutants", "not run")
         self.page.write_text("head\n" + "\n".join(f"<!-- table.py: {mark} -->\n<!-- end -->" for mark in marks) + "\ntail\n")
         self.list = self.folder / "list.json"
         self.list.write_text(json.dumps(listed()))
@@ -321,16 +322,29 @@ class Table(unittest.TestCase):
         self.assertEqual(0, self.call("--results", str(nothing)))
         text = self.page.read_text()
         self.assertTrue(text.startswith("head\n") and text.endswith("tail\n"))
-        self.assertEqual(text.count("not measured yet"), 2 + 3 * len(guarantees.ROWS) + len(mutants.MUTANTS))
+        self.assertEqual(text.count("not measured yet"), 2 + 4 * len(guarantees.ROWS) + 3 * 8 + len(mutants.MUTANTS))
 
     def test_results_are_summed_and_stated(self):
         campaign, hunt = fake_results(self.folder)
         self.assertEqual(0, self.call("--results", str(campaign), "--results", str(hunt)))
         text = self.page.read_text().replace("0.00025", "2.5e-04")
-        self.assertRegex(text, r"\| 2e06, 1 of \d+ tests \| 7 \| 1 of 1 \|")
-        for words in ("| 1 × Fake 1 | 0.1 | 13.0 | 2000-01-01 |", "revealed after 1.2 s, 4e06 instances, by `a test`",
+        self.assertRegex(text, r"\| 2e06, 1 of \d+ tests \| 7 \| 1 of 1 \| 0 \|")
+        for words in ("| `conformance --fake` | 0123abc | 1 × Fake 1 | 0.1 | 13.0 | 2000-01-01 |", "revealed after 1.2 s, 4e06 instances, by `a test`",
                       "never seen in 4e06 instances, 1.2 s", "not run: one \\| two", "2.5e-04"):
             self.assertIn(words, text)
+
+    def test_a_control_of_another_place_is_counted_apart(self):
+        row = {"test": "MP+a@one_block", "controls": ["MP+b@one_block", "MP+a@one_device"]}
+        told = {"context": {}, "tests": [{"test": name, "instances": 9, "weak": weak, "forbidden": 0}
+                                         for name, weak in (("MP+b@one_block", 0), ("MP+a@one_device", 5))]}
+        file = self.folder / "far.json"
+        file.write_text(json.dumps(told))
+        results = table.Results([file])
+        self.assertEqual((False, True), (results.seen(row), results.seen_elsewhere(row)))
+        told["tests"][0]["weak"] = 1
+        file.write_text(json.dumps(told))
+        results = table.Results([file])
+        self.assertEqual((True, False), (results.seen(row), results.seen_elsewhere(row)))
 
     def test_a_page_that_is_out_of_date_is_reported(self):
         campaign, _ = fake_results(self.folder)

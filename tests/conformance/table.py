@@ -29,6 +29,10 @@ def cell(text):
     return text.replace("|", "\\|")
 
 
+def place_of(test):
+    return test.rsplit("@", 1)[1]
+
+
 def rows_of(listed):
     """Each row of guarantees.py, with the guarantees of the suite that it covers."""
     for row in guarantees.ROWS:
@@ -50,7 +54,12 @@ class Results:
         return sum(self.tests[name][key] for name in names)
 
     def seen(self, guarantee):
-        return self.sum(guarantee["controls"], "weak") != 0
+        """Whether a control was observed at the guarantee's own place."""
+        return self.sum([c for c in guarantee["controls"] if place_of(c) == place_of(guarantee["test"])], "weak") != 0
+
+    def seen_elsewhere(self, guarantee):
+        """Whether controls were observed at other places alone: they say nothing of this one."""
+        return not self.seen(guarantee) and self.sum(guarantee["controls"], "weak") != 0
 
     def ran(self, guarantee):
         return self.sum([guarantee["test"]], "instances") != 0
@@ -66,15 +75,25 @@ def guarantee_table(listed, results):
         tests = [g["test"] for g in found]
         # the example: preferably on one device, with a control at the same place
         shown = min(found, key=lambda g: not g["test"].endswith("@one_device"))
-        control = min(shown["controls"], key=lambda name: not name.endswith(shown["test"].rsplit("@", 1)[1]))
+        control = min(shown["controls"], key=lambda name: place_of(name) != place_of(shown["test"]))
         ran = [g for g in found if results.ran(g)]
         some = f", {len(ran)} of {len(found)} tests" if len(ran) < len(found) else ""
         measured = [short(results.sum(tests, "instances")) + some, short(results.sum(tests, "forbidden")),
-                    f"{sum(results.seen(g) for g in ran)} of {len(ran)}"] if ran else [NOT_YET] * 3
+                    f"{sum(results.seen(g) for g in ran)} of {len(ran)}",
+                    str(sum(results.seen_elsewhere(g) for g in ran))] if ran else [NOT_YET] * 4
         lines.append([cell(f"{row.words} (`{row.file}`)"), str(len(tests)), f"`{cell(shown['test'])}`", f"`{cell(control)}`",
                       str(len({control for g in found for control in g["controls"]})), *measured])
     return table(["guarantee", "tests", "one of them", "a control of it", "controls", "instances of the tests", "forbidden outcomes",
-                  "tests with a control observed"], lines)
+                  "tests with a control observed at the same place", "only at another"], lines)
+
+
+def place_table(listed, results):
+    """The guarantees by place: how many ran, and how many of those beside a control that was observed."""
+    lines = []
+    for place in sorted({place_of(g["test"]) for g in listed["guarantees"]}):
+        ran = [g for g in listed["guarantees"] if place_of(g["test"]) == place and results.ran(g)]
+        lines.append([place, *(map(str, (len(ran), sum(map(results.seen, ran)), sum(map(results.seen_elsewhere, ran)))) if ran else [NOT_YET] * 3)])
+    return table(["place", "guarantees that ran", "with a control observed there", "with one observed only at another place"], lines)
 
 
 def best_known_controls(results):
@@ -88,7 +107,7 @@ def best_known_controls(results):
         return f"Rates of controls: {NOT_YET}."
     shapes = collections.defaultdict(list)
     for name, (weak, instances) in controls.items():
-        shapes[re.match(r"2\+2W|[^+]+", name).group(), name.rsplit("@", 1)[1]].append((weak / instances, name, weak, instances))
+        shapes[re.match(r"2\+2W|[^+]+", name).group(), place_of(name)].append((weak / instances, name, weak, instances))
     lines = []
     for (shape, place), found in sorted(shapes.items()):
         rate, name, weak, instances = max(found)
@@ -107,15 +126,23 @@ def mutant_table(results):
                  [[f"`{m.name}`", cell(m.says), f"`{m.header}`", outcome(rows.get(m.name))] for m in mutants.MUTANTS])
 
 
+def command_of(campaign):
+    """The command of a campaign; of old results what their plan says, which leaves out what selected the tests."""
+    plan = campaign["plan"]
+    return campaign["context"].get("command") or (
+        f"conformance ... --seconds={plan['seconds']:g} --draws={plan['draws']}" + (f" --minutes={plan['minutes']:g}" if plan["minutes"] < 1e6 else ""))
+
+
 def machines(results):
     if not results.campaigns:
         return f"Machine, driver, instances: {NOT_YET}."
     lines = []
     for campaign in results.campaigns:
         context, tests = campaign["context"], campaign["tests"]
-        lines.append([f"{context['gpu_count']} × {context['gpu']}", context["driver"], context["cuda_runtime"], context["date"],
+        lines.append([f"`{cell(command_of(campaign))}`", context["include"], f"{context['gpu_count']} × {context['gpu']}", context["driver"],
+                      context["cuda_runtime"], context["date"],
                       short(sum(t["instances"] for t in tests)), short(sum(t["forbidden"] for t in tests)), str(campaign["plan"]["seed"])])
-    return table(["machine", "driver", "CUDA", "date", "instances", "forbidden outcomes", "seed"], lines)
+    return table(["command", "hash of `include`", "machine", "driver", "CUDA", "date", "instances", "forbidden outcomes", "seed"], lines)
 
 
 def not_run():
@@ -127,7 +154,8 @@ def not_run():
 
 def filled(page, listed, results):
     """The page with every table between its marks."""
-    tables = {"machines": machines(results), "guarantees": guarantee_table(listed, results), "controls": best_known_controls(results),
+    tables = {"machines": machines(results), "guarantees": guarantee_table(listed, results),
+              "places": place_table(listed, results), "controls": best_known_controls(results),
               "mutants": mutant_table(results), "not run": not_run()}
     for name, text in tables.items():
         begin, end = f"<!-- table.py: {name} -->", "<!-- end -->"

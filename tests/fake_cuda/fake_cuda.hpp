@@ -67,6 +67,8 @@ struct kernel {
   std::size_t static_shared_bytes = 0;
   int max_dynamic_shared_bytes = 48 * 1024;
   bool non_portable_clusters = false;
+  std::string name;
+  int compiled_cluster = 0;  ///< the blocks in x of the clusters that it was compiled for
 };
 
 /// A copy to a symbol of a device. Nothing is copied.

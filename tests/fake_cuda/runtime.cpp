@@ -388,9 +388,14 @@ cudaError_t __wrap_cudaFuncGetAttributes(cudaFuncAttributes* attributes, const v
   return answer([&] {
     *attributes = {};
     attributes->sharedSizeBytes = now().kernels[kernel].static_shared_bytes;
+    attributes->requiredClusterWidth = now().kernels[kernel].compiled_cluster;
+    attributes->requiredClusterHeight = attributes->requiredClusterDepth = attributes->requiredClusterWidth != 0 ? 1 : 0;
     attributes->maxDynamicSharedSizeBytes = now().kernels[kernel].max_dynamic_shared_bytes;
     here().loaded.insert(kernel);
   });
+}
+cudaError_t __wrap_cudaFuncGetName(const char** name, const void* kernel) {
+  return answer([&] { *name = now().kernels[kernel].name.c_str(); });
 }
 cudaError_t __wrap_cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value) {
   return answer([&] {

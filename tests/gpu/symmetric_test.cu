@@ -6,5 +6,6 @@ namespace membar_test {
 
 INSTANTIATE_TEST_SUITE_P(on, symmetric_pes, ::testing::Values(machine::one_gpu), name_of);
 INSTANTIATE_TEST_SUITE_P(on, symmetric_barrier, ::testing::Values(machine::one_gpu), name_of);
+INSTANTIATE_TEST_SUITE_P(on, symmetric_graphs, ::testing::Values(machine::one_gpu), name_of);
 
 }  // namespace membar_test

@@ -6,9 +6,12 @@ usage: command_line_test.py MEMBAR_LITMUS CATALOGUE
 """
 
 import json
+import os
+import pty
+import subprocess
 
 import litmus_command
-from litmus_command import CATALOGUE, MP, run
+from litmus_command import CATALOGUE, COMMAND, MP, run
 
 OUTCOME = r"(P1:r0 == 1 /\ P1:r1 == 0)"
 
@@ -96,6 +99,68 @@ class CommandLine(litmus_command.Case):
         self.assertEqual((code, out), (2, ""))
         self.assertIn("given up after its limit of steps", problem)
         self.assertEqual(run("verdict", "--limit=0", path)[:2], (0, f"{path}\t1\n"))
+
+    def test_a_name_in_a_condition_that_nothing_declares_is_an_error(self):
+        for wrong, reason in ((r"(P1:r0 == 1 /\ P1:r10 == 0)", "6:26: nothing in P1 names the register 'r10'; the nearest is 'r0'"),
+                              ("(P0:r0 == 1)", "6:12: nothing in P0 names the register 'r0'"),
+                              ("(yy == 1)", "6:9: 'yy' is no location of this test; the nearest is 'y'"),
+                              ("(r1 == 1)", "6:9: 'r1' is no location of this test; a register is named with its thread, as in 'P1:r1'")):
+            path = self.file("t.litmus", MP + "exists " + wrong)
+            self.assertEqual(run("verdict", path)[:2], (2, f"{path}\terror: {reason}\n"))
+
+    def test_a_location_that_is_not_declared_gets_a_warning_and_strict_refuses_it(self):
+        path = self.file("t.litmus", MP.replace("ld.weak r1, x ", "ld.weak r1, xx") + "~exists " + OUTCOME)
+        text = "'xx' is accessed and not declared; the nearest declared name is 'x'"
+        for command in ("verdict", "outcomes", "explain"):
+            self.assertIn(f"{path}: 5:36: warning: {text}\n", run(command, path)[2], command)
+            code, out, problem = run(command, "--strict", path)
+            self.assertEqual(code, 2, command)
+            self.assertIn(f"error: 5:36: {text}\n", out + problem, command)
+        self.assertIn(f"{path}: 5:36: warning: {text}\n", run("run", "--source", path)[2])
+        self.assertIn(f"error: 5:36: {text}\n", run("run", "--strict", "--source", path)[2])
+        self.assertEqual(run("verdict", path)[:2], (0, f"{path}\t0\n"))
+        good = self.file("g.litmus", MP + "~exists " + OUTCOME)
+        self.assertEqual(run("verdict", "--strict", good)[:2], (0, f"{good}\t1\n"))
+        self.assertNotIn("warning", run("verdict", good)[2])
+
+    def test_elements_of_a_vector_access_are_declared_with_their_array(self):
+        rows = "P0@cta 0,gpu 0;\nst.weak.v2 x, {1, 2};\nexists (x[1]==2)\n"
+        self.assertEqual(run("verdict", self.file("t.litmus", "PTX t\n{ x=0; }\n" + rows))[2], "")
+        self.assertIn("'x' is accessed and not declared", run("verdict", self.file("u.litmus", "PTX t\n{ }\n" + rows))[2])
+
+    def test_a_folder_without_tests_is_an_error(self):
+        empty = self.folder / "empty"
+        empty.mkdir()
+        test = self.file("t.litmus", MP + "~exists " + OUTCOME)
+        for command in ("verdict", "outcomes", "explain", "run"):
+            self.assert_refused(run(command, empty), f"{empty}\terror: the folder contains no *.litmus")
+        code, out, problem = run("verdict", empty, test)
+        self.assertEqual((code, out), (2, f"{test}\t1\n"))
+        self.assertIn("the folder contains no *.litmus", problem)
+
+    def test_a_mistyped_command_or_option_names_the_nearest(self):
+        for words, nearest in ((("verdct", "x"), "verdict"), (("explian", "x"), "explain"), (("rum", "x"), "run"), (("verdict", "--bonded", "x"), "--bounded"),
+                               (("verdict", "--limits=3", "x"), "--limit="), (("run", "--second=3", "x"), "--seconds=")):
+            self.assertIn(f"; the nearest is '{nearest}'\n", run(*words)[2])
+
+    def test_a_verdict_is_explained_on_a_terminal_only(self):
+        path = self.file("t.litmus", MP + "~exists " + OUTCOME)
+        self.assertEqual(run("verdict", path)[1], f"{path}\t1\n")
+        reader, writer = pty.openpty()
+        self.addCleanup(os.close, reader)
+        subprocess.run([COMMAND, "verdict", str(path)], stdout=writer, stderr=subprocess.DEVNULL, timeout=60, check=True)
+        os.close(writer)
+        shown = os.read(reader, 1 << 16).decode().splitlines()
+        self.assertEqual(shown[0], "file\tverdict (1: the quantified condition holds, 0: it does not)")
+        self.assertEqual(shown[1:], [f"{path}\t1"])
+
+    def test_all_searches_of_an_explanation_share_its_limit(self):
+        path = CATALOGUE / "forbidden" / "IRIW+fence.sc.litmus"
+        enough = next(n for n in (2**k for k in range(20)) if run("verdict", f"--limit={n}", path)[0] == 0)
+        text = self.output_of(run("explain", f"--limit={enough}", path))
+        self.assertIn(": forbidden", text)
+        self.assertIn("the search for the rule that forbids it was given up after its limit of steps", text)
+        self.assertIn("Cycle", self.output_of(run("explain", path)))
 
     def test_wrong_usage_exits_with_two(self):
         for words in ([], ["decide"], ["verdict"], ["verdict", "--nonsense", "x"], ["verdict", "--jobs=0", "x"], ["verdict", "--limit=x", "y"]):

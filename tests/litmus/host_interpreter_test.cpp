@@ -152,8 +152,8 @@ TEST(litmus_host_interpreter, a_thread_alone_ends_as_the_model_says) {
     }
   }
   for (const std::string& program : programs) {
-    const std::string text =
-        "PTX t\n{ x=0; v=0; v[1]=0; P0:p=&x; }\n P0@host ;\n " + program + " ;\nexists (P0:r0 == 0 /\\ P0:r1 == 0)\n";
+    const std::string text = "PTX t\n{ x=0; v=0; v[1]=0; P0:p=&x; P0:r0=0; P0:r1=0; }\n P0@host ;\n " + program +
+                             " ;\nexists (P0:r0 == 0 /\\ P0:r1 == 0)\n";
     const std::vector<std::string> outcomes = outcomes_of(test_of(text));
     ASSERT_EQ(outcomes.size(), 1U) << program;
     EXPECT_EQ(run_alone(text), outcomes.front()) << program;
@@ -284,7 +284,7 @@ TEST(litmus_host_interpreter, threads_at_once_end_as_the_model_allows) {
 
 TEST(litmus_host_interpreter, what_the_host_cannot_do_is_named) {
   const auto reason = [](const std::string& instruction) {
-    return run_alone("PTX t\n{ x=0; }\n P0@host ;\n " + instruction + " ;\nexists (P0:r0 == 0)\n");
+    return run_alone("PTX t\n{ x=0; }\n P0@host ;\n " + instruction + " ;\nexists (x == 0)\n");
   };
   EXPECT_EQ(reason("fence.proxy.alias"),
             "line 4: 'fence.proxy.alias': a host thread has one path to memory, and no fence between several");

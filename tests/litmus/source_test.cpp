@@ -168,6 +168,8 @@ TEST_F(litmus_source, the_catalogue_runs_but_for_what_no_run_can_do) {
   static const std::regex known(
       "^(line [0-9]+: '(bar|barrier|mbarrier|sust|suld|tld|cold|suatom|red|fence)[^']*': .*"
       "(barriers|generic accesses only|the model only).*|'P[0-9]' precedes 'P.*|'P[0-9] precedes P[0-9]': in a run .*|"
+      "line [0-9]+: '(@|setp|shfl|ld.nc|ld.global.nc)[^']*': .*(has no predicates|has no shuffles|read-only path).*|"
+      "'(P[0-9]:)?[a-z]+' is shared memory, .*|line [0-9]+: '[a-z]+' is accessed with [0-9] and with [0-9] bytes; .*|"
       "'[a-z]+' is another virtual address of .*)$");
   for (const auto& [name, reason] : made.refused) {
     EXPECT_TRUE(std::regex_match(reason, known)) << name << ": " << reason;
@@ -192,7 +194,8 @@ TEST_F(litmus_source, every_source_of_the_catalogue_assembles) {
 
 /// One thread of one instruction, as a file.
 [[nodiscard]] std::string file_of(const std::string& instruction) {
-  return "PTX one\n{ x=0; x[1]=0; x[2]=0; x[3]=0; y=0; P0:r5=3; P0:r6=4; P0:r7=5; P0:r8=6; P0:p=&y; }\n P0@cta 0,gpu 0 ;\n " +
+  return "PTX one\n{ x=0; x[1]=0; x[2]=0; x[3]=0; y=0; P0:r0=0; P0:r5=3; P0:r6=4; P0:r7=5; P0:r8=6; P0:p=&y; }\n P0@cta 0,gpu "
+         "0 ;\n " +
          instruction + " ;\nexists (P0:r0 == 0)\n";
 }
 
@@ -380,11 +383,14 @@ TEST(litmus_source_refusal, what_ptx_does_not_have_is_one_sentence_with_its_line
       {"fence.proxy.texture", "exists in the model only"},
       {"fence.proxy.tensormap::generic.acquire.gpu [y], 128", "a tensor map of 128 bytes"},
       {"fence.proxy.async.nonsense", "PTX has no such proxy fence"},
-      {"ld.weak.shared r0, y", "lie in global memory"},
       {"ld.weak.f32 r0, y", "values of a litmus file are integers"},
       {"ld.weak.v4.b64 {r0, r1, r2, r3}, x", "does not fit a run's cells"},
       {"suld.weak r0, y", "generic accesses only"},
       {"bar.cta.sync 0", "a test that runs has no barriers"},
+      {"shfl.sync.idx.b32 r0, r5, 0, 31, 1", "a test that runs has no shuffles"},
+      {"setp.eq.s32 r0, r5, 3", "has no predicates: branch instead"},
+      {"@r5 st.weak y, 1", "has no predicates: branch instead"},
+      {"ld.global.nc r0, y", "no load through the read-only path may run beside"},
       {"add _, r5, r6", "its result goes nowhere"},
   };
   for (const auto& [instruction, words] : refusals) {
@@ -403,6 +409,8 @@ TEST(litmus_source_refusal, an_instruction_that_the_device_or_the_compiler_lacks
   EXPECT_EQ(refusal_of("fence.acquire.gpu", 90, 12040),
             "line 4: 'fence.acquire.gpu' needs NVRTC 12.8 or newer, and NVRTC 12.4 was found");
   EXPECT_EQ(refusal_of("fence.acquire.gpu", 90, 12080), "");
+  EXPECT_EQ(refusal_of("fence.release.gpu", 89),
+            "line 4: 'fence.release.gpu' needs compute capability 9.0, and the device has 8.9");
   EXPECT_EQ(refusal_of("fence.sc.gpu", 70, 12000), "");
   EXPECT_EQ(refusal_of("fence.sc.gpu", 60, 12000), "the litmus engine needs compute capability 7.0, and the device has 6.0");
 }

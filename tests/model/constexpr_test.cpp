@@ -75,6 +75,44 @@ constexpr auto cluster_barrier =
         .when(in(1, r0) == 0);
 static_assert(model::allowed(cluster_barrier));
 
+// A store with a predicate depends on the predicate; the store after it does not.
+template <class... After>
+constexpr auto predicated(const After&... after) {
+  return litmus(thread(block(0), load<device>(r0, x, relaxed), model::set_if(r1, r0, model::comparison::equal, 1), after...),
+                thread(block(1), load<device>(r0, y, relaxed), model::set_if(r1, r0, model::comparison::not_equal, 1),
+                       model::unless(r1, store<device>(x, 1, relaxed))))
+      .when(in(0, r0) == 1 && in(1, r0) == 1);
+}
+static_assert(model::forbidden(predicated(model::only_if(r1, store<device>(y, 1, relaxed)))));
+static_assert(model::allowed(predicated(model::only_if(r1, store<device>(z, 1, relaxed)), store<device>(y, 1, relaxed))));
+
+// A shuffle hands a value on, and orders no memory.
+constexpr auto shuffled =
+    litmus(thread(block(0), store(x, 1), model::shuffle(r0, 7, 1)), thread(block(0), model::shuffle(r0, 8, 0), load(r1, x)));
+static_assert(model::forbidden(shuffled.when(in(0, r0) != 8 || in(1, r0) != 8)) == false);
+static_assert(model::forbidden(shuffled.when(in(0, r0) != 8 || in(1, r0) != 7)));
+static_assert(model::allowed(shuffled.when(in(1, r1) == 0)));
+
+// No order reaches the read-only path, but for the boundary of a kernel.
+constexpr auto read_only = litmus(thread(block(0), store(x, 1), store<device>(y, 1, release)),
+                                  thread(block(1), load<device>(r0, y, acquire), model::load_read_only(r1, x)))
+                               .when(in(1, r0) == 1 && in(1, r1) == 0);
+static_assert(model::allowed(read_only));
+static_assert(model::forbidden(read_only.ordered(0, 1)));
+
+// Shared memory is of a block.
+constexpr model::variable own = model::shared(2);
+constexpr auto two_blocks =
+    litmus(thread(block(0), store(own, 1)), thread(block(0), load(r0, own)), thread(block(1), load(r0, own)));
+static_assert(model::allowed(two_blocks.when(in(1, r0) == 1 && in(0, own) == 1)));
+static_assert(model::forbidden(two_blocks.when(in(2, r0) == 1 || in(2, own) == 1)));
+
+// Atomics of different size are performed one after the other.
+constexpr auto two_sizes = litmus(thread(block(0), model::add<device>(x, 1, relaxed)),
+                                  thread(block(1), model::sized(model::add<device>(x, 1, relaxed), 8)))
+                               .when(in_memory(x) == 1);
+static_assert(model::forbidden(two_sizes));
+
 // An order that an instruction cannot have does not compile: a load releases nothing, a reduction acquires nothing.
 template <class Order>
 concept can_load = requires(Order order) { load<device>(r0, x, order); };
@@ -108,6 +146,8 @@ TEST(litmus_in_cpp, conditions_combine_with_or_and_not) {
   EXPECT_TRUE(model::forbidden(program.when(!(in(0, r0) == 1))));
   EXPECT_TRUE(model::allowed(program.when(in(0, r0) == 0 || in_memory(x) != 0)));
   EXPECT_THROW((void)program.when(in(3, r0) == 1), model::error);
+  EXPECT_THROW((void)two_blocks.when(in_memory(own) == 1), model::error);
+  EXPECT_THROW((void)two_blocks.when(in(7, own) == 1), model::error);
 }
 
 }  // namespace

@@ -39,6 +39,11 @@ FAMILIES = {
     "Proxy": ("Generic, surface, texture and constant proxies.", "Proxy.MP.destination-fence"),
     "Alias": ("Virtual addresses of the same memory.", "Alias.MP+fence-at-writer"),
     "Vector": ("Vector accesses.", None),
+    "MixedSize": ("Accesses of different size of the same memory.", "MixedSize.lost-update"),
+    "Shared": ("Shared memory: each block has its own.", "Shared.two-blocks"),
+    "Predicate": ("Instructions with a predicate.", "Predicate.LB+stores"),
+    "Shuffle": ("Shuffles among the lanes of a warp.", "Shuffle.LB+data"),
+    "ReadOnly": ("Loads through the read-only path, `ld.nc`.", "ReadOnly.MP+release+acquire"),
     "Put": ("Symmetric memory between GPUs: puts, signals, counters, barriers and packed messages.", "Put.signal"),
 }
 

@@ -66,6 +66,16 @@ TEST(named_test, reads_back_as_the_same_test) {
                          model::compare_exchange<thread_scope::cluster>(r0, x, 0, 4, membar::relaxed),
                          model::fetch_add<thread_scope::block>(r1, y, 1, membar::acquire)))
            .when(!(model::in(1, r0) == 2 && model::in(2, r1) != 0) || model::in_memory(x) == 4));
+  same(model::litmus(model::thread(model::block(0), model::store(x, 1), model::shuffle<model::shuffle_mode::up>(r0, 7, 1)),
+                     model::thread(model::block(0), model::shuffle<model::shuffle_mode::up>(r0, 8, 1),
+                                   model::set_if(r1, r0, model::comparison::less_equal, 8),
+                                   model::only_if(r1, model::load_read_only(r0, x)), model::unless(r1, model::store(y, 1))))
+           .when(model::in(1, r0) == 0 && model::in_memory(y) == 0));
+  constexpr model::variable own = model::shared(1);
+  same(model::litmus(model::thread(model::block(0), model::store(own, 1), model::add<device>(x, 1, membar::relaxed)),
+                     model::thread(model::block(1), model::load(r0, own),
+                                   model::sized(model::fetch_add<device>(r1, x, 1, membar::relaxed), 8)))
+           .when(model::in(1, r0) == 0 && model::in(0, own) == 1 && model::in_memory(x) == 2));
 }
 
 TEST(named_test, observes_what_the_condition_names_once) {

@@ -1,87 +1,302 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A table that says why each memory order in some headers is needed: the line, a weaker order, what goes wrong with it, and
-/// the model's two verdicts. Every line of the headers with an order stronger than relaxed must have a row, and every row a
-/// line.
+/// The memory orders of headers, proved by litmus tests of the algorithms. The orders of a litmus test are read from the
+/// header's text, so a header with a weaker order gives another test and another verdict.
 #pragma once
+
+#include <membar/model/litmus_file.hpp>
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <ostream>
 #include <regex>
-#include <set>
-#include <span>
+#include <sstream>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace membar_test {
 
-struct order_row {
-  const char* header;     ///< in the folder that the table is about
-  const char* code;       ///< the line of the header, or enough of it
-  const char* weakened;   ///< the weaker order in its place
-  const char* violation;  ///< what goes wrong with it
-  bool (*as_written)();   ///< whether the model allows the violation
-  bool (*as_weakened)();  ///< whether it allows the violation with the weaker order
+/// Where a header names an order. `code` has `$` in the place of the order and `#` in the place of other orders.
+struct order_site {
+  const char* name;         ///< by which scenarios call the order
+  const char* header;       ///< in the folder that the table is about
+  const char* function;     ///< text that the header has once: `code` is the first after it. Empty: the header has `code` once
+  const char* code;         ///< blanks and comments do not count
+  const char* orders = "";  ///< the orders that compile there, if those are not all
 };
 
-inline std::ostream& operator<<(std::ostream& out, const order_row& row) {
-  return out << row.header << ": " << row.code << " as " << row.weakened << ": " << row.violation;
-}
-
-class row_test : public ::testing::TestWithParam<order_row> {
- protected:
-  static void expect_the_guarantee() {
-    EXPECT_FALSE(GetParam().as_written()) << "the model allows, as the header is written: " << GetParam();
-  }
-  static void expect_the_need() { EXPECT_TRUE(GetParam().as_weakened()) << "the weaker order is enough: " << GetParam(); }
+/// A thread of a litmus test: its place, and its instructions with `;` between them.
+///
+/// `{site}` is the order at that place of the header. `{one&two}` is that of `one`, or relaxed if `two` is relaxed. A relaxed
+/// fence is no fence.
+struct scenario_thread {
+  const char* place;
+  std::string code;
 };
 
-inline std::string name_of_row(const ::testing::TestParamInfo<order_row>& each) {
-  std::string name = std::string(each.param.header) + "_" + std::to_string(each.index);
-  std::ranges::replace(name, '.', '_');
-  return name;
+/// An algorithm, and an end that it must not have.
+struct scenario {
+  const char* name;
+  const char* start;  ///< locations and their first values
+  std::vector<scenario_thread> threads;
+  const char* violation;  ///< the condition
+};
+
+inline std::ostream& operator<<(std::ostream& out, const order_site& s) { return out << s.header << ": " << s.code; }
+inline std::ostream& operator<<(std::ostream& out, const scenario& s) { return out << s.name; }
+
+/// A weaker order that keeps every guarantee.
+struct enough_order {
+  const char* site;
+  const char* weaker;
+  const char* proof;
+};
+
+namespace order_detail {
+
+/// The text without comments, strings, line ends, and blanks that no two words need.
+inline std::string condensed(const std::string& text) {
+  static const std::regex comment(R"(//[^\n]*|"(?:[^"\\\n]|\\.)*")");
+  const std::string code = std::regex_replace(text, comment, " ");
+  const auto word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  std::string result;
+  bool blank = false;
+  for (const char c : code) {
+    if (std::isspace(static_cast<unsigned char>(c)) != 0) {
+      blank = true;
+      continue;
+    }
+    if (blank && !result.empty() && word(result.back()) && word(c)) {
+      result += ' ';
+    }
+    blank = false;
+    result += c;
+  }
+  return result;
 }
 
-/// The lines of a header that name an order other than relaxed outside comments, strings and static_asserts.
-inline std::vector<std::string> lines_with_orders(const std::filesystem::path& header) {
-  std::ifstream file(header);
-  std::vector<std::string> found;
-  const std::regex order(R"(\b(release|acquire|acq_rel|seq_cst)(_t)?\b)");
-  const std::regex not_an_order(R"(//.*|"[^"]*"|memory_order::\w+)");
-  for (std::string line; std::getline(file, line);) {
-    line = std::regex_replace(line, not_an_order, "");
-    if (std::regex_search(line, order)) {
-      found.push_back(line);
+/// The first match of a site's code from `from` on: where its order is, or npos.
+inline std::size_t find_code(const std::string& text, const std::string& code, std::size_t from, std::size_t& end) {
+  static const std::vector<std::string> words = {"relaxed", "acquire", "release", "acq_rel", "seq_cst"};
+  for (std::size_t start = from; start < text.size(); ++start) {
+    std::size_t at = start;
+    std::size_t order = std::string::npos;
+    bool good = true;
+    for (std::size_t i = 0; good && i < code.size(); ++i) {
+      if (code[i] != '$' && code[i] != '#') {
+        good = at < text.size() && text[at++] == code[i];
+        continue;
+      }
+      const auto found = std::ranges::find_if(words, [&](const std::string& w) { return text.compare(at, w.size(), w) == 0; });
+      good = found != words.end();
+      if (good) {
+        order = code[i] == '$' ? at : order;
+        at += found->size();
+      }
+    }
+    if (good) {
+      end = at;
+      return order;
     }
   }
-  return found;
+  return std::string::npos;
 }
 
-/// Expects that the device headers of a folder and the table name the same lines.
-inline void expect_every_order_of(const std::filesystem::path& folder, std::span<const order_row> table) {
-  std::set<std::string> headers;
-  for (const auto& file : std::filesystem::directory_iterator(folder)) {
-    if (file.path().extension() != ".cuh") {
-      continue;  // a host header has no instruction with an order
-    }
-    const std::string name = file.path().filename().string();
-    headers.insert(name);
-    for (const std::string& line : lines_with_orders(file.path())) {
-      const bool known = std::ranges::any_of(
-          table, [&](const order_row& row) { return name == row.header && line.find(row.code) != std::string::npos; });
-      EXPECT_TRUE(known) << name << " has an order without a row in the table: " << line;
-    }
-  }
-  for (const order_row& row : table) {
-    const bool there = headers.contains(row.header) &&
-                       std::ranges::any_of(lines_with_orders(folder / row.header),
-                                           [&](const std::string& line) { return line.find(row.code) != std::string::npos; });
-    EXPECT_TRUE(there) << "the header has no such line: " << row;
-  }
+inline std::string word_at(const std::string& text, std::size_t at) { return text.substr(at, 7); }
+
+inline bool compiles(const order_site& site, const std::string& order) {
+  return *site.orders == '\0' || std::string_view(site.orders).find(order) != std::string_view::npos;
 }
+
+inline std::vector<std::string> weaker_than(const std::string& order) {
+  if (order == "seq_cst") {
+    return {"acq_rel"};
+  }
+  return order == "acq_rel" ? std::vector<std::string>{"acquire", "release"} : std::vector<std::string>{"relaxed"};
+}
+
+}  // namespace order_detail
+
+/// The headers of a folder, and the scenarios of their algorithms.
+class order_table {
+ public:
+  using texts = std::map<std::string, std::string>;  ///< header: its condensed text
+
+  order_table(const std::filesystem::path& folder, std::vector<order_site> sites, std::vector<scenario> scenarios,
+              std::vector<enough_order> enough)
+      : sites_(std::move(sites)), scenarios_(std::move(scenarios)), enough_(std::move(enough)) {
+    for (const auto& file : std::filesystem::recursive_directory_iterator(folder)) {
+      if (file.is_regular_file()) {
+        std::ostringstream text;
+        text << std::ifstream(file.path()).rdbuf();
+        headers_[std::filesystem::relative(file.path(), folder).generic_string()] = order_detail::condensed(text.str());
+      }
+    }
+  }
+
+  [[nodiscard]] const std::vector<scenario>& scenarios() const noexcept { return scenarios_; }
+
+  /// Whether the model allows the end that the scenario must not have, with the orders of these headers.
+  [[nodiscard]] bool violated(const scenario& s, const texts& headers) const {
+    return membar::model::decide(membar::model::read_litmus(litmus(s, headers))).reachable;
+  }
+  [[nodiscard]] bool violated(const scenario& s) const { return violated(s, headers_); }
+
+  /// The litmus test of a scenario, with the orders of these headers.
+  [[nodiscard]] std::string litmus(const scenario& s, const texts& headers) const {
+    std::vector<std::vector<std::string>> columns;
+    std::size_t rows = 0;
+    for (const scenario_thread& t : s.threads) {
+      std::vector<std::string> column = {"P" + std::to_string(columns.size()) + "@" + t.place};
+      std::istringstream code(t.code);
+      for (std::string line; std::getline(code, line, ';');) {
+        line = with_orders(line, headers);
+        if (line.find("fence.relaxed") == std::string::npos) {
+          column.push_back(line);
+        }
+      }
+      rows = std::max(rows, column.size());
+      columns.push_back(std::move(column));
+    }
+    std::string text = "PTX scenario\n{ " + std::string(s.start) + " }\n";
+    for (std::size_t row = 0; row < rows; ++row) {
+      for (std::size_t c = 0; c < columns.size(); ++c) {
+        text += (c == 0 ? " " : " | ") + (row < columns[c].size() ? columns[c][row] : std::string());
+      }
+      text += " ;\n";
+    }
+    return text + "exists (" + s.violation + ")\n";
+  }
+
+  /// Every order stronger than relaxed that the headers name in code is a site's, and one site's only.
+  void expect_every_order_has_a_site() const {
+    // not an order: what a rule lists as allowed, a function
+    static const std::regex order(R"(\border_among<[^>]*>|\b(?:acquire|release|acq_rel|seq_cst)(?:_t)?\b(?!\())");
+    for (const auto& [name, text] : headers_) {
+      std::map<std::size_t, std::string> claimed;
+      for (const order_site& site : sites_) {
+        if (name == site.header) {
+          const std::size_t at = find(site, headers_);
+          EXPECT_TRUE(claimed.emplace(at, site.name).second)
+              << site.name << " and " << claimed[at] << " are one place of " << name;
+        }
+      }
+      for (std::sregex_iterator found(text.begin(), text.end(), order); found != std::sregex_iterator(); ++found) {
+        const auto at = static_cast<std::size_t>(found->position());
+        if (!found->str().starts_with("order_among")) {
+          EXPECT_TRUE(claimed.contains(at))
+              << name << " has an order that no scenario reads: " << text.substr(at - std::min<std::size_t>(at, 60), 80);
+        }
+      }
+    }
+  }
+
+  /// Each order of the site, made weaker, makes some scenario end as it must not, unless the table says why it is enough.
+  void expect_need(const order_site& site) const {
+    const std::size_t at = find(site, headers_);
+    const std::string now = order_detail::word_at(headers_.at(site.header), at);
+    if (now == "relaxed") {
+      return;  // the scenarios decide whether that is right
+    }
+    for (const std::string& weaker : order_detail::weaker_than(now)) {
+      if (!order_detail::compiles(site, weaker)) {
+        continue;
+      }
+      texts weakened = headers_;
+      weakened.at(site.header).replace(at, now.size(), weaker);
+      const auto argued = std::ranges::find_if(
+          enough_, [&](const enough_order& e) { return std::string_view(e.site) == site.name && e.weaker == weaker; });
+      const bool noticed =
+          std::ranges::any_of(scenarios_, [&](const scenario& s) { return reads(s, site) && violated(s, weakened); });
+      if (argued == enough_.end()) {
+        EXPECT_TRUE(noticed) << site.header << ", " << site.name << ", " << site.code << ": " << weaker
+                             << " is enough for every scenario";
+      } else {
+        EXPECT_FALSE(noticed) << site.name << " as " << weaker << " is not enough: " << argued->proof;
+      }
+    }
+  }
+
+  [[nodiscard]] const std::vector<order_site>& sites() const noexcept { return sites_; }
+
+ private:
+  [[nodiscard]] std::size_t find(const order_site& site, const texts& headers) const {
+    const std::string& text = headers.at(site.header);
+    const std::string function = order_detail::condensed(site.function);
+    const std::string code = order_detail::condensed(site.code);
+    std::size_t from = text.find(function);
+    std::size_t end = 0;
+    std::size_t rest = 0;
+    const bool once = from != std::string::npos && (function.empty() || text.find(function, from + 1) == std::string::npos);
+    const std::size_t at = once ? order_detail::find_code(text, code, from, end) : std::string::npos;
+    if (at == std::string::npos || (function.empty() && order_detail::find_code(text, code, end, rest) != std::string::npos)) {
+      throw std::runtime_error(std::string(site.header) + " has the place '" + site.name +
+                               "' not at all or twice: " + site.function + " ... " + site.code);
+    }
+    return at;
+  }
+
+  [[nodiscard]] std::string order_of(const std::string& name, const texts& headers) const {
+    const auto site = std::ranges::find_if(sites_, [&](const order_site& each) { return each.name == name; });
+    if (site == sites_.end()) {
+      throw std::runtime_error("a scenario reads '" + name + "', which is no place of the table");
+    }
+    std::string order = order_detail::word_at(headers.at(site->header), find(*site, headers));
+    if (!order_detail::compiles(*site, order)) {
+      throw std::runtime_error(std::string(site->header) + " has " + order + " in " + site->code + ", which takes " +
+                               site->orders + " only: take one of them");
+    }
+    return order;
+  }
+
+  [[nodiscard]] std::string with_orders(std::string line, const texts& headers) const {
+    for (std::size_t open; (open = line.find('{')) != std::string::npos;) {
+      const std::size_t close = line.find('}', open);
+      std::istringstream names(line.substr(open + 1, close - open - 1));
+      std::string order;
+      for (std::string name; std::getline(names, name, '&');) {
+        const std::string here = order_of(name, headers);
+        order = order.empty() || here == "relaxed" ? here : order;
+      }
+      line.replace(open, close - open + 1, order);
+    }
+    return line;
+  }
+
+  [[nodiscard]] static bool reads(const scenario& s, const order_site& site) {
+    const std::regex name("[{&]" + std::string(site.name) + "[}&]");
+    return std::ranges::any_of(s.threads, [&](const scenario_thread& t) { return std::regex_search(t.code, name); });
+  }
+
+  texts headers_;
+  std::vector<order_site> sites_;
+  std::vector<scenario> scenarios_;
+  std::vector<enough_order> enough_;
+};
+
+/// The table of the program's folder; each program defines it.
+const order_table& table();
+
+class every_scenario : public ::testing::TestWithParam<scenario> {};
+TEST_P(every_scenario, keeps_the_guarantee) {
+  EXPECT_FALSE(table().violated(GetParam())) << "the model allows what must not happen";
+}
+INSTANTIATE_TEST_SUITE_P(, every_scenario, ::testing::ValuesIn(table().scenarios()),
+                         [](const auto& each) { return std::string(each.param.name); });
+
+class every_order : public ::testing::TestWithParam<order_site> {};
+TEST_P(every_order, is_needed) { table().expect_need(GetParam()); }
+INSTANTIATE_TEST_SUITE_P(, every_order, ::testing::ValuesIn(table().sites()),
+                         [](const auto& each) { return std::string(each.param.name); });
+
+TEST(headers, have_no_order_that_no_scenario_reads) { table().expect_every_order_has_a_site(); }
 
 }  // namespace membar_test

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What must hold for every program, checked on random ones: the order of threads and the names of locations do not matter, and
 // a second, naive decision procedure finds the same final states.
-#include <bench/model/naive.hpp>
-#include <bench/model/random_test.hpp>
+#include "random_mixes.hpp"
 
+#include <bench/model/naive.hpp>
+
+#include <membar/model/interleave.hpp>
 #include <membar/model/litmus_file.hpp>
 #include <membar/model/outcomes.hpp>
+#include <membar/model/races.hpp>
 
 #include <gtest/gtest.h>
 
@@ -18,23 +21,18 @@
 namespace {
 
 using namespace membar::model;
-using membar_test::naive_model, membar_test::random_program, membar_test::random_shape, membar_test::random_tests;
+using membar_test::mix, membar_test::naive_model, membar_test::random_program, membar_test::random_tests, membar_test::shaped,
+    membar_test::wide;
 
 std::uint64_t executions(const litmus_test& test) { return membar_test::searched(test).executions; }
 
-const std::vector<std::string> plain = {"x", "y", "z"};
+const std::vector<std::string>& plain = membar_test::plain_names;
 
-struct mix {
-  const char* name;
-  random_shape shape;
-  std::uint64_t seed;
-  int programs;
-};
-
-void PrintTo(const mix& m, std::ostream* out) { *out << m.name; }
-
-random_shape shaped(int threads, int instructions, int locations, bool barriers, bool proxies) {
-  return {.threads = threads, .instructions = instructions, .locations = locations, .barriers = barriers, .proxies = proxies};
+/// Checks the axioms after every choice, also where few are open.
+search_options eager() {
+  search_options options;
+  options.few_choices = 0;
+  return options;
 }
 
 class random_programs : public testing::TestWithParam<mix> {};
@@ -71,7 +69,7 @@ TEST_P(random_programs, counts_do_not_depend_on_the_names_of_locations) {
     std::vector<std::string> renamed = outcomes(after);
     for (std::string& line : renamed) {
       for (const auto& [from, to] : {std::pair<std::string, std::string>{"zebra", "x"}, {"apple", "y"}, {"mango", "z"}}) {
-        if (const auto at = line.find(from + "="); at != std::string::npos) {
+        for (auto at = line.find(from); at != std::string::npos; at = line.find(from)) {
           line.replace(at, from.size(), to);
         }
       }
@@ -86,38 +84,53 @@ INSTANTIATE_TEST_SUITE_P(, random_programs,
                                          mix{"three", shaped(3, 3, 2, false, false), 12, 800},
                                          mix{"barriers", shaped(3, 3, 2, true, false), 13, 800},
                                          mix{"proxies", shaped(2, 4, 2, false, true), 14, 1000},
-                                         mix{"four", shaped(4, 2, 3, false, false), 15, 600}),
+                                         mix{"four", shaped(4, 2, 3, false, false), 15, 600},
+                                         mix{"wide", wide(3, 4, 2), 16, 600}),
                          [](const auto& one) { return std::string(one.param.name); });
 
 class second_procedure : public testing::TestWithParam<mix> {};
 
-TEST_P(second_procedure, finds_the_same_final_states) {
+TEST_P(second_procedure, finds_the_same_final_states_and_data_races) {
   random_tests stream(GetParam().seed, GetParam().shape);
-  search_options eager;  // checks the axioms after every choice, also where few are open
-  eager.few_choices = 0;
   int compared = 0;
   for (int i = 0; i < GetParam().programs; ++i) {
     const random_program p = stream.next();
     const litmus_test test = read_litmus(p.text(p.own_order(), plain, p.everything()));
-    auto found = naive_model(test, 600).outcomes();
+    naive_model naive(test, 600);
+    auto found = naive.outcomes();
     if (!found) {
       continue;
     }
     ++compared;
     std::sort(found->begin(), found->end());
     ASSERT_EQ(*found, outcomes(test)) << write_litmus(test);
-    ASSERT_EQ(*found, outcomes(test, eager)) << write_litmus(test);
+    ASSERT_EQ(*found, outcomes(test, eager())) << write_litmus(test);
+    ASSERT_EQ(naive.races(), static_cast<bool>(find_race(test.view().program))) << write_litmus(test);
   }
   EXPECT_GE(compared, GetParam().programs / 2) << "too few programs were small enough to compare";
 }
 
-INSTANTIATE_TEST_SUITE_P(, second_procedure,
-                         testing::Values(mix{"two", shaped(2, 3, 2, false, false), 21, 2500},
-                                         mix{"one_location", shaped(2, 3, 1, false, false), 22, 600},
-                                         mix{"three", shaped(3, 2, 2, false, false), 23, 600},
-                                         mix{"barriers", shaped(3, 2, 2, true, false), 24, 1500},
-                                         mix{"proxies", shaped(2, 3, 2, false, true), 25, 2000},
-                                         mix{"everything", shaped(2, 3, 2, true, true), 26, 1500}),
+INSTANTIATE_TEST_SUITE_P(, second_procedure, testing::ValuesIn(membar_test::compared_mixes),
+                         [](const auto& one) { return std::string(one.param.name); });
+
+class one_location : public testing::TestWithParam<mix> {};
+
+TEST_P(one_location, of_strong_accesses_ends_as_some_interleaving) {
+  random_tests stream(GetParam().seed, GetParam().shape);
+  for (int i = 0; i < GetParam().programs; ++i) {
+    const random_program p = stream.next();
+    const litmus_test test = read_litmus(p.text(p.own_order(), plain, p.everything()));
+    outcome_collector found(test);
+    (void)enumerator(test.view().program, found).run();
+    const auto ends = interleaving(test).outcomes();
+    ASSERT_EQ(found.found(), ends) << write_litmus(test);
+    outcome_collector found_eagerly(test);
+    (void)enumerator(test.view().program, found_eagerly, every_rule{}, eager()).run();
+    ASSERT_EQ(found_eagerly.found(), ends) << write_litmus(test);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(, one_location, testing::ValuesIn(membar_test::interleaved_mixes),
                          [](const auto& one) { return std::string(one.param.name); });
 
 }  // namespace

@@ -43,7 +43,10 @@ TEST(reader, errors_point_at_line_and_column) {
             "4:32 this row has more columns than there are threads");
   EXPECT_EQ(error_of(header + " goto AWAY | ;\n" + end), "4:7 there is no label 'AWAY' in this thread");
   EXPECT_EQ(error_of(header + " nonsense r0 | ;\n" + end), "4:2 'nonsense' is no instruction");
-  EXPECT_EQ(error_of(header + "exists (z == 0)\n"), "4:9 'z' is no location of this test");
+  EXPECT_EQ(error_of(header + "exists (z == 0)\n"), "4:9 'z' is no location of this test; the nearest is 'x'");
+  EXPECT_EQ(error_of(header + "exists (P1:r0 == 0)\n"), "4:12 nothing in P1 names the register 'r0'");
+  EXPECT_EQ(error_of(header + " ld.weak r12, x | ;\nexists (P0:r21 == 0)\n"),
+            "5:12 nothing in P0 names the register 'r21'; the nearest is 'r12'");
   EXPECT_EQ(error_of(header + "exists (P7:r0 == 0)\n"), "4:9 there is no thread P7");
   EXPECT_EQ(error_of(header + "exists (x == 0\n"), "5:1 expected ')' in the condition, found the end of the file");
   EXPECT_EQ(error_of(header + end + "more"), "5:1 expected the end of the file after the condition, found 'more'");
@@ -58,15 +61,74 @@ TEST(reader, a_description_may_begin_on_the_title_line_and_go_on_below) {
   EXPECT_EQ(read_litmus("PTX a \"line one\nline {two\"\n{ x=0; }" + rest).name, "a");
 }
 
+TEST(reader, an_access_of_an_undeclared_location_is_remarked) {
+  const auto remarks = [](const std::string& state) {
+    return read_litmus("PTX t\n{ " + state + " }\n P0@cta 0,gpu 0 ;\n ld.weak r1, count ;\nexists (P0:r1 == 0)\n").remarks;
+  };
+  EXPECT_TRUE(remarks("count=0;").empty());
+  EXPECT_TRUE(remarks("P0:r0=&count;").empty());
+  ASSERT_EQ(remarks("x=0; cuont=0;").size(), 1U);
+  EXPECT_EQ(remarks("x=0; cuont=0;")[0].text, "'count' is accessed and not declared; the nearest declared name is 'cuont'");
+  EXPECT_EQ(remarks("x=0; cuont=0;")[0].line, 4);
+  EXPECT_EQ(remarks("x=0; cuont=0;")[0].column, 14);
+  EXPECT_EQ(remarks("")[0].text, "'count' is accessed and not declared");
+}
+
+TEST(reader, the_nearest_name_needs_the_fewest_edits) {
+  EXPECT_EQ(edit_distance("", "abc"), 3U);
+  EXPECT_EQ(edit_distance("verdict", "verdct"), 1U);
+  EXPECT_EQ(edit_distance("explian", "explain"), 1U) << "two letters exchanged";
+  EXPECT_EQ(edit_distance("flag", "flog"), 1U);
+  EXPECT_EQ(nearest_name("dta", std::vector<std::string>{"flag", "data"}), "data");
+  EXPECT_EQ(nearest_name("dta", std::vector<std::string>{}), "");
+}
+
 TEST(reader, an_address_declares_its_location) {
   const std::string rest = "\n P0@cta 0,gpu 0 ;\n ld.weak r1, [r0] ;\nexists (P0:r1 == 0 /\\ x == 0)\n";
   EXPECT_EQ(outcomes(read_litmus("PTX t\n{ P0:r0=&x; }" + rest)), std::vector<std::string>{"P0:r1=0 x=0"});
 }
 
+TEST(reader, shared_memory_is_of_a_block) {
+  const std::string places = "P0@cta 0,gpu 0 | P1@cta 1,gpu 0 | P2@cta 0,gpu 0;\n";
+  const auto read = [&](const std::string& state, const std::string& rows, const std::string& condition) {
+    return error_of("PTX t\n{ " + state + " }\n" + places + rows + ";\nexists (" + condition + ")");
+  };
+  const litmus_test test = read_litmus("PTX t\n{ x @ shared = 4; P1:r1=&x; y=0; }\n" + places +
+                                       "st.shared x, 1 | ld r0, x | ld.shared::cta r0, x;\nexists (P2:x == 1 /\\ P1:x == 4)");
+  EXPECT_EQ(test.location_names, (std::vector<std::string>{"P0:x", "y", "P1:x"}));
+  EXPECT_EQ(test.threads[1].code[0].target, 2);
+  EXPECT_EQ(test.threads[2].code[0].target, 0);
+  EXPECT_EQ(test.locations[2].initial, 4);
+  EXPECT_EQ(test.threads[1].registers[0], address_value(2));
+  EXPECT_EQ(outcomes(test), (std::vector<std::string>{"P2:x=1 P1:x=4"}));
+  for (const litmus_test& one :
+       {test, read_litmus("PTX t\n{ x @ shared = &y; y=0; }\n" + places + "ld.shared r0, x | | ;\nexists (P0:r0 == &y)")}) {
+    const std::string once = write_litmus(one);
+    EXPECT_EQ(write_litmus(read_litmus(once)), once);
+  }
+
+  const std::string rows = "st.shared x, 1 | ld.shared r0, x | ";
+  EXPECT_EQ(read("x=0;", rows, "P0:x == 1"), "no error");
+  EXPECT_EQ(read("x=0;", rows, "P1:r0 == &P1:x"), "no error");
+  EXPECT_EQ(read("x=0;", rows, "x == 1"),
+            "5:9 'x' is no location of this test, but shared memory of several blocks: name one with a thread, as in 'P0:x'");
+  EXPECT_EQ(read("x=0;", "st.shared x, 1 | | ld.shared r0, x", "x == 1"), "no error") << "one block only";
+  EXPECT_EQ(read("x=0;", "st.shared x, 1 | ld.global r0, x | ", "P0:x == 1"),
+            "4:1 'x' is shared memory; this access names global memory");
+  EXPECT_EQ(read("x=0; a @ generic aliases x;", rows, "P0:x == 1"),
+            "0:0 'x' is shared memory, which has no other address, no other proxy and no mbarrier here");
+  EXPECT_EQ(
+      read("x=0; p=&x;", rows, "P0:x == 1"),
+      "0:0 'p' holds the address of 'x', which is shared memory: each block has its own. Begin with the address in a register");
+  EXPECT_EQ(error_of("PTX t\n{ x=0; }\nP0@host;\nst.weak.shared x, 1;\nexists (P0:x == 1)"),
+            "4:1 'x' is shared memory, which a host thread does not reach");
+  EXPECT_EQ(error_of("PTX t\n{ x @ shared; }\nP0@cta 0,gpu 0;\nst.v2 x, {1, 2};\nexists (x[1] == 2)"), "no error");
+}
+
 TEST(reader, an_array_declares_all_of_its_elements) {
   const std::string rest = "\n P0@cta 0,gpu 0 ;\n st.weak x[1], 5 ;\nexists (x[0] == 0 /\\ x[1] == 5 /\\ x[2] == 0)\n";
   EXPECT_EQ(error_of("PTX t\n{ x[3]; }" + rest), "no error");
-  EXPECT_EQ(error_of("PTX t\n{ x[2]; }" + rest), "5:35 'x[2]' is no location of this test");
+  EXPECT_EQ(error_of("PTX t\n{ x[2]; }" + rest), "5:35 'x[2]' is no location of this test; the nearest is 'x[1]'");
 }
 
 TEST(reader, places_must_be_whole_and_consistent) {
@@ -153,6 +215,72 @@ TEST(reader, updates_have_their_operation) {
   EXPECT_EQ(only_instruction("atom.relaxed.gpu.global.add.u32 r0, [x], 1").bytes, 4);
 }
 
+TEST(reader, predicates_shuffles_and_read_only_loads_have_their_forms) {
+  const auto guarded = [](const std::string& text) {
+    return read_litmus(header + " setp.eq.s32 p, r0, 1 | ;\n L: " + text + " | ;\nexists (x == 0)").threads[0];
+  };
+  const litmus_test::thread store = guarded("@p st.weak x, 1");
+  EXPECT_EQ(store.code[0].what, operation::is_equal);
+  EXPECT_EQ(store.code[1].guard, store.code[0].destination);
+  EXPECT_FALSE(store.code[1].guard_negated);
+  EXPECT_EQ(store.text[1], "@p st.weak x, 1");
+  EXPECT_TRUE(guarded("@!p atom.relaxed.gpu.add r1, x, 1").code[1].guard_negated);
+  const instruction branch = guarded("@!p bra L").code[1];
+  EXPECT_EQ(branch.code, opcode::branch);
+  EXPECT_EQ(branch.test, comparison::equal);
+  EXPECT_EQ(branch.guard, -1);
+  const instruction shuffle = only_instruction("shfl.sync.down.b32 r0|p, r1, 2, 0x1f03, 0xff");
+  EXPECT_EQ(shuffle.mode, shuffle_mode::down);
+  EXPECT_EQ(shuffle.lanes, 0xffU);
+  EXPECT_NE(shuffle.predicate, shuffle.destination);
+  EXPECT_EQ(only_instruction("shfl.sync.bfly r0, 1, 1, 31, 0x3").predicate, -1);
+  EXPECT_EQ(only_instruction("ld.global.nc.b64 r0, x").via, proxy::read_only);
+  EXPECT_EQ(only_instruction("ld.nc r0, [x]").via, proxy::read_only);
+  EXPECT_EQ(error_of(header + " setp.eq.s32 p, r0, 1 | ;\n @q st.weak x, 1 | ;\nexists (x == 0)"),
+            "5:3 nothing sets the predicate 'q' before; the nearest register is 'p'");
+  EXPECT_EQ(error_of("PTX t\n{ x=0; }\nP0@host;\nshfl.sync.idx r0, 1, 0, 31, 1;\nexists (x == 0)"),
+            "4:1 a host thread takes part in no shuffle");
+}
+
+TEST(reader, a_shuffle_gets_its_value_from_the_lane_that_ptx_says) {
+  const auto from = [](shuffle_mode mode, int by, int clamp, int lane) {
+    instruction i;
+    i.mode = mode;
+    i.b.value = by;
+    i.c.value = clamp;
+    const shuffle_source source = source_lane(i, lane);
+    return source.in_range ? source.lane : -1 - source.lane;
+  };
+  EXPECT_EQ(from(shuffle_mode::index, 5, 31, 9), 5);
+  EXPECT_EQ(from(shuffle_mode::index, 5, 3, 9), -10) << "beyond the clamp: its own value";
+  EXPECT_EQ(from(shuffle_mode::index, 1, 0x181f, 9), 9) << "segments of eight lanes: lane 1 of the second";
+  EXPECT_EQ(from(shuffle_mode::up, 1, 0, 0), -1);
+  EXPECT_EQ(from(shuffle_mode::up, 1, 0, 31), 30);
+  EXPECT_EQ(from(shuffle_mode::up, 1, 0x1800, 8), -9) << "the first lane of its segment";
+  EXPECT_EQ(from(shuffle_mode::down, 1, 31, 31), -32);
+  EXPECT_EQ(from(shuffle_mode::down, 1, 0x181f, 7), -8) << "the last lane of its segment";
+  EXPECT_EQ(from(shuffle_mode::down, 3, 31, 4), 7);
+  EXPECT_EQ(from(shuffle_mode::butterfly, 1, 31, 6), 7);
+  EXPECT_EQ(from(shuffle_mode::butterfly, 16, 15, 6), -7);
+}
+
+TEST(reader, a_shuffle_without_a_defined_value_is_an_error) {
+  const auto reason = [](const std::string& lanes) {
+    try {
+      const std::string shuffle = "shfl.sync.idx.b32 r0, 1, " + lanes;
+      (void)outcomes(read_litmus("PTX t\n{ x=0; }\nP0@cta 0,gpu 0 | P1@cta 0,gpu 0;\n" + shuffle + " | " + shuffle +
+                                 ";\nexists (P0:r0 == 0)"));
+      return std::string("no error");
+    } catch (const error& e) {
+      return e.message();
+    }
+  };
+  EXPECT_EQ(reason("0, 31, 0x3"), "no error");
+  EXPECT_EQ(reason("0, 31, 0x1"), "line 4: a shuffle's mask leaves out its own lane");
+  EXPECT_EQ(reason("2, 31, 0x3"), "line 4: a shuffle reads from a lane that its mask leaves out");
+  EXPECT_EQ(reason("2, 31, 0x7"), "line 4: a shuffle reads from a lane that the test does not have");
+}
+
 TEST(reader, fences_and_barriers_have_their_forms) {
   EXPECT_EQ(only_instruction("fence.sc.gpu").order, membar::memory_order::seq_cst);
   EXPECT_EQ(only_instruction("fence.gpu").order, membar::memory_order::acq_rel);
@@ -196,7 +324,21 @@ TEST(reader, forms_that_do_not_exist_are_refused) {
                            "add r0, 1",
                            "beq r0, 1",
                            "ld.weak.rubbish r0, x",
-                           "ld.weak.v2 {r0}, x"}) {
+                           "ld.weak.v2 {r0}, x",
+                           "ld.relaxed.gpu.nc r0, x",
+                           "st.nc x, 1",
+                           "atom.relaxed.gpu.add.nc r0, x, 1",
+                           "setp r0, r1, r2",
+                           "setp.xx.s32 r0, r1, r2",
+                           "setp.eq.s32 r0, r1",
+                           "@r0",
+                           "@p st.weak x, 1",
+                           "shfl.idx r0, r1, 0, 31, 3",
+                           "shfl.sync.left r0, r1, 0, 31, 3",
+                           "shfl.sync.idx.b64 r0, r1, 0, 31, 3",
+                           "shfl.sync.idx r0, r1, r2, 31, 3",
+                           "shfl.sync.idx r0, r1, 32, 31, 3",
+                           "shfl.sync.idx r0, r1, 0, 31"}) {
     const std::string found = refused(text);
     EXPECT_EQ(found.rfind("4:", 0), 0U) << text << ": " << found;
   }
@@ -276,8 +418,8 @@ TEST(reader, limits_are_errors_and_not_crashes) {
 
 TEST(reader, a_test_without_a_condition_has_no_verdict) {
   EXPECT_THROW((void)decide(read_litmus(header + " st.weak x, 1 | ;\n")), error);
-  EXPECT_EQ(outcomes(read_litmus(header + " st.weak x, 1 | ;\nlocations [x; P0:r0;]")),
-            std::vector<std::string>{"x=1 P0:r0=0"});
+  EXPECT_EQ(outcomes(read_litmus(header + " st.weak x, r0 | ;\nlocations [x; P0:r0;]")),
+            std::vector<std::string>{"x=0 P0:r0=0"});
 }
 
 }  // namespace

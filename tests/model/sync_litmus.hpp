@@ -73,15 +73,6 @@ template <thread_scope Scope>
       .when(in(0, r0) == 2);
 }
 
-/// Two threads set a word one after the other, with a barrier in between, as when an end of a queue changes hands. The second
-/// store must release what came before the first.
-[[nodiscard]] constexpr auto stale_data_of_the_one_before(auto second) {
-  return litmus(thread(block(0), store(x, 1), store<in_block>(y, 1, release), model::sync_block()),
-                thread(block(0), model::sync_block(), store<in_block>(y, 2, second)),
-                thread(block(0), load<in_block>(r0, y, acquire), load(r1, x)))
-      .when(in(2, r0) == 2 && in(2, r1) == 0);
-}
-
 /// The publisher: a warp stores data and an entry, and releases them at block scope. The publisher stores the entry's value to
 /// the signal. A consumer that acquires the signal finds old data.
 template <thread_scope To>
@@ -102,13 +93,6 @@ template <thread_scope To>
       .when(in(1, r0) == 1 && in(1, r1) == 0);
 }
 
-/// After a flush the source does not see the signal that the publisher stored.
-[[nodiscard]] constexpr auto flushed_before_stored(auto say, auto hear) {
-  return litmus(thread(block(0), store<system_wide>(x, 1, relaxed), store<in_block>(y, 1, say)),
-                thread(block(0), load<in_block>(r0, y, hear), load<system_wide>(r1, x, relaxed)))
-      .when(in(1, r0) == 1 && in(1, r1) == 0);
-}
-
 /// A packed channel: the consumer acknowledges a word and reads the word of the next turn. `looks_first`: it acknowledges only
 /// after it has read the word.
 template <thread_scope Scope = device>
@@ -121,79 +105,6 @@ template <thread_scope Scope = device>
       .when(in(1, r0) == 2);
 }
 
-/// A packed channel of many producers: two fill a slot in turn, the first word replaces the second, the consumer waits forever.
-[[nodiscard]] constexpr auto lost_word(auto say, auto hear) {
-  return litmus(thread(block(0), store<device>(x, 1, relaxed)),
-                thread(block(1), load<device>(r0, x, relaxed), jump_unless(r0, 1, 3), store<device>(y, 1, say)),
-                thread(block(2), load<device>(r0, y, hear), jump_unless(r0, 1, 3), store<device>(x, 2, relaxed)))
-      .when(in(2, r0) == 1 && in_memory(x) == 1);
-}
-
-/// A ticket lock: a holder does not see what the previous holder wrote.
-[[nodiscard]] constexpr auto stale_data_under_ticket_lock(auto unlock, auto wait) {
-  return litmus(thread(block(0), store(x, 1), model::add<device>(y, 1, unlock)),
-                thread(block(1), load<device>(r0, y, wait), load(r1, x)))
-      .when(in(1, r0) == 1 && in(1, r1) == 0);
-}
-
-/// A ticket lock: a holder reads what the next holder writes.
-[[nodiscard]] constexpr auto early_write_under_ticket_lock(auto unlock, auto wait) {
-  return litmus(thread(block(0), load(r0, x), model::add<device>(y, 1, unlock)),
-                thread(block(1), load<device>(r0, y, wait), jump_unless(r0, 1, 3), store(x, 2)))
-      .when(in(0, r0) == 2);
-}
-
-/// A ticket lock taken by `try_lock`: a relaxed compare-and-swap takes the ticket after the counter was read.
-[[nodiscard]] constexpr auto stale_data_under_tried_ticket_lock(auto unlock, auto look) {
-  return litmus(thread(block(0), model::fetch_add<device>(r0, z, 1, relaxed), store(x, 1), model::add<device>(y, 1, unlock)),
-                thread(block(1), load<device>(r0, y, look), model::compare_exchange<device>(r1, z, 1, 2, relaxed), load(r2, x)))
-      .when(in(1, r0) == 1 && in(1, r1) == 1 && in(1, r2) == 0);
-}
-
-/// A queue lock: a node's initialization (9) overwrites the link that its successor stored. The successor waits forever.
-[[nodiscard]] constexpr auto lost_link(auto first, auto second) {
-  return litmus(thread(block(0), store<device>(x, 9, relaxed), model::exchange<device>(r0, y, 1, first)),
-                thread(block(1), model::exchange<device>(r0, y, 2, second), store<device>(x, 2, release)))
-      .when(in(1, r0) == 1 && in_memory(x) == 9);
-}
-
-/// A queue lock taken by `try_lock`: a node's initialization (9) overwrites the link that its successor stored.
-[[nodiscard]] constexpr auto lost_link_after_try_lock(auto first) {
-  return litmus(thread(block(0), store<device>(x, 9, relaxed), model::compare_exchange<device>(r0, y, 0, 1, first)),
-                thread(block(1), model::exchange<device>(r0, y, 2, acq_rel), store<device>(x, 2, release)))
-      .when(in(1, r0) == 1 && in_memory(x) == 9);
-}
-
-/// A queue lock: a node's initialization of its grant (9) overwrites the grant. The node waits forever.
-[[nodiscard]] constexpr auto lost_grant(auto link, auto follow) {
-  return litmus(thread(block(0), load<device>(r0, y, follow), store<device>(x, 1, release)),
-                thread(block(1), store<device>(x, 9, relaxed), store<device>(y, 1, link)))
-      .when(in(0, r0) == 1 && in_memory(x) == 9);
-}
-
-/// A queue lock that was free (5) between two holders: the second does not see what the first wrote.
-[[nodiscard]] constexpr auto stale_data_under_free_lock(auto free, auto take) {
-  return litmus(thread(block(0), store(x, 1), model::compare_exchange<device>(r0, y, 0, 5, free)),
-                thread(block(1), model::exchange<device>(r0, y, 2, take), load(r1, x)))
-      .when(in(1, r0) == 5 && in(1, r1) == 0);
-}
-
-/// A queue lock that was free (5) and is taken by `try_lock`: the second holder does not see what the first wrote.
-[[nodiscard]] constexpr auto stale_data_under_tried_lock(auto take) {
-  return litmus(thread(block(0), store(x, 1), model::compare_exchange<device>(r0, y, 0, 5, release)),
-                thread(block(1), model::compare_exchange<device>(r0, y, 5, 2, take), load(r1, x)))
-      .when(in(1, r0) == 5 && in(1, r1) == 0);
-}
-
-/// A sequence lock: the reader finds one even number before and after, and data of another write in between.
-[[nodiscard]] constexpr auto torn_read(auto fence_before, auto end, auto begin, auto fence_after) {
-  return litmus(thread(block(0), store<device>(y, 1, relaxed), fence_or_nothing<device>(fence_before),
-                       store<device>(x, 1, relaxed), store<device>(y, 2, end)),
-                thread(block(1), load<device>(r0, y, begin), load<device>(r1, x, relaxed),
-                       fence_or_nothing<device>(fence_after), load<device>(r2, y, relaxed)))
-      .when((in(1, r0) == 0 && in(1, r1) == 1 && in(1, r2) == 0) || (in(1, r0) == 2 && in(1, r1) == 0 && in(1, r2) == 2));
-}
-
 /// A grid barrier of two blocks: after it one block does not see what the other wrote before it.
 template <thread_scope Scope>
 [[nodiscard]] constexpr auto stale_data_after_barrier(auto arrive, auto wait, model::place other = block(1)) {
@@ -202,47 +113,12 @@ template <thread_scope Scope>
       .when(in(1, r1) == 3 && in(1, r2) == 0);
 }
 
-/// A grid barrier of two blocks: before it one block reads what the other writes after it.
-template <thread_scope Scope>
-[[nodiscard]] constexpr auto early_write_after_barrier(auto arrive, auto wait) {
-  return litmus(thread(block(0), load(r0, x), model::fetch_add<Scope>(r1, y, 1, arrive)),
-                thread(block(1), model::fetch_add<Scope>(r0, y, 2, arrive), load<Scope>(r1, y, wait), jump_unless(r1, 3, 4),
-                       store(x, 1)))
-      .when(in(0, r0) == 1);
-}
-
-/// A barrier by flags, each set after one fence.
-[[nodiscard]] constexpr auto stale_data_after_flags(auto fence, auto wait) {
-  return litmus(thread(block(0), store(x, 1), fence_or_nothing<system_wide>(fence), store<system_wide>(y, 1, relaxed)),
-                thread(host(), load<system_wide>(r0, y, wait), load(r1, x)))
-      .when(in(1, r0) == 1 && in(1, r1) == 0);
-}
-
-/// The last block to arrive does not see the partial result of another. Both add with one order.
-[[nodiscard]] constexpr auto stale_partial(auto order) {
-  return litmus(thread(block(0), store(x, 1), model::fetch_add<device>(r0, y, 1, order)),
-                thread(block(1), model::fetch_add<device>(r0, y, 1, order), load(r1, x)))
-      .when(in(1, r0) == 1 && in(1, r1) == 0);
-}
-
 /// A block goes on to a second use of `last_block_reduce` while the last block of the first reads what it left: the block's
-/// second value overwrites the first. With `Checked` the block finds its place free only if the last block has said so.
-template <bool Checked, class Say, class Hear>
-[[nodiscard]] constexpr auto overwritten_partial(Say say, Hear hear) {
-  const auto last = [&](auto... after) {
-    return thread(block(0), model::fetch_add<device>(r0, y, 1, acq_rel), load(r1, x), after...);
-  };
-  const auto other = [&](auto... check) {
-    return thread(block(1), store(x, 1), store<device>(z, 1, relaxed), model::fetch_add<device>(r0, y, 1, acq_rel), check...,
-                  store(x, 2));
-  };
-  if constexpr (Checked) {
-    return litmus(last(fence_or_nothing<device>(say), store<device>(z, 0, relaxed)),
-                  other(load<device>(r1, z, hear), jump_unless(r1, 0, 6)))
-        .when(in(0, r0) == 1 && in(0, r1) == 2);
-  } else {
-    return litmus(last(), other()).when(in(0, r0) == 1 && in(0, r1) == 2);
-  }
+/// second value overwrites the first, because no block looks whether the last has read it.
+[[nodiscard]] constexpr auto overwritten_partial() {
+  return litmus(thread(block(0), model::fetch_add<device>(r0, y, 1, acq_rel), load(r1, x)),
+                thread(block(1), store(x, 1), model::fetch_add<device>(r0, y, 1, acq_rel), store(x, 2)))
+      .when(in(0, r0) == 1 && in(0, r1) == 2);
 }
 
 }  // namespace membar_test

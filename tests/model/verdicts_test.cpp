@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Verdicts that are easy to get wrong, and the readings that docs/model.md takes.
+#include <tests/litmus/litmus_files.hpp>
+
 #include <membar/model/litmus_file.hpp>
 #include <membar/model/outcomes.hpp>
 
@@ -25,6 +27,15 @@ bool reachable(const std::vector<std::string>& first_thread, const std::vector<s
 }
 
 const std::string stale = "(P1:r0 == 1 /\\ P1:r1 == 0)";
+
+// Each of these turns another way if one rule is read more loosely or more strictly (mutate_model.py).
+TEST(verdicts, every_small_test_holds) {
+  const auto files = membar_test::litmus_files(MEMBAR_SMALL_TESTS);
+  EXPECT_GE(files.size(), 8U);
+  for (const auto& file : files) {
+    EXPECT_TRUE(holds(membar_test::read_text(file))) << file;
+  }
+}
 
 TEST(verdicts, weak_flag_needs_fence_sc_on_both_sides) {
   const auto flagged = [](const std::string& writer, const std::string& reader) {
@@ -128,6 +139,77 @@ TEST(verdicts, mixed_size_races_have_no_verdict) {
   EXPECT_THROW((void)beside("st.relaxed.gpu.b64 x, 1 | ld.relaxed.gpu.b32 r0, x", "1"), error);
   EXPECT_TRUE(beside("st.weak.b64 x, 0x100000007 | bar.cta.sync 0;\nbar.cta.sync 0 | ld.weak.b32 r0, x", "7", "0"));
   EXPECT_TRUE(beside("st.weak.b64 x, 1 | ld.weak.u64 r0, x", "1"));
+}
+
+/// "1", "0" or the error of a test of two threads in two blocks, on x and y.
+std::string answer(const std::string& rows, const std::string& question, const std::string& state = "x=0; y=0;",
+                   const std::string& places = "P0@cta 0,gpu 0 | P1@cta 1,gpu 0") {
+  try {
+    return holds("PTX t\n{ " + state + " }\n" + places + ";\n" + rows + ";\n" + question) ? "1" : "0";
+  } catch (const error& e) {
+    return e.message();
+  }
+}
+
+const std::string undefined_race = "mixed-size data race: the program's behaviour is undefined";
+
+TEST(verdicts, atomics_of_different_size_are_atomic_where_their_scopes_include_each_other) {
+  const std::string lost = "~exists (x == 1)";
+  EXPECT_EQ(answer("atom.relaxed.gpu.add.u32 r0, x, 1 | red.relaxed.sys.add.u64 x, 1", lost), "1");
+  EXPECT_EQ(answer("atom.relaxed.cta.add.u32 r0, x, 1 | red.relaxed.gpu.add.u64 x, 1", lost), undefined_race);
+  EXPECT_EQ(answer("atom.relaxed.cta.add.u32 r0, x, 1 | red.relaxed.gpu.add.u64 x, 1", lost, "x=0;",
+                   "P0@cta 0,gpu 0 | P1@cta 0,gpu 0"),
+            "1");
+  EXPECT_EQ(answer("st.relaxed.gpu.u32 x, 1 | red.relaxed.gpu.add.u64 x, 1", lost), undefined_race);
+  EXPECT_EQ(answer("ld.relaxed.gpu.u32 r0, x | red.relaxed.gpu.add.u64 x, 1", lost), undefined_race);
+  EXPECT_EQ(answer("suatom.relaxed.gpu.add.u32 r0, x, 1 | red.relaxed.gpu.add.u64 x, 1", lost), undefined_race);
+}
+
+TEST(verdicts, what_a_race_of_atomics_leaves_open_has_no_verdict) {
+  const std::string open =
+      "mixed-size data race of atomics: PTX says that they are performed one after the other, and leaves this open";
+  const std::string rows =
+      "red.relaxed.gpu.add.u32 x, 1 | atom.relaxed.gpu.or.b64 r0, x, 0;\n"
+      "red.relaxed.gpu.add.u32 x, 1 | atom.relaxed.gpu.or.b64 r1, x, 0";
+  EXPECT_EQ(answer(rows, "exists (P1:r0 == 2 /\\ P1:r1 == 1)"), open) << "the axioms alone forbid it";
+  EXPECT_EQ(answer(rows, "exists (P1:r0 == 1 /\\ P1:r1 == 2)"), "1");
+  EXPECT_EQ(answer(rows, "exists (P1:r0 == 3)"), "0");
+  EXPECT_EQ(answer(rows, "forall (x == 2)"), "1");
+  EXPECT_THROW((void)outcomes(read_litmus("PTX t\n{ x=0; }\nP0@cta 0,gpu 0 | P1@cta 1,gpu 0;\n" + rows +
+                                          ";\nexists (P1:r0 == 2 /\\ P1:r1 == 1)")),
+               error);
+}
+
+TEST(verdicts, a_narrow_write_leaves_the_other_bytes_of_its_memory) {
+  const std::string one = "P0@cta 0,gpu 0";
+  EXPECT_EQ(answer("st.weak.b64 x, 0x100000002;\nst.weak.b8 x, 7", "exists (x == 0x100000007)", "x=0;", one), "1");
+  EXPECT_EQ(
+      answer("st.weak.b64 x, 0x100000002;\nred.relaxed.gpu.add.u32 x, 0xffffffff", "exists (x == 0x100000001)", "x=0;", one),
+      "1");
+  EXPECT_EQ(answer("red.relaxed.gpu.add.u32 x, 1;\nld.weak.b64 r0, x;\nld.weak.b32 r1, x",
+                   "exists (P0:r0 == 0x100000000 /\\ P0:r1 == 0)", "x=0x1ffffffff;", one),
+            "1");
+  EXPECT_NE(answer("st.weak.b32 x, 1;\nld.weak.b64 r0, x", "exists (P0:r0 == 1)", "x=0;", one).find("made of several writes"),
+            std::string::npos);
+}
+
+TEST(verdicts, shared_memory_is_reached_from_its_cluster_alone) {
+  const std::string rows = "st.weak.shared x, 1 | ld.weak r0, [r2]";
+  const std::string two_clusters = "P0@cta 0,cluster 0,gpu 0 | P1@cta 1,cluster 1,gpu 0";
+  const std::string one_cluster = "P0@cta 0,cluster 0,gpu 0 | P1@cta 1,cluster 0,gpu 0";
+  EXPECT_EQ(answer(rows, "exists (P1:r0 == 1)", "x @ shared; P1:r2=&P0:x;", one_cluster), "1");
+  EXPECT_EQ(answer(rows, "exists (P1:r0 == 1)", "x @ shared; P1:r2=&P0:x;", two_clusters),
+            "P1 is not in the cluster of P0, whose shared memory it names");
+  // an address that was handed on
+  const std::string handed = "st.relaxed.gpu p, r2 | ld.relaxed.gpu r2, p;\n | ld.weak r0, [r2]";
+  const std::string state = "x @ shared; y=0; p=&y; P0:r2=&x;";
+  EXPECT_EQ(answer(handed, "exists (P1:r0 == 1)", state, one_cluster), "0");
+  EXPECT_NE(answer(handed, "exists (P1:r0 == 1)", state, two_clusters).find("shared memory of another cluster"),
+            std::string::npos);
+  EXPECT_NE(answer("mov r0, 0 | ld.weak.shared r0, [r2]", "exists (P1:r0 == 1)", "x @ shared; P1:r2=&P0:x;", one_cluster)
+                .find("another state space"),
+            std::string::npos)
+      << ".shared alone is the memory of the own block";
 }
 
 TEST(verdicts, addresses_in_registers_reach_their_locations) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Symmetric memory over NVSHMEM: the protocols that the peer backend passes, in processes that are one for each GPU. The
 // process of the tests makes no CUDA call, for it forks.
+#include <membar/co_residency.hpp>
+#include <membar/symmetric/collective_launch.hpp>
 #include <membar/symmetric/nvshmem_backend.cuh>
 
 #include <bench/common/pe_processes.hpp>
@@ -10,6 +12,7 @@
 
 #include <algorithm>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace membar_test {
@@ -114,6 +117,37 @@ TEST_F(nvshmem, barriers_hold) {
     const int result = verdict(report);
     heap.free(slots);
     heap.free(words);
+    return result;
+  });
+}
+
+/// On PE 0 every block waits.
+__global__ void wait_on_the_first(object<signal<set>, symmetric::nvshmem_backend> ready, pe_report* report) {
+  if (ready.self() == pe(0)) {
+    const bool late = try_wait(by_block, ready, equals(1), membar::wait_budget::milliseconds(5'000)) != wait_result::done;
+    add_to(*report, by_block, 0, late, 1);
+  }
+}
+
+TEST_F(nvshmem, a_collective_launch_that_fills_a_device_returns_on_every_pe) {
+  expect_success([](const symmetric::nvshmem_session& session) {
+    symmetric::nvshmem_backend of(session);
+    heap<symmetric::nvshmem_backend> heap(of, 1 << 20);
+    const pe self = session.self();
+    const auto ready = heap.allocate<signal<set>>(1);
+    load_stream_operations(heap);
+    const support::device_memory<pe_report> report(1);
+    const support::stream stream;
+    const cudaStream_t streams[] = {stream.get()};
+    const symmetric::collective_grid full{.grid = membar::co_resident_blocks(wait_on_the_first, 1024), .block = 1024};
+    collective_launch(of, full, streams, wait_on_the_first, [&](pe) { return std::tuple(ready.on(self)[0], report.get()); });
+    if (self == pe(1)) {  // what PE 0's grid waits for: the host comes here before that grid has ended
+      const support::stream other;
+      notify_on_stream(ready.on(self)[0], 1, pe(0), other.get());
+      membar::check(cudaStreamSynchronize(other.get()));
+    }
+    const int result = verdict(report);
+    heap.free(ready);
     return result;
   });
 }

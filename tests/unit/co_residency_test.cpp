@@ -23,6 +23,22 @@ TEST_F(co_residency, is_what_all_multiprocessors_hold_together) {
   EXPECT_EQ(membar::co_resident_blocks(waits_for_all, 256), 264U);
 }
 
+TEST_F(co_residency, of_clusters_counts_whole_clusters) {
+  // 30 blocks at once, of which clusters of 8 leave 6 without a place.
+  EXPECT_EQ(membar::co_resident_blocks(waits_for_all, 64, 0, {8, 1, 1}), 24U);
+  now().kernels[reinterpret_cast<const void*>(waits_for_all)].compiled_cluster = 4;
+  EXPECT_EQ(membar::co_resident_blocks(waits_for_all, 64), 28U);
+}
+
+TEST_F(co_residency, of_a_grid_of_clusters_that_do_not_fit_is_an_error) {
+  EXPECT_THROW(
+      membar::launch_co_resident(membar::launch_config{28, 64}.with(membar::cluster_dimensions{4, 2, 1}), waits_for_all, 1),
+      membar::error);
+  EXPECT_TRUE(now().launches.empty());
+  membar::launch_co_resident(membar::launch_config{24, 64}.with(membar::cluster_dimensions{4, 2, 1}), waits_for_all, 1);
+  EXPECT_EQ(now().launches.size(), 1U);
+}
+
 TEST_F(co_residency, of_the_largest_grid_is_a_cooperative_launch) {
   membar::launch_co_resident(membar::launch_config{dim3(5, 3, 2), 64}, waits_for_all, 1);
   ASSERT_EQ(now().launches.size(), 1U);

@@ -23,6 +23,7 @@ using membar_test::refusal, membar_test::says;
 using symmetric::collective_grid, symmetric::launch_offer, symmetric::pe, symmetric::pe_range;
 
 void meets(int) {}
+void meets_too(int) {}
 const auto its_number = [](pe which) { return std::tuple(which.index()); };
 
 /// PE i is device i; what PEs say to each other goes through memory that all processes have.
@@ -32,19 +33,27 @@ struct meeting_place {
   std::vector<unsigned long long> values;
 };
 
-class fake_backend {
+/// With `ByKernels` it gathers as NVSHMEM, by kernels, which have no room beside a grid that fills its device.
+template <bool ByKernels>
+class basic_fake_backend {
  public:
   static constexpr symmetric::visibility visible = symmetric::visibility::everywhere;
+  static constexpr bool gathers_by_kernels = ByKernels;
   using reach = symmetric::peer_reach;
   using region = symmetric::detail::peer_region;
 
-  fake_backend(meeting_place& place, pe_range local) : place_(&place), local_(local) {}
+  basic_fake_backend(meeting_place& place, pe_range local) : place_(&place), local_(local) {}
 
   [[nodiscard]] int count() const { return static_cast<int>(place_->values.size()); }
   [[nodiscard]] pe_range local_pes() const { return local_; }
   [[nodiscard]] int device_of(pe which) const { return which.index(); }
   [[nodiscard]] membar::atomicity supports(const membar::atomic_use&) const { return {true, ""}; }
   void all_gather(const unsigned long long* mine, unsigned long long* all) {
+    if (ByKernels && std::any_of(now().launches.begin(), now().launches.end(),
+                                 [&](const fake_cuda::launch& each) { return each.device == local_.front().index(); })) {
+      place_->barrier.arrive_and_drop();  // so that the test ends
+      throw membar::error(cudaErrorLaunchTimeout, "the gathering waits for the grid, and the grid for a PE that gathers");
+    }
     std::copy(mine, mine + local_.size(), place_->values.begin() + local_.front().index());
     place_->barrier.arrive_and_wait();
     std::copy(place_->values.begin(), place_->values.end(), all);
@@ -56,6 +65,7 @@ class fake_backend {
   meeting_place* place_;
   pe_range local_;
 };
+using fake_backend = basic_fake_backend<false>;
 static_assert(symmetric::backend<fake_backend>);
 
 class collective_launch_of : public fake_cuda::test {
@@ -68,13 +78,14 @@ class collective_launch_of : public fake_cuda::test {
   }
 
   /// What each of `count` processes of one PE is told, of which process i calls `call(backend, i)`.
+  template <class Backend = fake_backend>
   static std::vector<std::string> in_processes(std::size_t count, auto call) {
     meeting_place place(static_cast<int>(count), static_cast<int>(count));
     std::vector<std::string> told(count);
     std::vector<std::jthread> processes;
     for (std::size_t i = 0; i != count; ++i) {
       processes.emplace_back([&, i] {
-        fake_backend backend(place, pe_range(pe(static_cast<int>(i)), 1));
+        Backend backend(place, pe_range(pe(static_cast<int>(i)), 1));
         told[i] = refusal([&] { call(backend, i); });
       });
     }
@@ -171,7 +182,60 @@ TEST_F(collective_launch_of, arguments_that_throw_are_an_error_in_all) {
   const auto call = [&](fake_backend& backend, std::size_t) {
     symmetric::collective_launch(backend, {1, 64}, {}, meets, arguments);
   };
-  expect_all_say(in_processes(2, call), "failed on PE 1 with cudaErrorUnknown");
+  expect_all_say(in_processes(2, call), "the function that makes the arguments threw for PE 1");
+  EXPECT_TRUE(now().launches.empty());
+}
+
+TEST_F(collective_launch_of, grids_that_fill_their_devices_waits_for_no_kernel_that_gathers) {
+  using by_kernels = basic_fake_backend<true>;
+  const auto call = [](by_kernels& backend, std::size_t) {
+    symmetric::collective_launch(backend, {20, 64}, {}, meets, its_number);
+  };
+  EXPECT_EQ(in_processes<by_kernels>(3, call), (std::vector<std::string>(3)));
+  EXPECT_EQ(now().launches.size(), 3U);
+}
+
+TEST_F(collective_launch_of, different_configurations_is_an_error_in_all) {
+  const collective_grid first{.grid = dim3(4, 3), .block = dim3(64), .dynamic_shared_bytes = 16};
+  const auto told = [&](const collective_grid& other) {
+    return in_processes(3, [&](fake_backend& backend, std::size_t i) {
+      symmetric::collective_launch(backend, i == 2 ? other : first, {}, meets, its_number);
+    });
+  };
+  EXPECT_EQ(told(first), (std::vector<std::string>(3)));
+  now().launches.clear();
+  collective_grid other = first;
+  other.grid = dim3(3, 4);
+  expect_all_say(told(other), "PE 2 has a grid of 3, 4, 1, and PE 0 of 4, 3, 1: launch the same configuration on every PE");
+  other = first;
+  other.block = dim3(32, 2);
+  expect_all_say(told(other), "PE 2 has a block of 32, 2, 1, and PE 0 of 64, 1, 1");
+  other = first;
+  other.dynamic_shared_bytes = 32;
+  expect_all_say(told(other), "PE 2 has 32 bytes of dynamic shared memory, and PE 0 16");
+  other = first;
+  other.cluster = {2, 1, 1};
+  expect_all_say(told(other), "PE 2 has a cluster of 2, 1, 1, and PE 0 of 1, 1, 1");
+  EXPECT_TRUE(now().launches.empty());
+}
+
+TEST_F(collective_launch_of, different_kernels_is_an_error_in_all) {
+  now().kernels[reinterpret_cast<const void*>(meets)].name = "_Z5meetsi";
+  now().kernels[reinterpret_cast<const void*>(meets_too)].name = "_Z9meets_tooi";
+  const auto call = [](fake_backend& backend, std::size_t i) {
+    symmetric::collective_launch(backend, {1, 64}, {}, i == 1 ? meets_too : meets, its_number);
+  };
+  expect_all_say(in_processes(2, call), "PE 1 was to launch another kernel than PE 0");
+  EXPECT_TRUE(now().launches.empty());
+}
+
+TEST_F(collective_launch_of, clusters_counts_and_launches_whole_clusters) {
+  const collective_grid eights{.grid = 24, .block = 64, .cluster = {8, 1, 1}};
+  EXPECT_TRUE(says(in_one_process(eights), "was to run 24 blocks that wait for each other and has room for 16"));
+  const collective_grid fits{.grid = 16, .block = 64, .cluster = {8, 1, 1}};
+  EXPECT_EQ(in_one_process(fits), "");
+  ASSERT_EQ(now().launches.size(), 4U);
+  EXPECT_EQ(now().launches[0].value(cudaLaunchAttributeClusterDimension).clusterDim.x, 8U);
 }
 
 TEST_F(collective_launch_of, pes_load_the_kernel_before_any_launches_it) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Runs a small `program` in every schedule: every assignment of streams to hardware queues, every order of the nodes
+/// Runs a small `program` in every schedule: every assignment of streams to hardware queues that the
+/// program does not rule out, every order of the nodes
 /// of a captured graph, every interleaving. Written after the definition in deadlock/check.hpp, and slow.
 #pragma once
 
@@ -81,8 +82,9 @@ class simulator {
       return;
     }
     std::set<int> used;
+    const auto own = [&](const of_pe& stream) { return program_.own_queues.contains(stream); };
     for (std::size_t i = 0; i != next; ++i) {
-      if (all[i].first == all[next].first) {
+      if (all[i].first == all[next].first && !own(all[i]) && !own(all[next])) {
         used.insert(queue_of_[all[i]]);
       }
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Symmetric memory as the host sees it: which devices may be PEs, where memory comes from, what the heap keeps count of, what
 // the links must carry, and what happens when PEs differ.
+#include <membar/symmetric/deadlock/program.hpp>
 #include <membar/symmetric/heap.hpp>
 #include <membar/symmetric/peer_backend.hpp>
 
@@ -234,6 +235,23 @@ TEST_F(heap, names_objects_by_their_place) {
   EXPECT_EQ(first.offset(3), first.offset() + 3 * sizeof(int));
   all.free(first);
   all.free(second);
+}
+
+TEST_F(heap, identifies_objects_by_heap_and_allocation) {
+  using membar::symmetric::deadlock::handle;
+  const auto first = all.allocate<int>(4);
+  const handle before(first.identity(3));
+  EXPECT_EQ(before, handle(first.identity(3)));
+  EXPECT_FALSE(before == handle(first.identity(2)));
+  const std::size_t place = first.offset(3);
+  all.free(first);
+  const scoped_array again(all.allocate<int>(4));
+  EXPECT_EQ(again.offset(3), place);
+  EXPECT_FALSE(before == handle(again.identity(3))) << "another allocation at the same place";
+  symmetric::heap<peer_backend> other(backend, 1 << 16);
+  const scoped_array there(other.allocate<int>(4));
+  EXPECT_EQ(there.offset(3), place);
+  EXPECT_FALSE(before == handle(there.identity(3))) << "another heap";
 }
 
 TEST_F(heap, cuts_spans_at_their_end) {
@@ -476,6 +494,56 @@ TEST_F(heap_of_processes, meet_at_the_end_of_a_scope_but_not_where_an_exception_
     EXPECT_EQ(cluster.meetings, before);
   }
   EXPECT_EQ(all.bytes_taken(), 0U);
+}
+
+/// Two PEs of one process, between which a network lies: a put is delivered when it is asked for, in any order.
+class late_network : public peer_backend {
+ public:
+  using peer_backend::peer_backend;
+
+  void put(int* to, int value) { on_its_way.push_back({to, value}); }
+  /// Delivers what is on its way, the last first.
+  void deliver() {
+    for (; !on_its_way.empty(); on_its_way.pop_back()) {
+      *on_its_way.back().first = on_its_way.back().second;
+    }
+  }
+  void complete() {
+    deliver();
+    ++completions;
+  }
+
+  std::vector<std::pair<int*, int>> on_its_way;
+  int completions = 0;
+};
+
+TEST_F(peers, that_free_memory_have_completed_the_puts_to_it) {
+  late_network network(std::vector<int>{0, 1});
+  symmetric::heap<late_network> all(network, 1 << 16);
+  const auto before = all.allocate<int>(8);
+  int* const place = before.on(pe(0)).at(pe(1)).data();
+  network.put(place, 7);  // by a kernel that has ended
+  all.free(before);
+  const auto after = all.allocate<int>(8);
+  ASSERT_EQ(after.on(pe(1)).local(), place);
+  network.deliver();
+  EXPECT_EQ(*place, 0) << "a put to what was freed came after the zeroing of what is there now";
+  all.free(after);
+}
+
+TEST_F(peers, that_end_a_scope_have_completed_the_puts_to_it) {
+  late_network network(std::vector<int>{0, 1});
+  symmetric::heap<late_network> all(network, 1 << 16);
+  int* place = nullptr;
+  {
+    const scoped_array before(all.allocate<int>(8));
+    place = before.on(pe(0)).at(pe(1)).data();
+    network.put(place, 7);
+  }
+  EXPECT_EQ(network.completions, 1);
+  const scoped_array after(all.allocate<int>(8));
+  network.deliver();
+  EXPECT_EQ(*place, 0);
 }
 
 TEST_F(heap_of_processes, refuses_an_alignment_that_only_the_other_process_lacks) {

@@ -2,6 +2,7 @@
 #include <membar-litmus/files.hpp>
 
 #include <membar/model/error.hpp>
+#include <membar/model/litmus_file.hpp>
 
 #include <algorithm>
 #include <filesystem>
@@ -31,18 +32,8 @@ namespace {
   return files;
 }
 
-}  // namespace
-
-std::vector<std::string> files_of(const std::vector<std::string>& paths) {
-  std::vector<std::string> files;
-  for (const std::string& path : paths) {
-    const std::vector<std::string> below = files_below(path);
-    files.insert(files.end(), below.begin(), below.end());
-  }
-  return files;
-}
-
-std::string read_file(const std::string& path) {
+/// The text of a file. Throws `model::error` if it cannot be read.
+[[nodiscard]] std::string read_file(const std::string& path) {
   std::error_code ignored;
   std::ifstream file(path, std::ios::binary);
   if (!file || std::filesystem::is_directory(path, ignored)) {
@@ -53,6 +44,36 @@ std::string read_file(const std::string& path) {
     throw membar::model::error("cannot read the file");
   }
   return text;
+}
+
+}  // namespace
+
+file_list files_of(const std::vector<std::string>& paths) {
+  file_list result;
+  for (const std::string& path : paths) {
+    const std::vector<std::string> below = files_below(path);
+    result.files.insert(result.files.end(), below.begin(), below.end());
+    if (below.empty()) {
+      result.empty_folders.push_back(path);
+    }
+  }
+  return result;
+}
+
+model::litmus_test read_test(const std::string& path, bool strict) {
+  model::litmus_test test = model::read_litmus(read_file(path));
+  if (strict) {
+    model::require_no_remark(test);
+  }
+  return test;
+}
+
+std::string warnings_of(const std::string& path, const model::litmus_test& test) {
+  std::string lines;
+  for (const model::remark& r : test.remarks) {
+    lines += path + ": " + std::to_string(r.line) + ":" + std::to_string(r.column) + ": warning: " + r.text + "\n";
+  }
+  return lines;
 }
 
 }  // namespace membar_litmus

@@ -5,8 +5,10 @@
 #include <membar-litmus/run.hpp>
 
 #include <membar/model/explain.hpp>
-#include <membar/model/litmus_file.hpp>
+#include <membar/model/nearest_name.hpp>
 #include <membar/model/outcomes.hpp>
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -17,6 +19,7 @@
 #include <cstdlib>
 #include <exception>
 #include <iostream>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -25,8 +28,10 @@
 namespace {
 
 namespace model = membar::model;
+using membar_litmus::file_list;
 using membar_litmus::files_of;
-using membar_litmus::read_file;
+using membar_litmus::read_test;
+using membar_litmus::warnings_of;
 
 constexpr std::string_view usage =
     "usage: membar-litmus verdict [--jobs=N] PATH...     PATH<TAB>1|0 per test: does the quantified condition hold?\n"
@@ -37,6 +42,7 @@ constexpr std::string_view usage =
     "A PATH may be a folder: every *.litmus in it and below is a test. Every command gives up on a test after --limit=N\n"
     "steps of the model's search (default 300000000, about a minute; 0: no limit). A loop that does more than wait is an\n"
     "error if it may jump back more than once; --bounded decides the shorter runs alone, and marks such a verdict.\n"
+    "A location that is accessed and not declared gets a warning; with --strict it is an error.\n"
     "Options of run:\n"
     "  --seconds=S       how long each test runs (default 1)\n"
     "  --tune=S          first search S seconds for the parameters that show the condition's outcomes most often; the search\n"
@@ -51,37 +57,47 @@ constexpr std::string_view usage =
     "test\n"
     "did not run. Exit status of the other commands: 0, or 2 for an error.\n";
 
+/// What every command reads of its options.
+struct request {
+  unsigned jobs = std::max(1U, std::thread::hardware_concurrency());
+  bool strict = false;
+  model::search_options search = 300'000'000;
+};
+
 struct answer {
   std::string text;
   bool decided = false;
-  std::string race{};  ///< two accesses that race; empty: none was found
+  std::string remarks{};  ///< lines for the error stream
 };
 
-answer verdict_of(const std::string& path, const model::search_options& options) {
+answer verdict_of(const std::string& path, const request& asked) {
+  answer result;
   try {
-    const model::litmus_test test = model::read_litmus(read_file(path));
-    const model::decision found = model::decide(test, options);
+    const model::litmus_test test = read_test(path, asked.strict);
+    result.remarks = warnings_of(path, test);
+    const model::decision found = model::decide(test, asked.search);
     const model::data_race race = model::look_for_race(test.view().program).found;
     // a state that was found needs no longer runs
     const bool bounded = found.counts.cut.thread >= 0 && !found.reachable;
-    return {std::string(found.holds ? "1" : "0") + (bounded ? "\tbounded" : ""), true,
-            race ? model::race_text(test, race) : std::string()};
+    result.text = std::string(found.holds ? "1" : "0") + (bounded ? "\tbounded" : "");
+    result.decided = true;
+    result.remarks += race ? path + ": data race: " + model::race_text(test, race) + "\n" : "";
   } catch (const std::exception& e) {
-    return {std::string("error: ") + e.what(), false};
+    result.text = std::string("error: ") + e.what();
   }
+  return result;
 }
 
-int verdict(const std::vector<std::string>& paths, unsigned jobs, const model::search_options& options) {
-  const std::vector<std::string> files = files_of(paths);
+int verdict(const std::vector<std::string>& files, const request& asked) {
   std::vector<answer> answers(files.size());
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
     for (std::size_t i = next++; i < files.size(); i = next++) {
-      answers[i] = verdict_of(files[i], options);
+      answers[i] = verdict_of(files[i], asked);
     }
   };
   std::vector<std::thread> helpers;
-  const std::size_t threads = std::min<std::size_t>(jobs, files.size());
+  const std::size_t threads = std::min<std::size_t>(asked.jobs, files.size());
   for (std::size_t i = 1; i < threads; ++i) {
     helpers.emplace_back(work);
   }
@@ -90,23 +106,26 @@ int verdict(const std::vector<std::string>& paths, unsigned jobs, const model::s
     helper.join();
   }
   bool all = true;
+  if (!files.empty() && isatty(STDOUT_FILENO) != 0) {  // a program that reads the columns knows them
+    std::cout << "file\tverdict (1: the quantified condition holds, 0: it does not)\n";
+  }
   for (std::size_t i = 0; i < files.size(); ++i) {
     std::cout << files[i] << '\t' << answers[i].text << '\n';
-    if (!answers[i].race.empty()) {
-      std::cerr << files[i] << ": data race: " << answers[i].race << '\n';
-    }
+    std::cerr << answers[i].remarks;
     all = all && answers[i].decided;
   }
   return all ? 0 : 2;
 }
 
-/// Calls `use` with every test that the paths name, and reports those with an error.
+/// Calls `use` with every test, and reports those with an error.
 template <class Use>
-int for_each_test(const std::vector<std::string>& paths, const Use& use) {
+int for_each_test(const std::vector<std::string>& files, const request& asked, const Use& use) {
   int status = 0;
-  for (const std::string& file : files_of(paths)) {
+  for (const std::string& file : files) {
     try {
-      use(model::read_litmus(read_file(file)));
+      const model::litmus_test test = read_test(file, asked.strict);
+      std::cerr << warnings_of(file, test);
+      use(test);
     } catch (const std::exception& e) {
       membar_litmus::print_error(file, e.what());
       status = 2;
@@ -133,6 +152,17 @@ bool read_seconds(const std::string& text, double& value) {
   value = std::strtod(text.c_str(), &end);
   return !text.empty() && *end == '\0' && value > 0 && value <= 1e6;
 }
+
+/// "; the nearest is 'verdict'": what a mistyped word was most likely meant to be.
+template <class Names>
+std::string nearest(const std::string& word, const Names& names) {
+  return word.empty() ? "" : "; the nearest is '" + model::nearest_name(word, names) + "'";
+}
+
+constexpr std::string_view commands[] = {"verdict", "outcomes", "explain", "run"};
+constexpr std::string_view options[] = {"--bounded", "--strict", "--limit=", "--jobs=", "--json", "--dot", "--help"};
+constexpr std::string_view options_of_run[] = {"--seconds=",     "--tune=",  "--params=",  "--seed=",  "--json",   "--source",
+                                               "--compile-for=", "--cache=", "--no-cache", "--strict", "--limit=", "--help"};
 
 /// Reads an option of `run`; returns false if `word` is none. `wrong` becomes what is wrong with its value.
 bool run_option(const std::string& word, membar_litmus::run_request& request, std::string& wrong) {
@@ -184,20 +214,18 @@ int main(int count, char** arguments) {
     std::cout << usage;
     return 0;
   }
-  if (command != "verdict" && command != "outcomes" && command != "explain" && command != "run") {
-    return refuse(command.empty() ? "no command given" : "unknown command '" + command + "'");
+  if (std::find(std::begin(commands), std::end(commands), command) == std::end(commands)) {
+    return refuse(command.empty() ? "no command given" : "unknown command '" + command + "'" + nearest(command, commands));
   }
   std::vector<std::string> paths;
-  unsigned jobs = std::max(1U, std::thread::hardware_concurrency());
-  std::uint64_t limit = 300'000'000;
-  bool bounded = false;
+  request asked;
   model::explanation_format format = model::explanation_format::text;
-  membar_litmus::run_request request;
+  membar_litmus::run_request run;
   for (std::size_t i = 1; i < words.size(); ++i) {
     const std::string& word = words[i];
     if (command == "run") {
       std::string wrong;
-      if (run_option(word, request, wrong)) {
+      if (run_option(word, run, wrong)) {
         if (!wrong.empty()) {
           return refuse(wrong);
         }
@@ -209,13 +237,15 @@ int main(int count, char** arguments) {
       if (given < 1) {
         return refuse("--jobs needs a number, at least 1");
       }
-      jobs = static_cast<unsigned>(given);
+      asked.jobs = static_cast<unsigned>(given);
     } else if (word.rfind("--limit=", 0) == 0) {
-      if (!read_number(word.substr(8), limit)) {
+      if (!read_number(word.substr(8), asked.search.limit)) {
         return refuse("--limit needs a number");
       }
     } else if (word == "--bounded" && command != "run") {
-      bounded = true;
+      asked.search.bounded = true;
+    } else if (word == "--strict") {
+      asked.strict = true;
     } else if (word == "--json") {
       format = model::explanation_format::json;
     } else if (word == "--dot" && command != "run") {
@@ -224,7 +254,9 @@ int main(int count, char** arguments) {
       std::cout << usage;
       return 0;
     } else if (word.rfind("--", 0) == 0 && word.size() > 2) {
-      return refuse("unknown option '" + word + "'");
+      const std::string name = word.substr(0, word.find('='));
+      return refuse("unknown option '" + word + "'" +
+                    (command == "run" ? nearest(name, options_of_run) : nearest(name, options)));
     } else if (word != "--") {
       paths.push_back(word);
     }
@@ -232,31 +264,35 @@ int main(int count, char** arguments) {
   if (paths.empty()) {
     return refuse("no file given");
   }
-  if (command == "run") {
-    request.limit = limit;
-    request.files = files_of(paths);
-    if (request.files.empty()) {
-      std::cerr << "membar-litmus: the folder contains no *.litmus\n";
-      return membar_litmus::not_run;
-    }
-    return request.source             ? membar_litmus::print_sources(request)
-           : request.compile_for != 0 ? membar_litmus::compile_only(request)
-                                      : membar_litmus::run_on_gpu(request);
+  const file_list found = files_of(paths);
+  for (const std::string& folder : found.empty_folders) {
+    membar_litmus::print_error(folder, "the folder contains no *.litmus");
   }
+  if (command == "run") {
+    run.limit = asked.search.limit;
+    run.strict = asked.strict;
+    run.files = found.files;
+    const int status = run.source             ? membar_litmus::print_sources(run)
+                       : run.compile_for != 0 ? membar_litmus::compile_only(run)
+                       : run.files.empty()    ? membar_litmus::not_run
+                                              : membar_litmus::run_on_gpu(run);
+    return status == membar_litmus::all_allowed && !found.empty_folders.empty() ? membar_litmus::not_run : status;
+  }
+  const auto with_folders = [&](int status) { return found.empty_folders.empty() ? status : 2; };
   if (command == "verdict") {
-    return verdict(paths, jobs, {limit, bounded});
+    return with_folders(verdict(found.files, asked));
   }
   if (command == "outcomes") {
-    return for_each_test(paths, [&](const model::litmus_test& test) {
+    return with_folders(for_each_test(found.files, asked, [&](const model::litmus_test& test) {
       model::statistics counts;
-      for (const std::string& line : model::outcomes(test, {limit, bounded}, &counts)) {
+      for (const std::string& line : model::outcomes(test, asked.search, &counts)) {
         std::cout << line << '\n';
       }
       if (counts.cut.thread >= 0) {
         std::cerr << "membar-litmus: bounded: runs with a second jump back at line " << counts.cut.line << " are left out\n";
       }
-    });
+    }));
   }
-  return for_each_test(paths,
-                       [&](const model::litmus_test& test) { std::cout << model::explain(test, format, {limit, bounded}); });
+  return with_folders(for_each_test(
+      found.files, asked, [&](const model::litmus_test& test) { std::cout << model::explain(test, format, asked.search); }));
 }

@@ -124,12 +124,12 @@ void run_plan::find_values(std::uint64_t limit) {
   for (int r = 0; r < static_cast<int>(model::rule::count); ++r) {
     const auto one = static_cast<model::rule>(r);
     if (one != model::rule::failed_compare_writes_nothing && one != model::rule::axiom_no_thin_air) {
-      rules.dropped |= std::uint64_t{1} << static_cast<unsigned>(r);
+      rules.drop(one);
     }
   }
   for (const model::rule kept : {model::rule::address_dependency, model::rule::data_dependency, model::rule::control_dependency,
                                  model::rule::update_depends_on_its_read}) {
-    rules.dropped &= ~(std::uint64_t{1} << static_cast<unsigned>(kept));
+    rules.keep(kept);
   }
   // the search may be given up: a value that it has not met counts as "other", which the model never allows
   value_collector visitor(*this, limit == 0 || limit > value_steps ? value_steps : limit);

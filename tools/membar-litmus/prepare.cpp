@@ -8,8 +8,6 @@
 #include <membar-litmus/run_plan.hpp>
 #include <membar-litmus/source.hpp>
 
-#include <membar/model/litmus_file.hpp>
-
 #include <exception>
 #include <iostream>
 #include <stdexcept>
@@ -25,7 +23,9 @@ int for_each_source(const run_request& request, const Use& use) {
   int result = all_allowed;
   for (const std::string& file : request.files) {
     try {
-      const run_plan plan(model::read_litmus(read_file(file)), request.limit);
+      const model::litmus_test test = read_test(file, request.strict);
+      std::cerr << warnings_of(file, test);
+      const run_plan plan(test, request.limit);
       const host_interpreter on_host(plan);
       use(file, write_source(plan));
     } catch (const std::exception& e) {

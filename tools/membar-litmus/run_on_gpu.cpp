@@ -177,7 +177,9 @@ struct test_pair {
 
 /// Runs one test and prints its report. Returns whether every outcome was allowed.
 [[nodiscard]] bool run_one(const std::string& file, const run_request& request, litmus::engine& engine, compiler& compile) {
-  const run_plan plan(model::read_litmus(read_file(file)), request.limit);
+  const model::litmus_test read = read_test(file, request.strict);
+  std::cerr << warnings_of(file, read);
+  const run_plan plan(read, request.limit);
   const host_interpreter on_host(plan);
   const test_source source = write_source(plan);
   litmus::placement where = litmus::place_threads(plan.test(), engine.runs_on());

@@ -165,6 +165,11 @@ void run_plan::check_statements() const {
   if (test_.observed.empty()) {
     throw model::error("the test names no register and no location to observe: add a condition, or locations [...]");
   }
+  for (std::size_t l = 0; l < test_.locations.size(); ++l) {
+    if (test_.locations[l].owner >= 0) {
+      throw model::error("'" + test_.location_names[l] + "' is shared memory, and the locations of a run lie in global memory");
+    }
+  }
   for (const model::litmus_test::thread& t : test_.threads) {
     for (std::size_t n = 0; n < t.code.size(); ++n) {
       const model::instruction& i = t.code[n];
@@ -175,8 +180,18 @@ void run_plan::check_statements() const {
         case model::opcode::mbarrier_arrive:
         case model::opcode::mbarrier_wait:
           refuse_line(i.line, quoted + "a block runs many instances of a test at once, so a test that runs has no mbarriers");
+        case model::opcode::shuffle:
+          refuse_line(i.line, quoted + "a warp runs many instances of a test at once, so a test that runs has no shuffles");
         default:
           break;
+      }
+      if (i.guard >= 0 || (i.code == model::opcode::compute && i.what >= model::operation::is_equal)) {
+        refuse_line(i.line, quoted + "a test that runs has no predicates: branch instead");
+      }
+      if (is_access(i.code) && i.via == model::proxy::read_only) {
+        refuse_line(i.line, quoted +
+                                "a kernel writes the locations of its instances again and again, which no load through the "
+                                "read-only path may run beside");
       }
       if (is_access(i.code) && i.via != model::proxy::generic) {
         refuse_line(i.line,

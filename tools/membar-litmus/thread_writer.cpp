@@ -377,6 +377,7 @@ std::string thread_writer::fence(const instruction& i) {
   }
   if (i.order == memory_order::acquire || i.order == memory_order::release) {
     needs_nvrtc(12080);
+    needs_capability(90);
   }
   return "    asm volatile(\"fence." + order(i.order) + "." + scope(i.scope) + ";\" ::: \"memory\");\n";
 }

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The cases of the bench fence_interference, and the ratios of their medians."""
 import json
+import math
 
 import words
 from results import ResultError, load as load_file
 
 COUNTERS = ("p50_ns", "p90_ns", "p99_ns", "max_ns", "p50_cycles", "p90_cycles", "p99_cycles", "max_cycles",
-            "samples", "spread", "noise_gbps")
+            "samples", "spread", "interval", "sets", "chain", "noise_gbps")
 # What the memory model requires of the victim, 1 or 0: known of waived cases, too.
 REQUIRED = ("orders_own", "orders_noise", "orders_noise_seen_at_device_scope", "orders_noise_seen_at_system_scope")
 RATIOS = ("interference", "slowdown", "relief", "residual")
+MOST_SPREAD = 0.05  # of a ratio that is known
 
 
 class Results:
@@ -50,14 +52,19 @@ class Results:
         top, bottom = self.p50(victim, noise, arm), self.p50(victim, noise, over)
         return top / bottom if top and bottom else None
 
-    def shown(self, victim, noise, arm, over):
-        """The ratio, or 1 where the repetitions of its two cases are spread more widely than it is away from 1: a difference
-        smaller than the spread means nothing."""
-        ratio = self.ratio(victim, noise, arm, over)
-        if ratio is None:
-            return None
-        spread = max(self.case(victim, noise, each).get("spread") or 0.0 for each in (arm, over))
-        return ratio if abs(ratio - 1.0) > spread else 1.0
+    def widest_spread(self, victim, noise, *arms):
+        """The greatest range of the repetitions' medians among these cases, all of them measured."""
+        return max(self.case(victim, noise, arm).get("spread") or 0.0 for arm in arms)
+
+    def spread(self, *sides):
+        """How far the ratio of two cases, each (victim, noise, arm), is spread: their own spreads, which are independent, together.
+        That of a case is the 95 % interval of its median, or in files without intervals the range of its repetitions' medians;
+        a case repeated too seldom for an interval has none, and infinity is returned."""
+        found = []
+        for case in (self.case(*side) for side in sides):
+            one = None if case is None else case.get("interval", None if "sets" in case.figures else case.get("spread"))
+            found.append(math.inf if one is None else one)
+        return math.hypot(*found)
 
     def interference(self, victim, noise):
         return self.ratio(victim, noise, "same", "alone")

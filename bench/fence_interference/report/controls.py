@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The controls: what must hold if the bench measured domains and nothing else."""
+import typing
+
 import cases
 import words
 
@@ -7,62 +9,91 @@ TOLERANCE = 0.1  # of medians that must be equal
 _ROUNDING = 1e-9
 
 
+class Value(typing.NamedTuple):
+    """What a rule's ratio is in one case, as it was measured."""
+    where: str
+    ratio: float
+    spread: float = 0.0  # of the two cases that it is formed of, the greater
+
+
 class Control:
-    """One rule, with the value it took in every case where both of its sides were measured."""
+    """One rule, with the value it took in every case where both of its sides were measured.
 
-    def __init__(self, name, rule, tolerance=TOLERANCE, only_above=False):
-        self.name, self.rule, self._tolerance, self._only_above = name, rule, tolerance, only_above
-        self.values = []  # (where, value)
+    `beyond_spread`: a case fails only if its ratio is farther from 1 than its spread too. So where the spread is greater than the
+    tolerance, a ratio beyond the tolerance is no failure: such a case says nothing."""
 
-    def add(self, where, value):
-        if value is not None:
-            self.values.append((where, value))
+    def __init__(self, name, rule, tolerance=TOLERANCE, only_above=False, beyond_spread=False):
+        self.name, self.rule, self._tolerance, self._only_above, self._beyond_spread = name, rule, tolerance, only_above, beyond_spread
+        self.values = []
+
+    def add(self, where, ratio, spread=0.0):
+        if ratio is not None:
+            self.values.append(Value(where, ratio, spread))
+
+    def _off(self, value):
+        return value.ratio - 1.0 if self._only_above else abs(value.ratio - 1.0)
 
     @property
     def failing(self):
-        return [(where, value) for where, value in self.values
-                if (value - 1.0 if self._only_above else abs(value - 1.0)) > self._tolerance + _ROUNDING]
+        return [v for v in self.values if self._off(v) > max(self._tolerance, v.spread if self._beyond_spread else 0.0) + _ROUNDING]
+
+    @property
+    def blind(self):
+        """The cases that say nothing."""
+        return [v for v in self.values if self._beyond_spread and v.spread > self._tolerance and v not in self.failing]
 
     @property
     def state(self):
-        return "not measured" if not self.values else "fails" if self.failing else "holds"
+        if not self.values:
+            return "not measured"
+        return "fails" if self.failing else "says nothing" if len(self.blind) == len(self.values) else "holds"
 
     @staticmethod
     def worst_of(values):
-        return max(values, key=lambda item: abs(item[1] - 1.0))
+        return max(values, key=lambda value: abs(value.ratio - 1.0))
 
     def numbers(self):
-        if not self.values:
-            return "—"
-        values = [value for _, value in self.values]
-        where, worst = self.worst_of(self.values)
-        if len(values) == 1:
-            return f"{worst:.2f} ({where})"
-        return f"{min(values):.2f} to {max(values):.2f} in {len(values)} cases; farthest from 1: {worst:.2f} ({where})"
+        def span(values):
+            ratios = [v.ratio for v in values]
+            return f"{ratios[0]:.3f}" if len(ratios) == 1 else f"{min(ratios):.3f} to {max(ratios):.3f}"
+
+        told = [v for v in self.values if v not in self.blind]
+        said = []
+        if told:
+            worst = self.worst_of(told)
+            where = f"{worst.ratio:.3f}, spread {100 * worst.spread:.0f} % ({worst.where})"
+            said.append(where if len(told) == 1 else f"{span(told)} in {len(told)} cases; farthest from 1: {where}")
+        if self.blind:
+            said.append(f"{words.counted(len(self.blind), 'case')}, at {span(self.blind)}, {'is' if len(self.blind) == 1 else 'are'} spread "
+                        "by more than the rule allows and say" + ("s" if len(self.blind) == 1 else "") + " nothing")
+        return "; ".join(said) or "—"
 
 
 def check(results):
-    def shown(arm, same):
-        return lambda victim, noise: results.shown(victim, noise, arm, same)
+    def equal(name, rule):
+        return Control(name, rule, beyond_spread=True)
 
-    rules = (  # the control, the kind of noise that it is about or "", its value
+    rules = (  # the control, the kind of noise that it is about or "", the two arms of its ratio
         (Control("spin interference", "a spinning kernel costs the victim nothing: interference ≤ 1.1", only_above=True), "spin",
-         results.interference),
-        (Control("spin relief", "domains change nothing beside a spinning kernel: relief 1 ± 0.1"), "spin", results.relief),
-        (Control("local relief", "domains change nothing beside local stores: relief 1 ± 0.1"), "local", results.relief),
-        (Control("alias equals same", "both in the remote domain is as good as both in the default one: alias/same 1 ± 0.1"), "",
-         shown("alias", "same")),
-        (Control("swapped equals separate", "it does not matter which side is the remote one: swapped/separate 1 ± 0.1"), "",
-         shown("swapped", "separate")),
-        (Control("map equals separate", "physical domains 2 and 3 are as good as 0 and 1: map/separate 1 ± 0.1"), "",
-         shown("map", "separate")),
-        (Control("env0 equals same", "NCCL_MEM_SYNC_DOMAIN=0 is as good as mapping NCCL's stream onto the same domain: env0/same 1 ± 0.1"),
-         "", shown("env0", "same")))
-    for control, kind, value in rules:
+         ("same", "alone")),
+        (Control("spin relief", "domains change nothing beside a spinning kernel: relief 1 ± 0.1"), "spin", ("same", "separate")),
+        (Control("local relief", "domains change nothing beside local stores: relief 1 ± 0.1"), "local", ("same", "separate")),
+        (equal("alias equals same", "both in the remote domain is as good as both in the default one: alias/same 1 ± 0.1"), "",
+         ("alias", "same")),
+        (equal("swapped equals separate", "it does not matter which side is the remote one: swapped/separate 1 ± 0.1"), "",
+         ("swapped", "separate")),
+        (equal("map equals separate", "physical domains 2 and 3 are as good as 0 and 1: map/separate 1 ± 0.1"), "",
+         ("map", "separate")),
+        (equal("env0 equals same", "NCCL_MEM_SYNC_DOMAIN=0 is as good as mapping NCCL's stream onto the same domain: env0/same 1 ± 0.1"),
+         "", ("env0", "same")))
+    for control, kind, arms in rules:
+        if results.one_domain and arms == ("same", "separate"):
+            continue  # both arms run in it: their ratio says nothing about domains
         for victim in results.victims():
             for noise in results.noises(victim):
-                if noise.startswith(kind):
-                    control.add(f"{victim} beside {noise}", value(victim, noise))
+                ratio = results.ratio(victim, noise, *arms) if noise.startswith(kind) else None
+                if ratio is not None:
+                    control.add(f"{victim} beside {noise}", ratio, results.widest_spread(victim, noise, *arms))
     stored = Control("stored ratios", "the ratios in the file agree with its own medians: stored/recomputed 1 ± 0.01", tolerance=0.01)
     for case in results.measured:
         formed = results.ratios_of(case)
@@ -77,9 +108,9 @@ def warning(controls):
     said = []
     for control in controls:
         if control.state == "fails":
-            where, worst = control.worst_of(control.failing)
+            worst = control.worst_of(control.failing)
             said.append("\"%s\" in %d of %s (worst %s: %.2f)"
-                        % (control.name, len(control.failing), words.counted(len(control.values), "case"), where, worst))
+                        % (control.name, len(control.failing), words.counted(len(control.values), "case"), worst.where, worst.ratio))
     if not said:
         return ""
     return ("Warning: %s: %s; do not rely on the figures of these cases before the cause is known."

@@ -3,7 +3,8 @@
 # Runs the bench fence_interference and draws its report. The target fence_report calls
 #   cmake -DMEMBAR_BENCH=<exe> -DMEMBAR_REPORT=<report.py> -DMEMBAR_OUTPUT_DIR=<dir>
 #         [-DMEMBAR_RECORDED=<json>] [-DMEMBAR_BENCH_ARGS=<arguments>] [-DMEMBAR_PUBLISHER=<exe>] -P fence_report.cmake
-# Without Python the tables, JSON and CSV of the bench remain; without matplotlib the report has no pictures.
+#         [-DMEMBAR_REPORT_ARGS=<arguments>]
+# Without Python the tables, JSON and CSV of the bench remain.
 cmake_minimum_required(VERSION 3.23)
 
 foreach(variable IN ITEMS MEMBAR_BENCH MEMBAR_REPORT MEMBAR_OUTPUT_DIR)
@@ -19,6 +20,8 @@ file(MAKE_DIRECTORY "${output}")
 
 function(measure bench json)  # with the options that follow; what an earlier run left here must not pass for this one's result
   file(REMOVE "${json}")
+  get_filename_component(name "${bench}" NAME)
+  message(STATUS "fence_report: measuring with ${name}, for a few minutes where there is a GPU")
   execute_process(COMMAND "${bench}" "--benchmark_out=${json}" --benchmark_out_format=json ${ARGN} RESULT_VARIABLE result)
   if(NOT result EQUAL 0)
     message(FATAL_ERROR "fence_report: ${bench} failed (${result}); its own message is above, and no report was drawn")
@@ -49,38 +52,9 @@ if(NOT version VERSION_GREATER_EQUAL 3.8)
   return()
 endif()
 
-# A Python that has matplotlib: the user's, else one in a virtual environment inside the build folder.
-function(has_matplotlib candidate)
-  execute_process(COMMAND "${candidate}" -c "import matplotlib" RESULT_VARIABLE result OUTPUT_QUIET ERROR_QUIET)
-  set(result ${result} PARENT_SCOPE)
-endfunction()
-has_matplotlib("${python}")
-if(NOT result EQUAL 0)
-  get_filename_component(environment "${output}/../report-venv" ABSOLUTE)
-  set(own_python "${environment}/bin/python")
-  has_matplotlib("${own_python}")
-  if(NOT result EQUAL 0)
-    message(STATUS "fence_report: installing matplotlib into ${environment}")
-    set(matplotlib "matplotlib==3.10.8")
-    if(version VERSION_LESS 3.10)
-      set(matplotlib "matplotlib==3.7.5") # the last one for Python 3.8
-    endif()
-    execute_process(COMMAND "${python}" -m venv --clear "${environment}" RESULT_VARIABLE result OUTPUT_QUIET ERROR_QUIET)
-    if(result EQUAL 0)
-      # Wheels only and short time-outs: on a machine without a network this must end soon, and never in a compiler.
-      execute_process(
-        COMMAND "${own_python}" -m pip --disable-pip-version-check --no-input --quiet --timeout 15 --retries 1
-                install --only-binary :all: "${matplotlib}"
-        TIMEOUT 240 RESULT_VARIABLE result OUTPUT_QUIET ERROR_QUIET)
-    endif()
-  endif()
-  if(result EQUAL 0)
-    set(python "${own_python}")
-  endif() # else report.py says in one line what to install
-endif()
-
-# Prints where the report is, and the verdict.
-execute_process(COMMAND "${python}" "${MEMBAR_REPORT}" ${options} RESULT_VARIABLE result)
+# Prints where the report is, and its headline.
+separate_arguments(report_arguments UNIX_COMMAND "${MEMBAR_REPORT_ARGS}")
+execute_process(COMMAND "${python}" "${MEMBAR_REPORT}" ${options} ${report_arguments} RESULT_VARIABLE result)
 if(NOT result EQUAL 0)
   message(FATAL_ERROR "fence_report: ${MEMBAR_REPORT} failed (${result}); its own message is above, and the results of the "
     "bench are ${results}.json and ${results}.csv")

@@ -33,7 +33,7 @@ def _grouped(cases, reason_of):
     return "\n".join(lines) + "\n"
 
 
-def _victim_section(results, victim, picture):
+def _victim_section(results, victim):
     members = [results.case(victim, noise, arm) for noise in results.noises(victim) for arm in words.ARMS]
     members = [case for case in dict.fromkeys(members) if case]
     divisor, unit = words.unit_of(min(case.get("p50_ns") for case in members))
@@ -42,18 +42,16 @@ def _victim_section(results, victim, picture):
         if case.arm in ("same", "separate"):  # whose slowdown has a name of its own
             formed["slowdown"] = None
     columns = [name for name in ("interference", "relief", "residual", "slowdown") if any(formed[name] for formed in ratios.values())]
+    widths = [name for name in ("interval", "spread") if any(case.get(name) is not None for case in members)]
     rows = [[words.noise_name(case.noise), "`%s`" % case.arm,
              *[_or_dash(case.get(time), lambda ns: words.duration(ns, divisor)) for time in ("p50_ns", "p90_ns", "p99_ns", "max_ns")],
              _or_dash(case.get("p50_cycles"), "{:,.0f}".format),
-             _or_dash(case.get("spread"), lambda spread: "%.1f %%" % (100 * spread)),
+             *[_or_dash(case.get(width), lambda share: "%.1f %%" % (100 * share)) for width in widths],
              _or_dash(case.get("noise_gbps"), words.bandwidth),
              *["" if ratios[case][name] is None else words.factor(ratios[case][name]) for name in columns]] for case in members]
-    name = words.victim_name(victim)
-    text = "### %s\n\n" % name
-    if picture:
-        text += "![%s: p50, p90 and p99 beside each noise, noise in the same and in a separate domain](%s)\n\n" % (name, picture)
+    text = "### %s\n\n" % words.victim_name(victim)
     times = ["%s, %s" % (time, unit) for time in ("p50", "p90", "p99", "max")]
-    return text + table(["noise", "arm", *times, "p50, cycles", "spread", "noise kept, GB/s", *columns], rows, 2) + "\n"
+    return text + table(["noise", "arm", *times, "p50, cycles", *widths, "noise kept, GB/s", *columns], rows, 2) + "\n"
 
 
 def _required_section(results, decided):
@@ -79,7 +77,7 @@ def _required_section(results, decided):
                      "%.0f %%" % (100 * (same - alone) / same), _or_dash(separate, lambda ns: said(max(same - ns, 0.0))),
                      _or_dash(separate, lambda ns: said(max(ns - alone, 0.0)))])
     if rows:
-        text += ("\nWhere the noise made a difference (medians): alone is what the victim's own stores take; the rest is wasted. A "
+        text += ("\nWhere the noise is known to have made a difference (medians): alone is what the victim's own stores take; the rest is wasted. A "
                  "separate domain gives back what was waited for in case the victim had looked; what is left is contention on the way "
                  "to memory and, at system scope, the wait that no domain takes away.\n\n")
         text += table(["victim", "beside", "alone", "wasted in the same domain", "share", "given back by a separate domain", "left"],
@@ -87,17 +85,32 @@ def _required_section(results, decided):
     return text
 
 
-def report(results, controls, verdict, pictures, recorded=None):
-    """The whole report. `pictures` maps a victim (or 'overview') to a link; `recorded`, if the figures are not of this machine, is
-    the pair (line, this machine's results or None)."""
+def summary(found):
+    """The headline with what to change, as a reader sees it first."""
+    return (f"**Warning.** {found.warning}\n\n" if found.warning else "") + f"**{found.headline()}**" + (
+        f"\n\n**What to change:** {found.change()}" if found.change() else "")
+
+
+def report(results, controls, found, pictures, recorded=None):
+    """The whole report. `found` are the findings; `pictures` maps the name of one of them, or 'overview', to a link; `recorded`, if
+    the figures are not of this machine, is the pair (line, this machine's results or None)."""
     text = "# Fence interference\n\n"
     if recorded:
         text += "> **%s.**\n\n" % words.sentence_case(recorded[0])
-    text += verdict + "\n\n"
+    text += summary(found) + "\n\n"
+    text += ("A GPU keeps the order of stores by waiting until earlier ones have arrived, and it does not know which of them are yours. So "
+             "fences, and the ends of kernels, also wait for the traffic of other kernels. A memory synchronization domain is a number "
+             "that a launch or a stream gives to its stores: fences of device scope then wait for their own domain only.\n\n")
+    if found.shown or found.remarks:
+        text += "## Findings\n\n"
+    if found.shown:
+        text += "Ranked by the time that each such event loses (medians); where it happens often, it costs you most.\n\n"
+    for number, finding in enumerate(found.shown, 1):
+        text += f"### {number}. {words.sentence_case(finding.title())}\n\n{finding.text()}\n\n**What to do:** {finding.remedy()[0]}\n\n"
+        text += f"![{words.victim_name(finding.worst.victim)}: alone, and beside each noise]({pictures[finding.name]})\n\n"
+    text += "".join(f"- {remark}\n" for remark in found.remarks) + "\n" * bool(found.remarks)
     if "overview" in pictures:
-        text += "![Overview: interference, relief and residual of every victim beside every noise](%s)\n\n" % pictures["overview"]
-    elif results.measured:
-        text += "No pictures: matplotlib is missing (`pip install matplotlib`).\n\n"
+        text += "## All ratios\n\n![Interference and residual of every victim beside every noise](%s)\n\n" % pictures["overview"]
 
     text += "## Machine\n\n"
     if recorded:
@@ -111,20 +124,22 @@ def report(results, controls, verdict, pictures, recorded=None):
                   [[c.name, c.rule, c.state if c.state != "fails" else "**fails**", c.numbers()] for c in controls], 4) + "\n"
     for control in controls:
         if control.state == "fails":
-            text += "\n**%s** fails in: %s.\n" % (control.name, ", ".join("`%s` %.2f" % item for item in control.failing))
+            text += "\n**%s** fails in: %s.\n" % (control.name, ", ".join("`%s` %.2f" % (v.where, v.ratio) for v in control.failing))
 
     text += ("\n## Figures\n\nAll factors are ratios of medians (p50): **interference** = same/alone, **relief** = same/separate, "
              "**residual** = separate/alone, **slowdown** = a control arm/alone.")
     if results.one_domain:
         text += " This GPU has one memory synchronization domain: there is no separate domain, hence no relief and no residual."
-    text += " Spread is the relative range of the medians of the repetitions.\n"
+    text += (" Interval is the relative width of the 95 % interval of the median, spread the relative range of the medians of the repetitions. "
+             "A ratio is known if the intervals of its two cases come to at most 5 % together (the root of the sum of their squares); "
+             "where a file has no intervals, the spreads stand in.\n")
     text += _required_section(results, recorded[1] if recorded and recorded[1] is not None else results)
     for family, title, what in words.FAMILIES:
         members = [v for v in results.victims() if v.split(".")[0] == family]
         if members:
             text += "\n## %s\n\n%s.\n" % (title, words.sentence_case(what))
             for victim in members:
-                text += "\n" + _victim_section(results, victim, pictures.get(victim))
+                text += "\n" + _victim_section(results, victim)
     if results.waived:
         text += "\n## Waived cases\n\n" + _grouped(results.waived, lambda case: case.waived)
     if results.failed:

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The bench publisher in the report: one section, one picture, one sentence of the verdict."""
+"""The bench publisher in the report: one section, one picture, one sentence of what to do."""
+import math
 import re
+import statistics
 
 import words
+from cases import MOST_SPREAD
 from report_page import table
-from results import ResultError, load as load_file
+from results import ResultError, load as load_file, number
 
 _NAME = re.compile(r"(pace|latency)/(nothing|release|publisher|by_lane)/warps:(\d+)(?:/lag:(\d+))?/([a-z.]+)$")
 _HAND_OVER = ("publisher", "by_lane")  # the ways that have a lag
 USUAL_LAG = 16
-MOST_WARPS = 4  # of a block, for which the verdict speaks
+MOST_WARPS = 4  # of a block, for which the sentence speaks
 
 
 class Figures:
@@ -37,6 +40,10 @@ class Figures:
         release, publisher = self.get("pace", "release", warps, noise), self.get("pace", "publisher", warps, noise)
         return release / publisher if release and publisher else None
 
+    def gain_spread(self, warps, noise):
+        """How far the gain is spread: the coefficients of variation of its two paces together."""
+        return math.hypot(*[self.get("pace", way, warps, noise, "cv") or 0.0 for way in ("release", "publisher")])
+
     def kept(self, warps, noise):
         """The share of its own pace without noise that the publisher's block keeps beside it."""
         quiet, beside = self.get("pace", "publisher", warps, "none"), self.get("pace", "publisher", warps, noise)
@@ -56,6 +63,9 @@ def load(path):
             raise ResultError("--publisher %s has a case \"%s\", which is none of the bench publisher" % (path, name))
         if case.measured:
             what, way, warps, lag, noise = match.groups()
+            paces = [entry["p50_cycles"] for entry in case.entries if number(entry.get("p50_cycles"))]
+            if len(paces) > 1:
+                case.figures["cv"] = statistics.stdev(paces) / statistics.mean(paces)
             by_case[what, way, int(warps), int(lag) if way in _HAND_OVER and lag else None, noise] = case.figures
     return Figures(by_case, read.context) if by_case else None
 
@@ -71,7 +81,8 @@ def sentence(figures):
     best = {}
     for noise in figures.noises():
         gain, kind = figures.gain(warps, noise), noise.partition(".")[0]
-        if kind not in ("none", "spin", "local") and gain and gain > best.get(kind, (0,))[0]:
+        known = figures.gain_spread(warps, noise) <= MOST_SPREAD
+        if kind not in ("none", "spin", "local") and known and gain and gain > best.get(kind, (0,))[0]:
             best[kind] = (gain, noise)
     if not best:
         return ""
@@ -79,19 +90,8 @@ def sentence(figures):
     if not gains:
         return " A publisher warp per block gives nothing back here."
 
-    def said(gain, noise):
-        kind, _, pace = noise.partition(".")
-        text = "beside %s %s" % ((pace + " " if pace else "") + words.NOISE[kind], words.times(gain))
-        kept = figures.kept(warps, noise)
-        if kept:
-            text += ", at %.0f %% of their pace without noise" % (100 * min(kept, 1.0))
-        latency, direct = (figures.get("latency", way, warps, noise) for way in ("publisher", "release"))
-        if latency and direct:
-            text += " (a publication then takes %s cycles instead of %s)" % (_cycles(latency), _cycles(direct))
-        return text
-
-    return " A publisher warp lets %d publishing warps a block compute faster than a release in each: %s." % (
-        warps, "; ".join(said(*each) for each in gains))
+    return " With one, %d publishing warps a block compute faster: %s." % (
+        warps, words.listed("%s beside %s" % (words.times(gain), words.traffic(noise)) for gain, noise in gains))
 
 
 def section(figures, picture):

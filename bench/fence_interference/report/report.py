@@ -2,26 +2,26 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Draws the report on fence interference from the JSON of the bench fence_interference.
 
-Needs Python 3.8; pictures need matplotlib, and the report comes out without them where it is missing.
+Needs Python 3.8 and nothing else.
 """
 import argparse
 import os
+import pathlib
 import re
 import shutil
 import sys
 import tempfile
+import webbrowser
 
 sys.dont_write_bytecode = True  # leaves the source tree as it was
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, os.pardir, os.pardir, "common")]
 
-import cases, controls, markdown, publisher, verdict, words  # noqa: E402
-from report_page import Picture, pyplot  # noqa: E402
+import cases, chart, controls, findings, markdown, publisher, web_page, words  # noqa: E402
 from results import MissingFile, ResultError  # noqa: E402
 
-INSTALL = "no pictures: matplotlib is missing, install it with `pip install matplotlib` and run report.py again"
-# Pictures that an earlier report may have left behind, and that this one must not appear to contain.
-_PICTURE = re.compile(r"(overview|publisher|(kernel_boundary|fence|release_store|acquire_load)\.[a-z_.]+)\.png")
+# What an earlier report may have left behind, and this one must not appear to contain.
+_PICTURE = re.compile(r"(overview|publisher|finding\.[a-z_]+)\.svg")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -31,16 +31,17 @@ class _Parser(argparse.ArgumentParser):
 
 def _options(arguments):
     parser = _Parser(prog="report.py", allow_abbrev=False,
-                     description="Draws the report on fence interference: report.md and one picture per victim.")
+                     description="Draws the report on fence interference: report.html, and report.md with its pictures.")
     parser.add_argument("--input", required=True, metavar="FILE", help="JSON of the bench fence_interference")
-    parser.add_argument("--output-dir", required=True, metavar="DIR", help="folder for report.md and the pictures")
+    parser.add_argument("--output-dir", required=True, metavar="DIR", help="folder for report.html, report.md and the pictures")
+    parser.add_argument("--open", action="store_true", help="show report.html in a browser")
     parser.add_argument("--recorded", metavar="FILE",
                         help="recorded JSON, drawn (and marked as recorded) where --input holds no measured case")
     parser.add_argument("--publisher", metavar="FILE",
                         help="JSON of the bench publisher; where it holds no measured case, that beside --recorded")
     parser.add_argument("--csv", metavar="FILE", help="also write every case as CSV")
     parser.add_argument("--pictures", metavar="PREFIX",
-                        help="draw only the overview and the publisher's picture, to PREFIX + name, as docs/pictures/machine.")
+                        help="write the pictures to PREFIX + name instead, as docs/pictures/machine.")
     return parser.parse_args(arguments)
 
 
@@ -78,38 +79,34 @@ def _publisher(options):
 
 
 def _written(options, folder):
-    """Writes the report to `folder`; returns (verdict, line of a recorded report or None, CSV or None)."""
+    """Writes the report to `folder`; returns (its summary, line of a recorded report or None, CSV or None)."""
     results, own, is_recorded = _choose(options)
     line = words.recorded_line(results.context) if is_recorded else None
     checked = controls.check(results)
-    paragraph = verdict.verdict(results, checked)
     published, published_is_recorded = _publisher(options)
-    if published:
-        paragraph += publisher.sentence(published)
+    found = findings.Findings(results, checked, publisher.sentence(published) if published else "")
+    drawn, links = {}, {}  # link in report.md: SVG; what is drawn: its link
 
-    def picture(name):
-        place = Picture(os.path.abspath(options.output_dir), options.pictures or os.path.join(folder, ""), name)
-        place.link = place.link if options.pictures else name
-        return place
+    def draw(what, picture):
+        if picture is not None:
+            prefix = options.pictures or os.path.join(folder, "")
+            _write(f"{prefix}{what}.svg", picture)
+            links[what] = os.path.relpath(f"{prefix}{what}.svg", os.path.abspath(options.output_dir) if options.pictures else folder)
+            drawn[links[what]] = picture
 
-    links, section_link = {}, None
-    if pyplot is None:
-        print(f"report.py: {INSTALL}")
-    else:
-        import pictures
-        links = pictures.draw_all(results, picture, line, victims=not options.pictures)
-    text = markdown.report(results, checked, paragraph, links, (line, own) if is_recorded else None)
+    for finding in found.shown:
+        draw("finding." + finding.name, chart.finding(finding, results, line))
+        links[finding.name] = links["finding." + finding.name]
+    draw("overview", chart.overview(results, line))
+    text = markdown.report(results, checked, found, links, (line, own) if is_recorded else None)
     if published:
         mark = words.recorded_line(published.context) if published_is_recorded else None
-        if pyplot is not None:
-            place = picture("publisher.png")
-            pictures.draw_publisher(published, place.path, mark)
-            place.shrink()
-            section_link = place.link
-        section = publisher.section(published, section_link)
+        draw("publisher", chart.publisher(published, mark))
+        section = publisher.section(published, links.get("publisher"))
         text += section if mark is None else section.replace("\n\n", f"\n\n> **{words.sentence_case(mark)}.**\n\n", 1)
     _write(os.path.join(folder, "report.md"), text)
-    return paragraph, line, markdown.flat(results, is_recorded) if options.csv else None
+    _write(os.path.join(folder, "report.html"), web_page.page(text, drawn, "Fence interference"))
+    return markdown.summary(found).replace("**", ""), line, markdown.flat(results, is_recorded) if options.csv else None
 
 
 def _write(path, text):
@@ -138,7 +135,7 @@ def run(options):
         os.makedirs(folder, exist_ok=True)
         # Inside the output folder, so that the moves at the end stay on one file system and cannot be half done.
         staging = tempfile.mkdtemp(dir=folder, prefix=".fence-report-")
-        paragraph, line, flat = _written(options, staging)
+        summary, line, flat = _written(options, staging)
         if options.csv:
             try:
                 _write(options.csv, flat)
@@ -157,8 +154,11 @@ def run(options):
             os.rmdir(folder)
     if line:
         print(f"report.py: {line}")
-    print(f"report: {os.path.join(options.output_dir, 'report.md')}")
-    print(paragraph)
+    page = os.path.join(options.output_dir, "report.html")
+    print(f"report: {page} (and report.md)")
+    print(summary)
+    if options.open and not webbrowser.open(pathlib.Path(page).absolute().as_uri()):
+        print(f"report.py: --open found no browser; open {page} yourself")
 
 
 def main(arguments=None):

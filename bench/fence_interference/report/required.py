@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the victims have to wait for by the memory model, and how much of their waiting is more than that."""
 
+import cases
 import controls as control_rules
 import words
 
@@ -45,7 +46,7 @@ def sentence(decided):
 
 
 def waits(results):
-    """(victim, noise, alone, same, separate or None) in ns, of foreign noise that made the victim wait."""
+    """(victim, noise, alone, same, separate or None) in ns, of foreign noise that is known to have made the victim wait."""
     found = []
     for victim in results.victims():
         required = results.required(victim, _TOGETHER)
@@ -53,7 +54,10 @@ def waits(results):
             continue  # it publishes nothing: it waits for its turn, not for an order
         for noise in results.noises(victim):
             ratio = results.interference(victim, noise)
-            if noise.partition(".")[0] in words.FOREIGN and ratio is not None and ratio > 1.0 + control_rules.TOLERANCE:
-                separate = None if results.one_domain else results.p50(victim, noise, _APART)
+            alone, same, apart = ((victim, noise, arm) for arm in ("alone", _TOGETHER, _APART))
+            known = results.spread(alone, same) <= cases.MOST_SPREAD
+            if noise.partition(".")[0] in words.FOREIGN and known and ratio > 1.0 + control_rules.TOLERANCE:
+                unknown = results.one_domain or results.spread(same, apart) > cases.MOST_SPREAD
+                separate = None if unknown else results.p50(*apart)
                 found.append((victim, noise, results.p50(victim, noise, "alone"), results.p50(victim, noise, _TOGETHER), separate))
     return found

@@ -7,13 +7,14 @@ PLACEMENTS = ("own_sm", "shared_sm")
 
 # Traffic that is not the victim's own. Spin and local stores are controls: nothing may wait for spin, and domains
 # may not change anything for either.
-FOREIGN = ("nvlink", "nccl", "host")
-KINDS = ("none", "spin", "local", "host", "nvlink", "nccl")
+FOREIGN = ("nvlink", "nvlink_both", "nccl", "host")
+KINDS = ("none", "spin", "local", "host", "nvlink", "nvlink_both", "nccl")
 PACES = ("saturating", "paced")
 ARMS = ("alone", "same", "separate", "swapped", "alias", "map", "env0")
 
 NOISE = {"none": "no noise", "spin": "a spinning kernel", "local": "local stores", "host": "stores to host memory",
-         "nvlink": "NVLink stores", "nccl": "NCCL's all-reduce"}
+         "nvlink": "NVLink stores", "nvlink_both": "NVLink stores both ways",
+         "nccl": "NCCL's all-reduce"}
 CONTEXT = (("gpu", "GPU"), ("gpu_count", "GPUs"), ("compute_capability", "compute capability"), ("sm_count", "SMs"),
            ("sync_domain_count", "memory synchronization domains"), ("sm_clock_mhz", "SM clock, MHz"), ("link", "link"),
            ("numa", "NUMA"), ("driver", "driver"), ("cuda_runtime", "CUDA runtime"), ("nccl_version", "NCCL"),
@@ -54,6 +55,23 @@ def victim_row(victim):
     if parts[0] == "kernel_boundary":
         return _BOUNDARY[parts[1]]
     return " · ".join(parts[1:-1] + [{"own_sm": "own SM", "shared_sm": "shared SM"}[parts[-1]]])
+
+
+def event(victim, noise):
+    """What happens beside the noise, within a sentence: 'fence (acq_rel) of device scope that shares an SM with paced NVLink stores'."""
+    operation, kind, *rest = victim.split(".")
+    if operation == "kernel_boundary":
+        what = {"stream": "that was launched into a stream", "graph": "of a graph", "shared_queue": "on the hardware queue of NCCL's stream"}
+        return f"end of a kernel {what[kind]} beside {traffic(noise)}"
+    order = f" ({rest[0]})" if len(rest) == 2 else ""
+    place = {"own_sm": "on another SM than", "shared_sm": "that shares an SM with"}[rest[-1]]
+    return f"{operation.replace('_', ' ')}{order} of {kind} scope {place} {traffic(noise)}"
+
+
+def traffic(noise):
+    """The noise within a sentence: 'saturating NVLink stores'."""
+    kind, _, pace = noise.partition(".")
+    return f"{pace} {'all-reduces of NCCL' if kind == 'nccl' else NOISE[kind]}".strip()
 
 
 def noise_name(noise):

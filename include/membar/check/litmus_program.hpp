@@ -12,6 +12,8 @@
 #include <membar/model/litmus_test.hpp>
 #include <membar/model/program.hpp>
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <set>
@@ -109,7 +111,17 @@ class litmus_thread {
     return i.destination < 0 ? "_" : "%r" + std::to_string(i.destination);
   }
 
+  /// The name in a table by operation; empty for one that the table does not have.
+  template <std::size_t Size>
+  [[nodiscard]] static std::string named(const std::array<const char*, Size>& names, model::operation what) {
+    const auto n = static_cast<std::size_t>(what);
+    return n < Size ? names[n] : "";
+  }
+
   [[nodiscard]] std::string line(const model::instruction& i) const {
+    if (i.guard >= 0) {
+      refuse(i, "an instruction under a predicate");
+    }
     if (i.via != model::proxy::generic || i.bytes > 8 || i.element != 0) {
       refuse(i, "an access through another proxy, of 16 bytes or of a vector");
     }
@@ -121,9 +133,9 @@ class litmus_thread {
         return "st" + strong + type(i) + " " + address(i) + ", " + value(i.a) + ";";
       case model::opcode::atomic:
       case model::opcode::reduction: {
-        static constexpr const char* names[] = {".exch", ".add", "",     "",     "",     ".and", ".or",
-                                                ".xor",  ".min", ".max", ".inc", ".dec", ".cas"};
-        std::string name = names[static_cast<std::size_t>(i.what)];
+        static constexpr std::array<const char*, 13> names = {".exch", ".add", "",     "",     "",     ".and", ".or",
+                                                              ".xor",  ".min", ".max", ".inc", ".dec", ".cas"};
+        std::string name = named(names, i.what);
         std::string by = value(i.a);
         if (i.what == model::operation::subtract && !i.a.is_register) {
           name = ".add";
@@ -145,9 +157,10 @@ class litmus_thread {
         }
         return "bar.sync " + value(i.a) + ";";
       case model::opcode::compute: {
-        static constexpr const char* names[] = {"mov.b64", "add.s64", "sub.s64", "mul.lo.s64", "", "and.b64", "or.b64",
-                                                "xor.b64", "min.s64", "max.s64", "",           "", ""};
-        const std::string name = names[static_cast<std::size_t>(i.what)];
+        static constexpr std::array<const char*, 13> names = {"mov.b64", "add.s64", "sub.s64", "mul.lo.s64", "",
+                                                              "and.b64", "or.b64",  "xor.b64", "min.s64",    "max.s64",
+                                                              "",        "",        ""};
+        const std::string name = named(names, i.what);
         if (name.empty()) {
           refuse(i, "this arithmetic");
         }
@@ -179,6 +192,9 @@ class litmus_thread {
     const model::location& location = model::at(test.locations, l);
     if (location.arrivals != 0) {
       throw model::error("the location '" + model::at(test.location_names, l) + "' is an mbarrier, which is not supported");
+    }
+    if (location.owner >= 0) {
+      throw model::error("the location '" + model::at(test.location_names, l) + "' is shared memory, which is not supported");
     }
     const int first = location.physical;
     const model::location& home = model::at(test.locations, first);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A piece of a message and its sequence number in one 16-byte word. A `.b128` access is single-copy atomic; a vector of four
-/// words is not. So a reader that finds the expected number has the piece.
+/// A piece of a message and its sequence number in one 16-byte word. A `.b128` access is whole; a vector of four words need not
+/// be. So a reader that finds the expected number has the piece. Source: PTX ISA 9.1, section 8.2.4, takes vector accesses apart
+/// into those of scalars of at most 64 bits, and is silent about the scalar type `.b128` that `ld` and `st` have since 8.3.
+/// libcu++ makes atomic loads and stores of 16 bytes of it. A GPU test looks for torn words, also across a link.
 #pragma once
 
 #include <membar/detail/compilation.cuh>

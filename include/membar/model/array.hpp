@@ -31,6 +31,8 @@ class bounded {
   [[nodiscard]] constexpr T& operator[](int index) noexcept { return at(items_, index); }
   [[nodiscard]] constexpr const T& operator[](int index) const noexcept { return at(items_, index); }
   [[nodiscard]] constexpr int size() const noexcept { return size_; }
+  [[nodiscard]] constexpr T* begin() noexcept { return items_.data(); }
+  [[nodiscard]] constexpr T* end() noexcept { return items_.data() + size_; }
   [[nodiscard]] constexpr const T* begin() const noexcept { return items_.data(); }
   [[nodiscard]] constexpr const T* end() const noexcept { return items_.data() + size_; }
   [[nodiscard]] constexpr std::span<const T> span() const noexcept { return {begin(), end()}; }

@@ -6,7 +6,7 @@
 /// |---|---|
 /// | Coherence | `cohere`; the orders that it leaves open are chosen in coherence.hpp |
 /// | Fence-SC | `orient_fences` in enumerate.hpp, which builds only orders that satisfy it and puts them into causality |
-/// | Atomicity | `updates_are_atomic` |
+/// | Atomicity | `updates_are_atomic`; of atomics of different size `atomics_are_serial` |
 /// | No-Thin-Air | `assign` in enumerate.hpp, which chooses only reads-from that satisfies it |
 /// | SC-per-Location | `sequential_per_location` |
 /// | Causality | `reads_not_from_effects`, `reads_not_from_the_past` |
@@ -117,6 +117,40 @@ template <class Rules>
     }
   }
   return true;
+}
+
+/// Which atomics are performed before which others, each named by its read: those whose writes coherence orders, and an atomic
+/// before those that see its write or a later one.
+[[nodiscard]] constexpr relation performed_before(const candidate& c, const event_structure& f, std::span<const event> events,
+                                                  event_set reads) noexcept {
+  relation before;
+  for (event_set s = reads; s != 0; s = rest(s)) {
+    const int one = first(s);
+    const int write = at(events, one).partner;
+    for (event_set t = write < 0 ? 0 : f.serial[one] & reads; t != 0; t = rest(t)) {
+      const int other = first(t);
+      const int other_write = at(events, other).partner;
+      const int seen = at(c.source, other);
+      if ((other_write >= 0 && c.coherence.holds(write, other_write)) || seen == write || c.coherence.holds(write, seen)) {
+        before.add(one, other);
+      }
+      if (c.coherence.holds(seen, write)) {
+        before.add(other, one);
+      }
+    }
+  }
+  return before;
+}
+
+/// Of two overlapping atomics whose scopes include each other, one is performed completely before the other, also if they differ
+/// in size. Source: PTX ISA, "Atomicity of mixed-size RMW operations".
+[[nodiscard]] constexpr bool atomics_are_serial(const candidate& c, const event_structure& f, std::span<const event> events,
+                                                event_set reads) noexcept {
+  event_set serial = 0;
+  for (event_set s = reads; s != 0; s = rest(s)) {
+    serial |= f.serial[first(s)] != 0 ? only(first(s)) : 0;
+  }
+  return serial == 0 || performed_before(c, f, events, serial).acyclic(serial);
 }
 
 /// Axiom SC-per-Location: acyclic((ms ∩ (rf ∪ co ∪ fr)) ∪ po-loc), for the events of `memory`.

@@ -100,6 +100,16 @@ constexpr void relate_causes(candidate& c, const Rules& rules, const event_struc
     }
     return result;
   };
+  // the read-only path: no fence reaches it, only the boundary of a kernel does
+  const auto read_only_entry = [&](event_set reached) {
+    event_set result = 0;
+    if (rules.holds(rule::kernel_boundary_joins_the_read_only_path)) {
+      for (event_set s = f.read_only; s != 0; s = rest(s)) {
+        result |= (reached & f.boundary_before[first(s)]) != 0 ? only(first(s)) : 0;
+      }
+    }
+    return result;
+  };
   for (event_set m = f.memory & ~f.initial; m != 0; m = rest(m)) {
     const int x = first(m);
     if (f.one_address_each) {
@@ -115,10 +125,14 @@ constexpr void relate_causes(candidate& c, const Rules& rules, const event_struc
     event_set left = 0;
     if (generic) {
       left = c.base[x];
+    } else if (contains(f.read_only, x)) {
+      if (rules.holds(rule::kernel_boundary_joins_the_read_only_path)) {
+        left = f.boundary_after[x] | c.base.image(f.boundary_after[x]);
+      }
     } else if (rules.holds(rule::proxy_fence_after_the_source)) {
       left = c.base.image(c.base[x] & f.before_fence[x]);
     }
-    event_set direct = through_entry(left);
+    event_set direct = through_entry(left) | read_only_entry(left | (generic ? only(x) : 0));
     if (generic && !rules.holds(rule::generic_accesses)) {
       direct &= ~f.generic_memory;
     }

@@ -81,16 +81,6 @@ class coherence_orders {
     return result;
   }
 
-  /// Whether the location has writes that must be ordered and are not.
-  [[nodiscard]] constexpr bool has_choices() const noexcept {
-    for (const event_pair& p : pairs_) {
-      if (open(p)) {
-        return true;
-      }
-    }
-    return false;
-  }
-
  private:
   [[nodiscard]] constexpr bool maximal(int write) const noexcept { return c_.coherence[write] == 0; }
 
@@ -110,7 +100,7 @@ class coherence_orders {
   [[nodiscard]] constexpr bool consistent() {
     ++checked_;
     return reads_not_from_the_past(c_, rules_, reads_) && updates_are_atomic(c_, rules_, f_, events_, reads_) &&
-           sequential_per_location(c_, rules_, f_, memory_, reads_);
+           atomics_are_serial(c_, f_, events_, reads_) && sequential_per_location(c_, rules_, f_, memory_, reads_);
   }
 
   enum class outcome : std::uint8_t { ordered, stuck, impossible };

@@ -35,14 +35,14 @@ struct final_state {
     return false;
   }
 
-  [[nodiscard]] constexpr std::int64_t value(const term& t) const noexcept {
+  [[nodiscard]] constexpr std::int64_t value(const term& t) const {
     switch (t.kind) {
       case term::kind_t::constant:
         return t.value;
       case term::kind_t::register_value:
         return execution->register_value(t.thread, t.index);
       case term::kind_t::memory_value:
-        return execution->value(picked(t));
+        return execution->memory_after(picked(t));
     }
     return 0;
   }
@@ -56,7 +56,7 @@ struct final_state {
 
 /// Evaluates node `root` of a condition.
 template <class State>
-[[nodiscard]] constexpr truth evaluate(std::span<const condition_node> nodes, int root, const State& state) noexcept {
+[[nodiscard]] constexpr truth evaluate(std::span<const condition_node> nodes, int root, const State& state) {
   const condition_node& n = at(nodes, root);
   const auto child = [&](int index) { return evaluate(nodes, index, state); };
   switch (n.kind) {
@@ -93,7 +93,7 @@ template <class State>
 
 /// Evaluates a whole condition; an empty one holds.
 template <class State>
-[[nodiscard]] constexpr truth evaluate(std::span<const condition_node> nodes, const State& state) noexcept {
+[[nodiscard]] constexpr truth evaluate(std::span<const condition_node> nodes, const State& state) {
   return nodes.empty() ? truth::yes : evaluate(nodes, count_of(nodes) - 1, state);
 }
 

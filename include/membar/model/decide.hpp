@@ -8,6 +8,7 @@
 #include <membar/model/enumerate.hpp>
 #include <membar/model/error.hpp>
 #include <membar/model/event_structure.hpp>
+#include <membar/model/morally_strong.hpp>
 #include <membar/model/partial_execution.hpp>
 #include <membar/model/program.hpp>
 #include <membar/model/relation.hpp>
@@ -63,7 +64,7 @@ class state_finder final : public execution_visitor {
 };
 
 /// Visitor that looks for a mixed-size data race: conflicting accesses that overlap in part and that causality leaves
-/// unordered. Source: PTX ISA, "Mixed-size data races".
+/// unordered. Source: PTX ISA, "Limitations on mixed-size data-races".
 class race_finder final : public execution_visitor {
  public:
   [[nodiscard]] constexpr bool accept(const partial_execution& execution) override {
@@ -71,6 +72,10 @@ class race_finder final : public execution_visitor {
     const event_structure& facts = execution.facts();
     for (event_set m = facts.memory & ~facts.initial; m != 0; m = rest(m)) {
       const int x = first(m);
+      if (strays(execution.program(), at(events, x))) {
+        strays_ = true;
+        return false;
+      }
       for (event_set n = facts.overlap[x] & ~facts.initial; n != 0; n = rest(n)) {
         const int y = first(n);
         if (at(events, x).bytes == at(events, y).bytes) {
@@ -78,30 +83,72 @@ class race_finder final : public execution_visitor {
         }
         if ((contains(facts.writes, x) || contains(facts.writes, y)) && !execution.choice().cause.holds(x, y) &&
             !execution.choice().cause.holds(y, x)) {
-          race_ = true;
-          return false;
+          if (!serial_atomics(every_rule{}, execution.program(), at(events, x), at(events, y))) {
+            race_ = true;
+            return false;
+          }
+          atomics_ = true;
         }
-        joins_ = joins_ || (contains(facts.reads, y) && at(execution.choice().source, y) == x &&
-                            at(events, y).bytes > at(events, x).bytes);
+        joins_ = joins_ || (contains(facts.reads, y) && at(execution.choice().source, y) == x && joins(execution, x, y));
       }
     }
     return true;
   }
 
   [[nodiscard]] constexpr bool race() const noexcept { return race_; }
+  /// Whether atomics of different size race, whose scopes include each other.
+  [[nodiscard]] constexpr bool atomics() const noexcept { return atomics_; }
   [[nodiscard]] constexpr bool joins() const noexcept { return joins_; }
+  /// Whether an access is outside of the state space that it names, or of the cluster that the memory belongs to.
+  [[nodiscard]] constexpr bool strays() const noexcept { return strays_; }
 
  private:
+  [[nodiscard]] static constexpr bool strays(const program_view& program, const event& e) noexcept {
+    const int owner = at(program.locations, e.location).owner;
+    const state_space space = at(program.threads[e.thread].code, e.instruction).space;
+    if (owner < 0) {
+      return space == state_space::shared || space == state_space::shared_cluster;
+    }
+    const place& here = program.threads[e.thread].where;
+    const place& there = program.threads[owner].where;
+    return space == state_space::global || !same_cluster(here, there) ||
+           (space == state_space::shared && !same_block(here, there));
+  }
+
+  // Whether a read is wider than the store that wrote its low bytes. An atomic has left the other bytes as it found them.
+  [[nodiscard]] static constexpr bool joins(const partial_execution& execution, int write, int read) noexcept {
+    const auto events = execution.events();
+    for (int n = 0; n < max_events && at(events, write).thread >= 0 && at(events, write).bytes < at(events, read).bytes; ++n) {
+      if (at(events, write).partner < 0) {
+        return true;
+      }
+      write = at(execution.choice().source, at(events, write).partner);
+    }
+    return false;
+  }
+
   bool race_ = false;
+  bool atomics_ = false;
   bool joins_ = false;
+  bool strays_ = false;
 };
 
-/// Throws `error` for a program that no verdict can be given for: one with a mixed-size data race, or with a read that takes
-/// its bytes from several writes.
+/// What of the model applies to a program.
+enum class defined : std::uint8_t {
+  by_the_axioms,
+  by_atomicity_alone  ///< atomics of different size race: PTX says that they are performed one after the other, and nothing else
+};
+
+/// Throws `error` for a program that no verdict can be given for: one with a mixed-size data race that is not among atomics, or
+/// with a read that takes its bytes from several stores.
 template <class Rules = every_rule>
-constexpr void require_defined(const program_view& program, Rules rules = {}, search_options options = {}) {
+constexpr defined require_defined(const program_view& program, Rules rules = {}, search_options options = {}) {
   int bytes = 0;
   bool mixed = false;
+  bool shared = false;
+  for (const location& l : program.locations) {
+    shared = shared || l.owner >= 0;
+  }
   for (const thread_view& t : program.threads) {
     for (const instruction& i : t.code) {
       if (accesses_memory(i.code)) {
@@ -110,18 +157,40 @@ constexpr void require_defined(const program_view& program, Rules rules = {}, se
       }
     }
   }
-  if (!mixed) {
-    return;
+  if (!mixed && !shared) {
+    return defined::by_the_axioms;
   }
   race_finder visitor;
   options.waiting = waits::repeated_once;
   enumerator<Rules>(program, visitor, rules, options).run();
+  if (visitor.strays()) {
+    throw error(
+        "an access reaches shared memory of another cluster, or memory of another state space than it names: undefined");
+  }
   if (visitor.race()) {
     throw error("mixed-size data race: the program's behaviour is undefined");
   }
   if (visitor.joins()) {
     throw error("a read is wider than the write it reads from: a value made of several writes is not decided");
   }
+  return visitor.atomics() ? defined::by_atomicity_alone : defined::by_the_axioms;
+}
+
+/// What PTX says of every program, with a mixed-size data race or without: what instructions do, and that atomics are performed
+/// one after the other.
+[[nodiscard]] constexpr every_rule_but atomicity_alone() noexcept {
+  every_rule_but rules;
+  for (const rule one : {rule::axiom_causality_reads_from, rule::axiom_causality_from_reads, rule::cause_orders_writes,
+                         rule::morally_strong_writes_are_ordered, rule::axiom_fence_sc, rule::fence_sc_synchronizes,
+                         rule::axiom_atomicity, rule::axiom_sc_per_location}) {
+    rules.drop(one);
+  }
+  return rules;
+}
+
+/// The error of a program whose mixed-size data race leaves open what is asked.
+[[nodiscard]] inline error left_open() {
+  return error("mixed-size data race of atomics: PTX says that they are performed one after the other, and leaves this open");
 }
 
 /// The verdict on a test.
@@ -132,17 +201,25 @@ struct decision {
 };
 
 /// Decides a test: `exists` holds if some execution satisfies the condition, `~exists` if none does, `forall` if all do.
+/// Where atomics of different size race, a state that the axioms forbid must be forbidden by their atomicity alone.
 /// Throws `error` if the test exceeds a limit or has no defined behaviour, if the search takes more steps than the options
 /// allow, or if the state was not found and a loop was cut.
 template <class Rules = every_rule>
 [[nodiscard]] constexpr decision decide(const test_view& test, Rules rules = {}, search_options options = {}) {
-  require_defined(test.program, rules, options);
+  const defined by = require_defined(test.program, rules, options);
   state_finder visitor(test);
   decision result;
   result.counts = enumerator<Rules>(test.program, visitor, rules, options).run();
   result.reachable = visitor.found();
   if (Rules::complete && !result.reachable) {
     require_whole(result.counts, options);
+    if (by == defined::by_atomicity_alone) {
+      state_finder other(test);
+      enumerator<every_rule_but>(test.program, other, atomicity_alone(), options).run();
+      if (other.found()) {
+        throw left_open();
+      }
+    }
   }
   result.holds = test.quantified == quantifier::exists ? result.reachable : !result.reachable;
   return result;

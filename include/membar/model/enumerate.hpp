@@ -13,7 +13,6 @@
 #include <membar/model/barrier_groups.hpp>
 #include <membar/model/causality.hpp>
 #include <membar/model/coherence.hpp>
-#include <membar/model/error.hpp>
 #include <membar/model/event_structure.hpp>
 #include <membar/model/execution.hpp>
 #include <membar/model/memory_apart.hpp>
@@ -21,43 +20,16 @@
 #include <membar/model/program.hpp>
 #include <membar/model/relation.hpp>
 #include <membar/model/rules.hpp>
+#include <membar/model/search_options.hpp>
+#include <membar/model/shuffles.hpp>
 #include <membar/model/thread_paths.hpp>
 
 #include <array>
 #include <bit>
 #include <cstdint>
-#include <string>
 #include <type_traits>
 
 namespace membar::inline v0_2::model {
-
-/// What an enumeration went through.
-struct statistics {
-  std::uint64_t paths = 0;       ///< choices of one path through every thread
-  std::uint64_t candidates = 0;  ///< coherence orders and other complete choices that were checked
-  std::uint64_t executions = 0;  ///< choices of paths, reads-from, barrier groups and Fence-SC order that the rules allow
-  cut_loop cut{};                ///< a loop whose longer runs were left out
-};
-
-/// How far a search goes.
-struct search_options {
-  std::uint64_t limit = 0;  ///< the most steps (partial choices and candidates) before the search is given up; 0: any
-  bool bounded = false;     ///< a loop that was cut is no error
-  waits waiting = waits::left_at_once;
-  std::uint64_t few_choices = 256;  ///< with fewer choices of reads-from on a path, axioms are checked at the end alone
-
-  constexpr search_options() = default;
-  constexpr search_options(std::uint64_t steps, bool only_bounded = false) noexcept  // NOLINT: a limit is all that most set
-      : limit(steps), bounded(only_bounded) {}
-};
-
-/// Throws `error` if a loop was cut, which is no error in a bounded search.
-constexpr void require_whole(const statistics& counts, const search_options& options) {
-  if (counts.cut.thread >= 0 && !options.bounded) {
-    throw error("the loop that jumps back" + (counts.cut.line > 0 ? " at line " + std::to_string(counts.cut.line) : "") +
-                " does more than wait, and more than one jump back is not followed: --bounded decides the shorter runs alone");
-  }
-}
 
 /// Enumerates the executions of a program and shows each to a visitor. With a limit other than 0 it ends with an `error`
 /// after that many steps, so that a test that would run for hours is undecided and not a hang. A visitor is shown one execution
@@ -74,6 +46,7 @@ class enumerator final : private memory_apart {
   constexpr statistics run() {
     walk_paths();
     statistics_.cut = cut();
+    statistics_.steps = steps_;
     return statistics_;
   }
 
@@ -84,6 +57,9 @@ class enumerator final : private memory_apart {
     ++statistics_.paths;
     build(facts_, rules_, program_, events());
     known_ = 0;
+    if (facts_.received != 0 && !join_shuffles(facts_, rules_, program_, events(), candidate_.source)) {
+      return true;
+    }
     if (facts_.has_dependencies) {
       flow_ = facts_.dependency;
       flow_.close(facts_.count);
@@ -123,13 +99,15 @@ class enumerator final : private memory_apart {
             rules_.holds(rule::fence_sc_synchronizes)) {
           sc_pairs_.push({i, j}, "an execution has more than 256 pairs of morally strong fence.sc");
         }
-        const bool ordered = facts_.morally_strong.holds(i, j) && rules_.holds(rule::morally_strong_writes_are_ordered);
+        const bool ordered = (facts_.morally_strong.holds(i, j) && rules_.holds(rule::morally_strong_writes_are_ordered)) ||
+                             facts_.serial.holds(i, j);
         const bool racing = facts_.overlap.holds(i, j) && !rules_.holds(rule::coherence_is_partial);
         if (contains(facts_.writes, i) && contains(facts_.writes, j) && x.thread >= 0 && (ordered || racing)) {
           write_pairs_.push({i, j}, "an execution has more than 1024 pairs of morally strong writes");
         }
       }
     }
+    propagate();
     return viable_so_far() ? assign(0) : true;
   }
 
@@ -244,7 +222,7 @@ class enumerator final : private memory_apart {
   constexpr void count_step() {
     ++steps_;
     if (options_.limit != 0 && steps_ > options_.limit) {
-      throw error("undecided: the search was given up after its limit of steps");
+      throw limit_reached();
     }
   }
 
@@ -252,7 +230,7 @@ class enumerator final : private memory_apart {
   constexpr bool assign(int depth) {
     count_step();
     if (depth == reads_.size()) {
-      return known_ == (facts_.reads & ~apart_) || resolve_cycles() ? complete() : true;
+      return known_ == ((facts_.reads & ~apart_) | facts_.received) || resolve_cycles() ? complete() : true;
     }
     related_ = -1;
     return assign_one_of(depth, at(sources_, reads_[depth]), facts_.base);
@@ -342,6 +320,7 @@ class enumerator final : private memory_apart {
   [[nodiscard]] constexpr bool least_order_holds() {
     return reads_not_from_the_past(candidate_, rules_, assigned_) &&
            updates_are_atomic(candidate_, rules_, facts_, events(), assigned_) &&
+           atomics_are_serial(candidate_, facts_, events(), assigned_) &&
            sequential_per_location(candidate_, rules_, facts_, facts_.memory & ~apart_, assigned_);
   }
 
@@ -365,11 +344,11 @@ class enumerator final : private memory_apart {
   constexpr void propagate() noexcept {
     for (bool changed = true; changed;) {
       changed = false;
-      for (event_set s = assigned_ & ~known_; s != 0; s = rest(s)) {
+      for (event_set s = (assigned_ | facts_.received) & ~known_; s != 0; s = rest(s)) {
         const int read = first(s);
-        const int stored = events_[at(candidate_.source, read)].value;
-        if (resolved(stored)) {
-          at(values_, read) = narrowed(read, evaluate(stored));
+        const memory_content seen = content_after(at(candidate_.source, read), events_[read].bytes);
+        if (seen.known) {
+          at(values_, read) = narrowed(read, seen.value);
           known_ |= only(read);
           changed = true;
         }
@@ -380,11 +359,9 @@ class enumerator final : private memory_apart {
   // A read that is narrower than the write sees its low bytes.
   [[nodiscard]] constexpr std::int64_t narrowed(int read, std::int64_t stored) const noexcept {
     const int bytes = events_[read].bytes;
-    if (bytes >= 8 || bytes >= events_[at(candidate_.source, read)].bytes) {
-      return stored;
-    }
-    return static_cast<std::int64_t>(static_cast<std::uint64_t>(stored) &
-                                     ((std::uint64_t{1} << (8 * static_cast<unsigned>(bytes))) - 1));
+    const bool whole =
+        bytes >= 8 || (bytes >= events_[at(candidate_.source, read)].bytes && (!facts_.has_mixed_sizes || fits(stored, bytes)));
+    return whole ? stored : static_cast<std::int64_t>(static_cast<std::uint64_t>(stored) & low_bytes(bytes));
   }
 
   // Only for rule sets without No-Thin-Air or a dependency: values that depend on themselves, if iteration from 0 finds them.
@@ -392,7 +369,7 @@ class enumerator final : private memory_apart {
     if constexpr (Rules::complete) {
       return false;
     } else {
-      const event_set open = facts_.reads & ~known_;
+      const event_set open = (facts_.reads | facts_.received) & ~known_;
       for (event_set s = open; s != 0; s = rest(s)) {
         at(values_, first(s)) = 0;
       }
@@ -405,7 +382,7 @@ class enumerator final : private memory_apart {
           at(values_, read) = next;
         }
         if (!changed) {
-          known_ = facts_.reads;
+          known_ = facts_.reads | facts_.received;
           return viable_so_far();
         }
       }

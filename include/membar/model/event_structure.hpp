@@ -24,9 +24,12 @@ struct event_structure {
   event_set writes = 0;
   event_set memory = 0;
   event_set generic_memory = 0;
+  event_set read_only = 0;  ///< reads through the read-only path
   event_set proxy_fences = 0;
   event_set alias_fences = 0;
   event_set barriers = 0;
+  event_set sent = 0;
+  event_set received = 0;
   event_set release_starts = 0;
   event_set acquire_fences = 0;
   event_set release_fences = 0;
@@ -41,7 +44,10 @@ struct event_structure {
   relation same_proxy_block;  ///< accesses through the same proxy by threads of one block
   relation after_fence;       ///< proxy fence -> accesses through its proxy by threads of its block
   relation before_fence;      ///< access -> proxy fences of its proxy in its block
+  relation boundary_after;    ///< access through the read-only path -> events of threads that the CUDA API has after its thread
+  relation boundary_before;  ///< access through the read-only path -> events of threads that the CUDA API has before its thread
   relation morally_strong;
+  relation serial;           ///< atomics -> atomics that are performed completely before or after; where sizes differ only
   relation release_pattern;  ///< first of the release -> strong write
   relation acquire_pattern;  ///< strong read -> last of the acquire
   relation base;             ///< the part of base causality that is the same in every candidate
@@ -87,6 +93,12 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
       case event_kind::barrier:
         f.barriers |= me;
         break;
+      case event_kind::sent:
+        f.sent |= me;
+        break;
+      case event_kind::received:
+        f.received |= me;
+        break;
     }
     f.initial |= e.thread < 0 ? me : 0;
   }
@@ -97,6 +109,9 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
     const bool x_memory = contains(f.memory, i);
     if (x_memory && x.via == proxy::generic) {
       f.generic_memory |= only(i);
+    }
+    if (x_memory && x.via == proxy::read_only) {
+      f.read_only |= only(i);
     }
     for (int j = 0; j < f.count; ++j) {
       const event& y = at(events, j);
@@ -122,6 +137,16 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
           f.same_proxy_block.add(i, j);
         }
       }
+      if (x_memory && x.via == proxy::read_only && y.thread >= 0) {
+        for (const api_edge& edge : program.api) {
+          if (x.thread == edge.before && y.thread == edge.after) {
+            f.boundary_after.add(i, j);
+          }
+          if (y.thread == edge.before && x.thread == edge.after) {
+            f.boundary_before.add(i, j);
+          }
+        }
+      }
       if (contains(f.proxy_fences, i) && contains(f.memory, j) && x.via == y.via && y.thread >= 0 &&
           (one_block || !rules.holds(rule::proxy_fence_in_the_block))) {
         f.after_fence.add(i, j);
@@ -129,6 +154,16 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
       }
     }
     f.dependency[i] = 0;
+  }
+  // where all sizes are the same, these pairs are morally strong, and other axioms say no less
+  if (f.has_mixed_sizes && rules.holds(rule::atomics_of_any_size_are_serial)) {
+    for (int i = 0; i < f.count; ++i) {
+      for (int j = 0; j < f.count; ++j) {
+        if (i != j && serial_atomics(rules, program, at(events, i), at(events, j))) {
+          f.serial.add(i, j);
+        }
+      }
+    }
   }
   f.one_address_each = f.one_address_each && (f.memory & ~f.generic_memory) == 0 && rules.holds(rule::generic_accesses) &&
                        rules.holds(rule::addresses_are_apart);
@@ -158,9 +193,9 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
       }
     }
     // dep = address, data and control dependencies; the write of an update depends on its read
-    event_set on = (rules.holds(rule::data_dependency) ? e.data : 0) |
-                   (rules.holds(rule::address_dependency) ? e.addressed : 0) |
-                   (rules.holds(rule::control_dependency) ? e.control : 0);
+    event_set on =
+        (rules.holds(rule::data_dependency) ? e.data : 0) | (rules.holds(rule::address_dependency) ? e.addressed : 0) |
+        (rules.holds(rule::control_dependency) ? e.control : 0) | (rules.holds(rule::predicate_dependency) ? e.guard : 0);
     if (e.kind == event_kind::write && e.partner >= 0 && rules.holds(rule::update_depends_on_its_read)) {
       on |= only(e.partner);
     }

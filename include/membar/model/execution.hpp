@@ -11,7 +11,15 @@
 namespace membar::inline v0_2::model {
 
 /// What an event does. Source: PTX ISA, "Operation types".
-enum class event_kind : std::uint8_t { read, write, fence, proxy_fence, barrier };
+enum class event_kind : std::uint8_t {
+  read,
+  write,
+  fence,
+  proxy_fence,
+  barrier,
+  sent,     ///< a lane's value in a shuffle
+  received  ///< what a lane gets in a shuffle: the value of one `sent`
+};
 
 /// One event. A load is a read, a store a write, a read-modify-write a read and a write joined by `partner`; a failed
 /// compare-and-swap is a read alone.
@@ -25,6 +33,7 @@ struct event {
   bool releases = false;    ///< writes, fences and cluster or mbarrier arrivals
   bool sequential = false;  ///< `fence.sc`
   bool reduction = false;   ///< of a `red`
+  bool atomic = false;      ///< of an `atom` or a `red`
   thread_scope scope = thread_scope::block;
   proxy via = proxy::generic;
   int location = -1;
@@ -32,10 +41,11 @@ struct event {
   int physical = -1;  ///< physical memory
   int bytes = 4;
   int partner = -1;         ///< the other half of a read-modify-write
-  int value = -1;           ///< expression that a write stores
+  int value = -1;           ///< expression that a write stores or a lane sends
   event_set data = 0;       ///< reads that the stored value was computed from
   event_set addressed = 0;  ///< reads that the address was computed from
   event_set control = 0;    ///< reads that decided a branch before this event
+  event_set guard = 0;      ///< reads that decided the predicate of this event's instruction
 
   barrier_kind barrier = barrier_kind::block;
   bool mbarrier = false;

@@ -17,6 +17,7 @@
 #include <membar/model/relation.hpp>
 #include <membar/model/rules.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -52,6 +53,7 @@ struct explanation {
   std::vector<step> cycle;       ///< the cycle of relations that the first broken rule forbids
   race_answer race;
   statistics counts{};
+  bool given_up = false;  ///< the search for the rule was: its limit of steps was used up
 };
 
 /// Visitor that keeps the first execution that a test's condition asks for. The test must live as long as the finder.
@@ -69,7 +71,8 @@ class witness_finder final : public execution_visitor {
       witness w;
       w.events.assign(execution.events().begin(), execution.events().end());
       for (int i = 0; i < count_of(w.events); ++i) {
-        w.values.push_back(contains(execution.facts().memory, i) ? execution.value(i) : 0);
+        const event_set with_value = execution.facts().memory | execution.facts().sent | execution.facts().received;
+        w.values.push_back(contains(with_value, i) ? execution.value(i) : 0);
       }
       w.facts = execution.facts();
       w.choice = execution.choice();
@@ -119,52 +122,73 @@ class explainer {
  public:
   explicit explainer(const litmus_test& test, const search_options& options = {}) : view_(test.view()), options_(options) {}
 
+  /// All searches together take no more steps than the limit. Throws `error` if it does not suffice for a verdict.
   [[nodiscard]] explanation run() {
-    require_defined(view_.program, every_rule{}, options_);
+    if (require_defined(view_.program, every_rule{}, options_) == defined::by_atomicity_alone) {
+      (void)decide(view_, every_rule{}, options_);  // throws if the test has no verdict
+    }
     explanation result;
-    result.race = look_for_race(view_.program);
     {
       witness_finder visitor(view_);
       result.counts = enumerator(view_.program, visitor, every_rule{}, options_).run();
       result.shown = std::move(visitor.found());
       result.reachable = result.shown.has_value();
     }
-    if (result.reachable) {
-      return result;
+    if (!result.reachable) {
+      require_whole(result.counts, options_);
     }
-    require_whole(result.counts, options_);
+    spend(result.counts);
+    result.race = look_for_race(view_.program, options_.limit);
+    if (!result.reachable) {
+      try {
+        find_rule(result);
+      } catch (const limit_reached&) {
+        result.given_up = true;
+      }
+    }
+    return result;
+  }
+
+ private:
+  /// Takes the steps of a search from the limit, of which at least one is left.
+  void spend(const statistics& counts) noexcept {
+    if (options_.limit != 0) {
+      options_.limit -= std::min(options_.limit - 1, counts.steps);
+    }
+  }
+
+  void find_rule(explanation& result) {
     static constexpr rule candidates[] = {rule::axiom_causality_from_reads,
                                           rule::axiom_causality_reads_from,
                                           rule::cause_orders_writes,
                                           rule::axiom_atomicity,
+                                          rule::atomics_of_any_size_are_serial,
                                           rule::axiom_sc_per_location,
                                           rule::axiom_no_thin_air,
                                           rule::morally_strong_writes_are_ordered,
                                           rule::waiting_ends};
     for (const rule one : candidates) {
       if (try_without({one}, result)) {
-        return result;
+        return;
       }
     }
     for (const rule one : candidates) {
       for (const rule other : candidates) {
         if (one < other && try_without({one, other}, result)) {
-          return result;
+          return;
         }
       }
     }
     (void)try_without({std::begin(candidates), std::end(candidates)}, result);
-    return result;
   }
 
- private:
   bool try_without(const std::vector<rule>& dropped, explanation& result) {
     every_rule_but rules;
     for (const rule one : dropped) {
-      rules.dropped |= every_rule_but(one).dropped;
+      rules.drop(one);
     }
     witness_finder visitor(view_);
-    (void)enumerator(view_.program, visitor, rules, options_).run();
+    spend(enumerator(view_.program, visitor, rules, options_).run());
     if (!visitor.found()) {
       return false;
     }
@@ -252,6 +276,18 @@ class explainer {
           }
         }
       }
+    }
+    if (broken == rule::atomics_of_any_size_are_serial) {
+      event_structure facts = f;
+      for (int i = 0; i < f.count; ++i) {
+        for (int j = 0; j < f.count; ++j) {
+          if (i != j && serial_atomics(every_rule{}, view_.program, at(w.events, i), at(w.events, j))) {
+            facts.serial.add(i, j);
+          }
+        }
+      }
+      const relation before = performed_before(w.choice, facts, w.events, f.reads);
+      return shortest_cycle(w, {{"performed before", &before}});
     }
     if (broken == rule::axiom_no_thin_air) {
       relation rf;

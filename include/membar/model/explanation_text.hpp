@@ -66,6 +66,9 @@ class explanation_printer {
       const int source = at(w.choice.source, read);
       edges_.push_back({source, read, "rf"});
     }
+    for (event_set s = f.received; s != 0; s = rest(s)) {
+      edges_.push_back({at(w.choice.source, first(s)), first(s), "shuffle"});
+    }
     for (event_set s = f.writes & used_; s != 0; s = rest(s)) {
       const int write = first(s);
       for (event_set t = w.choice.coherence[write] & used_; t != 0; t = rest(t)) {
@@ -126,6 +129,9 @@ class explanation_printer {
         return "PF";
       case event_kind::barrier:
         return "B";
+      case event_kind::sent:
+      case event_kind::received:
+        return (e.kind == event_kind::sent ? "sends " : "receives ") + value_text(test_, at(found_.shown->values, index));
     }
     return "";
   }
@@ -140,6 +146,9 @@ class explanation_printer {
   [[nodiscard]] std::string reason() const {
     if (found_.reachable) {
       return "one execution that shows it:";
+    }
+    if (found_.given_up) {
+      return "the search for the rule that forbids it was given up after its limit of steps.";
     }
     if (!found_.shown) {
       return "no choice of paths and of reads-from gives these values.";
@@ -171,7 +180,7 @@ class explanation_printer {
         out += line + "\n";
       }
       out += "Relations\n";
-      for (const char* kind : {"rf", "co", "fr", "sync", "barrier", "fence-sc"}) {
+      for (const char* kind : {"rf", "co", "fr", "sync", "barrier", "fence-sc", "shuffle"}) {
         std::string line;
         for (const step& edge : edges_) {
           if (edge.relation == kind) {

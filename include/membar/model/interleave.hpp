@@ -79,6 +79,9 @@ class interleaving {
       }
     };
     ++s.at[t];
+    if (i.guard >= 0 && (at(registers, i.guard) != 0) == i.guard_negated) {
+      return;
+    }
     switch (i.code) {
       case opcode::load:
         set(memory(s, registers, i));
@@ -110,10 +113,11 @@ class interleaving {
       case opcode::fence:
       case opcode::proxy_fence:
         break;
+      case opcode::shuffle:
       case opcode::barrier:
       case opcode::mbarrier_arrive:
       case opcode::mbarrier_wait:
-        throw error("the interleavings of a test with barriers are not enumerated");
+        throw error("the interleavings of a test with barriers or shuffles are not enumerated");
     }
   }
 

@@ -8,6 +8,7 @@
 #include <membar/model/litmus_names.hpp>
 #include <membar/model/litmus_test.hpp>
 #include <membar/model/litmus_tokens.hpp>
+#include <membar/model/nearest_name.hpp>
 #include <membar/model/program.hpp>
 
 #include <cstddef>
@@ -184,7 +185,14 @@ class condition_reader {
     const token word = in_.expect_word("a register, a location or a number");
     if (const std::optional<int> thread = thread_number(word.text); thread && in_.at_symbol(":") && !bracketed) {
       in_.take();
-      return register_term(word, *thread);
+      term t = register_term(word, *thread);
+      if (address) {
+        if (t.kind != term::kind_t::memory_value) {
+          fail(word, "expected a location after '&'");
+        }
+        return address_of(t.index);
+      }
+      return t;
     }
     const std::string name = bracketed ? std::string(word.text) : in_.location_name(word);
     if (bracketed) {
@@ -194,20 +202,25 @@ class condition_reader {
     t.kind = term::kind_t::memory_value;
     t.index = in_.find_location(name);
     if (t.index < 0) {
-      fail(word, "'" + name + "' is no location of this test");
+      fail(word, "'" + name + "' is no location of this test" + meant(name));
     }
     if (at(in_.test.locations, t.index).arrivals != 0) {
       fail(word, "'" + name + "' is an mbarrier and has no value");
     }
     if (address) {
-      term constant;
-      constant.value = address_value(t.index);
-      return constant;
+      return address_of(t.index);
     }
     observe(name, t);
     return t;
   }
 
+  [[nodiscard]] static term address_of(int location_index) noexcept {
+    term constant;
+    constant.value = address_value(location_index);
+    return constant;
+  }
+
+  // A register, or shared memory of the thread's block.
   term register_term(const token& word, int number) {
     const int thread = in_.thread_index(number);
     if (thread < 0) {
@@ -217,9 +230,40 @@ class condition_reader {
     term t;
     t.kind = term::kind_t::register_value;
     t.thread = thread;
-    t.index = in_.register_for(reg, thread, std::string(reg.text));
+    t.index = in_.find_register(thread, reg.text);
+    if (t.index < 0) {
+      const std::string name = in_.location_name(reg);
+      if (const int shared = in_.find_location_of(thread, name); shared >= 0) {
+        t.kind = term::kind_t::memory_value;
+        t.thread = 0;
+        t.index = shared;
+        observe("P" + std::to_string(number) + ":" + name, t);
+        return t;
+      }
+      const std::string nearest = nearest_name(reg.text, at(in_.test.threads, thread).register_names);
+      fail(reg, "nothing in P" + std::to_string(number) + " names the register '" + std::string(reg.text) + "'" +
+                    (nearest.empty() ? "" : "; the nearest is '" + nearest + "'"));
+    }
     observe("P" + std::to_string(number) + ":" + std::string(reg.text), t);
     return t;
+  }
+
+  // What the name of no location may have been meant to be.
+  [[nodiscard]] std::string meant(const std::string& name) const {
+    for (int t = 0; t < count_of(in_.test.threads); ++t) {
+      if (in_.find_location_of(t, name) >= 0) {
+        return ", but shared memory of several blocks: name one with a thread, as in 'P" +
+               std::to_string(at(in_.test.threads, t).number) + ":" + name + "'";
+      }
+    }
+    for (int t = 0; t < count_of(in_.test.threads); ++t) {
+      if (in_.known_register(t, name)) {
+        return "; a register is named with its thread, as in 'P" + std::to_string(at(in_.test.threads, t).number) + ":" + name +
+               "'";
+      }
+    }
+    const std::string nearest = nearest_name(name, in_.test.location_names);
+    return nearest.empty() ? "" : "; the nearest is '" + nearest + "'";
   }
 
   void observe(const std::string& name, const term& t) {

@@ -9,6 +9,7 @@
 #include <membar/model/litmus_condition.hpp>
 #include <membar/model/litmus_instruction.hpp>
 #include <membar/model/litmus_names.hpp>
+#include <membar/model/litmus_shared.hpp>
 #include <membar/model/litmus_state.hpp>
 #include <membar/model/litmus_test.hpp>
 #include <membar/model/litmus_tokens.hpp>
@@ -38,11 +39,13 @@ class litmus_reader {
     state_reader state(in_);
     state.read_initial_state();
     state.read_places();
+    in_.end_declarations();
     jumps_.resize(in_.test.threads.size());
     while (!condition_reader::begins(in_)) {
       read_row();
     }
     resolve_labels();
+    shared_memory(in_).divide(state.remote_addresses());
     condition_reader(in_).read();
     state.check_places();
     check_extents();
@@ -87,18 +90,27 @@ class litmus_reader {
 
   void read_cell(int thread) {
     while (!at_cell_end()) {
+      if (in_.at_symbol("@")) {
+        append(thread, instruction_reader::with_predicate(in_, thread));
+        return;
+      }
       const token word = in_.expect_word("an instruction");
       const int next = count_of(at(in_.test.threads, thread).code);
       if (!in_.accept(":")) {
-        if (const std::optional<token> label = instruction_reader(in_, thread, word).read()) {
-          at(jumps_, thread).push_back({*label, next});
-        }
+        append(thread, instruction_reader(in_, thread, word));
         return;
       }
       if (label_target(thread, word) >= 0) {
         fail(word, "the label '" + std::string(word.text) + "' is there twice");
       }
       at(in_.test.threads, thread).labels.emplace_back(std::string(word.text), next);
+    }
+  }
+
+  void append(int thread, instruction_reader instruction) {
+    const int next = count_of(at(in_.test.threads, thread).code);
+    if (const std::optional<token> label = instruction.read()) {
+      at(jumps_, thread).push_back({*label, next});
     }
   }
 

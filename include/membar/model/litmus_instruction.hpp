@@ -9,6 +9,7 @@
 #include <membar/model/litmus_names.hpp>
 #include <membar/model/litmus_test.hpp>
 #include <membar/model/litmus_tokens.hpp>
+#include <membar/model/nearest_name.hpp>
 #include <membar/model/program.hpp>
 #include <membar/thread_scope.hpp>
 
@@ -25,8 +26,26 @@ namespace membar::inline v0_2::model::detail {
 class instruction_reader {
  public:
   instruction_reader(litmus_names& in, int thread, const token& word)
-      : in_(in), thread_(thread), word_(word), head_(split(lower(word.text)).front()) {
+      : in_(in), thread_(thread), begin_(word), word_(word), head_(split(lower(word.text)).front()) {
     i_.line = word.line;
+  }
+
+  /// Reads from the '@' on that an instruction with a predicate begins with.
+  [[nodiscard]] static instruction_reader with_predicate(litmus_names& in, int thread) {
+    const token sign = in.take();
+    const bool negated = in.accept("!");
+    const token name = in.expect_word("a predicate");
+    const int guard = in.find_register(thread, name.text);
+    if (guard < 0) {
+      const std::string nearest = nearest_name(name.text, at(in.test.threads, thread).register_names);
+      fail(name, "nothing sets the predicate '" + std::string(name.text) + "' before" +
+                     (nearest.empty() ? "" : "; the nearest register is '" + nearest + "'"));
+    }
+    instruction_reader result(in, thread, in.expect_word("an instruction after its predicate"));
+    result.begin_ = sign;
+    result.i_.guard = guard;
+    result.i_.guard_negated = negated;
+    return result;
   }
 
   /// The label that the instruction jumps to, if it does.
@@ -36,7 +55,10 @@ class instruction_reader {
       fail(word_, "a host thread takes part in no barrier");
     }
     read_operands();
-    const std::string written = in_.written_since(in_.offset_of(word_));
+    if (i_.guard >= 0) {
+      use_predicate();
+    }
+    const std::string written = in_.written_since(in_.offset_of(begin_));
     t.code.push_back(i_);
     t.text.push_back(written);
     for (const instruction& element : more_) {
@@ -69,8 +91,27 @@ class instruction_reader {
       read_mbarrier();
     } else if (head_ == "goto" || head_ == "bra" || find(branch_tests, head_)) {
       read_jump();
+    } else if (head_ == "setp") {
+      read_setp();
+    } else if (head_ == "shfl") {
+      read_shuffle();
     } else {
       read_compute();
+    }
+  }
+
+  // A jump with a predicate is a branch on it.
+  void use_predicate() {
+    if (i_.code == opcode::branch) {
+      fail(word_, "'" + std::string(word_.text) + "' has a condition of its own, so that it takes no predicate");
+    }
+    if (i_.code == opcode::jump) {
+      i_.code = opcode::branch;
+      i_.test = i_.guard_negated ? comparison::equal : comparison::not_equal;
+      i_.a = {true, i_.guard, 0};
+      i_.b = {};
+      i_.guard = -1;
+      i_.guard_negated = false;
     }
   }
 
@@ -111,7 +152,7 @@ class instruction_reader {
       i_.indirect = true;
       i_.target = in_.register_for(word, thread_, std::string(word.text));
     } else {
-      i_.target = in_.location_for(word, bracketed ? std::string(word.text) : in_.location_name(word));
+      i_.target = in_.accessed_location(word, bracketed ? std::string(word.text) : in_.location_name(word));
       if (at(in_.test.locations, i_.target).arrivals != 0) {
         fail(word, "'" + std::string(word.text) + "' is an mbarrier");
       }
@@ -121,12 +162,25 @@ class instruction_reader {
     }
   }
 
-  void set_bytes(const mnemonic& m) { i_.bytes = static_cast<std::uint8_t>(m.bytes == 0 ? 4 : m.bytes); }
+  void set_bytes(const mnemonic& m) {
+    i_.bytes = static_cast<std::uint8_t>(m.bytes == 0 ? 4 : m.bytes);
+    i_.space = m.space.value_or(state_space::generic);
+  }
 
   /// Strength, order and scope of a load or a store.
-  void set_order(const mnemonic& m, bool is_store) {
-    no_others(word_, m);
+  void set_order(mnemonic m, bool is_store) {
     const std::string name(word_.text);
+    if (m.read_only && head_ == "ld") {
+      if (m.order || m.scope || m.is_volatile || m.mmio) {
+        fail(word_, "'" + name + "': a load through the read-only path (nc) takes no order and no scope");
+      }
+      if (m.space && *m.space != state_space::global) {
+        fail(word_, "'" + name + "': the read-only path (nc) leads to global memory");
+      }
+      i_.via = proxy::read_only;
+      m.read_only = false;
+    }
+    no_others(word_, m);
     if (m.is_volatile) {
       if (m.order || m.scope || m.weak) {
         fail(word_, "'" + name + "': volatile takes no order and no scope");
@@ -443,6 +497,62 @@ class instruction_reader {
     label_ = in_.expect_word("a label");
   }
 
+  void read_setp() {
+    static constexpr meaning<operation> tests[] = {{"eq", operation::is_equal},   {"ne", operation::is_not_equal},
+                                                   {"lt", operation::is_less},    {"le", operation::is_less_equal},
+                                                   {"gt", operation::is_greater}, {"ge", operation::is_greater_equal}};
+    const std::vector<std::string> parts = split(lower(word_.text));
+    const auto test = parts.size() < 2 ? std::nullopt : find(tests, parts[1]);
+    if (!test || parts.size() > 3 || (parts.size() == 3 && type_bytes(parts[2]) == 0)) {
+      fail(word_, "expected setp.eq, .ne, .lt, .le, .gt or .ge and a type, found " + shown(word_));
+    }
+    i_.code = opcode::compute;
+    i_.what = *test;
+    i_.destination = read_destination();
+    need_comma();
+    i_.a = read_operand();
+    need_comma();
+    i_.b = read_operand();
+  }
+
+  // shfl.sync.MODE.b32 r0[|p0], value, lane, clamp, mask
+  void read_shuffle() {
+    static constexpr meaning<shuffle_mode> modes[] = {{"idx", shuffle_mode::index},
+                                                      {"up", shuffle_mode::up},
+                                                      {"down", shuffle_mode::down},
+                                                      {"bfly", shuffle_mode::butterfly}};
+    const std::vector<std::string> parts = split(lower(word_.text));
+    const auto mode = parts.size() < 3 || parts[1] != "sync" ? std::nullopt : find(modes, parts[2]);
+    if (!mode || parts.size() > 4 || (parts.size() == 4 && type_bytes(parts[3]) != 4)) {
+      fail(word_, "expected shfl.sync.idx, .up, .down or .bfly, and .b32, found " + shown(word_));
+    }
+    if (at(in_.test.threads, thread_).where.host) {
+      fail(word_, "a host thread takes part in no shuffle");
+    }
+    i_.code = opcode::shuffle;
+    i_.mode = *mode;
+    i_.destination = read_destination();
+    if (in_.accept("|")) {
+      i_.predicate = read_destination();
+    }
+    need_comma();
+    i_.a = read_operand();
+    need_comma();
+    i_.b.value = read_constant("the lane of a shuffle", 31);
+    need_comma();
+    i_.c.value = read_constant("the clamp of a shuffle", 0x1f1f);
+    need_comma();
+    i_.lanes = static_cast<std::uint32_t>(read_constant("the mask of a shuffle", 0xffffffff));
+  }
+
+  std::int64_t read_constant(const std::string& what, std::int64_t most) {
+    const token word = in_.peek();
+    if (word.what != token_kind::number || word.value < 0 || word.value > most) {
+      fail(word, what + " is a number from 0 to " + std::to_string(most) + " here, found " + shown(word));
+    }
+    return in_.take().value;
+  }
+
   void read_compute() {
     static constexpr meaning<operation> operations[] = {
         {"mov", operation::move},      {"add", operation::add},     {"sub", operation::subtract}, {"mul", operation::multiply},
@@ -470,7 +580,8 @@ class instruction_reader {
 
   litmus_names& in_;
   int thread_;
-  token word_;  ///< the mnemonic
+  token begin_;  ///< where the instruction begins: its predicate, or its mnemonic
+  token word_;   ///< the mnemonic
   std::string head_;
   instruction i_;
   std::vector<instruction> more_;  ///< a vector access's elements after the first

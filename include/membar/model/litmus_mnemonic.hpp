@@ -8,9 +8,7 @@
 #include <membar/model/program.hpp>
 #include <membar/thread_scope.hpp>
 
-#include <algorithm>
 #include <cstddef>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -43,8 +41,10 @@ struct mnemonic {
   bool weak = false;
   bool is_volatile = false;
   bool mmio = false;
+  bool read_only = false;  ///< nc
   std::optional<thread_scope> scope;
   std::optional<operation> what;
+  std::optional<state_space> space;
   int bytes = 0;
   int elements = 1;
   std::vector<std::string> others;  ///< parts of no meaning here
@@ -89,7 +89,11 @@ struct mnemonic {
       {"and", operation::bit_and},    {"or", operation::bit_or},    {"xor", operation::bit_xor},
       {"min", operation::minimum},    {"max", operation::maximum},  {"inc", operation::increment},
       {"dec", operation::decrement},  {"exch", operation::move},    {"cas", operation::compare_exchange}};
-  static constexpr std::string_view spaces[] = {"global", "shared", "shared::cta", "shared::cluster", "generic"};
+  static constexpr meaning<state_space> spaces[] = {{"generic", state_space::generic},
+                                                    {"global", state_space::global},
+                                                    {"shared", state_space::shared},
+                                                    {"shared::cta", state_space::shared},
+                                                    {"shared::cluster", state_space::shared_cluster}};
   mnemonic m;
   m.parts = split(lower(word.text));
   for (std::size_t i = 1; i < m.parts.size(); ++i) {
@@ -109,6 +113,8 @@ struct mnemonic {
       m.is_volatile = true;
     } else if (part == "mmio") {
       m.mmio = true;
+    } else if (part == "nc") {
+      m.read_only = true;
     } else if (const auto scope = find(scopes, part)) {
       once(!m.scope);
       m.scope = scope;
@@ -121,7 +127,10 @@ struct mnemonic {
     } else if (part == "v2" || part == "v4" || part == "v8") {
       once(m.elements == 1);
       m.elements = part.back() - '0';
-    } else if (std::find(std::begin(spaces), std::end(spaces), part) == std::end(spaces)) {
+    } else if (const auto space = find(spaces, part)) {
+      once(!m.space);
+      m.space = space;
+    } else {
       m.others.push_back(part);
     }
   }
@@ -130,8 +139,8 @@ struct mnemonic {
 
 /// Refuses a mnemonic with a part of no known meaning.
 inline void no_others(const token& word, const mnemonic& m) {
-  if (!m.others.empty()) {
-    fail(word, "'" + std::string(word.text) + "': '" + m.others.front() + "' is not known here");
+  if (!m.others.empty() || m.read_only) {
+    fail(word, "'" + std::string(word.text) + "': '" + (m.read_only ? "nc" : m.others.front()) + "' is not known here");
   }
 }
 

@@ -6,6 +6,7 @@
 #include <membar/model/array.hpp>
 #include <membar/model/litmus_test.hpp>
 #include <membar/model/litmus_tokens.hpp>
+#include <membar/model/nearest_name.hpp>
 #include <membar/model/program.hpp>
 #include <membar/model/relation.hpp>
 
@@ -72,6 +73,39 @@ class litmus_names : public litmus_tokens {
     return known >= 0 ? known : declare(word, name);
   }
 
+  /// Declares a location as shared memory.
+  void declare_shared(const std::string& name) { shared_.push_back(name); }
+  [[nodiscard]] bool is_declared_shared(const std::string& name) const { return index_in(shared_, name) >= 0; }
+
+  /// The location that a name stands for in a thread: of shared memory the one of its block. -1 if there is none.
+  [[nodiscard]] int find_location_of(int thread, const std::string& name) const {
+    const place& here = at(test.threads, thread).where;
+    for (int l = 0; l < count_of(test.locations); ++l) {
+      const int owner = at(test.locations, l).owner;
+      const std::string& full = at(test.location_names, l);
+      if (owner >= 0 && same_block(here, at(test.threads, owner).where) && full.substr(full.find(':') + 1) == name) {
+        return l;
+      }
+    }
+    return -1;
+  }
+
+  /// From here on, a location that nothing has named yet is accessed and not declared.
+  void end_declarations() { declared_ = test.location_names; }
+
+  /// As `location_for`, for an access: remarks on a location that is not declared.
+  int accessed_location(const token& word, const std::string& name) {
+    const bool known = find_location(name) >= 0;
+    const int index = location_for(word, name);
+    if (!known) {
+      const std::string nearest = nearest_name(name, declared_);
+      test.remarks.push_back({word.line, word.column,
+                              "'" + name + "' is accessed and not declared" +
+                                  (nearest.empty() ? "" : "; the nearest declared name is '" + nearest + "'")});
+    }
+    return index;
+  }
+
   /// A location's name; an element of an array keeps its index in the name, and `x[0]` is `x`.
   std::string location_name(const token& word) {
     std::string name(word.text);
@@ -99,9 +133,14 @@ class litmus_names : public litmus_tokens {
     return -1;
   }
 
+  /// The register's index, -1 if nothing in the thread has named it.
+  [[nodiscard]] int find_register(int thread, std::string_view name) const {
+    return index_in(at(test.threads, thread).register_names, name);
+  }
+
   int register_for(const token& word, int thread, const std::string& name) {
     litmus_test::thread& t = at(test.threads, thread);
-    const int known = index_in(t.register_names, name);
+    const int known = find_register(thread, name);
     if (known >= 0) {
       return known;
     }
@@ -113,9 +152,7 @@ class litmus_names : public litmus_tokens {
     return count_of(t.registers) - 1;
   }
 
-  [[nodiscard]] bool known_register(int thread, std::string_view name) const {
-    return index_in(at(test.threads, thread).register_names, name) >= 0;
-  }
+  [[nodiscard]] bool known_register(int thread, std::string_view name) const { return find_register(thread, name) >= 0; }
 
   /// Whether the word is a register of the thread, or may become one.
   [[nodiscard]] bool names_register(int thread, std::string_view name) const {
@@ -129,6 +166,9 @@ class litmus_names : public litmus_tokens {
     const auto found = std::find(names.begin(), names.end(), name);
     return found == names.end() ? -1 : static_cast<int>(found - names.begin());
   }
+
+  std::vector<std::string> declared_;
+  std::vector<std::string> shared_;
 };
 
 }  // namespace membar::inline v0_2::model::detail

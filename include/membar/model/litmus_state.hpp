@@ -22,6 +22,14 @@
 
 namespace membar::inline v0_2::model::detail {
 
+/// A register whose first value is the address of shared memory, as a thread of its block names it.
+struct remote_address {
+  token word;
+  int thread = 0;
+  int reg = 0;
+  int owner = 0;
+};
+
 class state_reader {
  public:
   explicit state_reader(litmus_names& in) : in_(in) {}
@@ -69,6 +77,9 @@ class state_reader {
     resolve_threads();
   }
 
+  /// The registers whose first value is the address of another block's shared memory.
+  [[nodiscard]] const std::vector<remote_address>& remote_addresses() const noexcept { return others_; }
+
   /// Throws `error` for a block or a cluster that is in two places.
   void check_places() const {
     for (std::size_t i = 0; i < in_.test.threads.size(); ++i) {
@@ -98,6 +109,7 @@ class state_reader {
     std::string name;
     std::int64_t value = 0;
     std::string address_of;
+    int of_thread = -1;  ///< number of the thread whose block the address belongs to; -1: its own
   };
   struct initial_address {
     int index = 0;
@@ -159,9 +171,13 @@ class state_reader {
       return;
     }
     const int index = in_.location_for(word, name);
-    if (!in_.accept("=")) {
-      return;
+    if (in_.accept("=")) {
+      read_initial_value(index);
     }
+  }
+
+  // A number, or the address of a location.
+  void read_initial_value(int index) {
     in_.accept("&");
     if (in_.peek().what == token_kind::word) {
       const token target = in_.take();
@@ -180,8 +196,18 @@ class state_reader {
 
   // s @ surface aliases x;   b @ mbarrier 2;
   void read_view(const token& word, const std::string& name) {
-    const token how = in_.expect_word("a proxy or 'mbarrier'");
+    const token how = in_.expect_word("a proxy, 'shared' or 'mbarrier'");
     const std::string kind_name = lower(how.text);
+    if (kind_name == "shared") {
+      const std::size_t bracket = name.find('[');
+      in_.declare_shared(name.substr(0, bracket));
+      if (in_.accept("=")) {
+        read_initial_value(in_.location_for(word, name));
+      } else {
+        declare_array(word, name.substr(0, bracket), bracket == std::string::npos ? 1 : std::stoi(name.substr(bracket + 1)));
+      }
+      return;
+    }
     if (kind_name == "mbarrier") {
       const token count = in_.peek();
       const int arrivals = in_.expect_small("an expected count");
@@ -192,7 +218,7 @@ class state_reader {
       return;
     }
     if (kind_name != "generic" && kind_name != "surface" && kind_name != "texture" && kind_name != "constant") {
-      fail(how, "expected generic, surface, texture, constant or mbarrier, found " + shown(how));
+      fail(how, "expected generic, surface, texture, constant, shared or mbarrier, found " + shown(how));
     }
     const token aliases = in_.expect_word("'aliases'");
     if (lower(aliases.text) != "aliases") {
@@ -222,7 +248,11 @@ class state_reader {
     if (in_.accept("=")) {
       in_.accept("&");
       if (in_.peek().what == token_kind::word) {
-        const token target = in_.take();
+        token target = in_.take();
+        if (const std::optional<int> other = thread_number(target.text); other && in_.accept(":")) {
+          p.of_thread = *other;
+          target = in_.expect_word("a location");
+        }
         p.address_of = in_.location_name(target);
       } else {
         p.value = in_.expect_number("an initial value");
@@ -277,6 +307,13 @@ class state_reader {
       if (!p.address_of.empty()) {
         value = address_value(in_.location_for(p.word, p.address_of));
       }
+      if (p.of_thread >= 0) {
+        if (in_.thread_index(p.of_thread) < 0) {
+          fail(p.word, "there is no thread P" + std::to_string(p.of_thread));
+        }
+        in_.declare_shared(p.address_of.substr(0, p.address_of.find('[')));
+        others_.push_back({p.word, thread, reg, in_.thread_index(p.of_thread)});
+      }
       at(at(in_.test.threads, thread).registers, reg) = value;
     }
     for (const auto& [word, before, after] : precedes_) {
@@ -288,6 +325,7 @@ class state_reader {
   }
 
   litmus_names& in_;
+  std::vector<remote_address> others_;
   std::set<std::string> given_;  ///< locations with an entry
   std::vector<token> thread_tokens_;
   std::vector<pending_register> pending_;

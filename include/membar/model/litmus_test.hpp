@@ -22,6 +22,13 @@ struct observable {
   term what{};
 };
 
+/// What is suspicious about the text of a test, and where. The test has a verdict all the same.
+struct remark {
+  int line = 0;
+  int column = 0;
+  std::string text;
+};
+
 /// A litmus test with its names, as read from a file.
 struct litmus_test {
   struct thread {
@@ -35,7 +42,7 @@ struct litmus_test {
   };
 
   std::string name;
-  std::vector<std::string> location_names;
+  std::vector<std::string> location_names;  ///< "P0:x" for shared memory that several blocks have: that of P0's block
   std::vector<location> locations;
   std::vector<thread> threads;
   std::vector<api_edge> api;
@@ -46,6 +53,7 @@ struct litmus_test {
   std::string condition_text;        ///< as it was written, without the quantifier
   std::string filter_text;           ///< as it was written
   std::vector<observable> observed;  ///< what the condition names, in its order; without one, what `locations` names
+  std::vector<remark> remarks;       ///< locations that are accessed and not declared
 
   /// A view to decide, valid as long as the test lives and is not changed. Views are independent of each other. Throws `error`
   /// for a test of more than 16 threads.
@@ -72,6 +80,14 @@ struct litmus_test {
     }
   }
   return std::to_string(value);
+}
+
+/// Throws the first remark on the text of a test as an `error`, if there is one.
+inline void require_no_remark(const litmus_test& test) {
+  if (!test.remarks.empty()) {
+    const remark& first_one = test.remarks.front();
+    throw error(first_one.line, first_one.column, first_one.text);
+  }
 }
 
 /// Decides a test read from a file. Throws `error` if it has no condition, and as `decide` of its view does.

@@ -43,8 +43,9 @@ namespace detail {
 [[nodiscard]] inline std::string ptx_name(memory_order order) { return order == memory_order::seq_cst ? "sc" : name(order); }
 
 [[nodiscard]] inline std::string ptx_name(operation what) {
-  static constexpr const char* names[] = {"exch", "add", "sub", "mul", "div", "and", "or",
-                                          "xor",  "min", "max", "inc", "dec", "cas"};
+  static constexpr const char* names[] = {
+      "exch", "add", "sub", "mul",         "div",         "and",         "or",          "xor",         "min",        "max",
+      "inc",  "dec", "cas", "setp.eq.s32", "setp.ne.s32", "setp.lt.s32", "setp.le.s32", "setp.gt.s32", "setp.ge.s32"};
   return names[static_cast<std::size_t>(what)];
 }
 
@@ -52,18 +53,29 @@ namespace detail {
   return o.is_register ? "r" + std::to_string(o.index) : std::to_string(o.value);
 }
 
-/// An instruction as a litmus file writes it.
-[[nodiscard]] inline std::string instruction_text(const instruction& i) {
+/// A shuffle as a litmus file writes it.
+[[nodiscard]] inline std::string shuffle_text(const instruction& i) {
+  static constexpr const char* modes[] = {"idx", "up", "down", "bfly"};
+  return std::string("shfl.sync.") + modes[static_cast<std::size_t>(i.mode)] + ".b32 r" + std::to_string(i.destination) +
+         (i.predicate < 0 ? "" : "|r" + std::to_string(i.predicate)) + ", " + operand_text(i.a) + ", " +
+         std::to_string(i.b.value) + ", " + std::to_string(i.c.value) + ", " + std::to_string(i.lanes);
+}
+
+/// An instruction without its predicate, as a litmus file writes it.
+[[nodiscard]] inline std::string unguarded_text(const instruction& i) {
   const std::string size = i.bytes == 4 ? "" : ".b" + std::to_string(8 * i.bytes);
-  const std::string how = (i.strong ? ptx_name(i.order) + "." + ptx_name(i.scope) : "weak") + size;
+  const std::string space = i.space == state_space::shared ? ".shared" : "";
+  const std::string how = (i.strong ? ptx_name(i.order) + "." + ptx_name(i.scope) : "weak") + space + size;
   const std::string to = "r" + std::to_string(i.destination) + ", ";
   const std::string at = i.target < 0 ? std::string()
                          : i.indirect ? "[r" + std::to_string(i.target) + "]"
                                       : location_name(i.target);
-  const std::string update = ptx_name(i.order) + "." + ptx_name(i.scope) + "." + ptx_name(i.what) + size + " ";
+  const std::string update = ptx_name(i.order) + "." + ptx_name(i.scope) + space + "." + ptx_name(i.what) + size + " ";
   switch (i.code) {
     case opcode::load:
-      return "ld." + how + " " + to + at;
+      return (i.via == proxy::read_only ? "ld.global.nc" + size : "ld." + how) + " " + to + at;
+    case opcode::shuffle:
+      return shuffle_text(i);
     case opcode::store:
       return "st." + how + " " + at + ", " + operand_text(i.a);
     case opcode::atomic:
@@ -90,28 +102,33 @@ namespace detail {
   }
 }
 
-[[nodiscard]] inline std::string term_text(const term& t) {
-  return t.kind == term::kind_t::constant         ? std::to_string(t.value)
-         : t.kind == term::kind_t::register_value ? "P" + std::to_string(t.thread) + ":r" + std::to_string(t.index)
-                                                  : location_name(t.index);
+/// An instruction as a litmus file writes it.
+[[nodiscard]] inline std::string instruction_text(const instruction& i) {
+  return (i.guard < 0 ? "" : (i.guard_negated ? "@!r" : "@r") + std::to_string(i.guard) + " ") + unguarded_text(i);
 }
 
-[[nodiscard]] inline std::string condition_text(std::span<const condition_node> nodes, int root) {
+[[nodiscard]] inline std::string term_text(const litmus_test& test, const term& t) {
+  return t.kind == term::kind_t::constant         ? std::to_string(t.value)
+         : t.kind == term::kind_t::register_value ? "P" + std::to_string(t.thread) + ":r" + std::to_string(t.index)
+                                                  : at(test.location_names, t.index);
+}
+
+[[nodiscard]] inline std::string condition_text(const litmus_test& test, std::span<const condition_node> nodes, int root) {
   static constexpr const char* signs[] = {"==", "!=", "<", "<=", ">", ">="};
   const condition_node& n = at(nodes, root);
   const auto child = [&](int index) {
     const condition_node& inner = at(nodes, index);
     const bool alone = inner.kind == condition_node::kind_t::compare || inner.kind == n.kind;
-    const std::string text = condition_text(nodes, index);
+    const std::string text = condition_text(test, nodes, index);
     return alone ? text : "(" + text + ")";
   };
   switch (n.kind) {
     case condition_node::kind_t::always:
       return "true";
     case condition_node::kind_t::compare:
-      return term_text(n.left) + " " + signs[static_cast<std::size_t>(n.test)] + " " + term_text(n.right);
+      return term_text(test, n.left) + " " + signs[static_cast<std::size_t>(n.test)] + " " + term_text(test, n.right);
     case condition_node::kind_t::negation:
-      return "~(" + condition_text(nodes, n.first) + ")";
+      return "~(" + condition_text(test, nodes, n.first) + ")";
     case condition_node::kind_t::conjunction:
       return child(n.first) + " /\\ " + child(n.second);
     case condition_node::kind_t::disjunction:
@@ -133,7 +150,17 @@ template <std::size_t... Counts>
   result.name = std::move(name);
   for (int l = 0; l < test.locations(); ++l) {
     result.location_names.push_back(detail::location_name(l));
-    result.locations.push_back({l, l, 0, 0});
+    location one;
+    one.address = l;
+    one.physical = l;
+    result.locations.push_back(one);
+  }
+  const std::span<const shared_instance> shared = test.shared_memory();
+  for (const shared_instance& i : shared) {
+    const auto instances = std::count_if(shared.begin(), shared.end(), [&](const auto& o) { return o.variable == i.variable; });
+    at(result.locations, i.location).owner = i.thread;
+    at(result.location_names, i.location) =
+        (instances == 1 ? "" : "P" + std::to_string(i.thread) + ":") + detail::location_name(i.variable);
   }
   for (std::size_t t = 0; t < sizeof...(Counts); ++t) {
     litmus_test::thread thread;
@@ -142,8 +169,13 @@ template <std::size_t... Counts>
     int registers = 0;
     for (const instruction& i : test.code(t)) {
       thread.code.push_back(i);
-      thread.text.push_back(detail::instruction_text(i));
-      for (const int used : {i.destination, i.a.is_register ? i.a.index : -1, i.b.is_register ? i.b.index : -1}) {
+      instruction written = i;
+      for (const shared_instance& one : shared) {
+        written.target = accesses_memory(i.code) && i.target == one.location ? one.variable : written.target;
+      }
+      thread.text.push_back(detail::instruction_text(written));
+      for (const int used :
+           {i.destination, i.predicate, i.guard, i.a.is_register ? i.a.index : -1, i.b.is_register ? i.b.index : -1}) {
         registers = std::max(registers, used + 1);
       }
     }
@@ -163,9 +195,9 @@ template <std::size_t... Counts>
   result.condition.assign(test.asked().begin(), test.asked().end());
   result.has_condition = true;
   result.condition_text = "(";
-  result.condition_text += detail::condition_text(test.asked(), count_of(test.asked()) - 1) + ")";
+  result.condition_text += detail::condition_text(result, test.asked(), count_of(test.asked()) - 1) + ")";
   for (const condition_node& n : test.asked()) {
-    const std::string text = detail::term_text(n.left);
+    const std::string text = detail::term_text(result, n.left);
     const bool known =
         std::any_of(result.observed.begin(), result.observed.end(), [&](const observable& o) { return o.name == text; });
     if (n.kind == condition_node::kind_t::compare && !known) {

@@ -81,9 +81,16 @@ class outcome_collector final : public execution_visitor {
                                                        statistics* counts = nullptr) {
   outcome_collector visitor(test);
   const test_view view = test.view();
-  require_defined(view.program, every_rule{}, options);
+  const defined by = require_defined(view.program, every_rule{}, options);
   const statistics found = enumerator(view.program, visitor, every_rule{}, options).run();
   require_whole(found, options);
+  if (by == defined::by_atomicity_alone) {
+    outcome_collector other(test);
+    enumerator<every_rule_but>(view.program, other, atomicity_alone(), options).run();
+    if (other.found() != visitor.found()) {
+      throw left_open();
+    }
+  }
   if (counts != nullptr) {
     *counts = found;
   }

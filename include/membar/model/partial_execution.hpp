@@ -5,6 +5,7 @@
 
 #include <membar/model/array.hpp>
 #include <membar/model/causality.hpp>
+#include <membar/model/error.hpp>
 #include <membar/model/event_structure.hpp>
 #include <membar/model/execution.hpp>
 #include <membar/model/program.hpp>
@@ -15,6 +16,24 @@
 #include <span>
 
 namespace membar::inline v0_2::model {
+
+/// What memory holds, as far as it is known.
+struct memory_content {
+  bool known = false;
+  std::int64_t value = 0;
+};
+
+/// The low `bytes` bytes of a value, all ones.
+[[nodiscard]] constexpr std::uint64_t low_bytes(int bytes) noexcept {
+  return bytes >= 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << (8 * static_cast<unsigned>(bytes))) - 1;
+}
+
+/// Whether a value is one of `bytes` bytes, with a sign or without.
+[[nodiscard]] constexpr bool fits(std::int64_t value, int bytes) noexcept {
+  const auto bits = static_cast<std::uint64_t>(value);
+  const std::uint64_t sign = ~(low_bytes(bytes) >> 1U);
+  return (bits & ~low_bytes(bytes)) == 0 || (bits & sign) == sign;
+}
 
 /// The events of one path through every thread, the choices made so far, and the values that follow from them. Values need no
 /// guessing: `rf ∪ dep` is acyclic, so each follows from the others.
@@ -35,11 +54,34 @@ class partial_execution {
   }
   /// Whether the value that a read returns or a write stores follows from the reads chosen so far.
   [[nodiscard]] constexpr bool known(int event_index) const noexcept {
-    return events_[event_index].kind == event_kind::read ? contains(known_, event_index) : resolved(events_[event_index].value);
+    return takes_value(event_index) ? contains(known_, event_index) : resolved(events_[event_index].value);
   }
   /// The value that a read returns or a write stores, if it is known.
   [[nodiscard]] constexpr std::int64_t value(int event_index) const noexcept {
-    return events_[event_index].kind == event_kind::read ? at(values_, event_index) : evaluate(events_[event_index].value);
+    return takes_value(event_index) ? at(values_, event_index) : evaluate(events_[event_index].value);
+  }
+  /// What the memory of a write holds after it, at the size of its widest access: an access that is narrower leaves the other
+  /// bytes as they were. Every read must be known. Throws `error` if the other bytes may come from several writes.
+  [[nodiscard]] constexpr std::int64_t memory_after(int write) const {
+    int bytes = 0;
+    for (event_set s = facts_.has_mixed_sizes ? facts_.overlap[write] & ~facts_.initial : 0; s != 0; s = rest(s)) {
+      bytes = events_[first(s)].bytes > bytes ? events_[first(s)].bytes : bytes;
+    }
+    const event& w = events_[write];
+    if (w.thread < 0 || w.partner >= 0 || w.bytes >= bytes) {
+      return content_after(write, bytes).value;
+    }
+    int below = -1;
+    for (event_set s = facts_.overlap[write] & facts_.writes; s != 0; s = rest(s)) {
+      const int wider = first(s);
+      if (candidate_.coherence.holds(wider, write) && (events_[wider].thread < 0 || events_[wider].bytes > w.bytes)) {
+        if (below >= 0 && !candidate_.coherence.holds(below, wider) && !candidate_.coherence.holds(wider, below)) {
+          throw error("the final value of a location is made of several writes that are not ordered: it is not decided");
+        }
+        below = below < 0 || candidate_.coherence.holds(below, wider) ? wider : below;
+      }
+    }
+    return below < 0 ? value(write) : joined(memory_after(below), value(write), w.bytes);
   }
   /// The number that an operand of a barrier stands for, -1 for an operand that the barrier does not have. Every read must be
   /// known.
@@ -68,7 +110,37 @@ class partial_execution {
   constexpr explicit partial_execution(const program_view& program) : program_(program) {}
   ~partial_execution() = default;
 
+  // Whether an event gets its value from another one.
+  [[nodiscard]] constexpr bool takes_value(int event_index) const noexcept {
+    const event_kind kind = events_[event_index].kind;
+    return kind == event_kind::read || kind == event_kind::received;
+  }
+
   [[nodiscard]] constexpr event_set depends(int e) const noexcept { return e < 0 ? 0 : expressions_[e].depends; }
+
+  // The low `bytes` bytes of `low`, and the others of `high`.
+  [[nodiscard]] static constexpr std::int64_t joined(std::int64_t high, std::int64_t low, int bytes) noexcept {
+    return static_cast<std::int64_t>((static_cast<std::uint64_t>(high) & ~low_bytes(bytes)) |
+                                     (static_cast<std::uint64_t>(low) & low_bytes(bytes)));
+  }
+
+  // What a read of `bytes` bytes finds that takes its value from a write. Without No-Thin-Air updates may read from each other in a
+  // cycle: then `most` updates are followed.
+  [[nodiscard]] constexpr memory_content content_after(int write, int bytes, int most = max_events) const noexcept {
+    const event& w = events_[write];
+    if (!resolved(w.value)) {
+      return {};
+    }
+    const std::int64_t written = evaluate(w.value);
+    if (w.thread < 0 || w.partner < 0 || w.bytes >= bytes || w.bytes >= 8 || most == 0) {
+      return {true, written};
+    }
+    if (!contains(known_, w.partner)) {
+      return {};
+    }
+    const memory_content below = content_after(at(candidate_.source, w.partner), bytes, most - 1);
+    return {below.known, joined(below.value, written, w.bytes)};
+  }
 
   [[nodiscard]] constexpr bool resolved(int e) const noexcept { return (expressions_[e].depends & ~known_) == 0; }
 

@@ -29,7 +29,7 @@ struct place {
 
 /// The path an access takes to memory, or the paths a proxy fence joins.
 /// Source: PTX ISA, "Proxies"; "Mixed-proxy extensions for the NVIDIA PTX memory consistency model", ISCA 2022.
-enum class proxy : std::uint8_t { generic, surface, texture, constant, alias, other };
+enum class proxy : std::uint8_t { generic, surface, texture, constant, alias, other, read_only };
 
 /// What a location's name stands for: a virtual address, and the physical memory that it maps to.
 struct location {
@@ -37,6 +37,15 @@ struct location {
   int physical = 0;  ///< locations of equal number are the same memory
   std::int64_t initial = 0;
   int arrivals = 0;  ///< an mbarrier's expected count; 0: ordinary memory
+  int owner = -1;    ///< shared memory: a thread of the block that it belongs to; -1: global memory
+};
+
+/// The state space that an access names. Source: PTX ISA, "State Spaces".
+enum class state_space : std::uint8_t {
+  generic,
+  global,
+  shared,         ///< of the accessing thread's block
+  shared_cluster  ///< of any block of its cluster
 };
 
 /// The kinds of instructions.
@@ -50,6 +59,7 @@ enum class opcode : std::uint8_t {
   barrier,      ///< `bar.cta.{sync,red,arrive}`, `bar.warp.sync`, `barrier.cluster.{arrive,wait}`
   mbarrier_arrive,
   mbarrier_wait,  ///< `test_wait`, `try_wait`: its result is 1 if the phase is complete
+  shuffle,        ///< `shfl.sync`: a register's value in another lane of the warp
   compute,        ///< register arithmetic and moves
   branch,         ///< jumps if the comparison holds
   jump
@@ -67,10 +77,19 @@ enum class operation : std::uint8_t {
   bit_xor,
   minimum,
   maximum,
-  increment,        ///< PTX `inc`: wraps to 0 at the operand
-  decrement,        ///< PTX `dec`: wraps to the operand at 0
-  compare_exchange  ///< `cas`: writes only where the comparison holds
+  increment,         ///< PTX `inc`: wraps to 0 at the operand
+  decrement,         ///< PTX `dec`: wraps to the operand at 0
+  compare_exchange,  ///< `cas`: writes only where the comparison holds
+  is_equal,          ///< `setp.eq`: 1 or 0, as the following ones
+  is_not_equal,
+  is_less,
+  is_less_equal,
+  is_greater,
+  is_greater_equal
 };
+
+/// How `shfl.sync` names the lane that a value comes from.
+enum class shuffle_mode : std::uint8_t { index, up, down, butterfly };
 
 /// The comparison of a branch or of a condition.
 enum class comparison : std::uint8_t { equal, not_equal, less, less_equal, greater, greater_equal };
@@ -94,6 +113,7 @@ struct instruction {
   memory_order order = memory_order::relaxed;
   thread_scope scope = thread_scope::block;
   proxy via = proxy::generic;
+  state_space space = state_space::generic;
   barrier_kind barrier = barrier_kind::block;
   bool arrives = false;      ///< barriers: this instruction is an arrival
   bool waits = false;        ///< barriers: this instruction waits for the others
@@ -106,7 +126,12 @@ struct instruction {
   operand a{};
   operand b{};
   operand c{};
-  int line = 0;  ///< in the text the test was read from
+  int guard = -1;              ///< register that holds a predicate: without one the instruction takes effect in any case
+  bool guard_negated = false;  ///< the instruction takes effect where the predicate is 0
+  shuffle_mode mode = shuffle_mode::index;
+  std::uint32_t lanes = 0;  ///< shuffles: the mask of lanes that take part
+  int predicate = -1;       ///< shuffles: register that becomes 1 if the lane is in range and 0 if not; -1: none
+  int line = 0;             ///< in the text the test was read from
 };
 
 /// One thread of a test.
@@ -243,6 +268,18 @@ struct test_view {
       return l >= r ? 0 : static_cast<std::int64_t>(l + 1);
     case operation::decrement:
       return l == 0 || l > r ? right : static_cast<std::int64_t>(l - 1);
+    case operation::is_equal:
+      return left == right ? 1 : 0;
+    case operation::is_not_equal:
+      return left != right ? 1 : 0;
+    case operation::is_less:
+      return left < right ? 1 : 0;
+    case operation::is_less_equal:
+      return left <= right ? 1 : 0;
+    case operation::is_greater:
+      return left > right ? 1 : 0;
+    case operation::is_greater_equal:
+      return left >= right ? 1 : 0;
   }
   return 0;
 }

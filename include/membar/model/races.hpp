@@ -13,6 +13,7 @@
 #include <membar/model/relation.hpp>
 #include <membar/model/rules.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -80,10 +81,11 @@ struct race_answer {
   bool searched = true;  ///< false: before a race was found, the search was given up or a loop was cut
 };
 
-/// Looks for a data race, for about as long as a small test takes.
-[[nodiscard]] inline race_answer look_for_race(const program_view& program) {
+/// Looks for a data race, for about as long as a small test takes, and for no more steps than `limit`; 0: no limit of its own.
+[[nodiscard]] inline race_answer look_for_race(const program_view& program, std::uint64_t limit = 0) {
+  constexpr std::uint64_t few = 200'000;
   try {
-    return {find_race(program, every_rule{}, 200'000)};
+    return {find_race(program, every_rule{}, limit == 0 ? few : std::min(limit, few))};
   } catch (const error&) {
     return {{}, false};
   }

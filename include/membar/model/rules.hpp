@@ -54,6 +54,7 @@ enum class rule : std::uint8_t {
   fence_synchronizes_through_barrier,
   mbarrier_synchronizes,
   api_order_synchronizes,
+  kernel_boundary_joins_the_read_only_path,
   waiting_ends,
   // causality
   base_includes_program_order,
@@ -75,6 +76,7 @@ enum class rule : std::uint8_t {
   // axioms
   axiom_fence_sc,
   axiom_atomicity,
+  atomics_of_any_size_are_serial,
   axiom_no_thin_air,
   axiom_sc_per_location,
   axiom_causality_reads_from,
@@ -84,6 +86,8 @@ enum class rule : std::uint8_t {
   data_dependency,
   control_dependency,
   update_depends_on_its_read,
+  predicate_dependency,
+  shuffle_dependency,
   // what instructions do
   failed_compare_writes_nothing,
   load_buffering_is_allowed,
@@ -121,14 +125,18 @@ struct every_rule {
 };
 
 /// All rules but some, chosen at run time.
-struct every_rule_but {
+class every_rule_but {
+ public:
   static constexpr bool complete = false;
-  std::uint64_t dropped = 0;  ///< a bit for each rule that is switched off
   constexpr every_rule_but() = default;
   constexpr every_rule_but(every_rule) noexcept {}  // NOLINT: every rule but none
-  constexpr explicit every_rule_but(rule one) noexcept : dropped(std::uint64_t{1} << static_cast<unsigned>(one)) {}
-  [[nodiscard]] constexpr bool holds(rule one) const noexcept { return ((dropped >> static_cast<unsigned>(one)) & 1U) == 0; }
+  constexpr explicit every_rule_but(rule one) noexcept { drop(one); }
+  [[nodiscard]] constexpr bool holds(rule one) const noexcept { return !dropped_[static_cast<std::size_t>(one)]; }
+  constexpr void drop(rule one) noexcept { dropped_[static_cast<std::size_t>(one)] = true; }
+  constexpr void keep(rule one) noexcept { dropped_[static_cast<std::size_t>(one)] = false; }
+
+ private:
+  std::array<bool, static_cast<std::size_t>(rule::count)> dropped_{};
 };
-static_assert(static_cast<int>(rule::count) <= 64);
 
 }  // namespace membar::inline v0_2::model

@@ -39,7 +39,11 @@ namespace membar::inline v0_2::model {
 /// A location of a test; every location starts as 0.
 struct variable {
   int index = 0;
+  bool in_shared_memory = false;  ///< each block has its own
 };
+/// A location in shared memory: each block that accesses it has its own. Its index is that of no other variable. A condition
+/// names it with a thread of the block: `in(1, x)`.
+[[nodiscard]] constexpr variable shared(int index) noexcept { return {index, true}; }
 
 /// A register of a thread; every register starts as 0.
 struct reg {
@@ -86,6 +90,7 @@ namespace detail {
   instruction i;
   i.code = code;
   i.target = at.index;
+  i.space = at.in_shared_memory ? state_space::shared : state_space::generic;
   return i;
 }
 [[nodiscard]] constexpr instruction ordered(instruction i, memory_order order, thread_scope scope) noexcept {
@@ -167,6 +172,52 @@ template <thread_scope Scope, fence_order Order>
   i.code = opcode::fence;
   i.order = Order::value;
   i.scope = Scope;
+  return i;
+}
+/// `ld.global.nc`: a load through the read-only path, which no fence reaches.
+[[nodiscard]] constexpr instruction load_read_only(reg to, variable from) noexcept {
+  instruction i = load(to, from);
+  i.via = proxy::read_only;
+  return i;
+}
+/// `setp`: `to` becomes 1 if the comparison holds, and 0 if not.
+[[nodiscard]] constexpr instruction set_if(reg to, source left, comparison how, source right) noexcept {
+  instruction i;
+  i.what = static_cast<operation>(static_cast<int>(operation::is_equal) + static_cast<int>(how));
+  i.destination = to.index;
+  i.a = left.value;
+  i.b = right.value;
+  return i;
+}
+/// `@p instruction`: takes effect only if register `predicate` is not 0, and depends on it.
+[[nodiscard]] constexpr instruction only_if(reg predicate, instruction i) noexcept {
+  i.guard = predicate.index;
+  return i;
+}
+/// `@!p instruction`: takes effect only if register `predicate` is 0, and depends on it.
+[[nodiscard]] constexpr instruction unless(reg predicate, instruction i) noexcept {
+  i.guard = predicate.index;
+  i.guard_negated = true;
+  return i;
+}
+/// `shfl.sync`: `to` becomes the `value` of another lane of the warp. The lanes of a warp are its threads in the order of the
+/// test. It synchronizes with nothing; values keep their dependencies. A lane that the mask names and that never comes ends
+/// every execution.
+template <shuffle_mode Mode = shuffle_mode::index>
+[[nodiscard]] constexpr instruction shuffle(reg to, source value, int lane, std::uint32_t mask = 0xffffffff) noexcept {
+  instruction i;
+  i.code = opcode::shuffle;
+  i.mode = Mode;
+  i.destination = to.index;
+  i.a = value.value;
+  i.b.value = lane;
+  i.c.value = Mode == shuffle_mode::up ? 0 : 31;
+  i.lanes = mask;
+  return i;
+}
+/// An access of `bytes` bytes instead of four.
+[[nodiscard]] constexpr instruction sized(instruction i, int bytes) noexcept {
+  i.bytes = static_cast<std::uint8_t>(bytes);
   return i;
 }
 /// `bar.cta.sync number`.
@@ -267,7 +318,18 @@ struct final_value {
   return {{term::kind_t::register_value, number, r.index, 0}};
 }
 /// The final value of a location.
-[[nodiscard]] constexpr final_value in_memory(variable v) noexcept { return {{term::kind_t::memory_value, 0, v.index, 0}}; }
+[[nodiscard]] constexpr final_value in_memory(variable v) noexcept { return {{term::kind_t::memory_value, -1, v.index, 0}}; }
+/// The final value of a location, of shared memory that of the block of thread `number`.
+[[nodiscard]] constexpr final_value in(int number, variable v) noexcept {
+  return {{term::kind_t::memory_value, number, v.index, 0}};
+}
+
+/// Shared memory of one block in a test.
+struct shared_instance {
+  int location = 0;
+  int variable = 0;
+  int thread = 0;  ///< the first thread of the block
+};
 
 /// A thread's place and instructions.
 template <std::size_t Count>
@@ -289,7 +351,7 @@ class litmus_program {
  public:
   static constexpr std::size_t threads = sizeof...(Counts);
 
-  constexpr explicit litmus_program(const thread_code<Counts>&... code) noexcept {
+  constexpr explicit litmus_program(const thread_code<Counts>&... code) {
     std::size_t t = 0;
     std::size_t at = 0;
     const auto append = [&](const auto& one) {
@@ -301,6 +363,14 @@ class litmus_program {
       ends_[t++] = at;
     };
     (append(code), ...);
+    variables_ = locations_;
+    for (std::size_t thread = 0, n = 0; thread < threads; ++thread) {
+      for (; n < ends_[thread]; ++n) {
+        if (accesses_memory(code_[n].code) && code_[n].space == state_space::shared) {
+          code_[n].target = instance(code_[n].target, static_cast<int>(thread));
+        }
+      }
+    }
   }
 
   /// This program with a condition: is a final state that satisfies `asked` reachable?
@@ -312,7 +382,11 @@ class litmus_program {
           (n.left.thread < 0 || n.left.thread >= static_cast<int>(threads))) {
         throw error("a condition names a thread that the test does not have");
       }
+    }
+    for (condition_node& n : result.condition_.nodes) {
       if (n.kind == condition_node::kind_t::compare && n.left.kind == term::kind_t::memory_value) {
+        n.left.index = result.named(n.left);
+        n.left.thread = 0;
         result.locations_ = std::max(result.locations_, n.left.index + 1);
       }
     }
@@ -343,6 +417,7 @@ class litmus_program {
   [[nodiscard]] constexpr std::span<const condition_node> asked() const noexcept { return condition_.nodes.span(); }
   [[nodiscard]] constexpr std::span<const api_edge> api() const noexcept { return api_.span(); }
   [[nodiscard]] constexpr int locations() const noexcept { return locations_; }
+  [[nodiscard]] constexpr std::span<const shared_instance> shared_memory() const noexcept { return instances_.span(); }
   /// @}
 
   /// Whether some execution ends in a state that satisfies the condition.
@@ -358,12 +433,51 @@ class litmus_program {
  private:
   static constexpr int max_variables = 16;
 
+  // The location of a shared variable in the block of a thread: the variable's own number in the first block, new ones then.
+  constexpr int instance(int variable, int thread) {
+    bool others = false;
+    for (const shared_instance& i : instances_) {
+      if (i.variable == variable && same_block(at(places_, i.thread), at(places_, thread))) {
+        return i.location;
+      }
+      others = others || i.variable == variable;
+    }
+    int owner = 0;
+    while (!same_block(at(places_, owner), at(places_, thread)) && owner < thread) {
+      ++owner;
+    }
+    const int location = others ? locations_++ : variable;
+    instances_.push({location, variable, owner}, "a test has more than 16 instances of shared memory");
+    return location;
+  }
+
+  // The location that a term of a condition names.
+  [[nodiscard]] constexpr int named(const term& t) const {
+    bool is_shared = false;
+    for (const shared_instance& i : instances_) {
+      if (i.variable == t.index && t.thread >= 0 && t.thread < static_cast<int>(threads) &&
+          same_block(at(places_, i.thread), at(places_, t.thread))) {
+        return i.location;
+      }
+      is_shared = is_shared || i.variable == t.index;
+    }
+    if (is_shared || (t.index >= variables_ && t.index < locations_ && instances_.size() != 0)) {
+      throw error("a condition names shared memory without a thread of a block that uses it: write in(thread, variable)");
+    }
+    return t.index;
+  }
+
   template <class Use>
   [[nodiscard]] constexpr bool with_view(const Use& use) const {
     std::array<location, max_variables> memory{};
     for (int i = 0; i < max_variables; ++i) {
       at(memory, i).address = i;
       at(memory, i).physical = i;
+    }
+    for (const shared_instance& i : instances_) {
+      if (i.location < max_variables) {
+        at(memory, i.location).owner = i.thread;
+      }
     }
     if (locations_ > max_variables) {
       throw error("a test has more than 16 locations");
@@ -384,12 +498,14 @@ class litmus_program {
   std::array<std::size_t, threads> ends_{};
   condition condition_{};
   bounded<api_edge, 8> api_{};
+  bounded<shared_instance, max_variables> instances_{};
   int locations_ = 0;
+  int variables_ = 0;  ///< locations that the instructions name: those of further blocks have the numbers after them
 };
 
 /// A test of these threads; `when` adds the condition.
 template <std::size_t... Counts>
-[[nodiscard]] constexpr litmus_program<Counts...> litmus(const thread_code<Counts>&... threads) noexcept {
+[[nodiscard]] constexpr litmus_program<Counts...> litmus(const thread_code<Counts>&... threads) {
   return litmus_program<Counts...>(threads...);
 }
 

@@ -10,6 +10,7 @@
 #include <membar/model/partial_execution.hpp>
 #include <membar/model/program.hpp>
 #include <membar/model/relation.hpp>
+#include <membar/model/shuffles.hpp>
 #include <membar/model/waiting_loops.hpp>
 
 #include <array>
@@ -65,6 +66,7 @@ class thread_paths : public partial_execution {
  private:
   struct thread_state {
     event_set control = 0;
+    int guard = -1;            ///< the predicate of the current instruction, an expression; -1: none
     bool jumped_back = false;  ///< in a loop that does more than wait
     bool waited = false;       ///< in a loop that only waits
     int head = 0;              ///< the instruction where the thread started or last jumped back to
@@ -115,10 +117,25 @@ class thread_paths : public partial_execution {
     return o.is_register ? at(at(registers_, thread), o.index) : constant(o.value);
   }
 
-  constexpr void set(int thread, int reg, int expression_index) noexcept {
+  // Sets the result of an instruction. What it depends on includes the instruction's predicate.
+  constexpr void set(int thread, int reg, int expression_index, const thread_state& state) {
     if (reg >= 0) {
-      at(at(registers_, thread), reg) = expression_index;
+      at(at(registers_, thread), reg) = guarded(expression_index, state);
     }
+  }
+
+  // A value that depends on the predicate of the current instruction too.
+  constexpr int guarded(int expression_index, const thread_state& state) {
+    if (depends(state.guard) == 0) {
+      return expression_index;
+    }
+    expression e;
+    e.kind = expression::kind_t::apply;
+    e.what = operation::move;
+    e.left = state.guard;
+    e.right = expression_index;
+    e.depends = depends(state.guard) | depends(expression_index);
+    return add(e);
   }
 
   // False if an assumption of the path about the same two values contradicts this one.
@@ -169,7 +186,7 @@ class thread_paths : public partial_execution {
     const mark before = save(thread);
     const std::span<const std::int64_t> initial = program_.threads[thread].registers;
     for (int r = 0; r < count_of(initial); ++r) {
-      set(thread, r, constant(at(initial, r)));
+      at(at(registers_, thread), r) = constant(at(initial, r));
     }
     thread_state state;
     state.events = events_.size();
@@ -182,6 +199,32 @@ class thread_paths : public partial_execution {
   constexpr bool walk(int thread, int next, thread_state state) {
     while (next < count_of(code(thread))) {
       const instruction& i = at(code(thread), next);
+      state.guard = -1;
+      if (i.guard >= 0) {
+        state.guard = at(at(registers_, thread), i.guard);
+        bool holds = depends(state.guard) == 0 && evaluate(state.guard) != 0;
+        if (depends(state.guard) != 0) {
+          const mark before = save(thread);
+          bool more = true;
+          if (assume(comparison::not_equal, state.guard, constant(0), i.guard_negated)) {
+            set(thread, i.destination, i.destination < 0 ? -1 : at(at(registers_, thread), i.destination), state);
+            set(thread, i.predicate, i.predicate < 0 ? -1 : at(at(registers_, thread), i.predicate), state);
+            more = walk(thread, next + 1, state);
+          }
+          restore(thread, before);
+          if (!more) {
+            return false;
+          }
+          if (!assume(comparison::not_equal, state.guard, constant(0), !i.guard_negated)) {
+            return true;
+          }
+          holds = !i.guard_negated;
+        }
+        if (holds == i.guard_negated) {
+          ++next;
+          continue;
+        }
+      }
       if (i.code == opcode::jump || i.code == opcode::branch) {
         bool taken = true;
         if (i.code == opcode::branch) {
@@ -211,13 +254,13 @@ class thread_paths : public partial_execution {
       }
       if (i.code == opcode::mbarrier_wait && i.destination >= 0) {
         const mark before = save(thread);
-        set(thread, i.destination, constant(0));
+        set(thread, i.destination, constant(0), state);
         const bool more = walk(thread, next + 1, state);
         restore(thread, before);
         if (!more) {
           return false;
         }
-        set(thread, i.destination, constant(1));
+        set(thread, i.destination, constant(1), state);
       }
       if (accesses_memory(i.code)) {
         if (i.indirect) {
@@ -264,8 +307,8 @@ class thread_paths : public partial_execution {
     const waiting_loops loops(program_);
     for (int n = state.events; n < events_.size(); ++n) {
       const event& e = events_[n];
-      if (e.instruction >= head &&
-          (e.kind == event_kind::barrier || (e.kind == event_kind::write && (e.partner < 0 || !keeps_value(loops, n))))) {
+      if (e.instruction >= head && (e.kind == event_kind::barrier || e.kind == event_kind::sent ||
+                                    (e.kind == event_kind::write && (e.partner < 0 || !keeps_value(loops, n))))) {
         return false;
       }
     }
@@ -323,6 +366,7 @@ class thread_paths : public partial_execution {
     e.instruction = index;
     e.scope = i.scope;
     e.control = state.control;
+    e.guard = depends(state.guard);
     e.acquires = acquires(i.order);
     e.releases = releases(i.order);
     return e;
@@ -354,6 +398,7 @@ class thread_paths : public partial_execution {
     read.physical = l.physical;
     read.bytes = i.bytes;
     read.addressed = addressed;
+    read.atomic = i.code == opcode::atomic || i.code == opcode::reduction;
     event write = read;
     write.kind = event_kind::write;
     write.acquires = false;
@@ -369,7 +414,7 @@ class thread_paths : public partial_execution {
     const int read_index = push(read);
     const int old = read_result(read_index);
     if (i.code == opcode::load) {
-      set(thread, i.destination, old);
+      set(thread, i.destination, old, state);
       return true;
     }
     write.partner = read_index;
@@ -379,7 +424,7 @@ class thread_paths : public partial_execution {
       const mark before = save(thread);
       if (!failed_compare_writes_) {
         const bool possible = assume(comparison::equal, old, expected, false);
-        set(thread, i.destination, old);
+        set(thread, i.destination, old, state);
         const bool more = !possible || walk(thread, index + 1, state);
         restore(thread, before);
         if (!more) {
@@ -394,16 +439,20 @@ class thread_paths : public partial_execution {
       write.value = combine(i.what, old, by);
       write.data = depends(by);
     }
-    set(thread, i.destination, old);
+    set(thread, i.destination, old, state);
     events_[read_index].partner = push(write);
     return true;
   }
 
   // Instructions that access no memory.
-  constexpr void execute(int thread, int index, const thread_state& state) {
+  constexpr void execute(int thread, int index, thread_state& state) {
     const instruction& i = at(code(thread), index);
     if (i.code == opcode::compute) {
-      set(thread, i.destination, combine(i.what, operand_value(thread, i.a), operand_value(thread, i.b)));
+      set(thread, i.destination, combine(i.what, operand_value(thread, i.a), operand_value(thread, i.b)), state);
+      return;
+    }
+    if (i.code == opcode::shuffle) {
+      exchange(thread, index, state);
       return;
     }
     event e = event_of(thread, index, state);
@@ -432,6 +481,23 @@ class thread_paths : public partial_execution {
         break;
     }
     push(e);
+  }
+
+  // A lane sends its value and receives another one's. shuffles.hpp says whose, once every thread has its path.
+  constexpr void exchange(int thread, int index, thread_state& state) {
+    const instruction& i = at(code(thread), index);
+    event e = event_of(thread, index, state);
+    e.kind = event_kind::sent;
+    e.value = operand_value(thread, i.a);
+    e.data = depends(e.value);
+    push(e);
+    e.kind = event_kind::received;
+    e.value = -1;
+    e.data = 0;
+    const int received = push(e);
+    set(thread, i.destination, read_result(received), state);
+    set(thread, i.predicate, constant(source_lane(i, lane_of(program_, thread)).in_range ? 1 : 0), state);
+    state.control |= only(received);  // what follows waits for the other lanes
   }
 
   bool failed_compare_writes_;

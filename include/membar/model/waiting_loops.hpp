@@ -108,15 +108,20 @@ class waiting_loops {
   }
 
   [[nodiscard]] static constexpr register_set written(const instruction& i) noexcept {
-    return i.destination >= 0 ? register_set{1} << static_cast<unsigned>(i.destination) : 0;
+    return one(i.destination) | one(i.predicate);
+  }
+
+  // The set of one register, or of none.
+  [[nodiscard]] static constexpr register_set one(int reg) noexcept {
+    return reg >= 0 ? register_set{1} << static_cast<unsigned>(reg) : 0;
   }
 
   [[nodiscard]] static constexpr register_set read(const instruction& i) noexcept {
-    register_set result = i.indirect ? register_set{1} << static_cast<unsigned>(i.target) : 0;
+    register_set result = one(i.indirect ? i.target : -1) | one(i.guard);
     for (const operand* o : {&i.a, &i.b, &i.c}) {
-      result |= o->is_register ? register_set{1} << static_cast<unsigned>(o->index) : 0;
+      result |= one(o->is_register ? o->index : -1);
     }
-    return result;
+    return i.guard >= 0 ? result | written(i) : result;  // a result that is not written stays as it was
   }
 
   // The registers whose values at instruction `index` matter to what follows. All matter at the thread's end.
@@ -159,7 +164,7 @@ class waiting_loops {
       return o.value;
     }
     for (const instruction& i : program_.threads[thread].code) {
-      if (i.destination == o.index) {
+      if (i.destination == o.index || i.predicate == o.index) {
         return std::nullopt;
       }
     }

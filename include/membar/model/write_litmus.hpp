@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,18 @@ namespace detail {
 
 [[nodiscard]] inline std::string thread_name(const litmus_test& test, int thread) {
   return "P" + std::to_string(at(test.threads, thread).number);
+}
+
+/// The first value of a register. The address of shared memory names a thread of its block.
+[[nodiscard]] inline std::string register_value_text(const litmus_test& test, std::int64_t value) {
+  for (int l = 0; l < count_of(test.locations); ++l) {
+    const int owner = at(test.locations, l).owner;
+    if (owner >= 0 && value == address_value(l)) {
+      const std::string& full = at(test.location_names, l);
+      return "&" + thread_name(test, owner) + ":" + full.substr(full.find(':') + 1);
+    }
+  }
+  return value_text(test, value);
 }
 
 [[nodiscard]] inline std::string place_text(const place& where) {
@@ -31,8 +45,17 @@ namespace detail {
 
 [[nodiscard]] inline std::string initial_state_text(const litmus_test& test) {
   std::string out = "{\n";
+  std::set<std::string> shared;
   for (int i = 0; i < count_of(test.locations); ++i) {
     const location& l = at(test.locations, i);
+    if (l.owner >= 0) {
+      const std::string& full = at(test.location_names, i);
+      const std::string name = full.substr(full.find(':') + 1);
+      if (shared.insert(name).second) {
+        out += "  " + name + " @ shared = " + value_text(test, l.initial) + ";\n";
+      }
+      continue;
+    }
     out += "  " + at(test.location_names, i);
     if (l.arrivals != 0) {
       out += " @ mbarrier " + std::to_string(l.arrivals);
@@ -49,8 +72,8 @@ namespace detail {
   for (int t = 0; t < count_of(test.threads); ++t) {
     const litmus_test::thread& thread = at(test.threads, t);
     for (std::size_t r = 0; r < thread.registers.size(); ++r) {
-      out +=
-          "  " + thread_name(test, t) + ":" + thread.register_names[r] + " = " + value_text(test, thread.registers[r]) + ";\n";
+      out += "  " + thread_name(test, t) + ":" + thread.register_names[r] + " = " +
+             register_value_text(test, thread.registers[r]) + ";\n";
     }
   }
   for (const api_edge& edge : test.api) {

@@ -2,7 +2,8 @@
 /// @file
 /// Atomic memory operations (AMOs) on counters of any PE. By the calling thread.
 ///
-/// Each is atomic with all PEs' AMOs on the same counter. A counter has those that its type lists. The order is `relaxed`
+/// Each is atomic with all PEs' AMOs on the same counter. With the peer backend coherence orders those of one thread on one
+/// counter, relaxed ones too. A counter has those that its type lists. The order is `relaxed`
 /// unless a tag after the PE says more, and holds at system scope. A release covers what this thread has put to the same PE by
 /// blocking operations; with `peer_backend`, what it has put to any PE.
 #pragma once

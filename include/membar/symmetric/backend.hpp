@@ -41,6 +41,9 @@ concept region = std::movable<Region> && requires(const Region& region, pe which
 ///   returns
 ///   when all have called it: it is also a barrier of the hosts.
 /// * `map(bytes)`, collective: makes a region.
+/// * `complete()`, collective, if it has that: returns when all that any PE has put by kernels that have ended is complete at its
+///   destination. A backend whose puts are complete when their kernel has ended has none.
+/// * `gathers_by_kernels`, true, if it has that: `all_gather` needs room on the device, so that it may wait for kernels there.
 template <class Backend>
 concept backend = reach<typename Backend::reach> && region<typename Backend::region, typename Backend::reach> &&
                   requires(Backend& backend, const Backend& facts, pe which, std::size_t bytes, const atomic_use& use,

@@ -35,10 +35,10 @@ struct missing_pe {
 };
 
 /// Arrives at every PE and waits for every PE, up to the last barrier of the group. Returns whether the PEs that this thread
-/// waits for have arrived.
-template <class Group, class Words, class Order>
+/// waits for have arrived. The budget is for all of them together, and `stop()` gives up.
+template <class Group, class Words, class Order, class Stop = never_stop>
 [[nodiscard]] __device__ inline bool arrive_and_wait(Group group, const Words& words, wait_budget budget, Order,
-                                                     missing_pe& missing) noexcept {
+                                                     missing_pe& missing, Stop stop = Stop()) noexcept {
   using backend_operations = transport_of<Words>;
   barrier_word* const own = local(words);
   const int count = words.count();
@@ -51,12 +51,18 @@ template <class Group, class Words, class Order>
     membar::store<thread_scope::system>(counted, phase, relaxed);
   }
   using load_order = std::conditional_t<std::is_same_v<Order, relaxed_t>, relaxed_t, acquire_t>;
+  polling poll(budget);
   for (int k = static_cast<int>(Group::rank()); k < count - 1; k += static_cast<int>(Group::size())) {
-    const unsigned long long* const word = word_access::raw(own + (self + 1 + k) % count);
+    const int other = (self + 1 + k) % count;
+    unsigned long long* const word = word_access::raw(own + other);
     unsigned long long seen = 0;
-    if (!poll_signal(word, at_least(phase), budget, seen, load_order{})) {
+    if (!poll_signal(word, at_least(phase), poll, seen, load_order{}, stop)) {
       missing = {word, phase, seen};
       return false;
+    }
+    if constexpr (!std::is_same_v<Order, relaxed_t> &&
+                  requires { backend_operations::arrived_from(words.reach(), word, seen, pe(other)); }) {
+      backend_operations::arrived_from(words.reach(), word, seen, pe(other));
     }
   }
   return true;
@@ -64,13 +70,24 @@ template <class Group, class Words, class Order>
 
 }  // namespace detail
 
+namespace detail {
+
+/// As `try_barrier`, and gives up when `stop()`. `missing`: what it waited for last.
+template <class Group, class Words, class Stop, class Order = acq_rel_t>
+[[nodiscard]] __device__ inline bool barrier_unless(Group group, const Words& words, wait_budget budget, Stop stop,
+                                                    missing_pe& missing, Order order = Order()) noexcept {
+  return !Group::any(!arrive_and_wait(group, words, budget, order, missing, stop));
+}
+
+}  // namespace detail
+
 /// Waits until every PE has called it as often as this one. Returns `done`, or `timed_out`, to all of the group. `words` are
-/// from a heap's `allocate_barrier`.
+/// from a heap's `allocate_barrier`. The budget is for the whole barrier.
 ///
 /// Synchronizes, with `acq_rel`: what any PE's group did before, puts included, is visible to every PE's group after. With
 /// `relaxed` nothing is ordered. Requires: one group of each PE at a time, and that the kernels of all PEs run at once. After
 /// `timed_out` the barrier cannot be used again. PTX (peer): a barrier of the group; `st.release.sys.b64` to each other PE, or
-/// by a thread that has several `fence.acq_rel.sys` and `st.relaxed.sys.b64`; `ld.acquire.sys.b64` of each other PE's word
+/// by a thread that has several `fence.release.sys` and `st.relaxed.sys.b64`; `ld.acquire.sys.b64` of each other PE's word
 /// until it has arrived, divided among the threads; a barrier of the group. NVSHMEM: `nvshmem_quiet` and `nvshmemx_signal_op`
 /// to arrive.
 template <class Group, class Words, class Order = acq_rel_t>

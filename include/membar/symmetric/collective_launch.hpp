@@ -8,11 +8,17 @@
 #include <membar/error.hpp>
 #include <membar/kernel_resources.hpp>
 #include <membar/launch.hpp>
+#include <membar/launch_attribute.hpp>
 #include <membar/symmetric/backend.hpp>
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
+#include <functional>
+#include <optional>
 #include <span>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace membar::inline v0_2::symmetric {
@@ -23,10 +29,16 @@ struct launch_offer {
   unsigned long long room = 0;       ///< how many blocks its device holds at once; 0 if it cannot launch cooperatively
   cudaError_t failed = cudaSuccess;  ///< the error of finding the room, or later of the launch
   bool wrong_streams = false;        ///< its process gave streams for some of its PEs only
+  std::array<unsigned, 3> grid{};    ///< the configuration: blocks in x, y and z
+  std::array<unsigned, 3> block{};
+  std::array<unsigned, 3> cluster{};
+  std::size_t dynamic_shared_bytes = 0;
+  unsigned long long kernel = 0;  ///< a hash of the kernel's name
+  bool no_arguments = false;      ///< `arguments` threw
 };
 
-/// Throws `error` unless every PE has room for its grid, and all grids have one size. `offers` are by PE. What it throws
-/// depends on the offers alone, so every PE throws the same error.
+/// Throws `error` unless every PE has room for its grid, and all launch one kernel in one configuration. `offers` are by PE. What
+/// it throws depends on the offers alone, so every PE throws the same error.
 inline void validate_collective_launch(std::span<const launch_offer> offers) {
   for (std::size_t pe = 0; pe != offers.size(); ++pe) {
     const launch_offer& each = offers[pe];
@@ -36,6 +48,13 @@ inline void validate_collective_launch(std::span<const launch_offer> offers) {
           "membar: a collective launch is given up on every PE, because the process of PE %zu gave streams for some of its "
           "PEs only: give one for each, in their order, or none",
           pe);
+    }
+    if (each.no_arguments) {
+      throw error(cudaErrorUnknown,
+                  "membar: a collective launch is given up on every PE, because the function that makes the arguments threw "
+                  "for PE %zu: "
+                  "see there what it threw",
+                  pe);
     }
     if (each.failed != cudaSuccess) {
       throw error(
@@ -63,12 +82,39 @@ inline void validate_collective_launch(std::span<const launch_offer> offers) {
     }
   }
   for (std::size_t pe = 1; pe < offers.size(); ++pe) {
-    if (offers[pe].blocks != offers[0].blocks) {
+    const launch_offer& mine = offers[pe];
+    const launch_offer& first = offers[0];
+    if (mine.blocks != first.blocks) {
       throw error(
           cudaErrorInvalidValue,
           "membar: a collective launch differs between PEs: PE %zu was to run %llu blocks, and PE 0 %llu: launch the same "
           "grid on every PE",
-          pe, offers[pe].blocks, offers[0].blocks);
+          pe, mine.blocks, first.blocks);
+    }
+    const auto same = [&](const char* what, const std::array<unsigned, 3>& here, const std::array<unsigned, 3>& there) {
+      if (here != there) {
+        throw error(cudaErrorInvalidValue,
+                    "membar: a collective launch differs between PEs: PE %zu has a %s of %u, %u, %u, and PE 0 of %u, %u, %u: "
+                    "launch the same configuration on every PE",
+                    pe, what, here[0], here[1], here[2], there[0], there[1], there[2]);
+      }
+    };
+    same("grid", mine.grid, first.grid);
+    same("block", mine.block, first.block);
+    same("cluster", mine.cluster, first.cluster);
+    if (mine.dynamic_shared_bytes != first.dynamic_shared_bytes) {
+      throw error(
+          cudaErrorInvalidValue,
+          "membar: a collective launch differs between PEs: PE %zu has %zu bytes of dynamic shared memory, and PE 0 %zu: "
+          "launch the same configuration on every PE",
+          pe, mine.dynamic_shared_bytes, first.dynamic_shared_bytes);
+    }
+    if (mine.kernel != first.kernel) {
+      throw error(
+          cudaErrorInvalidValue,
+          "membar: a collective launch differs between PEs: PE %zu was to launch another kernel than PE 0: launch the same "
+          "on every PE, and collective launches in one order",
+          pe);
     }
   }
 }
@@ -86,11 +132,12 @@ inline void validate_launched(std::span<const launch_offer> offers) {
   }
 }
 
-/// Grid, block and dynamic shared memory in bytes of a collective launch, which are the same on every PE.
+/// Grid, block, dynamic shared memory in bytes and blocks of a cluster of a collective launch, the same on every PE.
 struct collective_grid {
   dim3 grid{1};
   dim3 block{1};
   std::size_t dynamic_shared_bytes = 0;
+  cluster_dimensions cluster{1, 1, 1};
 };
 
 namespace detail {
@@ -100,18 +147,44 @@ template <class... Parameters>
 [[nodiscard]] launch_offer offer_of_current_device(const collective_grid& shape, void (*kernel)(Parameters...)) noexcept {
   launch_offer offer;
   offer.blocks = static_cast<unsigned long long>(shape.grid.x) * shape.grid.y * shape.grid.z;
+  offer.grid = {shape.grid.x, shape.grid.y, shape.grid.z};
+  offer.block = {shape.block.x, shape.block.y, shape.block.z};
+  offer.cluster = {shape.cluster.x, shape.cluster.y, shape.cluster.z};
+  offer.dynamic_shared_bytes = shape.dynamic_shared_bytes;
   try {
+    const char* name = nullptr;
+    check(cudaFuncGetName(&name, reinterpret_cast<const void*>(kernel)));
+    for (; *name != 0; ++name) {  // a hash, which is the same in all processes, as an address is not
+      offer.kernel = (offer.kernel ^ static_cast<unsigned char>(*name)) * 0x100000001b3ULL + 1;
+    }
     int device = 0;
     int cooperates = 0;
     check(cudaGetDevice(&device));
     check(cudaDeviceGetAttribute(&cooperates, cudaDevAttrCooperativeLaunch, device));
     static_cast<void>(kernel_resources_of(kernel));  // which loads it
-    offer.room = cooperates == 0 ? 0 : co_resident_blocks(kernel, shape.block, shape.dynamic_shared_bytes);
+    offer.room = cooperates == 0 ? 0 : co_resident_blocks(kernel, shape.block, shape.dynamic_shared_bytes, shape.cluster);
   } catch (const error& failure) {
     offer.failed = failure.code();
   }
   return offer;
 }
+
+/// A hash of the configuration and the kernel of an offer.
+[[nodiscard]] inline unsigned long long configuration_of(const launch_offer& offer) noexcept {
+  unsigned long long hash = offer.kernel;
+  const auto add = [&](unsigned long long value) { hash = (hash ^ (hash >> 29) ^ value) * 0x9e3779b97f4a7c15ULL + 1; };
+  for (const std::array<unsigned, 3>& each : {offer.grid, offer.block, offer.cluster}) {
+    for (const unsigned extent : each) {
+      add(extent);
+    }
+  }
+  add(offer.dynamic_shared_bytes);
+  return hash;
+}
+
+/// Whether the backend gathers by kernels, which may have no room beside a grid that waits for other PEs.
+template <class Backend>
+inline constexpr bool gathers_by_kernels = requires { requires Backend::gathers_by_kernels; };
 
 /// The offers of all PEs, by PE. Collective.
 template <class Backend>
@@ -143,12 +216,35 @@ template <class Backend>
   }
   exchange([](const launch_offer& o) { return o.room; }, [](launch_offer& o, unsigned long long v) { o.room = v; });
   constexpr unsigned long long wrong_streams = 1ULL << 32;
+  constexpr unsigned long long no_arguments = 1ULL << 33;
   exchange(
-      [](const launch_offer& o) { return static_cast<unsigned long long>(o.failed) | (o.wrong_streams ? wrong_streams : 0); },
+      [](const launch_offer& o) {
+        return static_cast<unsigned long long>(o.failed) | (o.wrong_streams ? wrong_streams : 0) |
+               (o.no_arguments ? no_arguments : 0);
+      },
       [](launch_offer& o, unsigned long long v) {
         o.failed = static_cast<cudaError_t>(v % wrong_streams);
-        o.wrong_streams = v >= wrong_streams;
+        o.wrong_streams = (v & wrong_streams) != 0;
+        o.no_arguments = (v & no_arguments) != 0;
       });
+  const auto exchange_extent = [&](std::array<unsigned, 3> launch_offer::*which) {
+    for (std::size_t i = 0; i != 3; ++i) {
+      exchange([&](const launch_offer& o) { return static_cast<unsigned long long>((o.*which)[i]); },
+               [&](launch_offer& o, unsigned long long v) { (o.*which)[i] = static_cast<unsigned>(v); });
+    }
+  };
+  // Each extent alone only where they differ: all processes see that, and exchange the rest.
+  std::vector<unsigned long long> hashes(count);
+  exchange([](const launch_offer& o) { return configuration_of(o); },
+           [&, i = std::size_t{0}](launch_offer&, unsigned long long v) mutable { hashes[i++] = v; });
+  if (std::adjacent_find(hashes.begin(), hashes.end(), std::not_equal_to<>()) != hashes.end()) {
+    exchange_extent(&launch_offer::grid);
+    exchange_extent(&launch_offer::block);
+    exchange_extent(&launch_offer::cluster);
+    exchange([](const launch_offer& o) { return static_cast<unsigned long long>(o.dynamic_shared_bytes); },
+             [](launch_offer& o, unsigned long long v) { o.dynamic_shared_bytes = static_cast<std::size_t>(v); });
+    exchange([](const launch_offer& o) { return o.kernel; }, [](launch_offer& o, unsigned long long v) { o.kernel = v; });
+  }
   return offers;
 }
 
@@ -157,25 +253,32 @@ template <class Backend>
 /// Launches `kernel` on every PE. The launch is cooperative, so that all blocks of a PE run at once, and in the logical remote
 /// synchronization domain, so that local kernels do not wait for its writes to other PEs.
 ///
-/// Collective: every process calls it with the same grid. `streams` has one stream for each PE of this process, in order, or
-/// is empty for the default streams. `arguments(which)` returns a tuple of the kernel's arguments on that PE. All PEs of the
-/// process are launched before it returns. With the peer backend the host waits for no kernel. With NVSHMEM a kernel of
-/// NVSHMEM gathers the results of the launches. If it has no room beside the grid, the host waits for the grid: the grid must
-/// not need this host.
+/// Collective: every process calls it with the same kernel and configuration. `streams` has one stream for each PE of this
+/// process, in order, or is empty for the default streams. `arguments(which)` returns a tuple of the kernel's arguments on that
+/// PE. It is called before anything is launched. All PEs of the process are launched before it returns. The host waits for no
+/// kernel of the launch.
 ///
-/// Errors: `error`, the same on every PE and before any launch, naming the PE that cannot launch and its room. If CUDA refuses
-/// a launch all the same, or `arguments` throws (reported as `cudaErrorUnknown`), it is an error on every PE; kernels of the
-/// others may then wait until their budgets end. It does not see other kernels, of this PE or of another on the same device.
-/// They delay the launch, and forever if they wait for it.
+/// Errors: `error`, the same on every PE and before any launch: naming the PE that cannot launch and its room, what differs, or
+/// the PE for which `arguments` threw. If CUDA refuses a launch all the same, that is an error on every PE if the backend
+/// gathers without kernels, as the peer backend. With NVSHMEM it is an error on that PE alone: after the launch its kernels may
+/// have no room to tell the others. Kernels of the others may then wait until their budgets end. It does not see other kernels,
+/// of this PE or of another on the same device. They delay the launch, and forever if they wait for it.
 template <backend Backend, class... Parameters, class Arguments>
 void collective_launch(Backend& backend, const collective_grid& shape, std::span<const cudaStream_t> streams,
                        void (*kernel)(Parameters...), Arguments arguments) {
   const pe_range local = backend.local_pes();
   std::vector<launch_offer> mine;
+  std::vector<std::optional<decltype(arguments(local.front()))>> values;
   for (const pe which : local) {
+    values.emplace_back();
     try {
       const device_guard guard(backend.device_of(which));
       mine.push_back(detail::offer_of_current_device(shape, kernel));
+      try {
+        values.back().emplace(arguments(which));
+      } catch (...) {
+        mine.back().no_arguments = true;  // reported to the other PEs too
+      }
     } catch (const error& failure) {
       mine.push_back({0, 0, failure.code(), false});
     }
@@ -192,15 +295,26 @@ void collective_launch(Backend& backend, const collective_grid& shape, std::span
           launch_config{shape.grid, shape.block, streams.empty() ? nullptr : streams[next], shape.dynamic_shared_bytes}
               .with(sync_domain::remote)
               .with(cooperative{});
-      std::apply([&](auto&&... values) { launch(config, kernel, static_cast<decltype(values)>(values)...); }, arguments(which));
+      const auto launch_with = [&](const auto& configured) {
+        std::apply([&](auto&&... each) { launch(configured, kernel, std::move(each)...); }, std::move(*values[next]));
+      };
+      if (shape.cluster == cluster_dimensions{1, 1, 1}) {
+        launch_with(config);
+      } else {
+        launch_with(config.with(shape.cluster));
+      }
     } catch (const error& failure) {
       mine[next].failed = failure.code();
-    } catch (...) {
-      mine[next].failed = cudaErrorUnknown;  // what `arguments` throws, reported to the other PEs too
     }
     ++next;
   }
-  validate_launched(detail::gathered_offers(backend, mine));
+  if constexpr (detail::gathers_by_kernels<Backend>) {
+    std::vector<launch_offer> launched(static_cast<std::size_t>(backend.count()));
+    std::copy(mine.begin(), mine.end(), launched.begin() + local.front().index());
+    validate_launched(launched);
+  } else {
+    validate_launched(detail::gathered_offers(backend, mine));
+  }
 }
 
 }  // namespace membar::inline v0_2::symmetric

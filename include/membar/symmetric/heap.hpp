@@ -8,6 +8,7 @@
 #include <membar/symmetric/backend.hpp>
 #include <membar/symmetric/object.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -16,6 +17,12 @@
 namespace membar::inline v0_2::symmetric {
 
 namespace detail {
+
+/// Counts the heaps of the process from 1.
+[[nodiscard]] inline unsigned long long next_heap_number() noexcept {
+  static std::atomic<unsigned long long> made{0};
+  return ++made;
+}
 
 /// Tracks which bytes of a heap are taken. First fit; free neighbours are joined. It depends on its calls alone, so that every
 /// PE has the same offsets.
@@ -156,9 +163,11 @@ class array {
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
-  /// The offset of object `index` in the heap, in bytes. It is equal at every PE, so it can name the object, for example to a
-  /// `deadlock::recorder`.
+  /// The offset of object `index` in the heap, in bytes, which is equal at every PE. A later allocation may have it too.
   [[nodiscard]] std::size_t offset(std::size_t index = 0) const noexcept { return offset_ + index * sizeof(T); }
+
+  /// Names object `index`, for example to a `deadlock::recorder`: equal at every PE, and never again for another object.
+  [[nodiscard]] object_identity identity(std::size_t index = 0) const noexcept { return {heap_->number(), id_, index}; }
 
   /// The objects' symmetric address for the kernels of PE `which`, which is of this process. Errors: a PE of another process.
   [[nodiscard]] span<T, Backend> on(pe which) const {
@@ -181,7 +190,7 @@ class array {
 ///
 /// `allocate` and `free` are collective: every process calls them in one order with the same arguments, which is checked. An
 /// allocation holds zeros at every PE before the call returns at any, so a put never races with the zeroing. Before a `free`
-/// every kernel that uses the memory has ended, at every PE.
+/// every kernel that uses the memory has ended, at every PE; the `free` completes what they have put.
 ///
 /// Errors, on every PE, without any change: `error` naming what differs between PEs, the room that is left, or the link that
 /// does not carry an atomic operation; for `free`, what was freed before or belongs to another heap. A heap that is destroyed
@@ -230,11 +239,20 @@ class heap {
       throw error(cudaErrorInvalidValue,
                   "membar: an allocation of another symmetric heap was freed: free it in the heap that allocated it");
     }
+    require_allocated(allocated.offset_, id);
+    // Over a network a put may still be on its way when the kernel that started it has ended, and would then land in what is
+    // allocated and zeroed here next.
+    if constexpr (requires { backend_->complete(); }) {
+      backend_->complete();
+    }
     free_bytes(allocated.offset_, id);
   }
   /// The `scoped_array` frees it.
   template <class T>
   void free(const scoped_array<T, Backend>&) = delete;
+
+  /// Which heap of the process this is, from 1. Equal at every PE if all processes make their heaps in one order.
+  [[nodiscard]] unsigned long long number() const noexcept { return number_; }
 
   /// The reach of PE `which`, which is of this process.
   [[nodiscard]] typename Backend::reach reach_of(pe which) const {
@@ -385,14 +403,18 @@ class heap {
     return cudaSuccess;
   }
 
-  void free_bytes(std::size_t offset, std::uint64_t id) {
+  void require_allocated(std::size_t offset, std::uint64_t id) const {
     const auto found = ids_.find(offset);
     if (found == ids_.end() || found->second != id) {
       throw error(cudaErrorInvalidValue,
                   "membar: allocation %llu of the symmetric heap was freed a second time: free each once on every PE",
                   static_cast<unsigned long long>(id));
     }
-    ids_.erase(found);
+  }
+
+  void free_bytes(std::size_t offset, std::uint64_t id) {
+    require_allocated(offset, id);
+    ids_.erase(offset);
     bytes_of_.give_back(offset);
   }
 
@@ -407,7 +429,9 @@ class heap {
         waited = waited == cudaSuccess ? status : waited;
       }
       if (by_exception) {
-        free_bytes(allocated.offset_, allocated.id_);  // the exception says what failed
+        // The exception says what failed. What others have put here may still come, but nothing is allocated here before all
+        // processes agree again, and the others are in their `free`.
+        free_bytes(allocated.offset_, allocated.id_);
       } else {
         free(allocated);
         check(waited, "a kernel failed that used symmetric memory whose scope has ended");
@@ -425,6 +449,7 @@ class heap {
   detail::offset_allocator bytes_of_;
   std::map<std::size_t, std::uint64_t> ids_;
   std::uint64_t next_id_ = 1;
+  unsigned long long number_ = detail::next_heap_number();
 };
 
 /// Frees what a heap allocated at the end of its scope: `scoped_array halo(heap.allocate<float>(4096))`. The heap outlives it

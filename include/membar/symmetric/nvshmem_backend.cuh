@@ -4,6 +4,7 @@
 #pragma once
 
 #include <membar/fence.cuh>
+#include <membar/load_store.cuh>
 #include <membar/symmetric/group.cuh>
 #include <membar/symmetric/nvshmem_backend.hpp>
 #include <membar/symmetric/on_stream.cuh>
@@ -65,9 +66,14 @@ struct transport<nvshmem_reach> {
     }
   }
 
+  /// Where loads and stores reach the PE these are one relaxed access: NVSHMEM's would be weak ones.
   template <class T>
-  __device__ static void put_value(const nvshmem_reach&, T* to, const T& value, pe other) noexcept {
+  __device__ static void put_value(const nvshmem_reach& reach, T* to, const T& value, pe other) noexcept {
     require_whole<T>();
+    if (void* const there = reach.direct(to, other); there != nullptr) {
+      membar::store<thread_scope::system>(static_cast<T*>(there), value, relaxed);
+      return;
+    }
     if constexpr (sizeof(T) == 1) {
       nvshmem_uint8_p(reinterpret_cast<std::uint8_t*>(to), __builtin_bit_cast(std::uint8_t, value), other.index());
     } else if constexpr (sizeof(T) == 2) {
@@ -80,8 +86,11 @@ struct transport<nvshmem_reach> {
   }
 
   template <class T>
-  [[nodiscard]] __device__ static T fetch(const nvshmem_reach&, T* from, pe other) noexcept {
+  [[nodiscard]] __device__ static T fetch(const nvshmem_reach& reach, T* from, pe other) noexcept {
     require_whole<T>();
+    if (void* const there = reach.direct(from, other); there != nullptr) {
+      return membar::load<thread_scope::system>(static_cast<T*>(there), relaxed);
+    }
     if constexpr (sizeof(T) == 1) {
       return __builtin_bit_cast(T, nvshmem_uint8_g(reinterpret_cast<std::uint8_t*>(from), other.index()));
     } else if constexpr (sizeof(T) == 2) {
@@ -156,6 +165,20 @@ struct transport<nvshmem_reach> {
     Group::sync();
   }
 
+  /// Called by the thread that has seen a signal, before its group reads data: NVSHMEM promises that data is there with its
+  /// signal to its own wait alone. The condition holds for every value that the signal can have now.
+  __device__ static void arrived(unsigned long long* word, unsigned long long seen) noexcept {
+    nvshmem_signal_wait_until(reinterpret_cast<std::uint64_t*>(word), NVSHMEM_CMP_NE, seen ^ (1ULL << 63));
+  }
+  /// Called by the thread that has seen the barrier word of PE `other`. A network's card may write the word before the data, by
+  /// another way. NVSHMEM's barrier and its wait make this PE's memory consistent when they end.
+  __device__ static void arrived_from(const nvshmem_reach& reach, unsigned long long* word, unsigned long long seen,
+                                      pe other) noexcept {
+    if (reach.direct(word, other) == nullptr) {
+      arrived(word, seen);
+    }
+  }
+
   /// One thread completes what the group has put. Each thread that signals fences, because only its own fence makes its store a
   /// release.
   template <class Group, class Order>
@@ -172,7 +195,7 @@ struct transport<nvshmem_reach> {
     const int others = reach.count() - 1;
     const int first = static_cast<int>(Group::rank());
     if (releases && first < others) {
-      thread_fence<thread_scope::system>(acq_rel);
+      thread_fence<thread_scope::system>(release);
     }
     for (int k = first; k < others; k += static_cast<int>(Group::size())) {
       notify<set>(reach, word, value, ring_neighbour(reach.self(), k + 1, reach.count()), relaxed);
@@ -233,7 +256,7 @@ struct transport<nvshmem_reach> {
   template <class Order>
   __device__ static void after() noexcept {
     if constexpr (acquire_half(Order::value) != memory_order::relaxed) {
-      thread_fence<thread_scope::system>(acq_rel);
+      thread_fence<thread_scope::system>(acquire);
     }
   }
 

@@ -185,6 +185,8 @@ template <visibility Visible>
 class basic_nvshmem_backend {
  public:
   static constexpr visibility visible = Visible;
+  /// `all_gather` needs room on the device.
+  static constexpr bool gathers_by_kernels = true;
   using reach = nvshmem_reach;
   using region = detail::nvshmem_region;
 
@@ -249,6 +251,13 @@ class basic_nvshmem_backend {
   }
 
   [[nodiscard]] region map(std::size_t bytes) const { return region(self_, count_, bytes); }
+
+  /// Completes all puts of all PEs at their destinations. Collective. NVSHMEM's barrier guarantees that of all remote memory
+  /// updates issued before it by any PE.
+  void complete() {
+    nvshmemx_barrier_all_on_stream(stream_);
+    check(cudaStreamSynchronize(stream_), "a kernel failed");
+  }
 
  private:
   [[nodiscard]] std::size_t bytes_of_all() const noexcept {

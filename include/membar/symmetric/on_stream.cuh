@@ -6,12 +6,18 @@
 /// kernels waits for their system-scope releases. A copy is the backend's. The device of the stream is current, as for any
 /// launch, and is that of the symmetric object's PE. A wait or a barrier holds the stream until another PE acts: enqueue first
 /// what it waits for (docs/deadlocks.md), and load the kernels before anything waits.
+///
+/// In a stream that is captured a value or condition that is an argument is frozen: the graph would set and wait for the same in
+/// every replay, and the second replay would read old data. Such a call is refused. The forms that take an epoch
+/// (`heap.allocate<epoch>`), additions, barriers, puts and quiets are right in every replay.
 #pragma once
 
 #include <membar/device_guard.hpp>
+#include <membar/error.hpp>
 #include <membar/kernel_resources.hpp>
 #include <membar/launch.hpp>
 #include <membar/symmetric/barrier.cuh>
+#include <membar/symmetric/epoch.cuh>
 #include <membar/symmetric/heap.hpp>
 #include <membar/symmetric/operations.cuh>
 #include <membar/symmetric/wait.cuh>
@@ -48,6 +54,17 @@ __global__ void wait_kernel(Signal signal, Condition condition, wait_budget budg
   wait(by_thread, signal, condition, budget);
 }
 
+template <class Signal, class Epoch>
+__global__ void notify_next_kernel(Signal signal, Epoch sent, pe other) {
+  static_cast<void>(quiet(by_thread, signal.reach()));
+  notify(by_thread, signal, sent, other);
+}
+
+template <class Signal, class Epoch>
+__global__ void wait_next_kernel(Signal signal, Epoch seen, unsigned long long step, wait_budget budget) {
+  wait(by_thread, signal, seen, budget, step);
+}
+
 template <class Words>
 __global__ void barrier_kernel(Words words, wait_budget budget) {
   barrier(by_thread, words, budget);
@@ -56,6 +73,19 @@ __global__ void barrier_kernel(Words words, wait_budget budget) {
 template <class Reach>
 __global__ void quiet_kernel(Reach reach) {
   quiet(by_thread, reach);
+}
+
+/// Throws if the stream is captured: `what`, with `value`, would be the same in every replay. `remedy` says what is not.
+inline void refuse_capture(cudaStream_t stream, const char* what, unsigned long long value, const char* remedy) {
+  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  check(cudaStreamIsCapturing(stream, &capture), "pass a stream of the current device");
+  if (capture != cudaStreamCaptureStatusNone) {
+    throw error(
+        cudaErrorStreamCaptureUnsupported,
+        "membar: %s %llu was to be captured in a graph, and would be the same in every replay, so that a wait ends by the "
+        "value of the replay before: %s",
+        what, value, remedy);
+  }
 }
 
 [[nodiscard]] inline auto communication_launch(cudaStream_t stream) {
@@ -81,6 +111,9 @@ void load_stream_operations(const heap<Backend>& heap) {
     load(detail::wait_kernel<one_setter, equals>);
     load(detail::wait_kernel<one_setter, at_least>);
     load(detail::wait_kernel<many_adders, at_least>);
+    load(detail::notify_next_kernel<one_setter, object<epoch, Backend>>);
+    load(detail::wait_next_kernel<one_setter, object<epoch, Backend>>);
+    load(detail::wait_next_kernel<many_adders, object<epoch, Backend>>);
     load(detail::barrier_kernel<span<barrier_word, Backend>>);
     load(detail::quiet_kernel<typename Backend::reach>);
   }
@@ -97,19 +130,47 @@ void put_on_stream(const heap<Backend>& heap, const span<T, Backend>& to, const 
   detail::stream_transport<Backend>::put(heap, to, from, other, stream);
 }
 
-/// Enqueues a notification. It releases what the stream has done before, puts to `other` included. Errors: those of `launch`.
+/// Enqueues a notification. It releases what the stream has done before, puts to `other` included. Errors: those of `launch`; in
+/// a captured stream, a signal that is set: pass an epoch, or add.
 template <class Kind, backend Backend>
 void notify_on_stream(const object<signal<Kind>, Backend>& signal, unsigned long long value, pe other, cudaStream_t stream) {
   using address = object<symmetric::signal<Kind>, Backend>;
+  if constexpr (std::is_same_v<Kind, set>) {
+    detail::refuse_capture(stream, "a notification that sets a signal to", value,
+                           "pass an epoch in place of the value, or add to a signal<add>");
+  }
   launch(detail::communication_launch(stream), detail::notify_kernel<address>, signal, value, other);
 }
 
+/// Enqueues a notification that sets the signal to the next number of `sent`, an epoch of the stream's PE, when it runs: the next
+/// in each replay of a captured graph. One epoch for each PE that is notified. Errors: those of `launch`.
+template <backend Backend>
+void notify_on_stream(const object<signal<set>, Backend>& signal, const object<epoch, Backend>& sent, pe other,
+                      cudaStream_t stream) {
+  launch(detail::communication_launch(stream),
+         detail::notify_next_kernel<object<symmetric::signal<set>, Backend>, object<epoch, Backend>>, signal, sent, other);
+}
+
 /// Enqueues a wait for a signal of the stream's PE. Later work of the stream has acquired. When the budget is used up the
-/// kernel prints what it waited for, and the stream's next calls report a failed kernel.
+/// kernel prints what it waited for, and the stream's next calls report a failed kernel. Errors: those of `launch`; a captured
+/// stream: pass an epoch.
 template <class Kind, backend Backend, class Condition>
+  requires std::is_same_v<Condition, equals> || std::is_same_v<Condition, at_least>
 void wait_on_stream(const object<signal<Kind>, Backend>& signal, Condition condition, wait_budget budget, cudaStream_t stream) {
   using address = object<symmetric::signal<Kind>, Backend>;
+  detail::refuse_capture(stream, "a wait for a signal and", condition.value(), "pass an epoch in place of the condition");
   launch(detail::communication_launch(stream), detail::wait_kernel<address, Condition>, signal, condition, budget);
+}
+
+/// Enqueues a wait for the next number of `seen`, an epoch of the stream's PE: until the signal is `step` more than it was waited
+/// for before, when it runs. It is the next number in each replay of a captured graph. `step`: what all senders add between two
+/// waits; 1 for a signal that is set. When the budget is used up it fails as the wait for a condition. Errors: those of `launch`.
+template <class Kind, backend Backend>
+void wait_on_stream(const object<signal<Kind>, Backend>& signal, const object<epoch, Backend>& seen, wait_budget budget,
+                    cudaStream_t stream, unsigned long long step = 1) {
+  launch(detail::communication_launch(stream),
+         detail::wait_next_kernel<object<symmetric::signal<Kind>, Backend>, object<epoch, Backend>>, signal, seen, step,
+         budget);
 }
 
 /// Enqueues this PE's part of a barrier of all PEs. No kernel uses `words` meanwhile.

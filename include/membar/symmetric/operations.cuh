@@ -186,18 +186,44 @@ __device__ inline void store_notification(const Signal& signal, unsigned long lo
 
 }  // namespace detail
 
-// What fence, quiet and flush return, for the operation that needs it. Each has a type of its own, with the group that did it,
-// because the order holds for the one thread that fenced for the group.
+// What fence, quiet and flush return, for the notification whose argument the call is. Each has a type of its own, with the group
+// that did it, because the order holds for the one thread that fenced for the group. It is not copied: a put between the fence
+// and the notification would not be ordered.
 
 /// The group's earlier puts are ordered before its later puts and notifications, at each PE.
 template <class Group>
-struct fenced {};
+struct fenced {
+  fenced() = default;
+  fenced(const fenced&) = delete;
+  fenced& operator=(const fenced&) = delete;
+};
 /// The group's earlier puts are complete too: visible as the visibility class says.
 template <class Group>
 struct quieted : fenced<Group> {};
 /// Sources may be used again and results are there. Nothing is said about other PEs.
 template <class Group>
-struct flushed {};
+struct flushed {
+  flushed() = default;
+  flushed(const flushed&) = delete;
+  flushed& operator=(const flushed&) = delete;
+};
+
+namespace detail {
+
+/// The group of what a fence or a quiet returned.
+template <class Token>
+struct group_of_fence {
+  static constexpr bool is_fence = false;
+};
+template <class Group>
+struct group_of_fence<fenced<Group>> {
+  static constexpr bool is_fence = true;
+  using type = Group;
+};
+template <class Group>
+struct group_of_fence<quieted<Group>> : group_of_fence<fenced<Group>> {};
+
+}  // namespace detail
 
 /// Orders the group's earlier puts, AMOs, notifications and fetches before its later ones, at each PE. It completes nothing.
 ///
@@ -287,8 +313,8 @@ __device__ inline void get_nonblocking(Group group, To* to, const From& from, pe
 
 /// Stores one object, whole, at `other`. By the calling thread.
 ///
-/// Relaxed: it orders nothing, so it does not notify. PTX (peer): `st.relaxed.sys`. NVSHMEM: `nvshmem_*_p`. Requires: 1, 2, 4,
-/// 8 or 16 bytes without padding; with NVSHMEM 8 at most.
+/// Relaxed: it orders nothing, so it does not notify. PTX (peer): `st.relaxed.sys`. NVSHMEM: that too where it reaches the PE,
+/// else `nvshmem_*_p`. Requires: 1, 2, 4, 8 or 16 bytes without padding; with NVSHMEM 8 at most.
 template <class To>
 __device__ inline void put_value(const To& to, const detail::element_of<To>& value, pe other) noexcept {
   if constexpr (detail::require_fixed_size_object<To>()) {
@@ -298,8 +324,10 @@ __device__ inline void put_value(const To& to, const detail::element_of<To>& val
 
 /// Reads one object, whole, at `other`. By the calling thread.
 ///
-/// Only a `fence` between them orders two fetches of a thread. PTX (peer): `ld.relaxed.sys`. NVSHMEM:
-/// `nvshmem_*_g`. Requires: 1, 2, 4, 8 or 16 bytes without padding; with NVSHMEM 8 at most.
+/// A `fence` between them orders two fetches of a thread. Without one, two of one object are in order where loads and stores
+/// reach the PE, by coherence: the second returns nothing older than the first. Over a network, and of two objects, they are
+/// not. PTX (peer): `ld.relaxed.sys`. NVSHMEM: that too where it reaches the PE, else `nvshmem_*_g`. Requires: 1, 2,
+/// 4, 8 or 16 bytes without padding; with NVSHMEM 8 at most.
 template <class From>
 [[nodiscard]] __device__ inline detail::element_of<From> fetch(const From& from, pe other) noexcept {
   if constexpr (detail::require_fixed_size_object<From>()) {
@@ -359,13 +387,15 @@ __device__ inline void notify(Group, const Signal& signal, unsigned long long va
   }
 }
 
-/// Notifies `other` after a `fence` or `quiet` of the same group, which is the release: the thread that fenced stores relaxed.
-template <class Group, class Signal, class FencedGroup>
-__device__ inline void notify(Group group, const Signal& signal, unsigned long long value, pe other,
-                              fenced<FencedGroup>) noexcept {
-  static_assert(std::is_same_v<Group, FencedGroup>,
+/// Notifies `other` after the `fence` or `quiet` that is its argument, of the same group, which is the release: the thread that
+/// fenced stores relaxed. `notify(group, signal, value, other, fence(group, reach))`.
+template <class Group, class Signal, class Token>
+  requires(detail::group_of_fence<std::remove_cvref_t<Token>>::is_fence)
+__device__ inline void notify(Group, const Signal& signal, unsigned long long value, pe other, Token&&) noexcept {
+  static_assert(!std::is_lvalue_reference_v<Token>,
+                "membar: a fence is called in the notification's argument: a put between the two would be published unordered");
+  static_assert(std::is_same_v<Group, typename detail::group_of_fence<std::remove_cvref_t<Token>>::type>,
                 "membar: a fence orders the notification of the thread that fenced: fence and notify by the same group");
-  static_cast<void>(group);
   if constexpr (detail::require_signal<Signal>()) {
     if (Group::rank() == 0) {
       detail::store_notification(signal, value, other, relaxed);
@@ -375,7 +405,7 @@ __device__ inline void notify(Group group, const Signal& signal, unsigned long l
 
 /// Refuses a notification after a `flush`, which says nothing about other PEs.
 template <class Group, class Signal, class FlushedGroup>
-__device__ inline void notify(Group, const Signal&, unsigned long long, pe, flushed<FlushedGroup>) noexcept {
+__device__ inline void notify(Group, const Signal&, unsigned long long, pe, const flushed<FlushedGroup>&) noexcept {
   static_assert(!std::is_same_v<FlushedGroup, FlushedGroup>,
                 "membar: a flush completes nothing at another PE: take fence or quiet before a notification");
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <membar/detail/packed_word.cuh>
+#include <membar/symmetric/epoch.cuh>
 #include <membar/symmetric/operations.cuh>
 #include <membar/symmetric/wait.cuh>
 #include <membar/wait_budget.cuh>
@@ -203,7 +204,10 @@ template <class Group, class Box, class To>
 /// `from` again.
 ///
 /// Synchronizes with nothing: only the message itself arrives. The box must be free: its owner has taken the previous message,
-/// and has said so by a message that it sent after that. `sequence` is neither 0 nor that of the previous message. PTX:
+/// and has said so to the thread that stores. That holds thread by thread: the thread that stores a word has itself taken a word
+/// of the answer, and that was stored by the thread that took the word before. It does so if question and answer are messages of
+/// one type by groups of one kind and size. Else let the answer be a signal, released and acquired: a barrier of the group does
+/// not pass on what a relaxed answer says. `sequence` is neither 0 nor that of the previous message. PTX:
 /// `st.relaxed.sys.b128` for each 12 bytes, each word by one thread; a barrier of the group. Requires: the visibility class
 /// `everywhere`.
 template <class Group, class Box, class From>
@@ -267,6 +271,36 @@ __device__ inline void take_packed(Group, const Box& box, To* to, unsigned seque
                            budget.in_nanoseconds());
     }
     Group::sync();
+  }
+}
+
+/// Sends the object at `from` to the box of `other` with the next number of `sent`, as `put_packed` with a number. For kernels
+/// of a captured graph, in which a number that is an argument would be the same in every replay.
+template <class Group, class Box, class From, class Epoch>
+  requires(detail::is_symmetric<Epoch>)
+__device__ inline void put_packed(Group group, const Box& box, const From* from, const Epoch& sent, pe other) noexcept {
+  if constexpr (detail::require_epoch<Epoch>()) {
+    const detail::next_epoch<Group> next(sent);
+    put_packed(group, box, from, next.sequence(), other);  // which ends with a barrier of the group
+    next.keep();
+  }
+}
+
+/// Waits for the message with the next number of `taken`, as `try_take_packed` with a number. After `timed_out` the next call
+/// waits for the same message.
+template <class Group, class Box, class To, class Epoch>
+  requires(detail::is_symmetric<Epoch>)
+[[nodiscard]] __device__ inline wait_result try_take_packed(Group group, const Box& box, To* to, const Epoch& taken,
+                                                            wait_budget budget) noexcept {
+  if constexpr (detail::require_epoch<Epoch>()) {
+    const detail::next_epoch<Group> next(taken);
+    const wait_result ended = try_take_packed(group, box, to, next.sequence(), budget);
+    if (ended == wait_result::done) {
+      next.keep();
+    }
+    return ended;
+  } else {
+    return wait_result::timed_out;
   }
 }
 

@@ -69,6 +69,14 @@ class pe_range {
   int size_;
 };
 
+/// Which object of a symmetric heap: the same at every PE, and never that of another allocation or heap. Heaps and allocations
+/// are numbered from 1; processes that compare identities make their heaps in one order.
+struct object_identity {
+  unsigned long long heap = 0;
+  unsigned long long allocation = 0;
+  unsigned long long index = 0;
+};
+
 /// Where data is visible after the operation that completed it: a `quiet`, or a release that was acquired.
 enum class visibility {
   everywhere,        ///< at every PE, because loads and stores reach every PE, as over NVLink

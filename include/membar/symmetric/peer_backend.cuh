@@ -119,7 +119,7 @@ struct transport<peer_reach> {
     const bool fences = !std::is_same_v<Order, relaxed_t> && others > step;
     Group::sync();
     if (fences) {
-      thread_fence<thread_scope::system>(acq_rel);
+      thread_fence<thread_scope::system>(release);
     }
     for (int k = static_cast<int>(Group::rank()); k < others; k += step) {
       const pe other = ring_neighbour(reach.self(), k + 1, reach.count());

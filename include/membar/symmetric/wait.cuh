@@ -66,11 +66,27 @@ template <class Signal, class Condition, class Order, thread_scope Scope>
   }
 }
 
-/// Polls until the condition holds or the budget is used up. `seen` is the last value read.
-template <class Order, class Condition>
-[[nodiscard]] __device__ inline bool poll_signal(const unsigned long long* word, Condition condition, wait_budget budget,
-                                                 unsigned long long& seen, Order order) noexcept {
-  for (polling poll(budget);;) {
+/// Says never to give up a wait before its budget is used up.
+struct never_stop {
+  [[nodiscard]] __device__ bool operator()() const noexcept { return false; }
+};
+
+/// Tells the backend that a thread has seen a signal, where a network lies between some PEs and the backend needs that.
+template <class Signal, class Order>
+__device__ inline void note_arrival([[maybe_unused]] const Signal& signal, [[maybe_unused]] unsigned long long seen,
+                                    Order) noexcept {
+  if constexpr (Order::value != memory_order::relaxed && Signal::backend::visible == visibility::destination_only &&
+                requires { transport_of<Signal>::arrived(word(signal), seen); }) {
+    transport_of<Signal>::arrived(word(signal), seen);
+  }
+}
+
+/// Polls until the condition holds, the time of `poll` is up or `stop()`. `seen` is the last value read. Several waits may have
+/// one `poll`, and so one budget.
+template <class Order, class Condition, class Stop = never_stop>
+[[nodiscard]] __device__ inline bool poll_signal(const unsigned long long* word, Condition condition, polling& poll,
+                                                 unsigned long long& seen, Order order, Stop stop = Stop()) noexcept {
+  for (;;) {
     // An inner loop, as short as possible: a signal that has come waits for the next poll.
 #pragma unroll 1
     for (unsigned polls = polling::polls_per_look; polls != 0; --polls) {
@@ -79,7 +95,7 @@ template <class Order, class Condition>
         return true;
       }
     }
-    if (poll.time_is_up()) {
+    if (poll.time_is_up() || stop()) {
       return false;
     }
   }
@@ -116,7 +132,12 @@ template <class Signal, class Order = acquire_t>
 template <thread_scope Scope = thread_scope::system, class Signal, class Condition, class Order = acquire_t>
 [[nodiscard]] __device__ inline bool test(const Signal& signal, Condition condition, Order order = Order()) noexcept {
   if constexpr (detail::require_wait<Signal, Condition, Order, Scope>()) {
-    return condition.holds(signal_value(signal, order));
+    const unsigned long long seen = signal_value(signal, order);
+    const bool holds = condition.holds(seen);
+    if (holds) {
+      detail::note_arrival(signal, seen, order);
+    }
+    return holds;
   } else {
     return false;
   }
@@ -134,7 +155,11 @@ template <thread_scope Scope = thread_scope::system, class Group, class Signal, 
     bool late = false;
     if (Group::rank() == 0) {
       unsigned long long seen = 0;
-      late = !detail::poll_signal(detail::word(signal), condition, budget, seen, order);
+      detail::polling poll(budget);
+      late = !detail::poll_signal(detail::word(signal), condition, poll, seen, order);
+      if (!late) {
+        detail::note_arrival(signal, seen, order);
+      }
     }
     return Group::any(late) ? wait_result::timed_out : wait_result::done;
   } else {
@@ -155,10 +180,12 @@ __device__ inline void wait(Group, const Signal& signal, Condition condition, wa
     if (Group::rank() == 0) {
       const unsigned long long* const word = detail::word(signal);
       unsigned long long seen = 0;
-      if (!detail::poll_signal(word, condition, budget, seen, order)) {
+      detail::polling poll(budget);
+      if (!detail::poll_signal(word, condition, poll, seen, order)) {
         detail::trap_waiting("signal", signal.self().index(), word, Condition::words, condition.value(), seen,
                              budget.in_nanoseconds());
       }
+      detail::note_arrival(signal, seen, order);
     }
     Group::sync();
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The kinds of words in symmetric memory that are not data: signals, counters, barrier words and packed words. Each is
+/// The kinds of words in symmetric memory that are not data: signals, counters, barrier words, epochs and packed words. Each is
 /// changed and read by its own operations only: on no backend does anything else keep it whole.
 #pragma once
 
@@ -114,6 +114,33 @@ class barrier_word {
   alignas(8) unsigned long long phase_;
 };
 
+/// A number that grows with each use, in device memory of its own PE: the number of the next message, wait or barrier
+/// (epoch.cuh). A captured graph whose operations take it does the next one in each replay; a number that is an argument would
+/// be the same in all. One group at a time uses it, on its own PE alone. It holds 0 at first.
+class epoch {
+ public:
+  epoch() = delete;
+  epoch(const epoch&) = delete;
+  epoch& operator=(const epoch&) = delete;
+
+ private:
+  friend struct detail::word_access;
+  alignas(8) unsigned long long number_;
+};
+
+/// A flag by which one PE ends the waits of all (recoverable.cuh). Once it is set it stays set: free it and the words that were
+/// waited for, and allocate them anew. It holds 0 at first.
+class abort_flag {
+ public:
+  abort_flag() = delete;
+  abort_flag(const abort_flag&) = delete;
+  abort_flag& operator=(const abort_flag&) = delete;
+
+ private:
+  friend struct detail::word_access;
+  alignas(8) unsigned long long set_;
+};
+
 /// Room for a packed message of a `T` (packed.cuh): 16-byte words, each with 12 bytes of message and a sequence number.
 template <class T>
 class packed {
@@ -161,6 +188,8 @@ struct word_access {
   [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr unsigned long long* raw(barrier_word* word) noexcept {
     return &word->phase_;
   }
+  [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr unsigned long long* raw(epoch* word) noexcept { return &word->number_; }
+  [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr unsigned long long* raw(abort_flag* word) noexcept { return &word->set_; }
   template <class T>
   [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr unsigned* raw(packed<T>* word) noexcept {
     return word->words_;
@@ -171,8 +200,8 @@ struct word_access {
 
 /// Whether `T` is a word with operations of its own, and not data.
 template <class T>
-inline constexpr bool is_word =
-    detail::is_signal<T> || detail::is_counter<T> || detail::is_packed<T> || std::is_same_v<T, barrier_word>;
+inline constexpr bool is_word = detail::is_signal<T> || detail::is_counter<T> || detail::is_packed<T> ||
+                                std::is_same_v<T, barrier_word> || std::is_same_v<T, epoch>;
 
 /// Whether all bytes of a `T` are its value. Operations of one object at a fixed size move every byte, and nobody writes the
 /// padding. The compiler cannot tell for a struct with floating-point members: specialize it for one without gaps.

@@ -19,20 +19,29 @@
 /// order holds up all. No program that hangs in some schedule goes unreported.
 ///
 /// `concurrent_collectives`, `grid_too_large` and `early_host_copy` are undefined by CUDA or NVSHMEM, whether or not they hang.
-/// The first and the last are reported unless an order is found (orders.hpp says from what).
+/// The first and the last are reported unless an order is found. So are `lost_signal` and `stale_wait`: a wait that an earlier
+/// wait's value may end before the notification that it is for. An order follows from streams, events, waits of the host,
+/// collectives, and from what a wait cannot end without.
+///
+/// **Time and size.** A program is run once in its worst schedule, with vector clocks, in time that grows with the number of
+/// operations. That proves most programs right. What it does not is analyzed exactly if it has at most `exact_operations`. Of a
+/// larger program a hang is shown on what has not run, cut to that size; and a report of the other kinds may be due to an order
+/// that only the exact analysis finds.
 ///
 /// Source: NVSHMEM's documentation, "NVSHMEM and the CUDA model"; CUDA C++ Programming Guide, "Asynchronous concurrent
 /// execution".
 #pragma once
 
-#include <membar/symmetric/deadlock/cycle.hpp>
+#include <membar/symmetric/deadlock/analysis.hpp>
 #include <membar/symmetric/deadlock/hazard.hpp>
 #include <membar/symmetric/deadlock/program.hpp>
 #include <membar/symmetric/deadlock/text.hpp>
+#include <membar/symmetric/deadlock/watch.hpp>
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
+#include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -40,271 +49,263 @@
 
 namespace membar::inline v0_2::symmetric::deadlock {
 
+/// The most operations, counted with the parts of collectives and kernels, that are analyzed exactly.
+inline constexpr std::size_t exact_operations = 1024;
+
 namespace detail {
 
-/// Writes the reports about a program.
-class analysis : public cycle_finder {
+/// Checks a program again and again while it grows.
+class checker {
  public:
-  explicit analysis(const program& program) : cycle_finder(program), text_(program) {}
+  /// `exact` and `rest`: the most operations of the whole, and of what has not run, that are analyzed exactly.
+  explicit checker(const program& program, std::size_t exact = exact_operations, std::size_t rest = exact_operations)
+      : program_(program), exact_(exact), rest_(rest), watch_(std::make_unique<watch>(program, without_order_)) {}
 
-  /// Everything that is wrong. The shortest cycle comes first, and is the only one: a cycle holds up much else.
-  [[nodiscard]] std::vector<report> reports() const {
-    std::vector<report> all;
-    report_stuck(all);
-    report_misuse(all);
-    report_concurrent_collectives(all);
-    report_grids(all);
-    report_early_copies(all);
-    report_lost_signals(all);
+  /// Everything that is wrong if nothing follows.
+  [[nodiscard]] std::vector<report> reports() {
+    settle();
+    if (watch_->is_clean()) {
+      return {};
+    }
+    if (watch_->size() <= exact_) {
+      return analysis(program_).reports();
+    }
+    std::vector<report> all = watch_->ended() ? std::vector<report>() : reports_of_rest(false);
+    add_suspicions(all, false);
     return all;
   }
 
-  /// What is wrong so far, if the last operation is a wait of the host and the host thread enqueues more after it: why that
-  /// wait would never return, and what no later operation mends.
-  [[nodiscard]] std::vector<report> reports_of_last_wait() const {
+  /// What is wrong if the last operation is a wait of the host, and the host enqueues more after it.
+  [[nodiscard]] std::vector<report> reports_of_last_wait() {
+    settle();
+    const bool ends = watch_->last_has_ended(program_.operations.size() - 1);
+    const bool suspicious = watch_->suspicions().size() > acquitted_ || !watch_->large_grids().empty();
+    if (ends && !suspicious) {
+      return {};
+    }
     std::vector<report> all;
-    const std::size_t last = program_.operations.size() - 1;
-    for (std::size_t n = 0; n != nodes_.size(); ++n) {
-      if (nodes_[n].operation == last && !done_[n]) {
-        report_stuck(all);
-        break;
-      }
+    if (watch_->size() <= exact_) {
+      all = analysis(program_).reports_of_last_wait();
+    } else {
+      all = ends ? std::vector<report>() : reports_of_rest(true);
+      add_suspicions(all, true);
     }
-    if (!all.empty() && all.front().cycle.empty()) {
-      deadlock::report& first = all.front();
-      const std::string why = first.sentence.substr(first.sentence.find(": ", sizeof "membar:") + 2);
-      first.kind = hazard::host_before_enqueue;
-      first.sentence = std::string("membar: ") + name(first.kind) + ": " + text(last) + " would never return, because " +
-                       why.substr(0, why.rfind(": ")) + " among what is enqueued so far: " + remedy(first.kind);
-    }
-    report_concurrent_collectives(all);
-    report_grids(all);
-    report_early_copies(all);
+    acquitted_ = all.empty() ? watch_->suspicions().size() : acquitted_;
     return all;
   }
+
+  /// Begins again, after the program has changed other than at its end.
+  void restart() {
+    acquitted_ = 0;
+    watch_ = std::make_unique<watch>(program_, without_order_);
+  }
+
+  /// Whether nothing so far is wrong or matters to what the host enqueues from now on, except by what signals hold.
+  [[nodiscard]] bool is_behind() const {
+    return watch_->size() >= least_to_leave && watch_->is_clean() && watch_->host_is_after_all();
+  }
+  /// Whether all has run.
+  [[nodiscard]] bool ended() const { return watch_->ended(); }
+  /// Makes what signals hold now their start in `next`.
+  void leave_signals(program& next) const { watch_->leave_signals(next); }
 
  private:
-  [[nodiscard]] std::string text(std::size_t operation) const { return text_.whole(operation); }
+  static constexpr std::size_t least_to_leave = 512;
+  static constexpr std::size_t most_missing = 64;
 
-  void report_stuck(std::vector<report>& all) const {
-    const auto cycle = shortest_cycle();
-    if (!cycle.empty()) {
-      deadlock::report hang;
-      hang.kind = classify(cycle);
-      for (const auto& [n, out] : cycle) {
-        hang.cycle.push_back({nodes_[n].pe, text_.where(nodes_[n].operation), text_.what(nodes_[n].operation), out.how});
-      }
-      hang.sentence = std::string("membar: ") + name(hang.kind) + ": ";
-      for (std::size_t i = 0; i != cycle.size(); ++i) {
-        hang.sentence += (i == 0 ? "" : ", which ") + (i == 0 ? text(nodes_[cycle[i].first].operation) + " " : std::string()) +
-                         cycle[i].second.how + " " + text(nodes_[cycle[i].second.to].operation);
-      }
-      hang.sentence += std::string(": ") + remedy(hang.kind);
-      all.push_back(std::move(hang));
-    }
-    for (std::size_t n = 0; n != nodes_.size(); ++n) {
-      if (!free_[n]) {
-        report_alone(n, all);
-      }
+  void settle() {
+    while (!watch_->settle()) {
+      watch_ = std::make_unique<watch>(program_, without_order_);
     }
   }
 
-  /// Reports a node that never runs, with any hardware queues, because of itself.
-  void report_alone(std::size_t n, std::vector<report>& all) const {
-    const stream_operation& operation = operation_of(n);
-    if (nodes_[n].kind == kind_t::departs && !nodes_[n].complete) {
-      std::string missing;
-      for (const int member : members(operation.object)) {
-        const bool comes = std::any_of(nodes_[n].arrivals.begin(), nodes_[n].arrivals.end(),
-                                       [&](std::size_t arrival) { return nodes_[arrival].pe == member; });
-        missing += comes ? "" : (missing.empty() ? "PE " : ", PE ") + std::to_string(member);
+  void add_suspicions(std::vector<report>& all, bool of_a_host_wait) const {
+    const program_text text(program_);
+    if (!of_a_host_wait) {
+      for (const watch::differing& each : watch_->differing_collectives()) {
+        all.push_back(text.collectives_differ(each.first, each.second, each.number));
       }
-      all.push_back({hazard::missing_member,
-                     "membar: missing member: " + text(nodes_[n].operation) + " waits for " + missing +
-                         ", which never calls it: call it on every PE of the team, as often as on the others",
-                     {}});
-    }
-    if (nodes_[n].kind != kind_t::waits || may_run(n, [&](std::size_t other) { return free_[other] != 0; })) {
-      return;
-    }
-    std::uint64_t sum = at_start(operation.pe, operation.object);
-    const std::size_t* lost = nullptr;
-    for (const std::size_t& each : notifications_of(n)) {
-      sum += operation_of(each).effect.value;
-      if (!is_added_to(n) && brings(each, n)) {
-        if (!free_[each]) {
-          return;  // it depends on that
-        }
-        lost = &each;
+      for (const std::size_t each : watch_->unrecorded_events()) {
+        all.push_back(text.unrecorded_event(each));
       }
     }
-    if (lost != nullptr) {
-      all.push_back(
-          {hazard::lost_signal,
-           "membar: lost signal: " + text(nodes_[n].operation) + " misses " + text(nodes_[*lost].operation) +
-               ", because another value replaces it first: order that one after the wait, or count: add, and wait for at least",
-           {}});
-    } else if (!is_added_to(n) || !operation.condition.holds(sum)) {
-      all.push_back({hazard::never_notified,
-                     "membar: never notified: " + text(nodes_[n].operation) + " waits forever, because " +
-                         (is_added_to(n) ? "all that is added brings the signal to " + std::to_string(sum) + " only"
-                                         : std::string("no PE sets the signal so")) +
-                         ": notify it, or check the signal, the value and the PE that the notification names",
-                     {}});
+    for (const std::size_t each : watch_->large_grids()) {
+      all.push_back(text.grid_too_large(each));
     }
-  }
-
-  [[nodiscard]] hazard classify(const std::vector<std::pair<std::size_t, edge>>& cycle) const {
-    bool host = false;
-    bool collective = false;
-    bool put_after_barrier = false;
-    for (const auto& [n, out] : cycle) {
-      if (out.cost >= false_dependency) {
-        return hazard::wait_before_notify;
-      }
-      host = host || out.by_host || (nodes_[n].unit < 0 && nodes_[n].blocks);
-      collective = collective || nodes_[n].kind == kind_t::departs;
-      put_after_barrier = put_after_barrier || (nodes_[n].kind == kind_t::notifies && nodes_[out.to].kind == kind_t::departs);
-    }
-    if (host) {
-      return hazard::host_before_enqueue;
-    }
-    return collective && put_after_barrier ? hazard::barrier_before_put : hazard::cycle;
-  }
-
-  [[nodiscard]] static const char* remedy(hazard kind) noexcept {
-    switch (kind) {
-      case hazard::barrier_before_put:
-        return "enqueue the notification before the collective";
-      case hazard::wait_before_notify:
-        return "enqueue the notification first, in the same stream or with an event that the waiting stream waits for "
-               "(cudaStreamWaitEvent)";
-      case hazard::host_before_enqueue:
-        return "enqueue the work of every PE before the host waits for any";
-      default:
-        return "swap two of these";
-    }
-  }
-
-  void report_misuse(std::vector<report>& all) const {
-    for (const difference& each : different_) {
-      all.push_back({hazard::collectives_differ,
-                     "membar: collectives differ: " + text(each.first) + " is taken for " + text(each.second) +
-                         ", because each is its PE's collective number " + std::to_string(each.number + 1) +
-                         " of that team: call the same collectives of a team in the same order on every PE",
-                     {}});
-    }
-    for (const std::size_t each : unrecorded_) {
-      all.push_back({hazard::unrecorded_event,
-                     "membar: unrecorded event: " + text(each) +
-                         " orders nothing, because the event was not recorded before: record it first, after the work that it "
-                         "stands for",
-                     {}});
-    }
-  }
-
-  void report_concurrent_collectives(std::vector<report>& all) const {
-    for (const auto& [team, by_pe] : calls_) {
-      for (const auto& [pe, calls] : by_pe) {
-        for (std::size_t i = 1; i < calls.size(); ++i) {
-          if (!order_.before(calls[i - 1].departure, calls[i].arrival)) {
-            all.push_back(
-                {hazard::concurrent_collectives,
-                 "membar: concurrent collectives: " + text(nodes_[calls[i - 1].departure].operation) + " and " +
-                     text(nodes_[calls[i].departure].operation) +
-                     " may run at once, which no team allows: put them on one stream, let the second's stream wait for "
-                     "an event after the first, or give each a team of its own",
-                 {}});
-            break;
-          }
-        }
-      }
-    }
-  }
-
-  void report_grids(std::vector<report>& all) const {
-    std::set<std::size_t> seen;
-    for (std::size_t n = 0; n != nodes_.size(); ++n) {
-      const std::size_t index = nodes_[n].operation;
-      const stream_operation& operation = program_.operations[index];
-      if (operation.kind != operation_kind::kernel || operation.shape.room == 0 ||
-          operation.shape.blocks <= operation.shape.room || !seen.insert(index).second) {
+    std::set<std::pair<hazard, std::size_t>> seen;
+    for (std::size_t i = of_a_host_wait ? acquitted_ : 0; i < watch_->suspicions().size(); ++i) {
+      const suspicion& each = watch_->suspicions()[i];
+      const bool of_signals = each.kind == hazard::lost_signal || each.kind == hazard::stale_wait;
+      if ((of_signals && of_a_host_wait) || !seen.insert({each.kind, each.first}).second) {
         continue;
       }
-      const auto steps = steps_.find(operation.kernel);
-      const bool waits =
-          steps != steps_.end() && std::any_of(steps->second.begin(), steps->second.end(), [&](std::size_t step) {
-            return program_.operations[step].kind != operation_kind::notify;
-          });
-      if (waits) {
-        all.push_back({hazard::grid_too_large,
-                       "membar: grid too large: " + text(index) + " has " + std::to_string(operation.shape.blocks) +
-                           " blocks that may wait, and the device has room for " + std::to_string(operation.shape.room) +
-                           " at once, " +
-                           (operation.shape.cooperative ? "so that its cooperative launch fails"
-                                                        : "so that those that run may wait for those that cannot begin") +
-                           ": launch at most that many, cooperatively and on every PE (collective_launch)",
-                       {}});
-      }
+      const std::size_t first = watch_->operation_at(each.first);
+      const std::size_t second = watch_->operation_at(each.second);
+      const std::size_t third = watch_->operation_at(each.third);
+      all.push_back(each.kind == hazard::lost_signal       ? text.lost_signal(first, second, third)
+                    : each.kind == hazard::stale_wait      ? text.stale_wait(first, second, third)
+                    : each.kind == hazard::early_host_copy ? text.early_host_copy(first, third)
+                                                           : text.concurrent_collectives(first, third));
     }
   }
 
-  void report_early_copies(std::vector<report>& all) const {
-    for (std::size_t copy = 0; copy != nodes_.size(); ++copy) {
-      const stream_operation& copied = operation_of(copy);
-      if (copied.kind != operation_kind::host_copy || !copied.early) {
-        continue;
-      }
-      for (std::size_t n = copy + 1; n != nodes_.size(); ++n) {
-        const stream_operation& operation = operation_of(n);
-        const bool on_heap = operation.kind == operation_kind::access || operation.kind == operation_kind::notify ||
-                             operation.kind == operation_kind::collective ||
-                             operation.kind == operation_kind::host_collective || operation.kind == operation_kind::kernel;
-        const bool there = operation.pe == copied.pe ||
-                           (program_.hosts == callers::one && operation.target == copied.pe &&
-                            (operation.kind == operation_kind::access || operation.kind == operation_kind::notify));
-        if (on_heap && there && !order_.before(copy, n)) {
-          all.push_back({hazard::early_host_copy,
-                         "membar: early host copy: " + text(nodes_[copy].operation) + " may return before it has run, and " +
-                             text(nodes_[n].operation) +
-                             " may then come first: copy asynchronously and wait for the stream, or have the memory copied "
-                             "synchronously (host_copy.hpp does either)",
-                         {}});
-          break;
+  /// Why what has not run never does.
+  [[nodiscard]] std::vector<report> reports_of_rest(bool of_a_host_wait) const {
+    bool whole = true;
+    const program rest = program_of_rest(whole);
+    std::vector<report> all = analysis(rest).reports();
+    // The whole program says better what misses something.
+    std::erase_if(all, [](const report& each) {
+      const bool of_signals = hangs(each.kind) || each.kind == hazard::lost_signal;
+      return !of_signals || each.kind == hazard::never_notified || each.kind == hazard::missing_member;
+    });
+    add_missing(all);
+    const program_text text(program_);
+    if (all.empty() && !whole) {
+      const std::vector<std::size_t> left = watch_->left();
+      all.push_back({hazard::cycle,
+                     "membar: cycle: " + text.whole(watch_->node_at(left.front()).operation) +
+                         " never ends, because what it waits for comes after more than " + std::to_string(rest_) + " of the " +
+                         std::to_string(left.size()) + " operations that never run: check a shorter part of the program",
+                     {}});
+    }
+    if (of_a_host_wait && !all.empty() && all.front().cycle.empty()) {
+      text.blame_host(all.front(), program_.operations.size() - 1);
+    }
+    return all;
+  }
+
+  /// The waits and collectives that miss something in the whole program.
+  void add_missing(std::vector<report>& all) const {
+    const program_text text(program_);
+    for (const std::size_t n : watch_->left()) {
+      const node& each = watch_->node_at(n);
+      if (each.kind == node::kind_t::departs) {
+        std::string missing;
+        for (const int member : watch_->missing_of(n)) {
+          missing += (missing.empty() ? "PE " : ", PE ") + std::to_string(member);
+        }
+        if (!missing.empty()) {
+          all.push_back(text.missing_member(each.operation, missing));
+        }
+      } else if (each.kind == node::kind_t::waits) {
+        const auto most = watch_->most_of(n);
+        if (most ? !program_.operations[each.operation].condition.holds(*most) : !watch_->may_be_set(n)) {
+          all.push_back(text.never_notified(each.operation, most ? &*most : nullptr));
         }
       }
+      if (all.size() == most_missing) {
+        return;
+      }
     }
   }
 
-  void report_lost_signals(std::vector<report>& all) const {
-    for (std::size_t n = 0; n != nodes_.size(); ++n) {
-      if (nodes_[n].kind != kind_t::waits || is_added_to(n) || !free_[n]) {
-        continue;
-      }
-      for (const std::size_t other : notifications_of(n)) {
-        const auto replaces = [&](std::size_t candidate) { return candidate == none || !order_.before(other, candidate); };
-        const auto candidate = std::find_if(candidates_[n].begin(), candidates_[n].end(), replaces);
-        if (!brings(other, n) && !order_.before(n, other) && candidate != candidates_[n].end()) {
-          all.push_back({hazard::lost_signal,
-                         "membar: lost signal: " + text(nodes_[n].operation) + " may miss " +
-                             (*candidate == none ? std::string("the value at the start") : text(nodes_[*candidate].operation)) +
-                             ", which " + text(nodes_[other].operation) +
-                             " may replace first: order that after the wait, or count: add, and wait for at least",
-                         {}});
-          break;
+  /// What has not run, as a program that starts from what has; cut to what is analyzed exactly if it is longer. `whole`:
+  /// whether it was not.
+  [[nodiscard]] program program_of_rest(bool& whole) const {
+    program rest;
+    rest.pes = program_.pes;
+    rest.hosts = program_.hosts;
+    rest.teams = program_.teams;
+    rest.own_queues = program_.own_queues;
+    rest.names = program_text(program_).numbered_streams();
+    rest.signals = program_.signals;
+    watch_->leave_signals(rest);
+    std::vector<std::size_t> nodes = watch_->left();
+    whole = nodes.size() <= rest_;
+    if (!whole) {
+      nodes = nearest(nodes);
+    }
+    std::map<unsigned, unsigned> kernels;
+    unsigned graphs = 0;
+    for (auto begin = nodes.begin(); begin != nodes.end();) {
+      const auto same_call = [&](std::size_t n) { return watch_->call_of(n) == watch_->call_of(*begin); };
+      const auto end = std::find_if_not(begin, nodes.end(), same_call);
+      const std::size_t by = watch_->enqueued_by(*begin);
+      const bool launches = program_.operations[by].kind == operation_kind::launch_graph;
+      graphs += launches ? 1 : 0;
+      std::size_t last = static_cast<std::size_t>(-1);
+      for (auto each = begin; each != end; ++each) {
+        const std::size_t index = watch_->node_at(*each).operation;
+        if (index != last && (index != by || !launches)) {
+          add_to(rest, *each, launches ? graphs : 0, kernels);
         }
+        last = index;
       }
+      if (launches) {
+        rest.operations.push_back(program_.operations[by]);
+        rest.operations.back().object = static_cast<std::uint64_t>(graphs);
+      }
+      begin = end;
     }
+    return rest;
   }
 
-  program_text text_;
+  void add_to(program& rest, std::size_t n, unsigned graph, std::map<unsigned, unsigned>& kernels) const {
+    const node& each = watch_->node_at(n);
+    stream_operation operation = program_.operations[each.operation];
+    operation.graph = graph;
+    if (each.unit < 0 && (operation.kind == operation_kind::notify || operation.kind == operation_kind::host_copy)) {
+      return;  // the delivery of what is there already, or the host's wait for it
+    }
+    if (each.kernel != 0) {
+      const auto [kernel, is_new] = kernels.try_emplace(each.kernel, static_cast<unsigned>(kernels.size()) + 1);
+      if (is_new) {
+        std::size_t index = each.operation;
+        while (program_.operations[index].kind != operation_kind::kernel) {
+          --index;
+        }
+        rest.operations.push_back(program_.operations[index]);
+        rest.operations.back().kernel = kernel->second;
+        rest.operations.back().graph = graph;
+      }
+      operation.kernel = kernel->second;
+      if (operation.kind == operation_kind::kernel) {
+        return;
+      }
+    }
+    if (operation.kind == operation_kind::wait_event && !watch_->waits_for_record(n)) {
+      operation.kind = operation_kind::work;
+    }
+    rest.operations.push_back(operation);
+  }
+
+  /// Of what has not run: what comes first in each queue, and the first notifications after that for which it waits.
+  [[nodiscard]] std::vector<std::size_t> nearest(const std::vector<std::size_t>& left) const {
+    const std::size_t most = rest_ / (4 * watch_->queues()) + 1;
+    std::map<std::pair<std::uint32_t, bool>, std::size_t> taken;
+    std::set<std::size_t> awaited;
+    std::map<std::size_t, std::size_t> notified;
+    std::vector<std::size_t> result;
+    for (const std::size_t n : left) {
+      const node& each = watch_->node_at(n);
+      if (++taken[{each.queue, each.unit < 0}] <= most && each.kind == node::kind_t::waits) {
+        awaited.insert(each.link);
+      }
+    }
+    taken.clear();
+    for (const std::size_t n : left) {
+      const node& each = watch_->node_at(n);
+      const bool early = ++taken[{each.queue, each.unit < 0}] <= most;
+      if (early || n == left.back() ||
+          (each.kind == node::kind_t::notifies && awaited.contains(each.link) && ++notified[each.link] <= 4)) {
+        result.push_back(n);
+      }
+    }
+    return result;
+  }
+
+  const program& program_;
+  std::size_t exact_;
+  std::size_t rest_;
+  std::set<of_pe> without_order_;
+  std::unique_ptr<watch> watch_;
+  std::size_t acquitted_ = 0;  ///< suspicions that the exact analysis has ruled out at a wait of the host
 };
 
 }  // namespace detail
 
-/// What is wrong with `program`; empty if every schedule of it ends.
-///
-/// The time grows with the square of the number of operations, of which there may be a few thousand.
-[[nodiscard]] inline std::vector<report> check(const program& program) { return detail::analysis(program).reports(); }
+/// What is wrong with `program`; empty if every schedule of it ends. The time grows with the number of operations.
+[[nodiscard]] inline std::vector<report> check(const program& program) { return detail::checker(program).reports(); }
 
 }  // namespace membar::inline v0_2::symmetric::deadlock

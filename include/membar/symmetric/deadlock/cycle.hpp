@@ -34,7 +34,7 @@ class cycle_finder : public schedule {
   [[nodiscard]] std::vector<std::size_t> heads(const std::vector<char>& ran) const {
     std::vector<std::size_t> result;
     for (std::size_t n = 0; n != nodes_.size(); ++n) {
-      if (!ran[n] && std::all_of(nodes_[n].after.begin(), nodes_[n].after.end(),
+      if (!ran[n] && std::all_of(after(n).begin(), after(n).end(),
                                  [&](std::size_t before) { return ran[before] || (&ran == &done_ && ready_[before]); })) {
         result.push_back(n);
       }
@@ -45,10 +45,11 @@ class cycle_finder : public schedule {
   /// What each PE's queue stands at, with one queue for each device.
   [[nodiscard]] std::vector<std::size_t> fronts() const {
     std::vector<std::size_t> result;
-    for (const std::vector<queue_unit>& queue : units_) {
+    for (const std::vector<queue_unit>& queue : queues_) {
       for (const queue_unit& unit : queue) {
         const std::size_t before = result.size();
-        std::copy_if(unit.nodes.begin(), unit.nodes.end(), std::back_inserter(result),
+        const std::vector<std::size_t> nodes = nodes_in(unit);
+        std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(result),
                      [&](std::size_t n) { return !done_[n] && nodes_[n].blocks; });
         if (result.size() != before) {
           break;
@@ -66,7 +67,7 @@ class cycle_finder : public schedule {
     for (const std::size_t other : heads) {
       if (given_.before(other, n)) {
         const bool by_host = host_puts_after(n, other, ran);
-        result.push_back({other, nodes_[other].blocks ? 1U : 2U, by_host ? "is enqueued only after" : after(n), by_host});
+        result.push_back({other, nodes_[other].blocks ? 1U : 2U, by_host ? "is enqueued only after" : how_after(n), by_host});
       }
     }
     for (const std::size_t other : fronts) {
@@ -81,7 +82,7 @@ class cycle_finder : public schedule {
         }
       }
     }
-    for (const std::size_t arrival : each.arrivals) {
+    for (const std::size_t arrival : arrivals_[n]) {
       if (!ran[arrival]) {
         result.push_back({arrival, 1, "waits for"});
       }
@@ -107,16 +108,15 @@ class cycle_finder : public schedule {
   /// Whether a queue may run `n` after `other` though nothing orders them.
   [[nodiscard]] bool queue_puts_after(std::size_t n, std::size_t other) const {
     const node& each = nodes_[n];
-    if (nodes_[other].pe != each.pe || nodes_[other].unit > each.unit || given_.before(other, n)) {
+    if (nodes_[other].queue != each.queue || nodes_[other].unit > each.unit || given_.before(other, n)) {
       return false;
     }
-    const queue_unit& unit = units_[static_cast<std::size_t>(each.pe)][static_cast<std::size_t>(each.unit)];
     return nodes_[other].unit < each.unit ||
-           (unit.any_order && !ready_[other] && !given_.before(n, other) && !same_kernel(other, n));
+           (unit_of(n).any_order && !ready_[other] && !given_.before(n, other) && !same_kernel(other, n));
   }
 
   /// "comes after", or for the host's waits "waits for".
-  [[nodiscard]] const char* after(std::size_t n) const {
+  [[nodiscard]] const char* how_after(std::size_t n) const {
     if (nodes_[n].unit < 0 && nodes_[n].blocks && nodes_[n].kind == kind_t::passes) {
       return "waits for";
     }

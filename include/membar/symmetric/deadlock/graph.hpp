@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A program of streams as a graph: its operations as nodes, and what comes before each by itself.
+/// A program of streams as a graph: its operations as nodes, and what comes before each by itself. It grows with the program.
 #pragma once
 
-#include <membar/error.hpp>
+#include <membar/symmetric/deadlock/clock.hpp>
 #include <membar/symmetric/deadlock/program.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <map>
+#include <set>
+#include <span>
 #include <string_view>
+#include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -18,279 +23,161 @@ namespace membar::inline v0_2::symmetric::deadlock::detail {
 
 /// A part of an operation: a collective is an arrival and a departure, a kernel is its steps.
 struct node {
-  enum class kind_t : unsigned char { passes, notifies, waits, departs };
+  enum class kind_t : unsigned char { passes, notifies, waits, arrives, departs };
 
-  kind_t kind = kind_t::passes;
   std::size_t operation = 0;
+  std::size_t after = 0;  ///< in the list of what comes before nodes
+  std::size_t link = 0;   ///< the signal of `waits` and `notifies`, the call of `arrives` and `departs`
   int pe = 0;
-  /// The position in the PE's queue. -1 for what is in no queue: waits of the host, and notifications that are delivered later.
+  /// The position in its queue. -1 for what is in no queue: waits of the host, and notifications that are delivered later.
   int unit = -1;
-  unsigned kernel = 0;                ///< nodes of one launch share a number; 0: not of a kernel
-  bool blocks = false;                ///< it can hold up what comes after it in its queue
-  bool complete = true;               ///< of `departs`: all members call the collective
-  std::vector<std::size_t> after;     ///< what comes before it by stream, event, host or kernel
-  std::vector<std::size_t> arrivals;  ///< of `departs`
+  std::uint32_t queue = 0;
+  std::uint32_t chain = 0;   ///< of nodes that come one after the other
+  unsigned kernel = 0;       ///< nodes of one launch share a number; 0: not of a kernel
+  std::uint16_t afters = 0;  ///< how many; `many` for more, and then the first of the list is how many
+  kind_t kind = kind_t::passes;
+  bool blocks = false;  ///< it can hold up what comes after it in its queue
+
+  static constexpr std::uint16_t many = 0xffff;
 };
 
 /// What one call enqueues: an operation, a kernel with its steps, or a graph, whose nodes run in any order.
 struct queue_unit {
-  std::vector<std::size_t> nodes;
+  std::size_t first = 0;
+  std::size_t end = 0;  ///< past its last node. Nodes in no queue may stand between.
   bool any_order = false;
+};
+
+/// Identifies something of a PE: a stream, a signal, an event of a host thread.
+using of_pe = std::pair<int, handle>;
+struct hash_of_pe {
+  [[nodiscard]] std::size_t operator()(const of_pe& key) const noexcept {
+    std::uint64_t mixed = key.second.number();
+    for (const std::uint64_t each : {key.second.allocation(), key.second.heap(), static_cast<std::uint64_t>(key.first)}) {
+      mixed = (mixed ^ (mixed >> 29)) * 0x9e3779b97f4a7c15ULL + each;
+    }
+    return static_cast<std::size_t>(mixed ^ (mixed >> 32));
+  }
 };
 
 /// The nodes of a program and what comes before each by stream, event, host and kernel.
 class graph {
  public:
   explicit graph(const program& program)
-      : program_(program), units_(static_cast<std::size_t>(program.pes)), host_last_(units_.size(), none) {
-    for (std::size_t i = 0; i != program.operations.size(); ++i) {
-      const stream_operation& operation = program.operations[i];
-      if (operation.kernel != 0 && operation.kind != operation_kind::kernel) {
-        steps_[operation.kernel].push_back(i);
-      } else if (operation.graph != 0) {
-        captured_[operation.graph].push_back(i);
-      }
+      : program_(program),
+        host_last_(program.hosts == callers::one ? 1 : static_cast<std::size_t>(program.pes), none),
+        queues_(static_cast<std::size_t>(program.pes)) {
+    for (std::size_t host = 0; host != host_last_.size(); ++host) {
+      host_chains_.push_back(clocks_.new_chain());
+      host_nodes_.emplace_back();
     }
-    for (std::size_t i = 0; i != program.operations.size(); ++i) {
-      const stream_operation& operation = program.operations[i];
-      if (operation.graph == 0 && (operation.kernel == 0 || operation.kind == operation_kind::kernel)) {
-        append(i);
-      }
+    for (std::size_t i = 0; i != program.begin; ++i) {
+      register_part(i);
     }
-    match_collectives();
+    for (const auto& [host, event] : program.recorded) {
+      enqueued_.events.emplace(of_pe{host, event}, none);
+    }
+    next_ = program.begin;
+    take();
   }
+
+  /// Takes what was added to the program since.
+  void take() {
+    const std::size_t end = program_.operations.size();
+    for (std::size_t i = next_; i != end; ++i) {
+      register_part(i);
+    }
+    for (; next_ != end; ++next_) {
+      const stream_operation& operation = program_.operations[next_];
+      if (operation.graph == 0 && !is_step(operation)) {
+        append(next_);
+      }
+    }
+  }
+
+  [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
 
  protected:
   using kind_t = node::kind_t;
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
-  static constexpr std::size_t max_nodes = 16384;
 
-  struct call {
-    std::size_t arrival;
-    std::size_t departure;
+  struct signal_nodes {
+    int pe = 0;
+    handle signal;
+    std::vector<std::size_t> notifications;
   };
-
+  struct call {
+    std::size_t arrival = 0;
+    std::size_t departure = 0;
+    handle team;
+    std::size_t number = 0;
+    std::size_t previous = none;  ///< the departure of the call before, of the same PE and team
+  };
+  struct stream_state {
+    std::size_t last = none;
+    std::uint32_t chain = 0;
+    std::uint32_t queue = 0;
+  };
+  /// Notifications of a stream that do not block.
+  struct delivery_state {
+    std::uint32_t chain = ~0U;
+    std::vector<std::size_t> pending;  ///< since the last operation of the stream that waits for them
+  };
   /// Where operations are appended: the streams of the program, or those of a graph that is launched.
   struct place {
-    std::map<std::pair<int, handle>, std::size_t> last;
-    std::map<std::pair<std::size_t, handle>, std::size_t> events;  ///< by host thread, because a process has its own events
+    std::unordered_map<of_pe, std::size_t, hash_of_pe> streams;  ///< their numbers in `streams_`
+    std::unordered_map<of_pe, std::size_t, hash_of_pe> events;   ///< by host thread, because a process has its own events
     std::size_t begin = none;
     int unit = -1;
+    std::uint32_t queue = 0;
+    std::uint32_t chain = ~0U;  ///< of the stream that launches the graph
+  };
+  struct difference {
+    std::size_t first;
+    std::size_t second;
+    std::size_t number;
   };
 
+  [[nodiscard]] static bool is_step(const stream_operation& each) noexcept {
+    return each.kernel != 0 && each.kind != operation_kind::kernel;
+  }
   [[nodiscard]] const stream_operation& operation_of(std::size_t n) const noexcept {
     return program_.operations[nodes_[n].operation];
   }
   [[nodiscard]] std::size_t host_of(int pe) const noexcept {
     return program_.hosts == callers::one ? 0 : static_cast<std::size_t>(pe);
   }
-
-  std::size_t make(kind_t kind, std::size_t operation, int pe, int unit, std::vector<std::size_t> after) {
-    if (nodes_.size() == max_nodes) {
-      throw error(cudaErrorInvalidValue,
-                  "membar: a program of more than %zu operations was to be checked: check it where all streams are idle, and "
-                  "forget what has ended",
-                  max_nodes);
-    }
-    node made;
-    made.kind = kind;
-    made.operation = operation;
-    made.pe = pe;
-    made.unit = unit;
-    made.blocks = kind == kind_t::waits || kind == kind_t::departs;
-    std::erase(after, none);
-    made.after = std::move(after);
-    nodes_.push_back(std::move(made));
-    if (unit >= 0) {
-      units_[static_cast<std::size_t>(pe)][static_cast<std::size_t>(unit)].nodes.push_back(nodes_.size() - 1);
-    }
-    return nodes_.size() - 1;
+  /// What comes right before a node by stream, event, host or kernel.
+  [[nodiscard]] std::span<const std::size_t> after(std::size_t n) const noexcept {
+    const node& each = nodes_[n];
+    return each.afters == node::many ? std::span(after_).subspan(each.after + 1, after_[each.after])
+                                     : std::span(after_).subspan(each.after, each.afters);
+  }
+  [[nodiscard]] const queue_unit& unit_of(std::size_t n) const noexcept {
+    return queues_[nodes_[n].queue][static_cast<std::size_t>(nodes_[n].unit)];
+  }
+  [[nodiscard]] bool same_kernel(std::size_t a, std::size_t b) const noexcept {
+    return nodes_[a].kernel != 0 && nodes_[a].kernel == nodes_[b].kernel;
   }
 
-  [[nodiscard]] int new_unit(int pe, bool any_order) {
-    std::vector<queue_unit>& queue = units_[static_cast<std::size_t>(pe)];
-    queue.push_back({{}, any_order});
-    return static_cast<int>(queue.size()) - 1;
-  }
-
-  void append(std::size_t index) {
+  /// Whether the kernel has blocks that wait, and more than the device has room for.
+  [[nodiscard]] bool too_large(std::size_t index) const {
     const stream_operation& operation = program_.operations[index];
-    std::size_t& host = host_last_[host_of(operation.pe)];
-    switch (operation.kind) {
-      case operation_kind::host_collective:
-        host = join(index, -1, {host}, 0);
-        return;
-      case operation_kind::host_stream:
-      case operation_kind::host_event:
-      case operation_kind::host_pe: {
-        std::vector<std::size_t> after{host};
-        for (const auto& [stream, last] : enqueued_.last) {
-          if (stream.first == operation.pe &&
-              (operation.kind == operation_kind::host_pe ||
-               (operation.kind == operation_kind::host_stream && stream.second == operation.stream))) {
-            after.push_back(last);
-          }
-        }
-        if (operation.kind == operation_kind::host_event) {
-          after.push_back(event(index, enqueued_));
-        }
-        host = make(kind_t::passes, index, operation.pe, -1, std::move(after));
-        nodes_[host].blocks = true;
-        return;
-      }
-      case operation_kind::launch_graph:
-        launch(index);
-        return;
-      default:
-        place& where = enqueued_;
-        where.begin = host;
-        where.unit = new_unit(operation.pe, false);
-        enqueue(index, where);
-        if (operation.kind == operation_kind::host_copy && !operation.early) {
-          host = make(kind_t::passes, index, operation.pe, -1, {host, where.last[{operation.pe, operation.stream}]});
-          nodes_[host].blocks = true;
-        }
+    if (operation.kind != operation_kind::kernel || operation.shape.room == 0 ||
+        operation.shape.blocks <= operation.shape.room) {
+      return false;
     }
+    const auto steps = steps_.find(operation.kernel);
+    return steps != steps_.end() && std::any_of(steps->second.begin(), steps->second.end(), [&](std::size_t step) {
+             return program_.operations[step].kind != operation_kind::notify;
+           });
   }
-
-  void launch(std::size_t index) {
-    const stream_operation& operation = program_.operations[index];
-    std::size_t& last = last_of(enqueued_, operation);
-    place inside;
-    inside.unit = new_unit(operation.pe, true);
-    inside.begin = make(kind_t::passes, index, operation.pe, inside.unit, {last, host_last_[host_of(operation.pe)]});
-    const std::size_t first = nodes_.size();
-    const auto captured = captured_.find(static_cast<unsigned>(operation.object.number()));
-    if (captured != captured_.end()) {
-      for (const std::size_t each : captured->second) {
-        enqueue(each, inside);
-      }
-    }
-    std::vector<std::size_t> all{inside.begin};
-    for (std::size_t n = first; n != nodes_.size(); ++n) {
-      if (nodes_[n].unit >= 0) {
-        all.push_back(n);
-      }
-    }
-    last = make(kind_t::passes, index, operation.pe, inside.unit, std::move(all));
-  }
-
-  [[nodiscard]] std::size_t& last_of(place& where, const stream_operation& operation) {
-    return where.last.try_emplace({operation.pe, operation.stream}, none).first->second;
-  }
-
-  /// The last record of the event; `none` where there was none, which is reported.
-  [[nodiscard]] std::size_t event(std::size_t index, const place& where) {
-    const stream_operation& operation = program_.operations[index];
-    const auto recorded = where.events.find({host_of(operation.pe), operation.object});
-    if (recorded != where.events.end()) {
-      return recorded->second;
-    }
-    unrecorded_.push_back(index);
-    return none;
-  }
-
-  void enqueue(std::size_t index, place& where) {
-    const stream_operation& operation = program_.operations[index];
-    std::size_t& last = last_of(where, operation);
-    const std::vector<std::size_t> after{last, where.begin};
-    switch (operation.kind) {
-      case operation_kind::notify:
-        last = notify(index, index, where.unit, after, 0);
-        break;
-      case operation_kind::wait:
-        last = make(kind_t::waits, index, operation.pe, where.unit, after);
-        break;
-      case operation_kind::collective:
-        last = join(index, where.unit, delivered(operation, after), 0);
-        break;
-      case operation_kind::quiet:
-        last = make(kind_t::passes, index, operation.pe, where.unit, delivered(operation, after));
-        break;
-      case operation_kind::record_event:
-        last = make(kind_t::passes, index, operation.pe, where.unit, after);
-        where.events[{host_of(operation.pe), operation.object}] = last;
-        break;
-      case operation_kind::wait_event: {
-        std::vector<std::size_t> both = after;
-        both.push_back(event(index, where));
-        last = make(kind_t::passes, index, operation.pe, where.unit, std::move(both));
-        nodes_[last].blocks = &where == &enqueued_;
-        break;
-      }
-      case operation_kind::kernel:
-        last = kernel(index, where, after);
-        break;
-      default:
-        last = make(kind_t::passes, index, operation.pe, where.unit, after);
-    }
-  }
-
-  /// What comes before an operation that waits for the stream's deliveries.
-  [[nodiscard]] std::vector<std::size_t> delivered(const stream_operation& operation, std::vector<std::size_t> after) const {
-    const auto pending = deliveries_.find({operation.pe, operation.stream});
-    if (pending != deliveries_.end()) {
-      after.insert(after.end(), pending->second.begin(), pending->second.end());
-    }
-    return after;
-  }
-
-  /// A notification: the operation `index`, which is a step of the operation `enqueued` or that operation itself.
-  std::size_t notify(std::size_t index, std::size_t enqueued, int unit, std::vector<std::size_t> after, unsigned kernel) {
-    const stream_operation& operation = program_.operations[index];
-    std::size_t issued = none;
-    if (!operation.blocking) {
-      issued = make(kind_t::passes, index, operation.pe, unit, std::move(after));
-      nodes_[issued].kernel = kernel;
-      unit = -1;
-      after = {issued};
-    }
-    const std::size_t made = make(kind_t::notifies, index, operation.pe, unit, std::move(after));
-    notifications_[{operation.target, operation.object}].push_back(made);
-    if (issued == none) {
-      nodes_[made].kernel = kernel;
-      return made;
-    }
-    deliveries_[{operation.pe, program_.operations[enqueued].stream}].push_back(made);
-    return issued;
-  }
-
-  /// A call of a collective. Returns its departure.
-  std::size_t join(std::size_t index, int unit, std::vector<std::size_t> after, unsigned kernel) {
-    const stream_operation& operation = program_.operations[index];
-    const std::size_t arrival = make(kind_t::passes, index, operation.pe, unit, std::move(after));
-    const std::size_t departure = make(kind_t::departs, index, operation.pe, unit, {arrival});
-    nodes_[arrival].kernel = kernel;
-    nodes_[departure].kernel = kernel;
-    calls_[operation.object][operation.pe].push_back({arrival, departure});
-    return departure;
-  }
-
-  std::size_t kernel(std::size_t index, place& where, const std::vector<std::size_t>& after) {
-    const stream_operation& operation = program_.operations[index];
-    const unsigned launch = ++launches_;
-    const std::size_t begin = make(kind_t::passes, index, operation.pe, where.unit, after);
-    nodes_[begin].kernel = launch;
-    std::map<unsigned, std::size_t> roles;
-    for (const std::size_t each : steps_[operation.kernel]) {
-      const stream_operation& step = program_.operations[each];
-      std::size_t& last = roles.try_emplace(step.role, begin).first->second;
-      if (step.kind == operation_kind::notify) {
-        last = notify(each, index, where.unit, {last}, launch);
-      } else if (step.kind == operation_kind::collective) {
-        last = join(each, where.unit, {last}, launch);
-      } else {
-        last = make(kind_t::waits, each, operation.pe, where.unit, {last});
-        nodes_[last].kernel = launch;
-      }
-    }
-    std::vector<std::size_t> ends{begin};
-    for (const auto& [role, last] : roles) {
-      ends.push_back(last);
-    }
-    const std::size_t end = make(kind_t::passes, index, operation.pe, where.unit, std::move(ends));
-    nodes_[end].kernel = launch;
-    return end;
+  /// Whether an operation reads or writes the heap of a PE, as far as one process knows.
+  [[nodiscard]] bool uses_heap_of(const stream_operation& operation, int pe) const noexcept {
+    const bool one_sided = operation.kind == operation_kind::access || operation.kind == operation_kind::notify;
+    const bool at_its_own = one_sided || operation.kind == operation_kind::collective ||
+                            operation.kind == operation_kind::host_collective || operation.kind == operation_kind::kernel;
+    return (at_its_own && operation.pe == pe) || (one_sided && program_.hosts == callers::one && operation.target == pe);
   }
 
   [[nodiscard]] std::vector<int> members(handle team) const {
@@ -304,57 +191,383 @@ class graph {
     }
     return all;
   }
+  [[nodiscard]] std::uint64_t at_start(int pe, handle signal) const {
+    const auto value = program_.signals.find({pe, signal});
+    return value == program_.signals.end() ? 0 : value->second;
+  }
+  [[nodiscard]] const std::vector<std::size_t>& notifications_of(std::size_t wait) const {
+    return signals_[nodes_[wait].link].notifications;
+  }
+  /// The calls of a team by a PE, by their number.
+  [[nodiscard]] const std::vector<std::size_t>* calls_of(handle team, int pe) const {
+    const auto found = calls_by_.find({pe, team});
+    return found == calls_by_.end() ? nullptr : &found->second;
+  }
 
-  void match_collectives() {
-    for (const auto& [team, by_pe] : calls_) {
-      const std::vector<int> all = members(team);
-      for (const auto& [pe, calls] : by_pe) {
-        for (std::size_t i = 0; i != calls.size(); ++i) {
-          node& departure = nodes_[calls[i].departure];
-          for (const int member : all) {
-            const auto theirs = by_pe.find(member);
-            if (theirs == by_pe.end() || theirs->second.size() <= i) {
-              departure.complete = false;
-            } else {
-              departure.arrivals.push_back(theirs->second[i].arrival);
-              compare(calls[i].departure, theirs->second[i].departure, i);
+ private:
+  void register_part(std::size_t i) {
+    const stream_operation& operation = program_.operations[i];
+    if (is_step(operation)) {
+      steps_[operation.kernel].push_back(i);
+    } else if (operation.graph != 0) {
+      captured_[operation.graph].push_back(i);
+    }
+  }
+
+  [[nodiscard]] std::size_t new_stream(std::uint32_t queue) {
+    streams_.push_back({none, clocks_.new_chain(), queue});
+    return streams_.size() - 1;
+  }
+  [[nodiscard]] std::size_t number_of(place& where, const stream_operation& operation) {
+    const auto [found, is_new] = where.streams.try_emplace({operation.pe, operation.stream}, 0);
+    if (is_new) {
+      if (where.chain != ~0U) {  // within a graph: the chain continues at the next launch in the same stream
+        const auto [kept, made] = inner_.try_emplace({where.chain, operation.pe, operation.stream}, 0);
+        kept->second = made ? new_stream(where.queue) : kept->second;
+        streams_[kept->second].last = none;
+        found->second = kept->second;
+      } else {
+        auto queue = static_cast<std::uint32_t>(operation.pe);
+        if (program_.own_queues.contains({operation.pe, operation.stream})) {
+          queues_.emplace_back();
+          queue = static_cast<std::uint32_t>(queues_.size() - 1);
+        }
+        found->second = new_stream(queue);
+      }
+    }
+    return found->second;
+  }
+  [[nodiscard]] std::size_t signal_of(int pe, handle signal) {
+    const auto [found, is_new] = signal_numbers_.try_emplace({pe, signal}, signals_.size());
+    if (is_new) {
+      signals_.push_back({pe, signal, {}});
+    }
+    return found->second;
+  }
+
+  using list = std::span<const std::size_t>;
+  [[nodiscard]] static list of(std::initializer_list<std::size_t> all) noexcept { return {all.begin(), all.size()}; }
+
+  std::size_t make(kind_t kind, std::size_t operation, const place& where, std::uint32_t chain, list before) {
+    node made;
+    made.kind = kind;
+    made.operation = operation;
+    made.pe = program_.operations[operation].pe;
+    made.unit = where.unit;
+    made.queue = where.queue;
+    made.chain = chain;
+    made.blocks = kind == kind_t::waits || kind == kind_t::departs;
+    made.after = after_.size();
+    const bool many = before.size() >= node::many;
+    if (many) {
+      after_.push_back(0);
+    }
+    std::size_t count = 0;
+    for (const std::size_t each : before) {
+      if (each != none) {
+        after_.push_back(each);
+        ++count;
+      }
+    }
+    made.afters = many ? node::many : static_cast<std::uint16_t>(count);
+    if (many) {
+      after_[made.after] = count;
+    }
+    const std::size_t n = nodes_.size();
+    nodes_.push_back(made);
+    if (made.unit >= 0) {
+      queue_unit& unit = queues_[made.queue][static_cast<std::size_t>(made.unit)];
+      unit.first = unit.end == 0 ? n : unit.first;
+      unit.end = n + 1;
+    }
+    return n;
+  }
+  [[nodiscard]] place on_host(std::size_t host) const {
+    place where;
+    where.queue = static_cast<std::uint32_t>(host);
+    return where;
+  }
+  std::size_t make_host(std::size_t index, std::size_t host, list before) {
+    const std::size_t n = make(kind_t::passes, index, on_host(host), host_chains_[host], before);
+    nodes_[n].blocks = true;
+    host_nodes_[host].push_back(n);
+    return host_last_[host] = n;
+  }
+
+  [[nodiscard]] int new_unit(std::uint32_t queue, bool any_order) {
+    queues_[queue].push_back({0, 0, any_order});
+    return static_cast<int>(queues_[queue].size()) - 1;
+  }
+
+  void append(std::size_t index) {
+    const stream_operation& operation = program_.operations[index];
+    const std::size_t host = host_of(operation.pe);
+    switch (operation.kind) {
+      case operation_kind::host_collective: {
+        const std::size_t departure = join(index, on_host(host), host_chains_[host], of({host_last_[host]}), 0);
+        host_nodes_[host].push_back(departure - 1);
+        host_nodes_[host].push_back(departure);
+        host_last_[host] = departure;
+        return;
+      }
+      case operation_kind::host_stream:
+      case operation_kind::host_event:
+      case operation_kind::host_pe: {
+        many_.assign(1, host_last_[host]);
+        if (operation.kind == operation_kind::host_event) {
+          many_.push_back(event(index, enqueued_));
+        } else if (operation.kind == operation_kind::host_stream) {
+          const auto found = enqueued_.streams.find({operation.pe, operation.stream});
+          many_.push_back(found == enqueued_.streams.end() ? none : streams_[found->second].last);
+        } else {
+          for (const auto& [stream, number] : enqueued_.streams) {
+            if (stream.first == operation.pe) {
+              many_.push_back(streams_[number].last);
             }
           }
+        }
+        make_host(index, host, many_);
+        return;
+      }
+      case operation_kind::launch_graph:
+        launch(index);
+        return;
+      default: {
+        enqueued_.begin = host_last_[host];
+        const std::size_t stream = number_of(enqueued_, operation);
+        enqueued_.queue = streams_[stream].queue;
+        enqueued_.unit = new_unit(enqueued_.queue, false);
+        enqueue(index, enqueued_, stream);
+        if (operation.kind == operation_kind::host_copy && !operation.early) {
+          make_host(index, host, of({host_last_[host], streams_[stream].last}));
         }
       }
     }
   }
 
-  /// Notes two calls that are taken for one collective and have different names.
-  void compare(std::size_t mine, std::size_t theirs, std::size_t number) {
-    if (mine < theirs && std::string_view(operation_of(mine).name) != operation_of(theirs).name) {
-      different_.push_back({nodes_[mine].operation, nodes_[theirs].operation, number});
+  void launch(std::size_t index) {
+    const stream_operation& operation = program_.operations[index];
+    const std::size_t stream = number_of(enqueued_, operation);
+    place inside;
+    inside.queue = streams_[stream].queue;
+    inside.chain = streams_[stream].chain;
+    inside.unit = new_unit(inside.queue, true);
+    inside.begin =
+        make(kind_t::passes, index, inside, inside.chain, of({streams_[stream].last, host_last_[host_of(operation.pe)]}));
+    const std::size_t first = nodes_.size();
+    const auto captured = captured_.find(static_cast<unsigned>(operation.object.number()));
+    if (captured != captured_.end()) {
+      for (const std::size_t each : captured->second) {
+        enqueue(each, inside, number_of(inside, program_.operations[each]));
+      }
     }
+    std::vector<std::size_t> all{inside.begin};
+    for (std::size_t n = first; n != nodes_.size(); ++n) {
+      if (nodes_[n].unit >= 0) {
+        all.push_back(n);
+      }
+    }
+    streams_[stream].last = make(kind_t::passes, index, inside, inside.chain, all);
   }
 
-  [[nodiscard]] std::uint64_t at_start(int pe, handle signal) const {
-    const auto value = program_.signals.find({pe, signal});
-    return value == program_.signals.end() ? 0 : value->second;
+  /// The last record of the event; `none` where it has ended, or where there was none, which is reported.
+  [[nodiscard]] std::size_t event(std::size_t index, const place& where) {
+    const stream_operation& operation = program_.operations[index];
+    const auto recorded = where.events.find({static_cast<int>(host_of(operation.pe)), operation.object});
+    if (recorded != where.events.end()) {
+      return recorded->second;
+    }
+    unrecorded_.push_back(index);
+    return none;
   }
 
+  void enqueue(std::size_t index, place& where, std::size_t stream) {
+    const stream_operation& operation = program_.operations[index];
+    const std::uint32_t chain = streams_[stream].chain;
+    std::size_t last = streams_[stream].last;
+    switch (operation.kind) {
+      case operation_kind::notify:
+        last = notify(index, where, chain, of({last, where.begin}), 0);
+        break;
+      case operation_kind::wait:
+        last = wait(index, where, chain, of({last, where.begin}), 0);
+        break;
+      case operation_kind::collective:
+        last = join(index, where, chain, delivered(operation, where, last), 0);
+        break;
+      case operation_kind::quiet:
+        last = make(kind_t::passes, index, where, chain, delivered(operation, where, last));
+        break;
+      case operation_kind::record_event:
+        last = make(kind_t::passes, index, where, chain, of({last, where.begin}));
+        where.events[{static_cast<int>(host_of(operation.pe)), operation.object}] = last;
+        break;
+      case operation_kind::wait_event:
+        last = make(kind_t::passes, index, where, chain, of({last, where.begin, event(index, where)}));
+        nodes_[last].blocks = &where == &enqueued_;
+        break;
+      case operation_kind::kernel:
+        last = kernel(index, where, stream, of({last, where.begin}));
+        break;
+      default:
+        last = make(kind_t::passes, index, where, chain, of({last, where.begin}));
+    }
+    streams_[stream].last = last;
+  }
+
+  /// What comes before an operation that waits for the stream's deliveries: those since the last one that did.
+  [[nodiscard]] list delivered(const stream_operation& operation, const place& where, std::size_t last) {
+    many_.assign({last, where.begin});
+    const auto found = deliveries_.find({operation.pe, operation.stream});
+    if (found != deliveries_.end()) {
+      std::vector<std::size_t>& pending = found->second.pending;
+      many_.insert(many_.end(), pending.begin(), pending.end());
+      if (&where == &enqueued_) {
+        pending.clear();  // what comes later in the stream comes after this operation
+      }
+    }
+    return many_;
+  }
+
+  std::size_t wait(std::size_t index, const place& where, std::uint32_t chain, list before, unsigned kernel) {
+    const stream_operation& operation = program_.operations[index];
+    const std::size_t made = make(kind_t::waits, index, where, chain, before);
+    nodes_[made].link = signal_of(operation.pe, operation.object);
+    nodes_[made].kernel = kernel;
+    return made;
+  }
+
+  /// A notification: the operation `index`, or a step of one. One that does not block is delivered later.
+  std::size_t notify(std::size_t index, const place& where, std::uint32_t chain, list before, unsigned kernel) {
+    const stream_operation& operation = program_.operations[index];
+    const std::size_t signal = signal_of(operation.target, operation.object);
+    std::size_t made = 0;
+    if (operation.blocking) {
+      made = make(kind_t::notifies, index, where, chain, before);
+      nodes_[made].kernel = kernel;
+    } else {
+      const std::size_t issued = make(kind_t::passes, index, where, chain, before);
+      nodes_[issued].kernel = kernel;
+      delivery_state& deliveries = deliveries_[{operation.pe, operation.stream}];
+      if (deliveries.chain == ~0U) {
+        deliveries.chain = clocks_.new_chain(true);
+      }
+      place nowhere;
+      nowhere.queue = where.queue;
+      made = make(kind_t::notifies, index, nowhere, deliveries.chain, of({issued}));
+      deliveries.pending.push_back(made);
+    }
+    nodes_[made].link = signal;
+    signals_[signal].notifications.push_back(made);
+    return operation.blocking ? made : made - 1;
+  }
+
+  /// A call of a collective. Returns its departure, which is the node after its arrival.
+  std::size_t join(std::size_t index, const place& where, std::uint32_t chain, list before, unsigned kernel) {
+    const stream_operation& operation = program_.operations[index];
+    const std::size_t arrival = make(kind_t::arrives, index, where, chain, before);
+    const std::size_t departure = make(kind_t::departs, index, where, chain, of({arrival}));
+    std::vector<std::size_t>& own = calls_by_[{operation.pe, operation.object}];
+    for (const std::size_t n : {arrival, departure}) {
+      nodes_[n].kernel = kernel;
+      nodes_[n].link = calls_.size();
+    }
+    const std::size_t number = own.size();
+    own.push_back(calls_.size());
+    calls_.push_back({arrival, departure, operation.object, number, number == 0 ? none : calls_[own[number - 1]].departure});
+    // Two calls that are taken for one collective have one name.
+    std::vector<std::size_t>& first = first_calls_[operation.object];
+    if (number == first.size()) {
+      first.push_back(index);
+    } else if (std::string_view(operation.name) != program_.operations[first[number]].name) {
+      different_.push_back({first[number], index, number});
+    }
+    return departure;
+  }
+
+  std::size_t kernel(std::size_t index, const place& where, std::size_t stream, list before) {
+    const stream_operation& operation = program_.operations[index];
+    const std::uint32_t chain = streams_[stream].chain;
+    const unsigned launch = ++launches_;
+    const std::size_t begin = make(kind_t::passes, index, where, chain, before);
+    nodes_[begin].kernel = launch;
+    std::map<unsigned, std::size_t> roles;
+    for (const std::size_t each : steps_[operation.kernel]) {
+      const stream_operation& step = program_.operations[each];
+      std::size_t& last = roles.try_emplace(step.role, begin).first->second;
+      std::uint32_t role = chain;
+      if (step.role != 0) {
+        const auto [found, is_new] = roles_.try_emplace({chain, step.role}, 0);
+        found->second = is_new ? clocks_.new_chain() : found->second;
+        role = found->second;
+      }
+      if (step.kind == operation_kind::notify) {
+        last = notify(each, where, role, of({last}), launch);
+      } else if (step.kind == operation_kind::collective) {
+        last = join(each, where, role, of({last}), launch);
+      } else {
+        last = wait(each, where, role, of({last}), launch);
+      }
+    }
+    std::vector<std::size_t> ends{begin};
+    for (const auto& [role, last] : roles) {
+      ends.push_back(last);
+    }
+    const std::size_t end = make(kind_t::passes, index, where, chain, ends);
+    nodes_[end].kernel = launch;
+    return end;
+  }
+
+ protected:
   const program& program_;
   std::vector<node> nodes_;
-  std::vector<std::vector<queue_unit>> units_;
   std::vector<std::size_t> host_last_;
-  place enqueued_;
+  std::vector<std::vector<std::size_t>> host_nodes_;  ///< waits of each host thread, in order
+  std::vector<std::vector<queue_unit>> queues_;       ///< one for the streams of each PE, then those of one stream
+  std::vector<signal_nodes> signals_;
+  std::vector<call> calls_;
+  std::vector<std::size_t> unrecorded_;  ///< waits for events
+  std::vector<difference> different_;
   std::map<unsigned, std::vector<std::size_t>> steps_;
   std::map<unsigned, std::vector<std::size_t>> captured_;
-  std::map<std::pair<int, handle>, std::vector<std::size_t>> notifications_;
-  std::map<std::pair<int, handle>, std::vector<std::size_t>> deliveries_;
-  std::map<handle, std::map<int, std::vector<call>>> calls_;
+  std::map<of_pe, std::vector<std::size_t>> calls_by_;  ///< of each PE and team, in `calls_`
+  clocks clocks_;
+
+ private:
+  place enqueued_;
+  std::vector<std::size_t> after_;
+  std::vector<std::size_t> many_;
+  std::vector<stream_state> streams_;
+  std::unordered_map<of_pe, delivery_state, hash_of_pe> deliveries_;
+  std::vector<std::uint32_t> host_chains_;
+  std::map<std::tuple<std::uint32_t, int, handle>, std::size_t> inner_;
+  std::map<std::pair<std::uint32_t, unsigned>, std::uint32_t> roles_;
+  std::unordered_map<of_pe, std::size_t, hash_of_pe> signal_numbers_;
+  std::map<handle, std::vector<std::size_t>> first_calls_;
   unsigned launches_ = 0;
-  std::vector<std::size_t> unrecorded_;  ///< waits for events
-  struct difference {
-    std::size_t first;
-    std::size_t second;
-    std::size_t number;
-  };
-  std::vector<difference> different_;
+  std::size_t next_ = 0;
 };
+
+/// Finds the nodes of a launched graph that run in every order of it, because what they depend on does: `ready(n)` turns true
+/// for each. Returns whether there are more than before. `before(a, b)`: the graph's edges put a before b.
+template <class Ready, class Done, class Before, class MayRun, class Nodes, class After>
+bool make_ready(const Nodes& all, Ready ready, Done done, Before before, MayRun may_run, After after) {
+  bool any = false;
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const std::size_t n : all) {
+      const auto before_it = after(n);
+      const bool reached =
+          std::all_of(before_it.begin(), before_it.end(), [&](std::size_t other) { return done(other) || ready(other); });
+      if (!ready(n) && reached &&
+          may_run(n, [&](std::size_t other) { return done(other) || (ready(other) && before(other, n)); })) {
+        ready(n) = true;
+        changed = true;
+      }
+    }
+    any = any || changed;
+  }
+  return any;
+}
 
 }  // namespace membar::inline v0_2::symmetric::deadlock::detail

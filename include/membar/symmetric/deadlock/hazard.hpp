@@ -21,6 +21,7 @@ enum class hazard : unsigned char {
   grid_too_large,          ///< for waits inside the kernel
   early_host_copy,         ///< an operation on the heap after a host copy that may not have run
   lost_signal,             ///< a value that another may replace before the wait has seen it
+  stale_wait,              ///< a wait that may end by what an earlier wait has seen, before the notification that it is for
   unrecorded_event         ///< a wait for an event that was not recorded orders nothing
 };
 
@@ -49,6 +50,8 @@ enum class hazard : unsigned char {
       return "early host copy";
     case hazard::lost_signal:
       return "lost signal";
+    case hazard::stale_wait:
+      return "stale wait";
     case hazard::unrecorded_event:
       return "unrecorded event";
   }

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <set>
 #include <utility>
 #include <vector>
@@ -58,33 +57,12 @@ class order_matrix {
 /// what all notifications that can end a wait come after, and from what a counter cannot reach its value without.
 class ordered_graph : public graph {
  public:
-  explicit ordered_graph(const program& program) : graph(program), given_(nodes_.size()), order_(0) { find_orders(); }
-
-  /// What the signals hold when all has ended.
-  [[nodiscard]] std::map<std::pair<int, handle>, std::uint64_t> signals_at_end() const {
-    std::map<std::pair<int, handle>, std::uint64_t> result = program_.signals;
-    for (const auto& [signal, all] : notifications_) {
-      for (const std::size_t n : all) {
-        const signal_effect effect = operation_of(n).effect;
-        if (effect.adds) {
-          result[signal] += effect.value;
-        } else if (std::all_of(all.begin(), all.end(),
-                               [&](std::size_t other) { return other == n || !order_.before(n, other); })) {
-          result[signal] = effect.value;  // of several that nothing orders, any
-        }
-      }
-    }
-    return result;
+  explicit ordered_graph(const program& program) : graph(program), given_(nodes_.size()), order_(0) {
+    match_collectives();
+    find_orders();
   }
 
  protected:
-  [[nodiscard]] const std::vector<std::size_t>& notifications_of(std::size_t wait) const {
-    static const std::vector<std::size_t> nothing;
-    const stream_operation& operation = operation_of(wait);
-    const auto found = notifications_.find({operation.pe, operation.object});
-    return found == notifications_.end() ? nothing : found->second;
-  }
-
   [[nodiscard]] bool is_added_to(std::size_t wait) const {
     const std::vector<std::size_t>& all = notifications_of(wait);
     return !all.empty() && operation_of(all.front()).effect.adds;
@@ -128,17 +106,33 @@ class ordered_graph : public graph {
     return sum;
   }
 
+  /// Finds what each departure of a collective comes after.
+  void match_collectives() {
+    arrivals_.resize(nodes_.size());
+    incomplete_.assign(nodes_.size(), 0);
+    for (const call& each : calls_) {
+      for (const int member : members(each.team)) {
+        const std::vector<std::size_t>* const theirs = calls_of(each.team, member);
+        if (theirs == nullptr || theirs->size() <= each.number) {
+          incomplete_[each.departure] = 1;
+        } else {
+          arrivals_[each.departure].push_back(calls_[(*theirs)[each.number]].arrival);
+        }
+      }
+    }
+  }
+
   /// Finds the orders as a least fixed point: each follows from those found before it.
   void find_orders() {
     for (std::size_t n = 0; n != nodes_.size(); ++n) {
-      for (const std::size_t before : nodes_[n].after) {
+      for (const std::size_t before : after(n)) {
         given_.add(before, n);
       }
     }
     order_ = given_;
     std::set<std::pair<std::size_t, std::size_t>> derived;
     for (std::size_t n = 0; n != nodes_.size(); ++n) {
-      for (const std::size_t arrival : nodes_[n].arrivals) {
+      for (const std::size_t arrival : arrivals_[n]) {
         derived.insert({arrival, n});
       }
     }
@@ -148,7 +142,7 @@ class ordered_graph : public graph {
         changed = order_.add(first, second) || changed;
       }
       for (std::size_t n = 0; n != nodes_.size(); ++n) {
-        for (const std::size_t before : nodes_[n].after) {
+        for (const std::size_t before : after(n)) {
           changed = order_.add(before, n) || changed;
         }
       }
@@ -183,6 +177,8 @@ class ordered_graph : public graph {
 
   order_matrix given_;  ///< by stream, event, host and kernel alone
   order_matrix order_;
+  std::vector<std::vector<std::size_t>> arrivals_;    ///< of departures
+  std::vector<char> incomplete_;                      ///< departures of collectives that some member does not call
   std::vector<std::vector<std::size_t>> candidates_;  ///< of each wait for a value that is set
 };
 

@@ -6,8 +6,11 @@
 
 #include <membar/symmetric/pe.hpp>
 
+#include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,21 +23,32 @@ enum class callers : unsigned char { one, one_per_pe };
 
 /// Identifies a stream, an event, a signal, a team or a graph.
 ///
-/// A signal is identified by its offset in the symmetric heap, or by its address on one PE, the same in all calls. Every PE
-/// has a signal of that handle.
+/// A signal is identified by what a heap allocated it as (`array::identity`), or by any number or address that is the same in all
+/// calls. Every PE has a signal of that handle. An offset in a heap is no identity: another allocation, or another heap, has
+/// the same one later.
 class handle {
  public:
   constexpr handle() noexcept = default;
+  constexpr handle(const object_identity& object) noexcept
+      : number_(object.index), place_(object.heap << allocation_bits | object.allocation) {}
   constexpr handle(std::uint64_t number) noexcept : number_(number) {}
   constexpr handle(int number) noexcept : number_(static_cast<std::uint64_t>(number)) {}
   handle(const void* address) noexcept : number_(reinterpret_cast<std::uintptr_t>(address)) {}
 
   [[nodiscard]] constexpr std::uint64_t number() const noexcept { return number_; }
-  friend constexpr bool operator==(handle a, handle b) noexcept { return a.number_ == b.number_; }
-  friend constexpr bool operator<(handle a, handle b) noexcept { return a.number_ < b.number_; }
+  /// The allocation of a symmetric heap that the object is in, and the heap; 0 for what no heap allocated.
+  [[nodiscard]] constexpr std::uint64_t allocation() const noexcept {
+    return place_ & ((std::uint64_t{1} << allocation_bits) - 1);
+  }
+  [[nodiscard]] constexpr std::uint64_t heap() const noexcept { return place_ >> allocation_bits; }
+  friend constexpr auto operator<=>(const handle&, const handle&) noexcept = default;
+  friend constexpr bool operator==(const handle&, const handle&) noexcept = default;  // nvcc makes none of operator<=>
 
  private:
+  static constexpr int allocation_bits = 40;
+
   std::uint64_t number_ = 0;
+  std::uint64_t place_ = 0;  ///< heap and allocation
 };
 
 /// What a handle identifies.
@@ -59,6 +73,10 @@ struct signal_condition {
 
   [[nodiscard]] constexpr bool holds(std::uint64_t seen) const noexcept {
     return at_least ? static_cast<std::int64_t>(seen - value) >= 0 : seen == value;
+  }
+  /// Whether what meets this condition meets the other one too.
+  [[nodiscard]] constexpr bool implies(const signal_condition& other) const noexcept {
+    return other.holds(value) && (other.at_least || !at_least);
   }
 };
 [[nodiscard]] constexpr signal_condition signal_equals(std::uint64_t value) noexcept { return {false, value}; }
@@ -138,6 +156,15 @@ struct program {
   std::map<std::pair<handle_kind, handle>, std::string> names;
   /// What signals hold at the start, if not 0, by PE and signal.
   std::map<std::pair<int, handle>, std::uint64_t> signals;
+  /// What the PE has waited for at the start, of signals that have not been set to another value since.
+  std::map<std::pair<int, handle>, signal_condition> waited;
+  /// Streams that have a hardware queue of their own, by PE. All others of a device may share one.
+  std::set<std::pair<int, handle>> own_queues;
+  /// The operations before this one have ended, and those from it on come after them. They count only as what the members
+  /// above and below say; the graphs that they captured can be launched.
+  std::size_t begin = 0;
+  /// The events that those operations recorded, by host thread (0 if there is one).
+  std::set<std::pair<int, handle>> recorded;
 };
 
 }  // namespace membar::inline v0_2::symmetric::deadlock

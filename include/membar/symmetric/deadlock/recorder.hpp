@@ -11,13 +11,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <set>
 #include <span>
 #include <string>
 #include <type_traits>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -44,13 +45,7 @@ class hazard_error : public error {
 /// nothing is recorded then. Thread-safe; the order of the record is the order of the calls.
 class recorder {
  public:
-  explicit recorder(int pes, callers hosts = callers::one) {
-    if (pes < 1) {
-      throw error(cudaErrorInvalidValue, "membar: a program of %d PEs was to be recorded: there is at least one", pes);
-    }
-    program_.pes = pes;
-    program_.hosts = hosts;
-  }
+  explicit recorder(int pes, callers hosts = callers::one) : program_(empty_program(pes, hosts)) {}
   recorder(const recorder&) = delete;
   recorder& operator=(const recorder&) = delete;
 
@@ -68,11 +63,22 @@ class recorder {
       numbers.push_back(member.index());
     }
     program_.teams[team] = std::move(numbers);
+    checker_.restart();
   }
   void signal_holds(pe who, handle signal, std::uint64_t value) {
     const std::lock_guard lock(mutex_);
     need_pe(who.index(), "the PE of a signal");
     program_.signals[{who.index(), signal}] = value;
+    checker_.restart();
+  }
+  /// Says that the stream has a hardware queue of its own, so that no other stream holds it up: there are at most as many
+  /// streams as queues (`CUDA_DEVICE_MAX_CONNECTIONS`, 8 unless told), or it is of a green context. Without that a wait before
+  /// its notification in another stream is reported.
+  void declare_own_queue(pe who, handle stream) {
+    const std::lock_guard lock(mutex_);
+    need_pe(who.index(), "the PE of a stream");
+    program_.own_queues.insert({who.index(), stream});
+    checker_.restart();
   }
   /// @}
 
@@ -197,7 +203,7 @@ class recorder {
   /// What is wrong with the record, if nothing follows.
   [[nodiscard]] std::vector<report> check() const {
     const std::lock_guard lock(mutex_);
-    return deadlock::check(program_);
+    return checker_.reports();
   }
 
   /// Throws the first report of `check`, if there is one, as a `hazard_error`.
@@ -227,10 +233,11 @@ class recorder {
   }
 
   /// Forgets the operations, events and graphs, where all operations have ended. Every signal keeps its value at the end.
-  /// Throws the first report, and forgets nothing, if not all operations end in every schedule.
+  /// Throws the first report, and forgets nothing, if not all operations end in every schedule: then mend the program and
+  /// record the rest, or `discard` the record.
   void forget() {
     const std::lock_guard lock(mutex_);
-    std::vector<report> all = deadlock::check(program_);
+    std::vector<report> all = checker_.reports();
     if (!all.empty()) {
       throw hazard_error(std::move(all.front()));
     }
@@ -238,15 +245,35 @@ class recorder {
       throw error(cudaErrorIllegalState, "membar: a record was to be forgotten while %zu streams are captured: end that first",
                   captures_.size());
     }
-    program_.signals = detail::analysis(program_).signals_at_end();
-    program_.operations.clear();
-    events_.clear();
-    captured_.clear();
+    checker_.leave_signals(program_);
+    clear();
+  }
+
+  /// Forgets all operations, events, graphs and captures, whatever is wrong with them, and what signals hold: 0 unless
+  /// `signal_holds` says more. For a program that has failed and starts anew. Names, teams and queues stay. Throws nothing.
+  void discard() {
+    const std::lock_guard lock(mutex_);
+    program_.signals.clear();
+    program_.waited.clear();
+    captures_.clear();
+    adds_.clear();
+    equal_waits_.clear();
+    clear();
   }
 
  private:
   using key = std::pair<int, handle>;
   static_assert(std::is_trivially_copyable_v<stream_operation>);
+
+  [[nodiscard]] static deadlock::program empty_program(int pes, callers hosts) {
+    if (pes < 1) {
+      throw error(cudaErrorInvalidValue, "membar: a program of %d PEs was to be recorded: there is at least one", pes);
+    }
+    deadlock::program made;
+    made.pes = pes;
+    made.hosts = hosts;
+    return made;
+  }
 
   [[nodiscard]] static stream_operation made(operation_kind kind, pe who, handle stream, handle object, const char* name) {
     stream_operation operation;
@@ -254,8 +281,18 @@ class recorder {
     operation.pe = who.index();
     operation.stream = stream;
     operation.object = object;
-    std::snprintf(operation.name, sizeof operation.name, "%s", name);
+    std::strncpy(operation.name, name, sizeof operation.name - 1);  // the rest is zero
     return operation;
+  }
+
+  void clear() {
+    program_.operations.clear();
+    program_.operations.shrink_to_fit();
+    program_.begin = 0;
+    program_.recorded.clear();
+    events_.clear();
+    captured_.clear();
+    checker_.restart();
   }
 
   void need_pe(int which, const char* what) const {
@@ -281,18 +318,39 @@ class recorder {
                   operation.pe);
     }
     append_locked({&operation, 1});
-    if (program_.hosts == callers::one) {
-      std::vector<report> all = detail::analysis(program_).reports_of_last_wait();
-      if (!all.empty()) {
-        program_.operations.pop_back();
-        throw hazard_error(std::move(all.front()));
+    if (program_.hosts != callers::one) {
+      return;
+    }
+    std::vector<report> all = checker_.reports_of_last_wait();
+    if (!all.empty()) {
+      program_.operations.pop_back();
+      checker_.restart();
+      throw hazard_error(std::move(all.front()));
+    }
+    if (captures_.empty() && checker_.is_behind()) {
+      checker_.leave_signals(program_);
+      program_.begin = program_.operations.size();
+      for (const auto& [event, graph] : events_) {
+        program_.recorded.insert(event);
       }
+      checker_.restart();
     }
   }
 
   /// Checks all, then records all.
   void append_locked(std::span<const stream_operation> all) {
-    std::map<key, bool> kinds = adds_;
+    std::vector<key> kinds;  // that become known
+    try {
+      append_checked(all, kinds);
+    } catch (...) {
+      for (const key& each : kinds) {
+        adds_.erase(each);
+      }
+      throw;
+    }
+  }
+
+  void append_checked(std::span<const stream_operation> all, std::vector<key>& kinds) {
     std::map<unsigned, unsigned> kernels;
     std::map<unsigned, unsigned> graphs;
     std::vector<stream_operation> checked;
@@ -323,6 +381,9 @@ class recorder {
       if (operation.kind == operation_kind::wait_event && operation.graph != 0) {
         captures_.try_emplace({operation.pe, operation.stream}, operation.graph);
       }
+      if (operation.kind == operation_kind::wait && !operation.condition.at_least) {
+        equal_waits_.insert_or_assign({operation.pe, operation.object}, operation.condition.value);
+      }
       program_.operations.push_back(operation);
     }
     for (const auto& [theirs, ours] : graphs) {
@@ -330,13 +391,16 @@ class recorder {
     }
     kernels_ += static_cast<unsigned>(kernels.size());
     graphs_ += static_cast<unsigned>(graphs.size());
-    adds_ = std::move(kinds);
   }
 
-  void check_signal(const stream_operation& operation, std::map<key, bool>& kinds) const {
+  void check_signal(const stream_operation& operation, std::vector<key>& kinds) {
     const bool notifies = operation.kind == operation_kind::notify;
     if (notifies) {
-      const bool adds = kinds.try_emplace({operation.target, operation.object}, operation.effect.adds).first->second;
+      const auto [kind, is_new] = adds_.try_emplace({operation.target, operation.object}, operation.effect.adds);
+      if (is_new) {
+        kinds.push_back(kind->first);
+      }
+      const bool adds = kind->second;
       if (adds != operation.effect.adds) {
         throw error(cudaErrorInvalidValue,
                     "membar: a signal of PE %d that is %s elsewhere was to be %s: a signal is either set or added to, for an "
@@ -345,8 +409,8 @@ class recorder {
       }
     }
     if (operation.kind == operation_kind::wait && !operation.condition.at_least) {
-      const auto found = kinds.find({operation.pe, operation.object});
-      if (found != kinds.end() && found->second) {
+      const auto found = adds_.find({operation.pe, operation.object});
+      if (found != adds_.end() && found->second) {
         throw error(
             cudaErrorInvalidValue,
             "membar: PE %d was to wait until a signal that is added to is equal to %llu, which it may pass over: wait for at "
@@ -355,15 +419,12 @@ class recorder {
       }
     }
     if (notifies && operation.effect.adds) {
-      for (const stream_operation& other : program_.operations) {
-        if (other.kind == operation_kind::wait && other.pe == operation.target && other.object == operation.object &&
-            !other.condition.at_least) {
-          throw error(
-              cudaErrorInvalidValue,
-              "membar: a signal of PE %d that is waited for to be equal to %llu was to be added to, and may pass over that: "
-              "wait for at least that",
-              operation.target, static_cast<unsigned long long>(other.condition.value));
-        }
+      if (const auto waited = equal_waits_.find({operation.target, operation.object}); waited != equal_waits_.end()) {
+        throw error(
+            cudaErrorInvalidValue,
+            "membar: a signal of PE %d that is waited for to be equal to %llu was to be added to, and may pass over that: "
+            "wait for at least that",
+            operation.target, static_cast<unsigned long long>(waited->second));
       }
     }
   }
@@ -419,9 +480,11 @@ class recorder {
   std::map<key, unsigned> captures_;
   std::map<key, unsigned> events_;  ///< by host thread: the graph of the last record
   std::set<unsigned> captured_;
-  std::map<key, bool> adds_;
+  std::unordered_map<key, bool, detail::hash_of_pe> adds_;
+  std::unordered_map<key, std::uint64_t, detail::hash_of_pe> equal_waits_;
   unsigned kernels_ = 0;
   unsigned graphs_ = 0;
+  mutable detail::checker checker_{program_};
 };
 
 }  // namespace membar::inline v0_2::symmetric::deadlock

@@ -24,7 +24,7 @@ class schedule : public ordered_graph {
   [[nodiscard]] bool may_run(std::size_t n, Happened happened) const {
     const node& each = nodes_[n];
     if (each.kind == kind_t::departs) {
-      return each.complete && std::all_of(each.arrivals.begin(), each.arrivals.end(), happened);
+      return !incomplete_[n] && std::all_of(arrivals_[n].begin(), arrivals_[n].end(), happened);
     }
     if (each.kind != kind_t::waits) {
       return true;
@@ -45,7 +45,7 @@ class schedule : public ordered_graph {
   void run() {
     done_.assign(nodes_.size(), false);
     ready_.assign(nodes_.size(), false);
-    std::vector<std::size_t> next(units_.size());
+    std::vector<std::size_t> next(queues_.size());
     while (run_nodes(done_, [&](std::size_t n) { return nodes_[n].unit < 0; }) | run_queues(next)) {
     }
     free_ = done_;
@@ -59,7 +59,7 @@ class schedule : public ordered_graph {
     const auto happened = [&](std::size_t n) { return done[n] != 0; };
     bool changed = false;
     for (std::size_t n = 0; n != nodes_.size(); ++n) {
-      if (!done[n] && may(n) && std::all_of(nodes_[n].after.begin(), nodes_[n].after.end(), happened) && may_run(n, happened)) {
+      if (!done[n] && may(n) && std::all_of(after(n).begin(), after(n).end(), happened) && may_run(n, happened)) {
         done[n] = true;
         changed = true;
       }
@@ -67,24 +67,29 @@ class schedule : public ordered_graph {
     return changed;
   }
 
-  /// Runs each PE's queue as far as it goes. Returns whether anything ran.
+  /// Runs each queue as far as it goes. Returns whether anything ran.
   bool run_queues(std::vector<std::size_t>& next) {
     bool changed = false;
     const auto happened = [&](std::size_t n) { return done_[n] != 0; };
-    for (std::size_t pe = 0; pe != units_.size(); ++pe) {
-      for (; next[pe] != units_[pe].size(); ++next[pe]) {
-        const queue_unit& unit = units_[pe][next[pe]];
+    for (std::size_t queue = 0; queue != queues_.size(); ++queue) {
+      for (; next[queue] != queues_[queue].size(); ++next[queue]) {
+        const queue_unit& unit = queues_[queue][next[queue]];
+        const std::vector<std::size_t> nodes = nodes_in(unit);
         if (unit.any_order) {
-          changed = make_ready(unit) || changed;
+          changed = make_ready(
+                        nodes, [&](std::size_t n) -> char& { return ready_[n]; }, happened,
+                        [&](std::size_t a, std::size_t b) { return given_.before(a, b) || same_kernel(a, b); },
+                        [&](std::size_t n, auto ran) { return may_run(n, ran); }, [&](std::size_t n) { return after(n); }) ||
+                    changed;
         }
-        for (const std::size_t n : unit.nodes) {
-          if (!done_[n] && !(unit.any_order && held_up(n, unit)) &&
-              std::all_of(nodes_[n].after.begin(), nodes_[n].after.end(), happened) && may_run(n, happened)) {
+        for (const std::size_t n : nodes) {
+          if (!done_[n] && !(unit.any_order && held_up(n, nodes)) && std::all_of(after(n).begin(), after(n).end(), happened) &&
+              may_run(n, happened)) {
             done_[n] = true;
             changed = true;
           }
         }
-        if (!std::all_of(unit.nodes.begin(), unit.nodes.end(), happened)) {
+        if (!std::all_of(nodes.begin(), nodes.end(), happened)) {
           break;
         }
       }
@@ -92,34 +97,19 @@ class schedule : public ordered_graph {
     return changed;
   }
 
-  /// In a graph: finds the nodes that run in every order of it, because what they depend on does. Returns whether there are
-  /// more than before.
-  bool make_ready(const queue_unit& unit) {
-    bool any = false;
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (const std::size_t n : unit.nodes) {
-        const bool reached = std::all_of(nodes_[n].after.begin(), nodes_[n].after.end(),
-                                         [&](std::size_t before) { return done_[before] || ready_[before]; });
-        if (!ready_[n] && reached && may_run(n, [&](std::size_t other) {
-              return done_[other] || (ready_[other] && (given_.before(other, n) || same_kernel(other, n)));
-            })) {
-          ready_[n] = true;
-          changed = true;
-        }
+  [[nodiscard]] std::vector<std::size_t> nodes_in(const queue_unit& unit) const {
+    std::vector<std::size_t> result;
+    for (std::size_t n = unit.first; n != unit.end; ++n) {
+      if (nodes_[n].unit >= 0) {
+        result.push_back(n);
       }
-      any = any || changed;
     }
-    return any;
-  }
-
-  [[nodiscard]] bool same_kernel(std::size_t a, std::size_t b) const noexcept {
-    return nodes_[a].kernel != 0 && nodes_[a].kernel == nodes_[b].kernel;
+    return result;
   }
 
   /// Whether an order of the graph may put a node that still waits before this one.
-  [[nodiscard]] bool held_up(std::size_t n, const queue_unit& unit) const {
-    return std::any_of(unit.nodes.begin(), unit.nodes.end(), [&](std::size_t other) {
+  [[nodiscard]] bool held_up(std::size_t n, const std::vector<std::size_t>& unit) const {
+    return std::any_of(unit.begin(), unit.end(), [&](std::size_t other) {
       return nodes_[other].blocks && !ready_[other] && !given_.before(n, other) && !(other != n && same_kernel(other, n));
     });
   }

@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Prints the hash of a folder of headers as git names it: that of `git rev-parse HEAD:include`, if nothing there was changed.
+
+    include_hash.py <folder> [<file.cpp>]
+
+With a second name it writes a C++ function that returns the hash, which the benches and the conformance suite record.
+"""
+import hashlib
+import pathlib
+import sys
+
+SOURCE = """// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+namespace support {{
+const char* include_hash() noexcept {{ return "{}"; }}
+}}  // namespace support
+"""
+
+
+def object_hash(kind, content):
+    return hashlib.sha1(f"{kind} {len(content)}\0".encode() + content)
+
+
+def tree_hash(folder):
+    entries = []
+    for path in folder.iterdir():
+        if path.is_dir():
+            entries.append((path.name + "/", b"40000", tree_hash(path)))
+        else:
+            entries.append((path.name, b"100644", object_hash("blob", path.read_bytes())))
+    content = b"".join(mode + b" " + name.rstrip("/").encode() + b"\0" + each.digest() for name, mode, each in sorted(entries, key=lambda e: e[0]))
+    return object_hash("tree", content)
+
+
+def main():
+    if len(sys.argv) not in (2, 3):
+        sys.exit(__doc__)
+    found = tree_hash(pathlib.Path(sys.argv[1])).hexdigest()
+    if len(sys.argv) == 2:
+        print(found)
+    else:
+        pathlib.Path(sys.argv[2]).write_text(SOURCE.format(found), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

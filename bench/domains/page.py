@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Makes the table and the picture of what run_domains.py wrote.
+
+    page.py --page docs/membar_domains.md --picture docs/pictures/h200-x2.domains.svg domains.json...
+    page.py --keep docs/measurements/h200-x2/domains/domains.json domains.json...
+
+Of a program that several files have, the last counts. The table replaces what stands between the page's marks. --keep writes one
+compact file of all: without what the programs printed."""
+import argparse
+import json
+import pathlib
+import xml.sax.saxutils
+
+MARKS = ('<!-- what bench/domains/page.py writes -->', '<!-- its end -->')
+ARMS = ('as_it_is', 'watch', 'try', 'apply')
+WORDS = {
+    'chain': 'chain of launches beside stores to the peer',
+    'chain_legacy': 'the chain in the legacy default stream',
+    'chain_per_thread': 'the chain in the per-thread default stream',
+    'chain_green': 'the chain in a green context',
+    'chain_graph_one': 'chain in a graph beside stores to one peer',
+    'chain_graph_all': 'chain in a graph beside stores to all peers',
+    'chain_graph_from_all': 'chain in a graph beside stores of all GPUs to one',
+    'decode_symm': 'decode step (graph) beside two-shot all-reduces',
+    'decode_nccl': "decode step (graph) beside NCCL's all-reduces, its own domain",
+    'decode_nccl_domain0': "decode step (graph) beside NCCL's all-reduces, NCCL_MEM_SYNC_DOMAIN=0",
+    'small_kernels_symm': 'graph of small kernels beside two-shot all-reduces',
+    'small_kernels_nccl_domain0': "graph of small kernels beside NCCL's all-reduces, NCCL_MEM_SYNC_DOMAIN=0",
+    'halo': 'halo exchange beside interior kernels',
+    'pipeline': 'pipeline that writes activations to a peer',
+    'training_symm': 'training, gradients by two-shot all-reduces',
+    'training_nccl': "training, gradients by NCCL's all-reduces, its own domain",
+    'training_nccl_domain0': "training, gradients by NCCL's all-reduces, NCCL_MEM_SYNC_DOMAIN=0",
+}
+
+
+def read(files):
+    """One result of many; programs of later files replace those of earlier ones."""
+    out = {}
+    for file in files:
+        one = json.loads(pathlib.Path(file).read_text())
+        programs = {**out.get('programs', {}), **one.get('programs', {})}
+        out = {**out, **{k: v for k, v in one.items() if v is not None}, 'programs': programs}
+    return out
+
+
+def kept(everything):
+    """Without logs, and without programs of which nothing was measured."""
+    programs = {}
+    for name, program in everything['programs'].items():
+        if not (program.get('as_it_is') or {}).get('result'):
+            continue
+        programs[name] = {
+            k: {part: v[part] for part in ('seconds', 'status', 'result') if part in v} if k.startswith((*ARMS, 'nothing')) else v
+            for k, v in program.items()
+            if v is not None
+        }
+    return {**everything, 'programs': programs}
+
+
+def interval(estimate):
+    return f"{estimate['value']:.2f} [{estimate['low']:.2f}, {estimate['high']:.2f}]"
+
+
+def unit_of(program):
+    """How a time is written: a kernel's, or a step's."""
+    per_kernel = program['as_it_is']['result']['program'].startswith(('chain', 'small'))
+    return lambda us: '—' if us is None else f'{us:.2f}' if per_kernel else f'{us:.0f}'
+
+
+def rows(everything):
+    """(name, alone, beside, moved, gain of whole runs, try's report), the greatest gain first."""
+    out = []
+    for name, program in everything['programs'].items():
+        summary = program.get('summary') or {}
+        result = (program.get('as_it_is') or {}).get('result') or {}
+        side = {k: summary.get(f'as_it_is_{k}') or (result.get(k) or {}).get('p50') for k in ('alone', 'beside')}
+        if side['alone'] is None or side['beside'] is None:
+            continue
+        out.append((name, side['alone'], side['beside'], summary.get('apply_beside'), summary.get('gain'), program.get('gain') or {}))
+    return sorted(out, key=lambda r: -((r[5].get('gain') or {}).get('value') or r[4] or 0))
+
+
+def verdict(gain):
+    if not gain:
+        return 'not known'
+    return 'slower: do not apply' if gain['high'] < .99 else 'none' if gain['low'] <= 1.01 else interval(gain)
+
+
+def table(everything):
+    out = [
+        '| program | alone, µs | beside | moved | gain, whole runs | gain by `try` | control | prediction off by |',
+        '|---|---:|---:|---:|---:|---:|---:|---:|'
+    ]
+    for name, alone, beside, moved, whole, tried in rows(everything):
+        written = unit_of(everything['programs'][name])
+        errors = [f"{abs(p['error']) * 100:.1f} %" for p in tried.get('predictions', [])]
+        out.append(f'| {WORDS.get(name, name)} | {written(alone)} | {written(beside)} | {written(moved)} | '
+                   f"{f'{whole:.2f}' if whole else '—'} | {verdict(tried.get('gain'))} | "
+                   f"{interval(tried['control']) if tried.get('control') else '—'} | {', '.join(errors) or '—'} |")
+    where = f"{everything['gpus']} {everything.get('gpu') or 'GPUs'}, driver {everything.get('driver')}"
+    torch = f", PyTorch {everything['torch']}" if everything.get('torch') else ''
+    out.append(f'\n{where}{torch}, {everything["date"]}. Of graphs of small kernels and of chains the time is that of one kernel, else of a step: medians '
+               'of rank 0. `moved` is `apply`.')
+    cost = everything.get('cost') or {}
+    if cost.get('ratios'):
+        out.append(f"With the library, and nothing listed, a launch alone takes {cost['median']:.3f} of its time without ({cost['low']:.3f} to "
+                   f"{cost['high']:.3f} in {len(cost['ratios'])} pairs of runs).")
+    return '\n'.join(out)
+
+
+def picture(everything):
+    """Bars of each program's time as a multiple of its time alone."""
+    shown = [r for r in rows(everything) if r[3] is not None]
+    if not shown:
+        raise SystemExit('no program was applied, so there is nothing to draw')
+    most = max(beside / alone for _, alone, beside, *_ in shown)
+    left, width, line = 20, 700, 62
+
+    def bar(kind, at, times, what):
+        wide = times / most * width
+        return (f'<rect class="{kind}" x="{left}" y="{at}" width="{wide:.1f}" height="14"/>'
+                f'<text x="{left + wide + 6:.1f}" y="{at + 12}">{xml.sax.saxutils.escape(what)}</text>\n')
+
+    body = ''
+    at = 50
+    for name, alone, beside, moved, whole, _ in shown:
+        written = unit_of(everything['programs'][name])
+        body += f'<text x="{left}" y="{at}" font-weight="bold">{xml.sax.saxutils.escape(WORDS.get(name, name))}</text>\n'
+        body += bar('beside', at + 7, beside / alone, f'{written(beside)} µs, {beside / alone:.2f} times alone')
+        body += bar('moved', at + 23, moved / alone, f'{written(moved)} µs moved: {beside / moved:.2f} times as fast')
+        at += line
+    x = left + width / most
+    body += f'<line x1="{x:.1f}" y1="34" x2="{x:.1f}" y2="{at - 20}"/><text x="{x:.1f}" y="{at - 4}" text-anchor="middle">alone</text>\n'
+    best = max(shown, key=lambda r: r[2] / r[3])
+    title = f'Kernels that wait beside communication, and with it in another domain: up to {best[2] / best[3]:.1f} times as fast'
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 960 {at + 8}" font-family="sans-serif" font-size="12">\n'
+            '<style>text{fill:#222}line{stroke:#888;stroke-dasharray:4 3}.beside{fill:#c62828}.moved{fill:#3b78c2}.page{fill:#fff}'
+            '@media (prefers-color-scheme:dark){text{fill:#ddd}.page{fill:#161616}.beside{fill:#ff6b6b}.moved{fill:#6ba3e8}}</style>\n'
+            f'<rect class="page" width="100%" height="100%"/>\n<text x="{left}" y="20" font-size="15">{title}</text>\n{body}</svg>\n')
+
+
+def replaced(page, text):
+    begin, end = MARKS
+    if page.count(begin) != 1 or page.count(end) != 1:
+        raise SystemExit(f'the page has no lines {begin} and {end} between which the table goes')
+    return page[:page.index(begin) + len(begin)] + '\n' + text + '\n' + page[page.index(end):]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--page', type=pathlib.Path)
+    parser.add_argument('--picture', type=pathlib.Path)
+    parser.add_argument('--keep', type=pathlib.Path)
+    parser.add_argument('files', nargs='+')
+    options = parser.parse_args()
+    everything = kept(read(options.files))
+    if options.keep:
+        options.keep.write_text(json.dumps({k: v for k, v in everything.items() if k != 'programs'})[:-1] + ',\n"programs": {\n' +
+                                ',\n'.join(f'{json.dumps(n)}: {json.dumps(p)}' for n, p in everything['programs'].items()) + '\n}}\n')
+    if options.page:
+        options.page.write_text(replaced(options.page.read_text(), table(everything)))
+    if options.picture:
+        options.picture.write_text(picture(everything))
+    if not (options.keep or options.page or options.picture):
+        print(table(everything))
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,263 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runs the programs of this folder as they are, watched, with a move tried, and with the move applied, and writes what came of it.
+
+    python3 bench/domains/run_domains.py --command build/bin/membar-domains --chain build/.../domains_chain --gpus 2 --output domains
+
+writes domains/domains.json, and a folder for each program with membar-domains' own reports and the logs. A program runs as it is,
+watched (which writes the prediction), tried, and applied; --turns repeats the first and the last. --cost N alternates N runs of the
+chain as it is and with a list that matches nothing: what the library itself costs. page.py makes a table and a picture of the file."""
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent / 'programs'
+# NVLink multicast stays off; whoever wants NCCL otherwise sets its variables himself.
+MULTICAST_OFF = {'TORCH_SYMM_MEM_DISABLE_MULTICAST': '1', 'NCCL_NVLS_ENABLE': '0', 'NVSHMEM_DISABLE_NVLS': '1'}
+
+
+def python_program(*words, **variables):
+    return ('torch', words, variables)
+
+
+# The most informative first: what comes after the time is up is left out, and said.
+PROGRAMS = {
+    'chain': ('chain', (), {}),
+    'chain_legacy': ('chain', ('legacy',), {}),
+    'chain_per_thread': ('chain', ('per_thread',), {}),
+    'chain_green': ('chain', ('green',), {}),
+    'chain_graph_one': ('chain', ('graph', 'one'), {}),
+    'chain_graph_all': ('chain', ('graph', 'all'), {}),
+    'chain_graph_from_all': ('chain', ('graph', 'from_all'), {}),
+    'decode_symm': python_program('decode.py', 'symm'),
+    'small_kernels_symm': python_program('small_kernels.py', 'symm'),
+    'decode_nccl_domain0': python_program('decode.py', 'nccl', NCCL_MEM_SYNC_DOMAIN='0'),
+    'halo': python_program('halo.py'),
+    'pipeline': python_program('pipeline.py'),
+    'small_kernels_nccl_domain0': python_program('small_kernels.py', 'nccl', NCCL_MEM_SYNC_DOMAIN='0'),
+    'training_symm': python_program('training.py', 'symm'),
+    'training_nccl_domain0': python_program('training.py', 'nccl', NCCL_MEM_SYNC_DOMAIN='0'),
+    'decode_nccl': python_program('decode.py', 'nccl'),
+    'training_nccl': python_program('training.py', 'nccl'),
+}
+
+
+class Bench:
+
+    def __init__(self, options):
+        self.options = options
+        self.end = time.monotonic() + options.seconds
+        self.port = 29600
+
+    def words_of(self, kind, words):
+        if kind == 'chain':
+            return [self.options.chain, *words]
+        self.port += 1
+        start = ['-m', 'torch.distributed.run', '--nproc-per-node', str(self.options.gpus), '--master-port', str(self.port)]
+        if not self.options.torchrun:
+            start = [str(HERE / 'launch.py'), str(self.options.gpus), str(self.port)]
+        return [sys.executable, *start, str(HERE / words[0]), *words[1:]]
+
+    def run(self, name, arm, command, variables):
+        """Returns the RESULT of the program, its exit status and its time."""
+        folder = self.options.output / name
+        folder.mkdir(parents=True, exist_ok=True)
+        left = self.end - time.monotonic()
+        if left < 5:
+            return {'left_out': 'the time was up'}
+        begin = time.monotonic()
+        # In a session of its own, so that a run that is late ends with all its processes.
+        with open(folder / f'{arm}.log', 'w') as log:
+            process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env={**os.environ, **MULTICAST_OFF, **variables},
+                                       start_new_session=True)
+            try:
+                status = process.wait(min(left, self.options.limit))
+            except subprocess.TimeoutExpired:
+                # torch.distributed.run gives its workers sessions of their own, and ends them when it is asked to end.
+                os.killpg(process.pid, signal.SIGTERM)
+                try:
+                    process.wait(20)
+                except subprocess.TimeoutExpired:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    process.wait()
+                status = 'the time was up' if left < self.options.limit else f'not over after {self.options.limit:.0f} s'
+        out = {'status': status, 'seconds': round(time.monotonic() - begin, 1)}
+        text = (folder / f'{arm}.log').read_text(errors='replace')
+        for line in text.splitlines():
+            if line.startswith('RESULT '):
+                out['result'] = json.loads(line[7:])
+        out['said'] = [line for line in text.splitlines() if line.startswith('membar-domains: ')][:12]
+        return out
+
+    def measure(self, name):
+        kind, words, variables = PROGRAMS[name]
+        folder = self.options.output / name
+        domains = str(self.options.command)
+        out = {'variables': variables}
+
+        def arm(label, *prefix):
+            out[label] = self.run(name, label, [*prefix, *self.words_of(kind, words)], variables)
+            print(f'{name} {label}: {json.dumps(out[label])[:400]}', flush=True)
+
+        folder.mkdir(parents=True, exist_ok=True)
+        found = folder / 'list.txt'
+        arm('as_it_is')
+        arm('watch', domains, 'watch', f'--output={folder}', '--')
+        if not found.exists():
+            return out
+        listed = any(line.strip() and not line.startswith('#') for line in found.read_text().splitlines())
+        out['sentences'] = [line for line in (folder / 'watch.txt').read_text().splitlines() if 'boundaries' in line or 'nothing to move' in line]
+        if not listed:
+            return out
+        out['predicted'] = [line[2:] for line in found.read_text().splitlines() if line.startswith('# predicted')]
+        arm('try', domains, 'try', f'--list={found}', f'--output={folder}', '--runs=1', '--')
+        if (folder / 'try.json').exists():
+            out['gain'] = json.loads((folder / 'try.json').read_text())
+        for turn in range(self.options.turns):
+            if turn > 0:
+                arm(f'as_it_is_{turn}')
+            arm(f'apply_{turn}', domains, 'apply', f'--list={found}', '--')
+        out['summary'] = self.summary(out)
+        return out
+
+    @staticmethod
+    def summary(out):
+        """Medians over the runs of each arm."""
+
+        def p50(label, side):
+            values = [r['result'][side]['p50'] for n, r in out.items() if n.startswith(label) and isinstance(r, dict) and (r.get('result') or {}).get(side)]
+            return statistics.median(values) if values else None
+
+        sides = {f'{label}_{side}': p50(label, side) for label in ('as_it_is', 'apply') for side in ('alone', 'beside')}
+
+        def ratio(a, b):
+            return round(sides[a] / sides[b], 4) if sides[a] and sides[b] else None
+
+        return {
+            **sides, 'gain': ratio('as_it_is_beside', 'apply_beside'),
+            'apply_costs_alone': ratio('apply_alone', 'as_it_is_alone')
+        }
+
+    def cost(self, pairs):
+        """What the library costs a program of which nothing is listed: the time of a launch alone with it and without, by turns."""
+        nothing = self.options.output / 'nothing.txt'
+        nothing.write_text('remote ^no kernel has this name$\n')
+        ratios = []
+        for pair in range(pairs):
+            times = {}
+            order = ('without', 'with') if pair % 2 == 0 else ('with', 'without')
+            for how in order:
+                prefix = [str(self.options.command), 'apply', f'--list={nothing}', '--'] if how == 'with' else []
+                ran = self.run('cost', f'{how}_{pair}', [*prefix, *self.words_of('chain', ())], {})
+                times[how] = (ran.get('result') or {}).get('alone', {}).get('p50')
+            if all(times.get(how) for how in order):
+                ratios.append(round(times['with'] / times['without'], 4))
+        out = {'of': 'the time of a launch alone, with the library and without', 'ratios': ratios}
+        if ratios:
+            out.update(median=statistics.median(ratios), low=min(ratios), high=max(ratios))
+        print(f'cost: {json.dumps(out)}', flush=True)
+        return out
+
+    def profilers(self):
+        """What torch.profiler sees in a program that runs under each action, and the program under nsys, if there is one."""
+        domains = str(self.options.command)
+        nothing = self.options.output / 'nothing.txt'
+        nothing.write_text('remote ^no kernel has this name$\n')
+        program = [sys.executable, str(HERE / 'profiled.py')]
+        actions = {
+            'as_it_is': [],
+            'watch': [domains, 'watch', f"--output={self.options.output / 'profilers'}", '--'],
+            'try': [domains, 'try', f'--list={nothing}', '--runs=1', f"--output={self.options.output / 'profilers'}", '--'],
+            'apply': [domains, 'apply', f'--list={nothing}', '--']
+        }
+        out = {how: self.run('profilers', how, [*prefix, *program], {}) for how, prefix in actions.items()}
+        if nsys := shutil.which('nsys'):
+            profile = [nsys, 'profile', '--force-overwrite=true', '-t', 'cuda', '-o', str(self.options.output / 'profilers' / 'nsys')]
+            for how in ('watch', 'apply'):
+                out[f'nsys_{how}'] = self.run('profilers', f'nsys_{how}', [*profile, *actions[how], *self.words_of('chain', ())], {})
+        print(f'profilers: {json.dumps(out)}', flush=True)
+        return out
+
+    def injection(self):
+        """Whether the driver loads the library that CUDA_INJECTION64_PATH names, as a path and as a bare name."""
+        library = self.options.command.parent / 'libmembar_domains.so'
+        out = {}
+        for how, value in (('path', str(library)), ('bare_name', library.name)):
+            folder = self.options.output / f'injection_{how}'
+            folder.mkdir(parents=True, exist_ok=True)
+            variables = {'CUDA_INJECTION64_PATH': value, 'MEMBAR_DOMAINS_JOB': 'watch', 'MEMBAR_DOMAINS_FOLDER': str(folder)}
+            out[how] = self.run(f'injection_{how}', 'run', self.words_of('chain', ()), variables)
+            out[how]['loaded'] = any(folder.glob('*.state'))
+            out[how]['recorded_bytes'] = sum(f.stat().st_size for f in folder.glob('*.records'))
+            for f in folder.glob('*.records'):
+                f.unlink()
+        print(f'injection: {json.dumps(out)}', flush=True)
+        return out
+
+
+def context(options):
+    """The machine, the command and the version, as the machine tells them."""
+
+    def said(*command):
+        try:
+            return subprocess.run(command, capture_output=True, text=True, check=True, cwd=HERE).stdout.strip()
+        except (OSError, subprocess.CalledProcessError):
+            return None
+
+    gpus = (said('nvidia-smi', '--query-gpu=name,driver_version', '--format=csv,noheader') or '').splitlines()
+    return {
+        'date': datetime.date.today().isoformat(),
+        'gpu': gpus[0].split(', ')[0] if gpus else None,
+        'driver': gpus[0].split(', ')[1] if gpus else None,
+        'gpus': options.gpus,
+        'torch': said(sys.executable, '-c', 'import importlib.metadata as m; print(m.version("torch"))'),
+        'include': options.include_hash or said('git', 'rev-parse', 'HEAD:include'),
+        'command': 'run_domains.py ' + ' '.join(w for w in sys.argv[1:] if '/' not in w and w not in ('--command', '--chain', '--output'))
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--command', type=pathlib.Path, required=True, help='membar-domains')
+    parser.add_argument('--chain', required=True, help='the program domains_chain')
+    parser.add_argument('--gpus', type=int, default=2)
+    parser.add_argument('--output', type=pathlib.Path, default=pathlib.Path('domains'))
+    parser.add_argument('--seconds', type=float, default=3600, help='for everything; what is not reached is left out')
+    parser.add_argument('--limit', type=float, default=120, help='seconds for one run')
+    parser.add_argument('--turns', type=int, default=1, help='runs as it is, and applied')
+    parser.add_argument('--cost', type=int, default=0, help='pairs of runs that tell what the library costs')
+    parser.add_argument('--profilers', action='store_true', help='what torch.profiler and nsys see under each action')
+    parser.add_argument('--injection', action='store_true', help='whether CUDA_INJECTION64_PATH loads the library')
+    parser.add_argument('--torchrun', action='store_true', help='start by torch.distributed.run, which takes seconds more')
+    parser.add_argument('--include-hash', help="of git for the folder include (git rev-parse HEAD:include), where git cannot tell")
+    parser.add_argument('--only', nargs='*', choices=list(PROGRAMS), help='these programs alone')
+    options = parser.parse_args()
+    options.command = options.command.resolve()
+    options.output = options.output.resolve()
+    options.output.mkdir(parents=True, exist_ok=True)
+    bench = Bench(options)
+    everything = {**context(options), 'programs': {}}
+    for name in PROGRAMS if options.only is None else options.only:
+        everything['programs'][name] = bench.measure(name)
+        (options.output / 'domains.json').write_text(json.dumps(everything, indent=1) + '\n')
+    if options.injection:
+        everything['injection'] = bench.injection()
+    if options.profilers:
+        everything['profilers'] = bench.profilers()
+    if options.cost:
+        everything['cost'] = bench.cost(options.cost)
+    (options.output / 'domains.json').write_text(json.dumps(everything, indent=1) + '\n')
+    for name, program in everything['programs'].items():
+        print(name, json.dumps(program.get('summary')), json.dumps((program.get('gain') or {}).get('gain')))
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The pictures, as SVG that is light or dark as its reader's browser is."""
+import html
+import math
+import textwrap
+
+import cases
+import words
+
+# Okabe and Ito's colours: told apart with every kind of colour blindness. Each bar is labelled besides.
+STYLE = ("<style>text{font:13px system-ui,'DejaVu Sans',sans-serif;fill:#222}.faint{fill:#666}.bold{font-weight:600}.small{font-size:11px}"
+         ".end{text-anchor:end}.mid{text-anchor:middle}.alone{fill:#8a8a8a}.same{fill:#D55E00}.separate{fill:#0072B2}.back{fill:#fff}"
+         ".open{fill-opacity:.3}.rule{stroke:#ccc}@media(prefers-color-scheme:dark){text{fill:#e6e6e6}.faint{fill:#a5a5a5}.back{fill:#181a1d}"
+         ".separate{fill:#4aa8e0}.same{fill:#ee7733}.rule{stroke:#444}}</style>")
+WIDTH = 760
+
+
+def _text(x, y, text, classes=""):
+    return f'<text x="{x:.0f}" y="{y:.0f}" class="{classes}">{html.escape(text)}</text>'
+
+
+def _bar(x, y, width, height, classes, opacity=None):
+    look = "" if opacity is None else f' fill-opacity="{opacity:.2f}"'
+    return f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height}" class="{classes}"{look}/>'
+
+
+def _picture(title, body, height, context, recorded, width=WIDTH):
+    """The whole picture, with the machine's line below; it says what it shows to who cannot see it."""
+    foot = ([words.sentence_case(recorded)] if recorded else []) + textwrap.wrap(words.machine(context), width // 6)
+    lines = [_text(10, height + 16 * (i + 1), line, "faint small") for i, line in enumerate(foot)]
+    height += 16 * len(foot) + 10
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height:.0f}" role="img" aria-label="{html.escape(title)}">'
+            f'{STYLE}{_bar(0, 0, width, round(height), "back")}{"".join(body)}{"".join(lines)}</svg>\n')
+
+
+def bars(title, groups, context, recorded, unit="ns"):
+    """`groups` is [(label, [(arm's class, arm's name, value, whether the value's ratio is known)])]: a bar for each value, from 0."""
+    longest = max(value for _, members in groups for _, _, value, _ in members)
+    divisor, unit = words.unit_of(longest) if unit == "ns" else (1.0, unit)
+    body, y, left, room = [_text(10, 22, title, "bold")], 40, 400, 240
+    for label, members in groups:
+        body.append(_text(10, y + 14, label, "bold"))
+        for kind, name, value, known in members:
+            length = room * value / longest
+            body += [_text(left - 8, y + 14, name, "end faint small"), _bar(left, y + 2, max(length, 1.5), 15, kind + ("" if known else " open")),
+                     _text(left + length + 6, y + 14, f"{words.duration(value, divisor)} {unit}" + ("" if known else " ?"))]
+            y += 20
+        y += 8
+    if not all(known for _, members in groups for *_, known in members):
+        body.append(_text(10, y + 8, "Pale, with a question mark: its ratio is spread by more than 5 %, so it is not known.", "faint small"))
+        y += 16
+    return _picture(title, body, y, context, recorded)
+
+
+def finding(found, results, recorded):
+    """The victim of a finding alone and beside each noise, in one domain and in two."""
+    together = "the same queue" if found.name == "queue" else "the only domain" if results.one_domain else "traffic in its domain"
+    alone = "another queue" if found.name == "queue" else "alone"
+    groups = [] if found.name == "queue" else [("no noise", [("alone", alone, found.worst.alone, True)])]
+    for effect in found.effects:
+        members = [("alone", alone, effect.alone, True)] if found.name == "queue" else []
+        members.append(("same", together, effect.same, effect.interference is not None))
+        if effect.separate and not results.one_domain and found.name != "queue":
+            members.append(("separate", "in a separate one", effect.separate, effect.relief is not None))
+        groups.append((words.noise_name(effect.noise), members))
+    return bars(words.victim_name(found.worst.victim), groups, results.context, recorded)
+
+
+def publisher(figures, recorded):
+    """Pace of computing warps beside each noise: three ways."""
+    warps = min(figures.warps(), key=lambda count: abs(count - 4))
+    ways = (("nothing", "alone", "the work alone"), ("publisher", "separate", "publisher warp"), ("release", "same", "a release in every warp"))
+    groups = []
+    for noise in figures.noises():
+        members = [(kind, name, value, True) for way, kind, name in ways if (value := figures.get("pace", way, warps, noise))]
+        if members:
+            groups.append((words.noise_name(noise), members))
+    title = f"Cycles of one iteration that computes and publishes to the host, {words.counted(warps, 'warp')} a block (p50)"
+    return bars(title, groups, figures.context, recorded, "cycles") if groups else None
+
+
+def overview(results, recorded):
+    """Every victim beside every noise: interference in the left half of a cell, residual in the right. None without any."""
+    noises = [n for n in results.noises() if n != "none"]
+    victims = [v for v in results.victims() if any(results.interference(v, n) for n in noises)]
+    if not victims:
+        return None
+    left, cell, row, top = 240, 90, 22, 96
+    body = [_text(10, 22, "How many times longer than alone: noise in the victim's domain | in a separate one", "bold"),
+            _text(10, 42, "The darker, the longer. ≤ 1.1 is no wait. A question mark: spread by more than 5 %, so not known.", "faint small")]
+    for column, noise in enumerate(noises):
+        kind, _, pace = noise.partition(".")
+        name = words.NOISE[kind].replace("stores to host memory", "host memory").replace("NCCL's all-reduce", "NCCL")
+        name = name.replace("a spinning kernel", "spinning").replace("NVLink stores both ways", "NVLink, 2 ways").replace("NVLink stores", "NVLink")
+        middle = left + column * cell + cell / 2
+        body += [_text(middle, top - 24, name, "mid bold small"), _text(middle, top - 10, pace, "mid small")]
+    y = top
+    for victim in victims:
+        body.append(_text(10, y + 15, words.victim_row(victim) if victim.startswith("kernel") else
+                          victim.split(".")[0].replace("_", " ") + " · " + words.victim_row(victim), "small"))
+        for column, noise in enumerate(noises):
+            halves = [("same", results.interference(victim, noise))]
+            halves += [] if results.one_domain else [("separate", results.residual(victim, noise))]
+            wide = (cell - 6) / len(halves)
+            for i, (arm, value) in enumerate(halves):
+                if value is None:
+                    continue
+                known = results.spread((victim, noise, "alone"), (victim, noise, arm)) <= cases.MOST_SPREAD
+                shade = min(0.15 + 0.17 * math.log(value), 0.85) if known and value > 1.1 else 0.06
+                x = left + column * cell + 3 + i * wide
+                body += [_bar(x, y + 1, wide - 1, row - 3, arm, shade),
+                         _text(x + wide / 2, y + 15, words.factor(value) if known else "?", "mid small" + ("" if known else " faint"))]
+        y += row
+    return _picture("Interference and residual of every victim beside every noise", body, y + 4, results.context, recorded,
+                    left + cell * len(noises) + 10)

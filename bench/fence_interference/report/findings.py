@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the figures come to: one headline, and at most five findings, ranked by the time that each of their events loses."""
+import math
+import re
+
+import cases
+import controls as control_rules
+import words
+
+MOST = 5
+LIMIT = 1.0 + control_rules.TOLERANCE  # below this nothing waits, and nothing is gained
+
+_QUEUE = "kernel_boundary.shared_queue"
+# (name, what waits, the names of the victims, what to do where no domain helps)
+FAMILIES = (
+    ("kernel_boundary", "ends of kernels", re.compile(r"kernel_boundary\.(stream|graph)"),
+     "Launch fewer, longer kernels while this traffic runs, or pace the traffic."),
+    ("system", "fences and release stores of system scope", re.compile(r"(fence|release_store)\.system\..*"),
+     "Keep them off the critical path: fence once for many stores, or let one publisher warp a block do it "
+     "(`membar/sync/publisher.cuh`)."),
+    ("device", "fences and release stores of device or cluster scope", re.compile(r"(fence|release_store)\.(device|cluster)\..*"),
+     "Keep the kernels that make this traffic on SMs of their own, or pace them; fence once for many stores."),
+    ("block", "fences of block scope", re.compile(r"fence\.block\..*"),
+     "They order one block's accesses and need not wait for this traffic: keep the kernels that make it on SMs of their own."),
+    ("acquire_load", "acquire loads", re.compile(r"acquire_load\..*"),
+     "They wait for their turn and not for an order: keep this traffic on SMs of its own, and poll less often."),
+    ("queue", "kernels in a stream on the hardware queue of NCCL's stream", re.compile(re.escape(_QUEUE)),
+     "Create another stream: streams fall on the hardware queues in turn, and no domain helps against a shared one."))
+_DOMAINS_HELP = ("kernel_boundary", "device")  # whose waiting is for the stores of one domain
+
+
+def time(ns):
+    divisor, unit = words.unit_of(ns)
+    return f"{words.duration(ns, divisor)} {unit}"
+
+
+class Effect:
+    """One victim beside one noise. A ratio that is not known is None."""
+
+    def __init__(self, results, victim, noise):
+        self.victim, self.noise = victim, noise
+        base = ("kernel_boundary.stream", noise, "same") if victim == _QUEUE else (victim, noise, "alone")
+        here, apart = (victim, noise, "same"), (victim, noise, "separate")
+        self.alone, self.same, self.separate = (results.p50(*case) for case in (base, here, apart))
+        self.spread, self.relief_spread = results.spread(base, here), results.spread(here, apart)
+        self.measured = bool(self.alone and self.same)
+        known = self.measured and self.spread <= cases.MOST_SPREAD
+        self.interference = self.same / self.alone if known else None
+        self.lost = self.same - self.alone if known and self.interference > LIMIT else 0.0
+        separable = self.separate and self.same and not results.one_domain and victim != _QUEUE
+        self.relief = self.same / self.separate if separable and self.relief_spread <= cases.MOST_SPREAD else None
+        self.relief_unknown = bool(separable) and self.relief is None
+
+    @property
+    def given_back(self):
+        return self.same - self.separate if self.lost and (self.relief or 0.0) > LIMIT else 0.0
+
+    def where(self):
+        return words.event(self.victim, self.noise)
+
+
+class Finding:
+    """What one family of victims loses, and what to do. `effects` are those of the victim that loses most, for the picture."""
+
+    def __init__(self, name, what, advice, effects, all_effects):
+        self.name, self.what, self.effects = name, what, effects
+        self.worst = max(effects, key=lambda effect: effect.lost)
+        self.lost = self.worst.lost
+        self._all, self._advice = all_effects, advice
+
+    def title(self):
+        return f"{time(self.lost)} lost at {self.what}"
+
+    def text(self):
+        worst = self.worst
+        said = (f"{words.sentence_case(worst.where())}: {time(worst.same)} instead of {time(worst.alone)}, "
+                f"{words.times(worst.interference)}.")
+        if worst.relief is not None:
+            said += f" With this traffic in a separate domain: {time(worst.separate)}."
+        elif worst.relief_unknown and self.name in _DOMAINS_HELP:
+            said += f" With this traffic in a separate domain: not known ({_apart(worst.relief_spread)})."
+        own = [effect for effect in self._all if effect.victim.endswith(".own_sm") and effect.noise == worst.noise]
+        if worst.victim.endswith(".shared_sm") and own and all((effect.interference or 9.0) <= LIMIT for effect in own):
+            said += " On another SM they do not wait for it."
+        return said
+
+    def remedy(self):
+        """What to do, whether a domain is part of it."""
+        best = max(self._all, key=lambda effect: effect.given_back)
+        if best.given_back:
+            said = ("Give the kernels that make this traffic a memory synchronization domain of their own, on their launches or their "
+                    f"stream (`membar::sync_domain::remote`). Measured: {best.where()} then takes {time(best.separate)} instead of "
+                    f"{time(best.same)}.")
+            return said + ("" if best.separate <= LIMIT * best.alone else f" For the rest: {self._advice}"), True
+        tried = [effect for effect in self._all if effect.lost]
+        if self.name in _DOMAINS_HELP and any(effect.relief_unknown for effect in tried):
+            return f"{self._advice} Whether a separate domain for this traffic helps is not known.", False
+        if any(effect.relief is not None for effect in tried):
+            return f"{self._advice} A separate domain for this traffic gives nothing back, where that is known.", False
+        return self._advice, False
+
+
+def _apart(spread):
+    return "repeated too seldom" if math.isinf(spread) else f"spread by {100 * spread:.0f} %"
+
+
+class Findings:
+    """`shown` (at most five), and the sentences about the rest: `remarks`."""
+
+    def __init__(self, results, controls, publisher=""):
+        self.results = results
+        ranked, unknown, in_doubt, calm, self._highest, measured = [], [], [], [], 0.0, 0
+        for name, what, names, advice in FAMILIES:
+            effects = [Effect(results, victim, noise) for victim in results.victims() if names.fullmatch(victim)
+                       for noise in results.noises(victim) if noise.partition(".")[0] in words.FOREIGN]
+            effects = [effect for effect in effects if effect.measured]
+            if not effects:
+                continue
+            measured += len(effects)
+            worst = max(effects, key=lambda effect: effect.lost)
+            self._highest = max([self._highest, *[effect.interference or 0.0 for effect in effects]])
+            missing = [effect for effect in effects if effect.interference is None]
+            if missing:
+                unknown += missing
+                if not worst.lost:
+                    in_doubt.append(what)
+            if worst.lost:
+                if name == "system" and publisher:
+                    advice += " " + publisher.strip()
+                ranked.append(Finding(name, what, advice, [e for e in effects if e.victim == worst.victim], effects))
+            elif not missing:
+                calm.append(what)
+        ranked.sort(key=lambda finding: -finding.lost)
+        self._measured = measured
+        self.shown, less = ranked[:MOST], ranked[MOST:]
+        self.warning = control_rules.warning(controls) if results.measured else ""
+        self.remarks = []
+        if results.one_domain:
+            self.remarks.append("This GPU has one memory synchronization domain, so domains cannot help here; the run is a negative "
+                                "control, and shows only who waits for foreign traffic.")
+        if any(finding.remedy()[1] for finding in self.shown):
+            self.remarks.append("Before you separate two kernels: between two domains device scope orders nothing, so what they tell each "
+                                "other while both run must use system scope.")
+        if unknown:
+            self.remarks.append(f"Not known: {len(unknown)} of {words.counted(measured, 'ratio')}, because they are spread by more than 5 %. "
+                                "They are the question marks in the picture of all ratios."
+                                + f" Whether time is lost at {words.listed(in_doubt, 'or')} is not known at all." * bool(in_doubt))
+        if less:
+            self.remarks.append("Less is lost at " + words.listed(f"{f.what} ({time(f.lost)})" for f in less) + ".")
+        if calm:
+            self.remarks.append(f"Not held up: {words.listed(calm)}.")
+        self.remarks += _not_measured(results)
+
+    def headline(self):
+        """One sentence with one number."""
+        results = self.results
+        if not results.measured:
+            reasons = list(dict.fromkeys(case.waived for case in results.waived))
+            if results.failed:
+                reasons.append(f"{words.counted(len(results.failed), 'case')} failed")
+            return f"Nothing was measured{': ' + '; '.join(reasons) if reasons else ', the file holds no case'}."
+        if self.shown:
+            worst = self.shown[0].worst
+            return f"{time(worst.lost)} are lost at each {worst.where()}."
+        if not self._measured:
+            return "Nothing was measured both alone and beside foreign traffic, so there is no interference to report."
+        if not self._highest:
+            return "Not known: no ratio is spread by 5 % or less."
+        return f"Nothing to change: what is known waits at most {max(self._highest, 1.0):.2f} times as long beside foreign traffic."
+
+    def change(self):
+        """What the headline's reader should change."""
+        return self.shown[0].remedy()[0] if self.shown else ""
+
+
+def _not_measured(results):
+    """Foreign noise beside which nothing was measured, with the reason if the bench gave one."""
+    said = []
+    for kind in words.FOREIGN:
+        reasons = list(dict.fromkeys(case.waived if case.waived is not None else f"failed: {case.failed}"
+                                     for case in results.waived + results.failed if case.kind == kind))
+        if results.measured and reasons and all(case.kind != kind for case in results.measured):
+            said.append(f"{words.NOISE[kind]} ({'; '.join(reasons[:2])})")
+    return [f"Not measured: {words.listed(said)}."] if said else []

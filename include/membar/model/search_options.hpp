@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// How far a search goes, what it went through, and the errors of one that did not go far enough.
+#pragma once
+
+#include <membar/model/error.hpp>
+#include <membar/model/thread_paths.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace membar::inline v0_2::model {
+
+/// What an enumeration went through.
+struct statistics {
+  std::uint64_t paths = 0;       ///< choices of one path through every thread
+  std::uint64_t candidates = 0;  ///< coherence orders and other complete choices that were checked
+  std::uint64_t executions = 0;  ///< choices of paths, reads-from, barrier groups and Fence-SC order that the rules allow
+  std::uint64_t steps = 0;       ///< partial choices and candidates, as `search_options::limit` counts them
+  cut_loop cut{};                ///< a loop whose longer runs were left out
+};
+
+/// How far a search goes.
+struct search_options {
+  std::uint64_t limit = 0;  ///< the most steps (partial choices and candidates) before the search is given up; 0: any
+  bool bounded = false;     ///< a loop that was cut is no error
+  waits waiting = waits::left_at_once;
+  std::uint64_t few_choices = 256;  ///< with fewer choices of reads-from on a path, axioms are checked at the end alone
+
+  constexpr search_options() = default;
+  constexpr search_options(std::uint64_t steps, bool only_bounded = false) noexcept  // NOLINT: a limit is all that most set
+      : limit(steps), bounded(only_bounded) {}
+};
+
+/// A search was given up after its limit of steps.
+class limit_reached : public error {
+ public:
+  limit_reached() : error("undecided: the search was given up after its limit of steps") {}
+};
+
+/// Throws `error` if a loop was cut, which is no error in a bounded search.
+constexpr void require_whole(const statistics& counts, const search_options& options) {
+  if (counts.cut.thread >= 0 && !options.bounded) {
+    throw error("the loop that jumps back" + (counts.cut.line > 0 ? " at line " + std::to_string(counts.cut.line) : "") +
+                " does more than wait, and more than one jump back is not followed: --bounded decides the shorter runs alone");
+  }
+}
+
+}  // namespace membar::inline v0_2::model

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Notifications and waits that are numbered by an epoch in device memory, so that a captured graph is right in every replay.
+#pragma once
+
+#include <membar/symmetric/operations.cuh>
+#include <membar/symmetric/wait.cuh>
+#include <membar/wait_budget.cuh>
+
+#include <type_traits>
+
+namespace membar::inline v0_2::symmetric {
+
+namespace detail {
+
+template <class Epoch>
+[[nodiscard]] __device__ constexpr bool require_epoch() noexcept {
+  constexpr bool symmetric = require_symmetric<Epoch>();
+  if constexpr (symmetric) {
+    constexpr bool one = std::is_same_v<typename Epoch::element_type, epoch> && is_one<Epoch>;
+    static_assert(one, "membar: what is numbered takes one epoch of this PE: allocate epochs, and take one by [index]");
+    return one;
+  } else {
+    return false;
+  }
+}
+
+/// The number after an epoch's, which becomes the epoch's by `keep`.
+template <class Group>
+class next_epoch {
+ public:
+  template <class Epoch>
+  __device__ explicit next_epoch(const Epoch& epoch, unsigned long long step = 1) noexcept
+      : word_(detail::word(epoch)), number_(*word_ + step) {}
+
+  [[nodiscard]] __device__ unsigned long long number() const noexcept { return number_; }
+  /// The number as one of a packed message: never 0, and never that before.
+  [[nodiscard]] __device__ unsigned sequence() const noexcept { return static_cast<unsigned>(number_ % 0xffffffffULL) + 1; }
+
+  /// After a barrier of the group, by which all have read the number. The group's next use of the epoch comes after a barrier.
+  __device__ void keep() const noexcept {
+    if (Group::rank() == 0) {
+      *word_ = number_;
+    }
+    Group::sync();
+  }
+
+ private:
+  unsigned long long* word_;
+  unsigned long long number_;
+};
+
+}  // namespace detail
+
+/// Notifies `other` by the next number of `sent`: sets the signal to it.
+///
+/// Synchronizes as `notify` with `release`. Requires: one epoch for each PE that is notified, and one sender for each signal.
+/// PTX (peer): `notify`, and by one thread a load and a store of the epoch; two barriers of the group.
+template <class Group, class Signal, class Epoch>
+  requires(detail::is_symmetric<Epoch>)
+__device__ inline void notify(Group group, const Signal& signal, const Epoch& sent, pe other) noexcept {
+  if constexpr (detail::require_group<Group>() && detail::require_signal<Signal>() && detail::require_epoch<Epoch>()) {
+    static_assert(std::is_same_v<detail::kind_of<Signal>, set>,
+                  "membar: a signal that is added to needs no epoch to be notified: add 1, which is right in every replay");
+    const detail::next_epoch<Group> next(sent);
+    notify(group, signal, next.number(), other);
+    Group::sync();
+    next.keep();
+  }
+}
+
+/// Waits for the next number of `seen`: until the calling PE's signal is at least `step` more than it was waited for before.
+/// Returns `done`, or `timed_out`, to all of the group; after `timed_out` the next wait is for the same number.
+///
+/// Synchronizes as `try_wait`. `step` is what all senders add between two waits, 1 for a signal that is set. PTX (peer):
+/// `try_wait`, a load and a store of the epoch, and a barrier of the group.
+template <class Group, class Signal, class Epoch>
+  requires(detail::is_symmetric<Epoch>)
+[[nodiscard]] __device__ inline wait_result try_wait(Group group, const Signal& signal, const Epoch& seen, wait_budget budget,
+                                                     unsigned long long step = 1) noexcept {
+  if constexpr (detail::require_epoch<Epoch>()) {
+    const detail::next_epoch<Group> next(seen, step);
+    const wait_result ended = try_wait(group, signal, at_least(next.number()), budget);
+    if (ended == wait_result::done) {
+      next.keep();
+    }
+    return ended;
+  } else {
+    return wait_result::timed_out;
+  }
+}
+
+/// Waits for the next number of `seen`, as `try_wait`. When the budget is used up it prints PE, address, expected and seen
+/// value, and ends the kernel by a trap.
+template <class Group, class Signal, class Epoch>
+  requires(detail::is_symmetric<Epoch>)
+__device__ inline void wait(Group group, const Signal& signal, const Epoch& seen, wait_budget budget,
+                            unsigned long long step = 1) noexcept {
+  if constexpr (detail::require_epoch<Epoch>()) {
+    const detail::next_epoch<Group> next(seen, step);
+    wait(group, signal, at_least(next.number()), budget);
+    next.keep();
+  }
+}
+
+}  // namespace membar::inline v0_2::symmetric

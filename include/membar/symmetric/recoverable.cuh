@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Waits and barriers on a stream that a program survives: they end, and say in memory how. One that is late ends those of all
+/// PEs by a flag. (`wait_on_stream` ends its kernel by a trap, which loses the context.)
+///
+/// After one that is not `done` the later work of the stream runs all the same, and finds old data: let kernels look at the
+/// status, or let the host wait for the stream before it enqueues more. To go on: wait for the streams of all PEs; free the
+/// flag, the signals, the epochs and the barrier words, which PEs may have left at different numbers; allocate them anew.
+#pragma once
+
+#include <membar/error.hpp>
+#include <membar/load_store.cuh>
+#include <membar/symmetric/on_stream.cuh>
+
+#include <type_traits>
+
+namespace membar::inline v0_2::symmetric {
+
+/// How a recoverable operation on a stream ended.
+enum class stream_result : unsigned {
+  pending,    ///< it has not run yet
+  done,       ///< what it waited for has come; later work of the stream has acquired
+  timed_out,  ///< its budget is used up, and it has set the flag of every PE
+  aborted     ///< the flag was set
+};
+
+/// The name of a result: "pending", "done", "timed_out" or "aborted".
+[[nodiscard]] constexpr const char* name(stream_result result) noexcept {
+  switch (result) {
+    case stream_result::pending:
+      return "pending";
+    case stream_result::done:
+      return "done";
+    case stream_result::timed_out:
+      return "timed_out";
+    case stream_result::aborted:
+      return "aborted";
+  }
+  return "unknown result";
+}
+
+/// What a recoverable operation reports, in memory that its device writes: of the device, or of the host and mapped. Later work of
+/// the stream may read it; the host, when it has waited for the stream.
+struct stream_status {
+  stream_result result = stream_result::pending;
+  int pe = -1;                      ///< that waited
+  unsigned long long expected = 0;  ///< the value that was waited for: at least, or equal to
+  unsigned long long seen = 0;      ///< the value that was seen last
+};
+
+namespace detail {
+
+template <class Flag>
+[[nodiscard]] __device__ inline bool is_aborted(const Flag& flag) noexcept {
+  return membar::load<thread_scope::system>(static_cast<const unsigned long long*>(word(flag)), relaxed) != 0;
+}
+
+/// Sets the flag of every PE, this one included.
+template <class Flag>
+__device__ inline void abort_everywhere(const Flag& flag) noexcept {
+  for (int i = 0; i != flag.count(); ++i) {
+    transport_of<Flag>::template notify<set>(flag.reach(), word(flag), 1, pe(i), relaxed);
+  }
+}
+
+template <class Flag>
+__device__ inline void report(stream_status* status, const Flag& flag, bool done, unsigned long long expected,
+                              unsigned long long seen) noexcept {
+  const bool aborted = !done && is_aborted(flag);
+  if (!done && !aborted) {
+    abort_everywhere(flag);
+  }
+  *status = {done ? stream_result::done : (aborted ? stream_result::aborted : stream_result::timed_out), flag.self().index(),
+             expected, seen};
+}
+
+/// Repeats `try_once(budget)`, each time for a few microseconds, until it succeeds, the flag is set or the budget is used up.
+template <class Flag, class Once>
+[[nodiscard]] __device__ inline bool try_unless_aborted(const Flag& flag, wait_budget budget, Once try_once) noexcept {
+  constexpr wait_budget between_looks = wait_budget::microseconds(10);
+  polling poll(budget);
+  static_cast<void>(poll.time_is_up());  // which starts the time
+  while (!is_aborted(flag)) {
+    if (try_once(between_looks) == wait_result::done) {
+      return true;
+    }
+    if (poll.time_is_up()) {
+      return false;
+    }
+  }
+  return false;
+}
+
+template <class Signal, class Condition, class Flag>
+__global__ void try_wait_kernel(Signal signal, Condition condition, wait_budget budget, Flag flag, stream_status* status) {
+  const bool done =
+      try_unless_aborted(flag, budget, [&](wait_budget part) { return try_wait(by_thread, signal, condition, part); });
+  report(status, flag, done, condition.value(), signal_value(signal, relaxed));
+}
+
+template <class Signal, class Epoch, class Flag>
+__global__ void try_wait_next_kernel(Signal signal, Epoch seen, unsigned long long step, wait_budget budget, Flag flag,
+                                     stream_status* status) {
+  const unsigned long long expected = next_epoch<by_thread_t>(seen, step).number();
+  const bool done =
+      try_unless_aborted(flag, budget, [&](wait_budget part) { return try_wait(by_thread, signal, seen, part, step); });
+  report(status, flag, done, expected, signal_value(signal, relaxed));
+}
+
+template <class Words, class Flag>
+__global__ void try_barrier_kernel(Words words, wait_budget budget, Flag flag, stream_status* status) {
+  missing_pe missing;
+  const bool done = !is_aborted(flag) && barrier_unless(by_thread, words, budget, [&] { return is_aborted(flag); }, missing);
+  report(status, flag, done, missing.expected, missing.seen);
+}
+
+template <class Flag>
+__global__ void abort_kernel(Flag flag) {
+  abort_everywhere(flag);
+}
+
+inline void require_status(const stream_status* status) {
+  if (status == nullptr) {
+    throw error(
+        cudaErrorInvalidValue,
+        "membar: a recoverable operation was given no status (null): pass memory that its device writes, of the device or "
+        "mapped of the host");
+  }
+}
+
+}  // namespace detail
+
+/// Loads the kernels of the operations below at every PE of this process, as `load_stream_operations` does those of
+/// on_stream.cuh.
+template <backend Backend>
+void load_recoverable_operations(const heap<Backend>& heap) {
+  using one_setter = object<signal<set>, Backend>;
+  using many_adders = object<signal<add>, Backend>;
+  using numbers = object<epoch, Backend>;
+  using flag = object<abort_flag, Backend>;
+  const auto load = [](auto* kernel) { static_cast<void>(kernel_resources_of(kernel)); };
+  for (const pe which : heap.backend().local_pes()) {
+    const device_guard guard(heap.backend().device_of(which));
+    load(detail::try_wait_kernel<one_setter, equals, flag>);
+    load(detail::try_wait_kernel<one_setter, at_least, flag>);
+    load(detail::try_wait_kernel<many_adders, at_least, flag>);
+    load(detail::try_wait_next_kernel<one_setter, numbers, flag>);
+    load(detail::try_wait_next_kernel<many_adders, numbers, flag>);
+    load(detail::try_barrier_kernel<span<barrier_word, Backend>, flag>);
+    load(detail::abort_kernel<flag>);
+  }
+}
+
+/// Enqueues a wait for a signal of the stream's PE that ends when the condition holds, its budget is used up or `flag` is set,
+/// and writes `status`. If it is late it sets the flag of every PE.
+///
+/// Synchronizes, when done, as `wait_on_stream`. Errors: those of `launch`; no status; a captured stream: pass an epoch.
+template <class Kind, backend Backend, class Condition>
+  requires std::is_same_v<Condition, equals> || std::is_same_v<Condition, at_least>
+void try_wait_on_stream(const object<signal<Kind>, Backend>& signal, Condition condition, wait_budget budget,
+                        const object<abort_flag, Backend>& flag, stream_status* status, cudaStream_t stream) {
+  using address = object<symmetric::signal<Kind>, Backend>;
+  detail::require_status(status);
+  detail::refuse_capture(stream, "a wait for a signal and", condition.value(), "pass an epoch in place of the condition");
+  launch(detail::communication_launch(stream), detail::try_wait_kernel<address, Condition, object<abort_flag, Backend>>, signal,
+         condition, budget, flag, status);
+}
+
+/// Enqueues a recoverable wait for the next number of an epoch. Only one that is done takes the number.
+template <class Kind, backend Backend>
+void try_wait_on_stream(const object<signal<Kind>, Backend>& signal, const object<epoch, Backend>& seen, wait_budget budget,
+                        const object<abort_flag, Backend>& flag, stream_status* status, cudaStream_t stream,
+                        unsigned long long step = 1) {
+  using address = object<symmetric::signal<Kind>, Backend>;
+  detail::require_status(status);
+  launch(detail::communication_launch(stream),
+         detail::try_wait_next_kernel<address, object<epoch, Backend>, object<abort_flag, Backend>>, signal, seen, step, budget,
+         flag, status);
+}
+
+/// Enqueues this PE's part of a barrier of all PEs, which ends as `try_wait_on_stream` does.
+template <backend Backend>
+void try_barrier_on_stream(const span<barrier_word, Backend>& words, wait_budget budget,
+                           const object<abort_flag, Backend>& flag, stream_status* status, cudaStream_t stream) {
+  detail::require_status(status);
+  launch(detail::communication_launch(stream),
+         detail::try_barrier_kernel<span<barrier_word, Backend>, object<abort_flag, Backend>>, words, budget, flag, status);
+}
+
+/// Enqueues the setting of the flag of every PE, which ends their recoverable operations on streams, also those that come later.
+template <backend Backend>
+void abort_on_stream(const object<abort_flag, Backend>& flag, cudaStream_t stream) {
+  launch(detail::communication_launch(stream), detail::abort_kernel<object<abort_flag, Backend>>, flag);
+}
+
+}  // namespace membar::inline v0_2::symmetric

@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Writes the measured figures of the pages from the results in docs/measurements, and says which headers they were measured with.
+
+usage: figures.py [--check] [--root FOLDER]
+
+A table of figures stands in a page between `<!-- figures.py: NAME -->` and `<!-- end -->`; TABLES says which page has which. Every
+result names the headers it was made with, by the hash of their folder (bench/common/include_hash.py). Results that are older than
+that rule are in OLDER, a list that only gets shorter. --check writes nothing, and fails if a page is out of date or a result names no
+headers. The tables of docs/conformance.md are those of tests/conformance/table.py.
+"""
+import argparse
+import json
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+NOT_RECORDED = "not recorded"
+HASH = re.compile(r"[0-9a-f]{40}")
+
+OLDER = {
+    "h200": ("atomic_contention.second_host", "atomic_cost.second_host", "cache_hint_stream", "conformance_mutants", "constant_broadcast",
+             "fence_cost", "fence_interference", "l2_window", "litmus_cost", "litmus_rate", "publisher", "read_only_load", "sync_patterns",
+             "zero_copy"),
+    "h200-x2": ("amo_latency", "barrier_latency", "domain_overlap", "fence_interference", "publisher", "put_bandwidth",
+                "put_signal_latency", "put_signal_latency.second_host"),
+    "h200-x4": ("put_signal_latency",),
+    "codegen": ("mutations",),
+    "model": ("model_throughput",),
+}
+
+
+class Results:
+    """What docs/measurements has, and which of its files a table was made of."""
+
+    def __init__(self, folder):
+        self._folder, self._used = folder, []
+
+    def read(self, name):
+        if name not in self._used:
+            self._used.append(name)
+        return json.loads((self._folder / f"{name}.json").read_text(encoding="utf-8"))
+
+    def cases(self, name):
+        """The counters of each case of a bench."""
+        return {re.sub(r"/iterations:.*", "", case["name"]): case for case in self.read(name)["benchmarks"]}
+
+    def sources(self):
+        """A line that names the files of the last table, and the headers they were made with."""
+        told = [f"[{pathlib.PurePath(name).name}.json](measurements/{name}.json), headers `include` {self.read(name)['context']['include']}"
+                for name in self._used]
+        self._used = []
+        return "Measured: " + "; ".join(told) + "."
+
+
+def table(header, lines):
+    return "\n".join(["| " + " | ".join(header) + " |", "|" + " --- |" * len(header), *("| " + " | ".join(line) + " |" for line in lines)])
+
+
+def rate(value):
+    return f"{value / 1e9:.2g}e9" if value < 1e9 else f"{value / 1e9:.1f}e9"
+
+
+def part(value):
+    return f"{value:.1e}" if value else "not observed"
+
+
+def litmus_rates(results):
+    cases = results.cases("h200/litmus_rate")
+    rows = [(f"{shape}, relaxed, blocks of one GPU", f"rate/device/{shape}") for shape in "MP SB LB IRIW ISA2 WRC RWC 2+2W CoRR".split()]
+    rows += [("MP in one block", "rate/block/MP"), ("MP in one cluster", "rate/cluster/MP"),
+             ("MP across two domains, relaxed at system scope", "rate/domains/MP"), ("MP from a GPU to a host thread", "rate/host_reads/MP"),
+             ("MP from a host thread to a GPU", "rate/host_writes/MP")]
+    lines = []
+    for words, name in rows:
+        plain, tuned = cases[name], cases.get(f"{name}/tuned")
+        lines.append([words, *(say(plain[key]) + (f"; tuned {say(tuned[key])}" if tuned else "")
+                               for key, say in (("instances_per_second", rate), ("weak_fraction", part)))])
+    return table(["test", "instances/s", "weak outcomes per instance"], lines)
+
+
+def litmus_costs(results):
+    cases = {name: case["instances_per_second"] for name, case in results.cases("h200/litmus_cost").items()}
+    stress = [value for name, value in cases.items() if name.startswith("cost/MP/share=75 stress=25 ")]
+    return table(["variant", "instances/s"], [
+        ["default", rate(cases["cost/MP/engine"])],
+        ["without counting and reset (its outcomes mean nothing)", rate(cases["cost/MP/uncounted"])],
+        ["the host counts and resets between two launches", rate(cases["cost/MP/host_reset"])],
+        ["a quarter of the blocks as stress", f"{rate(min(stress))} to {rate(max(stress))}"],
+        ["cells 128 bytes apart", rate(cases["cost/MP/stride=128"])],
+        ["threads in one warp", rate(cases["cost/MP/within=lanes"])]])
+
+
+def questions(results):
+    tests = [t for t in results.read("h200/conformance")["tests"] if t["instances"]]
+
+    def chosen(role, place, words="", without=()):
+        return [t for t in tests if t["role"] == role and t["test"].rsplit("@", 1)[1].startswith(place) and re.search(words, t["test"])
+                and shape(t) not in without]
+
+    def shape(test):
+        return re.match(r"2\+2W|[^+]+", test["test"]).group()
+
+    def sum_of(found, key):
+        return sum(t[key] for t in found)
+
+    def seen(found):
+        weak = sum_of(found, "weak")
+        return "not observed" if weak == 0 else f"observed {weak} times"
+
+    def highest(found, shapes):
+        rates = {name: max((t["weak"] / t["instances"] for t in found if shape(t) == name), default=0) for name in shapes}
+        return ", ".join(f"{name} {part(value)}" for name, value in rates.items())
+
+    not_order = ("Atomicity", "Atomicity.final", "Torn", "CoRR", "Proxy")
+    block = chosen("control", "one_block", without=not_order)
+    proxy = chosen("control", "one_block", "^Proxy")
+    cluster = chosen("control", "one_cluster", "relaxed.cluster")
+    device = chosen("control", "two_domains", r"^MP.*\.device")
+    domains = chosen("control", "two_domains", r"relaxed\.system")
+    halves = chosen("guarantee", "", r"thread_fence\.(acquire|release)\.")
+    without = max(t["weak"] / t["instances"] for t in chosen("control", "one_device", "^MP"))
+    host = {place: max(t["weak"] / t["instances"] for t in chosen("control", place, "^MP.*relaxed")) for place in ("host_last", "host_first")}
+    kept = chosen("guarantee", "host", "^MP")
+    ran = {place: sorted(t["instances"] for t in tests if ("host" in t["test"].rsplit("@", 1)[1]) == (place == "host")) for place in ("gpu", "host")}
+    return table(["question", "answer"], [
+        ["Are threads of one block ever weak?",
+         f"{seen(block)} in the generic proxy, in {len(block)} forms of {len(set(map(shape, block)))} shapes and {sum_of(block, 'instances'):.1e} "
+         f"instances; a bulk copy without its proxy fence shows old data, {part(sum_of(proxy, 'weak') / sum_of(proxy, 'instances'))}"],
+        ["Blocks of one cluster, relaxed at cluster scope: the highest rates?", highest(cluster, ("MP", "SB", "LB", "2+2W", "IRIW"))],
+        ["Two domains, at *device* scope, which the model allows to fail?",
+         f"{seen(device)} in {len(device)} forms of MP and {sum_of(device, 'instances'):.1e} instances, all in local memory; a fence leaves out only "
+         "another domain's stores to remote memory"],
+        ["Two domains, relaxed at system scope: the highest rates?", highest(domains, ("MP", "SB", "LB", "ISA2", "WRC", "IRIW"))],
+        ["Is an acquire-only or a release-only fence enough where it should be?",
+         f"{sum_of(halves, 'forbidden')} forbidden outcomes in {len(halves)} forms and {sum_of(halves, 'instances'):.1e} instances; a control of MP "
+         f"shows up to {part(without)}"],
+        ["GPU and host thread, mapped memory?",
+         f"relaxed MP {part(host['host_last'])} (the host reads) and {part(host['host_first'])} (the host writes); guarantees of MP: "
+         f"{sum_of(kept, 'forbidden')} forbidden outcomes in {sum_of(kept, 'instances'):.1e} instances"]]) + (
+             f"\n\nA form ran {ran['gpu'][0]:.1e} to {ran['gpu'][-1]:.1e} instances, with a host thread {ran['host'][0]:.1e} to {ran['host'][-1]:.1e}.")
+
+
+TABLES = {"docs/litmus_on_gpu.md": {"litmus rates": litmus_rates, "litmus costs": litmus_costs, "questions": questions}}
+
+
+def filled(page, text, results, tables):
+    for name, made in tables.items():
+        begin, end = f"<!-- figures.py: {name} -->", "<!-- end -->"
+        parts = text.split(begin)
+        if len(parts) != 2 or end not in parts[1]:
+            raise SystemExit(f"figures.py: {page} needs {begin}, with {end} after it, once")
+        text = f"{parts[0]}{begin}\n{made(results)}\n\n{results.sources()}\n{end}{parts[1].split(end, 1)[1]}"
+    return text
+
+
+def unnamed(folder):
+    """What is wrong with the headers that results name."""
+    older = {f"{machine}/{name}" for machine, names in OLDER.items() for name in names}
+    for file in sorted(folder.glob("*/*.json")):
+        name = file.relative_to(folder).with_suffix("").as_posix()
+        told = json.loads(file.read_text(encoding="utf-8"))
+        headers = told.get("context", told).get("include")
+        if name in older:
+            older.remove(name)
+            if headers != NOT_RECORDED:
+                yield f"{name} names its headers now: take it out of OLDER in figures.py"
+        elif not HASH.fullmatch(str(headers)):
+            yield f"{name} names no headers: measure it with a program of this repository, which records the hash of `include`"
+    yield from (f"{name} is in OLDER in figures.py and has no result: take it out" for name in sorted(older))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--root", type=pathlib.Path, default=ROOT)
+    options = parser.parse_args()
+    folder = options.root / "docs" / "measurements"
+    wrong = list(unnamed(folder))
+    for page, tables in TABLES.items():
+        path = options.root / page
+        text = path.read_text(encoding="utf-8")
+        new = filled(page, text, Results(folder), tables)
+        if new != text and options.check:
+            wrong.append(f"{page} is not what its results say: run tests/docs/figures.py")
+        elif new != text:
+            path.write_text(new, encoding="utf-8")
+    print(*wrong or ["every figure in a table of figures.py is that of its results"], sep="\n")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The command membar-domains and the library that it preloads, on programs that use a driver without a device.
+#include "tests/domains/command_fixture.hpp"
+
+namespace {
+
+using membar_test::domains_command;
+using membar_test::result;
+using membar_test::text_of;
+namespace fs = std::filesystem;
+
+TEST_F(domains_command, a_listed_launch_gets_the_domain_and_no_other_does) {
+  for (const std::string way : {"linked", "dlsym", "table"}) {
+    const result r = command("apply --remote=^put$" PROGRAM + way + " small put small");
+    EXPECT_EQ(r.status, 0) << r.said;
+    EXPECT_EQ(r.log,
+              "plain small domain=-1 map=-1,-1 attributes=0\n"
+              "ex put domain=1 map=-1,-1 attributes=1\n"
+              "plain small domain=-1 map=-1,-1 attributes=0\n")
+        << way;
+    EXPECT_NE(r.said.find("3 launches, of which 1 are listed, 1 moved and 0 refused"), std::string::npos) << r.said;
+  }
+}
+
+TEST_F(domains_command, a_launch_on_the_threads_own_stream_stays_on_it) {
+  const result r = command("apply --remote=^put$" PROGRAM "own_stream small put put/ex");
+  EXPECT_EQ(r.log,
+            "plain_ptsz small domain=-1 map=-1,-1 attributes=0\n"
+            "ex_ptsz put domain=1 map=-1,-1 attributes=1\n"
+            "ex_ptsz put domain=1 map=-1,-1 attributes=1\n")
+      << r.said;
+}
+
+TEST_F(domains_command, a_launch_keeps_its_other_attributes_and_loses_only_its_own_domain) {
+  const fs::path list = file("list", "2 ^put$\n");
+  const result r = command("apply --list=" + list.string() + PROGRAM "table put/remote put/map put/cooperative");
+  EXPECT_EQ(r.log,
+            "ex put domain=1 map=2,2 attributes=2\n"
+            "ex put domain=-1 map=2,2 attributes=1\n"
+            "ex put domain=-1 map=2,2 attributes=2 cooperative\n")
+      << r.said;
+}
+
+TEST_F(domains_command, a_listed_node_gets_the_domain_before_its_graph_is_instantiated) {
+  for (const std::string way : {"linked", "dlsym", "table"}) {
+    const result r = command("apply --remote=^put$" PROGRAM + way + " graph");
+    EXPECT_EQ(r.log, "node put domain=1 map=-1 flags=5\nnode small domain=-1 map=-1 flags=5\ngraph\n") << way << r.said;
+  }
+}
+
+TEST_F(domains_command, a_launch_in_the_null_stream_is_moved_and_stays_in_it) {
+  for (const std::string way : {"linked", "dlsym", "table", "own_stream"}) {
+    const std::string end = way == "own_stream" ? "_ptsz" : "";
+    const result r = command("apply --remote=^put$" PROGRAM + way + " put/null small/null");
+    EXPECT_EQ(r.log, "ex" + end + " put domain=1 map=-1,-1 attributes=1 null\nplain" + end +
+                         " small domain=-1 map=-1,-1 attributes=0 null\n")
+        << way << r.said;
+  }
+}
+
+TEST_F(domains_command, try_measures_work_in_the_null_stream) {
+  const result r = command("try --remote=^put$ --output=out" PROGRAM "table race/null", "FAKE_DRIVER_QUIET=1");
+  EXPECT_NE(r.said.find("at 2.500× (95 %: 2.500 to 2.500) of their pace"), std::string::npos) << r.said;
+}
+
+TEST_F(domains_command, a_stream_in_which_no_event_can_be_recorded_is_said_and_its_launches_are_still_moved) {
+  const result r =
+      command("try --remote=^put$ --runs=1 --turn=1 --output=out" PROGRAM "table put put put", "FAKE_DRIVER_REFUSES_EVENTS=1");
+  EXPECT_EQ(r.status, 0);
+  EXPECT_NE(r.said.find("launches or units of work could not be timed, because the driver refused an event"), std::string::npos)
+      << r.said;
+  EXPECT_NE(r.log.find("ex put domain=1"), std::string::npos);
+}
+
+TEST_F(domains_command, a_listed_node_of_a_child_graph_gets_the_domain) {
+  EXPECT_EQ(command("apply --remote=^put$" PROGRAM "table child").log, "child node put domain=1 map=-1 flags=5\n");
+}
+
+TEST_F(domains_command, a_listed_node_gets_the_domain_before_an_executable_graph_is_updated_with_it) {
+  for (const std::string way : {"linked", "dlsym", "table"}) {
+    const result r = command("apply --remote=^put$" PROGRAM + way + " update");
+    EXPECT_EQ(r.log, "node small domain=-1 map=-1 flags=5\nupdate put domain=1 map=-1\n") << way << r.said;
+  }
+}
+
+TEST_F(domains_command, a_listed_kernel_put_into_a_node_of_an_executable_graph_is_named) {
+  for (const std::string way : {"linked", "dlsym", "table"}) {
+    const result r = command("apply --remote=^put$" PROGRAM + way + " exchange");
+    EXPECT_EQ(r.log, "node small domain=-1 map=-1 flags=5\nset put\n");
+    EXPECT_NE(r.said.find("exchanged a listed kernel and another one in a node of an executable graph"), std::string::npos)
+        << way << r.said;
+  }
+  EXPECT_EQ(command("apply --remote=^put$" PROGRAM "table parameters").said.find("exchanged"), std::string::npos)
+      << "other parameters for the same kernel";
+}
+
+TEST_F(domains_command, a_conditional_node_is_named) {
+  const result r = command("apply --remote=^put$" PROGRAM "table conditional");
+  EXPECT_NE(r.said.find("a graph has a conditional node, into whose body the library cannot look"), std::string::npos)
+      << r.said;
+}
+
+TEST_F(domains_command, what_is_not_listed_passes_as_it_was) {
+  const result r = command("apply --remote=^nothing$" PROGRAM "table put put/remote put/map put/cooperative graph");
+  EXPECT_EQ(r.log,
+            "plain put domain=-1 map=-1,-1 attributes=0\n"
+            "ex put domain=1 map=-1,-1 attributes=1\n"
+            "ex put domain=-1 map=3,3 attributes=1\n"
+            "cooperative put domain=-1 map=-1,-1 attributes=0\n"
+            "node put domain=-1 map=-1 flags=5\n"
+            "node small domain=-1 map=-1 flags=5\n"
+            "graph\n")
+      << r.said;
+}
+
+TEST_F(domains_command, a_name_that_no_kernel_has_is_named) {
+  const result r = command("apply --remote=^putt$" PROGRAM "table put");
+  EXPECT_EQ(r.status, 0);
+  EXPECT_NE(r.said.find("no kernel that the program launched matches '^putt$'"), std::string::npos) << r.said;
+}
+
+TEST_F(domains_command, a_device_with_one_domain_is_named_and_nothing_moves) {
+  const result r = command("apply --remote=^put$" PROGRAM "table put", "FAKE_DRIVER_DOMAINS=1");
+  EXPECT_EQ(r.log, "plain put domain=-1 map=-1,-1 attributes=0\n");
+  EXPECT_NE(r.said.find("device 0 has one memory synchronization domain"), std::string::npos) << r.said;
+}
+
+TEST_F(domains_command, a_domain_that_the_device_lacks_is_named_and_nothing_moves) {
+  const fs::path list = file("list", "4 ^put$\n");
+  const result r = command("apply --list=" + list.string() + PROGRAM "table put");
+  EXPECT_EQ(r.log, "plain put domain=-1 map=-1,-1 attributes=0\n");
+  EXPECT_NE(r.said.find("the list moves 'put' to domain 4, and device 0 has 4"), std::string::npos) << r.said;
+}
+
+TEST_F(domains_command, a_launch_that_the_driver_refuses_moved_runs_as_it_was) {
+  const result r = command("apply --remote=^put$" PROGRAM "table put", "FAKE_DRIVER_REFUSES=1");
+  EXPECT_EQ(r.status, 0) << r.said;
+  EXPECT_EQ(r.log, "plain put domain=-1 map=-1,-1 attributes=0\n");
+  EXPECT_NE(r.said.find("the driver refused a listed kernel with its domain (CUDA_ERROR_NOT_SUPPORTED)"), std::string::npos)
+      << r.said;
+  EXPECT_NE(r.said.find("0 moved and 1 refused"), std::string::npos) << r.said;
+}
+
+TEST_F(domains_command, no_gpu_is_one_sentence_and_the_programs_own_status) {
+  const result r = command("apply --remote=^put$" PROGRAM "table put", "FAKE_DRIVER_INIT=100");
+  EXPECT_EQ(r.status, 3);
+  EXPECT_NE(r.said.find("cuInit returned 100, which means that there is no GPU"), std::string::npos) << r.said;
+}
+
+TEST_F(domains_command, the_exit_status_is_the_programs) {
+  EXPECT_EQ(command("apply --remote=^put$" PROGRAM "table put exit=42").status, 42);
+  EXPECT_EQ(command("watch" PROGRAM "table put exit=42").status, 42);
+  EXPECT_EQ(command("try --remote=^put$" PROGRAM "table put exit=42").status, 42);
+}
+
+TEST_F(domains_command, a_program_that_crashes_is_one_sentence_and_its_counts_are_kept) {
+  const result r = command("apply --remote=^put$" PROGRAM "table put abort");
+  EXPECT_EQ(r.status, 128 + SIGABRT);
+  EXPECT_NE(r.said.find("ended by signal 6"), std::string::npos) << r.said;
+  EXPECT_NE(r.said.find("1 launches, of which 1 are listed, 1 moved"), std::string::npos) << r.said;
+}
+
+TEST_F(domains_command, a_program_that_is_not_there_is_127) {
+  const result r = command("apply --remote=^put$ -- ./no_such_program");
+  EXPECT_EQ(r.status, 127);
+  EXPECT_NE(r.said.find("'./no_such_program' could not be started (there is no such program)"), std::string::npos) << r.said;
+}
+
+TEST_F(domains_command, a_program_without_cuda_is_named) {
+  const result r = command("apply --remote=^put$ -- /bin/true");
+  EXPECT_EQ(r.status, 0);
+  EXPECT_NE(r.said.find("no process of the program called CUDA's driver"), std::string::npos) << r.said;
+}
+
+TEST_F(domains_command, a_child_of_the_program_is_moved_too) {
+  const result r = command("apply --remote=^put$ -- sh -c \"'" DOMAINS_PROGRAM "' table put; true\"");
+  EXPECT_EQ(r.log, "ex put domain=1 map=-1,-1 attributes=1\n") << r.said;
+}
+
+TEST_F(domains_command, try_measures_the_gain_and_a_control_of_one) {
+  const result r = command("try --remote=^put$ --output=out" PROGRAM "table race", "FAKE_DRIVER_QUIET=1");
+  EXPECT_EQ(r.status, 0) << r.said;
+  EXPECT_NE(r.said.find("at 2.500× (95 %: 2.500 to 2.500) of their pace"), std::string::npos) << r.said;
+  EXPECT_NE(r.said.find("a map that changes nothing gave 1.000×"), std::string::npos) << r.said;
+  const std::string json = text_of(folder_ / "out" / "try.json");
+  const std::string start = "{\"gain\": {\"value\": ";
+  ASSERT_TRUE(json.starts_with(start)) << json;
+  EXPECT_NEAR(std::stod(json.substr(start.size())), 2.5, 0.001);  // CUDA's times are floats of milliseconds
+}
+
+TEST_F(domains_command, try_compares_the_prediction_of_its_list_with_what_it_measures) {
+  const fs::path list =
+      file("list", "# predicted by watch, for try: stream 300.000 held up us of a unit, from 9 units\nremote ^put$\n");
+  const result r = command("try --list=" + list.string() + " --output=out" PROGRAM "table race", "FAKE_DRIVER_QUIET=1");
+  EXPECT_NE(
+      r.said.find("Predicted for 50 launches of a stream: 288.0 µs less (240.0 to 291.0); measured: 300.0 of 500.0 µs, so the "
+                  "prediction was off by 2.4 % of that time."),
+      std::string::npos)
+      << r.said;
+  EXPECT_NE(text_of(folder_ / "out" / "try.json").find("\"predictions\": [{\"of\": \"stream\", \"back_us\": 288.000"),
+            std::string::npos);
+}
+
+TEST_F(domains_command, listed_nodes_of_graphs_are_tried_in_runs_of_one_mode_each) {
+  const result r = command("try --remote=^put$ --runs=1 --output=out" PROGRAM "table graph");
+  EXPECT_EQ(r.status, 0) << r.said;
+  EXPECT_NE(r.said.find("listed kernels are in graphs, whose nodes keep their domain"), std::string::npos) << r.said;
+  const auto run = [](const std::string& put) {
+    return "node put " + put + " flags=5\nnode small domain=-1 map=-1 flags=5\ngraph\n";
+  };
+  EXPECT_EQ(r.log, run("domain=-1 map=-1") + run("domain=-1 map=-1") + run("domain=1 map=-1") + run("domain=-1 map=0"));
+}
+
+TEST_F(domains_command, dlsym_still_finds_the_next_symbol_for_other_libraries) {
+  // It stands behind membar-domains' library, and would find itself if that asked for it.
+  const result r = command("apply --remote=^put$ -- /bin/true", "LD_PRELOAD='" DOMAINS_NEXT "'");
+  EXPECT_EQ(r.status, 0) << r.said;
+}
+
+}  // namespace

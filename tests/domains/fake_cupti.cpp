@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// CUPTI without a device: when it is flushed it gives the records of 20 short kernels alone and 20 beside "ncclDevKernel_fake", in
+/// which they are 3 µs apart instead of 2. FAKE_CUPTI_BUSY makes it refuse, as where another profiler has it.
+#include <cupti.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+#define FAKE extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+CUpti_BuffersCallbackRequestFunc request = nullptr;
+CUpti_BuffersCallbackCompleteFunc complete = nullptr;
+
+CUpti_ActivityKernel10 kernel(const char* name, unsigned stream, std::uint64_t start, std::uint64_t end) {
+  CUpti_ActivityKernel10 k;
+  std::memset(static_cast<void*>(&k), 0, sizeof k);
+  k.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+  k.name = name;
+  k.streamId = stream;
+  k.start = start;
+  k.end = end;
+  return k;
+}
+
+}  // namespace
+
+FAKE CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc r, CUpti_BuffersCallbackCompleteFunc c) {
+  request = r;
+  complete = c;
+  return CUPTI_SUCCESS;
+}
+FAKE CUptiResult cuptiActivityEnable(CUpti_ActivityKind) {
+  return std::getenv("FAKE_CUPTI_BUSY") == nullptr ? CUPTI_SUCCESS : CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+}
+FAKE CUptiResult cuptiActivityDisable(CUpti_ActivityKind) { return CUPTI_SUCCESS; }
+FAKE CUptiResult cuptiActivityFlushPeriod(std::uint32_t) { return CUPTI_SUCCESS; }
+FAKE CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext, std::uint32_t, std::size_t* dropped) {
+  *dropped = 0;
+  return CUPTI_SUCCESS;
+}
+FAKE CUptiResult cuptiGetResultString(CUptiResult, const char** words) {
+  *words = "MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED";
+  return CUPTI_SUCCESS;
+}
+FAKE CUptiResult cuptiActivityGetNextRecord(std::uint8_t* buffer, std::size_t valid, CUpti_Activity** record) {
+  std::uint8_t* const next =
+      *record == nullptr ? buffer : reinterpret_cast<std::uint8_t*>(*record) + sizeof(CUpti_ActivityKernel10);
+  if (next + sizeof(CUpti_ActivityKernel10) > buffer + valid) {
+    return CUPTI_ERROR_MAX_LIMIT_REACHED;
+  }
+  *record = reinterpret_cast<CUpti_Activity*>(next);
+  return CUPTI_SUCCESS;
+}
+FAKE CUptiResult cuptiActivityFlushAll(std::uint32_t) {
+  std::uint8_t* buffer = nullptr;
+  std::size_t size = 0;
+  std::size_t records = 0;
+  request(&buffer, &size, &records);
+  std::size_t valid = 0;
+  const auto put = [&](const CUpti_ActivityKernel10& k) {
+    std::memcpy(buffer + valid, &k, sizeof k);
+    valid += sizeof k;
+  };
+  std::uint64_t now = 1'000'000;
+  for (int i = 0; i < 40; ++i) {
+    now += i == 20 ? 500'000 : i > 20 ? 3000 : 2000;
+    put(kernel("_Z5smallPf", 7, now, now + 1000));
+    if (i == 20) {
+      put(kernel("ncclDevKernel_fake", 9, now - 100, now + 100'000));
+    }
+  }
+  complete(nullptr, 0, buffer, size, valid);
+  return CUPTI_SUCCESS;
+}

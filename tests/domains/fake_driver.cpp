@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// A driver without a device: libcuda.so.1 for tests of membar-domains. It writes each launch with its domains into the file
+/// FAKE_DRIVER_LOG, and has a clock for each stream: "put" takes 1 ms, and any other kernel 10 µs while a put of domain 0 runs in
+/// another stream, else 4 µs.
+#include <cuda.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+#undef cuGetProcAddress
+#undef cuGraphKernelNodeGetParams
+#undef cuEventElapsedTime
+#undef cuGraphExecUpdate
+#undef cuGraphExecKernelNodeSetParams
+
+struct CUfunc_st {
+  std::string name;
+};
+struct CUevent_st {
+  double us = 0;
+};
+struct CUgraphNode_st {
+  CUgraphNodeType type = CU_GRAPH_NODE_TYPE_KERNEL;
+  CUfunction kernel = nullptr;
+  int domain = -1;
+  int map_default = -1;
+  CUgraph child = nullptr;
+};
+struct CUgraph_st {
+  std::vector<CUgraphNode> nodes;
+};
+
+namespace {
+
+struct put {
+  double start, end;
+  int domain;
+};
+std::map<CUstream, double> clocks;
+std::vector<put> puts;
+
+void log(const std::string& line) {
+  const char* const path = std::getenv("FAKE_DRIVER_LOG");
+  if (std::FILE* const file = path == nullptr ? nullptr : std::fopen(path, "a")) {
+    std::fprintf(file, "%s\n", line.c_str());
+    std::fclose(file);
+  }
+}
+
+int number(const char* variable, int otherwise) {
+  const char* const value = std::getenv(variable);
+  return value == nullptr ? otherwise : std::atoi(value);
+}
+
+CUresult launched(const char* how, CUfunction f, CUstream stream, const CUlaunchAttribute* attributes, unsigned count) {
+  int domain = -1;
+  int map_default = -1;
+  int map_remote = -1;
+  bool cooperative = false;
+  for (unsigned i = 0; i < count; ++i) {
+    if (attributes[i].id == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN) {
+      domain = static_cast<int>(attributes[i].value.memSyncDomain);
+    } else if (attributes[i].id == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP) {
+      map_default = attributes[i].value.memSyncDomainMap.default_;
+      map_remote = attributes[i].value.memSyncDomainMap.remote;
+    } else if (attributes[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) {
+      cooperative = attributes[i].value.cooperative != 0;
+    }
+  }
+  if (count != 0 && (domain >= 0 || map_default >= 0) && number("FAKE_DRIVER_REFUSES", 0) != 0) {
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  if (number("FAKE_DRIVER_QUIET", 0) == 0) {
+    log(std::string(how) + " " + f->name + " domain=" + std::to_string(domain) + " map=" + std::to_string(map_default) + "," +
+        std::to_string(map_remote) + " attributes=" + std::to_string(count) + (cooperative ? " cooperative" : "") +
+        (stream == nullptr ? " null" : ""));
+  }
+  double& now = clocks[stream];
+  if (f->name == "put") {
+    puts.push_back({now, now + 1000, map_default >= 0 ? (domain == 1 ? map_remote : map_default) : domain < 0 ? 0 : domain});
+    now += 1000;
+  } else {
+    double takes = 4;
+    for (const put& p : puts) {
+      takes = p.start <= now && now < p.end && p.domain == 0 ? 10 : takes;
+    }
+    now += takes;
+  }
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+#define FAKE extern "C" __attribute__((visibility("default")))
+
+FAKE CUresult cuInit(unsigned) { return static_cast<CUresult>(number("FAKE_DRIVER_INIT", 0)); }
+FAKE CUresult cuLaunchKernel(CUfunction f, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream s,
+                             void**, void**) {
+  return launched("plain", f, s, nullptr, 0);
+}
+FAKE CUresult cuLaunchKernel_ptsz(CUfunction f, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                  CUstream s, void**, void**) {
+  return launched("plain_ptsz", f, s, nullptr, 0);
+}
+FAKE CUresult cuLaunchKernelEx(const CUlaunchConfig* c, CUfunction f, void**, void**) {
+  return launched("ex", f, c->hStream, c->attrs, c->numAttrs);
+}
+FAKE CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig* c, CUfunction f, void**, void**) {
+  return launched("ex_ptsz", f, c->hStream, c->attrs, c->numAttrs);
+}
+FAKE CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                        CUstream s, void**) {
+  return launched("cooperative", f, s, nullptr, 0);
+}
+FAKE CUresult cuModuleGetFunction(CUfunction* f, CUmodule, const char* name) {
+  *f = new CUfunc_st{name};
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuModuleLoadData(CUmodule* module, const void* image) {
+  *module = reinterpret_cast<CUmodule>(const_cast<void*>(image));
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuFuncGetParamInfo(CUfunction, std::size_t index, std::size_t* offset, std::size_t* size) {
+  *offset = 0;
+  *size = sizeof(CUdeviceptr);
+  return index == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+FAKE CUresult cuPointerGetAttribute(void* value, CUpointer_attribute what, CUdeviceptr) {
+  *static_cast<unsigned*>(value) = what == CU_POINTER_ATTRIBUTE_MEMORY_TYPE ? CU_MEMORYTYPE_DEVICE : 0;
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuFuncGetName(const char** name, CUfunction f) {
+  *name = f->name.c_str();
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuModuleUnload(CUmodule) { return CUDA_SUCCESS; }
+FAKE CUresult cuCtxGetCurrent(CUcontext* context) {
+  *context = reinterpret_cast<CUcontext>(16);
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuCtxGetDevice(CUdevice* device) {
+  *device = 0;
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute, CUdevice) {
+  *value = number("FAKE_DRIVER_DOMAINS", 4);
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuGetErrorName(CUresult, const char** name) {
+  *name = "CUDA_ERROR_NOT_SUPPORTED";
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuEventCreate(CUevent* event, unsigned) {
+  *event = new CUevent_st;
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuEventRecord(CUevent event, CUstream stream) {
+  if (number("FAKE_DRIVER_REFUSES_EVENTS", 0) != 0) {
+    return CUDA_ERROR_INVALID_HANDLE;
+  }
+  event->us = clocks[stream];
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuEventQuery(CUevent) { return CUDA_SUCCESS; }
+FAKE CUresult cuEventElapsedTime(float* ms, CUevent a, CUevent b) {
+  *ms = static_cast<float>((b->us - a->us) / 1000);
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus* status) {
+  *status = CU_STREAM_CAPTURE_STATUS_NONE;
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode*) { return CUDA_SUCCESS; }
+FAKE CUresult cuGraphCreate(CUgraph* graph, unsigned) {
+  *graph = new CUgraph_st;
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuGraphAddKernelNode_v2(CUgraphNode* node, CUgraph graph, const CUgraphNode*, std::size_t,
+                                      const CUDA_KERNEL_NODE_PARAMS* p) {
+  *node = new CUgraphNode_st{.kernel = p->func};
+  graph->nodes.push_back(*node);
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuGraphAddChildGraphNode(CUgraphNode* node, CUgraph graph, const CUgraphNode*, std::size_t, CUgraph child) {
+  *node = new CUgraphNode_st{.type = CU_GRAPH_NODE_TYPE_GRAPH, .child = new CUgraph_st};
+  for (const CUgraphNode n : child->nodes) {  // a node has a graph of its own, which is a copy
+    (*node)->child->nodes.push_back(new CUgraphNode_st(*n));
+  }
+  graph->nodes.push_back(*node);
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph* child) {
+  *child = node->child;
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuGraphAddConditional(CUgraph graph) {
+  graph->nodes.push_back(new CUgraphNode_st{.type = CU_GRAPH_NODE_TYPE_CONDITIONAL});
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode* nodes, std::size_t* count) {
+  for (std::size_t i = 0; nodes != nullptr && i < graph->nodes.size(); ++i) {
+    nodes[i] = graph->nodes[i];
+  }
+  *count = graph->nodes.size();
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType* type) {
+  *type = node->type;
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS* p) {
+  p->func = node->kernel;
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuGraphKernelNodeSetAttribute(CUgraphNode node, CUlaunchAttributeID id, const CUlaunchAttributeValue* value) {
+  if (id == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN) {
+    node->domain = static_cast<int>(value->memSyncDomain);
+  } else {
+    node->map_default = value->memSyncDomainMap.default_;
+  }
+  return CUDA_SUCCESS;
+}
+namespace {
+void log_nodes(const std::string& what, CUgraph graph, const std::string& more) {
+  for (const CUgraphNode node : graph->nodes) {
+    if (node->child != nullptr) {
+      log_nodes("child " + what, node->child, more);
+    } else if (node->kernel != nullptr) {
+      log(what + " " + node->kernel->name + " domain=" + std::to_string(node->domain) +
+          " map=" + std::to_string(node->map_default) + more);
+    }
+  }
+}
+}  // namespace
+FAKE CUresult cuGraphExecUpdate_v2(CUgraphExec, CUgraph graph, CUgraphExecUpdateResultInfo*) {
+  log_nodes("update", graph, "");
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS* p) {
+  log("set " + p->func->name);
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, unsigned long long flags) {
+  log_nodes("node", graph, " flags=" + std::to_string(flags));
+  *exec = reinterpret_cast<CUgraphExec>(graph);
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuGraphLaunch(CUgraphExec, CUstream) {
+  log("graph");
+  return CUDA_SUCCESS;
+}
+
+namespace {
+CUresult found(const char* symbol, void** function, cuuint64_t flags);
+}
+FAKE CUresult cuGetProcAddress(const char* symbol, void** function, int, cuuint64_t flags) {
+  return found(symbol, function, flags);
+}
+FAKE CUresult cuGetProcAddress_v2(const char* symbol, void** function, int, cuuint64_t flags,
+                                  CUdriverProcAddressQueryResult* status) {
+  if (status != nullptr) {
+    *status = CU_GET_PROC_ADDRESS_SUCCESS;
+  }
+  return found(symbol, function, flags);
+}
+namespace {
+CUresult found(const char* symbol, void** function, cuuint64_t flags) {
+  const bool own_stream = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
+  const std::map<std::string, void*> all{
+      {"cuInit", reinterpret_cast<void*>(&cuInit)},
+      {"cuGetProcAddress", reinterpret_cast<void*>(&cuGetProcAddress_v2)},
+      {"cuLaunchKernel", own_stream ? reinterpret_cast<void*>(&cuLaunchKernel_ptsz) : reinterpret_cast<void*>(&cuLaunchKernel)},
+      {"cuLaunchKernelEx",
+       own_stream ? reinterpret_cast<void*>(&cuLaunchKernelEx_ptsz) : reinterpret_cast<void*>(&cuLaunchKernelEx)},
+      {"cuLaunchCooperativeKernel", reinterpret_cast<void*>(&cuLaunchCooperativeKernel)},
+      {"cuModuleLoadData", reinterpret_cast<void*>(&cuModuleLoadData)},
+      {"cuModuleGetFunction", reinterpret_cast<void*>(&cuModuleGetFunction)},
+      {"cuGraphExecUpdate", reinterpret_cast<void*>(&cuGraphExecUpdate_v2)},
+      {"cuGraphExecKernelNodeSetParams", reinterpret_cast<void*>(&cuGraphExecKernelNodeSetParams_v2)},
+      {"cuGraphInstantiate", reinterpret_cast<void*>(&cuGraphInstantiateWithFlags)},
+  };
+  const auto at = all.find(symbol);
+  *function = at == all.end() ? nullptr : at->second;
+  return at == all.end() ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
+}
+}  // namespace

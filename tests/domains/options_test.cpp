@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "membar-domains/options.hpp"
+
+#include <gtest/gtest.h>
+
+#include "membar-domains/move_list.hpp"
+
+namespace {
+
+using namespace membar_domains;
+
+std::string message_of(const std::vector<std::string>& words) {
+  try {
+    static_cast<void>(parse_options(words));
+  } catch (const error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(domains_options, it_watches_unless_told_otherwise) {
+  const options o = parse_options({"--", "./app", "--list=mine"});
+  EXPECT_EQ(o.what, options::action::watch);
+  EXPECT_EQ(o.program, (std::vector<std::string>{"./app", "--list=mine"}));
+}
+
+TEST(domains_options, each_option_is_read) {
+  const options o = parse_options(
+      {"try", "--list=a", "--remote=b", "--remote=c=d", "--output=e", "--turn=7", "--runs=2", "--cupti=f", "--", "g"});
+  EXPECT_EQ(o.what, options::action::try_);
+  EXPECT_EQ(o.list, "a");
+  EXPECT_EQ(o.remote, (std::vector<std::string>{"b", "c=d"}));
+  EXPECT_EQ(o.output, "e");
+  EXPECT_EQ(o.turn, 7);
+  EXPECT_EQ(o.runs, 2);
+  EXPECT_EQ(o.cupti, "f");
+}
+
+TEST(domains_options, what_is_wrong_is_named_with_its_remedy) {
+  EXPECT_EQ(message_of({"look", "--", "a"}), "'look' is no action: write watch, try or apply, and -- before the program");
+  EXPECT_EQ(message_of({"watch", "--far", "--", "a"}),
+            "'--far' is no option: see membar-domains --help, and write -- before the program");
+  EXPECT_EQ(message_of({"try", "--turn=0", "--", "a"}), "--turn is '0': write a number from 1 to 1000000");
+  EXPECT_EQ(message_of({"try", "--list", "--", "a"}), "--list has no value: write --list=...");
+  EXPECT_EQ(message_of({"watch", "--"}), "there is no program after --: write membar-domains watch -- ./app args");
+  EXPECT_EQ(message_of({"watch"}), "there is no -- before a program: write membar-domains watch -- ./app args");
+  EXPECT_EQ(
+      message_of({"apply", "--", "a"}),
+      "apply moves what a list says, and there is none: write --list=FILE, with a file that watch wrote, or --remote=REGEX");
+}
+
+}  // namespace

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "membar-domains/overlap.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "membar-domains/move_list.hpp"
+#include "membar-domains/picture.hpp"
+
+namespace {
+
+using namespace membar_domains;
+
+std::string put_is_remote(std::uint32_t, const std::string& name) { return name == "put" ? "known" : ""; }
+
+/// Ten chains of 2 µs kernels, 1 µs apart alone; beside a put in stream 2, which runs in the last `beside` of them, 4 µs apart.
+records chain(std::uint32_t graph, int beside = 5) {
+  records r;
+  r.names = {{0, "small"}, {1, "put"}};
+  std::uint64_t now = 1'000'000;
+  for (int c = 0; c < 10; ++c) {
+    const bool held = c >= 10 - beside;
+    const std::uint64_t start = now;
+    for (int k = 0; k < 11; ++k) {
+      r.kernels.push_back({0, 1, graph, now, now + 2000, 0});
+      now += held ? 6000 : 3000;
+    }
+    if (held) {
+      r.kernels.push_back({0, 2, 0, start - 100, now, 1});
+    }
+    now += 1'000'000;
+  }
+  return r;
+}
+
+TEST(overlap, boundaries_beside_a_remote_kernel_cost_what_they_take_longer_than_alone) {
+  const overlap_report report = overlaps(chain(0), put_is_remote);
+  ASSERT_EQ(report.boundaries.size(), 1U);
+  const boundary& b = report.boundaries[0];
+  EXPECT_EQ(b.alone, 50U);
+  EXPECT_EQ(b.beside, 50U);
+  EXPECT_DOUBLE_EQ(b.step_alone, 3);
+  EXPECT_DOUBLE_EQ(b.step_beside, 6);
+  EXPECT_DOUBLE_EQ(b.held_up, 3);
+  EXPECT_EQ(report.held_up_count, 50U);
+  EXPECT_DOUBLE_EQ(report.held_up_ms, 0.15);
+  EXPECT_DOUBLE_EQ(report.beside_ms, 0.3);
+  EXPECT_DOUBLE_EQ(report.expected_back_ms, 0.15 * relief_in_a_stream.value);
+}
+
+TEST(overlap, what_comes_back_is_less_in_a_graph) {
+  EXPECT_DOUBLE_EQ(overlaps(chain(7), put_is_remote).expected_back_ms, 0.15 * relief_in_a_graph.value);
+}
+
+TEST(overlap, a_prediction_is_of_a_launch_of_a_graph) {
+  records r = chain(7);
+  EXPECT_EQ(overlaps(r, put_is_remote).expected.graph.units, 0U);  // which launch, is not known
+  for (std::size_t i = 0, launch = 0; i < r.kernels.size(); ++i) {
+    launch += r.kernels[i].graph != 0 && (i == 0 || r.kernels[i].start - r.kernels[i - 1].start > 500'000) ? 1 : 0;
+    r.kernels[i].launch = static_cast<std::uint32_t>(launch);
+  }
+  const prediction p = overlaps(r, put_is_remote).expected.graph;
+  EXPECT_EQ(p.units, 5U);
+  EXPECT_DOUBLE_EQ(p.held_up_us, 10 * 3.0);
+  EXPECT_DOUBLE_EQ(p.back_us(relief_in_a_graph.value), 30 * relief_in_a_graph.value);
+}
+
+TEST(overlap, a_prediction_for_a_stream_is_of_50_launches) {
+  // 110 launches in chains of 11, of which the last 55 beside: the unit in the middle is beside for 45 of its 50.
+  const prediction p = overlaps(chain(0), put_is_remote).expected.stream;
+  EXPECT_EQ(p.units, 1U);
+  EXPECT_DOUBLE_EQ(p.held_up_us, 41 * 3.0);  // of 50 launches, those at the end of a chain have no next
+}
+
+TEST(overlap, the_list_carries_the_prediction_to_try) {
+  const overlap_report seen = overlaps(chain(0), put_is_remote);
+  const predictions back = predictions_in(list_of(seen));
+  EXPECT_EQ(back.stream.units, seen.expected.stream.units);
+  EXPECT_NEAR(back.stream.held_up_us, seen.expected.stream.held_up_us, 0.001);
+  EXPECT_EQ(back.graph.units, 0U);
+  EXPECT_EQ(move_list::parse(list_of(seen), "list").rules().size(), 1U);
+}
+
+TEST(overlap, reports_of_processes_become_one) {
+  const overlap_report one = overlaps(chain(0), put_is_remote);
+  const overlap_report other = overlaps(chain(0, 2), put_is_remote);
+  const overlap_report all = merged({one, other, {}});
+  ASSERT_EQ(all.boundaries.size(), 1U);
+  EXPECT_EQ(all.boundaries[0].beside, 70U);
+  EXPECT_DOUBLE_EQ(all.boundaries[0].held_up, 3);
+  EXPECT_DOUBLE_EQ(all.held_up_ms, one.held_up_ms + other.held_up_ms);
+  ASSERT_EQ(all.remote.size(), 1U);
+  EXPECT_EQ(all.remote[0].count, 7U);
+  EXPECT_EQ(all.expected.stream.units, one.expected.stream.units + other.expected.stream.units);
+}
+
+TEST(overlap, a_remote_kernel_that_ran_beside_nothing_makes_no_plural) {
+  records r = chain(0);
+  r.names[2] = "put_at_start(int)";
+  r.kernels.push_back({0, 2, 0, 10, 20, 2});
+  const std::string text =
+      sentence(overlaps(r, [](auto, const std::string& name) { return std::string(name == "small" ? "" : "known"); }));
+  EXPECT_TRUE(text.starts_with("put holds up ")) << text;
+  EXPECT_NE(text.find("moving it to another domain"), std::string::npos) << text;
+}
+
+TEST(overlap, a_boundary_that_never_ran_alone_has_no_cost_but_is_counted) {
+  const overlap_report report = overlaps(chain(0, 10), put_is_remote);
+  EXPECT_EQ(report.held_up_count, 0U);
+  EXPECT_EQ(report.unknown, 100U);
+  EXPECT_NE(sentence(report).find("none like them ran alone"), std::string::npos);
+}
+
+TEST(overlap, a_put_on_another_device_holds_nothing_up) {
+  records r = chain(0);
+  for (ran& k : r.kernels) {
+    k.device = k.name == 1 ? 1 : 0;
+  }
+  EXPECT_EQ(sentence(overlaps(r, put_is_remote)),
+            "No kernel ran beside one that stores to a peer or to the host: there is nothing to move.");
+}
+
+TEST(overlap, of_long_kernels_only_the_gap_counts) {
+  records r;
+  r.names = {{0, "gemm"}, {1, "put"}};
+  std::uint64_t now = 1'000'000;
+  for (int c = 0; c < 20; ++c) {
+    const bool held = c >= 10;
+    const std::uint64_t start = now;
+    for (int k = 0; k < 3; ++k) {
+      const std::uint64_t takes = held ? 60'000 : 40'000;  // bandwidth is shared
+      r.kernels.push_back({0, 1, 0, now, now + takes, 0});
+      now += takes + (held ? 3000 : 1000);
+    }
+    if (held) {
+      r.kernels.push_back({0, 2, 0, start - 100, now, 1});
+    }
+    now += 1'000'000;
+  }
+  EXPECT_DOUBLE_EQ(overlaps(r, put_is_remote).boundaries.at(0).held_up, 2);
+}
+
+TEST(overlap, the_sentence_has_the_names_and_the_numbers) {
+  EXPECT_EQ(sentence(overlaps(chain(0), put_is_remote)),
+            "put holds up 50 boundaries of other kernels by 3.00 µs each, 0.15 ms of 0.30 ms beside; moving it to another "
+            "domain should "
+            "give about 0.14 ms back. 50 launches of a stream beside should take 118.1 µs less (98.4 to 119.3).");
+  EXPECT_EQ(sentence(overlaps(chain(0), [](auto, const auto&) { return std::string(); })),
+            "No kernel of the program is known to store to a peer or to the host: name yours with --remote=REGEX.");
+}
+
+TEST(overlap, the_list_names_what_ran_beside_others_and_comments_the_rest_out) {
+  records r = chain(0);
+  r.names[2] = "put_at_start(int)";
+  r.kernels.push_back({0, 2, 0, 10, 20, 2});
+  const std::string list =
+      list_of(overlaps(r, [](auto, const std::string& name) { return std::string(name == "small" ? "" : "known"); }));
+  EXPECT_NE(list.find("\nremote ^put$  # known"), std::string::npos) << list;
+  EXPECT_NE(list.find("\n# ran beside nothing: remote ^put_at_start$"), std::string::npos) << list;
+}
+
+TEST(overlap, the_list_tells_kernels_of_one_short_name_apart) {
+  records r = chain(0);
+  r.names = {{0, "void apply<add>(int)"}, {1, "void apply<neg>(int)"}};
+  const std::string list =
+      list_of(overlaps(r, [](auto, const std::string& name) { return std::string(name.find("neg") == 11 ? "peer" : ""); }));
+  EXPECT_NE(list.find("\nremote ^void apply<neg>\\(int\\)$  # peer"), std::string::npos) << list;
+}
+
+TEST(overlap, the_picture_marks_every_held_up_boundary_in_its_window) {
+  const records r = chain(0);
+  const std::string svg = timeline(r, overlaps(r, put_is_remote), 120);
+  std::size_t held = 0;
+  for (auto at = svg.find("class=\"held\""); at != std::string::npos; at = svg.find("class=\"held\"", at + 1)) {
+    ++held;
+  }
+  EXPECT_EQ(held, 10U + 1U);  // and the legend
+  EXPECT_NE(svg.find("GPU 0, stream 2"), std::string::npos);
+  EXPECT_NE(svg.find("held up 3.00 µs"), std::string::npos) << "the whole wait";
+  EXPECT_EQ(timeline(r, overlaps(r, [](auto, const auto&) { return std::string(); })), "");
+}
+
+TEST(overlap, the_picture_marks_no_boundary_that_waited_for_the_host) {
+  records r = chain(0);
+  // Ten launches far from any put, whose host was late: more waiting than all that a put caused.
+  std::uint64_t now = 100'000'000;
+  for (int k = 0; k < 11; ++k) {
+    r.kernels.push_back({0, 1, 0, now, now + 2000, 0});
+    now += 40'000;
+  }
+  const std::string svg = timeline(r, overlaps(r, put_is_remote), 120);
+  EXPECT_NE(svg.find("GPU 0, stream 2"), std::string::npos) << "the put is in the window";
+}
+
+TEST(intervals, united_ones_are_in_order_and_apart) {
+  const auto all = united({{50, 60}, {0, 10}, {5, 20}, {22, 30}}, 2);
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].start, 0);
+  EXPECT_EQ(all[0].end, 30);
+  EXPECT_TRUE(covered(all, 3, 30));
+  EXPECT_FALSE(covered(all, 25, 31));
+  EXPECT_TRUE(touched(all, 30, 40));
+  EXPECT_FALSE(touched(all, 31, 49));
+}
+
+TEST(records_of_a_process, are_read_and_a_line_that_a_crash_cut_off_is_counted) {
+  std::istringstream in(
+      "N 0 void a<b, c>(d)\nR 0 pointer to a peer\nK 0 7 0 100 200 0\nL 3 graph 1\nT 3 10 20\nM 1 5 25\nK 0 7 0 0 0 0\nK 0 7");
+  const records r = read_records(in);
+  EXPECT_EQ(r.names.at(0), "void a<b, c>(d)");
+  EXPECT_EQ(r.reasons.at(0), "pointer to a peer");
+  EXPECT_EQ(r.lanes.at(3), "graph 1");
+  EXPECT_EQ(r.kernels.size(), 1U);
+  EXPECT_EQ(r.ticks.size(), 1U);
+  EXPECT_EQ(r.moves.at(0).how, mode::on);
+  EXPECT_EQ(r.unreadable, 1);
+}
+
+}  // namespace

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// A CUDA program as the tests of membar-domains need it: it gets the driver as its first word says (linked: by the linker; dlsym;
+/// table: as the CUDA runtime does, by cuGetProcAddress; own_stream: the same with the per-thread default stream), then does one
+/// thing for each word: shared, apart (pointers), put/null, small/null (in the null stream), child, update, exchange, parameters, conditional (graphs), put, small (launches), put/ex, put/remote, put/map (with attributes), put/cooperative, graph, race (much of
+/// both), exit=<status>, abort.
+#include <cuda.h>
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#undef cuGetProcAddress
+
+/// Of the fake driver: the real one takes many more words to make such a node.
+extern "C" CUresult cuGraphAddConditional(CUgraph graph);
+
+namespace {
+
+struct functions {
+  decltype(&cuInit) init;
+  decltype(&cuModuleGetFunction) get_function;
+  decltype(&cuLaunchKernel) launch;
+  decltype(&cuLaunchKernelEx) launch_ex;
+  decltype(&cuLaunchCooperativeKernel) launch_cooperative;
+  decltype(&cuGraphInstantiateWithFlags) instantiate;
+  decltype(&cuGraphExecUpdate_v2) update;
+  decltype(&cuModuleLoadData) load;
+  decltype(&cuGraphExecKernelNodeSetParams_v2) set_node;
+};
+
+template <class Function>
+void set(Function& to, void* address) {
+  if (address == nullptr) {
+    std::puts("no function");
+    std::exit(70);
+  }
+  to = reinterpret_cast<Function>(address);
+}
+
+functions driver_by(const std::string& way) {
+  functions out{};
+  if (way == "linked") {
+    return {cuInit,
+            cuModuleGetFunction,
+            cuLaunchKernel,
+            cuLaunchKernelEx,
+            cuLaunchCooperativeKernel,
+            cuGraphInstantiateWithFlags,
+            cuGraphExecUpdate_v2,
+            cuModuleLoadData,
+            cuGraphExecKernelNodeSetParams_v2};
+  }
+  void* const library = dlopen("libcuda.so.1", RTLD_NOW);
+  if (way == "dlsym") {
+    set(out.init, dlsym(library, "cuInit"));
+    set(out.get_function, dlsym(library, "cuModuleGetFunction"));
+    set(out.launch, dlsym(library, "cuLaunchKernel"));
+    set(out.launch_ex, dlsym(library, "cuLaunchKernelEx"));
+    set(out.launch_cooperative, dlsym(library, "cuLaunchCooperativeKernel"));
+    set(out.instantiate, dlsym(library, "cuGraphInstantiateWithFlags"));
+    set(out.update, dlsym(library, "cuGraphExecUpdate_v2"));
+    set(out.set_node, dlsym(library, "cuGraphExecKernelNodeSetParams_v2"));
+    set(out.load, dlsym(library, "cuModuleLoadData"));
+    return out;
+  }
+  using getter = CUresult(const char*, void**, int, cuuint64_t, CUdriverProcAddressQueryResult*);
+  getter* first = nullptr;
+  getter* get = nullptr;
+  set(first, dlsym(library, "cuGetProcAddress_v2"));
+  const cuuint64_t flags = way == "own_stream" ? CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM : 0;
+  const auto find = [&](getter* by, auto& to, const char* name, int version, cuuint64_t with) {
+    void* address = nullptr;
+    static_cast<void>(by(name, &address, version, with, nullptr));
+    set(to, address);
+  };
+  find(first, get, "cuGetProcAddress", 12000, 0);
+  find(get, out.init, "cuInit", 2000, 0);
+  find(get, out.get_function, "cuModuleGetFunction", 2000, 0);
+  find(get, out.launch, "cuLaunchKernel", flags == 0 ? 4000 : 7000, flags);
+  find(get, out.launch_ex, "cuLaunchKernelEx", 11060, flags);
+  find(get, out.launch_cooperative, "cuLaunchCooperativeKernel", 9000, 0);
+  find(get, out.instantiate, "cuGraphInstantiate", 12000, 0);
+  find(get, out.update, "cuGraphExecUpdate", 12000, 0);
+  find(get, out.load, "cuModuleLoadData", 2000, 0);
+  find(get, out.set_node, "cuGraphExecKernelNodeSetParams", 12000, 0);
+  return out;
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  const functions driver = driver_by(count > 1 ? words[1] : "linked");
+  if (driver.init(0) != CUDA_SUCCESS) {
+    return 3;
+  }
+  CUfunction put = nullptr;
+  CUfunction small = nullptr;
+  driver.get_function(&put, nullptr, "put");
+  driver.get_function(&small, nullptr, "small");
+  const auto stream = [](int i) { return reinterpret_cast<CUstream>(static_cast<std::size_t>(0x1000 * i)); };
+  const auto plain = [&](CUfunction f, CUstream s) { return driver.launch(f, 1, 1, 1, 32, 1, 1, 0, s, nullptr, nullptr); };
+  for (int i = 2; i < count; ++i) {
+    const std::string word = words[i];
+    CUresult result = CUDA_SUCCESS;
+    CUlaunchAttribute attribute{};
+    CUlaunchConfig config{1, 1, 1, 32, 1, 1, 0, stream(1), &attribute, 1};
+    if (word == "put" || word == "small") {
+      result = plain(word == "put" ? put : small, stream(1));
+    } else if (word == "put/ex") {
+      config.attrs = nullptr;
+      config.numAttrs = 0;
+      result = driver.launch_ex(&config, put, nullptr, nullptr);
+    } else if (word == "put/remote") {
+      attribute.id = CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN;
+      attribute.value.memSyncDomain = CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE;
+      result = driver.launch_ex(&config, put, nullptr, nullptr);
+    } else if (word == "put/map") {
+      attribute.id = CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP;
+      attribute.value.memSyncDomainMap = {3, 3};
+      result = driver.launch_ex(&config, put, nullptr, nullptr);
+    } else if (word == "put/cooperative") {
+      result = driver.launch_cooperative(put, 1, 1, 1, 32, 1, 1, 0, stream(1), nullptr);
+    } else if (word == "shared" ||
+               word == "apart") {  // kernels of the fake CUPTI's names, with pointers that are the same or not
+      CUmodule module = nullptr;
+      driver.load(&module,
+                  "//\n.version 8.0\n.visible .entry ncclDevKernel_fake(.param .u64 p) { fence.acq_rel.gpu; st.relaxed.gpu.u32 "
+                  "[%rd1], 1; }\n"
+                  ".visible .entry _Z5smallPf(.param .u64 p) { ld.acquire.gpu.u32 %r1, [%rd1]; }\n");
+      CUdeviceptr pointer = 0x7000000;
+      void* parameters[] = {&pointer};
+      for (const char* name : {"ncclDevKernel_fake", "_Z5smallPf"}) {
+        CUfunction f = nullptr;
+        driver.get_function(&f, module, name);
+        driver.launch(f, 1, 1, 1, 32, 1, 1, 0, stream(1), parameters, nullptr);
+        pointer += word == "apart" ? 4096 : 0;
+      }
+    } else if (word == "put/null" || word == "small/null") {
+      result = plain(word == "put/null" ? put : small, nullptr);
+    } else if (word == "child" || word == "update" || word == "exchange" || word == "parameters" || word == "conditional") {
+      CUgraph graph = nullptr;
+      CUgraph inner = nullptr;
+      CUgraphNode node = nullptr;
+      CUgraphExec exec = nullptr;
+      cuGraphCreate(&graph, 0);
+      cuGraphCreate(&inner, 0);
+      CUDA_KERNEL_NODE_PARAMS p{};
+      p.func = word == "parameters" || word == "child" ? put : small;
+      cuGraphAddKernelNode(&node, word == "child" ? inner : graph, nullptr, 0, &p);
+      if (word == "child") {
+        cuGraphAddChildGraphNode(&node, graph, nullptr, 0, inner);
+      } else if (word == "conditional") {
+        cuGraphAddConditional(graph);
+      }
+      result = driver.instantiate(&exec, graph, 5);
+      p.func = put;
+      if (word == "update") {
+        cuGraphAddKernelNode(&node, inner, nullptr, 0, &p);
+        result = driver.update(exec, inner, nullptr);
+      } else if (word == "exchange" || word == "parameters") {
+        result = driver.set_node(exec, node, &p);
+      }
+    } else if (word == "graph") {
+      CUgraph graph = nullptr;
+      CUgraphNode node = nullptr;
+      CUgraphExec exec = nullptr;
+      cuGraphCreate(&graph, 0);
+      for (const CUfunction f : {put, small}) {
+        CUDA_KERNEL_NODE_PARAMS p{};
+        p.func = f;
+        cuGraphAddKernelNode(&node, graph, nullptr, 0, &p);
+      }
+      result = driver.instantiate(&exec, graph, 5);
+      cuGraphLaunch(exec, stream(1));
+    } else if (word == "race/null") {
+      for (int k = 0; k < 800; ++k) {
+        plain(put, stream(1));
+      }
+      for (int k = 0; k < 80'000; ++k) {
+        plain(small, nullptr);
+      }
+    } else if (word == "race") {
+      for (int k = 0; k < 800; ++k) {
+        plain(put, stream(1));
+      }
+      for (int k = 0; k < 80'000; ++k) {
+        plain(small, stream(2));
+      }
+    } else if (word.starts_with("exit=")) {
+      return std::atoi(word.c_str() + 5);
+    } else if (word == "abort") {
+      std::abort();
+    }
+    if (result != CUDA_SUCCESS) {
+      std::printf("%s: %d\n", word.c_str(), static_cast<int>(result));
+      return 4;
+    }
+  }
+  return 0;
+}

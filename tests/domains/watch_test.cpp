@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// membar-domains watch, with CUPTI's records as a fake writes them.
+#include "tests/domains/command_fixture.hpp"
+
+namespace {
+
+using membar_test::domains_command;
+using membar_test::result;
+using membar_test::text_of;
+
+TEST_F(domains_command, watch_says_what_a_known_kernel_holds_up_and_writes_list_and_picture) {
+  const result r = command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table put");
+  EXPECT_EQ(r.status, 0) << r.said;
+  EXPECT_NE(r.said.find("ncclDevKernel_fake holds up 19 boundaries of other kernels by 1.00 µs each"), std::string::npos)
+      << r.said;
+  EXPECT_NE(text_of(folder_ / "out" / "list.txt").find("\nremote ^ncclDevKernel_fake$"), std::string::npos);
+  EXPECT_NE(text_of(folder_ / "out" / "timeline.svg").find("class=\"held\""), std::string::npos);
+}
+
+TEST_F(domains_command, a_cupti_that_another_profiler_has_is_named_and_the_program_runs) {
+  const result r = command("watch --cupti='" FAKE_CUPTI "'" PROGRAM "table put exit=5", "FAKE_CUPTI_BUSY=1");
+  EXPECT_EQ(r.status, 5);
+  EXPECT_NE(r.said.find("CUPTI refuses to record kernels (MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)"), std::string::npos) << r.said;
+  EXPECT_EQ(r.log, "plain put domain=-1 map=-1,-1 attributes=0\n");
+}
+
+TEST_F(domains_command, records_that_another_took_over_are_missed) {
+  const result r = command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table race", "FAKE_DRIVER_QUIET=1");
+  EXPECT_NE(r.said.find("CUPTI gave records of 41 kernels, and domains_program launched 80,800"), std::string::npos) << r.said;
+  EXPECT_EQ(command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table put").said.find("CUPTI gave"),
+            std::string::npos);
+}
+
+TEST_F(domains_command, check_warns_where_kernels_to_part_share_a_pointer_and_synchronize_at_device_scope) {
+  for (const std::string way : {"linked", "dlsym", "table"}) {
+    const result r = command("watch --check --cupti='" FAKE_CUPTI "' --output=out" PROGRAM + way + " shared");
+    EXPECT_NE(r.said.find("WARNING: ncclDevKernel_fake and small ran at the same time, were given the same pointer"),
+              std::string::npos)
+        << way << r.said;
+  }
+}
+
+TEST_F(domains_command, check_does_not_warn_of_kernels_with_pointers_of_their_own) {
+  const result r = command("watch --check --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table apart");
+  EXPECT_EQ(r.said.find("WARNING"), std::string::npos) << r.said;
+  EXPECT_NE(r.said.find("--check looked at 1 pair of"), std::string::npos) << r.said;
+}
+
+TEST_F(domains_command, watch_without_check_keeps_no_code_and_says_nothing_of_it) {
+  EXPECT_EQ(command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table shared").said.find("--check"),
+            std::string::npos);
+}
+
+TEST_F(domains_command, try_without_a_list_uses_what_it_watched) {
+  const result r = command("try --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table put");
+  EXPECT_NE(r.said.find("there is no list, so the program is watched first"), std::string::npos) << r.said;
+  EXPECT_NE(r.said.find("no kernel that the program launched matches '^ncclDevKernel_fake$'"), std::string::npos) << r.said;
+  EXPECT_NE(r.said.find("The gain is not known"), std::string::npos) << r.said;
+}
+
+}  // namespace

@@ -1,0 +1,360 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Breaks the model's source in one place at a time, and counts what its tests notice.
+
+usage: mutate_model.py [--sample N] [--jobs N] [--list] [--update] FOLDER -- COMPILER OPTION...
+
+Each condition, value and statement of the axioms and of the enumeration is changed in several ways. All mutants are compiled into
+one program (source_mutants.cpp), which chooses one at run time; those that do not compile are left out. The program decides with
+each mutant what the tests of the model decide: TESTS themselves, the catalogue, tests/model/small, search_cases.hpp, and the random
+tests of properties_test.cpp. It needs GoogleTest. --jobs mutants run at once, by default as many as there are cores. A mutant that no test notices must be in source_mutants.txt, below the reason why it changes nothing. FOLDER is for what is generated.
+
+Exit status: 0 if exactly the mutants of source_mutants.txt survive and at least 200 compile, else 1.
+"""
+
+import argparse
+import concurrent.futures
+import hashlib
+import os
+import pathlib
+import random
+import re
+import shutil
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+FILES = ["axioms", "barrier_groups", "causality", "coherence", "enumerate", "event_structure", "memory_apart", "morally_strong",
+         "partial_execution", "program", "races", "relation", "thread_paths", "waiting_loops"]
+# Tests that are run with each mutant. The random ones are in the program itself, with the answers of the model as it is.
+TESTS = ["catalogue_test", "header_guarantees_test", "named_test", "race_test", "search_test", "verdicts_test"]
+CATALOGUE = ROOT / "tests/litmus/catalogue"
+NO_REASON = "No reason yet: a test is missing, or the change changes nothing."
+EXPLAINED = HERE / "source_mutants.txt"
+
+# Chooses the mutant; an evaluation by the compiler is never mutated.
+CHOICE = """#pragma once
+#include <type_traits>
+namespace NAMESPACE {
+inline int active_mutant = 0;
+[[nodiscard]] constexpr bool mutant(int number) noexcept { return !std::is_constant_evaluated() && active_mutant == number; }
+}  // namespace NAMESPACE
+"""
+
+# What stands in for what, beside the operators.
+WORDS = {
+    "po_loc": ["po"], "same_address": ["overlap"], "overlap": ["same_address"], "strong_writes": ["strong_reads"], "reads": ["writes"],
+    "acquires": ["releases"], "releases": ["acquires"], "cause": ["base"], "arrives": ["waits"], "waits": ["arrives"],
+    "address": ["physical"], "physical": ["address"], "true": ["false"], "false": ["true"],
+}
+BINDS = {"?": 1, ":": 1, "||": 2, "&&": 3, "|": 4, "&": 5, "==": 6, "!=": 6, "<": 7, "<=": 7, ">": 7, ">=": 7, "<<": 8, ">>": 8, "+": 9, "-": 9}
+INSTEAD = {"==": ["!="], "!=": ["=="], "<": ["<="], "<=": ["<"], ">": [">="], ">=": [">"], "+": ["-"], "-": ["+"]}
+NO_STATEMENT = r"(?:return|throw|const|constexpr|if|else|for|while|do|switch|case|default|using|struct|class|enum|template|static|public|private|protected|virtual|explicit|friend)\b"
+RULE = re.compile(r"rules_?\.")
+TOKEN = re.compile(r"\w+|->|::|\+\+|--|[|&]{2}|[=!<>]=|<<|>>|.", re.S)
+
+
+def masked(text):
+    """The text with comments, strings and preprocessor lines blanked."""
+    return re.sub(r'//[^\n]*|"(?:[^"\\\n]|\\.)*"|^#[^\n]*', lambda m: " " * len(m.group()), text, flags=re.M)
+
+
+def closing(text, open_at):
+    depth = 0
+    for at in range(open_at, len(text)):
+        depth += (text[at] in "([{") - (text[at] in ")]}")
+        if depth == 0:
+            return at
+    raise SystemExit("mutate_model.py: brackets do not match")
+
+
+def until_semicolon(text, start):
+    """The end of the expression at `start`: its semicolon; None if a bracket closes before."""
+    depth = 0
+    for at in range(start, len(text)):
+        depth += (text[at] in "([{") - (text[at] in ")]}")
+        if depth < 0:
+            return None
+        if depth == 0 and text[at] == ";":
+            return at
+    return None
+
+
+def expressions(code):
+    """(start, end, is a condition) of the expressions that run."""
+    found = set()
+    for m in re.finditer(r"\bif \(", code):
+        found.add((m.end(), closing(code, m.end() - 1), True))
+    for m in re.finditer(r"\breturn (?=[^;{])| [|&]?=\s+(?=[^;{\s])", code):
+        end = until_semicolon(code, m.end())
+        before = code[max(code.rfind(c, 0, m.start()) for c in ";{}") + 1:m.start()]
+        if end is None or re.search(r"\b(static|using|template|constexpr|operator|auto \[)", before.replace("if constexpr", "")):
+            continue
+        found.add((m.end(), end, False))
+    return sorted(e for e in found if "{" not in code[e[0]:e[1]] and "if constexpr" not in code[max(0, e[0] - 15):e[0]])
+
+
+def never_runs(code):
+    """(start, end) of the blocks that only run where a rule is switched off."""
+    for m in re.finditer(r"\bif (?:constexpr )?\(", code):
+        end = closing(code, m.end() - 1)
+        condition = code[m.end():end]
+        if code[end:end + 3] == ") {" and "||" not in condition and re.search(r"!(?:rules_?\.holds|Rules::complete)", condition):
+            yield end + 2, closing(code, end + 2)
+
+
+def statements(code):
+    """(start, end) of the statements that can be left out: assignments to what exists, and calls."""
+    for m in re.finditer(r"(?<=[;{}]\n)( +)((?!%s|[\w:]+(?:<[^\n]*>)?[&*]? [\w&*]+(?: =\s|;|\())(?:[A-Za-z_]|\+\+|--)[^\n]*)" % NO_STATEMENT, code):
+        end = until_semicolon(code, m.start(2))
+        if end is not None and "{" not in code[m.start(2):end] and "= delete" not in code[m.start(2):end]:
+            yield m.start(2), end + 1
+
+
+def piece(text, at):
+    """The conjunction around `at`: what is between the nearest || ? : , or brackets."""
+    start, depth = at, 0
+    while start > 0 and not (depth == 0 and (text[start - 1] in "([,?:" or text[start - 2:start] == "||")):
+        start -= 1
+        depth += (text[start] in ")]") - (text[start] in "([")
+    end, depth = at, 0
+    while end < len(text) and not (depth == 0 and (text[end] in ")],?:" or text[end:end + 2] == "||")):
+        depth += (text[end] in "([") - (text[end] in ")]")
+        end += 1
+    return start, end
+
+
+def changes(text, condition):
+    """What an expression is replaced by. The switches of single rules stay as they are: all are on."""
+    tokens = [(m.group(), m.start()) for m in TOKEN.finditer(text)]
+    depth, spaced = 0, []
+    dead = [piece(text, m.start()) for m in re.finditer(r"!rules_?\.", text)]
+    for word, at in tokens:
+        if any(start <= at < end for start, end in dead):
+            depth += (word in "([") - (word in ")]")
+            continue
+        depth -= word in ")]"
+        if word in BINDS and at > 0 and text[at - 1].isspace() and text[at + len(word):at + len(word) + 1].isspace():
+            spaced.append((word, at, depth))
+        for new in WORDS.get(word, []):
+            yield text[:at] + new + text[at + len(word):]
+        if word in "~!" and not text[at + 1:].startswith("rules"):
+            yield text[:at] + text[at + 1:]
+        depth += word in "(["
+    for word, at, level in spaced:
+        for new in INSTEAD.get(word, []):
+            yield text[:at] + new + text[at + len(word):]
+        if word in ("&&", "||", "|", "&"):
+            # without its left or its right operand: up to what binds less, or a bracket that closes
+            left, right = 0, len(text)
+            inner = 0
+            for other, where in reversed([t for t in tokens if t[1] < at]):
+                inner += (other in ")]") - (other in "([")
+                if inner < 0 or (inner == 0 and (other == "," or (other, where, level) in spaced and BINDS[other] < BINDS[word])):
+                    left = where + len(other)
+                    break
+            inner = 0
+            for other, where in [t for t in tokens if t[1] > at]:
+                inner += (other in "([") - (other in ")]")
+                if inner < 0 or (inner == 0 and (other == "," or (other, where, level) in spaced and BINDS[other] <= BINDS[word])):
+                    right = where
+                    break
+            if not RULE.search(text[left:at]):
+                yield text[:left] + (" " if left else "") + text[at + len(word) + 1:]
+            if not RULE.search(text[at:right]):
+                yield text[:at].rstrip() + (" " if right < len(text) else "") + text[right:]
+    if condition and not spaced and not RULE.search(text):
+        yield "true"
+        yield "false"
+
+
+def mutants():
+    """(file, start, end, new, statement) of every mutant; a statement is left out where `new` is empty."""
+    for name in FILES:
+        text = (ROOT / "include/membar/model" / f"{name}.hpp").read_text()
+        code = masked(text)
+        dead = list(never_runs(code))
+
+        def runs(start, end):
+            return not any(a <= start and end <= b for a, b in dead)
+
+        for start, end, condition in expressions(code):
+            if not runs(start, end):
+                continue
+            seen = {code[start:end]}
+            for new in changes(code[start:end], condition):
+                if new not in seen:
+                    seen.add(new)
+                    yield name, start, end, new
+        for start, end in statements(code):
+            if not runs(start, end):
+                continue
+            yield name, start, end, ""
+            if re.search(r" \|= ", code[start:end]):
+                yield name, start, end, code[start:end].replace(" |= ", " = ", 1)
+
+
+def shown(text):
+    return " ".join(text.split())
+
+
+def generate(folder, every, left_out):
+    """The headers with all mutants but those left out. Returns for each line of a generated file the mutant that it is."""
+    include = folder / "include"
+    shutil.rmtree(include, ignore_errors=True)
+    shutil.copytree(ROOT / "include", include)
+    namespace = re.search(r"^namespace (.*model) \{", (include / "membar/model/relation.hpp").read_text(), re.M).group(1)
+    (include / "membar/model/mutant.hpp").write_text(CHOICE.replace("NAMESPACE", namespace))
+    for name in FILES:
+        path = include / "membar/model" / f"{name}.hpp"
+        text = path.read_text()
+        code = masked(text)
+        places = {}
+        for number, (file, start, end, new) in enumerate(every, 1):
+            if file == name and number not in left_out:
+                places.setdefault((start, end), []).append((number, new))
+
+        def between(start, end):
+            """The text with the places in it replaced."""
+            out, at = "", start
+            inside = [p for p in places if start <= p[0] and p[1] <= end and p != (start, end)]
+            for place in sorted(inside, key=lambda p: (p[0], -p[1])):
+                if place[0] >= at:
+                    out += text[at:place[0]] + replaced(place)
+                    at = place[1]
+            return out + text[at:end]
+
+        def replaced(place):
+            start, end = place
+            is_statement = text[end - 1] == ";"
+            out = ""
+            for number, new in places[place]:
+                if is_statement:
+                    out += f"if (mutant({number})) {{ /*mutant {number}*/\n{new} /*mutant {number}*/\n}} else "
+                else:
+                    out += f"mutant({number}) ? /*mutant {number}*/\n({' '.join(new.split())}) /*mutant {number}*/\n: "
+            rest = between(start, end)
+            return f"{out}{{ {rest} }}" if is_statement else f"({out}({rest}))"
+
+        generated = between(0, len(text)).replace("#include <membar/model", "#include <membar/model/mutant.hpp>\n#include <membar/model", 1)
+        path.write_text(generated)
+    return include
+
+
+def compile_all(folder, every, command, jobs):
+    """Compiles the program with as many mutants as compile. Returns it, and the numbers of the others."""
+    left_out = set()
+    program = folder / "source_mutants"
+    definitions = [f'-DMEMBAR_LITMUS_CATALOGUE="{CATALOGUE}"', f'-DMEMBAR_SMALL_TESTS="{HERE / "small"}"']
+    for attempt in range(12):
+        include = generate(folder, every, left_out)
+        print(f"compilation {attempt + 1}, without {len(left_out)} mutants", file=sys.stderr, flush=True)
+        options = [f"-I{include}", *command[1:], *definitions, "-w", "-fmax-errors=0"]
+        tried = subprocess.run([command[0], "-fsyntax-only", *options, str(HERE / "source_mutants.cpp")], capture_output=True, text=True)
+        if tried.returncode == 0:
+            def compiled(name):
+                built = subprocess.run([command[0], "-O1", *options, "-c", str(HERE / f"{name}.cpp"), "-o", str(folder / f"{name}.o")],
+                                       capture_output=True, text=True)
+                if built.returncode:
+                    raise SystemExit(built.stderr)
+                return str(folder / f"{name}.o")
+
+            with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+                objects = list(pool.map(compiled, ["source_mutants", *TESTS]))
+            linked = subprocess.run([command[0], *objects, "-o", str(program), "-lgtest", "-pthread"], capture_output=True, text=True)
+            if linked.returncode:
+                raise SystemExit(linked.stderr)
+            return program, left_out
+        broken = set()
+        for file, line in re.findall(r"^([^\s:]+/membar/model/\w+\.hpp):(\d+):\d+: error:", tried.stderr, re.M):
+            lines = pathlib.Path(file).read_text().split("\n")
+            for near in (int(line) - 1, int(line), int(line) - 2):
+                found = re.findall(r"/\*mutant (\d+)\*/", lines[near]) if near < len(lines) else []
+                if found:
+                    broken.add(int(found[-1] if near == int(line) - 2 else found[0]))
+                    break
+        if not broken - left_out:
+            raise SystemExit("mutate_model.py: the program does not compile, whatever is left out:\n" + tried.stderr[:3000])
+        left_out |= broken
+    raise SystemExit("mutate_model.py: the program does not compile in 12 tries")
+
+
+def update(survivors, explained):
+    """Rewrites the list of what survives: gone is what is noticed, and what is new has no reason yet."""
+    head = EXPLAINED.read_text().split("\n\n", 1)[0]
+    below = {}
+    for survivor in survivors:
+        below.setdefault(explained.get(survivor, NO_REASON), []).append(survivor)
+    reasons = sorted(below, key=lambda reason: reason.startswith(NO_REASON))
+    text = "\n\n".join("\n".join([reason, *(f"  {s}" for s in dict.fromkeys(below[reason]))]) for reason in reasons)
+    EXPLAINED.write_text(f"{head}\n\n{text}\n")
+
+
+def main():
+    arguments = sys.argv[1:]
+    command = arguments[arguments.index("--") + 1:] if "--" in arguments else []
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sample", type=int, help="try that many only, others with every change of the model")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many mutants run at once")
+    parser.add_argument("--list", action="store_true", help="print the mutants and do nothing")
+    parser.add_argument("--update", action="store_true", help="rewrite source_mutants.txt: what survives, below the reasons that it has")
+    parser.add_argument("folder", type=pathlib.Path)
+    options = parser.parse_args(arguments[:arguments.index("--")] if command else arguments)
+    every = list(mutants())
+    sources = {name: (ROOT / "include/membar/model" / f"{name}.hpp").read_text() for name in FILES}
+
+    def described(number):
+        name, start, end, new = every[number - 1]
+        if end - start < 25:  # too little to say where it is
+            text = sources[name]
+            first, last = text.rfind("\n", 0, start) + 1, text.find("\n", end)
+            before = text.rfind("\n", 0, first - 1) + 1
+            return f"{name}: {shown(text[before:start])} [{shown(text[start:end])} -> {shown(new) or '(nothing)'}] {shown(text[end:last])}".strip()
+        return f"{name}: {shown(sources[name][start:end])} -> {shown(new) or '(nothing)'}"
+
+    if options.list:
+        for number in range(1, len(every) + 1):
+            print(number, described(number))
+        return 0
+    if options.sample:
+        seed = hashlib.sha256("".join(sources.values()).encode()).hexdigest()
+        every = random.Random(seed).sample(every, min(options.sample, len(every)))
+    options.folder.mkdir(parents=True, exist_ok=True)
+    program, left_out = compile_all(options.folder.resolve(), every, command, options.jobs)
+    numbers = [n for n in range(1, len(every) + 1) if n not in left_out]
+    result = options.folder / "result.txt"
+    with result.open("w") as out:
+        ran = subprocess.run([program, str(options.jobs), CATALOGUE, HERE / "small"], input="\n".join(map(str, numbers)) + "\n",
+                             stdout=out, text=True)
+    output = result.read_text()
+    verdicts = dict(re.findall(r"^(\d+) (.*)$", output, re.M))
+    if ran.returncode or len(verdicts) != len(numbers):
+        print(output[-2000:], "the program of all mutants ended early")
+        return 1
+    explained = {}
+    reason = ""
+    for line in EXPLAINED.read_text().splitlines() if EXPLAINED.exists() else []:
+        if line.startswith("  "):
+            explained[line.strip()] = reason
+        elif line and not line.startswith("#"):
+            reason = line
+    survivors = [described(n) for n in numbers if verdicts[str(n)].startswith("survived")]
+    if options.update and not options.sample:
+        update(survivors, explained)
+        explained = {s: explained.get(s, NO_REASON) for s in survivors}
+    bad = [f"SURVIVED, and no test notices: {s}" for s in survivors if s not in explained]
+    if not options.sample:
+        bad += [f"killed or gone, and source_mutants.txt says it changes nothing: {s}" for s in explained if s not in survivors]
+        if len(numbers) < 200:
+            bad.append(f"only {len(numbers)} mutants compile")
+    print(*bad, sep="\n")
+    known = [s for s in survivors if s in explained]
+    without = len([s for s in known if explained[s].startswith(NO_REASON)])
+    print(f"{len(every)} mutants, {len(numbers)} compile, {len(numbers) - len(survivors)} are noticed, {len(known) - without} change nothing, "
+          f"{without} are listed without a reason, {len(survivors) - len(known)} are not listed")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The random tests whose outcomes are compared with those of a second decision procedure.
+#pragma once
+
+#include <bench/model/random_test.hpp>
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <vector>
+
+namespace membar_test {
+
+struct mix {
+  const char* name;
+  random_shape shape;
+  std::uint64_t seed;
+  int programs;
+};
+
+inline std::ostream& operator<<(std::ostream& out, const mix& m) { return out << m.name; }
+
+inline const std::vector<std::string> plain_names = {"x", "y", "z"};
+
+constexpr random_shape shaped(int threads, int instructions, int locations, bool barriers, bool proxies) {
+  return {.threads = threads, .instructions = instructions, .locations = locations, .barriers = barriers, .proxies = proxies};
+}
+
+/// Also vectors, mbarriers, edges of the API, loops that wait, second branches and registers as the expected value of a cas.
+constexpr random_shape wide(int threads, int instructions, int locations) {
+  return {.threads = threads, .instructions = instructions, .locations = locations, .wide = true};
+}
+
+/// Half of the instructions are of the rare kinds.
+constexpr random_shape dense(random_shape shape) {
+  shape.dense = true;
+  return shape;
+}
+
+/// Strong accesses of one location, whose writes coherence orders.
+constexpr random_shape strong(int threads, int instructions) {
+  return {.threads = threads,
+          .instructions = instructions,
+          .locations = 1,
+          .fences = false,
+          .places = false,
+          .strong = true,
+          .only_accesses = true};
+}
+
+inline const mix compared_mixes[] = {{"two", shaped(2, 3, 2, false, false), 21, 2500},
+                                     {"one_location", shaped(2, 3, 1, false, false), 22, 600},
+                                     {"three", shaped(3, 2, 2, false, false), 23, 600},
+                                     {"barriers", shaped(3, 2, 2, true, false), 24, 1500},
+                                     {"long", shaped(2, 5, 2, false, false), 27, 60},
+                                     {"wide", wide(2, 4, 2), 28, 1500},
+                                     {"wide_three", wide(3, 2, 1), 29, 1000},
+                                     {"dense_barriers", dense(shaped(3, 3, 1, true, false)), 30, 3000},
+                                     {"dense_proxies", dense(shaped(2, 4, 1, false, true)), 31, 500},
+                                     {"dense_wide", dense(wide(2, 4, 1)), 32, 150},
+                                     {"proxies", shaped(2, 3, 2, false, true), 25, 2000},
+                                     {"everything", shaped(2, 3, 2, true, true), 26, 1500}};
+
+/// Those whose outcomes are compared with interleavings.
+inline const mix interleaved_mixes[] = {
+    {"two_of_five", strong(2, 5), 33, 60}, {"three_of_three", strong(3, 3), 34, 60}, {"four_of_two", strong(4, 2), 35, 60}};
+
+}  // namespace membar_test

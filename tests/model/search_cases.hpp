@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Litmus tests of what the search does beyond verdicts on small tests: programs of many equal accesses, loops that only wait,
+/// loops that are cut, data races. The tests of the model decide them, and so does the program that tries mutants of the model.
+#pragma once
+
+#include <membar/model/litmus_file.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace membar_test {
+
+using membar::model::litmus_test, membar::model::read_litmus;
+
+using column = std::vector<std::string>;
+
+/// A test of these threads, each in its own block of one GPU.
+inline litmus_test made_of(const std::vector<column>& threads, const std::string& state, const std::string& question) {
+  std::string text = "PTX t\n{ " + state + " }\n";
+  std::size_t rows = 0;
+  for (std::size_t t = 0; t < threads.size(); ++t) {
+    text += (t == 0 ? " P" : " | P") + std::to_string(t) + "@cta " + std::to_string(t) + ",gpu 0";
+    rows = std::max(rows, threads[t].size());
+  }
+  text += ";\n";
+  for (std::size_t row = 0; row < rows; ++row) {
+    for (std::size_t t = 0; t < threads.size(); ++t) {
+      text += (t == 0 ? " " : " | ") + (row < threads[t].size() ? threads[t][row] : "");
+    }
+    text += ";\n";
+  }
+  return read_litmus(text + question);
+}
+
+inline column repeated(const std::string& instruction, int times) {
+  return column(static_cast<std::size_t>(times), instruction);
+}
+
+inline std::string number(int n) { return std::to_string(n); }
+
+// ---- programs whose executions are many
+
+/// A test whose verdict is known, and takes less than a second: a search of at most a million steps.
+struct large_test {
+  std::string name;
+  litmus_test test;
+  bool holds;
+};
+
+/// Collects the variants of one program.
+class variants {
+ public:
+  variants(std::vector<large_test>& all, const char* name) : all_(all), name_(name) {}
+  void operator()(litmus_test test, bool holds = true) {
+    all_.push_back({name_ + "_" + std::to_string(++count_), std::move(test), holds});
+  }
+
+ private:
+  std::vector<large_test>& all_;
+  std::string name_;
+  int count_ = 0;
+};
+
+inline void add_ticket_lock_of_four_threads(variants add) {
+  const column holder = {"atom.relaxed.gpu.add r0, in, 1",
+                         "LOOP:",
+                         "ld.acquire.gpu r1, out",
+                         "bne r0, r1, LOOP",
+                         "ld.weak r2, x",
+                         "add r2, r2, 1",
+                         "st.weak x, r2",
+                         "add r3, r0, 1",
+                         "st.release.gpu out, r3"};
+  const std::string state = "in=0; out=0; x=0;";
+  add(made_of({holder, holder, holder, holder}, state, "forall (x == 4)"));
+  add(made_of({holder, holder, holder, holder}, state, "~exists (P0:r2 == 1 /\\ P1:r2 == 1)"));
+  column hasty = holder;
+  hasty[2] = "ld.relaxed.gpu r1, out";
+  add(made_of({hasty, hasty, hasty, hasty}, state, "exists (x == 1)"));
+}
+
+inline void add_channel_of_eight_messages(variants add) {
+  for (const int slots : {1, 2, 4, 8}) {
+    column sender;
+    column receiver;
+    std::string state = "head=0; tail=0;";
+    std::string wrong;
+    for (int i = 0; i < 8; ++i) {
+      const std::string slot = "d" + number(i % slots);
+      const std::string label = "L" + number(i);
+      state += i < slots ? slot + "=0;" : "";
+      if (i >= slots) {
+        sender.insert(sender.end(),
+                      {label + ":", "ld.acquire.gpu r0, tail", "blt r0, " + number(i + 1 - slots) + ", " + label});
+      }
+      sender.insert(sender.end(), {"st.weak " + slot + ", " + number(i + 1), "st.release.gpu head, " + number(i + 1)});
+      receiver.insert(receiver.end(), {label + ":", "ld.acquire.gpu r0, head", "blt r0, " + number(i + 1) + ", " + label,
+                                       "ld.weak r" + number(i + 1) + ", " + slot, "st.release.gpu tail, " + number(i + 1)});
+      wrong += (i == 0 ? "" : " \\/ ") + ("P1:r" + number(i + 1) + " != " + number(i + 1));
+    }
+    add(made_of({sender, receiver}, state, "~exists (" + wrong + ")"));
+  }
+}
+
+inline void add_grid_barrier_of_six_blocks(variants add) {
+  const auto barrier_of = [](const column& arrive_and_wait) {
+    std::vector<column> threads;
+    std::string state = "count=0; gen=0;";
+    std::string missed;
+    for (int i = 0; i < 6; ++i) {
+      threads.push_back({"st.weak x" + number(i) + ", 1"});
+      threads.back().insert(threads.back().end(), arrive_and_wait.begin(), arrive_and_wait.end());
+      threads.back().push_back("ld.weak r2, x" + number((i + 1) % 6));
+      state += "x" + number(i) + "=0;";
+      missed += (i == 0 ? "P" : " \\/ P") + number(i) + ":r2 == 0";
+    }
+    return made_of(threads, state, "~exists (" + missed + ")");
+  };
+  add(barrier_of({"atom.acq_rel.gpu.add r0, count, 1", "L:", "ld.acquire.gpu r1, count", "bne r1, 6, L"}));
+  add(barrier_of({"fence.acq_rel.gpu", "red.relaxed.gpu.add count, 1", "L:", "ld.relaxed.gpu r1, count", "blt r1, 6, L",
+                  "fence.acq_rel.gpu"}));
+  add(barrier_of({"atom.acq_rel.gpu.add r0, count, 1", "bne r0, 5, L", "st.weak count, 0", "st.release.gpu gen, 1",
+                  "L:", "ld.acquire.gpu r1, gen", "bne r1, 1, L"}));
+  add(barrier_of({"atom.relaxed.gpu.add r0, count, 1", "L:", "ld.acquire.gpu r1, count", "bne r1, 6, L"}), false);
+}
+
+inline void add_four_threads_of_four_relaxed_stores(variants add) {
+  std::vector<column> writers;
+  for (int t = 0; t < 4; ++t) {
+    writers.emplace_back();
+    for (int k = 1; k <= 4; ++k) {
+      writers.back().push_back("st.relaxed.gpu x, " + number(4 * t + k));
+    }
+  }
+  add(made_of(writers, "x=0;", "forall (x == 4 \\/ x == 8 \\/ x == 12 \\/ x == 16)"));
+  add(made_of(writers, "x=0;", "exists (x == 12)"));
+  writers.push_back({"ld.relaxed.gpu r0, x", "ld.relaxed.gpu r1, x"});
+  add(made_of(writers, "x=0;", "~exists (P4:r0 == 2 /\\ P4:r1 == 1)"));
+}
+
+inline void add_relaxed_additions_of_equal_threads(variants add) {
+  const column eight = repeated("atom.relaxed.gpu.add r0, x, 1", 8);
+  add(made_of({eight, eight}, "x=0;", "forall (x == 16)"));
+  add(made_of({eight, eight}, "x=0;", "~exists (P0:r0 == P1:r0)"));
+  const column four = repeated("red.relaxed.gpu.add x, 1", 4);
+  add(made_of({four, four, four, four}, "x=0;", "forall (x == 16)"));
+  const column block = repeated("atom.relaxed.cta.add r0, x, 1", 3);
+  add(made_of({block, block}, "x=0;", "exists (x == 3)"));
+}
+
+inline std::vector<large_test> large_tests() {
+  std::vector<large_test> all;
+  add_ticket_lock_of_four_threads({all, "ticket_lock_of_four_threads"});
+  add_channel_of_eight_messages({all, "channel_of_eight_messages"});
+  add_grid_barrier_of_six_blocks({all, "grid_barrier_of_six_blocks"});
+  add_four_threads_of_four_relaxed_stores({all, "four_threads_of_four_relaxed_stores"});
+  add_relaxed_additions_of_equal_threads({all, "relaxed_additions_of_equal_threads"});
+  return all;
+}
+
+// ---- loops
+
+/// Two threads on x and y, with every register and location observed.
+inline litmus_test looping(const column& first, const column& second, const std::string& state = "x=0; y=0;") {
+  return made_of({first, second}, state + " P0:r0=0; P0:r1=0; P1:r0=0; P1:r1=0;",
+                 "exists (P0:r0 == 0 /\\ P0:r1 == 0 /\\ P1:r0 == 0 /\\ P1:r1 == 0 /\\ x == 0 /\\ y == 0)");
+}
+
+struct loop {
+  const char* why;
+  litmus_test test;
+};
+
+/// Loops that only wait.
+inline std::vector<loop> waiting_loops() {
+  return {
+      {"a load",
+       looping({"st.weak x, 1", "st.release.gpu y, 1"}, {"L:", "ld.acquire.gpu r0, y", "bne r0, 1, L", "ld.weak r1, x"})},
+      {"a weak load and a fence",
+       looping({"st.weak x, 1", "st.weak y, 1"}, {"L:", "ld.weak r0, y", "fence.sc.gpu", "beq r0, 0, L", "ld.weak r1, x"})},
+      {"two loads", looping({"st.relaxed.gpu x, 1", "st.relaxed.gpu y, 1"},
+                            {"L:", "ld.relaxed.gpu r0, x", "ld.relaxed.gpu r1, y", "bne r0, r1, L"})},
+      {"arithmetic on what was read",
+       looping({"st.relaxed.gpu x, 2"}, {"L:", "ld.relaxed.gpu r0, x", "sub r1, r0, 1", "bne r1, 1, L"})},
+      {"a compare-and-swap that fails",
+       looping({"st.weak y, 1", "st.release.gpu x, 0"},
+               {"L:", "atom.acquire.gpu.cas r0, x, 0, 1", "bne r0, 0, L", "ld.weak r1, y"}, "x=1; y=0;")},
+      {"an update by compare-and-swap",
+       looping({"st.relaxed.gpu x, 5"},
+               {"L:", "ld.relaxed.gpu r0, x", "add r1, r0, 1", "atom.relaxed.gpu.cas r1, x, r0, r1", "bne r1, r0, L"})},
+      {"an exchange of the same value",
+       looping({"st.weak y, 1", "st.release.gpu x, 0"},
+               {"L:", "atom.acq_rel.gpu.exch r0, x, 1", "bne r0, 0, L", "ld.weak r1, y"}, "x=1; y=0;")},
+      {"an addition of nothing",
+       looping({"st.relaxed.gpu x, 1"}, {"L:", "atom.relaxed.gpu.add r0, x, 0", "beq r0, 0, L", "ld.relaxed.gpu r1, x"})},
+  };
+}
+
+/// Loops that do more.
+inline std::vector<loop> working_loops() {
+  const column other = {"st.relaxed.gpu x, 0"};
+  return {
+      {"a counter", looping({"L:", "add r0, r0, 1", "bne r0, 3, L"}, other)},
+      {"an addition", looping({"L:", "atom.relaxed.gpu.add r1, x, 1", "bne r1, 2, L"}, other)},
+      {"a store", looping({"L:", "st.relaxed.gpu y, 1", "ld.relaxed.gpu r1, x", "bne r1, 1, L"}, other)},
+      {"iterations that are counted", looping({"L:", "add r0, r0, 1", "ld.relaxed.gpu r1, x", "bne r1, 1, L"}, other)},
+      {"a register that an iteration leaves behind",
+       looping({"L:", "ld.relaxed.gpu r0, x", "beq r0, 1, END", "ld.relaxed.gpu r1, y", "beq r1, 0, L", "END:"}, other)},
+      {"an exchange of another value", looping({"L:", "atom.relaxed.gpu.exch r0, x, 1", "bne r0, 0, L"}, other, "x=2; y=0;")},
+      {"an exchange beside a weak store",
+       looping({"L:", "atom.relaxed.gpu.exch r0, x, 1", "bne r0, 0, L"}, {"st.weak x, 0"}, "x=1; y=0;")},
+      {"a jump into the loop",
+       looping({"goto M", "L:", "ld.relaxed.gpu r0, y", "M:", "ld.relaxed.gpu r0, x", "bne r0, 1, L"}, other)},
+  };
+}
+
+// ---- data races
+
+/// A program of two threads in two blocks.
+struct racing_program {
+  const char* rows;
+  const char* race;  ///< what races; empty: nothing
+
+  [[nodiscard]] litmus_test test() const {
+    return read_litmus("PTX t\n{ x=0; y=0; }\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n " + std::string(rows) +
+                       " ;\nexists (true)\n");
+  }
+};
+
+inline const racing_program racing_programs[] = {
+    // message passing: the reader waits, or not; the flag is weak
+    {"st.weak x, 1 | L: ;\n st.release.gpu y, 1 | ld.acquire.gpu r0, y ;\n | bne r0, 1, L ;\n | ld.weak r1, x", ""},
+    {"st.weak x, 1 | ld.acquire.gpu r0, y ;\n st.release.gpu y, 1 | bne r0, 1, END ;\n | ld.weak r1, x ;\n | END:", ""},
+    {"st.weak x, 1 | ld.acquire.gpu r0, y ;\n st.release.gpu y, 1 | ld.weak r1, x", "P0 'st.weak x, 1' and P1 'ld.weak r1, x'"},
+    {"st.weak x, 1 | L: ;\n st.weak y, 1 | ld.weak r0, y ;\n | bne r0, 1, L", "P0 'st.weak y, 1' and P1 'ld.weak r0, y'"},
+    {"st.weak x, 1 | L: ;\n st.release.cta y, 1 | ld.acquire.gpu r0, y ;\n | bne r0, 1, L",
+     "P0 'st.release.cta y, 1' and P1 'ld.acquire.gpu r0, y'"},
+    // a read of the data in an iteration that still waits
+    {"st.weak x, 1 | L: ;\n st.release.gpu y, 1 | ld.weak r1, x ;\n | ld.acquire.gpu r0, y ;\n | bne r0, 1, L",
+     "P0 'st.weak x, 1' and P1 'ld.weak r1, x'"},
+    // a lock
+    {"L: | L: ;\n atom.acquire.gpu.cas r0, y, 0, 1 | atom.acquire.gpu.cas r0, y, 0, 1 ;\n bne r0, 0, L | bne r0, 0, L ;\n"
+     " ld.weak r1, x | ld.weak r1, x ;\n add r1, r1, 1 | add r1, r1, 1 ;\n st.weak x, r1 | st.weak x, r1 ;\n"
+     " st.release.gpu y, 0 | st.release.gpu y, 0",
+     ""},
+    {"L: | L: ;\n atom.relaxed.gpu.cas r0, y, 0, 1 | atom.relaxed.gpu.cas r0, y, 0, 1 ;\n bne r0, 0, L | bne r0, 0, L ;\n"
+     " st.weak x, 1 | st.weak x, 2 ;\n st.release.gpu y, 0 | st.release.gpu y, 0",
+     "P0 'st.weak x, 1' and P1 'st.weak x, 2'"},
+    // store buffering with and without fences, and with atomics
+    {"st.weak x, 1 | st.weak y, 1 ;\n fence.sc.gpu | fence.sc.gpu ;\n ld.weak r0, y | ld.weak r0, x",
+     "P0 'ld.weak r0, y' and P1 'st.weak y, 1'"},
+    {"st.relaxed.gpu x, 1 | st.relaxed.gpu y, 1 ;\n ld.relaxed.gpu r0, y | ld.relaxed.gpu r0, x", ""},
+    // an update beside a weak store of the same thread and another thread's update
+    {"atom.relaxed.gpu.add r0, x, 1 | atom.relaxed.gpu.add r0, x, 1", ""},
+    {"atom.relaxed.gpu.add r0, x, 1 | st.weak x, 1", "P0 'atom.relaxed.gpu.add r0, x, 1' and P1 'st.weak x, 1'"},
+};
+
+}  // namespace membar_test

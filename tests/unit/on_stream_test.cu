@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Symmetric operations on a stream as the host sees them, on the fake CUDA runtime: what a captured graph may hold.
+#include <membar/symmetric/heap.hpp>
+#include <membar/symmetric/on_stream.cuh>
+#include <membar/symmetric/recoverable.cuh>
+
+#include <tests/common/refusal.hpp>
+#include <tests/fake_cuda/fake_cuda.hpp>
+
+#include <vector>
+
+namespace {
+
+namespace symmetric = membar::symmetric;
+
+using fake_cuda::now;
+using membar_test::refusal;
+using symmetric::pe, symmetric::peer_backend, symmetric::scoped_array;
+
+constexpr membar::wait_budget budget = membar::wait_budget::milliseconds(5);
+
+class on_stream : public fake_cuda::test {
+ protected:
+  peer_backend backend{std::vector<int>{0, 1}};
+  symmetric::heap<peer_backend> heap{backend, 1 << 16};
+  const scoped_array<symmetric::signal<symmetric::set>, peer_backend> flags{
+      heap.allocate<symmetric::signal<symmetric::set>>(1)};
+  const scoped_array<symmetric::signal<symmetric::add>, peer_backend> sums{heap.allocate<symmetric::signal<symmetric::add>>(1)};
+  const scoped_array<symmetric::epoch, peer_backend> epochs{heap.allocate<symmetric::epoch>(2)};
+  const scoped_array<symmetric::barrier_word, peer_backend> words{heap.allocate_barrier()};
+  const symmetric::object<symmetric::signal<symmetric::set>> flag = flags.on(pe(0))[0];
+  const symmetric::object<symmetric::signal<symmetric::add>> sum = sums.on(pe(0))[0];
+  const symmetric::object<symmetric::epoch> number = epochs.on(pe(0))[0];
+  fake_cuda::stream stream;
+};
+
+TEST_F(on_stream, what_would_be_the_same_in_every_replay_is_not_captured) {
+  stream.capturing = true;
+  EXPECT_EQ(
+      refusal([&] { notify_on_stream(flag, 7, pe(1), stream.handle()); }),
+      "membar: a notification that sets a signal to 7 was to be captured in a graph, and would be the same in every replay, "
+      "so that a wait ends by the value of the replay before: pass an epoch in place of the value, or add to a signal<add>");
+  EXPECT_EQ(refusal([&] { wait_on_stream(flag, symmetric::equals(7), budget, stream.handle()); }),
+            "membar: a wait for a signal and 7 was to be captured in a graph, and would be the same in every replay, so that a "
+            "wait ends by the value of the replay before: pass an epoch in place of the condition");
+  EXPECT_NE(refusal([&] { wait_on_stream(sum, symmetric::at_least(7), budget, stream.handle()); }), "");
+  EXPECT_TRUE(now().launches.empty());
+}
+
+TEST_F(on_stream, what_is_right_in_every_replay_is_captured) {
+  stream.capturing = true;
+  notify_on_stream(sum, 1, pe(1), stream.handle());
+  notify_on_stream(flag, number, pe(1), stream.handle());
+  wait_on_stream(flag, number, budget, stream.handle());
+  wait_on_stream(sum, number, budget, stream.handle(), 3);
+  barrier_on_stream(words.on(pe(0)), budget, stream.handle());
+  quiet_on_stream(heap.reach_of(pe(0)), stream.handle());
+  EXPECT_EQ(now().launches.size(), 6U);
+}
+
+TEST_F(on_stream, outside_of_a_capture_values_are_what_they_are) {
+  notify_on_stream(flag, 7, pe(1), stream.handle());
+  wait_on_stream(flag, symmetric::equals(7), budget, stream.handle());
+  wait_on_stream(sum, symmetric::at_least(7), budget, stream.handle());
+  EXPECT_EQ(now().launches.size(), 3U);
+}
+
+TEST_F(on_stream, all_kernels_are_loaded_before_one_waits) {
+  load_stream_operations(heap);
+  for (const int device : {0, 1}) {
+    EXPECT_EQ(now().devices[static_cast<std::size_t>(device)].loaded.size(), 10U);
+  }
+}
+
+TEST_F(on_stream, a_recoverable_wait_has_a_status_and_freezes_no_value) {
+  const scoped_array flags_of_abort(heap.allocate<symmetric::abort_flag>(1));
+  const auto abort = flags_of_abort.on(pe(0))[0];
+  symmetric::stream_status status;
+  EXPECT_EQ(refusal([&] { try_wait_on_stream(flag, symmetric::equals(7), budget, abort, nullptr, stream.handle()); }),
+            "membar: a recoverable operation was given no status (null): pass memory that its device writes, of the device or "
+            "mapped of the host");
+  EXPECT_NE(refusal([&] { try_barrier_on_stream(words.on(pe(0)), budget, abort, nullptr, stream.handle()); }), "");
+  stream.capturing = true;
+  EXPECT_NE(refusal([&] { try_wait_on_stream(sum, symmetric::at_least(7), budget, abort, &status, stream.handle()); }), "");
+  EXPECT_TRUE(now().launches.empty());
+  try_wait_on_stream(flag, number, budget, abort, &status, stream.handle());
+  try_barrier_on_stream(words.on(pe(0)), budget, abort, &status, stream.handle());
+  abort_on_stream(abort, stream.handle());
+  EXPECT_EQ(now().launches.size(), 3U);
+  EXPECT_STREQ(name(status.result), "pending");
+}
+
+TEST_F(on_stream, all_recoverable_kernels_are_loaded_before_one_waits) {
+  load_recoverable_operations(heap);
+  EXPECT_EQ(now().devices[0].loaded.size(), 7U);
+}
+
+}  // namespace

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "membar-domains/child.hpp"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "membar-domains/move_list.hpp"
+
+namespace membar_domains {
+
+outcome run(const std::vector<std::string>& program, const std::vector<std::pair<std::string, std::string>>& environment) {
+  std::vector<char*> words;
+  for (const std::string& word : program) {
+    words.push_back(const_cast<char*>(word.c_str()));
+  }
+  words.push_back(nullptr);
+  int failure[2];
+  if (pipe2(failure, O_CLOEXEC) != 0) {
+    throw error(std::string("no pipe could be made: ") + std::strerror(errno));
+  }
+  const pid_t child = fork();
+  if (child < 0) {
+    throw error(std::string("no process could be made: ") + std::strerror(errno));
+  }
+  if (child == 0) {
+    for (const auto& [name, value] : environment) {
+      setenv(name.c_str(), value.c_str(), 1);
+    }
+    execvp(words[0], words.data());
+    const int why = errno;
+    static_cast<void>(!write(failure[1], &why, sizeof why));
+    _exit(why == ENOENT ? 127 : 126);
+  }
+  close(failure[1]);
+  // A Ctrl-C is for the program; its report is still written.
+  const auto old_interrupt = std::signal(SIGINT, SIG_IGN);
+  const auto old_quit = std::signal(SIGQUIT, SIG_IGN);
+  int why = 0;
+  outcome out;
+  out.started = read(failure[0], &why, sizeof why) != sizeof why;
+  close(failure[0]);
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  std::signal(SIGINT, old_interrupt);
+  std::signal(SIGQUIT, old_quit);
+  if (!out.started) {
+    out.status = why == ENOENT ? 127 : 126;
+  } else if (WIFSIGNALED(status)) {
+    out.signal = WTERMSIG(status);
+    out.status = 128 + out.signal;
+  } else {
+    out.status = WEXITSTATUS(status);
+  }
+  return out;
+}
+
+std::string library_path() {
+  const std::filesystem::path here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  for (const char* place : {".", "../lib/membar", "../lib64/membar", "../" MEMBAR_DOMAINS_LIBRARY_FOLDER}) {
+    const auto candidate = here / place / "libmembar_domains.so";
+    if (std::filesystem::exists(candidate)) {
+      return std::filesystem::canonical(candidate).string();
+    }
+  }
+  throw error(
+      "libmembar_domains.so is neither beside the command nor in its lib folder: it is built where CMake finds the CUDA "
+      "toolkit");
+}
+
+}  // namespace membar_domains

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "membar-domains/gain.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <random>
+
+#include "membar-domains/overlap.hpp"
+#include "membar-domains/text.hpp"
+
+namespace membar_domains {
+
+namespace {
+
+/// A mode's listed kernels from the first after another mode to the last before the next.
+struct turn {
+  mode how = mode::off;
+  std::vector<interval> ran;
+};
+
+std::vector<turn> turns_of(std::vector<moved_run> moves) {
+  std::sort(moves.begin(), moves.end(), [](const moved_run& a, const moved_run& b) { return a.start < b.start; });
+  std::vector<turn> out;
+  for (const moved_run& m : moves) {
+    if (out.empty() || out.back().how != m.how) {
+      out.push_back({m.how, {}});
+    }
+    out.back().ran.push_back({m.start, m.end});
+  }
+  for (turn& t : out) {
+    t.ran = united(std::move(t.ran));
+  }
+  return out;
+}
+
+std::int64_t shared(const std::vector<interval>& intervals, std::int64_t start, std::int64_t end) {
+  std::int64_t out = 0;
+  const auto first =
+      std::lower_bound(intervals.begin(), intervals.end(), start, [](const interval& i, std::int64_t t) { return i.end < t; });
+  for (auto at = first; at != intervals.end() && at->start < end; ++at) {
+    out += std::max<std::int64_t>(0, std::min(at->end, end) - std::max(at->start, start));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<lane_times> sort_ticks(const records& of) {
+  const std::vector<turn> all = turns_of(of.moves);
+  struct beside {
+    std::size_t turn;
+    double us, covered;
+  };
+  struct lane {
+    std::vector<double> alone;
+    std::vector<beside> units;
+  };
+  std::map<std::uint32_t, lane> lanes;
+  // The latest end of all turns up to each, as a kernel may outlast those after it.
+  std::vector<std::int64_t> latest;
+  for (const turn& t : all) {
+    latest.push_back(std::max(latest.empty() ? t.ran.back().end : latest.back(), t.ran.back().end));
+  }
+  for (const tick& t : of.ticks) {
+    lane& into = lanes[t.lane];
+    const double us = static_cast<double>(t.end - t.start) / 1000;
+    bool many = false;
+    std::size_t found = all.size();
+    std::size_t at = static_cast<std::size_t>(std::lower_bound(latest.begin(), latest.end(), t.start) - latest.begin());
+    for (; at < all.size() && all[at].ran.front().start <= t.end; ++at) {
+      if (touched(all[at].ran, t.start, t.end)) {
+        many = many || (found != all.size() && all[found].how != all[at].how);
+        found = at;
+      }
+    }
+    if (found == all.size()) {
+      into.alone.push_back(us);
+    } else if (!many) {
+      const auto length = std::max<std::int64_t>(t.end - t.start, 1);
+      into.units.push_back(
+          {found, us, static_cast<double>(shared(all[found].ran, t.start, t.end)) / static_cast<double>(length)});
+    }
+  }
+  std::vector<lane_times> out;
+  for (auto& [id, l] : lanes) {
+    lane_times times;
+    const auto name = of.lanes.find(id);
+    times.lane = name == of.lanes.end() ? "lane " + std::to_string(id) : name->second;
+    times.alone = std::move(l.alone);
+    std::vector<double> shares;
+    for (const beside& b : l.units) {
+      shares.push_back(b.covered);
+    }
+    const double usual = median(shares);
+    std::array<std::map<std::size_t, std::vector<double>>, 3> by_turn;
+    for (const beside& b : l.units) {
+      if (b.covered >= usual / 2) {
+        by_turn[static_cast<std::size_t>(all[b.turn].how)][b.turn].push_back(b.us);
+        times.covered.push_back(b.covered);
+      }
+    }
+    for (std::size_t m = 0; m < 3; ++m) {
+      for (auto& [turn, values] : by_turn[m]) {
+        times.beside[m].push_back(std::move(values));
+      }
+    }
+    out.push_back(std::move(times));
+  }
+  return out;
+}
+
+namespace {
+
+double percentile(std::vector<double> values, double fraction) {
+  if (values.empty()) {
+    return 0;
+  }
+  const auto at = static_cast<std::ptrdiff_t>(std::ceil(fraction * static_cast<double>(values.size()))) - 1;
+  const auto place = values.begin() + std::max<std::ptrdiff_t>(at, 0);
+  std::nth_element(values.begin(), place, values.end());
+  return *place;
+}
+
+std::vector<double> pooled(const turns& all) {
+  std::vector<double> out;
+  for (const auto& turn : all) {
+    out.insert(out.end(), turn.begin(), turn.end());
+  }
+  return out;
+}
+
+/// The units of as many turns as there are, each drawn from all.
+std::vector<double> resample(const turns& all, std::mt19937& random) {
+  std::uniform_int_distribution<std::size_t> any(0, all.size() - 1);
+  std::vector<double> out;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto& turn = all[any(random)];
+    out.insert(out.end(), turn.begin(), turn.end());
+  }
+  return out;
+}
+
+bool is_graph(const std::string& lane) { return lane.find("graph ") != std::string::npos; }
+
+estimate with_interval(double value, std::vector<double> resamples) {
+  std::sort(resamples.begin(), resamples.end());
+  const auto at = [&](double f) { return resamples[static_cast<std::size_t>(f * static_cast<double>(resamples.size() - 1))]; };
+  return {value, at(0.025), at(0.975)};
+}
+
+}  // namespace
+
+gain_report gains(const std::vector<lane_times>& lanes, const predictions& predicted) {
+  constexpr int resamples = 400;
+  gain_report out;
+  std::vector<const lane_times*> used;
+  for (const lane_times& lane : lanes) {
+    const bool any = std::any_of(lane.beside.begin(), lane.beside.end(), [](const auto& v) { return !v.empty(); });
+    if (std::all_of(lane.beside.begin(), lane.beside.end(), [](const auto& v) { return pooled(v).size() >= enough_ticks; })) {
+      used.push_back(&lane);
+    } else if (any) {
+      ++out.left_out;
+    }
+  }
+  if (used.empty()) {
+    return out;
+  }
+  std::mt19937 random(20);
+  double off = 0, on = 0, control = 0;
+  std::vector<double> off_of(resamples), on_of(resamples), control_of(resamples);
+  for (const lane_times* lane : used) {
+    lane_gain g;
+    g.lane = lane->lane;
+    g.count_alone = lane->alone.size();
+    g.alone = median(lane->alone);
+    g.covered = median(lane->covered);
+    for (std::size_t m = 0; m < 3; ++m) {
+      const std::vector<double> all = pooled(lane->beside[m]);
+      g.count[m] = all.size();
+      g.turns[m] = lane->beside[m].size();
+      out.fewest_turns = out.fewest_turns == 0 ? g.turns[m] : std::min(out.fewest_turns, g.turns[m]);
+      g.p50[m] = median(all);
+      g.p99[m] = percentile(all, 0.99);
+    }
+    const double units = static_cast<double>(g.count[0]);
+    off += units * g.p50[0];
+    on += units * g.p50[1];
+    control += units * g.p50[2];
+    std::vector<double> ratios;
+    for (std::size_t r = 0; r < resamples; ++r) {
+      const double a = median(resample(lane->beside[0], random));
+      const double b = median(resample(lane->beside[1], random));
+      const double c = median(resample(lane->beside[2], random));
+      ratios.push_back(a / b);
+      off_of[r] += units * a;
+      on_of[r] += units * b;
+      control_of[r] += units * c;
+    }
+    g.gain = with_interval(g.p50[0] / g.p50[1], ratios);
+    out.lanes.push_back(std::move(g));
+  }
+  std::vector<double> gain, same;
+  for (std::size_t r = 0; r < resamples; ++r) {
+    gain.push_back(off_of[r] / on_of[r]);
+    same.push_back(off_of[r] / control_of[r]);
+  }
+  out.gain = with_interval(off / on, gain);
+  out.control = with_interval(off / control, same);
+  for (const bool in_graph : {true, false}) {
+    const prediction& p = in_graph ? predicted.graph : predicted.stream;
+    const relief& share = in_graph ? relief_in_a_graph : relief_in_a_stream;
+    double units = 0;
+    prediction_check c{in_graph ? "graph" : "stream", p.back_us(share.value), p.back_us(share.low), p.back_us(share.high)};
+    for (const lane_gain& g : out.lanes) {
+      if (p.units != 0 && is_graph(g.lane) == in_graph) {
+        const auto weight = static_cast<double>(g.count[0]);
+        units += weight;
+        c.as_is += (g.p50[0] - c.as_is) * weight / units;
+        c.measured += (g.p50[0] - g.p50[1] - c.measured) * weight / units;
+      }
+    }
+    if (units > 0) {
+      out.checks.push_back(c);
+    }
+  }
+  std::sort(out.lanes.begin(), out.lanes.end(), [](const lane_gain& a, const lane_gain& b) {
+    return a.p50[0] * static_cast<double>(a.count[0]) > b.p50[0] * static_cast<double>(b.count[0]);
+  });
+  return out;
+}
+
+namespace {
+
+std::string words(const estimate& e) {
+  return fixed(e.value, 3) + "× (95 %: " + fixed(e.low, 3) + " to " + fixed(e.high, 3) + ")";
+}
+
+}  // namespace
+
+std::string sentence(const gain_report& report) {
+  if (report.lanes.empty()) {
+    return "The gain is not known: no stream or graph did " + std::to_string(enough_ticks) +
+           " units of work beside listed kernels of each kind (as they are, moved, control).";
+  }
+  std::string out = "Beside the listed kernels the others ran at " + words(report.gain) +
+                    " of their pace when those were moved; a map that changes nothing gave " + words(report.control) + ".";
+  if (report.control.low > 1.01 || report.control.high < 0.99) {
+    out += " The control is not 1, so the gain is uncertain by as much.";
+  }
+  if (report.gain.high < 0.99) {
+    out += " The move makes this program slower: do not apply it.";
+  } else if (report.gain.low <= 1.01) {
+    out += " That is no gain that this measurement can tell from none.";
+  }
+  if (report.fewest_turns < enough_turns) {
+    out += " The intervals rest on " + std::to_string(report.fewest_turns) + (report.fewest_turns == 1 ? " turn" : " turns") +
+           " of a mode, which are too few: run longer, or with a smaller --turn.";
+  }
+  for (const prediction_check& c : report.checks) {
+    out +=
+        " Predicted for " +
+        (c.of == "graph" ? std::string("a launch of a graph") : std::to_string(launches_in_a_unit) + " launches of a stream") +
+        ": " + fixed(c.back, 1) + " µs less (" + fixed(c.low, 1) + " to " + fixed(c.high, 1) +
+        "); measured: " + fixed(c.measured, 1) + " of " + fixed(c.as_is, 1) + " µs, so the prediction was off by " +
+        fixed(std::abs(c.error()) * 100, 1) + " % of that time.";
+  }
+  return out;
+}
+
+std::string table(const gain_report& report) {
+  std::string out = left("what did its work beside listed kernels", 46) + right("alone µs", 10) + right("as is p50", 11) +
+                    right("p99", 9) + right("moved p50", 11) + right("p99", 9) + right("control p50", 13) + right("gain", 8) +
+                    right("units", 20) + right("turns", 12) + right("covered", 9) + "\n";
+  for (const lane_gain& g : report.lanes) {
+    out += left(g.lane, 46) + right(g.count_alone == 0 ? "-" : fixed(g.alone, 2), 10) + right(fixed(g.p50[0], 2), 11) +
+           right(fixed(g.p99[0], 2), 9) + right(fixed(g.p50[1], 2), 11) + right(fixed(g.p99[1], 2), 9) +
+           right(fixed(g.p50[2], 2), 13) + right(fixed(g.gain.value, 3), 8) +
+           right(std::to_string(g.count[0]) + "/" + std::to_string(g.count[1]) + "/" + std::to_string(g.count[2]), 20) +
+           right(std::to_string(g.turns[0]) + "/" + std::to_string(g.turns[1]) + "/" + std::to_string(g.turns[2]), 12) +
+           right(fixed(g.covered * 100, 0) + " %", 9) + "\n";
+  }
+  if (report.left_out != 0) {
+    out += std::to_string(report.left_out) + " streams or graphs did too little beside listed kernels to be compared\n";
+  }
+  return out;
+}
+
+std::string json(const gain_report& report) {
+  const auto number = [](const estimate& e) {
+    return "{\"value\": " + fixed(e.value, 4) + ", \"low\": " + fixed(e.low, 4) + ", \"high\": " + fixed(e.high, 4) + "}";
+  };
+  std::string out = "{\"gain\": " + (report.lanes.empty() ? "null" : number(report.gain)) +
+                    ", \"control\": " + (report.lanes.empty() ? "null" : number(report.control)) + ", \"lanes\": [";
+  for (std::size_t i = 0; i < report.lanes.size(); ++i) {
+    const lane_gain& g = report.lanes[i];
+    std::string name;
+    for (const char c : g.lane) {
+      name += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+    }
+    out += std::string(i == 0 ? "" : ", ") + "{\"lane\": \"" + name +
+           "\", \"alone_us\": " + (g.count_alone == 0 ? "null" : fixed(g.alone, 3));
+    constexpr std::array<const char*, 3> modes{"as_is", "moved", "control"};
+    for (std::size_t m = 0; m < 3; ++m) {
+      out += std::string(", \"") + modes[m] + "\": {\"p50_us\": " + fixed(g.p50[m], 3) + ", \"p99_us\": " + fixed(g.p99[m], 3) +
+             ", \"count\": " + std::to_string(g.count[m]) + ", \"turns\": " + std::to_string(g.turns[m]) + "}";
+    }
+    out += ", \"covered\": " + fixed(g.covered, 3);
+    out += ", \"gain\": " + number(g.gain) + "}";
+  }
+  out += "], \"predictions\": [";
+  for (std::size_t i = 0; i < report.checks.size(); ++i) {
+    const prediction_check& c = report.checks[i];
+    out += std::string(i == 0 ? "" : ", ") + "{\"of\": \"" + c.of + "\", \"back_us\": " + fixed(c.back, 3) +
+           ", \"low_us\": " + fixed(c.low, 3) + ", \"high_us\": " + fixed(c.high, 3) +
+           ", \"measured_us\": " + fixed(c.measured, 3) + ", \"as_is_us\": " + fixed(c.as_is, 3) +
+           ", \"error\": " + fixed(c.error(), 4) + "}";
+  }
+  return out + "]}\n";
+}
+
+}  // namespace membar_domains

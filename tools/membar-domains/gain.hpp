@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What a move gained, from the pace of streams and graphs beside listed kernels that were launched in turn as the program does,
+/// moved, and with a map that changes nothing.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "membar-domains/overlap.hpp"
+#include "membar-domains/records.hpp"
+
+namespace membar_domains {
+
+/// µs that units of work took, by turn: those of one turn have their time in common, and are no independent measurements.
+using turns = std::vector<std::vector<double>>;
+
+/// µs that each unit of work of a lane took.
+struct lane_times {
+  std::string lane;
+  std::vector<double> alone;
+  std::array<turns, 3> beside;  ///< by `mode`
+  std::vector<double> covered;  ///< the share of each unit beside during which listed kernels ran
+};
+
+/// Sorts ticks by what ran beside them. A tick is alone if no listed kernel ran during it. It is beside a mode if listed kernels of
+/// that mode, and of no other, ran during some of it, and during at least half of what is usual for the lane: at the edge of a turn
+/// a unit is beside nothing for a part. A turn is what ran of one mode before another.
+[[nodiscard]] std::vector<lane_times> sort_ticks(const records& of);
+
+struct estimate {
+  double value = 0, low = 0, high = 0;  ///< with the interval of 95 %
+};
+
+struct lane_gain {
+  std::string lane;
+  std::size_t count_alone = 0;
+  std::array<std::size_t, 3> count{}, turns{};
+  double covered = 0;  ///< median share
+  double alone = 0;    ///< median, µs
+  std::array<double, 3> p50{}, p99{};
+  estimate gain;  ///< time as the program is, divided by time moved
+};
+
+/// What watch predicted for units of a kind, and what try measured.
+struct prediction_check {
+  std::string of;                                                              ///< graph or stream
+  double back = 0, low = 0, high = 0, measured = 0, as_is = 0;                 ///< µs of a unit
+  double error() const { return as_is == 0 ? 0 : (back - measured) / as_is; }  ///< as a share of the unit's time
+};
+
+struct gain_report {
+  std::vector<lane_gain> lanes;  ///< those with enough of each mode, the longest time first
+  std::size_t left_out = 0;      ///< lanes that had too few
+  estimate gain;                 ///< over all lanes, each with the weight of its time
+  estimate control;              ///< the same of the map that changes nothing: 1 if the measurement is right
+  std::size_t fewest_turns = 0;  ///< of a lane and a mode: what the intervals rest on
+  std::vector<prediction_check> checks;
+};
+
+/// Units of work of each mode that a lane must have.
+inline constexpr std::size_t enough_ticks = 20;
+
+/// Turns that an interval needs before it says what it seems to.
+inline constexpr std::size_t enough_turns = 5;
+
+/// The intervals come from 400 resamples of turns with a fixed seed, so equal input gives equal output.
+[[nodiscard]] gain_report gains(const std::vector<lane_times>& lanes, const predictions& predicted = {});
+
+[[nodiscard]] std::string sentence(const gain_report& report);
+[[nodiscard]] std::string table(const gain_report& report);
+/// JSON for other programs.
+[[nodiscard]] std::string json(const gain_report& report);
+
+}  // namespace membar_domains

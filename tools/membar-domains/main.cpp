@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The command membar-domains: starts the program with the library preloaded, and says what came of it.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <sstream>
+
+#include "membar-domains/check.hpp"
+#include "membar-domains/child.hpp"
+#include "membar-domains/gain.hpp"
+#include "membar-domains/move_list.hpp"
+#include "membar-domains/options.hpp"
+#include "membar-domains/overlap.hpp"
+#include "membar-domains/picture.hpp"
+#include "membar-domains/process_state.hpp"
+#include "membar-domains/records.hpp"
+#include "membar-domains/text.hpp"
+
+namespace membar_domains {
+namespace {
+
+namespace fs = std::filesystem;
+
+void say(const std::string& text) { std::cerr << "membar-domains: " << text << '\n'; }
+
+/// A folder of its own for a run's files, removed at the end.
+class scratch {
+ public:
+  scratch() {
+    std::string pattern = (fs::temp_directory_path() / "membar-domains-XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) {
+      throw error("no folder could be made in " + fs::temp_directory_path().string() +
+                  ": set TMPDIR to one that can be written");
+    }
+    path_ = pattern;
+  }
+  ~scratch() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  scratch(const scratch&) = delete;
+  scratch& operator=(const scratch&) = delete;
+  [[nodiscard]] const fs::path& path() const noexcept { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+/// What a process left.
+struct process {
+  std::uint32_t pid = 0;
+  std::string program, complaint;
+  int cu_init = -1;
+  std::uint64_t launches = 0, listed = 0, moved = 0, refused = 0, nodes = 0, nodes_moved = 0, untimed = 0, lost = 0,
+                rules_met = 0;
+  records recorded;
+};
+
+std::vector<process> processes_of(const fs::path& folder) {
+  std::vector<process> out;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() != ".state" || entry.file_size() < sizeof(process_state)) {
+      continue;
+    }
+    const int fd = open(entry.path().c_str(), O_RDONLY | O_CLOEXEC);
+    void* const at = fd < 0 ? MAP_FAILED : mmap(nullptr, sizeof(process_state), PROT_READ, MAP_SHARED, fd, 0);
+    if (fd >= 0) {
+      close(fd);
+    }
+    if (at == MAP_FAILED) {
+      continue;
+    }
+    const auto& s = *static_cast<const process_state*>(at);
+    process p;
+    p.pid = s.pid;
+    p.program = s.program;
+    p.complaint = s.complaint;
+    p.cu_init = s.cu_init;
+    p.launches = s.launches;
+    p.listed = s.listed;
+    p.moved = s.moved;
+    p.refused = s.refused;
+    p.nodes = s.nodes;
+    p.nodes_moved = s.nodes_moved;
+    p.untimed = s.untimed;
+    p.lost = s.lost;
+    p.rules_met = s.rules_met;
+    const bool ours = s.magic == process_state::magic_value;
+    munmap(at, sizeof(process_state));
+    if (!ours) {
+      continue;
+    }
+    std::ifstream file(fs::path(entry.path()).replace_extension(".records"));
+    p.recorded = read_records(file);
+    out.push_back(std::move(p));
+  }
+  std::sort(out.begin(), out.end(), [](const process& a, const process& b) { return a.pid < b.pid; });
+  return out;
+}
+
+struct job_result {
+  outcome ended;
+  std::vector<process> processes;  ///< those that called CUDA
+};
+
+/// Runs the program once. Says in a sentence each what is wrong with it.
+/// `look` sees the processes while the files that they left are there.
+job_result run_job(const options& asked, const char* job, const std::string& list, const std::string& turns,
+                   const std::function<void(const fs::path&, const std::vector<process>&)>& look = {}) {
+  const scratch folder;
+  const std::string library = library_path();
+  const char* const before = std::getenv("LD_PRELOAD");
+  std::vector<std::pair<std::string, std::string>> environment{
+      {"LD_PRELOAD", before == nullptr || *before == '\0' ? library : library + ":" + before},
+      {environment::job, job},
+      {environment::folder, folder.path().string()},
+      {environment::list, list},
+      {environment::turns, turns}};
+  if (asked.check && std::string_view(job) == "watch") {
+    environment.emplace_back(environment::check, "1");
+  }
+  if (!asked.cupti.empty()) {
+    environment.emplace_back(environment::cupti, asked.cupti);
+  }
+  job_result out;
+  out.ended = run(asked.program, environment);
+  if (!out.ended.started) {
+    say("'" + asked.program[0] + "' could not be started (" +
+        (out.ended.status == 127 ? "there is no such program" : "it is no program that may be run") +
+        "): write its path after --");
+    return out;
+  }
+  if (out.ended.signal != 0) {
+    say("the program was ended by signal " + std::to_string(out.ended.signal) + " (" + strsignal(out.ended.signal) +
+        "); what follows is what was seen until then");
+  }
+  std::set<std::string> complaints;
+  for (process& p : processes_of(folder.path())) {
+    if (!p.complaint.empty()) {
+      complaints.insert(p.complaint);
+    }
+    if (p.cu_init > 0) {
+      complaints.insert("cuInit returned " + std::to_string(p.cu_init) +
+                        (p.cu_init == 100 ? ", which means that there is no GPU" : "") + ", so '" + p.program +
+                        "' launched nothing");
+    }
+    if (p.cu_init == 0 || p.launches > 0) {
+      out.processes.push_back(std::move(p));
+    }
+  }
+  if (look) {
+    look(folder.path(), out.processes);
+  }
+  for (const std::string& complaint : complaints) {
+    say(complaint);
+  }
+  if (out.processes.empty() && complaints.empty()) {
+    say("no process of the program called CUDA's driver where the library could see it: a program that is static or "
+        "set-user-ID ignores LD_PRELOAD");
+  }
+  return out;
+}
+
+/// Says which rules no kernel matched, so that a misspelt name does not pass for a move.
+void say_unmet(const move_list& list, const std::vector<process>& processes) {
+  std::uint64_t met = 0;
+  for (const process& p : processes) {
+    met |= p.rules_met;
+  }
+  for (std::size_t i = 0; i < list.rules().size() && i < 64 && !processes.empty(); ++i) {
+    if ((met >> i & 1U) == 0) {
+      say("no kernel that the program launched matches '" + list.rules()[i].pattern +
+          "': membar-domains watch lists the names");
+    }
+  }
+}
+
+void say_counts(const std::vector<process>& processes) {
+  for (const process& p : processes) {
+    say(p.program + " (" + std::to_string(p.pid) + "): " + grouped(p.launches) + " launches, of which " + grouped(p.listed) +
+        " are listed, " + grouped(p.moved) + " moved and " + grouped(p.refused) + " refused; " + grouped(p.nodes) +
+        " listed nodes in graphs, of which " + grouped(p.nodes_moved) + " moved");
+  }
+}
+
+/// Units of work that events could not time are no part of a gain, so they are said.
+void say_untimed(const std::vector<job_result>& results) {
+  std::uint64_t untimed = 0;
+  for (const job_result& result : results) {
+    for (const process& p : result.processes) {
+      untimed += p.untimed;
+    }
+  }
+  if (untimed != 0) {
+    say(grouped(untimed) +
+        " launches or units of work could not be timed, because the driver refused an event in their stream (as in one of a "
+        "green "
+        "context or of another context than the current one): they are in no figure");
+  }
+}
+
+void write(const fs::path& path, const std::string& text) {
+  fs::create_directories(path.parent_path());
+  std::ofstream file(path);
+  if (!(file << text)) {
+    throw error("'" + path.string() + "' cannot be written: name another folder with --output");
+  }
+}
+
+/// A list file for what the options name.
+std::string list_of_options(const options& asked) {
+  std::string text;
+  if (!asked.list.empty()) {
+    static_cast<void>(move_list::read(asked.list));
+    std::ifstream file(asked.list);
+    std::ostringstream whole;
+    whole << file.rdbuf();
+    text = whole.str() + "\n";
+  }
+  for (const std::string& pattern : asked.remote) {
+    move_list check;
+    check.add({target::kind::logical_remote, 0}, pattern, "--remote");
+    text += "remote " + pattern + "\n";
+  }
+  return text;
+}
+
+/// Watches a run, and returns the list that it found.
+std::string watch(const options& asked, outcome& ended) {
+  move_list named;
+  for (const std::string& pattern : asked.remote) {
+    named.add({target::kind::logical_remote, 0}, pattern, "--remote");
+  }
+  const auto why_in = [&](const process& p) {
+    return [&](std::uint32_t id, const std::string& name) -> std::string {
+      if (named.rule_of(name) >= 0) {
+        return "--remote";
+      }
+      if (known_remote(name)) {
+        return "known by its name";
+      }
+      const auto reason = p.recorded.reasons.find(id);
+      return reason == p.recorded.reasons.end() ? "" : reason->second;
+    };
+  };
+  check_report checked;
+  const job_result result = run_job(asked, "watch", "", "", [&](const fs::path& folder, const std::vector<process>& processes) {
+    for (const process& p : processes) {
+      if (asked.check) {
+        const auto code = [&](std::uint32_t id) -> std::optional<device_scope> {
+          const std::string& name = p.recorded.names.at(id);
+          const auto image = p.recorded.images.find(name);
+          return image == p.recorded.images.end()
+                     ? std::nullopt
+                     : code_in_image(
+                           (folder / (std::to_string(p.pid) + "." + std::to_string(image->second) + ".image")).string(), name);
+        };
+        check(p.recorded, why_in(p), code, checked);
+      }
+    }
+  });
+  ended = result.ended;
+  if (result.processes.empty()) {
+    return {};
+  }
+  std::string picture, of_processes;
+  std::vector<overlap_report> reports;
+  std::size_t kernels = 0;
+  double most = 0;
+  for (const process& p : result.processes) {
+    const overlap_report seen = overlaps(p.recorded, why_in(p));
+    of_processes += "  " + left(p.program + " (" + std::to_string(p.pid) + ")", 30) +
+                    right(grouped(p.recorded.kernels.size()), 12) + right(grouped(seen.held_up_count), 12) +
+                    right(fixed(seen.held_up_ms, 2), 13) + right(fixed(seen.expected_back_ms, 2), 16) +
+                    (p.lost == 0 ? "" : "  " + grouped(p.lost) + " more kernels were not recorded") + "\n";
+    kernels += p.recorded.kernels.size();
+    reports.push_back(seen);
+    if (seen.held_up_ms > most) {
+      most = seen.held_up_ms;
+      picture = timeline(p.recorded, seen);
+    }
+  }
+  for (const process& p : result.processes) {
+    // What is captured is launched later, so half of the launches may be missing.
+    if (const std::uint64_t seen = p.recorded.kernels.size() + p.lost; p.complaint.empty() && seen < p.launches / 2) {
+      say("CUPTI gave records of " + grouped(seen) + " kernels, and " + p.program + " launched " + grouped(p.launches) +
+          ": a profiler in the program, as torch.profiler, takes CUPTI's records over: watch without it, or use try and apply, "
+          "which "
+          "need no CUPTI");
+    }
+  }
+  const overlap_report all = merged(reports);
+  const std::string list = list_of(all);
+  std::string report = (kernels == 0 ? "No kernel was recorded." : sentence(all)) + "\n\n" + table(all) + "\n  " +
+                       left("process", 30) + right("kernels", 12) + right("held up", 12) + right("held up ms", 13) +
+                       right("back, about ms", 16) + "\n" + of_processes + "\n";
+  const fs::path folder = asked.output;
+  report +=
+      "Recording kernels costs time at every boundary, alone and beside: differences count here, not times. membar-domains try "
+      "measures\n"
+      "without it. What must hold before a move: no listed kernel synchronizes at device scope with a kernel of another domain "
+      "while\n"
+      "both run.\n";
+  report += asked.check ? text(checked) : "";
+  write(folder / "watch.txt", report);
+  write(folder / "list.txt", list);
+  if (!picture.empty()) {
+    write(folder / "timeline.svg", picture);
+  }
+  std::cerr << '\n' << report;
+  say("written: " + (folder / "watch.txt").string() + ", " + (folder / "list.txt").string() +
+      (picture.empty() ? "" : ", " + (folder / "timeline.svg").string()));
+  return list;
+}
+
+/// The lanes of all processes of the runs; those of the same place in each run are one.
+std::vector<lane_times> lanes_of(const std::vector<job_result>& results) {
+  std::map<std::string, lane_times> all;
+  for (const job_result& result : results) {
+    for (std::size_t i = 0; i < result.processes.size(); ++i) {
+      for (lane_times& lane : sort_ticks(result.processes[i].recorded)) {
+        const std::string name =
+            (result.processes.size() > 1 ? "process " + std::to_string(i + 1) + ", " : std::string()) + lane.lane;
+        lane_times& into = all[name];
+        into.lane = name;
+        into.alone.insert(into.alone.end(), lane.alone.begin(), lane.alone.end());
+        into.covered.insert(into.covered.end(), lane.covered.begin(), lane.covered.end());
+        for (std::size_t m = 0; m < 3; ++m) {
+          into.beside[m].insert(into.beside[m].end(), lane.beside[m].begin(), lane.beside[m].end());
+        }
+      }
+    }
+  }
+  std::vector<lane_times> out;
+  for (auto& [name, lane] : all) {
+    out.push_back(std::move(lane));
+  }
+  return out;
+}
+
+outcome try_move(const options& asked) {
+  outcome ended;
+  std::string list = list_of_options(asked);
+  if (list.empty()) {
+    say("there is no list, so the program is watched first");
+    list = watch(asked, ended);
+    if (ended.status != 0 || list.empty()) {
+      return ended;
+    }
+  }
+  const scratch folder;
+  const std::string path = (folder.path() / "list").string();
+  write(path, list);
+  const move_list rules = move_list::parse(list, asked.list.empty() ? "the list" : asked.list);
+  if (rules.rules().empty()) {
+    say("the list names no kernel: name yours with --remote=REGEX");
+    return ended;
+  }
+
+  const predictions predicted = predictions_in(list);
+  std::vector<job_result> results;
+  results.push_back(run_job(asked, "try", path, std::to_string(asked.turn)));
+  ended = results.back().ended;
+  if (ended.status != 0 || results.back().processes.empty()) {
+    return ended;
+  }
+  say_unmet(rules, results.back().processes);
+  bool in_graphs = false;
+  for (const process& p : results.back().processes) {
+    in_graphs = in_graphs || p.nodes > 0;
+  }
+  gain_report report = gains(lanes_of(results), predicted);
+  std::string how = "Listed kernels took turns within one run, " + std::to_string(asked.turn) + " launches each.\n";
+  if (report.lanes.empty() || in_graphs) {
+    say(in_graphs ? "listed kernels are in graphs, whose nodes keep their domain: the program is run as a whole, in turns"
+                  : "turns within one run told nothing: the program is run as a whole, in turns");
+    results.clear();
+    const char* const modes[] = {"off", "on", "control"};
+    for (int r = 0; r < asked.runs; ++r) {
+      for (int m = 0; m < 3; ++m) {
+        results.push_back(run_job(asked, "try", path, modes[(m + r) % 3]));
+        ended = results.back().ended;
+        if (ended.status != 0) {
+          return ended;
+        }
+      }
+    }
+    report = gains(lanes_of(results), predicted);
+    how = "The program ran as a whole, " + std::to_string(asked.runs) + " times in each mode, in turns.\n";
+  }
+  say_untimed(results);
+  const std::string text = sentence(report) + "\n\n" + table(report) + "\n" + how;
+  write(fs::path(asked.output) / "try.txt", text);
+  write(fs::path(asked.output) / "try.json", json(report));
+  std::cerr << '\n' << text;
+  say_counts(results.back().processes);
+  say("written: " + (fs::path(asked.output) / "try.txt").string() + " and try.json beside it");
+  return ended;
+}
+
+outcome apply(const options& asked) {
+  const scratch folder;
+  const std::string path = (folder.path() / "list").string();
+  const std::string list = list_of_options(asked);
+  const move_list rules = move_list::parse(list, asked.list.empty() ? "--remote" : asked.list);
+  write(path, list);
+  const job_result result = run_job(asked, "apply", path, "");
+  say_unmet(rules, result.processes);
+  say_counts(result.processes);
+  return result.ended;
+}
+
+int main_of(const std::vector<std::string>& words) {
+  try {
+    const options asked = parse_options(words);
+    outcome ended;
+    switch (asked.what) {
+      case options::action::help:
+        std::cout << usage();
+        break;
+      case options::action::watch:
+        static_cast<void>(watch(asked, ended));
+        break;
+      case options::action::try_:
+        ended = try_move(asked);
+        break;
+      case options::action::apply:
+        ended = apply(asked);
+        break;
+    }
+    return ended.status;
+  } catch (const std::exception& e) {
+    say(e.what());
+    return 125;
+  }
+}
+
+}  // namespace
+}  // namespace membar_domains
+
+int main(int count, char** words) { return membar_domains::main_of({words + 1, words + count}); }

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "membar-domains/move_list.hpp"
+
+#include <cxxabi.h>
+
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+namespace membar_domains {
+
+target parse_target(std::string_view word, const std::string& where) {
+  if (word == "remote") {
+    return {target::kind::logical_remote, 0};
+  }
+  if (word == "default") {
+    return {target::kind::logical_default, 0};
+  }
+  int id = -1;
+  const auto [end, status] = std::from_chars(word.data(), word.data() + word.size(), id);
+  if (status != std::errc{} || end != word.data() + word.size() || id < 0 || id > 255) {
+    throw error(where + ": the domain is '" + std::string(word) +
+                "': write remote, default, or the number of a physical domain, 0 to 255");
+  }
+  return {target::kind::physical, id};
+}
+
+void move_list::add(target to, const std::string& pattern, const std::string& where, int line) {
+  try {
+    rules_.push_back({to, pattern, std::regex(pattern, std::regex::ECMAScript | std::regex::optimize), line});
+  } catch (const std::regex_error&) {
+    throw error(
+        where + ": '" + pattern +
+        "' is no regular expression (ECMAScript): put a backslash before each ( ) [ ] { } * + ? that is meant as itself");
+  }
+}
+
+move_list move_list::parse(std::string_view text, const std::string& origin) {
+  move_list list;
+  std::istringstream lines{std::string(text)};
+  std::string line;
+  for (int number = 1; std::getline(lines, line); ++number) {
+    const std::string where = origin + ":" + std::to_string(number);
+    std::istringstream words(line);
+    std::string domain;
+    if (!(words >> domain) || domain[0] == '#') {
+      continue;
+    }
+    const target to = parse_target(domain, where);
+    std::string pattern;
+    std::getline(words >> std::ws, pattern);
+    // A comment at the end of a line starts with a blank and '#', which no kernel's name contains.
+    if (const auto comment = pattern.starts_with('#') ? 0 : pattern.find(" #"); comment != std::string::npos) {
+      pattern.erase(comment);
+    }
+    pattern.erase(pattern.find_last_not_of(" \t\r") + 1);
+    if (pattern.empty()) {
+      throw error(where + ": the domain '" + domain + "' has no kernels: write a regular expression of their names after it");
+    }
+    list.add(to, pattern, where, number);
+  }
+  return list;
+}
+
+move_list move_list::read(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  if (!file || !(text << file.rdbuf())) {
+    // An empty file sets the fail bit of `text`, and is an empty list.
+    if (!file.is_open()) {
+      throw error("the list '" + path + "' cannot be read: name a file that membar-domains watch wrote");
+    }
+  }
+  return parse(text.str(), path);
+}
+
+int move_list::rule_of(const std::string& name) const {
+  const std::string plain = demangled(name);
+  const std::string brief = short_name(name);
+  for (std::size_t i = 0; i < rules_.size(); ++i) {
+    for (const std::string* candidate : std::array{&name, &plain, &brief}) {
+      if (std::regex_search(*candidate, rules_[i].compiled)) {
+        return static_cast<int>(i);
+      }
+    }
+  }
+  return -1;
+}
+
+target move_list::match(const std::string& name) const {
+  const int rule = rule_of(name);
+  return rule < 0 ? target{} : rules_[static_cast<std::size_t>(rule)].to;
+}
+
+std::string demangled(const std::string& name) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> plain(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), std::free);
+  return status == 0 && plain ? std::string(plain.get()) : name;
+}
+
+std::string short_name(const std::string& name) {
+  const std::string plain = demangled(name);
+  // Up to the first '(' or '<' outside of brackets, a leading "(anonymous namespace)" aside.
+  std::string without;
+  int depth = 0;
+  for (std::size_t i = 0; i < plain.size(); ++i) {
+    constexpr std::string_view anonymous = "(anonymous namespace)";
+    if (depth == 0 && plain.compare(i, anonymous.size(), anonymous) == 0) {
+      i += anonymous.size() - 1;
+      continue;
+    }
+    if (plain[i] == '<') {
+      ++depth;
+    } else if (plain[i] == '>' && depth > 0) {
+      --depth;
+    } else if (depth == 0 && plain[i] == '(') {
+      break;
+    } else if (depth == 0) {
+      without += plain[i];
+    }
+  }
+  const auto start = without.find_last_of(" :");
+  const std::string brief = start == std::string::npos ? without : without.substr(start + 1);
+  return brief.empty() ? plain : brief;
+}
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (std::string_view("\\^$.|?*+()[]{}").find(c) != std::string_view::npos) {
+      out += '\\';
+    }
+    out += c;
+  }
+  return out;
+}
+
+bool known_remote(const std::string& name) {
+  static const std::regex known(
+      "^nccl(Dev)?Kernel|nvshmem|^(one_shot|two_shot|multimem)_.*(reduce|gather)|symmetric_memory::.*(reduce|gather|put|get|"
+      "all_to_all)"
+      "|^deep_ep::|deep_ep::.*(dispatch|combine)|trtllm_allreduce|cross_device_reduce",
+      std::regex::ECMAScript | std::regex::optimize);
+  return std::regex_search(demangled(name), known) || std::regex_search(short_name(name), known);
+}
+
+}  // namespace membar_domains

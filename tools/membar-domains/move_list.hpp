@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The list of kernels to move, as `watch` writes it and a person edits it. A line is a domain and a regular expression:
+///
+///     # a comment
+///     remote   ^two_shot_all_reduce_kernel
+///     2        ^my_halo_put$
+#pragma once
+
+#include <regex>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace membar_domains {
+
+/// What is wrong with what the user wrote or asked for, in one sentence.
+class error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Where a launch goes: left as it is, to a logical domain, or to a physical one whatever the stream's map is.
+struct target {
+  enum class kind { leave, logical_default, logical_remote, physical };
+  kind what = kind::leave;
+  int id = 0;  ///< the physical domain
+
+  friend bool operator==(const target&, const target&) = default;
+};
+
+/// `default`, `remote` or the number of a physical domain, 0 to 255. Throws `error` that names `where`.
+[[nodiscard]] target parse_target(std::string_view word, const std::string& where);
+
+struct rule {
+  target to;
+  std::string pattern;
+  std::regex compiled;
+  int line = 0;
+};
+
+/// The rules of a list. The first rule that matches a kernel's name, as the compiler wrote it or demangled, decides.
+class move_list {
+ public:
+  /// Throws `error` that names `origin` and the line.
+  [[nodiscard]] static move_list parse(std::string_view text, const std::string& origin);
+  /// Throws `error` if the file cannot be read, or as `parse`.
+  [[nodiscard]] static move_list read(const std::string& path);
+
+  /// Adds a rule after the others. Throws `error` if the regular expression is none.
+  void add(target to, const std::string& pattern, const std::string& where, int line = 0);
+
+  /// Where the kernel of this (mangled or plain) name goes.
+  [[nodiscard]] target match(const std::string& name) const;
+  /// The index of the rule that decides, or -1.
+  [[nodiscard]] int rule_of(const std::string& name) const;
+
+  [[nodiscard]] const std::vector<rule>& rules() const noexcept { return rules_; }
+
+ private:
+  std::vector<rule> rules_;
+};
+
+/// The name that C++ gives to a mangled one; any other name as it is.
+[[nodiscard]] std::string demangled(const std::string& name);
+
+/// A kernel's name without return type, namespaces, template arguments and parameters.
+[[nodiscard]] std::string short_name(const std::string& name);
+
+/// A regular expression that matches `text` and nothing else.
+[[nodiscard]] std::string escaped(std::string_view text);
+
+/// Whether kernels of this name are known to store to other devices: NCCL's, NVSHMEM's, and those of PyTorch's symmetric memory.
+[[nodiscard]] bool known_remote(const std::string& name);
+
+}  // namespace membar_domains

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The command line of membar-domains.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace membar_domains {
+
+struct options {
+  enum class action { watch, try_, apply, help };
+  action what = action::watch;
+  std::string list;                 ///< --list
+  std::vector<std::string> remote;  ///< --remote
+  std::string output = "membar-domains";
+  std::string cupti;
+  bool check = false;  ///< --check
+  int turn = 16;       ///< --turn: launches of listed kernels in a turn of try
+  int runs = 3;        ///< --runs: of each kind, where turns within a run tell nothing
+  std::vector<std::string> program;
+};
+
+/// Throws `error` in one sentence that names the word, what is allowed and what to write. `words` is without the command's name.
+[[nodiscard]] options parse_options(const std::vector<std::string>& words);
+
+[[nodiscard]] std::string usage();
+
+}  // namespace membar_domains

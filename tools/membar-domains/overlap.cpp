@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "membar-domains/overlap.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string_view>
+#include <tuple>
+
+#include "membar-domains/move_list.hpp"
+#include "membar-domains/text.hpp"
+
+namespace membar_domains {
+
+std::vector<interval> united(std::vector<interval> intervals, std::int64_t close) {
+  std::sort(intervals.begin(), intervals.end(), [](const interval& a, const interval& b) { return a.start < b.start; });
+  std::vector<interval> out;
+  for (const interval& next : intervals) {
+    if (!out.empty() && next.start <= out.back().end + close) {
+      out.back().end = std::max(out.back().end, next.end);
+    } else {
+      out.push_back(next);
+    }
+  }
+  return out;
+}
+
+namespace {
+
+/// The last interval that starts at `time` or before, or the end.
+std::span<const interval>::iterator last_before(std::span<const interval> intervals, std::int64_t time) {
+  const auto after =
+      std::upper_bound(intervals.begin(), intervals.end(), time, [](std::int64_t t, const interval& i) { return t < i.start; });
+  return after == intervals.begin() ? intervals.end() : after - 1;
+}
+
+void sort_by_cost(overlap_report& report) {
+  std::sort(report.boundaries.begin(), report.boundaries.end(), [](const boundary& a, const boundary& b) {
+    return std::pair(a.total_ms(), a.beside) > std::pair(b.total_ms(), b.beside);
+  });
+}
+
+interval time_of(const ran& k) { return {static_cast<std::int64_t>(k.start), static_cast<std::int64_t>(k.end)}; }
+
+}  // namespace
+
+bool covered(std::span<const interval> intervals, std::int64_t start, std::int64_t end) {
+  const auto at = last_before(intervals, start);
+  return at != intervals.end() && at->end >= end;
+}
+
+bool touched(std::span<const interval> intervals, std::int64_t start, std::int64_t end) {
+  const auto at = last_before(intervals, end);
+  return at != intervals.end() && at->end >= start;
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) {
+    return 0;
+  }
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  const double upper = *middle;
+  if (values.size() % 2 == 1) {
+    return upper;
+  }
+  return (upper + *std::max_element(values.begin(), middle)) / 2;
+}
+
+std::string grouped(std::size_t number) {
+  std::string digits = std::to_string(number);
+  for (std::ptrdiff_t at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3) {
+    digits.insert(static_cast<std::size_t>(at), 1, ',');
+  }
+  return digits;
+}
+
+overlap_report overlaps(const records& of, const std::function<std::string(std::uint32_t, const std::string&)>& why_remote) {
+  overlap_report out;
+  std::map<std::uint32_t, std::string> why;
+  std::map<std::uint32_t, std::string> brief;
+  for (const auto& [id, name] : of.names) {
+    brief[id] = short_name(name);
+    if (std::string reason = why_remote(id, name); !reason.empty()) {
+      why[id] = std::move(reason);
+    }
+  }
+
+  std::map<std::uint32_t, std::vector<interval>> remote_on, local_on;  // by device
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<ran>> streams;
+  for (const ran& k : of.kernels) {
+    (why.contains(k.name) ? remote_on : local_on)[k.device].push_back(time_of(k));
+    streams[{k.device, k.stream}].push_back(k);
+  }
+  for (auto* side : {&remote_on, &local_on}) {
+    for (auto& [device, intervals] : *side) {
+      intervals = united(std::move(intervals));
+    }
+  }
+
+  std::set<std::string> short_names_of_others;
+  for (const auto& [id, name] : brief) {
+    if (!why.contains(id)) {
+      short_names_of_others.insert(name);
+    }
+  }
+  std::map<std::uint32_t, remote_kernel> remote;
+  for (const ran& k : of.kernels) {
+    if (const auto reason = why.find(k.name); reason != why.end()) {
+      remote_kernel& r = remote[k.name];
+      r.name = of.names.at(k.name);
+      r.why = reason->second;
+      r.alone_of_its_short_name = !short_names_of_others.contains(brief[k.name]);
+      ++r.count;
+      const double ms = static_cast<double>(k.end - k.start) / 1e6;
+      r.total_ms += ms;
+      if (touched(local_on[k.device], time_of(k).start, time_of(k).end)) {
+        r.shared_ms += ms;
+      }
+    }
+  }
+  for (auto& [id, r] : remote) {
+    out.remote.push_back(std::move(r));
+  }
+  std::sort(out.remote.begin(), out.remote.end(), [](const auto& a, const auto& b) { return a.shared_ms > b.shared_ms; });
+
+  struct seen {
+    std::vector<double> step, gap, length;
+  };
+  using kind = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, bool>;
+  // By device, names and whether a graph launched them: beside a remote kernel [1] and alone [0].
+  std::map<kind, std::array<seen, 2>> kinds;
+  struct unit {
+    std::size_t boundaries = 0;
+    std::vector<kind> beside;
+  };
+  std::map<std::tuple<bool, std::uint32_t, std::uint32_t, std::uint32_t>, unit>
+      units;  // by graph or not, device, stream, number
+  for (auto& [where, kernels] : streams) {
+    std::sort(kernels.begin(), kernels.end(), [](const ran& a, const ran& b) { return a.start < b.start; });
+    const std::vector<interval>& busy = remote_on[where.first];
+    std::uint32_t launches = 0;
+    for (std::size_t i = 0; i + 1 < kernels.size(); ++i) {
+      const ran& a = kernels[i];
+      const ran& b = kernels[i + 1];
+      const bool in_graph = a.graph != 0;
+      const bool has_unit = !in_graph || a.launch != 0;
+      unit& of_unit = units[{in_graph, where.first, where.second, in_graph ? a.launch : launches / launches_in_a_unit}];
+      if (!why.contains(a.name)) {
+        ++of_unit.boundaries;
+        launches += in_graph ? 0 : 1;
+      }
+      if (why.contains(a.name) || why.contains(b.name) || b.start < a.end ||
+          static_cast<double>(b.start - a.end) > longest_gap_us * 1000) {
+        continue;
+      }
+      const auto start = static_cast<std::int64_t>(a.start);
+      const auto next = static_cast<std::int64_t>(b.start);
+      const bool beside = covered(busy, static_cast<std::int64_t>(a.end), next);
+      if (!beside && touched(busy, start, next)) {
+        continue;  // partly
+      }
+      const kind key{where.first, a.name, b.name, in_graph};
+      if (beside && has_unit) {
+        of_unit.beside.push_back(key);
+      }
+      seen& into = kinds[key][beside ? 1 : 0];
+      into.step.push_back(static_cast<double>(b.start - a.start) / 1000);
+      into.gap.push_back(static_cast<double>(b.start - a.end) / 1000);
+      into.length.push_back(static_cast<double>(a.end - a.start) / 1000);
+      if (beside) {
+        out.beside_ms += static_cast<double>(b.start - a.start) / 1e6;
+      }
+    }
+  }
+
+  std::map<kind, double> held_up;
+  for (const auto& [key, times] : kinds) {
+    const auto& [device, before, after, in_graph] = key;
+    const auto& [alone, beside] = times;
+    if (beside.step.empty()) {
+      continue;
+    }
+    boundary b;
+    b.device = device;
+    b.before = brief[before];
+    b.after = brief[after];
+    b.in_graph = in_graph;
+    b.alone = alone.step.size();
+    b.beside = beside.step.size();
+    b.step_alone = median(alone.step);
+    b.step_beside = median(beside.step);
+    b.gap_alone = median(alone.gap);
+    b.gap_beside = median(beside.gap);
+    b.known = b.alone >= enough && b.beside >= enough;
+    if (b.known) {
+      const bool small = median(alone.length) <= longest_small_kernel_us;
+      b.held_up = std::max(0.0, small ? b.step_beside - b.step_alone : b.gap_beside - b.gap_alone);
+      out.held_up_ms += b.total_ms();
+      held_up[key] = b.held_up;
+      out.expected_back_ms += b.total_ms() * (in_graph ? relief_in_a_graph : relief_in_a_stream).value;
+      out.held_up_count += b.held_up > 0 ? b.beside : 0;
+    } else {
+      out.unknown += b.beside;
+    }
+    out.boundaries.push_back(std::move(b));
+  }
+  sort_by_cost(out);
+  // A unit at the edge of a remote kernel was beside it for a part only: half of what is usual is needed, as in try.
+  for (const bool in_graph : {false, true}) {
+    std::vector<double> shares;
+    std::vector<double> held;
+    for (const auto& [key, u] : units) {
+      if (std::get<0>(key) == in_graph && !u.beside.empty() && (in_graph || u.boundaries == launches_in_a_unit)) {
+        shares.push_back(static_cast<double>(u.beside.size()) / static_cast<double>(u.boundaries));
+        held.push_back(0);
+        for (const auto& k : u.beside) {
+          const auto at = held_up.find(k);
+          held.back() += at == held_up.end() ? 0 : at->second;
+        }
+      }
+    }
+    const double usual = median(shares);
+    prediction& p = in_graph ? out.expected.graph : out.expected.stream;
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      if (shares[i] >= usual / 2) {
+        ++p.units;
+        p.held_up_us += (held[i] - p.held_up_us) / static_cast<double>(p.units);
+      }
+    }
+  }
+  return out;
+}
+
+overlap_report merged(const std::vector<overlap_report>& reports) {
+  overlap_report out;
+  std::map<std::string, remote_kernel> remote;
+  std::map<std::tuple<std::string, std::string, bool>, boundary> boundaries;
+  const auto weigh = [](double& mean, double other, std::size_t before, std::size_t more) {
+    mean += more == 0 ? 0 : (other - mean) * static_cast<double>(more) / static_cast<double>(before + more);
+  };
+  for (const overlap_report& report : reports) {
+    for (const remote_kernel& r : report.remote) {
+      const auto [at, is_new] = remote.try_emplace(r.name, r);
+      if (!is_new) {
+        at->second.count += r.count;
+        at->second.total_ms += r.total_ms;
+        at->second.shared_ms += r.shared_ms;
+        at->second.alone_of_its_short_name = at->second.alone_of_its_short_name && r.alone_of_its_short_name;
+      }
+    }
+    for (const boundary& b : report.boundaries) {
+      // What is known and what is not stay apart, or the one would dilute the other.
+      const auto [at, is_new] = boundaries.try_emplace({b.before, b.after + (b.known ? "" : "?"), b.in_graph}, b);
+      if (!is_new) {
+        boundary& all = at->second;
+        weigh(all.step_alone, b.step_alone, all.beside, b.beside);
+        weigh(all.step_beside, b.step_beside, all.beside, b.beside);
+        weigh(all.gap_alone, b.gap_alone, all.beside, b.beside);
+        weigh(all.gap_beside, b.gap_beside, all.beside, b.beside);
+        weigh(all.held_up, b.held_up, all.beside, b.beside);
+        all.alone += b.alone;
+        all.beside += b.beside;
+      }
+    }
+    out.held_up_count += report.held_up_count;
+    out.held_up_ms += report.held_up_ms;
+    out.beside_ms += report.beside_ms;
+    out.expected_back_ms += report.expected_back_ms;
+    out.unknown += report.unknown;
+    for (const auto part : {&predictions::graph, &predictions::stream}) {
+      const prediction& p = report.expected.*part;
+      prediction& all = out.expected.*part;
+      weigh(all.held_up_us, p.held_up_us, all.units, p.units);
+      all.units += p.units;
+    }
+  }
+  for (auto& [name, r] : remote) {
+    out.remote.push_back(std::move(r));
+  }
+  std::sort(out.remote.begin(), out.remote.end(), [](const auto& a, const auto& b) { return a.shared_ms > b.shared_ms; });
+  for (auto& [key, b] : boundaries) {
+    out.boundaries.push_back(std::move(b));
+  }
+  sort_by_cost(out);
+  return out;
+}
+
+namespace {
+
+/// Short names of the remote kernels that ran beside others, at most three.
+struct name_list {
+  std::string text;
+  bool many = false;
+};
+
+name_list list_names(const overlap_report& report) {
+  std::vector<std::string> names;
+  for (const remote_kernel& r : report.remote) {
+    const std::string brief = short_name(r.name);
+    if (r.shared_ms > 0 && std::find(names.begin(), names.end(), brief) == names.end()) {
+      names.push_back(brief);
+    }
+  }
+  std::string out;
+  const std::size_t shown = std::min<std::size_t>(names.size(), 3);
+  for (std::size_t i = 0; i < shown; ++i) {
+    out += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
+  }
+  return {names.size() > 3 ? out + " and " + std::to_string(names.size() - 3) + " more" : out, names.size() > 1};
+}
+
+std::string expected_back(const prediction& p, const relief& share, const std::string& what) {
+  return p.units == 0 || p.held_up_us <= 0
+             ? ""
+             : " " + what + " beside should take " + fixed(p.back_us(share.value), 1) + " µs less (" +
+                   fixed(p.back_us(share.low), 1) + " to " + fixed(p.back_us(share.high), 1) + ").";
+}
+
+}  // namespace
+
+std::string sentence(const overlap_report& report) {
+  if (report.remote.empty()) {
+    return "No kernel of the program is known to store to a peer or to the host: name yours with --remote=REGEX.";
+  }
+  if (report.beside_ms == 0) {
+    return "No kernel ran beside one that stores to a peer or to the host: there is nothing to move.";
+  }
+  const name_list names = list_names(report);
+  if (report.held_up_count == 0) {
+    return report.unknown == 0
+               ? "Kernels ran beside " + names.text + ", and none of their boundaries took longer: there is nothing to move."
+               : grouped(report.unknown) + " boundaries ran beside " + names.text +
+                     ", and none like them ran alone, so what they cost is not known: membar-domains try measures it.";
+  }
+  const double each = report.held_up_ms * 1000 / static_cast<double>(report.held_up_count);
+  return names.text + (names.many ? " hold up " : " holds up ") + grouped(report.held_up_count) +
+         " boundaries of other kernels by " + fixed(each, 2) + " µs each, " + fixed(report.held_up_ms, 2) + " ms of " +
+         fixed(report.beside_ms, 2) + " ms beside; moving " + (names.many ? "them" : "it") +
+         " to another domain should give about " + fixed(report.expected_back_ms, 2) + " ms back." +
+         expected_back(report.expected.graph, relief_in_a_graph, "A launch of a graph") +
+         expected_back(report.expected.stream, relief_in_a_stream,
+                       std::to_string(launches_in_a_unit) + " launches of a stream");
+}
+
+std::string table(const overlap_report& report, std::size_t rows) {
+  std::string out = "kernels that store to a peer or the host\n";
+  for (const remote_kernel& r : report.remote) {
+    out += "  " + left(short_name(r.name), 44) + right(grouped(r.count), 9) + " times" + right(fixed(r.total_ms, 2), 11) +
+           " ms, " + fixed(r.shared_ms, 2) + " ms beside others  (" + r.why + ")\n";
+  }
+  out += "\n" + left("boundary of", 34) + left("to", 34) + left("in", 8) + right("beside", 9) + right("alone", 9) +
+         right("alone µs", 10) + right("beside µs", 11) + right("held up µs", 12) + right("total ms", 10) + "\n";
+  std::size_t left_out = 0;
+  for (const boundary& b : report.boundaries) {
+    if (rows-- == 0) {
+      left_out = 1;
+      break;
+    }
+    out += left(b.before, 34) + left(b.after, 34) + left(b.in_graph ? "graph" : "stream", 8) + right(grouped(b.beside), 9) +
+           right(grouped(b.alone), 9) + right(b.alone == 0 ? "-" : fixed(b.step_alone, 2), 10) +
+           right(fixed(b.step_beside, 2), 11) + right(b.known ? fixed(b.held_up, 2) : "not known", 12) +
+           right(b.known ? fixed(b.total_ms(), 2) : "-", 10) + "\n";
+  }
+  if (left_out != 0) {
+    out += "  and others, less costly\n";
+  }
+  return out;
+}
+
+namespace {
+constexpr std::string_view prediction_mark = "# predicted by watch, for try: ";
+}
+
+predictions predictions_in(const std::string& list) {
+  predictions out;
+  std::istringstream lines(list);
+  std::string line;
+  while (std::getline(lines, line)) {
+    if (!line.starts_with(prediction_mark)) {
+      continue;
+    }
+    std::istringstream words(line.substr(prediction_mark.size()));
+    std::string what, held, up, us, of, a, unit, from;
+    prediction p;
+    if (words >> what >> p.held_up_us >> held >> up >> us >> of >> a >> unit >> from >> p.units) {
+      (what == "graph" ? out.graph : out.stream) = p;
+    }
+  }
+  return out;
+}
+
+std::string list_of(const overlap_report& report) {
+  std::string out =
+      "# Kernels to run in another memory synchronization domain: membar-domains apply --list=<this file> -- <program>\n"
+      "# A line: remote, default or a physical domain's number; then a regular expression of kernel names. The first match "
+      "decides.\n"
+      "# What must hold: no kernel listed here synchronizes at device scope with a kernel of another domain while both run.\n";
+  for (const bool in_graph : {true, false}) {
+    const prediction& p = in_graph ? report.expected.graph : report.expected.stream;
+    if (p.units != 0) {
+      out += std::string(prediction_mark) + (in_graph ? "graph " : "stream ") + fixed(p.held_up_us, 3) +
+             " held up us of a unit, from " + std::to_string(p.units) + " units\n";
+    }
+  }
+  std::set<std::string> listed;
+  for (const remote_kernel& r : report.remote) {
+    const std::string pattern = "^" + escaped(r.alone_of_its_short_name ? short_name(r.name) : r.name) + "$";
+    if (listed.insert(pattern).second) {
+      out += std::string(r.shared_ms > 0 ? "" : "# ran beside nothing: ") + "remote " + pattern + "  # " + r.why + ", " +
+             fixed(r.shared_ms, 2) + " ms beside others\n";
+    }
+  }
+  return out;
+}
+
+}  // namespace membar_domains

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Which kernels ran beside remote ones, and what the boundaries of the others cost there.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "membar-domains/records.hpp"
+
+namespace membar_domains {
+
+struct interval {
+  std::int64_t start = 0, end = 0;
+};
+
+/// The union of the intervals, in order; gaps of at most `close` are closed.
+[[nodiscard]] std::vector<interval> united(std::vector<interval> intervals, std::int64_t close = 0);
+
+/// Whether one interval of the ordered, disjoint `intervals` contains [start, end].
+[[nodiscard]] bool covered(std::span<const interval> intervals, std::int64_t start, std::int64_t end);
+
+/// Whether an interval of the ordered, disjoint `intervals` shares a moment with [start, end].
+[[nodiscard]] bool touched(std::span<const interval> intervals, std::int64_t start, std::int64_t end);
+
+/// A kernel followed by another in its stream, many times. Times are medians in µs: `step` from start to start, `gap` from end to
+/// start.
+struct boundary {
+  std::uint32_t device = 0;
+  std::string before, after;  ///< short names
+  bool in_graph = false;
+  std::size_t alone = 0, beside = 0;
+  double step_alone = 0, step_beside = 0, gap_alone = 0, gap_beside = 0;
+  double held_up = 0;  ///< µs each, beside; 0 where it is not known
+  bool known = false;  ///< both were seen often enough
+  double total_ms() const { return held_up * static_cast<double>(beside) / 1000; }
+};
+
+struct remote_kernel {
+  std::string name;  ///< as recorded
+  std::string why;
+  std::size_t count = 0;
+  double total_ms = 0;
+  double shared_ms = 0;                 ///< of it beside kernels of other streams
+  bool alone_of_its_short_name = true;  ///< no other kernel has its short name
+};
+
+/// The part of a hold-up that another domain takes away, and the range of what has been measured. The value for graphs makes the
+/// greatest error of what watch saw of the first three programs least. In a graph two-shot all-reduces
+/// gave back 0.81 of what tiny kernels waited and 0.68 of what a decode step did, NCCL's all-reduce 0.50, and NVLink stores at
+/// 373 GB/s 0.63 (docs/membar_domains.md). In a stream 0.96 of a chain whose launches hide what remains, and 0.80 beside those stores.
+struct relief {
+  double value = 0, low = 0, high = 0;
+};
+inline constexpr relief relief_in_a_stream{0.96, 0.80, 0.97}, relief_in_a_graph{0.70, 0.50, 0.82};
+
+/// What a move should give back to a unit of work that runs beside remote kernels: to a launch of a graph, or to 50 launches of a
+/// stream. Those are the units that `try` measures.
+struct prediction {
+  std::size_t units = 0;  ///< that it was computed from; 0: there is none
+  double held_up_us = 0;  ///< of a unit
+  double back_us(double share) const { return held_up_us * share; }
+};
+
+struct predictions {
+  prediction graph, stream;
+};
+
+/// Launches without a remote kernel that make one unit of work of a stream.
+inline constexpr unsigned launches_in_a_unit = 50;
+
+struct overlap_report {
+  std::vector<remote_kernel> remote;
+  std::vector<boundary> boundaries;  ///< the costliest first
+  std::size_t held_up_count = 0;
+  double held_up_ms = 0;
+  double beside_ms = 0;         ///< time in which other kernels' streams worked beside remote kernels
+  double expected_back_ms = 0;  ///< by the shares above
+  predictions expected;
+  std::size_t unknown = 0;  ///< boundaries beside a remote kernel without enough like them alone
+};
+
+/// A gap longer than this is a stream without work.
+inline constexpr double longest_gap_us = 50;
+/// Kernels longer than this share bandwidth with the remote kernel: of them only the gap counts.
+inline constexpr double longest_small_kernel_us = 20;
+/// Boundaries of a kind that must have been seen, alone and beside.
+inline constexpr std::size_t enough = 5;
+
+/// `why_remote` returns why a kernel of the (recorded) name counts as remote; empty: it does not.
+[[nodiscard]] overlap_report overlaps(const records& of,
+                                      const std::function<std::string(std::uint32_t, const std::string&)>& why_remote);
+
+/// One report of many processes: boundaries of the same short names become one, whose times are means, each process with the weight
+/// of its boundaries beside.
+[[nodiscard]] overlap_report merged(const std::vector<overlap_report>& reports);
+
+/// The verdict in one sentence.
+[[nodiscard]] std::string sentence(const overlap_report& report);
+
+/// The table of boundaries, in lines of plain text.
+[[nodiscard]] std::string table(const overlap_report& report, std::size_t rows = 12);
+
+/// The list that `apply` takes, with the prediction as a comment.
+[[nodiscard]] std::string list_of(const overlap_report& report);
+
+/// The prediction that `list_of` wrote.
+[[nodiscard]] predictions predictions_in(const std::string& list);
+
+/// A median; 0 of nothing.
+[[nodiscard]] double median(std::vector<double> values);
+
+/// A number with a comma between thousands.
+[[nodiscard]] std::string grouped(std::size_t number);
+
+}  // namespace membar_domains

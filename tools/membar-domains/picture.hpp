@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The timeline: streams as rows, kernels as bars, and the boundaries that were held up.
+#pragma once
+
+#include <string>
+
+#include "membar-domains/overlap.hpp"
+
+namespace membar_domains {
+
+/// An SVG image, for light and dark pages, of `span_us` of the run where most was held up. Empty if nothing was.
+[[nodiscard]] std::string timeline(const records& of, const overlap_report& report, double span_us = 200);
+
+}  // namespace membar_domains

@@ -1,0 +1,763 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The functions of the driver that the library stands in front of, and the three ways by which a program comes to them: linked
+/// (our symbols come first, as the library is preloaded), by dlsym, and by cuGetProcAddress, which the CUDA runtime asks for
+/// everything after it got that by dlsym. So no launch of the runtime, of NCCL or of a driver program passes by.
+#include <cuda.h>
+#include <dlfcn.h>
+
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "membar-domains/preload/driver.hpp"
+#include "membar-domains/preload/images.hpp"
+#include "membar-domains/preload/pace.hpp"
+#include "membar-domains/preload/session.hpp"
+#include "membar-domains/preload/watch.hpp"
+
+#define MEMBAR_DOMAINS_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace membar_domains {
+
+namespace {
+
+using dlsym_function = void*(void*, const char*);
+
+/// The dlsym of the C library. Its version is that of the machine's oldest ABI, or of the merge of libdl into libc.
+dlsym_function* real_dlsym() noexcept {
+  static std::atomic<dlsym_function*> found = nullptr;
+  dlsym_function* function = found.load(std::memory_order_acquire);
+  for (const char* version : {"GLIBC_2.2.5", "GLIBC_2.17", "GLIBC_2.34"}) {
+    if (function == nullptr) {
+      function = reinterpret_cast<dlsym_function*>(dlvsym(RTLD_NEXT, "dlsym", version));
+    }
+  }
+  found.store(function, std::memory_order_release);
+  return function;
+}
+
+enum hook_id {
+  init,
+  get_proc_address_v1,
+  get_proc_address_v2,
+  launch,
+  launch_ptsz,
+  launch_ex,
+  launch_ex_ptsz,
+  launch_cooperative,
+  launch_cooperative_ptsz,
+  graph_launch,
+  graph_launch_ptsz,
+  instantiate,
+  instantiate_flags,
+  instantiate_params,
+  instantiate_params_ptsz,
+  exec_update_v1,
+  exec_update,
+  exec_node_set,
+  module_unload,
+  library_unload,
+  library_get_kernel,
+  library_get_module,
+  library_load,
+  module_load,
+  module_load_ex,
+  module_load_fatbin,
+  module_get_function,
+  hook_count
+};
+
+constexpr std::array<const char*, hook_count> symbols{"cuInit",
+                                                      "cuGetProcAddress",
+                                                      "cuGetProcAddress_v2",
+                                                      "cuLaunchKernel",
+                                                      "cuLaunchKernel_ptsz",
+                                                      "cuLaunchKernelEx",
+                                                      "cuLaunchKernelEx_ptsz",
+                                                      "cuLaunchCooperativeKernel",
+                                                      "cuLaunchCooperativeKernel_ptsz",
+                                                      "cuGraphLaunch",
+                                                      "cuGraphLaunch_ptsz",
+                                                      "cuGraphInstantiate_v2",
+                                                      "cuGraphInstantiateWithFlags",
+                                                      "cuGraphInstantiateWithParams",
+                                                      "cuGraphInstantiateWithParams_ptsz",
+                                                      "cuGraphExecUpdate",
+                                                      "cuGraphExecUpdate_v2",
+                                                      "cuGraphExecKernelNodeSetParams_v2",
+                                                      "cuModuleUnload",
+                                                      "cuLibraryUnload",
+                                                      "cuLibraryGetKernel",
+                                                      "cuLibraryGetModule",
+                                                      "cuLibraryLoadData",
+                                                      "cuModuleLoadData",
+                                                      "cuModuleLoadDataEx",
+                                                      "cuModuleLoadFatBinary",
+                                                      "cuModuleGetFunction"};
+
+std::array<std::atomic<void*>, hook_count> real_functions;
+
+/// The driver's own function behind a hook.
+template <class Function>
+Function* real(hook_id id) noexcept {
+  void* function = real_functions[id].load(std::memory_order_acquire);
+  if (function == nullptr) {
+    function = driver_symbol(symbols[id]);
+    real_functions[id].store(function, std::memory_order_release);
+  }
+  return reinterpret_cast<Function*>(function);
+}
+
+void finish() {
+  session& of = session::get();
+  if (of.what() == job::try_) {
+    pace_finish();
+  } else if (of.what() == job::watch) {
+    watch_finish();
+  }
+}
+
+// --- what a launch becomes ---------------------------------------------------------------------------------------------------------
+
+/// The target of a kernel, from a small cache of the thread: the cost that every launch pays.
+target where(CUfunction kernel) {
+  struct entry {
+    CUfunction kernel = nullptr;
+    unsigned generation = 0;
+    target to;
+  };
+  thread_local std::array<entry, 64> cache;
+  entry& e = cache[(reinterpret_cast<std::uintptr_t>(kernel) >> 4) % cache.size()];
+  session& of = session::get();
+  const unsigned generation = of.generation();
+  if (e.kernel != kernel || e.generation != generation) {
+    e = {kernel, generation, of.where(kernel)};
+  }
+  return e.to;
+}
+
+/// The attribute that a target is, of launches and of graph nodes. The map that changes nothing is CUDA's own.
+CUlaunchAttribute attribute_of(target to, mode how) {
+  CUlaunchAttribute out{};
+  if (how == mode::control || to.what == target::kind::physical) {
+    out.id = CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP;
+    out.value.memSyncDomainMap.default_ = how == mode::control ? 0 : static_cast<unsigned char>(to.id);
+    out.value.memSyncDomainMap.remote = how == mode::control ? 1 : static_cast<unsigned char>(to.id);
+  } else {
+    out.id = CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN;
+    out.value.memSyncDomain =
+        to.what == target::kind::logical_remote ? CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE : CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT;
+  }
+  return out;
+}
+
+constexpr unsigned most_attributes = 32;
+
+/// Launches with the attribute more, or in place of the program's own of this kind. Whether it did; if not, nothing was launched.
+bool launch_moved(const CUlaunchConfig& config, CUfunction kernel, void** parameters, void** extra, target to, mode how,
+                  bool ptsz, CUresult& result) {
+  session& of = session::get();
+  auto* const launch_with_attributes =
+      real<CUresult(const CUlaunchConfig*, CUfunction, void**, void**)>(ptsz ? launch_ex_ptsz : launch_ex);
+  std::array<CUlaunchAttribute, most_attributes> attributes;
+  if (launch_with_attributes == nullptr || config.numAttrs >= most_attributes) {
+    of.complain(
+        "a listed kernel could not be moved: the driver has no cuLaunchKernelEx, or the launch has 32 attributes already");
+    of.state().refused.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
+  const CUlaunchAttribute ours = attribute_of(to, how);
+  unsigned count = 0;
+  for (unsigned i = 0; i < config.numAttrs; ++i) {
+    if (config.attrs[i].id != ours.id) {
+      attributes[count++] = config.attrs[i];
+    } else if (how == mode::control) {
+      return false;  // the program has a map of its own, which the control must not change
+    }
+  }
+  attributes[count++] = ours;
+  CUlaunchConfig moved = config;
+  moved.attrs = attributes.data();
+  moved.numAttrs = count;
+  result = launch_with_attributes(&moved, kernel, parameters, extra);
+  if (result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_NOT_SUPPORTED) {
+    const char* name = "?";
+    static_cast<void>(driver::cuGetErrorName_(result, &name));
+    of.complain(std::string("the driver refused a listed kernel with its domain (") + name + "), so it ran as it was");
+    of.state().refused.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
+  if (how == mode::on) {
+    of.state().moved.fetch_add(1, std::memory_order_relaxed);
+  }
+  return true;
+}
+
+/// A null stream means the thread's own in functions that end in _ptsz.
+CUstream stream_of(CUstream stream, bool ptsz) { return ptsz && stream == nullptr ? CU_STREAM_PER_THREAD : stream; }
+
+/// Every launch of a kernel comes through here. `as_it_was` makes the program's own call.
+template <class AsItWas>
+CUresult launch_any(const CUlaunchConfig& config, CUfunction kernel, void** parameters, void** extra, bool ptsz,
+                    AsItWas as_it_was) {
+  session& of = session::get();
+  if (of.what() == job::none) {
+    return as_it_was();
+  }
+  of.state().launches.fetch_add(1, std::memory_order_relaxed);
+  if (of.what() == job::watch) {
+    watch_arguments(kernel, parameters);
+    return as_it_was();
+  }
+  const target to = where(kernel);
+  const bool trying = of.what() == job::try_;
+  const CUstream stream = stream_of(config.hStream, ptsz);
+  if (to.what == target::kind::leave) [[likely]] {
+    if (trying) {
+      pace_before_launch(stream);
+    }
+    const CUresult result = as_it_was();
+    if (trying) {
+      pace_after_launch(stream);
+    }
+    return result;
+  }
+  CUresult result = CUDA_SUCCESS;
+  if (!trying) {
+    of.state().listed.fetch_add(1, std::memory_order_relaxed);
+    return launch_moved(config, kernel, parameters, extra, to, mode::on, ptsz, result) ? result : as_it_was();
+  }
+  // A captured launch becomes a node, whose mode is fixed.
+  const mode how = capturing(stream) ? of.of_nodes() : of.next_turn();
+  timed_span span(stream);
+  if (how == mode::off || !launch_moved(config, kernel, parameters, extra, to, how, ptsz, result)) {
+    result = as_it_was();
+  }
+  span.end_listed(how);
+  return result;
+}
+
+template <hook_id Id, bool Ptsz>
+CUresult on_launch(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                   CUstream stream, void** parameters, void** extra) {
+  const CUlaunchConfig config{gx, gy, gz, bx, by, bz, shared, stream, nullptr, 0};
+  return launch_any(config, f, parameters, extra, Ptsz, [&] {
+    return real<decltype(::cuLaunchKernel)>(Id)(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra);
+  });
+}
+
+template <hook_id Id, bool Ptsz>
+CUresult on_launch_ex(const CUlaunchConfig* config, CUfunction f, void** parameters, void** extra) {
+  const auto as_it_was = [&] { return real<decltype(::cuLaunchKernelEx)>(Id)(config, f, parameters, extra); };
+  return config == nullptr ? as_it_was() : launch_any(*config, f, parameters, extra, Ptsz, as_it_was);
+}
+
+template <hook_id Id, bool Ptsz>
+CUresult on_launch_cooperative(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                               unsigned shared, CUstream stream, void** parameters) {
+  CUlaunchAttribute cooperative{};
+  cooperative.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+  cooperative.value.cooperative = 1;
+  const CUlaunchConfig config{gx, gy, gz, bx, by, bz, shared, stream, &cooperative, 1};
+  return launch_any(config, f, parameters, nullptr, Ptsz, [&] {
+    return real<decltype(::cuLaunchCooperativeKernel)>(Id)(f, gx, gy, gz, bx, by, bz, shared, stream, parameters);
+  });
+}
+
+// --- graphs ------------------------------------------------------------------------------------------------------------------------
+
+/// Sets what the list says on the kernel nodes of a graph, and of graphs in it. Whether it has listed ones.
+bool move_nodes(CUgraph graph) {
+  session& of = session::get();
+  std::size_t count = 0;
+  if (driver::cuGraphGetNodes_(graph, static_cast<CUgraphNode*>(nullptr), &count) != CUDA_SUCCESS || count == 0) {
+    return false;
+  }
+  std::vector<CUgraphNode> nodes(count);
+  if (driver::cuGraphGetNodes_(graph, nodes.data(), &count) != CUDA_SUCCESS) {
+    return false;
+  }
+  bool any = false;
+  for (const CUgraphNode node : nodes) {
+    CUgraphNodeType type{};
+    if (driver::cuGraphNodeGetType_(node, &type) != CUDA_SUCCESS) {
+      continue;
+    }
+    CUgraph child = nullptr;
+    if (type == CU_GRAPH_NODE_TYPE_GRAPH && driver::cuGraphChildGraphNodeGetGraph_(node, &child) == CUDA_SUCCESS) {
+      any = move_nodes(child) || any;
+    }
+    CUDA_KERNEL_NODE_PARAMS_v2 parameters{};
+    if (type == CU_GRAPH_NODE_TYPE_CONDITIONAL) {
+      of.complain(
+          "a graph has a conditional node, into whose body the library cannot look: listed kernels in it are moved if they "
+          "were "
+          "captured, and not if they were added as nodes");
+    }
+    if (type != CU_GRAPH_NODE_TYPE_KERNEL || driver::cuGraphKernelNodeGetParams_(node, &parameters) != CUDA_SUCCESS) {
+      continue;
+    }
+    if (parameters.func == nullptr) {
+      of.is_a_kernel(parameters.kern);
+      parameters.func = reinterpret_cast<CUfunction>(parameters.kern);
+    }
+    const target to = where(parameters.func);
+    if (to.what == target::kind::leave) {
+      continue;
+    }
+    any = true;
+    of.state().nodes.fetch_add(1, std::memory_order_relaxed);
+    const mode how = of.of_nodes();
+    if (how == mode::off) {
+      continue;
+    }
+    const CUlaunchAttribute attribute = attribute_of(to, how);
+    if (driver::cuGraphKernelNodeSetAttribute_(node, attribute.id, &attribute.value) == CUDA_SUCCESS) {
+      of.state().nodes_moved.fetch_add(how == mode::on ? 1 : 0, std::memory_order_relaxed);
+    } else {
+      of.state().refused.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+  return any;
+}
+
+/// The functions of this name had different last parameters; all have at most five words, which are handed on.
+template <hook_id Id>
+CUresult on_instantiate(CUgraphExec* exec, CUgraph graph, std::uintptr_t third, std::uintptr_t fourth, std::uintptr_t fifth) {
+  session& of = session::get();
+  const bool concerned = of.what() == job::apply || of.what() == job::try_;
+  const bool listed = concerned && move_nodes(graph);
+  const CUresult result = real<CUresult(CUgraphExec*, CUgraph, std::uintptr_t, std::uintptr_t, std::uintptr_t)>(Id)(
+      exec, graph, third, fourth, fifth);
+  if (listed && result == CUDA_SUCCESS) {
+    of.holds_listed(*exec);
+  }
+  return result;
+}
+
+/// An update takes nodes' attributes from the graph, so those are set first, as before an instantiation.
+template <hook_id Id>
+CUresult on_exec_update(CUgraphExec exec, CUgraph graph, std::uintptr_t third, std::uintptr_t fourth) {
+  session& of = session::get();
+  const bool listed = (of.what() == job::apply || of.what() == job::try_) && move_nodes(graph);
+  const CUresult result = real<CUresult(CUgraphExec, CUgraph, std::uintptr_t, std::uintptr_t)>(Id)(exec, graph, third, fourth);
+  if (listed && result == CUDA_SUCCESS) {
+    of.holds_listed(exec);
+  }
+  return result;
+}
+
+/// A node of an executable graph gets another kernel and keeps its attributes: the domain cannot be changed here.
+CUresult on_exec_node_set(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2* parameters) {
+  session& of = session::get();
+  if ((of.what() == job::apply || of.what() == job::try_) && parameters != nullptr) {
+    CUDA_KERNEL_NODE_PARAMS_v2 before{};
+    const auto listed = [&](const CUDA_KERNEL_NODE_PARAMS_v2& p) {
+      if (p.func == nullptr) {
+        of.is_a_kernel(p.kern);
+      }
+      return where(p.func == nullptr ? reinterpret_cast<CUfunction>(p.kern) : p.func).what != target::kind::leave;
+    };
+    if (driver::cuGraphKernelNodeGetParams_(node, &before) == CUDA_SUCCESS && listed(*parameters) != listed(before)) {
+      of.complain(
+          "the program exchanged a listed kernel and another one in a node of an executable graph, whose domain stays: "
+          "instantiate the graph again after the exchange, or leave the kernel out of the list");
+      of.state().refused.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+  return real<decltype(::cuGraphExecKernelNodeSetParams_v2)>(exec_node_set)(exec, node, parameters);
+}
+
+template <hook_id Id, bool Ptsz>
+CUresult on_graph_launch(CUgraphExec exec, CUstream stream) {
+  session& of = session::get();
+  auto* const as_it_was = real<decltype(::cuGraphLaunch)>(Id);
+  if (of.what() != job::try_) {
+    return as_it_was(exec, stream);
+  }
+  timed_span span(stream_of(stream, Ptsz));
+  const CUresult result = as_it_was(exec, stream);
+  span.end_graph(exec, of.listed_in(exec), of.of_nodes());
+  return result;
+}
+
+// --- the rest ----------------------------------------------------------------------------------------------------------------------
+
+CUresult on_init(unsigned flags) {
+  session& of = session::get();
+  static std::atomic<bool> first = true;
+  const bool is_first = first.exchange(false);
+  if (is_first && of.what() == job::watch) {
+    watch_start();
+  }
+  const CUresult result = real<decltype(::cuInit)>(init)(flags);
+  if (of.what() != job::none) {
+    of.state().cu_init = static_cast<std::int32_t>(result);
+  }
+  if (is_first && of.what() != job::none && of.what() != job::apply) {
+    std::atexit(finish);
+  }
+  return result;
+}
+
+CUresult on_module_unload(CUmodule module) {
+  const CUresult result = real<decltype(::cuModuleUnload)>(module_unload)(module);
+  session::get().forget();
+  return result;
+}
+
+CUresult on_library_unload(CUlibrary library) {
+  const CUresult result = real<decltype(::cuLibraryUnload)>(library_unload)(library);
+  session::get().forget();
+  return result;
+}
+
+CUresult on_library_get_kernel(CUkernel* kernel, CUlibrary library, const char* name) {
+  const CUresult result = real<decltype(::cuLibraryGetKernel)>(library_get_kernel)(kernel, library, name);
+  if (result == CUDA_SUCCESS && session::get().what() != job::none) {
+    session::get().is_a_kernel(*kernel);
+  }
+  if (result == CUDA_SUCCESS && session::get().checks()) {
+    kernel_of_image(library, name);
+  }
+  return result;
+}
+
+CUresult on_library_get_module(CUmodule* module, CUlibrary library) {
+  const CUresult result = real<decltype(::cuLibraryGetModule)>(library_get_module)(module, library);
+  if (result == CUDA_SUCCESS && session::get().checks()) {
+    same_image(*module, library);
+  }
+  return result;
+}
+
+CUresult on_library_load(CUlibrary* library, const void* code, CUjit_option* jit, void** jit_values, unsigned jit_count,
+                         CUlibraryOption* options, void** values, unsigned count) {
+  const CUresult result =
+      real<decltype(::cuLibraryLoadData)>(library_load)(library, code, jit, jit_values, jit_count, options, values, count);
+  if (result == CUDA_SUCCESS && session::get().checks()) {
+    keep_image(*library, code);
+  }
+  return result;
+}
+
+/// cuModuleLoadData, cuModuleLoadFatBinary, and with three more words cuModuleLoadDataEx.
+template <hook_id Id>
+CUresult on_module_load(CUmodule* module, const void* image, std::uintptr_t third, std::uintptr_t fourth,
+                        std::uintptr_t fifth) {
+  const CUresult result = real<CUresult(CUmodule*, const void*, std::uintptr_t, std::uintptr_t, std::uintptr_t)>(Id)(
+      module, image, third, fourth, fifth);
+  if (result == CUDA_SUCCESS && session::get().checks()) {
+    keep_image(*module, image);
+  }
+  return result;
+}
+
+CUresult on_module_get_function(CUfunction* function, CUmodule module, const char* name) {
+  const CUresult result = real<decltype(::cuModuleGetFunction)>(module_get_function)(function, module, name);
+  if (result == CUDA_SUCCESS && session::get().checks()) {
+    kernel_of_image(module, name);
+  }
+  return result;
+}
+
+CUresult on_get_proc_address_v1(const char* symbol, void** function, int version, cuuint64_t flags);
+CUresult on_get_proc_address_v2(const char* symbol, void** function, int version, cuuint64_t flags,
+                                CUdriverProcAddressQueryResult* status);
+
+struct hook {
+  const char* symbol;  ///< as the driver's library exports it
+  const char* name;    ///< as cuGetProcAddress is asked for it; null: not by this name
+  int since, before;   ///< for these versions of CUDA that it is asked with
+  bool per_thread;     ///< of the per-thread default stream
+  void* function;
+};
+
+template <class Function>
+void* address(Function* function) {
+  return reinterpret_cast<void*>(function);
+}
+
+constexpr int always = 1 << 30;
+
+const std::array<hook, hook_count>& hooks() {
+  static const std::array<hook, hook_count> all{{
+      {"cuInit", "cuInit", 0, always, false, address(on_init)},
+      {"cuGetProcAddress", "cuGetProcAddress", 0, 12000, false, address(on_get_proc_address_v1)},
+      {"cuGetProcAddress_v2", "cuGetProcAddress", 12000, always, false, address(on_get_proc_address_v2)},
+      {"cuLaunchKernel", "cuLaunchKernel", 0, always, false, address(on_launch<launch, false>)},
+      {"cuLaunchKernel_ptsz", "cuLaunchKernel", 0, always, true, address(on_launch<launch_ptsz, true>)},
+      {"cuLaunchKernelEx", "cuLaunchKernelEx", 0, always, false, address(on_launch_ex<launch_ex, false>)},
+      {"cuLaunchKernelEx_ptsz", "cuLaunchKernelEx", 0, always, true, address(on_launch_ex<launch_ex_ptsz, true>)},
+      {"cuLaunchCooperativeKernel", "cuLaunchCooperativeKernel", 0, always, false,
+       address(on_launch_cooperative<launch_cooperative, false>)},
+      {"cuLaunchCooperativeKernel_ptsz", "cuLaunchCooperativeKernel", 0, always, true,
+       address(on_launch_cooperative<launch_cooperative_ptsz, true>)},
+      {"cuGraphLaunch", "cuGraphLaunch", 0, always, false, address(on_graph_launch<graph_launch, false>)},
+      {"cuGraphLaunch_ptsz", "cuGraphLaunch", 0, always, true, address(on_graph_launch<graph_launch_ptsz, true>)},
+      {"cuGraphInstantiate_v2", "cuGraphInstantiate", 11000, 12000, false, address(on_instantiate<instantiate>)},
+      {"cuGraphInstantiateWithFlags", "cuGraphInstantiateWithFlags", 0, always, false,
+       address(on_instantiate<instantiate_flags>)},
+      {"cuGraphInstantiateWithParams", "cuGraphInstantiateWithParams", 0, always, false,
+       address(on_instantiate<instantiate_params>)},
+      {"cuGraphInstantiateWithParams_ptsz", "cuGraphInstantiateWithParams", 0, always, true,
+       address(on_instantiate<instantiate_params_ptsz>)},
+      {"cuGraphExecUpdate", "cuGraphExecUpdate", 0, 12000, false, address(on_exec_update<exec_update_v1>)},
+      {"cuGraphExecUpdate_v2", "cuGraphExecUpdate", 12000, always, false, address(on_exec_update<exec_update>)},
+      {"cuGraphExecKernelNodeSetParams_v2", "cuGraphExecKernelNodeSetParams", 12000, always, false, address(on_exec_node_set)},
+      {"cuModuleUnload", "cuModuleUnload", 0, always, false, address(on_module_unload)},
+      {"cuLibraryUnload", "cuLibraryUnload", 0, always, false, address(on_library_unload)},
+      {"cuLibraryGetKernel", "cuLibraryGetKernel", 0, always, false, address(on_library_get_kernel)},
+      {"cuLibraryGetModule", "cuLibraryGetModule", 0, always, false, address(on_library_get_module)},
+      {"cuLibraryLoadData", "cuLibraryLoadData", 0, always, false, address(on_library_load)},
+      {"cuModuleLoadData", "cuModuleLoadData", 0, always, false, address(on_module_load<module_load>)},
+      {"cuModuleLoadDataEx", "cuModuleLoadDataEx", 0, always, false, address(on_module_load<module_load_ex>)},
+      {"cuModuleLoadFatBinary", "cuModuleLoadFatBinary", 0, always, false, address(on_module_load<module_load_fatbin>)},
+      {"cuModuleGetFunction", "cuModuleGetFunction", 0, always, false, address(on_module_get_function)},
+  }};
+  return all;
+}
+
+/// In place of a function that cuGetProcAddress found.
+void replace(const char* symbol, void** function, int version, cuuint64_t flags) {
+  if (symbol == nullptr || function == nullptr || *function == nullptr || std::strncmp(symbol, "cu", 2) != 0) {
+    return;
+  }
+  const std::string_view asked = symbol;
+  const bool per_thread = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
+  const hook* found = nullptr;
+  // CUDA 12 gave the name cuGraphInstantiate to the function with flags.
+  const bool with_flags = asked == "cuGraphInstantiate" && version >= 12000;
+  for (const hook& h : hooks()) {
+    if (with_flags ? std::string_view(h.symbol) == "cuGraphInstantiateWithFlags" : asked == h.symbol && asked != h.name) {
+      found = &h;
+      break;
+    }
+    if (asked == h.name && version >= h.since && version < h.before) {
+      // The form for the per-thread default stream stands after the other, and only some functions have one.
+      if (found == nullptr || h.per_thread == per_thread) {
+        found = h.per_thread && !per_thread ? found : &h;
+      }
+    }
+  }
+  if (found == nullptr || *function == found->function) {
+    return;
+  }
+  // A driver that looks its own symbols up as others do finds ours, which leads back here.
+  if (*function != real_dlsym()(RTLD_DEFAULT, found->symbol)) {
+    real_functions[static_cast<std::size_t>(found - hooks().data())].store(*function, std::memory_order_release);
+  }
+  *function = found->function;
+}
+
+CUresult on_get_proc_address_v1(const char* symbol, void** function, int version, cuuint64_t flags) {
+  const CUresult result =
+      real<CUresult(const char*, void**, int, cuuint64_t)>(get_proc_address_v1)(symbol, function, version, flags);
+  if (result == CUDA_SUCCESS) {
+    replace(symbol, function, version, flags);
+  }
+  return result;
+}
+
+CUresult on_get_proc_address_v2(const char* symbol, void** function, int version, cuuint64_t flags,
+                                CUdriverProcAddressQueryResult* status) {
+  const CUresult result = real<CUresult(const char*, void**, int, cuuint64_t, CUdriverProcAddressQueryResult*)>(
+      get_proc_address_v2)(symbol, function, version, flags, status);
+  if (result == CUDA_SUCCESS) {
+    replace(symbol, function, version, flags);
+  }
+  return result;
+}
+
+}  // namespace
+
+void* driver_symbol(const char* name) noexcept {
+  static std::atomic<void*> library = nullptr;
+  void* handle = library.load(std::memory_order_acquire);
+  if (handle == nullptr) {
+    handle = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+    library.store(handle, std::memory_order_release);
+  }
+  return handle == nullptr ? nullptr : real_dlsym()(handle, name);
+}
+
+}  // namespace membar_domains
+
+// --- the ways in -------------------------------------------------------------------------------------------------------------------
+
+/// Called by dlsym below: the function to give in place of the driver's, or null, where the C library's dlsym shall answer.
+extern "C" __attribute__((visibility("hidden"))) void* membar_domains_instead(void* handle, const char* name) {
+  using namespace membar_domains;
+  if (name == nullptr || name[0] != 'c' || name[1] != 'u' || handle == RTLD_NEXT || handle == RTLD_DEFAULT) {
+    return nullptr;
+  }
+  for (const hook& h : hooks()) {
+    if (std::strcmp(h.symbol, name) == 0) {
+      void* const own = real_dlsym()(handle, name);
+      if (own == nullptr) {
+        return nullptr;
+      }
+      // A handle of the whole program finds our own symbol.
+      if (own != h.function && own != real_dlsym()(RTLD_DEFAULT, name)) {
+        real_functions[static_cast<std::size_t>(&h - hooks().data())].store(own, std::memory_order_release);
+      }
+      return h.function;
+    }
+  }
+  return nullptr;
+}
+
+extern "C" {
+__attribute__((visibility("hidden"))) void* (*membar_domains_next_dlsym)(void*, const char*) = nullptr;
+__attribute__((visibility("hidden"))) void membar_domains_find_dlsym() {
+  if (__atomic_load_n(&membar_domains_next_dlsym, __ATOMIC_ACQUIRE) == nullptr) {
+    __atomic_store_n(&membar_domains_next_dlsym, membar_domains::real_dlsym(), __ATOMIC_RELEASE);
+  }
+}
+}
+
+// dlsym looks at its return address to know who asks for RTLD_NEXT. So what is not the driver's is not called but jumped to, with
+// the registers as they came.
+#if defined(__x86_64__)
+asm(R"(
+.text
+.globl dlsym
+.type dlsym, @function
+dlsym:
+  .cfi_startproc
+  endbr64
+  pushq %rdi
+  .cfi_adjust_cfa_offset 8
+  pushq %rsi
+  .cfi_adjust_cfa_offset 8
+  subq $8, %rsp
+  .cfi_adjust_cfa_offset 8
+  call membar_domains_find_dlsym
+  movq 16(%rsp), %rdi
+  movq 8(%rsp), %rsi
+  call membar_domains_instead
+  addq $8, %rsp
+  .cfi_adjust_cfa_offset -8
+  popq %rsi
+  .cfi_adjust_cfa_offset -8
+  popq %rdi
+  .cfi_adjust_cfa_offset -8
+  testq %rax, %rax
+  jne 1f
+  jmp *membar_domains_next_dlsym(%rip)
+1:
+  ret
+  .cfi_endproc
+.size dlsym, .-dlsym
+)");
+#elif defined(__aarch64__)
+asm(R"(
+.text
+.globl dlsym
+.type dlsym, %function
+dlsym:
+  .cfi_startproc
+  stp x29, x30, [sp, #-32]!
+  .cfi_def_cfa_offset 32
+  .cfi_offset 29, -32
+  .cfi_offset 30, -24
+  stp x0, x1, [sp, #16]
+  bl membar_domains_find_dlsym
+  ldp x0, x1, [sp, #16]
+  bl membar_domains_instead
+  mov x9, x0
+  ldp x0, x1, [sp, #16]
+  ldp x29, x30, [sp], #32
+  .cfi_def_cfa_offset 0
+  cbnz x9, 1f
+  adrp x10, membar_domains_next_dlsym
+  ldr x10, [x10, #:lo12:membar_domains_next_dlsym]
+  br x10
+1:
+  mov x0, x9
+  ret
+  .cfi_endproc
+.size dlsym, .-dlsym
+)");
+#else
+#error "membar: membar-domains stands in front of dlsym on x86-64 and AArch64 only: leave MEMBAR_BUILD_TOOLS off here"
+#endif
+
+#define MEMBAR_DOMAINS_IN_FRONT(alias, symbol, parameters, ...)    \
+  MEMBAR_DOMAINS_EXPORT CUresult alias parameters __asm__(symbol); \
+  MEMBAR_DOMAINS_EXPORT CUresult alias parameters { return membar_domains::__VA_ARGS__; }
+MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuInit, "cuInit", (unsigned flags), on_init(flags))
+MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuGetProcAddress, "cuGetProcAddress",
+                        (const char* symbol, void** function, int version, cuuint64_t flags),
+                        on_get_proc_address_v1(symbol, function, version, flags))
+MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuGetProcAddress_v2, "cuGetProcAddress_v2",
+                        (const char* symbol, void** function, int version, cuuint64_t flags,
+                         CUdriverProcAddressQueryResult* status),
+                        on_get_proc_address_v2(symbol, function, version, flags, status))
+#define MEMBAR_DOMAINS_LAUNCH(suffix, id, ptsz)                                                                        \
+  MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuLaunchKernel##suffix, "cuLaunchKernel" #suffix,                             \
+                          (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, \
+                           unsigned shared, CUstream s, void** p, void** e),                                           \
+                          on_launch<membar_domains::launch##id, ptsz>(f, gx, gy, gz, bx, by, bz, shared, s, p, e))     \
+  MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuLaunchKernelEx##suffix, "cuLaunchKernelEx" #suffix,                         \
+                          (const CUlaunchConfig* c, CUfunction f, void** p, void** e),                                 \
+                          on_launch_ex<membar_domains::launch_ex##id, ptsz>(c, f, p, e))                               \
+  MEMBAR_DOMAINS_IN_FRONT(                                                                                             \
+      membar_domains_cuLaunchCooperativeKernel##suffix, "cuLaunchCooperativeKernel" #suffix,                           \
+      (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,    \
+       CUstream s, void** p),                                                                                          \
+      on_launch_cooperative<membar_domains::launch_cooperative##id, ptsz>(f, gx, gy, gz, bx, by, bz, shared, s, p))    \
+  MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuGraphLaunch##suffix, "cuGraphLaunch" #suffix, (CUgraphExec g, CUstream s),  \
+                          on_graph_launch<membar_domains::graph_launch##id, ptsz>(g, s))
+MEMBAR_DOMAINS_LAUNCH(, , false)
+MEMBAR_DOMAINS_LAUNCH(_ptsz, _ptsz, true)
+MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags",
+                        (CUgraphExec * exec, CUgraph graph, std::uintptr_t flags),
+                        on_instantiate<membar_domains::instantiate_flags>(exec, graph, flags, 0, 0))
+MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuGraphInstantiateWithParams, "cuGraphInstantiateWithParams",
+                        (CUgraphExec * exec, CUgraph graph, std::uintptr_t params),
+                        on_instantiate<membar_domains::instantiate_params>(exec, graph, params, 0, 0))
+MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuGraphExecUpdate_v2, "cuGraphExecUpdate_v2",
+                        (CUgraphExec exec, CUgraph graph, std::uintptr_t result),
+                        on_exec_update<membar_domains::exec_update>(exec, graph, result, 0))
+MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuGraphExecKernelNodeSetParams_v2, "cuGraphExecKernelNodeSetParams_v2",
+                        (CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2* parameters),
+                        on_exec_node_set(exec, node, parameters))
+MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuModuleUnload, "cuModuleUnload", (CUmodule module), on_module_unload(module))
+MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuLibraryUnload, "cuLibraryUnload", (CUlibrary library), on_library_unload(library))
+MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuLibraryGetKernel, "cuLibraryGetKernel",
+                        (CUkernel * kernel, CUlibrary library, const char* name), on_library_get_kernel(kernel, library, name))
+MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuLibraryGetModule, "cuLibraryGetModule", (CUmodule * module, CUlibrary library),
+                        on_library_get_module(module, library))
+MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuLibraryLoadData, "cuLibraryLoadData",
+                        (CUlibrary * library, const void* code, CUjit_option* jit, void** jit_values, unsigned jit_count,
+                         CUlibraryOption* options, void** values, unsigned count),
+                        on_library_load(library, code, jit, jit_values, jit_count, options, values, count))
+MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuModuleLoadData, "cuModuleLoadData", (CUmodule * module, const void* image),
+                        on_module_load<membar_domains::module_load>(module, image, 0, 0, 0))
+MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuModuleLoadDataEx, "cuModuleLoadDataEx",
+                        (CUmodule * module, const void* image, std::uintptr_t count, std::uintptr_t options,
+                         std::uintptr_t values),
+                        on_module_load<membar_domains::module_load_ex>(module, image, count, options, values))
+MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuModuleLoadFatBinary, "cuModuleLoadFatBinary", (CUmodule * module, const void* image),
+                        on_module_load<membar_domains::module_load_fatbin>(module, image, 0, 0, 0))
+MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuModuleGetFunction, "cuModuleGetFunction",
+                        (CUfunction * function, CUmodule module, const char* name),
+                        on_module_get_function(function, module, name))
+
+/// The driver calls this where CUDA_INJECTION64_PATH names the library. By then the program has its functions, so only watch works.
+MEMBAR_DOMAINS_EXPORT int InitializeInjection() {
+  using namespace membar_domains;
+  session& of = session::get();
+  if (of.what() == job::watch) {
+    watch_start();
+    of.state().cu_init = 0;
+    static const bool once = std::atexit(finish) == 0;
+    static_cast<void>(once);
+  }
+  return 1;
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "membar-domains/preload/images.hpp"
+
+#include <elf.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "membar-domains/preload/session.hpp"
+
+namespace membar_domains {
+
+namespace {
+
+constexpr std::size_t most_bytes = std::size_t{1} << 30;
+
+struct kept {
+  std::mutex mutex;
+  std::map<const void*, unsigned> by_handle;
+  unsigned files = 0;
+  std::size_t bytes = 0;
+};
+
+kept& all() {
+  static auto* const one = new kept;
+  return *one;
+}
+
+struct wrapper {  // of a fatbin, as nvcc puts it into a program
+  std::uint32_t magic, version;
+  const void* data;
+};
+
+struct fatbin {
+  std::uint32_t magic;
+  std::uint16_t version, header;
+  std::uint64_t bytes;
+};
+
+/// 0: it is none of the kinds that are known.
+std::size_t size_of(const void*& image) {
+  wrapper w;
+  std::memcpy(&w.magic, image, sizeof w.magic);
+  if (w.magic == 0x466243b1U) {
+    std::memcpy(&w, image, sizeof w);
+    image = w.data;
+  }
+  fatbin f;
+  std::memcpy(&f.magic, image, sizeof f.magic);
+  if (f.magic == 0xba55ed50U) {
+    std::memcpy(&f, image, sizeof f);
+    return f.header + f.bytes;
+  }
+  if (std::memcmp(image, ELFMAG, SELFMAG) == 0) {
+    Elf64_Ehdr header;
+    std::memcpy(&header, image, sizeof header);
+    return std::max(header.e_shoff + std::size_t{header.e_shnum} * header.e_shentsize,
+                    header.e_phoff + std::size_t{header.e_phnum} * header.e_phentsize);
+  }
+  const char first = *static_cast<const char*>(image);
+  const bool is_text = first == '/' || first == '.' || first == '\n' || first == ' ' || first == '\t' || first == '\r';
+  return is_text ? std::strlen(static_cast<const char*>(image)) : 0;
+}
+
+}  // namespace
+
+void keep_image(const void* handle, const void* image) {
+  if (image == nullptr) {
+    return;
+  }
+  const std::size_t bytes = size_of(image);
+  kept& k = all();
+  const std::lock_guard lock(k.mutex);
+  if (bytes == 0 || k.bytes + bytes > most_bytes) {
+    return;
+  }
+  const unsigned number = ++k.files;
+  if (const char* const folder = std::getenv(environment::folder)) {
+    const std::string path =
+        std::string(folder) + "/" + std::to_string(session::get().state().pid) + "." + std::to_string(number) + ".image";
+    if (std::FILE* const file = std::fopen(path.c_str(), "wbe")) {
+      std::fwrite(image, 1, bytes, file);
+      std::fclose(file);
+      k.by_handle[handle] = number;
+      k.bytes += bytes;
+    }
+  }
+}
+
+void same_image(const void* handle, const void* of) {
+  kept& k = all();
+  const std::lock_guard lock(k.mutex);
+  if (const auto at = k.by_handle.find(of); at != k.by_handle.end()) {
+    k.by_handle[handle] = at->second;
+  }
+}
+
+void kernel_of_image(const void* handle, const char* name) {
+  kept& k = all();
+  const std::lock_guard lock(k.mutex);
+  if (const auto at = k.by_handle.find(handle); at != k.by_handle.end() && name != nullptr) {
+    session::get().write("I %u %s\n", at->second, name);
+  }
+}
+
+}  // namespace membar_domains

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "membar-domains/preload/session.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <new>
+
+#include "membar-domains/preload/driver.hpp"
+
+namespace membar_domains {
+
+session& session::get() {
+  static session* const one = new session;
+  return *one;
+}
+
+session::session() : state_(&unmapped_) {
+  const auto variable = [](const char* name) {
+    const char* const value = std::getenv(name);
+    return std::string(value == nullptr ? "" : value);
+  };
+  const std::string asked = variable(environment::job);
+  job_ = asked == "watch" ? job::watch : asked == "try" ? job::try_ : asked == "apply" ? job::apply : job::none;
+  if (job_ == job::none) {
+    return;
+  }
+  open_files();
+  checks_ = job_ == job::watch && !variable(environment::check).empty();
+  if (const std::string path = variable(environment::list); !path.empty()) {
+    try {
+      list_ = move_list::read(path);
+    } catch (const std::exception& e) {
+      complain(e.what());
+    }
+  }
+  if (job_ == job::try_) {
+    const std::string turns = variable(environment::turns);
+    if (turns == "off" || turns == "on" || turns == "control") {
+      fixed_ = turns == "off" ? mode::off : turns == "on" ? mode::on : mode::control;
+    } else {
+      alternate_ = true;
+      turn_length_ = static_cast<unsigned>(std::clamp(std::atoi(turns.c_str()), 1, 1 << 20));
+    }
+  }
+}
+
+void session::open_files() {
+  const char* const folder = std::getenv(environment::folder);
+  if (folder == nullptr) {
+    return;
+  }
+  const std::string base = std::string(folder) + "/" + std::to_string(getpid());
+  const int fd = open((base + ".state").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (fd >= 0 && ftruncate(fd, sizeof(process_state)) == 0) {
+    void* const at = mmap(nullptr, sizeof(process_state), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (at != MAP_FAILED) {
+      state_ = new (at) process_state;
+    }
+  }
+  if (fd >= 0) {
+    close(fd);
+  }
+  state_->pid = static_cast<std::uint32_t>(getpid());
+  std::ifstream name("/proc/self/comm");
+  name.getline(state_->program, sizeof state_->program);
+  if (job_ != job::apply) {
+    file_ = std::fopen((base + ".records").c_str(), "we");
+  }
+}
+
+void session::complain(const std::string& sentence) {
+  const std::lock_guard lock(complaint_mutex_);
+  if (state_->complaint[0] == '\0') {
+    std::snprintf(state_->complaint, sizeof state_->complaint, "%s", sentence.c_str());
+  }
+}
+
+std::string session::name_of(CUfunction kernel) {
+  const char* name = nullptr;
+  if (is_kernel_handle(kernel)) {
+    if (driver::cuKernelGetName_(&name, reinterpret_cast<CUkernel>(kernel)) != CUDA_SUCCESS) {
+      name = nullptr;
+    }
+  } else if (driver::cuFuncGetName_(&name, kernel) != CUDA_SUCCESS) {
+    name = nullptr;
+    static_cast<void>(driver::cuKernelGetName_(&name, reinterpret_cast<CUkernel>(kernel)));
+  }
+  return name == nullptr ? "" : name;
+}
+
+target session::where(CUfunction kernel) {
+  {
+    const std::shared_lock lock(names_mutex_);
+    if (const auto known = targets_.find(kernel); known != targets_.end()) {
+      return known->second;
+    }
+  }
+  const std::string name = name_of(kernel);
+  if (name.empty()) {
+    complain("the driver does not tell the names of kernels, which needs CUDA 12.3 or newer: nothing was moved");
+  }
+  const int rule = list_.rule_of(name);
+  target to = rule < 0 ? target{} : list_.rules()[static_cast<std::size_t>(rule)].to;
+  if (rule >= 0 && rule < 64) {
+    state_->rules_met.fetch_or(std::uint64_t{1} << rule, std::memory_order_relaxed);
+  }
+  if (to.what != target::kind::leave) {
+    CUdevice device = 0;
+    int domains = 0;
+    if (driver::cuCtxGetDevice_(&device) == CUDA_SUCCESS &&
+        driver::cuDeviceGetAttribute_(&domains, CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT, device) == CUDA_SUCCESS) {
+      state_->domains = domains;
+      if (domains <= 1) {
+        complain("device " + std::to_string(device) +
+                 " has one memory synchronization domain (more exist from compute capability 9.0): nothing was moved");
+        to = {};
+      } else if (to.what == target::kind::physical && to.id >= domains) {
+        complain("the list moves '" + short_name(name) + "' to domain " + std::to_string(to.id) + ", and device " +
+                 std::to_string(device) + " has " + std::to_string(domains) + ", numbered from 0: write a number below that");
+        to = {};
+      }
+    }
+  }
+  const std::unique_lock lock(names_mutex_);
+  targets_[kernel] = to;
+  return to;
+}
+
+void session::is_a_kernel(CUkernel kernel) {
+  const std::unique_lock lock(names_mutex_);
+  kernels_.insert(kernel);
+}
+
+bool session::is_kernel_handle(CUfunction function) {
+  const std::shared_lock lock(names_mutex_);
+  return kernels_.contains(reinterpret_cast<CUkernel>(function));
+}
+
+void session::forget() {
+  const std::unique_lock lock(names_mutex_);
+  targets_.clear();  // a handle of a kernel stays one: the function for the other kind of handle might not notice the mistake
+  generation_.fetch_add(1, std::memory_order_release);
+}
+
+mode session::next_turn() {
+  state_->listed.fetch_add(1, std::memory_order_relaxed);
+  if (!alternate_) {
+    return fixed_;
+  }
+  // Each mode once in three turns, in an order that changes, so that no mode always follows the same one.
+  static constexpr mode orders[6][3] = {{mode::off, mode::on, mode::control}, {mode::on, mode::control, mode::off},
+                                        {mode::control, mode::off, mode::on}, {mode::off, mode::control, mode::on},
+                                        {mode::control, mode::on, mode::off}, {mode::on, mode::off, mode::control}};
+  const std::uint64_t turn = turns_taken_.fetch_add(1, std::memory_order_relaxed) / turn_length_;
+  return orders[turn / 3 % 6][turn % 3];
+}
+
+void session::holds_listed(CUgraphExec exec) {
+  const std::unique_lock lock(names_mutex_);
+  listed_graphs_.insert(exec);
+}
+
+bool session::listed_in(CUgraphExec exec) {
+  const std::shared_lock lock(names_mutex_);
+  return listed_graphs_.contains(exec);
+}
+
+void session::flush() {
+  const std::lock_guard lock(file_mutex_);
+  if (file_ != nullptr) {
+    std::fflush(file_);
+  }
+}
+
+}  // namespace membar_domains

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What this process was asked to do, which kernels it concerns, and where it writes.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdio>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "membar-domains/move_list.hpp"
+#include "membar-domains/process_state.hpp"
+#include "membar-domains/records.hpp"
+
+namespace membar_domains {
+
+enum class job { none, watch, try_, apply };
+
+class session {
+ public:
+  /// The session of the process. It is never destroyed: kernels are launched while destructors run.
+  [[nodiscard]] static session& get();
+
+  [[nodiscard]] job what() const noexcept { return job_; }
+  [[nodiscard]] process_state& state() noexcept { return *state_; }
+
+  /// Whether watch keeps code and pointers, too.
+  [[nodiscard]] bool checks() const noexcept { return checks_; }
+
+  /// Keeps the first complaint.
+  void complain(const std::string& sentence);
+
+  /// Where launches of the kernel go; `leave` also where the device has no such domain.
+  [[nodiscard]] target where(CUfunction kernel);
+  [[nodiscard]] std::string name_of(CUfunction kernel);
+
+  void is_a_kernel(CUkernel kernel);
+  [[nodiscard]] bool is_kernel_handle(CUfunction function);
+  /// Handles may mean other functions from now on.
+  void forget();
+  /// Changes whenever cached decisions are void.
+  [[nodiscard]] unsigned generation() const noexcept { return generation_.load(std::memory_order_acquire); }
+
+  /// The mode of the next launch of a listed kernel; counts it.
+  [[nodiscard]] mode next_turn();
+  /// The mode of captured and explicit graph nodes: fixed for a process; `off` where turns change.
+  [[nodiscard]] mode of_nodes() const noexcept { return alternate_ ? mode::off : fixed_; }
+  [[nodiscard]] bool alternates() const noexcept { return alternate_; }
+
+  /// An executable graph with listed kernels in it.
+  void holds_listed(CUgraphExec exec);
+  [[nodiscard]] bool listed_in(CUgraphExec exec);
+
+  /// Writes a line of the records. Thread-safe.
+  template <class... Values>
+  void write(const char* format, Values... values) {
+    const std::lock_guard lock(file_mutex_);
+    if (file_ != nullptr) {
+      std::fprintf(file_, format, values...);
+      if (++lines_ % 1000 == 0) {  // what a crash leaves
+        std::fflush(file_);
+      }
+    }
+  }
+  void flush();
+
+ private:
+  session();
+  void open_files();
+
+  job job_ = job::none;
+  move_list list_;
+  process_state* state_;
+  process_state unmapped_;
+  std::FILE* file_ = nullptr;
+  unsigned long lines_ = 0;
+  std::mutex file_mutex_;
+  std::mutex complaint_mutex_;
+  std::shared_mutex names_mutex_;
+  std::unordered_map<CUfunction, target> targets_;
+  std::unordered_set<CUkernel> kernels_;
+  std::unordered_set<CUgraphExec> listed_graphs_;
+  std::atomic<unsigned> generation_{1};
+  bool alternate_ = false;
+  bool checks_ = false;
+  unsigned turn_length_ = 16;
+  mode fixed_ = mode::on;
+  std::atomic<std::uint64_t> turns_taken_{0};
+};
+
+}  // namespace membar_domains

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What the preloaded library and the command tell each other: variables of the environment, and a small file for each process that
+/// both map, so that its counts survive a crash.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace membar_domains {
+
+namespace environment {
+inline constexpr const char* job = "MEMBAR_DOMAINS_JOB";        ///< watch, try or apply
+inline constexpr const char* list = "MEMBAR_DOMAINS_LIST";      ///< path of the list
+inline constexpr const char* folder = "MEMBAR_DOMAINS_FOLDER";  ///< where processes write
+inline constexpr const char* turns = "MEMBAR_DOMAINS_TURNS";    ///< of try: a mode, or how many launches a turn has
+inline constexpr const char* check = "MEMBAR_DOMAINS_CHECK";    ///< of watch: keep code and pointers
+inline constexpr const char* cupti = "MEMBAR_DOMAINS_CUPTI";    ///< path of libcupti, if the loader does not find it
+}  // namespace environment
+
+struct process_state {
+  static constexpr std::uint64_t magic_value = 0x3130444d42524d4dULL;
+  std::uint64_t magic = magic_value;
+  std::uint32_t pid = 0;
+  std::atomic<std::int32_t> cu_init{-1};   ///< what cuInit returned; -1: it was not called
+  std::atomic<std::int32_t> domains{0};    ///< of the first device that was launched on; 0: not asked
+  std::atomic<std::uint64_t> launches{0};  ///< kernels that the library saw launched, by themselves
+  std::atomic<std::uint64_t> listed{0};    ///< of these, the listed ones
+  std::atomic<std::uint64_t> moved{0};     ///< of these, those that ran as the list says
+  std::atomic<std::uint64_t> refused{0};   ///< of these, those that the driver did not accept moved, and that ran as they were
+  std::atomic<std::uint64_t> nodes{0};     ///< listed kernels in instantiated graphs
+  std::atomic<std::uint64_t> nodes_moved{0};
+  std::atomic<std::uint64_t> untimed{0};    ///< units of work that could not be timed
+  std::atomic<std::uint64_t> recorded{0};   ///< kernels that watch recorded
+  std::atomic<std::uint64_t> lost{0};       ///< kernels that it could not record
+  std::atomic<std::uint64_t> rules_met{0};  ///< a bit for each of the first 64 rules of the list that a kernel matched
+  char program[128] = {};
+  char complaint[512] = {};  ///< the first thing that went wrong, in a sentence
+};
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+}  // namespace membar_domains
