@@ -2,7 +2,7 @@
 /// @file
 /// The command `membar-check`: explores the executions of kernels as nvcc compiled them.
 #include <membar-check/nvcc.hpp>
-#include <membar-litmus/files.hpp>
+#include <membar-check/text_file.hpp>
 
 #include <membar/check/litmus_program.hpp>
 #include <membar/check/scenario.hpp>
@@ -28,7 +28,7 @@ namespace {
 
 namespace check = membar::check;
 namespace model = membar::model;
-using membar_litmus::read_file;
+using membar_check::read_file;
 
 constexpr std::string_view usage =
     "usage: membar-check [OPTION...] FILE...\n"
