@@ -5,8 +5,8 @@
 usage: include_arrows.py <include folder>
        include_arrows.py --made-violations    shows that each kind of violation is found
 
-Vocabulary <- core and detail <- sync, symmetric, litmus, interop; the model depends on the vocabulary alone. The vocabulary and the
-model include nothing of the CUDA toolkit. Exit status: 0 if there is no violation, 1 if there is one.
+Vocabulary <- core and detail <- sync, symmetric, litmus, interop; the model depends on the vocabulary alone, the
+checker on the model. Vocabulary, model and checker include nothing of the CUDA toolkit. Exit status: 0 if there is no violation, 1 if there is one.
 """
 
 import pathlib
@@ -16,7 +16,7 @@ import sys
 INCLUDE = re.compile(r'^ *# *include *[<"]([^>"]+)[>"]', re.MULTILINE)
 TOOLKIT = re.compile(r"(cuda|cooperative_groups|driver_types|nv|vector_types)")
 VOCABULARY = {"version.hpp", "thread_scope.hpp", "memory_order.hpp", "detail/config.hpp"}
-WINGS = ["symmetric/deadlock", "symmetric", "litmus", "model", "interop", "sync", "detail"]
+WINGS = ["symmetric/deadlock", "symmetric", "litmus", "check", "model", "interop", "sync", "detail"]
 MAY_INCLUDE = {
     "vocabulary": {"vocabulary"},
     "core": {"vocabulary", "core", "detail"},
@@ -26,6 +26,7 @@ MAY_INCLUDE = {
     "symmetric": {"vocabulary", "core", "detail", "symmetric"},
     "symmetric/deadlock": {"vocabulary", "core", "symmetric", "symmetric/deadlock"},
     "model": {"vocabulary", "model"},
+    "check": {"vocabulary", "model", "check"},
     "litmus": {"vocabulary", "core", "detail", "model", "litmus"},
 }
 LONGEST = 600
@@ -62,7 +63,7 @@ def violations(files):
                 own.append(other)
                 if wing_of(other) not in MAY_INCLUDE[wing]:
                     found.append(f"{name} ({wing}) includes {other} ({wing_of(other)})")
-            elif wing in ("vocabulary", "model") and TOOLKIT.match(included):
+            elif wing in ("vocabulary", "model", "check") and TOOLKIT.match(included):
                 found.append(f"{name} ({wing}) includes {included} of the CUDA toolkit")
     done = set()
     found += [f"a cycle: {' -> '.join(cycle)}" for name in sorted(files) if (cycle := cycle_from(name, includes, [], done))][:1]
@@ -75,6 +76,7 @@ MADE = {
     "includes error.hpp": {"model/program.hpp": "# include <membar/error.hpp>"},
     "includes fence.cuh": {"memory_order.hpp": "#include <membar/fence.cuh>"},
     "includes cuda_runtime_api.h": {"model/program.hpp": "#include <cuda_runtime_api.h>"},
+    "includes check/explore.hpp": {"model/decide.hpp": "#include <membar/check/explore.hpp>"},
     "includes litmus/test.hpp": {"model/test.hpp": "#include <membar/litmus/test.hpp>"},
     "includes symmetric/deadlock/check.hpp": {"symmetric/pe.hpp": "#include <membar/symmetric/deadlock/check.hpp>"},
     "a cycle": {"a.hpp": "#include <membar/b.hpp>", "b.hpp": "#include <membar/detail/c.hpp>", "detail/c.hpp": "#include <membar/a.hpp>"},

@@ -49,13 +49,11 @@ template <class Rules>
 }
 
 /// ms(X, Y): related by program order, or both strong with scopes that include each other; through the same proxy; and, if
-/// both access memory, overlapping completely through the same virtual address. Source: PTX ISA, "Morally strong operations".
-template <class Rules>
-[[nodiscard]] constexpr bool morally_strong(const Rules& rules, const program_view& program, const event& x,
-                                            const event& y) noexcept {
-  if (x.thread < 0 || y.thread < 0) {
-    return false;
-  }
+/// both access memory, overlapping completely through the same virtual address. `here` and `there` are the places of their
+/// threads. Initial writes are never morally strong with anything. Source: PTX ISA, "Morally strong operations".
+template <class Rules, class Event>
+[[nodiscard]] constexpr bool morally_strong(const Rules& rules, const place& here, const place& there, const Event& x,
+                                            const Event& y) noexcept {
   const bool x_memory = x.kind == event_kind::read || x.kind == event_kind::write;
   const bool y_memory = y.kind == event_kind::read || y.kind == event_kind::write;
   if ((!x_memory && x.kind != event_kind::fence) || (!y_memory && y.kind != event_kind::fence)) {
@@ -64,8 +62,6 @@ template <class Rules>
   bool related =
       x.thread == y.thread && (x.vector < 0 || x.vector != y.vector) && rules.holds(rule::program_order_is_morally_strong);
   if (!related && ((x.strong && y.strong) || !rules.holds(rule::weak_is_not_strong))) {
-    const place& here = program.threads[x.thread].where;
-    const place& there = program.threads[y.thread].where;
     const bool forth = includes(rules, x.strong ? x.scope : thread_scope::system, here, there);
     const bool back = includes(rules, y.strong ? y.scope : thread_scope::system, there, here);
     related = rules.holds(rule::inclusion_is_mutual) ? forth && back : forth || back;
@@ -74,6 +70,14 @@ template <class Rules>
   const bool whole = !x_memory || !y_memory || (x.address == y.address && x.bytes == y.bytes) ||
                      (x.physical == y.physical && !rules.holds(rule::complete_overlap));
   return related && proxies && whole;
+}
+
+/// ms(X, Y) of two events of a litmus test.
+template <class Rules>
+[[nodiscard]] constexpr bool morally_strong(const Rules& rules, const program_view& program, const event& x,
+                                            const event& y) noexcept {
+  return x.thread >= 0 && y.thread >= 0 &&
+         morally_strong(rules, program.threads[x.thread].where, program.threads[y.thread].where, x, y);
 }
 
 }  // namespace membar::inline v0_2::model

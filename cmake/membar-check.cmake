@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# membar_add_scenario_test(<name> <file.scenario> [EXPECT <status>]): a test that explores a scenario with the command membar-check.
+# It passes if the status is <status>, which is "verified" where none is given. The command is that of this build, or the
+# installed one.
+function(membar_add_scenario_test name scenario)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "EXPECT" "")
+  if(NOT arg_EXPECT)
+    set(arg_EXPECT verified)
+  endif()
+  set(known verified race violated hang uninitialised "out of bounds" "gave up")
+  if(NOT arg_EXPECT IN_LIST known)
+    message(FATAL_ERROR "membar_add_scenario_test: EXPECT is '${arg_EXPECT}', and a status is one of: ${known}")
+  endif()
+  get_filename_component(scenario ${scenario} ABSOLUTE)
+  if(TARGET membar-check)
+    set(command membar-check)
+  else()
+    find_program(MEMBAR_CHECK membar-check)
+    if(NOT MEMBAR_CHECK)
+      message(FATAL_ERROR "membar_add_scenario_test: membar-check was not found; install the component membar-tools or set MEMBAR_CHECK")
+    endif()
+    set(command ${MEMBAR_CHECK})
+  endif()
+  add_test(NAME ${name} COMMAND ${command} ${scenario})
+  set_tests_properties(${name} PROPERTIES PASS_REGULAR_EXPRESSION "\t${arg_EXPECT}\t")
+endfunction()

@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What an exploration asks of the execution that it grows: the next event of a thread with its clocks, the accesses it races
+/// with, the bytes it reads, and what is reported.
+#pragma once
+
+#include <membar/check/fence_order.hpp>
+#include <membar/check/graph.hpp>
+#include <membar/check/machine.hpp>
+#include <membar/check/meetings.hpp>
+#include <membar/check/program.hpp>
+#include <membar/check/trace.hpp>
+#include <membar/model/array.hpp>
+#include <membar/model/program.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace membar::inline v0_2::check::detail {
+
+/// The events of a program's threads, and what they mean to an execution.
+class event_builder {
+ protected:
+  using event_kind = model::event_kind;
+  using suspects = std::vector<std::pair<const graph_event*, const graph_event*>>;
+
+  explicit event_builder(const program& checked)
+      : program_(checked),
+        locations_(checked.memory),
+        rules_(checked.threads),
+        machines_(made(checked, arena_)),
+        meetings_(checked.threads, machines_) {}
+  ~event_builder() = default;
+
+  [[nodiscard]] static std::vector<machine> made(const program& p, stack_arena& arena) {
+    std::vector<machine> result;
+    for (const thread_context& c : p.threads) {
+      result.emplace_back(c, arena);
+    }
+    return result;
+  }
+
+  [[nodiscard]] int count() const noexcept { return model::count_of(program_.threads); }
+  [[nodiscard]] static const thread_state& state_of(const graph& g, int t) noexcept {
+    return *model::at(g.threads, t).states.back();
+  }
+  [[nodiscard]] bool stopped() const noexcept { return result_.found.status != check_status::verified; }
+
+  [[nodiscard]] static bool is_update(op code) noexcept { return code == op::atomic || code == op::reduction; }
+
+  // ---- what is found
+
+  void report(const graph& g, check_status status, std::string message, std::vector<const graph_event*> blamed = {}) {
+    if (!stopped()) {
+      result_.found = finding_of(program_, g, status, std::move(message), blamed);
+    }
+  }
+
+  /// Whether thread `t` can go on, or has a right to stand where it stands.
+  [[nodiscard]] bool healthy(const graph& g, int t) {
+    const thread_state& s = state_of(g, t);
+    switch (s.status) {
+      case thread_status::at_event:
+      case thread_status::waiting:
+      case thread_status::ended:
+        return true;
+      case thread_status::trapped:
+        report(g, check_status::violated, "thread " + std::to_string(t) + " traps");
+        return false;
+      case thread_status::endless:
+        report(g, check_status::hang, "thread " + std::to_string(t) + " is in a loop that accesses no memory and never ends");
+        return false;
+      case thread_status::waits_for_time:
+        report(g, check_status::gave_up,
+               "thread " + std::to_string(t) + " waits for time to pass, and clocks stand still in this check");
+        return false;
+      case thread_status::too_long:
+        report(g, check_status::gave_up,
+               "thread " + std::to_string(t) + " takes more than " + std::to_string(machine::most_steps) +
+                   " steps between two events");
+        return false;
+      case thread_status::uninitialised:
+        report(g, check_status::uninitialised, "thread " + std::to_string(t) + " reads local memory that it never wrote");
+        return false;
+      case thread_status::out_of_bounds:
+        report(g, check_status::out_of_bounds, "thread " + std::to_string(t) + " accesses local memory that it does not have");
+        return false;
+    }
+    return false;
+  }
+
+  // ---- events
+
+  [[nodiscard]] bool may_begin(const graph& g, int t) const {
+    if (!model::at(g.threads, t).events.empty()) {
+      return true;
+    }
+    const auto& before = program_.launches_before;
+    const int mine = model::at(program_.threads, t).launch;
+    for (int u = 0; u < count() && mine < model::count_of(before); ++u) {
+      const auto& all = model::at(before, mine);
+      if (std::find(all.begin(), all.end(), model::at(program_.threads, u).launch) != all.end() &&
+          state_of(g, u).status != thread_status::ended) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /// An event of thread `t`, with its clocks, that is part of no graph yet.
+  [[nodiscard]] graph_event& make_event(const graph& g, int t, event_kind kind) {
+    const std::size_t width = program_.threads.size();
+    auto* const clocks = static_cast<std::uint16_t*>(arena_.take(2 * width * sizeof(std::uint16_t)));
+    auto* const e = new (arena_.take(sizeof(graph_event))) graph_event;
+    const thread_line& line = model::at(g.threads, t);
+    e->kind = kind;
+    e->thread = t;
+    e->number = model::count_of(line.events);
+    e->pc = line.states.back()->pc;
+    e->stamp = g.next_stamp;
+    e->base = clocks;
+    e->prefix = clocks + width;
+    std::fill(clocks, clocks + 2 * width, std::uint16_t{0});
+    if (e->number > 0) {
+      std::copy(line.events.back()->base, line.events.back()->base + width, clocks);
+      std::copy(line.events.back()->prefix, line.events.back()->prefix + width, clocks + width);
+    } else {
+      for (int u = 0; u < count(); ++u) {
+        const auto& before = program_.launches_before;
+        const int mine = model::at(program_.threads, t).launch;
+        const auto& theirs = model::at(g.threads, u).events;
+        if (mine < model::count_of(before) && !theirs.empty() &&
+            std::find(model::at(before, mine).begin(), model::at(before, mine).end(), model::at(program_.threads, u).launch) !=
+                model::at(before, mine).end()) {
+          rules_.join(clocks, theirs.back()->base);
+          rules_.join(clocks + width, theirs.back()->prefix);
+        }
+      }
+    }
+    clocks[t] = clocks[width + static_cast<std::size_t>(t)] = static_cast<std::uint16_t>(e->number + 1);
+    return *e;
+  }
+
+  [[nodiscard]] static std::uint16_t* base_of(graph_event& e) noexcept { return const_cast<std::uint16_t*>(e.base); }
+  [[nodiscard]] static std::uint16_t* prefix_of(graph_event& e) noexcept { return const_cast<std::uint16_t*>(e.prefix); }
+
+  /// Fills in what an access of memory is. False if it is to no memory.
+  [[nodiscard]] bool place_access(const graph& g, graph_event& e, const thread_state& s) {
+    const machine& m = model::at(machines_, e.thread);
+    const instruction& i = m.at(s);
+    e.address = e.physical = m.address(s);
+    e.bytes = i.bytes;
+    e.strong = i.strong;
+    e.scope = i.scope;
+    e.update = is_update(i.code);
+    e.reduction = i.code == op::reduction;
+    e.acquires = e.kind == event_kind::read && model::acquires(i.order);
+    e.releases = e.kind == event_kind::write && model::releases(i.order);
+    const memory_object* const object = locations_.object_of(e.address, e.bytes);
+    if (object == nullptr || e.address % static_cast<std::uint64_t>(e.bytes) != 0 ||
+        (object->constant && e.kind == event_kind::write)) {
+      const std::string what = object == nullptr                                      ? " lies in no object"
+                               : e.address % static_cast<std::uint64_t>(e.bytes) != 0 ? " is not aligned"
+                                                                                      : " writes to constant memory";
+      report(g, check_status::out_of_bounds,
+             "an access of thread " + std::to_string(e.thread) + what + ": " + std::to_string(e.bytes) + " bytes at " +
+                 place_text(program_, e.address));
+      return false;
+    }
+    if (i.elements > 1 && e.strong) {
+      report(g, check_status::gave_up, "'" + i.text + "' is a strong access of a vector, which is not supported");
+      return false;
+    }
+    e.location = locations_.number_of(e.address, e.bytes);
+    return true;
+  }
+
+  /// The accesses that conflict with `e` and are neither morally strong with it nor, as far as clocks say, ordered before it.
+  [[nodiscard]] suspects races_of(const graph& g, const graph_event& e) const {
+    suspects result;
+    const auto look = [&](const std::vector<const graph_event*>& others) {
+      for (const graph_event* o : others) {
+        if (o != nullptr && o->thread != e.thread && !precedes(*o, e.base) && !rules_.morally_strong(*o, e) &&
+            !rules_.causes(g, *o, e.base)) {
+          result.emplace_back(o, &e);
+        }
+      }
+    };
+    const auto look_at = [&](int location) {
+      if (location < model::count_of(g.order)) {
+        look(model::at(g.order, location));
+        if (e.kind == event_kind::write) {
+          look(model::at(g.reads, location));
+        }
+      }
+    };
+    look_at(e.location);
+    for (const int other : locations_[e.location].overlapping) {
+      look_at(other);
+    }
+    return result;
+  }
+
+  /// Whether the graph, whose last event brought these suspects, is consistent and free of races. Reports a race.
+  [[nodiscard]] bool consistent(const graph& g, const suspects& found) {
+    if (g.sequential_fences < 2) {
+      if (!found.empty()) {
+        report_race(g, *found.front().first, *found.front().second);
+      }
+      return found.empty();
+    }
+    fence_order order(g, rules_);
+    const bool result = order.search(found);
+    if (order.race() != nullptr) {
+      report_race(g, *order.race()->first, *order.race()->second);
+      return false;
+    }
+    return result;
+  }
+
+  void report_race(const graph& g, const graph_event& x, const graph_event& y) {
+    report(g, check_status::race, race_text(program_, x, y), {&x, &y});
+  }
+
+  /// The bytes that a read takes from writes of other sizes. False if they are not decided.
+  [[nodiscard]] bool mixed_value(const graph& g, graph_event& e) {
+    const location_info& here = locations_[e.location];
+    e.mixed = true;
+    e.value = {};
+    for (int b = 0; b < e.bytes; ++b) {
+      const std::uint64_t at = e.address + static_cast<std::uint64_t>(b);
+      const graph_event* latest = latest_of_byte(g, at, e.location, [&](const graph_event& w) {
+        if (!rules_.causes(g, w, e.base)) {
+          report(g, check_status::gave_up,
+                 "a read of thread " + std::to_string(e.thread) +
+                     " may take its bytes from writes of several sizes that are not all ordered before it",
+                 {&w});
+        }
+      });
+      if (stopped()) {
+        return false;
+      }
+      std::uint64_t byte = 0;
+      if (latest != nullptr) {
+        byte = byte_of(latest->value, static_cast<int>(at - latest->address));
+        rules_.join(prefix_of(e), latest->prefix);
+      } else if (!here.initialised) {
+        report(g, check_status::uninitialised,
+               "thread " + std::to_string(e.thread) + " reads memory that nothing was written to");
+        return false;
+      } else {
+        byte = byte_of(here.initial, b);
+      }
+      (b < 8 ? e.value.low : e.value.high) |= byte << (8 * static_cast<unsigned>(b % 8));
+    }
+    return true;
+  }
+
+  [[nodiscard]] static std::uint64_t byte_of(wide_value v, int n) noexcept {
+    return ((n < 8 ? v.low : v.high) >> (8 * static_cast<unsigned>(n % 8))) & 0xffU;
+  }
+
+  /// The last write that covers a byte of a location, in the order that coherence and causality give; null: none.
+  template <class Look>
+  [[nodiscard]] const graph_event* latest_of_byte(const graph& g, std::uint64_t address, int location, const Look& look) const {
+    const graph_event* latest = nullptr;
+    const auto consider = [&](int l) {
+      if (l >= model::count_of(g.order)) {
+        return;
+      }
+      for (const graph_event* w : model::at(g.order, l)) {
+        if (w == nullptr || address < w->address || address >= w->address + static_cast<std::uint64_t>(w->bytes)) {
+          continue;
+        }
+        look(*w);
+        // of one location they come in coherence order; of two, causality has ordered them
+        if (latest == nullptr || latest->location == w->location || rules_.causes(g, *latest, w->base)) {
+          latest = w;
+        }
+      }
+    };
+    consider(location);
+    for (const int other : locations_[location].overlapping) {
+      consider(other);
+    }
+    return latest;
+  }
+
+  [[nodiscard]] bool has_other_sizes(const graph& g, int location) const {
+    for (const int other : locations_[location].overlapping) {
+      if (other < model::count_of(g.order) && model::at(g.order, other).size() > 1) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// Gives a read its source. False if nothing was ever written there.
+  [[nodiscard]] bool read_from(const graph& g, graph_event& e, const graph_event* source) {
+    e.source = source;
+    if (source != nullptr) {
+      e.value = source->value;
+      rules_.join(prefix_of(e), source->prefix);
+    } else {
+      e.value = locations_[e.location].initial;
+      if (!locations_[e.location].initialised) {
+        report(g, check_status::uninitialised,
+               "thread " + std::to_string(e.thread) + " may read " + place_text(program_, e.address) +
+                   " before anything is written to it");
+        return false;
+      }
+    }
+    if (e.acquires) {
+      rules_.acquire(g, e, base_of(e));
+    }
+    return true;
+  }
+
+  // ---- the end
+
+  /// Whether the last round of the loop in which `t` waits has read the latest values.
+  [[nodiscard]] bool waits_for_ever(const graph& g, int t) const {
+    const auto& events = model::at(g.threads, t).events;
+    for (int n = state_of(g, t).waits_from; n < model::count_of(events); ++n) {
+      const graph_event& e = *model::at(events, n);
+      if (e.kind != event_kind::read || e.mixed) {
+        continue;
+      }
+      const auto& order = model::at(g.order, e.location);
+      for (int i = event_rules::place_in(order, e.source) + 1; i < model::count_of(order); ++i) {
+        const graph_event& w = *model::at(order, i);
+        if (!w.update || w.value != w.partner->value) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  /// The bytes of memory at the end of an execution.
+  [[nodiscard]] std::uint64_t final_value(const graph& g, std::uint64_t address, int bytes) const {
+    std::uint64_t result = 0;
+    for (int b = 0; b < bytes; ++b) {
+      const std::uint64_t at = address + static_cast<std::uint64_t>(b);
+      const graph_event* latest = nullptr;
+      for (int l = 0; l < locations_.size(); ++l) {
+        const location_info& info = locations_[l];
+        if (latest == nullptr && l < model::count_of(g.order) && at >= info.address &&
+            at < info.address + static_cast<std::uint64_t>(info.bytes)) {
+          latest = latest_of_byte(g, at, l, [](const graph_event&) {});
+        }
+      }
+      std::uint64_t byte = 0;
+      if (latest != nullptr) {
+        byte = byte_of(latest->value, static_cast<int>(at - latest->address));
+      } else if (const memory_object* o = locations_.object_of(at, 1); o != nullptr) {
+        byte = at - o->address < o->initial.size() ? o->initial[static_cast<std::size_t>(at - o->address)] : 0;
+      }
+      result |= byte << (8 * static_cast<unsigned>(b));
+    }
+    return result;
+  }
+
+  const program& program_;
+  stack_arena arena_{};
+  location_table locations_;
+  event_rules rules_;
+  std::vector<machine> machines_;
+  meetings meetings_;
+  check_result result_{};
+};
+
+}  // namespace membar::inline v0_2::check::detail

@@ -1,0 +1,574 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Explores every execution of a program that the PTX memory model allows, each once, up to load buffering.
+///
+/// An execution is identified by reads-from and coherence. It grows event by event: a read takes each write that it may, a write
+/// takes each place in coherence that it may, and then changes what earlier reads read that do not precede it: what was added
+/// after such a read and does not precede the write is dropped. That is done only from the one execution in which everything
+/// dropped reads and writes what is latest, so that none appears twice. Source: Kokologiannakis, Marmanis, Gladstein and Vafeiadis,
+/// "Truly stateless, optimal dynamic partial order reduction", POPL 2022.
+///
+/// An execution ends at its first data race: up to there the writes of a location are totally ordered, because two of them are
+/// morally strong or ordered by causality. What is left out is load buffering: executions with a cycle of program order and
+/// reads-from.
+#pragma once
+
+#include <membar/check/event_builder.hpp>
+#include <membar/check/graph.hpp>
+#include <membar/check/machine.hpp>
+#include <membar/check/meetings.hpp>
+#include <membar/check/program.hpp>
+#include <membar/model/array.hpp>
+#include <membar/model/program.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace membar::inline v0_2::check {
+
+namespace detail {
+
+/// One exploration.
+class explorer final : private event_builder, private final_memory {
+ public:
+  explorer(const program& checked, const check_property& property, const check_options& options)
+      : event_builder(checked), property_(property), options_(options) {}
+
+  [[nodiscard]] check_result run() {
+    const char begin = 0;
+    stack_begin_ = reinterpret_cast<std::uintptr_t>(&begin);
+    graph& g = take_graph();
+    g.threads.resize(program_.threads.size());
+    bool fine = true;
+    for (int t = 0; t < count() && fine; ++t) {
+      model::at(g.threads, t).states.push_back(model::at(machines_, t).begin());
+    }
+    for (int t = 0; t < count() && fine; ++t) {
+      fine = healthy(g, t);
+    }
+    if (fine) {
+      visit(g);
+    }
+    give_graph();
+    result_.status = result_.found.status;
+    return std::move(result_);
+  }
+
+ private:
+  /// Graphs are kept, so that copies take no memory anew.
+  [[nodiscard]] graph& take_graph() {
+    if (graphs_used_ == graphs_.size()) {
+      graphs_.push_back(std::make_unique<graph>());
+    }
+    return *graphs_[graphs_used_++];
+  }
+  void give_graph() noexcept { --graphs_used_; }
+
+  // ---- who is next
+
+  /// The thread whose event is added next: a function of the graph alone. Reads come late, so that they see more at once, and
+  /// rounds of a loop that would only wait come last.
+  [[nodiscard]] int next_thread(const graph& g) {
+    std::array<int, 4> first{-1, -1, -1, -1};  // of updates, loads, updates and loads in vain
+    for (int t = 0; t < count(); ++t) {
+      const thread_state& s = state_of(g, t);
+      if (s.status != thread_status::at_event || !may_begin(g, t)) {
+        continue;
+      }
+      const op code = model::at(machines_, t).at(s).code;
+      if (is_update(code) && s.part == 1) {
+        return t;
+      }
+    }
+    for (int t = 0; t < count(); ++t) {
+      const thread_state& s = state_of(g, t);
+      if (s.status != thread_status::at_event || !may_begin(g, t)) {
+        continue;
+      }
+      const op code = model::at(machines_, t).at(s).code;
+      if (code == op::load || is_update(code)) {
+        const std::size_t kind = is_update(code) ? 0 : 1;
+        if (first[kind] < 0) {
+          int& place = polls_in_vain(g, t) ? first[kind + 2] : first[kind];
+          place = place < 0 ? t : place;
+        }
+        continue;
+      }
+      std::vector<const graph_event*> left;
+      if (code <= op::fence || s.part == 0 || !meetings_.group(g, t, left).empty()) {
+        return t;
+      }
+    }
+    for (const int t : first) {
+      if (t >= 0) {
+        return t;
+      }
+    }
+    return -1;
+  }
+
+  /// Whether the thread, if it read the latest values, would go around a loop that only waits.
+  [[nodiscard]] bool polls_in_vain(const graph& g, int t) {
+    const stack_arena::mark mark = arena_.here();
+    const machine& m = model::at(machines_, t);
+    const thread_state* s = &state_of(g, t);
+    bool result = false;
+    for (int events = 0; events < longest_poll && !result; ++events) {
+      const instruction& i = m.at(*s);
+      const bool writes = is_update(i.code) && s->part == 1;
+      if ((writes && !m.keeps_value(*s)) || (i.code != op::load && i.code != op::fence && !is_update(i.code))) {
+        break;
+      }
+      wide_value seen{};
+      if (i.code != op::fence && !writes) {
+        const std::uint64_t address = m.address(*s);
+        if (locations_.object_of(address, i.bytes) == nullptr) {
+          break;
+        }
+        const int location = locations_.number_of(address, i.bytes);
+        const graph_event* const latest = location < model::count_of(g.order) ? model::at(g.order, location).back() : nullptr;
+        seen = latest != nullptr ? latest->value : locations_[location].initial;
+      }
+      s = m.step(*s, seen);
+      result = s->status == thread_status::waiting;
+      if (s->status != thread_status::at_event) {
+        break;
+      }
+    }
+    arena_.release(mark);
+    return result;
+  }
+
+  // ---- growth
+
+  void visit(graph& g) {
+    if (stopped()) {
+      return;
+    }
+    if (++result_.counts.events > options_.most_events) {
+      report(g, check_status::gave_up, "more than " + std::to_string(options_.most_events) + " events were added");
+      return;
+    }
+    const char here = 0;
+    if (stack_used(here) > options_.most_stack || arena_.held() > options_.most_memory) {
+      report(g, check_status::gave_up,
+             "the execution is too long: the exploration needs more than " + std::to_string(options_.most_stack >> 20U) +
+                 " MiB of stack or " + std::to_string(options_.most_memory >> 20U) + " MiB of memory");
+    } else if (const int t = next_thread(g); t < 0) {
+      complete(g);
+    } else if (model::count_of(model::at(g.threads, t).events) >= options_.most_events_of_one) {
+      report(g, check_status::gave_up,
+             "thread " + std::to_string(t) + " has more than " + std::to_string(options_.most_events_of_one) +
+                 " events: a loop that does more than wait, without an end that is known");
+    } else {
+      const stack_arena::mark mark = arena_.here();
+      const thread_state& s = state_of(g, t);
+      const op code = model::at(machines_, t).at(s).code;
+      if (code == op::load || (is_update(code) && s.part == 0)) {
+        add_read(g, t);
+      } else if (code == op::store || is_update(code)) {
+        add_write(g, t);
+      } else if (code == op::fence) {
+        add_fence(g, t);
+      } else {
+        add_meeting(g, t);
+      }
+      arena_.release(mark);
+    }
+  }
+
+  /// The bytes of stack between the begin of the exploration and `here`.
+  [[nodiscard]] std::size_t stack_used(const char& here) const noexcept {
+    const auto at = reinterpret_cast<std::uintptr_t>(&here);
+    return at > stack_begin_ ? at - stack_begin_ : stack_begin_ - at;
+  }
+
+  // ---- reads
+
+  void add_read(graph& g, int t) {
+    const thread_state& s = state_of(g, t);
+    graph_event& first = make_event(g, t, event_kind::read);
+    if (!place_access(g, first, s)) {
+      return;
+    }
+    g.reserve(static_cast<std::size_t>(locations_.size()));
+    ++g.next_stamp;
+    if (has_other_sizes(g, first.location)) {
+      if (const suspects found = races_of(g, first); !found.empty() && g.sequential_fences < 2) {
+        report_race(g, *found.front().first, *found.front().second);
+      } else if (first.update) {
+        report(g, check_status::gave_up, "a read-modify-write of memory that is also written in other sizes is not supported");
+      } else if (mixed_value(g, first)) {
+        take_read(g, first, s);
+      }
+    } else {
+      const int newest = model::count_of(model::at(g.order, first.location)) - 1;
+      const int oldest = rules_.oldest_source(g, first.location, first.base);
+      for (int i = newest; i >= oldest && !stopped(); --i) {
+        const stack_arena::mark mark = arena_.here();
+        graph_event& e = i == newest ? first : make_event(g, t, event_kind::read);
+        if (i != newest) {
+          static_cast<void>(place_access(g, e, s));
+          e.stamp = g.next_stamp - 1;
+        }
+        if (read_from(g, e, model::at(model::at(g.order, first.location), i))) {
+          take_read(g, e, s);
+        }
+        if (i != newest) {
+          arena_.release(mark);
+        }
+      }
+    }
+    --g.next_stamp;
+  }
+
+  /// Adds a read that has its source, and explores what follows. `also` is a write that is added with it.
+  void take_read(graph& g, const graph_event& e, const thread_state& s, const graph_event* also = nullptr) {
+    suspects found = races_of(g, e);
+    if (also != nullptr) {
+      const suspects more = races_of(g, *also);
+      found.insert(found.end(), more.begin(), more.end());
+    }
+    thread_line& line = model::at(g.threads, e.thread);
+    const stack_arena::mark mark = arena_.here();
+    line.events.push_back(&e);
+    line.states.push_back(model::at(machines_, e.thread).step(s, e.value));
+    model::at(g.reads, e.location).push_back(&e);
+    if (consistent(g, found) && healthy(g, e.thread)) {
+      if (waits_for_the_past(g, e.thread)) {
+        ++result_.counts.blocked;
+      } else {
+        visit(g);
+      }
+    }
+    model::at(g.reads, e.location).pop_back();
+    line.states.pop_back();
+    line.events.pop_back();
+    arena_.release(mark);
+  }
+
+  /// Whether the last round of a loop that only waits read nothing but values that were not the latest when it read them. No
+  /// write changes such a read later, so that the thread waits to the end. Executions in which it reads later values show all
+  /// that this one does: a race with one of its reads, too, because each is also explored with the latest value.
+  [[nodiscard]] bool waits_for_the_past(const graph& g, int t) const {
+    const thread_state& s = state_of(g, t);
+    if (s.status != thread_status::waiting) {
+      return false;
+    }
+    const auto& events = model::at(g.threads, t).events;
+    for (int n = s.waits_from; n < model::count_of(events); ++n) {
+      const graph_event& r = *model::at(events, n);
+      if (r.kind == event_kind::fence) {
+        continue;
+      }
+      if (r.kind != event_kind::read || r.mixed) {
+        return false;
+      }
+      const auto& order = model::at(g.order, r.location);
+      bool late = false;
+      for (int i = event_rules::place_in(order, r.source) + 1; i < model::count_of(order) && !late; ++i) {
+        const graph_event& w = *model::at(order, i);
+        late = w.stamp < r.stamp || (r.source != nullptr && r.source->stamp > r.stamp && precedes(w, r.source->prefix));
+      }
+      if (!late) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // ---- writes
+
+  void add_write(graph& g, int t) {
+    const thread_state& s = state_of(g, t);
+    graph_event& e = make_event(g, t, event_kind::write);
+    if (!place_access(g, e, s)) {
+      return;
+    }
+    g.reserve(static_cast<std::size_t>(locations_.size()));
+    thread_line& line = model::at(g.threads, t);
+    e.value = model::at(machines_, t).stored(s);
+    e.partner = e.update ? line.events.back() : nullptr;
+    std::vector<const graph_event*>& heads = scratch_;
+    heads.clear();
+    rules_.release(g, e, heads);
+    auto* const kept = static_cast<const graph_event**>(arena_.take(heads.size() * sizeof(heads[0]) + 1));
+    std::copy(heads.begin(), heads.end(), kept);
+    e.heads = {kept, heads.size()};
+    ++g.next_stamp;
+    const suspects found = races_of(g, e);
+    line.events.push_back(&e);
+    line.states.push_back(model::at(machines_, t).step(s, {}));
+    if (healthy(g, t)) {
+      for_each_place(g, e, [&] {
+        if (consistent(g, found)) {
+          visit(g);
+        }
+      });
+      change_reads(g, e);
+    }
+    line.states.pop_back();
+    line.events.pop_back();
+    --g.next_stamp;
+  }
+
+  /// Calls `use` with `w` at each place in its location's coherence that Coherence and Atomicity allow.
+  template <class Use>
+  void for_each_place(graph& g, const graph_event& w, const Use& use) {
+    const auto order = [&]() -> auto& { return model::at(g.order, w.location); };  // it may move while `use` runs
+    const int size = model::count_of(order());
+    int least = rules_.oldest_source(g, w.location, w.base) + 1;
+    int most = size;
+    if (w.update) {
+      least = most = event_rules::place_in(order(), w.partner->source) + 1;
+    }
+    for (int at = most; at >= least && !stopped(); --at) {
+      // no write comes between the halves of another's read-modify-write
+      if (at < size && model::at(order(), at)->update &&
+          model::at(order(), at)->partner->source == model::at(order(), at - 1)) {
+        continue;
+      }
+      order().insert(order().begin() + at, &w);
+      use();
+      order().erase(order().begin() + at);
+    }
+  }
+
+  /// Lets write `w`, the last event, change what reads read that do not precede it.
+  void change_reads(graph& g, const graph_event& w) {
+    const auto& reads = model::at(g.reads, w.location);
+    for (int k = 0; k < model::count_of(reads) && !stopped(); ++k) {
+      const graph_event& r = *model::at(reads, k);
+      if (r.thread == w.thread || precedes(r, w.prefix)) {
+        continue;
+      }
+      if (r.mixed) {
+        report(g, check_status::gave_up,
+               "a read whose bytes come from writes of several sizes is not ordered with a later write", {&r, &w});
+        return;
+      }
+      change_read(g, r, w);
+    }
+  }
+
+  void change_read(const graph& g, const graph_event& r, const graph_event& w) {
+    keep_.resize(program_.threads.size());
+    for (int t = 0; t < count(); ++t) {
+      const auto& events = model::at(g.threads, t).events;
+      int n = w.prefix[t];
+      while (n < model::count_of(events) && model::at(events, n)->stamp < r.stamp) {
+        ++n;
+      }
+      model::at(keep_, t) = n;
+    }
+    const auto kept = [&](const graph_event& e) { return e.number < model::at(keep_, e.thread); };
+    for (int t = 0; t < count(); ++t) {
+      const auto& events = model::at(g.threads, t).events;
+      for (int n = model::at(keep_, t); n < model::count_of(events); ++n) {
+        if (!reads_and_writes_the_latest(g, *model::at(events, n), w)) {
+          return;
+        }
+      }
+    }
+    graph& h = take_graph();
+    h.threads.resize(g.threads.size());
+    h.next_stamp = g.next_stamp;
+    h.sequential_fences = 0;
+    for (int t = 0; t < count(); ++t) {
+      const thread_line& from = model::at(g.threads, t);
+      thread_line& to = model::at(h.threads, t);
+      to.events.assign(from.events.begin(), from.events.begin() + model::at(keep_, t));
+      to.states.assign(from.states.begin(), from.states.begin() + model::at(keep_, t) + 1);
+      for (const graph_event* e : to.events) {
+        h.sequential_fences += e->sequential ? 1 : 0;
+      }
+    }
+    h.order.resize(g.order.size());
+    h.reads.resize(g.reads.size());
+    for (std::size_t l = 0; l < g.order.size(); ++l) {
+      h.order[l].clear();
+      h.reads[l].clear();
+      for (const graph_event* e : g.order[l]) {
+        if (e == nullptr || (e != &w && kept(*e))) {
+          h.order[l].push_back(e);
+        }
+      }
+      for (const graph_event* e : g.reads[l]) {
+        if (kept(*e)) {
+          h.reads[l].push_back(e);
+        }
+      }
+    }
+    const stack_arena::mark mark = arena_.here();
+    graph_event& changed = make_event(h, r.thread, event_kind::read);
+    const thread_state& s = state_of(h, r.thread);
+    static_cast<void>(place_access(h, changed, s));
+    changed.stamp = r.stamp;
+    if (read_from(h, changed, &w)) {
+      for_each_place(h, w, [&] {
+        const auto& order = model::at(h.order, w.location);
+        if (event_rules::place_in(order, &w) >= rules_.oldest_source(h, r.location, changed.base)) {
+          take_read(h, changed, s, &w);
+        }
+      });
+    }
+    arena_.release(mark);
+    give_graph();
+  }
+
+  /// Whether `e`, which write `w` would drop, is what it would be in the one graph from which the change is made: among what was
+  /// there before it and what precedes `w`, a read reads the latest write, and a write is the latest and was read by none.
+  [[nodiscard]] bool reads_and_writes_the_latest(const graph& g, const graph_event& e, const graph_event& w) const {
+    const bool writes = e.kind == event_kind::write;
+    if ((!writes && e.kind != event_kind::read) || e.mixed) {
+      return true;
+    }
+    const auto previous = [&](const graph_event& o) { return &o != &w && (o.stamp <= e.stamp || precedes(o, w.prefix)); };
+    const auto& reads = model::at(g.reads, e.location);
+    if (writes && std::any_of(reads.begin(), reads.end(), [&](auto* r) { return r->source == &e && previous(*r); })) {
+      return false;
+    }
+    // a source that is dropped as well and came later was found to be read by `e`, so that its place needs no look here
+    const graph_event* const latest = writes ? &e : e.source;
+    const auto& order = model::at(g.order, e.location);
+    for (int i = event_rules::place_in(order, latest) + 1; i < model::count_of(order); ++i) {
+      if (previous(*model::at(order, i))) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // ---- other events
+
+  void add_fence(graph& g, int t) {
+    const thread_state& s = state_of(g, t);
+    const instruction& i = model::at(machines_, t).at(s);
+    graph_event& e = make_event(g, t, event_kind::fence);
+    e.strong = true;
+    e.scope = i.scope;
+    e.acquires = model::acquires(i.order);
+    e.releases = model::releases(i.order);
+    e.sequential = i.order == memory_order::seq_cst;
+    if (e.acquires) {
+      rules_.acquire(g, e, base_of(e));
+    }
+    g.sequential_fences += e.sequential ? 1 : 0;
+    take_other(g, e, s, {}, e.sequential);
+    g.sequential_fences -= e.sequential ? 1 : 0;
+  }
+
+  void add_meeting(graph& g, int t) {
+    const thread_state& s = state_of(g, t);
+    graph_event& e = make_event(g, t, event_kind::barrier);
+    std::string wrong;
+    wide_value seen{};
+    if (s.part == 0) {
+      e.releases = true;
+      e.meeting = meetings_.at(t, s, wrong);
+      e.value = meetings_.brought(t, s);
+    } else {
+      std::vector<const graph_event*> left;
+      const std::vector<const graph_event*> arrivals = meetings_.group(g, t, left);
+      for (const graph_event* a : arrivals) {
+        rules_.join(prefix_of(e), a->prefix);
+        if (meetings::orders(model::at(machines_, t).at(s).code)) {
+          rules_.join(base_of(e), a->base);
+        }
+      }
+      for (const graph_event* a : left) {
+        rules_.join(prefix_of(e), a->prefix);
+      }
+      seen = meetings_.result(t, s, arrivals, wrong);
+    }
+    if (!wrong.empty()) {
+      report(g, check_status::gave_up, "thread " + std::to_string(t) + ": " + wrong);
+      return;
+    }
+    take_other(g, e, s, seen, false);
+  }
+
+  void take_other(graph& g, const graph_event& e, const thread_state& s, wide_value seen, bool check) {
+    thread_line& line = model::at(g.threads, e.thread);
+    ++g.next_stamp;
+    line.events.push_back(&e);
+    line.states.push_back(model::at(machines_, e.thread).step(s, seen));
+    if (healthy(g, e.thread) && (!check || consistent(g, {}))) {
+      if (waits_for_the_past(g, e.thread)) {
+        ++result_.counts.blocked;
+      } else {
+        visit(g);
+      }
+    }
+    line.states.pop_back();
+    line.events.pop_back();
+    --g.next_stamp;
+  }
+
+  // ---- the end
+
+  void complete(const graph& g) {
+    int longest = 0;
+    bool ended = true;
+    bool stuck = true;
+    for (int t = 0; t < count(); ++t) {
+      longest += model::count_of(model::at(g.threads, t).events);
+      const thread_state& s = state_of(g, t);
+      ended = ended && s.status == thread_status::ended;
+      stuck = stuck && (s.status != thread_status::waiting || waits_for_ever(g, t));
+    }
+    result_.counts.longest = std::max(result_.counts.longest, longest);
+    if (!ended) {
+      if (stuck) {
+        report(g, check_status::hang, "threads wait, and no other thread can end that");
+      } else {
+        ++result_.counts.blocked;
+      }
+      return;
+    }
+    ++result_.counts.executions;
+    if (property_) {
+      final_ = &g;
+      std::string broken = property_(*this);
+      if (!broken.empty()) {
+        report(g, check_status::violated, std::move(broken));
+      }
+    }
+  }
+
+  [[nodiscard]] std::uint64_t value(std::uint64_t address, int bytes) const override {
+    return final_value(*final_, address, bytes);
+  }
+  [[nodiscard]] const graph& execution() const noexcept override { return *final_; }
+
+  static constexpr int longest_poll = 8;  ///< events of a loop's round that are looked ahead
+
+  const check_property& property_;
+  check_options options_;
+  std::vector<std::unique_ptr<graph>> graphs_{};
+  std::size_t graphs_used_ = 0;
+  std::vector<const graph_event*> scratch_{};
+  std::vector<int> keep_{};
+  std::uintptr_t stack_begin_ = 0;
+  const graph* final_ = nullptr;
+};
+
+}  // namespace detail
+
+/// Explores a program. It ends at the first finding. `property` is asked at the end of every complete execution.
+///
+/// `verified` means: of all executions in which clocks stand still and no read precedes the write it takes its value from (load
+/// buffering), none has a data race, a trap, a hang, a read of memory that was never written, or an access outside of memory,
+/// and the property holds at the end of each. Whatever was cut ends in `gave_up`.
+[[nodiscard]] inline check_result explore(const program& checked, const check_property& property = {},
+                                          const check_options& options = {}) {
+  return detail::explorer(checked, property, options).run();
+}
+
+}  // namespace membar::inline v0_2::check

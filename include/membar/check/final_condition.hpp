@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// A condition on final memory in herd's words: `count[0] == 6 /\ ~(flag[1] == 0)`.
+#pragma once
+
+#include <membar/check/instruction.hpp>
+#include <membar/check/program.hpp>
+#include <membar/check/ptx_module.hpp>
+#include <membar/model/error.hpp>
+
+#include <cctype>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace membar::inline v0_2::check {
+
+/// Memory that a scenario names.
+struct named_memory {
+  std::string name;
+  ptx_type type = ptx_type::u32;
+  std::uint64_t count = 1;
+  std::uint64_t address = 0;
+};
+
+/// Whether a condition holds at the end of an execution.
+using final_condition = std::function<bool(const final_memory&)>;
+
+namespace detail {
+
+/// Reads one condition. Errors say the line that the scenario gives, and the column in the condition.
+class condition_reader {
+ public:
+  condition_reader(std::string_view text, int line, const std::vector<named_memory>& memory)
+      : text_(text), line_(line), memory_(memory) {}
+
+  [[nodiscard]] final_condition read() {
+    final_condition result = disjunction(0);
+    if (skip() != text_.size()) {
+      refuse("expected the end of the condition");
+    }
+    return result;
+  }
+
+ private:
+  using value = std::function<wide_value(const final_memory&)>;  ///< low: the magnitude; high: 1 if negative
+
+  [[noreturn]] void refuse(const std::string& what) const {
+    throw model::error(line_, static_cast<int>(at_) + 1,
+                       what + ", found " + (at_ == text_.size() ? "its end" : "'" + std::string(text_.substr(at_, 12)) + "'"));
+  }
+  std::size_t skip() {
+    while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_])) != 0) {
+      ++at_;
+    }
+    return at_;
+  }
+  bool accept(std::string_view word) {
+    skip();
+    const bool is = text_.substr(at_, word.size()) == word;
+    at_ += is ? word.size() : 0;
+    return is;
+  }
+
+  final_condition disjunction(int depth) {
+    if (depth > 100) {
+      refuse("more than 100 parentheses are nested");
+    }
+    final_condition left = conjunction(depth);
+    while (accept("\\/") || accept("||")) {
+      left = [l = std::move(left), r = conjunction(depth)](const final_memory& m) { return l(m) || r(m); };
+    }
+    return left;
+  }
+
+  final_condition conjunction(int depth) {
+    final_condition left = factor(depth);
+    while (accept("/\\") || accept("&&")) {
+      left = [l = std::move(left), r = factor(depth)](const final_memory& m) { return l(m) && r(m); };
+    }
+    return left;
+  }
+
+  final_condition factor(int depth) {
+    if (depth > 100) {
+      refuse("more than 100 parentheses are nested");
+    }
+    skip();
+    if (text_.substr(at_, 2) != "!=" && (accept("~") || accept("!"))) {
+      return [inner = factor(depth + 1)](const final_memory& m) { return !inner(m); };
+    }
+    if (accept("(")) {
+      final_condition inner = disjunction(depth + 1);
+      if (!accept(")")) {
+        refuse("expected ')'");
+      }
+      return inner;
+    }
+    if (accept("true")) {
+      return [](const final_memory&) { return true; };
+    }
+    value left = term();
+    for (const auto& [word, test] : {std::pair("==", 0), std::pair("!=", 1), std::pair("<=", 2), std::pair(">=", 3),
+                                     std::pair("<", 4), std::pair(">", 5), std::pair("=", 0)}) {
+      if (accept(word)) {
+        return [l = std::move(left), r = term(), how = test](const final_memory& m) { return compare(how, l(m), r(m)); };
+      }
+    }
+    refuse("expected a comparison");
+  }
+
+  [[nodiscard]] static bool compare(int test, wide_value a, wide_value b) noexcept {
+    const bool less = a.high != b.high ? a.high > b.high : (a.high != 0 ? a.low > b.low : a.low < b.low);
+    const bool equal = a == b;
+    switch (test) {
+      case 0:
+        return equal;
+      case 1:
+        return !equal;
+      case 2:
+        return less || equal;
+      case 3:
+        return !less;
+      case 4:
+        return less;
+      default:
+        return !less && !equal;
+    }
+  }
+
+  std::uint64_t number() {
+    skip();
+    const bool hex = text_.substr(at_, 2) == "0x";
+    at_ += hex ? 2 : 0;
+    std::uint64_t result = 0;
+    const std::size_t begin = at_;
+    for (; at_ < text_.size(); ++at_) {
+      const char c = text_[at_];
+      const unsigned digit = c >= '0' && c <= '9'          ? static_cast<unsigned>(c - '0')
+                             : hex && c >= 'a' && c <= 'f' ? static_cast<unsigned>(c - 'a') + 10
+                             : hex && c >= 'A' && c <= 'F' ? static_cast<unsigned>(c - 'A') + 10
+                                                           : 16U;
+      if (digit == 16) {
+        break;
+      }
+      const unsigned base = hex ? 16 : 10;
+      if (result > (~std::uint64_t{0} - digit) / base) {
+        refuse("the number is larger than 64 bits");
+      }
+      result = result * base + digit;
+    }
+    if (at_ == begin) {
+      refuse("expected a number");
+    }
+    return result;
+  }
+
+  value term() {
+    skip();
+    if (at_ < text_.size() && (std::isdigit(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '-')) {
+      const bool negative = accept("-");
+      const std::uint64_t magnitude = number();
+      return [v = wide_value{magnitude, negative && magnitude != 0 ? 1U : 0U}](const final_memory&) { return v; };
+    }
+    const std::size_t begin = at_;
+    while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '_')) {
+      ++at_;
+    }
+    const std::string name(text_.substr(begin, at_ - begin));
+    for (const named_memory& m : memory_) {
+      if (m.name == name && !name.empty()) {
+        const std::uint64_t index = accept("[") ? element() : 0;
+        if (index >= m.count) {
+          refuse("'" + name + "' has " + std::to_string(m.count) + " elements, and " + std::to_string(index) + " is none");
+        }
+        const int bytes = bytes_of(m.type);
+        return
+            [address = m.address + index * static_cast<std::uint64_t>(bytes), bytes, type = m.type](const final_memory& end) {
+              const std::uint64_t v = extended(end.value(address, bytes), type);
+              const bool negative = is_signed(type) && static_cast<std::int64_t>(v) < 0;
+              return wide_value{negative ? std::uint64_t{0} - v : v, negative ? 1U : 0U};
+            };
+      }
+    }
+    at_ = begin;
+    refuse("expected a number or the name of memory");
+  }
+
+  std::uint64_t element() {
+    const std::uint64_t index = number();
+    if (!accept("]")) {
+      refuse("expected ']'");
+    }
+    return index;
+  }
+
+  std::string_view text_;
+  int line_;
+  const std::vector<named_memory>& memory_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace detail
+
+/// Reads a condition on the final values of `memory`. Throws `model::error`.
+[[nodiscard]] inline final_condition read_condition(std::string_view text, int line, const std::vector<named_memory>& memory) {
+  return detail::condition_reader(text, line, memory).read();
+}
+
+}  // namespace membar::inline v0_2::check

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// An execution while it grows: events, reads-from, coherence, and causality as clocks.
+///
+/// Base causality is the closure of program order and synchronizes-with. Both lead from events that are there to the one that is
+/// added, so that a clock per event says all of it: per thread, how many events precede. Fence-SC is added in fence_order.hpp.
+/// The relations are those of model/causality.hpp, restricted to the generic proxy; tests compare the two.
+#pragma once
+
+#include <membar/check/machine.hpp>
+#include <membar/model/array.hpp>
+#include <membar/model/execution.hpp>
+#include <membar/model/morally_strong.hpp>
+#include <membar/model/program.hpp>
+#include <membar/model/rules.hpp>
+#include <membar/thread_scope.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+namespace membar::inline v0_2::check {
+
+/// One event. It never changes once it is part of a graph. The members that `model::morally_strong` reads have the names that
+/// the model gives them.
+struct graph_event {
+  model::event_kind kind = model::event_kind::read;
+  bool strong = false;
+  bool acquires = false;
+  bool releases = false;
+  bool sequential = false;
+  bool reduction = false;
+  bool update = false;  ///< half of a read-modify-write
+  bool mixed = false;   ///< a read that takes its bytes from writes of other sizes
+  thread_scope scope = thread_scope::system;
+  model::proxy via = model::proxy::generic;
+  std::int32_t thread = 0;
+  std::int32_t number = 0;  ///< in its thread
+  std::int32_t vector = -1;
+  std::int32_t location = -1;
+  std::int32_t pc = 0;
+  std::int32_t bytes = 0;
+  std::uint32_t stamp = 0;  ///< the order in which events were added
+  std::uint64_t address = 0;
+  std::uint64_t physical = 0;
+  wide_value value{};                     ///< read or written; a meeting's arrival: what the thread brings
+  const graph_event* source = nullptr;    ///< the write a read takes its value from; none: the initial value
+  const graph_event* partner = nullptr;   ///< the read of a read-modify-write's write
+  std::uint64_t meeting = 0;              ///< barriers: which one
+  const std::uint16_t* base = nullptr;    ///< per thread: how many events precede this one by base causality, itself included
+  const std::uint16_t* prefix = nullptr;  ///< the same by program order, reads-from and meetings
+  std::span<const graph_event* const> heads{};  ///< a write's: the starts of the release patterns that a read of it observes
+};
+
+/// Memory that is accessed as one: an address and a size.
+struct location_info {
+  std::uint64_t address = 0;
+  int bytes = 0;
+  wide_value initial{};
+  bool initialised = true;
+  std::vector<int> overlapping{};  ///< others that share some of the bytes
+};
+
+/// An object of memory.
+struct memory_object {
+  std::string name;
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+  bool initialised = true;
+  bool constant = false;
+  std::vector<std::uint8_t> initial{};  ///< shorter than the object: zeros follow
+};
+
+/// A thread's events and the states between them.
+struct thread_line {
+  std::vector<const graph_event*> events;
+  std::vector<const thread_state*> states;  ///< one more than events
+};
+
+/// An execution while it grows.
+struct graph {
+  std::vector<thread_line> threads;
+  std::vector<std::vector<const graph_event*>>
+      order;  ///< per location: its writes in coherence order, first the initial one (null)
+  std::vector<std::vector<const graph_event*>> reads;  ///< per location
+  std::uint32_t next_stamp = 0;
+  int sequential_fences = 0;
+
+  void reserve(std::size_t locations) {
+    while (order.size() < locations) {
+      order.push_back({nullptr});
+      reads.emplace_back();
+    }
+  }
+};
+
+/// Whether `x` precedes what `clock` is the clock of.
+[[nodiscard]] inline bool precedes(const graph_event& x, const std::uint16_t* clock) noexcept {
+  return x.number < clock[x.thread];
+}
+
+/// What the events of a graph mean to each other.
+class event_rules {
+ public:
+  explicit event_rules(std::span<const thread_context> threads) : threads_(threads) {}
+
+  [[nodiscard]] bool morally_strong(const graph_event& x, const graph_event& y) const noexcept {
+    return model::morally_strong(model::every_rule{}, place_of(x), place_of(y), x, y);
+  }
+
+  /// Whether write `w` causally precedes an event of base clock `base`: by base causality, or observed by a read that precedes.
+  /// Source: PTX ISA, "Causality order".
+  [[nodiscard]] bool causes(const graph& g, const graph_event& w, const std::uint16_t* base) const noexcept {
+    if (precedes(w, base)) {
+      return true;
+    }
+    if (w.kind == model::event_kind::write) {
+      for (const graph_event* r : model::at(g.reads, w.location)) {
+        if (precedes(*r, base) && observes(*r, w)) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  /// obs(w, r). Source: PTX ISA, "Observation order".
+  [[nodiscard]] bool observes(const graph_event& reader, const graph_event& w) const noexcept {
+    for (const graph_event* r = &reader; r != nullptr;) {
+      const graph_event* s = r->source;
+      if (s == nullptr || !morally_strong(*s, *r)) {
+        return false;
+      }
+      if (s == &w) {
+        return true;
+      }
+      r = s->partner;
+    }
+    return false;
+  }
+
+  /// The place in the location's order of the last write that an event of base clock `base` may not miss.
+  [[nodiscard]] int oldest_source(const graph& g, int location, const std::uint16_t* base) const noexcept {
+    const auto& order = model::at(g.order, location);
+    int oldest = 0;
+    for (int i = model::count_of(order) - 1; i > 0; --i) {
+      if (precedes(*model::at(order, i), base)) {
+        oldest = i;
+        break;
+      }
+    }
+    for (const graph_event* r : model::at(g.reads, location)) {
+      if (r->source != nullptr && precedes(*r, base)) {
+        const int i = place_in(order, r->source);
+        oldest = i > oldest ? i : oldest;
+      }
+    }
+    return oldest;
+  }
+
+  [[nodiscard]] static int place_in(const std::vector<const graph_event*>& order, const graph_event* w) noexcept {
+    int i = model::count_of(order) - 1;
+    while (i > 0 && model::at(order, i) != w) {
+      --i;
+    }
+    return i;
+  }
+
+  /// Lets `e`, a read that acquires or a fence that does, synchronize with what its thread has observed: joins clocks into
+  /// `base`. Source: PTX ISA, "Acquire pattern", "Synchronizes-with".
+  void acquire(const graph& g, const graph_event& e, std::uint16_t* base) const noexcept {
+    const auto from = [&](const graph_event& r) {
+      if (r.source == nullptr || !morally_strong(*r.source, r)) {
+        return;
+      }
+      for (const graph_event* head : r.source->heads) {
+        if (morally_strong(*head, e)) {
+          join(base, head->base);
+        }
+      }
+    };
+    const bool fence = e.kind == model::event_kind::fence;
+    if (!fence) {
+      from(e);
+    }
+    for (const graph_event* r : model::at(g.threads, e.thread).events) {
+      if (r->number < e.number && r->kind == model::event_kind::read && r->strong &&
+          (fence ? !r->reduction : r->location == e.location)) {
+        from(*r);
+      }
+    }
+  }
+
+  /// The starts of the release patterns that end in write `w`, appended to `heads`. Source: PTX ISA, "Release pattern".
+  void release(const graph& g, const graph_event& w, std::vector<const graph_event*>& heads) const {
+    if (!w.strong) {
+      return;
+    }
+    const auto add = [&](const graph_event* head) {
+      for (const graph_event* other : heads) {
+        if (other == head) {
+          return;
+        }
+      }
+      heads.push_back(head);
+    };
+    if (w.releases) {
+      add(&w);
+    }
+    // of several heads of one kind and scope the last says all: its clock is the latest
+    bool fences[4] = {};
+    bool writes[4] = {};
+    const auto& events = model::at(g.threads, w.thread).events;
+    for (int i = w.number - 1; i >= 0; --i) {
+      const graph_event& e = *model::at(events, i);
+      const auto scope = static_cast<std::size_t>(e.scope);
+      if (!e.releases) {
+        continue;
+      }
+      if (e.kind == model::event_kind::fence && !fences[scope]) {
+        fences[scope] = true;
+        add(&e);
+      } else if (e.kind == model::event_kind::write && e.location == w.location && !writes[scope]) {
+        writes[scope] = true;
+        add(&e);
+      }
+    }
+    if (w.partner != nullptr && w.partner->source != nullptr && morally_strong(*w.partner->source, *w.partner)) {
+      for (const graph_event* head : w.partner->source->heads) {
+        add(head);
+      }
+    }
+  }
+
+  void join(std::uint16_t* clock, const std::uint16_t* other) const noexcept {
+    for (std::size_t t = 0; t < threads_.size(); ++t) {
+      clock[t] = other[t] > clock[t] ? other[t] : clock[t];
+    }
+  }
+
+  [[nodiscard]] const model::place& place_of(const graph_event& e) const noexcept {
+    return model::at(threads_, e.thread).where;
+  }
+
+ private:
+  std::span<const thread_context> threads_;
+};
+
+/// The locations that a program has accessed so far. Their numbers stay.
+class location_table {
+ public:
+  explicit location_table(std::span<const memory_object> objects) : objects_(objects) {}
+
+  /// The object in which an access of `bytes` bytes lies as a whole; null if there is none.
+  [[nodiscard]] const memory_object* object_of(std::uint64_t address, int bytes) const noexcept {
+    for (const memory_object& o : objects_) {
+      if (address >= o.address && address - o.address < o.bytes &&
+          o.bytes - (address - o.address) >= static_cast<std::uint64_t>(bytes)) {
+        return &o;
+      }
+    }
+    return nullptr;
+  }
+
+  /// The number of a location within one object.
+  [[nodiscard]] int number_of(std::uint64_t address, int bytes) {
+    const std::uint64_t key = address * 32 + static_cast<std::uint64_t>(bytes);
+    const auto it = numbers_.find(key);
+    if (it != numbers_.end()) {
+      return it->second;
+    }
+    const memory_object& o = *object_of(address, bytes);
+    location_info l{address, bytes, {}, o.initialised, {}};
+    for (int b = 0; b < bytes; ++b) {
+      const std::uint64_t at = address - o.address + static_cast<std::uint64_t>(b);
+      const std::uint64_t byte = at < o.initial.size() ? o.initial[static_cast<std::size_t>(at)] : 0;
+      (b < 8 ? l.initial.low : l.initial.high) |= byte << (8 * static_cast<unsigned>(b % 8));
+    }
+    const int mine = model::count_of(locations_);
+    for (int other = 0; other < mine; ++other) {
+      location_info& x = model::at(locations_, other);
+      if (x.address < address + static_cast<std::uint64_t>(bytes) &&
+          address < x.address + static_cast<std::uint64_t>(x.bytes)) {
+        x.overlapping.push_back(mine);
+        l.overlapping.push_back(other);
+      }
+    }
+    locations_.push_back(std::move(l));
+    numbers_.emplace(key, mine);
+    return mine;
+  }
+
+  [[nodiscard]] const location_info& operator[](int number) const noexcept { return model::at(locations_, number); }
+  [[nodiscard]] int size() const noexcept { return model::count_of(locations_); }
+  [[nodiscard]] std::span<const memory_object> objects() const noexcept { return objects_; }
+
+ private:
+  std::span<const memory_object> objects_;
+  std::vector<location_info> locations_{};
+  std::unordered_map<std::uint64_t, int> numbers_{};
+};
+
+}  // namespace membar::inline v0_2::check

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Builds the program that is explored: memory, and launches of kernels with their arguments.
+#pragma once
+
+#include <membar/check/decode.hpp>
+#include <membar/check/liveness.hpp>
+#include <membar/check/machine.hpp>
+#include <membar/check/program.hpp>
+#include <membar/model/array.hpp>
+#include <membar/model/error.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace membar::inline v0_2::check {
+
+/// The most threads of a checked program.
+inline constexpr int most_threads = 64;
+
+/// One launch of a kernel.
+struct launch_request {
+  std::shared_ptr<const kernel_code> kernel;
+  std::array<std::uint32_t, 3> grid{1, 1, 1};
+  std::array<std::uint32_t, 3> block{1, 1, 1};
+  int cluster = 0;  ///< blocks of a cluster; 0: each block is alone
+  int domain = 0;   ///< physical memory synchronization domain
+  int device = 0;
+  std::vector<std::uint8_t> arguments{};  ///< as `kernel_code::parameter_offsets` lays them out
+  std::vector<int> after{};               ///< launches that have ended before this one begins
+  std::uint64_t dynamic_shared = 0;       ///< bytes of `extern __shared__` memory
+};
+
+/// Puts memory behind all that is there and returns its address.
+inline std::uint64_t add_memory(program& p, std::string name, std::uint64_t bytes, std::vector<std::uint8_t> initial = {},
+                                bool initialised = true, bool constant = false) {
+  std::uint64_t end = global_window + first_offset;
+  for (const memory_object& o : p.memory) {
+    if (o.address < shared_window) {
+      end = std::max(end, o.address + o.bytes + 256);
+    }
+  }
+  const std::uint64_t address = aligned(end, 256);
+  if (bytes == 0 || bytes > (std::uint64_t{1} << 28U)) {
+    throw model::error("the memory '" + name + "' of " + std::to_string(bytes) + " bytes is empty or larger than 256 MiB");
+  }
+  p.memory.push_back({std::move(name), address, bytes, initialised, constant, std::move(initial)});
+  return address;
+}
+
+/// Puts a module's variables in global and constant memory where `layout_of` has them.
+inline void add_variables(program& p, const ptx_module& module, const module_layout& layout) {
+  for (const ptx_variable& v : module.variables) {
+    if (v.space != state_space::shared && v.bytes != 0) {
+      p.memory.push_back({v.name, layout.globals.at(v.name), v.bytes, true, v.space == state_space::constant, v.initial});
+    }
+  }
+}
+
+/// Adds the threads of a launch and returns its number. Throws `model::error` for one that is too large.
+inline int add_launch(program& p, const launch_request& request) {
+  const kernel_code& kernel = *request.kernel;
+  std::uint64_t blocks = 1;
+  std::uint64_t size = 1;
+  for (std::size_t k = 0; k < 3; ++k) {
+    blocks = std::min<std::uint64_t>(blocks * request.grid[k], 1U << 20U);
+    size = std::min<std::uint64_t>(size * request.block[k], 1U << 20U);
+  }
+  if (blocks == 0 || size == 0 || p.threads.size() + blocks * size > most_threads) {
+    throw model::error("the launch of '" + kernel.name + "' brings the program to " +
+                       std::to_string(p.threads.size() + blocks * size) + " threads, and 1 to " + std::to_string(most_threads) +
+                       " can be checked");
+  }
+  if (request.arguments.size() != kernel.parameter_bytes) {
+    throw model::error("the launch of '" + kernel.name + "' has " + std::to_string(request.arguments.size()) +
+                       " bytes of arguments, and the kernel takes " + std::to_string(kernel.parameter_bytes));
+  }
+  const int launch = model::count_of(p.launches_before);
+  p.launches_before.push_back(request.after);
+  if (std::find(p.kernels.begin(), p.kernels.end(), request.kernel) == p.kernels.end()) {
+    p.kernels.push_back(request.kernel);
+  }
+  int first_block = 0;
+  for (const thread_context& c : p.threads) {
+    first_block = std::max(first_block, c.block_number + 1);
+  }
+  for (std::uint64_t b = 0; b < blocks; ++b) {
+    const int number = first_block + static_cast<int>(b);
+    for (const auto& [variable, offset] : kernel.shared) {
+      const std::uint64_t bytes = variable.bytes != 0 ? variable.bytes : request.dynamic_shared;
+      const std::uint64_t address = shared_window + (static_cast<std::uint64_t>(number) << 32U) + offset;
+      const bool known = std::any_of(p.memory.begin(), p.memory.end(), [&](const auto& o) { return o.address == address; });
+      if (bytes != 0 && !known) {
+        p.memory.push_back({variable.name + " of block " + std::to_string(number),
+                            shared_window + (static_cast<std::uint64_t>(number) << 32U) + offset,
+                            bytes,
+                            false,
+                            false,
+                            {}});
+      }
+    }
+    for (std::uint64_t t = 0; t < size; ++t) {
+      thread_context c;
+      c.kernel = request.kernel.get();
+      c.threads = request.block;
+      c.blocks = request.grid;
+      const auto coordinates = [](std::uint64_t n, const std::array<std::uint32_t, 3>& shape) {
+        return std::array<std::uint32_t, 3>{static_cast<std::uint32_t>(n % shape[0]),
+                                            static_cast<std::uint32_t>(n / shape[0] % shape[1]),
+                                            static_cast<std::uint32_t>(n / shape[0] / shape[1])};
+      };
+      c.thread = coordinates(t, request.block);
+      c.block = coordinates(b, request.grid);
+      c.launch = launch;
+      c.block_number = number;
+      c.where.gpu = request.device;
+      c.where.domain = request.domain;
+      c.where.block = number;
+      c.where.cluster = request.cluster > 0 ? first_block + static_cast<int>(b) / request.cluster : -1;
+      c.where.warp = static_cast<int>(t / 32);
+      c.parameters = request.arguments;
+      c.live_at_heads = live_at_heads(c);
+      p.threads.push_back(std::move(c));
+    }
+  }
+  return launch;
+}
+
+}  // namespace membar::inline v0_2::check

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Instructions at which threads of a block or lanes of a warp meet: barriers, shuffles, votes.
+///
+/// A meeting is two events of each thread: it arrives, and it goes on once all have arrived that take part and have not left the
+/// kernel. The n-th arrivals of the threads at one barrier belong together. Barriers order memory; shuffles and votes do not.
+#pragma once
+
+#include <membar/check/graph.hpp>
+#include <membar/check/instruction.hpp>
+#include <membar/check/machine.hpp>
+#include <membar/model/array.hpp>
+
+#include <bit>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace membar::inline v0_2::check {
+
+/// Who meets whom in a graph.
+class meetings {
+ public:
+  meetings(std::span<const thread_context> threads, std::span<const machine> machines)
+      : threads_(threads), machines_(machines) {}
+
+  /// The number of the meeting at which `thread` is about to arrive. `wrong` becomes a sentence for what is not supported.
+  [[nodiscard]] std::uint64_t at(int thread, const thread_state& s, std::string& wrong) const {
+    const machine& m = model::at(machines_, thread);
+    const instruction& i = m.at(s);
+    const thread_context& c = model::at(threads_, thread);
+    if (i.code == op::block_barrier) {
+      const std::uint64_t barrier = i.sources > 0 ? m.operand(s, 0) : 0;
+      const bool reduces = i.destinations > 0;
+      const int plain = reduces ? 2 : 1;  // operands of a barrier without a count
+      if (i.sources > plain && m.operand(s, 1) != (c.block_size() + 31) / 32 * 32 && m.operand(s, 1) != c.block_size()) {
+        wrong = "a barrier of some threads of a block is not supported";
+      }
+      return barrier;
+    }
+    std::uint64_t mask = 0;
+    if (i.code == op::active_mask) {
+      mask = std::uint64_t{1} << (c.number_in_block() % 32);
+      for (int t = 0; t < model::count_of(threads_); ++t) {
+        if (t != thread && same_warp(t, thread)) {
+          wrong = "activemask in a warp of several threads is not supported";
+        }
+      }
+    } else {
+      mask = truncated(m.operand(s, i.sources - 1), 32);
+    }
+    if (((mask >> (c.number_in_block() % 32)) & 1U) == 0) {
+      wrong = "a lane that the mask does not name executes '" + i.text + "'";
+    }
+    return warp_meeting | (static_cast<std::uint64_t>(i.code) << 33U) | mask;
+  }
+
+  /// What the arriving thread brings.
+  [[nodiscard]] wide_value brought(int thread, const thread_state& s) const {
+    const machine& m = model::at(machines_, thread);
+    const instruction& i = m.at(s);
+    switch (i.code) {
+      case op::block_barrier:
+        return {i.destinations > 0 ? m.operand(s, i.sources - 1) & 1U : 0, 0};
+      case op::shuffle:
+        return {truncated(m.operand(s, 0), 32), 0};
+      case op::vote:
+        return {m.operand(s, 0) & 1U, 0};
+      default:
+        return {};
+    }
+  }
+
+  /// The arrivals that belong to the last of `thread`; empty while one is missing. Threads that have left the kernel are not
+  /// waited for: `left` becomes their last events.
+  [[nodiscard]] std::vector<const graph_event*> group(const graph& g, int thread, std::vector<const graph_event*>& left) const {
+    left.clear();
+    const graph_event& mine = *model::at(g.threads, thread).events.back();
+    const int turn = arrivals(g, thread, mine.meeting, nullptr, -1);
+    std::vector<const graph_event*> result;
+    for (int t = 0; t < model::count_of(threads_); ++t) {
+      if (!takes_part(t, thread, mine.meeting)) {
+        continue;
+      }
+      const graph_event* theirs = nullptr;
+      static_cast<void>(arrivals(g, t, mine.meeting, &theirs, turn));
+      if (theirs != nullptr) {
+        result.push_back(theirs);
+      } else if (model::at(g.threads, t).states.back()->status == thread_status::ended) {
+        if (!model::at(g.threads, t).events.empty()) {
+          left.push_back(model::at(g.threads, t).events.back());
+        }
+      } else {
+        return {};
+      }
+    }
+    return result;
+  }
+
+  /// Whether the meeting orders memory.
+  [[nodiscard]] static bool orders(op code) noexcept { return code == op::block_barrier || code == op::warp_barrier; }
+
+  /// What `thread` is given: its first and second destination. `wrong` becomes a sentence for a value that is undefined.
+  [[nodiscard]] wide_value result(int thread, const thread_state& s, const std::vector<const graph_event*>& arrivals,
+                                  std::string& wrong) const {
+    const machine& m = model::at(machines_, thread);
+    const instruction& i = m.at(s);
+    std::uint64_t ballot = 0;
+    for (const graph_event* a : arrivals) {
+      ballot |= a->value.low != 0 ? lane_bit(a->thread) : 0;
+    }
+    const auto count = static_cast<std::size_t>(arrivals.size());
+    std::size_t yes = 0;
+    for (const graph_event* a : arrivals) {
+      yes += a->value.low != 0 ? 1U : 0U;
+    }
+    switch (i.code) {
+      case op::block_barrier:
+        return {i.mode == 1 ? yes : i.mode == 2 ? (yes == count ? 1U : 0U) : (yes != 0 ? 1U : 0U), 0};
+      case op::vote:
+        return {i.mode == 1   ? (yes == count ? 1U : 0U)
+                : i.mode == 2 ? (yes != 0 ? 1U : 0U)
+                : i.mode == 3 ? (yes == count || yes == 0 ? 1U : 0U)
+                              : ballot,
+                0};
+      case op::active_mask:
+        return {lane_bit(thread), 0};
+      case op::shuffle: {
+        const int lane = std::countr_zero(lane_bit(thread));
+        const int by = static_cast<int>(m.operand(s, 1) & 31U);
+        const int clamp = static_cast<int>(m.operand(s, 2) & 31U);
+        const int segment = static_cast<int>((m.operand(s, 2) >> 8U) & 31U);
+        const int highest = (lane & segment) | (clamp & ~segment);
+        int from = lane;
+        switch (i.mode) {
+          case 1:
+            from = lane - by;
+            break;
+          case 2:
+            from = lane + by;
+            break;
+          case 3:
+            from = lane ^ by;
+            break;
+          default:
+            from = (lane & segment) | (by & ~segment);
+            break;
+        }
+        const bool inside = i.mode == 1 ? from >= highest : from <= highest;
+        from = inside ? from : lane;
+        for (const graph_event* a : arrivals) {
+          if (lane_bit(a->thread) == std::uint64_t{1} << static_cast<unsigned>(from)) {
+            return {a->value.low, inside ? 1U : 0U};
+          }
+        }
+        // a lane that does not take part: the value is undefined, and harmless only where nothing reads it
+        wrong = "'" + i.text + "' reads from lane " + std::to_string(from) + ", which does not take part";
+        return {};
+      }
+      default:
+        return {};
+    }
+  }
+
+ private:
+  static constexpr std::uint64_t warp_meeting = std::uint64_t{1} << 40U;
+
+  [[nodiscard]] std::uint64_t lane_bit(int thread) const noexcept {
+    return std::uint64_t{1} << (model::at(threads_, thread).number_in_block() % 32);
+  }
+
+  [[nodiscard]] bool same_warp(int x, int y) const noexcept {
+    const thread_context& a = model::at(threads_, x);
+    const thread_context& b = model::at(threads_, y);
+    return a.block_number == b.block_number && a.number_in_block() / 32 == b.number_in_block() / 32;
+  }
+
+  [[nodiscard]] bool takes_part(int other, int thread, std::uint64_t meeting) const noexcept {
+    if ((meeting & warp_meeting) == 0) {
+      return model::at(threads_, other).block_number == model::at(threads_, thread).block_number;
+    }
+    return same_warp(other, thread) && (meeting & 0xffffffffU & lane_bit(other)) != 0;
+  }
+
+  /// How often a thread has arrived at a meeting; `found` becomes arrival number `turn`.
+  [[nodiscard]] static int arrivals(const graph& g, int thread, std::uint64_t meeting, const graph_event** found, int turn) {
+    int count = 0;
+    for (const graph_event* e : model::at(g.threads, thread).events) {
+      if (e->kind == model::event_kind::barrier && e->releases && e->meeting == meeting) {
+        ++count;
+        if (count == turn && found != nullptr) {
+          *found = e;
+        }
+      }
+    }
+    return count;
+  }
+
+  std::span<const thread_context> threads_;
+  std::span<const machine> machines_;
+};
+
+}  // namespace membar::inline v0_2::check

@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The words of PTX's opcodes: what "atom.acq_rel.gpu.global.add.u64" asks for.
+#pragma once
+
+#include <membar/check/instruction.hpp>
+#include <membar/check/ptx_module.hpp>
+#include <membar/memory_order.hpp>
+#include <membar/thread_scope.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace membar::inline v0_2::check::detail {
+
+/// An opcode divided at its dots. Words are taken out as they are understood; what is left at the end is not.
+class opcode_words {
+ public:
+  explicit opcode_words(std::string_view text) {
+    for (std::size_t at = 0; at <= text.size();) {
+      const std::size_t dot = std::min(text.find('.', at), text.size());
+      words_.push_back(text.substr(at, dot - at));
+      at = dot + 1;
+    }
+    first_ = words_.front();
+    words_.erase(words_.begin());
+  }
+
+  [[nodiscard]] std::string_view first() const noexcept { return first_; }
+
+  /// Takes `word` out, if it is there.
+  bool take(std::string_view word) {
+    for (std::size_t i = 0; i < words_.size(); ++i) {
+      if (words_[i] == word) {
+        words_.erase(words_.begin() + static_cast<std::ptrdiff_t>(i));
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// Takes out the last word that is a type.
+  ptx_type take_type() {
+    for (std::size_t i = words_.size(); i > 0; --i) {
+      if (const ptx_type type = type_named(words_[i - 1]); type != ptx_type::none) {
+        words_.erase(words_.begin() + static_cast<std::ptrdiff_t>(i - 1));
+        return type;
+      }
+    }
+    return ptx_type::none;
+  }
+
+  [[nodiscard]] const std::vector<std::string_view>& left() const noexcept { return words_; }
+
+ private:
+  std::string_view first_;
+  std::vector<std::string_view> words_;
+};
+
+/// Which operands an instruction has.
+enum class operand_shape : unsigned char { none, any, label, index, registers, sources, load, store, atomic, reduction };
+
+[[nodiscard]] inline bool special_register(std::string_view name, special& result) noexcept {
+  struct row {
+    std::string_view name;
+    special machine;
+  };
+  constexpr row rows[] = {{"%tid.x", special::thread_x},
+                          {"%tid.y", special::thread_y},
+                          {"%tid.z", special::thread_z},
+                          {"%ntid.x", special::threads_x},
+                          {"%ntid.y", special::threads_y},
+                          {"%ntid.z", special::threads_z},
+                          {"%ctaid.x", special::block_x},
+                          {"%ctaid.y", special::block_y},
+                          {"%ctaid.z", special::block_z},
+                          {"%nctaid.x", special::blocks_x},
+                          {"%nctaid.y", special::blocks_y},
+                          {"%nctaid.z", special::blocks_z},
+                          {"%laneid", special::lane},
+                          {"%warpid", special::warp},
+                          {"%nwarpid", special::warps},
+                          {"%lanemask_eq", special::lanes_equal},
+                          {"%lanemask_lt", special::lanes_less},
+                          {"%lanemask_le", special::lanes_less_equal},
+                          {"%lanemask_gt", special::lanes_greater},
+                          {"%lanemask_ge", special::lanes_greater_equal},
+                          {"%clock", special::clock},
+                          {"%clock64", special::clock},
+                          {"%clock_hi", special::clock},
+                          {"%globaltimer", special::nanoseconds},
+                          {"%globaltimer_lo", special::nanoseconds}};
+  for (const row& r : rows) {
+    if (r.name == name) {
+      result = r.machine;
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Takes the scope out of an opcode. The default is that of PTX: `gpu` for read-modify-writes.
+inline bool take_scope(opcode_words& words, thread_scope& scope) {
+  struct row {
+    std::string_view word;
+    thread_scope scope;
+  };
+  constexpr row rows[] = {{"cta", thread_scope::block},
+                          {"cluster", thread_scope::cluster},
+                          {"gpu", thread_scope::device},
+                          {"sys", thread_scope::system}};
+  for (const row& r : rows) {
+    if (words.take(r.word)) {
+      scope = r.scope;
+      return true;
+    }
+  }
+  return false;
+}
+
+inline bool take_order(opcode_words& words, memory_order& order) {
+  struct row {
+    std::string_view word;
+    memory_order order;
+  };
+  constexpr row rows[] = {{"relaxed", memory_order::relaxed},
+                          {"acquire", memory_order::acquire},
+                          {"release", memory_order::release},
+                          {"acq_rel", memory_order::acq_rel},
+                          {"sc", memory_order::seq_cst}};
+  for (const row& r : rows) {
+    if (words.take(r.word)) {
+      order = r.order;
+      return true;
+    }
+  }
+  return false;
+}
+
+inline state_space take_space(opcode_words& words) {
+  if (words.take("global")) {
+    return state_space::global;
+  }
+  if (words.take("shared") || words.take("shared::cta")) {
+    return state_space::shared;
+  }
+  if (words.take("local")) {
+    return state_space::local;
+  }
+  if (words.take("param") || words.take("param::entry") || words.take("param::func")) {
+    return state_space::param;
+  }
+  return words.take("const") ? state_space::constant : state_space::generic;
+}
+
+/// Cache operators and hints, which the memory model does not see. Source: PTX ISA, "Cache Operators", "Cache Eviction Priority
+/// Hints".
+inline void drop_hints(opcode_words& words) {
+  for (const std::string_view hint : {"ca", "cg", "cs", "lu", "cv", "wb", "wt", "L1::evict_normal", "L1::evict_unchanged",
+                                      "L1::evict_first", "L1::evict_last", "L1::no_allocate", "L2::64B", "L2::128B", "L2::256B",
+                                      "L2::cache_hint", "L2::evict_first", "L2::evict_last", "L2::evict_normal"}) {
+    static_cast<void>(words.take(hint));
+  }
+}
+
+/// A row of the table of instructions that compute.
+struct arithmetic_row {
+  std::string_view name;
+  op code;
+};
+
+/// Reads an opcode into `i` and says which operands follow. Calls `refuse` with a sentence, which must throw, for what is not
+/// known.
+template <class Refuse>
+operand_shape read_opcode(opcode_words& words, instruction& i, const Refuse& refuse) {
+  const std::string_view name = words.first();
+  const auto finish = [&](operand_shape shape) {
+    if (!words.left().empty()) {
+      refuse("'." + std::string(words.left().front()) + "' of '" + i.text + "' is not supported");
+    }
+    return shape;
+  };
+  const auto typed = [&] {
+    i.type = words.take_type();
+    if (i.type == ptx_type::none) {
+      refuse("'" + i.text + "' has no type that is supported");
+    }
+  };
+  const auto memory = [&] {
+    i.space = take_space(words);
+    typed();
+    if (bytes_of(i.type) == 0 || i.type == ptx_type::pred) {
+      refuse("'" + i.text + "' has no type that memory holds");
+    }
+    i.bytes = static_cast<std::uint8_t>(bytes_of(i.type));
+    i.elements = words.take("v2") ? 2 : words.take("v4") ? 4 : words.take("v8") ? 8 : 1;
+    drop_hints(words);
+  };
+  const auto either = [&](op low, op high, op wide) {
+    static_cast<void>(words.take("lo"));
+    i.code = words.take("hi") ? high : words.take("wide") ? wide : low;
+  };
+
+  if (name == "mov" || name == "add" || name == "sub" || name == "div" || name == "rem" || name == "neg" || name == "abs" ||
+      name == "min" || name == "max" || name == "and" || name == "or" || name == "xor" || name == "not" || name == "cnot" ||
+      name == "shl" || name == "shr" || name == "bfe" || name == "bfi" || name == "prmt" || name == "popc" || name == "clz" ||
+      name == "brev" || name == "selp" || name == "fma" || name == "sqrt") {
+    constexpr arithmetic_row rows[] = {{"mov", op::move},          {"add", op::add},           {"sub", op::subtract},
+                                       {"div", op::divide},        {"rem", op::remainder},     {"neg", op::negate},
+                                       {"abs", op::absolute},      {"min", op::minimum},       {"max", op::maximum},
+                                       {"and", op::bit_and},       {"or", op::bit_or},         {"xor", op::bit_xor},
+                                       {"not", op::bit_not},       {"cnot", op::logical_not},  {"shl", op::shift_left},
+                                       {"shr", op::shift_right},   {"bfe", op::field_extract}, {"bfi", op::field_insert},
+                                       {"prmt", op::permute},      {"popc", op::count_ones},   {"clz", op::count_leading_zeros},
+                                       {"brev", op::reverse_bits}, {"selp", op::select},       {"fma", op::fused_multiply_add},
+                                       {"sqrt", op::square_root}};
+    for (const arithmetic_row& r : rows) {
+      i.code = r.name == name ? r.code : i.code;
+    }
+    typed();
+    if (is_float(i.type)) {
+      static_cast<void>(words.take("rn"));
+    }
+    return finish(operand_shape::registers);
+  }
+  if (name == "mul" || name == "mad") {
+    if (name == "mul") {
+      either(op::multiply_low, op::multiply_high, op::multiply_wide);
+    } else {
+      either(op::multiply_add_low, op::multiply_add_high, op::multiply_add_wide);
+    }
+    typed();
+    if (is_float(i.type)) {
+      static_cast<void>(words.take("rn"));
+    }
+    return finish(operand_shape::registers);
+  }
+  if (name == "bfind") {
+    i.code = op::find_leading_one;
+    i.mode = words.take("shiftamt") ? 1 : 0;
+    typed();
+    return finish(operand_shape::registers);
+  }
+  if (name == "lop3") {
+    i.code = op::three_inputs;
+    typed();
+    return finish(operand_shape::registers);
+  }
+  if (name == "shf") {
+    i.code = words.take("l") ? op::funnel_left : op::funnel_right;
+    static_cast<void>(words.take("r"));
+    i.mode = words.take("clamp") ? 1 : 0;
+    static_cast<void>(words.take("wrap"));
+    typed();
+    return finish(operand_shape::registers);
+  }
+  if (name == "cvt") {
+    i.code = op::convert;
+    i.from = words.take_type();
+    i.type = words.take_type();
+    if (i.type == ptx_type::none || i.from == ptx_type::none) {
+      refuse("'" + i.text + "' converts between types that are not supported");
+    }
+    i.mode = words.take("rmi") || words.take("rm")   ? rounds_down
+             : words.take("rpi") || words.take("rp") ? rounds_up
+             : words.take("rzi") || words.take("rz") ? rounds_to_zero
+                                                     : std::uint8_t{0};
+    static_cast<void>(words.take("rni") || words.take("rn"));
+    return finish(operand_shape::registers);
+  }
+  if (name == "cvta") {
+    i.code = words.take("to") ? op::from_generic : op::to_generic;
+    i.space = take_space(words);
+    if (i.space == state_space::param || i.space == state_space::generic) {
+      refuse("'" + i.text + "' is not supported");
+    }
+    typed();
+    return finish(operand_shape::registers);
+  }
+  if (name == "isspacep") {
+    i.code = op::is_space;
+    i.space = take_space(words);
+    return finish(operand_shape::registers);
+  }
+  if (name == "setp") {
+    i.code = op::set_predicate;
+    struct row {
+      std::string_view name;
+      ptx_comparison test;
+    };
+    constexpr row rows[] = {{"eq", ptx_comparison::eq},   {"ne", ptx_comparison::ne},   {"lt", ptx_comparison::lt},
+                            {"le", ptx_comparison::le},   {"gt", ptx_comparison::gt},   {"ge", ptx_comparison::ge},
+                            {"lo", ptx_comparison::lo},   {"ls", ptx_comparison::ls},   {"hi", ptx_comparison::hi},
+                            {"hs", ptx_comparison::hs},   {"equ", ptx_comparison::equ}, {"neu", ptx_comparison::neu},
+                            {"ltu", ptx_comparison::ltu}, {"leu", ptx_comparison::leu}, {"gtu", ptx_comparison::gtu},
+                            {"geu", ptx_comparison::geu}, {"num", ptx_comparison::num}, {"nan", ptx_comparison::nan}};
+    bool found = false;
+    for (const row& r : rows) {
+      if (!found && words.take(r.name)) {
+        i.test = r.test;
+        found = true;
+      }
+    }
+    if (!found) {
+      refuse("'" + i.text + "' has no comparison");
+    }
+    i.combines = true;
+    if (words.take("and")) {
+      i.what = model::operation::bit_and;
+    } else if (words.take("or")) {
+      i.what = model::operation::bit_or;
+    } else if (words.take("xor")) {
+      i.what = model::operation::bit_xor;
+    } else {
+      i.combines = false;
+    }
+    typed();
+    return finish(operand_shape::registers);
+  }
+  if (name == "bra") {
+    i.code = op::branch;
+    static_cast<void>(words.take("uni"));
+    return finish(operand_shape::label);
+  }
+  if (name == "brx") {
+    i.code = op::branch_index;
+    static_cast<void>(words.take("idx") && words.take("uni"));
+    return finish(operand_shape::index);
+  }
+  if (name == "ret" || name == "exit") {
+    i.code = op::exit;
+    static_cast<void>(words.take("uni"));
+    return finish(operand_shape::none);
+  }
+  if (name == "trap") {
+    i.code = op::trap;
+    return finish(operand_shape::none);
+  }
+  if (name == "nanosleep" || name == "prefetch" || name == "prefetchu" || name == "applypriority") {
+    i.code = op::nothing;
+    return operand_shape::any;
+  }
+  if (name == "ld") {
+    i.code = op::load;
+    if (words.take("nc")) {
+      refuse("'" + i.text + "' reads through the non-coherent proxy, which is not supported");
+    }
+    const bool is_volatile = words.take("volatile");
+    const bool mmio = words.take("mmio");
+    i.strong = take_order(words, i.order) || is_volatile || mmio;
+    static_cast<void>(take_scope(words, i.scope));
+    static_cast<void>(words.take("weak"));
+    memory();
+    if (i.order != memory_order::relaxed && i.order != memory_order::acquire) {
+      refuse("'" + i.text + "' is no load of PTX: a load is weak, relaxed or acquire");
+    }
+    return finish(operand_shape::load);
+  }
+  if (name == "st") {
+    i.code = op::store;
+    const bool is_volatile = words.take("volatile");
+    const bool mmio = words.take("mmio");
+    if (words.take("async")) {
+      refuse("'st.async' is not supported");
+    }
+    i.strong = take_order(words, i.order) || is_volatile || mmio;
+    static_cast<void>(take_scope(words, i.scope));
+    static_cast<void>(words.take("weak"));
+    memory();
+    if (i.order != memory_order::relaxed && i.order != memory_order::release) {
+      refuse("'" + i.text + "' is no store of PTX: a store is weak, relaxed or release");
+    }
+    return finish(operand_shape::store);
+  }
+  if (name == "atom" || name == "red") {
+    i.code = name == "atom" ? op::atomic : op::reduction;
+    if (words.take("async")) {
+      refuse("'red.async' is not supported");
+    }
+    i.strong = true;
+    static_cast<void>(take_order(words, i.order));
+    i.scope = thread_scope::device;
+    static_cast<void>(take_scope(words, i.scope));
+    struct row {
+      std::string_view name;
+      model::operation what;
+    };
+    constexpr row rows[] = {
+        {"add", model::operation::add},      {"exch", model::operation::move},   {"cas", model::operation::compare_exchange},
+        {"and", model::operation::bit_and},  {"or", model::operation::bit_or},   {"xor", model::operation::bit_xor},
+        {"min", model::operation::minimum},  {"max", model::operation::maximum}, {"inc", model::operation::increment},
+        {"dec", model::operation::decrement}};
+    bool found = false;
+    for (const row& r : rows) {
+      if (!found && words.take(r.name)) {
+        i.what = r.what;
+        found = true;
+      }
+    }
+    if (!found) {
+      refuse("'" + i.text + "' is no read-modify-write that is supported");
+    }
+    static_cast<void>(words.take("noftz"));
+    memory();
+    if (i.elements != 1) {
+      refuse("'" + i.text + "' on a vector is not supported");
+    }
+    return finish(i.code == op::atomic ? operand_shape::atomic : operand_shape::reduction);
+  }
+  if (name == "fence" || name == "membar") {
+    i.code = op::fence;
+    i.strong = true;
+    if (words.take("proxy") || words.take("mbarrier_init")) {
+      refuse("'" + i.text + "' is not supported: only the generic proxy is checked");
+    }
+    i.order = name == "membar" ? memory_order::seq_cst : memory_order::acq_rel;
+    static_cast<void>(name == "fence" && take_order(words, i.order));
+    if (name == "membar" && words.take("gl")) {
+      i.scope = thread_scope::device;
+    } else if (!take_scope(words, i.scope)) {
+      refuse("'" + i.text + "' names no scope");
+    }
+    return finish(operand_shape::none);
+  }
+  if (name == "bar" || name == "barrier") {
+    static_cast<void>(words.take("cta"));
+    static_cast<void>(words.take("aligned"));
+    if (words.take("warp")) {
+      i.code = op::warp_barrier;
+      static_cast<void>(words.take("sync"));
+      return finish(operand_shape::sources);
+    }
+    i.code = op::block_barrier;
+    if (words.take("sync")) {
+      return finish(operand_shape::sources);
+    }
+    if (words.take("red")) {
+      i.mode = words.take("popc") ? 1 : words.take("and") ? 2 : words.take("or") ? 3 : 0;
+      typed();
+      return finish(operand_shape::registers);
+    }
+    refuse("'" + i.text + "' is not supported: of the barriers, bar.sync, bar.red and bar.warp.sync are");
+  }
+  if (name == "shfl") {
+    i.code = op::shuffle;
+    static_cast<void>(words.take("sync"));
+    i.mode = words.take("up") ? 1 : words.take("down") ? 2 : words.take("bfly") ? 3 : words.take("idx") ? 4 : 0;
+    typed();
+    return finish(operand_shape::registers);
+  }
+  if (name == "vote") {
+    i.code = op::vote;
+    static_cast<void>(words.take("sync"));
+    i.mode = words.take("all") ? 1 : words.take("any") ? 2 : words.take("uni") ? 3 : words.take("ballot") ? 4 : 0;
+    typed();
+    return finish(operand_shape::registers);
+  }
+  if (name == "activemask") {
+    i.code = op::active_mask;
+    typed();
+    return finish(operand_shape::registers);
+  }
+  refuse("the instruction '" + i.text + "' is not known");
+  return operand_shape::none;
+}
+
+}  // namespace membar::inline v0_2::check::detail

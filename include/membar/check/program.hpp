@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// What is explored, and what an exploration finds.
+#pragma once
+
+#include <membar/check/graph.hpp>
+#include <membar/check/machine.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace membar::inline v0_2::check {
+
+/// Threads with their code and arguments, and the memory they share.
+struct program {
+  std::vector<std::shared_ptr<const kernel_code>> kernels;
+  std::vector<thread_context> threads;
+  std::vector<memory_object> memory;
+  std::vector<std::vector<int>> launches_before;  ///< per launch: those that have ended before it begins
+};
+
+/// How an exploration ended.
+enum class check_status : std::uint8_t {
+  verified,       ///< every execution was explored, and none breaks a rule
+  race,           ///< two conflicting accesses that are neither morally strong nor ordered
+  violated,       ///< the final condition does not hold, or a thread has trapped
+  hang,           ///< threads wait and nothing can end that
+  uninitialised,  ///< a read of memory that nothing was written to
+  out_of_bounds,  ///< an access outside of every object, or one that is not aligned
+  gave_up         ///< something was cut or is not supported: nothing is said of what was not explored
+};
+
+/// The status in words.
+[[nodiscard]] constexpr const char* name(check_status status) noexcept {
+  constexpr const char* names[] = {"verified", "race", "violated", "hang", "uninitialised", "out of bounds", "gave up"};
+  return names[static_cast<std::size_t>(status)];
+}
+
+/// One event of an execution that breaks a rule, in words.
+struct trace_event {
+  int thread = 0;
+  int number = 0;
+  const instruction* at = nullptr;
+  std::string what;  ///< "reads 1 from thread 0"
+  bool blamed = false;
+};
+
+/// What was found.
+struct finding {
+  check_status status = check_status::verified;
+  std::string message;
+  std::vector<trace_event> events;          ///< in an order in which they may have been executed
+  std::vector<const instruction*> waiting;  ///< per thread: where it waits; null if it does not
+};
+
+/// What an exploration went through.
+struct check_statistics {
+  std::uint64_t executions = 0;  ///< complete ones, each once
+  std::uint64_t blocked = 0;     ///< ended with a thread that waits for what other executions show
+  std::uint64_t events = 0;      ///< added, over all executions
+  int longest = 0;               ///< the most events of one execution
+};
+
+/// The result of `explore`.
+struct check_result {
+  check_status status = check_status::verified;
+  finding found{};
+  check_statistics counts{};
+};
+
+/// The final memory of a complete execution.
+class final_memory {
+ public:
+  virtual ~final_memory() = default;
+  /// The value of `bytes` bytes, at most 8.
+  [[nodiscard]] virtual std::uint64_t value(std::uint64_t address, int bytes) const = 0;
+  [[nodiscard]] virtual const graph& execution() const noexcept = 0;
+};
+
+/// What must hold at the end of every complete execution: empty, or a function that returns a sentence on what does not hold.
+using check_property = std::function<std::string(const final_memory&)>;
+
+/// How far an exploration goes.
+struct check_options {
+  std::uint64_t most_events = 200'000'000;  ///< added over all executions, before it gives up
+  int most_events_of_one = 2'000;           ///< in one execution
+  std::uint64_t most_memory = std::uint64_t{900} << 20U;
+  std::uint64_t most_stack = std::uint64_t{6} << 20U;  ///< of the thread that explores, which needs a little more
+};
+
+}  // namespace membar::inline v0_2::check

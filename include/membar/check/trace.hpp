@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// An execution that breaks a rule, in words.
+#pragma once
+
+#include <membar/check/graph.hpp>
+#include <membar/check/program.hpp>
+#include <membar/model/array.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace membar::inline v0_2::check {
+
+/// An address as the object it is in: "state+8".
+[[nodiscard]] inline std::string place_text(const program& p, std::uint64_t address) {
+  for (const memory_object& o : p.memory) {
+    if (address >= o.address && address < o.address + o.bytes) {
+      return o.name + (address == o.address ? "" : "+" + std::to_string(address - o.address));
+    }
+  }
+  static constexpr char digits[] = "0123456789abcdef";
+  std::string hex;
+  for (std::uint64_t rest = address; rest != 0 || hex.empty(); rest /= 16) {
+    hex.insert(hex.begin(), digits[rest % 16]);
+  }
+  return "address 0x" + hex;
+}
+
+/// A thread as "thread 2 (block 1, thread 0 of worker)".
+[[nodiscard]] inline std::string thread_text(const program& p, int thread) {
+  const thread_context& c = model::at(p.threads, thread);
+  const auto coordinates = [](const auto& v) {
+    return v[1] == 0 && v[2] == 0 ? std::to_string(v[0])
+                                  : std::to_string(v[0]) + "," + std::to_string(v[1]) + "," + std::to_string(v[2]);
+  };
+  return "thread " + std::to_string(thread) + " (" + c.kernel->name + ", block " + coordinates(c.block) + ", thread " +
+         coordinates(c.thread) + ")";
+}
+
+/// The instruction of an event.
+[[nodiscard]] inline const instruction& instruction_of(const program& p, const graph_event& e) {
+  return model::at(model::at(p.threads, e.thread).kernel->code, e.pc);
+}
+
+/// A value as a decimal number.
+[[nodiscard]] inline std::string value_text(wide_value v) {
+  return v.high == 0 ? std::to_string(v.low) : std::to_string(v.high) + " * 2^64 + " + std::to_string(v.low);
+}
+
+/// What an event does, after the name of its instruction.
+[[nodiscard]] inline std::string event_text(const program& p, const graph_event& e) {
+  switch (e.kind) {
+    case model::event_kind::read:
+      return "reads " + value_text(e.value) + " of " + place_text(p, e.address) +
+             (e.mixed ? ", from several writes"
+              : e.source == nullptr
+                  ? ", its initial value"
+                  : ", from thread " + std::to_string(e.source->thread) + " event " + std::to_string(e.source->number));
+    case model::event_kind::write:
+      return "writes " + value_text(e.value) + " to " + place_text(p, e.address);
+    case model::event_kind::barrier:
+      return e.releases ? "arrives" : "goes on";
+    default:
+      return "";
+  }
+}
+
+/// Why two accesses race.
+[[nodiscard]] inline std::string race_text(const program& p, const graph_event& x, const graph_event& y) {
+  const auto access = [&](const graph_event& e) {
+    return std::string(e.kind == model::event_kind::write ? "a write" : "a read") + " of " + std::to_string(e.bytes) +
+           " bytes by " + thread_text(p, e.thread);
+  };
+  std::string why;
+  if (x.address != y.address || x.bytes != y.bytes) {
+    why = "they overlap in part, so that they are never morally strong";
+  } else if (!x.strong || !y.strong) {
+    why = !x.strong && !y.strong ? "both are weak" : std::string("the ") + (x.strong ? "second" : "first") + " is weak";
+  } else {
+    why = "their scopes do not include each other's thread";
+  }
+  return "data race on " + place_text(p, std::max(x.address, y.address)) + ": " + access(x) + " and " + access(y) +
+         "; nothing orders them, and " + why;
+}
+
+/// What was found in an execution.
+[[nodiscard]] inline finding finding_of(const program& p, const graph& g, check_status status, std::string message,
+                                        const std::vector<const graph_event*>& blamed) {
+  finding result;
+  result.status = status;
+  result.message = std::move(message);
+  std::vector<const graph_event*> events;
+  for (const thread_line& line : g.threads) {
+    events.insert(events.end(), line.events.begin(), line.events.end());
+  }
+  // an order in which every event comes after what it follows from: by the number of events that precede it
+  const auto rank = [&](const graph_event* e) {
+    std::uint64_t sum = 0;
+    for (std::size_t t = 0; t < g.threads.size(); ++t) {
+      sum += e->prefix[t];
+    }
+    return sum;
+  };
+  std::stable_sort(events.begin(), events.end(), [&](auto* x, auto* y) { return rank(x) < rank(y); });
+  for (const graph_event* e : events) {
+    const bool is_blamed = std::find_if(blamed.begin(), blamed.end(), [&](auto* b) {
+                             return b->thread == e->thread && b->number == e->number;
+                           }) != blamed.end();
+    result.events.push_back({e->thread, e->number, &instruction_of(p, *e), event_text(p, *e), is_blamed});
+  }
+  for (int t = 0; t < model::count_of(g.threads); ++t) {
+    const thread_line& line = model::at(g.threads, t);
+    const thread_state* s = line.states.empty() ? nullptr : line.states.back();
+    const bool waits = s != nullptr && s->status != thread_status::ended;
+    result.waiting.push_back(waits ? &model::at(model::at(p.threads, t).kernel->code, s->pc) : nullptr);
+  }
+  return result;
+}
+
+}  // namespace membar::inline v0_2::check

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What membar-check says of right and wrong command lines, scenarios and sources: its words and its exit status.
+
+usage: command_line_test.py <membar-check>
+"""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+KERNEL = """.version 9.0
+.target sm_90
+.address_size 64
+.visible .entry _Z6workerILi2EEvPjj(.param .u64 p, .param .u32 n)
+{
+.reg .b32 %r<4>; .reg .b64 %rd<4>; .reg .pred %p<2>;
+ld.param.u64 %rd1, [p];
+ld.param.u32 %r1, [n];
+atom.relaxed.gpu.add.u32 %r2, [%rd1], %r1;
+ret;
+}
+.visible .entry unknown()
+{
+sin.approx.f32 %f1, %f1;
+}
+"""
+GOOD = "source k.ptx\nmemory count u32[2] = 1\nlaunch worker<2> grid 3 args count 2\n"
+LITMUS = """PTX MP
+{ x=0; y=0; }
+ P0@cta 0,gpu 0        | P1@cta 1,gpu 0 ;
+ st.weak x, 1          | ld.acquire.gpu r0, y ;
+ st.release.gpu y, 1   | bne r0, 1, DONE ;
+                       | ld.weak r1, x ;
+                       | DONE: ;
+exists (P1:r0 == 1 /\\ P1:r1 == 0)
+"""
+# (text of the scenario, exit status, words that the output has)
+SCENARIOS = [
+    (GOOD + "final count[0] == 7 /\\ count[1] == 0\n", 0, ["verified\t6 executions, 0 blocked", "without load buffering"]),
+    (GOOD.replace("worker<2>", "_Z6workerILi2EEvPjj") + "final (count == 7)\n", 0, ["verified"]),
+    (GOOD + "final ~(count[0] == 7) \\/ count[1] > 0\n", 1, ["violated", "the final condition does not hold: ~(count[0] == 7)"]),
+    (GOOD + "final count[2] == 7\n", 2, ["error\t4:", "has 2 elements, and 2 is none"]),
+    (GOOD + "final count = = 7\n", 2, ["error\t4:", "expected a number or the name of memory"]),
+    (GOOD.replace("worker<2>", "worker<3>"), 2, ["error\t3:1: the source has no kernel 'worker<3>': it has worker<2>, unknown"]),
+    (GOOD.replace("count 2\n", "count\n"), 2, ["error\t3:1: 'worker<2>' has 2 parameters, and 1 arguments are given"]),
+    (GOOD.replace("count 2\n", "other 2\n"), 2, ["error\t3:1: the argument 'other' is no number and no memory"]),
+    (GOOD.replace("count 2\n", "count 4294967296\n"), 2, ["does not fit into the 4 bytes of parameter 1"]),
+    (GOOD.replace("count 2\n", "count+1 2\n"), 1, ["out of bounds", "is not aligned: 4 bytes at count+1"]),
+    (GOOD.replace("count 2\n", "count+8 2\n"), 1, ["out of bounds", "lies in no object"]),
+    (GOOD.replace("grid 3", "grid 65"), 2, ["brings the program to 65 threads, and 1 to 64 can be checked"]),
+    (GOOD.replace("u32[2]", "u31[2]"), 2, ["error\t2:1: 'u31' is no type of memory"]),
+    (GOOD.replace("= 1", "= 1 2 3"), 2, ["error\t2:1: 'count' has 2 elements and 3 values"]),
+    (GOOD.replace("launch", "lunch"), 2, ["error\t3:1: 'lunch' is no directive: expected source, memory, launch or final"]),
+    (GOOD.replace("k.ptx", "missing.ptx"), 2, ["error\tmissing.ptx: cannot open the file"]),
+    (GOOD.replace("k.ptx", "k.ptx -O3"), 2, ["options of the compiler are given for a source that is PTX: '-O3'"]),
+    (GOOD.replace("launch worker<2> grid 3 args count 2", "launch unknown"), 2, ["error\t14:", "'sin.approx.f32"]),
+    ("memory x u32\n", 2, ["error\tthe scenario names no source"]),
+    (GOOD + GOOD.split("\n")[2] + " after other\n", 2, ["error\t4:1: 'after other': no launch above is of that kernel or stream"]),
+    (GOOD + GOOD.split("\n")[2] + " after worker<2>\nfinal count == 13\n", 0, ["verified\t36 executions"]),
+]
+
+
+def main():
+    check, wrong = sys.argv[1], []
+
+    def expect(words, status, *arguments, cwd=None):
+        done = subprocess.run([check, *arguments], capture_output=True, text=True, cwd=cwd)
+        output = done.stdout + done.stderr
+        if done.returncode != status or any(word not in output for word in words):
+            wrong.append(f"{arguments}: exit status {done.returncode}, expected {status} and {words}: {output}")
+
+    with tempfile.TemporaryDirectory() as place:
+        folder = pathlib.Path(place)
+        (folder / "k.ptx").write_text(KERNEL, encoding="utf-8")
+        for text, status, words in SCENARIOS:
+            (folder / "s.scenario").write_text(text, encoding="utf-8")
+            expect(words, status, folder / "s.scenario")
+        (folder / "good.scenario").write_text(GOOD, encoding="utf-8")
+        (folder / "bad.scenario").write_text(GOOD + "final count == 6", encoding="utf-8")
+        (folder / "mp.litmus").write_text(LITMUS, encoding="utf-8")
+        (folder / "race.litmus").write_text(LITMUS.replace("ld.acquire", "ld.relaxed"), encoding="utf-8")
+        expect(["usage: membar-check"], 2)
+        expect(["usage: membar-check"], 0, "--help")
+        expect(["unknown option '--fast'"], 2, "--fast", "good.scenario")
+        expect(["--limit needs a number of events"], 2, "--limit=0", "good.scenario")
+        expect(["gave up", "more than 3 events"], 3, "--limit=3", "good.scenario", cwd=folder)
+        expect(["good.scenario\tverified"], 0, "good.scenario", cwd=folder)
+        expect(["mp.litmus\tverified"], 0, "mp.litmus", cwd=folder)
+        expect(["race.litmus\trace", "data race on x"], 1, "race.litmus", cwd=folder)
+        # of several files the worst status counts: an error, then a finding, then what was given up
+        expect(["verified", "violated"], 1, "good.scenario", "bad.scenario", cwd=folder)
+        expect(["violated", "error"], 2, "bad.scenario", "missing.scenario", "good.scenario", cwd=folder)
+    print(f"{len(SCENARIOS) + 10} command lines, {len(wrong)} wrong")
+    print("\n".join(wrong))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

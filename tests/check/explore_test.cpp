@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What an exploration finds, and that it shows every execution once: counts that follow from the number of threads.
+#include <tests/check/ptx_programs.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace membar_test;
+using check::check_status;
+
+std::uint64_t executions_of(const std::vector<std::string>& bodies) {
+  const check::check_result r = ptx_program(bodies).explore();
+  EXPECT_EQ(r.status, check_status::verified) << r.found.message;
+  return r.counts.executions;
+}
+
+std::vector<std::string> times(int count, const std::string& body) {
+  return std::vector<std::string>(static_cast<std::size_t>(count), body);
+}
+
+const std::string add_to_x = "atom.relaxed.gpu.global.add.u32 %r0, [x], 1;";
+
+TEST(check_counts, atomics_of_n_threads_have_n_factorial_executions) {
+  EXPECT_EQ(executions_of(times(1, add_to_x)), 1U);
+  EXPECT_EQ(executions_of(times(2, add_to_x)), 2U);
+  EXPECT_EQ(executions_of(times(3, add_to_x)), 6U);
+  EXPECT_EQ(executions_of(times(4, add_to_x)), 24U);
+  EXPECT_EQ(executions_of(times(5, add_to_x)), 120U);
+  EXPECT_EQ(executions_of(times(6, add_to_x)), 720U);
+}
+
+TEST(check_counts, atomics_of_two_rounds_are_merged_in_every_order) {
+  EXPECT_EQ(executions_of(times(2, add_to_x + add_to_x)), 6U);   // 4! / (2! 2!)
+  EXPECT_EQ(executions_of(times(3, add_to_x + add_to_x)), 90U);  // 6! / (2! 2! 2!)
+}
+
+TEST(check_counts, one_writer_and_n_readers_have_two_to_the_n_executions) {
+  const std::string read = "ld.relaxed.gpu.global.u32 %r0, [x];";
+  for (int n = 1; n <= 6; ++n) {
+    std::vector<std::string> bodies = times(n, read);
+    bodies.insert(bodies.begin(), "st.relaxed.gpu.global.u32 [x], 1;");
+    EXPECT_EQ(executions_of(bodies), std::uint64_t{1} << static_cast<unsigned>(n));
+    bodies.push_back(bodies.front());
+    bodies.erase(bodies.begin());
+    EXPECT_EQ(executions_of(bodies), std::uint64_t{1} << static_cast<unsigned>(n)) << "with the writer last";
+  }
+}
+
+TEST(check_counts, writers_of_one_cell_have_n_factorial_executions) {
+  EXPECT_EQ(executions_of(times(4, "st.relaxed.gpu.global.u32 [x], 1;")), 24U);
+}
+
+TEST(check_counts, store_buffering_has_four_executions_and_three_with_fences) {
+  const auto side = [](const std::string& mine, const std::string& other, const std::string& fence) {
+    return "st.relaxed.gpu.global.u32 [" + mine + "], 1;" + fence + "ld.relaxed.gpu.global.u32 %r0, [" + other + "];";
+  };
+  EXPECT_EQ(executions_of({side("x", "y", ""), side("y", "x", "")}), 4U);
+  EXPECT_EQ(executions_of({side("x", "y", "fence.acq_rel.gpu;"), side("y", "x", "fence.acq_rel.gpu;")}), 4U);
+  EXPECT_EQ(executions_of({side("x", "y", "fence.sc.gpu;"), side("y", "x", "fence.sc.gpu;")}), 3U);
+  EXPECT_EQ(executions_of({side("x", "y", "fence.sc.cta;"), side("y", "x", "fence.sc.cta;")}), 4U);
+}
+
+TEST(check_counts, private_accesses_do_not_multiply) {
+  EXPECT_EQ(executions_of({"st.global.u32 [x], 1; ld.global.u32 %r0, [x];", "st.global.u32 [y], 1; ld.global.u32 %r0, [y];"}),
+            1U);
+}
+
+// ---- message passing
+
+std::string wait_for(const std::string& how, const std::string& variable) {
+  return "W: ld." + how + ".global.u32 %r0, [" + variable + "]; setp.eq.u32 %p0, %r0, 0; @%p0 bra W;";
+}
+
+check::check_result pass(const std::string& release, const std::string& acquire, const std::string& after = "") {
+  return ptx_program({"st.global.u32 [x], 7; " + release,
+                      wait_for(acquire, "y") + after + "ld.global.u32 %r1, [x];" + "st.global.u32 [z], %r1;"})
+      .explore();
+}
+
+TEST(check_finds, nothing_in_message_passing_with_release_and_acquire) {
+  ptx_program p({"st.global.u32 [x], 7; st.release.gpu.global.u32 [y], 1;",
+                 wait_for("acquire.gpu", "y") + "ld.global.u32 %r1, [x]; st.global.u32 [z], %r1;"});
+  const check::check_result r = p.explore(
+      [&](const check::final_memory& end) { return end.value(p.address("z"), 4) == 7 ? std::string() : "z is not 7"; });
+  EXPECT_EQ(r.status, check_status::verified) << r.found.message;
+  EXPECT_EQ(r.counts.executions, 1U);
+}
+
+TEST(check_finds, a_race_in_message_passing_without_an_order) {
+  EXPECT_EQ(pass("st.relaxed.gpu.global.u32 [y], 1;", "acquire.gpu").status, check_status::race);
+  EXPECT_EQ(pass("st.release.gpu.global.u32 [y], 1;", "relaxed.gpu").status, check_status::race);
+  EXPECT_EQ(pass("st.volatile.global.u32 [y], 1;", "volatile").status, check_status::race);
+  EXPECT_EQ(pass("st.release.cta.global.u32 [y], 1;", "acquire.cta").status, check_status::race);
+}
+
+TEST(check_finds, nothing_in_message_passing_with_fences) {
+  EXPECT_EQ(pass("fence.acq_rel.gpu; st.relaxed.gpu.global.u32 [y], 1;", "relaxed.gpu", "fence.acq_rel.gpu;").status,
+            check_status::verified);
+  EXPECT_EQ(pass("membar.gl; st.volatile.global.u32 [y], 1;", "volatile", "membar.gl;").status, check_status::verified);
+  EXPECT_EQ(pass("red.release.gpu.global.add.u32 [y], 1;", "acquire.gpu").status, check_status::verified);
+}
+
+TEST(check_finds, a_race_where_an_acquire_fence_is_missing) {
+  const std::string release = "st.release.gpu.global.u32 [y], 1;";
+  EXPECT_EQ(pass(release, "relaxed.gpu", "fence.acquire.gpu;").status, check_status::verified);
+  EXPECT_EQ(pass(release, "relaxed.gpu", "fence.release.gpu;").status, check_status::race);
+}
+
+TEST(check_finds, that_the_read_of_a_reduction_acquires_nothing_with_a_fence) {
+  const auto stale = [](const std::string& update) {
+    ptx_program p({"st.relaxed.gpu.global.u32 [x], 1; st.release.gpu.global.u32 [y], 1;",
+                   update + "fence.acquire.gpu; ld.relaxed.gpu.global.u32 %r1, [x]; st.global.u32 [z], %r1;"});
+    return p
+        .explore([&](const check::final_memory& end) {
+          return end.value(p.address("y"), 4) == 2 && end.value(p.address("z"), 4) == 0 ? "stale" : "";
+        })
+        .status;
+  };
+  EXPECT_EQ(stale("red.relaxed.gpu.global.add.u32 [y], 1;"), check_status::violated);
+  EXPECT_EQ(stale("atom.relaxed.gpu.global.add.u32 %r0, [y], 1;"), check_status::verified);
+}
+
+TEST(check_finds, a_race_between_accesses_of_different_sizes) {
+  EXPECT_EQ(ptx_program({"st.relaxed.sys.global.u32 [wide], 1;", "ld.relaxed.sys.global.u64 %rd0, [wide];"}).explore().status,
+            check_status::race);
+}
+
+TEST(check_finds, a_value_made_of_two_writes_that_are_ordered_before) {
+  ptx_program p(
+      {"st.global.u32 [wide], 1; st.global.u32 [wide+4], 2; ld.global.u64 %rd0, [wide]; st.global.u64 [wide+8], %rd0;"});
+  const check::check_result r = p.explore([&](const check::final_memory& end) {
+    return end.value(p.address("wide") + 8, 8) == 0x200000001U ? std::string() : "wrong";
+  });
+  EXPECT_EQ(r.status, check_status::verified) << r.found.message;
+}
+
+// ---- waiting
+
+TEST(check_finds, a_hang_where_nobody_writes_what_is_awaited) {
+  const check::check_result r = ptx_program({"st.relaxed.gpu.global.u32 [x], 1;", wait_for("acquire.gpu", "y")}).explore();
+  EXPECT_EQ(r.status, check_status::hang);
+  ASSERT_EQ(r.found.waiting.size(), 2U);
+  EXPECT_EQ(r.found.waiting[0], nullptr);
+  EXPECT_NE(r.found.waiting[1], nullptr);
+}
+
+TEST(check_finds, a_hang_of_two_locks_taken_crosswise) {
+  const auto lock = [](const std::string& l, const std::string& label) {
+    return label + ": atom.acquire.gpu.global.cas.b32 %r0, [" + l + "], 0, 1; setp.ne.u32 %p0, %r0, 0; @%p0 bra " + label + ";";
+  };
+  const auto both = [&](const std::string& a, const std::string& b) {
+    return lock(a, "A") + lock(b, "B") + "st.release.gpu.global.u32 [" + b + "], 0; st.release.gpu.global.u32 [" + a + "], 0;";
+  };
+  EXPECT_EQ(ptx_program({both("x", "y"), both("x", "y")}).explore().status, check_status::verified);
+  EXPECT_EQ(ptx_program({both("x", "y"), both("y", "x")}).explore().status, check_status::hang);
+}
+
+TEST(check_finds, that_a_lock_by_exchange_excludes) {
+  const std::string worker =
+      "L: atom.acquire.gpu.global.exch.b32 %r0, [y], 1; setp.ne.u32 %p0, %r0, 0; @%p0 bra L;"
+      "ld.global.u32 %r1, [x]; add.u32 %r1, %r1, 1; st.global.u32 [x], %r1; st.release.gpu.global.u32 [y], 0;";
+  ptx_program p(times(3, worker));
+  const check::check_result r = p.explore([&](const check::final_memory& end) {
+    return end.value(p.address("x"), 4) == 3 ? std::string() : "an increment is lost";
+  });
+  EXPECT_EQ(r.status, check_status::verified) << r.found.message;
+  EXPECT_EQ(r.counts.executions, 6U);
+}
+
+TEST(check_finds, that_a_loop_which_counts_its_rounds_only_waits) {
+  const std::string counting =
+      "mov.u32 %r5, 0; mov.u64 %rd5, 0; W: ld.acquire.gpu.global.u32 %r0, [y]; setp.ne.u32 %p0, %r0, 0; @%p0 bra D;"
+      "add.u32 %r5, %r5, 1; and.b32 %r6, %r5, 31; setp.ne.u32 %p1, %r6, 0; @%p1 bra W;"
+      "mov.u64 %rd6, %globaltimer; setp.eq.u64 %p2, %rd5, 0; selp.b64 %rd5, %rd6, %rd5, %p2; sub.s64 %rd7, %rd6, %rd5;"
+      "setp.lt.u64 %p3, %rd7, 1000; @%p3 bra W; trap; D: ld.global.u32 %r1, [x];";
+  const check::check_result r = ptx_program({"st.global.u32 [x], 7; st.release.gpu.global.u32 [y], 1;", counting}).explore();
+  EXPECT_EQ(r.status, check_status::verified) << r.found.message;
+  EXPECT_EQ(r.counts.executions, 1U);
+}
+
+TEST(check_finds, that_a_loop_of_a_kernel_without_an_end_counts_to_a_store) {
+  // no path leads to an exit, so that no instruction comes after a branch on every path
+  const std::string server =
+      "mov.u32 %r5, 0; L: ld.relaxed.gpu.global.u32 %r0, [y]; add.u32 %r5, %r5, 1; setp.lt.u32 %p0, %r5, 3;"
+      "@%p0 bra L; st.relaxed.gpu.global.u32 [x], 1; M: ld.relaxed.gpu.global.u32 %r1, [y]; bra M;";
+  EXPECT_EQ(ptx_program({server, wait_for("relaxed.gpu", "x") + "trap;"}).explore().status, check_status::violated);
+}
+
+TEST(check_finds, that_a_loop_which_only_reads_walks_out_of_memory) {
+  // nothing depends on what is read at the address that moves
+  const std::string walk =
+      "mov.u64 %rd0, wide; L: ld.relaxed.gpu.global.u32 %r0, [%rd0]; add.u64 %rd0, %rd0, 4;"
+      "ld.relaxed.gpu.global.u32 %r1, [y]; setp.eq.u32 %p0, %r1, 0; @%p0 bra L;";
+  EXPECT_EQ(ptx_program({walk}).explore().status, check_status::out_of_bounds);
+}
+
+TEST(check_gives_up, on_a_loop_whose_count_of_rounds_matters) {
+  const std::string counting =
+      "mov.u32 %r5, 0; W: add.u32 %r5, %r5, 1; ld.acquire.gpu.global.u32 %r0, [y];"
+      "setp.eq.u32 %p0, %r0, 0; @%p0 bra W; st.global.u32 [z], %r5;";
+  check::check_options options;
+  options.most_events_of_one = 50;
+  EXPECT_EQ(ptx_program({"st.release.gpu.global.u32 [y], 1;", counting}).explore({}, options).status, check_status::gave_up);
+}
+
+TEST(check_gives_up, where_a_loop_waits_for_time) {
+  EXPECT_EQ(ptx_program({"W: mov.u64 %rd0, %globaltimer; setp.lt.u64 %p0, %rd0, 1000; @%p0 bra W;"}).explore().status,
+            check_status::gave_up);
+}
+
+TEST(check_finds, a_loop_without_an_end) { EXPECT_EQ(ptx_program({"W: bra W;"}).explore().status, check_status::hang); }
+
+// ---- memory
+
+TEST(check_finds, an_access_outside_of_memory) {
+  EXPECT_EQ(ptx_program({"mov.u64 %rd0, x; st.global.u32 [%rd0+4], 1;"}).explore().status, check_status::out_of_bounds);
+  EXPECT_EQ(ptx_program({"mov.u64 %rd0, 0; ld.global.u32 %r0, [%rd0];"}).explore().status, check_status::out_of_bounds);
+  EXPECT_EQ(ptx_program({"mov.u64 %rd0, wide; ld.global.u32 %r0, [%rd0+2];"}).explore().status, check_status::out_of_bounds);
+}
+
+TEST(check_finds, a_read_of_shared_memory_that_nothing_was_written_to) {
+  const std::string declare = ".shared .align 4 .b8 s[4];";
+  EXPECT_EQ(ptx_program({declare + "ld.shared.u32 %r0, [s];"}).explore().status, check_status::uninitialised);
+  EXPECT_EQ(ptx_program({declare + "st.shared.u32 [s], 1; ld.shared.u32 %r0, [s];"}).explore().status, check_status::verified);
+}
+
+TEST(check_finds, a_trap) {
+  EXPECT_EQ(ptx_program({"ld.relaxed.gpu.global.u32 %r0, [x]; setp.eq.u32 %p0, %r0, 0; @%p0 trap;"}).explore().status,
+            check_status::violated);
+}
+
+// ---- blocks
+
+const std::string exchange =
+    ".shared .align 4 .b8 s[8]; mov.u32 %r0, %tid.x; mov.u32 %r1, s; shl.b32 %r2, %r0, 2;"
+    "add.u32 %r3, %r1, %r2; st.shared.u32 [%r3], %r0;";
+const std::string take = "xor.b32 %r4, %r2, 4; add.u32 %r3, %r1, %r4; ld.shared.u32 %r5, [%r3];";
+
+TEST(check_finds, nothing_where_a_barrier_orders_a_block) {
+  const check::check_result r = ptx_program({exchange + "bar.sync 0;" + take}, 2).explore();
+  EXPECT_EQ(r.status, check_status::verified) << r.found.message;
+  EXPECT_EQ(r.counts.executions, 1U);
+}
+
+TEST(check_finds, a_race_where_a_barrier_is_missing) {
+  EXPECT_EQ(ptx_program({exchange + take}, 2).explore().status, check_status::race);
+  EXPECT_EQ(ptx_program({exchange + "shfl.sync.idx.b32 %r6|%p0, %r0, 0, 31, 3;" + take}, 2).explore().status,
+            check_status::race)
+      << "a shuffle orders no memory";
+}
+
+TEST(check_finds, nothing_where_a_warp_barrier_orders_its_lanes) {
+  EXPECT_EQ(ptx_program({exchange + "bar.warp.sync 3;" + take}, 2).explore().status, check_status::verified);
+}
+
+TEST(check_finds, a_hang_at_a_barrier_that_a_thread_never_reaches) {
+  const std::string some =
+      "mov.u32 %r0, %tid.x; setp.eq.u32 %p0, %r0, 0; @%p0 bra W; bar.sync 0; ret;" + wait_for("acquire.gpu", "y");
+  EXPECT_EQ(ptx_program({some}, 2).explore().status, check_status::hang);
+}
+
+TEST(check_finds, that_lanes_exchange_values) {
+  ptx_program p(
+      {"mov.u32 %r0, %tid.x; add.u32 %r1, %r0, 10; shfl.sync.bfly.b32 %r2|%p0, %r1, 1, 31, 3;"
+       "vote.sync.ballot.b32 %r3, 1, 3; setp.ne.u32 %p1, %r0, 0; @%p1 ret; st.global.u32 [x], %r2; st.global.u32 [y], %r3;"},
+      2);
+  const check::check_result r = p.explore([&](const check::final_memory& end) {
+    return end.value(p.address("x"), 4) == 11 && end.value(p.address("y"), 4) == 3 ? std::string() : "wrong";
+  });
+  EXPECT_EQ(r.status, check_status::verified) << r.found.message;
+}
+
+TEST(check_orders, a_launch_after_another) {
+  ptx_program p({"st.global.u32 [x], 7;", "ld.global.u32 %r0, [x]; st.global.u32 [y], %r0;"});
+  EXPECT_EQ(p.explore().status, check_status::race);
+  p.get().launches_before[1] = {0};
+  const check::check_result r = p.explore(
+      [&](const check::final_memory& end) { return end.value(p.address("y"), 4) == 7 ? std::string() : "y is not 7"; });
+  EXPECT_EQ(r.status, check_status::verified) << r.found.message;
+}
+
+TEST(check_limits, long_executions_do_not_exhaust_the_stack) {
+  std::string stores;
+  for (int i = 0; i < 1900; ++i) {
+    stores += "st.global.u32 [%rd0], 1; ";
+  }
+  std::vector<std::string> bodies;
+  for (int t = 0; t < 6; ++t) {
+    bodies.push_back("mov.u64 %rd0, wide; add.u64 %rd0, %rd0, " + std::to_string(8 * t) + ";" + stores);
+  }
+  EXPECT_EQ(ptx_program(bodies).explore().status, check_status::gave_up);
+  bodies.resize(2);
+  EXPECT_EQ(ptx_program(bodies).explore().status, check_status::verified);
+}
+
+TEST(check_limits, many_events_end_in_giving_up) {
+  check::check_options options;
+  options.most_events = 100;
+  EXPECT_EQ(ptx_program(times(6, add_to_x)).explore({}, options).status, check_status::gave_up);
+}
+
+}  // namespace

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The explorer and the model agree on the recorded litmus tests and on random ones: the same final states where a test is free
+// of races, and a race where it is not.
+#include <bench/model/random_test.hpp>
+#include <tests/check/agreement.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace membar_test;
+
+/// What became of some tests.
+struct tally {
+  int same = 0;
+  int races = 0;
+  int hangs = 0;
+  int wild = 0;  ///< an access through a register that holds no address: the model leaves such executions out
+  int not_supported = 0;
+  int undecided = 0;  ///< by the model, within its limits
+  std::uint64_t executions = 0;
+};
+
+/// Compares the two on one test. Fails where they differ.
+void compare(const model::litmus_test& test, const std::string& name, tally& t) {
+  explored found;
+  try {
+    found = explore_test(test);
+  } catch (const model::error&) {
+    ++t.not_supported;
+    return;
+  }
+  if (found.result.status == check::check_status::gave_up) {
+    ++t.not_supported;
+    return;
+  }
+  if (found.result.status == check::check_status::out_of_bounds) {
+    ++t.wild;
+    return;
+  }
+  EXPECT_EQ(found.repeated, 0U) << name << ": an execution was explored twice";
+  t.executions += found.result.counts.executions;
+  try {
+    const model::search_options options(20'000'000);
+    const bool race = static_cast<bool>(model::find_race(test.view().program, in_program_order, options));
+    if (race || found.result.status == check::check_status::race) {
+      EXPECT_TRUE(race) << name << ": " << found.result.found.message;
+      EXPECT_EQ(found.result.status, check::check_status::race) << name;
+      ++t.races;
+      return;
+    }
+    if (found.result.status == check::check_status::hang) {
+      ++t.hangs;  // an execution in which a thread waits forever is none of the model's
+      return;
+    }
+    EXPECT_EQ(found.result.status, check::check_status::verified) << name << ": " << found.result.found.message;
+    const auto states = states_of_model(test);
+    EXPECT_EQ(found.states, states) << name << "\nexplored: " << text_of(found.states) << "\nmodel:    " << text_of(states);
+    ++t.same;
+  } catch (const model::error&) {
+    ++t.undecided;
+  }
+}
+
+void print(const char* what, const tally& t) {
+  std::cout << what << ": same states " << t.same << ", races " << t.races << ", hangs " << t.hangs << ", wild " << t.wild
+            << ", not supported " << t.not_supported << ", not decided by the model " << t.undecided << ", executions "
+            << t.executions << "\n";
+}
+
+TEST(check_agrees, on_every_recorded_test_of_the_generic_proxy) {
+  tally t;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(MEMBAR_LITMUS_CATALOGUE)) {
+    if (entry.path().extension() != ".litmus") {
+      continue;
+    }
+    std::ifstream file(entry.path());
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const model::litmus_test test = model::read_litmus(text);
+    if (!test.filter.empty()) {
+      ++t.not_supported;
+      continue;
+    }
+    compare(test, entry.path().filename().string(), t);
+  }
+  print("catalogue", t);
+  EXPECT_GE(t.same, 125);
+  EXPECT_GE(t.races, 270);
+  EXPECT_LE(t.wild, 4);
+  EXPECT_EQ(t.undecided, 0);
+}
+
+/// What the accesses of random tests are: as they were drawn; or all strong; or all strong at system scope, so that none race.
+enum class accesses { any, strong, strong_system };
+
+void replace_all(std::string& text, const std::string& from, const std::string& to) {
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
+    text.replace(at, from.size(), to);
+  }
+}
+
+/// The next test of a stream.
+std::string drawn(random_tests& stream, accesses how) {
+  random_program p = stream.next();
+  for (auto& thread : p.code) {
+    for (std::string& line : thread) {
+      if (how != accesses::any) {
+        replace_all(line, ".weak", ".relaxed.sys");
+      }
+      if (how == accesses::strong_system && line.rfind("fence", 0) != 0) {
+        replace_all(line, ".cta", ".sys");
+        replace_all(line, ".cluster", ".sys");
+        replace_all(line, ".gpu", ".sys");
+      }
+    }
+  }
+  return p.text(p.own_order(), {"x", "y", "z"}, p.everything());
+}
+
+void random(std::uint64_t seed, int count, const random_shape& shape, accesses how) {
+  tally t;
+  random_tests stream(seed, shape);
+  for (int i = 0; i < count; ++i) {
+    const std::string text = drawn(stream, how);
+    compare(model::read_litmus(text), text, t);
+    if (testing::Test::HasFailure()) {
+      return;
+    }
+  }
+  print("random", t);
+  EXPECT_GE(t.same + t.races, count * 9 / 10);
+  EXPECT_GT(how == accesses::any ? t.races : t.same, count / 10);
+}
+
+TEST(check_agrees, on_random_programs_of_two_threads) {
+  random_shape shape;
+  random(1, 1500, shape, accesses::any);
+  random(2, 1500, shape, accesses::strong);
+  random(3, 1500, shape, accesses::strong_system);
+}
+
+TEST(check_agrees, on_random_programs_of_three_threads) {
+  random_shape shape;
+  shape.threads = 3;
+  random(4, 600, shape, accesses::any);
+  random(5, 600, shape, accesses::strong);
+  random(6, 600, shape, accesses::strong_system);
+}
+
+TEST(check_agrees, on_random_programs_with_long_threads_and_fences) {
+  random_shape shape;
+  shape.instructions = 6;
+  shape.places = false;
+  random(7, 600, shape, accesses::strong);
+  random(8, 300, shape, accesses::strong_system);
+}
+
+TEST(check_agrees, on_random_programs_of_four_threads) {
+  random_shape shape;
+  shape.threads = 4;
+  shape.instructions = 2;
+  random(9, 400, shape, accesses::strong);
+  random(10, 300, shape, accesses::strong_system);
+}
+
+TEST(check_agrees, on_random_programs_of_three_locations) {
+  random_shape shape;
+  shape.threads = 3;
+  shape.locations = 3;
+  random(11, 300, shape, accesses::any);
+  random(12, 300, shape, accesses::strong_system);
+}
+
+/// Random tests in which thread 0 writes y, and the others wait for that, each at some point: alone, in turns with another read,
+/// by a compare-and-swap that fails, or by an
+/// addition of 0, which writes what was there.
+TEST(check_agrees, on_random_programs_that_wait) {
+  tally t;
+  for (int n = 2; n <= 3; ++n) {
+    random_shape shape;
+    shape.threads = n;
+    shape.instructions = n == 2 ? 4 : 3;
+    shape.places = false;
+    shape.control = false;
+    random_tests stream(static_cast<std::uint64_t>(20 + n), shape);
+    for (int i = 0; i < 500; ++i) {
+      random_program p = stream.next();
+      const auto insert = [&](std::size_t thread, const std::vector<std::string>& lines) {
+        auto& code = p.code[thread];
+        code.insert(code.begin() + stream.below(static_cast<int>(code.size()) + 1), lines.begin(), lines.end());
+      };
+      const std::string order = stream.below(2) == 0 ? ".acquire" : ".relaxed";
+      insert(0, {"st.release.sys <1>, 1"});
+      for (std::size_t thread = 1; thread < p.code.size(); ++thread) {
+        switch (stream.below(4)) {
+          case 0:
+            insert(thread, {"W:", "ld" + order + ".sys r8, <1>", "beq r8, 0, W"});
+            break;
+          case 1:
+            insert(thread, {"W:", "ld.relaxed.sys r9, <0>", "ld" + order + ".sys r8, <1>", "beq r8, 0, W"});
+            break;
+          case 2:
+            insert(thread, {"W:", "atom" + order + ".sys.cas r8, <1>, 7, 7", "beq r8, 0, W"});
+            break;
+          default:
+            insert(thread, {"W:", "atom" + order + ".sys.add r8, <1>, 0", "beq r8, 0, W"});
+            break;
+        }
+      }
+      for (auto& thread : p.code) {
+        for (std::string& line : thread) {
+          for (const char* scope : {".cta", ".cluster", ".gpu"}) {
+            replace_all(line, scope, ".sys");
+          }
+          if (i % 4 != 0) {
+            replace_all(line, ".weak", ".relaxed.sys");
+          }
+        }
+      }
+      const std::string text = p.text(p.own_order(), {"x", "y", "z"}, p.everything());
+      compare(model::read_litmus(text), text, t);
+      if (testing::Test::HasFailure()) {
+        return;
+      }
+    }
+  }
+  print("waiting", t);
+  EXPECT_GT(t.same, 300);
+}
+
+TEST(check_explores, no_execution_of_a_larger_program_twice) {
+  random_shape shape;
+  shape.threads = 4;
+  shape.instructions = 4;
+  shape.places = false;
+  shape.fences = false;
+  random_tests stream(13, shape);
+  std::uint64_t executions = 0;
+  for (int i = 0; i < 40; ++i) {
+    const std::string text = drawn(stream, accesses::strong_system);
+    const explored found = explore_test(model::read_litmus(text));
+    EXPECT_EQ(found.result.status, check::check_status::verified) << text;
+    EXPECT_EQ(found.repeated, 0U) << text;
+    executions += found.result.counts.executions;
+  }
+  EXPECT_GT(executions, 50'000U);
+  std::cout << "executions " << executions << "\n";
+}
+
+}  // namespace

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What instructions compute, by the rules of the PTX ISA.
+#include <tests/check/ptx_programs.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+
+namespace {
+
+using namespace membar_test;
+
+/// What one thread leaves in `wide`, after a body that ends with the result in %rd15.
+std::uint64_t result_of(const std::string& body) {
+  ptx_program p({body + "st.global.u64 [wide], %rd15;"});
+  std::uint64_t value = 0;
+  const check::check_result r = p.explore([&](const check::final_memory& end) {
+    value = end.value(p.address("wide"), 8);
+    return std::string();
+  });
+  EXPECT_EQ(r.status, check::check_status::verified) << r.found.message << " in " << body;
+  EXPECT_EQ(r.counts.executions, 1U);
+  return value;
+}
+
+std::uint64_t r32(const std::string& body) { return result_of(body + "cvt.u64.u32 %rd15, %r15;"); }
+std::uint64_t pred(const std::string& body) { return r32(body + "selp.u32 %r15, 1, 0, %p1;"); }
+
+TEST(ptx_machine, integers) {
+  EXPECT_EQ(r32("mov.u32 %r1, 0xFFFFFFFF; add.u32 %r15, %r1, 3;"), 2U);
+  EXPECT_EQ(result_of("mov.u64 %rd1, 5; sub.s64 %rd15, %rd1, 7;"), ~std::uint64_t{1});
+  EXPECT_EQ(r32("mov.u32 %r1, 70000; mul.lo.s32 %r15, %r1, 70000;"), 605032704U);
+  EXPECT_EQ(r32("mov.u32 %r1, -2; mul.hi.s32 %r15, %r1, 3;"), 0xFFFFFFFFU);
+  EXPECT_EQ(r32("mov.u32 %r1, -2; mul.hi.u32 %r15, %r1, 3;"), 2U);
+  EXPECT_EQ(result_of("mov.u32 %r1, -2; mul.wide.s32 %rd15, %r1, 3;"), ~std::uint64_t{5});
+  EXPECT_EQ(result_of("mov.u32 %r1, -2; mul.wide.u32 %rd15, %r1, 3;"), 0x2FFFFFFFAU);
+  EXPECT_EQ(result_of("mov.u64 %rd1, -1; mul.hi.u64 %rd15, %rd1, %rd1;"), ~std::uint64_t{1});
+  EXPECT_EQ(result_of("mov.u64 %rd1, -1; mul.hi.s64 %rd15, %rd1, %rd1;"), 0U);
+  EXPECT_EQ(result_of("mov.u32 %r1, -2; mov.u64 %rd1, 10; mad.wide.s32 %rd15, %r1, 3, %rd1;"), 4U);
+  EXPECT_EQ(r32("mov.u32 %r1, -7; div.s32 %r15, %r1, 2;"), 0xFFFFFFFDU);
+  EXPECT_EQ(r32("mov.u32 %r1, -7; rem.s32 %r15, %r1, 2;"), 0xFFFFFFFFU);
+  EXPECT_EQ(r32("mov.u32 %r1, 7; rem.u32 %r15, %r1, 4;"), 3U);
+  EXPECT_EQ(r32("mov.u32 %r1, -7; max.s32 %r15, %r1, 2;"), 2U);
+  EXPECT_EQ(r32("mov.u32 %r1, -7; max.u32 %r15, %r1, 2;"), 0xFFFFFFF9U);
+  EXPECT_EQ(r32("mov.u32 %r1, -7; abs.s32 %r15, %r1;"), 7U);
+}
+
+TEST(ptx_machine, bits) {
+  EXPECT_EQ(r32("mov.u32 %r1, 1; shl.b32 %r15, %r1, 32;"), 0U);
+  EXPECT_EQ(r32("mov.u32 %r1, -8; shr.s32 %r15, %r1, 40;"), 0xFFFFFFFFU);
+  EXPECT_EQ(r32("mov.u32 %r1, -8; shr.u32 %r15, %r1, 28;"), 15U);
+  EXPECT_EQ(r32("mov.u32 %r1, 0xABCD; bfe.u32 %r15, %r1, 4, 8;"), 0xBCU);
+  EXPECT_EQ(r32("mov.u32 %r1, 0xABCD; bfe.s32 %r15, %r1, 4, 8;"), 0xFFFFFFBCU);
+  EXPECT_EQ(r32("mov.u32 %r1, 0xF; mov.u32 %r2, 0; bfi.b32 %r15, %r1, %r2, 8, 4;"), 0xF00U);
+  EXPECT_EQ(r32("mov.u32 %r1, 0x33221100; mov.u32 %r2, 0x77665544; prmt.b32 %r15, %r1, %r2, 0x7610;"), 0x77661100U);
+  EXPECT_EQ(r32("mov.u32 %r1, 0xF0; popc.b32 %r15, %r1;"), 4U);
+  EXPECT_EQ(r32("mov.u32 %r1, 0xF0; clz.b32 %r15, %r1;"), 24U);
+  EXPECT_EQ(r32("mov.u32 %r1, 0xF0; bfind.u32 %r15, %r1;"), 7U);
+  EXPECT_EQ(r32("mov.u32 %r1, 1; brev.b32 %r15, %r1;"), 0x80000000U);
+  EXPECT_EQ(r32("mov.u32 %r1, 12; mov.u32 %r2, 10; lop3.b32 %r15, %r1, %r2, %r2, 0xC0;"), 8U);
+  EXPECT_EQ(r32("mov.u32 %r1, 0x80000000; mov.u32 %r2, 1; shf.l.wrap.b32 %r15, %r1, %r2, 1;"), 3U);
+  EXPECT_EQ(result_of("mov.u32 %r1, 1; mov.u32 %r2, 2; mov.b64 %rd15, {%r1, %r2};"), 0x200000001U);
+  EXPECT_EQ(r32("mov.u64 %rd1, 0x200000001; mov.b64 {%r1, %r15}, %rd1;"), 2U);
+  EXPECT_EQ(r32("not.b32 %r15, 0;"), 0xFFFFFFFFU);
+}
+
+TEST(ptx_machine, comparisons_and_predicates) {
+  EXPECT_EQ(pred("mov.u32 %r1, -1; setp.lt.s32 %p1, %r1, 0;"), 1U);
+  EXPECT_EQ(pred("mov.u32 %r1, -1; setp.lt.u32 %p1, %r1, 0;"), 0U);
+  EXPECT_EQ(pred("mov.u32 %r1, -1; setp.lt.s32 %p2, %r1, 0; setp.eq.and.s32 %p1, %r1, -1, !%p2;"), 0U);
+  EXPECT_EQ(pred("mov.u32 %r1, -1; setp.eq.s32 %p2|%p1, %r1, 0;"), 1U);
+  EXPECT_EQ(pred("setp.eq.u32 %p2, 0, 0; not.pred %p1, %p2;"), 0U);
+  EXPECT_EQ(pred("setp.eq.u32 %p2, 0, 0; setp.eq.u32 %p3, 0, 1; xor.pred %p1, %p2, %p3;"), 1U);
+  EXPECT_EQ(r32("mov.u32 %r15, 1; setp.eq.u32 %p2, 0, 1; @%p2 mov.u32 %r15, 5; @!%p2 add.u32 %r15, %r15, 1;"), 2U);
+}
+
+TEST(ptx_machine, conversions) {
+  EXPECT_EQ(result_of("mov.u32 %r1, -3; cvt.s64.s32 %rd15, %r1;"), ~std::uint64_t{2});
+  EXPECT_EQ(result_of("mov.u32 %r1, -3; cvt.u64.u32 %rd15, %r1;"), 0xFFFFFFFDU);
+  EXPECT_EQ(r32("mov.u32 %r1, 0x1FF; cvt.u16.u32 %rs1, %r1; cvt.s32.s8 %r15, %rs1;"), 0xFFFFFFFFU);
+  EXPECT_EQ(r32("mov.u32 %r1, 3; cvt.rn.f32.u32 %r2, %r1; mul.f32 %r2, %r2, 0f3F000000; cvt.rzi.s32.f32 %r15, %r2;"), 1U);
+  EXPECT_EQ(r32("mov.b32 %r2, 0fBFC00000; cvt.rzi.u32.f32 %r15, %r2;"), 0U) << "negative values become 0";
+  EXPECT_EQ(r32("mov.b32 %r2, 0f7FC00000; cvt.rzi.s32.f32 %r15, %r2;"), 0U) << "NaN becomes 0";
+}
+
+TEST(ptx_machine, memory_of_every_size) {
+  EXPECT_EQ(result_of("mov.u64 %rd1, 0x1122334455667788; st.global.u64 [wide+16], %rd1; ld.global.u64 %rd15, [wide+16];"),
+            0x1122334455667788U);
+  EXPECT_EQ(r32("mov.u32 %r1, 0x1FE; st.global.u8 [wide+16], %r1; ld.global.s8 %r15, [wide+16];"), 0xFFFFFFFEU);
+  EXPECT_EQ(r32("mov.u32 %r1, 1; mov.u32 %r2, 2; st.global.v2.u32 [wide+16], {%r1, %r2}; ld.global.u32 %r15, [wide+20];"), 2U);
+  EXPECT_EQ(r32("mov.u32 %r1, 1; mov.u32 %r2, 2; st.global.v2.u32 [wide+16], {%r1, %r2};"
+                "ld.global.v2.u32 {%r3, %r15}, [wide+16];"),
+            2U);
+  EXPECT_EQ(result_of("mov.u64 %rd1, 7; mov.u64 %rd2, 9; mov.b128 %q1, {%rd1, %rd2}; st.relaxed.gpu.global.b128 [wide+16], %q1;"
+                      "ld.acquire.gpu.global.b128 %q2, [wide+16]; mov.b128 {%rd3, %rd15}, %q2;"),
+            9U);
+  EXPECT_EQ(r32(".local .align 4 .b8 l[8]; mov.u32 %r1, 6; st.local.u32 [l+4], %r1; ld.local.u32 %r15, [l+4];"), 6U);
+  EXPECT_EQ(r32(".local .align 4 .b8 l[8]; mov.u64 %rd1, l; cvta.local.u64 %rd2, %rd1; mov.u32 %r1, 6; st.u32 [%rd2], %r1;"
+                "ld.local.u32 %r15, [%rd1];"),
+            6U);
+  EXPECT_EQ(r32(".shared .align 4 .b8 s[8]; mov.u32 %r1, s; st.shared.u32 [%r1], 6; cvt.u64.u32 %rd1, %r1;"
+                "cvta.shared.u64 %rd2, %rd1; ld.u32 %r15, [%rd2];"),
+            6U);
+}
+
+TEST(ptx_machine, read_modify_writes) {
+  const auto x = [](const std::string& instruction) {
+    return r32("st.global.u32 [x], 5; mov.u32 %r1, 3; " + instruction + " ld.global.u32 %r15, [x];");
+  };
+  EXPECT_EQ(x("atom.global.add.u32 %r2, [x], %r1;"), 8U);
+  EXPECT_EQ(x("atom.global.exch.b32 %r2, [x], %r1;"), 3U);
+  EXPECT_EQ(x("atom.global.cas.b32 %r2, [x], 5, %r1;"), 3U);
+  EXPECT_EQ(x("atom.global.cas.b32 %r2, [x], 4, %r1;"), 5U);
+  EXPECT_EQ(x("atom.global.min.s32 %r2, [x], -1;"), 0xFFFFFFFFU);
+  EXPECT_EQ(x("atom.global.min.u32 %r2, [x], -1;"), 5U);
+  EXPECT_EQ(x("atom.global.inc.u32 %r2, [x], %r1;"), 0U);
+  EXPECT_EQ(x("atom.global.dec.u32 %r2, [x], 9;"), 4U);
+  EXPECT_EQ(x("red.global.or.b32 [x], 2;"), 7U);
+  EXPECT_EQ(x("atom.global.add.u32 %r2, [x], -6;"), 0xFFFFFFFFU);
+  EXPECT_EQ(r32("st.global.u32 [x], 5; atom.global.add.u32 %r15, [x], 1;"), 5U) << "the old value";
+  EXPECT_EQ(r32("st.global.u32 [x], 0x40000000; red.global.add.f32 [x], 0f3F800000; ld.global.u32 %r15, [x];"), 0x40400000U);
+}
+
+TEST(ptx_machine, dynamic_shared_memory_lies_apart_from_variables) {
+  const std::string text = ".extern .shared .align 16 .b8 dynamic[];\n.global .u32 x;\n" +
+                           kernel_text("k",
+                                       ".shared .align 4 .b8 s[4]; st.shared.u32 [s], 5; mov.u32 %r1, dynamic;"
+                                       "st.shared.u32 [%r1+96], 6; st.shared.u32 [%r1+64], 7; st.shared.u32 [%r1], 8;"
+                                       "ld.shared.u32 %r2, [s]; st.global.u32 [x], %r2;");
+  const check::ptx_module m = check::read_ptx(text);
+  const check::module_layout layout = check::layout_of(m);
+  check::program p;
+  check::add_variables(p, m, layout);
+  check::launch_request request;
+  request.kernel = std::make_shared<check::kernel_code>(check::decode_kernel(m, layout, m.functions[0]));
+  request.dynamic_shared = 100;
+  check::add_launch(p, request);
+  const auto five = [&](const check::final_memory& end) {
+    return end.value(layout.globals.at("x"), 4) == 5 ? std::string() : "x is not 5";
+  };
+  const check::check_result r = check::explore(p, five);
+  EXPECT_EQ(r.status, check::check_status::verified) << r.found.message;
+  check::program less;
+  check::add_variables(less, m, layout);
+  request.dynamic_shared = 96;
+  check::add_launch(less, request);
+  EXPECT_EQ(check::explore(less, five).status, check::check_status::out_of_bounds);
+}
+
+TEST(ptx_machine, variables_of_one_name_in_blocks_of_their_own) {
+  EXPECT_EQ(
+      r32("{ .param .b64 a; .param .b32 b; mov.u32 %r1, 9; st.param.b32 [b], %r1; mov.u64 %rd1, -1; st.param.b64 [a], %rd1;"
+          " ld.param.b32 %r15, [b]; } { .param .b32 a; mov.u32 %r2, 3; st.param.b32 [a], %r2; }"),
+      9U);
+}
+
+TEST(ptx_machine, calls_that_were_not_inlined) {
+  const std::string text =
+      ".global .u32 x;\n"
+      ".func (.param .b32 r) twice(.param .b32 a) { .reg .b32 %r<3>; .reg .pred %p<2>; ld.param.u32 %r1, [a];\n"
+      " setp.eq.u32 %p1, %r1, 0; @%p1 bra ZERO; add.u32 %r2, %r1, %r1; st.param.b32 [r], %r2; ret;\n"
+      " ZERO: st.param.b32 [r], %r1; ret; }\n" +
+      kernel_text("k",
+                  "mov.u32 %r1, 21; { .param .b32 param0; .param .b32 retval0; st.param.b32 [param0], %r1;"
+                  " call.uni (retval0), twice, (param0); ld.param.b32 %r2, [retval0]; } st.global.u32 [x], %r2;");
+  const check::ptx_module m = check::read_ptx(text);
+  const check::module_layout layout = check::layout_of(m);
+  check::program p;
+  check::add_variables(p, m, layout);
+  check::launch_request request;
+  request.kernel = std::make_shared<check::kernel_code>(check::decode_kernel(m, layout, m.functions[1]));
+  check::add_launch(p, request);
+  const check::check_result r = check::explore(p, [&](const check::final_memory& end) {
+    return end.value(layout.globals.at("x"), 4) == 42 ? std::string() : "x is not 42";
+  });
+  EXPECT_EQ(r.status, check::check_status::verified) << r.found.message;
+}
+
+}  // namespace

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// PTX text is read as it stands, and what is not known is an error that says the line.
+#include <tests/check/ptx_programs.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <string>
+
+namespace {
+
+using namespace membar_test;
+
+/// The message of the error that reading and decoding a text ends in; empty if there is none.
+std::string error_of(const std::string& text) {
+  try {
+    const check::ptx_module module = check::read_ptx(text);
+    const check::module_layout layout = check::layout_of(module);
+    for (const check::ptx_function& f : module.functions) {
+      if (f.kernel && f.defined) {
+        static_cast<void>(check::decode_kernel(module, layout, f));
+      }
+    }
+  } catch (const membar::model::error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+std::string error_in(const std::string& body) { return error_of(kernel_text("k", body)); }
+
+TEST(ptx_reader, reads_modules_variables_parameters_and_places) {
+  const check::ptx_module m = check::read_ptx(R"(
+// a comment /* that ends with its line
+.version 9.0
+.target sm_90, debug
+.address_size 64
+.extern .func (.param .b32 func_retval0) vprintf (.param .b64 a, .param .b64 b);
+.visible .global .align 8 .b8 table[16] = {1, 2, 0xFF, 4};
+.const .u32 limit = 5;
+.extern .shared .align 16 .b8 dynamic[];
+.visible .entry worker(.param .u64 .ptr .align 1 worker_param_0, .param .align 8 .b8 worker_param_1[24])
+.maxntid 128, 1, 1
+{
+  .reg .b32 %r<4>;
+  .loc 1 7 3
+  .loc 2 41 5, function_name $L__info_string0, inlined_at 1 7 3
+  mov.u32 %r1, %tid.x;
+  ret;
+}
+	.file	1 "/a/lock.cu"
+	.file	2 "/a/b.cuh", 1, 2
+	.section	.debug_str { .b8 1, 2 }
+)");
+  ASSERT_EQ(m.functions.size(), 2U);
+  EXPECT_FALSE(m.functions[0].defined);
+  const check::ptx_function& worker = m.functions[1];
+  EXPECT_TRUE(worker.kernel);
+  ASSERT_EQ(worker.parameters.size(), 2U);
+  EXPECT_EQ(worker.parameters[0].bytes, 8U);
+  EXPECT_EQ(worker.parameters[1].bytes, 24U);
+  EXPECT_EQ(worker.registers.size(), 4U);
+  ASSERT_EQ(worker.body.size(), 2U);
+  EXPECT_EQ(worker.body[0].file, 2);
+  EXPECT_EQ(worker.body[0].source_line, 41);
+  EXPECT_EQ(worker.body[0].caller_file, 1);
+  EXPECT_EQ(worker.body[0].caller_line, 7);
+  ASSERT_EQ(m.variables.size(), 3U);
+  EXPECT_EQ(m.variables[0].initial, (std::vector<std::uint8_t>{1, 2, 255, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(m.variables[1].initial, (std::vector<std::uint8_t>{5, 0, 0, 0}));
+  EXPECT_EQ(m.variables[2].bytes, 0U);
+  ASSERT_EQ(m.files.size(), 3U);
+  EXPECT_EQ(m.files[1], "/a/lock.cu");
+}
+
+TEST(ptx_reader, reads_registers_of_nested_blocks_as_their_own) {
+  EXPECT_EQ(error_in("mov.u32 %r1, 1; { .reg .b32 %r1, t; mov.u32 t, 2; mov.u32 %r1, t; } mov.u32 %r2, %r1;"), "");
+  EXPECT_NE(error_in("{ .reg .b32 t; } mov.u32 t, 2;"), "");
+}
+
+TEST(ptx_reader, says_the_line_of_what_it_does_not_know) {
+  EXPECT_EQ(error_in("mov.u32 %r1, 1;\nwgmma.fence.sync.aligned;"),
+            "9:1: the instruction 'wgmma.fence.sync.aligned' is not known");
+  EXPECT_EQ(error_in("add.cc.u32 %r1, %r1, 1;"), "8:1: '.cc' of 'add.cc.u32' is not supported");
+  EXPECT_EQ(error_in("ld.global.nc.u32 %r1, [x];"),
+            "8:1: 'ld.global.nc.u32' reads through the non-coherent proxy, which is not supported");
+  EXPECT_EQ(error_in("bra nowhere;"), "8:1: the label 'nowhere' is not defined in 'k'");
+  EXPECT_EQ(error_in("mov.u32 %r1, %nosuch;"), "8:1: '%nosuch' is no register, variable or special register that is known");
+  EXPECT_EQ(error_in("fence.proxy.async;"), "8:1: 'fence.proxy.async' is not supported: only the generic proxy is checked");
+  EXPECT_EQ(error_in("call.uni f, ();"), "8:1: the function 'f' is called and not defined in this module");
+  EXPECT_EQ(error_in("st.acquire.gpu.global.u32 [x], 1;").substr(0, 4), "8:1:");
+  EXPECT_EQ(error_in("mov.u32 %r1;\n@%q bra L;"), "9:2: the predicate '%q' is not declared");
+  EXPECT_EQ(error_of("wrong"), "1:1: expected a directive of a module, found 'wrong'");
+  EXPECT_EQ(error_of(".entry k() {"), "1:13: expected '}', found the end of the text");
+  EXPECT_EQ(error_of(".global .u32 x[99999999999];"), "1:27: the variable 'x' is larger than 1 GiB");
+}
+
+TEST(ptx_reader, refuses_recursion) {
+  const std::string text = ".func f() { call.uni f, (); ret; }\n" + kernel_text("k", "call.uni f, ();");
+  EXPECT_NE(error_of(text).find("recursion is not supported"), std::string::npos);
+}
+
+TEST(ptx_reader, survives_any_text) {
+  const std::string whole = ".global .u32 x;\n" + kernel_text("k", R"(
+    ld.acquire.gpu.global.u32 %r1, [x+0]; {.reg .b64 t; mov.b64 t, {%r1, %r2}; }
+    @!%p1 bra L; atom.acq_rel.sys.global.cas.b32 %r2, [x], 0, 0x1F; shfl.sync.idx.b32 %r3|%p2, %r1, 0, 31, -1;
+    L: T: .branchtargets L, T; st.global.v2.u32 [x], {%r1, %r2}; mov.f64 %rd1, 0d3FF0000000000000;)");
+  std::mt19937_64 random(1);
+  const std::string extra = ".;:,{}[]()<>@!%\"-+0x9aL\n $_|";
+  int errors = 0;
+  for (int n = 0; n < 20'000; ++n) {
+    std::string text = whole;
+    for (std::uint64_t k = random() % 4; k < 4; ++k) {
+      const std::size_t at = random() % text.size();
+      switch (random() % 4) {
+        case 0:
+          text.erase(at, 1 + random() % 8);
+          break;
+        case 1:
+          text.insert(at, 1, extra[random() % extra.size()]);
+          break;
+        case 2:
+          text[at] = extra[random() % extra.size()];
+          break;
+        default:
+          text.insert(at, text.substr(random() % text.size(), random() % 20));
+          break;
+      }
+      text += ' ';
+    }
+    errors += error_of(text).empty() ? 0 : 1;
+  }
+  EXPECT_GT(errors, 10'000);
+}
+
+}  // namespace

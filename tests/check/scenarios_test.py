@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runs membar-check on the scenarios beside this file, compiled once, and on each with a single order weakened.
+
+usage: scenarios_test.py <membar-check> <nvcc> <include folder>
+
+Every scenario must end as EXPECTED says. In those of the library's own patterns each instruction with an order other than relaxed is
+made relaxed, one at a time: then something must be found, but for the orders that NOT_NEEDED counts.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+FOLDER = pathlib.Path(__file__).parent / "scenarios"
+EXPECTED = {
+    "message_passing": "verified",
+    "message_passing.volatile": "race",
+    "message_passing.fences": "verified",
+    "message_passing.block_scope": "race",
+    "message_passing.no_sender": "hang",
+    "ticket_lock": "verified",
+    "ticket_lock.wrap": "verified",
+    "ticket_lock.4x2": "verified",
+    "spsc_channel.3": "verified",
+    "spsc_channel.8": "verified",
+    "queue_lock": "verified",
+    "queue_lock.2x2": "verified",
+    "grid_barrier": "verified",
+    "grid_barrier.6": "verified",
+    "grid_barrier.rounds": "verified",
+    "grid_barrier.wrap": "verified",
+    "last_block": "verified",
+    "last_block.8": "verified",
+    "mpsc_channel": "verified",
+    "mpsc_channel.2x2": "verified",
+    "mpsc_channel.3": "verified",
+    "sequence_lock": "verified",
+    "sequence_lock.2": "verified",
+    "cross_barrier": "verified",
+    "cross_barrier.wrap": "verified",
+    "packed_channel": "verified",
+    "publisher": "verified",
+}
+# Scenarios whose orders are weakened. The kernels that a scenario does not launch are left out.
+WEAKENED = ["message_passing", "message_passing.fences", "ticket_lock", "spsc_channel.3", "queue_lock", "grid_barrier.rounds", "last_block",
+            "mpsc_channel.2x2", "sequence_lock", "cross_barrier.wrap", "packed_channel", "publisher"]
+# How many orders make no difference in a scenario, and why. The guarantees of those are beyond it.
+NOT_NEEDED = {"publisher": (2, "the source and the server close with release, and nothing follows that it would hand over")}
+ORDER = re.compile(r"\b(ld|st|atom|red)\.(acquire|release|acq_rel)\.|\b(fence\.(acquire|release|acq_rel|sc)\.\w+|membar\.\w+);")
+
+
+def run(check, folder, name, ptx, text):
+    (folder / "kernel.ptx").write_text(ptx, encoding="utf-8")
+    scenario = folder / f"{name}.scenario"
+    scenario.write_text(re.sub(r"(?m)^source .*$", "source kernel.ptx", text), encoding="utf-8")
+    done = subprocess.run([check, "--quiet", scenario], capture_output=True, text=True)
+    words = done.stdout.rstrip("\n").split("\t")
+    return (words[1] if len(words) > 1 else "no answer"), done.returncode, done.stdout + done.stderr
+
+
+def weakened(ptx, kernels):
+    """The PTX with one order of a launched kernel weakened, and that line, for each in turn."""
+    lines, kernel = ptx.split("\n"), None
+    for number, line in enumerate(lines):
+        if found := re.search(r"\.entry (\w+)\(", line):
+            kernel = found[1]
+        if kernel in kernels and (found := ORDER.search(line)):
+            new = line[:found.start()] + line[found.end():] if found[3] else ORDER.sub(rf"{found[1]}.relaxed.", line)
+            yield line.strip(), "\n".join(lines[:number] + [new] + lines[number + 1:])
+
+
+def main():
+    check, nvcc, include = sys.argv[1:4]
+    wrong, compiled, mutants = [], {}, 0
+    scenarios = {path.name.removesuffix(".scenario"): path.read_text(encoding="utf-8") for path in FOLDER.glob("*.scenario")}
+    if set(scenarios) != set(EXPECTED):
+        wrong.append(f"scenarios without an expectation, or the reverse: {sorted(set(scenarios) ^ set(EXPECTED))}")
+    with tempfile.TemporaryDirectory() as place:
+        folder = pathlib.Path(place)
+        for name, text in sorted(scenarios.items()):
+            source = re.search(r"(?m)^source (\S+)", text)[1]
+            if source not in compiled:
+                target = folder / "compiled.ptx"
+                subprocess.run([nvcc, "-std=c++20", "-ptx", "-arch=sm_90", f"-I{include}", "-o", target, FOLDER / source], check=True)
+                compiled[source] = target.read_text(encoding="utf-8")
+            status, code, output = run(check, folder, name, compiled[source], text)
+            if status != EXPECTED[name] or code != (0 if status == "verified" else 1):
+                wrong.append(f"{name}: expected {EXPECTED[name]}, exit status {code}: {output}")
+            if name not in WEAKENED:
+                continue
+            kernels, without = set(re.findall(r"(?m)^launch (\w+)", text)), []
+            for line, ptx in weakened(compiled[source], kernels):
+                mutants += 1
+                status, _, output = run(check, folder, name, ptx, text)
+                print(f"{name}: without the order of '{line}': {status}")
+                if status not in ("race", "violated", "hang"):
+                    without.append(f"{name}: without the order of '{line}': {output}")
+            if len(without) != NOT_NEEDED.get(name, (0, ""))[0]:
+                wrong += without or [f"{name}: every order is needed, although NOT_NEEDED says otherwise"]
+    print(f"{len(scenarios)} scenarios, {mutants} orders weakened, {len(wrong)} wrong")
+    print("\n".join(wrong))
+    return 1 if wrong or mutants == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

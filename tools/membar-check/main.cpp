@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The command `membar-check`: explores the executions of kernels as nvcc compiled them.
+#include <membar-check/nvcc.hpp>
+#include <membar-check/text_file.hpp>
+
+#include <membar/check/litmus_program.hpp>
+#include <membar/check/scenario.hpp>
+#include <membar/model/litmus_file.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace {
+
+namespace check = membar::check;
+namespace model = membar::model;
+using membar_check::read_file;
+
+constexpr std::string_view usage =
+    "usage: membar-check [OPTION...] FILE...\n"
+    "A FILE is a scenario, which names a source (.cu or .ptx), memory, launches and final conditions; or a .litmus test, of\n"
+    "which only data races and hangs are looked for. One line per file: FILE, TAB, and one of\n"
+    "  verified       every execution was explored, and none breaks a rule\n"
+    "  race, violated, hang, uninitialised, out of bounds\n"
+    "                 some execution does; it is shown below the line\n"
+    "  gave up        something was cut or is not supported\n"
+    "  error          the file, its source or its kernels cannot be read\n"
+    "Options:\n"
+    "  --limit=N      give up after N events, over all executions (default 200000000, about three minutes)\n"
+    "  --ptx          show the PTX of every event, not its source line\n"
+    "  --quiet        print the lines alone, without the execution that breaks a rule\n"
+    "Exit status: 0 if every file is verified; else 2 if one had an error, else 1 if something was found, else 3.\n";
+
+enum exit_status : int { verified = 0, found = 1, error = 2, gave_up = 3 };
+
+struct request {
+  check::check_options options{};
+  bool ptx = false;
+  bool quiet = false;
+};
+
+/// The lines of source files, read once.
+class source_lines {
+ public:
+  /// A line, without the blanks around it; empty if there is none.
+  [[nodiscard]] std::string line(const std::string& path, int number) {
+    auto it = files_.find(path);
+    if (it == files_.end()) {
+      std::vector<std::string> lines;
+      try {
+        std::istringstream in(read_file(path));
+        for (std::string one; std::getline(in, one);) {
+          lines.push_back(one);
+        }
+      } catch (const std::exception&) {
+        // a source that is not here is shown by its place alone
+      }
+      it = files_.emplace(path, std::move(lines)).first;
+    }
+    if (number < 1 || static_cast<std::size_t>(number) > it->second.size()) {
+      return "";
+    }
+    const std::string& whole = it->second[static_cast<std::size_t>(number) - 1];
+    const std::size_t begin = whole.find_first_not_of(" \t");
+    return begin == std::string::npos ? "" : whole.substr(begin, whole.find_last_not_of(" \t\r") - begin + 1);
+  }
+
+ private:
+  std::map<std::string, std::vector<std::string>> files_;
+};
+
+std::string shown(const check::program& p, int thread, const check::instruction& i, const request& how, source_lines& lines) {
+  const auto& files = p.threads[static_cast<std::size_t>(thread)].kernel->files;
+  const auto place = [&](int file, int line) {
+    const bool known = file > 0 && static_cast<std::size_t>(file) < files.size() && line > 0;
+    return known ? files[static_cast<std::size_t>(file)] : std::string();
+  };
+  const std::string path = place(i.file, i.source_line);
+  if (how.ptx || path.empty()) {
+    return "PTX line " + std::to_string(i.line) + ": " + i.text;
+  }
+  std::string text = std::filesystem::path(path).filename().string() + ":" + std::to_string(i.source_line) + ": " +
+                     lines.line(path, i.source_line);
+  const std::string caller = place(i.caller_file, i.caller_line);
+  if (!caller.empty() && (caller != path || i.caller_line != i.source_line)) {
+    text += "   [" + std::filesystem::path(caller).filename().string() + ":" + std::to_string(i.caller_line) + ": " +
+            lines.line(caller, i.caller_line) + "]";
+  }
+  return text;
+}
+
+void show(const check::program& p, const check::finding& f, const request& how) {
+  constexpr std::size_t most = 60;  // the end of a long execution says enough
+  source_lines lines;
+  std::cout << "  " << f.message << "\n";
+  const std::size_t first = f.events.size() > most ? f.events.size() - most : 0;
+  if (first > 0) {
+    std::cout << "  the last " << most << " of " << f.events.size() << " events:\n";
+  }
+  int thread = -1;
+  for (std::size_t k = first; k < f.events.size(); ++k) {
+    const check::trace_event& e = f.events[k];
+    if (e.thread != thread) {
+      thread = e.thread;
+      std::cout << "  " << check::thread_text(p, thread) << "\n";
+    }
+    std::cout << (e.blamed ? "  > " : "    ") << e.number << ": " << shown(p, e.thread, *e.at, how, lines) << "\n";
+    if (!e.what.empty()) {
+      std::cout << "         " << e.what << "\n";
+    }
+  }
+  if (f.status == check::check_status::hang) {
+    for (std::size_t t = 0; t < f.waiting.size(); ++t) {
+      if (f.waiting[t] != nullptr) {
+        std::cout << "  " << check::thread_text(p, static_cast<int>(t)) << " waits at "
+                  << shown(p, static_cast<int>(t), *f.waiting[t], how, lines) << "\n";
+      }
+    }
+  }
+}
+
+/// The PTX of a scenario's source. Scenarios of one source and the same options share it.
+const std::string& ptx_of(const check::scenario& s, const std::filesystem::path& folder) {
+  static std::map<std::vector<std::string>, std::string> known;
+  std::vector<std::string> key = {folder.string(), s.source};
+  key.insert(key.end(), s.options.begin(), s.options.end());
+  auto it = known.find(key);
+  if (it == known.end()) {
+    std::string ptx;
+    if (std::filesystem::path(s.source).extension() == ".ptx") {
+      if (!s.options.empty()) {
+        throw model::error("options of the compiler are given for a source that is PTX: '" + s.options.front() + "'");
+      }
+      try {
+        ptx = read_file((folder / s.source).string());
+      } catch (const std::exception& e) {
+        throw model::error(s.source + ": " + e.what());
+      }
+    } else {
+      ptx = membar_check::compiled(folder.string(), s.source, s.options);
+    }
+    it = known.emplace(std::move(key), std::move(ptx)).first;
+  }
+  return it->second;
+}
+
+int run(const std::string& path, const request& how) {
+  try {
+    check::prepared_scenario prepared;
+    const std::string text = read_file(path);
+    if (std::filesystem::path(path).extension() == ".litmus") {
+      prepared.checked = check::program_of(model::read_litmus(text));
+    } else {
+      const check::scenario s = check::read_scenario(text);
+      prepared = check::prepare(s, ptx_of(s, std::filesystem::path(path).parent_path()));
+    }
+    const auto begin = std::chrono::steady_clock::now();
+    const check::check_result r = check::explore(prepared.checked, prepared.property(), how.options);
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    char time[32];
+    static_cast<void>(std::snprintf(time, sizeof time, "%.2f", seconds));
+    std::cout << path << '\t' << check::name(r.status) << '\t' << r.counts.executions << " executions, " << r.counts.blocked
+              << " blocked, " << time << " s";
+    if (r.status == check::check_status::verified) {
+      std::cout << "; clocks stand still, without load buffering";
+    }
+    std::cout << "\n";
+    if (r.status == check::check_status::verified) {
+      return verified;
+    }
+    if (!how.quiet) {
+      show(prepared.checked, r.found, how);
+    }
+    return r.status == check::check_status::gave_up ? gave_up : found;
+  } catch (const std::exception& e) {
+    std::cout << path << "\terror\t" << e.what() << "\n";
+    return error;
+  }
+}
+
+int refuse(const std::string& message) {
+  std::cerr << "membar-check: " << message << '\n' << usage;
+  return error;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  request how;
+  std::vector<std::string> files;
+  for (int i = 1; i < count; ++i) {
+    const std::string word = arguments[i];
+    if (word == "--help") {
+      std::cout << usage;
+      return verified;
+    }
+    if (word.rfind("--limit=", 0) == 0) {
+      std::uint64_t limit = 0;
+      if (!check::detail::scenario_reader::number_of(word.substr(8), limit) || limit == 0 || word[8] == '-') {
+        return refuse("--limit needs a number of events, at least 1");
+      }
+      how.options.most_events = limit;
+    } else if (word == "--ptx") {
+      how.ptx = true;
+    } else if (word == "--quiet") {
+      how.quiet = true;
+    } else if (word.rfind("--", 0) == 0) {
+      return refuse("unknown option '" + word + "'");
+    } else {
+      files.push_back(word);
+    }
+  }
+  if (files.empty()) {
+    return refuse("no file given");
+  }
+  // the worst status counts: an error, then a finding, then what was given up
+  int worst = verified;
+  const auto weight = [](int s) { return s == error ? 3 : s == found ? 2 : s == gave_up ? 1 : 0; };
+  for (const std::string& file : files) {
+    const int status = run(file, how);
+    worst = weight(status) > weight(worst) ? status : worst;
+  }
+  return worst;
+}
