@@ -4,9 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cstdio>
-#include <ctime>
 #include <string>
 #include <thread>
 #include <vector>
@@ -489,60 +486,29 @@ TEST(deadlock_recorder, finds_the_cycle_of_a_long_program) {
   EXPECT_EQ(record.check().front().cycle.size(), 4U);
 }
 
-/// The seconds of the host's processor that `work` takes: the least of three, because other programs slow it down.
-double seconds_of(auto work) {
-  double least = 1e9;
-  for (int time = 0; time != 3; ++time) {
-    const std::clock_t begin = std::clock();
-    work();
-    least = std::min(least, static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC);
-  }
-  return least;
-}
-
-TEST(deadlock_recorder, checks_many_adds_and_waits_on_one_signal_in_linear_time) {
-  steps record(2);
-  for (unsigned round = 1; round <= 1000; ++round) {
-    record.notify(0, 1, signal_add(1)).wait(1, signal_at_least(round));
-  }
-  EXPECT_LT(seconds_of([&] { EXPECT_EQ(kinds(record), nothing); }), 0.1);
-}
-
-TEST(deadlock_recorder, checks_a_million_operations_at_every_wait_of_the_host_in_a_second) {
-  const double took = seconds_of([&] {
-    steps record(4);
-    unsigned operations = 0;
-    for (unsigned round = 1; operations < 1'000'000; ++round) {
-      for (const int i : {0, 1, 2, 3}) {
-        record.work(pe(i), side_stream);
-        record.notify(i, (i + 1) % 4, signal_add(1)).wait(i, signal_at_least(round));
-        record.collective(i);
-        operations += 4;
-      }
-      if (round % 10 == 0) {
-        record.synchronize_stream(pe(static_cast<int>(round / 10 % 4)), main_stream);
-        ++operations;
-      }
+TEST(deadlock_recorder, accepts_a_long_program_at_every_wait_of_the_host) {
+  steps record(4);
+  for (unsigned round = 1; round <= 6000; ++round) {
+    for (const int i : {0, 1, 2, 3}) {
+      record.work(pe(i), side_stream);
+      record.notify(i, (i + 1) % 4, signal_add(1)).wait(i, signal_at_least(round)).collective(i);
     }
-    EXPECT_EQ(kinds(record), nothing);
-  });
-  EXPECT_LT(took, 1.0);
-  std::printf("a million operations: %.2f s\n", took);
+    if (round % 10 == 0) {
+      record.synchronize_stream(pe(static_cast<int>(round / 10 % 4)), main_stream);
+    }
+  }
+  EXPECT_EQ(kinds(record), nothing);
 }
 
-TEST(deadlock_recorder, checks_a_million_operations_without_a_wait_of_the_host_in_a_second) {
+TEST(deadlock_recorder, accepts_a_long_program_without_a_wait_of_the_host) {
   constexpr int answer = 8;
-  const double took = seconds_of([&] {
-    steps record(2, callers::one_per_pe);
-    for (unsigned round = 1; round <= 250'000; ++round) {
-      record.notify(0, 1, signal_set(round)).wait(1, signal_equals(round));
-      record.notify(pe(1), main_stream, pe(0), answer, signal_set(round));
-      record.wait(pe(0), main_stream, answer, signal_equals(round));
-    }
-    EXPECT_EQ(kinds(record), nothing);
-  });
-  EXPECT_LT(took, 1.0);
-  std::printf("a million operations: %.2f s\n", took);
+  steps record(2, callers::one_per_pe);
+  for (unsigned round = 1; round <= 25'000; ++round) {
+    record.notify(0, 1, signal_set(round)).wait(1, signal_equals(round));
+    record.notify(pe(1), main_stream, pe(0), answer, signal_set(round));
+    record.wait(pe(0), main_stream, answer, signal_equals(round));
+  }
+  EXPECT_EQ(kinds(record), nothing);
 }
 
 TEST(deadlock_recorder, finds_why_a_long_program_hangs) {
