@@ -60,7 +60,7 @@ template <class Rules, class Event>
     return false;
   }
   bool related =
-      x.thread == y.thread && (x.vector < 0 || x.vector != y.vector) && rules.holds(rule::program_order_is_morally_strong);
+      x.thread == y.thread && (0 > x.vector || x.vector != y.vector) && rules.holds(rule::program_order_is_morally_strong);
   if (!related && ((x.strong && y.strong) || !rules.holds(rule::weak_is_not_strong))) {
     const bool forth = includes(rules, x.strong ? x.scope : thread_scope::system, here, there);
     const bool back = includes(rules, y.strong ? y.scope : thread_scope::system, there, here);
