@@ -11,7 +11,7 @@
 
 namespace {
 
-namespace check = membar::check;
+namespace check = membar::checker;
 
 std::string repeated(const std::string& text, std::int64_t times) {
   std::string result;

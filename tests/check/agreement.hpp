@@ -17,7 +17,7 @@
 
 namespace membar_test {
 
-namespace check = membar::check;
+namespace check = membar::checker;
 namespace model = membar::model;
 
 /// The model without load buffering: no execution has a cycle of program order and reads-from.

@@ -16,7 +16,7 @@
 
 namespace membar_test {
 
-namespace check = membar::check;
+namespace check = membar::checker;
 
 /// A kernel of no parameters in PTX, with registers %r, %rd and %p and the module's variables x, y and z of 32 bits.
 [[nodiscard]] inline std::string kernel_text(const std::string& name, const std::string& body) {

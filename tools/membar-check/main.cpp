@@ -26,7 +26,7 @@
 
 namespace {
 
-namespace check = membar::check;
+namespace check = membar::checker;
 namespace model = membar::model;
 using membar_check::read_file;
 

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace membar::inline v0_2::check {
+namespace membar::inline v0_2::checker {
 
 /// Where the memory of the checked program lies. Addresses are the checker's own; nothing may depend on their values.
 inline constexpr std::uint64_t global_window = std::uint64_t{1} << 32U;
@@ -500,4 +500,4 @@ class kernel_decoder {
   return detail::kernel_decoder(module, layout).decode(kernel);
 }
 
-}  // namespace membar::inline v0_2::check
+}  // namespace membar::inline v0_2::checker

@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-namespace membar::inline v0_2::check::detail {
+namespace membar::inline v0_2::checker::detail {
 
 /// The events of a program's threads, and what they mean to an execution.
 class event_builder {
@@ -374,4 +374,4 @@ class event_builder {
   check_result result_{};
 };
 
-}  // namespace membar::inline v0_2::check::detail
+}  // namespace membar::inline v0_2::checker::detail

@@ -30,7 +30,7 @@
 #include <utility>
 #include <vector>
 
-namespace membar::inline v0_2::check {
+namespace membar::inline v0_2::checker {
 
 namespace detail {
 
@@ -571,4 +571,4 @@ class explorer final : private event_builder, private final_memory {
   return detail::explorer(checked, property, options).run();
 }
 
-}  // namespace membar::inline v0_2::check
+}  // namespace membar::inline v0_2::checker

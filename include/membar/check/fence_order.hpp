@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace membar::inline v0_2::check {
+namespace membar::inline v0_2::checker {
 
 /// Looks for a Fence-SC order of a graph.
 class fence_order {
@@ -171,4 +171,4 @@ class fence_order {
   const std::pair<const graph_event*, const graph_event*>* race_ = nullptr;
 };
 
-}  // namespace membar::inline v0_2::check
+}  // namespace membar::inline v0_2::checker

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-namespace membar::inline v0_2::check {
+namespace membar::inline v0_2::checker {
 
 /// Memory that a scenario names.
 struct named_memory {
@@ -211,4 +211,4 @@ class condition_reader {
   return detail::condition_reader(text, line, memory).read();
 }
 
-}  // namespace membar::inline v0_2::check
+}  // namespace membar::inline v0_2::checker

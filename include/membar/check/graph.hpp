@@ -21,7 +21,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace membar::inline v0_2::check {
+namespace membar::inline v0_2::checker {
 
 /// One event. It never changes once it is part of a graph. The members that `model::morally_strong` reads have the names that
 /// the model gives them.
@@ -302,4 +302,4 @@ class location_table {
   std::unordered_map<std::uint64_t, int> numbers_{};
 };
 
-}  // namespace membar::inline v0_2::check
+}  // namespace membar::inline v0_2::checker

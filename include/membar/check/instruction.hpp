@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace membar::inline v0_2::check {
+namespace membar::inline v0_2::checker {
 
 /// What an instruction does.
 enum class op : std::uint8_t {
@@ -514,4 +514,4 @@ template <class Float>
   }
 }
 
-}  // namespace membar::inline v0_2::check
+}  // namespace membar::inline v0_2::checker

@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-namespace membar::inline v0_2::check {
+namespace membar::inline v0_2::checker {
 
 /// The most threads of a checked program.
 inline constexpr int most_threads = 64;
@@ -132,4 +132,4 @@ inline int add_launch(program& p, const launch_request& request) {
   return launch;
 }
 
-}  // namespace membar::inline v0_2::check
+}  // namespace membar::inline v0_2::checker

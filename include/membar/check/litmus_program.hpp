@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-namespace membar::inline v0_2::check {
+namespace membar::inline v0_2::checker {
 
 namespace detail {
 
@@ -262,4 +262,4 @@ class litmus_thread {
       extended(end.value(static_cast<std::uint64_t>(model::address_value(home)), 4), ptx_type::s32));
 }
 
-}  // namespace membar::inline v0_2::check
+}  // namespace membar::inline v0_2::checker

@@ -24,7 +24,7 @@
 #include <cstring>
 #include <vector>
 
-namespace membar::inline v0_2::check {
+namespace membar::inline v0_2::checker {
 
 namespace detail {
 
@@ -437,4 +437,4 @@ class liveness {
   return detail::liveness(context).at_heads();
 }
 
-}  // namespace membar::inline v0_2::check
+}  // namespace membar::inline v0_2::checker

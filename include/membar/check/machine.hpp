@@ -17,7 +17,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace membar::inline v0_2::check {
+namespace membar::inline v0_2::checker {
 
 /// Memory that is given back in the reverse order in which it was taken.
 class stack_arena {
@@ -558,4 +558,4 @@ class machine {
   stack_arena* arena_;
 };
 
-}  // namespace membar::inline v0_2::check
+}  // namespace membar::inline v0_2::checker

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace membar::inline v0_2::check {
+namespace membar::inline v0_2::checker {
 
 /// Who meets whom in a graph.
 class meetings {
@@ -201,4 +201,4 @@ class meetings {
   std::span<const machine> machines_;
 };
 
-}  // namespace membar::inline v0_2::check
+}  // namespace membar::inline v0_2::checker

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-namespace membar::inline v0_2::check::detail {
+namespace membar::inline v0_2::checker::detail {
 
 /// An opcode divided at its dots. Words are taken out as they are understood; what is left at the end is not.
 class opcode_words {
@@ -467,4 +467,4 @@ operand_shape read_opcode(opcode_words& words, instruction& i, const Refuse& ref
   return operand_shape::none;
 }
 
-}  // namespace membar::inline v0_2::check::detail
+}  // namespace membar::inline v0_2::checker::detail

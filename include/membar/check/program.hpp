@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace membar::inline v0_2::check {
+namespace membar::inline v0_2::checker {
 
 /// Threads with their code and arguments, and the memory they share.
 struct program {
@@ -91,4 +91,4 @@ struct check_options {
   std::uint64_t most_stack = std::uint64_t{6} << 20U;  ///< of the thread that explores, which needs a little more
 };
 
-}  // namespace membar::inline v0_2::check
+}  // namespace membar::inline v0_2::checker

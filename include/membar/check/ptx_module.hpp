@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace membar::inline v0_2::check {
+namespace membar::inline v0_2::checker {
 
 /// A type of PTX. Source: PTX ISA, "Types".
 enum class ptx_type : std::uint8_t {
@@ -156,4 +156,4 @@ struct ptx_module {
   std::vector<std::string> files{};  ///< by the number of `.file`; empty where there is none
 };
 
-}  // namespace membar::inline v0_2::check
+}  // namespace membar::inline v0_2::checker

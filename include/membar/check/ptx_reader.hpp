@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace membar::inline v0_2::check {
+namespace membar::inline v0_2::checker {
 
 namespace detail {
 
@@ -597,4 +597,4 @@ class ptx_reader {
 /// Reads a PTX module. Throws `model::error` with line and column for text that is none, or that is not supported.
 [[nodiscard]] inline ptx_module read_ptx(std::string_view text) { return detail::ptx_reader(text).read(); }
 
-}  // namespace membar::inline v0_2::check
+}  // namespace membar::inline v0_2::checker

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace membar::inline v0_2::check {
+namespace membar::inline v0_2::checker {
 
 /// One token of PTX text, which it looks into.
 struct ptx_token {
@@ -103,4 +103,4 @@ struct ptx_token {
   return result;
 }
 
-}  // namespace membar::inline v0_2::check
+}  // namespace membar::inline v0_2::checker

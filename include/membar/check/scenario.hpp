@@ -33,7 +33,7 @@
 #include <utility>
 #include <vector>
 
-namespace membar::inline v0_2::check {
+namespace membar::inline v0_2::checker {
 
 /// A scenario as it stands in its file.
 struct scenario {
@@ -436,4 +436,4 @@ struct prepared_scenario {
   return result;
 }
 
-}  // namespace membar::inline v0_2::check
+}  // namespace membar::inline v0_2::checker

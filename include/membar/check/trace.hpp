@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace membar::inline v0_2::check {
+namespace membar::inline v0_2::checker {
 
 /// An address as the object it is in: "state+8".
 [[nodiscard]] inline std::string place_text(const program& p, std::uint64_t address) {
@@ -122,4 +122,4 @@ namespace membar::inline v0_2::check {
   return result;
 }
 
-}  // namespace membar::inline v0_2::check
+}  // namespace membar::inline v0_2::checker
