@@ -128,7 +128,7 @@ struct ptx_add_half : of_ptx {
     return __builtin_bit_cast(T, old);
   }
 };
-/// The same with the fences outside of that loop.
+/// A relaxed instruction of that kind between two fences, which stand outside of ptxas' loop.
 template <class T>
 struct ptx_add_half_between_fences {
   static constexpr const char* name = "ptx_between_fences";

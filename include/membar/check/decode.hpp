@@ -55,7 +55,7 @@ struct module_layout {
   return alignment <= 1 ? value : (value + alignment - 1) / alignment * alignment;
 }
 
-/// Gives every variable of a module its address, with a gap behind it that no access may reach into.
+/// Gives every variable of a module its address, with a gap after it that no access may reach into.
 [[nodiscard]] inline module_layout layout_of(const ptx_module& module) {
   module_layout result;
   std::uint64_t shared_end = first_offset;

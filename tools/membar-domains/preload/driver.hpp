@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The CUDA driver as it is, behind the functions that hooks.cpp puts in front of it.
+/// The CUDA driver itself, which the functions of hooks.cpp stand in front of.
 #pragma once
 
 #include <cuda.h>
