@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The command `membar-check`: explores the executions of kernels as nvcc compiled them.
+#include <common/text_file.hpp>
 #include <membar-check/nvcc.hpp>
-#include <membar-check/text_file.hpp>
 
 #include <membar/check/litmus_program.hpp>
 #include <membar/check/scenario.hpp>
@@ -28,7 +28,7 @@ namespace {
 
 namespace check = membar::checker;
 namespace model = membar::model;
-using membar_check::read_file;
+using membar_tools::read_file;
 
 constexpr std::string_view usage =
     "usage: membar-check [OPTION...] FILE...\n"
@@ -62,7 +62,7 @@ class source_lines {
     if (it == files_.end()) {
       std::vector<std::string> lines;
       try {
-        std::istringstream in(read_file(path));
+        std::istringstream in(membar_tools::read_file(path));
         for (std::string one; std::getline(in, one);) {
           lines.push_back(one);
         }

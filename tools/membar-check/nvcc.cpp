@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <common/text_file.hpp>
 #include <membar-check/nvcc.hpp>
-#include <membar-check/text_file.hpp>
 
 #include <membar/model/error.hpp>
 
@@ -88,9 +88,9 @@ std::string compiled(const std::string& folder, const std::string& source, const
                                ": put nvcc on the PATH, name it in CUDACXX, or give the PTX as the source");
   }
   if (status != 0) {
-    throw membar::model::error("nvcc does not compile " + source + ":\n" + membar_check::read_file(log));
+    throw membar::model::error("nvcc does not compile " + source + ":\n" + membar_tools::read_file(log));
   }
-  return membar_check::read_file(ptx);
+  return membar_tools::read_file(ptx);
 }
 
 }  // namespace membar_check

@@ -4,10 +4,10 @@
 #include <membar/model/error.hpp>
 #include <membar/model/litmus_file.hpp>
 
+#include <common/text_file.hpp>
+
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <system_error>
 
 namespace membar_litmus {
@@ -32,20 +32,6 @@ namespace {
   return files;
 }
 
-/// The text of a file. Throws `model::error` if it cannot be read.
-[[nodiscard]] std::string read_file(const std::string& path) {
-  std::error_code ignored;
-  std::ifstream file(path, std::ios::binary);
-  if (!file || std::filesystem::is_directory(path, ignored)) {
-    throw membar::model::error("cannot open the file");
-  }
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (file.bad()) {
-    throw membar::model::error("cannot read the file");
-  }
-  return text;
-}
-
 }  // namespace
 
 file_list files_of(const std::vector<std::string>& paths) {
@@ -61,7 +47,7 @@ file_list files_of(const std::vector<std::string>& paths) {
 }
 
 model::litmus_test read_test(const std::string& path, bool strict) {
-  model::litmus_test test = model::read_litmus(read_file(path));
+  model::litmus_test test = model::read_litmus(membar_tools::read_file(path));
   if (strict) {
     model::require_no_remark(test);
   }

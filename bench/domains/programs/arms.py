@@ -76,6 +76,17 @@ def summary(values):
     return {'p50': round(percentile(values, .5), 3), 'p99': round(percentile(values, .99), 3), 'count': len(values)}
 
 
+def pairs(alone, beside, rounds, count):
+    """The times of `count` steps alone, then of as many beside, `rounds` times."""
+    out = [], []
+    for _ in range(rounds):
+        for times, step in zip(out, (alone, beside)):
+            dist.barrier()
+            torch.cuda.synchronize()
+            times += times_of(step, count)
+    return out
+
+
 def by_turns(program, step, communication, divide=1, rounds=8, steps=40, launches=250):
     """`steps` steps alone, then beside `launches` of the communication, `rounds` times; prints what a step took."""
     communication.enqueue(8)

@@ -39,12 +39,4 @@ def step():
     torch.cuda.current_stream().wait_stream(side)
 
 
-alone, beside = [], []
-for _ in range(10):
-    dist.barrier()
-    torch.cuda.synchronize()
-    alone += arms.times_of(interior_alone, 30)
-    dist.barrier()
-    torch.cuda.synchronize()
-    beside += arms.times_of(step, 30)
-arms.result('halo', alone, beside)
+arms.result('halo', *arms.pairs(interior_alone, step, 10, 30))

@@ -41,12 +41,4 @@ def step(send=True):
     torch.cuda.current_stream().wait_stream(side)
 
 
-alone, beside = [], []
-for _ in range(10):
-    dist.barrier()
-    torch.cuda.synchronize()
-    alone += arms.times_of(lambda: step(False), 20)
-    dist.barrier()
-    torch.cuda.synchronize()
-    beside += arms.times_of(step, 20)
-arms.result('pipeline', alone, beside)
+arms.result('pipeline', *arms.pairs(lambda: step(False), step, 10, 20))

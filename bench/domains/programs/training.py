@@ -61,12 +61,4 @@ def step_alone():
 
 for _ in range(3):
     backward()
-alone, beside = [], []
-for _ in range(8):
-    dist.barrier()
-    torch.cuda.synchronize()
-    alone += arms.times_of(step_alone, 15)
-    dist.barrier()
-    torch.cuda.synchronize()
-    beside += arms.times_of(backward, 15)
-arms.result(f'training/{kind}', alone, beside)
+arms.result(f'training/{kind}', *arms.pairs(step_alone, backward, 8, 15))

@@ -1,28 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The text of a file.
+/// The text of a file, for every command.
 #pragma once
 
 #include <membar/model/error.hpp>
 
 #include <filesystem>
 #include <fstream>
-#include <sstream>
+#include <iterator>
 #include <string>
 #include <system_error>
 
-namespace membar_check {
+namespace membar_tools {
 
 /// The text of a file. Throws `model::error` if it cannot be read.
 [[nodiscard]] inline std::string read_file(const std::string& path) {
   std::error_code ignored;
-  const std::ifstream file(path, std::ios::binary);
+  std::ifstream file(path, std::ios::binary);
   if (!file || std::filesystem::is_directory(path, ignored)) {
     throw membar::model::error("cannot open the file");
   }
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
+  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (file.bad()) {
+    throw membar::model::error("cannot read the file");
+  }
+  return text;
 }
 
-}  // namespace membar_check
+}  // namespace membar_tools
