@@ -154,7 +154,8 @@ def successors(code, labels):
             target = TARGET.search(operands)
             if not target:
                 raise ValueError(f"a branch without a label: {operands}")
-            conditional = guard or re.search(r"\bU?P\d", operands.split("`")[0])
+            # BRA.DIV: where lanes have diverged
+            conditional = guard or ".DIV" in opcode or re.search(r"\bU?P\d", operands.split("`")[0])
             next_ones = [labels[target.group(1)]] + (next_ones if conditional else [])
         elif head == "BSYNC":
             next_ones = reconverge[operands.strip()] + (next_ones if guard else [])

@@ -219,14 +219,16 @@ def fetch(order, scope, operation, what, bits):
     return fences, own, ".global" if order == "relaxed" and operation != "exch" else "", []
 
 
-def attempts(scope, bits):
-    """Of a loop: a look, the first attempt, and the attempts by turns."""
-    attempt = f"atom.relaxed.{scope}.cas.b{bits}"
-    return [f"ld.relaxed.{scope}.b{bits}", attempt, RIVALS, attempt]
-
-
 def around_loop(order, scope, inside):
     return [f"fence.{f}.{scope}" for f in BEFORE[order]] + inside + [f"fence.{f}.{scope}" for f in AFTER[order]]
+
+
+def update_loop(order, scope, bits):
+    """A look, each lane's own attempts, and those of one lane for all that want its word, whose order is that of all: between barriers
+    of the lanes, and outside of the attempts."""
+    attempt = f"atom.relaxed.{scope}.cas.b{bits}"
+    merged = ["bar.warp.sync", *around_loop(order, scope, [attempt]), "bar.warp.sync"]
+    return around_loop(order, scope, [f"ld.relaxed.{scope}.b{bits}", attempt, RIVALS, *merged])
 
 
 def asm(text, outputs="", inputs=""):
@@ -295,7 +297,7 @@ def add_operation(part, name, kind, call, order, scope, operation, head, result)
         space, after = ".global", []
     body = f"*result = {call};" if result else f"{call};"
     if what == LOOP:
-        part.kernel(name, parameters, body, around_loop(order, scope, attempts(scope, max(kind.bits, 32))), looped=True)
+        part.kernel(name, parameters, body, update_loop(order, scope, max(kind.bits, 32)), looped=True)
     elif what == TWO_WAY:
         signed = f"{head}.{own}.{scope}{space}.{operation}.s{kind.bits}"
         unsigned = f"{head}.{own}.{scope}{space}.{opposite(operation)}.u{kind.bits}"
@@ -386,7 +388,7 @@ def add_atomics(part, scope, types, keep=lambda case: True):
             if wanted("fetch_update", order):
                 part.kernel(f"fetch_update_{order}_{scope}_{key}", f"{pointer}, {kind.cpp} value, {kind.cpp}* result",
                             f"*result = {ref}.fetch_update([=]({kind.cpp}) {{ return value; }}, membar::{order});",
-                            around_loop(order, s, attempts(s, max(kind.bits, 32))), looped=True)
+                            update_loop(order, s, max(kind.bits, 32)), looped=True)
             for failure, covering in zip(LOAD_ORDERS, COMPARE_EXCHANGE[order]):
                 if (failure == "relaxed" or key in EVERY_PAIR_OF_ORDERS) and wanted("compare_exchange", order):
                     add_compare_exchange(part, scope, key, ref, order, failure, covering)
@@ -422,7 +424,7 @@ def add_owning(part, scope):
             ("store", put, "object->store(value, membar::release);", [f"st.release.{s}.b32"]),
             ("wait", put, "object->wait(value, membar::acquire);", [f"ld.relaxed.{s}.b32", f"fence.acquire.{s}"]),
             ("update", both, "*result = object->fetch_update([=](unsigned) { return value; }, membar::release);",
-             around_loop("release", s, attempts(s, 32))),
+             update_loop("release", s, 32)),
             ("compare_exchange", "unsigned expected, unsigned value, bool* result",
              "*result = object->compare_exchange(expected, value, membar::release, membar::acquire);", [f"atom.acq_rel.{s}.cas.b32"])]
     for form in ("", "_weak", "_strong"):
@@ -488,7 +490,7 @@ def add_places(part, scope, every_order=False):
                 for order in orders if every_order or not result else ["relaxed", "seq_cst"]:
                     form = (ptx, what, kind.bits)
                     torn = part.architecture >= 90 and ptx in TORN.get(key, [])
-                    loop = around_loop(order, s, attempts(s, kind.bits))
+                    loop = update_loop(order, s, kind.bits)
                     if result:
                         fences, own, space, after = fetch(order, s, *form)
                         in_global = fences + instructions(head, own, space, *form) + after

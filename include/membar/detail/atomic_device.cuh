@@ -51,49 +51,88 @@ struct replacement {
   }
 };
 
-/// Repeats a compare-and-swap that failed until it succeeds, and returns the object's bits before that.
+/// The highest lane of a set that is not empty.
+[[nodiscard]] __device__ inline int highest(unsigned lanes) noexcept { return 31 - __clz(static_cast<int>(lanes)); }
+
+/// Performs an operation whose own compare-and-swap failed, merged with those of the warp's lanes that change the same word, and
+/// returns the object's bits before it.
 ///
-/// The lanes of a warp that change the same word take turns: one attempts, and tells the others what it found. Only one attempt
-/// to change a value can succeed, and the others would delay other warps. Lanes that leave the word unchanged attempt together.
-/// No lane sleeps: sleeping is slower unless thousands of warps change one word.
+/// Of a warp's attempts to change one value only one succeeds, and the others delay other warps. So the lanes of a word apply
+/// their operations one after the other, each to what another has left, and one compare-and-swap stores what all have made of
+/// the value. All lanes that still wait look at each value, so those that leave it as it is take no time. No lane sleeps.
 ///
-/// A value that another lane found is no read by this lane. Its own compare-and-swap is one, and only that ends the loop.
-template <thread_scope Scope, class Bits, class Next>
-__device__ inline Bits attempt_in_turns(const cell<Bits>& c, typename cell<Bits>::word_type seen, Next& next) {
-  const unsigned same_word = __match_any_sync(__activemask(), reinterpret_cast<unsigned long long>(c.word));
+/// Only one lane accesses the object. So a barrier of the lanes stands before its release fence, and one after its acquire
+/// fence: its operation is ordered with what each lane does before and after. Lanes that share a word with no other need none.
+template <thread_scope Scope, memory_order Order, class Bits, class Next>
+__device__ inline Bits attempt_together(const cell<Bits>& c, typename cell<Bits>::word_type seen, Next& next) {
+  const unsigned together = __activemask();
+  const unsigned same_word = __match_any_sync(together, reinterpret_cast<unsigned long long>(c.word));
   const unsigned self = 1U << lane_id();
+  if (__any_sync(together, same_word != self) != 0) {
+    __syncwarp(together);
+    half_fence<Scope, release_half(Order)>();
+  }
   for (;;) {
-    const Bits old = c.part(seen);
-    auto now = c.with(seen, next(old));
     const unsigned present = __activemask();
-    const unsigned waiting = same_word & present;
-    const unsigned unchanging = __ballot_sync(present, now == seen) & same_word;
-    const unsigned attempting = unchanging != 0 ? unchanging : waiting & (0 - waiting);
-    bool written = false;
-    if ((attempting & self) != 0) {
-      const auto found = ptx_compare_and_swap<Scope, memory_order::relaxed>(c.word, seen, now);
-      written = found == seen;
-      now = written ? now : found;
+    const unsigned group = same_word & present;
+    const int storing = highest(group);
+    seen = bits_of_lane(present, seen, storing);
+    auto before = seen;
+    auto value = seen;
+    for (bool waiting = true;;) {
+      auto now = value;
+      if (waiting) {
+        before = value;
+        now = c.with(value, next(c.part(value)));
+      }
+      const unsigned changing = __ballot_sync(present, now != value);
+      if (changing == 0) {
+        break;
+      }
+      const int applied = highest((changing & group) != 0 ? changing & group : self);
+      waiting = waiting && self != 1U << applied;
+      value = bits_of_lane(present, now, applied);
     }
-    seen = bits_of_lane(present, now, __ffs(static_cast<int>(attempting)) - 1);
-    if (written) {
-      return old;
+    bool written = false;
+    if (self == 1U << storing) {
+      const auto found = ptx_compare_and_swap<Scope, memory_order::relaxed>(c.word, seen, value);
+      written = found == seen;
+      seen = found;
+    }
+    if ((__ballot_sync(present, written) & group) != 0) {
+      if (group != self) {
+        half_fence<Scope, acquire_half(Order)>();
+        __syncwarp(group);
+      }
+      return c.part(before);
     }
   }
 }
 
-/// Replaces the value by `function(value)` and returns the value before. It compares bits. The order is applied once, outside
-/// the loop.
+/// Replaces the value by `function(value)` and returns the value before. It compares bits. The order is applied outside of the
+/// attempts.
+///
+/// Lanes whose objects are neighbours in a word need up to four attempts, and each leaves a quarter of a warp less. As long as it
+/// does, they attempt by themselves, without the cost of finding out which lanes share a word. So does a lane that is alone.
 template <class T, thread_scope Scope, memory_order Order, class Function>
 __device__ inline T update_loop(T* object, Function function) {
   const cell<bits_of<T>> c(reinterpret_cast<bits_of<T>*>(object));
   replacement<T, Function> next{function};
   half_fence<Scope, release_half(Order)>();
-  const auto seen = ptx_load<Scope, memory_order::relaxed>(c.word);
+  auto seen = ptx_load<Scope, memory_order::relaxed>(c.word);
   bits_of<T> old = c.part(seen);
-  const auto found = ptx_compare_and_swap<Scope, memory_order::relaxed>(c.word, seen, c.with(seen, next(old)));
-  if (found != seen) {
-    old = attempt_in_turns<Scope>(c, found, next);
+#pragma unroll 1
+  for (int few = 24;; few = few > 8 ? few - 8 : 1) {
+    const auto found = ptx_compare_and_swap<Scope, memory_order::relaxed>(c.word, seen, c.with(seen, next(old)));
+    if (found == seen) {
+      break;
+    }
+    seen = found;
+    if (__popc(static_cast<int>(__activemask())) > few) {
+      old = attempt_together<Scope, Order>(c, seen, next);
+      break;
+    }
+    old = c.part(seen);
   }
   half_fence<Scope, acquire_half(Order)>();
   return from_bits<T>(old);
