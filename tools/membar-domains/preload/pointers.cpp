@@ -92,30 +92,35 @@ int ask(CUdeviceptr value) {
              : no_pointer;
 }
 
-/// The device that has what `value` points to. Kept for the page of 4096 bytes, all of which one device or the host has, if it is a
-/// pointer, and for the value alone if it is none.
-int owner_of(CUdeviceptr value) {
+/// What the thread was told of addresses: for the page of 4096 bytes, all of which one device or the host has, if it is a pointer, and
+/// for the value alone if it is none.
+class known_owners {
+ public:
+  int operator()(CUdeviceptr value) {
+    constexpr std::uint64_t spread = 0x9e3779b97f4a7c15;
+    const unsigned now = changes.load(std::memory_order_acquire);
+    const CUdeviceptr page = value >> 12;
+    kept& of_page = pages_[(page * spread) >> 55];
+    if (of_page.key == page && of_page.changes == now) {
+      return of_page.owner;
+    }
+    kept& of_value = values_[(value * spread) >> 55];
+    if (of_value.key == value && of_value.changes == now) {
+      return no_pointer;
+    }
+    const int owner = ask(value);
+    (owner == no_pointer ? of_value : of_page) = {owner == no_pointer ? value : page, now, owner};
+    return owner;
+  }
+
+ private:
   struct kept {
     CUdeviceptr key = 0;
     unsigned changes = 0;
     int owner = no_pointer;
   };
-  thread_local std::array<kept, 1024> cache;
-  constexpr std::uint64_t spread = 0x9e3779b97f4a7c15;
-  const unsigned now = changes.load(std::memory_order_acquire);
-  const CUdeviceptr page = value >> 12;
-  kept& of_page = cache[(page * spread) >> 55];
-  if (of_page.key == page && of_page.changes == now) {
-    return of_page.owner;
-  }
-  kept& of_value = cache[512 + ((value * spread) >> 55)];
-  if (of_value.key == value && of_value.changes == now) {
-    return no_pointer;
-  }
-  const int owner = ask(value);
-  (owner == no_pointer ? of_value : of_page) = {owner == no_pointer ? value : page, now, owner};
-  return owner;
-}
+  std::array<kept, 512> pages_, values_;
+};
 
 template <class Owner>
 reach look(CUfunction kernel, void** parameters, void** extra, Owner owner) {
@@ -157,7 +162,11 @@ reach look(CUfunction kernel, void** parameters, void** extra, Owner owner) {
 
 }  // namespace
 
-reach reach_of(CUfunction kernel, void** parameters, void** extra) { return look(kernel, parameters, extra, owner_of); }
+reach reach_of(CUfunction kernel, void** parameters, void** extra) {
+  thread_local known_owners owners;
+  known_owners& mine = owners;  // once: a library asks the loader where the thread's objects are
+  return look(kernel, parameters, extra, [&mine](CUdeviceptr value) { return mine(value); });
+}
 
 reach reach_of_each(CUfunction kernel, void** parameters, void** extra, const std::function<void(CUdeviceptr)>& see) {
   return look(kernel, parameters, extra, [&](CUdeviceptr value) {
