@@ -147,7 +147,8 @@ TEST(overlap, the_sentence_has_the_names_and_the_numbers) {
             "domain should "
             "give about 0.14 ms back. 50 launches of a stream beside should take 118.1 µs less (98.4 to 119.3). The parts of "
             "the wait that "
-            "come back are what was measured on two H200: 0.70 (0.50 to 0.82) in a graph, 0.96 (0.80 to 0.97) in a stream.");
+            "come back are what was measured on two H200: 0.70 (0.50 to 0.82) in a graph, 0.96 (0.80 to 0.97) in a stream. The "
+            "wait is that under recording, and can be shorter than without.");
   EXPECT_EQ(sentence(overlaps(chain(0), [](auto, const auto&) { return std::string(); })),
             "No kernel of the program is known to store to a peer or to the host: name yours with --remote=REGEX.");
 }

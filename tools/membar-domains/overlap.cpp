@@ -425,7 +425,8 @@ std::string sentence(const overlap_report& report) {
          (report.expected.graph.units + report.expected.stream.units == 0
               ? ""
               : " The parts of the wait that come back are what was measured on two H200: " + basis(relief_in_a_graph) +
-                    " in a graph, " + basis(relief_in_a_stream) + " in a stream.") +
+                    " in a graph, " + basis(relief_in_a_stream) +
+                    " in a stream. The wait is that under recording, and can be shorter than without.") +
          (report.no_room == 0 ? "" : " ") + about_room(report);
 }
 
