@@ -6,10 +6,12 @@
 /// after a cuMemMap. The kernel "put" has an int and three pointers in an array.
 #include <cuda.h>
 
+#include <barrier>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -59,6 +61,14 @@ int number(const char* variable, int otherwise) {
   return value == nullptr ? otherwise : std::atoi(value);
 }
 
+/// With FAKE_DRIVER_MEETS a launch returns only after another was made at the same time.
+void meet() {
+  static std::barrier<> both(2);
+  if (number("FAKE_DRIVER_MEETS", 0) != 0) {
+    both.arrive_and_wait();
+  }
+}
+
 CUresult launched(const char* how, CUfunction f, CUstream stream, const CUlaunchAttribute* attributes, unsigned count) {
   int domain = -1;
   int map_default = -1;
@@ -103,6 +113,9 @@ CUresult launched(const char* how, CUfunction f, CUstream stream, const CUlaunch
 FAKE CUresult cuInit(unsigned) { return static_cast<CUresult>(number("FAKE_DRIVER_INIT", 0)); }
 FAKE CUresult cuLaunchKernel(CUfunction f, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream s,
                              void**, void**) {
+  meet();
+  static std::mutex one_at_a_time;
+  const std::lock_guard lock(one_at_a_time);
   return launched("plain", f, s, nullptr, 0);
 }
 FAKE CUresult cuLaunchKernel_ptsz(CUfunction f, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,

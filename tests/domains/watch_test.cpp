@@ -49,6 +49,18 @@ TEST_F(domains_command, watch_predicts_nothing_where_it_cannot_tell_launches_apa
   EXPECT_NE(text_of(folder_ / "out" / "list.txt").find("\nremote:far ^put$"), std::string::npos);
 }
 
+TEST_F(domains_command, watch_predicts_nothing_where_two_threads_launched_a_name_at_the_same_time) {
+  const result r =
+      command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table put/both", "FAKE_CUPTI_PUTS=1 FAKE_DRIVER_MEETS=1");
+  EXPECT_NE(r.said.find("Launches of put with pointers to a peer or the host could not be told"), std::string::npos) << r.said;
+}
+
+TEST_F(domains_command, watch_tells_nodes_from_launches_of_the_name) {
+  const result r =
+      command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table graph/peer put/own put/peer", "FAKE_CUPTI_PUTS=1");
+  EXPECT_NE(r.said.find("put holds up 19 boundaries of other kernels by 1.00 µs each"), std::string::npos) << r.said;
+}
+
 TEST_F(domains_command, watch_predicts_nothing_beside_a_kernel_that_takes_all_room_of_the_device) {
   const result r = command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table put/own put/peer",
                            "FAKE_CUPTI_PUTS=1 FAKE_CUPTI_FILLS=1");
