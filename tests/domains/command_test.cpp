@@ -80,6 +80,12 @@ TEST_F(domains_command, the_driver_is_asked_about_a_pointer_once_and_again_after
   }
 }
 
+TEST_F(domains_command, a_captured_launch_takes_the_domain_by_its_pointers) {
+  const fs::path list = file("list", "remote:far ^put$\n");
+  EXPECT_EQ(command("apply --list=" + list.string() + PROGRAM "table put/captured put/own").log,
+            "ex put domain=1 map=-1,-1 attributes=1\nplain put domain=-1 map=-1,-1 attributes=0\n");
+}
+
 TEST_F(domains_command, a_rule_without_far_asks_the_driver_about_no_pointer) {
   EXPECT_EQ(command("apply --remote=^put$" PROGRAM "table put/peer", "FAKE_DRIVER_LOGS_POINTERS=1").log,
             "ex put domain=1 map=-1,-1 attributes=1\n");

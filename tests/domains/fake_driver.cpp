@@ -3,7 +3,7 @@
 /// A driver without a device: libcuda.so.1 for tests of membar-domains. It writes each launch with its domains into the file
 /// FAKE_DRIVER_LOG, with FAKE_DRIVER_LOGS_POINTERS also each question about a pointer, and has a clock for each stream: "put" takes 1 ms, and any other kernel 10 µs while a put of domain 0 runs in
 /// another stream, else 4 µs. Addresses from 0x20000000 are of device 1, from 0x30000000 of the host, and from 0x50000000 of device 1
-/// after a cuMemMap. The kernel "put" has an int and three pointers in an array.
+/// after a cuMemMap. The stream 0x3000 is being captured. The kernel "put" has an int and three pointers in an array.
 #include <cuda.h>
 
 #include <barrier>
@@ -215,8 +215,8 @@ FAKE CUresult cuEventElapsedTime(float* ms, CUevent a, CUevent b) {
   *ms = static_cast<float>((b->us - a->us) / 1000);
   return CUDA_SUCCESS;
 }
-FAKE CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus* status) {
-  *status = CU_STREAM_CAPTURE_STATUS_NONE;
+FAKE CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
+  *status = stream == reinterpret_cast<CUstream>(0x3000) ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode*) { return CUDA_SUCCESS; }

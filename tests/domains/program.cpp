@@ -3,7 +3,7 @@
 /// A CUDA program as the tests of membar-domains need it: it gets the driver as its first word says (linked: by the linker; dlsym;
 /// table: as the CUDA runtime does, by cuGetProcAddress; own_stream: the same with the per-thread default stream), then does one
 /// thing for each word: put/own, put/peer, put/host, put/later (with pointers to such memory, the last to what `map` maps), put/buffer
-/// (a peer's pointer in cuLaunchKernel's `extra`), put/both (put/own and put/peer in two threads), map, graph/peer (a graph with put/peer and put/own), exchange/peer (the one for the
+/// (a peer's pointer in cuLaunchKernel's `extra`), put/both (put/own and put/peer in two threads), put/captured (put/peer in a stream that is captured), map, graph/peer (a graph with put/peer and put/own), exchange/peer (the one for the
 /// other in an executable graph), shared, apart (pointers), put/null, small/null (in the null stream), child, update, exchange, parameters, conditional (graphs), put, small (launches), put/ex, put/remote, put/map (with attributes), put/cooperative, graph, race (much of
 /// both), exit=<status>, abort.
 #include <cuda.h>
@@ -123,6 +123,8 @@ int main(int count, char** words) {
     if (word == "put/own" || word == "put/peer" || word == "put/host" || word == "put/later") {
       memory_of_other[2] = word == "put/peer" ? 0x20000000 : word == "put/host" ? 0x30000000 : 0x50000000;
       result = driver.launch(put, 1, 1, 1, 32, 1, 1, 0, stream(1), word == "put/own" ? own : other, nullptr);
+    } else if (word == "put/captured") {
+      result = driver.launch(put, 1, 1, 1, 32, 1, 1, 0, stream(3), other, nullptr);
     } else if (word == "put/both") {
       std::thread first([&] { driver.launch(put, 1, 1, 1, 32, 1, 1, 0, stream(1), own, nullptr); });
       std::thread second([&] { driver.launch(put, 1, 1, 1, 32, 1, 1, 0, stream(2), other, nullptr); });

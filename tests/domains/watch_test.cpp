@@ -55,6 +55,12 @@ TEST_F(domains_command, watch_predicts_nothing_where_two_threads_launched_a_name
   EXPECT_NE(r.said.find("Launches of put with pointers to a peer or the host could not be told"), std::string::npos) << r.said;
 }
 
+TEST_F(domains_command, watch_counts_no_captured_launch_as_one_that_ran) {
+  const result r =
+      command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table put/captured put/own put/peer", "FAKE_CUPTI_PUTS=1");
+  EXPECT_NE(r.said.find("put holds up 19 boundaries of other kernels by 1.00 µs each"), std::string::npos) << r.said;
+}
+
 TEST_F(domains_command, watch_tells_nodes_from_launches_of_the_name) {
   const result r =
       command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table graph/peer put/own put/peer", "FAKE_CUPTI_PUTS=1");
