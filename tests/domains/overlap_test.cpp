@@ -216,6 +216,13 @@ TEST(overlap, launches_whose_order_or_number_is_not_known_are_not_told_apart_and
   }
 }
 
+TEST(overlap, a_process_that_crashed_before_it_wrote_its_launches_is_not_told_apart) {
+  records r = one_name();
+  r.far.clear();
+  tell_apart(r, by_pointer);
+  EXPECT_FALSE(overlaps(r, all_are_remote).told());
+}
+
 TEST(overlap, nodes_of_a_name_are_told_apart_where_all_of_them_are_alike) {
   records r = one_name();
   for (ran& k : r.kernels) {

@@ -66,6 +66,11 @@ records read_records(std::istream& in) {
 }
 
 void tell_apart(records& of, const std::function<bool(std::uint32_t, const std::string&)>& by_pointer) {
+  for (const auto& [name, reason] : of.reasons) {
+    if (!of.far.contains(name) && of.names.contains(name) && by_pointer(name, of.names.at(name))) {
+      of.not_told.insert(name);  // a crash came before the process wrote which launches were far
+    }
+  }
   for (const auto& [name, known] : of.far) {
     if (!of.names.contains(name) || !by_pointer(name, of.names.at(name))) {
       continue;
