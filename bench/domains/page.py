@@ -28,6 +28,7 @@ WORDS = {
     'small_kernels_symm': 'graph of small kernels beside two-shot all-reduces',
     'small_kernels_nccl_domain0': "graph of small kernels beside NCCL's all-reduces, NCCL_MEM_SYNC_DOMAIN=0",
     'halo': 'halo exchange beside interior kernels',
+    'halo_small': 'halo exchange in small parts, all by one kernel',
     'pipeline': 'pipeline that writes activations to a peer',
     'training_symm': 'training, gradients by two-shot all-reduces',
     'training_nccl': "training, gradients by NCCL's all-reduces, its own domain",

@@ -41,6 +41,7 @@ PROGRAMS = {
     'small_kernels_symm': python_program('small_kernels.py', 'symm'),
     'decode_nccl_domain0': python_program('decode.py', 'nccl', NCCL_MEM_SYNC_DOMAIN='0'),
     'halo': python_program('halo.py'),
+    'halo_small': python_program('halo.py', 'small'),
     'pipeline': python_program('pipeline.py'),
     'small_kernels_nccl_domain0': python_program('small_kernels.py', 'nccl', NCCL_MEM_SYNC_DOMAIN='0'),
     'training_symm': python_program('training.py', 'symm'),

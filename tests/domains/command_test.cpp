@@ -49,6 +49,72 @@ TEST_F(domains_command, a_listed_node_gets_the_domain_before_its_graph_is_instan
   }
 }
 
+TEST_F(domains_command, a_far_rule_moves_launches_with_a_pointer_to_a_peer_or_the_host_and_no_others) {
+  const fs::path list = file("list", "remote:far ^put$\n");
+  const std::string moved = "ex put domain=1 map=-1,-1 attributes=1\n";
+  const std::string as_it_was = "plain put domain=-1 map=-1,-1 attributes=0\n";
+  for (const std::string way : {"linked", "dlsym", "table"}) {
+    const result r =
+        command("apply --list=" + list.string() + PROGRAM + way + " put/own put/peer put/own put/host put put/buffer put/own");
+    EXPECT_EQ(r.log, as_it_was + moved + as_it_was + moved + as_it_was + moved + as_it_was) << way << r.said;
+    EXPECT_NE(r.said.find("7 launches, of which 3 are listed, 3 moved"), std::string::npos) << r.said;
+  }
+}
+
+TEST_F(domains_command, a_launch_that_no_far_rule_takes_goes_where_the_next_rule_says) {
+  const fs::path list = file("list", "remote:far ^put$\n2 ^put$\n");
+  EXPECT_EQ(command("apply --list=" + list.string() + PROGRAM "table put/own put/peer").log,
+            "ex put domain=-1 map=2,2 attributes=1\nex put domain=1 map=-1,-1 attributes=1\n");
+}
+
+TEST_F(domains_command, the_driver_is_asked_about_a_pointer_once_and_again_after_memory_was_mapped) {
+  const fs::path list = file("list", "remote:far ^put$\n");
+  const std::string as_it_was = "plain put domain=-1 map=-1,-1 attributes=0\n";
+  const std::string first = "asked 10000000\nasked 10008000\nasked 50000000\n";
+  for (const std::string way : {"linked", "dlsym", "table"}) {
+    const result r =
+        command("apply --list=" + list.string() + PROGRAM + way + " put/later put/later map put/later put/later put/own",
+                "FAKE_DRIVER_LOGS_POINTERS=1");
+    const std::string moved = "ex put domain=1 map=-1,-1 attributes=1\n";
+    EXPECT_EQ(r.log, first + as_it_was + as_it_was + first + moved + moved + as_it_was) << way << r.said;
+  }
+}
+
+TEST_F(domains_command, a_captured_launch_takes_the_domain_by_its_pointers) {
+  const fs::path list = file("list", "remote:far ^put$\n");
+  EXPECT_EQ(command("apply --list=" + list.string() + PROGRAM "table put/captured put/own").log,
+            "ex put domain=1 map=-1,-1 attributes=1\nplain put domain=-1 map=-1,-1 attributes=0\n");
+}
+
+TEST_F(domains_command, a_rule_without_far_asks_the_driver_about_no_pointer) {
+  EXPECT_EQ(command("apply --remote=^put$" PROGRAM "table put/peer", "FAKE_DRIVER_LOGS_POINTERS=1").log,
+            "ex put domain=1 map=-1,-1 attributes=1\n");
+}
+
+TEST_F(domains_command, a_far_rule_moves_nodes_by_their_pointers) {
+  const fs::path list = file("list", "remote:far ^put$\n");
+  const result r = command("apply --list=" + list.string() + PROGRAM "table graph/peer");
+  EXPECT_EQ(r.log, "node put domain=1 map=-1 flags=5\nnode put domain=-1 map=-1 flags=5\n") << r.said;
+}
+
+TEST_F(domains_command, pointers_exchanged_in_a_node_of_an_executable_graph_are_named_where_a_far_rule_parts_them) {
+  const fs::path list = file("list", "remote:far ^put$\n");
+  const result r = command("apply --list=" + list.string() + PROGRAM "table exchange/peer");
+  EXPECT_NE(
+      r.said.find("exchanged a listed kernel and another one in a node of an executable graph, or with :far its pointers"),
+      std::string::npos)
+      << r.said;
+  EXPECT_EQ(command("apply --remote=^put$" PROGRAM "table exchange/peer").said.find("exchanged"), std::string::npos);
+}
+
+TEST_F(domains_command, a_far_rule_that_no_launch_meets_is_named) {
+  const fs::path list = file("list", "remote:far ^put$\n");
+  const std::string said = command("apply --list=" + list.string() + PROGRAM "table put/own").said;
+  EXPECT_NE(said.find("no kernel that the program launched matches '^put$' with a pointer to a peer's or the host's memory"),
+            std::string::npos)
+      << said;
+}
+
 TEST_F(domains_command, a_launch_in_the_null_stream_is_moved_and_stays_in_it) {
   for (const std::string way : {"linked", "dlsym", "table", "own_stream"}) {
     const std::string end = way == "own_stream" ? "_ptsz" : "";

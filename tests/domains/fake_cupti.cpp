@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// CUPTI without a device: when it is flushed it gives the records of 20 short kernels alone and 20 beside "ncclDevKernel_fake", in
-/// which they are 3 µs apart instead of 2. FAKE_CUPTI_BUSY makes it refuse, as where another profiler has it.
+/// which they are 3 µs apart instead of 2. FAKE_CUPTI_PUTS gives instead of it a launch of "put" beside which they are 2 µs apart, and a
+/// later one beside which they are 3; FAKE_CUPTI_FILLS makes the last of these take all room of the fake driver's device.
+/// FAKE_CUPTI_BUSY makes it refuse, as where another profiler has it.
 #include <cupti.h>
 
 #include <cstdint>
@@ -66,6 +68,29 @@ FAKE CUptiResult cuptiActivityFlushAll(std::uint32_t) {
     valid += sizeof k;
   };
   std::uint64_t now = 1'000'000;
+  if (std::getenv("FAKE_CUPTI_PUTS") != nullptr) {
+    // The later launch's record comes first, as that of the kernel that ended first may.
+    for (unsigned launch = 2; launch >= 1; --launch) {
+      auto k = kernel("put", 9, launch * 10'000'000 - 100, launch * 10'000'000 + 100'000);
+      k.correlationId = launch;
+      k.gridX = launch == 2 && std::getenv("FAKE_CUPTI_FILLS") != nullptr ? 64 : 1;
+      k.gridY = k.gridZ = k.blockY = k.blockZ = 1;
+      k.blockX = 1024;
+      k.registersPerThread = 32;
+      put(k);
+      now = launch * 10'000'000;
+      for (int i = 0; i < 20; ++i) {
+        put(kernel("_Z5smallPf", 7, now, now + 1000));
+        now += launch == 2 ? 3000 : 2000;
+      }
+    }
+    now = 1'000'000;
+    for (int i = 0; i < 20; ++i, now += 2000) {
+      put(kernel("_Z5smallPf", 7, now, now + 1000));
+    }
+    complete(nullptr, 0, buffer, size, valid);
+    return CUPTI_SUCCESS;
+  }
   for (int i = 0; i < 40; ++i) {
     now += i == 20 ? 500'000 : i > 20 ? 3000 : 2000;
     put(kernel("_Z5smallPf", 7, now, now + 1000));

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// A driver without a device: libcuda.so.1 for tests of membar-domains. It writes each launch with its domains into the file
-/// FAKE_DRIVER_LOG, and has a clock for each stream: "put" takes 1 ms, and any other kernel 10 µs while a put of domain 0 runs in
-/// another stream, else 4 µs.
+/// FAKE_DRIVER_LOG, with FAKE_DRIVER_LOGS_POINTERS also each question about a pointer, and has a clock for each stream: "put" takes 1 ms, and any other kernel 10 µs while a put of domain 0 runs in
+/// another stream, else 4 µs. Addresses from 0x20000000 are of device 1, from 0x30000000 of the host, and from 0x50000000 of device 1
+/// after a cuMemMap. The stream 0x3000 is being captured. The kernel "put" has an int and three pointers in an array.
 #include <cuda.h>
 
+#include <barrier>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -30,6 +33,7 @@ struct CUgraphNode_st {
   int domain = -1;
   int map_default = -1;
   CUgraph child = nullptr;
+  void** parameters = nullptr;
 };
 struct CUgraph_st {
   std::vector<CUgraphNode> nodes;
@@ -55,6 +59,14 @@ void log(const std::string& line) {
 int number(const char* variable, int otherwise) {
   const char* const value = std::getenv(variable);
   return value == nullptr ? otherwise : std::atoi(value);
+}
+
+/// With FAKE_DRIVER_MEETS a launch returns only after another was made at the same time.
+void meet() {
+  static std::barrier<> both(2);
+  if (number("FAKE_DRIVER_MEETS", 0) != 0) {
+    both.arrive_and_wait();
+  }
 }
 
 CUresult launched(const char* how, CUfunction f, CUstream stream, const CUlaunchAttribute* attributes, unsigned count) {
@@ -101,6 +113,9 @@ CUresult launched(const char* how, CUfunction f, CUstream stream, const CUlaunch
 FAKE CUresult cuInit(unsigned) { return static_cast<CUresult>(number("FAKE_DRIVER_INIT", 0)); }
 FAKE CUresult cuLaunchKernel(CUfunction f, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream s,
                              void**, void**) {
+  meet();
+  static std::mutex one_at_a_time;
+  const std::lock_guard lock(one_at_a_time);
   return launched("plain", f, s, nullptr, 0);
 }
 FAKE CUresult cuLaunchKernel_ptsz(CUfunction f, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
@@ -125,13 +140,36 @@ FAKE CUresult cuModuleLoadData(CUmodule* module, const void* image) {
   *module = reinterpret_cast<CUmodule>(const_cast<void*>(image));
   return CUDA_SUCCESS;
 }
-FAKE CUresult cuFuncGetParamInfo(CUfunction, std::size_t index, std::size_t* offset, std::size_t* size) {
+FAKE CUresult cuFuncGetParamInfo(CUfunction f, std::size_t index, std::size_t* offset, std::size_t* size) {
   *offset = 0;
+  if (f->name == "put") {
+    *size = index == 0 ? sizeof(int) : 3 * sizeof(CUdeviceptr);
+    return index < 2 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  }
   *size = sizeof(CUdeviceptr);
   return index == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
-FAKE CUresult cuPointerGetAttribute(void* value, CUpointer_attribute what, CUdeviceptr) {
-  *static_cast<unsigned*>(value) = what == CU_POINTER_ATTRIBUTE_MEMORY_TYPE ? CU_MEMORYTYPE_DEVICE : 0;
+namespace {
+bool mapped = false;
+}
+FAKE CUresult cuMemMap(CUdeviceptr, std::size_t, std::size_t, CUmemGenericAllocationHandle, unsigned long long) {
+  mapped = true;
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuPointerGetAttribute(void* value, CUpointer_attribute what, CUdeviceptr pointer) {
+  const bool type = what == CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
+  if (type && number("FAKE_DRIVER_LOGS_POINTERS", 0) != 0) {
+    char text[32];
+    std::snprintf(text, sizeof text, "asked %llx", static_cast<unsigned long long>(pointer));
+    log(text);
+  }
+  const auto region = pointer >> 28;
+  if (region == 4 || region > 5 || (region == 5 && !mapped)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  const unsigned kind = region == 3 ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+  const unsigned owner = region == 2 || region == 5 ? 1 : 0;
+  *static_cast<unsigned*>(value) = type ? kind : owner;
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuFuncGetName(const char** name, CUfunction f) {
@@ -147,8 +185,14 @@ FAKE CUresult cuCtxGetDevice(CUdevice* device) {
   *device = 0;
   return CUDA_SUCCESS;
 }
-FAKE CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute, CUdevice) {
-  *value = number("FAKE_DRIVER_DOMAINS", 4);
+FAKE CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute what, CUdevice) {
+  *value = what == CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT                  ? number("FAKE_DRIVER_DOMAINS", 4)
+           : what == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT                 ? 4
+           : what == CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR       ? 2048
+           : what == CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR        ? 32
+           : what == CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR     ? 65536
+           : what == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR ? 228 * 1024
+                                                                              : 0;
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuGetErrorName(CUresult, const char** name) {
@@ -171,8 +215,8 @@ FAKE CUresult cuEventElapsedTime(float* ms, CUevent a, CUevent b) {
   *ms = static_cast<float>((b->us - a->us) / 1000);
   return CUDA_SUCCESS;
 }
-FAKE CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus* status) {
-  *status = CU_STREAM_CAPTURE_STATUS_NONE;
+FAKE CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
+  *status = stream == reinterpret_cast<CUstream>(0x3000) ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode*) { return CUDA_SUCCESS; }
@@ -182,7 +226,7 @@ FAKE CUresult cuGraphCreate(CUgraph* graph, unsigned) {
 }
 FAKE CUresult cuGraphAddKernelNode_v2(CUgraphNode* node, CUgraph graph, const CUgraphNode*, std::size_t,
                                       const CUDA_KERNEL_NODE_PARAMS* p) {
-  *node = new CUgraphNode_st{.kernel = p->func};
+  *node = new CUgraphNode_st{.kernel = p->func, .parameters = p->kernelParams};
   graph->nodes.push_back(*node);
   return CUDA_SUCCESS;
 }
@@ -215,6 +259,7 @@ FAKE CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType* type) {
 }
 FAKE CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS* p) {
   p->func = node->kernel;
+  p->kernelParams = node->parameters;
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuGraphKernelNodeSetAttribute(CUgraphNode node, CUlaunchAttributeID id, const CUlaunchAttributeValue* value) {
@@ -279,6 +324,7 @@ CUresult found(const char* symbol, void** function, cuuint64_t flags) {
        own_stream ? reinterpret_cast<void*>(&cuLaunchKernelEx_ptsz) : reinterpret_cast<void*>(&cuLaunchKernelEx)},
       {"cuLaunchCooperativeKernel", reinterpret_cast<void*>(&cuLaunchCooperativeKernel)},
       {"cuModuleLoadData", reinterpret_cast<void*>(&cuModuleLoadData)},
+      {"cuMemMap", reinterpret_cast<void*>(&cuMemMap)},
       {"cuModuleGetFunction", reinterpret_cast<void*>(&cuModuleGetFunction)},
       {"cuGraphExecUpdate", reinterpret_cast<void*>(&cuGraphExecUpdate_v2)},
       {"cuGraphExecKernelNodeSetParams", reinterpret_cast<void*>(&cuGraphExecKernelNodeSetParams_v2)},

@@ -95,6 +95,22 @@ TEST(gain, a_prediction_is_compared_with_what_was_measured) {
   EXPECT_TRUE(gains({lane(700, 560, 700)}).checks.empty());
 }
 
+TEST(gain, a_prediction_is_parted_into_the_wait_and_the_share_of_it_that_came_back) {
+  predictions p;
+  p.graph = {300, 100.0};
+  lane_times some = lane(700, 560, 700);
+  some.alone.assign(enough_ticks, 400);
+  const gain_report report = gains({some}, p);
+  EXPECT_NEAR(report.checks.at(0).wait, 700 * 1.004 - 400, 1e-9);
+  EXPECT_NE(sentence(report).find("Watch saw a wait of 100.0 µs; without recording it is 302.8 µs, of which 46 % came back."),
+            std::string::npos)
+      << sentence(report);
+  EXPECT_NE(json(report).find("\"seen_wait_us\": 100.000, \"wait_us\": 302.800"), std::string::npos) << json(report);
+  some.alone.clear();
+  EXPECT_EQ(sentence(gains({some}, p)).find("Watch saw"), std::string::npos) << "no unit ran alone";
+  EXPECT_NE(json(gains({some}, p)).find("\"wait_us\": null"), std::string::npos);
+}
+
 TEST(gain, it_is_the_ratio_of_medians_with_an_interval_that_contains_it) {
   const gain_report report = gains({lane(745, 622, 745)});
   EXPECT_NEAR(report.gain.value, 745.0 / 622.0, 1e-9);

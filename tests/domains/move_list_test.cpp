@@ -29,6 +29,21 @@ TEST(move_list, the_first_rule_that_matches_decides) {
   EXPECT_EQ(list.rules()[0].line, 3);
 }
 
+TEST(move_list, a_far_rule_decides_for_far_launches_and_the_next_for_the_others) {
+  const move_list list = move_list::parse("remote:far ^copy\n2 ^copy_all\n", "moves.txt");
+  EXPECT_TRUE(list.rules().at(0).far);
+  EXPECT_FALSE(list.rules().at(1).far);
+  EXPECT_EQ(list.decide("copy").far, 0);
+  EXPECT_EQ(list.decide("copy").near, -1);
+  EXPECT_EQ(list.decide("copy_all").far, 0);
+  EXPECT_EQ(list.decide("copy_all").near, 1);
+  EXPECT_EQ(list.decide("gemm").far, -1);
+  EXPECT_EQ(
+      message_of("remote:near ^put$"),
+      "moves.txt:1: the launches of 'remote:near' are 'near': write :far after the domain for launches with a pointer to a "
+      "peer's or the host's memory, or nothing");
+}
+
 TEST(move_list, a_mangled_name_matches_by_its_short_its_plain_and_its_own_name) {
   for (const char* pattern :
        {"^two_shot_all_reduce_kernel_inplace$", "two_shot_all_reduce_kernel_inplace<c10::BFloat16", "^_ZN12_GLOBAL"}) {

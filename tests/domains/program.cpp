@@ -2,7 +2,9 @@
 /// @file
 /// A CUDA program as the tests of membar-domains need it: it gets the driver as its first word says (linked: by the linker; dlsym;
 /// table: as the CUDA runtime does, by cuGetProcAddress; own_stream: the same with the per-thread default stream), then does one
-/// thing for each word: shared, apart (pointers), put/null, small/null (in the null stream), child, update, exchange, parameters, conditional (graphs), put, small (launches), put/ex, put/remote, put/map (with attributes), put/cooperative, graph, race (much of
+/// thing for each word: put/own, put/peer, put/host, put/later (with pointers to such memory, the last to what `map` maps), put/buffer
+/// (a peer's pointer in cuLaunchKernel's `extra`), put/both (put/own and put/peer in two threads), put/captured (put/peer in a stream that is captured), map, graph/peer (a graph with put/peer and put/own), exchange/peer (the one for the
+/// other in an executable graph), shared, apart (pointers), put/null, small/null (in the null stream), child, update, exchange, parameters, conditional (graphs), put, small (launches), put/ex, put/remote, put/map (with attributes), put/cooperative, graph, race (much of
 /// both), exit=<status>, abort.
 #include <cuda.h>
 #include <dlfcn.h>
@@ -11,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <thread>
 
 #undef cuGetProcAddress
 
@@ -29,6 +32,7 @@ struct functions {
   decltype(&cuGraphExecUpdate_v2) update;
   decltype(&cuModuleLoadData) load;
   decltype(&cuGraphExecKernelNodeSetParams_v2) set_node;
+  decltype(&cuMemMap) map;
 };
 
 template <class Function>
@@ -51,7 +55,8 @@ functions driver_by(const std::string& way) {
             cuGraphInstantiateWithFlags,
             cuGraphExecUpdate_v2,
             cuModuleLoadData,
-            cuGraphExecKernelNodeSetParams_v2};
+            cuGraphExecKernelNodeSetParams_v2,
+            cuMemMap};
   }
   void* const library = dlopen("libcuda.so.1", RTLD_NOW);
   if (way == "dlsym") {
@@ -63,6 +68,7 @@ functions driver_by(const std::string& way) {
     set(out.instantiate, dlsym(library, "cuGraphInstantiateWithFlags"));
     set(out.update, dlsym(library, "cuGraphExecUpdate_v2"));
     set(out.set_node, dlsym(library, "cuGraphExecKernelNodeSetParams_v2"));
+    set(out.map, dlsym(library, "cuMemMap"));
     set(out.load, dlsym(library, "cuModuleLoadData"));
     return out;
   }
@@ -85,6 +91,7 @@ functions driver_by(const std::string& way) {
   find(get, out.instantiate, "cuGraphInstantiate", 12000, 0);
   find(get, out.update, "cuGraphExecUpdate", 12000, 0);
   find(get, out.load, "cuModuleLoadData", 2000, 0);
+  find(get, out.map, "cuMemMap", 10020, 0);
   find(get, out.set_node, "cuGraphExecKernelNodeSetParams", 12000, 0);
   return out;
 }
@@ -107,7 +114,46 @@ int main(int count, char** words) {
     CUresult result = CUDA_SUCCESS;
     CUlaunchAttribute attribute{};
     CUlaunchConfig config{1, 1, 1, 32, 1, 1, 0, stream(1), &attribute, 1};
-    if (word == "put" || word == "small") {
+    // What PyTorch's elementwise kernels get: a number, and an array of pointers by value.
+    int number = 1 << 20;
+    CUdeviceptr memory_of_own[3] = {0x10000000, 0x10008000, 42};
+    CUdeviceptr memory_of_other[3] = {0x10000000, 0x10008000, 0x20000000};
+    void* own[] = {&number, memory_of_own};
+    void* other[] = {&number, memory_of_other};
+    if (word == "put/own" || word == "put/peer" || word == "put/host" || word == "put/later") {
+      memory_of_other[2] = word == "put/peer" ? 0x20000000 : word == "put/host" ? 0x30000000 : 0x50000000;
+      result = driver.launch(put, 1, 1, 1, 32, 1, 1, 0, stream(1), word == "put/own" ? own : other, nullptr);
+    } else if (word == "put/captured") {
+      result = driver.launch(put, 1, 1, 1, 32, 1, 1, 0, stream(3), other, nullptr);
+    } else if (word == "put/both") {
+      std::thread first([&] { driver.launch(put, 1, 1, 1, 32, 1, 1, 0, stream(1), own, nullptr); });
+      std::thread second([&] { driver.launch(put, 1, 1, 1, 32, 1, 1, 0, stream(2), other, nullptr); });
+      first.join();
+      second.join();
+    } else if (word == "put/buffer") {
+      std::size_t size = sizeof memory_of_other;
+      void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, memory_of_other, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+                       CU_LAUNCH_PARAM_END};
+      result = driver.launch(put, 1, 1, 1, 32, 1, 1, 0, stream(1), nullptr, extra);
+    } else if (word == "map") {
+      result = driver.map(0x50000000, 4096, 0, 0, 0);
+    } else if (word == "graph/peer" || word == "exchange/peer") {
+      CUgraph graph = nullptr;
+      CUgraphNode node = nullptr;
+      CUgraphExec exec = nullptr;
+      cuGraphCreate(&graph, 0);
+      CUDA_KERNEL_NODE_PARAMS p{};
+      p.func = put;
+      for (void** const parameters : {other, own}) {
+        p.kernelParams = parameters;
+        cuGraphAddKernelNode(&node, graph, nullptr, 0, &p);
+      }
+      result = driver.instantiate(&exec, graph, 5);
+      if (word == "exchange/peer") {
+        p.kernelParams = other;
+        result = driver.set_node(exec, node, &p);
+      }
+    } else if (word == "put" || word == "small") {
       result = plain(word == "put" ? put : small, stream(1));
     } else if (word == "put/ex") {
       config.attrs = nullptr;

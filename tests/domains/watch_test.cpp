@@ -18,6 +18,66 @@ TEST_F(domains_command, watch_says_what_a_known_kernel_holds_up_and_writes_list_
   EXPECT_NE(text_of(folder_ / "out" / "timeline.svg").find("class=\"held\""), std::string::npos);
 }
 
+TEST_F(domains_command, watch_tells_launches_of_a_name_apart_by_their_pointers_and_lists_the_far_ones) {
+  for (const std::string way : {"linked", "dlsym", "table"}) {
+    const result r =
+        command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM + way + " put/own put/peer", "FAKE_CUPTI_PUTS=1");
+    EXPECT_NE(r.said.find("put holds up 19 boundaries of other kernels by 1.00 µs each"), std::string::npos) << way << r.said;
+    EXPECT_NE(
+        r.said.find("1 times       0.10 ms, 0.10 ms beside others  (pointer to a peer; 1 more launches of the name have none)"),
+        std::string::npos)
+        << r.said;
+    EXPECT_NE(text_of(folder_ / "out" / "list.txt").find("\nremote:far ^put$  # pointer to a peer"), std::string::npos);
+  }
+}
+
+TEST_F(domains_command, watch_lists_a_name_without_far_where_all_its_launches_are) {
+  const result r =
+      command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table put/peer put/peer", "FAKE_CUPTI_PUTS=1");
+  EXPECT_NE(text_of(folder_ / "out" / "list.txt").find("\nremote ^put$  # pointer to a peer"), std::string::npos) << r.said;
+}
+
+TEST_F(domains_command, watch_predicts_nothing_where_it_cannot_tell_launches_apart) {
+  const result r =
+      command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table put/own put/peer put/peer", "FAKE_CUPTI_PUTS=1");
+  EXPECT_NE(r.said.find(
+                "Launches of put with pointers to a peer or the host could not be told from others of that name, so nothing is "
+                "predicted"),
+            std::string::npos)
+      << r.said;
+  EXPECT_EQ(r.said.find("should give"), std::string::npos) << r.said;
+  EXPECT_NE(text_of(folder_ / "out" / "list.txt").find("\nremote:far ^put$"), std::string::npos);
+}
+
+TEST_F(domains_command, watch_predicts_nothing_where_two_threads_launched_a_name_at_the_same_time) {
+  const result r =
+      command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table put/both", "FAKE_CUPTI_PUTS=1 FAKE_DRIVER_MEETS=1");
+  EXPECT_NE(r.said.find("Launches of put with pointers to a peer or the host could not be told"), std::string::npos) << r.said;
+}
+
+TEST_F(domains_command, watch_counts_no_captured_launch_as_one_that_ran) {
+  const result r =
+      command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table put/captured put/own put/peer", "FAKE_CUPTI_PUTS=1");
+  EXPECT_NE(r.said.find("put holds up 19 boundaries of other kernels by 1.00 µs each"), std::string::npos) << r.said;
+}
+
+TEST_F(domains_command, watch_tells_nodes_from_launches_of_the_name) {
+  const result r =
+      command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table graph/peer put/own put/peer", "FAKE_CUPTI_PUTS=1");
+  EXPECT_NE(r.said.find("put holds up 19 boundaries of other kernels by 1.00 µs each"), std::string::npos) << r.said;
+}
+
+TEST_F(domains_command, watch_predicts_nothing_beside_a_kernel_that_takes_all_room_of_the_device) {
+  const result r = command("watch --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table put/own put/peer",
+                           "FAKE_CUPTI_PUTS=1 FAKE_CUPTI_FILLS=1");
+  EXPECT_NE(
+      r.said.find("19 boundaries ran beside blocks of put that take all room of the multiprocessors, and took 0.02 ms longer "
+                  "than alone: another domain gives no room, so nothing is predicted for them."),
+      std::string::npos)
+      << r.said;
+  EXPECT_EQ(r.said.find("should give"), std::string::npos) << r.said;
+}
+
 TEST_F(domains_command, a_cupti_that_another_profiler_has_is_named_and_the_program_runs) {
   const result r = command("watch --cupti='" FAKE_CUPTI "'" PROGRAM "table put exit=5", "FAKE_CUPTI_BUSY=1");
   EXPECT_EQ(r.status, 5);

@@ -142,7 +142,7 @@ void check(const records& of, const std::function<std::string(std::uint32_t, con
     }
   }
   for (const ran& k : of.kernels) {
-    if (far.contains(k.name)) {
+    if (far.contains(k.name) && !k.near) {
       remote[{k.device, k.name}].push_back({static_cast<std::int64_t>(k.start), static_cast<std::int64_t>(k.end)});
     }
   }
@@ -151,7 +151,7 @@ void check(const records& of, const std::function<std::string(std::uint32_t, con
   }
   std::set<std::pair<std::uint32_t, std::uint32_t>> pairs;
   for (const ran& k : of.kernels) {
-    if (far.contains(k.name) || k.end < k.start + 2) {
+    if ((far.contains(k.name) && !k.near) || k.end < k.start + 2) {
       continue;
     }
     for (const auto& [where, intervals] : remote) {

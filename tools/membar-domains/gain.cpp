@@ -212,12 +212,19 @@ gain_report gains(const std::vector<lane_times>& lanes, const predictions& predi
     const relief& share = in_graph ? relief_in_a_graph : relief_in_a_stream;
     double units = 0;
     prediction_check c{in_graph ? "graph" : "stream", p.back_us(share.value), p.back_us(share.low), p.back_us(share.high)};
+    c.seen = p.held_up_us;
+    double units_of_wait = 0;
     for (const lane_gain& g : out.lanes) {
       if (p.units != 0 && is_graph(g.lane) == in_graph) {
         const auto weight = static_cast<double>(g.count[0]);
         units += weight;
         c.as_is += (g.p50[0] - c.as_is) * weight / units;
         c.measured += (g.p50[0] - g.p50[1] - c.measured) * weight / units;
+        if (g.count_alone >= enough_ticks) {
+          units_of_wait += weight;
+          c.wait += (g.p50[0] - g.alone - c.wait) * weight / units_of_wait;
+          c.back_of_wait += (g.p50[0] - g.p50[1] - c.back_of_wait) * weight / units_of_wait;
+        }
       }
     }
     if (units > 0) {
@@ -264,6 +271,10 @@ std::string sentence(const gain_report& report) {
         ": " + fixed(c.back, 1) + " µs less (" + fixed(c.low, 1) + " to " + fixed(c.high, 1) +
         "); measured: " + fixed(c.measured, 1) + " of " + fixed(c.as_is, 1) + " µs, so the prediction was off by " +
         fixed(std::abs(c.error()) * 100, 1) + " % of that time.";
+    if (c.wait > 0) {  // the two parts of a prediction: the wait, and the share of it
+      out += " Watch saw a wait of " + fixed(c.seen, 1) + " µs; without recording it is " + fixed(c.wait, 1) +
+             " µs, of which " + fixed(c.back_of_wait / c.wait * 100, 0) + " % came back.";
+    }
   }
   return out;
 }
@@ -314,6 +325,7 @@ std::string json(const gain_report& report) {
     out += std::string(i == 0 ? "" : ", ") + "{\"of\": \"" + c.of + "\", \"back_us\": " + fixed(c.back, 3) +
            ", \"low_us\": " + fixed(c.low, 3) + ", \"high_us\": " + fixed(c.high, 3) +
            ", \"measured_us\": " + fixed(c.measured, 3) + ", \"as_is_us\": " + fixed(c.as_is, 3) +
+           ", \"seen_wait_us\": " + fixed(c.seen, 3) + ", \"wait_us\": " + (c.wait > 0 ? fixed(c.wait, 3) : "null") +
            ", \"error\": " + fixed(c.error(), 4) + "}";
   }
   return out + "]}\n";

@@ -45,8 +45,11 @@ struct lane_gain {
 
 /// What watch predicted for units of a kind, and what try measured.
 struct prediction_check {
-  std::string of;                                                              ///< graph or stream
-  double back = 0, low = 0, high = 0, measured = 0, as_is = 0;                 ///< µs of a unit
+  std::string of;                                               ///< graph or stream
+  double back = 0, low = 0, high = 0, measured = 0, as_is = 0;  ///< µs of a unit
+  double seen = 0;                                              ///< µs of wait of a unit, as watch saw it
+  double wait = 0;          ///< as_is less alone, of lanes that had units alone; what recording did to the wait is not in it
+  double back_of_wait = 0;  ///< what the move gave back to those lanes
   double error() const { return as_is == 0 ? 0 : (back - measured) / as_is; }  ///< as a share of the unit's time
 };
 

@@ -120,7 +120,7 @@ struct job_result {
 /// Runs the program once. Says in a sentence each what is wrong with it.
 /// `look` sees the processes while the files that they left are there.
 job_result run_job(const options& asked, const char* job, const std::string& list, const std::string& turns,
-                   const std::function<void(const fs::path&, const std::vector<process>&)>& look = {}) {
+                   const std::function<void(const fs::path&, std::vector<process>&)>& look = {}) {
   const scratch folder;
   const std::string library = library_path();
   const char* const before = std::getenv("LD_PRELOAD");
@@ -183,8 +183,9 @@ void say_unmet(const move_list& list, const std::vector<process>& processes) {
   }
   for (std::size_t i = 0; i < list.rules().size() && i < 64 && !processes.empty(); ++i) {
     if ((met >> i & 1U) == 0) {
-      say("no kernel that the program launched matches '" + list.rules()[i].pattern +
-          "': membar-domains watch lists the names");
+      say("no kernel that the program launched matches '" + list.rules()[i].pattern + "'" +
+          (list.rules()[i].far ? " with a pointer to a peer's or the host's memory" : "") +
+          ": membar-domains watch lists the names");
     }
   }
 }
@@ -258,8 +259,10 @@ std::string watch(const options& asked, outcome& ended) {
     };
   };
   check_report checked;
-  const job_result result = run_job(asked, "watch", "", "", [&](const fs::path& folder, const std::vector<process>& processes) {
-    for (const process& p : processes) {
+  const job_result result = run_job(asked, "watch", "", "", [&](const fs::path& folder, std::vector<process>& processes) {
+    for (process& p : processes) {
+      tell_apart(p.recorded,
+                 [&](std::uint32_t, const std::string& name) { return named.rule_of(name) < 0 && !known_remote(name); });
       if (asked.check) {
         const auto code = [&](std::uint32_t id) -> std::optional<device_scope> {
           const std::string& name = p.recorded.names.at(id);
@@ -285,7 +288,7 @@ std::string watch(const options& asked, outcome& ended) {
     const overlap_report seen = overlaps(p.recorded, why_in(p));
     of_processes += "  " + left(p.program + " (" + std::to_string(p.pid) + ")", 30) +
                     right(grouped(p.recorded.kernels.size()), 12) + right(grouped(seen.held_up_count), 12) +
-                    right(fixed(seen.held_up_ms, 2), 13) + right(fixed(seen.expected_back_ms, 2), 16) +
+                    right(fixed(seen.held_up_ms, 2), 13) + right(seen.told() ? fixed(seen.expected_back_ms, 2) : "-", 16) +
                     (p.lost == 0 ? "" : "  " + grouped(p.lost) + " more kernels were not recorded") + "\n";
     kernels += p.recorded.kernels.size();
     reports.push_back(seen);

@@ -28,9 +28,9 @@ target parse_target(std::string_view word, const std::string& where) {
   return {target::kind::physical, id};
 }
 
-void move_list::add(target to, const std::string& pattern, const std::string& where, int line) {
+void move_list::add(target to, const std::string& pattern, const std::string& where, int line, bool far) {
   try {
-    rules_.push_back({to, pattern, std::regex(pattern, std::regex::ECMAScript | std::regex::optimize), line});
+    rules_.push_back({to, pattern, std::regex(pattern, std::regex::ECMAScript | std::regex::optimize), line, far});
   } catch (const std::regex_error&) {
     throw error(
         where + ": '" + pattern +
@@ -49,7 +49,13 @@ move_list move_list::parse(std::string_view text, const std::string& origin) {
     if (!(words >> domain) || domain[0] == '#') {
       continue;
     }
-    const target to = parse_target(domain, where);
+    const auto colon = domain.find(':');
+    const target to = parse_target(std::string_view(domain).substr(0, colon), where);
+    const bool far = colon != std::string::npos;
+    if (far && domain.substr(colon) != ":far") {
+      throw error(where + ": the launches of '" + domain + "' are '" + domain.substr(colon + 1) +
+                  "': write :far after the domain for launches with a pointer to a peer's or the host's memory, or nothing");
+    }
     std::string pattern;
     std::getline(words >> std::ws, pattern);
     // A comment at the end of a line starts with a blank and '#', which no kernel's name contains.
@@ -60,7 +66,7 @@ move_list move_list::parse(std::string_view text, const std::string& origin) {
     if (pattern.empty()) {
       throw error(where + ": the domain '" + domain + "' has no kernels: write a regular expression of their names after it");
     }
-    list.add(to, pattern, where, number);
+    list.add(to, pattern, where, number, far);
   }
   return list;
 }
@@ -77,21 +83,26 @@ move_list move_list::read(const std::string& path) {
   return parse(text.str(), path);
 }
 
-int move_list::rule_of(const std::string& name) const {
+decision move_list::decide(const std::string& name) const {
   const std::string plain = demangled(name);
   const std::string brief = short_name(name);
+  decision out;
   for (std::size_t i = 0; i < rules_.size(); ++i) {
     for (const std::string* candidate : std::array{&name, &plain, &brief}) {
       if (std::regex_search(*candidate, rules_[i].compiled)) {
-        return static_cast<int>(i);
+        out.far = out.far < 0 ? static_cast<int>(i) : out.far;
+        if (!rules_[i].far) {
+          out.near = static_cast<int>(i);
+          return out;
+        }
       }
     }
   }
-  return -1;
+  return out;
 }
 
 target move_list::match(const std::string& name) const {
-  const int rule = rule_of(name);
+  const int rule = decide(name).near;
   return rule < 0 ? target{} : rules_[static_cast<std::size_t>(rule)].to;
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The list of kernels to move, as `watch` writes it and a person edits it. A line is a domain and a regular expression:
+/// The list of kernels to move, as `watch` writes it and a person edits it. A line is a domain and a regular expression. With `:far`
+/// after the domain it is about launches that have a pointer to a peer's or the host's memory among their arguments, and no others:
 ///
 ///     # a comment
-///     remote   ^two_shot_all_reduce_kernel
-///     2        ^my_halo_put$
+///     remote      ^two_shot_all_reduce_kernel
+///     2           ^my_halo_put$
+///     remote:far  ^vectorized_elementwise_kernel$
 #pragma once
 
 #include <regex>
@@ -38,9 +40,17 @@ struct rule {
   std::string pattern;
   std::regex compiled;
   int line = 0;
+  bool far = false;  ///< only launches with a pointer to a peer's or the host's memory
 };
 
-/// The rules of a list. The first rule that matches a kernel's name, as the compiler wrote it or demangled, decides.
+/// What a list says of a kernel: the rule for launches with a pointer to a peer's or the host's memory, and that for the others. Each
+/// is an index, or -1.
+struct decision {
+  int far = -1, near = -1;
+};
+
+/// The rules of a list. The first rule decides that matches a kernel's name, as the compiler wrote it or demangled, and, with `:far`,
+/// the launch.
 class move_list {
  public:
   /// Throws `error` that names `origin` and the line.
@@ -49,12 +59,14 @@ class move_list {
   [[nodiscard]] static move_list read(const std::string& path);
 
   /// Adds a rule after the others. Throws `error` if the regular expression is none.
-  void add(target to, const std::string& pattern, const std::string& where, int line = 0);
+  void add(target to, const std::string& pattern, const std::string& where, int line = 0, bool far = false);
 
-  /// Where the kernel of this (mangled or plain) name goes.
+  /// Where launches of the kernel of this (mangled or plain) name go that have no far pointer.
   [[nodiscard]] target match(const std::string& name) const;
-  /// The index of the rule that decides, or -1.
-  [[nodiscard]] int rule_of(const std::string& name) const;
+  /// The rules that decide.
+  [[nodiscard]] decision decide(const std::string& name) const;
+  /// The index of the rule that decides for launches with a far pointer, or -1.
+  [[nodiscard]] int rule_of(const std::string& name) const { return decide(name).far; }
 
   [[nodiscard]] const std::vector<rule>& rules() const noexcept { return rules_; }
 

@@ -88,18 +88,27 @@ overlap_report overlaps(const records& of, const std::function<std::string(std::
     }
   }
 
-  std::map<std::uint32_t, std::vector<interval>> remote_on, local_on;  // by device
+  const auto is_remote = [&](const ran& k) { return why.contains(k.name) && !k.near; };
+  std::map<std::uint32_t, std::vector<interval>> remote_on, local_on, filled_on;  // by device
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<ran>> streams;
   for (const ran& k : of.kernels) {
-    (why.contains(k.name) ? remote_on : local_on)[k.device].push_back(time_of(k));
+    (is_remote(k) ? remote_on : local_on)[k.device].push_back(time_of(k));
+    if (is_remote(k) && k.fills) {
+      filled_on[k.device].push_back(time_of(k));
+    }
     streams[{k.device, k.stream}].push_back(k);
   }
-  for (auto* side : {&remote_on, &local_on}) {
+  for (auto* side : {&remote_on, &local_on, &filled_on}) {
     for (auto& [device, intervals] : *side) {
       intervals = united(std::move(intervals));
     }
   }
 
+  for (const ran& k : of.kernels) {
+    if (!is_remote(k) && of.names.contains(k.name)) {
+      out.local.insert(of.names.at(k.name));
+    }
+  }
   std::set<std::string> short_names_of_others;
   for (const auto& [id, name] : brief) {
     if (!why.contains(id)) {
@@ -107,10 +116,17 @@ overlap_report overlaps(const records& of, const std::function<std::string(std::
     }
   }
   std::map<std::uint32_t, remote_kernel> remote;
+  std::map<std::uint32_t, std::size_t> near;
   for (const ran& k : of.kernels) {
     if (const auto reason = why.find(k.name); reason != why.end()) {
+      if (k.near) {
+        ++near[k.name];
+        continue;
+      }
       remote_kernel& r = remote[k.name];
       r.name = of.names.at(k.name);
+      r.told = !of.not_told.contains(k.name);
+      r.fills += k.fills ? 1 : 0;
       r.why = reason->second;
       r.alone_of_its_short_name = !short_names_of_others.contains(brief[k.name]);
       ++r.count;
@@ -122,6 +138,7 @@ overlap_report overlaps(const records& of, const std::function<std::string(std::
     }
   }
   for (auto& [id, r] : remote) {
+    r.near = near[id];
     out.remote.push_back(std::move(r));
   }
   std::sort(out.remote.begin(), out.remote.end(), [](const auto& a, const auto& b) { return a.shared_ms > b.shared_ms; });
@@ -130,8 +147,8 @@ overlap_report overlaps(const records& of, const std::function<std::string(std::
     std::vector<double> step, gap, length;
   };
   using kind = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, bool>;
-  // By device, names and whether a graph launched them: beside a remote kernel [1] and alone [0].
-  std::map<kind, std::array<seen, 2>> kinds;
+  // By device, names and whether a graph launched them: alone [0], beside a remote kernel [1], and beside one that fills the device [2].
+  std::map<kind, std::array<seen, 3>> kinds;
   struct unit {
     std::size_t boundaries = 0;
     std::vector<kind> beside;
@@ -148,12 +165,11 @@ overlap_report overlaps(const records& of, const std::function<std::string(std::
       const bool in_graph = a.graph != 0;
       const bool has_unit = !in_graph || a.launch != 0;
       unit& of_unit = units[{in_graph, where.first, where.second, in_graph ? a.launch : launches / launches_in_a_unit}];
-      if (!why.contains(a.name)) {
+      if (!is_remote(a)) {
         ++of_unit.boundaries;
         launches += in_graph ? 0 : 1;
       }
-      if (why.contains(a.name) || why.contains(b.name) || b.start < a.end ||
-          static_cast<double>(b.start - a.end) > longest_gap_us * 1000) {
+      if (is_remote(a) || is_remote(b) || b.start < a.end || static_cast<double>(b.start - a.end) > longest_gap_us * 1000) {
         continue;
       }
       const auto start = static_cast<std::int64_t>(a.start);
@@ -163,14 +179,16 @@ overlap_report overlaps(const records& of, const std::function<std::string(std::
         continue;  // partly
       }
       const kind key{where.first, a.name, b.name, in_graph};
-      if (beside && has_unit) {
+      // What waits for room waits in any domain.
+      const bool no_room = beside && touched(filled_on[where.first], start, next);
+      if (beside && !no_room && has_unit) {
         of_unit.beside.push_back(key);
       }
-      seen& into = kinds[key][beside ? 1 : 0];
+      seen& into = kinds[key][no_room ? 2 : beside ? 1 : 0];
       into.step.push_back(static_cast<double>(b.start - a.start) / 1000);
       into.gap.push_back(static_cast<double>(b.start - a.end) / 1000);
       into.length.push_back(static_cast<double>(a.end - a.start) / 1000);
-      if (beside) {
+      if (beside && !no_room) {
         out.beside_ms += static_cast<double>(b.start - a.start) / 1e6;
       }
     }
@@ -179,33 +197,42 @@ overlap_report overlaps(const records& of, const std::function<std::string(std::
   std::map<kind, double> held_up;
   for (const auto& [key, times] : kinds) {
     const auto& [device, before, after, in_graph] = key;
-    const auto& [alone, beside] = times;
-    if (beside.step.empty()) {
-      continue;
+    const seen& alone = times[0];
+    for (const std::size_t place : {std::size_t{1}, std::size_t{2}}) {
+      const seen& beside = times[place];
+      if (beside.step.empty()) {
+        continue;
+      }
+      boundary b;
+      b.no_room = place == 2;
+      b.device = device;
+      b.before = brief[before];
+      b.after = brief[after];
+      b.in_graph = in_graph;
+      b.alone = alone.step.size();
+      b.beside = beside.step.size();
+      b.step_alone = median(alone.step);
+      b.step_beside = median(beside.step);
+      b.gap_alone = median(alone.gap);
+      b.gap_beside = median(beside.gap);
+      b.known = b.alone >= enough && b.beside >= enough;
+      if (b.known) {
+        const bool small = median(alone.length) <= longest_small_kernel_us;
+        b.held_up = std::max(0.0, small ? b.step_beside - b.step_alone : b.gap_beside - b.gap_alone);
+      }
+      if (b.no_room) {
+        out.no_room += b.beside;
+        out.no_room_ms += b.total_ms();
+      } else if (b.known) {
+        out.held_up_ms += b.total_ms();
+        held_up[key] = b.held_up;
+        out.expected_back_ms += b.total_ms() * (in_graph ? relief_in_a_graph : relief_in_a_stream).value;
+        out.held_up_count += b.held_up > 0 ? b.beside : 0;
+      } else {
+        out.unknown += b.beside;
+      }
+      out.boundaries.push_back(std::move(b));
     }
-    boundary b;
-    b.device = device;
-    b.before = brief[before];
-    b.after = brief[after];
-    b.in_graph = in_graph;
-    b.alone = alone.step.size();
-    b.beside = beside.step.size();
-    b.step_alone = median(alone.step);
-    b.step_beside = median(beside.step);
-    b.gap_alone = median(alone.gap);
-    b.gap_beside = median(beside.gap);
-    b.known = b.alone >= enough && b.beside >= enough;
-    if (b.known) {
-      const bool small = median(alone.length) <= longest_small_kernel_us;
-      b.held_up = std::max(0.0, small ? b.step_beside - b.step_alone : b.gap_beside - b.gap_alone);
-      out.held_up_ms += b.total_ms();
-      held_up[key] = b.held_up;
-      out.expected_back_ms += b.total_ms() * (in_graph ? relief_in_a_graph : relief_in_a_stream).value;
-      out.held_up_count += b.held_up > 0 ? b.beside : 0;
-    } else {
-      out.unknown += b.beside;
-    }
-    out.boundaries.push_back(std::move(b));
   }
   sort_by_cost(out);
   // A unit at the edge of a remote kernel was beside it for a part only: half of what is usual is needed, as in try.
@@ -248,12 +275,16 @@ overlap_report merged(const std::vector<overlap_report>& reports) {
         at->second.count += r.count;
         at->second.total_ms += r.total_ms;
         at->second.shared_ms += r.shared_ms;
+        at->second.near += r.near;
+        at->second.fills += r.fills;
+        at->second.told = at->second.told && r.told;
         at->second.alone_of_its_short_name = at->second.alone_of_its_short_name && r.alone_of_its_short_name;
       }
     }
     for (const boundary& b : report.boundaries) {
       // What is known and what is not stay apart, or the one would dilute the other.
-      const auto [at, is_new] = boundaries.try_emplace({b.before, b.after + (b.known ? "" : "?"), b.in_graph}, b);
+      const auto [at, is_new] =
+          boundaries.try_emplace({b.before, b.after + (b.known ? "" : "?") + (b.no_room ? "!" : ""), b.in_graph}, b);
       if (!is_new) {
         boundary& all = at->second;
         weigh(all.step_alone, b.step_alone, all.beside, b.beside);
@@ -270,6 +301,9 @@ overlap_report merged(const std::vector<overlap_report>& reports) {
     out.beside_ms += report.beside_ms;
     out.expected_back_ms += report.expected_back_ms;
     out.unknown += report.unknown;
+    out.local.insert(report.local.begin(), report.local.end());
+    out.no_room += report.no_room;
+    out.no_room_ms += report.no_room_ms;
     for (const auto part : {&predictions::graph, &predictions::stream}) {
       const prediction& p = report.expected.*part;
       prediction& all = out.expected.*part;
@@ -312,6 +346,40 @@ name_list list_names(const overlap_report& report) {
   return {names.size() > 3 ? out + " and " + std::to_string(names.size() - 3) + " more" : out, names.size() > 1};
 }
 
+/// Names for which `chosen` is true.
+template <class Chosen>
+std::string names_of(const overlap_report& report, Chosen chosen) {
+  std::set<std::string> names;
+  std::string out;
+  for (const remote_kernel& r : report.remote) {
+    if (chosen(r) && names.insert(short_name(r.name)).second) {
+      out += (out.empty() ? "" : ", ") + short_name(r.name);
+    }
+  }
+  return out;
+}
+
+/// Nothing, or why nothing is predicted for boundaries beside kernels that fill the device.
+std::string about_room(const overlap_report& report) {
+  return report.no_room == 0 ? ""
+                             : grouped(report.no_room) + " boundaries ran beside blocks of " +
+                                   names_of(report, [](const remote_kernel& r) { return r.fills != 0 && r.shared_ms > 0; }) +
+                                   " that take all room of the multiprocessors, and took " + fixed(report.no_room_ms, 2) +
+                                   " ms longer than alone: another domain gives no room, so nothing is predicted for them.";
+}
+
+/// Nothing, or why nothing is predicted at all.
+std::string about_names(const overlap_report& report) {
+  return report.told() ? ""
+                       : "Launches of " + names_of(report, [](const remote_kernel& r) { return !r.told; }) +
+                             " with pointers to a peer or the host could not be told from others of that name, so nothing is "
+                             "predicted: the list parts them where they are launched, and membar-domains try measures it.";
+}
+
+std::string basis(const relief& share) {
+  return fixed(share.value, 2) + " (" + fixed(share.low, 2) + " to " + fixed(share.high, 2) + ")";
+}
+
 std::string expected_back(const prediction& p, const relief& share, const std::string& what) {
   return p.units == 0 || p.held_up_us <= 0
              ? ""
@@ -321,9 +389,19 @@ std::string expected_back(const prediction& p, const relief& share, const std::s
 
 }  // namespace
 
+bool overlap_report::told() const {
+  return std::all_of(remote.begin(), remote.end(), [](const remote_kernel& r) { return r.told; });
+}
+
 std::string sentence(const overlap_report& report) {
   if (report.remote.empty()) {
     return "No kernel of the program is known to store to a peer or to the host: name yours with --remote=REGEX.";
+  }
+  if (!report.told()) {
+    return about_names(report);
+  }
+  if (report.beside_ms == 0 && report.no_room != 0) {
+    return about_room(report);
   }
   if (report.beside_ms == 0) {
     return "No kernel ran beside one that stores to a peer or to the host: there is nothing to move.";
@@ -331,7 +409,8 @@ std::string sentence(const overlap_report& report) {
   const name_list names = list_names(report);
   if (report.held_up_count == 0) {
     return report.unknown == 0
-               ? "Kernels ran beside " + names.text + ", and none of their boundaries took longer: there is nothing to move."
+               ? "Kernels ran beside " + names.text + ", and none of their boundaries took longer: there is nothing to move." +
+                     (report.no_room == 0 ? "" : " ") + about_room(report)
                : grouped(report.unknown) + " boundaries ran beside " + names.text +
                      ", and none like them ran alone, so what they cost is not known: membar-domains try measures it.";
   }
@@ -342,14 +421,23 @@ std::string sentence(const overlap_report& report) {
          " to another domain should give about " + fixed(report.expected_back_ms, 2) + " ms back." +
          expected_back(report.expected.graph, relief_in_a_graph, "A launch of a graph") +
          expected_back(report.expected.stream, relief_in_a_stream,
-                       std::to_string(launches_in_a_unit) + " launches of a stream");
+                       std::to_string(launches_in_a_unit) + " launches of a stream") +
+         (report.expected.graph.units + report.expected.stream.units == 0
+              ? ""
+              : " The parts of the wait that come back are what was measured on two H200: " + basis(relief_in_a_graph) +
+                    " in a graph, " + basis(relief_in_a_stream) +
+                    " in a stream. The wait is that under recording, and can be shorter than without.") +
+         (report.no_room == 0 ? "" : " ") + about_room(report);
 }
 
 std::string table(const overlap_report& report, std::size_t rows) {
   std::string out = "kernels that store to a peer or the host\n";
   for (const remote_kernel& r : report.remote) {
     out += "  " + left(short_name(r.name), 44) + right(grouped(r.count), 9) + " times" + right(fixed(r.total_ms, 2), 11) +
-           " ms, " + fixed(r.shared_ms, 2) + " ms beside others  (" + r.why + ")\n";
+           " ms, " + fixed(r.shared_ms, 2) + " ms beside others  (" + r.why +
+           (r.near == 0 ? "" : "; " + grouped(r.near) + " more launches of the name have none") +
+           (r.told ? "" : "; which launches have it is not known") +
+           (r.fills == 0 ? "" : "; " + grouped(r.fills) + " fill the device") + ")\n";
   }
   out += "\n" + left("boundary of", 34) + left("to", 34) + left("in", 8) + right("beside", 9) + right("alone", 9) +
          right("alone µs", 10) + right("beside µs", 11) + right("held up µs", 12) + right("total ms", 10) + "\n";
@@ -362,7 +450,7 @@ std::string table(const overlap_report& report, std::size_t rows) {
     out += left(b.before, 34) + left(b.after, 34) + left(b.in_graph ? "graph" : "stream", 8) + right(grouped(b.beside), 9) +
            right(grouped(b.alone), 9) + right(b.alone == 0 ? "-" : fixed(b.step_alone, 2), 10) +
            right(fixed(b.step_beside, 2), 11) + right(b.known ? fixed(b.held_up, 2) : "not known", 12) +
-           right(b.known ? fixed(b.total_ms(), 2) : "-", 10) + "\n";
+           right(b.known ? fixed(b.total_ms(), 2) : "-", 10) + (b.no_room ? "  for room" : "") + "\n";
   }
   if (left_out != 0) {
     out += "  and others, less costly\n";
@@ -397,10 +485,12 @@ std::string list_of(const overlap_report& report) {
       "# Kernels to run in another memory synchronization domain: membar-domains apply --list=<this file> -- <program>\n"
       "# A line: remote, default or a physical domain's number; then a regular expression of kernel names. The first match "
       "decides.\n"
+      "# With :far after the domain it is about launches with a pointer to a peer's or the host's memory among their "
+      "arguments.\n"
       "# What must hold: no kernel listed here synchronizes at device scope with a kernel of another domain while both run.\n";
   for (const bool in_graph : {true, false}) {
     const prediction& p = in_graph ? report.expected.graph : report.expected.stream;
-    if (p.units != 0) {
+    if (p.units != 0 && report.told()) {
       out += std::string(prediction_mark) + (in_graph ? "graph " : "stream ") + fixed(p.held_up_us, 3) +
              " held up us of a unit, from " + std::to_string(p.units) + " units\n";
     }
@@ -409,7 +499,8 @@ std::string list_of(const overlap_report& report) {
   for (const remote_kernel& r : report.remote) {
     const std::string pattern = "^" + escaped(r.alone_of_its_short_name ? short_name(r.name) : r.name) + "$";
     if (listed.insert(pattern).second) {
-      out += std::string(r.shared_ms > 0 ? "" : "# ran beside nothing: ") + "remote " + pattern + "  # " + r.why + ", " +
+      out += std::string(r.shared_ms > 0 ? "" : "# ran beside nothing: ") +
+             (report.local.contains(r.name) || !r.told ? "remote:far " : "remote ") + pattern + "  # " + r.why + ", " +
              fixed(r.shared_ms, 2) + " ms beside others\n";
     }
   }

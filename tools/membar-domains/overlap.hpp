@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -33,8 +34,9 @@ struct boundary {
   bool in_graph = false;
   std::size_t alone = 0, beside = 0;
   double step_alone = 0, step_beside = 0, gap_alone = 0, gap_beside = 0;
-  double held_up = 0;  ///< µs each, beside; 0 where it is not known
-  bool known = false;  ///< both were seen often enough
+  double held_up = 0;    ///< µs each, beside; 0 where it is not known
+  bool no_room = false;  ///< of those beside a remote kernel that fills the device; the others are a row of their own
+  bool known = false;    ///< both were seen often enough
   double total_ms() const { return held_up * static_cast<double>(beside) / 1000; }
 };
 
@@ -45,6 +47,9 @@ struct remote_kernel {
   double total_ms = 0;
   double shared_ms = 0;                 ///< of it beside kernels of other streams
   bool alone_of_its_short_name = true;  ///< no other kernel has its short name
+  std::size_t near = 0;                 ///< launches of its name that have no far pointers: these are no remote kernels
+  std::size_t fills = 0;                ///< launches whose blocks take all room of the device
+  bool told = true;                     ///< its far launches could be told from the others
 };
 
 /// The part of a hold-up that another domain takes away, and the range of what has been measured. The value for graphs makes the
@@ -79,7 +84,11 @@ struct overlap_report {
   double beside_ms = 0;         ///< time in which other kernels' streams worked beside remote kernels
   double expected_back_ms = 0;  ///< by the shares above
   predictions expected;
-  std::size_t unknown = 0;  ///< boundaries beside a remote kernel without enough like them alone
+  std::size_t unknown = 0;      ///< boundaries beside a remote kernel without enough like them alone
+  std::set<std::string> local;  ///< names of kernels that ran and are not remote
+  std::size_t no_room = 0;      ///< boundaries beside a remote kernel that fills the device: nothing is predicted for them
+  double no_room_ms = 0;        ///< by which they took longer than alone
+  bool told() const;            ///< every remote kernel's launches could be told from others of its name
 };
 
 /// A gap longer than this is a stream without work.

@@ -35,7 +35,7 @@ std::string timeline(const records& of, const overlap_report& report, double spa
   }
   std::map<std::tuple<std::uint32_t, std::string, std::string, bool>, const boundary*> kinds;
   for (const boundary& b : report.boundaries) {
-    if (b.known && b.held_up > 0) {
+    if (b.known && b.held_up > 0 && !b.no_room) {
       kinds[{b.device, b.before, b.after, b.in_graph}] = &b;
     }
   }
@@ -49,7 +49,7 @@ std::string timeline(const records& of, const overlap_report& report, double spa
   }
   std::map<std::uint32_t, std::vector<interval>> busy;
   for (const ran& k : of.kernels) {
-    if (remote.contains(of.names.count(k.name) ? of.names.at(k.name) : "")) {
+    if (!k.near && remote.contains(of.names.count(k.name) ? of.names.at(k.name) : "")) {
       busy[k.device].push_back({static_cast<std::int64_t>(k.start), static_cast<std::int64_t>(k.end)});
     }
   }
@@ -110,7 +110,7 @@ std::string timeline(const records& of, const overlap_report& report, double spa
       }
       const double left_edge = x(std::max(k.start, from));
       const double wide = std::max(x(std::min(k.end, to)) - left_edge, 0.6);
-      const bool far = remote.contains(of.names.count(k.name) ? of.names.at(k.name) : "");
+      const bool far = !k.near && remote.contains(of.names.count(k.name) ? of.names.at(k.name) : "");
       of_row += "<rect class=\"" + std::string(far ? "remote" : "local") + "\" x=\"" + fixed(left_edge, 2) + "\" y=\"" +
                 fixed(y, 0) + "\" width=\"" + fixed(wide, 2) + "\" height=\"20\"><title>" + xml(brief[k.name]) + ", " +
                 fixed(static_cast<double>(k.end - k.start) / 1000, 2) + " µs</title></rect>\n";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "membar-domains/records.hpp"
 
+#include <algorithm>
 #include <istream>
 #include <sstream>
 
@@ -31,10 +32,25 @@ records read_records(std::istream& in) {
       out.images[text] = id;
       continue;
     } else if (kind == 'K' && words >> k.device >> k.stream >> k.graph >> k.start >> k.end >> k.name) {
-      words >> k.launch;
+      words >> k.launch >> k.fills;
       if (k.start != 0 && k.end >= k.start) {  // CUPTI writes 0 where it has no time
         out.kernels.push_back(k);
       }
+      continue;
+    } else if (kind == 'E' && words >> id) {
+      far_launches& of = out.far[id];
+      char far = 0;
+      std::uint64_t count = 0;
+      while (words >> far) {
+        of.ordered = of.ordered && far != '?';
+        if (words >> count) {
+          of.runs.emplace_back(far == 'f', count);
+        }
+      }
+      continue;
+    } else if (std::uint64_t far = 0, near = 0; kind == 'G' && words >> id >> far >> near) {
+      out.far[id].far_nodes = far;
+      out.far[id].near_nodes = near;
       continue;
     } else if (kind == 'T' && words >> t.lane >> t.start >> t.end) {
       out.ticks.push_back(t);
@@ -47,6 +63,56 @@ records read_records(std::istream& in) {
     ++out.unreadable;
   }
   return out;
+}
+
+void tell_apart(records& of, const std::function<bool(std::uint32_t, const std::string&)>& by_pointer) {
+  for (const auto& [name, reason] : of.reasons) {
+    if (!of.far.contains(name) && of.names.contains(name) && by_pointer(name, of.names.at(name))) {
+      of.not_told.insert(name);  // a crash came before the process wrote which launches were far
+    }
+  }
+  for (const auto& [name, known] : of.far) {
+    if (!of.names.contains(name) || !by_pointer(name, of.names.at(name))) {
+      continue;
+    }
+    std::vector<ran*> launched, in_graphs;
+    for (ran& k : of.kernels) {
+      if (k.name == name) {
+        (k.graph == 0 ? launched : in_graphs).push_back(&k);
+      }
+    }
+    std::sort(launched.begin(), launched.end(), [](const ran* a, const ran* b) { return a->launch < b->launch; });
+    std::uint64_t count = 0;
+    bool any_far = false;
+    bool any_near = false;
+    for (const auto& [far, times] : known.runs) {
+      count += times;
+      (far ? any_far : any_near) = true;
+    }
+    const bool told = known.ordered && count == launched.size() &&
+                      std::adjacent_find(launched.begin(), launched.end(),
+                                         [](const ran* a, const ran* b) { return a->launch == b->launch; }) == launched.end();
+    if (known.ordered && any_near && !any_far) {
+      for (ran* const k : launched) {
+        k->near = true;
+      }
+    } else if (told) {
+      auto at = launched.begin();
+      for (const auto& [far, times] : known.runs) {
+        for (std::uint64_t i = 0; i < times; ++i, ++at) {
+          (*at)->near = !far;
+        }
+      }
+    } else if (!launched.empty() && (any_near || !known.ordered)) {
+      of.not_told.insert(name);
+    }
+    for (ran* const k : in_graphs) {
+      k->near = known.far_nodes == 0 && known.near_nodes != 0;
+    }
+    if (!in_graphs.empty() && known.far_nodes != 0 && known.near_nodes != 0) {
+      of.not_told.insert(name);
+    }
+  }
 }
 
 }  // namespace membar_domains

@@ -7,17 +7,23 @@
 ///     R name reason                             why the kernel counts as remote: peer, host
 ///     P name pointer                            with --check: a pointer that the kernel was given
 ///     I image name                              with --check: the kernel of this name is in <process>.<image>.image
-///     K device stream graph start end name launch   a kernel that ran; those of a graph's launch have its number
+///     K device stream graph start end name launch fills   a kernel that ran; those of a graph's launch have its number. `fills`
+///                                               is 1 if its blocks took all room of the device
+///     E name f2 n1 ...                          its launches outside graphs, in order: 2 with far pointers, then 1 without; ?: the
+///                                               order is not known
+///     G name far near                           its nodes in graphs, with far pointers and without
 ///     L id description                          a lane: a stream or graph whose pace is measured
 ///     T lane start end                          the time that a lane took for its unit of work
 ///     M mode start end                          a listed kernel ran, moved as `mode` says
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <iosfwd>
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace membar_domains {
@@ -30,6 +36,8 @@ struct ran {
   std::uint64_t start = 0, end = 0;
   std::uint32_t name = 0;
   std::uint32_t launch = 0;  ///< the call that launched it; 0: not known
+  bool fills = false;        ///< its blocks took all room of the device
+  bool near = false;         ///< had no far pointers, while others of its name had: set by `tell_apart`
 };
 
 struct tick {
@@ -42,6 +50,13 @@ struct moved_run {
   std::int64_t start = 0, end = 0;
 };
 
+/// Which launches of a name had far pointers.
+struct far_launches {
+  bool ordered = true;
+  std::vector<std::pair<bool, std::uint64_t>> runs;  ///< outside graphs: far or not, and how many
+  std::uint64_t far_nodes = 0, near_nodes = 0;
+};
+
 /// What one process wrote.
 struct records {
   std::map<std::uint32_t, std::string> names, reasons, lanes;
@@ -50,9 +65,15 @@ struct records {
   std::vector<ran> kernels;
   std::vector<tick> ticks;
   std::vector<moved_run> moves;
-  int unreadable = 0;  ///< lines that were cut off, as by a crash
+  std::map<std::uint32_t, far_launches> far;  ///< by name
+  std::set<std::uint32_t> not_told;           ///< names whose far launches `tell_apart` could not tell from the others
+  int unreadable = 0;                         ///< lines that were cut off, as by a crash
 };
 
 [[nodiscard]] records read_records(std::istream& in);
+
+/// Tells apart the launches of the names for which `by_pointer` is true: those that count as remote because of pointers. Outside graphs by their order, which is that of the
+/// numbers that CUPTI gives launches, if there are as many of these as of those; in graphs where all nodes of a name are alike.
+void tell_apart(records& of, const std::function<bool(std::uint32_t, const std::string&)>& by_pointer);
 
 }  // namespace membar_domains

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A halo exchange: each step sends 8 boundaries of 16 MiB into the next GPU's memory on a side stream while short kernels update the
-interior, and ends when both are over."""
+interior, and ends when both are over. With the word `small` it sends 32 of 2 MiB, whose blocks leave room on the multiprocessors, from a
+buffer that it fills before; all its kernels are one kernel then, and only their pointers tell them apart."""
+import sys
+
 import torch
 import torch.distributed as dist
 import torch.distributed._symmetric_memory as symmetric
@@ -9,21 +12,25 @@ import arms
 
 rank, device = arms.start()
 world = dist.get_world_size()
-count = 16 * arms.MIB // 4
+small = 'small' in sys.argv[1:]
+count = (2 if small else 16) * arms.MIB // 4
 halo = symmetric.empty(count, dtype=torch.float32, device=device)
 handle = symmetric.rendezvous(halo, dist.group.WORLD.group_name)
 theirs = handle.get_buffer((rank + 1) % world, (count,), torch.float32)
 boundary = torch.randn(count, device=device)
-interior = torch.randn(512, 1024, device=device)
+staged = torch.empty(4096, device=device)
+interior = torch.randn(64 if small else 512, 1024, device=device)
 side = torch.cuda.Stream()
 
 
 def update(kernels=100):
     for _ in range(kernels):
-        interior.mul_(.999)
+        torch.neg(interior, out=interior) if small else interior.mul_(.999)
 
 
 def exchange():
+    if small:
+        torch.neg(boundary[:4096], out=staged)
     torch.neg(boundary, out=theirs)  # a kernel that stores to the peer
 
 
@@ -33,10 +40,22 @@ interior_alone = arms.captured(update)
 def step():
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
-        for _ in range(8):
+        for _ in range(32 if small else 8):
             exchange()
     interior_alone()
     torch.cuda.current_stream().wait_stream(side)
 
 
+<<<<<<< HEAD
 arms.result('halo', *arms.pairs(interior_alone, step, 10, 30))
+=======
+alone, beside = [], []
+for _ in range(10):
+    dist.barrier()
+    torch.cuda.synchronize()
+    alone += arms.times_of(interior_alone, 30)
+    dist.barrier()
+    torch.cuda.synchronize()
+    beside += arms.times_of(step, 30)
+arms.result('halo_small' if small else 'halo', alone, beside)
+>>>>>>> h/parted

@@ -16,6 +16,7 @@
 #include "membar-domains/preload/driver.hpp"
 #include "membar-domains/preload/images.hpp"
 #include "membar-domains/preload/pace.hpp"
+#include "membar-domains/preload/pointers.hpp"
 #include "membar-domains/preload/session.hpp"
 #include "membar-domains/preload/watch.hpp"
 
@@ -68,6 +69,20 @@ enum hook_id {
   module_load_ex,
   module_load_fatbin,
   module_get_function,
+  memory_ipc,
+  memory_alloc,
+  memory_alloc_pitch,
+  memory_alloc_managed,
+  memory_host_alloc,
+  memory_alloc_host,
+  memory_host_register,
+  memory_map,
+  memory_alloc_async,
+  memory_alloc_async_ptsz,
+  memory_from_pool,
+  memory_from_pool_ptsz,
+  memory_import,
+  memory_external,
   hook_count
 };
 
@@ -97,7 +112,21 @@ constexpr std::array<const char*, hook_count> symbols{"cuInit",
                                                       "cuModuleLoadData",
                                                       "cuModuleLoadDataEx",
                                                       "cuModuleLoadFatBinary",
-                                                      "cuModuleGetFunction"};
+                                                      "cuModuleGetFunction",
+                                                      "cuIpcOpenMemHandle_v2",
+                                                      "cuMemAlloc_v2",
+                                                      "cuMemAllocPitch_v2",
+                                                      "cuMemAllocManaged",
+                                                      "cuMemHostAlloc",
+                                                      "cuMemAllocHost_v2",
+                                                      "cuMemHostRegister_v2",
+                                                      "cuMemMap",
+                                                      "cuMemAllocAsync",
+                                                      "cuMemAllocAsync_ptsz",
+                                                      "cuMemAllocFromPoolAsync",
+                                                      "cuMemAllocFromPoolAsync_ptsz",
+                                                      "cuMemPoolImportPointer",
+                                                      "cuExternalMemoryGetMappedBuffer"};
 
 std::array<std::atomic<void*>, hook_count> real_functions;
 
@@ -123,12 +152,13 @@ void finish() {
 
 // --- what a launch becomes ---------------------------------------------------------------------------------------------------------
 
-/// The target of a kernel, from a small cache of the thread: the cost that every launch pays.
-target where(CUfunction kernel) {
+/// The target of a launch or node, from a small cache of the thread: the cost that every launch pays. Arguments are looked at only where
+/// the list asks for it.
+target where(CUfunction kernel, void** parameters, void** extra) {
   struct entry {
     CUfunction kernel = nullptr;
     unsigned generation = 0;
-    target to;
+    choice to;
   };
   thread_local std::array<entry, 64> cache;
   entry& e = cache[(reinterpret_cast<std::uintptr_t>(kernel) >> 4) % cache.size()];
@@ -137,7 +167,12 @@ target where(CUfunction kernel) {
   if (e.kernel != kernel || e.generation != generation) {
     e = {kernel, generation, of.where(kernel)};
   }
-  return e.to;
+  if (!e.to.by_pointer()) [[likely]] {
+    return e.to.near;
+  }
+  const bool far = reach_of(kernel, parameters, extra) != reach::own;
+  of.meets(far ? e.to.far_rule : e.to.near_rule);
+  return far ? e.to.far : e.to.near;
 }
 
 /// The attribute that a target is, of launches and of graph nodes. The map that changes nothing is CUDA's own.
@@ -210,10 +245,10 @@ CUresult launch_any(const CUlaunchConfig& config, CUfunction kernel, void** para
   }
   of.state().launches.fetch_add(1, std::memory_order_relaxed);
   if (of.what() == job::watch) {
-    watch_arguments(kernel, parameters);
+    const watched_launch seen(kernel, parameters, extra, capturing(stream_of(config.hStream, ptsz)));
     return as_it_was();
   }
-  const target to = where(kernel);
+  const target to = where(kernel, parameters, extra);
   const bool trying = of.what() == job::try_;
   const CUstream stream = stream_of(config.hStream, ptsz);
   if (to.what == target::kind::leave) [[likely]] {
@@ -270,7 +305,7 @@ CUresult on_launch_cooperative(CUfunction f, unsigned gx, unsigned gy, unsigned 
 
 // --- graphs ------------------------------------------------------------------------------------------------------------------------
 
-/// Sets what the list says on the kernel nodes of a graph, and of graphs in it. Whether it has listed ones.
+/// Sets what the list says on the kernel nodes of a graph, and of graphs in it; watch looks at them. Whether it has listed ones.
 bool move_nodes(CUgraph graph) {
   session& of = session::get();
   std::size_t count = 0;
@@ -292,7 +327,7 @@ bool move_nodes(CUgraph graph) {
       any = move_nodes(child) || any;
     }
     CUDA_KERNEL_NODE_PARAMS_v2 parameters{};
-    if (type == CU_GRAPH_NODE_TYPE_CONDITIONAL) {
+    if (type == CU_GRAPH_NODE_TYPE_CONDITIONAL && of.what() != job::watch) {
       of.complain(
           "a graph has a conditional node, into whose body the library cannot look: listed kernels in it are moved if they "
           "were "
@@ -305,7 +340,11 @@ bool move_nodes(CUgraph graph) {
       of.is_a_kernel(parameters.kern);
       parameters.func = reinterpret_cast<CUfunction>(parameters.kern);
     }
-    const target to = where(parameters.func);
+    if (of.what() == job::watch) {
+      watch_node(parameters.func, parameters.kernelParams, parameters.extra);
+      continue;
+    }
+    const target to = where(parameters.func, parameters.kernelParams, parameters.extra);
     if (to.what == target::kind::leave) {
       continue;
     }
@@ -329,8 +368,8 @@ bool move_nodes(CUgraph graph) {
 template <hook_id Id>
 CUresult on_instantiate(CUgraphExec* exec, CUgraph graph, std::uintptr_t third, std::uintptr_t fourth, std::uintptr_t fifth) {
   session& of = session::get();
-  const bool concerned = of.what() == job::apply || of.what() == job::try_;
-  const bool listed = concerned && move_nodes(graph);
+  memory_changed();  // by nodes that allocate
+  const bool listed = of.what() != job::none && move_nodes(graph);
   const CUresult result = real<CUresult(CUgraphExec*, CUgraph, std::uintptr_t, std::uintptr_t, std::uintptr_t)>(Id)(
       exec, graph, third, fourth, fifth);
   if (listed && result == CUDA_SUCCESS) {
@@ -343,7 +382,7 @@ CUresult on_instantiate(CUgraphExec* exec, CUgraph graph, std::uintptr_t third, 
 template <hook_id Id>
 CUresult on_exec_update(CUgraphExec exec, CUgraph graph, std::uintptr_t third, std::uintptr_t fourth) {
   session& of = session::get();
-  const bool listed = (of.what() == job::apply || of.what() == job::try_) && move_nodes(graph);
+  const bool listed = of.what() != job::none && move_nodes(graph);
   const CUresult result = real<CUresult(CUgraphExec, CUgraph, std::uintptr_t, std::uintptr_t)>(Id)(exec, graph, third, fourth);
   if (listed && result == CUDA_SUCCESS) {
     of.holds_listed(exec);
@@ -360,12 +399,13 @@ CUresult on_exec_node_set(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_
       if (p.func == nullptr) {
         of.is_a_kernel(p.kern);
       }
-      return where(p.func == nullptr ? reinterpret_cast<CUfunction>(p.kern) : p.func).what != target::kind::leave;
+      const CUfunction kernel = p.func == nullptr ? reinterpret_cast<CUfunction>(p.kern) : p.func;
+      return where(kernel, p.kernelParams, p.extra).what != target::kind::leave;
     };
     if (driver::cuGraphKernelNodeGetParams_(node, &before) == CUDA_SUCCESS && listed(*parameters) != listed(before)) {
       of.complain(
-          "the program exchanged a listed kernel and another one in a node of an executable graph, whose domain stays: "
-          "instantiate the graph again after the exchange, or leave the kernel out of the list");
+          "the program exchanged a listed kernel and another one in a node of an executable graph, or with :far its pointers, "
+          "whose domain stays: instantiate the graph again after the exchange, or leave the kernel out of the list");
       of.state().refused.fetch_add(1, std::memory_order_relaxed);
     }
   }
@@ -465,6 +505,22 @@ CUresult on_module_get_function(CUfunction* function, CUmodule module, const cha
   return result;
 }
 
+/// Functions that give addresses a meaning. All have at most five words, which are handed on.
+template <hook_id Id>
+CUresult on_memory(std::uintptr_t first, std::uintptr_t second, std::uintptr_t third, std::uintptr_t fourth,
+                   std::uintptr_t fifth) {
+  const CUresult result = real<CUresult(std::uintptr_t, std::uintptr_t, std::uintptr_t, std::uintptr_t, std::uintptr_t)>(Id)(
+      first, second, third, fourth, fifth);
+  memory_changed();
+  return result;
+}
+
+CUresult on_ipc_open(CUdeviceptr* pointer, CUipcMemHandle handle, unsigned flags) {
+  const CUresult result = real<decltype(::cuIpcOpenMemHandle)>(memory_ipc)(pointer, handle, flags);
+  memory_changed();
+  return result;
+}
+
 CUresult on_get_proc_address_v1(const char* symbol, void** function, int version, cuuint64_t flags);
 CUresult on_get_proc_address_v2(const char* symbol, void** function, int version, cuuint64_t flags,
                                 CUdriverProcAddressQueryResult* status);
@@ -518,6 +574,21 @@ const std::array<hook, hook_count>& hooks() {
       {"cuModuleLoadDataEx", "cuModuleLoadDataEx", 0, always, false, address(on_module_load<module_load_ex>)},
       {"cuModuleLoadFatBinary", "cuModuleLoadFatBinary", 0, always, false, address(on_module_load<module_load_fatbin>)},
       {"cuModuleGetFunction", "cuModuleGetFunction", 0, always, false, address(on_module_get_function)},
+      {"cuIpcOpenMemHandle_v2", "cuIpcOpenMemHandle", 11000, always, false, address(on_ipc_open)},
+      {"cuMemAlloc_v2", "cuMemAlloc", 3020, always, false, address(on_memory<memory_alloc>)},
+      {"cuMemAllocPitch_v2", "cuMemAllocPitch", 3020, always, false, address(on_memory<memory_alloc_pitch>)},
+      {"cuMemAllocManaged", "cuMemAllocManaged", 0, always, false, address(on_memory<memory_alloc_managed>)},
+      {"cuMemHostAlloc", "cuMemHostAlloc", 0, always, false, address(on_memory<memory_host_alloc>)},
+      {"cuMemAllocHost_v2", "cuMemAllocHost", 3020, always, false, address(on_memory<memory_alloc_host>)},
+      {"cuMemHostRegister_v2", "cuMemHostRegister", 6050, always, false, address(on_memory<memory_host_register>)},
+      {"cuMemMap", "cuMemMap", 0, always, false, address(on_memory<memory_map>)},
+      {"cuMemAllocAsync", "cuMemAllocAsync", 0, always, false, address(on_memory<memory_alloc_async>)},
+      {"cuMemAllocAsync_ptsz", "cuMemAllocAsync", 0, always, true, address(on_memory<memory_alloc_async_ptsz>)},
+      {"cuMemAllocFromPoolAsync", "cuMemAllocFromPoolAsync", 0, always, false, address(on_memory<memory_from_pool>)},
+      {"cuMemAllocFromPoolAsync_ptsz", "cuMemAllocFromPoolAsync", 0, always, true, address(on_memory<memory_from_pool_ptsz>)},
+      {"cuMemPoolImportPointer", "cuMemPoolImportPointer", 0, always, false, address(on_memory<memory_import>)},
+      {"cuExternalMemoryGetMappedBuffer", "cuExternalMemoryGetMappedBuffer", 0, always, false,
+       address(on_memory<memory_external>)},
   }};
   return all;
 }
@@ -748,6 +819,25 @@ MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuModuleLoadFatBinary, "cuModuleLoadFatBi
 MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuModuleGetFunction, "cuModuleGetFunction",
                         (CUfunction * function, CUmodule module, const char* name),
                         on_module_get_function(function, module, name))
+MEMBAR_DOMAINS_IN_FRONT(membar_domains_cuIpcOpenMemHandle, "cuIpcOpenMemHandle_v2",
+                        (CUdeviceptr * pointer, CUipcMemHandle handle, unsigned flags), on_ipc_open(pointer, handle, flags))
+#define MEMBAR_DOMAINS_MEMORY(symbol, id)                                                                             \
+  MEMBAR_DOMAINS_IN_FRONT(membar_domains_##id, symbol,                                                                \
+                          (std::uintptr_t a, std::uintptr_t b, std::uintptr_t c, std::uintptr_t d, std::uintptr_t e), \
+                          on_memory<membar_domains::id>(a, b, c, d, e))
+MEMBAR_DOMAINS_MEMORY("cuMemAlloc_v2", memory_alloc)
+MEMBAR_DOMAINS_MEMORY("cuMemAllocPitch_v2", memory_alloc_pitch)
+MEMBAR_DOMAINS_MEMORY("cuMemAllocManaged", memory_alloc_managed)
+MEMBAR_DOMAINS_MEMORY("cuMemHostAlloc", memory_host_alloc)
+MEMBAR_DOMAINS_MEMORY("cuMemAllocHost_v2", memory_alloc_host)
+MEMBAR_DOMAINS_MEMORY("cuMemHostRegister_v2", memory_host_register)
+MEMBAR_DOMAINS_MEMORY("cuMemMap", memory_map)
+MEMBAR_DOMAINS_MEMORY("cuMemAllocAsync", memory_alloc_async)
+MEMBAR_DOMAINS_MEMORY("cuMemAllocAsync_ptsz", memory_alloc_async_ptsz)
+MEMBAR_DOMAINS_MEMORY("cuMemAllocFromPoolAsync", memory_from_pool)
+MEMBAR_DOMAINS_MEMORY("cuMemAllocFromPoolAsync_ptsz", memory_from_pool_ptsz)
+MEMBAR_DOMAINS_MEMORY("cuMemPoolImportPointer", memory_import)
+MEMBAR_DOMAINS_MEMORY("cuExternalMemoryGetMappedBuffer", memory_external)
 
 /// The driver calls this where CUDA_INJECTION64_PATH names the library. By then the program has its functions, so only watch works.
 MEMBAR_DOMAINS_EXPORT int InitializeInjection() {

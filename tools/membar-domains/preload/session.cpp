@@ -94,7 +94,7 @@ std::string session::name_of(CUfunction kernel) {
   return name == nullptr ? "" : name;
 }
 
-target session::where(CUfunction kernel) {
+choice session::where(CUfunction kernel) {
   {
     const std::shared_lock lock(names_mutex_);
     if (const auto known = targets_.find(kernel); known != targets_.end()) {
@@ -105,27 +105,31 @@ target session::where(CUfunction kernel) {
   if (name.empty()) {
     complain("the driver does not tell the names of kernels, which needs CUDA 12.3 or newer: nothing was moved");
   }
-  const int rule = list_.rule_of(name);
-  target to = rule < 0 ? target{} : list_.rules()[static_cast<std::size_t>(rule)].to;
-  if (rule >= 0 && rule < 64) {
-    state_->rules_met.fetch_or(std::uint64_t{1} << rule, std::memory_order_relaxed);
-  }
-  if (to.what != target::kind::leave) {
+  const auto target_of = [&](int rule) -> target {
+    const target to = rule < 0 ? target{} : list_.rules()[static_cast<std::size_t>(rule)].to;
     CUdevice device = 0;
     int domains = 0;
-    if (driver::cuCtxGetDevice_(&device) == CUDA_SUCCESS &&
-        driver::cuDeviceGetAttribute_(&domains, CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT, device) == CUDA_SUCCESS) {
-      state_->domains = domains;
-      if (domains <= 1) {
-        complain("device " + std::to_string(device) +
-                 " has one memory synchronization domain (more exist from compute capability 9.0): nothing was moved");
-        to = {};
-      } else if (to.what == target::kind::physical && to.id >= domains) {
-        complain("the list moves '" + short_name(name) + "' to domain " + std::to_string(to.id) + ", and device " +
-                 std::to_string(device) + " has " + std::to_string(domains) + ", numbered from 0: write a number below that");
-        to = {};
-      }
+    if (to.what == target::kind::leave || driver::cuCtxGetDevice_(&device) != CUDA_SUCCESS ||
+        driver::cuDeviceGetAttribute_(&domains, CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT, device) != CUDA_SUCCESS) {
+      return to;
     }
+    state_->domains = domains;
+    if (domains <= 1) {
+      complain("device " + std::to_string(device) +
+               " has one memory synchronization domain (more exist from compute capability 9.0): nothing was moved");
+      return {};
+    }
+    if (to.what == target::kind::physical && to.id >= domains) {
+      complain("the list moves '" + short_name(name) + "' to domain " + std::to_string(to.id) + ", and device " +
+               std::to_string(device) + " has " + std::to_string(domains) + ", numbered from 0: write a number below that");
+      return {};
+    }
+    return to;
+  };
+  const decision by = list_.decide(name);
+  const choice to{target_of(by.far), target_of(by.near), by.far, by.near};
+  if (!to.by_pointer()) {  // what depends on pointers is met by launches that have them
+    meets(to.near_rule);
   }
   const std::unique_lock lock(names_mutex_);
   targets_[kernel] = to;

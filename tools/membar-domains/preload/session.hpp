@@ -20,6 +20,13 @@ namespace membar_domains {
 
 enum class job { none, watch, try_, apply };
 
+/// Where launches of a kernel go that have a pointer to a peer's or the host's memory, and the others.
+struct choice {
+  target far, near;
+  int far_rule = -1, near_rule = -1;
+  [[nodiscard]] bool by_pointer() const noexcept { return far_rule != near_rule; }
+};
+
 class session {
  public:
   /// The session of the process. It is never destroyed: kernels are launched while destructors run.
@@ -35,7 +42,14 @@ class session {
   void complain(const std::string& sentence);
 
   /// Where launches of the kernel go; `leave` also where the device has no such domain.
-  [[nodiscard]] target where(CUfunction kernel);
+  [[nodiscard]] choice where(CUfunction kernel);
+  /// A launch or node met the rule.
+  void meets(int rule) noexcept {
+    const std::uint64_t bit = rule < 0 || rule >= 64 ? 0 : std::uint64_t{1} << rule;
+    if ((state_->rules_met.load(std::memory_order_relaxed) & bit) != bit) {
+      state_->rules_met.fetch_or(bit, std::memory_order_relaxed);
+    }
+  }
   [[nodiscard]] std::string name_of(CUfunction kernel);
 
   void is_a_kernel(CUkernel kernel);
@@ -81,7 +95,7 @@ class session {
   std::mutex file_mutex_;
   std::mutex complaint_mutex_;
   std::shared_mutex names_mutex_;
-  std::unordered_map<CUfunction, target> targets_;
+  std::unordered_map<CUfunction, choice> targets_;
   std::unordered_set<CUkernel> kernels_;
   std::unordered_set<CUgraphExec> listed_graphs_;
   std::atomic<unsigned> generation_{1};

@@ -4,6 +4,7 @@
 #include <cupti.h>
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdlib>
@@ -11,9 +12,13 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <tuple>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "membar-domains/preload/driver.hpp"
+#include "membar-domains/preload/pointers.hpp"
 #include "membar-domains/preload/session.hpp"
 
 namespace membar_domains {
@@ -76,6 +81,37 @@ std::uint32_t id_of(const char* name) {
   return at->second;
 }
 
+/// Whether the blocks of a launch take all room of the device's multiprocessors: threads, blocks, registers and shared memory.
+bool fills_device(const CUpti_ActivityKernel10& k) {
+  static constexpr std::array<CUdevice_attribute, 5> asked{
+      CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
+      CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR,
+      CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR};
+  static std::mutex mutex;
+  static auto* const devices = new std::map<std::uint32_t, std::array<std::int64_t, 5>>;
+  const std::lock_guard lock(mutex);
+  const auto [at, is_new] = devices->try_emplace(k.deviceId);
+  for (std::size_t i = 0; is_new && i < asked.size(); ++i) {
+    int value = 0;
+    static_cast<void>(driver::cuDeviceGetAttribute_(&value, asked[i], static_cast<CUdevice>(k.deviceId)));
+    at->second[i] = value;
+  }
+  const auto& [multiprocessors, threads, blocks, registers, shared] = at->second;
+  const std::int64_t in_block = std::int64_t{k.blockX} * k.blockY * k.blockZ;
+  const std::int64_t in_grid = std::int64_t{k.gridX} * k.gridY * k.gridZ;
+  if (in_block <= 0 || multiprocessors <= 0) {
+    return false;
+  }
+  std::int64_t at_once = std::min(threads / in_block, blocks);
+  if (k.registersPerThread != 0) {
+    at_once = std::min(at_once, registers / (in_block * k.registersPerThread));
+  }
+  if (const std::int64_t uses = std::int64_t{k.staticSharedMemory} + k.dynamicSharedMemory; uses > 0) {
+    at_once = std::min(at_once, shared / uses);
+  }
+  return at_once > 0 && in_grid >= at_once * multiprocessors;
+}
+
 void CUPTIAPI give_buffer(std::uint8_t** buffer, std::size_t* size, std::size_t* records) {
   *buffer = static_cast<std::uint8_t*>(std::aligned_alloc(64, buffer_bytes));
   *size = *buffer == nullptr ? 0 : buffer_bytes;
@@ -96,9 +132,9 @@ void CUPTIAPI take_buffer(CUcontext context, std::uint32_t stream, std::uint8_t*
     // Kernel10 is of CUDA 13; older records begin alike up to graphId.
     const auto* const k = reinterpret_cast<const CUpti_ActivityKernel10*>(record);
     const std::uint32_t name = id_of(k->name == nullptr ? "?" : k->name);
-    session::get().write("K %u %u %u %llu %llu %u %u\n", k->deviceId, k->streamId, k->graphId,
+    session::get().write("K %u %u %u %llu %llu %u %u %d\n", k->deviceId, k->streamId, k->graphId,
                          static_cast<unsigned long long>(k->start), static_cast<unsigned long long>(k->end), name,
-                         k->correlationId);
+                         k->correlationId, fills_device(*k) ? 1 : 0);
     state.recorded.fetch_add(1, std::memory_order_relaxed);
   }
   std::size_t dropped = 0;
@@ -139,68 +175,109 @@ void watch_start() {
   started = true;
 }
 
+namespace {
+
+/// The launches of a name that were not captured, in order, as runs of far ones and others: CUPTI numbers launches in the same order,
+/// but does not tell their arguments.
+struct launches {
+  std::atomic<int> under_way{0};
+  std::atomic<bool> mixed_up{false};  ///< two threads launched at the same time, so the order is not known
+  int looks = 0;
+  bool has_reason = false;
+  std::vector<std::pair<bool, std::uint64_t>> runs;
+  std::uint64_t far_nodes = 0, near_nodes = 0;  ///< in instantiated graphs
+};
+
+struct launches_of_names {
+  std::mutex mutex;
+  std::unordered_map<CUfunction, std::uint32_t> ids;
+  unsigned generation = 0;  ///< of `ids`
+  std::map<std::uint32_t, launches> all;
+};
+launches_of_names& watched() {
+  static auto* const one = new launches_of_names;
+  return *one;
+}
+
+std::pair<std::uint32_t, launches*> of_kernel(launches_of_names& w, CUfunction kernel) {
+  session& of = session::get();
+  if (const unsigned now = of.generation(); w.generation != now) {
+    w.ids.clear();
+    w.generation = now;
+  }
+  const auto [at, is_new] = w.ids.try_emplace(kernel, 0);
+  if (is_new) {
+    at->second = id_of(of.name_of(kernel).c_str());
+  }
+  return {at->second, &w.all[at->second]};
+}
+
+void give_reason(std::uint32_t id, launches& of, reach to) {
+  if (to != reach::own && !of.has_reason) {
+    of.has_reason = true;
+    session::get().write("R %u %s\n", id, to == reach::peer ? "pointer to a peer" : "pointer to host memory");
+  }
+}
+
+}  // namespace
+
+watched_launch::watched_launch(CUfunction kernel, void** parameters, void** extra, bool captured) {
+  launches_of_names& w = watched();
+  const std::lock_guard lock(w.mutex);
+  const auto [id, of] = of_kernel(w, kernel);
+  reach to = reach::own;
+  if (session::get().checks() && ++of->looks <= 3) {
+    to = reach_of_each(kernel, parameters, extra, [id = id](CUdeviceptr value) {
+      session::get().write("P %u %llu\n", id, static_cast<unsigned long long>(value));
+    });
+  } else {
+    to = reach_of(kernel, parameters, extra);
+  }
+  give_reason(id, *of, to);
+  if (captured) {
+    return;  // its node is looked at when its graph is instantiated
+  }
+  of_ = &of->under_way;
+  if (of_->fetch_add(1, std::memory_order_acq_rel) != 0) {
+    of->mixed_up = true;
+  }
+  const bool far = to != reach::own;
+  if (of->runs.empty() || of->runs.back().first != far) {
+    of->runs.emplace_back(far, 0);
+  }
+  ++of->runs.back().second;
+}
+
+void watch_node(CUfunction kernel, void** parameters, void** extra) {
+  launches_of_names& w = watched();
+  const std::lock_guard lock(w.mutex);
+  const auto [id, of] = of_kernel(w, kernel);
+  const reach to = reach_of(kernel, parameters, extra);
+  give_reason(id, *of, to);
+  ++(to == reach::own ? of->near_nodes : of->far_nodes);
+}
+
 void watch_finish() {
   if (started.exchange(false)) {
     static_cast<void>(api.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED));
     static_cast<void>(api.disable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
   }
-  session::get().flush();
-}
-
-void watch_arguments(CUfunction kernel, void** parameters) {
-  static std::mutex mutex;
-  static auto* const looks = new std::map<CUfunction, int>;
-  if (parameters == nullptr) {
-    return;
-  }
-  {
-    const std::lock_guard lock(mutex);
-    if (++(*looks)[kernel] > 3) {
-      return;
+  session& to = session::get();
+  launches_of_names& w = watched();
+  const std::lock_guard lock(w.mutex);
+  for (const auto& [id, of] : w.all) {
+    if (!of.has_reason) {
+      continue;
     }
-  }
-  CUdevice device = 0;
-  if (driver::cuCtxGetDevice_(&device) != CUDA_SUCCESS) {
-    return;
-  }
-  session& of = session::get();
-  const bool is_kernel = of.is_kernel_handle(kernel);
-  bool host = false;
-  bool peer = false;
-  for (std::size_t i = 0;; ++i) {
-    std::size_t offset = 0;
-    std::size_t size = 0;
-    const CUresult known = is_kernel ? driver::cuKernelGetParamInfo_(reinterpret_cast<CUkernel>(kernel), i, &offset, &size)
-                                     : driver::cuFuncGetParamInfo_(kernel, i, &offset, &size);
-    if (known != CUDA_SUCCESS || parameters[i] == nullptr) {
-      break;
+    std::string runs;
+    for (const auto& [far, count] : of.runs) {
+      runs += (far ? " f" : " n") + std::to_string(count);
     }
-    for (std::size_t at = 0; at + sizeof(CUdeviceptr) <= size; at += sizeof(CUdeviceptr)) {
-      CUdeviceptr value = 0;
-      std::memcpy(&value, static_cast<const char*>(parameters[i]) + at, sizeof value);
-      unsigned kind = 0;
-      int owner = 0;
-      if (value < 65536 ||
-          driver::cuPointerGetAttribute_(static_cast<void*>(&kind), CU_POINTER_ATTRIBUTE_MEMORY_TYPE, value) != CUDA_SUCCESS) {
-        continue;
-      }
-      if (of.checks()) {
-        of.write("P %u %llu\n", id_of(of.name_of(kernel).c_str()), static_cast<unsigned long long>(value));
-      }
-      if (kind == CU_MEMORYTYPE_HOST) {
-        host = true;
-      } else if (driver::cuPointerGetAttribute_(static_cast<void*>(&owner), CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, value) ==
-                     CUDA_SUCCESS &&
-                 owner != device) {
-        peer = true;
-      }
-    }
+    to.write("E %u%s\n", id, of.mixed_up ? " ?" : runs.c_str());
+    to.write("G %u %llu %llu\n", id, static_cast<unsigned long long>(of.far_nodes),
+             static_cast<unsigned long long>(of.near_nodes));
   }
-  if (peer) {
-    of.write("R %u pointer to a peer\n", id_of(of.name_of(kernel).c_str()));
-  } else if (host) {
-    of.write("R %u pointer to host memory\n", id_of(of.name_of(kernel).c_str()));
-  }
+  to.flush();
 }
 
 }  // namespace membar_domains

@@ -5,6 +5,8 @@
 
 #include <cuda.h>
 
+#include <atomic>
+
 namespace membar_domains {
 
 /// Starts recording, once. A CUPTI that is missing or busy is a complaint in a sentence.
@@ -13,7 +15,24 @@ void watch_start();
 /// Ends recording and writes what is left.
 void watch_finish();
 
-/// Looks at the first launches of each kernel for pointers to peer or host memory. `parameters` is cuLaunchKernel's; may be null.
-void watch_arguments(CUfunction kernel, void** parameters);
+/// A launch, while it is made: keeps whether its arguments have pointers to a peer's or the host's memory. `parameters` and `extra` are
+/// cuLaunchKernel's; may be null.
+class watched_launch {
+ public:
+  watched_launch(CUfunction kernel, void** parameters, void** extra, bool captured);
+  ~watched_launch() {
+    if (of_ != nullptr) {
+      of_->fetch_sub(1, std::memory_order_acq_rel);
+    }
+  }
+  watched_launch(const watched_launch&) = delete;
+  watched_launch& operator=(const watched_launch&) = delete;
+
+ private:
+  std::atomic<int>* of_ = nullptr;  ///< launches of the name that are being made
+};
+
+/// A kernel node of a graph that is instantiated, or with which an executable graph is updated.
+void watch_node(CUfunction kernel, void** parameters, void** extra);
 
 }  // namespace membar_domains

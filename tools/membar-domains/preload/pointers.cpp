@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "membar-domains/preload/pointers.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "membar-domains/preload/driver.hpp"
+#include "membar-domains/preload/session.hpp"
+
+namespace membar_domains {
+
+namespace {
+
+/// The device that has the memory, or one of these.
+constexpr int no_pointer = -1;
+constexpr int of_the_host = -2;
+
+/// Below and above it no address of a program lies: numbers that are no pointers, mostly.
+constexpr std::uint64_t lowest_address = 65536, end_of_addresses = std::uint64_t{1} << 57;
+
+std::atomic<unsigned> changes{1};
+
+/// Bytes of each parameter of a kernel. The driver tells them since CUDA 12.4.
+using sizes = std::vector<std::uint32_t>;
+
+const sizes* sizes_of(CUfunction kernel) {
+  struct kept {
+    CUfunction kernel = nullptr;
+    unsigned generation = 0;
+    const sizes* of = nullptr;
+  };
+  thread_local std::array<kept, 64> cache;
+  session& of = session::get();
+  const unsigned generation = of.generation();
+  kept& mine = cache[(reinterpret_cast<std::uintptr_t>(kernel) >> 4) % cache.size()];
+  if (mine.kernel == kernel && mine.generation == generation) {
+    return mine.of;
+  }
+  // An entry is never freed, as another thread may read it; a handle that comes to mean another function gets a new one.
+  struct all_sizes {
+    std::shared_mutex mutex;
+    std::unordered_map<CUfunction, std::pair<unsigned, const sizes*>> by_kernel;
+  };
+  static auto* const all = new all_sizes;
+  {
+    const std::shared_lock lock(all->mutex);
+    if (const auto at = all->by_kernel.find(kernel); at != all->by_kernel.end() && at->second.first == generation) {
+      mine = {kernel, generation, at->second.second};
+      return mine.of;
+    }
+  }
+  auto found = std::make_unique<sizes>();
+  const bool is_kernel = of.is_kernel_handle(kernel);
+  for (std::size_t i = 0;; ++i) {
+    std::size_t offset = 0;
+    std::size_t size = 0;
+    const CUresult known = is_kernel ? driver::cuKernelGetParamInfo_(reinterpret_cast<CUkernel>(kernel), i, &offset, &size)
+                                     : driver::cuFuncGetParamInfo_(kernel, i, &offset, &size);
+    if (known == CUDA_ERROR_NOT_FOUND) {
+      of.complain(
+          "the driver does not tell the sizes of kernels' arguments, which needs CUDA 12.4 or newer: no launch counts as far");
+    }
+    if (known != CUDA_SUCCESS) {
+      break;
+    }
+    found->push_back(static_cast<std::uint32_t>(size));
+  }
+  const std::unique_lock lock(all->mutex);
+  mine = {kernel, generation, found.get()};
+  all->by_kernel[kernel] = {generation, found.release()};
+  return mine.of;
+}
+
+int ask(CUdeviceptr value) {
+  unsigned kind = 0;
+  int owner = 0;
+  if (driver::cuPointerGetAttribute_(static_cast<void*>(&kind), CU_POINTER_ATTRIBUTE_MEMORY_TYPE, value) != CUDA_SUCCESS) {
+    return no_pointer;
+  }
+  if (kind == CU_MEMORYTYPE_HOST) {
+    return of_the_host;
+  }
+  return driver::cuPointerGetAttribute_(static_cast<void*>(&owner), CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, value) == CUDA_SUCCESS
+             ? owner
+             : no_pointer;
+}
+
+/// What the thread was told of addresses: for the page of 4096 bytes, all of which one device or the host has, if it is a pointer, and
+/// for the value alone if it is none.
+class known_owners {
+ public:
+  int operator()(CUdeviceptr value) {
+    constexpr std::uint64_t spread = 0x9e3779b97f4a7c15;
+    const unsigned now = changes.load(std::memory_order_acquire);
+    const CUdeviceptr page = value >> 12;
+    kept& of_page = pages_[(page * spread) >> 55];
+    if (of_page.key == page && of_page.changes == now) {
+      return of_page.owner;
+    }
+    kept& of_value = values_[(value * spread) >> 55];
+    if (of_value.key == value && of_value.changes == now) {
+      return no_pointer;
+    }
+    const int owner = ask(value);
+    (owner == no_pointer ? of_value : of_page) = {owner == no_pointer ? value : page, now, owner};
+    return owner;
+  }
+
+ private:
+  struct kept {
+    CUdeviceptr key = 0;
+    unsigned changes = 0;
+    int owner = no_pointer;
+  };
+  std::array<kept, 512> pages_, values_;
+};
+
+template <class Owner>
+reach look(CUfunction kernel, void** parameters, void** extra, Owner owner) {
+  CUdevice device = 0;
+  if (driver::cuCtxGetDevice_(&device) != CUDA_SUCCESS) {
+    return reach::own;
+  }
+  reach out = reach::own;
+  const auto words = [&](const char* from, std::size_t size) {
+    for (std::size_t at = 0; at + sizeof(CUdeviceptr) <= size; at += sizeof(CUdeviceptr)) {
+      CUdeviceptr value = 0;
+      std::memcpy(&value, from + at, sizeof value);
+      if (value < lowest_address || value >= end_of_addresses) {
+        continue;
+      }
+      const int of = owner(value);
+      out = std::max(out, of == of_the_host ? reach::host : of != no_pointer && of != device ? reach::peer : reach::own);
+    }
+  };
+  if (parameters != nullptr) {
+    const sizes& all = *sizes_of(kernel);
+    for (std::size_t i = 0; i < all.size() && parameters[i] != nullptr; ++i) {
+      words(static_cast<const char*>(parameters[i]), all[i]);
+    }
+  } else if (extra != nullptr) {
+    const char* buffer = nullptr;
+    std::size_t size = 0;
+    for (std::size_t i = 0; extra[i] != CU_LAUNCH_PARAM_END; i += 2) {
+      if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER) {
+        buffer = static_cast<const char*>(extra[i + 1]);
+      } else if (extra[i] == CU_LAUNCH_PARAM_BUFFER_SIZE) {
+        std::memcpy(&size, extra[i + 1], sizeof size);
+      }
+    }
+    words(buffer, buffer == nullptr ? 0 : size);
+  }
+  return out;
+}
+
+}  // namespace
+
+reach reach_of(CUfunction kernel, void** parameters, void** extra) {
+  thread_local known_owners owners;
+  known_owners& mine = owners;  // once: a library asks the loader where the thread's objects are
+  return look(kernel, parameters, extra, [&mine](CUdeviceptr value) { return mine(value); });
+}
+
+reach reach_of_each(CUfunction kernel, void** parameters, void** extra, const std::function<void(CUdeviceptr)>& see) {
+  return look(kernel, parameters, extra, [&](CUdeviceptr value) {
+    const int owner = ask(value);
+    if (owner != no_pointer) {
+      see(value);
+    }
+    return owner;
+  });
+}
+
+void memory_changed() noexcept { changes.fetch_add(1, std::memory_order_acq_rel); }
+
+}  // namespace membar_domains
