@@ -59,11 +59,15 @@ __device__ pattern hidden(pattern which) {
   return static_cast<pattern>(value);
 }
 
-/// What a thread operates with: one value, or ever larger ones, so that a maximum changes.
+/// What a thread operates with: one value, or ever larger ones, so that a maximum changes. Halves come with either sign, as a sum
+/// that only grows soon stays where it is.
 template <class T, bool Rising>
 __device__ T operand(unsigned thread, int turn, T value) {
   if constexpr (Rising) {
     return value + static_cast<T>(static_cast<unsigned>(turn) * 65536 + ((thread * 2654435761U) >> 16));
+  }
+  if constexpr (std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16>) {
+    return ((thread * 2654435761U + static_cast<unsigned>(turn) * 2246822519U) >> 16 & 1) != 0 ? value : -value;
   }
   return value;
 }

@@ -115,34 +115,37 @@ struct builtin_add {
   }
 };
 /// The instruction that PTX has for 16 bits, and that ptxas makes a loop of.
+template <class T, class Order>
+__device__ T ptx_atom_add_half(T* object, T value) {
+  constexpr bool relaxed = std::is_same_v<Order, membar::relaxed_t>;
+  static_assert(relaxed || std::is_same_v<Order, membar::acq_rel_t>);
+  constexpr bool bfloat16 = std::is_same_v<T, __nv_bfloat16>;
+  unsigned short bits = __builtin_bit_cast(unsigned short, value);
+  unsigned short old;
+  if constexpr (relaxed && bfloat16) {
+    asm volatile("atom.relaxed.gpu.add.noftz.bf16 %0, [%1], %2;" : "=h"(old) : "l"(object), "h"(bits) : "memory");
+  } else if constexpr (relaxed) {
+    asm volatile("atom.relaxed.gpu.add.noftz.f16 %0, [%1], %2;" : "=h"(old) : "l"(object), "h"(bits) : "memory");
+  } else if constexpr (bfloat16) {
+    asm volatile("atom.acq_rel.gpu.add.noftz.bf16 %0, [%1], %2;" : "=h"(old) : "l"(object), "h"(bits) : "memory");
+  } else {
+    asm volatile("atom.acq_rel.gpu.add.noftz.f16 %0, [%1], %2;" : "=h"(old) : "l"(object), "h"(bits) : "memory");
+  }
+  return __builtin_bit_cast(T, old);
+}
 template <class T>
 struct ptx_add_half : of_ptx {
-  __device__ static T run(T* object, T value) {
-    unsigned short old;
-    unsigned short bits = __builtin_bit_cast(unsigned short, value);
-    if constexpr (std::is_same_v<T, __half>) {
-      asm volatile("atom.acq_rel.gpu.add.noftz.f16 %0, [%1], %2;" : "=h"(old) : "l"(object), "h"(bits) : "memory");
-    } else {
-      asm volatile("atom.acq_rel.gpu.add.noftz.bf16 %0, [%1], %2;" : "=h"(old) : "l"(object), "h"(bits) : "memory");
-    }
-    return __builtin_bit_cast(T, old);
-  }
+  __device__ static T run(T* object, T value) { return ptx_atom_add_half<T, membar::acq_rel_t>(object, value); }
 };
 /// A relaxed instruction of that kind between two fences, which stand outside of ptxas' loop.
 template <class T>
 struct ptx_add_half_between_fences {
   static constexpr const char* name = "ptx_between_fences";
   __device__ static T run(T* object, T value) {
-    unsigned short old;
-    unsigned short bits = __builtin_bit_cast(unsigned short, value);
     membar::thread_fence<thread_scope::device>(membar::release);
-    if constexpr (std::is_same_v<T, __half>) {
-      asm volatile("atom.relaxed.gpu.add.noftz.f16 %0, [%1], %2;" : "=h"(old) : "l"(object), "h"(bits) : "memory");
-    } else {
-      asm volatile("atom.relaxed.gpu.add.noftz.bf16 %0, [%1], %2;" : "=h"(old) : "l"(object), "h"(bits) : "memory");
-    }
+    const T old = ptx_atom_add_half<T, membar::relaxed_t>(object, value);
     membar::thread_fence<thread_scope::device>(membar::acquire);
-    return __builtin_bit_cast(T, old);
+    return old;
   }
 };
 

@@ -16,7 +16,7 @@ from report_page import NONE, limit_row, limit_table, table, write_report  # noq
 PATTERNS = ["known", "one", "skewed", "per_block", "per_warp", "per_lane", "stride_32", "stride_128"]
 SHARED_BY_LANES = ["known", "one", "skewed", "per_block", "per_warp"]  # where the documentation recommends aggregation
 MOST_BESIDE_CUDA, MOST_MAXIMUM, MOST_SUB_WORD, MOST_HALF = 1.02, 0.5, 0.8, 0.7
-LEAST_AGGREGATED, LEAST_OF_BEST = 8.0, 0.95
+LEAST_OF_BEST = 0.95
 
 
 def arms_of(results):
@@ -94,8 +94,7 @@ def recommended(case, arms, cases):
     if operation.startswith("fetch_") and f"{operation[len('fetch_'):]}/{rest}" in cases:
         return None  # the result is not read here: a reduction is recommended, which is another case
     pattern = case.rpartition("/")[2]
-    aggregated = pattern in SHARED_BY_LANES or ("/u8/" in case and pattern == "per_lane")  # bytes side by side: four share a word
-    form = "aggregated" if aggregated else "membar"
+    form = "aggregated" if pattern in SHARED_BY_LANES else "membar"
     return form if form in arms else None
 
 
@@ -132,9 +131,6 @@ def atomic_contention(results, page):
     for kind in ("f16", "bf16"):
         rows.append(limit_row(f"{kind} addition at acq_rel and one address / the instruction `atom.acq_rel.add.noftz.{kind}`",
                             ratio(f"fetch_add/{kind}/acq_rel/global/unused/one", "ptx"), MOST_HALF))
-    for kind, use in (("f32_max", "used"), ("u64_user_function", "used"), ("128_user_function", "unused")):
-        rows.append(limit_row(f"loop / aggregated loop at one address, {kind.replace('_', ' ')}",
-                            ratio(f"loop/{kind}/relaxed/global/{use}/one", "aggregated"), LEAST_AGGREGATED, at_most=False))
     slower = []
     shares = []
     for case, arms in cases.items():
@@ -160,7 +156,7 @@ def atomic_contention(results, page):
                          {kind.replace("/relaxed/global", "").replace("/", "\n"): {p: by[p] for p in patterns if p in by}
                           for kind, by in gains.items() if not any(loop in kind for loop in ("loop/", "/u8/", "/u16/"))}, from_one=True)
     text += table(["operation", *patterns], [[f"`{kind}`", *[by.get(p, "") for p in patterns]] for kind, by in gains.items()])
-    text += (f"\n\nRecommended is aggregation for {', '.join(SHARED_BY_LANES)} and for bytes side by side, else membar's plain operation, "
+    text += (f"\n\nRecommended is aggregation for {', '.join(SHARED_BY_LANES)}, else membar's plain operation, "
              f"and where the result is not read a reduction. Slower than "
              f"{LEAST_OF_BEST} of the best arm: ")
     return text + ("\n\n" + table(["case", "recommended", "best", "recommended, ns", "best, ns", "best / recommended"], slower)

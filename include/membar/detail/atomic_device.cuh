@@ -54,24 +54,23 @@ struct replacement {
 /// The highest lane of a set that is not empty.
 [[nodiscard]] __device__ inline int highest(unsigned lanes) noexcept { return 31 - __clz(static_cast<int>(lanes)); }
 
-/// Performs an operation whose own compare-and-swap failed, merged with those of the warp's lanes that change the same word, and
-/// returns the object's bits before it.
+/// Whether the next lane, or the one before, changes the same word: the cheapest sign that lanes have something to merge. It
+/// may be wrong either way without harm to anything but the time.
+[[nodiscard]] __device__ inline bool neighbour_shares(unsigned lanes, const void* word) noexcept {
+  const auto low = static_cast<unsigned>(reinterpret_cast<unsigned long long>(word));
+  const bool is_there = (lanes >> (lane_id() ^ 1U) & 1U) != 0;
+  return __shfl_xor_sync(lanes, low, 1) == low && is_there;
+}
+
+/// Performs an operation merged with those of the warp's lanes that change the same word, and returns the object's bits before.
 ///
 /// Of a warp's attempts to change one value only one succeeds, and the others delay other warps. So the lanes of a word apply
 /// their operations one after the other, each to what another has left, and one compare-and-swap stores what all have made of
-/// the value. All lanes that still wait look at each value, so those that leave it as it is take no time. No lane sleeps.
-///
-/// Only one lane accesses the object. So a barrier of the lanes stands before its release fence, and one after its acquire
-/// fence: its operation is ordered with what each lane does before and after. Lanes that share a word with no other need none.
-template <thread_scope Scope, memory_order Order, class Bits, class Next>
+/// the value. `next` is called last with the value that it is applied to. No lane sleeps.
+template <thread_scope Scope, class Bits, class Next>
 __device__ inline Bits attempt_together(const cell<Bits>& c, typename cell<Bits>::word_type seen, Next& next) {
-  const unsigned together = __activemask();
-  const unsigned same_word = __match_any_sync(together, reinterpret_cast<unsigned long long>(c.word));
+  const unsigned same_word = __match_any_sync(__activemask(), reinterpret_cast<unsigned long long>(c.word));
   const unsigned self = 1U << lane_id();
-  if (__any_sync(together, same_word != self) != 0) {
-    __syncwarp(together);
-    half_fence<Scope, release_half(Order)>();
-  }
   for (;;) {
     const unsigned present = __activemask();
     const unsigned group = same_word & present;
@@ -79,19 +78,17 @@ __device__ inline Bits attempt_together(const cell<Bits>& c, typename cell<Bits>
     seen = bits_of_lane(present, seen, storing);
     auto before = seen;
     auto value = seen;
-    for (bool waiting = true;;) {
+    unsigned left = group;
+    for (unsigned turns = __reduce_max_sync(present, static_cast<unsigned>(__popc(group))); turns != 0; --turns) {
+      const unsigned turn = left & (0U - left);
       auto now = value;
-      if (waiting) {
+      if (turn == self) {
         before = value;
         now = c.with(value, next(c.part(value)));
       }
-      const unsigned changing = __ballot_sync(present, now != value);
-      if (changing == 0) {
-        break;
-      }
-      const int applied = highest((changing & group) != 0 ? changing & group : self);
-      waiting = waiting && self != 1U << applied;
-      value = bits_of_lane(present, now, applied);
+      const auto left_by_it = bits_of_lane(present, now, turn != 0 ? highest(turn) : 0);
+      value = turn != 0 ? left_by_it : value;
+      left ^= turn;
     }
     bool written = false;
     if (self == 1U << storing) {
@@ -100,10 +97,6 @@ __device__ inline Bits attempt_together(const cell<Bits>& c, typename cell<Bits>
       seen = found;
     }
     if ((__ballot_sync(present, written) & group) != 0) {
-      if (group != self) {
-        half_fence<Scope, acquire_half(Order)>();
-        __syncwarp(group);
-      }
       return c.part(before);
     }
   }
@@ -112,29 +105,31 @@ __device__ inline Bits attempt_together(const cell<Bits>& c, typename cell<Bits>
 /// Replaces the value by `function(value)` and returns the value before. It compares bits. The order is applied outside of the
 /// attempts.
 ///
-/// Lanes whose objects are neighbours in a word need up to four attempts, and each leaves a quarter of a warp less. As long as it
-/// does, they attempt by themselves, without the cost of finding out which lanes share a word. So does a lane that is alone.
+/// One lane may access the object for others. So a barrier of the lanes stands before the release fence, and one after the
+/// acquire fence: the operation of that lane is ordered with what each of them does before and after. The latter barrier stands
+/// at every order, because lanes that leave a loop one by one stay apart, and then nothing is merged in what follows.
 template <class T, thread_scope Scope, memory_order Order, class Function>
 __device__ inline T update_loop(T* object, Function function) {
   const cell<bits_of<T>> c(reinterpret_cast<bits_of<T>*>(object));
   replacement<T, Function> next{function};
-  half_fence<Scope, release_half(Order)>();
+  const unsigned together = __activemask();
+  if constexpr (release_half(Order) != memory_order::relaxed) {
+    __syncwarp(together);
+    half_fence<Scope, release_half(Order)>();
+  }
   auto seen = ptx_load<Scope, memory_order::relaxed>(c.word);
   bits_of<T> old = c.part(seen);
-#pragma unroll 1
-  for (int few = 24;; few = few > 8 ? few - 8 : 1) {
+  bool merge = neighbour_shares(together, c.word);
+  if (!merge) {
     const auto found = ptx_compare_and_swap<Scope, memory_order::relaxed>(c.word, seen, c.with(seen, next(old)));
-    if (found == seen) {
-      break;
-    }
+    merge = found != seen;
     seen = found;
-    if (__popc(static_cast<int>(__activemask())) > few) {
-      old = attempt_together<Scope, Order>(c, seen, next);
-      break;
-    }
-    old = c.part(seen);
+  }
+  if (merge) {
+    old = attempt_together<Scope>(c, seen, next);
   }
   half_fence<Scope, acquire_half(Order)>();
+  __syncwarp(together);
   return from_bits<T>(old);
 }
 
