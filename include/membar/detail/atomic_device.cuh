@@ -54,22 +54,26 @@ struct replacement {
 /// The highest lane of a set that is not empty.
 [[nodiscard]] __device__ inline int highest(unsigned lanes) noexcept { return 31 - __clz(static_cast<int>(lanes)); }
 
-/// Whether the next lane, or the one before, changes the same word: the cheapest sign that lanes have something to merge. It
-/// may be wrong either way without harm to anything but the time.
-[[nodiscard]] __device__ inline bool neighbour_shares(unsigned lanes, const void* word) noexcept {
+/// Whether the lane at `distance` changes the same word: a cheap sign that lanes have something to merge. It may be wrong either
+/// way without harm to anything but the time.
+[[nodiscard]] __device__ inline bool shares_with_lane(const void* word, int distance) noexcept {
   const auto low = static_cast<unsigned>(reinterpret_cast<unsigned long long>(word));
-  const bool is_there = (lanes >> (lane_id() ^ 1U) & 1U) != 0;
-  return __shfl_xor_sync(lanes, low, 1) == low && is_there;
+  return __shfl_xor_sync(__activemask(), low, distance) == low;
 }
 
-/// Performs an operation merged with those of the warp's lanes that change the same word, and returns the object's bits before.
+/// Performs an operation merged with those of the lanes `together` that change the same word, and returns the object's bits
+/// before.
 ///
 /// Of a warp's attempts to change one value only one succeeds, and the others delay other warps. So the lanes of a word apply
 /// their operations one after the other, each to what another has left, and one compare-and-swap stores what all have made of
 /// the value. `next` is called last with the value that it is applied to. No lane sleeps.
-template <thread_scope Scope, class Bits, class Next>
-__device__ inline Bits attempt_together(const cell<Bits>& c, typename cell<Bits>::word_type seen, Next& next) {
-  const unsigned same_word = __match_any_sync(__activemask(), reinterpret_cast<unsigned long long>(c.word));
+///
+/// Only one lane accesses the object. So a barrier of the lanes `together` has stood before its release fence, and one of the
+/// word's lanes stands after its acquire fence: its operation is ordered with what each lane does before and after.
+template <thread_scope Scope, memory_order Order, class Bits, class Next>
+__device__ inline Bits attempt_together(const cell<Bits>& c, unsigned together, typename cell<Bits>::word_type seen,
+                                        Next& next) {
+  const unsigned same_word = together & __match_any_sync(__activemask(), reinterpret_cast<unsigned long long>(c.word));
   const unsigned self = 1U << lane_id();
   for (;;) {
     const unsigned present = __activemask();
@@ -97,6 +101,8 @@ __device__ inline Bits attempt_together(const cell<Bits>& c, typename cell<Bits>
       seen = found;
     }
     if ((__ballot_sync(present, written) & group) != 0) {
+      half_fence<Scope, acquire_half(Order)>();
+      __syncwarp(group);
       return c.part(before);
     }
   }
@@ -105,9 +111,9 @@ __device__ inline Bits attempt_together(const cell<Bits>& c, typename cell<Bits>
 /// Replaces the value by `function(value)` and returns the value before. It compares bits. The order is applied outside of the
 /// attempts.
 ///
-/// One lane may access the object for others. So a barrier of the lanes stands before the release fence, and one after the
-/// acquire fence: the operation of that lane is ordered with what each of them does before and after. The latter barrier stands
-/// at every order, because lanes that leave a loop one by one stay apart, and then nothing is merged in what follows.
+/// A lane attempts by itself, without the cost of finding out which lanes share its word. It does not if it would change a word
+/// that another lane seems to change too. Two lanes that share a word are then quicker merged where fences follow; without
+/// fences they are quicker one after the other.
 template <class T, thread_scope Scope, memory_order Order, class Function>
 __device__ inline T update_loop(T* object, Function function) {
   const cell<bits_of<T>> c(reinterpret_cast<bits_of<T>*>(object));
@@ -118,19 +124,18 @@ __device__ inline T update_loop(T* object, Function function) {
     half_fence<Scope, release_half(Order)>();
   }
   auto seen = ptx_load<Scope, memory_order::relaxed>(c.word);
-  bits_of<T> old = c.part(seen);
-  bool merge = neighbour_shares(together, c.word);
-  if (!merge) {
-    const auto found = ptx_compare_and_swap<Scope, memory_order::relaxed>(c.word, seen, c.with(seen, next(old)));
-    merge = found != seen;
+  const bool shared = shares_with_lane(c.word, Order == memory_order::relaxed ? 2 : 1);
+  const bits_of<T> old = c.part(seen);
+  const auto value = c.with(seen, next(old));
+  if (!shared || value == seen) {
+    const auto found = ptx_compare_and_swap<Scope, memory_order::relaxed>(c.word, seen, value);
+    if (found == seen) {
+      half_fence<Scope, acquire_half(Order)>();
+      return from_bits<T>(old);
+    }
     seen = found;
   }
-  if (merge) {
-    old = attempt_together<Scope>(c, seen, next);
-  }
-  half_fence<Scope, acquire_half(Order)>();
-  __syncwarp(together);
-  return from_bits<T>(old);
+  return from_bits<T>(attempt_together<Scope, Order>(c, together, seen, next));
 }
 
 /// Refuses, in the pass that compiles for a device, a type for which the architecture has neither an instruction nor a loop.
