@@ -22,6 +22,8 @@ constexpr const char* pe_0 = "cta 0,gpu 0";
 constexpr const char* pe_1 = "cta 0,gpu 1";
 constexpr const char* pe_2 = "cta 0,gpu 2";
 
+}  // namespace
+
 const std::vector<order_site> sites = {
     {"notify", "operations.cuh", "",
      "class Order = $_t> requires memory_order_tag<Order> __device__ inline void notify(Group, const Signal& signal"},
@@ -51,6 +53,8 @@ const std::vector<order_site> sites = {
      "thread_fence<thread_scope::system>($)"},
     {"network_acquire", "nvshmem_backend.cuh", "static void after() noexcept {", "thread_fence<thread_scope::system>($)"},
 };
+
+namespace {
 
 // A block puts by one thread and notifies by another; a block waits by one thread and reads by another.
 scenario signalled(const char* name, const std::string& set, const std::string& find, const std::string& fence = "relaxed") {
@@ -99,6 +103,8 @@ scenario early_write(const char* name, const std::string& fence, const std::stri
            {pe_1, "ld." + wait + ".sys r0, flag; bne r0, 1, END; st.weak x, 1; END:"}},
           "P0:r0 == 1"};
 }
+
+}  // namespace
 
 const std::vector<scenario> scenarios = {
     signalled("notify_comes_before_the_data", "{notify}", "{wait}"),
@@ -158,13 +164,6 @@ const std::vector<scenario> scenarios = {
       {pe_1, "atom.relaxed.sys.add r0, count, 1; fence.{network_acquire}.sys; bne r0, 1, END; st.weak x, 1; END:"}},
      "P0:r1 == 1"},
 };
-
-}  // namespace
-
-const order_table& table() {
-  static const order_table all(MEMBAR_HEADERS, sites, scenarios, {});
-  return all;
-}
 
 }  // namespace membar_test
 
