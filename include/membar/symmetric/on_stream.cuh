@@ -10,6 +10,10 @@
 /// In a stream that is captured a value or condition that is an argument is frozen: the graph would set and wait for the same in
 /// every replay, and the second replay would read old data. Such a call is refused. The forms that take an epoch
 /// (`heap.allocate<epoch>`), additions, barriers, puts and quiets are right in every replay.
+///
+/// An epoch demands one sequence of operations: one at a time uses it, in one stream or in streams that events order, so a graph
+/// is replayed in one stream too. Its signal is notified and waited for by its epochs alone, from zero on, and nothing sets either
+/// back. After a wait that was not done, its words are allocated anew (recoverable.cuh).
 #pragma once
 
 #include <membar/device_guard.hpp>
