@@ -4,6 +4,7 @@
 #pragma once
 
 #include <membar/symmetric/deadlock/clock.hpp>
+#include <membar/symmetric/deadlock/parts.hpp>
 #include <membar/symmetric/deadlock/program.hpp>
 
 #include <algorithm>
@@ -60,46 +61,6 @@ struct hash_of_pe {
     }
     return static_cast<std::size_t>(mixed ^ (mixed >> 32));
   }
-};
-
-/// The operations of a program that are parts of others: the steps of each kernel, and what each graph captured. It outlives the
-/// graphs that begin at a later operation, so that each is looked at once.
-class program_parts {
- public:
-  /// Takes what was added to the program since.
-  void take(const program& program) {
-    for (; next_ < program.operations.size(); ++next_) {
-      const stream_operation& operation = program.operations[next_];
-      if (is_step(operation)) {
-        steps_[operation.kernel].push_back(next_);
-      } else if (operation.graph != 0) {
-        captured_[operation.graph].push_back(next_);
-      }
-    }
-  }
-  /// The last operation, which is no part, was taken back.
-  void take_back() noexcept { --next_; }
-
-  [[nodiscard]] const std::vector<std::size_t>& steps(unsigned kernel) const { return of(steps_, kernel); }
-  [[nodiscard]] const std::vector<std::size_t>& captured(unsigned graph) const { return of(captured_, graph); }
-  /// How many operations it has looked at.
-  [[nodiscard]] std::size_t taken() const noexcept { return next_; }
-
-  [[nodiscard]] static bool is_step(const stream_operation& each) noexcept {
-    return each.kernel != 0 && each.kind != operation_kind::kernel;
-  }
-
- private:
-  using lists = std::unordered_map<unsigned, std::vector<std::size_t>>;
-  [[nodiscard]] static const std::vector<std::size_t>& of(const lists& all, unsigned which) {
-    static const std::vector<std::size_t> none;
-    const auto found = all.find(which);
-    return found == all.end() ? none : found->second;
-  }
-
-  lists steps_;
-  lists captured_;
-  std::size_t next_ = 0;
 };
 
 /// The nodes of a program and what comes before each by stream, event, host and kernel.
