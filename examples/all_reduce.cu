@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// All-reduces in one shot and in two (all_reduce.cuh), captured once in a graph of each GPU and replayed with other data each time.
+#include "all_reduce.cuh"
+
+#include <cstdio>
+#include <vector>
+
+constexpr std::size_t small_size = 1000, large_size = 40'000;
+
+/// Value `i` of a PE in a round: whole numbers, so that sums are exact.
+__host__ __device__ float value_of(std::size_t i, int which, unsigned round) {
+  return static_cast<float>((i + 7 * round) % 64 * static_cast<unsigned>(which + 1));
+}
+
+/// Counts the sums of the last round that are wrong, and writes the next round's values.
+__global__ void next_round(float* small, float* large, pe self, int count, unsigned* round, unsigned long long* wrong) {
+  for (std::size_t i = threadIdx.x; i < large_size; i += blockDim.x) {
+    const float sum = *round == 0 ? 0 : value_of(i, 0, *round) * static_cast<float>(count * (count + 1) / 2);
+    atomicAdd(wrong, (large[i] != sum ? 1ULL : 0ULL) + (i < small_size && small[i] != sum ? 1ULL : 0ULL));
+    large[i] = value_of(i, self.index(), *round + 1);
+    if (i < small_size) {
+      small[i] = large[i];
+    }
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    *round += 1;
+  }
+}
+
+int main() try {
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices < 2) {
+    std::puts("SKIPPED: an all-reduce needs two GPUs");
+    return 77;
+  }
+  constexpr unsigned replays = 1000;
+  symmetric::peer_backend gpus;
+  symmetric::heap heap(gpus, std::size_t{16} << 20);
+  const all_reduce sums(heap, small_size);
+  const symmetric::scoped_array small(heap.allocate<float>(small_size)), large(heap.allocate<float>(large_size));
+  const symmetric::scoped_array round(heap.allocate<unsigned>(1));
+  const symmetric::scoped_array wrong(heap.allocate<unsigned long long>(1));
+  std::vector<cudaStream_t> streams;
+  std::vector<cudaGraphExec_t> graphs;
+  for (const pe which : gpus.local_pes()) {
+    const membar::device_guard there(gpus.device_of(which));
+    membar::check(cudaStreamCreateWithFlags(&streams.emplace_back(), cudaStreamNonBlocking));
+    float *const s = small.on(which).local(), *const l = large.on(which).local();
+    membar::check(cudaStreamBeginCapture(streams.back(), cudaStreamCaptureModeThreadLocal));
+    membar::launch(membar::launch_config{1, 512, streams.back()}, next_round, s, l, which, gpus.count(),
+                   round.on(which).local(), wrong.on(which).local());
+    sums.in_one_shot(which, s, s, small_size, streams.back());
+    sums.in_two_shots(which, large.on(which), large_size, streams.back());
+    cudaGraph_t graph = nullptr;
+    membar::check(cudaStreamEndCapture(streams.back(), &graph));
+    membar::check(cudaGraphInstantiate(&graphs.emplace_back(), graph, 0));
+    membar::check(cudaGraphUpload(graphs.back(), streams.back()));
+  }
+  for (unsigned replay = 0; replay != replays; ++replay) {
+    for (const pe which : gpus.local_pes()) {
+      const auto own = static_cast<std::size_t>(which.index());
+      const membar::device_guard there(gpus.device_of(which));
+      membar::check(cudaGraphLaunch(graphs[own], streams[own]));
+    }
+  }
+  unsigned long long all_wrong = 0, here = 0;
+  for (const pe which : gpus.local_pes()) {
+    membar::check(cudaStreamSynchronize(streams[static_cast<std::size_t>(which.index())]));
+    membar::check(cudaMemcpy(&here, wrong.on(which).local(), sizeof here, cudaMemcpyDefault));
+    all_wrong += here;
+  }
+  std::printf("%d GPUs, %u replays: %llu sums are wrong\n", gpus.count(), replays, all_wrong);
+  return all_wrong == 0 ? 0 : 1;
+} catch (const membar::error& failure) {
+  std::puts(failure.what());
+  return failure.code() == cudaErrorPeerAccessUnsupported ? 77 : 1;
+}
