@@ -2,9 +2,9 @@
 /// @file
 /// All-reduces in one shot and in two (all_reduce.cuh), captured once in a graph of each GPU and replayed with other data each time.
 #include "all_reduce.cuh"
+#include "replayed_graphs.hpp"
 
 #include <cstdio>
-#include <vector>
 
 constexpr std::size_t small_size = 1000, large_size = 40'000;
 
@@ -35,43 +35,29 @@ int main() try {
     std::puts("SKIPPED: an all-reduce needs two GPUs");
     return 77;
   }
-  constexpr unsigned replays = 1000;
   symmetric::peer_backend gpus;
   symmetric::heap heap(gpus, std::size_t{16} << 20);
   const all_reduce sums(heap, small_size);
   const symmetric::scoped_array small(heap.allocate<float>(small_size)), large(heap.allocate<float>(large_size));
   const symmetric::scoped_array round(heap.allocate<unsigned>(1));
   const symmetric::scoped_array wrong(heap.allocate<unsigned long long>(1));
-  std::vector<cudaStream_t> streams;
-  std::vector<cudaGraphExec_t> graphs;
+  replayed_graphs graphs;
   for (const pe which : gpus.local_pes()) {
-    const membar::device_guard there(gpus.device_of(which));
-    membar::check(cudaStreamCreateWithFlags(&streams.emplace_back(), cudaStreamNonBlocking));
-    float *const s = small.on(which).local(), *const l = large.on(which).local();
-    membar::check(cudaStreamBeginCapture(streams.back(), cudaStreamCaptureModeThreadLocal));
-    membar::launch(membar::launch_config{1, 512, streams.back()}, next_round, s, l, which, gpus.count(),
-                   round.on(which).local(), wrong.on(which).local());
-    sums.in_one_shot(which, s, s, small_size, streams.back());
-    sums.in_two_shots(which, large.on(which), large_size, streams.back());
-    cudaGraph_t graph = nullptr;
-    membar::check(cudaStreamEndCapture(streams.back(), &graph));
-    membar::check(cudaGraphInstantiate(&graphs.emplace_back(), graph, 0));
-    membar::check(cudaGraphUpload(graphs.back(), streams.back()));
+    graphs.capture(gpus.device_of(which), [&](cudaStream_t stream) {
+      float *const s = small.on(which).local(), *const l = large.on(which).local();
+      membar::launch(membar::launch_config{1, 512, stream}, next_round, s, l, which, gpus.count(), round.on(which).local(),
+                     wrong.on(which).local());
+      sums.in_one_shot(which, s, s, small_size, stream);
+      sums.in_two_shots(which, large.on(which), large_size, stream);
+    });
   }
-  for (unsigned replay = 0; replay != replays; ++replay) {
-    for (const pe which : gpus.local_pes()) {
-      const auto own = static_cast<std::size_t>(which.index());
-      const membar::device_guard there(gpus.device_of(which));
-      membar::check(cudaGraphLaunch(graphs[own], streams[own]));
-    }
-  }
+  graphs.replay(1000);
   unsigned long long all_wrong = 0, here = 0;
   for (const pe which : gpus.local_pes()) {
-    membar::check(cudaStreamSynchronize(streams[static_cast<std::size_t>(which.index())]));
     membar::check(cudaMemcpy(&here, wrong.on(which).local(), sizeof here, cudaMemcpyDefault));
     all_wrong += here;
   }
-  std::printf("%d GPUs, %u replays: %llu sums are wrong\n", gpus.count(), replays, all_wrong);
+  std::printf("%d GPUs, 1000 replays: %llu sums are wrong\n", gpus.count(), all_wrong);
   return all_wrong == 0 ? 0 : 1;
 } catch (const membar::error& failure) {
   std::puts(failure.what());
