@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// All-reduces in one shot and in two (all_reduce.cuh), captured once in a graph of each GPU and replayed with other data each time.
-#include "all_reduce.cuh"
+/// All-reduces in one shot and in two (all_reduce_one_shot.cuh, all_reduce_two_shots.cuh), captured once in a graph of each GPU and replayed with other data each time.
+#include "all_reduce_one_shot.cuh"
+#include "all_reduce_two_shots.cuh"
 #include "replayed_graphs.hpp"
 
 #include <cstdio>
@@ -37,7 +38,8 @@ int main() try {
   }
   symmetric::peer_backend gpus;
   symmetric::heap heap(gpus, std::size_t{16} << 20);
-  const all_reduce sums(heap, small_size);
+  const one_shot_all_reduce one_shot(heap, small_size);
+  const two_shot_all_reduce two_shots(heap);
   const symmetric::scoped_array small(heap.allocate<float>(small_size)), large(heap.allocate<float>(large_size));
   const symmetric::scoped_array round(heap.allocate<unsigned>(1));
   const symmetric::scoped_array wrong(heap.allocate<unsigned long long>(1));
@@ -47,8 +49,8 @@ int main() try {
       float *const s = small.on(which).local(), *const l = large.on(which).local();
       membar::launch(membar::launch_config{1, 512, stream}, next_round, s, l, which, gpus.count(), round.on(which).local(),
                      wrong.on(which).local());
-      sums.in_one_shot(which, s, s, small_size, stream);
-      sums.in_two_shots(which, large.on(which), large_size, stream);
+      one_shot.enqueue(which, s, s, small_size, stream);
+      two_shots.enqueue(large.on(which), large_size, stream);
     });
   }
   graphs.replay(1000);

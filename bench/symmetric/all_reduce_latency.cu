@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what does an all-reduce of floats cost, in one shot and in two (examples/all_reduce.cuh), next to NCCL's, from 1 KiB to
+/// The question: what does an all-reduce of floats cost, in one shot and in two (examples/all_reduce_*.cuh), next to NCCL's, from 1 KiB to
 /// 64 MiB, on two GPUs and on four? A time is that of one all-reduce of many in a row on each GPU's stream, all enqueued before the first
 /// begins. `gigabytes_per_second` is the vector's size over that time. all_reduce_torch.py measures PyTorch's in the same way.
 #include "peer_world.cuh"
 
 #include <bench/common/nccl.hpp>
-#include <examples/all_reduce.cuh>
+#include <examples/all_reduce_one_shot.cuh>
+#include <examples/all_reduce_two_shots.cuh>
 
 #include <algorithm>
 #include <cstddef>
@@ -68,26 +69,26 @@ double nanoseconds_of(world& all, std::size_t bytes, Enqueue enqueue) {
 }
 
 double one_shot_nanoseconds(world& all, std::size_t bytes) {
-  const all_reduce sums(all.heap, most_in_one_shot / sizeof(float));
+  const one_shot_all_reduce sums(all.heap, most_in_one_shot / sizeof(float));
   const std::size_t size = bytes / sizeof(float);
   const plain_vectors vectors(all.backend, size);
   return nanoseconds_of(all, bytes, [&] {
     for (const pe which : all.backend.local_pes()) {
       const membar::device_guard guard(all.backend.device_of(which));
       float* const own = vectors.of(which.index());
-      sums.in_one_shot(which, own, own, size, all.streams.of(which));
+      sums.enqueue(which, own, own, size, all.streams.of(which));
     }
   });
 }
 
 double two_shot_nanoseconds(world& all, std::size_t bytes) {
-  const all_reduce sums(all.heap, 3);
+  const two_shot_all_reduce sums(all.heap);
   const std::size_t size = bytes / sizeof(float);
   const scoped_array vector(all.heap.allocate<float>(size));
   return nanoseconds_of(all, bytes, [&] {
     for (const pe which : all.backend.local_pes()) {
       const membar::device_guard guard(all.backend.device_of(which));
-      sums.in_two_shots(which, vector.on(which), size, all.streams.of(which));
+      sums.enqueue(vector.on(which), size, all.streams.of(which));
     }
   });
 }
