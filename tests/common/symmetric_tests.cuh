@@ -728,7 +728,7 @@ __device__ inline void count_block(unsigned long long& count) {
 __global__ void store_words(span<word_of_16> words, pe home, unsigned long long readers, torn_words* told) {
   const unsigned mine = blockIdx.x * blockDim.x + threadIdx.x;
   word_of_16* const there = words.at(home).data();
-  membar::detail::polling poll(generous);
+  membar::detail::polling poll(membar::wait_budget::milliseconds(1'000'000));  // longer than any number of reads takes
   for (unsigned long long round = 1;; ++round) {
     const unsigned long long value = (round << 32) + mine;
     membar::store<membar::thread_scope::system>(there + mine % words.size(), word_of_16{value, ~value}, membar::relaxed);
