@@ -69,6 +69,29 @@ void there_and_back(benchmark::State& state) {
 }
 BENCHMARK(there_and_back)->Arg(1'000)->Arg(10'000)->Arg(100'000)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
 
+// The host waits for all PEs every tenth round, so that nothing before matters any more; each time it records an event.
+void rounds_that_the_host_waits_for(benchmark::State& state) {
+  bool clean = true;
+  for (auto _ : state) {
+    recorder record(2);
+    std::int64_t operations = 0;
+    for (unsigned round = 1; operations < state.range(0); ++round) {
+      record.notify(pe(0), main_stream, pe(1), ready, signal_add(1));
+      record.wait(pe(1), main_stream, ready, signal_at_least(round));
+      operations += 2;
+      if (round % 10 == 0) {
+        record.record_event(pe(0), static_cast<int>(round), main_stream);
+        record.synchronize_pe(pe(0));
+        record.synchronize_pe(pe(1));
+        operations += 3;
+      }
+    }
+    clean = clean && record.check().empty();
+  }
+  report(state, clean);
+}
+BENCHMARK(rounds_that_the_host_waits_for)->Arg(1'000)->Arg(10'000)->Arg(100'000)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
+
 }  // namespace
 
 BENCHMARK_MAIN();

@@ -273,3 +273,106 @@ extern "C" __global__ void barrier_by_thread(span<symmetric::barrier_word> words
 extern "C" __global__ void barrier_relaxed(span<symmetric::barrier_word> words, membar::wait_result* result) {
   *result = symmetric::try_barrier(by_block, words, budget, membar::relaxed);
 }
+
+// The halves of a barrier: a release to each other PE and no load of theirs; then loads that acquire, and no store.
+// CHECK-LABEL: .entry arrive_by_block(
+// CHECK-NOT: {{ld\.acquire|fence\.acquire}}
+// CHECK: bar.sync
+// CHECK: st.release.sys.b64
+// CHECK-NOT: {{ld\.acquire|fence\.acquire}}
+// CHECK: ret;
+extern "C" __global__ void arrive_by_block(span<symmetric::barrier_word> words, unsigned long long* number) {
+  *number = symmetric::arrive(by_block, words).number();
+}
+
+// CHECK-LABEL: .entry wait_for_arrival_by_block(
+// CHECK-NOT: {{fence\.|\.release|membar\.|st\.relaxed\.sys}}
+// CHECK: ld.acquire.sys.b64
+// CHECK-NOT: {{fence\.|\.release|membar\.|st\.relaxed\.sys}}
+// CHECK: {{bar|barrier}}.{{(cta\.)?}}red.{{.*}}or
+// CHECK-NOT: {{fence\.|\.release|membar\.|st\.relaxed\.sys}}
+// CHECK: ret;
+extern "C" __global__ void wait_for_arrival_by_block(span<symmetric::barrier_word> words, membar::wait_result* result) {
+  *result = symmetric::try_wait(by_block, words, symmetric::last_arrival(words), budget);
+}
+
+// A team's barrier has the same orders.
+// CHECK-LABEL: .entry barrier_of_a_team(
+// CHECK: bar.sync
+// CHECK: st.release.sys.b64
+// CHECK: ld.acquire.sys.b64
+// CHECK: {{bar|barrier}}.{{(cta\.)?}}red.{{.*}}or
+// CHECK: ret;
+extern "C" __global__ void barrier_of_a_team(symmetric::team_words<> words, membar::wait_result* result) {
+  *result = symmetric::try_barrier(by_block, words, budget);
+}
+
+// CHECK-LABEL: .entry split_barrier_relaxed(
+// CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
+// CHECK: ret;
+extern "C" __global__ void split_barrier_relaxed(symmetric::team_words<> words, membar::wait_result* result) {
+  const auto own = symmetric::arrive(by_block, words, membar::relaxed);
+  *result = symmetric::try_wait(by_block, words, own, budget, membar::relaxed);
+}
+
+// A backend over a network, whose markers say when it is asked to make this PE's memory consistent: 6 after a signal, 7 after
+// the word of another PE's barrier.
+struct distant_reach {
+  __device__ pe self() const { return pe(0); }
+  __device__ int count() const { return 2; }
+  __device__ void* direct(void*, pe) const { return nullptr; }
+};
+struct distant {
+  static constexpr symmetric::visibility visible = symmetric::visibility::destination_only;
+  using reach = distant_reach;
+};
+template <>
+struct symmetric::detail::transport<distant_reach> {
+  template <class Group, class Others, class Order>
+  __device__ static void arrive_everywhere(Group, const distant_reach&, const Others&, unsigned long long*, unsigned long long,
+                                           Order) {
+    Group::sync();
+  }
+  __device__ static void arrived(unsigned long long*, unsigned long long) { asm volatile("pmevent 6;" ::: "memory"); }
+  __device__ static void arrived_from(const distant_reach&, unsigned long long*, unsigned long long, pe) {
+    asm volatile("pmevent 7;" ::: "memory");
+  }
+};
+
+// CHECK-LABEL: .entry barrier_over_a_network(
+// CHECK-NOT: pmevent
+// CHECK: ld.acquire.sys.b64
+// CHECK: pmevent {{.*}}7;
+// CHECK: {{bar|barrier}}.{{(cta\.)?}}red.{{.*}}or
+// CHECK: ret;
+extern "C" __global__ void barrier_over_a_network(span<symmetric::barrier_word, distant> words, membar::wait_result* result) {
+  *result = symmetric::try_barrier(by_block, words, budget);
+}
+
+// CHECK-LABEL: .entry wait_for_arrival_over_a_network(
+// CHECK-NOT: pmevent
+// CHECK: ld.acquire.sys.b64
+// CHECK: pmevent {{.*}}7;
+// CHECK: {{bar|barrier}}.{{(cta\.)?}}red.{{.*}}or
+// CHECK: ret;
+extern "C" __global__ void wait_for_arrival_over_a_network(symmetric::team_words<distant> words, membar::wait_result* result) {
+  *result = symmetric::try_wait(by_block, words, symmetric::last_arrival(words), budget);
+}
+
+// CHECK-LABEL: .entry wait_over_a_network(
+// CHECK-NOT: pmevent
+// CHECK: ld.acquire.sys.b64
+// CHECK: pmevent {{.*}}6;
+// CHECK: bar.sync
+// CHECK: ret;
+extern "C" __global__ void wait_over_a_network(object<set_signal, distant> flag) {
+  symmetric::wait(by_block, flag, equals(1), budget);
+}
+
+// Without an order nothing is read after it that would need it.
+// CHECK-LABEL: .entry relaxed_over_a_network(
+// CHECK-NOT: pmevent
+// CHECK: ret;
+extern "C" __global__ void relaxed_over_a_network(span<symmetric::barrier_word, distant> words, membar::wait_result* result) {
+  *result = symmetric::try_barrier(by_block, words, budget, membar::relaxed);
+}

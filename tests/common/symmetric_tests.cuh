@@ -705,33 +705,78 @@ struct alignas(16) word_of_16 {
   unsigned long long complement;
 };
 
-__global__ void store_words(span<word_of_16> words, pe home, unsigned rounds) {
-  const unsigned mine = blockIdx.x * blockDim.x + threadIdx.x;
-  word_of_16* const there = words.at(home).data();
-  for (unsigned round = 1; round <= rounds; ++round) {
-    const unsigned long long value = (static_cast<unsigned long long>(round) << 32) + mine;
-    membar::store<membar::thread_scope::system>(there + mine % words.size(), word_of_16{value, ~value}, membar::relaxed);
+/// Says when the words change: all writers store from before the first read until after the last.
+struct torn_words {
+  unsigned long long writers;  ///< blocks that have begun to store
+  unsigned long long readers;  ///< blocks that have ended
+  unsigned long long torn;
+  unsigned long long reads;
+  unsigned long long changed;  ///< reads that found another value than the thread's read before, of the same word
+  unsigned long long late;
+};
+
+[[nodiscard]] __device__ inline unsigned long long counted(unsigned long long& count) {
+  return membar::load<membar::thread_scope::system>(&count, membar::relaxed);
+}
+__device__ inline void count_block(unsigned long long& count) {
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    membar::atomic_ref<unsigned long long, membar::thread_scope::system>(count).add(1, membar::relaxed);
   }
 }
-__global__ void read_words(span<word_of_16> words, pe home, unsigned reads, unsigned long long* torn) {
+
+__global__ void store_words(span<word_of_16> words, pe home, unsigned long long readers, torn_words* told) {
+  const unsigned mine = blockIdx.x * blockDim.x + threadIdx.x;
+  word_of_16* const there = words.at(home).data();
+  membar::detail::polling poll(membar::wait_budget::milliseconds(1'000'000));  // longer than any number of reads takes
+  for (unsigned long long round = 1;; ++round) {
+    const unsigned long long value = (round << 32) + mine;
+    membar::store<membar::thread_scope::system>(there + mine % words.size(), word_of_16{value, ~value}, membar::relaxed);
+    if (round == 1) {
+      count_block(told->writers);
+    }
+    if (round % 64 == 0 && (counted(told->readers) == readers || poll.time_is_up())) {
+      break;
+    }
+  }
+}
+__global__ void read_words(span<word_of_16> words, pe home, unsigned reads, unsigned long long writers, torn_words* told) {
+  constexpr unsigned at_one_word = 64;
   const unsigned mine = blockIdx.x * blockDim.x + threadIdx.x;
   const word_of_16* const there = words.at(home).data();
-  unsigned long long wrong = 0;
-  for (unsigned i = 0; i != reads; ++i) {
-    const word_of_16 seen = membar::load<membar::thread_scope::system>(there + (mine + i) % words.size(), membar::relaxed);
-    wrong += seen.complement == ~seen.value || (seen.value == 0 && seen.complement == 0) ? 0 : 1;
+  membar::detail::polling poll(generous);
+  bool late = false;
+  while (counted(told->writers) != writers && !late) {
+    late = poll.time_is_up();
   }
-  add_to(torn[0], wrong);
-  add_to(torn[1], reads);
+  unsigned long long wrong = 0;
+  unsigned long long changed = 0;
+  unsigned long long before = 0;
+  for (unsigned i = 0; i != reads; ++i) {
+    const word_of_16 seen =
+        membar::load<membar::thread_scope::system>(there + (mine + i / at_one_word) % words.size(), membar::relaxed);
+    wrong += seen.complement == ~seen.value || (seen.value == 0 && seen.complement == 0) ? 0 : 1;
+    changed += i % at_one_word != 0 && seen.value != before ? 1 : 0;
+    before = seen.value;
+  }
+  const auto add = [](unsigned long long& to, unsigned long long value) {
+    membar::atomic_ref<unsigned long long, membar::thread_scope::system>(to).add(value, membar::relaxed);
+  };
+  add(told->torn, wrong);
+  add(told->reads, reads);
+  add(told->changed, changed);
+  add(told->late, late ? 1 : 0);
+  count_block(told->readers);
 }
 
 TEST_P(symmetric_pes, words_of_sixteen_bytes_are_never_torn) {
   constexpr unsigned threads = 512;
+  constexpr unsigned writing_blocks = 4;
   peer_backend backend(devices());
   heap<peer_backend> heap(backend, 1 << 20);
   const scoped_array words(heap.allocate<word_of_16>(1024));
-  const support::pinned_memory<unsigned long long> torn(2);
-  torn.get()[0] = torn.get()[1] = 0;
+  // In device memory that both reach, because a link to the host may not carry the additions.
+  const scoped_array told_at(heap.allocate<torn_words>(1));
   const unsigned reads =
       static_cast<unsigned>(stress_count("MEMBAR_STRESS_READS", 100'000'000) / (2ULL * blocks * threads)) + 1;
   std::vector<std::unique_ptr<support::stream>> streams;
@@ -744,19 +789,25 @@ TEST_P(symmetric_pes, words_of_sixteen_bytes_are_never_torn) {
     }
   }
   // Both store at PE 0 and read there: one in its own memory, one across the link.
+  torn_words* const told = heap.address_at(told_at.on(home), home);
   for (const pe which : backend.local_pes()) {
     const membar::device_guard guard(backend.device_of(which));
     const auto own = static_cast<std::size_t>(2 * which.index());
-    membar::launch(launch_config{4, threads, streams[own]->get()}, store_words, words.on(which), home, reads);
+    membar::launch(launch_config{writing_blocks, threads, streams[own]->get()}, store_words, words.on(which), home,
+                   2ULL * blocks, told);
     membar::launch(launch_config{blocks, threads, streams[own + 1]->get()}, read_words, words.on(which), home, reads,
-                   torn.get());
+                   2ULL * writing_blocks, told);
   }
   for (const auto& each : streams) {
     each->synchronize();
   }
-  EXPECT_EQ(torn[0], 0U);
-  EXPECT_EQ(torn[1], 2ULL * blocks * threads * reads);
-  RecordProperty("reads", std::to_string(torn[1]));
+  const torn_words seen = copied(told, 1)[0];
+  EXPECT_EQ(seen.late, 0U) << "the readers did not wait for the writers";
+  EXPECT_EQ(seen.torn, 0U);
+  EXPECT_EQ(seen.reads, 2ULL * blocks * threads * reads);
+  EXPECT_GT(seen.changed, 2ULL * blocks * threads) << "the memory was at rest";
+  RecordProperty("reads", std::to_string(seen.reads));
+  RecordProperty("changed", std::to_string(seen.changed));
 }
 
 // A budget is for a whole barrier, however many PEs are late.
@@ -827,6 +878,12 @@ TEST_P(symmetric_pes, a_late_wait_on_a_stream_ends_those_of_all_and_the_program_
     EXPECT_EQ(status[0].seen, 0U);
     EXPECT_EQ(status[1].result, stream_result::aborted);
     EXPECT_EQ(status[2].result, stream_result::aborted);
+    EXPECT_EQ(status[2].expected, 1U);
+    EXPECT_EQ(status[2].missing, 0) << "which had not arrived";
+    // As a replayed graph does: it finds the flag, and leaves what failed first.
+    try_wait_on_stream(flags.on(here)[0], equals(5), generous, aborts.on(here)[0], status.get(), own.get());
+    own.synchronize();
+    EXPECT_EQ(status[0].result, stream_result::timed_out);
   }
   // Words that are allocated anew serve as if nothing had been.
   const scoped_array flags(heap.allocate<signal<set>>(1));

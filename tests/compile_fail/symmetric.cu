@@ -178,6 +178,15 @@ __global__ void words(span<int> data, object<counter<int>> count, object<counter
   // expect: a barrier takes acq_rel, or relaxed
   REFUSED(a_barrier_is_no_half, symmetric::barrier(symmetric::by_block, barrier, budget, membar::release));
   symmetric::barrier(symmetric::by_block, barrier, budget, membar::relaxed);
+  // expect: an arrival takes release or relaxed
+  REFUSED(an_arrival_acquires_nothing, static_cast<void>(symmetric::arrive(symmetric::by_block, barrier, membar::acq_rel)));
+  const symmetric::arrival here = symmetric::arrive(symmetric::by_block, barrier, membar::relaxed);
+  // expect: a wait takes acquire or relaxed
+  REFUSED(a_wait_for_an_arrival_releases_nothing, symmetric::wait(symmetric::by_block, barrier, here, budget, membar::acq_rel));
+  symmetric::wait(symmetric::by_block, barrier, here, budget);
+  // expect: a barrier takes the words that a heap's allocate_barrier gave
+  REFUSED(an_arrival_takes_barrier_words, static_cast<void>(symmetric::arrive(symmetric::by_warp, data)));
+  symmetric::wait(symmetric::by_warp, barrier, symmetric::arrive(symmetric::by_warp, barrier), budget);
 }
 
 template <class T>

@@ -16,7 +16,7 @@ namespace membar_test::late_network {
 
 /// A step of a PE's program.
 struct step {
-  enum class kind_t { put, put_signal, notify, fence, quiet, wait, read, free } kind = kind_t::put;
+  enum class kind_t { put, put_signal, notify, fence, quiet, wait, poll, read, free } kind = kind_t::put;
   int to = 0;        ///< the PE whose memory it is
   int variable = 0;  ///< what is put, read or freed
   int value = 0;
@@ -29,8 +29,10 @@ struct step {
 [[nodiscard]] inline step notify(int to, int signal) { return {step::kind_t::notify, to, 0, 1, signal}; }
 [[nodiscard]] inline step fence() { return {step::kind_t::fence, 0, 0, 0, 0}; }
 [[nodiscard]] inline step quiet() { return {step::kind_t::quiet, 0, 0, 0, 0}; }
-/// Until its own signal has been notified `times` times.
+/// Until its own signal has been notified `times` times, by the transport's wait: what was delivered before is visible then.
 [[nodiscard]] inline step wait(int signal, int times = 1) { return {step::kind_t::wait, 0, 0, times, signal}; }
+/// The same by loads of the signal: what was delivered before may still be on its way within the PE.
+[[nodiscard]] inline step poll(int signal, int times = 1) { return {step::kind_t::poll, 0, 0, times, signal}; }
 [[nodiscard]] inline step read(int from, int variable) { return {step::kind_t::read, from, variable, 0, 0}; }
 /// Gives memory of its own back and takes it anew: it holds 0.
 [[nodiscard]] inline step free_and_allocate(int variable) { return {step::kind_t::free, 0, variable, 0, 0}; }
@@ -64,6 +66,7 @@ class network {
     std::vector<std::size_t> next;
     std::vector<int> epoch;  ///< fences so far, by PE
     std::multiset<message> on_its_way;
+    std::multiset<message> landed;  ///< delivered data that its PE may not see yet
     std::map<std::pair<int, int>, int> memory;
     std::map<std::pair<int, int>, int> signals;
     readings read;
@@ -89,7 +92,13 @@ class network {
         deliver(now, *each);
       }
     }
-    if (ended) {
+    for (auto each = now.landed.begin(); each != now.landed.end(); ++each) {
+      state after = now;
+      after.landed.erase(after.landed.find(*each));
+      after.memory[{each->to, each->variable}] = each->value;
+      explore(after);
+    }
+    if (ended && now.landed.empty()) {
       results_.insert(now.read);
     }
   }
@@ -98,7 +107,7 @@ class network {
     state after = now;
     after.on_its_way.erase(after.on_its_way.find(what));
     if (what.puts) {
-      after.memory[{what.to, what.variable}] = what.value;
+      after.landed.insert(what);
       // The signal of a put is delivered after its data.
       if (what.notifies) {
         after.on_its_way.insert({what.from, what.to, what.epoch, 0, 0, what.signal, false, true});
@@ -129,11 +138,19 @@ class network {
           return;
         }
         break;
-      case kind_t::wait: {
+      case kind_t::wait:
+      case kind_t::poll: {
         const auto found = now.signals.find({pe, each.signal});
         if (found == now.signals.end() || found->second < each.value) {
           return;
         }
+        std::erase_if(after.landed, [&](const message& data) {
+          const bool settles = each.kind == kind_t::wait && data.to == pe;
+          if (settles) {
+            after.memory[{pe, data.variable}] = data.value;
+          }
+          return settles;
+        });
         break;
       }
       case kind_t::read: {

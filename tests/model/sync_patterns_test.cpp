@@ -16,6 +16,8 @@ constexpr const char* block_1 = "cta 1,gpu 0";
 constexpr const char* block_2 = "cta 2,gpu 0";
 constexpr const char* on_host = "host";
 
+}  // namespace
+
 const std::vector<order_site> sites = {
     {"ticket_look", "ticket_lock.cuh", "wait_result try_lock(", "serving_.load($)"},
     {"ticket_turn", "ticket_lock.cuh", "wait_result lock(", "serving_.load($)"},
@@ -76,6 +78,8 @@ const std::vector<order_site> sites = {
     {"serve_taken", "publisher.cuh", "", "heads_[index].store(heads[i], $)"},
     {"serve_end", "publisher.cuh", "", "heads_[index].store(heads[i] | detail::closed_bit, $)"},
 };
+
+namespace {
 
 // A ticket lock: each holder adds 1 to x. r1 is the ticket served, r4 says that the thread held the lock.
 const std::string holds =
@@ -150,6 +154,8 @@ scenario closed_by_the_second_owner(const char* name, const std::string& first, 
            {block_0, "mov r1, 0; ld." + look + ".cta r0, word; bne r0, 9, END; ld.weak r1, x; END:"}},
           "P2:r0 == 9 /\\ P2:r1 == 0"};
 }
+
+}  // namespace
 
 const std::vector<scenario> scenarios = {
     {"ticket_lock_loses_what_a_holder_wrote",
@@ -300,13 +306,6 @@ const std::vector<scenario> scenarios = {
     closed_by_the_second_owner("publisher_reads_an_entry_of_the_warp_before", "{warp_publish}", "{warp_close}", "{serve_look}"),
     closed_by_the_second_owner("publisher_that_took_over_ends_a_flush_early", "{serve_taken}", "{serve_end}", "{flush}"),
 };
-
-}  // namespace
-
-const order_table& table() {
-  static const order_table all(MEMBAR_HEADERS, sites, scenarios, {});
-  return all;
-}
 
 }  // namespace membar_test
 

@@ -95,6 +95,13 @@ class SymmetricReport(unittest.TestCase):
         self.assertIn("| same domain | 14 | 7 |", page)
         self.assertIn("| remote domain | 6 | 3 |", page)
 
+    def test_all_reduces_are_compared_with_nccls_by_the_quicker_of_both(self):
+        prefix = "all_reduce_latency/"
+        page = report(result({prefix + "one_shot/gpus:2/bytes:1024": 6000.0, prefix + "two_shots/gpus:2/bytes:1024": 8000.0,
+                              prefix + "nccl/gpus:2/bytes:1024": 18000.0, prefix + "two_shots/gpus:4/bytes:4096": 9000.0}))[1]
+        self.assertIn("| 2 | 1024 | 6 | 8 | 18 | 3 |", page)
+        self.assertIn("| 4 | 4096 |  | 9 |  |  |", page)
+
     def test_waived_cases_are_left_out_with_their_reason(self):
         ran, page = report(result(LATENCIES, waived="no two devices with peer access to each other"))
         self.assertEqual(ran.returncode, 0)

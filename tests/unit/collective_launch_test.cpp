@@ -186,6 +186,27 @@ TEST_F(collective_launch_of, arguments_that_throw_are_an_error_in_all) {
   EXPECT_TRUE(now().launches.empty());
 }
 
+TEST_F(collective_launch_of, arguments_that_throw_has_the_exception_with_the_error_of_their_own_process) {
+  std::string inner[2];
+  const auto call = [&](fake_backend& backend, std::size_t process) {
+    try {
+      symmetric::collective_launch(backend, {1, 64}, {}, meets, [](pe which) {
+        return which == pe(1) ? throw std::runtime_error("no arguments") : std::tuple(which.index());
+      });
+    } catch (const membar::error& error) {
+      try {
+        std::rethrow_if_nested(error);
+      } catch (const std::runtime_error& nested) {
+        inner[process] = nested.what();
+      }
+      throw;
+    }
+  };
+  expect_all_say(in_processes(2, call), "the function that makes the arguments threw for PE 1");
+  EXPECT_EQ(inner[0], "");
+  EXPECT_EQ(inner[1], "no arguments");
+}
+
 TEST_F(collective_launch_of, grids_that_fill_their_devices_waits_for_no_kernel_that_gathers) {
   using by_kernels = basic_fake_backend<true>;
   const auto call = [](by_kernels& backend, std::size_t) {

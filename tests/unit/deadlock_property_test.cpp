@@ -267,14 +267,18 @@ class verdicts {
     }
     ASSERT_TRUE(!real.collectives_at_once || kinds.contains(hazard::concurrent_collectives)) << said;
     ASSERT_TRUE(!real.copy_overtaken || kinds.contains(hazard::early_host_copy)) << said;
+    ASSERT_TRUE(!real.stale_wait || kinds.contains(hazard::stale_wait)) << said;
+    stale_ += real.stale_wait;
   }
 
   void expect_enough_of_each() const {
     EXPECT_GT(hang_, programs / 20) << "too few of the programs hang";
     EXPECT_GT(clean_, programs / 20) << "too few of the programs are clean";
     EXPECT_LT(cautious_, programs / 20) << "too many of the programs are reported for nothing";
-    std::printf("%d programs: %d hang, %d are reported to hang, %d are clean, %d are reported for nothing\n", programs, hang_,
-                reported_to_hang_, clean_, cautious_);
+    EXPECT_TRUE(stale_ > programs / 100 || with_.graphs) << "too few of the programs have a stale wait";
+    std::printf(
+        "%d programs: %d hang, %d are reported to hang, %d have a stale wait, %d are clean, %d are reported for nothing\n",
+        programs, hang_, reported_to_hang_, stale_, clean_, cautious_);
   }
 
  private:
@@ -283,6 +287,7 @@ class verdicts {
   int hang_ = 0;
   int reported_to_hang_ = 0;
   int clean_ = 0;
+  int stale_ = 0;
   int cautious_ = 0;  // reported, though no schedule hangs
 };
 

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <thread>
 #include <vector>
@@ -670,6 +671,181 @@ TEST(deadlock_recorder, a_later_notification_takes_an_order_away) {
   EXPECT_EQ(kinds(record), nothing);
   record.notify(pe(1), 3, pe(0), ready, signal_add(1));
   EXPECT_EQ(kinds(record), only(hazard::concurrent_collectives));
+}
+
+// Epochs.
+
+/// A graph of each PE, captured once: PE 0 notifies by the next number of its epoch, PE 1 waits for the next of its own.
+class replayed : public steps {
+ public:
+  explicit replayed(signal_effect effect = signal_next(1), signal_condition until = signal_at_least_next(2)) : steps(2) {
+    begin_capture(pe(0), main_stream);
+    notify(0, 1, effect);
+    sends_ = end_capture(pe(0), main_stream);
+    begin_capture(pe(1), main_stream);
+    wait(1, until);
+    waits_ = end_capture(pe(1), main_stream);
+  }
+  replayed& send() {
+    launch_graph(pe(0), main_stream, sends_);
+    return *this;
+  }
+  replayed& receive() {
+    launch_graph(pe(1), main_stream, waits_);
+    return *this;
+  }
+
+ private:
+  handle sends_, waits_;
+};
+
+TEST(deadlock_recorder, an_epoch_numbers_each_replay_anew) {
+  replayed record;
+  for (int replay = 0; replay != 3; ++replay) {
+    record.send().receive();
+  }
+  EXPECT_EQ(kinds(record), nothing);
+  record.receive();
+  EXPECT_EQ(kinds(record), only(hazard::never_notified));
+  EXPECT_TRUE(says(record, "(signal 7 >= the next number of epoch 2)")) << sentence(record);
+}
+
+TEST(deadlock_recorder, an_epoch_goes_on_where_the_host_has_waited_or_the_record_is_forgotten) {
+  for (const bool forgets : {false, true}) {
+    replayed record;
+    for (int i = 0; i != 600; ++i) {  // so many that the recorder leaves them behind
+      record.work(pe(0), main_stream);
+    }
+    record.send().receive();
+    record.synchronize_pe(pe(0));
+    record.synchronize_pe(pe(1));
+    if (!forgets) {
+      record.send().receive();
+      EXPECT_EQ(kinds(record), nothing);
+      continue;
+    }
+    record.forget();  // the graphs too
+    record.notify(0, 1, signal_next(1)).wait(1, signal_at_least_next(2));
+    EXPECT_EQ(kinds(record), nothing);
+    record.wait(1, signal_at_least(2));
+    EXPECT_EQ(kinds(record), nothing) << "the second number";
+    record.wait(1, signal_at_least(3));
+    EXPECT_EQ(kinds(record), only(hazard::never_notified));
+  }
+}
+
+TEST(deadlock_recorder, an_epoch_may_count_what_several_add) {
+  replayed record(signal_add(2), signal_at_least_next(2, 2));
+  record.send().receive().send().receive();
+  EXPECT_EQ(kinds(record), nothing);
+  replayed too_few(signal_add(1), signal_at_least_next(2, 2));
+  EXPECT_EQ(kinds(too_few.send().receive()), only(hazard::never_notified));
+}
+
+TEST(deadlock_recorder, a_long_program_of_epochs_hangs_where_a_short_one_does) {
+  replayed record;
+  for (int replay = 0; replay != 1000; ++replay) {
+    record.send().receive();
+  }
+  EXPECT_EQ(kinds(record), nothing);
+  record.receive();
+  EXPECT_EQ(kinds(record), only(hazard::never_notified));
+  record.send();
+  EXPECT_EQ(kinds(record), nothing);
+}
+
+// What a check costs, in work and not in time.
+
+using checker = membar::symmetric::deadlock::detail::checker;
+
+TEST(deadlock_checker, begins_anew_once_for_all_orders_that_are_taken_away) {
+  deadlock::program program;
+  program.pes = 2;
+  const auto add = [&](operation_kind kind, int who, int stream, int signal) -> stream_operation& {
+    stream_operation& made = program.operations.emplace_back();
+    made.kind = kind;
+    made.pe = who;
+    made.stream = stream;
+    made.object = signal;
+    made.effect = signal_add(1);
+    made.condition = signal_at_least(1);
+    made.target = 0;
+    return made;
+  };
+  constexpr int signals = 100;
+  for (int i = 0; i != signals; ++i) {
+    add(operation_kind::notify, 0, main_stream, i);
+    add(operation_kind::wait, 0, side_stream, i);
+  }
+  for (int i = 0; i != signals; ++i) {
+    add(operation_kind::notify, 1, 3, i);  // by which the wait may end as well
+  }
+  checker all(program);
+  EXPECT_TRUE(all.reports().empty());
+  EXPECT_LE(all.runs(), 3U);
+}
+
+TEST(deadlock_checker, registers_an_operation_once_however_often_the_host_waits) {
+  deadlock::program program;
+  program.pes = 1;
+  checker all(program);
+  for (int round = 0; round != 10; ++round) {
+    for (int i = 0; i != 100; ++i) {
+      program.operations.emplace_back().stream = main_stream;
+    }
+    EXPECT_TRUE(all.reports().empty());
+    program.begin = program.operations.size();
+    all.restart();
+  }
+  EXPECT_EQ(all.registered(), program.operations.size());
+}
+
+TEST(deadlock_checker, hides_no_hazard_behind_many_of_another_kind) {
+  recorder record(2);
+  for (int signal = 10; signal != 80; ++signal) {  // each may be replaced before it is seen
+    record.notify(pe(0), main_stream, pe(1), signal, signal_set(1));
+    record.notify(pe(0), main_stream, pe(1), signal, signal_set(2));
+    record.notify(pe(0), main_stream, pe(1), signal, signal_set(1));
+    record.wait(pe(1), main_stream, signal, signal_equals(1));
+  }
+  for (const int i : {0, 1}) {
+    record.collective(pe(i), main_stream);
+    record.collective(pe(i), side_stream);
+  }
+  const deadlock::program program = record.program();
+  const auto all = checker(program, 0).reports();
+  EXPECT_TRUE(std::any_of(all.begin(), all.end(), [](const report& each) { return each.kind == hazard::lost_signal; }));
+  EXPECT_TRUE(
+      std::any_of(all.begin(), all.end(), [](const report& each) { return each.kind == hazard::concurrent_collectives; }));
+}
+
+TEST(deadlock_checker, acquits_nothing_that_it_has_not_seen) {
+  deadlock::program program;
+  steps source(2);
+  constexpr int third = 3;
+  constexpr int lost = 9;
+  source.collective(0).notify(0, 0, signal_add(1)).wait(0, signal_at_least(1), side_stream).collective(0, side_stream);
+  source.collective(1).collective(1);
+  source.notify(pe(0), third, pe(0), lost, signal_set(1));
+  source.notify(pe(1), third, pe(0), lost, signal_set(2));
+  source.wait(pe(0), third, lost, signal_equals(1));
+  const auto wait_of_the_host = [&] {
+    stream_operation wait;
+    wait.kind = operation_kind::host_stream;
+    wait.pe = 1;
+    wait.stream = third;
+    program.operations.push_back(wait);
+  };
+  program = source.program();
+  checker all(program, 0);
+  wait_of_the_host();
+  EXPECT_TRUE(all.reports_of_last_wait().empty()) << "the lost signal may yet be none";
+  source.notify(pe(1), 4, pe(0), ready, signal_add(1));  // takes away what orders the collectives
+  program.operations.push_back(source.operations().back());
+  wait_of_the_host();
+  const auto found = all.reports_of_last_wait();
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found.front().kind, hazard::concurrent_collectives);
 }
 
 }  // namespace

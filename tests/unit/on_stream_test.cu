@@ -14,8 +14,8 @@ namespace {
 namespace symmetric = membar::symmetric;
 
 using fake_cuda::now;
-using membar_test::refusal;
-using symmetric::pe, symmetric::peer_backend, symmetric::scoped_array;
+using membar_test::refusal, membar_test::says;
+using symmetric::pe, symmetric::peer_backend, symmetric::scoped_array, symmetric::team, symmetric::team_barrier;
 
 constexpr membar::wait_budget budget = membar::wait_budget::milliseconds(5);
 
@@ -68,7 +68,7 @@ TEST_F(on_stream, outside_of_a_capture_values_are_what_they_are) {
 TEST_F(on_stream, all_kernels_are_loaded_before_one_waits) {
   load_stream_operations(heap);
   for (const int device : {0, 1}) {
-    EXPECT_EQ(now().devices[static_cast<std::size_t>(device)].loaded.size(), 10U);
+    EXPECT_EQ(now().devices[static_cast<std::size_t>(device)].loaded.size(), 13U);
   }
 }
 
@@ -92,7 +92,85 @@ TEST_F(on_stream, a_recoverable_wait_has_a_status_and_freezes_no_value) {
 
 TEST_F(on_stream, all_recoverable_kernels_are_loaded_before_one_waits) {
   load_recoverable_operations(heap);
-  EXPECT_EQ(now().devices[0].loaded.size(), 7U);
+  EXPECT_EQ(now().devices[0].loaded.size(), 8U);
+}
+
+TEST_F(on_stream, a_status_keeps_what_failed_first) {
+  using symmetric::status_after, symmetric::stream_result, symmetric::stream_status;
+  const stream_status late{stream_result::timed_out, 0, 5, 4, 1};
+  const stream_status aborted{stream_result::aborted, 0, 6, 4, 1};
+  const stream_status done{stream_result::done, 0, 7, 7, -1};
+  static_assert(status_after({}, {stream_result::aborted}).result == stream_result::aborted);
+  EXPECT_EQ(status_after(late, aborted).result, stream_result::timed_out) << "a replay after the failure";
+  EXPECT_EQ(status_after(late, aborted).expected, 5U);
+  EXPECT_EQ(status_after(aborted, {stream_result::aborted, 0, 9, 4, 1}).expected, 6U);
+  EXPECT_EQ(status_after(done, late).result, stream_result::timed_out);
+  EXPECT_EQ(status_after(late, done).result, stream_result::done) << "with words that were allocated anew";
+  EXPECT_EQ(status_after({}, done).missing, -1);
+}
+
+class teams_on_streams : public on_stream {
+ protected:
+  team_barrier<peer_backend> pair{heap, team::all(2)};
+  team_barrier<peer_backend> same_pair{heap, team::all(2)};
+  fake_cuda::stream other;
+};
+
+TEST_F(teams_on_streams, one_team_is_refused_on_two_streams_at_once) {
+  barrier_on_stream(pair, pe(0), budget, stream.handle());
+  stream.busy = true;
+  const std::string refused = refusal([&] { barrier_on_stream(pair, pe(0), budget, other.handle()); });
+  EXPECT_TRUE(says(refused, "membar: team PEs 0, 1 was to be used on stream"));
+  EXPECT_TRUE(says(refused, "wait for that stream first"));
+  EXPECT_EQ(now().launches.size(), 1U);
+  barrier_on_stream(pair, pe(1), budget, other.handle());  // another PE of it has its own streams
+  stream.busy = false;
+  barrier_on_stream(pair, pe(0), budget, other.handle());
+  EXPECT_EQ(now().launches.size(), 3U);
+}
+
+TEST_F(teams_on_streams, two_teams_run_on_two_streams_at_once) {
+  barrier_on_stream(pair, pe(0), budget, stream.handle());
+  stream.busy = true;
+  barrier_on_stream(same_pair, pe(0), budget, other.handle());
+  EXPECT_EQ(now().launches.size(), 2U);
+}
+
+TEST_F(teams_on_streams, an_arrival_keeps_the_team_until_its_wait) {
+  arrive_on_stream(pair, pe(0), stream.handle());
+  EXPECT_TRUE(says(refusal([&] { barrier_on_stream(pair, pe(0), budget, other.handle()); }), "is in use on stream"));
+  EXPECT_TRUE(says(refusal([&] { wait_on_stream(pair, pe(0), budget, other.handle()); }), "is in use on stream"));
+  EXPECT_EQ(refusal([&] { arrive_on_stream(pair, pe(0), stream.handle()); }),
+            "membar: PE 0 was to be at the next barrier of team PEs 0, 1, and has not waited for the last one at which it "
+            "arrived: call wait_on_stream first");
+  EXPECT_EQ(now().launches.size(), 1U);
+  wait_on_stream(pair, pe(0), budget, stream.handle());
+  EXPECT_EQ(refusal([&] { wait_on_stream(pair, pe(0), budget, stream.handle()); }),
+            "membar: PE 0 was to wait for a barrier of team PEs 0, 1 at which it has not arrived: call arrive_on_stream first");
+  barrier_on_stream(pair, pe(0), budget, other.handle());
+  EXPECT_EQ(now().launches.size(), 3U);
+}
+
+TEST_F(teams_on_streams, a_pe_that_is_not_of_the_team_is_refused) {
+  team_barrier<peer_backend> alone(heap, team::listed({pe(1)}));
+  EXPECT_TRUE(says(refusal([&] { arrive_on_stream(alone, pe(0), stream.handle()); }), "is not of it"));
+  EXPECT_TRUE(now().launches.empty());
+}
+
+TEST_F(teams_on_streams, both_halves_are_captured) {
+  stream.capturing = true;
+  arrive_on_stream(pair, pe(0), stream.handle());
+  wait_on_stream(pair, pe(0), budget, stream.handle());
+  EXPECT_EQ(now().launches.size(), 2U);
+}
+
+TEST_F(teams_on_streams, a_recoverable_barrier_takes_its_turn_too) {
+  const scoped_array aborts(heap.allocate<symmetric::abort_flag>(1));
+  symmetric::stream_status status;
+  try_barrier_on_stream(pair, budget, aborts.on(pe(0))[0], &status, stream.handle());
+  stream.busy = true;
+  EXPECT_NE(refusal([&] { try_barrier_on_stream(pair, budget, aborts.on(pe(0))[0], &status, other.handle()); }), "");
+  EXPECT_EQ(now().launches.size(), 1U);
 }
 
 }  // namespace

@@ -29,6 +29,9 @@ struct outcome {
   bool hangs_with_own_queues = false;  ///< with a queue for each stream, and graphs that run as parallel as their edges allow
   bool collectives_at_once = false;    ///< of one team and PE
   bool copy_overtaken = false;         ///< something reached the heap before a host copy that had returned
+  /// A wait may end before a notification that can end it too, by a value that an earlier wait of its stream has seen and that
+  /// nothing replaces between in every schedule. Only of programs that end in every schedule, without graphs.
+  bool stale_wait = false;
   std::size_t schedules = 0;
 };
 
@@ -53,6 +56,11 @@ class simulator {
     own_queues_ = false;
     any_order_ = false;
     partition(all, 0);
+    const bool graphs =
+        std::ranges::any_of(program_.operations, [](const stream_operation& each) { return each.kind == launch_graph; });
+    if (!graphs && !result_.hangs) {
+      look_for_stale_waits();
+    }
     return result_;
   }
 
@@ -338,8 +346,45 @@ class simulator {
     }
   }
 
+  [[nodiscard]] bool always_before(std::size_t first, std::size_t second) const {
+    return (always_before_[second] & bit(first)) != 0;
+  }
+
+  /// Without graphs an item has one number in every schedule.
+  void look_for_stale_waits() {
+    for (std::size_t n = 0; n != items_.size(); ++n) {
+      const stream_operation& late = program_.operations[items_[n].operation];
+      if (items_[n].kind != item::kind_t::waits || late.kernel != 0) {
+        continue;
+      }
+      std::vector<std::size_t> notifications;
+      for (std::size_t i = 0; i != items_.size(); ++i) {
+        const stream_operation& each = program_.operations[items_[i].operation];
+        if (items_[i].kind == item::kind_t::notifies && each.target == late.pe && each.object == late.object) {
+          notifications.push_back(i);
+        }
+      }
+      const auto brings = [&](std::size_t i) {
+        const auto& effect = program_.operations[items_[i].operation].effect;
+        return effect.adds || late.condition.holds(effect.value);
+      };
+      const bool any = std::ranges::any_of(
+          notifications, [&](std::size_t i) { return brings(i) && !always_before(i, n) && !always_before(n, i); });
+      for (std::size_t m = 0; any && m != n; ++m) {
+        const stream_operation& earlier = program_.operations[items_[m].operation];
+        const bool implies = items_[m].kind == item::kind_t::waits && earlier.kernel == 0 && earlier.pe == late.pe &&
+                             earlier.stream == late.stream && earlier.object == late.object &&
+                             earlier.condition.implies(late.condition);
+        const bool replaced = std::ranges::any_of(
+            notifications, [&](std::size_t i) { return !brings(i) && always_before(m, i) && always_before(i, n); });
+        result_.stale_wait = result_.stale_wait || (implies && !replaced);
+      }
+    }
+  }
+
   /// What is undefined about this item running now.
   void look(std::size_t i, std::uint64_t done) {
+    always_before_[i] &= done;
     const stream_operation& operation = program_.operations[items_[i].operation];
     if (items_[i].kind == item::kind_t::arrives) {
       for (const auto& call : calls_[{operation.object, operation.pe}]) {
@@ -369,6 +414,8 @@ class simulator {
   std::map<std::pair<handle, int>, std::vector<std::pair<std::size_t, std::size_t>>> calls_;
   values deliveries_;  ///< issued without blocking
   std::set<std::pair<std::uint64_t, values>> seen_;
+  std::vector<std::uint64_t> always_before_ =
+      std::vector<std::uint64_t>(64, ~std::uint64_t{0});  ///< of each item, in all schedules
 };
 
 [[nodiscard]] inline outcome run(const program& program) { return simulator(program).run(); }

@@ -48,6 +48,13 @@ TEST(padding, is_what_fixed_sizes_refuse) {
   static_assert(!symmetric::has_no_padding<gap>);
 }
 
+TEST(words, have_no_plain_access) {
+  static_assert(symmetric::is_word<symmetric::signal<symmetric::set>> && symmetric::is_word<counter<int>>);
+  static_assert(symmetric::is_word<symmetric::packed<int>> && symmetric::is_word<symmetric::barrier_word>);
+  static_assert(symmetric::is_word<symmetric::epoch> && symmetric::is_word<symmetric::abort_flag>);
+  static_assert(!symmetric::is_word<unsigned long long>);
+}
+
 class peers : public fake_cuda::test {};
 
 TEST_F(peers, are_all_visible_devices_unless_told) {
@@ -493,7 +500,64 @@ TEST_F(heap_of_processes, meet_at_the_end_of_a_scope_but_not_where_an_exception_
   } catch (int) {
     EXPECT_EQ(cluster.meetings, before);
   }
+}
+
+/// Ends the scope of memory by an exception. Returns its offset.
+std::size_t abandoned(symmetric::heap<fake_cluster>& from) {
+  std::size_t place = 0;
+  try {
+    const scoped_array data(from.allocate<int>(8));
+    place = data.offset();
+    throw 1;
+  } catch (int) {
+  }
+  return place;
+}
+
+TEST_F(heap_of_processes, keeps_what_an_exception_ended_on_one_pe_alone) {
+  const std::size_t place = abandoned(all);
+  EXPECT_EQ(all.bytes_taken(), 8 * sizeof(int));
+  cluster.other = 0;  // the other process has abandoned nothing
+  cluster.after = 4;  // after size, element, alignment and what the memory is aligned to
+  const scoped_array next(all.allocate<int>(8));
+  EXPECT_NE(next.offset(), place) << "the other process still has it";
+}
+
+TEST_F(heap_of_processes, frees_what_an_exception_ended_on_every_pe) {
+  const std::size_t place = abandoned(all);
+  const scoped_array next(all.allocate<int>(8));
+  EXPECT_EQ(next.offset(), place);
+  EXPECT_EQ(all.bytes_taken(), 8 * sizeof(int));
+}
+
+TEST_F(heap_of_processes, agrees_on_the_place_of_an_allocation) {
+  cluster.other = tagged(collective::placed, 256);
+  cluster.after = 5;
+  EXPECT_EQ(refusal([&] { return all.allocate<int>(8); }),
+            "membar: a symmetric heap differs between PEs: the next allocation of PE 1 is at byte 0, and that of PE 0 at byte "
+            "256: a call failed on one of them alone; make the heap anew on every PE");
   EXPECT_EQ(all.bytes_taken(), 0U);
+}
+
+TEST_F(heap_of_processes, keeps_what_the_end_of_a_scope_could_not_free) {
+  std::size_t place = 0;
+  {
+    const scoped_array data(all.allocate<int>(8));
+    place = data.offset();
+    cluster.other = tagged(collective::objects, 1);  // which makes another call
+  }
+  EXPECT_EQ(now().failures.size(), 1U);
+  EXPECT_EQ(all.bytes_taken(), 8 * sizeof(int));
+  const scoped_array next(all.allocate<int>(8));  // the other process has failed too
+  EXPECT_EQ(next.offset(), place);
+}
+
+TEST_F(heap_of_processes, reports_no_leak_of_what_an_exception_ended) {
+  {
+    symmetric::heap<fake_cluster> other(cluster, 8192);
+    static_cast<void>(abandoned(other));
+  }
+  EXPECT_TRUE(now().failures.empty());
 }
 
 /// Two PEs of one process, between which a network lies: a put is delivered when it is asked for, in any order.

@@ -144,6 +144,20 @@ def barrier_latency(results, page):
                         [[f"`{arm}`", *[of.get(count, "") for count in threads], of.get(0, "")] for arm, of in arms.items()])
 
 
+def all_reduce_latency(results, _):
+    arms = by_size(results, "bytes", "ns", 1e-3)  # {arm: {bytes: {"gpus:2": us}}}
+    text = ("All-reduces of floats, one after the other on each GPU's stream, in microseconds. `NCCL /` says how much longer NCCL's takes "
+            "than the quicker of the two.\n\n")
+    rows = []
+    for gpus in sorted({how for of in arms.values() for at in of.values() for how in at}):
+        for size in sorted({size for of in arms.values() for size in of}):
+            times = [arms.get(arm, {}).get(size, {}).get(gpus, NONE) for arm in ("one_shot", "two_shots", "nccl")]
+            if any(time == time for time in times):
+                own = min((time for time in times[:2] if time == time), default=NONE)
+                rows.append([number(gpus, "gpus"), size, *map(cell, times), cell(ratio(times[2], own))])
+    return text + table(["GPUs", "bytes", "one shot", "two shots", "NCCL", "NCCL /"], rows)
+
+
 def domain_overlap(results, _):
     times = {arm: 1e-3 * figures["ns"] for (arm,), figures in results.rows(1).items()}
     return ("One kernel of a local chain, beside communication launched in the default or in the remote domain.\n\n" +
@@ -151,7 +165,7 @@ def domain_overlap(results, _):
 
 
 DRAW = {"put_signal_latency": put_signal_latency, "put_bandwidth": put_bandwidth, "amo_latency": amo_latency,
-        "barrier_latency": barrier_latency, "domain_overlap": domain_overlap}
+        "barrier_latency": barrier_latency, "domain_overlap": domain_overlap, "all_reduce_latency": all_reduce_latency}
 
 
 if __name__ == "__main__":

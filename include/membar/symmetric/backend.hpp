@@ -84,7 +84,7 @@ template <class Backend>
 }
 
 /// What processes must agree on in a collective call.
-enum class collective : unsigned char { heap_bytes, objects, object_bytes, alignment, freed, launched };
+enum class collective : unsigned char { heap_bytes, objects, object_bytes, alignment, placed, team, freed, launched };
 
 /// Completes "PE 1 has ... 3".
 [[nodiscard]] constexpr const char* name(collective what) noexcept {
@@ -97,6 +97,10 @@ enum class collective : unsigned char { heap_bytes, objects, object_bytes, align
       return "an allocation of objects of bytes";
     case collective::alignment:
       return "an alignment of";
+    case collective::placed:
+      return "an allocation at byte";
+    case collective::team:
+      return "the barrier of a team of hash";
     case collective::freed:
       return "freed allocation number";
     case collective::launched:

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A barrier of all PEs, by one group of threads of each.
+/// A barrier of all PEs or of a team, by one group of threads of each, whole or in two halves: `arrive`, and `wait`.
 #pragma once
 
 #include <membar/symmetric/operations.cuh>
+#include <membar/symmetric/team.hpp>
 #include <membar/symmetric/wait.cuh>
 #include <membar/wait_budget.cuh>
 
@@ -13,64 +14,155 @@ namespace membar::inline v0_2::symmetric {
 
 namespace detail {
 
-template <class Words, class Order>
-[[nodiscard]] __device__ constexpr bool require_barrier() noexcept {
-  static_assert(order_among<Order, memory_order::relaxed, memory_order::acq_rel>,
-                "membar: a barrier takes acq_rel, or relaxed to order nothing: every PE is on both sides of it");
-  constexpr bool symmetric = require_symmetric<Words>();
-  if constexpr (symmetric) {
+/// What a barrier has: the words that a heap's `allocate_barrier` gave, for all PEs, or those of a team.
+template <class T>
+inline constexpr bool is_barrier = is_team_words<T>;
+template <class Backend>
+inline constexpr bool is_barrier<span<barrier_word, Backend>> = true;
+
+template <class Words>
+[[nodiscard]] __device__ constexpr bool require_barrier_words() noexcept {
+  if constexpr (is_team_words<Words>) {
+    return true;
+  } else if constexpr (require_symmetric<Words>()) {
     constexpr bool words = std::is_same_v<typename Words::element_type, barrier_word> && !is_one<Words>;
     static_assert(words, "membar: a barrier takes the words that a heap's allocate_barrier gave");
-    return words && order_among<Order, memory_order::relaxed, memory_order::acq_rel>;
+    return words;
   } else {
     return false;
   }
 }
+template <class Words, class Order>
+[[nodiscard]] __device__ constexpr bool require_barrier() noexcept {
+  constexpr bool order = order_among<Order, memory_order::relaxed, memory_order::acq_rel>;
+  static_assert(order, "membar: a barrier takes acq_rel, or relaxed to order nothing: every PE is on both sides of it");
+  return require_barrier_words<Words>() && order;
+}
 
-/// The word that a thread of the group has waited for until its budget was used up.
+/// All PEs, with what a team has.
+class every_pe {
+ public:
+  __device__ explicit every_pe(int count) noexcept : count_(count) {}
+  [[nodiscard]] __device__ int size() const noexcept { return count_; }
+  [[nodiscard]] __device__ int rank_of(pe which) const noexcept { return which.index(); }
+  [[nodiscard]] __device__ pe operator[](int rank) const noexcept { return pe(rank); }
+
+ private:
+  int count_;
+};
+
+/// The other PEs of a barrier, from the next one on, so that not all begin with the same.
+template <class Members>
+class others_of {
+ public:
+  __device__ others_of(const Members& members, pe self) noexcept : members_(members), own_(members.rank_of(self)) {}
+  [[nodiscard]] __device__ int size() const noexcept { return members_.size() - 1; }
+  [[nodiscard]] __device__ pe operator[](int k) const noexcept {
+    const int rank = own_ + 1 + k;
+    return members_[rank < members_.size() ? rank : rank - members_.size()];
+  }
+
+ private:
+  Members members_;
+  int own_;
+};
+
+template <class Backend>
+[[nodiscard]] __device__ inline auto others_at(const span<barrier_word, Backend>& words) noexcept {
+  return others_of<every_pe>(every_pe(words.count()), words.self());
+}
+template <class Backend>
+[[nodiscard]] __device__ inline auto others_at(const team_words<Backend>& words) noexcept {
+  return others_of<team>(words.members(), words.self());
+}
+
+template <class Backend>
+[[nodiscard]] __device__ inline const span<barrier_word, Backend>& words_at(const span<barrier_word, Backend>& words) noexcept {
+  return words;
+}
+template <class Backend>
+[[nodiscard]] __device__ inline const span<barrier_word, Backend>& words_at(const team_words<Backend>& words) noexcept {
+  return words.words();
+}
+
+/// The word that counts the barriers at which this PE has arrived. It comes after those of the PEs.
+template <class Words>
+[[nodiscard]] __device__ inline unsigned long long* arrivals_at(const Words& words) noexcept {
+  const auto& all = words_at(words);
+  return word_access::raw(local(all) + all.count());
+}
+
+/// What a thread of the group has waited for, or would have.
 struct missing_pe {
   const void* address = nullptr;
   unsigned long long expected = 0;
   unsigned long long seen = 0;
+  int pe = -1;  ///< that has not arrived; -1: none
 };
 
-/// Arrives at every PE and waits for every PE, up to the last barrier of the group. Returns whether the PEs that this thread
-/// waits for have arrived. The budget is for all of them together, and `stop()` gives up.
-template <class Group, class Words, class Order, class Stop = never_stop>
-[[nodiscard]] __device__ inline bool arrive_and_wait(Group group, const Words& words, wait_budget budget, Order,
-                                                     missing_pe& missing, Stop stop = Stop()) noexcept {
-  using backend_operations = transport_of<Words>;
-  barrier_word* const own = local(words);
-  const int count = words.count();
-  const int self = words.self().index();
-  // The last word counts this PE's barriers. All of the group read it before their first barrier, and one writes it after that.
-  unsigned long long* const counted = word_access::raw(own + count);
+/// Arrives at every PE. Returns the number of the barrier. All of the group read the last one before their first barrier, and one
+/// writes this one after that.
+template <class Group, class Words, class Order>
+[[nodiscard]] __device__ inline unsigned long long arrive_everywhere(Group group, const Words& words, Order order) noexcept {
+  const auto& all = words_at(words);
+  unsigned long long* const counted = arrivals_at(words);
   const unsigned long long phase = membar::load<thread_scope::system>(counted, relaxed) + 1;
-  backend_operations::arrive_everywhere(group, words.reach(), word_access::raw(own + self), phase, Order{});
+  transport_of<Words>::arrive_everywhere(group, all.reach(), others_at(words),
+                                         word_access::raw(local(all) + all.self().index()), phase, order);
   if (Group::rank() == 0) {
     membar::store<thread_scope::system>(counted, phase, relaxed);
   }
-  using load_order = std::conditional_t<std::is_same_v<Order, relaxed_t>, relaxed_t, acquire_t>;
+  return phase;
+}
+
+/// Waits for every PE, up to the last barrier of the group. Returns whether the PEs that this thread waits for have arrived. The
+/// budget is for all of them together, and `stop()` gives up.
+template <class Group, class Words, class Order, class Stop = never_stop>
+[[nodiscard]] __device__ inline bool wait_for_others(Group, const Words& words, unsigned long long phase, wait_budget budget,
+                                                     Order order, missing_pe& missing, Stop stop = Stop()) noexcept {
+  const auto& all = words_at(words);
+  const auto others = others_at(words);
+  missing = {nullptr, phase, phase, -1};
   polling poll(budget);
-  for (int k = static_cast<int>(Group::rank()); k < count - 1; k += static_cast<int>(Group::size())) {
-    const int other = (self + 1 + k) % count;
-    unsigned long long* const word = word_access::raw(own + other);
+  for (int k = static_cast<int>(Group::rank()); k < others.size(); k += static_cast<int>(Group::size())) {
+    const pe other = others[k];
+    unsigned long long* const word = word_access::raw(local(all) + other.index());
     unsigned long long seen = 0;
-    if (!poll_signal(word, at_least(phase), poll, seen, load_order{}, stop)) {
-      missing = {word, phase, seen};
+    if (!poll_signal(word, at_least(phase), poll, seen, order, stop)) {
+      missing = {word, phase, seen, other.index()};
       return false;
     }
     if constexpr (!std::is_same_v<Order, relaxed_t> &&
-                  requires { backend_operations::arrived_from(words.reach(), word, seen, pe(other)); }) {
-      backend_operations::arrived_from(words.reach(), word, seen, pe(other));
+                  requires { transport_of<Words>::arrived_from(all.reach(), word, seen, other); }) {
+      transport_of<Words>::arrived_from(all.reach(), word, seen, other);
     }
   }
   return true;
 }
 
-}  // namespace detail
+/// The first PE that has not arrived at the next barrier of this one. By the calling thread, which does not arrive.
+template <class Words>
+[[nodiscard]] __device__ inline missing_pe missing_at(const Words& words) noexcept {
+  const auto& all = words_at(words);
+  const auto others = others_at(words);
+  const unsigned long long phase = membar::load<thread_scope::system>(arrivals_at(words), relaxed) + 1;
+  for (int k = 0; k != others.size(); ++k) {
+    unsigned long long* const word = word_access::raw(local(all) + others[k].index());
+    const unsigned long long seen = membar::load<thread_scope::system>(word, relaxed);
+    if (!at_least(phase).holds(seen)) {
+      return {word, phase, seen, others[k].index()};
+    }
+  }
+  return {nullptr, phase, phase, -1};
+}
 
-namespace detail {
+template <class Group, class Words, class Order, class Stop = never_stop>
+[[nodiscard]] __device__ inline bool arrive_and_wait(Group group, const Words& words, wait_budget budget, Order order,
+                                                     missing_pe& missing, Stop stop = Stop()) noexcept {
+  using load_order = std::conditional_t<std::is_same_v<Order, relaxed_t>, relaxed_t, acquire_t>;
+  const unsigned long long phase = arrive_everywhere(group, words, order);
+  return wait_for_others(group, words, phase, budget, load_order{}, missing, stop);
+}
 
 /// As `try_barrier`, and gives up when `stop()`. `missing`: what it waited for last.
 template <class Group, class Words, class Stop, class Order = acq_rel_t>
@@ -79,10 +171,41 @@ template <class Group, class Words, class Stop, class Order = acq_rel_t>
   return !Group::any(!arrive_and_wait(group, words, budget, order, missing, stop));
 }
 
+template <class Words>
+__device__ inline void trap_at_barrier(const Words& words, const missing_pe& missing, wait_budget budget) noexcept {
+  trap_waiting("barrier word", words.self().index(), missing.address, at_least::words, missing.expected, missing.seen,
+               budget.in_nanoseconds());
+}
+
 }  // namespace detail
 
-/// Waits until every PE has called it as often as this one. Returns `done`, or `timed_out`, to all of the group. `words` are
-/// from a heap's `allocate_barrier`. The budget is for the whole barrier.
+namespace detail {
+struct arrival_access;
+}
+
+/// An arrival at a barrier: which one it was, for the `wait` of the same PE.
+class arrival {
+ public:
+  /// Which barrier of its words, from 1.
+  [[nodiscard]] __device__ unsigned long long number() const noexcept { return number_; }
+
+ private:
+  friend struct detail::arrival_access;
+  __device__ explicit arrival(unsigned long long number) noexcept : number_(number) {}
+
+  unsigned long long number_;
+};
+
+namespace detail {
+
+struct arrival_access {
+  [[nodiscard]] __device__ static arrival make(unsigned long long number) noexcept { return arrival(number); }
+};
+
+}  // namespace detail
+
+/// Waits until every PE, or every PE of the team, has called it as often as this one. Returns `done`, or `timed_out`, to all of the
+/// group. `words` are from a heap's `allocate_barrier`, for all PEs, or from a `team_barrier`. The budget is for the whole barrier.
 ///
 /// Synchronizes, with `acq_rel`: what any PE's group did before, puts included, is visible to every PE's group after. With
 /// `relaxed` nothing is ordered. Requires: one group of each PE at a time, and that the kernels of all PEs run at once. After
@@ -111,8 +234,74 @@ __device__ inline void barrier(Group group, const Words& words, wait_budget budg
   if constexpr (detail::require_barrier<Words, Order>()) {
     detail::missing_pe missing;
     if (!detail::arrive_and_wait(group, words, budget, order, missing)) {
-      detail::trap_waiting("barrier word", words.self().index(), missing.address, at_least::words, missing.expected,
-                           missing.seen, budget.in_nanoseconds());
+      detail::trap_at_barrier(words, missing, budget);
+    }
+    Group::sync();
+  }
+}
+
+/// The first half of a barrier: says to every other PE that this one has come. The group goes on, and waits later.
+///
+/// Synchronizes, with `release`: what the group did before, puts included, is visible to every PE's group after its `wait`. With
+/// `relaxed` nothing is ordered. Requires: the group's, or the PE's, last arrival was waited for; one group of each PE at a time.
+/// PTX (peer): as `try_barrier` until its loads.
+template <class Group, class Words, class Order = release_t>
+[[nodiscard("wait for it, before the next arrival")]] __device__ inline arrival arrive(Group group, const Words& words,
+                                                                                       Order order = Order()) noexcept {
+  detail::require_group<Group>();
+  constexpr bool right = order_among<Order, memory_order::relaxed, memory_order::release>;
+  static_assert(right, "membar: an arrival takes release or relaxed: it has nothing to acquire");
+  if constexpr (detail::require_barrier_words<Words>() && right) {
+    return detail::arrival_access::make(detail::arrive_everywhere(group, words, order));
+  } else {
+    return detail::arrival_access::make(0);
+  }
+}
+
+/// This PE's last arrival, in an earlier kernel or by another group, which the caller comes after: as if it had been passed on.
+template <class Words>
+[[nodiscard]] __device__ inline arrival last_arrival(const Words& words) noexcept {
+  if constexpr (detail::require_barrier_words<Words>()) {
+    return detail::arrival_access::make(membar::load<thread_scope::system>(detail::arrivals_at(words), relaxed));
+  } else {
+    return detail::arrival_access::make(0);
+  }
+}
+
+/// The second half of a barrier: waits until every PE has arrived as often as this one at `own`. Returns `done`, or `timed_out`, to
+/// all of the group, which may be another one than that which arrived.
+///
+/// Synchronizes, with `acquire`: with the `arrive` of every PE. After `timed_out` it may be called again with the same arrival.
+/// PTX (peer): `ld.acquire.sys.b64` of each other PE's word until it has arrived, divided among the threads; a barrier of the group.
+template <class Group, class Words, class Order = acquire_t>
+  requires detail::is_barrier<Words>
+[[nodiscard]] __device__ inline wait_result try_wait(Group group, const Words& words, const arrival& own, wait_budget budget,
+                                                     Order order = Order()) noexcept {
+  detail::require_group<Group>();
+  constexpr bool right = order_among<Order, memory_order::relaxed, memory_order::acquire>;
+  static_assert(right, "membar: a wait takes acquire or relaxed: it has nothing to release");
+  if constexpr (right) {
+    detail::missing_pe missing;
+    return Group::any(!detail::wait_for_others(group, words, own.number(), budget, order, missing)) ? wait_result::timed_out
+                                                                                                    : wait_result::done;
+  } else {
+    return wait_result::timed_out;
+  }
+}
+
+/// The second half of a barrier, as `try_wait`. When the budget is used up it prints PE, address, expected and seen value, and ends
+/// the kernel by a trap.
+template <class Group, class Words, class Order = acquire_t>
+  requires detail::is_barrier<Words>
+__device__ inline void wait(Group group, const Words& words, const arrival& own, wait_budget budget,
+                            Order order = Order()) noexcept {
+  detail::require_group<Group>();
+  constexpr bool right = order_among<Order, memory_order::relaxed, memory_order::acquire>;
+  static_assert(right, "membar: a wait takes acquire or relaxed: it has nothing to release");
+  if constexpr (right) {
+    detail::missing_pe missing;
+    if (!detail::wait_for_others(group, words, own.number(), budget, order, missing)) {
+      detail::trap_at_barrier(words, missing, budget);
     }
     Group::sync();
   }

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <optional>
 #include <span>
@@ -53,7 +54,7 @@ inline void validate_collective_launch(std::span<const launch_offer> offers) {
       throw error(cudaErrorUnknown,
                   "membar: a collective launch is given up on every PE, because the function that makes the arguments threw "
                   "for PE %zu: "
-                  "see there what it threw",
+                  "see there the exception that is nested in this error",
                   pe);
     }
     if (each.failed != cudaSuccess) {
@@ -182,6 +183,15 @@ template <class... Parameters>
   return hash;
 }
 
+/// Throws `outer` with `inner` nested in it.
+[[noreturn]] inline void throw_nested(const error& outer, const std::exception_ptr& inner) {
+  try {
+    std::rethrow_exception(inner);
+  } catch (...) {
+    std::throw_with_nested(outer);
+  }
+}
+
 /// Whether the backend gathers by kernels, which may have no room beside a grid that waits for other PEs.
 template <class Backend>
 inline constexpr bool gathers_by_kernels = requires { requires Backend::gathers_by_kernels; };
@@ -259,7 +269,8 @@ template <class Backend>
 /// kernel of the launch.
 ///
 /// Errors: `error`, the same on every PE and before any launch: naming the PE that cannot launch and its room, what differs, or
-/// the PE for which `arguments` threw. If CUDA refuses a launch all the same, that is an error on every PE if the backend
+/// the PE for which `arguments` threw. In the process where it threw, that exception is nested in the error
+/// (`std::rethrow_if_nested`). If CUDA refuses a launch all the same, that is an error on every PE if the backend
 /// gathers without kernels, as the peer backend. With NVSHMEM it is an error on that PE alone: after the launch its kernels may
 /// have no room to tell the others. Kernels of the others may then wait until their budgets end. It does not see other kernels,
 /// of this PE or of another on the same device. They delay the launch, and forever if they wait for it.
@@ -269,6 +280,7 @@ void collective_launch(Backend& backend, const collective_grid& shape, std::span
   const pe_range local = backend.local_pes();
   std::vector<launch_offer> mine;
   std::vector<std::optional<decltype(arguments(local.front()))>> values;
+  std::exception_ptr thrown;
   for (const pe which : local) {
     values.emplace_back();
     try {
@@ -278,13 +290,21 @@ void collective_launch(Backend& backend, const collective_grid& shape, std::span
         values.back().emplace(arguments(which));
       } catch (...) {
         mine.back().no_arguments = true;  // reported to the other PEs too
+        thrown = thrown ? thrown : std::current_exception();
       }
     } catch (const error& failure) {
       mine.push_back({0, 0, failure.code(), false});
     }
     mine.back().wrong_streams = !streams.empty() && streams.size() != static_cast<std::size_t>(local.size());
   }
-  validate_collective_launch(detail::gathered_offers(backend, mine));
+  try {
+    validate_collective_launch(detail::gathered_offers(backend, mine));
+  } catch (const error& agreed) {
+    if (thrown) {
+      detail::throw_nested(agreed, thrown);
+    }
+    throw;
+  }
 
   // No PE throws before all have reported: the others would wait forever for what this PE does not launch.
   std::size_t next = 0;

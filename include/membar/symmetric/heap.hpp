@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <exception>
 #include <map>
 
@@ -205,6 +206,7 @@ class heap {
   heap(const heap&) = delete;
   heap& operator=(const heap&) = delete;
   ~heap() {
+    give_back_abandoned();  // which is no leak: what ended its scope was reported
     if (bytes_of_.allocations() != 0) {
       const error leak(
           cudaErrorInvalidValue,
@@ -221,7 +223,7 @@ class heap {
                   "membar: symmetric memory holds a trivially copyable type: its bytes travel between PEs");
     require_atomics<T>();
     const std::size_t offset = allocate_bytes(size, sizeof(T), alignment < alignof(T) ? alignof(T) : alignment);
-    return array<T, Backend>(this, offset, size, ids_.at(offset));
+    return array<T, Backend>(this, offset, size, allocations_.at(offset).id);
   }
 
   /// The words of one barrier of all PEs. Collective.
@@ -240,12 +242,9 @@ class heap {
                   "membar: an allocation of another symmetric heap was freed: free it in the heap that allocated it");
     }
     require_allocated(allocated.offset_, id);
-    // Over a network a put may still be on its way when the kernel that started it has ended, and would then land in what is
-    // allocated and zeroed here next.
-    if constexpr (requires { backend_->complete(); }) {
-      backend_->complete();
-    }
-    free_bytes(allocated.offset_, id);
+    complete_puts();
+    allocations_.erase(allocated.offset_);
+    bytes_of_.give_back(allocated.offset_);
   }
   /// The `scoped_array` frees it.
   template <class T>
@@ -344,8 +343,17 @@ class heap {
       throw error(cudaErrorInvalidValue, "membar: an alignment of %zu was asked for: it is a power of two", alignment);
     }
     require_alignment(alignment);
+    free_abandoned();
     const std::size_t bytes = size * element;
     const std::size_t offset = bytes_of_.take(bytes, alignment < least_alignment ? least_alignment : alignment);
+    try {
+      agree_on_place(offset);
+    } catch (...) {
+      if (offset != detail::offset_allocator::none) {
+        bytes_of_.give_back(offset);
+      }
+      throw;
+    }
     if (offset == detail::offset_allocator::none) {
       throw error(
           cudaErrorMemoryAllocation,
@@ -360,8 +368,66 @@ class heap {
       bytes_of_.give_back(offset);
       throw;
     }
-    ids_[offset] = next_id_++;
+    allocations_[offset] = {next_id_++, false};
     return offset;
+  }
+
+  /// Over a network a put may still be on its way when the kernel that started it has ended, and would then land in what is
+  /// allocated and zeroed in its place next. Collective.
+  void complete_puts() {
+    if constexpr (requires { backend_->complete(); }) {
+      backend_->complete();
+    }
+  }
+
+  /// Frees what the ends of scopes have left, if it is the same on every PE. Collective.
+  void free_abandoned() {
+    unsigned long long mine = 0;  // a hash; 0 for nothing
+    for (const auto& [offset, each] : allocations_) {
+      if (each.abandoned) {
+        mine = (mine ^ (mine >> 29) ^ each.id) * 0x9e3779b97f4a7c15ULL + 1;
+      }
+    }
+    const auto all = detail::gathered(*backend_, mine);
+    for (int i = 0; i != backend_->count(); ++i) {
+      if (all[static_cast<std::size_t>(i)] != mine || mine == 0) {
+        return;
+      }
+    }
+    complete_puts();
+    give_back_abandoned();
+  }
+  void give_back_abandoned() {
+    std::erase_if(allocations_, [&](const auto& each) {
+      if (each.second.abandoned) {
+        bytes_of_.give_back(each.first);
+      }
+      return each.second.abandoned;
+    });
+  }
+
+  /// An object must be at one place of every PE: if it is not, a put would write to another object. Collective.
+  void agree_on_place(std::size_t offset) {
+    using detail::collective;
+    const auto all = detail::gathered(*backend_, detail::tagged(collective::placed, detail::value_of(offset)));
+    const auto place = [](char(&text)[40], unsigned long long at) {
+      std::snprintf(text, sizeof text, at == detail::value_of(detail::offset_allocator::none) ? "nowhere" : "at byte %llu", at);
+      return text;
+    };
+    for (int i = 1; i < backend_->count(); ++i) {
+      const unsigned long long theirs = all[static_cast<std::size_t>(i)];
+      if (detail::call_of(theirs) != detail::call_of(all[0])) {
+        detail::refuse_difference(i, theirs, all[0]);
+      }
+      if (theirs != all[0]) {
+        char here[40];
+        char there[40];
+        throw error(cudaErrorInvalidValue,
+                    "membar: a symmetric heap differs between PEs: the next allocation of PE %d is %s, and that of PE 0 %s: a "
+                    "call failed on one of them alone; make the heap anew on every PE",
+                    i, place(here, detail::value_of(theirs)), place(there, detail::value_of(all[0])));
+      }
+    }
   }
 
   /// Collective, because the backend's memory may be aligned better at one PE than at another.
@@ -403,22 +469,20 @@ class heap {
     return cudaSuccess;
   }
 
+  [[nodiscard]] bool is_allocated(std::size_t offset, std::uint64_t id) const {
+    const auto found = allocations_.find(offset);
+    return found != allocations_.end() && found->second.id == id;
+  }
   void require_allocated(std::size_t offset, std::uint64_t id) const {
-    const auto found = ids_.find(offset);
-    if (found == ids_.end() || found->second != id) {
+    if (!is_allocated(offset, id)) {
       throw error(cudaErrorInvalidValue,
                   "membar: allocation %llu of the symmetric heap was freed a second time: free each once on every PE",
                   static_cast<unsigned long long>(id));
     }
   }
 
-  void free_bytes(std::size_t offset, std::uint64_t id) {
-    require_allocated(offset, id);
-    ids_.erase(offset);
-    bytes_of_.give_back(offset);
-  }
-
-  /// Frees at the end of a `scoped_array`. An exception may end the scope of one process alone, which then waits for no other.
+  /// Frees at the end of a `scoped_array`. An exception may end the scope of one process alone, which then waits for no other
+  /// and keeps the bytes: the other processes still have them, and all must allocate at one place.
   template <class T>
   void free_at_end(const array<T, Backend>& allocated, bool by_exception) noexcept {
     try {
@@ -428,26 +492,40 @@ class heap {
         const cudaError_t status = cudaDeviceSynchronize();
         waited = waited == cudaSuccess ? status : waited;
       }
-      if (by_exception) {
-        // The exception says what failed. What others have put here may still come, but nothing is allocated here before all
-        // processes agree again, and the others are in their `free`.
-        free_bytes(allocated.offset_, allocated.id_);
-      } else {
-        free(allocated);
+      if (by_exception && backend_->local_pes().size() != backend_->count()) {
+        abandon(allocated.offset_, allocated.id_);
+        return;  // the exception says what failed
+      }
+      free(allocated);
+      if (!by_exception) {
         check(waited, "a kernel failed that used symmetric memory whose scope has ended");
       }
     } catch (const error& failure) {
+      abandon(allocated.offset_, allocated.id_);
       membar::detail::handle_failed_restore(failure.what());
     } catch (...) {
+      abandon(allocated.offset_, allocated.id_);
       membar::detail::handle_failed_restore(
           "membar: symmetric memory whose scope has ended could not be freed: the backend failed to ask the other PEs");
     }
   }
 
+  /// Leaves an allocation that nobody can free any more to `free_abandoned`.
+  void abandon(std::size_t offset, std::uint64_t id) noexcept {
+    if (is_allocated(offset, id)) {
+      allocations_.find(offset)->second.abandoned = true;
+    }
+  }
+
+  struct allocation {
+    std::uint64_t id = 0;
+    bool abandoned = false;  ///< its scope has ended, and not all PEs have freed it
+  };
+
   Backend* backend_;
   typename Backend::region region_;
   detail::offset_allocator bytes_of_;
-  std::map<std::size_t, std::uint64_t> ids_;
+  std::map<std::size_t, allocation> allocations_;  ///< by offset
   std::uint64_t next_id_ = 1;
   unsigned long long number_ = detail::next_heap_number();
 };
@@ -458,7 +536,8 @@ class heap {
 /// The end of the scope waits for the devices of this process's PEs, so that no kernel uses what is freed. Then it is
 /// collective as `free` is: the scopes of all processes end in one order. If an exception ends the scope it waits for no other
 /// process, which may have no exception. The others then wait until this process's next collective call, which differs from
-/// theirs and is an error on every PE. Errors: it throws none; what fails goes to the handler of error.hpp.
+/// theirs and is an error on every PE. The bytes stay taken until the scope has ended so on every PE, and the next `allocate`
+/// frees them. Errors: it throws none; what fails goes to the handler of error.hpp.
 template <class T, backend Backend>
 class [[nodiscard]] scoped_array : public array<T, Backend> {
  public:

@@ -181,8 +181,8 @@ struct transport<nvshmem_reach> {
 
   /// One thread completes what the group has put. Each thread that signals fences, because only its own fence makes its store a
   /// release.
-  template <class Group, class Order>
-  __device__ static void arrive_everywhere(Group, const nvshmem_reach& reach, unsigned long long* word,
+  template <class Group, class Others, class Order>
+  __device__ static void arrive_everywhere(Group, const nvshmem_reach& reach, const Others& others, unsigned long long* word,
                                            unsigned long long value, Order) noexcept {
     constexpr bool releases = !std::is_same_v<Order, relaxed_t>;
     Group::sync();
@@ -192,13 +192,12 @@ struct transport<nvshmem_reach> {
       }
       Group::sync();
     }
-    const int others = reach.count() - 1;
     const int first = static_cast<int>(Group::rank());
-    if (releases && first < others) {
+    if (releases && first < others.size()) {
       thread_fence<thread_scope::system>(release);
     }
-    for (int k = first; k < others; k += static_cast<int>(Group::size())) {
-      notify<set>(reach, word, value, ring_neighbour(reach.self(), k + 1, reach.count()), relaxed);
+    for (int k = first; k < others.size(); k += static_cast<int>(Group::size())) {
+      notify<set>(reach, word, value, others[k], relaxed);
     }
   }
 

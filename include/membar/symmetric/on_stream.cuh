@@ -10,6 +10,10 @@
 /// In a stream that is captured a value or condition that is an argument is frozen: the graph would set and wait for the same in
 /// every replay, and the second replay would read old data. Such a call is refused. The forms that take an epoch
 /// (`heap.allocate<epoch>`), additions, barriers, puts and quiets are right in every replay.
+///
+/// An epoch demands one sequence of operations: one at a time uses it, in one stream or in streams that events order, so a graph
+/// is replayed in one stream too. Its signal is notified and waited for by its epochs alone, from zero on, and nothing sets either
+/// back. After a wait that was not done, its words are allocated anew (recoverable.cuh).
 #pragma once
 
 #include <membar/device_guard.hpp>
@@ -20,6 +24,7 @@
 #include <membar/symmetric/epoch.cuh>
 #include <membar/symmetric/heap.hpp>
 #include <membar/symmetric/operations.cuh>
+#include <membar/symmetric/team_barrier.hpp>
 #include <membar/symmetric/wait.cuh>
 
 #include <cstddef>
@@ -70,6 +75,16 @@ __global__ void barrier_kernel(Words words, wait_budget budget) {
   barrier(by_thread, words, budget);
 }
 
+template <class Words>
+__global__ void arrive_kernel(Words words) {
+  static_cast<void>(arrive(by_thread, words));
+}
+
+template <class Words>
+__global__ void wait_for_team_kernel(Words words, wait_budget budget) {
+  wait(by_thread, words, last_arrival(words), budget);
+}
+
 template <class Reach>
 __global__ void quiet_kernel(Reach reach) {
   quiet(by_thread, reach);
@@ -115,6 +130,9 @@ void load_stream_operations(const heap<Backend>& heap) {
     load(detail::wait_next_kernel<one_setter, object<epoch, Backend>>);
     load(detail::wait_next_kernel<many_adders, object<epoch, Backend>>);
     load(detail::barrier_kernel<span<barrier_word, Backend>>);
+    load(detail::barrier_kernel<team_words<Backend>>);
+    load(detail::arrive_kernel<team_words<Backend>>);
+    load(detail::wait_for_team_kernel<team_words<Backend>>);
     load(detail::quiet_kernel<typename Backend::reach>);
   }
 }
@@ -177,6 +195,36 @@ void wait_on_stream(const object<signal<Kind>, Backend>& signal, const object<ep
 template <backend Backend>
 void barrier_on_stream(const span<barrier_word, Backend>& words, wait_budget budget, cudaStream_t stream) {
   launch(detail::communication_launch(stream), detail::barrier_kernel<span<barrier_word, Backend>>, words, budget);
+}
+
+/// Enqueues the part of PE `which`, the stream's, of a barrier of its team. Barriers of two teams may run at once, on two streams.
+///
+/// Synchronizes as `barrier`: later work of the stream has acquired. Errors: those of `launch`; a PE that is not of the team, or of
+/// another process; the team in use on another stream, or its work there not ended (`stream_guard`); an arrival not waited for. In a
+/// captured stream nothing runs yet: take `team.guard(which)` where the graph is launched.
+template <backend Backend>
+void barrier_on_stream(team_barrier<Backend>& team, pe which, wait_budget budget, cudaStream_t stream) {
+  const auto held = team.take(which, stream);
+  launch(detail::communication_launch(stream), detail::barrier_kernel<team_words<Backend>>, team.on(which), budget);
+}
+
+/// Enqueues the first half of a barrier of the team: what the stream has done so far is visible to the others after their wait. The
+/// team belongs to this stream and this thread until `wait_on_stream`.
+///
+/// Errors: as `barrier_on_stream`.
+template <backend Backend>
+void arrive_on_stream(team_barrier<Backend>& team, pe which, cudaStream_t stream) {
+  team.take_until_wait(which, stream);
+  launch(detail::communication_launch(stream), detail::arrive_kernel<team_words<Backend>>, team.on(which));
+}
+
+/// Enqueues the second half: later work of the stream finds what every PE of the team did before it arrived.
+///
+/// Errors: as `barrier_on_stream`; no arrival before it.
+template <backend Backend>
+void wait_on_stream(team_barrier<Backend>& team, pe which, wait_budget budget, cudaStream_t stream) {
+  const auto held = team.take_for_wait(which, stream);
+  launch(detail::communication_launch(stream), detail::wait_for_team_kernel<team_words<Backend>>, team.on(which), budget);
 }
 
 /// Enqueues the completion of all puts that the stream has started.

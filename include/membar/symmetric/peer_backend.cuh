@@ -109,20 +109,20 @@ struct transport<peer_reach> {
     Group::sync();
   }
 
-  /// Stores `value` in the word of every other PE, divided among the group, after a barrier of it.
-  template <class Group, class Order>
-  __device__ static void arrive_everywhere(Group, const peer_reach& reach, unsigned long long* word, unsigned long long value,
-                                           Order) noexcept {
-    const int others = reach.count() - 1;
+  /// Stores `value` in the word of each of `others`, divided among the group, after a barrier of it.
+  template <class Group, class Others, class Order>
+  __device__ static void arrive_everywhere(Group, const peer_reach& reach, const Others& others, unsigned long long* word,
+                                           unsigned long long value, Order) noexcept {
+    const int count = others.size();
     const int step = static_cast<int>(Group::size());
     // Each store releases by itself, in parallel. A thread with several stores is faster with one fence.
-    const bool fences = !std::is_same_v<Order, relaxed_t> && others > step;
+    const bool fences = !std::is_same_v<Order, relaxed_t> && count > step;
     Group::sync();
     if (fences) {
       thread_fence<thread_scope::system>(release);
     }
-    for (int k = static_cast<int>(Group::rank()); k < others; k += step) {
-      const pe other = ring_neighbour(reach.self(), k + 1, reach.count());
+    for (int k = static_cast<int>(Group::rank()); k < count; k += step) {
+      const pe other = others[k];
       if (std::is_same_v<Order, relaxed_t> || fences) {
         notify<set>(reach, word, value, other, relaxed);
       } else {

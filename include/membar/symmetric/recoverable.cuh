@@ -40,13 +40,22 @@ enum class stream_result : unsigned {
 }
 
 /// What a recoverable operation reports, in memory that its device writes: of the device, or of the host and mapped. Later work of
-/// the stream may read it; the host, when it has waited for the stream.
+/// the stream may read it; the host, when it has waited for the stream. Write `stream_status{}` there before the first.
 struct stream_status {
   stream_result result = stream_result::pending;
   int pe = -1;                      ///< that waited
   unsigned long long expected = 0;  ///< the value that was waited for: at least, or equal to
   unsigned long long seen = 0;      ///< the value that was seen last
+  int missing = -1;                 ///< of a barrier that is not done: a PE that had not arrived
 };
+
+/// What a status holds after one more operation reports to it: the newest, but for one that was aborted after a failure. So a
+/// replayed graph keeps what failed first.
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr stream_status status_after(const stream_status& before,
+                                                                      const stream_status& newest) noexcept {
+  const bool failed = before.result == stream_result::timed_out || before.result == stream_result::aborted;
+  return failed && newest.result == stream_result::aborted ? before : newest;
+}
 
 namespace detail {
 
@@ -64,14 +73,13 @@ __device__ inline void abort_everywhere(const Flag& flag) noexcept {
 }
 
 template <class Flag>
-__device__ inline void report(stream_status* status, const Flag& flag, bool done, unsigned long long expected,
-                              unsigned long long seen) noexcept {
+__device__ inline void report(stream_status* status, const Flag& flag, bool done, const missing_pe& last) noexcept {
   const bool aborted = !done && is_aborted(flag);
   if (!done && !aborted) {
     abort_everywhere(flag);
   }
-  *status = {done ? stream_result::done : (aborted ? stream_result::aborted : stream_result::timed_out), flag.self().index(),
-             expected, seen};
+  *status = status_after(*status, {done ? stream_result::done : (aborted ? stream_result::aborted : stream_result::timed_out),
+                                   flag.self().index(), last.expected, last.seen, last.pe});
 }
 
 /// Repeats `try_once(budget)`, each time for a few microseconds, until it succeeds, the flag is set or the budget is used up.
@@ -95,7 +103,7 @@ template <class Signal, class Condition, class Flag>
 __global__ void try_wait_kernel(Signal signal, Condition condition, wait_budget budget, Flag flag, stream_status* status) {
   const bool done =
       try_unless_aborted(flag, budget, [&](wait_budget part) { return try_wait(by_thread, signal, condition, part); });
-  report(status, flag, done, condition.value(), signal_value(signal, relaxed));
+  report(status, flag, done, {nullptr, condition.value(), signal_value(signal, relaxed), -1});
 }
 
 template <class Signal, class Epoch, class Flag>
@@ -104,14 +112,25 @@ __global__ void try_wait_next_kernel(Signal signal, Epoch seen, unsigned long lo
   const unsigned long long expected = next_epoch<by_thread_t>(seen, step).number();
   const bool done =
       try_unless_aborted(flag, budget, [&](wait_budget part) { return try_wait(by_thread, signal, seen, part, step); });
-  report(status, flag, done, expected, signal_value(signal, relaxed));
+  report(status, flag, done, {nullptr, expected, signal_value(signal, relaxed), -1});
+}
+
+/// A barrier, unless the flag is set: then it does not arrive. `last`: what it waited for, or would have.
+template <class Words, class Flag>
+[[nodiscard]] __device__ inline bool barrier_unless_aborted(const Words& words, wait_budget budget, const Flag& flag,
+                                                            missing_pe& last) noexcept {
+  if (is_aborted(flag)) {
+    last = missing_at(words);
+    return false;
+  }
+  return barrier_unless(by_thread, words, budget, [&] { return is_aborted(flag); }, last);
 }
 
 template <class Words, class Flag>
 __global__ void try_barrier_kernel(Words words, wait_budget budget, Flag flag, stream_status* status) {
-  missing_pe missing;
-  const bool done = !is_aborted(flag) && barrier_unless(by_thread, words, budget, [&] { return is_aborted(flag); }, missing);
-  report(status, flag, done, missing.expected, missing.seen);
+  missing_pe last;
+  const bool done = barrier_unless_aborted(words, budget, flag, last);
+  report(status, flag, done, last);
 }
 
 template <class Flag>
@@ -147,6 +166,7 @@ void load_recoverable_operations(const heap<Backend>& heap) {
     load(detail::try_wait_next_kernel<one_setter, numbers, flag>);
     load(detail::try_wait_next_kernel<many_adders, numbers, flag>);
     load(detail::try_barrier_kernel<span<barrier_word, Backend>, flag>);
+    load(detail::try_barrier_kernel<team_words<Backend>, flag>);
     load(detail::abort_kernel<flag>);
   }
 }
@@ -178,13 +198,21 @@ void try_wait_on_stream(const object<signal<Kind>, Backend>& signal, const objec
          flag, status);
 }
 
-/// Enqueues this PE's part of a barrier of all PEs, which ends as `try_wait_on_stream` does.
-template <backend Backend>
-void try_barrier_on_stream(const span<barrier_word, Backend>& words, wait_budget budget,
-                           const object<abort_flag, Backend>& flag, stream_status* status, cudaStream_t stream) {
+/// Enqueues this PE's part of a barrier of all PEs, or of a team, which ends as `try_wait_on_stream` does. `flag` ends the waits of
+/// all PEs. Errors: those of `launch`; no status; those of `barrier_on_stream` for a team.
+template <class Words, backend Backend>
+  requires detail::is_barrier<Words>
+void try_barrier_on_stream(const Words& words, wait_budget budget, const object<abort_flag, Backend>& flag,
+                           stream_status* status, cudaStream_t stream) {
   detail::require_status(status);
-  launch(detail::communication_launch(stream),
-         detail::try_barrier_kernel<span<barrier_word, Backend>, object<abort_flag, Backend>>, words, budget, flag, status);
+  launch(detail::communication_launch(stream), detail::try_barrier_kernel<Words, object<abort_flag, Backend>>, words, budget,
+         flag, status);
+}
+template <backend Backend>
+void try_barrier_on_stream(team_barrier<Backend>& team, wait_budget budget, const object<abort_flag, Backend>& flag,
+                           stream_status* status, cudaStream_t stream) {
+  const auto held = team.take(flag.self(), stream);
+  try_barrier_on_stream(team.on(flag.self()), budget, flag, status, stream);
 }
 
 /// Enqueues the setting of the flag of every PE, which ends their recoverable operations on streams, also those that come later.

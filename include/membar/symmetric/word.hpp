@@ -16,8 +16,22 @@ struct set {};
 struct add {};
 
 namespace detail {
+
 struct word_access;
-}
+
+/// 64 bits that hold 0 at first, and that only operations read and write.
+class word_of_64 {
+ public:
+  word_of_64() = delete;
+  word_of_64(const word_of_64&) = delete;
+  word_of_64& operator=(const word_of_64&) = delete;
+
+ private:
+  friend struct word_access;
+  alignas(8) unsigned long long value_;
+};
+
+}  // namespace detail
 
 /// A word of 64 bits by which other PEs notify its own PE: `notify` and `put_signal` change it, its PE waits for it and tests
 /// it.
@@ -25,19 +39,12 @@ struct word_access;
 /// `signal<set>` and `signal<add>` are different types, because a wait must know which values are sure to be seen: of a word
 /// that is added to, only that it reached a value. It holds 0 at first.
 template <class Kind>
-class signal {
+class signal : public detail::word_of_64 {
   static_assert(std::is_same_v<Kind, set> || std::is_same_v<Kind, add>,
                 "membar: a signal is set or added to: signal<set> or signal<add>");
 
  public:
   using kind = Kind;
-  signal() = delete;
-  signal(const signal&) = delete;
-  signal& operator=(const signal&) = delete;
-
- private:
-  friend struct detail::word_access;
-  alignas(8) unsigned long long value_;
 };
 
 /// Atomic operations on a counter at any PE. A counter's type lists those that the program uses: not every link carries all.
@@ -103,43 +110,16 @@ class counter {
 };
 
 /// A word of a barrier of all PEs (barrier.cuh). Each PE has one for every PE, and one that counts its own barriers.
-class barrier_word {
- public:
-  barrier_word() = delete;
-  barrier_word(const barrier_word&) = delete;
-  barrier_word& operator=(const barrier_word&) = delete;
-
- private:
-  friend struct detail::word_access;
-  alignas(8) unsigned long long phase_;
-};
+class barrier_word : public detail::word_of_64 {};
 
 /// A number that grows with each use, in device memory of its own PE: the number of the next message, wait or barrier
 /// (epoch.cuh). A captured graph whose operations take it does the next one in each replay; a number that is an argument would
 /// be the same in all. One group at a time uses it, on its own PE alone. It holds 0 at first.
-class epoch {
- public:
-  epoch() = delete;
-  epoch(const epoch&) = delete;
-  epoch& operator=(const epoch&) = delete;
-
- private:
-  friend struct detail::word_access;
-  alignas(8) unsigned long long number_;
-};
+class epoch : public detail::word_of_64 {};
 
 /// A flag by which one PE ends the waits of all (recoverable.cuh). Once it is set it stays set: free it and the words that were
 /// waited for, and allocate them anew. It holds 0 at first.
-class abort_flag {
- public:
-  abort_flag() = delete;
-  abort_flag(const abort_flag&) = delete;
-  abort_flag& operator=(const abort_flag&) = delete;
-
- private:
-  friend struct detail::word_access;
-  alignas(8) unsigned long long set_;
-};
+class abort_flag : public detail::word_of_64 {};
 
 /// Room for a packed message of a `T` (packed.cuh): 16-byte words, each with 12 bytes of message and a sequence number.
 template <class T>
@@ -177,19 +157,11 @@ inline constexpr bool is_packed<packed<T>> = true;
 
 /// Gives operations the address of a word's value. It reads and writes nothing.
 struct word_access {
-  template <class Kind>
-  [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr unsigned long long* raw(signal<Kind>* word) noexcept {
-    return &word->value_;
-  }
+  [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr unsigned long long* raw(word_of_64* word) noexcept { return &word->value_; }
   template <class T, amo Amos>
   [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr T* raw(counter<T, Amos>* word) noexcept {
     return &word->value_;
   }
-  [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr unsigned long long* raw(barrier_word* word) noexcept {
-    return &word->phase_;
-  }
-  [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr unsigned long long* raw(epoch* word) noexcept { return &word->number_; }
-  [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr unsigned long long* raw(abort_flag* word) noexcept { return &word->set_; }
   template <class T>
   [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr unsigned* raw(packed<T>* word) noexcept {
     return word->words_;
@@ -200,8 +172,7 @@ struct word_access {
 
 /// Whether `T` is a word with operations of its own, and not data.
 template <class T>
-inline constexpr bool is_word = detail::is_signal<T> || detail::is_counter<T> || detail::is_packed<T> ||
-                                std::is_same_v<T, barrier_word> || std::is_same_v<T, epoch>;
+inline constexpr bool is_word = std::is_base_of_v<detail::word_of_64, T> || detail::is_counter<T> || detail::is_packed<T>;
 
 /// Whether all bytes of a `T` are its value. Operations of one object at a fixed size move every byte, and nobody writes the
 /// padding. The compiler cannot tell for a struct with floating-point members: specialize it for one without gaps.

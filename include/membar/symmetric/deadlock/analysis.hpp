@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -22,7 +23,9 @@ namespace membar::inline v0_2::symmetric::deadlock::detail {
 /// Writes the reports about a program.
 class analysis : public cycle_finder {
  public:
-  explicit analysis(const program& program) : cycle_finder(program), text_(program) {}
+  explicit analysis(const program& program) : analysis(program, std::make_shared<program_parts>()) {}
+  analysis(const program& program, std::shared_ptr<program_parts> parts)
+      : cycle_finder(program, std::move(parts)), text_(program) {}
 
   /// Everything that is wrong. The shortest cycle comes first, and is the only one: a cycle holds up much else.
   [[nodiscard]] std::vector<report> reports() const {
@@ -101,7 +104,7 @@ class analysis : public cycle_finder {
     std::uint64_t sum = at_start(operation.pe, operation.object);
     const std::size_t* lost = nullptr;
     for (const std::size_t& each : notifications_of(n)) {
-      sum += operation_of(each).effect.value;
+      sum += effect_of(each).value;
       if (!is_added_to(n) && brings(each, n)) {
         if (!free_[each]) {
           return;  // it depends on that
@@ -115,7 +118,7 @@ class analysis : public cycle_finder {
            "membar: lost signal: " + text(nodes_[n].operation) + " misses " + text(nodes_[*lost].operation) +
                ", because another value replaces it first: order that one after the wait, or count: add, and wait for at least",
            {}});
-    } else if (!is_added_to(n) || !operation.condition.holds(sum)) {
+    } else if (!is_added_to(n) || !condition_of(n).holds(sum)) {
       all.push_back(text_.never_notified(nodes_[n].operation, is_added_to(n) ? &sum : nullptr));
     }
   }
@@ -237,13 +240,12 @@ class analysis : public cycle_finder {
     const stream_operation& operation = operation_of(n);
     std::size_t earlier = n;
     const auto started = program_.waited.find({operation.pe, operation.object});
-    if (started != program_.waited.end() && started->second.implies(operation.condition) && keeps_its_value(none, n)) {
+    if (started != program_.waited.end() && started->second.implies(condition_of(n)) && keeps_its_value(none, n)) {
       earlier = none;
     }
     for (std::size_t other = 0; other != nodes_.size() && earlier == n; ++other) {
       const bool same = nodes_[other].kind == kind_t::waits && nodes_[other].link == nodes_[n].link;
-      if (same && order_.before(other, n) && operation_of(other).condition.implies(operation.condition) &&
-          keeps_its_value(other, n)) {
+      if (same && order_.before(other, n) && condition_of(other).implies(condition_of(n)) && keeps_its_value(other, n)) {
         earlier = other;
       }
     }

@@ -59,7 +59,7 @@ class checker {
  public:
   /// `exact` and `rest`: the most operations of the whole, and of what has not run, that are analyzed exactly.
   explicit checker(const program& program, std::size_t exact = exact_operations, std::size_t rest = exact_operations)
-      : program_(program), exact_(exact), rest_(rest), watch_(std::make_unique<watch>(program, without_order_)) {}
+      : program_(program), exact_(exact), rest_(rest), watch_(made()) {}
 
   /// Everything that is wrong if nothing follows.
   [[nodiscard]] std::vector<report> reports() {
@@ -68,7 +68,7 @@ class checker {
       return {};
     }
     if (watch_->size() <= exact_) {
-      return analysis(program_).reports();
+      return analysis(program_, parts_).reports();
     }
     std::vector<report> all = watch_->ended() ? std::vector<report>() : reports_of_rest(false);
     add_suspicions(all, false);
@@ -79,26 +79,40 @@ class checker {
   [[nodiscard]] std::vector<report> reports_of_last_wait() {
     settle();
     const bool ends = watch_->last_has_ended(program_.operations.size() - 1);
-    const bool suspicious = watch_->suspicions().size() > acquitted_ || !watch_->large_grids().empty();
+    const bool suspicious = watch_->suspicions_for_the_host() > acquitted_ || !watch_->large_grids().empty();
     if (ends && !suspicious) {
       return {};
     }
     std::vector<report> all;
     if (watch_->size() <= exact_) {
-      all = analysis(program_).reports_of_last_wait();
+      all = analysis(program_, parts_).reports_of_last_wait();
     } else {
       all = ends ? std::vector<report>() : reports_of_rest(true);
       add_suspicions(all, true);
     }
-    acquitted_ = all.empty() ? watch_->suspicions().size() : acquitted_;
+    acquitted_ = all.empty() ? watch_->suspicions_for_the_host() : acquitted_;
     return all;
   }
 
-  /// Begins again, after the program has changed other than at its end.
+  /// Begins again, after the program has changed other than at its end, or begins later.
   void restart() {
     acquitted_ = 0;
-    watch_ = std::make_unique<watch>(program_, without_order_);
+    watch_ = made();
   }
+  /// Begins again after the last operation, a wait of the host, was taken back.
+  void take_back() {
+    parts_->take_back();
+    restart();
+  }
+  /// Begins again with another program.
+  void forget() {
+    parts_ = std::make_shared<program_parts>();
+    restart();
+  }
+  /// How often it has begun.
+  [[nodiscard]] std::size_t runs() const noexcept { return runs_; }
+  /// How many operations were looked at for what is captured and for steps of kernels.
+  [[nodiscard]] std::size_t registered() const noexcept { return parts_->taken(); }
 
   /// Whether nothing so far is wrong or matters to what the host enqueues from now on, except by what signals hold.
   [[nodiscard]] bool is_behind() const {
@@ -111,12 +125,16 @@ class checker {
 
  private:
   static constexpr std::size_t least_to_leave = 512;
-  static constexpr std::size_t most_missing = 64;
+  static constexpr std::size_t most_reports = 64;  ///< of a kind
 
   void settle() {
     while (!watch_->settle()) {
-      watch_ = std::make_unique<watch>(program_, without_order_);
+      restart();
     }
+  }
+  [[nodiscard]] std::unique_ptr<watch> made() {
+    ++runs_;
+    return std::make_unique<watch>(program_, parts_, without_order_);
   }
 
   void add_suspicions(std::vector<report>& all, bool of_a_host_wait) const {
@@ -132,11 +150,11 @@ class checker {
     for (const std::size_t each : watch_->large_grids()) {
       all.push_back(text.grid_too_large(each));
     }
-    std::set<std::pair<hazard, std::size_t>> seen;
-    for (std::size_t i = of_a_host_wait ? acquitted_ : 0; i < watch_->suspicions().size(); ++i) {
-      const suspicion& each = watch_->suspicions()[i];
-      const bool of_signals = each.kind == hazard::lost_signal || each.kind == hazard::stale_wait;
-      if ((of_signals && of_a_host_wait) || !seen.insert({each.kind, each.first}).second) {
+    std::map<hazard, std::size_t> told;
+    std::size_t acquitted = of_a_host_wait ? acquitted_ : 0;
+    for (const suspicion& each : watch_->suspicions()) {
+      const bool skipped = of_a_host_wait && is_of_signals(each.kind);
+      if (skipped || (acquitted != 0 && acquitted-- != 0) || ++told[each.kind] > most_reports) {
         continue;
       }
       const std::size_t first = watch_->operation_at(each.first);
@@ -190,11 +208,11 @@ class checker {
         }
       } else if (each.kind == node::kind_t::waits) {
         const auto most = watch_->most_of(n);
-        if (most ? !program_.operations[each.operation].condition.holds(*most) : !watch_->may_be_set(n)) {
+        if (most ? !watch_->condition_of(n).holds(*most) : !watch_->may_be_set(n)) {
           all.push_back(text.never_notified(each.operation, most ? &*most : nullptr));
         }
       }
-      if (all.size() == most_missing) {
+      if (all.size() == most_reports) {
         return;
       }
     }
@@ -245,6 +263,8 @@ class checker {
     const node& each = watch_->node_at(n);
     stream_operation operation = program_.operations[each.operation];
     operation.graph = graph;
+    operation.effect = watch_->effect_of(n);
+    operation.condition = watch_->condition_of(n);
     if (each.unit < 0 && (operation.kind == operation_kind::notify || operation.kind == operation_kind::host_copy)) {
       return;  // the delivery of what is there already, or the host's wait for it
     }
@@ -299,6 +319,8 @@ class checker {
   std::size_t exact_;
   std::size_t rest_;
   std::set<of_pe> without_order_;
+  std::shared_ptr<program_parts> parts_ = std::make_shared<program_parts>();
+  std::size_t runs_ = 0;
   std::unique_ptr<watch> watch_;
   std::size_t acquitted_ = 0;  ///< suspicions that the exact analysis has ruled out at a wait of the host
 };

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <functional>
 #include <iterator>
+#include <memory>
 #include <queue>
 #include <utility>
 #include <vector>
@@ -19,7 +20,7 @@ namespace membar::inline v0_2::symmetric::deadlock::detail {
 /// Finds the shortest cycle among what never runs.
 class cycle_finder : public schedule {
  public:
-  explicit cycle_finder(const program& program) : schedule(program) {}
+  cycle_finder(const program& program, std::shared_ptr<program_parts> parts) : schedule(program, std::move(parts)) {}
 
  protected:
   struct edge {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <membar/symmetric/deadlock/clock.hpp>
+#include <membar/symmetric/deadlock/parts.hpp>
 #include <membar/symmetric/deadlock/program.hpp>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <map>
+#include <memory>
 #include <set>
 #include <span>
 #include <string_view>
@@ -34,6 +36,7 @@ struct node {
   std::uint32_t queue = 0;
   std::uint32_t chain = 0;   ///< of nodes that come one after the other
   unsigned kernel = 0;       ///< nodes of one launch share a number; 0: not of a kernel
+  std::uint64_t number = 0;  ///< of an epoch, if one numbers it
   std::uint16_t afters = 0;  ///< how many; `many` for more, and then the first of the list is how many
   kind_t kind = kind_t::passes;
   bool blocks = false;  ///< it can hold up what comes after it in its queue
@@ -63,19 +66,15 @@ struct hash_of_pe {
 /// The nodes of a program and what comes before each by stream, event, host and kernel.
 class graph {
  public:
-  explicit graph(const program& program)
+  /// `parts`: those of the program, as far as they are known.
+  graph(const program& program, std::shared_ptr<program_parts> parts)
       : program_(program),
+        parts_(std::move(parts)),
         host_last_(program.hosts == callers::one ? 1 : static_cast<std::size_t>(program.pes), none),
         queues_(static_cast<std::size_t>(program.pes)) {
     for (std::size_t host = 0; host != host_last_.size(); ++host) {
       host_chains_.push_back(clocks_.new_chain());
       host_nodes_.emplace_back();
-    }
-    for (std::size_t i = 0; i != program.begin; ++i) {
-      register_part(i);
-    }
-    for (const auto& [host, event] : program.recorded) {
-      enqueued_.events.emplace(of_pe{host, event}, none);
     }
     next_ = program.begin;
     take();
@@ -83,13 +82,10 @@ class graph {
 
   /// Takes what was added to the program since.
   void take() {
-    const std::size_t end = program_.operations.size();
-    for (std::size_t i = next_; i != end; ++i) {
-      register_part(i);
-    }
-    for (; next_ != end; ++next_) {
+    parts_->take(program_);
+    for (const std::size_t end = program_.operations.size(); next_ != end; ++next_) {
       const stream_operation& operation = program_.operations[next_];
-      if (operation.graph == 0 && !is_step(operation)) {
+      if (operation.graph == 0 && !program_parts::is_step(operation)) {
         append(next_);
       }
     }
@@ -138,11 +134,18 @@ class graph {
     std::size_t number;
   };
 
-  [[nodiscard]] static bool is_step(const stream_operation& each) noexcept {
-    return each.kernel != 0 && each.kind != operation_kind::kernel;
-  }
   [[nodiscard]] const stream_operation& operation_of(std::size_t n) const noexcept {
     return program_.operations[nodes_[n].operation];
+  }
+  /// What a notification does, with the number of its epoch.
+  [[nodiscard]] signal_effect effect_of(std::size_t n) const noexcept {
+    const signal_effect& effect = operation_of(n).effect;
+    return effect.numbered ? signal_set(nodes_[n].number) : effect;
+  }
+  /// What a wait requires, with the number of its epoch.
+  [[nodiscard]] signal_condition condition_of(std::size_t n) const noexcept {
+    const signal_condition& condition = operation_of(n).condition;
+    return condition.numbered ? signal_at_least(nodes_[n].number) : condition;
   }
   [[nodiscard]] std::size_t host_of(int pe) const noexcept {
     return program_.hosts == callers::one ? 0 : static_cast<std::size_t>(pe);
@@ -167,10 +170,9 @@ class graph {
         operation.shape.blocks <= operation.shape.room) {
       return false;
     }
-    const auto steps = steps_.find(operation.kernel);
-    return steps != steps_.end() && std::any_of(steps->second.begin(), steps->second.end(), [&](std::size_t step) {
-             return program_.operations[step].kind != operation_kind::notify;
-           });
+    const std::vector<std::size_t>& steps = parts_->steps(operation.kernel);
+    return std::any_of(steps.begin(), steps.end(),
+                       [&](std::size_t step) { return program_.operations[step].kind != operation_kind::notify; });
   }
   /// Whether an operation reads or writes the heap of a PE, as far as one process knows.
   [[nodiscard]] bool uses_heap_of(const stream_operation& operation, int pe) const noexcept {
@@ -205,13 +207,14 @@ class graph {
   }
 
  private:
-  void register_part(std::size_t i) {
-    const stream_operation& operation = program_.operations[i];
-    if (is_step(operation)) {
-      steps_[operation.kernel].push_back(i);
-    } else if (operation.graph != 0) {
-      captured_[operation.graph].push_back(i);
+  /// The next number of an epoch, `step` after the last.
+  [[nodiscard]] std::uint64_t next_number(int pe, handle epoch, std::uint64_t step) {
+    const auto [found, is_new] = epochs_.try_emplace({pe, epoch}, 0);
+    if (is_new) {
+      const auto start = program_.epochs.find({pe, epoch});
+      found->second = start == program_.epochs.end() ? 0 : start->second;
     }
+    return found->second += step;
   }
 
   [[nodiscard]] std::size_t new_stream(std::uint32_t queue) {
@@ -355,11 +358,8 @@ class graph {
     inside.begin =
         make(kind_t::passes, index, inside, inside.chain, of({streams_[stream].last, host_last_[host_of(operation.pe)]}));
     const std::size_t first = nodes_.size();
-    const auto captured = captured_.find(static_cast<unsigned>(operation.object.number()));
-    if (captured != captured_.end()) {
-      for (const std::size_t each : captured->second) {
-        enqueue(each, inside, number_of(inside, program_.operations[each]));
-      }
+    for (const std::size_t each : parts_->captured(static_cast<unsigned>(operation.object.number()))) {
+      enqueue(each, inside, number_of(inside, program_.operations[each]));
     }
     std::vector<std::size_t> all{inside.begin};
     for (std::size_t n = first; n != nodes_.size(); ++n) {
@@ -373,11 +373,14 @@ class graph {
   /// The last record of the event; `none` where it has ended, or where there was none, which is reported.
   [[nodiscard]] std::size_t event(std::size_t index, const place& where) {
     const stream_operation& operation = program_.operations[index];
-    const auto recorded = where.events.find({static_cast<int>(host_of(operation.pe)), operation.object});
+    const std::pair key{static_cast<int>(host_of(operation.pe)), operation.object};
+    const auto recorded = where.events.find(key);
     if (recorded != where.events.end()) {
       return recorded->second;
     }
-    unrecorded_.push_back(index);
+    if (&where != &enqueued_ || !program_.recorded.contains(key)) {
+      unrecorded_.push_back(index);
+    }
     return none;
   }
 
@@ -434,6 +437,9 @@ class graph {
     const std::size_t made = make(kind_t::waits, index, where, chain, before);
     nodes_[made].link = signal_of(operation.pe, operation.object);
     nodes_[made].kernel = kernel;
+    if (operation.condition.numbered) {
+      nodes_[made].number = next_number(operation.pe, operation.condition.epoch, operation.condition.value);
+    }
     return made;
   }
 
@@ -458,6 +464,9 @@ class graph {
       deliveries.pending.push_back(made);
     }
     nodes_[made].link = signal;
+    if (operation.effect.numbered) {
+      nodes_[made].number = next_number(operation.pe, operation.effect.epoch, operation.effect.value);
+    }
     signals_[signal].notifications.push_back(made);
     return operation.blocking ? made : made - 1;
   }
@@ -492,7 +501,7 @@ class graph {
     const std::size_t begin = make(kind_t::passes, index, where, chain, before);
     nodes_[begin].kernel = launch;
     std::map<unsigned, std::size_t> roles;
-    for (const std::size_t each : steps_[operation.kernel]) {
+    for (const std::size_t each : parts_->steps(operation.kernel)) {
       const stream_operation& step = program_.operations[each];
       std::size_t& last = roles.try_emplace(step.role, begin).first->second;
       std::uint32_t role = chain;
@@ -520,6 +529,7 @@ class graph {
 
  protected:
   const program& program_;
+  std::shared_ptr<program_parts> parts_;
   std::vector<node> nodes_;
   std::vector<std::size_t> host_last_;
   std::vector<std::vector<std::size_t>> host_nodes_;  ///< waits of each host thread, in order
@@ -528,9 +538,8 @@ class graph {
   std::vector<call> calls_;
   std::vector<std::size_t> unrecorded_;  ///< waits for events
   std::vector<difference> different_;
-  std::map<unsigned, std::vector<std::size_t>> steps_;
-  std::map<unsigned, std::vector<std::size_t>> captured_;
-  std::map<of_pe, std::vector<std::size_t>> calls_by_;  ///< of each PE and team, in `calls_`
+  std::unordered_map<of_pe, std::uint64_t, hash_of_pe> epochs_;  ///< the last number of those that are used
+  std::map<of_pe, std::vector<std::size_t>> calls_by_;           ///< of each PE and team, in `calls_`
   clocks clocks_;
 
  private:

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <set>
 #include <utility>
 #include <vector>
@@ -57,7 +58,8 @@ class order_matrix {
 /// what all notifications that can end a wait come after, and from what a counter cannot reach its value without.
 class ordered_graph : public graph {
  public:
-  explicit ordered_graph(const program& program) : graph(program), given_(nodes_.size()), order_(0) {
+  explicit ordered_graph(const program& program, std::shared_ptr<program_parts> parts)
+      : graph(program, std::move(parts)), given_(nodes_.size()), order_(0) {
     match_collectives();
     find_orders();
   }
@@ -69,7 +71,7 @@ class ordered_graph : public graph {
   }
 
   [[nodiscard]] bool brings(std::size_t notification, std::size_t wait) const {
-    return operation_of(wait).condition.holds(operation_of(notification).effect.value);
+    return condition_of(wait).holds(effect_of(notification).value);
   }
 
   /// Whether every schedule sets the signal between `first`, or the start, and the wait: then `first` does not end the wait.
@@ -84,7 +86,7 @@ class ordered_graph : public graph {
   [[nodiscard]] std::vector<std::size_t> candidates(std::size_t wait) const {
     std::vector<std::size_t> result;
     const stream_operation& operation = operation_of(wait);
-    if (operation.condition.holds(at_start(operation.pe, operation.object)) && !replaced_before(none, wait)) {
+    if (condition_of(wait).holds(at_start(operation.pe, operation.object)) && !replaced_before(none, wait)) {
       result.push_back(none);
     }
     for (const std::size_t each : notifications_of(wait)) {
@@ -101,7 +103,7 @@ class ordered_graph : public graph {
     std::uint64_t sum = at_start(operation.pe, operation.object);
     for (const std::size_t each : notifications_of(wait)) {
       const bool counts = each != but && !order_.before(but, each) && !order_.before(wait, each);
-      sum += counts ? operation_of(each).effect.value : 0;
+      sum += counts ? effect_of(each).value : 0;
     }
     return sum;
   }
@@ -155,7 +157,7 @@ class ordered_graph : public graph {
         }
         if (is_added_to(n)) {
           for (const std::size_t each : notifications_of(n)) {
-            if (!operation_of(n).condition.holds(most(n, each)) && !order_.before(n, each)) {
+            if (!condition_of(n).holds(most(n, each)) && !order_.before(n, each)) {
               changed = derived.insert({each, n}).second || changed;
             }
           }

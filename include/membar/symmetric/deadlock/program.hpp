@@ -21,7 +21,7 @@ namespace membar::inline v0_2::symmetric::deadlock {
 /// that waits for a PE enqueues nothing for the others meanwhile.
 enum class callers : unsigned char { one, one_per_pe };
 
-/// Identifies a stream, an event, a signal, a team or a graph.
+/// Identifies a stream, an event, a signal, an epoch, a team or a graph.
 ///
 /// A signal is identified by what a heap allocated it as (`array::identity`), or by any number or address that is the same in all
 /// calls. Every PE has a signal of that handle. An offset in a heap is no identity: another allocation, or another heap, has
@@ -52,24 +52,32 @@ class handle {
 };
 
 /// What a handle identifies.
-enum class handle_kind : unsigned char { stream, event, signal, team, graph };
+enum class handle_kind : unsigned char { stream, event, signal, team, graph, epoch };
 
 /// The team of all PEs. It need not be declared.
 inline constexpr handle world{};
 
-/// What a notification does to a signal: `signal_set(v)` or `signal_add(v)`. A signal is either set or added to, never both.
+/// What a notification does to a signal: `signal_set(v)`, `signal_add(v)` or `signal_next(epoch)`. A signal is either set or added
+/// to, never both.
 struct signal_effect {
   bool adds = false;
   std::uint64_t value = 0;
+  bool numbered = false;  ///< the value is the next number of `epoch`, each time that it runs
+  handle epoch{};
 };
 [[nodiscard]] constexpr signal_effect signal_set(std::uint64_t value) noexcept { return {false, value}; }
 [[nodiscard]] constexpr signal_effect signal_add(std::uint64_t value) noexcept { return {true, value}; }
+/// Sets the signal to the next number of an epoch of the notifying PE (epoch.cuh). Operations take the numbers in the order in
+/// which they are recorded, and those of a graph at each of its launches.
+[[nodiscard]] constexpr signal_effect signal_next(handle epoch) noexcept { return {false, 1, true, epoch}; }
 
-/// What a wait requires of a signal: `signal_equals(v)`, for signals that are set, or `signal_at_least(v)`, where numbers may
-/// wrap as in the device's waits (wait.cuh).
+/// What a wait requires of a signal: `signal_equals(v)`, for signals that are set, `signal_at_least(v)` or
+/// `signal_at_least_next(epoch)`, where numbers may wrap as in the device's waits (wait.cuh).
 struct signal_condition {
   bool at_least = false;
-  std::uint64_t value = 0;
+  std::uint64_t value = 0;  ///< of a numbered one, until its number is known: the step
+  bool numbered = false;    ///< the value is the next number of `epoch`, each time that it runs
+  handle epoch{};
 
   [[nodiscard]] constexpr bool holds(std::uint64_t seen) const noexcept {
     return at_least ? static_cast<std::int64_t>(seen - value) >= 0 : seen == value;
@@ -81,6 +89,10 @@ struct signal_condition {
 };
 [[nodiscard]] constexpr signal_condition signal_equals(std::uint64_t value) noexcept { return {false, value}; }
 [[nodiscard]] constexpr signal_condition signal_at_least(std::uint64_t value) noexcept { return {true, value}; }
+/// At least the next number of an epoch of the waiting PE, which is `step` more than the one before.
+[[nodiscard]] constexpr signal_condition signal_at_least_next(handle epoch, std::uint64_t step = 1) noexcept {
+  return {true, step, true, epoch};
+}
 
 /// What an operation is.
 enum class operation_kind : unsigned char {
@@ -158,6 +170,8 @@ struct program {
   std::map<std::pair<int, handle>, std::uint64_t> signals;
   /// What the PE has waited for at the start, of signals that have not been set to another value since.
   std::map<std::pair<int, handle>, signal_condition> waited;
+  /// The last number of epochs at the start, if not 0, by PE and epoch.
+  std::map<std::pair<int, handle>, std::uint64_t> epochs;
   /// Streams that have a hardware queue of their own, by PE. All others of a device may share one.
   std::set<std::pair<int, handle>> own_queues;
   /// The operations before this one have ended, and those from it on come after them. They count only as what the members

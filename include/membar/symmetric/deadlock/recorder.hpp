@@ -232,7 +232,7 @@ class recorder {
     return program_;
   }
 
-  /// Forgets the operations, events and graphs, where all operations have ended. Every signal keeps its value at the end.
+  /// Forgets the operations, events and graphs, where all operations have ended. Every signal and epoch keeps its value at the end.
   /// Throws the first report, and forgets nothing, if not all operations end in every schedule: then mend the program and
   /// record the rest, or `discard` the record.
   void forget() {
@@ -249,12 +249,13 @@ class recorder {
     clear();
   }
 
-  /// Forgets all operations, events, graphs and captures, whatever is wrong with them, and what signals hold: 0 unless
-  /// `signal_holds` says more. For a program that has failed and starts anew. Names, teams and queues stay. Throws nothing.
+  /// Forgets all operations, events, graphs and captures, whatever is wrong with them, and what signals and epochs hold: 0
+  /// unless `signal_holds` says more. For a program that has failed and starts anew. Names, teams and queues stay. Throws nothing.
   void discard() {
     const std::lock_guard lock(mutex_);
     program_.signals.clear();
     program_.waited.clear();
+    program_.epochs.clear();
     captures_.clear();
     adds_.clear();
     equal_waits_.clear();
@@ -291,8 +292,9 @@ class recorder {
     program_.begin = 0;
     program_.recorded.clear();
     events_.clear();
+    new_events_.clear();
     captured_.clear();
-    checker_.restart();
+    checker_.forget();
   }
 
   void need_pe(int which, const char* what) const {
@@ -324,15 +326,14 @@ class recorder {
     std::vector<report> all = checker_.reports_of_last_wait();
     if (!all.empty()) {
       program_.operations.pop_back();
-      checker_.restart();
+      checker_.take_back();
       throw hazard_error(std::move(all.front()));
     }
     if (captures_.empty() && checker_.is_behind()) {
       checker_.leave_signals(program_);
       program_.begin = program_.operations.size();
-      for (const auto& [event, graph] : events_) {
-        program_.recorded.insert(event);
-      }
+      program_.recorded.insert(new_events_.begin(), new_events_.end());
+      new_events_.clear();
       checker_.restart();
     }
   }
@@ -377,6 +378,7 @@ class recorder {
     for (const stream_operation& operation : checked) {
       if (operation.kind == operation_kind::record_event) {
         events_[{host_of(operation.pe), operation.object}] = operation.graph;
+        new_events_.insert({host_of(operation.pe), operation.object});
       }
       if (operation.kind == operation_kind::wait_event && operation.graph != 0) {
         captures_.try_emplace({operation.pe, operation.stream}, operation.graph);
@@ -479,6 +481,7 @@ class recorder {
   deadlock::program program_;
   std::map<key, unsigned> captures_;
   std::map<key, unsigned> events_;  ///< by host thread: the graph of the last record
+  std::set<key> new_events_;        ///< recorded since `program_.begin`
   std::set<unsigned> captured_;
   std::unordered_map<key, bool, detail::hash_of_pe> adds_;
   std::unordered_map<key, std::uint64_t, detail::hash_of_pe> equal_waits_;

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
 
 namespace membar::inline v0_2::symmetric::deadlock::detail {
@@ -16,7 +18,7 @@ namespace membar::inline v0_2::symmetric::deadlock::detail {
 /// A program that has been run with one queue for each device, its graphs in every order, and with one queue for each stream.
 class schedule : public ordered_graph {
  public:
-  explicit schedule(const program& program) : ordered_graph(program) { run(); }
+  schedule(const program& program, std::shared_ptr<program_parts> parts) : ordered_graph(program, std::move(parts)) { run(); }
 
  protected:
   /// Whether what the node waits for has happened, if `happened` says so of each other node.
@@ -33,9 +35,9 @@ class schedule : public ordered_graph {
       const stream_operation& operation = operation_of(n);
       std::uint64_t sum = at_start(operation.pe, operation.object);
       for (const std::size_t notification : notifications_of(n)) {
-        sum += happened(notification) ? operation_of(notification).effect.value : 0;
+        sum += happened(notification) ? effect_of(notification).value : 0;
       }
-      return operation.condition.holds(sum);
+      return condition_of(n).holds(sum);
     }
     return std::any_of(candidates_[n].begin(), candidates_[n].end(),
                        [&](std::size_t candidate) { return candidate == none || happened(candidate); });

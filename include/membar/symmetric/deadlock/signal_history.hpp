@@ -24,6 +24,10 @@ struct suspicion {
   std::size_t third;   ///< the notification or other operation
 };
 
+[[nodiscard]] constexpr bool is_of_signals(hazard kind) noexcept {
+  return kind == hazard::lost_signal || kind == hazard::stale_wait;
+}
+
 /// A notification or a wait that has run.
 struct signal_event {
   std::size_t node;
@@ -35,18 +39,28 @@ class signal_history {
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
   signal_history(std::uint64_t start, bool gives_order, std::optional<signal_condition> waited)
-      : start_(start), total_(start), gives_order_(gives_order), waited_(waited) {}
+      : start_(start), total_(start), gives_order_(gives_order) {
+    if (waited) {
+      waited_.condition = *waited;
+      waited_.kept = true;
+    }
+  }
 
   [[nodiscard]] std::uint64_t value() const noexcept { return total_; }
   /// Says that the signal is added to, before the first notification.
   void counts() noexcept { adds_ = true; }
-  /// The last wait whose value was not replaced since.
+  /// Of what has ended: the strongest condition of a wait that the signal may still meet.
   [[nodiscard]] std::optional<signal_condition> kept() const noexcept {
-    std::optional<signal_condition> result = waited_;
-    for (const waiter& each : waiters_) {
-      if (each.last.kept && (!result || each.last.condition.implies(*result))) {
-        result = each.last.condition;
+    std::optional<signal_condition> result;
+    const auto add = [&](const seen_wait& seen) {
+      const bool holds = adds_ || !in_order_ || seen.condition.holds(total_);
+      if (seen.kept && seen.replaced.empty() && holds && (!result || seen.condition.implies(*result))) {
+        result = seen.condition;
       }
+    };
+    add(waited_);
+    for (const waiter& each : waiters_) {
+      add(each.last);
     }
     return result;
   }
@@ -130,17 +144,22 @@ class signal_history {
       look_for_lost(now, condition, time, suspect);
     }
     std::size_t earlier = now.node;
-    if (waited_ && waited_->implies(condition)) {
+    const auto alive = [&](const seen_wait& seen) {
+      return seen.kept && std::none_of(seen.replaced.begin(), seen.replaced.end(),
+                                       [&](const clocks::stamp& set) { return time.before(set, now.stamp); });
+    };
+    if (alive(waited_) && waited_.condition.implies(condition)) {
       earlier = none;
     }
     for (const waiter& each : waiters_) {
       for (const seen_wait* seen : {&each.older, &each.last}) {
-        if (seen->kept && seen->condition.implies(condition)) {
+        if (seen->condition.implies(condition) && alive(*seen)) {
           earlier = seen->wait.node;
         }
       }
     }
     waiter& own = waiter_of(now.stamp.chain);
+    own.last.kept = alive(own.last);
     if (earlier != now.node) {
       own.implied = now;
       own.implied_by = earlier;
@@ -167,7 +186,7 @@ class signal_history {
     }
     if (!own.last.kept || !own.last.condition.implies(condition)) {
       own.older = own.last;
-      own.last = {now, condition, true};
+      own.last = {now, condition, true, {}};
     }
   }
 
@@ -192,9 +211,8 @@ class signal_history {
           suspect({hazard::lost_signal, open->wait.node, open->candidate, now.node});
         }
       }
-      for (seen_wait* seen : {&each.older, &each.last}) {
-        seen->kept = seen->kept && seen->condition.holds(value);
-      }
+      each.older.note(now, value, time);
+      each.last.note(now, value, time);
     }
     if (!adds_) {
       const std::uint64_t last = sent_.empty() ? start_ : sent_.back().value;
@@ -204,9 +222,7 @@ class signal_history {
         in_order_ = rising_ = false;
         look_for_replaced(now, value, time, suspect);
       }
-      if (waited_ && !waited_->holds(value)) {
-        waited_.reset();
-      }
+      waited_.note(now, value, time);
     }
     sender& from = sender_of(now.stamp.chain, unordered);
     from.sent.push_back(sent_.size());
@@ -237,9 +253,19 @@ class signal_history {
     std::size_t candidate = none;
   };
   struct seen_wait {
-    signal_event wait{none, {}};
+    signal_event wait{none, {}};  ///< `none`: before the program
     signal_condition condition;
-    bool kept = false;  ///< its value was not replaced since
+    bool kept = false;                    ///< its value may still be there
+    std::vector<clocks::stamp> replaced;  ///< sets of another value after the wait, the first of each chain
+
+    void note(const signal_event& set, std::uint64_t value, const clocks& time) {
+      const bool after = wait.node == none || time.before(wait.stamp, set.stamp);
+      if (kept && after && !condition.holds(value) &&
+          std::none_of(replaced.begin(), replaced.end(),
+                       [&](const clocks::stamp& each) { return each.chain == set.stamp.chain; })) {
+        replaced.push_back(set.stamp);
+      }
+    }
   };
   /// The waits of one chain.
   struct waiter {
@@ -328,7 +354,7 @@ class signal_history {
   bool gives_order_;
   bool in_order_ = true;  ///< each set comes after the one before
   bool rising_ = true;    ///< and has no smaller value
-  std::optional<signal_condition> waited_;
+  seen_wait waited_;      ///< before the program; its node is `none`
   std::vector<notification> sent_;
   std::vector<sender> senders_;
   std::vector<waiter> waiters_;

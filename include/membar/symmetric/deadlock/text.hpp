@@ -50,10 +50,10 @@ class program_text {
         return or_own("access of the heap");
       case operation_kind::notify:
         return or_own("notification") + " (" + signal + " of PE " + std::to_string(operation.target) +
-               (operation.effect.adds ? " + " : " := ") + std::to_string(operation.effect.value) + ")";
+               (operation.effect.adds ? " + " : " := ") + value(operation.effect) + ")";
       case operation_kind::wait:
-        return or_own("wait") + " (" + signal + (operation.condition.at_least ? " >= " : " = ") +
-               std::to_string(operation.condition.value) + ")";
+        return or_own("wait") + " (" + signal + (operation.condition.at_least ? " >= " : " = ") + value(operation.condition) +
+               ")";
       case operation_kind::quiet:
         return or_own("quiet");
       case operation_kind::collective:
@@ -184,6 +184,11 @@ class program_text {
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
  private:
+  /// The value of an effect or a condition.
+  template <class Of>
+  [[nodiscard]] std::string value(const Of& of) const {
+    return of.numbered ? "the next number of " + numbered(handle_kind::epoch, "epoch", of.epoch) : std::to_string(of.value);
+  }
   [[nodiscard]] std::string named_or(handle_kind kind, handle id, std::string otherwise) const {
     const auto found = program_.names.find({kind, id});
     return found == program_.names.end() ? std::move(otherwise) : found->second;

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <utility>
@@ -21,13 +22,15 @@ namespace membar::inline v0_2::symmetric::deadlock::detail {
 class watch : public graph {
  public:
   /// Waits for the signals in `without_order` give no order: a later notification has taken it away.
-  watch(const program& program, std::set<of_pe>& without_order) : graph(program), without_order_(without_order) {}
+  watch(const program& program, std::shared_ptr<program_parts> parts, std::set<of_pe>& without_order)
+      : graph(program, std::move(parts)), without_order_(without_order) {}
 
-  /// Takes what was recorded since and runs as far as that goes. Returns false if an order was taken away: then begin anew.
+  /// Takes what was recorded since and runs as far as that goes. Returns false if orders were taken away: then begin anew. It
+  /// runs on all the same, to find all of them at once: what has too much order takes away nothing wrongly.
   [[nodiscard]] bool settle() {
     take();
     admit();
-    for (bool changed = true; changed && valid_;) {
+    for (bool changed = true; changed;) {
       changed = false;
       cursors_.resize(queues_.size());
       for (std::size_t queue = 0; queue != queues_.size(); ++queue) {
@@ -57,6 +60,8 @@ class watch : public graph {
   }
 
   [[nodiscard]] const std::vector<suspicion>& suspicions() const noexcept { return suspicions_; }
+  /// How many of them a wait of the host is refused for: what signals lose may yet be ordered.
+  [[nodiscard]] std::size_t suspicions_for_the_host() const noexcept { return of_others_; }
   [[nodiscard]] const std::vector<std::size_t>& unrecorded_events() const noexcept { return unrecorded_; }
   struct differing {
     std::size_t first, second, number;
@@ -74,7 +79,7 @@ class watch : public graph {
     return ended() && suspicions_.empty() && unrecorded_.empty() && different_.empty() && large_grids_.empty();
   }
 
-  /// Makes what signals hold now, and what was waited for, the start of `next`.
+  /// Makes what signals and epochs hold now, and what was waited for, the start of `next`.
   void leave_signals(program& next) const {
     for (std::size_t i = 0; i != histories_.size(); ++i) {
       const of_pe key{signals_[i].pe, signals_[i].signal};
@@ -85,8 +90,12 @@ class watch : public graph {
         next.waited.erase(key);
       }
     }
+    for (const auto& [epoch, number] : epochs_) {
+      next.epochs[epoch] = number;
+    }
   }
 
+  using graph::condition_of, graph::effect_of;
   /// The nodes that have not run, of all queues and hosts, in the order in which they were recorded.
   [[nodiscard]] std::vector<std::size_t> left() const {
     std::vector<std::size_t> all;
@@ -124,16 +133,15 @@ class watch : public graph {
     }
     std::uint64_t sum = at_start(signal.pe, signal.signal);
     for (const std::size_t each : signal.notifications) {
-      sum += operation_of(each).effect.value;
+      sum += effect_of(each).value;
     }
     return sum;
   }
   /// Whether some notification that has not run meets the condition of a wait for a value that is set.
   [[nodiscard]] bool may_be_set(std::size_t wait) const {
     const auto& all = notifications_of(wait);
-    return std::any_of(all.begin(), all.end(), [&](std::size_t each) {
-      return !done_[each] && operation_of(wait).condition.holds(operation_of(each).effect.value);
-    });
+    return std::any_of(all.begin(), all.end(),
+                       [&](std::size_t each) { return !done_[each] && condition_of(wait).holds(effect_of(each).value); });
   }
   /// The members that do not call the collective of a departure.
   [[nodiscard]] std::vector<int> missing_of(std::size_t departure) const {
@@ -228,7 +236,7 @@ class watch : public graph {
   /// Whether what the node waits for has happened.
   [[nodiscard]] bool may_run(std::size_t n) {
     if (nodes_[n].kind == kind_t::waits) {
-      return histories_[nodes_[n].link].meets(operation_of(n).condition, [&](const clocks::stamp& stamp) {
+      return histories_[nodes_[n].link].meets(condition_of(n), [&](const clocks::stamp& stamp) {
         const auto before = after(n);
         return std::any_of(before.begin(), before.end(), [&](std::size_t other) {
           return clocks_.before(stamp, stamps_[other]) ||
@@ -257,9 +265,9 @@ class watch : public graph {
         continue;
       }
       if (waits && nodes_[other].kind == kind_t::notifies && nodes_[other].link == nodes_[n].link) {
-        const signal_effect effect = operation_of(other).effect;
+        const signal_effect effect = effect_of(other);
         sum += effect.adds ? effect.value : 0;
-        if (operation_of(n).condition.holds(effect.adds ? sum : effect.value)) {
+        if (condition_of(n).holds(effect.adds ? sum : effect.value)) {
           return true;
         }
       } else if (!waits && nodes_[other].kind == kind_t::arrives && nodes_[other].link == nodes_[n].link) {
@@ -278,9 +286,8 @@ class watch : public graph {
     for (const std::size_t before : after(n)) {
       clocks_.join(stamps_[before]);
     }
-    const stream_operation& operation = operation_of(n);
     if (each.kind == kind_t::waits) {
-      histories_[each.link].order(operation.condition, clocks_);
+      histories_[each.link].order(condition_of(n), clocks_);
     } else if (each.kind == kind_t::departs) {
       const call& own = calls_[each.link];
       for (const std::size_t arrival : team_of(own.team).rounds[own.number].arrivals) {
@@ -291,16 +298,17 @@ class watch : public graph {
     done_[n] = 1;
     ++ran_;
     const auto suspect = [&](const suspicion& found) {
-      if (suspicions_.size() < most_suspicions) {
+      if (suspected_.insert({found.kind, found.first}).second) {
         suspicions_.push_back(found);
+        of_others_ += is_of_signals(found.kind) ? 0 : 1;
       }
     };
     const signal_event now{n, stamps_[n]};
     if (each.kind == kind_t::waits) {
-      histories_[each.link].waited(now, operation.condition, clocks_, suspect);
+      histories_[each.link].waited(now, condition_of(n), clocks_, suspect);
     } else if (each.kind == kind_t::notifies) {
       const bool delivered = each.unit < 0;
-      if (!histories_[each.link].notified(now, operation.effect.value, delivered, clocks_, suspect)) {
+      if (!histories_[each.link].notified(now, effect_of(n).value, delivered, clocks_, suspect)) {
         without_order_.insert({signals_[each.link].pe, signals_[each.link].signal});
         valid_ = false;
       }
@@ -365,7 +373,7 @@ class watch : public graph {
   /// Runs a queue as far as it goes. Returns whether anything ran.
   bool run_queue(std::size_t queue) {
     bool any = false;
-    for (; cursors_[queue].unit != queues_[queue].size() && valid_; ++cursors_[queue].unit, cursors_[queue].begun = false) {
+    for (; cursors_[queue].unit != queues_[queue].size(); ++cursors_[queue].unit, cursors_[queue].begun = false) {
       const queue_unit& unit = queues_[queue][cursors_[queue].unit];
       cursor& at = cursors_[queue];
       if (!at.begun) {
@@ -384,7 +392,7 @@ class watch : public graph {
 
   bool run_in_order(const cursor& at, const queue_unit& unit) {
     bool any = false;
-    for (bool changed = true; changed && valid_;) {
+    for (bool changed = true; changed;) {
       changed = false;
       for (std::size_t n = at.node; n != unit.end; ++n) {
         if (!done_[n] && nodes_[n].unit >= 0 && reached(n) && may_run(n)) {
@@ -462,8 +470,6 @@ class watch : public graph {
     return any;
   }
 
-  static constexpr std::size_t most_suspicions = 64;
-
   std::set<of_pe>& without_order_;
   std::vector<char> done_;
   std::vector<clocks::stamp> stamps_;
@@ -473,7 +479,9 @@ class watch : public graph {
   std::map<of_pe, team_state> teams_;
   std::map<std::pair<int, std::uint32_t>, std::vector<std::size_t>> copies_;  ///< early ones, by PE and chain
   std::set<std::size_t> large_grids_;
-  std::vector<suspicion> suspicions_;
+  std::vector<suspicion> suspicions_;  ///< one of a kind for each wait, copy or collective
+  std::set<std::pair<hazard, std::size_t>> suspected_;
+  std::size_t of_others_ = 0;
   std::vector<cursor> cursors_;
   std::vector<std::size_t> host_cursors_;
   std::size_t ran_ = 0;

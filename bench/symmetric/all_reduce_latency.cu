@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The question: what does an all-reduce of floats cost, in one shot and in two (examples/all_reduce_*.cuh), next to NCCL's, from 1 KiB to
+/// 64 MiB, on two GPUs and on four? A time is that of one all-reduce of many in a row on each GPU's stream, all enqueued before the first
+/// begins. `gigabytes_per_second` is the vector's size over that time. all_reduce_torch.py measures PyTorch's in the same way.
+#include "peer_world.cuh"
+
+#include <bench/common/nccl.hpp>
+#include <examples/all_reduce_one_shot.cuh>
+#include <examples/all_reduce_two_shots.cuh>
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace symmetric_bench;
+
+constexpr std::size_t most_in_one_shot = std::size_t{1} << 20;
+constexpr std::size_t most = std::size_t{64} << 20;
+
+/// A vector of each PE in plain memory, for those that do not need it to be symmetric.
+class plain_vectors {
+ public:
+  plain_vectors(const peer_backend& backend, std::size_t floats) {
+    for (const pe which : backend.local_pes()) {
+      const membar::device_guard guard(backend.device_of(which));
+      vectors_.push_back(std::make_unique<support::device_memory<float>>(floats));
+      membar::check(cudaMemset(vectors_.back()->get(), 0, floats * sizeof(float)));
+      membar::check(cudaDeviceSynchronize());
+    }
+  }
+  [[nodiscard]] float* of(int which) const { return vectors_[static_cast<std::size_t>(which)]->get(); }
+
+ private:
+  std::vector<std::unique_ptr<support::device_memory<float>>> vectors_;
+};
+
+/// The nanoseconds of one of many all-reduces that `enqueue()` enqueues on all PEs' streams.
+template <class Enqueue>
+double nanoseconds_of(world& all, std::size_t bytes, Enqueue enqueue) {
+  const int rounds = bytes <= (std::size_t{1} << 20) ? 100 : 20;
+  for (int i = 0; i != 5; ++i) {
+    enqueue();  // loads kernels, and makes connections
+  }
+  all.streams.synchronize();
+  const support::event begin;
+  const support::event end;
+  gate held(all.backend);
+  for (const pe which : all.backend.local_pes()) {
+    const membar::device_guard guard(all.backend.device_of(which));
+    held.hold(all.streams.of(which));
+  }
+  for (int round = -10; round != rounds; ++round) {
+    if (round == 0) {
+      begin.record(all.streams.of(pe(0)));
+    }
+    enqueue();
+  }
+  end.record(all.streams.of(pe(0)));
+  held.open();
+  all.streams.synchronize();
+  held.require_held();
+  return end.nanoseconds_since(begin) / rounds;
+}
+
+double one_shot_nanoseconds(world& all, std::size_t bytes) {
+  const one_shot_all_reduce sums(all.heap, most_in_one_shot / sizeof(float));
+  const std::size_t size = bytes / sizeof(float);
+  const plain_vectors vectors(all.backend, size);
+  return nanoseconds_of(all, bytes, [&] {
+    for (const pe which : all.backend.local_pes()) {
+      const membar::device_guard guard(all.backend.device_of(which));
+      float* const own = vectors.of(which.index());
+      sums.enqueue(which, own, own, size, all.streams.of(which));
+    }
+  });
+}
+
+double two_shot_nanoseconds(world& all, std::size_t bytes) {
+  const two_shot_all_reduce sums(all.heap);
+  const std::size_t size = bytes / sizeof(float);
+  const scoped_array vector(all.heap.allocate<float>(size));
+  return nanoseconds_of(all, bytes, [&] {
+    for (const pe which : all.backend.local_pes()) {
+      const membar::device_guard guard(all.backend.device_of(which));
+      sums.enqueue(vector.on(which), size, all.streams.of(which));
+    }
+  });
+}
+
+#ifdef MEMBAR_BENCH_HAS_NCCL
+double nccl_nanoseconds(world& all, support::nccl_devices& nccl, std::size_t bytes) {
+  const std::size_t size = bytes / sizeof(float);
+  const plain_vectors vectors(all.backend, size);
+  return nanoseconds_of(all, bytes, [&] {
+    nccl.each([&](int rank, ncclComm_t mine) {
+      float* const own = vectors.of(rank);
+      support::check_nccl(ncclAllReduce(own, own, size, ncclFloat, ncclSum, mine, all.streams.of(pe(rank))), "ncclAllReduce");
+    });
+  });
+}
+#endif
+
+/// Devices from the first on that all reach each other; empty if there are fewer.
+std::vector<int> first_peers(int count) {
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices < count) {
+    static_cast<void>(cudaGetLastError());
+    return {};
+  }
+  std::vector<int> all(static_cast<std::size_t>(count));
+  std::iota(all.begin(), all.end(), 0);
+  for (const int from : all) {
+    for (const int to : all) {
+      int reaches = 1;
+      if (from != to) {
+        membar::check(cudaDeviceCanAccessPeer(&reaches, from, to));
+      }
+      if (reaches == 0) {
+        return {};
+      }
+    }
+  }
+  return all;
+}
+
+bench::figures with_rate(double nanoseconds, std::size_t bytes) {
+  bench::figures result(nanoseconds);
+  result.counters.emplace_back("gigabytes_per_second", static_cast<double>(bytes) / nanoseconds);
+  return result;
+}
+
+void add_cases(bench::suite& cases) {
+  const peers of(cases);  // which waives all where there are no two
+  bench::axis<std::size_t> sizes;
+  for (std::size_t bytes = 1024; bytes <= most; bytes *= 4) {
+    sizes.push_back(bytes);
+  }
+  bench::axis<std::size_t> small;
+  std::copy_if(sizes.begin(), sizes.end(), std::back_inserter(small),
+               [](std::size_t bytes) { return bytes <= most_in_one_shot; });
+  for (const int count : {2, 4}) {
+    const std::vector<int> devices = count == 2 ? of.devices : first_peers(count);
+    if (devices.empty() && count != 2) {
+      continue;
+    }
+    const bench::made_once<world> all = count == 2 ? of.two : bench::made_once<world>(devices);
+    const std::string end = "/gpus:" + std::to_string(count) + "/bytes:{}";
+    cases.add(
+        "all_reduce_latency/one_shot" + end,
+        [all](std::size_t bytes) { return with_rate(one_shot_nanoseconds(*all, bytes), bytes); }, small);
+    cases.add(
+        "all_reduce_latency/two_shots" + end,
+        [all](std::size_t bytes) { return with_rate(two_shot_nanoseconds(*all, bytes), bytes); }, sizes);
+#ifdef MEMBAR_BENCH_HAS_NCCL
+    const bench::made_once<support::nccl_devices> nccl(devices);
+    cases.add(
+        "all_reduce_latency/nccl" + end,
+        [all, nccl](std::size_t bytes) { return with_rate(nccl_nanoseconds(*all, *nccl, bytes), bytes); }, sizes);
+#endif
+  }
+}
+
+}  // namespace
+
+bench::description bench::describe() {
+  return {.question = "What does an all-reduce cost, in one shot and in two, next to NCCL's?",
+          .add_cases = add_cases,
+          .takes_device = false};
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// All-reduce of floats in one shot: each GPU sends its vector to all, for small vectors. It is right in every replay of a captured graph,
+/// runs in the remote synchronization domain, and waits with a budget. Every PE calls the same, in one order.
+#pragma once
+
+#include <membar/launch.hpp>
+#include <membar/symmetric/barrier.cuh>
+#include <membar/symmetric/heap.hpp>
+#include <membar/symmetric/packed.cuh>
+#include <membar/symmetric/peer_backend.hpp>
+
+#include <cstddef>
+
+namespace symmetric = membar::symmetric;
+using symmetric::by_block, symmetric::by_thread, symmetric::packed, symmetric::pe, symmetric::span;
+using ended_signal = symmetric::signal<symmetric::set>;
+
+/// What fits into a packed word.
+struct piece {
+  float values[3];
+};
+template <>
+inline constexpr bool membar::symmetric::has_no_padding<piece> = true;
+
+constexpr unsigned one_shot_blocks = 32, one_shot_threads = 512;
+constexpr membar::wait_budget one_shot_budget = membar::wait_budget::milliseconds(5000);
+
+/// One shot: sends its vector to every PE, in packed words, and adds what comes. There are two boxes for each PE and piece. That of a
+/// round is free when its owner has ended the round before the last. It says so by a signal at the beginning of its next kernel: a
+/// message as an answer, which is relaxed, orders its own thread alone.
+template <class Backend>
+__device__ void add_in_one_shot(const float* in, float* out, std::size_t size, span<packed<piece>, Backend> boxes,
+                                span<ended_signal, Backend> ended, unsigned long long* rounds) {
+  const int count = boxes.count(), self = boxes.self().index();
+  const unsigned long long round = rounds[blockIdx.x] + 1;  // in memory, so that each replay of a graph has its own
+  if (static_cast<int>(threadIdx.x) < count - 1) {
+    const pe other = ring_neighbour(boxes.self(), static_cast<int>(threadIdx.x) + 1, count);
+    if (blockIdx.x == 0) {
+      notify(by_thread, ended[static_cast<std::size_t>(self)], round - 1, other);
+    }
+    if (round > 2) {
+      wait(by_thread, ended[static_cast<std::size_t>(other.index())], symmetric::at_least(round - 2), one_shot_budget);
+    }
+  }
+  __syncthreads();
+  const unsigned sequence = static_cast<unsigned>(round % 0xffffffffULL) + 1;
+  const std::size_t most = boxes.size() / (2 * static_cast<std::size_t>(count));
+  const auto box = [&](int from, std::size_t i) {
+    return boxes[(round % 2 * static_cast<std::size_t>(count) + static_cast<std::size_t>(from)) * most + i];
+  };
+  for (std::size_t i = blockIdx.x * blockDim.x + threadIdx.x; 3 * i < size; i += gridDim.x * blockDim.x) {
+    piece own{};
+    for (std::size_t k = 0; k != 3 && 3 * i + k < size; ++k) {
+      own.values[k] = in[3 * i + k];
+    }
+    for (int step = 1; step != count; ++step) {
+      put_packed(by_thread, box(self, i), &own, sequence, ring_neighbour(boxes.self(), step, count));
+    }
+    piece sum{};
+    for (int from = 0; from != count; ++from) {  // in one order, so that all have the same sum
+      piece theirs = own;
+      if (from != self) {
+        take_packed(by_thread, box(from, i), &theirs, sequence, one_shot_budget);
+      }
+      for (int k = 0; k != 3; ++k) {
+        sum.values[k] += theirs.values[k];
+      }
+    }
+    for (std::size_t k = 0; k != 3 && 3 * i + k < size; ++k) {
+      out[3 * i + k] = sum.values[k];
+    }
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    rounds[blockIdx.x] = round;
+  }
+}
+
+template <class Backend>
+__global__ void one_shot(const float* in, float* out, std::size_t size, span<packed<piece>, Backend> boxes,
+                         span<ended_signal, Backend> ended, unsigned long long* rounds) {
+  add_in_one_shot(in, out, size, boxes, ended, rounds);
+}
+
+/// All-reduces of a heap's PEs, one after the other in one stream of each PE.
+class one_shot_all_reduce {
+ public:
+  using backend = symmetric::peer_backend;
+
+  /// Of at most `most` floats.
+  one_shot_all_reduce(symmetric::heap<backend>& from, std::size_t most)
+      : pes_(static_cast<std::size_t>(from.backend().count())),
+        boxes_(from.allocate<packed<piece>>(2 * pes_ * ((most + 2) / 3))),
+        ended_(from.allocate<ended_signal>(pes_)),
+        rounds_(from.allocate<unsigned long long>(one_shot_blocks)) {}
+
+  /// Adds up what `in` is at all PEs, any memory of PE `which`, into `out`, which may be the same.
+  void enqueue(pe which, const float* in, float* out, std::size_t size, cudaStream_t stream) const {
+    if (const std::size_t room = boxes_.size() / (2 * pes_) * 3; size > room) {
+      throw membar::error(cudaErrorInvalidValue, "an all-reduce of %zu floats in one shot has room for %zu: do it in two", size,
+                          room);
+    }
+    membar::launch(membar::launch_config{one_shot_blocks, one_shot_threads, stream}.with(membar::sync_domain::remote),
+                   one_shot<backend>, in, out, size, boxes_.on(which), ended_.on(which), rounds_.on(which).local());
+  }
+
+ private:
+  std::size_t pes_;
+  symmetric::scoped_array<packed<piece>, backend> boxes_;
+  symmetric::scoped_array<ended_signal, backend> ended_;
+  symmetric::scoped_array<unsigned long long, backend> rounds_;
+};

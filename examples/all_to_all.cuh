@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// All-to-all with counts: rows (tokens) go to the PEs that handle them and come back to where they were, with room for every case. The
+/// destination of each row is known on the device alone. Right in every replay of a captured graph.
+#pragma once
+
+#include <membar/launch.hpp>
+#include <membar/symmetric/barrier.cuh>
+#include <membar/symmetric/heap.hpp>
+#include <membar/symmetric/peer_backend.hpp>
+
+#include <cstddef>
+
+namespace symmetric = membar::symmetric;
+using symmetric::by_block, symmetric::by_warp, symmetric::pe, symmetric::span;
+
+constexpr unsigned all_to_all_blocks = 32, all_to_all_threads = 512;
+constexpr membar::wait_budget all_to_all_budget = membar::wait_budget::milliseconds(5000);
+
+/// Where rows lie while they are away. From each PE there is room for `rows`, in the order in which it sent them.
+template <class Backend>
+struct all_to_all_memory {
+  span<float, Backend> rows;                     ///< count x most x width: what came, by PE that sent it
+  span<float, Backend> returned;                 ///< count x most x width: what came back, by PE that handled it
+  span<unsigned, Backend> counts;                ///< count: how many rows came, by PE that sent them
+  span<symmetric::barrier_word, Backend> words;  ///< of a barrier, one for each block
+  unsigned most;                                 ///< rows of a PE
+  unsigned width;                                ///< floats of a row, a multiple of 4
+
+  [[nodiscard]] __device__ std::size_t place(int from, unsigned slot) const {
+    return (static_cast<std::size_t>(from) * most + slot) * width;
+  }
+  /// The barrier of the calling block with the same block of every PE.
+  __device__ void meet() const {
+    const auto each = static_cast<std::size_t>(words.count()) + 1;
+    barrier(by_block, words.subspan(blockIdx.x * each, each), all_to_all_budget);
+  }
+};
+
+/// Numbers the rows of each destination: `slots[i]` is the place of row i among those for `to[i]`, in their order. By one block.
+/// `sent`: how many rows go to each PE.
+template <class Backend>
+__global__ void number_rows(all_to_all_memory<Backend> all, const int* to, unsigned rows, unsigned* slots, unsigned* sent) {
+  const unsigned lane = threadIdx.x % 32;
+  for (int destination = static_cast<int>(threadIdx.x / 32); destination < all.rows.count();
+       destination += static_cast<int>(blockDim.x / 32)) {
+    unsigned next = 0;
+    for (unsigned first = 0; first < rows; first += 32) {
+      const unsigned i = first + lane;
+      const bool mine = i < rows && to[i] == destination;
+      const unsigned same = __ballot_sync(0xffffffffU, mine ? 1 : 0);
+      if (mine) {
+        slots[i] = next + static_cast<unsigned>(__popc(same & ((1U << lane) - 1)));
+      }
+      next += static_cast<unsigned>(__popc(same));
+    }
+    if (lane == 0) {
+      sent[destination] = next;
+    }
+  }
+}
+
+/// Sends each row to the PE that handles it, and each PE its count. When the kernel has ended, `counts[p]` rows of PE p are at
+/// `place(p, 0)` and after it: each of its blocks has met the same block of every PE after that had sent.
+template <class Backend>
+__global__ void send_rows(all_to_all_memory<Backend> all, const float* in, const int* to, const unsigned* slots,
+                          const unsigned* sent, unsigned rows) {
+  const int self = all.rows.self().index();
+  all.meet();  // every PE has used what came last
+  const unsigned warps = gridDim.x * blockDim.x / 32;
+  for (unsigned i = (blockIdx.x * blockDim.x + threadIdx.x) / 32; i < rows; i += warps) {
+    put(by_warp, all.rows.subspan(all.place(self, slots[i]), all.width), in + static_cast<std::size_t>(i) * all.width,
+        pe(to[i]));
+  }
+  if (blockIdx.x == 0 && static_cast<int>(threadIdx.x) < all.rows.count()) {
+    put_value(all.counts[static_cast<std::size_t>(self)], sent[threadIdx.x], pe(static_cast<int>(threadIdx.x)));
+  }
+  all.meet();
+}
+
+/// Sends back the rows that came, from where they were handled in place.
+template <class Backend>
+__global__ void send_back(all_to_all_memory<Backend> all) {
+  const int self = all.rows.self().index();
+  all.meet();  // every PE has used what came back last
+  const unsigned warps = gridDim.x * blockDim.x / 32;
+  for (int from = 0; from != all.rows.count(); ++from) {
+    for (unsigned slot = (blockIdx.x * blockDim.x + threadIdx.x) / 32; slot < all.counts.local()[from]; slot += warps) {
+      put(by_warp, all.returned.subspan(all.place(self, slot), all.width), all.rows.local() + all.place(from, slot), pe(from));
+    }
+  }
+  all.meet();
+}
+
+/// Writes the rows that came back to `out`, in the order in which they were sent.
+template <class Backend>
+__global__ void collect_rows(all_to_all_memory<Backend> all, float* out, const int* to, const unsigned* slots, unsigned rows) {
+  for (unsigned i = blockIdx.x; i < rows; i += gridDim.x) {
+    for (unsigned k = threadIdx.x; k < all.width; k += blockDim.x) {
+      out[static_cast<std::size_t>(i) * all.width + k] = all.returned.local()[all.place(to[i], slots[i]) + k];
+    }
+  }
+}
+
+/// Exchanges of a heap's PEs, one after the other in one stream of each PE: `dispatch`, the program's work on the rows, `combine`.
+class all_to_all {
+  using backend = symmetric::peer_backend;
+  static auto launched(unsigned blocks, cudaStream_t stream) {
+    return membar::launch_config{blocks, all_to_all_threads, stream}.with(membar::sync_domain::remote);
+  }
+
+ public:
+  /// Of at most `most` rows of each PE, of `width` floats, a multiple of 4.
+  all_to_all(symmetric::heap<backend>& from, unsigned most, unsigned width)
+      : count_(static_cast<std::size_t>(from.backend().count())),
+        most_(most),
+        width_(width),
+        rows_(from.allocate<float>(count_ * most * width)),
+        returned_(from.allocate<float>(count_ * most * width)),
+        counts_(from.allocate<unsigned>(count_)),
+        words_(from.allocate<symmetric::barrier_word>(all_to_all_blocks * (count_ + 1))),
+        slots_(from.allocate<unsigned>(most)),
+        sent_(from.allocate<unsigned>(count_)) {}
+
+  [[nodiscard]] all_to_all_memory<backend> on(pe which) const {
+    return {rows_.on(which), returned_.on(which), counts_.on(which), words_.on(which), most_, width_};
+  }
+  /// Sends row i of `in` to PE `to[i]`, both in memory of PE `which`. Later work of the stream finds what came at `on(which)`.
+  void dispatch(pe which, const float* in, const int* to, unsigned rows, cudaStream_t stream) const {
+    if (rows > most_) {
+      throw membar::error(cudaErrorInvalidValue, "an all-to-all of %u rows has room for %u: make it for more", rows, most_);
+    }
+    unsigned* const slots = slots_.on(which).local();
+    unsigned* const sent = sent_.on(which).local();
+    membar::launch(membar::launch_config{1, all_to_all_threads, stream}, number_rows<backend>, on(which), to, rows, slots,
+                   sent);
+    membar::launch(launched(all_to_all_blocks, stream), send_rows<backend>, on(which), in, to, slots, sent, rows);
+  }
+  /// Brings the rows of the last `dispatch` back, handled, in their order.
+  void combine(pe which, float* out, const int* to, unsigned rows, cudaStream_t stream) const {
+    membar::launch(launched(all_to_all_blocks, stream), send_back<backend>, on(which));
+    membar::launch(membar::launch_config{rows == 0 ? 1 : rows, 128, stream}, collect_rows<backend>, on(which), out, to,
+                   slots_.on(which).local(), rows);
+  }
+
+ private:
+  std::size_t count_;
+  unsigned most_, width_;
+  symmetric::scoped_array<float, backend> rows_, returned_;
+  symmetric::scoped_array<unsigned, backend> counts_;
+  symmetric::scoped_array<symmetric::barrier_word, backend> words_;
+  symmetric::scoped_array<unsigned, backend> slots_, sent_;
+};

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Teams: some of the PEs, as a value, and the words of a team's barrier as its kernels take them.
+#pragma once
+
+#include <membar/error.hpp>
+#include <membar/symmetric/object.hpp>
+#include <membar/symmetric/pe.hpp>
+
+#include <cstddef>
+#include <cstdio>
+#include <initializer_list>
+#include <span>
+
+namespace membar::inline v0_2::symmetric {
+
+/// Some of the PEs, numbered anew from 0 in the order of their PE numbers: their ranks. A value: kernels take it.
+///
+/// A team of equal distances may have any PEs, another one those below `most_listed`. Two teams of the same PEs are equal,
+/// however they were made. Errors: `error`, naming the PE or the number that cannot be.
+class team {
+ public:
+  /// The PEs that a list may have are those below.
+  static constexpr int most_listed = 128;
+
+  /// PEs 0 to `count` less 1.
+  [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr team all(int count) noexcept { return {0, 1, count}; }
+
+  /// `size` PEs from `first` on, `stride` apart.
+  [[nodiscard]] static team strided(pe first, int stride, int size) {
+    if (first.index() < 0 || stride < 1 || size < 1) {
+      throw error(cudaErrorInvalidValue,
+                  "membar: a team of %d PEs from PE %d on, %d apart, was asked for: it has 1 PE or more, from 0 on, at least 1 "
+                  "apart",
+                  size, first.index(), stride);
+    }
+    return {first.index(), size == 1 ? 1 : stride, size};
+  }
+
+  /// These PEs, in any order, each once.
+  [[nodiscard]] static team listed(std::span<const pe> members) {
+    team made(0, 0, static_cast<int>(members.size()));
+    for (const pe each : members) {
+      const int index = each.index();
+      if (index < 0 || index >= most_listed) {
+        throw error(cudaErrorInvalidValue,
+                    "membar: PE %d was listed as a member of a team: a list has PEs 0 to %d; make a team of others by "
+                    "team::strided",
+                    index, most_listed - 1);
+      }
+      if (made.is_listed(index)) {
+        throw error(cudaErrorInvalidValue, "membar: PE %d was listed twice as a member of a team: list it once", index);
+      }
+      made.listed_[index / 64] |= 1ULL << (index % 64);
+    }
+    if (members.empty()) {
+      throw error(cudaErrorInvalidValue, "membar: a team of no PE was asked for: list at least one");
+    }
+    return made.canonical();
+  }
+  [[nodiscard]] static team listed(std::initializer_list<pe> members) {
+    return listed(std::span<const pe>(members.begin(), members.size()));
+  }
+
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr int size() const noexcept { return size_; }
+
+  /// The PE of a rank, from 0 to `size()` less 1.
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr pe operator[](int rank) const noexcept {
+    if (stride_ != 0) {
+      return pe(first_ + rank * stride_);
+    }
+    int index = 0;
+    for (; index < most_listed - 1; ++index) {
+      if (is_listed(index) && rank-- == 0) {
+        break;
+      }
+    }
+    return pe(index);
+  }
+
+  /// The rank of a PE; -1 if it is not of the team.
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr int rank_of(pe which) const noexcept {
+    const int index = which.index();
+    if (stride_ != 0) {
+      const int distance = index - first_;
+      return distance >= 0 && distance % stride_ == 0 && distance / stride_ < size_ ? distance / stride_ : -1;
+    }
+    if (index < 0 || index >= most_listed || !is_listed(index)) {
+      return -1;
+    }
+    int rank = 0;
+    for (int i = 0; i != index; ++i) {
+      rank += is_listed(i) ? 1 : 0;
+    }
+    return rank;
+  }
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool contains(pe which) const noexcept { return rank_of(which) >= 0; }
+
+  friend constexpr bool operator==(const team&, const team&) noexcept = default;
+
+ private:
+  MEMBAR_HOST_DEVICE constexpr team(int first, int stride, int size) noexcept : first_(first), stride_(stride), size_(size) {}
+
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool is_listed(int index) const noexcept {
+    return (listed_[index / 64] >> (index % 64) & 1U) != 0;
+  }
+
+  /// As a team of equal distances, if it is one.
+  [[nodiscard]] team canonical() const {
+    const int first = (*this)[0].index();
+    const int stride = size_ == 1 ? 1 : (*this)[1].index() - first;
+    for (int rank = 0; rank != size_; ++rank) {
+      if ((*this)[rank].index() != first + rank * stride) {
+        return *this;
+      }
+    }
+    return {first, stride, size_};
+  }
+
+  int first_;
+  int stride_;  ///< 0: the PEs are listed
+  int size_;
+  unsigned long long listed_[2] = {0, 0};
+};
+
+/// The barrier of a team, for the kernels of one of its PEs: a heap's barrier words, and the team. A `team_barrier` gives it.
+template <class Backend = peer_backend>
+class team_words {
+ public:
+  using backend = Backend;
+  using reach_type = typename Backend::reach;
+  using words_type = symmetric::span<barrier_word, Backend>;
+
+  MEMBAR_HOST_DEVICE constexpr team_words(const words_type& words, const team& members) noexcept
+      : words_(words), members_(members) {}
+
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr const words_type& words() const noexcept { return words_; }
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr const team& members() const noexcept { return members_; }
+  [[nodiscard]] MEMBAR_HOST_DEVICE pe self() const noexcept { return words_.self(); }
+
+ private:
+  words_type words_;
+  team members_;
+};
+
+namespace detail {
+
+template <class T>
+inline constexpr bool is_team_words = false;
+template <class Backend>
+inline constexpr bool is_team_words<team_words<Backend>> = true;
+
+/// A team in words, for errors: "PEs 0 to 6, 2 apart", "PEs 0, 1, 4".
+struct team_text {
+  explicit team_text(const team& members) noexcept {
+    const int last = members.size() - 1;
+    const int stride = last == 0 ? 1 : members[1].index() - members[0].index();
+    const bool regular = members[last].index() - members[0].index() == last * stride;
+    if (last == 0) {
+      std::snprintf(text, sizeof text, "PE %d", members[0].index());
+    } else if (regular && last > 1 && stride == 1) {
+      std::snprintf(text, sizeof text, "PEs %d to %d", members[0].index(), members[last].index());
+    } else if (regular && last > 1) {
+      std::snprintf(text, sizeof text, "PEs %d to %d, %d apart", members[0].index(), members[last].index(), stride);
+    } else {
+      std::size_t used = static_cast<std::size_t>(std::snprintf(text, sizeof text, "PEs %d", members[0].index()));
+      for (int rank = 1; rank <= last && used + 8 < sizeof text; ++rank) {
+        used += static_cast<std::size_t>(std::snprintf(text + used, sizeof text - used, ", %d", members[rank].index()));
+      }
+    }
+  }
+  char text[64];
+};
+
+}  // namespace detail
+}  // namespace membar::inline v0_2::symmetric

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The barrier of a team: its words at every PE, and for each PE of this process a guard, so that one stream at a time uses it.
+#pragma once
+
+#include <membar/device_guard.hpp>
+#include <membar/error.hpp>
+#include <membar/symmetric/heap.hpp>
+#include <membar/symmetric/stream_guard.hpp>
+#include <membar/symmetric/team.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+namespace membar::inline v0_2::symmetric {
+
+/// A barrier of a team, or of several parts of a program one after the other: barriers of different teams may run at once, also
+/// if they have PEs in common, and those of one team are called in one order on every PE of it.
+///
+/// Collective in all processes of the heap, also those without a PE of the team, as `heap::allocate` is; so is its end, which
+/// waits for the devices of this process's PEs as `scoped_array` does. The heap outlives it. `on_stream.cuh` has its operations on
+/// streams, `barrier.cuh` those in kernels. Errors: `error`, on every PE, for a team of a PE that the backend does not have, and
+/// where processes name different teams.
+template <backend Backend>
+class team_barrier {
+ public:
+  team_barrier(heap<Backend>& from, const team& members)
+      : members_(agreed(from.backend(), members)), words_(from.allocate_barrier()) {
+    const detail::team_text name(members_);
+    for (const pe which : from.backend().local_pes()) {
+      locals_.emplace_back();
+      if (members_.contains(which)) {
+        const device_guard guard(from.backend().device_of(which));
+        locals_.back().guard = std::make_unique<stream_guard>(name.text);
+      }
+    }
+    first_local_ = from.backend().local_pes().front().index();
+  }
+  team_barrier(const team_barrier&) = delete;
+  team_barrier& operator=(const team_barrier&) = delete;
+  ~team_barrier() = default;
+
+  [[nodiscard]] const team& members() const noexcept { return members_; }
+
+  /// The barrier for the kernels of PE `which`, which is of the team and of this process. Errors: another one.
+  [[nodiscard]] team_words<Backend> on(pe which) const {
+    const auto words = words_.on(which);
+    require_member(which);
+    return team_words<Backend>(words, members_);
+  }
+
+  /// The guard of PE `which`, by which the program's own collectives of the team take their turn with those of `on_stream.cuh`.
+  /// Errors: as `on`.
+  [[nodiscard]] stream_guard& guard(pe which) { return *local(which).guard; }
+
+  /// Takes the team of PE `which` for a barrier that is complete in one call. Errors: as `on`; those of `stream_guard`; one that has
+  /// arrived and not waited.
+  [[nodiscard("the team is given back when the hold dies: give it a name")]] stream_guard::hold take(pe which,
+                                                                                                     cudaStream_t stream) {
+    const of_pe& here = local(which);
+    if (here.arrived != nullptr) {
+      const auto of_this_stream = here.guard->on(stream);  // which refuses another one
+      throw error(cudaErrorNotPermitted,
+                  "membar: PE %d was to be at the next barrier of team %s, and has not waited for the last one at which it "
+                  "arrived: call wait_on_stream first",
+                  which.index(), detail::team_text(members_).text);
+    }
+    return here.guard->on(stream);
+  }
+  /// Takes it from an arrival until its wait.
+  void take_until_wait(pe which, cudaStream_t stream) {
+    local(which).arrived.reset(new stream_guard::hold(take(which, stream)));
+  }
+  /// Gives it back where the returned hold dies. Errors: as `take`; one that has not arrived.
+  [[nodiscard("the team is given back when the hold dies: give it a name")]] std::unique_ptr<stream_guard::hold> take_for_wait(
+      pe which, cudaStream_t stream) {
+    of_pe& here = local(which);
+    const auto held = here.guard->on(stream);
+    if (here.arrived == nullptr) {
+      throw error(cudaErrorNotPermitted,
+                  "membar: PE %d was to wait for a barrier of team %s at which it has not arrived: call arrive_on_stream first",
+                  which.index(), detail::team_text(members_).text);
+    }
+    return std::move(here.arrived);
+  }
+
+ private:
+  struct of_pe {
+    std::unique_ptr<stream_guard> guard;
+    std::unique_ptr<stream_guard::hold> arrived;  ///< between an arrival and its wait; it ends before its guard
+  };
+
+  [[nodiscard]] static const team& agreed(Backend& backend, const team& members) {
+    unsigned long long hash = static_cast<unsigned long long>(members.size());
+    for (int rank = 0; rank != members.size(); ++rank) {
+      hash = (hash ^ (hash >> 29) ^ static_cast<unsigned long long>(members[rank].index())) * 0x9e3779b97f4a7c15ULL + 1;
+    }
+    const auto all = detail::gathered(backend, detail::tagged(detail::collective::team, detail::value_of(hash)));
+    for (int i = 1; i < backend.count(); ++i) {
+      const unsigned long long theirs = all[static_cast<std::size_t>(i)];
+      if (detail::call_of(theirs) != detail::call_of(all[0])) {
+        detail::refuse_difference(i, theirs, all[0]);
+      }
+      if (theirs != all[0]) {
+        throw error(
+            cudaErrorInvalidValue,
+            "membar: the team of a barrier differs between PEs: the process of PE %d names others than that of PE 0, and "
+            "here it is %s: make each team in every process, in one order, also where it has no PE",
+            i, detail::team_text(members).text);
+      }
+    }
+    if (const int last = members[members.size() - 1].index(); last >= backend.count()) {
+      throw error(cudaErrorInvalidValue,
+                  "membar: PE %d was named as a member of a team, and there are PEs 0 to %d: name one of them", last,
+                  backend.count() - 1);
+    }
+    return members;
+  }
+
+  void require_member(pe which) const {
+    if (!members_.contains(which)) {
+      throw error(cudaErrorInvalidValue,
+                  "membar: PE %d was to use the barrier of team %s, and is not of it: name one of the team", which.index(),
+                  detail::team_text(members_).text);
+    }
+  }
+  [[nodiscard]] of_pe& local(pe which) {
+    static_cast<void>(on(which));
+    return locals_[static_cast<std::size_t>(which.index() - first_local_)];
+  }
+
+  team members_;
+  scoped_array<barrier_word, Backend> words_;
+  std::vector<of_pe> locals_;
+  int first_local_ = 0;
+};
+
+}  // namespace membar::inline v0_2::symmetric
