@@ -84,6 +84,10 @@ ELSEWHERE = {
     "atomic.hpp": {"say what they synchronize with and become": "`atomic` calls `atomic_ref`"},
     "read_only.cuh": {"Synchronizes with nothing": "no thread writes such data while a kernel runs"},
     "sync/sequence_lock.cuh": {"lock that synchronizes them": "it is a property of that lock"},
+    "mbarrier.cuh": {words: "its orders: tests/litmus/catalogue, Bulk, Transaction and CpAsync; its code: tests/gpu/mbarrier_test.cu"
+                     for words in ("An arrival with `release` synchronizes", "The completion of an asynchronous copy synchronizes",
+                                   "An arrival synchronizes with a wait of cluster scope", "Synchronizes, with", "Synchronizes as",
+                                   "Synchronizes with nothing")},
     "wait_budget.hpp": {"Only `done` synchronizes": PATTERN},
     **{f"sync/{header}.cuh": dict.fromkeys(words, PATTERN) for header, *words in (
         ("cross_barrier", "Synchronizes: with"), ("grid_barrier", "Synchronizes: with"),
