@@ -27,20 +27,20 @@ __device__ constexpr void require_hopper_mbarrier() noexcept {
 }
 
 /// Returns whether the order is one of an arrival, so that the compiler prints one sentence only.
-template <class Order, thread_scope Scope, bool BeforeHopper>
+template <class Order, bool BeforeHopper>
 [[nodiscard]] __device__ constexpr bool require_arrival() noexcept {
   constexpr bool legal = order_among<Order, memory_order::relaxed, memory_order::release>;
   static_assert(legal, "membar: an arrival takes relaxed or release: it reads nothing that it could acquire");
-  require_hopper_mbarrier<legal && !(BeforeHopper && Order::value == memory_order::release)>();
+  require_hopper_mbarrier<legal && !(BeforeHopper && order_among<Order, memory_order::release>)>();
   return legal;
 }
 
 /// Returns whether the order is one of a wait.
-template <class Order, thread_scope Scope, bool BeforeHopper>
+template <class Order, bool BeforeHopper>
 [[nodiscard]] __device__ constexpr bool require_phase_wait() noexcept {
   constexpr bool legal = order_among<Order, memory_order::relaxed, memory_order::acquire>;
   static_assert(legal, "membar: a wait for a phase takes relaxed or acquire: it writes nothing that it could release");
-  require_hopper_mbarrier<legal && !(BeforeHopper && Order::value == memory_order::acquire)>();
+  require_hopper_mbarrier<legal && !(BeforeHopper && order_among<Order, memory_order::acquire>)>();
   return legal;
 }
 
@@ -78,7 +78,7 @@ class remote_mbarrier {
   /// PTX: `mbarrier.arrive.{relaxed,release}.cluster.shared::cluster.b64 _, [barrier], count`.
   template <class Order>
   __device__ void arrive(Order, unsigned count = 1) const noexcept {
-    if constexpr (detail::require_arrival<Order, thread_scope::cluster, false>()) {
+    if constexpr (detail::require_arrival<Order, false>()) {
       // mbarrier.arrive.sem.cluster.shared::cluster.b64 _, [addr], count;  PTX ISA 8.0, relaxed 8.6, sm_90
       asm volatile("mbarrier.arrive.%2.cluster.shared::cluster.b64 _, [%0], %1;" ::"r"(address_), "r"(count),
                    "C"(detail::ptx_order<Order::value>::text)
@@ -91,7 +91,7 @@ class remote_mbarrier {
   /// PTX: `mbarrier.arrive.expect_tx.{relaxed,release}.cluster.shared::cluster.b64 _, [barrier], bytes`.
   template <class Order>
   __device__ void arrive_expect(unsigned bytes, Order) const noexcept {
-    if constexpr (detail::require_arrival<Order, thread_scope::cluster, false>()) {
+    if constexpr (detail::require_arrival<Order, false>()) {
       // mbarrier.arrive.expect_tx.sem.cluster.shared::cluster.b64 _, [addr], bytes;  PTX ISA 8.0, relaxed 8.6, sm_90
       asm volatile("mbarrier.arrive.expect_tx.%2.cluster.shared::cluster.b64 _, [%0], %1;" ::"r"(address_), "r"(bytes),
                    "C"(detail::ptx_order<Order::value>::text)
@@ -104,7 +104,7 @@ class remote_mbarrier {
   /// PTX: `mbarrier.arrive_drop.{relaxed,release}.cluster.shared::cluster.b64 _, [barrier]`.
   template <class Order>
   __device__ void arrive_drop(Order) const noexcept {
-    if constexpr (detail::require_arrival<Order, thread_scope::cluster, false>()) {
+    if constexpr (detail::require_arrival<Order, false>()) {
       // mbarrier.arrive_drop.sem.cluster.shared::cluster.b64 _, [addr];  PTX ISA 8.0, relaxed 8.6, sm_90
       asm volatile("mbarrier.arrive_drop.%1.cluster.shared::cluster.b64 _, [%0];" ::"r"(address_),
                    "C"(detail::ptx_order<Order::value>::text)
@@ -205,7 +205,7 @@ class alignas(8) mbarrier {
   template <class Order>
   __device__ mbarrier_token arrive(Order) noexcept {
     unsigned long long state = 0;
-    if constexpr (detail::require_arrival<Order, Scope, before_hopper>()) {
+    if constexpr (detail::require_arrival<Order, before_hopper>()) {
       // mbarrier.arrive.sem.scope.shared::cta.b64 state, [addr];  PTX ISA 8.0, relaxed 8.6; sm_80 for release.cta, else sm_90
       asm volatile("mbarrier.arrive.%2.%3.shared::cta.b64 %0, [%1];"
                    : "=l"(state)
@@ -219,7 +219,7 @@ class alignas(8) mbarrier {
   template <class Order>
   __device__ mbarrier_token arrive(Order, unsigned count) noexcept {
     unsigned long long state = 0;
-    if constexpr (detail::require_arrival<Order, Scope, false>()) {
+    if constexpr (detail::require_arrival<Order, false>()) {
       // mbarrier.arrive.sem.scope.shared::cta.b64 state, [addr], count;  PTX ISA 8.0, relaxed 8.6, sm_90
       asm volatile("mbarrier.arrive.%3.%4.shared::cta.b64 %0, [%1], %2;"
                    : "=l"(state)
@@ -234,7 +234,7 @@ class alignas(8) mbarrier {
   template <class Order>
   __device__ mbarrier_token arrive_expect(unsigned bytes, Order) noexcept {
     unsigned long long state = 0;
-    if constexpr (detail::require_arrival<Order, Scope, false>()) {
+    if constexpr (detail::require_arrival<Order, false>()) {
       // mbarrier.arrive.expect_tx.sem.scope.shared::cta.b64 state, [addr], bytes;  PTX ISA 8.0, relaxed 8.6, sm_90
       asm volatile("mbarrier.arrive.expect_tx.%3.%4.shared::cta.b64 %0, [%1], %2;"
                    : "=l"(state)
@@ -248,7 +248,7 @@ class alignas(8) mbarrier {
   template <class Order>
   __device__ mbarrier_token arrive_drop(Order) noexcept {
     unsigned long long state = 0;
-    if constexpr (detail::require_arrival<Order, Scope, before_hopper>()) {
+    if constexpr (detail::require_arrival<Order, before_hopper>()) {
       // mbarrier.arrive_drop.sem.scope.shared::cta.b64 state, [addr];  PTX ISA 8.0, relaxed 8.6; sm_80 for release.cta, else sm_90
       asm volatile("mbarrier.arrive_drop.%2.%3.shared::cta.b64 %0, [%1];"
                    : "=l"(state)
@@ -298,10 +298,10 @@ class alignas(8) mbarrier {
   template <class Order>
   [[nodiscard]] __device__ bool test_wait(mbarrier_token token, Order) noexcept {
     unsigned complete = 0;
-    if constexpr (detail::require_phase_wait<Order, Scope, before_hopper>()) {
+    if constexpr (detail::require_phase_wait<Order, before_hopper>()) {
       // mbarrier.test_wait.sem.scope.shared::cta.b64 p, [addr], state;  PTX ISA 8.0, relaxed 8.6; sm_80 for acquire.cta, else sm_90
       asm volatile(
-          "{ .reg .pred complete; mbarrier.test_wait.%3.%4.shared::cta.b64 complete, [%1], %2; selp.u32 %0, 1, 0, complete; }"
+          "{ .reg .pred complete; mbarrier.test_wait.%3.%4.shared::cta.b64 complete, [%1], %2; selp.b32 %0, 1, 0, complete; }"
           : "=r"(complete)
           : "r"(address()), "l"(token.native()), "C"(detail::ptx_order<Order::value>::text), "C"(detail::ptx_scope<Scope>::text)
           : "memory");
@@ -314,11 +314,11 @@ class alignas(8) mbarrier {
   template <class Order>
   [[nodiscard]] __device__ bool test_wait_parity(unsigned parity, Order) noexcept {
     unsigned complete = 0;
-    if constexpr (detail::require_phase_wait<Order, Scope, before_hopper>()) {
+    if constexpr (detail::require_phase_wait<Order, before_hopper>()) {
       // mbarrier.test_wait.parity.sem.scope.shared::cta.b64 p, [addr], parity;  PTX ISA 8.0, relaxed 8.6; sm_80 for acquire.cta,
       // else sm_90
       asm volatile(
-          "{ .reg .pred complete; mbarrier.test_wait.parity.%3.%4.shared::cta.b64 complete, [%1], %2; selp.u32 %0, 1, 0, "
+          "{ .reg .pred complete; mbarrier.test_wait.parity.%3.%4.shared::cta.b64 complete, [%1], %2; selp.b32 %0, 1, 0, "
           "complete; }"
           : "=r"(complete)
           : "r"(address()), "r"(parity), "C"(detail::ptx_order<Order::value>::text), "C"(detail::ptx_scope<Scope>::text)
@@ -331,10 +331,10 @@ class alignas(8) mbarrier {
   template <class Order>
   [[nodiscard]] __device__ bool try_wait(mbarrier_token token, Order) noexcept {
     unsigned complete = 0;
-    if constexpr (detail::require_phase_wait<Order, Scope, false>()) {
+    if constexpr (detail::require_phase_wait<Order, false>()) {
       // mbarrier.try_wait.sem.scope.shared::cta.b64 p, [addr], state;  PTX ISA 8.0, relaxed 8.6, sm_90
       asm volatile(
-          "{ .reg .pred complete; mbarrier.try_wait.%3.%4.shared::cta.b64 complete, [%1], %2; selp.u32 %0, 1, 0, complete; }"
+          "{ .reg .pred complete; mbarrier.try_wait.%3.%4.shared::cta.b64 complete, [%1], %2; selp.b32 %0, 1, 0, complete; }"
           : "=r"(complete)
           : "r"(address()), "l"(token.native()), "C"(detail::ptx_order<Order::value>::text), "C"(detail::ptx_scope<Scope>::text)
           : "memory");
@@ -346,10 +346,10 @@ class alignas(8) mbarrier {
   template <class Order>
   [[nodiscard]] __device__ bool try_wait(mbarrier_token token, Order, unsigned nanoseconds) noexcept {
     unsigned complete = 0;
-    if constexpr (detail::require_phase_wait<Order, Scope, false>()) {
+    if constexpr (detail::require_phase_wait<Order, false>()) {
       // mbarrier.try_wait.sem.scope.shared::cta.b64 p, [addr], state, nanoseconds;  PTX ISA 8.0, relaxed 8.6, sm_90
       asm volatile(
-          "{ .reg .pred complete; mbarrier.try_wait.%4.%5.shared::cta.b64 complete, [%1], %2, %3; selp.u32 %0, 1, 0, complete; "
+          "{ .reg .pred complete; mbarrier.try_wait.%4.%5.shared::cta.b64 complete, [%1], %2, %3; selp.b32 %0, 1, 0, complete; "
           "}"
           : "=r"(complete)
           : "r"(address()), "l"(token.native()), "r"(nanoseconds), "C"(detail::ptx_order<Order::value>::text),
@@ -363,10 +363,10 @@ class alignas(8) mbarrier {
   template <class Order>
   [[nodiscard]] __device__ bool try_wait_parity(unsigned parity, Order) noexcept {
     unsigned complete = 0;
-    if constexpr (detail::require_phase_wait<Order, Scope, false>()) {
+    if constexpr (detail::require_phase_wait<Order, false>()) {
       // mbarrier.try_wait.parity.sem.scope.shared::cta.b64 p, [addr], parity;  PTX ISA 8.0, relaxed 8.6, sm_90
       asm volatile(
-          "{ .reg .pred complete; mbarrier.try_wait.parity.%3.%4.shared::cta.b64 complete, [%1], %2; selp.u32 %0, 1, 0, "
+          "{ .reg .pred complete; mbarrier.try_wait.parity.%3.%4.shared::cta.b64 complete, [%1], %2; selp.b32 %0, 1, 0, "
           "complete; }"
           : "=r"(complete)
           : "r"(address()), "r"(parity), "C"(detail::ptx_order<Order::value>::text), "C"(detail::ptx_scope<Scope>::text)
@@ -379,10 +379,10 @@ class alignas(8) mbarrier {
   template <class Order>
   [[nodiscard]] __device__ bool try_wait_parity(unsigned parity, Order, unsigned nanoseconds) noexcept {
     unsigned complete = 0;
-    if constexpr (detail::require_phase_wait<Order, Scope, false>()) {
+    if constexpr (detail::require_phase_wait<Order, false>()) {
       // mbarrier.try_wait.parity.sem.scope.shared::cta.b64 p, [addr], parity, nanoseconds;  PTX ISA 8.0, relaxed 8.6, sm_90
       asm volatile(
-          "{ .reg .pred complete; mbarrier.try_wait.parity.%4.%5.shared::cta.b64 complete, [%1], %2, %3; selp.u32 %0, 1, 0, "
+          "{ .reg .pred complete; mbarrier.try_wait.parity.%4.%5.shared::cta.b64 complete, [%1], %2, %3; selp.b32 %0, 1, 0, "
           "complete; }"
           : "=r"(complete)
           : "r"(address()), "r"(parity), "r"(nanoseconds), "C"(detail::ptx_order<Order::value>::text),
@@ -435,7 +435,7 @@ class alignas(8) mbarrier {
   [[nodiscard]] __device__ remote_mbarrier in_block(unsigned rank) noexcept {
     static_assert(Scope == thread_scope::cluster,
                   "membar: an mbarrier that another block arrives at has cluster scope: mbarrier<thread_scope::cluster>");
-    detail::require_hopper_mbarrier<Needed && Scope == thread_scope::cluster>();
+    detail::require_hopper_mbarrier<Needed>();
     unsigned there = 0;
     // mapa.shared::cluster.u32 there, here, rank;  PTX ISA 7.8, sm_90
     asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address()), "r"(rank) : "memory");
