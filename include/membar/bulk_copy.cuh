@@ -60,6 +60,8 @@ __device__ constexpr void require_bulk_copies() noexcept {
   return there;
 }
 
+struct copy_results;
+
 }  // namespace detail
 
 /// Bytes that bulk copies bring to an mbarrier. Its phase must expect them: `barrier.arrive_expect(bytes, release)`, before or after
@@ -73,16 +75,31 @@ class [[nodiscard("a phase of the mbarrier must expect these bytes: arrive_expec
   }
 
  private:
-  template <thread_scope Scope>
-  friend __device__ bulk_bytes bulk_load(void*, const void*, unsigned, mbarrier<Scope>&) noexcept;
-  template <bool Needed>
-  friend __device__ bulk_bytes bulk_load_multicast(void*, const void*, unsigned, mbarrier<thread_scope::cluster>&,
-                                                   std::uint16_t) noexcept;
-  template <bool Needed>
-  friend __device__ bulk_bytes bulk_send(void*, unsigned, const void*, unsigned, mbarrier<thread_scope::cluster>&) noexcept;
+  friend struct detail::copy_results;
   __device__ constexpr explicit bulk_bytes(unsigned count) noexcept : count_(count) {}
   unsigned count_;
 };
+
+/// Bulk copies that have begun and are in no group yet: `bulk_commit` takes them.
+class [[nodiscard("a copy that is in no group is not waited for: bulk_commit(copies)")]] uncommitted_copies {
+ public:
+  /// All the copies of both.
+  [[nodiscard]] __device__ friend constexpr uncommitted_copies operator+(uncommitted_copies all, uncommitted_copies) noexcept {
+    return all;
+  }
+
+ private:
+  friend struct detail::copy_results;
+  constexpr uncommitted_copies() noexcept = default;
+};
+
+namespace detail {
+/// Makes what the functions below return, and nobody else.
+struct copy_results {
+  [[nodiscard]] __device__ static constexpr bulk_bytes bytes(unsigned count) noexcept { return bulk_bytes(count); }
+  [[nodiscard]] __device__ static constexpr uncommitted_copies copies() noexcept { return uncommitted_copies(); }
+};
+}  // namespace detail
 
 /// Copies `bytes` bytes from global memory at `from` into the block's shared memory at `to`. It completes on `barrier`, an mbarrier
 /// of the block: a wait that acquires the phase sees the bytes.
@@ -97,7 +114,7 @@ __device__ inline bulk_bytes bulk_load(void* to, const void* from, unsigned byte
       "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(detail::shared_address(to)),
       "l"(detail::global_address(from)), "r"(bytes), "r"(barrier.address())
       : "memory");
-  return bulk_bytes(bytes);
+  return detail::copy_results::bytes(bytes);
 }
 
 /// As `bulk_load`, into the same place of each block of the cluster whose bit is set in `blocks`. In each of them it completes on the
@@ -116,7 +133,7 @@ __device__ inline bulk_bytes bulk_load_multicast(void* to, const void* from, uns
           detail::shared_address(to)),
       "l"(detail::global_address(from)), "r"(bytes), "r"(barrier.address()), "h"(blocks)
       : "memory");
-  return bulk_bytes(bytes);
+  return detail::copy_results::bytes(bytes);
 }
 
 /// Copies `bytes` bytes of the block's shared memory at `from` to the place of `to` in block `rank` of the cluster. It completes on
@@ -135,24 +152,8 @@ __device__ inline bulk_bytes bulk_send(void* to, unsigned rank, const void* from
   asm volatile("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(there),
                "r"(detail::shared_address(from)), "r"(bytes), "r"(completes)
                : "memory");
-  return bulk_bytes(bytes);
+  return detail::copy_results::bytes(bytes);
 }
-
-/// Bulk copies that have begun and are in no group yet: `bulk_commit` takes them.
-class [[nodiscard("a copy that is in no group is not waited for: bulk_commit(copies)")]] uncommitted_copies {
- public:
-  /// All the copies of both.
-  [[nodiscard]] __device__ friend constexpr uncommitted_copies operator+(uncommitted_copies, uncommitted_copies) noexcept {
-    return {};
-  }
-
- private:
-  template <bool Needed>
-  friend __device__ uncommitted_copies bulk_store(void*, const void*, unsigned) noexcept;
-  template <auto Operation, class T>
-  friend __device__ uncommitted_copies bulk_reduce(T*, const T*, unsigned) noexcept;
-  constexpr uncommitted_copies() noexcept = default;
-};
 
 /// Copies `bytes` bytes of the block's shared memory at `from` to global memory at `to`, in a group of the calling thread.
 ///
@@ -165,7 +166,7 @@ __device__ inline uncommitted_copies bulk_store(void* to, const void* from, unsi
   asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(detail::global_address(to)),
                "r"(detail::shared_address(from)), "r"(bytes)
                : "memory");
-  return {};
+  return detail::copy_results::copies();
 }
 
 /// What `bulk_reduce` does to each element.
@@ -227,7 +228,7 @@ __device__ inline uncommitted_copies bulk_reduce(T* to, const T* from, unsigned 
                  "C"(detail::ptx_bulk_type<Operation, T>::text)
                  : "memory");
   }
-  return {};
+  return detail::copy_results::copies();
 }
 
 /// Puts the thread's copies that are in no group yet into one, which `bulk_wait` waits for.

@@ -30,15 +30,23 @@ template <warp_execution Execution> struct ptx_aligned { static constexpr char t
 template <> struct ptx_aligned<warp_execution::together> { static constexpr char text[] = ".aligned"; };
 // clang-format on
 
+struct cluster_arrivals;
+
 }  // namespace detail
 
 /// An arrival at the cluster's barrier that `cluster_wait` takes. Each arrival of a thread is followed by its wait, before the next.
 class [[nodiscard("an arrival at the cluster's barrier is followed by its wait: cluster_wait(arrival)")]] cluster_arrival {
  private:
-  template <warp_execution Execution, class Order>
-  friend __device__ cluster_arrival cluster_arrive(Order) noexcept;
+  friend struct detail::cluster_arrivals;
   constexpr cluster_arrival() noexcept = default;
 };
+
+namespace detail {
+/// Makes what `cluster_arrive` returns, and nobody else.
+struct cluster_arrivals {
+  [[nodiscard]] __device__ static constexpr cluster_arrival one() noexcept { return cluster_arrival(); }
+};
+}  // namespace detail
 
 /// Arrives at the barrier of the cluster, and does not wait.
 ///
@@ -58,7 +66,7 @@ __device__ inline cluster_arrival cluster_arrive(Order) noexcept {
                  "C"(detail::ptx_aligned<Execution>::text)
                  : "memory");
   }
-  return {};
+  return detail::cluster_arrivals::one();
 }
 
 /// Waits until all threads of the cluster have arrived. It acquires what arrivals with `release` have released.
