@@ -4,8 +4,19 @@
 #include <membar/bulk_copy.cuh>
 #include <membar/cluster_barrier.cuh>
 #include <membar/dependent_launch.cuh>
+#include <membar/sync/bulk_pipeline.cuh>
 
 using namespace membar;
+
+template <class T>
+constexpr bool complete = sizeof(T) != 0;
+
+// expect: a pipeline has at least one stage
+REFUSED(a_pipeline_has_a_stage, static_assert(complete<bulk_pipeline<0, 64>>));
+static_assert(complete<bulk_pipeline<1, 64>>);
+// expect: a stage of a pipeline has a multiple of 16 bytes
+REFUSED(a_stage_is_whole, static_assert(complete<bulk_pipeline<2, 40>>));
+static_assert(complete<bulk_pipeline<2, 48>>);
 
 __global__ void copies(unsigned* global, float* numbers, const short* small, int* out) {
   extern __shared__ unsigned stage[];
