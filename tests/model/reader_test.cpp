@@ -43,6 +43,8 @@ TEST(reader, errors_point_at_line_and_column) {
             "4:32 this row has more columns than there are threads");
   EXPECT_EQ(error_of(header + " goto AWAY | ;\n" + end), "4:7 there is no label 'AWAY' in this thread");
   EXPECT_EQ(error_of(header + " nonsense r0 | ;\n" + end), "4:2 'nonsense' is no instruction");
+  EXPECT_EQ(error_of(header + " fence.proxy.async.local | ;\n" + end),
+            "4:2 'fence.proxy.async.local': this proxy fence is not known");
   EXPECT_EQ(error_of(header + "exists (z == 0)\n"), "4:9 'z' is no location of this test; the nearest is 'x'");
   EXPECT_EQ(error_of(header + "exists (P1:r0 == 0)\n"), "4:12 nothing in P1 names the register 'r0'");
   EXPECT_EQ(error_of(header + " ld.weak r12, x | ;\nexists (P0:r21 == 0)\n"),
