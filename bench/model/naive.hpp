@@ -103,8 +103,13 @@ class naive_model {
   [[nodiscard]] std::optional<std::vector<std::string>> outcomes() {
     for (const model::litmus_test::thread& t : test_.threads) {
       for (const model::instruction& i : t.code) {
-        if (i.guard >= 0 || i.code == model::opcode::shuffle || i.via == model::proxy::read_only) {
-          return std::nullopt;  // it knows no predicates, no shuffles and no read-only path
+        const bool asynchronous = i.code == model::opcode::async_copy || i.code == model::opcode::async_arrive ||
+                                  i.code == model::opcode::async_commit || i.code == model::opcode::async_wait ||
+                                  i.code == model::opcode::grid_wait || i.code == model::opcode::grid_launch;
+        const bool transaction = i.code == model::opcode::mbarrier_arrive && (i.arrivals != 1 || i.expected_bytes != 0);
+        if (i.guard >= 0 || i.code == model::opcode::shuffle || i.via == model::proxy::read_only || asynchronous ||
+            transaction) {
+          return std::nullopt;  // it knows no predicates, shuffles, asynchronous copies, and no read-only path
         }
       }
     }

@@ -22,7 +22,7 @@ from kernel_code import code_of_kernels, run, split_arguments
 
 ENTRY = re.compile(r"\.entry (\w+)\(.*?\n\{\n(.*?)\n\n\}\n", re.DOTALL)
 VISIBLE_ENTRY = re.compile(r"\.visible \.entry (\w+)\(.*?\n\{\n.*?\n\n\}\n", re.DOTALL)
-INSTRUCTION = re.compile(r"^\s*(?:@!?%p\d+\s+)?(atom|red|fence|membar|bar|barrier|ld|st|match|isspacep|nanosleep|bra|brx|call)([\w.:]*)(.*)$")
+INSTRUCTION = re.compile(r"^\s*(?:@!?%p\d+\s+)?(atom|red|fence|membar|bar|barrier|mbarrier|mapa|cp|griddepcontrol|ld|st|match|isspacep|nanosleep|bra|brx|call)([\w.:]*)(.*)$")
 LABEL = re.compile(r"^(\$\w+):")
 OPERANDS = {"atom": 3, "red": 2, "ld": 2, "st": 2}
 

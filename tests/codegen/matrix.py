@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The codegen matrix: every fence, and every atomic operation x order x scope x type, each with the instructions it must become.
+"""The codegen matrix: every fence, every operation on an mbarrier (asynchronous.py), and every atomic operation x order x scope x type, each with the instructions it must become.
 
 usage: matrix.py <folder>
 
@@ -15,6 +15,7 @@ import pathlib
 import re
 import sys
 
+import asynchronous
 from kernel_code import write_if_changed
 
 SCOPES = {"block": "cta", "cluster": "cluster", "device": "gpu", "system": "sys"}
@@ -179,8 +180,8 @@ static_assert(applied<atom_op::dec>(0U, 3U) == 3 && applied<atom_op::dec>(2U, 3U
 class Part:
     """A part of the matrix for one architecture: the kernels, those by hand, and the expected instructions."""
 
-    def __init__(self, name, architecture):
-        self.name, self.architecture = name, architecture
+    def __init__(self, name, architecture, preamble=None):
+        self.name, self.architecture, self.preamble = name, architecture, preamble
         self.kernels, self.by_hand, self.expected = [], [], {}
 
     def of_architecture(self, text):
@@ -198,8 +199,8 @@ class Part:
         self.expected[name] = {"instructions": instructions, "stores": stores, "looped": looped, "by_hand": by_hand is not None}
 
     def write(self, folder):
-        write_if_changed(folder / f"{self.name}.cu", PREAMBLE + APPLIED + "\n" + "\n".join(self.kernels) + "\n")
-        write_if_changed(folder / f"{self.name}_by_hand.cu", PREAMBLE + "\n" + "\n".join(self.by_hand) + "\n")
+        write_if_changed(folder / f"{self.name}.cu", (self.preamble or PREAMBLE + APPLIED) + "\n" + "\n".join(self.kernels) + "\n")
+        write_if_changed(folder / f"{self.name}_by_hand.cu", (self.preamble or PREAMBLE) + "\n" + "\n".join(self.by_hand) + "\n")
         write_if_changed(folder / f"{self.name}.json",
                          json.dumps({"architecture": self.architecture, "cases": self.expected}, indent=1) + "\n")
 
@@ -585,6 +586,7 @@ def parts():
             add_policies(part, scope, TYPES)
             add_aggregated(part, scope)
             yield part
+    yield from asynchronous.parts(Part)
     # Every operation on every type once, with orders and scopes in turn, and every order and scope of one type: small enough to be
     # compiled for every mutation of the headers.
     part = Part("sample_sm_90", 90)

@@ -3,7 +3,11 @@
 #include "refused.hpp"
 
 #include <membar/atomic.cuh>
+#include <membar/bulk_copy.cuh>
+#include <membar/cluster_barrier.cuh>
+#include <membar/dependent_launch.cuh>
 #include <membar/fence.cuh>
+#include <membar/mbarrier.cuh>
 
 #include <cuda_bf16.h>
 
@@ -92,6 +96,68 @@ __global__ void before_hopper(int* object) {
   REFUSED(a_vector_reduction_requires_sm_90, vectors.add(floats{}, relaxed));
   atomic_ref<float, thread_scope::device>(elements[0]).add(1, relaxed);
   wide.store(found, relaxed);
+}
+
+__global__ void mbarriers_before_hopper(int* out) {
+  __shared__ mbarrier<thread_scope::block> own;
+  __shared__ mbarrier<thread_scope::cluster> wide;
+  const mbarrier_token token = own.arrive(release);
+  // expect: on this architecture an mbarrier has arrive(release)
+  REFUSED(a_relaxed_arrival_requires_sm_90, own.arrive(relaxed));
+  own.arrive_no_complete(1);
+  // expect: on this architecture an mbarrier has arrive(release)
+  REFUSED(a_counted_arrival_requires_sm_90, own.arrive(release, 2));
+  own.arrive_drop(release);
+  // expect: on this architecture an mbarrier has arrive(release)
+  REFUSED(an_arrival_at_cluster_scope_requires_sm_90, wide.arrive(release));
+  out[0] = own.test_wait(token, acquire);
+  // expect: on this architecture an mbarrier has arrive(release)
+  REFUSED(an_expecting_arrival_requires_sm_90, own.arrive_expect(16, release));
+  out[1] = own.test_wait_parity(0, acquire);
+  // expect: on this architecture an mbarrier has arrive(release)
+  REFUSED(expected_bytes_require_sm_90, own.expect(16));
+  out[2] = own.wait(token, acquire, wait_budget::milliseconds(1)) == wait_result::done;
+  // expect: on this architecture an mbarrier has arrive(release)
+  REFUSED(completed_bytes_require_sm_90, own.complete(16));
+  // expect: on this architecture an mbarrier has arrive(release)
+  REFUSED(a_relaxed_test_requires_sm_90, out[3] = own.test_wait(token, relaxed));
+  // expect: on this architecture an mbarrier has arrive(release)
+  REFUSED(a_try_requires_sm_90, out[3] = own.try_wait(token, acquire));
+  // expect: on this architecture an mbarrier has arrive(release)
+  REFUSED(a_try_by_parity_requires_sm_90, out[3] = own.try_wait_parity(0, acquire));
+  // expect: on this architecture an mbarrier has arrive(release)
+  REFUSED(another_blocks_mbarrier_requires_sm_90, out[3] = static_cast<int>(wide.in_block(1).address()));
+}
+
+__global__ void copies_before_hopper(unsigned* global, unsigned* out) {
+  extern __shared__ unsigned stage[];
+  __shared__ mbarrier<thread_scope::block> own;
+  out[0] = stage[0];
+  // expect: a bulk copy requires compute capability 9.0
+  REFUSED(a_bulk_load_requires_sm_90, static_cast<void>(bulk_load(stage, global, 16, own)));
+  out[1] = stage[1];
+  // expect: a bulk copy requires compute capability 9.0
+  REFUSED(a_bulk_store_requires_sm_90, static_cast<void>(bulk_store(global, stage, 16)));
+  out[2] = stage[2];
+  // expect: a bulk copy requires compute capability 9.0
+  REFUSED(a_bulk_reduction_requires_sm_90, static_cast<void>(bulk_reduce<bulk_operation::add>(global, stage, 16)));
+  out[3] = stage[3];
+  // expect: a bulk copy requires compute capability 9.0
+  REFUSED(a_wait_for_bulk_copies_requires_sm_90, bulk_wait());
+  // expect: a bulk copy requires compute capability 9.0
+  REFUSED(a_wait_for_their_sources_requires_sm_90, bulk_wait_read());
+  // expect: thread block clusters require compute capability 9.0
+  REFUSED(an_arrival_of_a_cluster_requires_sm_90, static_cast<void>(cluster_arrive(release)));
+  // expect: thread block clusters require compute capability 9.0
+  REFUSED(a_block_rank_requires_sm_90, out[4] = cluster_block_rank());
+  // expect: thread block clusters require compute capability 9.0
+  REFUSED(a_block_count_requires_sm_90, out[4] = cluster_block_count());
+  // expect: thread block clusters require compute capability 9.0
+  REFUSED(another_blocks_memory_requires_sm_90, out[4] = *shared_of_block(stage, 1));
+  // expect: a dependent launch requires compute capability 9.0
+  REFUSED(a_wait_for_prerequisites_requires_sm_90, wait_for_prerequisites());
+  // expect: a dependent launch requires compute capability 9.0
+  REFUSED(a_launch_of_dependents_requires_sm_90, launch_dependents());
 }
 
 // Where the instruction is missing there is a loop: no rule is broken.

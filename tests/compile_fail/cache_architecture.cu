@@ -5,8 +5,16 @@
 #include <membar/atomic.cuh>
 #include <membar/cache_control.cuh>
 #include <membar/load_store.cuh>
+#include <membar/mbarrier.cuh>
 
 using namespace membar;
+
+__global__ void mbarriers() {
+  __shared__ mbarrier<thread_scope::block> own;
+  // expect: membar: an mbarrier requires compute capability 8.0
+  REFUSED(an_mbarrier_needs_sm_80, own.init(1));
+  static_cast<void>(own.native_handle());
+}
 
 __global__ void accesses(int* p, int* out, unsigned long long bits) {
   // expect: membar: a cache policy requires compute capability 8.0

@@ -84,9 +84,16 @@ ELSEWHERE = {
     "atomic.hpp": {"say what they synchronize with and become": "`atomic` calls `atomic_ref`"},
     "read_only.cuh": {"Synchronizes with nothing": "no thread writes such data while a kernel runs"},
     "sync/sequence_lock.cuh": {"lock that synchronizes them": "it is a property of that lock"},
+    "cluster_barrier.cuh": {words: "its orders: tests/litmus/catalogue; its code: tests/gpu/asynchronous_test.cu"
+                            for words in ("With `release` it synchronizes", "before it synchronizes with these waits")},
+    "bulk_copy.cuh": {"by what that thread synchronizes with": "tests/litmus/catalogue, Bulk; its code: tests/gpu/asynchronous_test.cu"},
+    "mbarrier.cuh": {words: "its orders: tests/litmus/catalogue, Bulk, Transaction and CpAsync; its code: tests/gpu/mbarrier_test.cu"
+                     for words in ("An arrival with `release` synchronizes", "The completion of an asynchronous copy synchronizes",
+                                   "An arrival synchronizes with a wait of cluster scope", "Synchronizes, with", "Synchronizes as",
+                                   "Synchronizes with nothing")},
     "wait_budget.hpp": {"Only `done` synchronizes": PATTERN},
     **{f"sync/{header}.cuh": dict.fromkeys(words, PATTERN) for header, *words in (
-        ("cross_barrier", "Synchronizes: with"), ("grid_barrier", "Synchronizes: with"),
+        ("bulk_pipeline", "Synchronizes: what"), ("cross_barrier", "Synchronizes: with"), ("grid_barrier", "Synchronizes: with"),
         ("last_block", "Synchronizes: what", "Synchronizes as", "a use that comes after"),
         ("mpsc_channel", "a `pop` that is done synchronizes", "that `closed` synchronizes"),
         ("packed_channel", "It synchronizes with nothing", "No push synchronizes"), ("publisher", "a consumer that acquires"),

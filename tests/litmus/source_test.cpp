@@ -167,7 +167,8 @@ TEST_F(litmus_source, the_catalogue_runs_but_for_what_no_run_can_do) {
   EXPECT_GE(made.plans.size(), 290U);
   static const std::regex known(
       "^(line [0-9]+: '(bar|barrier|mbarrier|sust|suld|tld|cold|suatom|red|fence)[^']*': .*"
-      "(barriers|generic accesses only|the model only).*|'P[0-9]' precedes 'P.*|'P[0-9] precedes P[0-9]': in a run .*|"
+      "(barriers|generic accesses only|the model only).*|'P[0-9]' precedes 'P.*|'P[0-9] (precedes|launches) P[0-9]': in a run "
+      ".*|"
       "line [0-9]+: '(@|setp|shfl|ld.nc|ld.global.nc)[^']*': .*(has no predicates|has no shuffles|read-only path).*|"
       "'(P[0-9]:)?[a-z]+' is shared memory, .*|line [0-9]+: '[a-z]+' is accessed with [0-9] and with [0-9] bytes; .*|"
       "'[a-z]+' is another virtual address of .*)$");
@@ -382,7 +383,7 @@ TEST(litmus_source_refusal, what_ptx_does_not_have_is_one_sentence_with_its_line
       {"fence.proxy.constant", "exists in the model only"},
       {"fence.proxy.texture", "exists in the model only"},
       {"fence.proxy.tensormap::generic.acquire.gpu [y], 128", "a tensor map of 128 bytes"},
-      {"fence.proxy.async.nonsense", "PTX has no such proxy fence"},
+      {"fence.proxy.async::generic.nonsense", "PTX has no such proxy fence"},
       {"ld.weak.f32 r0, y", "values of a litmus file are integers"},
       {"ld.weak.v4.b64 {r0, r1, r2, r3}, x", "does not fit a run's cells"},
       {"suld.weak r0, y", "generic accesses only"},

@@ -44,6 +44,14 @@ FAMILIES = {
     "Predicate": ("Instructions with a predicate.", "Predicate.LB+stores"),
     "Shuffle": ("Shuffles among the lanes of a warp.", "Shuffle.LB+data"),
     "ReadOnly": ("Loads through the read-only path, `ld.nc`.", "ReadOnly.MP+release+acquire"),
+    "Bulk": ("Bulk copies, which read and write through the async proxy.", "Bulk.load+wait"),
+    "Transaction": ("Bytes that a phase of an mbarrier expects.", "Transaction.expect-before-arrival"),
+    "CpAsync": ("`cp.async`, which is asynchronous and in the generic proxy.", "CpAsync.mbarrier"),
+    "StAsync": ("`st.async`, into shared memory of another block of the cluster.", "StAsync.wait"),
+    "RedAsync": ("`red.async`, into shared memory of another block of the cluster.", "RedAsync.sum"),
+    "Dependent": ("Kernels launched to overlap the one before them.", "Dependent.write-after-wait"),
+    "Boundary": ("What the end of a kernel orders of asynchronous copies.", "Boundary.store-then-bulk-load"),
+    "Report": ("Faults that users of other libraries reported, and their repair.", "Report.bulk-load-after-flag.repaired"),
     "Put": ("Symmetric memory between GPUs: puts, signals, counters, barriers and packed messages.", "Put.signal"),
 }
 

@@ -43,6 +43,8 @@ TEST(reader, errors_point_at_line_and_column) {
             "4:32 this row has more columns than there are threads");
   EXPECT_EQ(error_of(header + " goto AWAY | ;\n" + end), "4:7 there is no label 'AWAY' in this thread");
   EXPECT_EQ(error_of(header + " nonsense r0 | ;\n" + end), "4:2 'nonsense' is no instruction");
+  EXPECT_EQ(error_of(header + " fence.proxy.async.local | ;\n" + end),
+            "4:2 'fence.proxy.async.local': this proxy fence is not known");
   EXPECT_EQ(error_of(header + "exists (z == 0)\n"), "4:9 'z' is no location of this test; the nearest is 'x'");
   EXPECT_EQ(error_of(header + "exists (P1:r0 == 0)\n"), "4:12 nothing in P1 names the register 'r0'");
   EXPECT_EQ(error_of(header + " ld.weak r12, x | ;\nexists (P0:r21 == 0)\n"),
@@ -242,6 +244,80 @@ TEST(reader, predicates_shuffles_and_read_only_loads_have_their_forms) {
             "4:1 a host thread takes part in no shuffle");
 }
 
+/// The instructions of P0 in a test with an mbarrier b and shared memory s.
+std::vector<instruction> asynchronous(const std::string& text) {
+  return read_litmus("PTX t\n{ x[2]; s[2] @ shared; b @ mbarrier 1; }\nP0@cta 0,gpu 0;\n" + text + ";\nexists (x == 0)")
+      .threads[0]
+      .code;
+}
+
+std::string asynchronous_error(const std::string& text, const std::string& where = "P0@cta 0,gpu 0") {
+  return error_of("PTX t\n{ x[2]; s[2] @ shared; b @ mbarrier 1; }\n" + where + ";\n" + text + ";\nexists (x == 0)");
+}
+
+TEST(reader, asynchronous_copies_have_their_forms) {
+  const std::string on_mbarrier = ".mbarrier::complete_tx::bytes";
+  const std::vector<instruction> load = asynchronous("cp.async.bulk.shared::cta.global" + on_mbarrier + " [s], [x], 32, [b]");
+  ASSERT_EQ(load.size(), 2U) << "each 16 bytes are an element";
+  EXPECT_EQ(load[0].via, proxy::async);
+  EXPECT_EQ(load[0].space, state_space::shared);
+  EXPECT_EQ(load[0].source_space, state_space::global);
+  EXPECT_EQ(load[0].barrier_at, -1);
+  EXPECT_EQ(load[1].completed_bytes, 32) << "one completion, of all bytes";
+  EXPECT_EQ(load[1].element, 1);
+  const instruction store = asynchronous("cp.async.bulk.global.shared::cta.bulk_group [x], [s], 16")[0];
+  EXPECT_EQ(store.completes, completion::bulk_group);
+  EXPECT_EQ(store.source_space, state_space::shared);
+  EXPECT_TRUE(asynchronous("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [x], [s], 16")[0].reduces);
+  EXPECT_EQ(asynchronous("cp.async.ca.shared.global [s], [x], 8")[0].via, proxy::generic);
+  EXPECT_EQ(asynchronous("cp.async.ca.shared.global [s], [x], 8")[0].completes, completion::group);
+  EXPECT_EQ(asynchronous("st.async.weak.shared::cluster" + on_mbarrier + ".b32 [s], 5, [b]")[0].completed_bytes, 4);
+  EXPECT_EQ(asynchronous("red.async.relaxed.cluster" + on_mbarrier + ".add.u64 [s], 5, [b]")[0].completed_bytes, 8);
+  EXPECT_TRUE(asynchronous("cp.async.bulk.wait_group.read 2")[0].reads_only);
+  EXPECT_EQ(asynchronous("cp.async.bulk.wait_group.read 2")[0].pending_groups, 2);
+  EXPECT_EQ(asynchronous("cp.async.wait_group 0")[0].completes, completion::group);
+  EXPECT_EQ(asynchronous("cp.async.mbarrier.arrive.noinc.shared.b64 [b]")[0].code, opcode::async_arrive);
+  EXPECT_EQ(asynchronous("mbarrier.arrive.expect_tx.release.cta b, 16")[0].expected_bytes, 16);
+  EXPECT_EQ(asynchronous("mbarrier.arrive.expect_tx.release.cta b, 16")[0].arrivals, 1);
+  EXPECT_EQ(asynchronous("mbarrier.expect_tx b, 16")[0].arrivals, 0);
+  EXPECT_EQ(asynchronous("mbarrier.complete_tx.relaxed.cluster b, 16")[0].completed_bytes, 16);
+  EXPECT_EQ(asynchronous("mbarrier.arrive b, 3")[0].arrivals, 3);
+  EXPECT_EQ(asynchronous("griddepcontrol.wait")[0].code, opcode::grid_wait);
+  EXPECT_EQ(asynchronous("griddepcontrol.launch_dependents")[0].code, opcode::grid_launch);
+}
+
+TEST(reader, asynchronous_copies_that_ptx_lacks_are_errors) {
+  const std::string load = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes";
+  EXPECT_EQ(asynchronous_error(load + " [s], [x], 8, [b]"), "4:73 a bulk copy has a multiple of 16 bytes");
+  EXPECT_EQ(asynchronous_error("cp.async.ca.shared.global [s], [x], 12"), "4:37 cp.async copies 4, 8 or 16 bytes");
+  EXPECT_EQ(
+      asynchronous_error("cp.async.bulk.shared::cta.global [s], [x], 16"),
+      "4:1 'cp.async.bulk.shared::cta.global' does not say how its end is known: mbarrier::complete_tx::bytes or bulk_group");
+  EXPECT_EQ(asynchronous_error("cp.async.bulk.shared::cta.bulk_group [s], [x], 16"),
+            "4:1 'cp.async.bulk.shared::cta.bulk_group': a copy names the state spaces of its destination and of its source");
+  EXPECT_EQ(asynchronous_error("cp.reduce.async.bulk.global.shared::cta.bulk_group [x], [s], 16"),
+            "4:1 'cp.reduce.async.bulk.global.shared::cta.bulk_group': a reduction says what it does, such as add, and nothing "
+            "else does");
+  EXPECT_EQ(asynchronous_error(load + ".wide [s], [x], 16, [b]"), "4:1 '" + load + ".wide': 'wide' is not known here");
+  EXPECT_EQ(asynchronous_error("mbarrier.expect_tx b, 1048576"),
+            "4:23 the bytes of a transaction is a number from 0 to 1048575 here, found '1048576'");
+  EXPECT_EQ(asynchronous_error("mbarrier.expect_tx.release b, 16"),
+            "4:1 'mbarrier.expect_tx.release': expect_tx and complete_tx alone are relaxed");
+  EXPECT_EQ(asynchronous_error("griddepcontrol.arrive"),
+            "4:1 expected griddepcontrol.wait or griddepcontrol.launch_dependents, found 'griddepcontrol.arrive'");
+  EXPECT_EQ(asynchronous_error("griddepcontrol.wait", "P0@host"),
+            "4:1 a host thread starts no asynchronous copy and waits for no grid");
+  EXPECT_EQ(asynchronous_error("cp.async.mbarrier.arrive.b64 [b]"),
+            "4:1 'cp.async.mbarrier.arrive.b64': cp.async.mbarrier.arrive is read with .noinc, which counts as one arrival");
+}
+
+TEST(reader, the_address_of_an_asynchronous_copy_is_known_from_the_start) {
+  const litmus_test test = read_litmus(
+      "PTX t\n{ x=0; p=&x; s @ shared; }\nP0@cta 0,gpu 0;\nld.weak r0, p;\n"
+      "cp.async.bulk.global.shared::cta.bulk_group [r0], [s], 16;\nexists (x == 0)");
+  EXPECT_THROW((void)decide(test), error);
+}
+
 TEST(reader, a_shuffle_gets_its_value_from_the_lane_that_ptx_says) {
   const auto from = [](shuffle_mode mode, int by, int clamp, int lane) {
     instruction i;
@@ -287,7 +363,11 @@ TEST(reader, fences_and_barriers_have_their_forms) {
   EXPECT_EQ(only_instruction("membar.gl").scope, membar::thread_scope::device);
   EXPECT_EQ(only_instruction("membar.gl").order, membar::memory_order::seq_cst);
   EXPECT_EQ(only_instruction("fence.proxy.alias").via, proxy::alias);
-  EXPECT_EQ(only_instruction("fence.proxy.async.shared::cta").via, proxy::other);
+  EXPECT_EQ(only_instruction("fence.proxy.async").space, state_space::generic);
+  EXPECT_EQ(only_instruction("fence.proxy.async.shared::cta").via, proxy::async);
+  EXPECT_EQ(only_instruction("fence.proxy.async.shared::cta").space, state_space::shared);
+  EXPECT_EQ(only_instruction("fence.proxy.async.global").space, state_space::global);
+  EXPECT_EQ(only_instruction("fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster").via, proxy::other);
   EXPECT_EQ(only_instruction("fence.proxy.tensormap::generic.acquire.gpu [x], 128").via, proxy::other);
   EXPECT_FALSE(only_instruction("bar.cta.arrive 3").waits);
   EXPECT_TRUE(only_instruction("bar.sync 3").waits);

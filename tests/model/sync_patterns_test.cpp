@@ -62,6 +62,10 @@ const std::vector<order_site> sites = {
     {"cross_fence", "cross_barrier.cuh", "", "thread_fence<Scope>($)"},
     {"cross_wait", "cross_barrier.cuh", "", "return wait($, budget)"},
 
+    {"pipeline_room", "bulk_pipeline.cuh", "", "wait_parity(at_.parity ^ 1U, $, budget)"},
+    {"pipeline_full", "bulk_pipeline.cuh", "", "wait_parity(at_.parity, $, budget)"},
+    {"pipeline_back", "bulk_pipeline.cuh", "", "empty_[back_.stage].arrive($)"},
+
     {"last_arrive", "last_block.cuh", "", "arrived_.fetch_inc(blocks - 1, $)"},
     {"partial_free", "last_block.cuh", "", "full_.load($)"},
     {"partial_read", "last_block.cuh", "", "thread_fence<Scope>($)"},
@@ -106,6 +110,15 @@ const std::string tries_second =
     "mov r9, 0; st.relaxed.gpu next2, 0; atom.{queue_try}.gpu.cas r0, tail, 0, 2; bne r0, 0, END; ld.weak r2, x; mov r9, 1; "
     "END:";
 constexpr const char* queue = "x=0; tail=0; next1=2; granted1=1; next2=1; granted2=1;";
+
+// A pipeline of one stage, s, that is filled with x and then with y.
+constexpr const char* pipeline = "x=1; y=2; s @ shared; full @ mbarrier 1; empty @ mbarrier 1;";
+const std::string fills = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], ";
+const std::string fills_first = fills + "[x], 16, [full]; mbarrier.arrive.expect_tx.relaxed full, 16";
+const std::string fills_twice = fills_first + "; mbarrier.try_wait.{pipeline_room} empty, 0; " + fills +
+                                "[y], 16, [full]; mbarrier.arrive.expect_tx.relaxed full, 16";
+const std::string takes = "mbarrier.try_wait.{pipeline_full} full, 0; ld.weak.shared r0, s";
+const std::string gives_back = "; fence.proxy.async.shared::cta; mbarrier.arrive.{pipeline_back} empty";
 
 // Producers of a channel of one slot. r7 says that the thread has pushed.
 const std::string pushes_one_of_many(const std::string& message) {
@@ -158,6 +171,17 @@ scenario closed_by_the_second_owner(const char* name, const std::string& first, 
 }  // namespace
 
 const std::vector<scenario> scenarios = {
+    {"pipeline_takes_a_tile_before_it_is_there", pipeline, {{block_0, fills_first}, {block_0, takes}}, "P1:r0 == 0"},
+    {"pipeline_fills_a_stage_that_is_still_read",
+     pipeline,
+     {{block_0, fills_twice}, {block_0, takes + gives_back}},
+     "P1:r0 == 2"},
+    {"pipeline_keeps_what_a_consumer_stored_in_a_stage",
+     pipeline,
+     {{block_0, fills_twice},
+      {block_0, takes + "; st.weak.shared s, 3" + gives_back + "; mbarrier.try_wait.{pipeline_full} full, 1"}},
+     "s == 3"},
+
     {"ticket_lock_loses_what_a_holder_wrote",
      "x=0; next=0; serving=0;",
      {{block_0, locks}, {block_1, locks}},
@@ -352,6 +376,14 @@ TEST(sync_patterns, a_batch_has_one_signal_of_a_source_because_one_fence_does_no
 
 TEST(sync_patterns, partial_results_of_one_use_are_not_those_of_the_next) {
   EXPECT_TRUE(model::allowed(overwritten_partial())) << "without a flag the last block may read the next use's value";
+}
+
+TEST(sync_patterns, a_stage_of_a_pipeline_is_given_back_after_a_proxy_fence) {
+  const scenario without = {"no_proxy_fence",
+                            pipeline,
+                            {{block_0, fills_twice}, {block_0, takes + "; mbarrier.arrive.{pipeline_back} empty"}},
+                            "P1:r0 == 2"};
+  EXPECT_TRUE(table().violated(without));
 }
 
 TEST(sync_patterns, a_packed_message_of_one_producer_needs_no_order_but_one_word) {

@@ -162,6 +162,12 @@ void run_plan::check_statements() const {
                        " precedes P" + std::to_string(test_.threads[static_cast<std::size_t>(test_.api.front().after)].number) +
                        "': in a run all threads of a test run at once, so no order of the CUDA API lies between them");
   }
+  if (!test_.launches.empty()) {
+    throw model::error("'P" + std::to_string(test_.threads[static_cast<std::size_t>(test_.launches.front().before)].number) +
+                       " launches P" +
+                       std::to_string(test_.threads[static_cast<std::size_t>(test_.launches.front().after)].number) +
+                       "': in a run all threads of a test are of one kernel, so it has no dependent launch");
+  }
   if (test_.observed.empty()) {
     throw model::error("the test names no register and no location to observe: add a condition, or locations [...]");
   }
@@ -180,6 +186,16 @@ void run_plan::check_statements() const {
         case model::opcode::mbarrier_arrive:
         case model::opcode::mbarrier_wait:
           refuse_line(i.line, quoted + "a block runs many instances of a test at once, so a test that runs has no mbarriers");
+        case model::opcode::async_copy:
+        case model::opcode::async_arrive:
+        case model::opcode::async_commit:
+        case model::opcode::async_wait:
+          refuse_line(i.line, quoted +
+                                  "the locations of a run lie in global memory, so a test that runs has no asynchronous copies "
+                                  "through shared memory");
+        case model::opcode::grid_wait:
+        case model::opcode::grid_launch:
+          refuse_line(i.line, quoted + "in a run all threads of a test are of one kernel, so it has no dependent launch");
         case model::opcode::shuffle:
           refuse_line(i.line, quoted + "a warp runs many instances of a test at once, so a test that runs has no shuffles");
         default:

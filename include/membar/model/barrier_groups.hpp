@@ -133,6 +133,12 @@ class barrier_groups {
 
   // Whether an arrival releases to those who wait for it.
   [[nodiscard]] constexpr bool synchronizes(const event& arrival) const noexcept {
+    if (arrival.issue >= 0) {
+      return rules_.holds(rule::completion_on_an_mbarrier_synchronizes);
+    }
+    if (arrival.arrivals == 0) {
+      return false;  // expect_tx and complete_tx alone are relaxed
+    }
     const bool holds = rules_.holds(arrival.mbarrier                         ? rule::mbarrier_synchronizes
                                     : arrival.barrier == barrier_kind::block ? rule::block_barrier_synchronizes
                                     : arrival.barrier == barrier_kind::warp  ? rule::warp_barrier_synchronizes
@@ -152,8 +158,12 @@ class barrier_groups {
     return reaches(x, y) && reaches(y, x);
   }
 
-  // Whether an mbarrier's wait acquires what the arrival releases.
+  // Whether an mbarrier's wait acquires what the arrival releases. The completion of an asynchronous operation is performed where
+  // the mbarrier is, which is where its threads wait: every scope includes it.
   [[nodiscard]] constexpr bool acquires_from(const event& wait, const event& arrival) const noexcept {
+    if (arrival.issue >= 0) {
+      return wait.acquires;
+    }
     return arrival.thread == wait.thread || (wait.acquires && include_each_other(arrival, wait));
   }
 
@@ -162,7 +172,13 @@ class barrier_groups {
   constexpr void synchronize_fences(int arrival, int wait) noexcept {
     const event& a = at_event(arrival);
     const event& w = at_event(wait);
-    const bool patterns = (a.mbarrier || a.barrier == barrier_kind::cluster) && include_each_other(a, w) &&
+    if (a.issue >= 0) {
+      const bool observed =
+          rules_.holds(rule::completion_on_an_mbarrier_synchronizes) && rules_.holds(rule::fence_synchronizes_through_barrier);
+      synchronizes_[arrival] |= observed ? facts_.po[wait] & facts_.acquire_fences : 0;
+      return;
+    }
+    const bool patterns = (a.mbarrier || a.barrier == barrier_kind::cluster) && a.arrivals > 0 && include_each_other(a, w) &&
                           rules_.holds(a.mbarrier ? rule::mbarrier_synchronizes : rule::cluster_barrier_synchronizes) &&
                           rules_.holds(rule::fence_synchronizes_through_barrier);
     if (!patterns) {
@@ -199,7 +215,7 @@ class barrier_groups {
         synchronize_fences(arrival, first(w));
       }
       for (event_set earlier = facts_.barriers; earlier != 0; earlier = rest(earlier)) {
-        if (at_event(first(earlier)).waits && facts_.po.holds(first(earlier), arrival)) {
+        if (at_event(first(earlier)).waits && starts_before(first(earlier), arrival)) {
           waiting_[first(earlier)] |= waits;
         }
       }
@@ -334,34 +350,70 @@ class barrier_groups {
 
   // ---- an mbarrier
 
-  // Phases of the expected number of arrivals, in every order that program order allows.
+  // Whether an event of a thread's own comes before another one, or before the instruction that starts it.
+  [[nodiscard]] constexpr bool starts_before(int earlier, int later) const noexcept {
+    const int issue = at_event(later).issue;
+    return at_event(earlier).issue < 0 && facts_.po.holds(earlier, issue < 0 ? later : issue);
+  }
+
+  // What an update adds to the transactions of its phase.
+  [[nodiscard]] constexpr int transaction(const event& e) const noexcept {
+    return rules_.holds(rule::transactions_hold_a_phase_open) ? e.expected_bytes - e.completed_bytes : 0;
+  }
+
+  // Whether `left` can come in an order in which only the last one completes the phase or, if `completes` is false, none does. A
+  // phase is complete when no arrival and no transaction is pending. Source: PTX ISA, "Phase Completion of the mbarrier object".
+  [[nodiscard]] constexpr bool can_come(event_set left, int pending, int transactions, bool completes) const noexcept {
+    for (event_set s = left; s != 0; s = rest(s)) {
+      const int next = first(s);
+      bool free = true;
+      for (event_set o = left & ~only(next); o != 0; o = rest(o)) {
+        free = free && !starts_before(first(o), next);
+      }
+      const int arrivals = pending - at_event(next).arrivals;
+      const int bytes = transactions + transaction(at_event(next));
+      if (!free || arrivals < 0) {
+        continue;
+      }
+      const event_set others = left & ~only(next);
+      const bool complete = arrivals == 0 && bytes == 0;
+      if (complete ? completes && others == 0 : (others == 0 ? !completes : can_come(others, arrivals, bytes, completes))) {
+        return true;
+      }
+    }
+    return left == 0 && !completes;
+  }
+
+  // Phases of the expected number of arrivals, whose transactions add up to 0, in every order that program order allows.
   constexpr bool group_phases(event_set open, event_set left, int phase) {
-    const event_set arrivals = arrivals_of(left);
+    const event_set updates = arrivals_of(left);
     event_set waits = 0;
     for (event_set s = waits_of(left); s != 0; s = rest(s)) {
       waits |= execution_.number_of(at_event(first(s)).id) == phase ? only(first(s)) : 0;
     }
     const int expected = at(execution_.program().locations, at_event(first(left)).location).arrivals;
-    if (std::popcount(arrivals) < expected) {
-      const bool stuck = (left & ~arrivals) != 0 && rules_.holds(rule::waiting_ends);
-      return stuck ? true : group(open);
+    const bool stuck = (left & ~updates) != 0 && rules_.holds(rule::waiting_ends);
+    if (!stuck && can_come(updates, expected, 0, false) && !group(open)) {
+      return false;
     }
-    return fill_phase(open, left, phase, arrivals, 0, waits, expected);
+    return fill_phase(open, left, phase, updates, 0, waits, expected);
   }
 
-  // Adds arrivals of `from` to `members` until they complete the phase.
+  // Adds updates of `from` to `members`, and ends the phase wherever they complete it.
   constexpr bool fill_phase(event_set open, event_set left, int phase, event_set from, event_set members, event_set waits,
                             int expected) {
-    if (std::popcount(members) == expected) {
-      for (event_set s = left; s != 0; s = rest(s)) {
-        if (at_event(first(s)).arrives && !contains(members, first(s)) && (facts_.po[first(s)] & members) != 0) {
-          return true;  // an earlier arrival of the same thread is in no later phase
-        }
-      }
-      const scoped_edges restored(*this);
-      join(members, waits);
-      const event_set remaining = left & ~members & ~waits;
-      return remaining == 0 ? group(open) : group_phases(open, remaining, phase + 1);
+    int arrivals = 0;
+    int bytes = 0;
+    for (event_set s = members; s != 0; s = rest(s)) {
+      arrivals += at_event(first(s)).arrivals;
+      bytes += transaction(at_event(first(s)));
+    }
+    if (arrivals > expected) {
+      return true;
+    }
+    if (arrivals == expected && bytes == 0 && can_come(members, expected, 0, true) &&
+        !end_phase(open, left, phase, members, waits)) {
+      return false;
     }
     for (event_set s = from; s != 0; s = rest(s)) {
       if (!fill_phase(open, left, phase, rest(s), members | only(first(s)), waits, expected)) {
@@ -369,6 +421,21 @@ class barrier_groups {
       }
     }
     return true;
+  }
+
+  // `members` complete the phase, and `waits` wait for it.
+  constexpr bool end_phase(event_set open, event_set left, int phase, event_set members, event_set waits) {
+    for (event_set s = left; s != 0; s = rest(s)) {
+      for (event_set m = contains(members, first(s)) ? 0 : members; m != 0; m = rest(m)) {
+        if (at_event(first(s)).arrives && starts_before(first(s), first(m))) {
+          return true;  // an earlier update of the same thread is in no later phase
+        }
+      }
+    }
+    const scoped_edges restored(*this);
+    join(members, waits);
+    const event_set remaining = left & ~members & ~waits;
+    return remaining == 0 ? group(open) : group_phases(open, remaining, phase + 1);
   }
 
   const partial_execution& execution_;

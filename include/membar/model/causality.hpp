@@ -23,6 +23,7 @@ struct candidate {
   relation barrier_sync;                 ///< synchronizes-with of barriers
   relation fence_sc;                     ///< the Fence-SC order, as chosen pairs
   relation base;                         ///< base causality, transitive
+  relation reached;                      ///< base causality, and what precedes the accesses of asynchronous operations
   relation cause;                        ///< causality, between memory operations
   relation coherence;                    ///< transitive; initial write first
 };
@@ -86,60 +87,76 @@ constexpr void synchronize(candidate& c, const Rules& rules, const event_structu
   }
 }
 
+/// Adds to base causality what precedes the accesses of asynchronous operations: what precedes the instruction that starts them.
+/// Nothing goes on through these steps: a completion is ordered with the accesses of its own operation alone. Source: PTX ISA,
+/// "Asynchronous Operations".
+[[nodiscard]] constexpr const relation& reach_asynchronous(candidate& c, const event_structure& f) noexcept {
+  if (f.asynchronous == 0) {
+    return c.base;
+  }
+  for (int i = 0; i < f.count; ++i) {
+    c.reached[i] = c.base[i] | f.issued[i] | f.issued.image(c.base[i]);
+  }
+  return c.reached;
+}
+
 /// cause = ppcb ∪ obs ; ppcb, where ppcb (proxy-preserved base causality) is base between accesses whose proxies are kept
 /// apart correctly. Source: PTX ISA, "Causality order", "Proxy-preserved base causality order".
 template <class Rules>
 constexpr void relate_causes(candidate& c, const Rules& rules, const event_structure& f,
                              std::span<const event> events) noexcept {
+  const relation& base = reach_asynchronous(c, f);
   const auto through_entry = [&](event_set reached) {  // generic accesses, and others after a fence of their proxy and block
     event_set result = reached & f.generic_memory;
     if (rules.holds(rule::proxy_fence_before_the_destination)) {
       for (event_set s = reached & f.proxy_fences; s != 0; s = rest(s)) {
-        result |= c.base[first(s)] & f.after_fence[first(s)];
+        result |= base[first(s)] & f.after_fence[first(s)];
       }
     }
     return result;
   };
-  // the read-only path: no fence reaches it, only the boundary of a kernel does
-  const auto read_only_entry = [&](event_set reached) {
+  // the boundary of a kernel joins all proxies; no fence reaches the read-only path
+  const auto boundary_entry = [&](event_set reached) {
     event_set result = 0;
-    if (rules.holds(rule::kernel_boundary_joins_the_read_only_path)) {
-      for (event_set s = f.read_only; s != 0; s = rest(s)) {
-        result |= (reached & f.boundary_before[first(s)]) != 0 ? only(first(s)) : 0;
-      }
+    const event_set joined = (rules.holds(rule::kernel_boundary_joins_the_read_only_path) ? f.read_only : 0) |
+                             (rules.holds(rule::kernel_boundary_joins_the_async_proxy) ? f.async_proxy : 0);
+    for (event_set s = joined; s != 0; s = rest(s)) {
+      result |= (reached & f.boundary_before[first(s)]) != 0 ? only(first(s)) : 0;
     }
     return result;
   };
   for (event_set m = f.memory & ~f.initial; m != 0; m = rest(m)) {
     const int x = first(m);
     if (f.one_address_each) {
-      c.cause[x] = c.base[x] & f.same_address[x];
+      c.cause[x] = base[x] & f.same_address[x];
       continue;
     }
     if (!rules.holds(rule::proxies_are_apart)) {
-      c.cause[x] = c.base[x] & f.same_address[x];
+      c.cause[x] = base[x] & f.same_address[x];
       continue;
     }
     // the source leaves through its own proxy: generic as it is, any other through a fence of its proxy in its block
     const bool generic = at(events, x).via == proxy::generic;
     event_set left = 0;
     if (generic) {
-      left = c.base[x];
+      left = base[x];
     } else if (contains(f.read_only, x)) {
       if (rules.holds(rule::kernel_boundary_joins_the_read_only_path)) {
-        left = f.boundary_after[x] | c.base.image(f.boundary_after[x]);
+        left = f.boundary_after[x] | base.image(f.boundary_after[x]);
       }
+    } else if (contains(f.async_proxy, x) && rules.holds(rule::completion_is_a_proxy_fence)) {
+      left = base[x];  // every step from an asynchronous operation is its completion or the end of its grid
     } else if (rules.holds(rule::proxy_fence_after_the_source)) {
-      left = c.base.image(c.base[x] & f.before_fence[x]);
+      left = base.image(base[x] & f.before_fence[x]);
     }
-    event_set direct = through_entry(left) | read_only_entry(left | (generic ? only(x) : 0));
+    event_set direct = through_entry(left) | boundary_entry(left | (generic || contains(f.async_proxy, x) ? only(x) : 0));
     if (generic && !rules.holds(rule::generic_accesses)) {
       direct &= ~f.generic_memory;
     }
     if (rules.holds(rule::same_proxy_in_one_block)) {
-      direct |= c.base[x] & f.same_proxy_block[x] & ~(generic ? f.generic_memory : 0);
+      direct |= base[x] & f.same_proxy_block[x] & ~(generic ? f.generic_memory : 0);
     }
-    const event_set aliased = through_entry(c.base.image(left & f.alias_fences));
+    const event_set aliased = through_entry(base.image(left & f.alias_fences));
     c.cause[x] = (direct & f.same_address[x]) | (aliased & f.overlap[x]);
   }
   for (event_set s = f.initial; s != 0; s = rest(s)) {

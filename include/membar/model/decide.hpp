@@ -105,7 +105,7 @@ class race_finder final : public execution_visitor {
  private:
   [[nodiscard]] static constexpr bool strays(const program_view& program, const event& e) noexcept {
     const int owner = at(program.locations, e.location).owner;
-    const state_space space = at(program.threads[e.thread].code, e.instruction).space;
+    const state_space space = e.space;
     if (owner < 0) {
       return space == state_space::shared || space == state_space::shared_cluster;
     }
@@ -151,7 +151,7 @@ constexpr defined require_defined(const program_view& program, Rules rules = {},
   }
   for (const thread_view& t : program.threads) {
     for (const instruction& i : t.code) {
-      if (accesses_memory(i.code)) {
+      if (accesses_memory(i.code) || i.code == opcode::async_copy) {
         mixed = mixed || (bytes != 0 && bytes != i.bytes);
         bytes = i.bytes;
       }

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <membar/model/array.hpp>
+#include <membar/model/async_order.hpp>
 #include <membar/model/axioms.hpp>
 #include <membar/model/barrier_groups.hpp>
 #include <membar/model/causality.hpp>

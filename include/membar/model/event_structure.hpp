@@ -24,12 +24,14 @@ struct event_structure {
   event_set writes = 0;
   event_set memory = 0;
   event_set generic_memory = 0;
-  event_set read_only = 0;  ///< reads through the read-only path
+  event_set read_only = 0;    ///< reads through the read-only path
+  event_set async_proxy = 0;  ///< accesses through the async proxy
   event_set proxy_fences = 0;
   event_set alias_fences = 0;
   event_set barriers = 0;
   event_set sent = 0;
   event_set received = 0;
+  event_set asynchronous = 0;  ///< accesses and completions of asynchronous operations
   event_set release_starts = 0;
   event_set acquire_fences = 0;
   event_set release_fences = 0;
@@ -44,15 +46,45 @@ struct event_structure {
   relation same_proxy_block;  ///< accesses through the same proxy by threads of one block
   relation after_fence;       ///< proxy fence -> accesses through its proxy by threads of its block
   relation before_fence;      ///< access -> proxy fences of its proxy in its block
-  relation boundary_after;    ///< access through the read-only path -> events of threads that the CUDA API has after its thread
-  relation boundary_before;  ///< access through the read-only path -> events of threads that the CUDA API has before its thread
+  relation
+      boundary_after;  ///< access through the read-only path or the async proxy -> events of threads that the CUDA API has after its thread
+  relation
+      boundary_before;  ///< access through the read-only path or the async proxy -> events of threads that the CUDA API has before its thread
   relation morally_strong;
   relation serial;           ///< atomics -> atomics that are performed completely before or after; where sizes differ only
   relation release_pattern;  ///< first of the release -> strong write
   relation acquire_pattern;  ///< strong read -> last of the acquire
   relation base;             ///< the part of base causality that is the same in every candidate
+  relation completed;        ///< accesses of asynchronous operations -> their completion, or a wait for their group
+  relation issued;           ///< instruction that starts an asynchronous operation -> accesses of the operation
   relation dependency;       ///< read -> event that depends on it
 };
+
+/// Whether a proxy fence is one of an access's proxy and state space. The end of a wait for other grids is a fence of the async
+/// proxy. Source: PTX ISA, "membar/fence", "Async Proxy".
+template <class Rules>
+[[nodiscard]] constexpr bool joins(const Rules& rules, const program_view& program, const event& fence, const event& access) {
+  if (fence.kind == event_kind::grid_wait) {
+    return access.via == proxy::async;
+  }
+  if (fence.via != access.via) {
+    return false;
+  }
+  if (access.via != proxy::async || fence.space == state_space::generic ||
+      !rules.holds(rule::proxy_fence_is_of_its_state_space)) {
+    return true;
+  }
+  const int owner = at(program.locations, access.location).owner;
+  if (fence.space == state_space::global || owner < 0) {
+    return fence.space == state_space::global && owner < 0;
+  }
+  return fence.space == state_space::shared_cluster ||
+         same_block(program.threads[fence.thread].where, program.threads[owner].where);
+}
+
+template <class Rules>
+constexpr void order_asynchronous(event_structure& f, const Rules& rules, const program_view& program,
+                                  std::span<const event> events);
 
 /// Fills `f` with what `events` decide.
 template <class Rules>
@@ -86,6 +118,9 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
                                 : 0;
         break;
       }
+      case event_kind::grid_wait:  // the boundary of a kernel is a fence of all proxies
+        f.proxy_fences |= rules.holds(rule::kernel_boundary_joins_the_async_proxy) ? me : 0;
+        break;
       case event_kind::proxy_fence:
         f.proxy_fences |= me;
         f.alias_fences |= e.via == proxy::alias && rules.holds(rule::alias_fence) ? me : 0;
@@ -99,7 +134,12 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
       case event_kind::received:
         f.received |= me;
         break;
+      case event_kind::issue:
+      case event_kind::commit:
+      case event_kind::group_wait:
+        break;
     }
+    f.asynchronous |= e.issue >= 0 ? me : 0;
     f.initial |= e.thread < 0 ? me : 0;
   }
   f.memory = f.reads | f.writes;
@@ -113,9 +153,14 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
     if (x_memory && x.via == proxy::read_only) {
       f.read_only |= only(i);
     }
+    if (x_memory && x.via == proxy::async) {
+      f.async_proxy |= only(i);
+    }
     for (int j = 0; j < f.count; ++j) {
       const event& y = at(events, j);
-      if (i < j && x.thread >= 0 && x.thread == y.thread && (x.vector < 0 || x.vector != y.vector)) {
+      const bool own =
+          (in_program_order(x) && in_program_order(y)) || !rules.holds(rule::asynchronous_operations_leave_program_order);
+      if (i < j && x.thread >= 0 && x.thread == y.thread && own && (x.vector < 0 || x.vector != y.vector)) {
         f.po.add(i, j);
       }
       if (i != j && morally_strong(rules, program, x, y)) {
@@ -137,7 +182,7 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
           f.same_proxy_block.add(i, j);
         }
       }
-      if (x_memory && x.via == proxy::read_only && y.thread >= 0) {
+      if (x_memory && (x.via == proxy::read_only || x.via == proxy::async) && y.thread >= 0) {
         for (const api_edge& edge : program.api) {
           if (x.thread == edge.before && y.thread == edge.after) {
             f.boundary_after.add(i, j);
@@ -147,7 +192,7 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
           }
         }
       }
-      if (contains(f.proxy_fences, i) && contains(f.memory, j) && x.via == y.via && y.thread >= 0 &&
+      if (contains(f.proxy_fences, i) && contains(f.memory, j) && y.thread >= 0 && joins(rules, program, x, y) &&
           (one_block || !rules.holds(rule::proxy_fence_in_the_block))) {
         f.after_fence.add(i, j);
         f.before_fence.add(j, i);
@@ -225,6 +270,7 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
       }
     }
   }
+  order_asynchronous(f, rules, program, events);
   f.base.close(f.count);
 }
 

@@ -17,8 +17,12 @@ enum class event_kind : std::uint8_t {
   fence,
   proxy_fence,
   barrier,
-  sent,     ///< a lane's value in a shuffle
-  received  ///< what a lane gets in a shuffle: the value of one `sent`
+  sent,        ///< a lane's value in a shuffle
+  received,    ///< what a lane gets in a shuffle: the value of one `sent`
+  issue,       ///< an instruction that starts asynchronous operations
+  commit,      ///< the end of a group of asynchronous operations
+  group_wait,  ///< `wait_group`
+  grid_wait    ///< `griddepcontrol.wait`
 };
 
 /// One event. A load is a read, a store a write, a read-modify-write a read and a write joined by `partner`; a failed
@@ -54,6 +58,13 @@ struct event {
   int id = -1;        ///< expression: the barrier's number, `bar.warp.sync`'s lane mask, an mbarrier's phase
   int resource = -1;  ///< expression: the second number of a barrier, -1: none
   int quorum = -1;    ///< expression: how many arrivals complete the barrier, -1: all that come
+
+  int issue =
+      -1;  ///< asynchronous operations: the event of the instruction that started them, whose thread they are in name only
+  int arrivals = 1;                          ///< mbarriers: how many arrivals this is
+  int expected_bytes = 0;                    ///< mbarriers: what this adds to the transactions of the phase
+  int completed_bytes = 0;                   ///< mbarriers: what this takes from them
+  state_space space = state_space::generic;  ///< of an access: what its instruction names
 };
 
 /// One node of the expressions that registers and stored values are made of.

@@ -224,7 +224,19 @@ class explainer {
         }
       }
     }
+    for (const api_edge& launch : view_.program.launches) {
+      for (int i = 0; i < count; ++i) {
+        for (int j = 0; j < count; ++j) {
+          if (at(w.events, i).thread == launch.before && at(w.events, j).thread == launch.after &&
+              at(w.events, j).kind == event_kind::grid_wait) {
+            api.add(i, j);
+          }
+        }
+      }
+    }
     const std::vector<named_relation> edges = {{"po", &w.facts.po},
+                                               {"issue", &w.facts.issued},
+                                               {"completion", &w.facts.completed},
                                                {"sync", &w.choice.sync},
                                                {"barrier", &w.choice.barrier_sync},
                                                {"fence-sc", &w.choice.fence_sc},

@@ -128,7 +128,14 @@ class explanation_printer {
       case event_kind::proxy_fence:
         return "PF";
       case event_kind::barrier:
-        return "B";
+        return e.issue >= 0 ? "C" : "B";
+      case event_kind::issue:
+        return "starts";
+      case event_kind::commit:
+        return "commits";
+      case event_kind::group_wait:
+      case event_kind::grid_wait:
+        return "waits";
       case event_kind::sent:
       case event_kind::received:
         return (e.kind == event_kind::sent ? "sends " : "receives ") + value_text(test_, at(found_.shown->values, index));

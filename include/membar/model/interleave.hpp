@@ -117,7 +117,13 @@ class interleaving {
       case opcode::barrier:
       case opcode::mbarrier_arrive:
       case opcode::mbarrier_wait:
-        throw error("the interleavings of a test with barriers or shuffles are not enumerated");
+      case opcode::async_copy:
+      case opcode::async_arrive:
+      case opcode::async_commit:
+      case opcode::async_wait:
+      case opcode::grid_wait:
+      case opcode::grid_launch:
+        throw error("the interleavings of a test with barriers, shuffles or asynchronous copies are not enumerated");
     }
   }
 

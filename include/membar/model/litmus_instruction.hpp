@@ -7,6 +7,7 @@
 #include <membar/model/array.hpp>
 #include <membar/model/litmus_mnemonic.hpp>
 #include <membar/model/litmus_names.hpp>
+#include <membar/model/litmus_synchronization.hpp>
 #include <membar/model/litmus_test.hpp>
 #include <membar/model/litmus_tokens.hpp>
 #include <membar/model/nearest_name.hpp>
@@ -23,12 +24,10 @@
 namespace membar::inline v0_2::model::detail {
 
 /// Reads the operands after the mnemonic `word`, and appends the instruction to its thread.
-class instruction_reader {
+class instruction_reader : private synchronization_reader {
  public:
   instruction_reader(litmus_names& in, int thread, const token& word)
-      : in_(in), thread_(thread), begin_(word), word_(word), head_(split(lower(word.text)).front()) {
-    i_.line = word.line;
-  }
+      : synchronization_reader(in, thread, word), begin_(word) {}
 
   /// Reads from the '@' on that an instruction with a predicate begins with.
   [[nodiscard]] static instruction_reader with_predicate(litmus_names& in, int thread) {
@@ -54,6 +53,9 @@ class instruction_reader {
     if (t.where.host && (head_ == "bar" || head_ == "barrier" || head_ == "mbarrier")) {
       fail(word_, "a host thread takes part in no barrier");
     }
+    if (t.where.host && is_asynchronous()) {
+      fail(word_, "a host thread starts no asynchronous copy and waits for no grid");
+    }
     read_operands();
     if (i_.guard >= 0) {
       use_predicate();
@@ -77,7 +79,9 @@ class instruction_reader {
                                                          {"bgt", comparison::greater}, {"bge", comparison::greater_equal}};
 
   void read_operands() {
-    if (head_ == "ld" || head_ == "tld" || head_ == "suld" || head_ == "cold") {
+    if (is_asynchronous()) {
+      read_asynchronous();
+    } else if (head_ == "ld" || head_ == "tld" || head_ == "suld" || head_ == "cold") {
       read_load();
     } else if (head_ == "st" || head_ == "sust") {
       read_store();
@@ -112,53 +116,6 @@ class instruction_reader {
       i_.b = {};
       i_.guard = -1;
       i_.guard_negated = false;
-    }
-  }
-
-  void need_comma() { in_.expect(",", "between operands"); }
-
-  [[nodiscard]] int read_destination() {
-    const token word = in_.expect_word("a register");
-    if (word.text == "_") {
-      return -1;
-    }
-    if (in_.find_location(word.text) >= 0 && !in_.known_register(thread_, word.text)) {
-      fail(word, "'" + std::string(word.text) + "' is a location; expected a register");
-    }
-    if (word.text.find('.') != std::string_view::npos) {
-      fail(word, "expected a register, found " + shown(word));
-    }
-    return in_.register_for(word, thread_, std::string(word.text));
-  }
-
-  [[nodiscard]] operand read_operand() {
-    if (in_.peek().what == token_kind::number) {
-      return {false, 0, in_.take().value};
-    }
-    const token word = in_.expect_word("a register or a number");
-    if (in_.names_register(thread_, word.text)) {
-      return {true, in_.register_for(word, thread_, std::string(word.text)), 0};
-    }
-    if (in_.find_location(word.text) >= 0) {
-      fail(word, "'" + std::string(word.text) + "' is a location; expected a register or a number");
-    }
-    fail(word, "'" + std::string(word.text) + "' is no register of this thread");
-  }
-
-  void read_address() {
-    const bool bracketed = in_.accept("[");
-    const token word = in_.expect_word("a location");
-    if (in_.names_register(thread_, word.text)) {
-      i_.indirect = true;
-      i_.target = in_.register_for(word, thread_, std::string(word.text));
-    } else {
-      i_.target = in_.accessed_location(word, bracketed ? std::string(word.text) : in_.location_name(word));
-      if (at(in_.test.locations, i_.target).arrivals != 0) {
-        fail(word, "'" + std::string(word.text) + "' is an mbarrier");
-      }
-    }
-    if (bracketed) {
-      in_.expect("]", "after an address");
     }
   }
 
@@ -339,148 +296,6 @@ class instruction_reader {
     }
   }
 
-  void read_fence() {
-    const std::vector<std::string> parts = split(lower(word_.text));
-    if (head_ == "fence" && parts.size() >= 2 && parts[1] == "proxy") {
-      i_.code = opcode::proxy_fence;
-      if (parts.size() < 3) {
-        fail(word_, "'fence.proxy' does not say which proxy");
-      }
-      static constexpr meaning<proxy> kinds[] = {{"alias", proxy::alias},
-                                                 {"surface", proxy::surface},
-                                                 {"texture", proxy::texture},
-                                                 {"constant", proxy::constant},
-                                                 {"generic", proxy::generic}};
-      if (const auto kind = find(kinds, parts[2]); kind && parts.size() == 3) {
-        i_.via = *kind;
-      } else if (parts[2] == "async" || starts(parts[2], "async::") || starts(parts[2], "tensormap::")) {
-        i_.via = proxy::other;  // no instruction of a test goes through these proxies
-        if (in_.accept("[")) {
-          (void)in_.expect_word("a location");
-          in_.expect("]", "after an address");
-          need_comma();
-          (void)in_.expect_number("a size");
-        }
-      } else {
-        fail(word_, "'" + std::string(word_.text) + "': this proxy fence is not known");
-      }
-      return;
-    }
-    i_.code = opcode::fence;
-    if (head_ == "membar") {  // the older spelling: fence.sc
-      static constexpr meaning<thread_scope> levels[] = {
-          {"cta", thread_scope::block}, {"gl", thread_scope::device}, {"sys", thread_scope::system}};
-      const auto level = parts.size() == 2 ? find(levels, parts[1]) : std::nullopt;
-      if (!level) {
-        fail(word_, "expected membar.cta, membar.gl or membar.sys, found " + shown(word_));
-      }
-      i_.order = memory_order::seq_cst;
-      i_.scope = *level;
-      return;
-    }
-    const mnemonic m = analyse(word_);
-    no_others(word_, m);
-    if (m.weak || m.is_volatile || m.mmio || m.what || m.bytes != 0 || m.elements > 1 ||
-        (m.order && *m.order == memory_order::relaxed)) {
-      fail(word_, "'" + std::string(word_.text) + "': a fence is sc, acq_rel, acquire or release");
-    }
-    if (!m.scope) {
-      fail(word_, "'" + std::string(word_.text) + "' needs a scope: cta, cluster, gpu or sys");
-    }
-    i_.order = m.order.value_or(memory_order::acq_rel);
-    i_.scope = *m.scope;
-  }
-
-  void read_barrier() {
-    std::vector<std::string> parts = split(lower(word_.text));
-    i_.code = opcode::barrier;
-    if (!parts.empty() && parts.back() == "aligned") {
-      parts.pop_back();
-    }
-    if (parts.size() >= 3 && parts[1] == "cluster") {
-      i_.barrier = barrier_kind::cluster;
-      const std::string form = parts.size() == 4 ? parts[3] : "";
-      if (parts.size() <= 4 && parts[2] == "arrive" && (form.empty() || form == "release" || form == "relaxed")) {
-        i_.arrives = true;
-        i_.order = form == "relaxed" ? memory_order::relaxed : memory_order::release;
-        return;
-      }
-      if (parts.size() <= 4 && parts[2] == "wait" && (form.empty() || form == "acquire")) {
-        i_.waits = true;
-        i_.order = memory_order::acquire;
-        return;
-      }
-      fail(word_,
-           "expected barrier.cluster.arrive{.release,.relaxed} or barrier.cluster.wait{.acquire}, found " + shown(word_));
-    }
-    if (parts.size() == 3 && parts[1] == "warp" && parts[2] == "sync") {
-      i_.barrier = barrier_kind::warp;
-      i_.arrives = true;
-      i_.waits = true;
-      i_.a = read_operand();
-      i_.b = {false, 0, -1};
-      return;
-    }
-    if (parts.size() == 3 && parts[1] == "cta") {
-      parts.erase(parts.begin() + 1);
-    }
-    if (parts.size() != 2 || (parts[1] != "sync" && parts[1] != "red" && parts[1] != "arrive")) {
-      fail(word_, "expected bar.cta.sync, .red or .arrive, bar.warp.sync or barrier.cluster.*, found " + shown(word_));
-    }
-    i_.arrives = true;
-    i_.waits = parts[1] != "arrive";
-    i_.a = read_operand();
-    i_.b = {false, 0, -1};
-    if (in_.accept(",")) {
-      i_.b = read_operand();
-      if (in_.accept(",")) {
-        const token count = in_.peek();
-        i_.has_quorum = true;
-        i_.c = read_operand();
-        if (!i_.c.is_register && i_.c.value < 1) {
-          fail(count, "a barrier's count is at least 1");
-        }
-      }
-    }
-  }
-
-  void read_mbarrier() {
-    const mnemonic m = analyse(word_);
-    const std::string form = m.others.empty() ? "" : m.others.front();
-    if (m.others.size() != 1 || (form != "arrive" && form != "test_wait" && form != "try_wait") || m.weak || m.what) {
-      fail(word_, "expected mbarrier.arrive, mbarrier.test_wait or mbarrier.try_wait, found " + shown(word_));
-    }
-    const bool arrives = form == "arrive";
-    const memory_order natural = arrives ? memory_order::release : memory_order::acquire;
-    i_.code = arrives ? opcode::mbarrier_arrive : opcode::mbarrier_wait;
-    i_.arrives = arrives;
-    i_.waits = !arrives;
-    i_.order = m.order.value_or(natural);
-    if (i_.order != natural && i_.order != memory_order::relaxed) {
-      fail(word_, "'" + std::string(word_.text) + "': an arrival is release or relaxed, a wait acquire or relaxed");
-    }
-    i_.scope = m.scope.value_or(thread_scope::block);
-    if (!arrives && in_.peek().what == token_kind::word && in_.names_register(thread_, in_.peek().text)) {
-      i_.destination = read_destination();
-      need_comma();
-    }
-    const bool bracketed = in_.accept("[");
-    const token word = in_.expect_word("an mbarrier");
-    i_.target = in_.find_location(word.text);
-    if (i_.target < 0 || at(in_.test.locations, i_.target).arrivals == 0) {
-      const std::string name(word.text);
-      fail(word, "'" + name + "' is no mbarrier: declare it as '" + name + " @ mbarrier 2;'");
-    }
-    if (bracketed) {
-      in_.expect("]", "after an address");
-    }
-    i_.b = {false, 0, -1};
-    if (!arrives) {
-      need_comma();
-      i_.a = read_operand();
-    }
-  }
-
   void read_jump() {
     if (lower(word_.text) != head_) {
       fail(word_, shown(word_) + " is no instruction");
@@ -545,14 +360,6 @@ class instruction_reader {
     i_.lanes = static_cast<std::uint32_t>(read_constant("the mask of a shuffle", 0xffffffff));
   }
 
-  std::int64_t read_constant(const std::string& what, std::int64_t most) {
-    const token word = in_.peek();
-    if (word.what != token_kind::number || word.value < 0 || word.value > most) {
-      fail(word, what + " is a number from 0 to " + std::to_string(most) + " here, found " + shown(word));
-    }
-    return in_.take().value;
-  }
-
   void read_compute() {
     static constexpr meaning<operation> operations[] = {
         {"mov", operation::move},      {"add", operation::add},     {"sub", operation::subtract}, {"mul", operation::multiply},
@@ -578,13 +385,7 @@ class instruction_reader {
     i_.b = read_operand();
   }
 
-  litmus_names& in_;
-  int thread_;
   token begin_;  ///< where the instruction begins: its predicate, or its mnemonic
-  token word_;   ///< the mnemonic
-  std::string head_;
-  instruction i_;
-  std::vector<instruction> more_;  ///< a vector access's elements after the first
   std::optional<token> label_;
 };
 

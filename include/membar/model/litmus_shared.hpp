@@ -52,12 +52,17 @@ class shared_memory {
   }
 
  private:
+  // Calls `use(thread, instruction, location, state space)` for each time that an instruction names the location.
   template <class Use>
   void for_each_access(int location_index, const Use& use) {
     for (int t = 0; t < count_of(in_.test.threads); ++t) {
       for (instruction& i : at(in_.test.threads, t).code) {
-        if (accesses_memory(i.code) && !i.indirect && i.target == location_index) {
-          use(t, i);
+        const bool copies = i.code == opcode::async_copy;
+        if ((accesses_memory(i.code) || copies) && !i.indirect && i.target == location_index) {
+          use(t, i, i.target, i.space);
+        }
+        if (copies && !i.source_indirect && i.source == location_index) {
+          use(t, i, i.source, i.source_space);
         }
       }
     }
@@ -68,8 +73,8 @@ class shared_memory {
     bool shared = in_.is_declared_shared(array);
     for (int l = 0; l < count_of(in_.test.locations); ++l) {
       if (array_of(l) == array) {
-        for_each_access(l, [&](int, const instruction& i) {
-          shared = shared || i.space == state_space::shared || i.space == state_space::shared_cluster;
+        for_each_access(l, [&](int, const instruction&, int, state_space space) {
+          shared = shared || space == state_space::shared || space == state_space::shared_cluster;
         });
       }
     }
@@ -95,8 +100,8 @@ class shared_memory {
                     "', which is shared memory: each block has its own. Begin with the address in a register");
       }
     }
-    for_each_access(l, [&](int t, const instruction& i) {
-      if (i.space == state_space::global) {
+    for_each_access(l, [&](int t, const instruction& i, int, state_space space) {
+      if (space == state_space::global) {
         throw error(i.line, 1, "'" + name + "' is shared memory; this access names global memory");
       }
       if (at(in_.test.threads, t).where.host) {
@@ -136,7 +141,7 @@ class shared_memory {
       }
       return false;
     };
-    for_each_access(l, [&](int t, const instruction&) { add(t); });
+    for_each_access(l, [&](int t, const instruction&, int, state_space) { add(t); });
     for (int t = 0; t < count_of(in_.test.threads); ++t) {
       for (int reg = 0; reg < count_of(at(in_.test.threads, t).registers); ++reg) {
         if (holds_address(t, reg) && !is_remote(t, reg)) {
@@ -176,14 +181,11 @@ class shared_memory {
       if (index == l) {
         continue;
       }
+      for_each_access(
+          l, [&](int t, const instruction&, int& named, state_space) { named = same_block_of(t, owner) ? index : named; });
       for (int t = 0; t < count_of(in_.test.threads); ++t) {
         if (!same_block_of(t, owner)) {
           continue;
-        }
-        for (instruction& i : at(in_.test.threads, t).code) {
-          if (accesses_memory(i.code) && !i.indirect && i.target == l) {
-            i.target = index;
-          }
         }
         for (int reg = 0; reg < count_of(at(in_.test.threads, t).registers); ++reg) {
           if (holds_address(t, reg) && !is_remote(t, reg)) {

@@ -120,6 +120,7 @@ class state_reader {
     token word;
     int before = 0;
     int after = 0;
+    bool launches = false;
   };
 
   void read_initial_entry() {
@@ -147,14 +148,15 @@ class state_reader {
       read_initial_register(word, *thread);
       return;
     }
-    if (thread && in_.at_word("precedes")) {
+    if (thread && (in_.at_word("precedes") || in_.at_word("launches"))) {
+      const bool launches = in_.at_word("launches");
       in_.take();
       const token other = in_.expect_word("a thread");
       const std::optional<int> after = thread_number(other.text);
       if (!after) {
         fail(other, "expected a thread, found " + shown(other));
       }
-      precedes_.push_back({word, *thread, *after});
+      precedes_.push_back({word, *thread, *after, launches});
       return;
     }
     const std::string name = in_.location_name(word);
@@ -316,11 +318,11 @@ class state_reader {
       }
       at(at(in_.test.threads, thread).registers, reg) = value;
     }
-    for (const auto& [word, before, after] : precedes_) {
+    for (const auto& [word, before, after, launches] : precedes_) {
       if (in_.thread_index(before) < 0 || in_.thread_index(after) < 0) {
         fail(word, "there is no thread P" + std::to_string(in_.thread_index(before) < 0 ? before : after));
       }
-      in_.test.api.push_back({in_.thread_index(before), in_.thread_index(after)});
+      (launches ? in_.test.launches : in_.test.api).push_back({in_.thread_index(before), in_.thread_index(after)});
     }
   }
 

@@ -46,6 +46,7 @@ struct litmus_test {
   std::vector<location> locations;
   std::vector<thread> threads;
   std::vector<api_edge> api;
+  std::vector<api_edge> launches;  ///< programmatic dependent launches
   std::vector<condition_node> condition;
   std::vector<condition_node> filter;
   quantifier quantified = quantifier::exists;
@@ -64,6 +65,7 @@ struct litmus_test {
       result.program.add({t.where, t.code, t.registers});
     }
     result.program.api = api;
+    result.program.launches = launches;
     result.condition = condition;
     result.quantified = quantified;
     result.filter = filter;

@@ -39,6 +39,7 @@ class memory_apart : public thread_paths {
     for (event_set s = memory; s != 0; s = rest(s)) {
       const int e = first(s);
       if ((memory & ~only(e) & ~facts_.morally_strong[e]) != 0 || !events_[e].strong || events_[e].via != proxy::generic ||
+          events_[e].issue >= 0 ||
           (contains(facts_.reads, e) && (facts_.acquire_pattern[e] != 0 || (facts_.dependency[e] & ~memory) != 0))) {
         return false;
       }

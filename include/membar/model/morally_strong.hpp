@@ -48,6 +48,16 @@ template <class Rules>
   return x.atomic && y.atomic && x.address == y.address && x.via == y.via && include_each_other(rules, program, x, y);
 }
 
+/// Whether the event is one of its thread's own, and not of an asynchronous operation, which program order leaves out.
+template <class Event>
+[[nodiscard]] constexpr bool in_program_order(const Event& e) noexcept {
+  if constexpr (requires { e.issue; }) {
+    return e.issue < 0;
+  } else {
+    return true;
+  }
+}
+
 /// ms(X, Y): related by program order, or both strong with scopes that include each other; through the same proxy; and, if
 /// both access memory, overlapping completely through the same virtual address. `here` and `there` are the places of their
 /// threads. Initial writes are never morally strong with anything. Source: PTX ISA, "Morally strong operations".
@@ -59,8 +69,8 @@ template <class Rules, class Event>
   if ((!x_memory && x.kind != event_kind::fence) || (!y_memory && y.kind != event_kind::fence)) {
     return false;
   }
-  bool related =
-      x.thread == y.thread && (0 > x.vector || x.vector != y.vector) && rules.holds(rule::program_order_is_morally_strong);
+  bool related = x.thread == y.thread && in_program_order(x) && in_program_order(y) && (0 > x.vector || x.vector != y.vector) &&
+                 rules.holds(rule::program_order_is_morally_strong);
   if (!related && ((x.strong && y.strong) || !rules.holds(rule::weak_is_not_strong))) {
     const bool forth = includes(rules, x.strong ? x.scope : thread_scope::system, here, there);
     const bool back = includes(rules, y.strong ? y.scope : thread_scope::system, there, here);

@@ -91,7 +91,8 @@ namespace detail {
       }
       return "bar.cta.sync " + operand_text(i.a);
     case opcode::proxy_fence: {
-      static constexpr const char* proxies[] = {"generic", "surface", "texture", "constant", "alias", "async"};
+      static constexpr const char* proxies[] = {"generic", "surface", "texture",   "constant",
+                                                "alias",   "async",   "read_only", "async"};
       return std::string("fence.proxy.") + proxies[static_cast<std::size_t>(i.via)];
     }
     case opcode::compute:

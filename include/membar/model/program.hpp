@@ -29,7 +29,7 @@ struct place {
 
 /// The path an access takes to memory, or the paths a proxy fence joins.
 /// Source: PTX ISA, "Proxies"; "Mixed-proxy extensions for the NVIDIA PTX memory consistency model", ISCA 2022.
-enum class proxy : std::uint8_t { generic, surface, texture, constant, alias, other, read_only };
+enum class proxy : std::uint8_t { generic, surface, texture, constant, alias, other, read_only, async };
 
 /// What a location's name stands for: a virtual address, and the physical memory that it maps to.
 struct location {
@@ -60,6 +60,12 @@ enum class opcode : std::uint8_t {
   mbarrier_arrive,
   mbarrier_wait,  ///< `test_wait`, `try_wait`: its result is 1 if the phase is complete
   shuffle,        ///< `shfl.sync`: a register's value in another lane of the warp
+  async_copy,     ///< `cp.async`, `cp.async.bulk`, `cp.reduce.async.bulk`, `st.async`, `red.async`
+  async_arrive,   ///< `cp.async.mbarrier.arrive.noinc`: an arrival once all earlier `cp.async` of the thread are complete
+  async_commit,   ///< `cp.async.commit_group`, `cp.async.bulk.commit_group`
+  async_wait,     ///< `cp.async.wait_group`, `cp.async.bulk.wait_group{.read}`
+  grid_wait,      ///< `griddepcontrol.wait`
+  grid_launch,    ///< `griddepcontrol.launch_dependents`: orders nothing
   compute,        ///< register arithmetic and moves
   branch,         ///< jumps if the comparison holds
   jump
@@ -93,6 +99,13 @@ enum class shuffle_mode : std::uint8_t { index, up, down, butterfly };
 
 /// The comparison of a branch or of a condition.
 enum class comparison : std::uint8_t { equal, not_equal, less, less_equal, greater, greater_equal };
+
+/// How the end of an asynchronous operation is known. Source: PTX ISA, "Async-group mechanism", "mbarrier-based completion".
+enum class completion : std::uint8_t {
+  group,       ///< of `cp.async`: `cp.async.commit_group`, `cp.async.wait_group`
+  bulk_group,  ///< `cp.async.bulk.commit_group`, `cp.async.bulk.wait_group`
+  mbarrier     ///< a `complete_tx` of the bytes
+};
 
 /// Which barrier an instruction is on, and who takes part.
 enum class barrier_kind : std::uint8_t { block, warp, cluster };
@@ -131,6 +144,19 @@ struct instruction {
   shuffle_mode mode = shuffle_mode::index;
   std::uint32_t lanes = 0;  ///< shuffles: the mask of lanes that take part
   int predicate = -1;       ///< shuffles: register that becomes 1 if the lane is in range and 0 if not; -1: none
+
+  // asynchronous operations, and the transactions of an mbarrier
+  int source = -1;               ///< location, or register that holds an address, that is read; -1: operand `a` is written
+  bool source_indirect = false;  ///< the source's address is in register `source`
+  state_space source_space = state_space::generic;
+  bool reduces = false;  ///< the destination is updated by `what`, and not overwritten
+  completion completes = completion::bulk_group;
+  int barrier_at = -1;      ///< asynchronous copies: the mbarrier that they complete on
+  bool reads_only = false;  ///< `wait_group.read`: waits until the sources have been read
+  int pending_groups = 0;   ///< `wait_group N`: how many of the newest groups may be incomplete
+  int arrivals = 1;         ///< mbarrier arrivals: how many at once; 0: `expect_tx` or `complete_tx` alone
+  int expected_bytes = 0;   ///< of `expect_tx`
+  int completed_bytes = 0;  ///< of `complete_tx`, and of an asynchronous copy that completes on an mbarrier
   int line = 0;             ///< in the text the test was read from
 };
 
@@ -153,6 +179,9 @@ struct program_view {
   std::span<const location> locations{};
   bounded<thread_view, max_threads> threads{};
   std::span<const api_edge> api{};
+  /// Programmatic dependent launches: thread `before` is of a grid that the grid of `after` depends on. It may begin early: only
+  /// `griddepcontrol.wait` orders what follows it after everything of `before`.
+  std::span<const api_edge> launches{};
 
   /// Appends a thread. Throws `error` for the seventeenth.
   constexpr void add(const thread_view& thread) { threads.push(thread, "more than 16 threads"); }

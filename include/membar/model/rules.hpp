@@ -56,6 +56,18 @@ enum class rule : std::uint8_t {
   api_order_synchronizes,
   kernel_boundary_joins_the_read_only_path,
   waiting_ends,
+  // asynchronous operations
+  asynchronous_operations_leave_program_order,
+  completion_orders_its_own_operation_only,
+  completion_on_an_mbarrier_synchronizes,
+  transactions_hold_a_phase_open,
+  group_wait_synchronizes,
+  read_wait_is_for_sources_only,
+  newest_groups_may_be_pending,
+  completion_is_a_proxy_fence,
+  proxy_fence_is_of_its_state_space,
+  dependency_wait_synchronizes,
+  kernel_boundary_joins_the_async_proxy,
   // causality
   base_includes_program_order,
   generic_accesses,

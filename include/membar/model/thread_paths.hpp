@@ -7,7 +7,7 @@
 #include <membar/model/array.hpp>
 #include <membar/model/error.hpp>
 #include <membar/model/execution.hpp>
-#include <membar/model/partial_execution.hpp>
+#include <membar/model/path_values.hpp>
 #include <membar/model/program.hpp>
 #include <membar/model/relation.hpp>
 #include <membar/model/shuffles.hpp>
@@ -29,11 +29,11 @@ struct cut_loop {
 };
 
 /// Walks the paths. A path takes the outcome of each fork for granted; the assumptions are checked once the values are known.
-class thread_paths : public partial_execution {
+class thread_paths : public path_values {
  protected:
   /// `failed_compare_writes`: a failed compare-and-swap writes, which only a mutant of the model lets it do.
   constexpr thread_paths(const program_view& program, bool failed_compare_writes, waits waiting)
-      : partial_execution(program), failed_compare_writes_(failed_compare_writes), waiting_(waiting) {}
+      : path_values(program), failed_compare_writes_(failed_compare_writes), waiting_(waiting) {}
   ~thread_paths() = default;
 
   /// Called for every choice of one path through every thread: false ends the walk.
@@ -80,42 +80,7 @@ class thread_paths : public partial_execution {
     std::array<int, max_registers> registers{};
   };
 
-  // ---- expressions
-
-  constexpr int push(const event& e) { return events_.push(e, "an execution has more than 64 events"); }
-
-  constexpr int add(const expression& e) { return expressions_.push(e, "a test computes more than 1024 values"); }
-
-  constexpr int constant(std::int64_t value) {
-    expression e;
-    e.value = value;
-    return add(e);
-  }
-
-  constexpr int read_result(int event_index) {
-    expression e;
-    e.kind = expression::kind_t::read;
-    e.left = event_index;
-    e.depends = only(event_index);
-    return add(e);
-  }
-
-  constexpr int combine(operation what, int left, int right) {
-    if (what == operation::move) {
-      return right;
-    }
-    expression e;
-    e.kind = expression::kind_t::apply;
-    e.what = what;
-    e.left = left;
-    e.right = right;
-    e.depends = depends(left) | depends(right);
-    return add(e);
-  }
-
-  constexpr int operand_value(int thread, const operand& o) {
-    return o.is_register ? at(at(registers_, thread), o.index) : constant(o.value);
-  }
+  // ---- registers
 
   // Sets the result of an instruction. What it depends on includes the instruction's predicate.
   constexpr void set(int thread, int reg, int expression_index, const thread_state& state) {
@@ -136,32 +101,6 @@ class thread_paths : public partial_execution {
     e.right = expression_index;
     e.depends = depends(state.guard) | depends(expression_index);
     return add(e);
-  }
-
-  // False if an assumption of the path about the same two values contradicts this one.
-  [[nodiscard]] constexpr bool assume(comparison test, int left, int right, bool expected) {
-    for (const assumption& a : assumptions_) {
-      if (same_value(a.left, left) && same_value(a.right, right) &&
-          (outcomes(a.test, a.expected) & outcomes(test, expected)) == 0) {
-        return false;
-      }
-    }
-    assumptions_.push({test, left, right, expected}, "a path has more than 128 decisions");
-    return true;
-  }
-
-  // Whether two expressions are the same constant or the result of one read.
-  [[nodiscard]] constexpr bool same_value(int x, int y) const noexcept {
-    const expression& a = expressions_[x];
-    const expression& b = expressions_[y];
-    return x == y || (a.kind == b.kind && ((a.kind == expression::kind_t::constant && a.value == b.value) ||
-                                           (a.kind == expression::kind_t::read && a.left == b.left)));
-  }
-
-  // Which of less, equal and greater a comparison leaves open.
-  [[nodiscard]] static constexpr int outcomes(comparison test, bool expected) noexcept {
-    return (compare(test, 0, 1) == expected ? 1 : 0) | (compare(test, 0, 0) == expected ? 2 : 0) |
-           (compare(test, 1, 0) == expected ? 4 : 0);
   }
 
   // ---- paths
@@ -307,7 +246,8 @@ class thread_paths : public partial_execution {
     const waiting_loops loops(program_);
     for (int n = state.events; n < events_.size(); ++n) {
       const event& e = events_[n];
-      if (e.instruction >= head && (e.kind == event_kind::barrier || e.kind == event_kind::sent ||
+      const bool starts = e.kind == event_kind::issue || e.kind == event_kind::commit || e.kind == event_kind::group_wait;
+      if (e.instruction >= head && (starts || e.kind == event_kind::barrier || e.kind == event_kind::sent ||
                                     (e.kind == event_kind::write && (e.partner < 0 || !keeps_value(loops, n))))) {
         return false;
       }
@@ -398,6 +338,7 @@ class thread_paths : public partial_execution {
     read.physical = l.physical;
     read.bytes = i.bytes;
     read.addressed = addressed;
+    read.space = i.space;
     read.atomic = i.code == opcode::atomic || i.code == opcode::reduction;
     event write = read;
     write.kind = event_kind::write;
@@ -457,6 +398,19 @@ class thread_paths : public partial_execution {
     }
     event e = event_of(thread, index, state);
     switch (i.code) {
+      case opcode::grid_launch:
+        return;
+      case opcode::async_copy:
+      case opcode::async_arrive:
+        start_asynchronous(thread, index, e);
+        return;
+      case opcode::async_commit:
+      case opcode::async_wait:
+      case opcode::grid_wait:
+        e.kind = i.code == opcode::async_commit ? event_kind::commit
+                 : i.code == opcode::async_wait ? event_kind::group_wait
+                                                : event_kind::grid_wait;
+        break;
       case opcode::fence:
         e.kind = event_kind::fence;
         e.strong = true;
@@ -465,6 +419,7 @@ class thread_paths : public partial_execution {
       case opcode::proxy_fence:
         e.kind = event_kind::proxy_fence;
         e.via = i.via;
+        e.space = i.space;
         e.acquires = false;
         e.releases = false;
         break;
@@ -475,12 +430,93 @@ class thread_paths : public partial_execution {
         e.location = e.mbarrier ? i.target : -1;
         e.arrives = i.arrives;
         e.waits = i.waits;
+        e.arrivals = i.arrivals;
+        e.expected_bytes = i.expected_bytes;
+        e.completed_bytes = i.completed_bytes;
         e.id = operand_value(thread, i.a);
         e.resource = operand_value(thread, i.b);
         e.quorum = i.has_quorum ? operand_value(thread, i.c) : -1;
         break;
     }
     push(e);
+  }
+
+  // The location that an asynchronous operation names. An address in a register is known from the start.
+  [[nodiscard]] constexpr int named_location(int thread, int named, bool indirect) {
+    const int address = indirect ? at(at(registers_, thread), named) : -1;
+    for (int l = 0; l < count_of(program_.locations); ++l) {
+      if (!indirect ? l == named : depends(address) == 0 && evaluate(address) == address_value(l)) {
+        return l;
+      }
+    }
+    throw error("the address of an asynchronous operation is that of a location, and is in its register from the start");
+  }
+
+  // An instruction that starts an asynchronous operation: its own event, then what is done later, in a thread of its own.
+  constexpr void start_asynchronous(int thread, int index, event e) {
+    const instruction& i = at(code(thread), index);
+    e.kind = event_kind::issue;
+    e.acquires = false;
+    e.releases = false;
+    if (i.element == 0) {
+      issued_ = push(e);
+    }
+    e.issue = issued_;
+    e.bytes = i.bytes;
+    const auto access = [&](int location_index) {
+      const location& l = at(program_.locations, location_index);
+      e.location = location_index;
+      e.address = l.address;
+      e.physical = l.physical;
+      e.via = i.via;
+    };
+    if (i.code == opcode::async_copy) {
+      int value = i.source < 0 ? operand_value(thread, i.a) : -1;
+      e.data = depends(value);
+      if (i.source >= 0) {
+        access(named_location(thread, i.source, i.source_indirect));
+        e.kind = event_kind::read;
+        e.space = i.source_space;
+        const int read = push(e);
+        value = read_result(read);
+        e.data = only(read);
+      }
+      access(named_location(thread, i.target, i.indirect));
+      e.space = i.space;
+      e.strong = i.reduces;  // PTX ISA, "cp.reduce.async.bulk", "red.async": each update is relaxed
+      e.scope = i.reduces ? i.scope : thread_scope::block;
+      e.atomic = i.reduces;
+      int old = -1;
+      if (i.reduces) {
+        event of_old = e;
+        of_old.kind = event_kind::read;
+        of_old.reduction = true;
+        of_old.data = 0;
+        old = push(of_old);
+        value = combine(i.what, read_result(old), value);
+        e.reduction = true;
+        e.partner = old;
+      }
+      e.kind = event_kind::write;
+      e.value = value;
+      const int write = push(e);
+      if (old >= 0) {
+        events_[old].partner = write;
+      }
+      if (i.barrier_at < 0) {
+        return;
+      }
+    }
+    event done = event_of(thread, index, {});
+    done.issue = issued_;
+    done.kind = event_kind::barrier;
+    done.mbarrier = true;
+    done.arrives = true;
+    done.releases = true;
+    done.location = i.barrier_at;
+    done.arrivals = i.code == opcode::async_arrive ? 1 : 0;
+    done.completed_bytes = i.completed_bytes;
+    push(done);
   }
 
   // A lane sends its value and receives another one's. shuffles.hpp says whose, once every thread has its path.
@@ -504,6 +540,7 @@ class thread_paths : public partial_execution {
   waits waiting_;
   cut_loop cut_;
   int vector_number_ = -1;
+  int issued_ = -1;  ///< the event of the instruction that starts the asynchronous operation at hand
 };
 
 }  // namespace membar::inline v0_2::model

@@ -53,8 +53,8 @@ class waiting_loops {
     bool coherent = true;
     for_each_access(physical, [&](int thread, const instruction& x) {
       one = one == nullptr ? &x : one;
-      coherent = coherent && !x.indirect && x.strong && x.via == proxy::generic && x.bytes == one->bytes &&
-                 address(x) == address(*one);
+      coherent = coherent && x.code != opcode::async_copy && !x.indirect && x.strong && x.via == proxy::generic &&
+                 x.bytes == one->bytes && address(x) == address(*one);
       for_each_access(physical, [&](int other, const instruction& y) {
         coherent = coherent && (thread == other || includes(every_rule{}, x.scope, place_of(thread), place_of(other)));
         (void)y;
@@ -117,7 +117,7 @@ class waiting_loops {
   }
 
   [[nodiscard]] static constexpr register_set read(const instruction& i) noexcept {
-    register_set result = one(i.indirect ? i.target : -1) | one(i.guard);
+    register_set result = one(i.indirect ? i.target : -1) | one(i.source_indirect ? i.source : -1) | one(i.guard);
     for (const operand* o : {&i.a, &i.b, &i.c}) {
       result |= one(o->is_register ? o->index : -1);
     }
@@ -151,7 +151,8 @@ class waiting_loops {
   constexpr void for_each_access(int physical, const Use& use) const {
     for (int t = 0; t < program_.threads.size(); ++t) {
       for (const instruction& i : program_.threads[t].code) {
-        if (accesses_memory(i.code) && (i.indirect || at(program_.locations, i.target).physical == physical)) {
+        const bool named = i.indirect || (i.target >= 0 && at(program_.locations, i.target).physical == physical);
+        if ((accesses_memory(i.code) || i.code == opcode::async_copy) && named) {
           use(t, i);
         }
       }

@@ -79,6 +79,9 @@ namespace detail {
   for (const api_edge& edge : test.api) {
     out += "  " + thread_name(test, edge.before) + " precedes " + thread_name(test, edge.after) + ";\n";
   }
+  for (const api_edge& launch : test.launches) {
+    out += "  " + thread_name(test, launch.before) + " launches " + thread_name(test, launch.after) + ";\n";
+  }
   return out + "}\n";
 }
 

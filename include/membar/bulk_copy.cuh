@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Bulk copies between global and shared memory: one thread starts them, and the hardware does them beside the program.
+///
+/// How the end of a copy is known is in its type. A copy into shared memory completes on an mbarrier and gives the bytes that a phase
+/// must expect. A copy out of shared memory is in a group of its thread, and gives something that must be committed.
+///
+/// | call | PTX | ends |
+/// |---|---|---|
+/// | `bulk_load` | `cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [to], [from], bytes, [b]` | on `b` |
+/// | `bulk_load_multicast` | `cp.async.bulk.shared::cluster.global...multicast::cluster [to], [from], bytes, [b], blocks` | on `b` of each |
+/// | `bulk_send` | two `mapa`; `cp.async.bulk.shared::cluster.shared::cta...[to], [from], bytes, [b]` | on `b` of the other block |
+/// | `bulk_store` | `cp.async.bulk.global.shared::cta.bulk_group [to], [from], bytes` | in a group |
+/// | `bulk_reduce` | `cp.reduce.async.bulk.global.shared::cta.bulk_group.OP.T [to], [from], bytes` | in a group |
+/// | `bulk_commit` | `cp.async.bulk.commit_group` | |
+/// | `bulk_wait<N>`, `bulk_wait_read<N>` | `cp.async.bulk.wait_group N`, `cp.async.bulk.wait_group.read N` | |
+///
+/// A bulk copy reads and writes through the async proxy, and is not in program order:
+///
+/// * Ordinary stores come before a copy that reads them only with `proxy_fence<proxy::async>` (fence.cuh) between, in the block that
+///   starts the copy: each thread that stored has one before the barrier, or the copying thread has one after a flag.
+/// * Ordinary loads come before a copy that overwrites what they read only with such a fence too.
+/// * What a copy wrote is visible, without a fence, to a thread that has waited for it: on the mbarrier with `acquire`, or by
+///   `bulk_wait` in the thread that committed.
+/// * The source of a copy out of shared memory may be written again after `bulk_wait_read`, by the thread that committed and by what
+///   that thread synchronizes with.
+///
+/// For every call: addresses and sizes are multiples of 16, the size is at least 16. Source: PTX ISA, "cp.async.bulk", "Async Proxy".
+#pragma once
+
+#include <membar/detail/ptx.cuh>
+#include <membar/mbarrier.cuh>
+#include <membar/thread_scope.hpp>
+
+#include <cstdint>
+#include <type_traits>
+
+namespace membar::inline v0_2 {
+
+namespace detail {
+
+/// Refuses, in the pass that compiles for a device, an architecture without bulk copies.
+template <bool Needed>
+__device__ constexpr void require_bulk_copies() noexcept {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+  static_assert(!Needed, "membar: a bulk copy requires compute capability 9.0: compile this code for sm_90 or newer only");
+#endif
+}
+
+/// The generic address of global memory as instructions of that state space take it.
+[[nodiscard]] __device__ inline std::uint64_t global_address(const void* object) noexcept {
+  return __cvta_generic_to_global(object);
+}
+
+/// The address of an object's counterpart in another block of the cluster.
+[[nodiscard]] __device__ inline unsigned cluster_address(unsigned own, unsigned rank) noexcept {
+  unsigned there = 0;
+  // mapa.shared::cluster.u32 there, here, rank;  PTX ISA 7.8, sm_90
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(own), "r"(rank) : "memory");
+  return there;
+}
+
+struct copy_results;
+
+}  // namespace detail
+
+/// Bytes that bulk copies bring to an mbarrier. Its phase must expect them: `barrier.arrive_expect(bytes, release)`, before or after
+/// the copies begin, and as the last arrival of the phase or before it.
+class [[nodiscard("a phase of the mbarrier must expect these bytes: arrive_expect(bytes, release)")]] bulk_bytes {
+ public:
+  __device__ constexpr operator unsigned() const noexcept { return count_; }  // NOLINT: it is a number of bytes
+  /// The bytes of several copies.
+  [[nodiscard]] __device__ friend constexpr bulk_bytes operator+(bulk_bytes a, bulk_bytes b) noexcept {
+    return bulk_bytes(a.count_ + b.count_);
+  }
+
+ private:
+  friend struct detail::copy_results;
+  __device__ constexpr explicit bulk_bytes(unsigned count) noexcept : count_(count) {}
+  unsigned count_;
+};
+
+/// Bulk copies that have begun and are in no group yet: `bulk_commit` takes them.
+class [[nodiscard("a copy that is in no group is not waited for: bulk_commit(copies)")]] uncommitted_copies {
+ public:
+  /// All the copies of both.
+  [[nodiscard]] __device__ friend constexpr uncommitted_copies operator+(uncommitted_copies all, uncommitted_copies) noexcept {
+    return all;
+  }
+
+ private:
+  friend struct detail::copy_results;
+  constexpr uncommitted_copies() noexcept = default;
+};
+
+namespace detail {
+/// Makes what the functions below return, and nobody else.
+struct copy_results {
+  [[nodiscard]] __device__ static constexpr bulk_bytes bytes(unsigned count) noexcept { return bulk_bytes(count); }
+  [[nodiscard]] __device__ static constexpr uncommitted_copies copies() noexcept { return uncommitted_copies(); }
+};
+}  // namespace detail
+
+/// Copies `bytes` bytes from global memory at `from` into the block's shared memory at `to`. It completes on `barrier`, an mbarrier
+/// of the block: a wait that acquires the phase sees the bytes.
+///
+/// PTX: `cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [to], [from], bytes, [barrier]`, one instruction.
+/// Requires: compute capability 9.0 (PTX ISA 8.6). Proxy fence: after ordinary accesses of `to`, and after ordinary stores to `from`.
+template <thread_scope Scope>
+__device__ inline bulk_bytes bulk_load(void* to, const void* from, unsigned bytes, mbarrier<Scope>& barrier) noexcept {
+  detail::require_bulk_copies<Scope == Scope>();
+  // cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [dst], [src], size, [mbar];  PTX ISA 8.6, sm_90
+  asm volatile(
+      "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(detail::shared_address(to)),
+      "l"(detail::global_address(from)), "r"(bytes), "r"(barrier.address())
+      : "memory");
+  return detail::copy_results::bytes(bytes);
+}
+
+/// As `bulk_load`, into the same place of each block of the cluster whose bit is set in `blocks`. In each of them it completes on the
+/// mbarrier at the place of `barrier`, whose phase expects the bytes.
+///
+/// PTX: `cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster`, one instruction. ptxas advises to
+/// compile for sm_90a: elsewhere it may be slow. Requires: compute capability 9.0.
+template <bool Needed = true>
+__device__ inline bulk_bytes bulk_load_multicast(void* to, const void* from, unsigned bytes,
+                                                 mbarrier<thread_scope::cluster>& barrier, std::uint16_t blocks) noexcept {
+  detail::require_bulk_copies<Needed>();
+  // cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [dst], [src], size, [mbar], ctaMask;
+  // PTX ISA 8.0, sm_90
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], %2, [%3], %4;" ::"r"(
+          detail::shared_address(to)),
+      "l"(detail::global_address(from)), "r"(bytes), "r"(barrier.address()), "h"(blocks)
+      : "memory");
+  return detail::copy_results::bytes(bytes);
+}
+
+/// Copies `bytes` bytes of the block's shared memory at `from` to the place of `to` in block `rank` of the cluster. It completes on
+/// the mbarrier at the place of `barrier` there, whose phase expects the bytes.
+///
+/// PTX: `mapa.shared::cluster.u32` for `to` and for `barrier`, then `cp.async.bulk.shared::cluster.shared::cta.mbarrier::...`.
+/// Requires: compute capability 9.0; the other block runs. Proxy fence: after ordinary stores to `from`, and after ordinary accesses
+/// of the place in the other block.
+template <bool Needed = true>
+__device__ inline bulk_bytes bulk_send(void* to, unsigned rank, const void* from, unsigned bytes,
+                                       mbarrier<thread_scope::cluster>& barrier) noexcept {
+  detail::require_bulk_copies<Needed>();
+  const unsigned there = detail::cluster_address(detail::shared_address(to), rank);
+  const unsigned completes = detail::cluster_address(barrier.address(), rank);
+  // cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [dst], [src], size, [mbar];  PTX ISA 8.0, sm_90
+  asm volatile("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(there),
+               "r"(detail::shared_address(from)), "r"(bytes), "r"(completes)
+               : "memory");
+  return detail::copy_results::bytes(bytes);
+}
+
+/// Copies `bytes` bytes of the block's shared memory at `from` to global memory at `to`, in a group of the calling thread.
+///
+/// PTX: `cp.async.bulk.global.shared::cta.bulk_group [to], [from], bytes`, one instruction. Requires: compute capability 9.0.
+/// Proxy fence: after ordinary stores to `from`, and after ordinary accesses of `to`.
+template <bool Needed = true>
+__device__ inline uncommitted_copies bulk_store(void* to, const void* from, unsigned bytes) noexcept {
+  detail::require_bulk_copies<Needed>();
+  // cp.async.bulk.global.shared::cta.bulk_group [dst], [src], size;  PTX ISA 8.0, sm_90
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(detail::global_address(to)),
+               "r"(detail::shared_address(from)), "r"(bytes)
+               : "memory");
+  return detail::copy_results::copies();
+}
+
+/// What `bulk_reduce` does to each element.
+enum class bulk_operation : unsigned char { add, min, max, inc, dec, bit_and, bit_or, bit_xor };
+
+namespace detail {
+
+// clang-format off
+template <bulk_operation Operation> struct ptx_bulk_operation;
+template <> struct ptx_bulk_operation<bulk_operation::add> { static constexpr char text[] = "add"; };
+template <> struct ptx_bulk_operation<bulk_operation::min> { static constexpr char text[] = "min"; };
+template <> struct ptx_bulk_operation<bulk_operation::max> { static constexpr char text[] = "max"; };
+template <> struct ptx_bulk_operation<bulk_operation::inc> { static constexpr char text[] = "inc"; };
+template <> struct ptx_bulk_operation<bulk_operation::dec> { static constexpr char text[] = "dec"; };
+template <> struct ptx_bulk_operation<bulk_operation::bit_and> { static constexpr char text[] = "and"; };
+template <> struct ptx_bulk_operation<bulk_operation::bit_or> { static constexpr char text[] = "or"; };
+template <> struct ptx_bulk_operation<bulk_operation::bit_xor> { static constexpr char text[] = "xor"; };
+
+// The types of each kind of operation: PTX has no other combinations.
+template <bulk_operation Operation, class T> struct ptx_bulk_type { static constexpr char text[] = ""; };
+template <bulk_operation O> requires(O <= bulk_operation::max)
+struct ptx_bulk_type<O, std::int32_t> { static constexpr char text[] = "s32"; };
+template <bulk_operation O> requires(O <= bulk_operation::dec)
+struct ptx_bulk_type<O, std::uint32_t> { static constexpr char text[] = "u32"; };
+template <bulk_operation O> requires(O <= bulk_operation::max)
+struct ptx_bulk_type<O, unsigned long long> { static constexpr char text[] = "u64"; };
+template <bulk_operation O> requires(O == bulk_operation::min || O == bulk_operation::max)
+struct ptx_bulk_type<O, long long> { static constexpr char text[] = "s64"; };
+template <> struct ptx_bulk_type<bulk_operation::add, long long> { static constexpr char text[] = "u64"; };  // it wraps alike
+template <> struct ptx_bulk_type<bulk_operation::add, float> { static constexpr char text[] = "f32"; };
+template <> struct ptx_bulk_type<bulk_operation::add, double> { static constexpr char text[] = "f64"; };
+template <bulk_operation O> requires(O >= bulk_operation::bit_and)
+struct ptx_bulk_type<O, std::uint32_t> { static constexpr char text[] = "b32"; };
+template <bulk_operation O> requires(O >= bulk_operation::bit_and)
+struct ptx_bulk_type<O, unsigned long long> { static constexpr char text[] = "b64"; };
+// clang-format on
+
+}  // namespace detail
+
+/// Updates `bytes` bytes of global memory at `to`, element by element, with the block's shared memory at `from`, in a group of the
+/// calling thread. Each element is updated by a relaxed atomic of device scope, among bulk copies: an ordinary atomic on the same
+/// memory goes through another proxy.
+///
+/// `T` is `unsigned` (all operations), `unsigned long long` (all but inc and dec), `int` and `long long` (add, min, max), `float` and
+/// `double` (add).
+///
+/// PTX: `cp.reduce.async.bulk.global.shared::cta.bulk_group.OP.T [to], [from], bytes`, one instruction. Requires: compute capability
+/// 9.0. Proxy fence: as `bulk_store`. Source: PTX ISA, "cp.reduce.async.bulk".
+template <auto Operation, class T>
+__device__ inline uncommitted_copies bulk_reduce(T* to, const T* from, unsigned bytes) noexcept {
+  static_assert(std::is_same_v<decltype(Operation), bulk_operation>, "membar: bulk_reduce takes a bulk_operation");
+  constexpr bool legal = sizeof(detail::ptx_bulk_type<Operation, T>::text) > 1;
+  static_assert(legal, "membar: no bulk reduction has this operation on this type; the page of bulk_copy.cuh lists them");
+  detail::require_bulk_copies<legal>();
+  if constexpr (legal) {
+    // cp.reduce.async.bulk.global.shared::cta.bulk_group.op.type [dst], [src], size;  PTX ISA 8.0, sm_90
+    asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.%3.%4 [%0], [%1], %2;" ::"l"(detail::global_address(to)),
+                 "r"(detail::shared_address(from)), "r"(bytes), "C"(detail::ptx_bulk_operation<Operation>::text),
+                 "C"(detail::ptx_bulk_type<Operation, T>::text)
+                 : "memory");
+  }
+  return detail::copy_results::copies();
+}
+
+/// Puts the thread's copies that are in no group yet into one, which `bulk_wait` waits for.
+///
+/// PTX: `cp.async.bulk.commit_group`, one instruction. Requires: compute capability 9.0.
+template <bool Needed = true>
+__device__ inline void bulk_commit(uncommitted_copies) noexcept {
+  detail::require_bulk_copies<Needed>();
+  // cp.async.bulk.commit_group;  PTX ISA 8.0, sm_90
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+
+/// Waits until at most the newest `Pending` groups of the thread are incomplete. What the others wrote is visible to the thread then,
+/// without a proxy fence, and their sources may be written.
+///
+/// PTX: `cp.async.bulk.wait_group Pending`, one instruction. Requires: compute capability 9.0. It has no budget.
+template <int Pending = 0>
+__device__ inline void bulk_wait() noexcept {
+  static_assert(Pending >= 0, "membar: no fewer than 0 groups can be pending");
+  detail::require_bulk_copies<Pending >= 0>();
+  // cp.async.bulk.wait_group N;  PTX ISA 8.0, sm_90
+  asm volatile("cp.async.bulk.wait_group %0;" ::"n"(Pending) : "memory");
+}
+
+/// Waits until the sources of all groups of the thread but the newest `Pending` have been read: they may be written then. What the
+/// copies write may not be visible to anybody yet.
+///
+/// With a ring of stages, copies out of a stage may be pending while other stages are filled. The stage that is filled next must not be
+/// among the newest `Pending` groups.
+///
+/// PTX: `cp.async.bulk.wait_group.read Pending`, one instruction. Requires: compute capability 9.0. It has no budget.
+template <int Pending = 0>
+__device__ inline void bulk_wait_read() noexcept {
+  static_assert(Pending >= 0, "membar: no fewer than 0 groups can be pending");
+  detail::require_bulk_copies<Pending >= 0>();
+  // cp.async.bulk.wait_group.read N;  PTX ISA 8.0, sm_90
+  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(Pending) : "memory");
+}
+
+}  // namespace membar::inline v0_2

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The barrier of a thread block cluster, its blocks by number, and their shared memory.
+#pragma once
+
+#include <membar/detail/ptx.cuh>
+#include <membar/memory_order.hpp>
+
+namespace membar::inline v0_2 {
+
+/// Whether all threads of the warp execute the call together.
+enum class warp_execution : unsigned char {
+  diverged,  ///< or not known to be together
+  together   ///< `.aligned`: all of them, without divergence; anything else is undefined
+};
+
+namespace detail {
+
+/// Refuses, in the pass that compiles for a device, an architecture without thread block clusters.
+template <bool Needed>
+__device__ constexpr void require_clusters() noexcept {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+  static_assert(!Needed,
+                "membar: thread block clusters require compute capability 9.0: compile this code for sm_90 or newer only");
+#endif
+}
+
+// clang-format off
+template <warp_execution Execution> struct ptx_aligned { static constexpr char text[] = ""; };
+template <> struct ptx_aligned<warp_execution::together> { static constexpr char text[] = ".aligned"; };
+// clang-format on
+
+struct cluster_arrivals;
+
+}  // namespace detail
+
+/// An arrival at the cluster's barrier that `cluster_wait` takes. Each arrival of a thread is followed by its wait, before the next.
+class [[nodiscard("an arrival at the cluster's barrier is followed by its wait: cluster_wait(arrival)")]] cluster_arrival {
+ private:
+  friend struct detail::cluster_arrivals;
+  constexpr cluster_arrival() noexcept = default;
+};
+
+namespace detail {
+/// Makes what `cluster_arrive` returns, and nobody else.
+struct cluster_arrivals {
+  [[nodiscard]] __device__ static constexpr cluster_arrival one() noexcept { return cluster_arrival(); }
+};
+}  // namespace detail
+
+/// Arrives at the barrier of the cluster, and does not wait.
+///
+/// With `release` it synchronizes with the `cluster_wait` of every thread of the cluster. With `relaxed` it orders nothing by
+/// itself: `thread_fence<thread_scope::cluster>(release)` before it synchronizes with these waits.
+///
+/// PTX: `barrier.cluster.arrive.{relaxed,release}{.aligned}`, one instruction; `.aligned` for `warp_execution::together`.
+/// Requires: compute capability 9.0; all threads of the cluster that have not ended arrive. Source: PTX ISA, "barrier.cluster".
+template <warp_execution Execution = warp_execution::diverged, class Order>
+__device__ inline cluster_arrival cluster_arrive(Order) noexcept {
+  constexpr bool legal = order_among<Order, memory_order::relaxed, memory_order::release>;
+  static_assert(legal, "membar: an arrival takes relaxed or release: it reads nothing that it could acquire");
+  detail::require_clusters<legal>();
+  if constexpr (legal) {
+    // barrier.cluster.arrive.sem{.aligned};  PTX ISA 8.0, sm_90
+    asm volatile("barrier.cluster.arrive.%0%1;" ::"C"(detail::ptx_order<Order::value>::text),
+                 "C"(detail::ptx_aligned<Execution>::text)
+                 : "memory");
+  }
+  return detail::cluster_arrivals::one();
+}
+
+/// Waits until all threads of the cluster have arrived. It acquires what arrivals with `release` have released.
+///
+/// PTX: `barrier.cluster.wait.acquire{.aligned}`, one instruction. Requires: compute capability 9.0. It has no budget, as no barrier
+/// of a block has: a thread of the cluster that neither arrives nor ends keeps it waiting. Source: PTX ISA, "barrier.cluster".
+template <warp_execution Execution = warp_execution::diverged, bool Needed = true>
+__device__ inline void cluster_wait(cluster_arrival) noexcept {
+  detail::require_clusters<Needed>();
+  // barrier.cluster.wait.acquire{.aligned};  PTX ISA 8.0, sm_90
+  asm volatile("barrier.cluster.wait.acquire%0;" ::"C"(detail::ptx_aligned<Execution>::text) : "memory");
+}
+
+/// Arrives with `release` and waits: what any thread of the cluster did before, all see after.
+///
+/// PTX: `barrier.cluster.arrive.release{.aligned}` and `barrier.cluster.wait.acquire{.aligned}`. Requires: as these.
+template <warp_execution Execution = warp_execution::diverged>
+__device__ inline void cluster_sync() noexcept {
+  cluster_wait<Execution>(cluster_arrive<Execution>(release));
+}
+
+/// The number of the calling thread's block in its cluster, 0 to `cluster_block_count()` - 1.
+///
+/// PTX: `mov.b32 %cluster_ctarank`. Requires: compute capability 9.0. Source: PTX ISA, "%cluster_ctarank".
+template <bool Needed = true>
+[[nodiscard]] __device__ inline unsigned cluster_block_rank() noexcept {
+  detail::require_clusters<Needed>();
+  unsigned rank = 0;
+  // mov.b32 r, %cluster_ctarank;  PTX ISA 7.8, sm_90
+  asm volatile("mov.b32 %0, %%cluster_ctarank;" : "=r"(rank)::"memory");
+  return rank;
+}
+
+/// How many blocks the calling thread's cluster has; 1 in a launch without clusters.
+///
+/// PTX: `mov.b32 %cluster_nctarank`. Requires: compute capability 9.0. Source: PTX ISA, "%cluster_nctarank".
+template <bool Needed = true>
+[[nodiscard]] __device__ inline unsigned cluster_block_count() noexcept {
+  detail::require_clusters<Needed>();
+  unsigned count = 0;
+  // mov.b32 r, %cluster_nctarank;  PTX ISA 7.8, sm_90
+  asm volatile("mov.b32 %0, %%cluster_nctarank;" : "=r"(count)::"memory");
+  return count;
+}
+
+/// The object at the place of `*own` in the shared memory of block `rank` of the cluster. Operations on it that order anything have
+/// cluster scope: `atomic_ref<T, thread_scope::cluster>(*shared_of_block(&own, rank))`.
+///
+/// The other block must have begun to run, and must not have ended: a `cluster_sync` is before the first use and one after the last.
+///
+/// PTX: `mapa.u64`. Requires: compute capability 9.0; `own` in shared memory, `rank` less than `cluster_block_count()`. Source: PTX
+/// ISA, "mapa".
+template <class T>
+[[nodiscard]] __device__ inline T* shared_of_block(T* own, unsigned rank) noexcept {
+  detail::require_clusters<sizeof(T*) != 0>();
+  T* there = nullptr;
+  // mapa.u64 there, here, rank;  PTX ISA 7.8, sm_90
+  asm volatile("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(own), "r"(rank) : "memory");
+  return there;
+}
+
+}  // namespace membar::inline v0_2

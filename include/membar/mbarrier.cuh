@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Barriers in shared memory that threads arrive at without waiting, and on which asynchronous copies complete.
+///
+/// An mbarrier counts two things in each of its phases: arrivals, and bytes that asynchronous copies have yet to bring. The
+/// phase is complete when both are zero, and the next one begins with the same number of expected arrivals.
+#pragma once
+
+#include <membar/detail/ptx.cuh>
+#include <membar/memory_order.hpp>
+#include <membar/thread_scope.hpp>
+#include <membar/wait_budget.cuh>
+
+namespace membar::inline v0_2 {
+
+namespace detail {
+
+/// Refuses, in the pass that compiles for a device, an architecture before that of thread block clusters.
+template <bool Needed>
+__device__ constexpr void require_hopper_mbarrier() noexcept {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+  static_assert(
+      !Needed,
+      "membar: on this architecture an mbarrier has arrive(release), arrive_no_complete, test_wait with acquire and wait, "
+      "at block scope; the rest requires compute capability 9.0: compile this code for sm_90 or newer only");
+#endif
+}
+
+/// Returns whether the order is one of an arrival, so that the compiler prints one sentence only.
+template <class Order, bool BeforeHopper>
+[[nodiscard]] __device__ constexpr bool require_arrival() noexcept {
+  constexpr bool legal = order_among<Order, memory_order::relaxed, memory_order::release>;
+  static_assert(legal, "membar: an arrival takes relaxed or release: it reads nothing that it could acquire");
+  require_hopper_mbarrier<legal && !(BeforeHopper && order_among<Order, memory_order::release>)>();
+  return legal;
+}
+
+/// Returns whether the order is one of a wait.
+template <class Order, bool BeforeHopper>
+[[nodiscard]] __device__ constexpr bool require_phase_wait() noexcept {
+  constexpr bool legal = order_among<Order, memory_order::relaxed, memory_order::acquire>;
+  static_assert(legal, "membar: a wait for a phase takes relaxed or acquire: it writes nothing that it could release");
+  require_hopper_mbarrier<legal && !(BeforeHopper && order_among<Order, memory_order::acquire>)>();
+  return legal;
+}
+
+/// The address of shared memory, as instructions of that state space take it.
+[[nodiscard]] __device__ inline unsigned shared_address(const void* object) noexcept {
+  return static_cast<unsigned>(__cvta_generic_to_shared(object));
+}
+
+}  // namespace detail
+
+/// The phase of an mbarrier that an arrival was counted in, to wait for.
+class mbarrier_token {
+ public:
+  /// The state as PTX and `cuda::barrier` hold it.
+  [[nodiscard]] __device__ constexpr unsigned long long native() const noexcept { return state_; }
+  /// A token from the state as PTX holds it.
+  [[nodiscard]] __device__ static constexpr mbarrier_token from_native(unsigned long long state) noexcept {
+    return mbarrier_token(state);
+  }
+
+ private:
+  __device__ constexpr explicit mbarrier_token(unsigned long long state) noexcept : state_(state) {}
+  unsigned long long state_;
+};
+
+/// An mbarrier in the shared memory of another block of the cluster, or of the own one: what a thread there may do to it. It
+/// cannot wait: a thread waits on mbarriers of its own block only.
+///
+/// Made by `mbarrier::in_block`. An arrival synchronizes with a wait of cluster scope, so the mbarrier is one of cluster scope.
+/// Source: PTX ISA, "mbarrier.arrive".
+class remote_mbarrier {
+ public:
+  /// Arrives, `count` times. Synchronizes, with `release`, with the waits that acquire the phase.
+  ///
+  /// PTX: `mbarrier.arrive.{relaxed,release}.cluster.shared::cluster.b64 _, [barrier], count`.
+  template <class Order>
+  __device__ void arrive(Order, unsigned count = 1) const noexcept {
+    if constexpr (detail::require_arrival<Order, false>()) {
+      // mbarrier.arrive.sem.cluster.shared::cluster.b64 _, [addr], count;  PTX ISA 8.0, relaxed 8.6, sm_90
+      asm volatile("mbarrier.arrive.%2.cluster.shared::cluster.b64 _, [%0], %1;" ::"r"(address_), "r"(count),
+                   "C"(detail::ptx_order<Order::value>::text)
+                   : "memory");
+    }
+  }
+
+  /// Arrives once, and expects `bytes` more bytes in the phase of the arrival. Synchronizes as `arrive`.
+  ///
+  /// PTX: `mbarrier.arrive.expect_tx.{relaxed,release}.cluster.shared::cluster.b64 _, [barrier], bytes`.
+  template <class Order>
+  __device__ void arrive_expect(unsigned bytes, Order) const noexcept {
+    if constexpr (detail::require_arrival<Order, false>()) {
+      // mbarrier.arrive.expect_tx.sem.cluster.shared::cluster.b64 _, [addr], bytes;  PTX ISA 8.0, relaxed 8.6, sm_90
+      asm volatile("mbarrier.arrive.expect_tx.%2.cluster.shared::cluster.b64 _, [%0], %1;" ::"r"(address_), "r"(bytes),
+                   "C"(detail::ptx_order<Order::value>::text)
+                   : "memory");
+    }
+  }
+
+  /// Arrives once, and lowers the number of arrivals that later phases expect by one. Synchronizes as `arrive`.
+  ///
+  /// PTX: `mbarrier.arrive_drop.{relaxed,release}.cluster.shared::cluster.b64 _, [barrier]`.
+  template <class Order>
+  __device__ void arrive_drop(Order) const noexcept {
+    if constexpr (detail::require_arrival<Order, false>()) {
+      // mbarrier.arrive_drop.sem.cluster.shared::cluster.b64 _, [addr];  PTX ISA 8.0, relaxed 8.6, sm_90
+      asm volatile("mbarrier.arrive_drop.%1.cluster.shared::cluster.b64 _, [%0];" ::"r"(address_),
+                   "C"(detail::ptx_order<Order::value>::text)
+                   : "memory");
+    }
+  }
+
+  /// Expects `bytes` more bytes in the current phase. Synchronizes with nothing.
+  ///
+  /// PTX: `mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64 [barrier], bytes`.
+  template <bool Needed = true>
+  __device__ void expect(unsigned bytes) const noexcept {
+    detail::require_hopper_mbarrier<Needed>();
+    // mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64 [addr], bytes;  PTX ISA 8.0, sm_90
+    asm volatile("mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64 [%0], %1;" ::"r"(address_), "r"(bytes) : "memory");
+  }
+
+  /// Counts `bytes` bytes as brought, as the completion of an asynchronous copy does, but releases nothing.
+  ///
+  /// PTX: `mbarrier.complete_tx.relaxed.cluster.shared::cluster.b64 [barrier], bytes`.
+  template <bool Needed = true>
+  __device__ void complete(unsigned bytes) const noexcept {
+    detail::require_hopper_mbarrier<Needed>();
+    // mbarrier.complete_tx.relaxed.cluster.shared::cluster.b64 [addr], bytes;  PTX ISA 8.0, sm_90
+    asm volatile("mbarrier.complete_tx.relaxed.cluster.shared::cluster.b64 [%0], %1;" ::"r"(address_), "r"(bytes) : "memory");
+  }
+
+  /// The address in the state space `.shared::cluster`, for PTX by hand.
+  [[nodiscard]] __device__ constexpr unsigned address() const noexcept { return address_; }
+
+ private:
+  template <thread_scope Scope>
+  friend class mbarrier;
+  __device__ constexpr explicit remote_mbarrier(unsigned address) noexcept : address_(address) {}
+  unsigned address_;
+};
+
+/// A barrier in shared memory, for threads of a block or of a cluster: arrivals do not wait, and asynchronous copies complete
+/// on it.
+///
+/// | call | `thread_scope::block` (S = cta), `thread_scope::cluster` (S = cluster) |
+/// |---|---|
+/// | `init(expected)`, `invalidate()` | `mbarrier.init.shared::cta.b64 [b], expected`; `mbarrier.inval.shared::cta.b64 [b]` |
+/// | `arrive(order)` | `mbarrier.arrive.{relaxed,release}.S.shared::cta.b64 state, [b]` |
+/// | `arrive(order, count)` | the same, with `count` |
+/// | `arrive_expect(bytes, order)` | `mbarrier.arrive.expect_tx.{relaxed,release}.S.shared::cta.b64 state, [b], bytes` |
+/// | `arrive_drop(order)` | `mbarrier.arrive_drop.{relaxed,release}.S.shared::cta.b64 state, [b]` |
+/// | `arrive_no_complete(count)` | `mbarrier.arrive.noComplete.release.cta.shared::cta.b64 state, [b], count`; block scope only |
+/// | `expect(bytes)`, `complete(bytes)` | `mbarrier.{expect_tx,complete_tx}.relaxed.S.shared::cta.b64 [b], bytes` |
+/// | `test_wait(token, order)`, `test_wait_parity(parity, order)` | `mbarrier.test_wait{.parity}.{relaxed,acquire}.S.shared::cta.b64` |
+/// | `try_wait(...)`, `try_wait_parity(...)` | `mbarrier.try_wait{.parity}.{relaxed,acquire}.S.shared::cta.b64`, with a hint of time if one is given |
+/// | `wait(token, order, budget)`, `wait_parity(...)` | `try_wait` in a loop; before compute capability 9.0 `test_wait` |
+///
+/// An arrival with `release` synchronizes with a wait with `acquire` for its phase, if each one's scope includes the other's
+/// thread. A fence before a relaxed arrival and one after a relaxed wait do the same. The completion of an asynchronous copy
+/// synchronizes with each wait that acquires its phase, whatever the scope: what the copy wrote is visible then, without a
+/// proxy fence. It orders nothing else that the thread did that started the copy.
+///
+/// Requires: shared memory; compute capability 8.0, and 9.0 for what is not `init`, `arrive(release)`, `arrive_no_complete`,
+/// `arrive_drop(release)`, `test_wait` with `acquire` and `wait` with `acquire`, at block scope. Expected arrivals are 1 to
+/// 2^20 - 1, and so are the bytes that a phase expects. Source: PTX ISA, "mbarrier" and its instructions.
+template <thread_scope Scope>
+class alignas(8) mbarrier {
+  static_assert(Scope == thread_scope::block || Scope == thread_scope::cluster,
+                "membar: an mbarrier is in shared memory, which a cluster reaches at most: its scope is block or cluster");
+  static constexpr bool before_hopper = Scope == thread_scope::block;
+
+ public:
+  /// Not initialized, as shared memory is: `init` comes first.
+  mbarrier() = default;
+  mbarrier(const mbarrier&) = delete;
+  mbarrier& operator=(const mbarrier&) = delete;
+
+  /// The greatest number of arrivals, and of bytes, that a phase may expect.
+  static constexpr unsigned most = (1U << 20) - 1;
+
+  /// An mbarrier that is there already, such as that of a `cuda::barrier`: `of(cuda::device::barrier_native_handle(barrier))`.
+  [[nodiscard]] __device__ static mbarrier& of(void* native) noexcept { return *static_cast<mbarrier*>(native); }
+  /// The mbarrier's 64 bits, which nothing but mbarrier instructions may access.
+  [[nodiscard]] __device__ unsigned long long* native_handle() noexcept { return &bits_; }
+
+  /// Makes an mbarrier whose phases expect so many arrivals, 1 to `most`. One thread does, before all other use of it.
+  ///
+  /// Synchronizes with nothing: a barrier of the block follows, and before that `mbarrier_init_fence` (fence.cuh) if another
+  /// block or an asynchronous copy uses the mbarrier.
+  __device__ void init(unsigned expected) noexcept {
+    // mbarrier.init.shared::cta.b64 [addr], count;  PTX ISA 7.0, sm_80
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address()), "r"(expected) : "memory");
+  }
+
+  /// Ends the mbarrier, so that its memory may be used for something else. No thread may wait on it or arrive any more.
+  __device__ void invalidate() noexcept {
+    // mbarrier.inval.shared::cta.b64 [addr];  PTX ISA 7.0, sm_80
+    asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(address()) : "memory");
+  }
+
+  /// Arrives once, and returns the phase. Synchronizes, with `release`, with the waits that acquire this phase.
+  template <class Order>
+  __device__ mbarrier_token arrive(Order) noexcept {
+    unsigned long long state = 0;
+    if constexpr (detail::require_arrival<Order, before_hopper>()) {
+      // mbarrier.arrive.sem.scope.shared::cta.b64 state, [addr];  PTX ISA 8.0, relaxed 8.6; sm_80 for release.cta, else sm_90
+      asm volatile("mbarrier.arrive.%2.%3.shared::cta.b64 %0, [%1];"
+                   : "=l"(state)
+                   : "r"(address()), "C"(detail::ptx_order<Order::value>::text), "C"(detail::ptx_scope<Scope>::text)
+                   : "memory");
+    }
+    return mbarrier_token::from_native(state);
+  }
+
+  /// Arrives `count` times at once, 1 to the number that the phase still expects. Synchronizes as `arrive(order)`.
+  template <class Order>
+  __device__ mbarrier_token arrive(Order, unsigned count) noexcept {
+    unsigned long long state = 0;
+    if constexpr (detail::require_arrival<Order, false>()) {
+      // mbarrier.arrive.sem.scope.shared::cta.b64 state, [addr], count;  PTX ISA 8.0, relaxed 8.6, sm_90
+      asm volatile("mbarrier.arrive.%3.%4.shared::cta.b64 %0, [%1], %2;"
+                   : "=l"(state)
+                   : "r"(address()), "r"(count), "C"(detail::ptx_order<Order::value>::text), "C"(detail::ptx_scope<Scope>::text)
+                   : "memory");
+    }
+    return mbarrier_token::from_native(state);
+  }
+
+  /// Expects `bytes` more bytes in the phase, then arrives once. Synchronizes as `arrive(order)`. It comes before, or is, the
+  /// last arrival of the phase, so that the phase cannot be complete without the bytes.
+  template <class Order>
+  __device__ mbarrier_token arrive_expect(unsigned bytes, Order) noexcept {
+    unsigned long long state = 0;
+    if constexpr (detail::require_arrival<Order, false>()) {
+      // mbarrier.arrive.expect_tx.sem.scope.shared::cta.b64 state, [addr], bytes;  PTX ISA 8.0, relaxed 8.6, sm_90
+      asm volatile("mbarrier.arrive.expect_tx.%3.%4.shared::cta.b64 %0, [%1], %2;"
+                   : "=l"(state)
+                   : "r"(address()), "r"(bytes), "C"(detail::ptx_order<Order::value>::text), "C"(detail::ptx_scope<Scope>::text)
+                   : "memory");
+    }
+    return mbarrier_token::from_native(state);
+  }
+
+  /// Arrives once, and lowers the number of arrivals that later phases expect by one. Synchronizes as `arrive(order)`.
+  template <class Order>
+  __device__ mbarrier_token arrive_drop(Order) noexcept {
+    unsigned long long state = 0;
+    if constexpr (detail::require_arrival<Order, before_hopper>()) {
+      // mbarrier.arrive_drop.sem.scope.shared::cta.b64 state, [addr];  PTX ISA 8.0, relaxed 8.6; sm_80 for release.cta, else sm_90
+      asm volatile("mbarrier.arrive_drop.%2.%3.shared::cta.b64 %0, [%1];"
+                   : "=l"(state)
+                   : "r"(address()), "C"(detail::ptx_order<Order::value>::text), "C"(detail::ptx_scope<Scope>::text)
+                   : "memory");
+    }
+    return mbarrier_token::from_native(state);
+  }
+
+  /// Arrives `count` times at once, which must be fewer than the phase still expects: the phase does not complete by it.
+  /// Synchronizes as `arrive(release)`.
+  __device__ mbarrier_token arrive_no_complete(unsigned count) noexcept {
+    static_assert(Scope == thread_scope::block,
+                  "membar: PTX has arrive.noComplete at block scope only: use arrive(order, count)");
+    unsigned long long state = 0;
+    // mbarrier.arrive.noComplete.release.cta.shared::cta.b64 state, [addr], count;  PTX ISA 7.0 (release.cta 8.0), sm_80
+    asm volatile("mbarrier.arrive.noComplete.release.cta.shared::cta.b64 %0, [%1], %2;"
+                 : "=l"(state)
+                 : "r"(address()), "r"(count)
+                 : "memory");
+    return mbarrier_token::from_native(state);
+  }
+
+  /// Expects `bytes` more bytes in the current phase, without an arrival. Synchronizes with nothing. An arrival of the same
+  /// thread follows, because the phase may be complete before it otherwise.
+  template <bool Needed = true>
+  __device__ void expect(unsigned bytes) noexcept {
+    detail::require_hopper_mbarrier<Needed>();
+    // mbarrier.expect_tx.relaxed.scope.shared::cta.b64 [addr], bytes;  PTX ISA 8.0, sm_90
+    asm volatile("mbarrier.expect_tx.relaxed.%2.shared::cta.b64 [%0], %1;" ::"r"(address()), "r"(bytes),
+                 "C"(detail::ptx_scope<Scope>::text)
+                 : "memory");
+  }
+
+  /// Counts `bytes` bytes of the current phase as brought, as the completion of an asynchronous copy does. It releases nothing.
+  template <bool Needed = true>
+  __device__ void complete(unsigned bytes) noexcept {
+    detail::require_hopper_mbarrier<Needed>();
+    // mbarrier.complete_tx.relaxed.scope.shared::cta.b64 [addr], bytes;  PTX ISA 8.0, sm_90
+    asm volatile("mbarrier.complete_tx.relaxed.%2.shared::cta.b64 [%0], %1;" ::"r"(address()), "r"(bytes),
+                 "C"(detail::ptx_scope<Scope>::text)
+                 : "memory");
+  }
+
+  /// Whether the phase of the token is complete. Synchronizes, with `acquire` and if it is, with the phase's arrivals and
+  /// completions.
+  template <class Order>
+  [[nodiscard]] __device__ bool test_wait(mbarrier_token token, Order) noexcept {
+    unsigned complete = 0;
+    if constexpr (detail::require_phase_wait<Order, before_hopper>()) {
+      // mbarrier.test_wait.sem.scope.shared::cta.b64 p, [addr], state;  PTX ISA 8.0, relaxed 8.6; sm_80 for acquire.cta, else sm_90
+      asm volatile(
+          "{ .reg .pred complete; mbarrier.test_wait.%3.%4.shared::cta.b64 complete, [%1], %2; selp.b32 %0, 1, 0, complete; }"
+          : "=r"(complete)
+          : "r"(address()), "l"(token.native()), "C"(detail::ptx_order<Order::value>::text), "C"(detail::ptx_scope<Scope>::text)
+          : "memory");
+    }
+    return complete != 0;
+  }
+
+  /// As `test_wait`, for the current phase if its parity is `parity`, else for the one before it, which is complete. Phases
+  /// have the parities 0, 1, 0, and so on. A thread that misses two completions takes a later phase for its own.
+  template <class Order>
+  [[nodiscard]] __device__ bool test_wait_parity(unsigned parity, Order) noexcept {
+    unsigned complete = 0;
+    if constexpr (detail::require_phase_wait<Order, before_hopper>()) {
+      // mbarrier.test_wait.parity.sem.scope.shared::cta.b64 p, [addr], parity;  PTX ISA 8.0, relaxed 8.6; sm_80 for acquire.cta,
+      // else sm_90
+      asm volatile(
+          "{ .reg .pred complete; mbarrier.test_wait.parity.%3.%4.shared::cta.b64 complete, [%1], %2; selp.b32 %0, 1, 0, "
+          "complete; }"
+          : "=r"(complete)
+          : "r"(address()), "r"(parity), "C"(detail::ptx_order<Order::value>::text), "C"(detail::ptx_scope<Scope>::text)
+          : "memory");
+    }
+    return complete != 0;
+  }
+
+  /// As `test_wait`, and may suspend the thread for a time that the system chooses.
+  template <class Order>
+  [[nodiscard]] __device__ bool try_wait(mbarrier_token token, Order) noexcept {
+    unsigned complete = 0;
+    if constexpr (detail::require_phase_wait<Order, false>()) {
+      // mbarrier.try_wait.sem.scope.shared::cta.b64 p, [addr], state;  PTX ISA 8.0, relaxed 8.6, sm_90
+      asm volatile(
+          "{ .reg .pred complete; mbarrier.try_wait.%3.%4.shared::cta.b64 complete, [%1], %2; selp.b32 %0, 1, 0, complete; }"
+          : "=r"(complete)
+          : "r"(address()), "l"(token.native()), "C"(detail::ptx_order<Order::value>::text), "C"(detail::ptx_scope<Scope>::text)
+          : "memory");
+    }
+    return complete != 0;
+  }
+
+  /// As `try_wait(token, order)`, suspended for up to `nanoseconds`.
+  template <class Order>
+  [[nodiscard]] __device__ bool try_wait(mbarrier_token token, Order, unsigned nanoseconds) noexcept {
+    unsigned complete = 0;
+    if constexpr (detail::require_phase_wait<Order, false>()) {
+      // mbarrier.try_wait.sem.scope.shared::cta.b64 p, [addr], state, nanoseconds;  PTX ISA 8.0, relaxed 8.6, sm_90
+      asm volatile(
+          "{ .reg .pred complete; mbarrier.try_wait.%4.%5.shared::cta.b64 complete, [%1], %2, %3; selp.b32 %0, 1, 0, complete; "
+          "}"
+          : "=r"(complete)
+          : "r"(address()), "l"(token.native()), "r"(nanoseconds), "C"(detail::ptx_order<Order::value>::text),
+            "C"(detail::ptx_scope<Scope>::text)
+          : "memory");
+    }
+    return complete != 0;
+  }
+
+  /// As `test_wait_parity`, and may suspend the thread for a time that the system chooses.
+  template <class Order>
+  [[nodiscard]] __device__ bool try_wait_parity(unsigned parity, Order) noexcept {
+    unsigned complete = 0;
+    if constexpr (detail::require_phase_wait<Order, false>()) {
+      // mbarrier.try_wait.parity.sem.scope.shared::cta.b64 p, [addr], parity;  PTX ISA 8.0, relaxed 8.6, sm_90
+      asm volatile(
+          "{ .reg .pred complete; mbarrier.try_wait.parity.%3.%4.shared::cta.b64 complete, [%1], %2; selp.b32 %0, 1, 0, "
+          "complete; }"
+          : "=r"(complete)
+          : "r"(address()), "r"(parity), "C"(detail::ptx_order<Order::value>::text), "C"(detail::ptx_scope<Scope>::text)
+          : "memory");
+    }
+    return complete != 0;
+  }
+
+  /// As `try_wait_parity(parity, order)`, suspended for up to `nanoseconds`.
+  template <class Order>
+  [[nodiscard]] __device__ bool try_wait_parity(unsigned parity, Order, unsigned nanoseconds) noexcept {
+    unsigned complete = 0;
+    if constexpr (detail::require_phase_wait<Order, false>()) {
+      // mbarrier.try_wait.parity.sem.scope.shared::cta.b64 p, [addr], parity, nanoseconds;  PTX ISA 8.0, relaxed 8.6, sm_90
+      asm volatile(
+          "{ .reg .pred complete; mbarrier.try_wait.parity.%4.%5.shared::cta.b64 complete, [%1], %2, %3; selp.b32 %0, 1, 0, "
+          "complete; }"
+          : "=r"(complete)
+          : "r"(address()), "r"(parity), "r"(nanoseconds), "C"(detail::ptx_order<Order::value>::text),
+            "C"(detail::ptx_scope<Scope>::text)
+          : "memory");
+    }
+    return complete != 0;
+  }
+
+  /// Waits until the phase of the token is complete: `done`, or `timed_out` after `budget`. Synchronizes as `test_wait` if
+  /// `done`.
+  template <class Order>
+  [[nodiscard]] __device__ wait_result wait(mbarrier_token token, Order order, wait_budget budget) noexcept {
+    for (detail::polling poll(budget);;) {
+      if constexpr (detail::has_hopper_instructions) {
+        if (try_wait(token, order)) {
+          return wait_result::done;
+        }
+      } else if (test_wait(token, order)) {
+        return wait_result::done;
+      }
+      if (poll.time_is_up()) {  // at each turn, because a try may have taken long
+        return wait_result::timed_out;
+      }
+    }
+  }
+
+  /// As `wait`, for a phase named by its parity, as `test_wait_parity` says.
+  template <class Order>
+  [[nodiscard]] __device__ wait_result wait_parity(unsigned parity, Order order, wait_budget budget) noexcept {
+    for (detail::polling poll(budget);;) {
+      if constexpr (detail::has_hopper_instructions) {
+        if (try_wait_parity(parity, order)) {
+          return wait_result::done;
+        }
+      } else if (test_wait_parity(parity, order)) {
+        return wait_result::done;
+      }
+      if (poll.time_is_up()) {  // at each turn, because a try may have taken long
+        return wait_result::timed_out;
+      }
+    }
+  }
+
+  /// The mbarrier at the same place of the shared memory of block `rank` of the cluster, 0 to the number of its blocks - 1.
+  ///
+  /// PTX: `mapa.shared::cluster.u32`. Requires: cluster scope; compute capability 9.0. The other block must have begun to run and not
+  /// have ended: a cluster barrier is before the first use and after the last. Source: PTX ISA, "mapa".
+  template <bool Needed = true>
+  [[nodiscard]] __device__ remote_mbarrier in_block(unsigned rank) noexcept {
+    static_assert(Scope == thread_scope::cluster,
+                  "membar: an mbarrier that another block arrives at has cluster scope: mbarrier<thread_scope::cluster>");
+    detail::require_hopper_mbarrier<Needed>();
+    unsigned there = 0;
+    // mapa.shared::cluster.u32 there, here, rank;  PTX ISA 7.8, sm_90
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address()), "r"(rank) : "memory");
+    return remote_mbarrier(there);
+  }
+
+  /// The address in the state space `.shared::cta`, for PTX by hand.
+  [[nodiscard]] __device__ unsigned address() const noexcept {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+    static_assert(Scope == thread_scope::system,
+                  "membar: an mbarrier requires compute capability 8.0: compile this code for sm_80 or newer only");
+#endif
+    return detail::shared_address(this);
+  }
+
+ private:
+  unsigned long long bits_;
+};
+
+}  // namespace membar::inline v0_2

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// A ring of stages in shared memory that one thread fills by bulk copies and others consume.
+#pragma once
+
+#include <membar/bulk_copy.cuh>
+#include <membar/fence.cuh>
+#include <membar/mbarrier.cuh>
+#include <membar/memory_order.hpp>
+#include <membar/thread_scope.hpp>
+#include <membar/wait_budget.cuh>
+
+#include <cassert>
+
+namespace membar::inline v0_2 {
+
+/// A ring of `Stages` stages of `StageBytes` bytes each in a block's shared memory. One thread fills them with tiles of global memory
+/// by bulk copies, ahead of the threads that consume the tiles, in order, each tile taken by every consumer.
+///
+/// It lives in shared memory. One thread calls `init`, and a barrier of the block follows. Then one thread has a `producer` and each
+/// consuming thread has a `consumer`.
+///
+/// Synchronizes: what a tile brought is visible to a consumer whose `take` is done. A tile is brought into a stage after all
+/// consumers have given the tile before it back: what they did with the stage comes before, ordinary loads and stores included.
+/// It does not guarantee: that a consumer sees what the producer's thread itself stored; anything among consumers.
+/// Ends: no stage is free, or no tile is there, for the whole budget: `timed_out`, and nothing has changed.
+///
+/// PTX: fill: `mbarrier.try_wait.parity.acquire.cta`, `cp.async.bulk.shared::cta.global`, `mbarrier.arrive.expect_tx.relaxed.cta`. take:
+/// `mbarrier.try_wait.parity.acquire.cta`. give_back: `fence.proxy.async.shared::cta`, `mbarrier.arrive.release.cta`. Requires: compute
+/// capability 9.0; `StageBytes` a multiple of 16.
+template <int Stages, unsigned StageBytes>
+class bulk_pipeline {
+  static_assert(Stages > 0, "membar: a pipeline has at least one stage");
+  static_assert(StageBytes > 0 && StageBytes % 16 == 0, "membar: a stage of a pipeline has a multiple of 16 bytes");
+  using block_mbarrier = mbarrier<thread_scope::block>;
+
+ public:
+  static constexpr int stages = Stages;
+  static constexpr unsigned stage_bytes = StageBytes;
+
+  /// Makes an empty pipeline for so many consumers. One thread does, and a barrier of the block follows.
+  __device__ void init(unsigned consumers) noexcept {
+    for (int i = 0; i < Stages; ++i) {
+      full_[i].init(1);
+      empty_[i].init(consumers);
+    }
+    mbarrier_init_fence();
+  }
+
+  /// The producer's end, of one thread.
+  class producer {
+   public:
+    __device__ explicit producer(bulk_pipeline& pipeline) noexcept : pipeline_(&pipeline) {}
+
+    /// Brings `bytes` bytes from global memory at `from` into the next stage, once it is free. `bytes` is a multiple of 16 and at most
+    /// `StageBytes`, `from` a multiple of 16. Ordinary stores to `from` in this kernel need a proxy fence before.
+    __device__ wait_result fill(const void* from, unsigned bytes, wait_budget budget) noexcept {
+      assert(bytes > 0 && bytes % 16 == 0 && bytes <= StageBytes &&
+             "membar: a tile is a multiple of 16 bytes, as large as a stage");
+      // the phase before the first is complete: so every stage is free at first
+      if (pipeline_->empty_[at_.stage].wait_parity(at_.parity ^ 1U, acquire, budget) != wait_result::done) {
+        return wait_result::timed_out;
+      }
+      block_mbarrier& full = pipeline_->full_[at_.stage];
+      full.arrive_expect(bulk_load(pipeline_->memory_[at_.stage], from, bytes, full), relaxed);
+      at_.advance();
+      return wait_result::done;
+    }
+
+   private:
+    bulk_pipeline* pipeline_;
+    typename bulk_pipeline::position at_;
+  };
+
+  /// A tile that was taken, if it was.
+  struct tile {
+    wait_result result;
+    void* memory;  ///< the stage, until it is given back; null if there was no tile in time
+  };
+
+  /// A consumer's end, of one thread. It may hold several tiles, and gives them back in order.
+  class consumer {
+   public:
+    __device__ explicit consumer(bulk_pipeline& pipeline) noexcept : pipeline_(&pipeline) {}
+
+    /// Waits for the next tile.
+    __device__ tile take(wait_budget budget) noexcept {
+      if (pipeline_->full_[at_.stage].wait_parity(at_.parity, acquire, budget) != wait_result::done) {
+        return {wait_result::timed_out, nullptr};
+      }
+      void* const memory = pipeline_->memory_[at_.stage];
+      at_.advance();
+      return {wait_result::done, memory};
+    }
+
+    /// Gives the oldest tile back that this consumer holds. Its own bulk copies out of the stage have been read: `bulk_wait_read`.
+    __device__ void give_back() noexcept {
+      proxy_fence<proxy::async_shared_block>();  // what this thread did with the stage, then the copy that fills it again
+      pipeline_->empty_[back_.stage].arrive(release);
+      back_.advance();
+    }
+
+   private:
+    bulk_pipeline* pipeline_;
+    typename bulk_pipeline::position at_;
+    typename bulk_pipeline::position back_;
+  };
+
+ private:
+  /// A stage, and the parity of the phase that its barriers are in.
+  struct position {
+    int stage = 0;
+    unsigned parity = 0;
+    __device__ void advance() noexcept {
+      if (++stage == Stages) {
+        stage = 0;
+        parity ^= 1U;
+      }
+    }
+  };
+
+  static constexpr int room = Stages > 0 ? Stages : 1;  // so that the compiler says one sentence only
+  alignas(128) unsigned char memory_[room][StageBytes];
+  block_mbarrier full_[room];
+  block_mbarrier empty_[room];
+};
+
+}  // namespace membar::inline v0_2

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Parts of the codegen matrix for the asynchronous side: mbarriers, bulk copies, the barrier of a cluster, dependent launches.
+
+The tables restate the reference pages in PTX, independently of the headers. matrix.py writes the parts, check_matrix.py compares them.
+"""
+
+ARRIVALS = {"relaxed": "relaxed", "release": "release"}
+WAITS = {"relaxed": "relaxed", "acquire": "acquire"}
+CLUSTER_SCOPES = {"block": "cta", "cluster": "cluster"}
+
+PREAMBLE = """\
+// Written by tests/codegen/matrix.py.
+#include <membar/bulk_copy.cuh>
+#include <membar/cluster_barrier.cuh>
+#include <membar/dependent_launch.cuh>
+#include <membar/mbarrier.cuh>
+
+extern __shared__ unsigned long long memory[];
+__device__ inline unsigned here() { return static_cast<unsigned>(__cvta_generic_to_shared(memory)); }
+"""
+
+
+def asm(text, outputs="", inputs=""):
+    return f'asm volatile("{text};" : {outputs} : {inputs} : "memory");'
+
+
+def asm_predicate(instruction, operands, inputs):
+    """An instruction with a predicate as its result, which becomes `*result`."""
+    text = f"{{ .reg .pred complete; {instruction} complete, {operands}; selp.b32 %0, 1, 0, complete; }}"
+    return f'unsigned done; asm volatile("{text}" : "=r"(done) : {inputs} : "memory"); *result = done != 0;'
+
+
+def add_mbarriers(part):
+    hopper = part.architecture >= 90
+    for scope, s in (CLUSTER_SCOPES if hopper else {"block": "cta"}).items():
+        barrier = f"membar::mbarrier<membar::thread_scope::{scope}>"
+        of = f"{barrier}& b = {barrier}::of(memory);"
+
+        def add(name, call, instruction, operands, inputs="", result=None, parameters=""):
+            """A call of one instruction. `result` is "state", "predicate" or nothing."""
+            comma = ", " if parameters else ""
+            own = f'"r"(here()){", " + inputs if inputs else ""}'
+            name = f"mbarrier_{name}_{scope}"
+            if result == "state":
+                to = '"=l"(state)'
+                hand = f"unsigned long long state; {asm(f'{instruction} %0, {operands}', to, own)} *result = state;"
+                part.kernel(name, f"unsigned long long* result{comma}{parameters}", f"{of} *result = {call}.native();", [instruction], hand)
+            elif result == "predicate":
+                part.kernel(name, f"unsigned* result{comma}{parameters}", f"{of} *result = {call};", [instruction],
+                            asm_predicate(instruction, operands, own))
+            else:
+                part.kernel(name, parameters, f"{of} {call};", [instruction], asm(f"{instruction} {operands}", "", own))
+
+        add("init", "b.init(count)", "mbarrier.init.shared::cta.b64", "[%0], %1", '"r"(count)', parameters="unsigned count")
+        add("invalidate", "b.invalidate()", "mbarrier.inval.shared::cta.b64", "[%0]")
+        if scope == "block":
+            add("arrive_no_complete", "b.arrive_no_complete(count)", "mbarrier.arrive.noComplete.release.cta.shared::cta.b64", "[%1], %2",
+                '"r"(count)', "state", "unsigned count")
+        for order in ARRIVALS if hopper else ["release"]:
+            o = f"membar::{order}"
+            add(f"arrive_{order}", f"b.arrive({o})", f"mbarrier.arrive.{order}.{s}.shared::cta.b64", "[%1]", result="state")
+            add(f"arrive_drop_{order}", f"b.arrive_drop({o})", f"mbarrier.arrive_drop.{order}.{s}.shared::cta.b64", "[%1]", result="state")
+            if hopper:
+                add(f"arrive_count_{order}", f"b.arrive({o}, count)", f"mbarrier.arrive.{order}.{s}.shared::cta.b64", "[%1], %2", '"r"(count)',
+                    "state", "unsigned count")
+                add(f"arrive_expect_{order}", f"b.arrive_expect(bytes, {o})", f"mbarrier.arrive.expect_tx.{order}.{s}.shared::cta.b64", "[%1], %2",
+                    '"r"(bytes)', "state", "unsigned bytes")
+        for call, form in (("expect", "expect_tx"), ("complete", "complete_tx")) if hopper else ():
+            add(call, f"b.{call}(bytes)", f"mbarrier.{form}.relaxed.{s}.shared::cta.b64", "[%0], %1", '"r"(bytes)', parameters="unsigned bytes")
+        # ptxas 13.0 crashes for sm_80 on a state that is the same for all threads, which no arrival gives
+        token = "membar::mbarrier_token::from_native(state + threadIdx.x)"
+        for order in WAITS if hopper else ["acquire"]:
+            o = f"membar::{order}"
+            for form in ("test_wait", "try_wait") if hopper else ("test_wait",):
+                add(f"{form}_{order}", f"b.{form}({token}, {o})", f"mbarrier.{form}.{order}.{s}.shared::cta.b64", "[%1], %2", '"l"(state + threadIdx.x)',
+                    "predicate", "unsigned long long state")
+                add(f"{form}_parity_{order}", f"b.{form}_parity(parity, {o})", f"mbarrier.{form}.parity.{order}.{s}.shared::cta.b64", "[%1], %2",
+                    '"r"(parity)', "predicate", "unsigned parity")
+            if hopper:
+                add(f"try_wait_hint_{order}", f"b.try_wait({token}, {o}, ns)", f"mbarrier.try_wait.{order}.{s}.shared::cta.b64", "[%1], %2, %3",
+                    '"l"(state + threadIdx.x), "r"(ns)', "predicate", "unsigned long long state, unsigned ns")
+                add(f"try_wait_parity_hint_{order}", f"b.try_wait_parity(parity, {o}, ns)", f"mbarrier.try_wait.parity.{order}.{s}.shared::cta.b64",
+                    "[%1], %2, %3", '"r"(parity), "r"(ns)', "predicate", "unsigned parity, unsigned ns")
+            form = "try_wait" if hopper else "test_wait"
+            budget = "membar::wait_budget::milliseconds(1)"
+            for name, call, parameter, instruction in (
+                    ("wait", f"b.wait({token}, {o}, {budget})", "unsigned long long state", f"mbarrier.{form}"),
+                    ("wait_parity", f"b.wait_parity(parity, {o}, {budget})", "unsigned parity", f"mbarrier.{form}.parity")):
+                part.kernel(f"mbarrier_{name}_{order}_{scope}", f"unsigned* result, {parameter}",
+                            f"{of} *result = {call} == membar::wait_result::done;", [f"{instruction}.{order}.{s}.shared::cta.b64"], looped=True)
+    if hopper:
+        add_remote_mbarriers(part)
+
+
+def add_remote_mbarriers(part):
+    """From another block of the cluster: mapa, then one instruction."""
+    barrier = "membar::mbarrier<membar::thread_scope::cluster>"
+    there = 'unsigned there; ' + asm("mapa.shared::cluster.u32 %0, %1, %2", '"=r"(there)', '"r"(here()), "r"(rank)')
+
+    def add(name, call, instruction, operands, inputs="", parameters=""):
+        given = '"r"(there)' + (f", {inputs}" if inputs else "")
+        part.kernel(f"remote_mbarrier_{name}", f"unsigned rank{', ' + parameters if parameters else ''}",
+                    f"{barrier}::of(memory).in_block(rank).{call};", ["mapa.shared::cluster.u32", instruction],
+                    f"{there} {asm(f'{instruction} {operands}', '', given)}")
+
+    for order in ARRIVALS:
+        o = f"membar::{order}"
+        form = f"{order}.cluster.shared::cluster.b64"
+        add(f"arrive_{order}", f"arrive({o}, count)", f"mbarrier.arrive.{form}", "_, [%0], %1", '"r"(count)', "unsigned count")
+        add(f"arrive_once_{order}", f"arrive({o})", f"mbarrier.arrive.{form}", "_, [%0], %1", '"r"(1)')
+        add(f"arrive_expect_{order}", f"arrive_expect(bytes, {o})", f"mbarrier.arrive.expect_tx.{form}", "_, [%0], %1", '"r"(bytes)',
+            "unsigned bytes")
+        add(f"arrive_drop_{order}", f"arrive_drop({o})", f"mbarrier.arrive_drop.{form}", "_, [%0]")
+    for call, form in (("expect", "expect_tx"), ("complete", "complete_tx")):
+        add(call, f"{call}(bytes)", f"mbarrier.{form}.relaxed.cluster.shared::cluster.b64", "[%0], %1", '"r"(bytes)', "unsigned bytes")
+
+
+# The types of each bulk reduction into global memory, in C++ and PTX.
+WHOLE = {"unsigned": "u32", "unsigned long long": "u64", "int": "s32"}
+BITS = {"unsigned": "b32", "unsigned long long": "b64"}
+BULK_REDUCTIONS = {
+    "add": WHOLE | {"long long": "u64", "float": "f32", "double": "f64"},
+    "min": WHOLE | {"long long": "s64"}, "max": WHOLE | {"long long": "s64"},
+    "inc": {"unsigned": "u32"}, "dec": {"unsigned": "u32"},
+    "bit_and": BITS, "bit_or": BITS, "bit_xor": BITS,
+}
+
+
+def add_bulk_copies(part):
+    on_mbarrier = "mbarrier::complete_tx::bytes"
+    to_global, from_global = '"l"(__cvta_generic_to_global(to))', '"l"(__cvta_generic_to_global(from))'
+    stage = "static_cast<unsigned>(__cvta_generic_to_shared(memory + 2))"
+    for scope in CLUSTER_SCOPES:
+        barrier = f"membar::mbarrier<membar::thread_scope::{scope}>::of(memory)"
+        form = f"cp.async.bulk.shared::cta.global.{on_mbarrier}"
+        part.kernel(f"bulk_load_{scope}", "const void* from, unsigned bytes",
+                    f"static_cast<void>(membar::bulk_load(memory + 2, from, bytes, {barrier}));", [form],
+                    asm(f"{form} [%0], [%1], %2, [%3]", "", f'"r"({stage}), {from_global}, "r"(bytes), "r"(here())'))
+    form = f"cp.async.bulk.shared::cluster.global.{on_mbarrier}.multicast::cluster"
+    part.kernel("bulk_load_multicast", "const void* from, unsigned bytes, unsigned short blocks",
+                f"static_cast<void>(membar::bulk_load_multicast(memory + 2, from, bytes, {barrier}, blocks));", [form],
+                asm(f"{form} [%0], [%1], %2, [%3], %4", "", f'"r"({stage}), {from_global}, "r"(bytes), "r"(here()), "h"(blocks)'))
+    form = f"cp.async.bulk.shared::cluster.shared::cta.{on_mbarrier}"
+    there = "unsigned there, completes; " + asm("mapa.shared::cluster.u32 %0, %1, %2", '"=r"(there)', f'"r"({stage}), "r"(rank)') + asm(
+        "mapa.shared::cluster.u32 %0, %1, %2", '"=r"(completes)', '"r"(here()), "r"(rank)')
+    source = "static_cast<unsigned>(__cvta_generic_to_shared(memory + 4))"
+    part.kernel("bulk_send", "unsigned rank, unsigned bytes",
+                f"static_cast<void>(membar::bulk_send(memory + 2, rank, memory + 4, bytes, {barrier}));",
+                ["mapa.shared::cluster.u32", "mapa.shared::cluster.u32", form],
+                f"{there} {asm(f'{form} [%0], [%1], %2, [%3]', '', f'{chr(34)}r{chr(34)}(there), {chr(34)}r{chr(34)}({source}), {chr(34)}r{chr(34)}(bytes), {chr(34)}r{chr(34)}(completes)')}")
+    commit = "cp.async.bulk.commit_group"
+    form = "cp.async.bulk.global.shared::cta.bulk_group"
+    given = f'{to_global}, "r"({stage}), "r"(bytes)'
+    part.kernel("bulk_store", "void* to, unsigned bytes", "membar::bulk_commit(membar::bulk_store(to, memory + 2, bytes));", [form, commit],
+                asm(f"{form} [%0], [%1], %2", "", given) + asm(commit))
+    for operation, types in BULK_REDUCTIONS.items():
+        for cpp, ptx in types.items():
+            form = f"cp.reduce.async.bulk.global.shared::cta.bulk_group.{operation.removeprefix('bit_')}.{ptx}"
+            part.kernel(f"bulk_reduce_{operation}_{cpp.replace(' ', '_')}", f"{cpp}* to, unsigned bytes",
+                        f"membar::bulk_commit(membar::bulk_reduce<membar::bulk_operation::{operation}>(to, "
+                        f"reinterpret_cast<const {cpp}*>(memory + 2), bytes));", [form, commit],
+                        asm(f"{form} [%0], [%1], %2", "", given) + asm(commit))
+    for pending in (0, 1, 7):
+        for call, form in (("bulk_wait", "wait_group"), ("bulk_wait_read", "wait_group.read")):
+            part.kernel(f"{call}_{pending}", "", f"membar::{call}<{pending}>();", [f"cp.async.bulk.{form}"], asm(f"cp.async.bulk.{form} {pending}"))
+
+
+def add_cluster_barrier(part):
+    for execution, aligned in (("diverged", ""), ("together", ".aligned")):
+        how = f"membar::warp_execution::{execution}"
+        wait = f"barrier.cluster.wait.acquire{aligned}"
+        for order in ARRIVALS:
+            arrive = f"barrier.cluster.arrive.{order}{aligned}"
+            part.kernel(f"cluster_arrive_{order}_{execution}", "",
+                        f"membar::cluster_wait<{how}>(membar::cluster_arrive<{how}>(membar::{order}));", [arrive, wait], asm(arrive) + asm(wait))
+        arrive = f"barrier.cluster.arrive.release{aligned}"
+        part.kernel(f"cluster_sync_{execution}", "", f"membar::cluster_sync<{how}>();", [arrive, wait], asm(arrive) + asm(wait))
+    for call, register in (("cluster_block_rank", "cluster_ctarank"), ("cluster_block_count", "cluster_nctarank")):
+        part.kernel(call, "unsigned* result", f"*result = membar::{call}();", [],
+                    f"unsigned r; {asm(f'mov.b32 %0, %%{register}', chr(34) + '=r' + chr(34) + '(r)')} *result = r;")
+    part.kernel("shared_of_block", "unsigned rank, unsigned long long** result", "*result = membar::shared_of_block(memory, rank);", ["mapa.u64"],
+                "unsigned long long* there; " + asm("mapa.u64 %0, %1, %2", '"=l"(there)', '"l"(memory), "r"(rank)') + " *result = there;")
+
+
+def add_dependent_launch(part):
+    for call, form in (("wait_for_prerequisites", "wait"), ("launch_dependents", "launch_dependents")):
+        part.kernel(call, "", f"membar::{call}();", [f"griddepcontrol.{form}"], asm(f"griddepcontrol.{form}"))
+
+
+def parts(part_of):
+    """`part_of(name, architecture, preamble)` makes a part."""
+    for architecture in (80, 90, 100):
+        part = part_of(f"mbarrier_sm_{architecture}", architecture, PREAMBLE)
+        add_mbarriers(part)
+        yield part
+    for architecture in (90, 100):
+        part = part_of(f"bulk_copy_sm_{architecture}", architecture, PREAMBLE)
+        add_bulk_copies(part)
+        add_cluster_barrier(part)
+        add_dependent_launch(part)
+        yield part

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "refused.hpp"
+
+#include <membar/bulk_copy.cuh>
+#include <membar/cluster_barrier.cuh>
+#include <membar/dependent_launch.cuh>
+#include <membar/sync/bulk_pipeline.cuh>
+
+using namespace membar;
+
+template <class T>
+constexpr bool complete = sizeof(T) != 0;
+
+// expect: a pipeline has at least one stage
+REFUSED(a_pipeline_has_a_stage, static_assert(complete<bulk_pipeline<0, 64>>));
+static_assert(complete<bulk_pipeline<1, 64>>);
+// expect: a stage of a pipeline has a multiple of 16 bytes
+REFUSED(a_stage_is_whole, static_assert(complete<bulk_pipeline<2, 40>>));
+static_assert(complete<bulk_pipeline<2, 48>>);
+
+__global__ void copies(unsigned* global, float* numbers, const short* small, int* out) {
+  extern __shared__ unsigned stage[];
+  __shared__ mbarrier<thread_scope::block> own;
+  __shared__ mbarrier<thread_scope::cluster> wide;
+  // expect: no instance of function template "membar::v0_2::bulk_send" matches
+  REFUSED(another_blocks_copy_completes_at_cluster_scope, static_cast<void>(bulk_send(stage, 1U, stage, 16U, own)));
+  static_cast<void>(bulk_send(stage, 1U, stage, 16U, wide));
+  // expect: no bulk reduction has this operation on this type
+  REFUSED(a_bulk_reduction_of_float_only_adds,
+          static_cast<void>(bulk_reduce<bulk_operation::min>(numbers, reinterpret_cast<const float*>(stage), 16)));
+  bulk_commit(bulk_reduce<bulk_operation::add>(numbers, reinterpret_cast<const float*>(stage), 16));
+  // expect: no bulk reduction has this operation on this type
+  REFUSED(a_bulk_reduction_has_no_short,
+          static_cast<void>(bulk_reduce<bulk_operation::add>(const_cast<short*>(small), small, 16)));
+  bulk_commit(bulk_reduce<bulk_operation::bit_xor>(global, stage, 16));
+  // expect: no instance of function template "membar::v0_2::bulk_commit" matches
+  REFUSED(a_commit_takes_copies, bulk_commit());
+  bulk_commit(bulk_store(global, stage, 16) + bulk_store(global + 4, stage, 16));
+  // expect: no fewer than 0 groups can be pending
+  REFUSED(no_fewer_than_0_groups_are_pending, bulk_wait<-1>());
+  bulk_wait<0>();
+  // expect: no fewer than 0 groups can be pending
+  REFUSED(no_fewer_than_0_groups_are_being_read, bulk_wait_read<-1>());
+  bulk_wait_read<3>();
+  // expect: an arrival takes relaxed or release
+  REFUSED(a_cluster_arrival_acquires_nothing, static_cast<void>(cluster_arrive(acquire)));
+  const cluster_arrival arrival = cluster_arrive(relaxed);
+  // expect: no instance of function template "membar::v0_2::cluster_wait" matches
+  REFUSED(a_cluster_wait_follows_an_arrival, cluster_wait());
+  cluster_wait(arrival);
+  wait_for_prerequisites();
+  launch_dependents();
+  out[0] = static_cast<int>(cluster_block_rank());
+}
