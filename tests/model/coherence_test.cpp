@@ -6,9 +6,9 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <random>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -25,9 +25,9 @@ struct random_accesses {
   event_set reads = 0;
   every_rule rules;
 
-  explicit random_accesses(std::uint64_t seed) : engine_(seed) {
-    const int writes = 4 + below(3);
-    const int loads = 4 + below(5);
+  explicit random_accesses(std::uint64_t seed, bool large = false) : engine_(seed) {
+    const int writes = large ? 5 + below(4) : 4 + below(3);
+    const int loads = large ? 5 + below(12) : 4 + below(5);
     add(event_kind::write);
     for (int n = 0; n < writes + loads; ++n) {
       if (n >= writes) {
@@ -43,7 +43,7 @@ struct random_accesses {
     memory = only(facts.count) - 1;
     reads = facts.reads;
     facts.initial = only(0);
-    relate();
+    relate(large);
     const int other = add(event_kind::write);
     add(event_kind::write);
     facts.morally_strong.add(other, other + 1);
@@ -78,14 +78,14 @@ struct random_accesses {
     return facts.count++;
   }
 
-  void relate() {
-    const int strong = 4 + below(5);
-    const int ordered = 1 + below(3);
+  void relate(bool large) {
+    const int strong = large ? 3 + below(6) : 4 + below(5);
+    const int ordered = large ? 1 : 2 + 2 * below(3);
     for (int j = 1; j < facts.count; ++j) {
       choice.coherence.add(0, j);
       for (int i = 1; i < j; ++i) {
         const bool update = events[static_cast<std::size_t>(i)].partner == j;
-        if (update || below(12) < ordered) {
+        if (update || below(24) < ordered) {
           facts.po_loc.add(i, j);
         }
         if (update || below(10) < strong) {
@@ -112,7 +112,9 @@ struct random_accesses {
         }
       }
     }
-    std::shuffle(pairs.begin(), pairs.end(), engine_);
+    for (std::size_t n = pairs.size(); n > 1; --n) {  // the same on every machine, which std::shuffle is not
+      std::swap(pairs[n - 1], pairs[static_cast<std::size_t>(below(static_cast<int>(n)))]);
+    }
   }
 
   void collect(const candidate& c, std::size_t next, event_set& result) const {
@@ -161,9 +163,12 @@ coherence_orders<every_rule> orders_of(const random_accesses& one, candidate& c,
   return {c, one.rules, one.facts, one.events, one.pairs, one.memory, one.reads, checked};
 }
 
-/// Whether `c` orders every pair of the location and no other, and is allowed.
+/// Whether `c` orders every pair of the location and no other, contains the least order, and is allowed.
 void expect_an_order(const random_accesses& one, const candidate& c) {
   EXPECT_TRUE(one.allowed(c));
+  for (int i = 0; i < one.facts.count; ++i) {
+    EXPECT_EQ(one.choice.coherence[i] & ~c.coherence[i], 0U);
+  }
   for (const event_pair& p : one.pairs) {
     EXPECT_EQ(c.coherence.holds(p.first, p.second) + c.coherence.holds(p.second, p.first),
               contains(one.memory, p.first) ? 1 : 0);
@@ -184,6 +189,18 @@ TEST(coherence_orders, finds_an_order_where_there_is_one) {
   });
   EXPECT_GT(impossible, 0);
   EXPECT_LT(impossible, tried);
+}
+
+// Relations on which an order fails only after several pairs: found by counting how often the search went back.
+TEST(coherence_orders, goes_back_where_a_way_fails_late) {
+  for (const std::uint64_t seed : {187557U, 241138U, 254531U, 260821U, 280625U, 425028U}) {
+    const random_accesses one(seed, true);
+    ASSERT_TRUE(one.allowed(one.choice)) << seed;
+    candidate c = one.choice;
+    std::uint64_t checked = 0;
+    EXPECT_TRUE(orders_of(one, c, checked).any()) << seed;
+    expect_an_order(one, c);
+  }
 }
 
 TEST(coherence_orders, finds_every_last_write) {

@@ -148,7 +148,7 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
     }
     f.dependency[i] = 0;
   }
-  // where all sizes are the same, these pairs are morally strong, and other axioms say no less
+  // where all sizes are the same, these pairs are morally strong: axiom Atomicity is then all that the ISA asks of them
   if (f.has_mixed_sizes && rules.holds(rule::atomics_of_any_size_are_serial)) {
     for (int i = 0; i < f.count; ++i) {
       for (int j = 0; j < i; ++j) {
