@@ -28,6 +28,8 @@ struct random_shape {
   bool dense = false;   ///< half of the instructions are barriers, proxy fences or wide ones, if the shape has any
   bool strong = false;  ///< every access is strong, at device scope or wider
   bool only_accesses = false;  ///< every instruction accesses memory, and exactly `instructions` of them
+  bool sizes = false;          ///< accesses of 4 and of 8 bytes, most of them atomic
+  bool kernels = false;        ///< edges of the API, and loads through the read-only path
 };
 
 /// A test as rows of instructions, so that threads can be permuted and locations renamed before it is written.
@@ -107,6 +109,10 @@ class random_tests {
     p.wide = shape_.wide;
     if (shape_.wide && shape_.threads > 1 && below(6) == 0) {
       p.edges = "P0 precedes P1; ";
+    }
+    if (shape_.kernels) {
+      p.edges = one_of(
+          {"P0 precedes P1; ", "P0 precedes P1; P1 precedes P2; ", "P0 precedes P2; ", "P0 precedes P2; P1 precedes P2; "});
     }
     for (int t = 0; t < shape_.threads; ++t) {
       p.places.push_back(place());
@@ -221,7 +227,7 @@ class random_tests {
     if (kind == 11 && shape_.proxies) {
       return proxy_fence();
     }
-    if (kind >= 6 && shape_.atomics && loads < 6) {
+    if (kind >= (shape_.sizes ? 2 : 6) && shape_.atomics && loads < 6) {
       return update(loads);
     }
     const bool surface = shape_.proxies && below(4) == 0;
@@ -229,17 +235,22 @@ class random_tests {
     const std::string order = one_of({shape_.strong ? ".relaxed" : ".weak", ".relaxed", load ? ".acquire" : ".release"});
     const std::string what = load ? "r" + std::to_string(loads++) : value(loads);
     const std::string at = surface ? "<0>s" : where();
-    const std::string how = surface ? ".weak" : order == ".weak" ? order : order + scope();
+    if (load && shape_.kernels && below(2) == 0) {
+      return "ld.nc " + what + ", " + at;
+    }
+    const std::string how = (surface ? ".weak" : order == ".weak" ? order : order + scope()) + size();
     return load ? (surface ? "suld" : "ld") + how + " " + what + ", " + at
                 : (surface ? "sust" : "st") + how + " " + at + ", " + what;
   }
+
+  [[nodiscard]] std::string size() { return shape_.sizes ? one_of({".b32", ".b64"}) : ""; }
 
   [[nodiscard]] std::string update(int& loads) {
     const std::string order = one_of({".relaxed", ".acquire", ".release", ".acq_rel"});
     const std::string how = order + scope();
     const int kind = below(4);
     if (kind == 3) {
-      return "red" + how + ".add " + where() + ", 1";
+      return "red" + how + ".add" + (shape_.sizes ? one_of({".u32", ".u64"}) : "") + " " + where() + ", 1";
     }
     const std::string desired = kind == 2 ? value(loads) : "";
     const std::string compared =
@@ -247,9 +258,9 @@ class random_tests {
     const std::string reg = "r" + std::to_string(loads++);
     const std::string at = " " + reg + ", " + where();
     return "atom" + how +
-           (kind == 0   ? ".add" + at + ", 1"
-            : kind == 1 ? ".exch" + at + ", 2"
-                        : ".cas" + at + ", " + compared + ", " + desired);
+           (kind == 0   ? ".add" + (shape_.sizes ? one_of({".u32", ".u64"}) : "") + at + ", 1"
+            : kind == 1 ? ".exch" + size() + at + ", 2"
+                        : ".cas" + size() + at + ", " + compared + ", " + desired);
   }
 
   std::mt19937_64 engine_;

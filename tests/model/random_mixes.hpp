@@ -66,4 +66,17 @@ inline const mix compared_mixes[] = {{"two", shaped(2, 3, 2, false, false), 21, 
 inline const mix interleaved_mixes[] = {
     {"two_of_five", strong(2, 5), 33, 60}, {"three_of_three", strong(3, 3), 34, 60}, {"four_of_two", strong(4, 2), 35, 60}};
 
+/// Atomics of 4 and 8 bytes at one location.
+constexpr random_shape sized(int threads, int instructions) {
+  return {.threads = threads, .instructions = instructions, .locations = 1, .sizes = true};
+}
+
+/// Threads that the CUDA API orders, and loads through the read-only path.
+constexpr random_shape kernels(int instructions, bool barriers) {
+  return {.threads = 3, .instructions = instructions, .locations = 2, .barriers = barriers, .kernels = true};
+}
+
+/// Those that the second decision procedure does not know: a mutant of the model must not change their outcomes.
+inline const mix mutated_mixes[] = {{"sizes", sized(3, 2), 5, 60}, {"kernels", kernels(3, false), 5, 60}};
+
 }  // namespace membar_test

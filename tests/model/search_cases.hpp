@@ -242,6 +242,15 @@ inline const racing_program racing_programs[] = {
     // a read of the data in an iteration that still waits
     {"st.weak x, 1 | L: ;\n st.release.gpu y, 1 | ld.weak r1, x ;\n | ld.acquire.gpu r0, y ;\n | bne r0, 1, L",
      "P0 'st.weak x, 1' and P1 'ld.weak r1, x'"},
+    // a read of the data in those iterations only that still wait
+    {" | L: ;\n st.weak x, 1 | ld.acquire.gpu r0, y ;\n st.release.gpu y, 1 | beq r0, 1, END ;\n | ld.weak r0, x ;\n | goto L "
+     ";\n | END:",
+     "P0 'st.weak x, 1' and P1 'ld.weak r0, x'"},
+    // behind a loop that was cut before
+    {" | L: ;\n st.weak x, 1 | add r0, r0, 1 ;\n st.relaxed.gpu y, 1 | ld.relaxed.gpu r1, y ;\n | beq r1, 1, END ;\n | goto L "
+     ";\n"
+     " | END: ;\n | ld.weak r1, x",
+     "P0 'st.weak x, 1' and P1 'ld.weak r1, x'"},
     // a lock
     {"L: | L: ;\n atom.acquire.gpu.cas r0, y, 0, 1 | atom.acquire.gpu.cas r0, y, 0, 1 ;\n bne r0, 0, L | bne r0, 0, L ;\n"
      " ld.weak r1, x | ld.weak r1, x ;\n add r1, r1, 1 | add r1, r1, 1 ;\n st.weak x, r1 | st.weak x, r1 ;\n"

@@ -128,6 +128,9 @@ void add_all(questions& all, int count, char** folders) {
   for (const membar_test::mix& one : membar_test::interleaved_mixes) {
     add_random(one, false);
   }
+  for (const membar_test::mix& one : membar_test::mutated_mixes) {
+    add_random(one, true);
+  }
   for (const litmus_test& t : named) {
     all.add("outcomes of " + t.name, [t] { return together(outcomes(t)); });
   }

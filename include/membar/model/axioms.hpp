@@ -106,10 +106,7 @@ template <class Rules>
   for (event_set s = reads; s != 0; s = rest(s)) {
     const int read = first(s);
     const int write = at(events, read).partner;
-    if (write < 0) {
-      continue;
-    }
-    const event_set overwrites = c.coherence[at(c.source, read)] & f.morally_strong[read];
+    const event_set overwrites = write < 0 ? 0 : c.coherence[at(c.source, read)] & f.morally_strong[read];
     for (event_set w = overwrites; w != 0; w = rest(w)) {
       if (f.morally_strong.holds(first(w), write) && c.coherence.holds(first(w), write)) {
         return false;
@@ -131,7 +128,8 @@ template <class Rules>
       const int other = first(t);
       const int other_write = at(events, other).partner;
       const int seen = at(c.source, other);
-      if ((other_write >= 0 && c.coherence.holds(write, other_write)) || seen == write || c.coherence.holds(write, seen)) {
+      const event_set made_of = only(seen) | (other_write < 0 ? 0 : only(other_write));
+      if (((only(write) | c.coherence[write]) & made_of) != 0) {
         before.add(one, other);
       }
       if (c.coherence.holds(seen, write)) {

@@ -15,6 +15,7 @@
 #include <membar/model/relation.hpp>
 #include <membar/model/rules.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
@@ -47,7 +48,7 @@ class coherence_orders {
   /// Whether some order satisfies the axioms, which `c.coherence` does so far: it is then one.
   [[nodiscard]] constexpr bool any() {
     const outcome first_try = greedy();
-    return first_try == outcome::ordered || (first_try == outcome::stuck && forced() && search(0));
+    return first_try == outcome::ordered || (first_try == outcome::stuck && forced() && search());
   }
 
   /// Whether some order in which no write comes after `last` satisfies the axioms: `c.coherence` is then one.
@@ -164,19 +165,16 @@ class coherence_orders {
     return true;
   }
 
-  constexpr bool search(int next) {
-    while (next < count_of(pairs_) && !open(at(pairs_, next))) {
-      ++next;
-    }
-    if (next == count_of(pairs_)) {
+  constexpr bool search() {
+    const auto p = std::ranges::find_if(pairs_, [this](const event_pair& one) { return open(one); });
+    if (p == pairs_.end()) {
       return true;
     }
-    const event_pair& p = at(pairs_, next);
     relation before;
     before.copy(c_.coherence, f_.count);
     for (int way = 0; way < 2; ++way) {
-      order(way == 0 ? p.first : p.second, way == 0 ? p.second : p.first);
-      if (consistent() && forced() && search(next + 1)) {
+      order(way == 0 ? p->first : p->second, way == 0 ? p->second : p->first);
+      if (consistent() && forced() && search()) {
         return true;
       }
       c_.coherence.copy(before, f_.count);

@@ -31,21 +31,17 @@ template <class Rules>
   }
 }
 
-/// Whether the scopes of two operations include each other's thread, or one thread has both.
-template <class Rules>
-[[nodiscard]] constexpr bool include_each_other(const Rules& rules, const program_view& program, const event& x,
-                                                const event& y) noexcept {
-  const place& here = program.threads[x.thread].where;
-  const place& there = program.threads[y.thread].where;
-  return x.thread == y.thread || (includes(rules, x.scope, here, there) && includes(rules, y.scope, there, here));
-}
-
 /// Whether one of two atomic operations is performed completely before the other, although they may differ in size: they overlap,
 /// and each one's scope includes the other. Source: PTX ISA, "Atomicity of mixed-size RMW operations".
 template <class Rules>
 [[nodiscard]] constexpr bool serial_atomics(const Rules& rules, const program_view& program, const event& x,
                                             const event& y) noexcept {
-  return x.atomic && y.atomic && x.address == y.address && x.via == y.via && include_each_other(rules, program, x, y);
+  if (!x.atomic || !y.atomic || x.address != y.address || x.via != y.via) {
+    return false;
+  }
+  const place& here = program.threads[x.thread].where;
+  const place& there = program.threads[y.thread].where;
+  return includes(rules, x.scope, here, there) && includes(rules, y.scope, there, here);
 }
 
 /// Whether the event is one of its thread's own, and not of an asynchronous operation, which program order leaves out.

@@ -84,17 +84,16 @@ class relation {
   /// Whether no path over `nodes` leads back to where it started.
   [[nodiscard]] constexpr bool acyclic(event_set nodes) const noexcept {
     for (;;) {
-      event_set leaves = 0;
+      const event_set before = nodes;
       for (event_set at = nodes; at != 0; at = rest(at)) {
         if (((*this)[first(at)] & nodes) == 0) {
-          leaves |= only(first(at));
           nodes &= ~only(first(at));
         }
       }
       if (nodes == 0) {
         return true;
       }
-      if (leaves == 0) {
+      if (nodes == before) {
         return false;
       }
     }
