@@ -36,10 +36,12 @@ class memory_apart : public thread_paths {
   /// Whether the memory that `all` are the accesses of is apart.
   [[nodiscard]] constexpr bool is_apart(event_set all) const noexcept {
     const event_set memory = all & ~facts_.initial;
+    if (!program_.api.empty()) {
+      return false;
+    }
     for (event_set s = memory; s != 0; s = rest(s)) {
       const int e = first(s);
-      if ((memory & ~only(e) & ~facts_.morally_strong[e]) != 0 || !events_[e].strong || events_[e].via != proxy::generic ||
-          (contains(facts_.reads, e) && (facts_.acquire_pattern[e] != 0 || (facts_.dependency[e] & ~memory) != 0))) {
+      if ((memory & ~only(e) & ~facts_.morally_strong[e]) != 0 || (facts_.dependency[e] & ~memory) != 0) {
         return false;
       }
     }
@@ -70,11 +72,7 @@ class memory_apart : public thread_paths {
     const event_set all = facts_.overlap[first(left)];
     const event_set memory = all & ~facts_.initial;
     std::set<std::vector<std::int64_t>> seen;
-    interleaving of{watched(all), left & ~all, false, seen};
-    for (event_set s = memory; s != 0; s = rest(s)) {
-      of.cyclic = of.cyclic || candidate_.base.holds(first(s), first(s));
-    }
-    return step(of, memory, first(all & facts_.initial));
+    return step({watched(all), left & ~all, seen}, memory, first(all & facts_.initial));
   }
 
   /// Called for each interleaving of all memory that is apart: false ends the enumeration.
@@ -87,8 +85,7 @@ class memory_apart : public thread_paths {
  private:
   struct interleaving {
     event_set watched = 0;
-    event_set left = 0;   ///< of the memory that is interleaved after this one
-    bool cyclic = false;  ///< base causality has a cycle: accesses of the cycle come in any order, and every state is visited
+    event_set left = 0;  ///< of the memory that is interleaved after this one
     std::set<std::vector<std::int64_t>>& seen;
   };
 
@@ -115,7 +112,7 @@ class memory_apart : public thread_paths {
     for (event_set s = of.watched & ~todo; s != 0; s = rest(s)) {
       state.push_back(at(values_, first(s)));
     }
-    if (!of.cyclic && !of.seen.insert(std::move(state)).second) {
+    if (!of.seen.insert(std::move(state)).second) {
       return true;
     }
     if (todo == 0) {
@@ -158,7 +155,7 @@ class memory_apart : public thread_paths {
 
   [[nodiscard]] bool comes_next(event_set todo, int next) const noexcept {
     for (event_set s = todo & ~only(next); s != 0; s = rest(s)) {
-      if (candidate_.base.holds(first(s), next) && !candidate_.base.holds(next, first(s))) {
+      if (candidate_.base.holds(first(s), next)) {
         return false;
       }
     }
