@@ -65,13 +65,8 @@ class enumerator final : private memory_apart {
     flow_.close(facts_.count);
     std::uint64_t choices = 1;
     for (event_set s = facts_.reads; s != 0; s = rest(s)) {
-      const int read = first(s);
-      event_set sources = facts_.writes & facts_.overlap[read];
-      if constexpr (Rules::complete) {
-        sources &= ~hopeless_sources(read);
-      }
-      at(sources_, read) = sources;
-      choices = times(choices, read);
+      at(sources_, first(s)) = facts_.writes & facts_.overlap[first(s)];
+      choices = times(choices, first(s));
     }
     many_ = choices > options_.few_choices;
     apart_ = 0;
@@ -108,32 +103,6 @@ class enumerator final : private memory_apart {
         write_pairs_.push({x, first(s)}, "an execution has more than 1024 pairs of morally strong writes");
       }
     }
-  }
-
-  // Writes that axiom Causality keeps a read from, whatever else is chosen: later ones of its own thread, and those that an
-  // access of its own thread to the same address overwrites in between.
-  [[nodiscard]] constexpr event_set hopeless_sources(int read) const noexcept {
-    event_set result = 0;
-    event_set before = 0;
-    const event_set mine = facts_.same_address[read] & facts_.writes;
-    for (event_set w = mine; w != 0; w = rest(w)) {
-      const bool related = events_[first(w)].via == events_[read].via;
-      if (related && facts_.po.holds(read, first(w))) {
-        result |= only(first(w));
-      }
-      if (related && facts_.po.holds(first(w), read)) {
-        before |= only(first(w));
-      }
-    }
-    if (before != 0) {
-      result |= facts_.initial;
-      for (event_set w = before; w != 0; w = rest(w)) {
-        if ((facts_.po[first(w)] & before) != 0) {
-          result |= only(first(w));
-        }
-      }
-    }
-    return result;
   }
 
   // A number of choices, times those of a read.
@@ -264,7 +233,7 @@ class enumerator final : private memory_apart {
 
   constexpr bool assign_source(int depth, int read, int source, const relation& base) {
     // nothing is observed through a race, and the source is none that causality excludes: the relations stay as they are
-    const bool unrelated = Rules::complete && related_ == read && !facts_.morally_strong.holds(source, read);
+    const bool unrelated = related_ == read && !facts_.morally_strong.holds(source, read);
     related_ = -1;
     const event_set known = known_;
     at(candidate_.source, read) = source;
@@ -275,7 +244,7 @@ class enumerator final : private memory_apart {
     if (viable_so_far()) {
       if (at(open_, depth + 1) < worth_a_check) {
         more = assign(depth + 1);
-      } else if (unrelated || promising(base)) {
+      } else if ((Rules::complete && unrelated) || promising(base)) {
         more = assign_related(depth + 1);
       }
     }
