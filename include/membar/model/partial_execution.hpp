@@ -11,6 +11,7 @@
 #include <membar/model/program.hpp>
 #include <membar/model/relation.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -65,23 +66,9 @@ class partial_execution {
   [[nodiscard]] constexpr std::int64_t memory_after(int write) const {
     int bytes = 0;
     for (event_set s = facts_.has_mixed_sizes ? facts_.overlap[write] & ~facts_.initial : 0; s != 0; s = rest(s)) {
-      bytes = events_[first(s)].bytes > bytes ? events_[first(s)].bytes : bytes;
+      bytes = std::max(bytes, events_[first(s)].bytes);
     }
-    const event& w = events_[write];
-    if (w.thread < 0 || w.partner >= 0 || w.bytes >= bytes) {
-      return content_after(write, bytes).value;
-    }
-    int below = -1;
-    for (event_set s = facts_.overlap[write] & facts_.writes; s != 0; s = rest(s)) {
-      const int wider = first(s);
-      if (candidate_.coherence.holds(wider, write) && (events_[wider].thread < 0 || events_[wider].bytes > w.bytes)) {
-        if (below >= 0 && !candidate_.coherence.holds(below, wider) && !candidate_.coherence.holds(wider, below)) {
-          throw error("the final value of a location is made of several writes that are not ordered: it is not decided");
-        }
-        below = below < 0 || candidate_.coherence.holds(below, wider) ? wider : below;
-      }
-    }
-    return below < 0 ? value(write) : joined(memory_after(below), value(write), w.bytes);
+    return memory_after(write, bytes, max_events);
   }
   /// The number that an operand of a barrier stands for, -1 for an operand that the barrier does not have. Every read must be
   /// known.
@@ -122,6 +109,29 @@ class partial_execution {
   [[nodiscard]] static constexpr std::int64_t joined(std::int64_t high, std::int64_t low, int bytes) noexcept {
     return static_cast<std::int64_t>((static_cast<std::uint64_t>(high) & ~low_bytes(bytes)) |
                                      (static_cast<std::uint64_t>(low) & low_bytes(bytes)));
+  }
+
+  // The lowest `bytes` bytes of memory after a write. Without No-Thin-Air updates may read from each other in a cycle: then `most`
+  // updates are followed.
+  [[nodiscard]] constexpr std::int64_t memory_after(int write, int bytes, int most) const {
+    const event& w = events_[write];
+    if (w.thread < 0 || w.bytes >= bytes || most == 0) {
+      return value(write);
+    }
+    if (w.partner >= 0) {
+      return joined(memory_after(at(candidate_.source, w.partner), bytes, most - 1), value(write), w.bytes);
+    }
+    int below = -1;
+    for (event_set s = facts_.overlap[write] & facts_.writes; s != 0; s = rest(s)) {
+      const int wider = first(s);
+      if (candidate_.coherence.holds(wider, write) && (events_[wider].thread < 0 || events_[wider].bytes > w.bytes)) {
+        if (below >= 0 && !candidate_.coherence.holds(below, wider) && !candidate_.coherence.holds(wider, below)) {
+          throw error("the final value of a location is made of several writes that are not ordered: it is not decided");
+        }
+        below = below < 0 || candidate_.coherence.holds(below, wider) ? wider : below;
+      }
+    }
+    return below < 0 ? value(write) : joined(memory_after(below, bytes, most), value(write), w.bytes);
   }
 
   // What a read of `bytes` bytes finds that takes its value from a write. Without No-Thin-Air updates may read from each other in a
