@@ -129,12 +129,8 @@ class thread_paths : public partial_execution {
     if (depends(state.guard) == 0) {
       return expression_index;
     }
-    expression e;
-    e.kind = expression::kind_t::apply;
-    e.what = operation::move;
-    e.left = state.guard;
-    e.right = expression_index;
-    e.depends = depends(state.guard) | depends(expression_index);
+    expression e = expressions_[expression_index];
+    e.depends |= depends(state.guard);
     return add(e);
   }
 
@@ -150,12 +146,12 @@ class thread_paths : public partial_execution {
     return true;
   }
 
-  // Whether two expressions are the same constant or the result of one read.
+  // Whether two expressions are one, or the same constant.
   [[nodiscard]] constexpr bool same_value(int x, int y) const noexcept {
     const expression& a = expressions_[x];
     const expression& b = expressions_[y];
-    return x == y || (a.kind == b.kind && ((a.kind == expression::kind_t::constant && a.value == b.value) ||
-                                           (a.kind == expression::kind_t::read && a.left == b.left)));
+    const auto constant_kind = expression::kind_t::constant;
+    return x == y || (a.kind == constant_kind && b.kind == constant_kind && a.value == b.value);
   }
 
   // Which of less, equal and greater a comparison leaves open.
@@ -183,16 +179,13 @@ class thread_paths : public partial_execution {
     if (thread == program_.threads.size()) {
       return path_chosen();
     }
-    const mark before = save(thread);
     const std::span<const std::int64_t> initial = program_.threads[thread].registers;
     for (int r = 0; r < count_of(initial); ++r) {
       at(at(registers_, thread), r) = constant(at(initial, r));
     }
     thread_state state;
     state.events = events_.size();
-    const bool more = walk(thread, 0, state);
-    restore(thread, before);
-    return more;
+    return walk(thread, 0, state);
   }
 
   // Walks on from instruction `next`.
@@ -202,8 +195,10 @@ class thread_paths : public partial_execution {
       state.guard = -1;
       if (i.guard >= 0) {
         state.guard = at(at(registers_, thread), i.guard);
-        bool holds = depends(state.guard) == 0 && evaluate(state.guard) != 0;
-        if (depends(state.guard) != 0) {
+        bool holds = !i.guard_negated;
+        if (depends(state.guard) == 0) {
+          holds = evaluate(state.guard) != 0;
+        } else {
           const mark before = save(thread);
           bool more = true;
           if (assume(comparison::not_equal, state.guard, constant(0), i.guard_negated)) {
@@ -218,7 +213,6 @@ class thread_paths : public partial_execution {
           if (!assume(comparison::not_equal, state.guard, constant(0), !i.guard_negated)) {
             return true;
           }
-          holds = !i.guard_negated;
         }
         if (holds == i.guard_negated) {
           ++next;
@@ -318,11 +312,8 @@ class thread_paths : public partial_execution {
   // Whether a read-modify-write leaves the value as it was, for every value that its memory may hold and that the path allows.
   [[nodiscard]] constexpr bool keeps_value(const waiting_loops& loops, int write_index) {
     const event& write = events_[write_index];
-    if ((depends(write.value) & ~only(write.partner)) != 0 || !loops.is_coherent(write.physical)) {
-      return false;
-    }
     const auto values = loops.values_of(write.physical);
-    if (!values) {
+    if (!values || !loops.is_coherent(write.physical)) {
       return false;
     }
     for (const std::int64_t old : *values) {
@@ -376,7 +367,7 @@ class thread_paths : public partial_execution {
   [[nodiscard]] constexpr int vector_of(int thread, int index) noexcept {
     const bool continues = at(code(thread), index).element != 0;
     const bool is_continued = index + 1 < count_of(code(thread)) && at(code(thread), index + 1).element != 0;
-    if (!continues && is_continued) {
+    if (!continues) {
       vector_number_ = events_.size();
     }
     return continues || is_continued ? vector_number_ : -1;
@@ -390,8 +381,6 @@ class thread_paths : public partial_execution {
     read.kind = event_kind::read;
     read.vector = vector_of(thread, index);
     read.strong = i.strong;
-    read.acquires = read.acquires && i.strong;
-    read.releases = false;
     read.via = i.via;
     read.location = location_index;
     read.address = l.address;
@@ -401,8 +390,6 @@ class thread_paths : public partial_execution {
     read.atomic = i.code == opcode::atomic || i.code == opcode::reduction;
     event write = read;
     write.kind = event_kind::write;
-    write.acquires = false;
-    write.releases = i.strong && releases(i.order);
     if (i.code == opcode::store) {
       write.value = operand_value(thread, i.a);
       write.data = depends(write.value);
@@ -410,7 +397,6 @@ class thread_paths : public partial_execution {
       return true;
     }
     read.reduction = i.code == opcode::reduction;
-    write.reduction = read.reduction;
     const int read_index = push(read);
     const int old = read_result(read_index);
     if (i.code == opcode::load) {
@@ -423,14 +409,15 @@ class thread_paths : public partial_execution {
       const int desired = operand_value(thread, i.b);
       const mark before = save(thread);
       if (!failed_compare_writes_) {
-        const bool possible = assume(comparison::equal, old, expected, false);
+        // nothing is known of a value that was just read: both are possible
+        (void)assume(comparison::equal, old, expected, false);
         set(thread, i.destination, old, state);
-        const bool more = !possible || walk(thread, index + 1, state);
+        const bool more = walk(thread, index + 1, state);
         restore(thread, before);
         if (!more) {
           return false;
         }
-        (void)assume(comparison::equal, old, expected, true);  // nothing is known of a value that was just read
+        (void)assume(comparison::equal, old, expected, true);
       }
       write.value = desired;
       write.data = depends(expected) | depends(desired);
@@ -465,8 +452,6 @@ class thread_paths : public partial_execution {
       case opcode::proxy_fence:
         e.kind = event_kind::proxy_fence;
         e.via = i.via;
-        e.acquires = false;
-        e.releases = false;
         break;
       default:
         e.kind = event_kind::barrier;
@@ -478,7 +463,6 @@ class thread_paths : public partial_execution {
         e.id = operand_value(thread, i.a);
         e.resource = operand_value(thread, i.b);
         e.quorum = i.has_quorum ? operand_value(thread, i.c) : -1;
-        break;
     }
     push(e);
   }
@@ -492,8 +476,6 @@ class thread_paths : public partial_execution {
     e.data = depends(e.value);
     push(e);
     e.kind = event_kind::received;
-    e.value = -1;
-    e.data = 0;
     const int received = push(e);
     set(thread, i.destination, read_result(received), state);
     set(thread, i.predicate, constant(source_lane(i, lane_of(program_, thread)).in_range ? 1 : 0), state);
