@@ -3,8 +3,9 @@
 /// Memory that the rest of an execution does not depend on, as a counter of relaxed additions. Its accesses are interleaved in
 /// every way at the end, and states that differ only in how they were reached are visited once.
 ///
-/// Memory is apart if its accesses are morally strong with each other, take part in no release or acquire pattern, and no branch,
-/// address, barrier or other memory depends on what they read. Causality between its accesses then follows from the rest alone.
+/// Memory is apart if its accesses are morally strong with each other, take part in no release pattern, and no branch, address,
+/// barrier or other memory depends on what they read. Causality between its accesses then follows from the rest alone. With edges
+/// of the CUDA API no memory is apart: base causality may have a cycle, where threads wait for one that begins after them.
 /// Coherence orders its writes totally, and the axioms hold for exactly those executions in which some interleaving of its
 /// accesses that agrees with base causality gives each read the last write before it. docs/model.md has the proof.
 #pragma once
