@@ -86,7 +86,7 @@ class waiting_loops {
           return;
         }
         const std::optional<std::int64_t> by = constant(thread, i.what == operation::compare_exchange ? i.b : i.a);
-        if (!by) {
+        if (!by.has_value()) {
           known = false;
         } else if (i.code == opcode::store) {
           add(*by);
