@@ -418,9 +418,7 @@ class enumerator final : private memory_apart {
       return true;
     }
     if (apart_ != 0 && !std::is_constant_evaluated()) {
-      const bool more = interleave(apart_);
-      decided_ = 0;
-      return more;
+      return interleave(apart_);
     }
     ++statistics_.executions;
     return visitor_->accept(*this);
@@ -479,7 +477,7 @@ class enumerator final : private memory_apart {
     enumerator copy = *this;
     for (event_set s = copy.decided_; s != 0; s = rest(s)) {
       const int write = at(last, first(s));
-      if (write >= 0 && !contains(apart_, write)) {
+      if (write >= 0) {
         (void)copy.orders_of(copy.candidate_, facts_.overlap[write]).ends_in(write);
       }
     }

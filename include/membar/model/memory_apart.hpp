@@ -117,12 +117,7 @@ class memory_apart : public thread_paths {
       return true;
     }
     if (todo == 0) {
-      const int physical = events_[last].physical;
-      decided_ |= only(physical);
-      at(last_, physical) = only(last);
-      const bool more = interleave(of.left);
-      decided_ &= ~only(physical);
-      return more;
+      return interleave(of.left);  // coherence has a last write now
     }
     for (event_set s = todo; s != 0; s = rest(s)) {
       const int next = first(s);
