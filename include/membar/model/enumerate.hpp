@@ -302,13 +302,6 @@ class enumerator final : private memory_apart {
     }
   }
 
-  // A read that is narrower than the write sees its low bytes.
-  [[nodiscard]] constexpr std::int64_t narrowed(int read, std::int64_t stored) const noexcept {
-    const int bytes = events_[read].bytes;
-    const bool whole = bytes >= events_[at(candidate_.source, read)].bytes && (!facts_.has_mixed_sizes || fits(stored, bytes));
-    return whole ? stored : static_cast<std::int64_t>(static_cast<std::uint64_t>(stored) & low_bytes(bytes));
-  }
-
   // Only for rule sets without No-Thin-Air or a dependency: values that depend on themselves, if iteration from 0 finds them.
   constexpr bool resolve_cycles() noexcept {
     if constexpr (!Rules::complete) {

@@ -134,7 +134,7 @@ class memory_apart : public thread_paths {
         continue;
       }
       at(candidate_.source, next) = last;
-      at(values_, next) = value(last);
+      at(values_, next) = narrowed(next, value(last));
       known_ |= only(next);
       const event_set made = only(next) | (partner < 0 ? 0 : only(partner));
       if (partner >= 0) {

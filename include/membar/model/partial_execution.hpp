@@ -29,11 +29,10 @@ struct memory_content {
   return bytes >= 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << (8 * static_cast<unsigned>(bytes))) - 1;
 }
 
-/// Whether a value is one of `bytes` bytes, with a sign or without.
-[[nodiscard]] constexpr bool fits(std::int64_t value, int bytes) noexcept {
-  const auto bits = static_cast<std::uint64_t>(value);
+/// Whether a value is that of a negative number of `bytes` bytes.
+[[nodiscard]] constexpr bool is_negative(std::int64_t value, int bytes) noexcept {
   const std::uint64_t sign = ~(low_bytes(bytes) >> 1U);
-  return (bits & ~low_bytes(bytes)) == 0 || (bits & sign) == sign;
+  return (static_cast<std::uint64_t>(value) & sign) == sign;
 }
 
 /// The events of one path through every thread, the choices made so far, and the values that follow from them. Values need no
@@ -150,6 +149,14 @@ class partial_execution {
     }
     const memory_content below = content_after(at(candidate_.source, w.partner), bytes, most - 1);
     return {below.known, joined(below.value, written, w.bytes)};
+  }
+
+  // A read that is narrower than the write sees its low bytes.
+  [[nodiscard]] constexpr std::int64_t narrowed(int read, std::int64_t stored) const noexcept {
+    const int bytes = events_[read].bytes;
+    const bool whole =
+        bytes >= events_[at(candidate_.source, read)].bytes && (!facts_.has_mixed_sizes || is_negative(stored, bytes));
+    return whole ? stored : static_cast<std::int64_t>(static_cast<std::uint64_t>(stored) & low_bytes(bytes));
   }
 
   [[nodiscard]] constexpr bool resolved(int e) const noexcept { return (expressions_[e].depends & ~known_) == 0; }
