@@ -51,7 +51,9 @@ WORDS = {
 BINDS = {"?": 1, ":": 1, "||": 2, "&&": 3, "|": 4, "&": 5, "==": 6, "!=": 6, "<": 7, "<=": 7, ">": 7, ">=": 7, "<<": 8, ">>": 8, "+": 9, "-": 9}
 INSTEAD = {"==": ["!="], "!=": ["=="], "<": ["<="], "<=": ["<"], ">": [">="], ">=": [">"], "+": ["-"], "-": ["+"]}
 NO_STATEMENT = r"(?:return|throw|const|constexpr|if|else|for|while|do|switch|case|default|using|struct|class|enum|template|static|public|private|protected|virtual|explicit|friend)\b"
-RULE = re.compile(r"rules_?\.")
+# Parts of a condition that stay: the switches of single rules, which are all on, and the question whether the compiler evaluates,
+# which is never mutated.
+RULE = re.compile(r"rules_?\.|Rules::complete|is_constant_evaluated")
 TOKEN = re.compile(r"\w+|->|::|\+\+|--|[|&]{2}|[=!<>]=|<<|>>|.", re.S)
 
 
@@ -139,7 +141,7 @@ def changes(text, condition):
             spaced.append((word, at, depth))
         for new in WORDS.get(word, []):
             yield text[:at] + new + text[at + len(word):]
-        if word in "~!" and not text[at + 1:].startswith("rules"):
+        if word in "~!" and not text[at + 1:].startswith(("rules", "std::is_constant_evaluated")):
             yield text[:at] + text[at + 1:]
         depth += word in "(["
     for word, at, level in spaced:

@@ -105,6 +105,9 @@ void add_all(questions& all, int count, char** folders) {
   for (const auto& l : membar_test::waiting_loops()) {
     all.add(l.why, [t = l.test] { return together(outcomes(t)); });
   }
+  for (const auto& l : membar_test::other_working_loops()) {
+    all.add(l.why, [t = l.test] { return together(outcomes(t)); });
+  }
   for (const auto& l : membar_test::working_loops()) {
     all.add(l.why, [t = l.test] { return together(outcomes(t)); });
     all.add(l.why, [t = l.test, bounded] { return together(outcomes(t, bounded)); });
@@ -133,9 +136,10 @@ void add_all(questions& all, int count, char** folders) {
   }
   for (const litmus_test& t : named) {
     all.add("outcomes of " + t.name, [t] { return together(outcomes(t)); });
+    all.add("outcomes of " + t.name + ", eager", [t, eager] { return together(outcomes(t, eager)); });
   }
   for (const auto& l : membar_test::large_tests()) {
-    all.add(l.name, [t = l.test] { return verdict(t, 1'000'000); });
+    all.add(l.name, [l] { return verdict(l.test, l.steps); });
   }
 }
 

@@ -7,6 +7,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -219,6 +223,80 @@ TEST(verdicts, addresses_in_registers_reach_their_locations) {
   EXPECT_TRUE(holds(text + "exists (b == 5)"));
   EXPECT_TRUE(holds(text + "exists (a == 5)"));
   EXPECT_FALSE(holds(text + "exists (a == 5 /\\ b == 5)"));
+}
+
+/// A random test of one thread that accesses x in several sizes, and what it ends with.
+struct sized_test {
+  litmus_test test;
+  std::vector<std::int64_t> ends;  ///< the registers, then x at the widest size
+  std::vector<int> bytes;          ///< of each
+};
+
+std::uint64_t low(std::uint64_t value, int bytes) {
+  return bytes == 8 ? value : value & ((std::uint64_t{1} << (8 * bytes)) - 1);
+}
+
+sized_test random_sizes(std::mt19937_64& engine) {
+  const auto one_of = [&](std::initializer_list<std::uint64_t> all) { return all.begin()[engine() % all.size()]; };
+  std::uint64_t memory = one_of({0, 300, 0x1234567890});
+  std::string text = "PTX t\n{ x=" + std::to_string(memory) + "; }\n P0@cta 0,gpu 0;\n";
+  std::string condition = "exists (true";
+  sized_test made;
+  int widest = 0;
+  for (int i = 0; i < 5; ++i) {
+    const auto kind = engine() % 4;
+    const int bytes = static_cast<int>(kind < 2 ? one_of({1, 2, 4, 8}) : one_of({4, 8}));
+    const std::uint64_t old = low(memory, bytes);
+    const std::uint64_t value = one_of({1, 255, 0x1ff, 0xffffffff, 0x123456789});
+    const std::string size = std::to_string(8 * bytes);
+    const std::string reg = "r" + std::to_string(made.ends.size());
+    std::uint64_t now = old;
+    if (kind == 0) {
+      text += "ld.weak.b" + size + " " + reg + ", x;\n";
+    } else if (kind == 1) {
+      text += "st.weak.b" + size + " x, " + std::to_string(value) + ";\n";
+      now = low(value, bytes);
+    } else {
+      text += std::string("atom.relaxed.gpu.") + (kind == 2 ? "add.u" : "exch.b") + size + " " + reg + ", x, " +
+              std::to_string(value) + ";\n";
+      now = low(kind == 2 ? old + value : value, bytes);
+    }
+    if (kind != 1) {
+      condition += " /\\ P0:" + reg + " == 0";
+      made.ends.push_back(static_cast<std::int64_t>(old));
+      made.bytes.push_back(bytes);
+    }
+    memory = memory - old + now;
+    widest = bytes > widest ? bytes : widest;
+  }
+  made.ends.push_back(static_cast<std::int64_t>(low(memory, widest)));
+  made.bytes.push_back(widest);
+  made.test = read_litmus(text + condition + " /\\ x == 0)\n");
+  return made;
+}
+
+TEST(verdicts, accesses_of_any_size_of_one_thread_see_the_bytes_that_are_there) {
+  std::mt19937_64 engine(41);
+  int decided = 0;
+  for (int i = 0; i < 2000; ++i) {
+    const sized_test one = random_sizes(engine);
+    outcome_collector found(one.test);
+    try {
+      (void)require_defined(one.test.view().program);
+      (void)enumerator(one.test.view().program, found).run();
+    } catch (const error&) {
+      continue;  // bytes of several writes
+    }
+    ++decided;
+    ASSERT_EQ(found.found().size(), 1U) << write_litmus(one.test);
+    const std::vector<std::int64_t>& values = *found.found().begin();
+    ASSERT_EQ(values.size(), one.ends.size());
+    for (std::size_t k = 0; k < values.size(); ++k) {
+      const auto value = static_cast<std::uint64_t>(values[k]);
+      ASSERT_EQ(low(value, one.bytes[k]), static_cast<std::uint64_t>(one.ends[k])) << k << "\n" << write_litmus(one.test);
+    }
+  }
+  EXPECT_GE(decided, 500);
 }
 
 }  // namespace

@@ -58,84 +58,52 @@ class enumerator final : private memory_apart {
     ++statistics_.paths;
     build(facts_, rules_, program_, events());
     known_ = 0;
-    if (facts_.received != 0 && !join_shuffles(facts_, rules_, program_, events(), candidate_.source)) {
+    candidate_ = candidate{};
+    if (!join_shuffles(facts_, rules_, program_, events(), candidate_.source)) {
       return true;
     }
-    if (facts_.has_dependencies) {
-      flow_ = facts_.dependency;
-      flow_.close(facts_.count);
-    }
+    flow_ = facts_.dependency;
+    flow_.close(facts_.count);
     std::uint64_t choices = 1;
     for (event_set s = facts_.reads; s != 0; s = rest(s)) {
-      const int read = first(s);
-      event_set sources = facts_.writes & facts_.overlap[read];
-      if constexpr (Rules::complete) {
-        sources &= ~hopeless_sources(read);
-      }
-      at(sources_, read) = sources;
-      choices = times(choices, read);
+      at(sources_, first(s)) = facts_.writes & facts_.overlap[first(s)];
+      choices = times(choices, first(s));
     }
     many_ = choices > options_.few_choices;
     apart_ = 0;
-    if (many_) {
-      set_apart();
-    }
+    set_apart();
     order_reads();
-    find_rivals();
-    for (int i = 0; i < facts_.count; ++i) {
-      candidate_.observation[i] = 0;
-      candidate_.cause[i] = 0;
-      candidate_.coherence[i] = 0;
-      candidate_.barrier_sync[i] = 0;
-      candidate_.fence_sc[i] = 0;
-    }
-    sc_pairs_.shrink(0);
-    write_pairs_.shrink(0);
-    for (int i = 0; i < facts_.count; ++i) {
-      for (int j = i + 1; j < facts_.count; ++j) {
-        const event& x = events_[i];
-        const event& y = events_[j];
-        if (x.sequential && y.sequential && x.kind == event_kind::fence && y.kind == event_kind::fence &&
-            (facts_.morally_strong.holds(i, j) || !rules_.holds(rule::fence_sc_relates_morally_strong_pairs_only)) &&
-            rules_.holds(rule::fence_sc_synchronizes)) {
-          sc_pairs_.push({i, j}, "an execution has more than 256 pairs of morally strong fence.sc");
-        }
-        const bool ordered = (facts_.morally_strong.holds(i, j) && rules_.holds(rule::morally_strong_writes_are_ordered)) ||
-                             facts_.serial.holds(i, j);
-        const bool racing = facts_.overlap.holds(i, j) && !rules_.holds(rule::coherence_is_partial);
-        if (contains(facts_.writes, i) && contains(facts_.writes, j) && x.thread >= 0 && (ordered || racing)) {
-          write_pairs_.push({i, j}, "an execution has more than 1024 pairs of morally strong writes");
-        }
-      }
-    }
+    find_pairs();
     propagate();
     return viable_so_far() ? assign(0) : true;
   }
 
-  // Writes that axiom Causality keeps a read from, whatever else is chosen: later ones of its own thread, and those that an
-  // access of its own thread to the same address overwrites in between.
-  [[nodiscard]] constexpr event_set hopeless_sources(int read) const noexcept {
-    event_set result = 0;
-    event_set before = 0;
-    const event_set mine = facts_.same_address[read] & facts_.writes & ~facts_.initial;
-    for (event_set w = mine; w != 0; w = rest(w)) {
-      const bool related = events_[first(w)].via == events_[read].via;
-      if (related && facts_.po.holds(read, first(w))) {
-        result |= only(first(w));
-      }
-      if (related && facts_.po.holds(first(w), read)) {
-        before |= only(first(w));
+  // The pairs that an order is chosen for: fence.sc, and writes.
+  constexpr void find_pairs() {
+    sc_pairs_.shrink(0);
+    write_pairs_.shrink(0);
+    event_set fences = 0;
+    for (int i = 0; i < facts_.count; ++i) {
+      fences |= events_[i].sequential && rules_.holds(rule::fence_sc_synchronizes) ? only(i) : 0;
+    }
+    const bool every_fence = !rules_.holds(rule::fence_sc_relates_morally_strong_pairs_only);
+    for (; fences != 0; fences = rest(fences)) {
+      const int x = first(fences);
+      for (event_set s = rest(fences) & (every_fence ? ~event_set{0} : facts_.morally_strong[x]); s != 0; s = rest(s)) {
+        sc_pairs_.push({x, first(s)}, "an execution has more than 256 pairs of morally strong fence.sc");
       }
     }
-    if (before != 0) {
-      result |= facts_.initial;
-      for (event_set w = before; w != 0; w = rest(w)) {
-        if ((facts_.po[first(w)] & before) != 0) {
-          result |= only(first(w));
-        }
+    const bool every_write = !rules_.holds(rule::coherence_is_partial);
+    for (event_set writes = facts_.writes; writes != 0; writes = rest(writes)) {
+      const int x = first(writes);
+      event_set ordered = facts_.serial[x] | (every_write ? facts_.overlap[x] : 0);
+      if (rules_.holds(rule::morally_strong_writes_are_ordered)) {
+        ordered |= facts_.morally_strong[x];
+      }
+      for (event_set s = rest(writes) & ordered; s != 0; s = rest(s)) {
+        write_pairs_.push({x, first(s)}, "an execution has more than 1024 pairs of morally strong writes");
       }
     }
-    return result;
   }
 
   // A number of choices, times those of a read.
@@ -183,41 +151,25 @@ class enumerator final : private memory_apart {
       }
     }
     std::uint64_t open = 1;
-    for (int depth = reads_.size(); many_ && depth > 0; --depth) {
+    for (int depth = reads_.size(); depth > 0; --depth) {
       at(open_, depth) = open;
-      open = times(open, reads_[depth - 1]);
+      open = many_ ? times(open, reads_[depth - 1]) : open;
     }
   }
 
-  // Two morally strong updates of one value: axiom Atomicity forbids them whichever of the writes comes first. Says for each
-  // update which others that goes for, if both read the same write and are morally strong with it.
-  constexpr void find_rivals() noexcept {
-    for (event_set s = facts_.reads; s != 0; s = rest(s)) {
-      const int read = first(s);
-      const int write = events_[read].partner;
-      event_set rivals = 0;
-      for (event_set t = write < 0 ? 0 : facts_.reads & facts_.overlap[read] & ~only(read); t != 0; t = rest(t)) {
-        const int other = first(t);
-        const int other_write = events_[other].partner;
-        if (other_write >= 0 && facts_.morally_strong.holds(write, other_write) &&
-            facts_.morally_strong.holds(read, other_write) && facts_.morally_strong.holds(other, write) &&
-            facts_.same_address.holds(read, write) && facts_.same_address.holds(other, other_write)) {
-          rivals |= only(other);
-        }
-      }
-      at(rivals_, read) = rivals;
-    }
-    for (event_set s = facts_.writes; s != 0; s = rest(s)) {
-      readers_[first(s)] = 0;
-    }
-  }
-
+  // Whether a morally strong update has the same source. Axiom Atomicity forbids that, whichever of the two writes comes first,
+  // if both are morally strong with the source or it is a first write.
   [[nodiscard]] constexpr bool rival_reads(int read, int source) const noexcept {
-    event_set others = readers_[source] & at(rivals_, read);
-    if (others != 0 && !contains(facts_.initial, source)) {
-      others = facts_.morally_strong.holds(source, read) ? others & facts_.morally_strong[source] : 0;
+    const int write = events_[read].partner;
+    for (event_set s = write < 0 ? 0 : readers_[source]; s != 0; s = rest(s)) {
+      const int other = events_[first(s)].partner;
+      if (other >= 0 && facts_.morally_strong.holds(write, other) &&
+          (contains(facts_.initial, source) ||
+           (facts_.morally_strong.holds(source, write) && facts_.morally_strong.holds(source, other)))) {
+        return true;
+      }
     }
-    return others != 0;
+    return false;
   }
 
   constexpr void count_step() {
@@ -231,7 +183,12 @@ class enumerator final : private memory_apart {
   constexpr bool assign(int depth) {
     count_step();
     if (depth == reads_.size()) {
-      return known_ == ((facts_.reads & ~apart_) | facts_.received) || resolve_cycles() ? complete() : true;
+      if constexpr (!Rules::complete) {
+        if (!resolve_cycles()) {
+          return true;
+        }
+      }
+      return complete();
     }
     related_ = -1;
     return assign_one_of(depth, at(sources_, reads_[depth]), facts_.base);
@@ -239,9 +196,6 @@ class enumerator final : private memory_apart {
 
   // As `assign`, where the candidate's relations are those of the reads that have a source.
   constexpr bool assign_related(int depth) {
-    if (depth == reads_.size()) {
-      return assign(depth);
-    }
     count_step();
     relation base;
     base.copy(candidate_.base, facts_.count);
@@ -258,27 +212,19 @@ class enumerator final : private memory_apart {
           continue;
         }
       }
-      if (!facts_.has_dependencies) {
-        if (!assign_source(depth, read, source, base)) {
-          return false;
-        }
-        continue;
-      }
       // axiom No-Thin-Air: acyclic(rf ∪ dep)
       if (rules_.holds(rule::axiom_no_thin_air) && flow_.holds(read, source)) {
         continue;
       }
-      if (flow_[read] == 0 || flow_.holds(source, read)) {  // no path goes on from the read, or the edge adds none
-        if (!assign_source(depth, read, source, base)) {
-          return false;
-        }
-        continue;
+      const bool flows_on = flow_[read] != 0 && !flow_.holds(source, read);
+      if (flows_on) {
+        at(flows_, depth).copy(flow_, facts_.count);
+        flow_.add_closed(facts_.count, source, read);
       }
-      relation& before = at(flows_, depth);
-      before.copy(flow_, facts_.count);
-      flow_.add_closed(facts_.count, source, read);
       const bool more = assign_source(depth, read, source, base);
-      flow_.copy(before, facts_.count);
+      if (flows_on) {
+        flow_.copy(at(flows_, depth), facts_.count);
+      }
       if (!more) {
         return false;
       }
@@ -288,7 +234,7 @@ class enumerator final : private memory_apart {
 
   constexpr bool assign_source(int depth, int read, int source, const relation& base) {
     // nothing is observed through a race, and the source is none that causality excludes: the relations stay as they are
-    const bool unrelated = Rules::complete && related_ == read && !facts_.morally_strong.holds(source, read);
+    const bool unrelated = related_ == read && !facts_.morally_strong.holds(source, read);
     related_ = -1;
     const event_set known = known_;
     at(candidate_.source, read) = source;
@@ -297,9 +243,9 @@ class enumerator final : private memory_apart {
     propagate();
     bool more = true;
     if (viable_so_far()) {
-      if (!many_ || at(open_, depth + 1) < worth_a_check) {
+      if (at(open_, depth + 1) < worth_a_check) {
         more = assign(depth + 1);
-      } else if (unrelated || promising(base)) {
+      } else if ((Rules::complete && unrelated) || promising(base)) {
         more = assign_related(depth + 1);
       }
     }
@@ -357,19 +303,9 @@ class enumerator final : private memory_apart {
     }
   }
 
-  // A read that is narrower than the write sees its low bytes.
-  [[nodiscard]] constexpr std::int64_t narrowed(int read, std::int64_t stored) const noexcept {
-    const int bytes = events_[read].bytes;
-    const bool whole =
-        bytes >= 8 || (bytes >= events_[at(candidate_.source, read)].bytes && (!facts_.has_mixed_sizes || fits(stored, bytes)));
-    return whole ? stored : static_cast<std::int64_t>(static_cast<std::uint64_t>(stored) & low_bytes(bytes));
-  }
-
   // Only for rule sets without No-Thin-Air or a dependency: values that depend on themselves, if iteration from 0 finds them.
   constexpr bool resolve_cycles() noexcept {
-    if constexpr (Rules::complete) {
-      return false;
-    } else {
+    if constexpr (!Rules::complete) {
       const event_set open = (facts_.reads | facts_.received) & ~known_;
       for (event_set s = open; s != 0; s = rest(s)) {
         at(values_, first(s)) = 0;
@@ -387,8 +323,8 @@ class enumerator final : private memory_apart {
           return viable_so_far();
         }
       }
-      return false;
     }
+    return false;
   }
 
   [[nodiscard]] constexpr bool viable_so_far() const {
@@ -476,9 +412,7 @@ class enumerator final : private memory_apart {
       return true;
     }
     if (apart_ != 0 && !std::is_constant_evaluated()) {
-      const bool more = interleave(apart_);
-      decided_ = 0;
-      return more;
+      return interleave(apart_);
     }
     ++statistics_.executions;
     return visitor_->accept(*this);
@@ -522,15 +456,8 @@ class enumerator final : private memory_apart {
     const event_set all = assigned_ | (apart_ & facts_.reads);
     observe(candidate_, rules_, facts_, events(), all);
     relate_causes(candidate_, rules_, facts_, events());
-    bool holds = reads_not_from_effects(candidate_, rules_, all) && reads_not_from_the_past(candidate_, rules_, all) &&
-                 updates_are_atomic(candidate_, rules_, facts_, events(), all) &&
-                 sequential_per_location(candidate_, rules_, facts_, facts_.memory, all);
-    for (event_set w = apart_ & facts_.writes; w != 0; w = rest(w)) {
-      const event_set later = candidate_.cause[first(w)] & facts_.overlap[first(w)] & facts_.writes;
-      holds = holds && (later & ~candidate_.coherence[first(w)]) == 0;
-    }
-    statistics_.executions += holds ? 1 : 0;
-    const bool more = !holds || visitor_->accept(*this);
+    ++statistics_.executions;
+    const bool more = visitor_->accept(*this);
     observe(candidate_, rules_, facts_, events(), assigned_);
     return more;
   }
@@ -544,7 +471,7 @@ class enumerator final : private memory_apart {
     enumerator copy = *this;
     for (event_set s = copy.decided_; s != 0; s = rest(s)) {
       const int write = at(last, first(s));
-      if (write >= 0 && !contains(apart_, write)) {
+      if (write >= 0) {
         (void)copy.orders_of(copy.candidate_, facts_.overlap[write]).ends_in(write);
       }
     }
@@ -565,7 +492,6 @@ class enumerator final : private memory_apart {
   bounded<event_pair, 1024> write_pairs_{};
   relation flow_{};  ///< closure of dependencies and the reads-from chosen so far
   std::array<relation, max_events> flows_{};
-  std::array<event_set, max_events> rivals_{};
   relation readers_{};  ///< write -> reads that take their value from it so far
   event_set assigned_ = 0;
   int related_ = -1;     ///< the read for which the candidate's relations are those of the reads before it

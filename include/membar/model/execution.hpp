@@ -33,8 +33,8 @@ struct event {
   int instruction = -1;
   int vector = -1;          ///< accesses of one vector instruction share a number and are not ordered among themselves
   bool strong = false;      ///< fences, and memory operations that are not weak
-  bool acquires = false;    ///< reads and fences
-  bool releases = false;    ///< writes, fences and cluster or mbarrier arrivals
+  bool acquires = false;    ///< of the instruction: a read, a fence or a wait then acquires
+  bool releases = false;    ///< of the instruction: a write, a fence or an arrival then releases
   bool sequential = false;  ///< `fence.sc`
   bool reduction = false;   ///< of a `red`
   bool atomic = false;      ///< of an `atom` or a `red`
@@ -45,7 +45,7 @@ struct event {
   int physical = -1;  ///< physical memory
   int bytes = 4;
   int partner = -1;         ///< the other half of a read-modify-write
-  int value = -1;           ///< expression that a write stores or a lane sends
+  int value = -1;           ///< expression that a write stores or a lane sends; of a read nothing asks for it
   event_set data = 0;       ///< reads that the stored value was computed from
   event_set addressed = 0;  ///< reads that the address was computed from
   event_set control = 0;    ///< reads that decided a branch before this event

@@ -3,8 +3,9 @@
 /// Memory that the rest of an execution does not depend on, as a counter of relaxed additions. Its accesses are interleaved in
 /// every way at the end, and states that differ only in how they were reached are visited once.
 ///
-/// Memory is apart if its accesses are morally strong with each other, take part in no release or acquire pattern, and no branch,
-/// address, barrier or other memory depends on what they read. Causality between its accesses then follows from the rest alone.
+/// Memory is apart if its accesses are morally strong with each other, take part in no release pattern, and no branch, address,
+/// barrier or other memory depends on what they read. Causality between its accesses then follows from the rest alone. With edges
+/// of the CUDA API no memory is apart: base causality may have a cycle, where threads wait for one that begins after them.
 /// Coherence orders its writes totally, and the axioms hold for exactly those executions in which some interleaving of its
 /// accesses that agrees with base causality gives each read the last write before it. docs/model.md has the proof.
 #pragma once
@@ -36,11 +37,13 @@ class memory_apart : public thread_paths {
   /// Whether the memory that `all` are the accesses of is apart.
   [[nodiscard]] constexpr bool is_apart(event_set all) const noexcept {
     const event_set memory = all & ~facts_.initial;
+    if (!program_.api.empty()) {
+      return false;
+    }
     for (event_set s = memory; s != 0; s = rest(s)) {
       const int e = first(s);
-      if ((memory & ~only(e) & ~facts_.morally_strong[e]) != 0 || !events_[e].strong || events_[e].via != proxy::generic ||
-          events_[e].issue >= 0 ||
-          (contains(facts_.reads, e) && (facts_.acquire_pattern[e] != 0 || (facts_.dependency[e] & ~memory) != 0))) {
+      if ((memory & ~only(e) & ~facts_.morally_strong[e]) != 0 || events_[e].issue >= 0 ||
+          (facts_.dependency[e] & ~memory) != 0) {
         return false;
       }
     }
@@ -71,11 +74,7 @@ class memory_apart : public thread_paths {
     const event_set all = facts_.overlap[first(left)];
     const event_set memory = all & ~facts_.initial;
     std::set<std::vector<std::int64_t>> seen;
-    interleaving of{watched(all), left & ~all, false, seen};
-    for (event_set s = memory; s != 0; s = rest(s)) {
-      of.cyclic = of.cyclic || candidate_.base.holds(first(s), first(s));
-    }
-    return step(of, memory, first(all & facts_.initial));
+    return step({watched(all), left & ~all, seen}, memory, first(all & facts_.initial));
   }
 
   /// Called for each interleaving of all memory that is apart: false ends the enumeration.
@@ -88,8 +87,7 @@ class memory_apart : public thread_paths {
  private:
   struct interleaving {
     event_set watched = 0;
-    event_set left = 0;   ///< of the memory that is interleaved after this one
-    bool cyclic = false;  ///< base causality has a cycle: accesses of the cycle come in any order, and every state is visited
+    event_set left = 0;  ///< of the memory that is interleaved after this one
     std::set<std::vector<std::int64_t>>& seen;
   };
 
@@ -116,16 +114,11 @@ class memory_apart : public thread_paths {
     for (event_set s = of.watched & ~todo; s != 0; s = rest(s)) {
       state.push_back(at(values_, first(s)));
     }
-    if (!of.cyclic && !of.seen.insert(std::move(state)).second) {
+    if (!of.seen.insert(std::move(state)).second) {
       return true;
     }
     if (todo == 0) {
-      const int physical = events_[last].physical;
-      decided_ |= only(physical);
-      at(last_, physical) = only(last);
-      const bool more = interleave(of.left);
-      decided_ &= ~only(physical);
-      return more;
+      return interleave(of.left);  // coherence has a last write now
     }
     for (event_set s = todo; s != 0; s = rest(s)) {
       const int next = first(s);
@@ -142,7 +135,7 @@ class memory_apart : public thread_paths {
         continue;
       }
       at(candidate_.source, next) = last;
-      at(values_, next) = value(last);
+      at(values_, next) = narrowed(next, value(last));
       known_ |= only(next);
       const event_set made = only(next) | (partner < 0 ? 0 : only(partner));
       if (partner >= 0) {
@@ -159,7 +152,7 @@ class memory_apart : public thread_paths {
 
   [[nodiscard]] bool comes_next(event_set todo, int next) const noexcept {
     for (event_set s = todo & ~only(next); s != 0; s = rest(s)) {
-      if (candidate_.base.holds(first(s), next) && !candidate_.base.holds(next, first(s))) {
+      if (candidate_.base.holds(first(s), next)) {
         return false;
       }
     }

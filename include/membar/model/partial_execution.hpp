@@ -11,6 +11,7 @@
 #include <membar/model/program.hpp>
 #include <membar/model/relation.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -28,11 +29,10 @@ struct memory_content {
   return bytes >= 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << (8 * static_cast<unsigned>(bytes))) - 1;
 }
 
-/// Whether a value is one of `bytes` bytes, with a sign or without.
-[[nodiscard]] constexpr bool fits(std::int64_t value, int bytes) noexcept {
-  const auto bits = static_cast<std::uint64_t>(value);
+/// Whether a value is that of a negative number of `bytes` bytes.
+[[nodiscard]] constexpr bool is_negative(std::int64_t value, int bytes) noexcept {
   const std::uint64_t sign = ~(low_bytes(bytes) >> 1U);
-  return (bits & ~low_bytes(bytes)) == 0 || (bits & sign) == sign;
+  return (static_cast<std::uint64_t>(value) & sign) == sign;
 }
 
 /// The events of one path through every thread, the choices made so far, and the values that follow from them. Values need no
@@ -65,23 +65,9 @@ class partial_execution {
   [[nodiscard]] constexpr std::int64_t memory_after(int write) const {
     int bytes = 0;
     for (event_set s = facts_.has_mixed_sizes ? facts_.overlap[write] & ~facts_.initial : 0; s != 0; s = rest(s)) {
-      bytes = events_[first(s)].bytes > bytes ? events_[first(s)].bytes : bytes;
+      bytes = std::max(bytes, events_[first(s)].bytes);
     }
-    const event& w = events_[write];
-    if (w.thread < 0 || w.partner >= 0 || w.bytes >= bytes) {
-      return content_after(write, bytes).value;
-    }
-    int below = -1;
-    for (event_set s = facts_.overlap[write] & facts_.writes; s != 0; s = rest(s)) {
-      const int wider = first(s);
-      if (candidate_.coherence.holds(wider, write) && (events_[wider].thread < 0 || events_[wider].bytes > w.bytes)) {
-        if (below >= 0 && !candidate_.coherence.holds(below, wider) && !candidate_.coherence.holds(wider, below)) {
-          throw error("the final value of a location is made of several writes that are not ordered: it is not decided");
-        }
-        below = below < 0 || candidate_.coherence.holds(below, wider) ? wider : below;
-      }
-    }
-    return below < 0 ? value(write) : joined(memory_after(below), value(write), w.bytes);
+    return memory_after(write, bytes, max_events);
   }
   /// The number that an operand of a barrier stands for, -1 for an operand that the barrier does not have. Every read must be
   /// known.
@@ -124,6 +110,29 @@ class partial_execution {
                                      (static_cast<std::uint64_t>(low) & low_bytes(bytes)));
   }
 
+  // The lowest `bytes` bytes of memory after a write. Without No-Thin-Air updates may read from each other in a cycle: then `most`
+  // updates are followed.
+  [[nodiscard]] constexpr std::int64_t memory_after(int write, int bytes, int most) const {
+    const event& w = events_[write];
+    if (w.thread < 0 || w.bytes >= bytes || most == 0) {
+      return value(write);
+    }
+    if (w.partner >= 0) {
+      return joined(memory_after(at(candidate_.source, w.partner), bytes, most - 1), value(write), w.bytes);
+    }
+    int below = -1;
+    for (event_set s = facts_.overlap[write] & facts_.writes; s != 0; s = rest(s)) {
+      const int wider = first(s);
+      if (candidate_.coherence.holds(wider, write) && (events_[wider].thread < 0 || events_[wider].bytes > w.bytes)) {
+        if (below >= 0 && !candidate_.coherence.holds(below, wider) && !candidate_.coherence.holds(wider, below)) {
+          throw error("the final value of a location is made of several writes that are not ordered: it is not decided");
+        }
+        below = below < 0 || candidate_.coherence.holds(below, wider) ? wider : below;
+      }
+    }
+    return below < 0 ? value(write) : joined(memory_after(below, bytes, most), value(write), w.bytes);
+  }
+
   // What a read of `bytes` bytes finds that takes its value from a write. Without No-Thin-Air updates may read from each other in a
   // cycle: then `most` updates are followed.
   [[nodiscard]] constexpr memory_content content_after(int write, int bytes, int most = max_events) const noexcept {
@@ -140,6 +149,14 @@ class partial_execution {
     }
     const memory_content below = content_after(at(candidate_.source, w.partner), bytes, most - 1);
     return {below.known, joined(below.value, written, w.bytes)};
+  }
+
+  // A read that is narrower than the write sees its low bytes.
+  [[nodiscard]] constexpr std::int64_t narrowed(int read, std::int64_t stored) const noexcept {
+    const int bytes = events_[read].bytes;
+    const bool whole =
+        bytes >= events_[at(candidate_.source, read)].bytes && (!facts_.has_mixed_sizes || is_negative(stored, bytes));
+    return whole ? stored : static_cast<std::int64_t>(static_cast<std::uint64_t>(stored) & low_bytes(bytes));
   }
 
   [[nodiscard]] constexpr bool resolved(int e) const noexcept { return (expressions_[e].depends & ~known_) == 0; }

@@ -94,12 +94,8 @@ class thread_paths : public path_values {
     if (depends(state.guard) == 0) {
       return expression_index;
     }
-    expression e;
-    e.kind = expression::kind_t::apply;
-    e.what = operation::move;
-    e.left = state.guard;
-    e.right = expression_index;
-    e.depends = depends(state.guard) | depends(expression_index);
+    expression e = expressions_[expression_index];
+    e.depends |= depends(state.guard);
     return add(e);
   }
 
@@ -122,16 +118,13 @@ class thread_paths : public path_values {
     if (thread == program_.threads.size()) {
       return path_chosen();
     }
-    const mark before = save(thread);
     const std::span<const std::int64_t> initial = program_.threads[thread].registers;
     for (int r = 0; r < count_of(initial); ++r) {
       at(at(registers_, thread), r) = constant(at(initial, r));
     }
     thread_state state;
     state.events = events_.size();
-    const bool more = walk(thread, 0, state);
-    restore(thread, before);
-    return more;
+    return walk(thread, 0, state);
   }
 
   // Walks on from instruction `next`.
@@ -141,8 +134,10 @@ class thread_paths : public path_values {
       state.guard = -1;
       if (i.guard >= 0) {
         state.guard = at(at(registers_, thread), i.guard);
-        bool holds = depends(state.guard) == 0 && evaluate(state.guard) != 0;
-        if (depends(state.guard) != 0) {
+        bool holds = !i.guard_negated;
+        if (depends(state.guard) == 0) {
+          holds = evaluate(state.guard) != 0;
+        } else {
           const mark before = save(thread);
           bool more = true;
           if (assume(comparison::not_equal, state.guard, constant(0), i.guard_negated)) {
@@ -157,7 +152,6 @@ class thread_paths : public path_values {
           if (!assume(comparison::not_equal, state.guard, constant(0), !i.guard_negated)) {
             return true;
           }
-          holds = !i.guard_negated;
         }
         if (holds == i.guard_negated) {
           ++next;
@@ -258,11 +252,8 @@ class thread_paths : public path_values {
   // Whether a read-modify-write leaves the value as it was, for every value that its memory may hold and that the path allows.
   [[nodiscard]] constexpr bool keeps_value(const waiting_loops& loops, int write_index) {
     const event& write = events_[write_index];
-    if ((depends(write.value) & ~only(write.partner)) != 0 || !loops.is_coherent(write.physical)) {
-      return false;
-    }
     const auto values = loops.values_of(write.physical);
-    if (!values) {
+    if (!values || !loops.is_coherent(write.physical)) {
       return false;
     }
     for (const std::int64_t old : *values) {
@@ -316,7 +307,7 @@ class thread_paths : public path_values {
   [[nodiscard]] constexpr int vector_of(int thread, int index) noexcept {
     const bool continues = at(code(thread), index).element != 0;
     const bool is_continued = index + 1 < count_of(code(thread)) && at(code(thread), index + 1).element != 0;
-    if (!continues && is_continued) {
+    if (!continues) {
       vector_number_ = events_.size();
     }
     return continues || is_continued ? vector_number_ : -1;
@@ -330,8 +321,6 @@ class thread_paths : public path_values {
     read.kind = event_kind::read;
     read.vector = vector_of(thread, index);
     read.strong = i.strong;
-    read.acquires = read.acquires && i.strong;
-    read.releases = false;
     read.via = i.via;
     read.location = location_index;
     read.address = l.address;
@@ -342,8 +331,6 @@ class thread_paths : public path_values {
     read.atomic = i.code == opcode::atomic || i.code == opcode::reduction;
     event write = read;
     write.kind = event_kind::write;
-    write.acquires = false;
-    write.releases = i.strong && releases(i.order);
     if (i.code == opcode::store) {
       write.value = operand_value(thread, i.a);
       write.data = depends(write.value);
@@ -351,7 +338,6 @@ class thread_paths : public path_values {
       return true;
     }
     read.reduction = i.code == opcode::reduction;
-    write.reduction = read.reduction;
     const int read_index = push(read);
     const int old = read_result(read_index);
     if (i.code == opcode::load) {
@@ -364,14 +350,15 @@ class thread_paths : public path_values {
       const int desired = operand_value(thread, i.b);
       const mark before = save(thread);
       if (!failed_compare_writes_) {
-        const bool possible = assume(comparison::equal, old, expected, false);
+        // nothing is known of a value that was just read: both are possible
+        (void)assume(comparison::equal, old, expected, false);
         set(thread, i.destination, old, state);
-        const bool more = !possible || walk(thread, index + 1, state);
+        const bool more = walk(thread, index + 1, state);
         restore(thread, before);
         if (!more) {
           return false;
         }
-        (void)assume(comparison::equal, old, expected, true);  // nothing is known of a value that was just read
+        (void)assume(comparison::equal, old, expected, true);
       }
       write.value = desired;
       write.data = depends(expected) | depends(desired);
@@ -436,7 +423,6 @@ class thread_paths : public path_values {
         e.id = operand_value(thread, i.a);
         e.resource = operand_value(thread, i.b);
         e.quorum = i.has_quorum ? operand_value(thread, i.c) : -1;
-        break;
     }
     push(e);
   }
@@ -528,8 +514,6 @@ class thread_paths : public path_values {
     e.data = depends(e.value);
     push(e);
     e.kind = event_kind::received;
-    e.value = -1;
-    e.data = 0;
     const int received = push(e);
     set(thread, i.destination, read_result(received), state);
     set(thread, i.predicate, constant(source_lane(i, lane_of(program_, thread)).in_range ? 1 : 0), state);

@@ -74,7 +74,7 @@ class waiting_loops {
           return;
         }
       }
-      known = known && values.size() < 16;
+      known = values.size() < 16;
       if (known) {
         values.push(value, "");
       }
@@ -86,16 +86,14 @@ class waiting_loops {
           return;
         }
         const std::optional<std::int64_t> by = constant(thread, i.what == operation::compare_exchange ? i.b : i.a);
-        known = known && by.has_value();
-        if (!known) {
-          return;
-        }
-        if (i.code == opcode::store) {
+        if (!by.has_value()) {
+          known = false;
+        } else if (i.code == opcode::store) {
           add(*by);
-          return;
-        }
-        for (int v = 0; known && v < values.size(); ++v) {
-          add(apply(i.what, values[v], *by));
+        } else {
+          for (int v = 0; known && v < values.size(); ++v) {
+            add(apply(i.what, values[v], *by));
+          }
         }
       });
     }
