@@ -20,21 +20,19 @@ namespace membar_test {
 namespace check = membar::checker;
 namespace model = membar::model;
 
-/// The model without load buffering: no execution has a cycle of program order and reads-from.
-inline constexpr model::every_rule_but in_program_order{model::rule::load_buffering_is_allowed};
-
-/// The final states of a test as the model has them, without load buffering.
+/// The final states of a test as the model has them.
 [[nodiscard]] inline std::set<std::vector<std::int64_t>> states_of_model(const model::litmus_test& test) {
   model::outcome_collector visitor(test);
   const model::test_view view = test.view();
   const model::search_options options(20'000'000);
-  const model::statistics counts = model::enumerator(view.program, visitor, in_program_order, options).run();
+  const model::statistics counts = model::enumerator(view.program, visitor, model::every_rule{}, options).run();
   model::require_whole(counts, options);
   return visitor.found();
 }
 
 /// What the explorer says of a test.
 struct explored {
+  check::program checked;
   check::check_result result;
   std::set<std::vector<std::int64_t>> states;
   std::uint64_t repeated = 0;  ///< executions with the reads-from and coherence of one before
@@ -71,12 +69,12 @@ struct explored {
 
 [[nodiscard]] inline explored explore_test(const model::litmus_test& test) {
   explored found;
-  const check::program p = check::program_of(test);
+  found.checked = check::program_of(test);
   std::set<std::string> seen;
   check::check_options options;
   options.most_events = 5'000'000;
   found.result = check::explore(
-      p,
+      found.checked,
       [&](const check::final_memory& end) {
         found.repeated += seen.insert(identity(end.execution())).second ? 0 : 1;
         std::vector<std::int64_t> state;

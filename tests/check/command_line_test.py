@@ -36,9 +36,16 @@ LITMUS = """PTX MP
                        | DONE: ;
 exists (P1:r0 == 1 /\\ P1:r1 == 0)
 """
+BUFFERING = """PTX LB
+{ x=0; y=0; }
+ P0@cta 0,gpu 0         | P1@cta 1,gpu 0 ;
+ ld.relaxed.gpu r0, x   | ld.relaxed.gpu r0, y ;
+ st.relaxed.gpu y, 1    | st.relaxed.gpu x, 1 ;
+exists (P0:r0 == 1 /\\ P1:r0 == 1)
+"""
 # (text of the scenario, exit status, words that the output has)
 SCENARIOS = [
-    (GOOD + "final count[0] == 7 /\\ count[1] == 0\n", 0, ["verified\t6 executions, 0 blocked", "without load buffering"]),
+    (GOOD + "final count[0] == 7 /\\ count[1] == 0\n", 0, ["verified\t6 executions, 0 blocked", "clocks stand still\n"]),
     (GOOD.replace("worker<2>", "_Z6workerILi2EEvPjj") + "final (count == 7)\n", 0, ["verified"]),
     (GOOD + "final ~(count[0] == 7) \\/ count[1] > 0\n", 1, ["violated", "the final condition does not hold: ~(count[0] == 7)"]),
     (GOOD + "final count[2] == 7\n", 2, ["error\t4:", "has 2 elements, and 2 is none"]),
@@ -88,11 +95,25 @@ def main():
         expect(["gave up", "more than 3 events"], 3, "--limit=3", "good.scenario", cwd=folder)
         expect(["good.scenario\tverified"], 0, "good.scenario", cwd=folder)
         expect(["mp.litmus\tverified"], 0, "mp.litmus", cwd=folder)
+        (folder / "lb.litmus").write_text(BUFFERING, encoding="utf-8")
+        expect(["lb.litmus\tverified\t4 executions", "clocks stand still\n"], 0, "lb.litmus", cwd=folder)
+        expect(["verified\t3 executions", "clocks stand still, without load buffering"], 0, "--without-load-buffering", "lb.litmus",
+               cwd=folder)
         expect(["race.litmus\trace", "data race on x"], 1, "race.litmus", cwd=folder)
+        expect(["race"], 1, "--litmus=found.litmus", "--dot=found.dot", "race.litmus", cwd=folder)
+        found, dot = (folder / "found.litmus").read_text(encoding="utf-8"), (folder / "found.dot").read_text(encoding="utf-8")
+        for word in ("PTX race", "st.weak x, 1", "ld.relaxed.gpu r0, y", "ld.weak r1, x", "P1:r0 == 1"):
+            if word not in found:
+                wrong.append(f"the litmus test of a race lacks '{word}': {found}")
+        if not dot.startswith('digraph "race" {') or "color=red" not in dot or "label=rf" not in dot:
+            wrong.append(f"the graph of a race: {dot}")
+        expect(["found.litmus\trace", "data race on x"], 1, "found.litmus", cwd=folder)
+        expect(["--litmus and --dot write what is found in one file, and 2 are given"], 2, "--dot=d", "race.litmus", "mp.litmus", cwd=folder)
+        expect(["error\tcannot write"], 2, "--dot=missing/d", "race.litmus", cwd=folder)
         # of several files the worst status counts: an error, then a finding, then what was given up
         expect(["verified", "violated"], 1, "good.scenario", "bad.scenario", cwd=folder)
         expect(["violated", "error"], 2, "bad.scenario", "missing.scenario", "good.scenario", cwd=folder)
-    print(f"{len(SCENARIOS) + 10} command lines, {len(wrong)} wrong")
+    print(f"{len(SCENARIOS) + 16} command lines, {len(wrong)} wrong")
     print("\n".join(wrong))
     return 1 if wrong else 0
 

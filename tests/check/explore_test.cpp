@@ -70,6 +70,75 @@ TEST(check_counts, private_accesses_do_not_multiply) {
             1U);
 }
 
+// ---- load buffering
+
+check::check_result buffered(const std::string& between_0, const std::string& between_1, const std::string& stored = "1",
+                             bool explored = true) {
+  check::check_options options;
+  options.load_buffering = explored;
+  const auto side = [&](const std::string& from, const std::string& to, const std::string& between) {
+    return "ld.relaxed.gpu.global.u32 %r0, [" + from + "];" + between + "st.relaxed.gpu.global.u32 [" + to + "], " + stored +
+           ";";
+  };
+  return ptx_program({side("x", "y", between_0), side("y", "x", between_1)}).explore({}, options);
+}
+
+TEST(check_buffers_loads, where_no_dependency_forbids_it) {
+  EXPECT_EQ(buffered("", "").counts.buffered, 1U);
+  EXPECT_EQ(buffered("", "").counts.executions, 4U);
+  EXPECT_EQ(buffered("", "", "1", false).counts.executions, 3U);
+  EXPECT_TRUE(buffered("", "", "1", false).load_buffering_is_open);
+}
+
+TEST(check_buffers_loads, not_through_dependencies) {
+  const std::string branch = "setp.eq.u32 %p0, %r0, 0; @%p0 bra S; S: ";
+  const std::string address =
+      "and.b32 %r1, %r0, 0; cvt.u64.u32 %rd0, %r1; mov.u64 %rd1, z; add.u64 %rd1, %rd1, %rd0;"
+      "ld.relaxed.gpu.global.u32 %r2, [%rd1]; add.u32 %r3, %r2, 1;";
+  EXPECT_EQ(buffered(branch, branch).counts.buffered, 0U);
+  EXPECT_FALSE(buffered(branch, branch, "1", false).load_buffering_is_open);
+  EXPECT_EQ(buffered("add.u32 %r3, %r0, 1;", "add.u32 %r3, %r0, 1;", "%r3").counts.buffered, 0U);
+  EXPECT_EQ(buffered(address, address, "%r3").counts.buffered, 0U);
+  EXPECT_EQ(buffered("setp.eq.u32 %p0, %r0, 0; selp.b32 %r3, 1, 1, %p0;", branch + "mov.u32 %r3, 1;", "%r3").counts.buffered,
+            0U);
+  const std::string local = ".local .align 4 .b8 l[4]; st.local.u32 [l], %r0; ld.local.u32 %r3, [l];";
+  EXPECT_EQ(buffered(local, local, "%r3").counts.buffered, 0U);
+}
+
+TEST(check_buffers_loads, if_one_of_the_threads_has_no_dependency) {
+  EXPECT_EQ(buffered("setp.eq.u32 %p0, %r0, 0; @%p0 bra S; S: ", "").counts.buffered, 1U);
+  EXPECT_EQ(buffered("setp.eq.u32 %p0, %r0, 0; @%p0 add.u32 %r4, %r4, 1;", "").counts.buffered, 1U);
+}
+
+TEST(check_buffers_loads, not_past_fences) {
+  EXPECT_EQ(buffered("fence.acq_rel.gpu;", "fence.acq_rel.gpu;").counts.buffered, 0U);
+  EXPECT_EQ(buffered("fence.acq_rel.gpu;", "").counts.buffered, 1U);
+  EXPECT_EQ(buffered("fence.acq_rel.cta;", "fence.acq_rel.cta;").counts.buffered, 1U);
+}
+
+TEST(check_buffers_loads, and_finds_what_only_that_shows) {
+  // a value that only a cycle of program order and reads-from brings leads to a store without an order
+  const std::string first = "ld.relaxed.gpu.global.u32 %r0, [x]; st.relaxed.gpu.global.u32 [y], 1;";
+  const std::string second = "ld.relaxed.gpu.global.u32 %r0, [y]; st.relaxed.gpu.global.u32 [x], 1;";
+  const std::string then = "setp.eq.u32 %p0, %r0, 0; @%p0 bra S; red.relaxed.gpu.global.add.u32 [z], 1; S:";
+  ptx_program p({first + then, second + then});
+  const check::check_result r = p.explore(
+      [&](const check::final_memory& end) { return end.value(p.address("z"), 4) == 2 ? std::string("both saw") : ""; });
+  EXPECT_EQ(r.status, check_status::violated);
+  EXPECT_EQ(r.found.events.size(), 8U);
+}
+
+TEST(check_buffers_loads, and_gives_up_where_that_takes_too_long) {
+  check::check_options options;
+  options.most_buffered_steps = 3;
+  const std::string side =
+      "ld.relaxed.gpu.global.u32 %r0, [x]; st.relaxed.gpu.global.u32 [y], 1; st.relaxed.gpu.global.u32 [x], 1;"
+      "ld.relaxed.gpu.global.u32 %r0, [y];";
+  EXPECT_EQ(
+      ptx_program({side, "ld.relaxed.gpu.global.u32 %r0, [y]; st.relaxed.gpu.global.u32 [x], 1;"}).explore({}, options).status,
+      check_status::gave_up);
+}
+
 // ---- message passing
 
 std::string wait_for(const std::string& how, const std::string& variable) {

@@ -4,6 +4,7 @@
 #include <common/text_file.hpp>
 #include <membar-check/nvcc.hpp>
 
+#include <membar/check/finding_text.hpp>
 #include <membar/check/litmus_program.hpp>
 #include <membar/check/scenario.hpp>
 #include <membar/model/litmus_file.hpp>
@@ -16,6 +17,7 @@
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <map>
 #include <sstream>
@@ -41,6 +43,10 @@ constexpr std::string_view usage =
     "  error          the file, its source or its kernels cannot be read\n"
     "Options:\n"
     "  --limit=N      give up after N events, over all executions (default 200000000, about three minutes)\n"
+    "  --without-load-buffering\n"
+    "                 do not explore it where it is not ruled out; the line then says so\n"
+    "  --litmus=FILE  write what is found as a litmus test, for membar-litmus\n"
+    "  --dot=FILE     write what is found as a graph, for Graphviz\n"
     "  --ptx          show the PTX of every event, not its source line\n"
     "  --quiet        print the lines alone, without the execution that breaks a rule\n"
     "Exit status: 0 if every file is verified; else 2 if one had an error, else 1 if something was found, else 3.\n";
@@ -49,6 +55,8 @@ enum exit_status : int { verified = 0, found = 1, error = 2, gave_up = 3 };
 
 struct request {
   check::check_options options{};
+  std::string litmus{};  ///< files that what is found is written to; empty: none
+  std::string dot{};
   bool ptx = false;
   bool quiet = false;
 };
@@ -133,6 +141,15 @@ void show(const check::program& p, const check::finding& f, const request& how) 
   }
 }
 
+void write_file(const std::string& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text;
+  file.close();
+  if (!file) {
+    throw model::error("cannot write " + path);
+  }
+}
+
 /// The PTX of a scenario's source. Scenarios of one source and the same options share it.
 const std::string& ptx_of(const check::scenario& s, const std::filesystem::path& folder) {
   static std::map<std::vector<std::string>, std::string> known;
@@ -176,7 +193,7 @@ int run(const std::string& path, const request& how) {
     std::cout << path << '\t' << check::name(r.status) << '\t' << r.counts.executions << " executions, " << r.counts.blocked
               << " blocked, " << time << " s";
     if (r.status == check::check_status::verified) {
-      std::cout << "; clocks stand still, without load buffering";
+      std::cout << "; clocks stand still" << (r.load_buffering_is_open ? ", without load buffering" : "");
     }
     std::cout << "\n";
     if (r.status == check::check_status::verified) {
@@ -184,6 +201,13 @@ int run(const std::string& path, const request& how) {
     }
     if (!how.quiet) {
       show(prepared.checked, r.found, how);
+    }
+    const std::string name = std::filesystem::path(path).stem().string();
+    if (!how.litmus.empty()) {
+      write_file(how.litmus, check::litmus_of(prepared.checked, r.found, name));
+    }
+    if (!how.dot.empty()) {
+      write_file(how.dot, check::dot_of(prepared.checked, r.found, name));
     }
     return r.status == check::check_status::gave_up ? gave_up : found;
   } catch (const std::exception& e) {
@@ -214,6 +238,12 @@ int main(int count, char** arguments) {
         return refuse("--limit needs a number of events, at least 1");
       }
       how.options.most_events = limit;
+    } else if (word.rfind("--litmus=", 0) == 0 && word.size() > 9) {
+      how.litmus = word.substr(9);
+    } else if (word.rfind("--dot=", 0) == 0 && word.size() > 6) {
+      how.dot = word.substr(6);
+    } else if (word == "--without-load-buffering") {
+      how.options.load_buffering = false;
     } else if (word == "--ptx") {
       how.ptx = true;
     } else if (word == "--quiet") {
@@ -226,6 +256,9 @@ int main(int count, char** arguments) {
   }
   if (files.empty()) {
     return refuse("no file given");
+  }
+  if (files.size() > 1 && (!how.litmus.empty() || !how.dot.empty())) {
+    return refuse("--litmus and --dot write what is found in one file, and " + std::to_string(files.size()) + " are given");
   }
   // the worst status counts: an error, then a finding, then what was given up
   int worst = verified;

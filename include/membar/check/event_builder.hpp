@@ -67,6 +67,7 @@ class event_builder {
       case thread_status::at_event:
       case thread_status::waiting:
       case thread_status::ended:
+      case thread_status::undecided:
         return true;
       case thread_status::trapped:
         report(g, check_status::violated, "thread " + std::to_string(t) + " traps");

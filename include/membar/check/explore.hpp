@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Explores every execution of a program that the PTX memory model allows, each once, up to load buffering.
+/// Explores every execution of a program that the PTX memory model allows, each once.
 ///
 /// An execution is identified by reads-from and coherence. It grows event by event: a read takes each write that it may, a write
 /// takes each place in coherence that it may, and then changes what earlier reads read that do not precede it: what was added
@@ -9,12 +9,13 @@
 /// "Truly stateless, optimal dynamic partial order reduction", POPL 2022.
 ///
 /// An execution ends at its first data race: up to there the writes of a location are totally ordered, because two of them are
-/// morally strong or ordered by causality. What is left out is load buffering: executions with a cycle of program order and
-/// reads-from.
+/// morally strong or ordered by causality. Executions with a cycle of program order and
+/// reads-from (load buffering) are ruled out on the way (buffering_check.hpp), or else explored in the end (load_buffering.hpp).
 #pragma once
 
-#include <membar/check/event_builder.hpp>
+#include <membar/check/buffering_check.hpp>
 #include <membar/check/graph.hpp>
+#include <membar/check/load_buffering.hpp>
 #include <membar/check/machine.hpp>
 #include <membar/check/meetings.hpp>
 #include <membar/check/program.hpp>
@@ -35,10 +36,10 @@ namespace membar::inline v0_2::checker {
 namespace detail {
 
 /// One exploration.
-class explorer final : private event_builder, private final_memory {
+class explorer final : private buffering_check, private final_memory {
  public:
   explorer(const program& checked, const check_property& property, const check_options& options)
-      : event_builder(checked), property_(property), options_(options) {}
+      : buffering_check(checked), property_(property), options_(options) {}
 
   [[nodiscard]] check_result run() {
     const char begin = 0;
@@ -57,6 +58,10 @@ class explorer final : private event_builder, private final_memory {
     }
     give_graph();
     result_.status = result_.found.status;
+    if (!stopped() && buffering_ && options_.load_buffering) {
+      return load_buffering_explorer(program_, property_, options_, std::move(result_)).run();
+    }
+    result_.load_buffering_is_open = buffering_;
     return std::move(result_);
   }
 
@@ -198,6 +203,9 @@ class explorer final : private event_builder, private final_memory {
       return;
     }
     g.reserve(static_cast<std::size_t>(locations_.size()));
+    if (first.update) {
+      look_for_early_read(g, first);
+    }
     ++g.next_stamp;
     if (has_other_sizes(g, first.location)) {
       if (const suspects found = races_of(g, first); !found.empty() && g.sequential_fences < 2) {
@@ -218,6 +226,7 @@ class explorer final : private event_builder, private final_memory {
           e.stamp = g.next_stamp - 1;
         }
         if (read_from(g, e, model::at(model::at(g.order, first.location), i))) {
+          look_for_late_acquire(g, e);
           take_read(g, e, s);
         }
         if (i != newest) {
@@ -292,6 +301,9 @@ class explorer final : private event_builder, private final_memory {
       return;
     }
     g.reserve(static_cast<std::size_t>(locations_.size()));
+    if (!e.update) {
+      look_for_early_read(g, e);
+    }
     thread_line& line = model::at(g.threads, t);
     e.value = model::at(machines_, t).stored(s);
     e.partner = e.update ? line.events.back() : nullptr;
@@ -411,6 +423,7 @@ class explorer final : private event_builder, private final_memory {
     static_cast<void>(place_access(h, changed, s));
     changed.stamp = r.stamp;
     if (read_from(h, changed, &w)) {
+      look_for_late_acquire(h, changed);
       for_each_place(h, w, [&] {
         const auto& order = model::at(h.order, w.location);
         if (event_rules::place_in(order, &w) >= rules_.oldest_source(h, r.location, changed.base)) {
@@ -563,8 +576,7 @@ class explorer final : private event_builder, private final_memory {
 
 /// Explores a program. It ends at the first finding. `property` is asked at the end of every complete execution.
 ///
-/// `verified` means: of all executions in which clocks stand still and no read precedes the write it takes its value from (load
-/// buffering), none has a data race, a trap, a hang, a read of memory that was never written, or an access outside of memory,
+/// `verified` means: of all executions in which clocks stand still none has a data race, a trap, a hang, a read of memory that was never written, or an access outside of memory,
 /// and the property holds at the end of each. Whatever was cut ends in `gave_up`.
 [[nodiscard]] inline check_result explore(const program& checked, const check_property& property = {},
                                           const check_options& options = {}) {

@@ -119,9 +119,13 @@ class litmus_thread {
   }
 
   [[nodiscard]] std::string line(const model::instruction& i) const {
-    if (i.guard >= 0) {
-      refuse(i, "an instruction under a predicate");
+    if (i.guard < 0) {
+      return plain_line(i);
     }
+    return "setp.ne.s64 %p1, %r" + std::to_string(i.guard) + ", 0;\n@" + (i.guard_negated ? "!" : "") + "%p1 " + plain_line(i);
+  }
+
+  [[nodiscard]] std::string plain_line(const model::instruction& i) const {
     if (i.via != model::proxy::generic || i.bytes > 8 || i.element != 0) {
       refuse(i, "an access through another proxy, of 16 bytes or of a vector");
     }
@@ -168,6 +172,9 @@ class litmus_thread {
                ";";
       }
       case model::opcode::branch: {
+        if (i.guard >= 0) {
+          refuse(i, "a conditional branch under a predicate");
+        }
         static constexpr const char* names[] = {"eq", "ne", "lt", "le", "gt", "ge"};
         return std::string("setp.") + names[static_cast<std::size_t>(i.test)] + ".s64 %p0, " + value(i.a) + ", " + value(i.b) +
                ";\n@%p0 bra L" + std::to_string(i.target) + ";";

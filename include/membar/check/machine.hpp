@@ -147,7 +147,19 @@ enum class thread_status : std::uint8_t {
   waits_for_time,  ///< it is in such a loop and reads a clock, which stands still
   too_long,        ///< it takes more steps between two events than the limit
   uninitialised,   ///< it has read local memory that it never wrote
-  out_of_bounds    ///< it has accessed local memory that it does not have
+  out_of_bounds,   ///< it has accessed local memory that it does not have
+  undecided        ///< it was stopped by who watches it
+};
+
+/// What a thread does with an instruction that it comes to, by who watches it.
+enum class watched : std::uint8_t { goes_on, skips, stops };
+
+/// Watches nothing.
+struct nobody {
+  template <class State, class Instruction>
+  [[nodiscard]] constexpr watched operator()(const State&, const Instruction&, bool) const noexcept {
+    return watched::goes_on;
+  }
 };
 
 /// A thread between two events. It is followed in memory by its registers and its local memory.
@@ -194,11 +206,13 @@ class machine {
   [[nodiscard]] const kernel_code& kernel() const noexcept { return *context_->kernel; }
   [[nodiscard]] const instruction& at(const thread_state& s) const noexcept { return model::at(kernel().code, s.pc); }
 
-  /// The state before the first event.
-  [[nodiscard]] const thread_state* begin() const {
+  /// The state before the first event. `watch` is called for each instruction that is no event, and for each that is one when
+  /// the thread comes to it, with the state before it and whether its predicate lets it run; it returns a `watched`.
+  template <class Watch = nobody>
+  [[nodiscard]] const thread_state* begin(Watch&& watch = Watch{}) const {
     auto* const s = new (arena_->take(bytes())) thread_state;
     std::memset(s->words(), 0, bytes() - sizeof(thread_state));
-    advance(*s);
+    advance(*s, watch);
     return s;
   }
 
@@ -224,7 +238,8 @@ class machine {
 
   /// The state after the next event, which is a read that returned `seen`, a write (which ignores it), a fence, or a meeting of
   /// threads whose result is `seen`.
-  [[nodiscard]] const thread_state* step(const thread_state& before, wide_value seen) const {
+  template <class Watch = nobody>
+  [[nodiscard]] const thread_state* step(const thread_state& before, wide_value seen, Watch&& watch = Watch{}) const {
     auto* const s = static_cast<thread_state*>(arena_->take(bytes()));
     std::memcpy(static_cast<void*>(s), &before, bytes());
     const instruction& i = at(*s);
@@ -244,8 +259,7 @@ class machine {
         if (s->part == 0) {
           s->old_low = seen.low;
           s->old_high = seen.high;
-          const bool writes = i.what != model::operation::compare_exchange || compares_equal(*s, i, seen);
-          if (writes) {
+          if (writes(*s, seen)) {
             s->part = 1;
             return s;
           }
@@ -277,8 +291,27 @@ class machine {
         ++s->pc;
         break;
     }
-    advance(*s);
+    advance(*s, watch);
     return s;
+  }
+
+  /// Where a load or store begins.
+  [[nodiscard]] std::uint64_t base_address(const thread_state& s, const instruction& i) const noexcept {
+    std::uint64_t at = value(s, i.by[0]) + static_cast<std::uint64_t>(i.offset);
+    if (i.space == state_space::shared) {
+      at = context_->shared_base() + truncated(at, 32);
+    } else if (i.space == state_space::local) {
+      at = local_window + truncated(at, 32);
+    }
+    return at;
+  }
+
+  /// Whether an address is in the thread's local memory, where accesses are no events.
+  [[nodiscard]] static bool is_local(std::uint64_t address) noexcept { return (address >> 32U) == (local_window >> 32U); }
+
+  /// Whether a read-modify-write that reads `seen` writes.
+  [[nodiscard]] bool writes(const thread_state& s, wide_value seen) const noexcept {
+    return at(s).what != model::operation::compare_exchange || compares_equal(s, at(s), seen);
   }
 
   /// Whether a read-modify-write whose read is done leaves the value as it was.
@@ -325,18 +358,6 @@ class machine {
       }
     }
   }
-
-  [[nodiscard]] std::uint64_t base_address(const thread_state& s, const instruction& i) const noexcept {
-    std::uint64_t at = value(s, i.by[0]) + static_cast<std::uint64_t>(i.offset);
-    if (i.space == state_space::shared) {
-      at = context_->shared_base() + truncated(at, 32);
-    } else if (i.space == state_space::local) {
-      at = local_window + truncated(at, 32);
-    }
-    return at;
-  }
-
-  [[nodiscard]] static bool is_local(std::uint64_t address) noexcept { return (address >> 32U) == (local_window >> 32U); }
 
   [[nodiscard]] bool compares_equal(const thread_state& s, const instruction& i, wide_value old) const noexcept {
     const wide_value expected = wide_of(s, i.by[1], i.type);
@@ -404,13 +425,24 @@ class machine {
     return false;
   }
 
-  void advance(thread_state& s) const {
+  template <class Watch>
+  void advance(thread_state& s, Watch& watch) const {
     for (int steps = 0; steps < most_steps; ++steps) {
       const instruction& i = at(s);
+      if (is_event(i.code) && s.part != 0) {  // the next element of a vector
+        s.status = thread_status::at_event;
+        return;
+      }
       if (i.head && only_waited(s)) {
         return;
       }
-      if (i.guard >= 0 && ((s.words()[i.guard] & 1U) != 0) == i.guard_negated) {
+      const bool runs = i.guard < 0 || ((s.words()[i.guard] & 1U) != 0) != i.guard_negated;
+      const watched then = watch(static_cast<const thread_state&>(s), i, runs);
+      if (then == watched::stops) {
+        s.status = thread_status::undecided;
+        return;
+      }
+      if (!runs || then == watched::skips) {
         ++s.pc;
         continue;
       }

@@ -98,6 +98,14 @@ class meetings {
     return result;
   }
 
+  /// Whether `other` takes part in a meeting of `thread`.
+  [[nodiscard]] bool takes_part(int other, int thread, std::uint64_t meeting) const noexcept {
+    if ((meeting & warp_meeting) == 0) {
+      return model::at(threads_, other).block_number == model::at(threads_, thread).block_number;
+    }
+    return same_warp(other, thread) && (meeting & 0xffffffffU & lane_bit(other)) != 0;
+  }
+
   /// Whether the meeting orders memory.
   [[nodiscard]] static bool orders(op code) noexcept { return code == op::block_barrier || code == op::warp_barrier; }
 
@@ -174,13 +182,6 @@ class meetings {
     const thread_context& a = model::at(threads_, x);
     const thread_context& b = model::at(threads_, y);
     return a.block_number == b.block_number && a.number_in_block() / 32 == b.number_in_block() / 32;
-  }
-
-  [[nodiscard]] bool takes_part(int other, int thread, std::uint64_t meeting) const noexcept {
-    if ((meeting & warp_meeting) == 0) {
-      return model::at(threads_, other).block_number == model::at(threads_, thread).block_number;
-    }
-    return same_warp(other, thread) && (meeting & 0xffffffffU & lane_bit(other)) != 0;
   }
 
   /// How often a thread has arrived at a meeting; `found` becomes arrival number `turn`.

@@ -46,6 +46,9 @@ struct trace_event {
   const instruction* at = nullptr;
   std::string what;  ///< "reads 1 from thread 0"
   bool blamed = false;
+  graph_event event{};     ///< without its pointers
+  int source_thread = -1;  ///< a read's source; -1: the initial value, or several writes
+  int source_number = -1;
 };
 
 /// What was found.
@@ -61,6 +64,7 @@ struct check_statistics {
   std::uint64_t executions = 0;  ///< complete ones, each once
   std::uint64_t blocked = 0;     ///< ended with a thread that waits for what other executions show
   std::uint64_t events = 0;      ///< added, over all executions
+  std::uint64_t buffered = 0;    ///< of the complete ones: those with load buffering
   int longest = 0;               ///< the most events of one execution
 };
 
@@ -69,6 +73,7 @@ struct check_result {
   check_status status = check_status::verified;
   finding found{};
   check_statistics counts{};
+  bool load_buffering_is_open = false;  ///< some execution may be load-buffered, and those were not explored
 };
 
 /// The final memory of a complete execution.
@@ -85,8 +90,10 @@ using check_property = std::function<std::string(const final_memory&)>;
 
 /// How far an exploration goes.
 struct check_options {
-  std::uint64_t most_events = 200'000'000;  ///< added over all executions, before it gives up
-  int most_events_of_one = 2'000;           ///< in one execution
+  std::uint64_t most_events = 200'000'000;        ///< added over all executions, before it gives up
+  int most_events_of_one = 2'000;                 ///< in one execution
+  bool load_buffering = true;                     ///< explore load buffering where it is not ruled out
+  std::uint64_t most_buffered_steps = 2'000'000;  ///< of that exploration, before it gives up
   std::uint64_t most_memory = std::uint64_t{900} << 20U;
   std::uint64_t most_stack = std::uint64_t{6} << 20U;  ///< of the thread that explores, which needs a little more
 };

@@ -111,7 +111,20 @@ namespace membar::inline v0_2::checker {
     const bool is_blamed = std::find_if(blamed.begin(), blamed.end(), [&](auto* b) {
                              return b->thread == e->thread && b->number == e->number;
                            }) != blamed.end();
-    result.events.push_back({e->thread, e->number, &instruction_of(p, *e), event_text(p, *e), is_blamed});
+    trace_event& shown = result.events.emplace_back();
+    shown.thread = e->thread;
+    shown.number = e->number;
+    shown.at = &instruction_of(p, *e);
+    shown.what = event_text(p, *e);
+    shown.blamed = is_blamed;
+    shown.event = *e;
+    shown.event.source = shown.event.partner = nullptr;
+    shown.event.base = shown.event.prefix = nullptr;
+    shown.event.heads = {};
+    if (e->source != nullptr && !e->mixed) {
+      shown.source_thread = e->source->thread;
+      shown.source_number = e->source->number;
+    }
   }
   for (int t = 0; t < model::count_of(g.threads); ++t) {
     const thread_line& line = model::at(g.threads, t);

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// On which reads an event of an execution depends. Threads are run again for that, with the values that they have read.
+#pragma once
+
+#include <membar/check/data_flow.hpp>
+#include <membar/check/graph.hpp>
+#include <membar/check/machine.hpp>
+#include <membar/model/array.hpp>
+#include <membar/model/execution.hpp>
+
+#include <cstddef>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace membar::inline v0_2::checker {
+
+/// The dependencies of one execution. Those that lanes of a warp pass on in a shuffle or a vote are not followed: what is asked
+/// for here is never less than what the model has without them.
+class dependencies {
+ public:
+  dependencies(const graph& g, std::span<const thread_context> contexts)
+      : graph_(g), contexts_(contexts), threads_(contexts.size()) {}
+
+  /// Whether event `number` of thread `t`, which may be its next one, depends on read `on`: through dependencies within threads and
+  /// reads-from. Of an update that is next, both halves are meant.
+  [[nodiscard]] bool reaches(const graph_event& on, int t, int number) {
+    std::vector<std::pair<int, int>> open = {{t, number}};
+    std::vector<std::vector<bool>> seen(threads_.size());
+    while (!open.empty()) {
+      const auto [thread, event] = open.back();
+      open.pop_back();
+      const one& here = of(thread);
+      for (int n = 0; n < event; ++n) {
+        if (!data_flow::has(model::at(here.on, event), n)) {
+          continue;
+        }
+        if (thread == on.thread && n == on.number) {
+          return true;
+        }
+        auto& mine = model::at(seen, thread);
+        mine.resize(here.on.size());
+        if (mine[static_cast<std::size_t>(n)]) {
+          continue;
+        }
+        mine[static_cast<std::size_t>(n)] = true;
+        open.emplace_back(thread, n);
+        const graph_event& read = *model::at(model::at(graph_.threads, thread).events, n);
+        if (read.source != nullptr) {
+          open.emplace_back(read.source->thread, read.source->number);
+        }
+      }
+    }
+    return false;
+  }
+
+ private:
+  /// Of one thread: per event, and for the next one, the reads of the thread on which it depends directly.
+  struct one {
+    bool known = false;
+    std::vector<data_flow::set> on;
+  };
+
+  [[nodiscard]] const one& of(int t) {
+    one& result = model::at(threads_, t);
+    if (!result.known) {
+      result.known = true;
+      follow(t, result);
+    }
+    return result;
+  }
+
+  void follow(int t, one& result) const {
+    stack_arena arena;
+    const machine m(model::at(contexts_, t), arena);
+    const auto& events = model::at(graph_.threads, t).events;
+    data_flow flow(m, model::count_of(events) + 1);
+    const auto watch = [&](const thread_state& s, const instruction& i, bool runs) {
+      static_cast<void>(flow.follow(s, i, runs));
+      return watched::goes_on;
+    };
+    const thread_state* s = m.begin(watch);
+    for (int n = 0;; ++n) {
+      const instruction& i = m.at(*s);
+      data_flow::set on = flow.none();
+      if (s->status == thread_status::at_event) {
+        flow.join_path(on, i);
+        const bool accesses = i.code == op::load || i.code == op::store || i.code == op::atomic || i.code == op::reduction;
+        const bool last = n == model::count_of(events);
+        const bool writes = i.code == op::store || (accesses && i.code != op::load && (s->part == 1 || last));
+        if (accesses) {
+          flow.join(on, i.by[0], false);
+        }
+        if (writes && i.code == op::store) {
+          flow.join(on, i.by[1U + s->part], i.type == ptx_type::b128);
+        } else if (writes) {
+          flow.join(on, i.by[1], i.type == ptx_type::b128);
+          flow.join(on, i.by[2], i.type == ptx_type::b128);
+          if (s->part == 1) {
+            data_flow::put(on, n - 1);
+          }
+        }
+      }
+      result.on.push_back(on);
+      if (n == model::count_of(events)) {
+        return;
+      }
+      const graph_event& e = *model::at(events, n);
+      data_flow::set value = flow.none();
+      if (i.code == op::load) {
+        data_flow::put(value, n);
+        flow.put_result(i, i.to[s->part], value);
+      } else if (i.code == op::atomic) {
+        if (s->part == 1 || !m.writes(*s, e.value)) {
+          data_flow::put(value, n - s->part);
+          flow.put_result(i, i.to[0], value);
+        }
+      } else if (i.code > op::fence) {
+        for (unsigned k = 0; k < i.destinations; ++k) {
+          flow.put_result(i, i.to[k], value);
+        }
+      }
+      s = m.step(*s, seen_by(t, e, i, s->part), watch);
+    }
+  }
+
+  /// What the thread was given at an event. The results of meetings are in the registers of the state after it.
+  [[nodiscard]] wide_value seen_by(int t, const graph_event& e, const instruction& i, int part) const {
+    if (i.code <= op::fence || part == 0 || i.destinations == 0) {
+      return e.value;
+    }
+    const thread_state& after = *model::at(model::at(graph_.threads, t).states, e.number + 1);
+    const auto word = [&](unsigned k) { return i.to[k].word < 0 ? 0 : after.words()[i.to[k].word]; };
+    return {word(0), i.destinations > 1 ? word(1) : 0};
+  }
+
+  const graph& graph_;
+  std::span<const thread_context> contexts_;
+  std::vector<one> threads_;
+};
+
+}  // namespace membar::inline v0_2::checker
