@@ -8,9 +8,7 @@
 
 #include <membar/detail/compilation.cuh>
 #include <membar/detail/config.hpp>
-
-#include <cstdint>
-#include <type_traits>
+#include <membar/detail/standard.hpp>
 
 namespace membar::inline v0_2 {
 
@@ -116,7 +114,7 @@ class hit_fraction {
  public:
   template <class T, class Rule = detail::needs_a_constant_above_0_and_at_most_1_or_hit_fraction_at_run_time>
     requires std::is_arithmetic_v<T>
-  consteval hit_fraction(T value) : value_(static_cast<float>(value)) {
+  MEMBAR_HOST_DEVICE consteval hit_fraction(T value) : value_(static_cast<float>(value)) {
     if (!(value > 0 && value <= 1)) {
       throw "membar: the fraction of a cache policy lies above 0 and is at most 1";
     }

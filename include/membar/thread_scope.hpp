@@ -21,7 +21,7 @@ enum class thread_scope {
 };
 
 /// The scope's name in membar's words: "block", "cluster", "device" or "system".
-[[nodiscard]] constexpr const char* name(thread_scope scope) noexcept {
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr const char* name(thread_scope scope) noexcept {
   switch (scope) {
     case thread_scope::block:
       return "block";

@@ -6,6 +6,7 @@
 #include <membar/atomicity.hpp>
 #include <membar/error.hpp>
 #include <membar/symmetric/pe.hpp>
+#include <membar/symmetric/reach.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -13,15 +14,6 @@
 #include <type_traits>
 
 namespace membar::inline v0_2::symmetric {
-
-/// The device's part of a backend: a small value that kernels take. It says which PE this is, how many there are, and where
-/// their objects are. Its operations are in `detail::transport<Reach>`, in the backend's `.cuh`.
-template <class Reach>
-concept reach = std::is_trivially_copyable_v<Reach> && requires(const Reach& reach, void* local, pe which) {
-  { reach.self() } -> std::same_as<pe>;
-  { reach.count() } -> std::same_as<int>;
-  { reach.direct(local, which) } -> std::same_as<void*>;
-};
 
 /// Memory that a backend has at every PE and a heap divides: the same size and alignment at each, not zeroed.
 template <class Region, class Reach>
@@ -62,13 +54,6 @@ template <backend Backend>
 using reach_of = typename Backend::reach;
 
 namespace detail {
-
-/// A backend's operations in device code. Each backend specializes it for its reach.
-template <class Reach>
-struct transport;
-/// The operations of a symmetric address.
-template <class Address>
-using transport_of = transport<typename Address::reach_type>;
 
 /// Gathers the value that every process gives for all of its PEs, by PE. Collective.
 template <class Backend>

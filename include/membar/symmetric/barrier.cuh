@@ -3,11 +3,10 @@
 /// A barrier of all PEs, by one group of threads of each.
 #pragma once
 
+#include <membar/detail/standard.hpp>
 #include <membar/symmetric/operations.cuh>
 #include <membar/symmetric/wait.cuh>
 #include <membar/wait_budget.cuh>
-
-#include <type_traits>
 
 namespace membar::inline v0_2::symmetric {
 

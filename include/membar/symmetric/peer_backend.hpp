@@ -10,6 +10,7 @@
 #include <membar/error.hpp>
 #include <membar/symmetric/backend.hpp>
 #include <membar/symmetric/pe.hpp>
+#include <membar/symmetric/reach.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -17,34 +18,6 @@
 #include <vector>
 
 namespace membar::inline v0_2::symmetric {
-
-/// The reach of a PE of the peer backend: the distance from its own object to each other PE's.
-class peer_reach {
- public:
-  /// PEs at equal distances, `stride` bytes apart.
-  MEMBAR_HOST_DEVICE constexpr peer_reach(pe self, int count, std::ptrdiff_t stride) noexcept
-      : distances_(nullptr), stride_(stride), self_(self), count_(count) {}
-  /// PEs at the distances in a table, by PE, in memory of PE `self`'s device.
-  MEMBAR_HOST_DEVICE constexpr peer_reach(pe self, int count, const std::ptrdiff_t* distances) noexcept
-      : distances_(distances), stride_(0), self_(self), count_(count) {}
-
-  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr pe self() const noexcept { return self_; }
-  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr int count() const noexcept { return count_; }
-
-  /// The object of PE `which` whose counterpart here is at `local`. With plain allocations (`peer_memory::plain`) in device
-  /// code only.
-  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr void* direct(void* local, pe which) const noexcept {
-    const std::ptrdiff_t distance =
-        distances_ == nullptr ? (which.index() - self_.index()) * stride_ : distances_[which.index()];
-    return static_cast<unsigned char*>(local) + distance;
-  }
-
- private:
-  const std::ptrdiff_t* distances_;
-  std::ptrdiff_t stride_;
-  pe self_;
-  int count_;
-};
 
 /// How the peer backend gets memory that devices reach at each other.
 enum class peer_memory {
