@@ -3,6 +3,8 @@
 /// Thread scope: which threads an atomic operation or a fence includes.
 #pragma once
 
+#include <membar/detail/config.hpp>
+
 namespace membar::inline v0_2 {
 
 /// The set of threads, seen from the executing one, to which an operation's order and atomicity extend.
