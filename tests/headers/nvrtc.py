@@ -25,9 +25,10 @@ OF_THE_HOST = ["symmetric/on_stream.cuh", "symmetric/recoverable.cuh", "symmetri
 # libcu++'s <cuda/annotated_ptr> includes cuda_runtime_api.h.
 NEEDS_THE_RUNTIME = ["interop/annotated_ptr.cuh"]
 RELATIVE = re.compile(rb'^ *# *include *"([.][.]/[^"]+)"', re.MULTILINE)
-# Kernels of tests/codegen, and the options they need: atomics of 16 bytes; generic lambdas in symmetric/packed.cuh.
+# Kernels of other tests, from tests/codegen on, and the options they need: atomics of 16 bytes; generic lambdas in symmetric/packed.cuh.
 KERNELS = {"vocabulary.cu": [], "device_clock.cu": [], "tags.cu": [], "sync.cu": ["--device-int128"],
-           "symmetric.cu": ["--device-int128", "--device-as-default-execution-space"]}
+           "symmetric.cu": ["--device-int128", "--device-as-default-execution-space"],
+           "../package/coexistence/part.cu": ["-DWITHOUT_EXCEPTIONS", "-DPART=a"]}
 
 
 def device_headers(include):

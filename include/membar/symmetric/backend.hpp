@@ -10,8 +10,8 @@
 
 #include <concepts>
 #include <cstddef>
-#include <memory>
 #include <type_traits>
+#include <vector>
 
 namespace membar::inline v0_2::symmetric {
 
@@ -57,14 +57,10 @@ namespace detail {
 
 /// Gathers the value that every process gives for all of its PEs, by PE. Collective.
 template <class Backend>
-[[nodiscard]] std::unique_ptr<unsigned long long[]> gathered(Backend& backend, unsigned long long value) {
-  const auto local = static_cast<std::size_t>(backend.local_pes().size());
-  const auto mine = std::make_unique<unsigned long long[]>(local);
-  auto all = std::make_unique<unsigned long long[]>(static_cast<std::size_t>(backend.count()));
-  for (std::size_t i = 0; i != local; ++i) {
-    mine[i] = value;
-  }
-  backend.all_gather(mine.get(), all.get());
+[[nodiscard]] std::vector<unsigned long long> gathered(Backend& backend, unsigned long long value) {
+  const std::vector<unsigned long long> mine(static_cast<std::size_t>(backend.local_pes().size()), value);
+  std::vector<unsigned long long> all(static_cast<std::size_t>(backend.count()));
+  backend.all_gather(mine.data(), all.data());
   return all;
 }
 

@@ -12,7 +12,6 @@
 #include <membar/symmetric/pe.hpp>
 #include <membar/symmetric/reach.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -57,16 +56,17 @@ inline void validate_peers(const peer_facts& facts) {
   if (asked == peer_memory::plain) {
     return asked;
   }
-  const auto without = std::find(facts.virtual_memory.begin(), facts.virtual_memory.end(), static_cast<char>(0));
-  if (without == facts.virtual_memory.end()) {
-    return peer_memory::mapped;
+  for (std::size_t i = 0; i != facts.virtual_memory.size(); ++i) {
+    if (facts.virtual_memory[i] == 0 && asked == peer_memory::mapped) {
+      throw error(cudaErrorNotSupported,
+                  "membar: device %d has no virtual memory management: ask for peer_memory::plain, which needs none",
+                  facts.devices[i]);
+    }
+    if (facts.virtual_memory[i] == 0) {
+      return peer_memory::plain;
+    }
   }
-  if (asked == peer_memory::mapped) {
-    throw error(cudaErrorNotSupported,
-                "membar: device %d has no virtual memory management: ask for peer_memory::plain, which needs none",
-                facts.devices[static_cast<std::size_t>(without - facts.virtual_memory.begin())]);
-  }
-  return peer_memory::plain;
+  return peer_memory::mapped;
 }
 
 /// Whether `use` is atomic between every two PEs. `links` are those of the pairs, in rows as in `peer_facts`.
@@ -144,7 +144,7 @@ class peer_region {
       const CUmemAllocationProp kind = memory_of(device);
       std::size_t granularity = 0;
       check(as_runtime(driver.granularity(&granularity, &kind, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)));
-      unit = std::max(unit, granularity);
+      unit = unit < granularity ? granularity : unit;
     }
     const std::size_t count = devices.size();
     if (bytes > (static_cast<std::size_t>(-1) / 2 - unit) / count) {
@@ -166,8 +166,11 @@ class peer_region {
       check(as_runtime(placed));
       made.bases_.push_back(reinterpret_cast<void*>(made.range_ + i * made.bytes_));
       check(as_runtime(released));
-      if (std::find(devices.begin(), devices.begin() + static_cast<std::ptrdiff_t>(i), devices[i]) ==
-          devices.begin() + static_cast<std::ptrdiff_t>(i)) {
+      bool first = true;
+      for (std::size_t earlier = 0; earlier != i; ++earlier) {
+        first = first && devices[earlier] != devices[i];
+      }
+      if (first) {
         CUmemAccessDesc each{};
         each.location = kind.location;
         each.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
@@ -326,7 +329,11 @@ class basic_peer_backend {
   }
 
   /// Copies `mine` to `all`: all PEs are of this process.
-  void all_gather(const unsigned long long* mine, unsigned long long* all) const { std::copy(mine, mine + count(), all); }
+  void all_gather(const unsigned long long* mine, unsigned long long* all) const {
+    for (int i = 0; i != count(); ++i) {
+      all[i] = mine[i];
+    }
+  }
 
   [[nodiscard]] region map(std::size_t bytes) const {
     return memory_ == peer_memory::mapped ? region::mapped(facts_.devices, bytes) : region::plain(facts_.devices, bytes);
