@@ -43,10 +43,13 @@ class stream_partition {
       const cudaStream_t (&streams)[Count])
       : stream_partition(streams, Count) {}
   template <class Streams>
-    requires requires(const Streams& streams) { stream_partition(streams.data(), streams.size()); }
+    requires requires(const Streams& streams) {
+      static_cast<const cudaStream_t*>(streams.data());
+      static_cast<std::size_t>(streams.size());
+    }
   [[nodiscard("the maps are put back when this object is destroyed: give it a name")]] explicit stream_partition(
       const Streams& streams)
-      : stream_partition(streams.data(), streams.size()) {}
+      : stream_partition(streams.data(), static_cast<std::size_t>(streams.size())) {}
 
   stream_partition(const stream_partition&) = delete;
   stream_partition& operator=(const stream_partition&) = delete;

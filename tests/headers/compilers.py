@@ -77,7 +77,7 @@ def main():
     parser.add_argument("--toolkits", type=pathlib.Path)
     asked = parser.parse_args()
     include = asked.repository.resolve() / "include"
-    toolkit = asked.nvcc.resolve().parents[2] / "include" if (asked.nvcc.resolve().parents[2] / "include").is_dir() else asked.nvcc.parent.parent / "include"
+    toolkit = asked.nvcc.resolve().parents[1] / "include"
     page = asked.repository / "docs" / "compilers.md"
     before, rest = page.read_text().split(BEGIN)
     table, after = rest.split(END)
@@ -92,7 +92,7 @@ def main():
         else:
             rows.setdefault(f"{kind} {compiler.split('-')[1]}", ("untried", "untried", ""))
     if asked.zig:
-        zig = [str(asked.zig), "-m", "ziglang", "c++"]
+        zig = [str(asked.zig), "-m", "ziglang", "c++", "-Wno-unused-command-line-argument"]
         version = re.search(r"clang version (\d+)", subprocess.run([*zig, "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout)[1]
         found.append(progress(host_row(f"clang {version} with libc++", zig, include, toolkit)))
     every = other_toolkits.headers(include, ["**/*.hpp", "**/*.cuh"])
