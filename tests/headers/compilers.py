@@ -48,7 +48,7 @@ def verdict(command, headers, suffix):
     with tempfile.TemporaryDirectory() as folder:
         source = pathlib.Path(folder) / f"unit{suffix}"
         source.write_text("".join(f"#include <{name}>\n" for name in headers))
-        done = subprocess.run([*command, source], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        done = subprocess.run([*command, *(["-o", f"{folder}/unit.o"] if "-c" in command else []), source], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode == 0:
         return f"{len(headers)} headers"
     first = next((line for line in done.stdout.splitlines() if "error" in line), done.stdout[:200])
@@ -63,7 +63,7 @@ def progress(row):
 
 
 def host_row(name, compiler, include, toolkit):
-    common = [*compiler, "-std=c++20", "-c", "-o", "/dev/null", *WARNINGS, f"-I{include}"]
+    common = [*compiler, "-std=c++20", "-c", *WARNINGS, f"-I{include}"]
     hosts = other_toolkits.headers(include, ["**/*.hpp"])
     return name, (verdict(common, plain_headers(include), ".cpp"), verdict([*common, "-isystem", toolkit], hosts, ".cpp"), "")
 
