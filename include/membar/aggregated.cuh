@@ -8,8 +8,7 @@
 
 #include <membar/atomic.cuh>
 #include <membar/detail/lane.cuh>
-
-#include <cstddef>
+#include <membar/detail/standard.hpp>
 
 namespace membar::inline v0_2 {
 

@@ -11,6 +11,7 @@
 #include <membar/detail/atomic_rules.hpp>
 #include <membar/detail/compilation.hpp>
 #include <membar/detail/config.hpp>
+#include <membar/detail/standard.hpp>
 #include <membar/memory_order.hpp>
 #include <membar/thread_scope.hpp>
 
@@ -18,8 +19,6 @@
 #include <membar/detail/atomic_cuda.cuh>
 #include <membar/detail/atomic_policy.cuh>
 #endif
-
-#include <type_traits>
 
 namespace membar::inline v0_2 {
 
@@ -174,7 +173,7 @@ class atomic_ref {
     static_assert(load_order<Failure>,
                   "membar: a compare_exchange that fails takes relaxed, acquire or seq_cst: it stores nothing to release");
     detail::require_mutable<T>();
-    constexpr memory_order covering = detail::covering_order<detail::order_of<Success>, detail::order_of<Failure>>;
+    constexpr memory_order covering = detail::covering_order<detail::order_of<Success>, detail::order_of<Failure>>();
     if constexpr (std::is_const_v<T>) {
       __builtin_unreachable();
     } else if constexpr (detail::compiling_for_device) {

@@ -6,9 +6,7 @@
 #pragma once
 
 #include <membar/cache_hint.cuh>
-
-#include <cstdint>
-#include <type_traits>
+#include <membar/detail/standard.hpp>
 
 namespace membar::inline v0_2 {
 

@@ -8,9 +8,7 @@
 
 #include <membar/detail/compilation.cuh>
 #include <membar/detail/config.hpp>
-
-#include <cstdint>
-#include <type_traits>
+#include <membar/detail/standard.hpp>
 
 namespace membar::inline v0_2 {
 
@@ -106,6 +104,8 @@ MEMBAR_CONSTANT prefetch_size<256> prefetch_256B{};
 namespace detail {
 /// nvcc's message for a fraction that is refused has no more than the names of the constructor's template arguments.
 struct needs_a_constant_above_0_and_at_most_1_or_hit_fraction_at_run_time;
+/// A call of it is no constant: so it refuses a constant also where there are no exceptions.
+MEMBAR_HOST void the_fraction_of_a_cache_policy_lies_above_0_and_is_at_most_1();
 }  // namespace detail
 
 /// The fraction of addresses that get a policy's primary priority: above 0 and at most 1.
@@ -116,9 +116,9 @@ class hit_fraction {
  public:
   template <class T, class Rule = detail::needs_a_constant_above_0_and_at_most_1_or_hit_fraction_at_run_time>
     requires std::is_arithmetic_v<T>
-  consteval hit_fraction(T value) : value_(static_cast<float>(value)) {
+  MEMBAR_HOST consteval hit_fraction(T value) : value_(static_cast<float>(value)) {
     if (!(value > 0 && value <= 1)) {
-      throw "membar: the fraction of a cache policy lies above 0 and is at most 1";
+      detail::the_fraction_of_a_cache_policy_lies_above_0_and_is_at_most_1();
     }
   }
 

@@ -11,15 +11,19 @@
 
 #include <membar/detail/config.hpp>
 #include <membar/detail/lane.cuh>
+#include <membar/detail/standard.hpp>
+
+#if defined(__CUDACC_RTC__)
+#include <cuda/std/cassert>
+#else
 #include <membar/error.hpp>
 
 #include <cassert>
-#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <new>
-#include <type_traits>
 #include <utility>
+#endif
 
 namespace membar::inline v0_2 {
 
@@ -87,7 +91,7 @@ struct constant_access_counts {
   unsigned worst = 0;                ///< the most different addresses of one access, 1 to 32
 
   /// Different addresses per access: 1 is a broadcast.
-  [[nodiscard]] double per_warp() const noexcept {
+  [[nodiscard]] MEMBAR_HOST_DEVICE double per_warp() const noexcept {
     return warps == 0 ? 0.0 : static_cast<double>(addresses) / static_cast<double>(warps);
   }
 };
@@ -102,6 +106,8 @@ __device__ inline void count_constant_access(constant_access_counts& counts, std
     atomicMax(&counts.worst, distinct);
   }
 }
+
+#if !defined(__CUDACC_RTC__)  // which compiles no host code
 
 /// If the counted accesses are not all broadcasts, prints one sentence to stderr and returns true.
 inline bool warn_if_divergent(const constant_access_counts& counts, const char* table) noexcept {
@@ -242,5 +248,7 @@ template <class T, std::size_t Size>
   check(cudaGetSymbolAddress(&address, static_cast<const void*>(&table)), "pass a table declared __constant__");
   return static_cast<T*>(address);
 }
+
+#endif  // !defined(__CUDACC_RTC__)
 
 }  // namespace membar::inline v0_2

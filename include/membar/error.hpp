@@ -7,11 +7,18 @@
 #include <membar/detail/config.hpp>
 #include <membar/detail/process_state.hpp>
 
+#if !defined(__cpp_exceptions)
+#error "membar: host functions throw membar::error: compile without -fno-exceptions (atomic.hpp, fence.hpp, kernels do without)"
+#if !defined(__CUDACC__)
+#include "the_error_above_ends_the_compilation"
+#endif
+#endif
+
 #include <cuda_runtime_api.h>
 
 #include <cstdarg>
 #include <cstdio>
-#include <exception>
+#include <new>  // std::exception, at a tenth of the cost of <exception>
 #include <source_location>
 
 #if CUDART_VERSION < 12080

@@ -122,7 +122,7 @@ concept always_refused =
     (std::floating_point<From> && std::integral<To>) || (std::is_pointer_v<From> && std::same_as<To, bool>);
 
 /// Not usable in a constant expression, so that the compiler names it where a constant is out of range.
-[[noreturn]] inline void the_kernel_parameter_does_not_hold_this_constant() noexcept { std::terminate(); }
+void the_kernel_parameter_does_not_hold_this_constant() noexcept;
 
 template <class T>
 [[nodiscard]] consteval bool is_negative(T value) {

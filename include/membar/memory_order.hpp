@@ -5,8 +5,6 @@
 
 #include <membar/detail/config.hpp>
 
-#include <concepts>
-
 namespace membar::inline v0_2 {
 
 /// The orders as values, for code that tabulates or prints them. Calls take the tags below.
@@ -42,9 +40,16 @@ MEMBAR_CONSTANT acq_rel_t acq_rel{};
 /// on.
 MEMBAR_CONSTANT seq_cst_t seq_cst{};
 
+namespace detail {
+template <class Order, memory_order Allowed>
+inline constexpr bool is_tag_of = false;
+template <memory_order Allowed>
+inline constexpr bool is_tag_of<memory_order_constant<Allowed>, Allowed> = true;
+}  // namespace detail
+
 /// The rule that `Order` is the tag of one of the `Allowed` orders.
 template <class Order, memory_order... Allowed>
-concept order_among = (std::same_as<Order, memory_order_constant<Allowed>> || ...);
+concept order_among = (detail::is_tag_of<Order, Allowed> || ...);
 
 /// The rule for anything that takes an order: one of membar's tags. Operations that read and write take all of them.
 template <class Order>
@@ -96,7 +101,7 @@ template <memory_order Order>
 }
 
 /// The order's name: "relaxed", "acquire", "release", "acq_rel" or "seq_cst".
-[[nodiscard]] constexpr const char* name(memory_order order) noexcept {
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr const char* name(memory_order order) noexcept {
   switch (order) {
     case memory_order::relaxed:
       return "relaxed";

@@ -11,12 +11,9 @@
 
 #include <membar/detail/config.hpp>
 #include <membar/detail/memory_access.cuh>
+#include <membar/detail/standard.hpp>
 #include <membar/memory_order.hpp>
 #include <membar/thread_scope.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <type_traits>
 
 namespace membar::inline v0_2 {
 
@@ -24,13 +21,13 @@ namespace detail {
 
 /// The widest load that a type's alignment and size allow.
 template <class T>
-inline constexpr std::size_t chunk_bytes = [] {
+[[nodiscard]] MEMBAR_HOST_DEVICE consteval std::size_t chunk_bytes() noexcept {
   std::size_t bytes = 16;
   while (bytes > alignof(T) || sizeof(T) % bytes != 0) {
     bytes /= 2;
   }
   return bytes;
-}();
+}
 
 template <std::size_t Bytes>
 struct alignas(Bytes) chunk {
@@ -39,7 +36,7 @@ struct alignas(Bytes) chunk {
 
 template <class T>
 struct chunks {
-  chunk<chunk_bytes<T>> parts[sizeof(T) / chunk_bytes<T>];
+  chunk<chunk_bytes<T>()> parts[sizeof(T) / chunk_bytes<T>()];
 };
 
 /// Whether one instruction moves a `T` on the target architecture.
@@ -75,9 +72,9 @@ template <class T, class... Said>
       return detail::load_with<access_kind::read_only_load, thread_scope::system, detail::no_order>(address, said...);
     } else {
       detail::chunks<T> whole;
-      const auto* const parts = reinterpret_cast<const detail::chunk<detail::chunk_bytes<T>>*>(address);
+      const auto* const parts = reinterpret_cast<const detail::chunk<detail::chunk_bytes<T>()>*>(address);
 #pragma unroll
-      for (std::size_t i = 0; i != sizeof(T) / detail::chunk_bytes<T>; ++i) {
+      for (std::size_t i = 0; i != sizeof(T) / detail::chunk_bytes<T>(); ++i) {
         whole.parts[i] =
             detail::load_with<access_kind::read_only_load, thread_scope::system, detail::no_order>(parts + i, said...);
       }
@@ -159,7 +156,7 @@ class read_only_watch {
 
  private:
   using value_type = typename read_only_span<T>::value_type;
-  static constexpr std::size_t word_bytes = detail::chunk_bytes<value_type> < 4 ? detail::chunk_bytes<value_type> : 4;
+  static constexpr std::size_t word_bytes = detail::chunk_bytes<value_type>() < 4 ? detail::chunk_bytes<value_type>() : 4;
   using word =
       std::conditional_t<word_bytes == 4, std::uint32_t, std::conditional_t<word_bytes == 2, std::uint16_t, std::uint8_t>>;
 

@@ -6,7 +6,6 @@
 #include <membar/launch_attribute.hpp>
 
 #include <cstddef>
-#include <span>
 
 namespace membar::inline v0_2 {
 
@@ -23,11 +22,12 @@ namespace membar::inline v0_2 {
 /// Errors: an invalid stream, or no device; every stream is then as it was. The streams must outlive the object.
 class stream_partition {
  public:
-  /// `streams` belong to the current device.
-  [[nodiscard("the maps are put back when this object is destroyed: give it a name")]] explicit stream_partition(
-      std::span<const cudaStream_t> streams)
-      : stream_partition(sync_domain_count(), streams.size()) {
-    for (const cudaStream_t stream : streams) {
+  /// `count` streams from `streams` on, which belong to the current device.
+  [[nodiscard("the maps are put back when this object is destroyed: give it a name")]] stream_partition(
+      const cudaStream_t* streams, std::size_t count)
+      : stream_partition(sync_domain_count(), count) {
+    while (size_ != count) {
+      const cudaStream_t stream = streams[size_];
       previous_[size_].stream = stream;
       check(cudaStreamGetAttribute(stream, cudaLaunchAttributeMemSyncDomainMap, &previous_[size_].map),
             "pass streams of the current device");
@@ -36,6 +36,20 @@ class stream_partition {
       ++size_;
     }
   }
+
+  /// The streams of an array, or of a `std::vector`, a `std::span` or what else has `data()` and `size()`.
+  template <std::size_t Count>
+  [[nodiscard("the maps are put back when this object is destroyed: give it a name")]] explicit stream_partition(
+      const cudaStream_t (&streams)[Count])
+      : stream_partition(streams, Count) {}
+  template <class Streams>
+    requires requires(const Streams& streams) {
+      static_cast<const cudaStream_t*>(streams.data());
+      static_cast<std::size_t>(streams.size());
+    }
+  [[nodiscard("the maps are put back when this object is destroyed: give it a name")]] explicit stream_partition(
+      const Streams& streams)
+      : stream_partition(streams.data(), static_cast<std::size_t>(streams.size())) {}
 
   stream_partition(const stream_partition&) = delete;
   stream_partition& operator=(const stream_partition&) = delete;

@@ -3,6 +3,8 @@
 /// Thread scope: which threads an atomic operation or a fence includes.
 #pragma once
 
+#include <membar/detail/config.hpp>
+
 namespace membar::inline v0_2 {
 
 /// The set of threads, seen from the executing one, to which an operation's order and atomicity extend.
@@ -21,7 +23,7 @@ enum class thread_scope {
 };
 
 /// The scope's name in membar's words: "block", "cluster", "device" or "system".
-[[nodiscard]] constexpr const char* name(thread_scope scope) noexcept {
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr const char* name(thread_scope scope) noexcept {
   switch (scope) {
     case thread_scope::block:
       return "block";

@@ -16,7 +16,7 @@
 namespace membar::inline v0_2::detail {
 
 /// The host's clock, after other threads had their turn: the awaited one may need this processor.
-[[nodiscard]] inline unsigned long long host_clock_ns() noexcept {
+[[nodiscard]] MEMBAR_HOST inline unsigned long long host_clock_ns() noexcept {
 #if defined(__CUDACC_RTC__)
   return 0;  // there is no host
 #else

@@ -16,7 +16,7 @@ enum class [[nodiscard("only done means that it happened: compare it")]] wait_re
 };
 
 /// The result's name: "done", "would_wait", "timed_out" or "closed".
-[[nodiscard]] constexpr const char* name(wait_result result) noexcept {
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr const char* name(wait_result result) noexcept {
   switch (result) {
     case wait_result::done:
       return "done";

@@ -5,7 +5,9 @@
 #include <membar/read_only.cuh>
 #include <membar/symmetric/group.cuh>
 
+#if !defined(__CUDACC_RTC__)  // which has std::forward without a header
 #include <utility>
+#endif
 
 using namespace membar;
 

@@ -123,7 +123,7 @@ TEST_F(stream_partition, with_a_single_domain_everything_runs_in_it) {
 
 TEST_F(stream_partition, of_no_streams_is_allowed) {
   const long arrays = arrays_alive;
-  { const membar::stream_partition partition({}); }
+  { const membar::stream_partition partition(std::vector<cudaStream_t>{}); }
   EXPECT_EQ(arrays_alive, arrays);
 }
 

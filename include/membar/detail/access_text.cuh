@@ -6,10 +6,9 @@
 #include <membar/cache_hint.cuh>
 #include <membar/detail/config.hpp>
 #include <membar/detail/ptx_access.cuh>
+#include <membar/detail/standard.hpp>
 #include <membar/memory_order.hpp>
 #include <membar/thread_scope.hpp>
-
-#include <type_traits>
 
 namespace membar::inline v0_2 {
 

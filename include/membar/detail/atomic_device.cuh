@@ -257,21 +257,17 @@ __device__ inline T fetch_in_loop(T* object, T value) noexcept {
   return update_loop<T, Scope, Order>(object, [=](T old) { return applied<Op>(old, value); });
 }
 
-/// Calls `emit` with the operation and the type of the integer instruction for a floating-point minimum or maximum.
+/// The integer instructions for a floating-point minimum or maximum.
 ///
 /// In the total order, that of an operand without a sign is the minimum or maximum of the bits as signed integers. With a sign
 /// it is the opposite operation on unsigned ones.
-template <atom_op Op, class T, class Emit>
-__device__ inline auto in_integer_form(bits_of<T> operand, Emit emit) noexcept {
-  constexpr bool narrow = sizeof(T) == 4;
-  constexpr ptx_type as_signed = narrow ? ptx_type::s32 : ptx_type::s64;
-  constexpr ptx_type as_unsigned = narrow ? ptx_type::u32 : ptx_type::u64;
-  constexpr atom_op opposite = Op == atom_op::min ? atom_op::max : atom_op::min;
-  if (operand >> (8 * sizeof(T) - 1) == 0) {
-    return emit.template operator()<Op, as_signed>();
-  }
-  return emit.template operator()<opposite, as_unsigned>();
-}
+template <atom_op Op, class T>
+struct integer_form {
+  static constexpr ptx_type as_signed = sizeof(T) == 4 ? ptx_type::s32 : ptx_type::s64;
+  static constexpr ptx_type as_unsigned = sizeof(T) == 4 ? ptx_type::u32 : ptx_type::u64;
+  static constexpr atom_op opposite = Op == atom_op::min ? atom_op::max : atom_op::min;
+  [[nodiscard]] __device__ static bool is_signed(bits_of<T> operand) noexcept { return operand >> (8 * sizeof(T) - 1) != 0; }
+};
 
 /// The bits of a vector's elements.
 template <class T, int Size>
@@ -326,9 +322,10 @@ __device__ inline T fetch_by_instruction(T* object, bits_of<T> operand) noexcept
   if constexpr (lowering_of<Op, T>() == lowering::instruction) {
     return from_bits<T>(ptx_atom<Op, native_type<T>(Op), Scope, Order, Space>(object, operand));
   } else {
-    return from_bits<T>(in_integer_form<Op, T>(operand, [&]<atom_op IntegerOp, ptx_type Type>() {
-      return ptx_atom<IntegerOp, Type, Scope, Order, Space>(object, operand);
-    }));
+    using form = integer_form<Op, T>;
+    return from_bits<T>(form::is_signed(operand)
+                            ? ptx_atom<form::opposite, form::as_unsigned, Scope, Order, Space>(object, operand)
+                            : ptx_atom<Op, form::as_signed, Scope, Order, Space>(object, operand));
   }
 }
 
@@ -379,8 +376,12 @@ __device__ inline void reduce_by_instruction(T* object, bits_of<T> operand) noex
   if constexpr (lowering_of<Op, T>() == lowering::instruction) {
     ptx_red<Op, native_type<T>(Op), Scope, Order, Space>(object, operand);
   } else {
-    in_integer_form<Op, T>(
-        operand, [&]<atom_op IntegerOp, ptx_type Type>() { ptx_red<IntegerOp, Type, Scope, Order, Space>(object, operand); });
+    using form = integer_form<Op, T>;
+    if (form::is_signed(operand)) {
+      ptx_red<form::opposite, form::as_unsigned, Scope, Order, Space>(object, operand);
+    } else {
+      ptx_red<Op, form::as_signed, Scope, Order, Space>(object, operand);
+    }
   }
 }
 

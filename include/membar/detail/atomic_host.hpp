@@ -7,9 +7,8 @@
 #include <membar/detail/atomic_rules.hpp>
 #include <membar/detail/atomic_type.hpp>
 #include <membar/detail/host_order.hpp>
+#include <membar/detail/standard.hpp>
 #include <membar/memory_order.hpp>
-
-#include <type_traits>
 
 #if defined(__clang__)
 #pragma clang diagnostic push
@@ -20,23 +19,23 @@ namespace membar::inline v0_2::detail {
 
 /// The object's bits. No compiler derives from their type what the functions below change.
 template <class T>
-[[nodiscard]] inline auto host_bits(T* object) noexcept {
+[[nodiscard]] MEMBAR_HOST inline auto host_bits(T* object) noexcept {
   return reinterpret_cast<bits_of<std::remove_const_t<T>>*>(const_cast<std::remove_const_t<T>*>(object));
 }
 
 template <memory_order Order, class T>
-[[nodiscard]] inline std::remove_const_t<T> host_load(T* object) noexcept {
+[[nodiscard]] MEMBAR_HOST inline std::remove_const_t<T> host_load(T* object) noexcept {
   return from_bits<std::remove_const_t<T>>(__atomic_load_n(host_bits(object), host_order<Order>));
 }
 
 template <memory_order Order, class T>
-inline void host_store(T* object, const T& value) noexcept {
+MEMBAR_HOST inline void host_store(T* object, const T& value) noexcept {
   __atomic_store_n(host_bits(object), to_bits(value), host_order<Order>);
 }
 
 /// `Order` covers the orders of success and failure. A failure has it without its release half.
 template <memory_order Order, class T>
-inline bool host_compare_exchange(T* object, T& expected, const T& desired) noexcept {
+MEMBAR_HOST inline bool host_compare_exchange(T* object, T& expected, const T& desired) noexcept {
   constexpr int failure = host_order<failure_tag<memory_order_constant<Order>>::type::value>;
   bits_of<T> seen = to_bits(expected);
   const bool exchanged =
@@ -49,7 +48,7 @@ inline bool host_compare_exchange(T* object, T& expected, const T& desired) noex
 
 /// The host's loop of compare-and-swap on the bits.
 template <memory_order Order, class T, class Function>
-inline T host_update(T* object, Function function) {
+MEMBAR_HOST inline T host_update(T* object, Function function) {
   bits_of<T>* const bits = host_bits(object);
   bits_of<T> seen = __atomic_load_n(bits, host_order<memory_order::relaxed>);
   // Failed attempts are relaxed. The attempt that succeeds has the operation's order.
@@ -61,7 +60,7 @@ inline T host_update(T* object, Function function) {
 
 /// Performs a read-modify-write on anything but a vector, and returns the value before.
 template <atom_op Op, memory_order Order, class T>
-inline T host_fetch(T* object, T value) noexcept {
+MEMBAR_HOST inline T host_fetch(T* object, T value) noexcept {
   [[maybe_unused]] constexpr int order = host_order<Order>;
   constexpr bool is_integer = kind_of<T> == value_kind::integer;
   if constexpr (Op == atom_op::exchange) {
@@ -82,7 +81,7 @@ inline T host_fetch(T* object, T value) noexcept {
 /// Performs a read-modify-write on an element of a vector. As in the vector instruction, and unlike the operation on a value of
 /// its own, minimum and maximum ignore a NaN beside a number.
 template <atom_op Op, memory_order Order, class T>
-inline T host_fetch_element(T* element, T value) noexcept {
+MEMBAR_HOST inline T host_fetch_element(T* element, T value) noexcept {
   if constexpr (Op == atom_op::min || Op == atom_op::max) {
     return host_update<Order>(element,
                               [=](T old) { return from_bits<T>(extreme_number<Op, T>(to_bits(old), to_bits(value))); });

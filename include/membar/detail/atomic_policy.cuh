@@ -177,9 +177,10 @@ __device__ inline T device_fetch_with_policy(T* object, T value, unsigned long l
     if constexpr (lowering_of<Op, T>() == lowering::instruction) {
       return from_bits<T>(ptx_atom_with_policy<Op, native_type<T>(Op), Scope, own>(object, operand, policy));
     } else {
-      return from_bits<T>(in_integer_form<Op, T>(operand, [&]<atom_op IntegerOp, ptx_type Type>() {
-        return ptx_atom_with_policy<IntegerOp, Type, Scope, own>(object, operand, policy);
-      }));
+      using form = integer_form<Op, T>;
+      return from_bits<T>(form::is_signed(operand)
+                              ? ptx_atom_with_policy<form::opposite, form::as_unsigned, Scope, own>(object, operand, policy)
+                              : ptx_atom_with_policy<Op, form::as_signed, Scope, own>(object, operand, policy));
     }
   }
 }
@@ -198,9 +199,12 @@ __device__ inline void device_reduce_with_policy(T* object, T value, unsigned lo
     if constexpr (lowering_of<Op, T>() == lowering::instruction) {
       ptx_red_with_policy<Op, native_type<T>(Op), Scope, Order>(object, operand, policy);
     } else {
-      in_integer_form<Op, T>(operand, [&]<atom_op IntegerOp, ptx_type Type>() {
-        ptx_red_with_policy<IntegerOp, Type, Scope, Order>(object, operand, policy);
-      });
+      using form = integer_form<Op, T>;
+      if (form::is_signed(operand)) {
+        ptx_red_with_policy<form::opposite, form::as_unsigned, Scope, Order>(object, operand, policy);
+      } else {
+        ptx_red_with_policy<Op, form::as_signed, Scope, Order>(object, operand, policy);
+      }
     }
   }
 }

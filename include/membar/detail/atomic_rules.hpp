@@ -6,9 +6,8 @@
 #include <membar/detail/atomic_refused.hpp>
 #include <membar/detail/atomic_type.hpp>
 #include <membar/detail/config.hpp>
+#include <membar/detail/standard.hpp>
 #include <membar/memory_order.hpp>
-
-#include <type_traits>
 
 namespace membar::inline v0_2 {
 
@@ -99,7 +98,7 @@ struct pointer_difference<T*> {
 
 /// The weakest order of a compare-and-swap that covers its order on success and its order on failure.
 template <memory_order Success, memory_order Failure>
-inline constexpr memory_order covering_order = [] {
+[[nodiscard]] MEMBAR_HOST_DEVICE consteval memory_order covering_order() noexcept {
   if (Success == memory_order::seq_cst || Failure == memory_order::seq_cst) {
     return memory_order::seq_cst;
   }
@@ -108,7 +107,7 @@ inline constexpr memory_order covering_order = [] {
     return releases ? memory_order::acq_rel : memory_order::acquire;
   }
   return Success;
-}();
+}
 
 /// The tag of the order on failure where a call gives one order: that without its release half.
 template <class Order>

@@ -4,8 +4,7 @@
 #pragma once
 
 #include <membar/detail/config.hpp>
-
-#include <type_traits>
+#include <membar/detail/standard.hpp>
 
 // Declared here, not included, so that atomic.cuh compiles fast. Code that uses them includes <cuda_fp16.h> or <cuda_bf16.h>.
 struct __half;

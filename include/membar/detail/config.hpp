@@ -34,3 +34,11 @@
 #define MEMBAR_HOST_DEVICE
 #define MEMBAR_CALLS_EITHER
 #endif
+
+/// MEMBAR_HOST stands before a function of the host that NVRTC reads too, with a device header: it accepts functions of the device
+/// only. No kernel calls it.
+#if defined(__CUDACC_RTC__)
+#define MEMBAR_HOST __device__
+#else
+#define MEMBAR_HOST
+#endif

@@ -3,11 +3,8 @@
 /// A copy by a group of threads, in accesses as wide as both addresses allow.
 #pragma once
 
+#include <membar/detail/standard.hpp>
 #include <membar/load_store.cuh>
-
-#include <cstddef>
-#include <cstdint>
-#include <type_traits>
 
 namespace membar::inline v0_2::detail {
 

@@ -21,7 +21,7 @@ inline constexpr int host_order = Order == memory_order::relaxed   ? __ATOMIC_RE
 #endif
 
 template <memory_order Order>
-inline void host_fence() noexcept {
+MEMBAR_HOST inline void host_fence() noexcept {
 #if !defined(__CUDACC_RTC__)
   __atomic_thread_fence(host_order<Order>);
 #endif

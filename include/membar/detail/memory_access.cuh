@@ -6,12 +6,10 @@
 #include <membar/cache_hint.cuh>
 #include <membar/detail/access_text.cuh>
 #include <membar/detail/ptx_access.cuh>
+#include <membar/detail/standard.hpp>
 #include <membar/fence.cuh>
 #include <membar/memory_order.hpp>
 #include <membar/thread_scope.hpp>
-
-#include <cstddef>
-#include <type_traits>
 
 namespace membar::inline v0_2::detail {
 
@@ -87,16 +85,17 @@ template <access_kind Kind, class T, class Order, class... Said>
   return !std::is_volatile_v<T> && std::is_trivially_copyable_v<T> && has_size && has_prefetch_size;
 }
 
+template <class Argument>
+__device__ constexpr unsigned long long policy_bits_of(const Argument& argument) noexcept {
+  if constexpr (said_by<Argument> == says::policy) {
+    return argument.bits();
+  } else {
+    return 0;
+  }
+}
 template <class... Said>
 __device__ constexpr unsigned long long policy_bits(const Said&... said) noexcept {
-  unsigned long long bits = 0;
-  const auto take = [&]<class Argument>(const Argument& argument) {
-    if constexpr (said_by<Argument> == says::policy) {
-      bits = argument.bits();
-    }
-  };
-  (take(said), ...);
-  return bits;
+  return (0ULL | ... | policy_bits_of(said));
 }
 
 /// The address as the instruction takes it: in the global state space, or generic.

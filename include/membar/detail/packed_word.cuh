@@ -8,9 +8,11 @@
 
 #include <membar/detail/compilation.cuh>
 #include <membar/detail/config.hpp>
+#include <membar/detail/standard.hpp>
 
-#include <cstddef>
+#if !defined(__CUDACC_RTC__)  // which has memcpy without a header
 #include <cstring>
+#endif
 
 namespace membar::inline v0_2::detail {
 

@@ -4,11 +4,15 @@
 #pragma once
 
 #include <membar/detail/ptx.cuh>
+#include <membar/detail/standard.hpp>
 #include <membar/memory_order.hpp>
 #include <membar/thread_scope.hpp>
 
-#include <cstddef>
+#if defined(__CUDACC_RTC__)
+#include <cuda/std/utility>
+#else
 #include <utility>
+#endif
 
 namespace membar::inline v0_2::detail {
 
@@ -17,7 +21,7 @@ inline constexpr std::size_t length_of = sizeof(Text::text) - 1;
 
 /// The character at `at` of the texts written one after the other.
 template <class... Texts>
-[[nodiscard]] consteval char character(std::size_t at) {
+[[nodiscard]] MEMBAR_HOST_DEVICE consteval char character(std::size_t at) {
   char result = '\0';
   const auto take = [&](const char* text, std::size_t length) {
     if (at < length) {

@@ -4,12 +4,10 @@
 #pragma once
 
 #include <membar/cache_hint.cuh>
+#include <membar/detail/standard.hpp>
 #include <membar/load_store.cuh>
 
 #include <cuda/annotated_ptr>
-
-#include <cstdint>
-#include <type_traits>
 
 namespace membar::inline v0_2 {
 

@@ -3,6 +3,11 @@
 /// The error that the model throws for a test that cannot be read or has no verdict.
 #pragma once
 
+#if !defined(__cpp_exceptions)
+#error "membar: the model throws membar::model::error: compile without -fno-exceptions"
+#include "the_error_above_ends_the_compilation"
+#endif
+
 #include <exception>
 #include <string>
 #include <utility>

@@ -8,9 +8,8 @@
 /// blocking operations; with `peer_backend`, what it has put to any PE.
 #pragma once
 
+#include <membar/detail/standard.hpp>
 #include <membar/symmetric/operations.cuh>
-
-#include <type_traits>
 
 namespace membar::inline v0_2::symmetric {
 

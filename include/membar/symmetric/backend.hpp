@@ -6,22 +6,14 @@
 #include <membar/atomicity.hpp>
 #include <membar/error.hpp>
 #include <membar/symmetric/pe.hpp>
+#include <membar/symmetric/reach.hpp>
 
 #include <concepts>
 #include <cstddef>
-#include <memory>
 #include <type_traits>
+#include <vector>
 
 namespace membar::inline v0_2::symmetric {
-
-/// The device's part of a backend: a small value that kernels take. It says which PE this is, how many there are, and where
-/// their objects are. Its operations are in `detail::transport<Reach>`, in the backend's `.cuh`.
-template <class Reach>
-concept reach = std::is_trivially_copyable_v<Reach> && requires(const Reach& reach, void* local, pe which) {
-  { reach.self() } -> std::same_as<pe>;
-  { reach.count() } -> std::same_as<int>;
-  { reach.direct(local, which) } -> std::same_as<void*>;
-};
 
 /// Memory that a backend has at every PE and a heap divides: the same size and alignment at each, not zeroed.
 template <class Region, class Reach>
@@ -63,23 +55,12 @@ using reach_of = typename Backend::reach;
 
 namespace detail {
 
-/// A backend's operations in device code. Each backend specializes it for its reach.
-template <class Reach>
-struct transport;
-/// The operations of a symmetric address.
-template <class Address>
-using transport_of = transport<typename Address::reach_type>;
-
 /// Gathers the value that every process gives for all of its PEs, by PE. Collective.
 template <class Backend>
-[[nodiscard]] std::unique_ptr<unsigned long long[]> gathered(Backend& backend, unsigned long long value) {
-  const auto local = static_cast<std::size_t>(backend.local_pes().size());
-  const auto mine = std::make_unique<unsigned long long[]>(local);
-  auto all = std::make_unique<unsigned long long[]>(static_cast<std::size_t>(backend.count()));
-  for (std::size_t i = 0; i != local; ++i) {
-    mine[i] = value;
-  }
-  backend.all_gather(mine.get(), all.get());
+[[nodiscard]] std::vector<unsigned long long> gathered(Backend& backend, unsigned long long value) {
+  const std::vector<unsigned long long> mine(static_cast<std::size_t>(backend.local_pes().size()), value);
+  std::vector<unsigned long long> all(static_cast<std::size_t>(backend.count()));
+  backend.all_gather(mine.data(), all.data());
   return all;
 }
 

@@ -3,12 +3,11 @@
 /// A barrier of all PEs or of a team, by one group of threads of each, whole or in two halves: `arrive`, and `wait`.
 #pragma once
 
+#include <membar/detail/standard.hpp>
 #include <membar/symmetric/operations.cuh>
 #include <membar/symmetric/team.hpp>
 #include <membar/symmetric/wait.cuh>
 #include <membar/wait_budget.cuh>
-
-#include <type_traits>
 
 namespace membar::inline v0_2::symmetric {
 

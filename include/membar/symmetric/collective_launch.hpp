@@ -11,11 +11,9 @@
 #include <membar/launch_attribute.hpp>
 #include <membar/symmetric/backend.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <exception>
-#include <functional>
 #include <optional>
 #include <span>
 #include <tuple>
@@ -247,7 +245,11 @@ template <class Backend>
   std::vector<unsigned long long> hashes(count);
   exchange([](const launch_offer& o) { return configuration_of(o); },
            [&, i = std::size_t{0}](launch_offer&, unsigned long long v) mutable { hashes[i++] = v; });
-  if (std::adjacent_find(hashes.begin(), hashes.end(), std::not_equal_to<>()) != hashes.end()) {
+  bool differ = false;
+  for (const unsigned long long each : hashes) {
+    differ = differ || each != hashes.front();
+  }
+  if (differ) {
     exchange_extent(&launch_offer::grid);
     exchange_extent(&launch_offer::block);
     exchange_extent(&launch_offer::cluster);
@@ -330,7 +332,9 @@ void collective_launch(Backend& backend, const collective_grid& shape, std::span
   }
   if constexpr (detail::gathers_by_kernels<Backend>) {
     std::vector<launch_offer> launched(static_cast<std::size_t>(backend.count()));
-    std::copy(mine.begin(), mine.end(), launched.begin() + local.front().index());
+    for (std::size_t i = 0; i != mine.size(); ++i) {
+      launched[static_cast<std::size_t>(local.front().index()) + i] = mine[i];
+    }
     validate_launched(launched);
   } else {
     validate_launched(detail::gathered_offers(backend, mine));

@@ -3,11 +3,10 @@
 /// Notifications and waits that are numbered by an epoch in device memory, so that a captured graph is right in every replay.
 #pragma once
 
+#include <membar/detail/standard.hpp>
 #include <membar/symmetric/operations.cuh>
 #include <membar/symmetric/wait.cuh>
 #include <membar/wait_budget.cuh>
-
-#include <type_traits>
 
 namespace membar::inline v0_2::symmetric {
 

@@ -7,11 +7,9 @@
 #pragma once
 
 #include <membar/detail/config.hpp>
+#include <membar/detail/standard.hpp>
 #include <membar/symmetric/pe.hpp>
 #include <membar/symmetric/word.hpp>
-
-#include <cstddef>
-#include <type_traits>
 
 namespace membar::inline v0_2::symmetric {
 

@@ -9,14 +9,12 @@
 /// synchronize the group first.
 #pragma once
 
-#include <membar/symmetric/backend.hpp>
+#include <membar/detail/standard.hpp>
 #include <membar/symmetric/group.cuh>
 #include <membar/symmetric/object.hpp>
 #include <membar/symmetric/peer_backend.cuh>
+#include <membar/symmetric/reach.hpp>
 #include <membar/symmetric/word.hpp>
-
-#include <cstddef>
-#include <type_traits>
 
 namespace membar::inline v0_2::symmetric {
 

@@ -4,13 +4,11 @@
 #pragma once
 
 #include <membar/detail/packed_word.cuh>
+#include <membar/detail/standard.hpp>
 #include <membar/symmetric/epoch.cuh>
 #include <membar/symmetric/operations.cuh>
 #include <membar/symmetric/wait.cuh>
 #include <membar/wait_budget.cuh>
-
-#include <cstddef>
-#include <type_traits>
 
 namespace membar::inline v0_2::symmetric {
 
@@ -53,10 +51,10 @@ template <class Box, class Value>
 
 /// How many words a message has. Indices have 32 bits, also those past the end that a thread computes in a batch.
 template <class Message>
-inline constexpr unsigned word_count = [] {
+[[nodiscard]] MEMBAR_HOST_DEVICE consteval unsigned word_count() noexcept {
   static_assert(packed_words(sizeof(Message)) < (1U << 28), "membar: a packed message is smaller than 3 GiB");
   return static_cast<unsigned>(packed_words(sizeof(Message)));
-}();
+}
 
 /// Whether the lanes of a warp poll together until all have their words: if each has one, and some have more. A warp that
 /// votes is faster than one whose lanes diverge and join again.
@@ -96,7 +94,7 @@ __device__ inline void unpack_batch(To* to, unsigned first, unsigned step, const
 #pragma unroll
   for (unsigned k = 0; k != Batch; ++k) {
     const unsigned i = first + k * step;
-    if (k == 0 || i < word_count<To>) {
+    if (k == 0 || i < word_count<To>()) {
       unpack_piece(to, i, batch[k]);
     }
   }
@@ -107,7 +105,7 @@ __device__ inline void unpack_batch(To* to, unsigned first, unsigned step, const
 template <unsigned Batch, class Reach, class From>
 __device__ inline void put_batch(const Reach& reach, void* box, pe other, unsigned first, unsigned step, const From* from,
                                  unsigned sequence) noexcept {
-  constexpr unsigned count = word_count<From>;
+  constexpr unsigned count = word_count<From>();
   packed_word batch[Batch];
 #pragma unroll
   for (unsigned k = 0; k != Batch; ++k) {
@@ -130,7 +128,7 @@ __device__ inline void put_batch(const Reach& reach, void* box, pe other, unsign
 /// words it handles at once. Returns whether all calls returned true.
 template <class Group, class Message, class Each>
 __device__ inline bool for_pieces(Each each) noexcept {
-  constexpr unsigned count = word_count<Message>;
+  constexpr unsigned count = word_count<Message>();
   constexpr unsigned most = 4;
   const unsigned rank = Group::rank();
   const unsigned size = Group::size();
@@ -174,7 +172,7 @@ template <class Group, class Box, class To>
     const auto poll_for_a_while = [&] {
 #pragma unroll 1
       for (unsigned polls = polling::polls_per_look; polls != 0; --polls) {
-        if (read_batch<Group, word_count<To>>(words, first, step, sequence, came)) {
+        if (read_batch<Group, word_count<To>()>(words, first, step, sequence, came)) {
           return true;
         }
       }
@@ -182,7 +180,7 @@ template <class Group, class Box, class To>
     };
     while (!poll_for_a_while()) {
       bool late = poll.time_is_up();
-      if constexpr (together<Group, word_count<To>, decltype(batch)::value>) {
+      if constexpr (together<Group, word_count<To>(), decltype(batch)::value>) {
         late = Group::any(late);
       }
       if (late) {
@@ -230,7 +228,7 @@ template <class Box, class To>
     const auto* const words = reinterpret_cast<const detail::packed_word*>(detail::word(box));
     return detail::for_pieces<by_thread_t, To>([&](auto batch, unsigned first, unsigned step) {
       detail::packed_word came[decltype(batch)::value];
-      const bool all = detail::read_batch<by_thread_t, detail::word_count<To>>(words, first, step, sequence, came);
+      const bool all = detail::read_batch<by_thread_t, detail::word_count<To>()>(words, first, step, sequence, came);
       if (all) {
         detail::unpack_batch(to, first, step, came);
       }

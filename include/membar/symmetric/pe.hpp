@@ -4,8 +4,7 @@
 #pragma once
 
 #include <membar/detail/config.hpp>
-
-#include <concepts>
+#include <membar/detail/standard.hpp>
 
 namespace membar::inline v0_2::symmetric {
 
@@ -16,9 +15,10 @@ class pe {
   MEMBAR_HOST_DEVICE constexpr explicit pe(int index) noexcept : index_(index) {}
 
   /// No conversion: it is here so that the compiler says in a sentence what to write instead of an `int`.
-  template <std::same_as<int> Integer>
+  template <class Integer>
+    requires std::is_same_v<Integer, int>
   MEMBAR_HOST_DEVICE constexpr pe(Integer index) noexcept : index_(index) {
-    static_assert(!std::same_as<Integer, int>,
+    static_assert(!std::is_same_v<Integer, int>,
                   "membar: an integer is no PE, as it may be a value or a device: write pe(1) for PE 1");
   }
 
@@ -41,28 +41,28 @@ class pe_range {
  public:
   class iterator {
    public:
-    constexpr explicit iterator(int index) noexcept : index_(index) {}
-    [[nodiscard]] constexpr pe operator*() const noexcept { return pe(index_); }
-    constexpr iterator& operator++() noexcept {
+    MEMBAR_HOST_DEVICE constexpr explicit iterator(int index) noexcept : index_(index) {}
+    [[nodiscard]] MEMBAR_HOST_DEVICE constexpr pe operator*() const noexcept { return pe(index_); }
+    MEMBAR_HOST_DEVICE constexpr iterator& operator++() noexcept {
       ++index_;
       return *this;
     }
-    friend constexpr bool operator==(iterator, iterator) noexcept = default;
+    friend MEMBAR_HOST_DEVICE constexpr bool operator==(iterator, iterator) noexcept = default;
 
    private:
     int index_;
   };
 
   /// `size` PEs from `first` on.
-  constexpr pe_range(pe first, int size) noexcept : first_(first), size_(size) {}
+  MEMBAR_HOST_DEVICE constexpr pe_range(pe first, int size) noexcept : first_(first), size_(size) {}
 
-  [[nodiscard]] constexpr int size() const noexcept { return size_; }
-  [[nodiscard]] constexpr pe front() const noexcept { return first_; }
-  [[nodiscard]] constexpr bool contains(pe which) const noexcept {
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr int size() const noexcept { return size_; }
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr pe front() const noexcept { return first_; }
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool contains(pe which) const noexcept {
     return which.index() >= first_.index() && which.index() - first_.index() < size_;
   }
-  [[nodiscard]] constexpr iterator begin() const noexcept { return iterator(first_.index()); }
-  [[nodiscard]] constexpr iterator end() const noexcept { return iterator(first_.index() + size_); }
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr iterator begin() const noexcept { return iterator(first_.index()); }
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr iterator end() const noexcept { return iterator(first_.index() + size_); }
 
  private:
   pe first_;
@@ -84,7 +84,7 @@ enum class visibility {
 };
 
 /// The name of a visibility class: "everywhere" or "destination_only".
-[[nodiscard]] constexpr const char* name(visibility seen) noexcept {
+[[nodiscard]] MEMBAR_HOST_DEVICE constexpr const char* name(visibility seen) noexcept {
   switch (seen) {
     case visibility::everywhere:
       return "everywhere";

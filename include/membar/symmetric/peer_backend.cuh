@@ -5,14 +5,16 @@
 
 #include <membar/atomic.cuh>
 #include <membar/detail/group_copy.cuh>
+#include <membar/detail/standard.hpp>
 #include <membar/fence.cuh>
 #include <membar/load_store.cuh>
 #include <membar/symmetric/group.cuh>
-#include <membar/symmetric/peer_backend.hpp>
+#include <membar/symmetric/reach.hpp>
 #include <membar/symmetric/word.hpp>
 
-#include <cstddef>
-#include <type_traits>
+#if !defined(__CUDACC_RTC__)
+#include <membar/symmetric/peer_backend.hpp>
+#endif
 
 namespace membar::inline v0_2::symmetric::detail {
 

@@ -10,41 +10,13 @@
 #include <membar/error.hpp>
 #include <membar/symmetric/backend.hpp>
 #include <membar/symmetric/pe.hpp>
+#include <membar/symmetric/reach.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <utility>
 #include <vector>
 
 namespace membar::inline v0_2::symmetric {
-
-/// The reach of a PE of the peer backend: the distance from its own object to each other PE's.
-class peer_reach {
- public:
-  /// PEs at equal distances, `stride` bytes apart.
-  MEMBAR_HOST_DEVICE constexpr peer_reach(pe self, int count, std::ptrdiff_t stride) noexcept
-      : distances_(nullptr), stride_(stride), self_(self), count_(count) {}
-  /// PEs at the distances in a table, by PE, in memory of PE `self`'s device.
-  MEMBAR_HOST_DEVICE constexpr peer_reach(pe self, int count, const std::ptrdiff_t* distances) noexcept
-      : distances_(distances), stride_(0), self_(self), count_(count) {}
-
-  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr pe self() const noexcept { return self_; }
-  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr int count() const noexcept { return count_; }
-
-  /// The object of PE `which` whose counterpart here is at `local`. With plain allocations (`peer_memory::plain`) in device
-  /// code only.
-  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr void* direct(void* local, pe which) const noexcept {
-    const std::ptrdiff_t distance =
-        distances_ == nullptr ? (which.index() - self_.index()) * stride_ : distances_[which.index()];
-    return static_cast<unsigned char*>(local) + distance;
-  }
-
- private:
-  const std::ptrdiff_t* distances_;
-  std::ptrdiff_t stride_;
-  pe self_;
-  int count_;
-};
 
 /// How the peer backend gets memory that devices reach at each other.
 enum class peer_memory {
@@ -84,16 +56,17 @@ inline void validate_peers(const peer_facts& facts) {
   if (asked == peer_memory::plain) {
     return asked;
   }
-  const auto without = std::find(facts.virtual_memory.begin(), facts.virtual_memory.end(), static_cast<char>(0));
-  if (without == facts.virtual_memory.end()) {
-    return peer_memory::mapped;
+  for (std::size_t i = 0; i != facts.virtual_memory.size(); ++i) {
+    if (facts.virtual_memory[i] == 0 && asked == peer_memory::mapped) {
+      throw error(cudaErrorNotSupported,
+                  "membar: device %d has no virtual memory management: ask for peer_memory::plain, which needs none",
+                  facts.devices[i]);
+    }
+    if (facts.virtual_memory[i] == 0) {
+      return peer_memory::plain;
+    }
   }
-  if (asked == peer_memory::mapped) {
-    throw error(cudaErrorNotSupported,
-                "membar: device %d has no virtual memory management: ask for peer_memory::plain, which needs none",
-                facts.devices[static_cast<std::size_t>(without - facts.virtual_memory.begin())]);
-  }
-  return peer_memory::plain;
+  return peer_memory::mapped;
 }
 
 /// Whether `use` is atomic between every two PEs. `links` are those of the pairs, in rows as in `peer_facts`.
@@ -171,7 +144,7 @@ class peer_region {
       const CUmemAllocationProp kind = memory_of(device);
       std::size_t granularity = 0;
       check(as_runtime(driver.granularity(&granularity, &kind, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)));
-      unit = std::max(unit, granularity);
+      unit = unit < granularity ? granularity : unit;
     }
     const std::size_t count = devices.size();
     if (bytes > (static_cast<std::size_t>(-1) / 2 - unit) / count) {
@@ -193,8 +166,11 @@ class peer_region {
       check(as_runtime(placed));
       made.bases_.push_back(reinterpret_cast<void*>(made.range_ + i * made.bytes_));
       check(as_runtime(released));
-      if (std::find(devices.begin(), devices.begin() + static_cast<std::ptrdiff_t>(i), devices[i]) ==
-          devices.begin() + static_cast<std::ptrdiff_t>(i)) {
+      bool first = true;
+      for (std::size_t earlier = 0; earlier != i; ++earlier) {
+        first = first && devices[earlier] != devices[i];
+      }
+      if (first) {
         CUmemAccessDesc each{};
         each.location = kind.location;
         each.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
@@ -353,7 +329,11 @@ class basic_peer_backend {
   }
 
   /// Copies `mine` to `all`: all PEs are of this process.
-  void all_gather(const unsigned long long* mine, unsigned long long* all) const { std::copy(mine, mine + count(), all); }
+  void all_gather(const unsigned long long* mine, unsigned long long* all) const {
+    for (int i = 0; i != count(); ++i) {
+      all[i] = mine[i];
+    }
+  }
 
   [[nodiscard]] region map(std::size_t bytes) const {
     return memory_ == peer_memory::mapped ? region::mapped(facts_.devices, bytes) : region::plain(facts_.devices, bytes);

@@ -3,12 +3,14 @@
 /// Waits and tests of signals, with an acquire at system scope and a budget.
 #pragma once
 
+#include <membar/detail/standard.hpp>
 #include <membar/load_store.cuh>
 #include <membar/symmetric/operations.cuh>
 #include <membar/wait_budget.cuh>
 
+#if !defined(__CUDACC_RTC__)  // which has printf without a header
 #include <cstdio>
-#include <type_traits>
+#endif
 
 namespace membar::inline v0_2::symmetric {
 

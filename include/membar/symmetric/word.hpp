@@ -5,8 +5,7 @@
 #pragma once
 
 #include <membar/detail/config.hpp>
-
-#include <type_traits>
+#include <membar/detail/standard.hpp>
 
 namespace membar::inline v0_2::symmetric {
 

@@ -4,10 +4,12 @@
 #pragma once
 
 #include <membar/atomic.cuh>
+#include <membar/detail/standard.hpp>
 #include <membar/fence.cuh>
 
+#if !defined(__CUDACC_RTC__)  // which has printf without a header
 #include <cstdio>
-#include <type_traits>
+#endif
 
 namespace membar::inline v0_2 {
 

@@ -4,9 +4,8 @@
 #pragma once
 
 #include <membar/atomic.cuh>
+#include <membar/detail/standard.hpp>
 #include <membar/wait_budget.cuh>
-
-#include <type_traits>
 
 namespace membar::inline v0_2 {
 

@@ -7,9 +7,8 @@
 #include <membar/atomic.cuh>
 #include <membar/detail/packed_word.cuh>
 #include <membar/detail/ring.cuh>
+#include <membar/detail/standard.hpp>
 #include <membar/wait_budget.cuh>
-
-#include <type_traits>
 
 namespace membar::inline v0_2 {
 

@@ -4,11 +4,13 @@
 #pragma once
 
 #include <membar/atomic.cuh>
+#include <membar/detail/standard.hpp>
 #include <membar/fence.cuh>
 #include <membar/wait_budget.cuh>
 
+#if !defined(__CUDACC_RTC__)  // which has memcpy without a header
 #include <cstring>
-#include <type_traits>
+#endif
 
 namespace membar::inline v0_2 {
 

@@ -5,9 +5,8 @@
 
 #include <membar/atomic.cuh>
 #include <membar/detail/ring.cuh>
+#include <membar/detail/standard.hpp>
 #include <membar/wait_budget.cuh>
-
-#include <type_traits>
 
 namespace membar::inline v0_2 {
 

@@ -48,7 +48,9 @@ class schedule : public ordered_graph {
     done_.assign(nodes_.size(), false);
     ready_.assign(nodes_.size(), false);
     std::vector<std::size_t> next(queues_.size());
-    while (run_nodes(done_, [&](std::size_t n) { return nodes_[n].unit < 0; }) | run_queues(next)) {
+    for (bool ran = true; ran;) {
+      ran = run_nodes(done_, [&](std::size_t n) { return nodes_[n].unit < 0; });
+      ran = run_queues(next) || ran;
     }
     free_ = done_;
     while (run_nodes(free_, [](std::size_t) { return true; })) {

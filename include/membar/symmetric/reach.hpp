@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// How device code reaches the other PEs' objects: what kernels take of a backend, and that of the peer backend.
+#pragma once
+
+#include <membar/detail/config.hpp>
+#include <membar/detail/standard.hpp>
+#include <membar/symmetric/pe.hpp>
+
+namespace membar::inline v0_2::symmetric {
+
+/// The device's part of a backend: a small value that kernels take. It says which PE this is, how many there are, and where
+/// their objects are. Its operations are in `detail::transport<Reach>`, in the backend's `.cuh`.
+template <class Reach>
+concept reach = std::is_trivially_copyable_v<Reach> && requires(const Reach& reach, void* local, pe which) {
+  requires std::is_same_v<decltype(reach.self()), pe>;
+  requires std::is_same_v<decltype(reach.count()), int>;
+  requires std::is_same_v<decltype(reach.direct(local, which)), void*>;
+};
+
+namespace detail {
+
+/// A backend's operations in device code. Each backend specializes it for its reach.
+template <class Reach>
+struct transport;
+/// The operations of a symmetric address.
+template <class Address>
+using transport_of = transport<typename Address::reach_type>;
+
+}  // namespace detail
+
+/// The reach of a PE of the peer backend: the distance from its own object to each other PE's.
+class peer_reach {
+ public:
+  /// PEs at equal distances, `stride` bytes apart.
+  MEMBAR_HOST_DEVICE constexpr peer_reach(pe self, int count, std::ptrdiff_t stride) noexcept
+      : distances_(nullptr), stride_(stride), self_(self), count_(count) {}
+  /// PEs at the distances in a table, by PE, in memory of PE `self`'s device.
+  MEMBAR_HOST_DEVICE constexpr peer_reach(pe self, int count, const std::ptrdiff_t* distances) noexcept
+      : distances_(distances), stride_(0), self_(self), count_(count) {}
+
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr pe self() const noexcept { return self_; }
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr int count() const noexcept { return count_; }
+
+  /// The object of PE `which` whose counterpart here is at `local`. With plain allocations (`peer_memory::plain`) in device
+  /// code only.
+  [[nodiscard]] MEMBAR_HOST_DEVICE constexpr void* direct(void* local, pe which) const noexcept {
+    const std::ptrdiff_t distance =
+        distances_ == nullptr ? (which.index() - self_.index()) * stride_ : distances_[which.index()];
+    return static_cast<unsigned char*>(local) + distance;
+  }
+
+ private:
+  const std::ptrdiff_t* distances_;
+  std::ptrdiff_t stride_;
+  pe self_;
+  int count_;
+};
+
+#if defined(__CUDACC_RTC__)
+/// The peer backend as NVRTC has it: what makes symmetric addresses a type. The host's part is in peer_backend.hpp.
+template <visibility Visible>
+class basic_peer_backend {
+ public:
+  static constexpr visibility visible = Visible;
+  using reach = peer_reach;
+};
+#endif
+
+}  // namespace membar::inline v0_2::symmetric

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compiles, links and starts a program of two units of membar, in a way that other projects build.
+
+usage: coexistence.py <way> <repository> <empty folder> <nvcc> [<nvcc option>...]
+
+Ways: plain, two_versions (the second unit has a copy of the headers with the version after this one), two_cccl (the second unit has
+libcu++ from PyPI; skipped if that cannot be had), rdc, dlto, fast_math, device_debug (-G), address_sanitizer, thread_sanitizer,
+no_exceptions (device headers alone).
+Exit status: 0 if it starts and says what it should, 1 if not. The first line says SKIPPED where something is missing.
+"""
+
+import pathlib
+import shutil
+import subprocess
+import sys
+
+CCCL = "nvidia-cuda-cccl>=13.3.5,<14"
+# What both units are compiled with, and what the program is linked with.
+WAYS = {
+    "plain": ([], []),
+    "two_versions": ([], []),
+    "two_cccl": ([], []),
+    "rdc": (["-rdc=true"], ["-rdc=true"]),
+    "dlto": (["-rdc=true", "-gencode=arch=compute_90,code=lto_90"], ["-rdc=true", "-dlto", "-gencode=arch=compute_90,code=sm_90"]),
+    "fast_math": (["--use_fast_math"], []),
+    "device_debug": (["-G"], []),
+    "address_sanitizer": (["-Xcompiler=-fsanitize=address,-fsanitize=undefined,-fno-sanitize-recover=all"],
+                          ["-Xcompiler=-fsanitize=address,-fsanitize=undefined"]),
+    "thread_sanitizer": (["-Xcompiler=-fsanitize=thread"], ["-Xcompiler=-fsanitize=thread"]),
+    "no_exceptions": (["-Xcompiler=-fno-exceptions", "-DWITHOUT_EXCEPTIONS"], []),
+}
+
+
+def run(*command):
+    done = subprocess.run([str(each) for each in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"FAILED with {done.returncode}: {' '.join(map(str, command))}\n{done.stdout}")
+    return done.stdout
+
+
+def next_version(include, target):
+    """A copy of the headers that calls itself the next minor version."""
+    config = (include / "membar" / "detail" / "config.hpp").read_text()
+    number = next(int(line.split()[2]) for line in config.splitlines() if line.startswith("#define MEMBAR_VERSION "))
+    space = f"v{number // 10000}_{number // 100 % 100}"
+    shutil.copytree(include, target)
+    changed = 0
+    for path in target.rglob("*.*h*"):
+        text = path.read_text()
+        changed += f"inline {space}" in text
+        path.write_text(text.replace(space, f"v{number // 10000}_{number // 100 % 100 + 1}")
+                        .replace(f"#define MEMBAR_VERSION {number}", f"#define MEMBAR_VERSION {number + 100}"))
+    if changed == 0:
+        sys.exit(f"FAILED: no header has the inline namespace {space}")
+    return target
+
+
+def other_cccl(folder):
+    done = subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--target", folder, CCCL],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if done.returncode != 0:
+        print(f"SKIPPED: pip cannot install {CCCL}\n{done.stdout}")
+        sys.exit(0)
+    return next(folder.glob("**/cuda/std/atomic")).parents[2]
+
+
+def main():
+    way, repository, folder, nvcc, *options = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3]), *sys.argv[4:]
+    compile_with, link_with = WAYS[way]
+    here = pathlib.Path(__file__).resolve().parent
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    includes = {"a": [f"-I{repository / 'include'}"]}
+    includes["b"] = includes["a"]
+    if way == "two_versions":
+        includes["b"] = [f"-I{next_version(repository / 'include', folder / 'next')}"]
+    elif way == "two_cccl":
+        includes["b"] = [f"-I{other_cccl(folder / 'cccl')}", *includes["a"]]
+    elif way == "dlto":
+        # Some packages of the toolkit lack what nvlink loads for this.
+        (folder / "empty.cu").write_text("int main() {}\n")
+        run(nvcc, *compile_with, "-c", folder / "empty.cu", "-o", folder / "empty.o")
+        done = subprocess.run([nvcc, *link_with, folder / "empty.o", "-o", folder / "empty"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, check=False)
+        if done.returncode != 0:
+            print(f"SKIPPED: this toolkit cannot optimize an empty program at link time: {done.stdout}")
+            return
+    objects = []
+    for part in "ab":
+        objects.append(folder / f"{part}.o")
+        run(nvcc, "-std=c++20", "-arch=sm_90" if way != "dlto" else "-DLTO", f"-DPART={part}", *includes[part], *options, *compile_with, "-c",
+            here / "part.cu", "-o", objects[-1])
+    linked = ["-arch=sm_90"] if way != "dlto" else []
+    run(nvcc, "-std=c++20", *linked, f"-DVERSIONS={2 if way == 'two_versions' else 1}", *(["-DWITHOUT_EXCEPTIONS"] if way == "no_exceptions" else []),
+        *link_with, here / "main.cpp", *objects, "-o", folder / "program")
+    print(run(folder / "program"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// A program of two parts, which may contain different versions of membar: VERSIONS says whether they must.
+#include <cstdio>
+#include <cstring>
+
+int version_a();
+int version_b();
+const char* sentence_a();
+const char* sentence_b();
+#if !defined(WITHOUT_EXCEPTIONS)
+using handler = void (*)(const char*) noexcept;
+handler exchange_handler_a(handler next);
+handler exchange_handler_b(handler next);
+
+static void mine(const char*) noexcept {}
+#endif
+
+int main() {
+  std::printf("%d: %s\n%d: %s\n", version_a(), sentence_a(), version_b(), sentence_b());
+  if ((version_a() != version_b()) != (VERSIONS == 2) || std::strncmp(sentence_a(), "membar: ", 8) != 0 ||
+      std::strncmp(sentence_b(), "membar: ", 8) != 0) {
+    return 1;
+  }
+#if !defined(WITHOUT_EXCEPTIONS)
+  // What the process has once is one for both.
+  exchange_handler_a(&mine);
+  if (exchange_handler_b(nullptr) != &mine) {
+    std::puts("each part has a handler of its own");
+    return 1;
+  }
+#endif
+  return 0;
+}
