@@ -25,15 +25,25 @@ function(membar_use_precompiled_headers target)
   target_precompile_headers(${target} REUSE_FROM membar_test_common)
 endfunction()
 
-# membar_add_unit_test(<name> <source.cpp>...): a GoogleTest program of the host. Each TEST is a test of the label `unit`, or of <label>.
+# membar_one_unit(<result> <file.cu>...): a source that includes the files, as most of the time goes into the headers that they share.
+function(membar_one_unit result)
+  list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  list(TRANSFORM ARGN REPLACE "(.+)" "#include \"\\1\"\n")
+  list(JOIN ARGN "" text)
+  file(CONFIGURE OUTPUT ${result} CONTENT "${text}" @ONLY)
+endfunction()
+
+# membar_add_unit_test(<name> <source.cpp>... [ONE_UNIT]): a GoogleTest program of the host. Each TEST is a test of the label `unit`, or of
+# <label>. With ONE_UNIT the sources are compiled together.
 function(membar_add_unit_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_UNIT" "LABEL" "")
   if(NOT arg_LABEL)
     set(arg_LABEL unit)
   endif()
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE membar::membar membar_warnings GTest::gtest_main)
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ${arg_ONE_UNIT} UNITY_BUILD_BATCH_SIZE 0)
   membar_use_precompiled_headers(${name})
   membar_need_for_kind(${arg_LABEL} ${name})
   gtest_discover_tests(${name} TEST_PREFIX ${arg_LABEL}. NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${arg_LABEL})
@@ -48,8 +58,17 @@ else()
 endif()
 set(membar_no_gpu "no GPU was found when the project was configured: the program was compiled by the device pass, and not built")
 
+# The device pass ends after its front end, or where nvcc is older does not optimize.
+set(membar_device_front_end $<IF:$<VERSION_GREATER_EQUAL:${CMAKE_CUDA_COMPILER_VERSION},13.0>,-fdevice-syntax-only,-Xcicc=-O0>)
+
+# Programs in CUDA C++ that run no device code, and whose host code soon ends.
+set(membar_cuda_of_host_programs)
+if(NOT MEMBAR_TEST_FULL)
+  set(membar_cuda_of_host_programs -Xcompiler=-O0 ${membar_device_front_end})
+endif()
+
 # membar_check_sources(<program>): the target <program>_sources compiles the program's sources without optimization, those in CUDA by the
-# device pass to PTX. That pass also parses and instantiates the host's code. The program itself is built only if its target is named.
+# front end of the device pass. That pass also parses and instantiates the host's code. The program itself is built only if its target is named.
 function(membar_check_sources program)
   set_target_properties(${program} PROPERTIES EXCLUDE_FROM_ALL ON)
   get_target_property(sources ${program} SOURCES)
@@ -59,7 +78,7 @@ function(membar_check_sources program)
   target_include_directories(${program}_sources PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_definitions(${program}_sources PRIVATE $<TARGET_PROPERTY:${program},COMPILE_DEFINITIONS>)
   target_link_libraries(${program}_sources PRIVATE $<TARGET_PROPERTY:${program},LINK_LIBRARIES>)
-  target_compile_options(${program}_sources PRIVATE $<IF:$<COMPILE_LANGUAGE:CUDA>,-Xcicc=-O0,-O0>
+  target_compile_options(${program}_sources PRIVATE $<IF:$<COMPILE_LANGUAGE:CUDA>,${membar_device_front_end},-O0>
     $<$<BOOL:$<TARGET_PROPERTY:${program},CUDA_SEPARABLE_COMPILATION>>:-rdc=true>)
 endfunction()
 
