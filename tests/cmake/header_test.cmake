@@ -58,7 +58,7 @@ endfunction()
 
 # One suite of header tests: each header twice in a translation unit of its own, and one unit with all of them; without ALONE that
 # one only. With LINK a program is linked of two copies of that unit's object: a function without `inline` is then defined twice.
-# What SHOWN_BY, a suite of stricter tests, shows of a header is read from there.
+# The results of the headers SHOWN are read from a suite of stricter tests: SHOWN_BY is the name of the result, with <header> in it.
 function(membar_add_header_suite suite)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "SUFFIX;SHOWN_BY" "HEADERS;ALONE;OBJECT;LINK;LIBRARIES;SHOWN")
   set(dir ${CMAKE_CURRENT_BINARY_DIR}/${suite})
@@ -74,8 +74,8 @@ function(membar_add_header_suite suite)
       set(compile ${arg_ALONE})
       string(APPEND everything "#include <${header}>\n")
       if(header IN_LIST arg_SHOWN)
-        membar_read_result(headers.${suite}.${short} LABEL headers
-                           ${CMAKE_CURRENT_BINARY_DIR}/results/headers.${arg_SHOWN_BY}.${short}.txt)
+        string(REPLACE "<header>" ${short} shown_by ${arg_SHOWN_BY})
+        membar_read_result(headers.${suite}.${short} LABEL headers ${CMAKE_CURRENT_BINARY_DIR}/results/${shown_by}.txt)
         continue()
       elseif(NOT arg_ALONE)
         continue()
@@ -116,7 +116,7 @@ function(membar_add_header_tests)
   set_tests_properties(${names} PROPERTIES FAIL_REGULAR_EXPRESSION "/(cuda|cuda_runtime|cuda_runtime_api|driver_types)\\.h")
   if(CUDAToolkit_FOUND)
     set(toolkit -isystem ${CUDAToolkit_INCLUDE_DIRS})
-    membar_add_header_suite(cxx20 SUFFIX .cpp HEADERS ${host} SHOWN_BY plain SHOWN ${plain} ALONE ${membar_cxx} ${toolkit} -fsyntax-only
+    membar_add_header_suite(cxx20 SUFFIX .cpp HEADERS ${host} SHOWN_BY headers.plain.<header> SHOWN ${plain} ALONE ${membar_cxx} ${toolkit} -fsyntax-only
       OBJECT ${membar_cxx} ${toolkit} -c
       LINK ${CMAKE_CXX_COMPILER} LIBRARIES $<TARGET_FILE:CUDA::cudart_static> -ldl -lrt -lpthread)
     set(alone)
@@ -134,18 +134,31 @@ function(membar_add_header_tests)
     membar_add_skipped_test(headers.cuda LABEL headers "no CUDA compiler found to read the headers as CUDA C++20")
     return()
   endif()
-  # Nothing here is instantiated, so PTX for one architecture is enough. Each header alone is read by the device pass, which parses
-  # the host code too; all headers together are read by both passes, and each alone where everything is tested.
-  set(ptx -gencode arch=compute_90,code=compute_90)
-  set(alone -ptx -arch=compute_90 -o /dev/null)
+  # Nothing here is instantiated, so PTX for one architecture is enough. Each header alone is read by the device pass, which parses the
+  # host code too, and by both passes where everything is tested. A `.hpp` that does not ask which compiler reads it is one text to both:
+  # unless everything is tested, it is read alone as C++, and as CUDA together with all others.
+  foreach(header IN LISTS host)
+    file(STRINGS ${root}/${header} asks REGEX "^ *# *(el)?if.*__CUDA" LIMIT_COUNT 1)
+    if(asks)
+      list(APPEND device ${header})
+    elseif(NOT MEMBAR_TEST_FULL)
+      list(APPEND one_text ${header})
+    endif()
+  endforeach()
+  set(both_passes ${membar_nvcc} -gencode arch=compute_90,code=compute_90 -c)
+  set(passes ${membar_nvcc} ${membar_device_front_end} -ptx -arch=compute_90)
   if(MEMBAR_TEST_FULL)
-    set(alone ${ptx} -c -o /dev/null)
+    set(passes ${both_passes})
   endif()
-  membar_add_header_suite(cuda SUFFIX .cu HEADERS ${host} ${device} ALONE ${membar_nvcc} ${alone}
-    OBJECT ${membar_nvcc} ${ptx} -c LINK ${membar_nvcc} -arch=sm_90)
+  list(APPEND host ${device})
+  list(REMOVE_DUPLICATES host)
+  membar_add_header_suite(cuda SUFFIX .cu HEADERS ${host} SHOWN_BY headers.cuda.everything SHOWN ${one_text}
+    ALONE ${passes} -o /dev/null OBJECT ${passes})
+  # What differs between passes and architectures.
+  membar_add_header_suite(device SUFFIX .cu HEADERS ${device} OBJECT ${both_passes} LINK ${membar_nvcc} -arch=sm_90)
+  set(unit ${CMAKE_CURRENT_BINARY_DIR}/device/everything.cu)
   foreach(architecture IN ITEMS 75 80 100 120)
-    membar_add_recorded_test(headers.cuda.everything.sm_${architecture} LABEL headers
-      COMMAND ${membar_nvcc} -cubin -arch=sm_${architecture} -o /dev/null @DEPFILE@ ${CMAKE_CURRENT_BINARY_DIR}/cuda/everything.cu
-      DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/cuda/everything.cu)
+    membar_add_recorded_test(headers.device.everything.sm_${architecture} LABEL headers
+      COMMAND ${membar_nvcc} -cubin -arch=sm_${architecture} -o /dev/null @DEPFILE@ ${unit} DEPENDS ${unit})
   endforeach()
 endfunction()

@@ -11,12 +11,13 @@ function(membar_need_for_kind kind)
   endif()
 endfunction()
 
-# membar_add_skipped_test(<name> LABEL <label> <reason>): a test that only says why others are not here.
+# membar_add_skipped_test(<name> LABEL <label>[;<label>...] <reason>): a test that only says why others are not here.
 function(membar_add_skipped_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "")
-  membar_need_for_kind(${arg_LABEL})
+  list(GET arg_LABEL 0 kind)
+  membar_need_for_kind(${kind})
   add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} -E echo "SKIPPED: ${arg_UNPARSED_ARGUMENTS}")
-  set_tests_properties(${name} PROPERTIES LABELS ${arg_LABEL} SKIP_REGULAR_EXPRESSION "^SKIPPED: ")
+  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABEL}" SKIP_REGULAR_EXPRESSION "^SKIPPED: ")
 endfunction()
 
 # membar_use_precompiled_headers(<target>): GoogleTest and large standard headers are read once for all test programs in plain C++.
@@ -24,29 +25,62 @@ function(membar_use_precompiled_headers target)
   target_precompile_headers(${target} REUSE_FROM membar_test_common)
 endfunction()
 
-# membar_add_unit_test(<name> <source.cpp>...): a GoogleTest program of the host. Each TEST is a test of the label `unit`, or of <label>.
+# membar_one_unit(<result> <file.cu>...): a source that includes the files, as most of the time goes into the headers that they share.
+function(membar_one_unit result)
+  list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  list(TRANSFORM ARGN REPLACE "(.+)" "#include \"\\1\"\n")
+  list(JOIN ARGN "" text)
+  file(CONFIGURE OUTPUT ${result} CONTENT "${text}" @ONLY)
+endfunction()
+
+# membar_add_unit_test(<name> <source.cpp>... [ONE_UNIT]): a GoogleTest program of the host. Each TEST is a test of the label `unit`, or of
+# <label>. With ONE_UNIT the sources are compiled together.
 function(membar_add_unit_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_UNIT" "LABEL" "")
   if(NOT arg_LABEL)
     set(arg_LABEL unit)
   endif()
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE membar::membar membar_warnings GTest::gtest_main)
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ${arg_ONE_UNIT} UNITY_BUILD_BATCH_SIZE 0)
   membar_use_precompiled_headers(${name})
   membar_need_for_kind(${arg_LABEL} ${name})
   gtest_discover_tests(${name} TEST_PREFIX ${arg_LABEL}. NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${arg_LABEL})
 endfunction()
 
-# Where there is no GPU, the names of GPU tests are all that is read of their programs. There the device code is neither optimized nor
-# assembled, unless everything is tested; programs for another machine are built with MEMBAR_TEST_FULL.
-if(NOT EXISTS /dev/nvidiactl AND NOT MEMBAR_TEST_FULL)
-  set(membar_cuda_of_gpu_tests -Xcompiler=-O0 -Xcicc=-O0)
-  set(membar_architectures_of_gpu_tests 90-virtual)
+# Where there is no GPU, programs for one would only skip: there their sources are checked, unless everything is tested. A program for
+# another machine is built, as released, if its target is named.
+if(EXISTS /dev/nvidiactl OR MEMBAR_TEST_FULL OR "$ENV{MEMBAR_REQUIRE_GPU}")
+  set(membar_has_gpu ON)
 else()
-  set(membar_cuda_of_gpu_tests)
-  set(membar_architectures_of_gpu_tests ${CMAKE_CUDA_ARCHITECTURES})
+  set(membar_has_gpu OFF)
 endif()
+set(membar_no_gpu "no GPU was found when the project was configured: the program was compiled by the device pass, and not built")
+
+# The device pass ends after its front end, or where nvcc is older does not optimize.
+set(membar_device_front_end $<IF:$<VERSION_GREATER_EQUAL:${CMAKE_CUDA_COMPILER_VERSION},13.0>,-fdevice-syntax-only,-Xcicc=-O0>)
+
+# Programs in CUDA C++ that run no device code, and whose host code soon ends.
+set(membar_cuda_of_host_programs)
+if(NOT MEMBAR_TEST_FULL)
+  set(membar_cuda_of_host_programs -Xcompiler=-O0 ${membar_device_front_end})
+endif()
+
+# membar_check_sources(<program>): the target <program>_sources compiles the program's sources without optimization, those in CUDA by the
+# front end of the device pass. That pass also parses and instantiates the host's code. The program itself is built only if its target is named.
+function(membar_check_sources program)
+  set_target_properties(${program} PROPERTIES EXCLUDE_FROM_ALL ON)
+  get_target_property(sources ${program} SOURCES)
+  list(FILTER sources EXCLUDE REGEX "^\\$")  # objects
+  add_library(${program}_sources OBJECT ${sources})
+  set_target_properties(${program}_sources PROPERTIES CUDA_PTX_COMPILATION ON CUDA_ARCHITECTURES 90-virtual)
+  target_include_directories(${program}_sources PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_definitions(${program}_sources PRIVATE $<TARGET_PROPERTY:${program},COMPILE_DEFINITIONS>)
+  target_link_libraries(${program}_sources PRIVATE $<TARGET_PROPERTY:${program},LINK_LIBRARIES>)
+  target_compile_options(${program}_sources PRIVATE $<IF:$<COMPILE_LANGUAGE:CUDA>,${membar_device_front_end},-O0>
+    $<$<BOOL:$<TARGET_PROPERTY:${program},CUDA_SEPARABLE_COMPILATION>>:-rdc=true>)
+endfunction()
 
 # membar_add_gpu_test(<name> <source>... [MULTI_GPU] [CONCURRENT] [LIBRARIES <target>...] [TIMEOUT <s>]): a GoogleTest program for
 # tests/common/gpu_test.hpp, whose fixtures skip where there is no GPU (or no pair of peers). Each TEST is a test of the label `gpu` or
@@ -69,11 +103,14 @@ function(membar_add_gpu_test name)
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS} $<TARGET_OBJECTS:membar_test_common>)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE membar::membar membar_warnings GTest::gtest ${arg_LIBRARIES})
-  target_compile_options(${name} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:${membar_cuda_of_gpu_tests}>")
-  set_target_properties(${name} PROPERTIES CUDA_ARCHITECTURES "${membar_architectures_of_gpu_tests}")
-  membar_need_for_kind(${kind} ${name})
-
   set(runner ${kind}.run.${name})
+  if(NOT membar_has_gpu)
+    membar_check_sources(${name})
+    membar_need_for_kind(${kind} ${name}_sources)
+    membar_add_skipped_test(${runner} LABEL "${labels}" "${membar_no_gpu}")
+    return()
+  endif()
+  membar_need_for_kind(${kind} ${name})
   set(results ${CMAKE_CURRENT_BINARY_DIR}/${name}_results)
   add_test(NAME ${runner} COMMAND sh ${PROJECT_SOURCE_DIR}/tests/cmake/run_group.sh ${arg_TIMEOUT} ${results} $<TARGET_FILE:${name}>)
   math(EXPR timeout "${arg_TIMEOUT} + 30")
@@ -95,6 +132,12 @@ function(membar_add_example name)
   endif()
   add_executable(example_${name} ${name}.cu)
   target_link_libraries(example_${name} PRIVATE membar::membar membar_warnings ${arg_LIBRARIES})
+  if(NOT membar_has_gpu)
+    membar_check_sources(example_${name})
+    membar_need_for_kind(examples example_${name}_sources)
+    membar_add_skipped_test(examples.${name} LABEL "${labels}" "${membar_no_gpu}")
+    return()
+  endif()
   membar_need_for_kind(examples example_${name})
   add_test(NAME examples.${name} COMMAND example_${name})
   set_tests_properties(examples.${name} PROPERTIES LABELS "${labels}" SKIP_RETURN_CODE 77 RESOURCE_LOCK gpu TIMEOUT 300)

@@ -2,28 +2,15 @@
 """The compiler, the code of the kernels in a cubin, and command lines, for tests that compare code."""
 
 import pathlib
-import re
 import struct
 import subprocess
 import sys
 
 
-ELF_64 = b"\x7fELF\x02"
-MACHINE_CUDA = 190
-
-
-def cubins_of(program):
-    """The cubins in a program, each to the program's end, unless they are compressed."""
-    image = pathlib.Path(program).read_bytes()
-    starts = [match.start() for match in re.finditer(re.escape(ELF_64), image)]
-    return [image[at:] for at in starts if struct.unpack_from("<H", image, at + 18)[0] == MACHINE_CUDA]
-
-
-def code_of_kernels(image):
-    """The bytes of each section .text.<kernel> of an ELF file, given by its path or its bytes."""
-    if not isinstance(image, bytes):
-        image = pathlib.Path(image).read_bytes()
-    if not image.startswith(ELF_64):
+def code_of_kernels(cubin):
+    """The bytes of each section .text.<kernel> of an ELF file."""
+    image = pathlib.Path(cubin).read_bytes()
+    if not image.startswith(b"\x7fELF\x02"):
         raise SystemExit("this is no 64-bit ELF file")
     offset, = struct.unpack_from("<Q", image, 0x28)
     size, count, names_index = struct.unpack_from("<HHH", image, 0x3A)

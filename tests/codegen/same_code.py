@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compares the machine code of kernels that call membar with that of kernels that call cuda::atomic_ref.
 
-usage: same_code.py <kernels.cu> -- <nvcc> <option>...
-       same_code.py --report <report.py> <program with uncompressed code for sm_90>
+usage: same_code.py [--report <report.py>] <kernels.cu> -- <nvcc> <option>...
 
 Two kernels are a pair if their names differ in `membar_` and `cuda_`, or `in_membar<` and `in_cuda<`, alone. The code of every pair shall be the same; with --report, that
 of the pairs of which the report's `has_code_of_its_own` says so, and of no others. Exit status: 0 if that is so, 1 if not, 2 if there is
@@ -16,7 +15,7 @@ import re
 import sys
 import tempfile
 
-from kernel_code import code_of_kernels, cubins_of, run
+from kernel_code import code_of_kernels, run, split_arguments
 
 # In mangled names, with the length of each part: the prefix, or the class template; then the operation and the type that it is of.
 PREFIX = re.compile(r"\d+(?:in_)?(membar|cuda)(?:_|(?=I))")
@@ -36,26 +35,23 @@ def case_of(name):
 
 
 def main():
-    split = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
+    options, nvcc, _ = split_arguments()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--report", type=pathlib.Path)
     parser.add_argument("kernels", type=pathlib.Path)
-    arguments = parser.parse_args(sys.argv[1:split])
+    arguments = parser.parse_args(options)
     differs = lambda case: False  # noqa: E731
     if arguments.report:
         specification = importlib.util.spec_from_file_location("report", arguments.report)
         report = importlib.util.module_from_spec(specification)
         specification.loader.exec_module(report)
         differs = report.has_code_of_its_own
-    if arguments.report:
-        cubins = cubins_of(arguments.kernels)
-    else:
-        with tempfile.TemporaryDirectory() as folder:
-            cubin = pathlib.Path(folder, "kernels.cubin")
-            run([*sys.argv[split + 1:], "-cubin", "-arch=sm_90", "-o", cubin, arguments.kernels])
-            cubins = [cubin.read_bytes()]
+    with tempfile.TemporaryDirectory() as folder:
+        cubin = pathlib.Path(folder, "kernels.cubin")
+        run([*nvcc, "-cubin", "-arch=sm_90", "-o", cubin, arguments.kernels])
+        kernels = code_of_kernels(cubin)
     pairs = {}
-    for name, code in (kernel for cubin in cubins for kernel in code_of_kernels(cubin).items()):
+    for name, code in kernels.items():
         # Where an object is, `somewhere` hides from the compiler, and membar's code asks.
         if (prefix := PREFIX.search(name)) and "somewhere" not in name:
             pairs.setdefault(PREFIX.sub("", name), {})[prefix.group(1)] = (name, code)
