@@ -46,16 +46,4 @@ def step():
     torch.cuda.current_stream().wait_stream(side)
 
 
-<<<<<<< HEAD
-arms.result('halo', *arms.pairs(interior_alone, step, 10, 30))
-=======
-alone, beside = [], []
-for _ in range(10):
-    dist.barrier()
-    torch.cuda.synchronize()
-    alone += arms.times_of(interior_alone, 30)
-    dist.barrier()
-    torch.cuda.synchronize()
-    beside += arms.times_of(step, 30)
-arms.result('halo_small' if small else 'halo', alone, beside)
->>>>>>> h/parted
+arms.result('halo_small' if small else 'halo', *arms.pairs(interior_alone, step, 10, 30))
