@@ -64,9 +64,9 @@ void device_wait(const T* object, const T& old) noexcept;
 ///   float, double min and max: that of the bits, as .s32/.s64 for an operand without a sign, and the opposite operation as
 ///                     .u32/.u64 for an operand with one
 ///   no instruction:   fence of the order's release half; ld.relaxed; loop { atom.relaxed.cas }; fence of its acquire half;
-///                     on the aligned 32-bit word around an object of 8 or 16 bits. Where neighbouring lanes change one word,
-///                     or an attempt fails, one lane attempts for all lanes of its warp that change it, and barriers of the
-///                     lanes stand outside of the fences. A compare_exchange of 8 or 16 bits is always the lane's own. Its
+///                     on the aligned 32-bit word around an object of 8 or 16 bits. Where an attempt fails, or neighbouring
+///                     lanes would change one word, one lane attempts for all lanes of its warp that want it; barriers of the
+///                     lanes then stand outside of the fences. A compare_exchange of 8 or 16 bits is always the lane's own. Its
 ///                     release fence stands after the load, if that finds the expected bits; at seq_cst before it.
 ///   acquire, acq_rel, seq_cst at cluster scope or wider, of 64 bits but exchange and compare_exchange, and additions of float,
 ///                     double and pairs: atom without the acquire; fence.acquire.S. ptxas adds loops for shared memory after
@@ -328,7 +328,7 @@ class atomic_ref {
   ///
   /// The order is applied outside the loop. `function` may be called several times; the last call has the value that is returned.
   /// Lanes of a warp that update the same word may be merged into one attempt: it stores what their functions make of the value,
-  /// one after the other. Lanes that call together go on together: they wait for each other, and for nothing else.
+  /// one after the other. Lanes that are merged wait for each other, and for nothing else.
   template <class Function, class Order = detail::missing_order, class Policy = detail::no_policy>
   MEMBAR_HOST_DEVICE value_type fetch_update(Function function, Order = {}, Policy = {}) const {
     detail::require_order<Order>();
