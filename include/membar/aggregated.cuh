@@ -3,7 +3,7 @@
 /// Fewer atomic operations for the same result: one per warp and address, or one per block and bin.
 ///
 /// It pays where the lanes of a warp share an address, because the hardware serves them one by one. A loop merges the lanes
-/// itself, one after the other. ptxas merges additions where it sees that all lanes have one address.
+/// itself, but only after an attempt of each. ptxas merges additions where it sees that all lanes have one address.
 #pragma once
 
 #include <membar/atomic.cuh>

@@ -64,9 +64,9 @@ void device_wait(const T* object, const T& old) noexcept;
 ///   float, double min and max: that of the bits, as .s32/.s64 for an operand without a sign, and the opposite operation as
 ///                     .u32/.u64 for an operand with one
 ///   no instruction:   fence of the order's release half; ld.relaxed; loop { atom.relaxed.cas }; fence of its acquire half;
-///                     on the aligned 32-bit word around an object of 8 or 16 bits. Where an attempt fails, or neighbouring
-///                     lanes would change one word, one lane attempts for all lanes of its warp that want it; barriers of the
-///                     lanes then stand outside of the fences. A compare_exchange of 8 or 16 bits is always the lane's own. Its
+///                     on the aligned 32-bit word around an object of 8 or 16 bits. The first attempt is each lane's own; then
+///                     one lane attempts for all lanes of its warp that change the same word, with the fences once more,
+///                     between two barriers of the lanes. A compare_exchange of 8 or 16 bits is always the lane's own. Its
 ///                     release fence stands after the load, if that finds the expected bits; at seq_cst before it.
 ///   acquire, acq_rel, seq_cst at cluster scope or wider, of 64 bits but exchange and compare_exchange, and additions of float,
 ///                     double and pairs: atom without the acquire; fence.acquire.S. ptxas adds loops for shared memory after
@@ -326,9 +326,8 @@ class atomic_ref {
 
   /// Stores `function(value)` and returns the value before, by a loop of relaxed compare-and-swap on the bits.
   ///
-  /// The order is applied outside the loop. `function` may be called several times; the last call has the value that is returned.
-  /// Lanes of a warp that update the same word may be merged into one attempt: it stores what their functions make of the value,
-  /// one after the other. Lanes that are merged wait for each other, and for nothing else.
+  /// The order is applied outside the loop. `function` may be called several times. Lanes of a warp that update the same word
+  /// may be merged into one attempt: it stores what their functions make of the value, one after the other.
   template <class Function, class Order = detail::missing_order, class Policy = detail::no_policy>
   MEMBAR_HOST_DEVICE value_type fetch_update(Function function, Order = {}, Policy = {}) const {
     detail::require_order<Order>();

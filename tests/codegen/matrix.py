@@ -225,12 +225,11 @@ def around_loop(order, scope, inside):
 
 
 def update_loop(order, scope, bits):
-    """A look, each lane's own attempt, and those of one lane for all that want its word. The order stands outside of the attempts, and
-    the barriers of the lanes outside of the order; the second one stands at every order."""
+    """A look, each lane's own attempts, and those of one lane for all that want its word, whose order is that of all: between barriers
+    of the lanes, and outside of the attempts."""
     attempt = f"atom.relaxed.{scope}.cas.b{bits}"
-    before, after = ([f"fence.{f}.{scope}" for f in fences[order]] for fences in (BEFORE, AFTER))
-    return (["bar.warp.sync"] * len(before) + before + [f"ld.relaxed.{scope}.b{bits}", attempt] + after
-            + [RIVALS, attempt] + after + ["bar.warp.sync"])
+    merged = ["bar.warp.sync", *around_loop(order, scope, [attempt]), "bar.warp.sync"]
+    return around_loop(order, scope, [f"ld.relaxed.{scope}.b{bits}", attempt, RIVALS, *merged])
 
 
 def asm(text, outputs="", inputs=""):

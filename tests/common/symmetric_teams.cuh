@@ -99,8 +99,8 @@ TEST_P(symmetric_teams, on_two_streams_at_once_never_wait_for_each_other) {
   peer_backend backend(devices());
   heap<peer_backend> heap(backend, 1 << 20);
   load_stream_operations(heap);
-  team_barrier<peer_backend> first(heap, team::all(2));
-  team_barrier<peer_backend> second(heap, team::all(2));
+  team_barrier<peer_backend> left(heap, team::all(2));
+  team_barrier<peer_backend> right(heap, team::all(2));
   std::vector<std::unique_ptr<support::stream>> streams;
   for (const pe which : backend.local_pes()) {
     const membar::device_guard guard(backend.device_of(which));
@@ -112,9 +112,9 @@ TEST_P(symmetric_teams, on_two_streams_at_once_never_wait_for_each_other) {
       const membar::device_guard guard(backend.device_of(which));
       const auto own = static_cast<std::size_t>(2 * which.index());
       // The two PEs begin with different teams.
-      team_barrier<peer_backend>* const in_order[] = {which == pe(0) ? &first : &second, which == pe(0) ? &second : &first};
+      team_barrier<peer_backend>* const in_order[] = {which == pe(0) ? &left : &right, which == pe(0) ? &right : &left};
       for (const std::size_t i : {0U, 1U}) {
-        const cudaStream_t stream = streams[own + (in_order[i] == &first ? 0 : 1)]->get();
+        const cudaStream_t stream = streams[own + (in_order[i] == &left ? 0 : 1)]->get();
         arrive_on_stream(*in_order[i], which, stream);
         wait_on_stream(*in_order[i], which, generous, stream);
       }

@@ -94,7 +94,8 @@ def recommended(case, arms, cases):
     if operation.startswith("fetch_") and f"{operation[len('fetch_'):]}/{rest}" in cases:
         return None  # the result is not read here: a reduction is recommended, which is another case
     pattern = case.rpartition("/")[2]
-    form = "aggregated" if pattern in SHARED_BY_LANES else "membar"
+    aggregated = pattern in SHARED_BY_LANES or ("/u8/" in case and pattern == "per_lane")  # bytes side by side: four share a word
+    form = "aggregated" if aggregated else "membar"
     return form if form in arms else None
 
 
@@ -156,7 +157,7 @@ def atomic_contention(results, page):
                          {kind.replace("/relaxed/global", "").replace("/", "\n"): {p: by[p] for p in patterns if p in by}
                           for kind, by in gains.items() if not any(loop in kind for loop in ("loop/", "/u8/", "/u16/"))}, from_one=True)
     text += table(["operation", *patterns], [[f"`{kind}`", *[by.get(p, "") for p in patterns]] for kind, by in gains.items()])
-    text += (f"\n\nRecommended is aggregation for {', '.join(SHARED_BY_LANES)}, else membar's plain operation, "
+    text += (f"\n\nRecommended is aggregation for {', '.join(SHARED_BY_LANES)} and for bytes side by side, else membar's plain operation, "
              f"and where the result is not read a reduction. Slower than "
              f"{LEAST_OF_BEST} of the best arm: ")
     return text + ("\n\n" + table(["case", "recommended", "best", "recommended, ns", "best, ns", "best / recommended"], slower)

@@ -54,27 +54,24 @@ struct replacement {
 /// The highest lane of a set that is not empty.
 [[nodiscard]] __device__ inline int highest(unsigned lanes) noexcept { return 31 - __clz(static_cast<int>(lanes)); }
 
-/// Whether the lane at `distance` changes the same word: a cheap sign that lanes have something to merge. It may be wrong either
-/// way without harm to anything but the time.
-[[nodiscard]] __device__ inline bool shares_with_lane(const void* word, int distance) noexcept {
-  const auto low = static_cast<unsigned>(reinterpret_cast<unsigned long long>(word));
-  return __shfl_xor_sync(__activemask(), low, distance) == low;
-}
-
-/// Performs an operation merged with those of the lanes `together` that change the same word, and returns the object's bits
-/// before.
+/// Performs an operation whose own compare-and-swap failed, merged with those of the warp's lanes that change the same word, and
+/// returns the object's bits before it.
 ///
 /// Of a warp's attempts to change one value only one succeeds, and the others delay other warps. So the lanes of a word apply
 /// their operations one after the other, each to what another has left, and one compare-and-swap stores what all have made of
-/// the value. `next` is called last with the value that it is applied to. No lane sleeps.
+/// the value. All lanes that still wait look at each value, so those that leave it as it is take no time. No lane sleeps.
 ///
-/// Only one lane accesses the object. So a barrier of the lanes `together` has stood before its release fence, and one of the
-/// word's lanes stands after its acquire fence: its operation is ordered with what each lane does before and after.
+/// Only one lane accesses the object. So a barrier of the lanes stands before its release fence, and one after its acquire
+/// fence: its operation is ordered with what each lane does before and after. Lanes that share a word with no other need none.
 template <thread_scope Scope, memory_order Order, class Bits, class Next>
-__device__ inline Bits attempt_together(const cell<Bits>& c, unsigned together, typename cell<Bits>::word_type seen,
-                                        Next& next) {
-  const unsigned same_word = together & __match_any_sync(__activemask(), reinterpret_cast<unsigned long long>(c.word));
+__device__ inline Bits attempt_together(const cell<Bits>& c, typename cell<Bits>::word_type seen, Next& next) {
+  const unsigned together = __activemask();
+  const unsigned same_word = __match_any_sync(together, reinterpret_cast<unsigned long long>(c.word));
   const unsigned self = 1U << lane_id();
+  if (__any_sync(together, same_word != self) != 0) {
+    __syncwarp(together);
+    half_fence<Scope, release_half(Order)>();
+  }
   for (;;) {
     const unsigned present = __activemask();
     const unsigned group = same_word & present;
@@ -82,17 +79,19 @@ __device__ inline Bits attempt_together(const cell<Bits>& c, unsigned together, 
     seen = bits_of_lane(present, seen, storing);
     auto before = seen;
     auto value = seen;
-    unsigned left = group;
-    for (unsigned turns = __reduce_max_sync(present, static_cast<unsigned>(__popc(group))); turns != 0; --turns) {
-      const unsigned turn = left & (0U - left);
+    for (bool waiting = true;;) {
       auto now = value;
-      if (turn == self) {
+      if (waiting) {
         before = value;
         now = c.with(value, next(c.part(value)));
       }
-      const auto left_by_it = bits_of_lane(present, now, turn != 0 ? highest(turn) : 0);
-      value = turn != 0 ? left_by_it : value;
-      left ^= turn;
+      const unsigned changing = __ballot_sync(present, now != value);
+      if (changing == 0) {
+        break;
+      }
+      const int applied = highest((changing & group) != 0 ? changing & group : self);
+      waiting = waiting && self != 1U << applied;
+      value = bits_of_lane(present, now, applied);
     }
     bool written = false;
     if (self == 1U << storing) {
@@ -101,8 +100,10 @@ __device__ inline Bits attempt_together(const cell<Bits>& c, unsigned together, 
       seen = found;
     }
     if ((__ballot_sync(present, written) & group) != 0) {
-      half_fence<Scope, acquire_half(Order)>();
-      __syncwarp(group);
+      if (group != self) {
+        half_fence<Scope, acquire_half(Order)>();
+        __syncwarp(group);
+      }
       return c.part(before);
     }
   }
@@ -111,31 +112,30 @@ __device__ inline Bits attempt_together(const cell<Bits>& c, unsigned together, 
 /// Replaces the value by `function(value)` and returns the value before. It compares bits. The order is applied outside of the
 /// attempts.
 ///
-/// A lane attempts by itself, without the cost of finding out which lanes share its word. It does not if it would change a word
-/// that another lane seems to change too. Two lanes that share a word are then quicker merged where fences follow; without
-/// fences they are quicker one after the other.
+/// Lanes whose objects are neighbours in a word need up to four attempts, and each leaves a quarter of a warp less. As long as it
+/// does, they attempt by themselves, without the cost of finding out which lanes share a word. So does a lane that is alone.
 template <class T, thread_scope Scope, memory_order Order, class Function>
 __device__ inline T update_loop(T* object, Function function) {
   const cell<bits_of<T>> c(reinterpret_cast<bits_of<T>*>(object));
   replacement<T, Function> next{function};
-  const unsigned together = __activemask();
-  if constexpr (release_half(Order) != memory_order::relaxed) {
-    __syncwarp(together);
-    half_fence<Scope, release_half(Order)>();
-  }
+  half_fence<Scope, release_half(Order)>();
   auto seen = ptx_load<Scope, memory_order::relaxed>(c.word);
-  const bool shared = shares_with_lane(c.word, Order == memory_order::relaxed ? 2 : 1);
-  const bits_of<T> old = c.part(seen);
-  const auto value = c.with(seen, next(old));
-  if (!shared || value == seen) {
-    const auto found = ptx_compare_and_swap<Scope, memory_order::relaxed>(c.word, seen, value);
+  bits_of<T> old = c.part(seen);
+#pragma unroll 1
+  for (int few = 24;; few = few > 8 ? few - 8 : 1) {
+    const auto found = ptx_compare_and_swap<Scope, memory_order::relaxed>(c.word, seen, c.with(seen, next(old)));
     if (found == seen) {
-      half_fence<Scope, acquire_half(Order)>();
-      return from_bits<T>(old);
+      break;
     }
     seen = found;
+    if (__popc(static_cast<int>(__activemask())) > few) {
+      old = attempt_together<Scope, Order>(c, seen, next);
+      break;
+    }
+    old = c.part(seen);
   }
-  return from_bits<T>(attempt_together<Scope, Order>(c, together, seen, next));
+  half_fence<Scope, acquire_half(Order)>();
+  return from_bits<T>(old);
 }
 
 /// Refuses, in the pass that compiles for a device, a type for which the architecture has neither an instruction nor a loop.
