@@ -327,7 +327,8 @@ class alignas(8) mbarrier {
     return complete != 0;
   }
 
-  /// As `test_wait`, and may suspend the thread for a time that the system chooses.
+  /// As `test_wait`, and may suspend the thread for a time that the system chooses. An arrival that the thread makes after it may
+  /// answer it, unless that arrival depends on the answer.
   template <class Order>
   [[nodiscard]] __device__ bool try_wait(mbarrier_token token, Order) noexcept {
     unsigned complete = 0;

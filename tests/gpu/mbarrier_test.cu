@@ -111,7 +111,11 @@ __global__ void step(unsigned char* results) {
   barrier.complete(16);
   *next++ = barrier.test_wait(first, membar::acquire);     // 6: complete
   *next++ = barrier.test_wait_parity(0, membar::relaxed);  // 7: complete
-  *next++ = barrier.try_wait_parity(1, membar::acquire);   // 8: the second is not
+  const bool early = barrier.try_wait_parity(1, membar::acquire);
+  *next++ = early;  // 8: the second is not
+  if (early) {      // else the arrival that follows may answer the wait before it
+    return;
+  }
   const auto second = barrier.arrive(membar::relaxed, 2);
   *next++ = barrier.test_wait(second, membar::relaxed);  // 9: both arrivals at once
   barrier.arrive_drop(membar::release);
