@@ -31,7 +31,7 @@ struct step {
 [[nodiscard]] inline step quiet() { return {step::kind_t::quiet, 0, 0, 0, 0}; }
 /// Until its own signal has been notified `times` times, by the transport's wait: what was delivered before is visible then.
 [[nodiscard]] inline step wait(int signal, int times = 1) { return {step::kind_t::wait, 0, 0, times, signal}; }
-/// The same by loads of the signal: what was delivered before may still be on its way within the PE.
+/// Waits for a signal by loads of it: what was delivered before may still be on its way within the PE.
 [[nodiscard]] inline step poll(int signal, int times = 1) { return {step::kind_t::poll, 0, 0, times, signal}; }
 [[nodiscard]] inline step read(int from, int variable) { return {step::kind_t::read, from, variable, 0, 0}; }
 /// Gives memory of its own back and takes it anew: it holds 0.

@@ -19,7 +19,7 @@ constexpr auto in_block = membar::thread_scope::block;
 constexpr variable x{0}, y{1};
 constexpr reg r0{0}, r1{1};
 
-// A read that the reader makes whatever it has seen races with the write; behind a barrier, or between atomics, nothing does.
+// A read that the reader makes whatever it has seen races with the write; after a barrier, or between atomics, nothing does.
 static_assert(!race_free(litmus(thread(block(0), store(x, 1)), thread(block(1), load(r0, x)))));
 static_assert(race_free(litmus(thread(block(0), load(r1, x)), thread(block(1), load(r0, x)))));
 static_assert(race_free(litmus(thread(block(0), store<device>(x, 1, relaxed)),

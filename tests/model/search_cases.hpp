@@ -301,7 +301,7 @@ inline const racing_program racing_programs[] = {
     {" | L: ;\n st.weak x, 1 | ld.acquire.gpu r0, y ;\n st.release.gpu y, 1 | beq r0, 1, END ;\n | ld.weak r0, x ;\n | goto L "
      ";\n | END:",
      "P0 'st.weak x, 1' and P1 'ld.weak r0, x'"},
-    // behind a loop that was cut before
+    // after a loop that was cut before
     {" | L: ;\n st.weak x, 1 | add r0, r0, 1 ;\n st.relaxed.gpu y, 1 | ld.relaxed.gpu r1, y ;\n | beq r1, 1, END ;\n | goto L "
      ";\n"
      " | END: ;\n | ld.weak r1, x",

@@ -37,7 +37,7 @@ struct launch_request {
   std::uint64_t dynamic_shared = 0;       ///< bytes of `extern __shared__` memory
 };
 
-/// Puts memory behind all that is there and returns its address.
+/// Puts memory after all that is there and returns its address.
 inline std::uint64_t add_memory(program& p, std::string name, std::uint64_t bytes, std::vector<std::uint8_t> initial = {},
                                 bool initialised = true, bool constant = false) {
   std::uint64_t end = global_window + first_offset;
