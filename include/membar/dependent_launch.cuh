@@ -23,9 +23,10 @@ __device__ constexpr void require_dependent_launch() noexcept {
 
 /// Waits until the kernels that this one depends on have ended. All that they did is visible to the calling thread then.
 ///
-/// Each thread that reads or overwrites what those kernels access calls it first, or comes after a barrier of a thread that did. What
-/// comes before the call, loads of pointers and sizes included, is ordered with nothing of them. In a chain of kernels each one
-/// waits: a kernel that does not wait may end before the one before it. A kernel without a prerequisite that runs goes on at once.
+/// Each thread that reads or overwrites what those kernels access calls it first, or comes after a barrier of a thread that did.
+/// What comes before the call, loads of pointers and sizes included, is ordered with nothing of them. In a chain of kernels each
+/// one waits: a kernel that does not wait may end before the one before it. A kernel without a prerequisite that runs goes on at
+/// once.
 ///
 /// PTX: `griddepcontrol.wait`, one instruction. Requires: compute capability 9.0. Source: PTX ISA, "griddepcontrol".
 template <bool Needed = true>
