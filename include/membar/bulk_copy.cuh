@@ -29,11 +29,9 @@
 #pragma once
 
 #include <membar/detail/ptx.cuh>
+#include <membar/detail/standard.hpp>
 #include <membar/mbarrier.cuh>
 #include <membar/thread_scope.hpp>
-
-#include <cstdint>
-#include <type_traits>
 
 namespace membar::inline v0_2 {
 
@@ -170,7 +168,7 @@ __device__ inline uncommitted_copies bulk_store(void* to, const void* from, unsi
 }
 
 /// What `bulk_reduce` does to each element.
-enum class bulk_operation : unsigned char { add, min, max, inc, dec, bit_and, bit_or, bit_xor };
+enum class bulk_operation : unsigned char { add, min, max, inc, dec, bitwise_and, bitwise_or, bitwise_xor };
 
 namespace detail {
 
@@ -181,9 +179,9 @@ template <> struct ptx_bulk_operation<bulk_operation::min> { static constexpr ch
 template <> struct ptx_bulk_operation<bulk_operation::max> { static constexpr char text[] = "max"; };
 template <> struct ptx_bulk_operation<bulk_operation::inc> { static constexpr char text[] = "inc"; };
 template <> struct ptx_bulk_operation<bulk_operation::dec> { static constexpr char text[] = "dec"; };
-template <> struct ptx_bulk_operation<bulk_operation::bit_and> { static constexpr char text[] = "and"; };
-template <> struct ptx_bulk_operation<bulk_operation::bit_or> { static constexpr char text[] = "or"; };
-template <> struct ptx_bulk_operation<bulk_operation::bit_xor> { static constexpr char text[] = "xor"; };
+template <> struct ptx_bulk_operation<bulk_operation::bitwise_and> { static constexpr char text[] = "and"; };
+template <> struct ptx_bulk_operation<bulk_operation::bitwise_or> { static constexpr char text[] = "or"; };
+template <> struct ptx_bulk_operation<bulk_operation::bitwise_xor> { static constexpr char text[] = "xor"; };
 
 // The types of each kind of operation: PTX has no other combinations.
 template <bulk_operation Operation, class T> struct ptx_bulk_type { static constexpr char text[] = ""; };
@@ -198,9 +196,9 @@ struct ptx_bulk_type<O, long long> { static constexpr char text[] = "s64"; };
 template <> struct ptx_bulk_type<bulk_operation::add, long long> { static constexpr char text[] = "u64"; };  // it wraps alike
 template <> struct ptx_bulk_type<bulk_operation::add, float> { static constexpr char text[] = "f32"; };
 template <> struct ptx_bulk_type<bulk_operation::add, double> { static constexpr char text[] = "f64"; };
-template <bulk_operation O> requires(O >= bulk_operation::bit_and)
+template <bulk_operation O> requires(O >= bulk_operation::bitwise_and)
 struct ptx_bulk_type<O, std::uint32_t> { static constexpr char text[] = "b32"; };
-template <bulk_operation O> requires(O >= bulk_operation::bit_and)
+template <bulk_operation O> requires(O >= bulk_operation::bitwise_and)
 struct ptx_bulk_type<O, unsigned long long> { static constexpr char text[] = "b64"; };
 // clang-format on
 

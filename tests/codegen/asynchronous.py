@@ -122,7 +122,7 @@ BULK_REDUCTIONS = {
     "add": WHOLE | {"long long": "u64", "float": "f32", "double": "f64"},
     "min": WHOLE | {"long long": "s64"}, "max": WHOLE | {"long long": "s64"},
     "inc": {"unsigned": "u32"}, "dec": {"unsigned": "u32"},
-    "bit_and": BITS, "bit_or": BITS, "bit_xor": BITS,
+    "bitwise_and": BITS, "bitwise_or": BITS, "bitwise_xor": BITS,
 }
 
 
@@ -155,7 +155,7 @@ def add_bulk_copies(part):
                 asm(f"{form} [%0], [%1], %2", "", given) + asm(commit))
     for operation, types in BULK_REDUCTIONS.items():
         for cpp, ptx in types.items():
-            form = f"cp.reduce.async.bulk.global.shared::cta.bulk_group.{operation.removeprefix('bit_')}.{ptx}"
+            form = f"cp.reduce.async.bulk.global.shared::cta.bulk_group.{operation.removeprefix('bitwise_')}.{ptx}"
             part.kernel(f"bulk_reduce_{operation}_{cpp.replace(' ', '_')}", f"{cpp}* to, unsigned bytes",
                         f"membar::bulk_commit(membar::bulk_reduce<membar::bulk_operation::{operation}>(to, "
                         f"reinterpret_cast<const {cpp}*>(memory + 2), bytes));", [form, commit],

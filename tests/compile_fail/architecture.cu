@@ -99,8 +99,8 @@ __global__ void before_hopper(int* object) {
 }
 
 __global__ void mbarriers_before_hopper(int* out) {
-  __shared__ mbarrier<thread_scope::block> own;
-  __shared__ mbarrier<thread_scope::cluster> wide;
+  [[maybe_unused]] __shared__ mbarrier<thread_scope::block> own;
+  [[maybe_unused]] __shared__ mbarrier<thread_scope::cluster> wide;
   const mbarrier_token token = own.arrive(release);
   // expect: on this architecture an mbarrier has arrive(release)
   REFUSED(a_relaxed_arrival_requires_sm_90, own.arrive(relaxed));
@@ -131,7 +131,7 @@ __global__ void mbarriers_before_hopper(int* out) {
 
 __global__ void copies_before_hopper(unsigned* global, unsigned* out) {
   extern __shared__ unsigned stage[];
-  __shared__ mbarrier<thread_scope::block> own;
+  [[maybe_unused]] __shared__ mbarrier<thread_scope::block> own;
   out[0] = stage[0];
   // expect: a bulk copy requires compute capability 9.0
   REFUSED(a_bulk_load_requires_sm_90, static_cast<void>(bulk_load(stage, global, 16, own)));

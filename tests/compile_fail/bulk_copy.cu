@@ -20,8 +20,8 @@ static_assert(complete<bulk_pipeline<2, 48>>);
 
 __global__ void copies(unsigned* global, float* numbers, const short* small, int* out) {
   extern __shared__ unsigned stage[];
-  __shared__ mbarrier<thread_scope::block> own;
-  __shared__ mbarrier<thread_scope::cluster> wide;
+  [[maybe_unused]] __shared__ mbarrier<thread_scope::block> own;
+  [[maybe_unused]] __shared__ mbarrier<thread_scope::cluster> wide;
   // expect: no instance of function template "membar::v0_2::bulk_send" matches
   REFUSED(another_blocks_copy_completes_at_cluster_scope, static_cast<void>(bulk_send(stage, 1U, stage, 16U, own)));
   static_cast<void>(bulk_send(stage, 1U, stage, 16U, wide));
@@ -32,7 +32,7 @@ __global__ void copies(unsigned* global, float* numbers, const short* small, int
   // expect: no bulk reduction has this operation on this type
   REFUSED(a_bulk_reduction_has_no_short,
           static_cast<void>(bulk_reduce<bulk_operation::add>(const_cast<short*>(small), small, 16)));
-  bulk_commit(bulk_reduce<bulk_operation::bit_xor>(global, stage, 16));
+  bulk_commit(bulk_reduce<bulk_operation::bitwise_xor>(global, stage, 16));
   // expect: no instance of function template "membar::v0_2::bulk_commit" matches
   REFUSED(a_commit_takes_copies, bulk_commit());
   bulk_commit(bulk_store(global, stage, 16) + bulk_store(global + 4, stage, 16));

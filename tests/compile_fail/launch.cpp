@@ -178,8 +178,8 @@ void scopes(cudaStream_t stream) {
   REFUSED(a_scope_on_a_stream_has_a_name, scoped_stream_attribute(stream, sync_domain::remote));
   const scoped_stream_attribute scope(stream, sync_domain::remote);
   // expect: the maps are put back when this object is destroyed
-  REFUSED(a_partition_has_a_name, stream_partition{{}});
-  const stream_partition partition({});
+  REFUSED(a_partition_has_a_name, stream_partition(&stream, 1));
+  const stream_partition partition(&stream, 1);
 }
 
 void values() {

@@ -3,14 +3,17 @@
 /// Teams: some of the PEs, as a value, and the words of a team's barrier as its kernels take them.
 #pragma once
 
-#include <membar/error.hpp>
+#include <membar/detail/standard.hpp>
 #include <membar/symmetric/object.hpp>
 #include <membar/symmetric/pe.hpp>
 
-#include <cstddef>
+#if !defined(__CUDACC_RTC__)  // teams are made on the host
+#include <membar/error.hpp>
+
 #include <cstdio>
 #include <initializer_list>
 #include <span>
+#endif
 
 namespace membar::inline v0_2::symmetric {
 
@@ -26,6 +29,7 @@ class team {
   /// PEs 0 to `count` less 1.
   [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr team all(int count) noexcept { return {0, 1, count}; }
 
+#if !defined(__CUDACC_RTC__)
   /// `size` PEs from `first` on, `stride` apart.
   [[nodiscard]] static team strided(pe first, int stride, int size) {
     if (first.index() < 0 || stride < 1 || size < 1) {
@@ -61,6 +65,7 @@ class team {
   [[nodiscard]] static team listed(std::initializer_list<pe> members) {
     return listed(std::span<const pe>(members.begin(), members.size()));
   }
+#endif
 
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr int size() const noexcept { return size_; }
 
@@ -105,6 +110,7 @@ class team {
     return (listed_[index / 64] >> (index % 64) & 1U) != 0;
   }
 
+#if !defined(__CUDACC_RTC__)
   /// As a team of equal distances, if it is one.
   [[nodiscard]] team canonical() const {
     const int first = (*this)[0].index();
@@ -116,6 +122,7 @@ class team {
     }
     return {first, stride, size_};
   }
+#endif
 
   int first_;
   int stride_;  ///< 0: the PEs are listed
@@ -150,6 +157,7 @@ inline constexpr bool is_team_words = false;
 template <class Backend>
 inline constexpr bool is_team_words<team_words<Backend>> = true;
 
+#if !defined(__CUDACC_RTC__)
 /// A team in words, for errors: "PEs 0 to 6, 2 apart", "PEs 0, 1, 4".
 struct team_text {
   explicit team_text(const team& members) noexcept {
@@ -171,6 +179,7 @@ struct team_text {
   }
   char text[64];
 };
+#endif
 
 }  // namespace detail
 }  // namespace membar::inline v0_2::symmetric

@@ -10,7 +10,11 @@
 #include <membar/thread_scope.hpp>
 #include <membar/wait_budget.cuh>
 
+#if defined(__CUDACC_RTC__)
+#include <cuda/std/cassert>
+#else
 #include <cassert>
+#endif
 
 namespace membar::inline v0_2 {
 
