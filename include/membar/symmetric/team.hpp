@@ -101,7 +101,9 @@ class team {
   }
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool contains(pe which) const noexcept { return rank_of(which) >= 0; }
 
+#if !defined(__CUDACC_RTC__)
   friend constexpr bool operator==(const team&, const team&) noexcept = default;
+#endif
 
  private:
   MEMBAR_HOST_DEVICE constexpr team(int first, int stride, int size) noexcept : first_(first), stride_(stride), size_(size) {}

@@ -38,6 +38,18 @@ class bulk_pipeline {
   static_assert(StageBytes > 0 && StageBytes % 16 == 0, "membar: a stage of a pipeline has a multiple of 16 bytes");
   using block_mbarrier = mbarrier<thread_scope::block>;
 
+  /// A stage, and the parity of the phase that its barriers are in.
+  struct position {
+    int stage = 0;
+    unsigned parity = 0;
+    __device__ void advance() noexcept {
+      if (++stage == Stages) {
+        stage = 0;
+        parity ^= 1U;
+      }
+    }
+  };
+
  public:
   static constexpr int stages = Stages;
   static constexpr unsigned stage_bytes = StageBytes;
@@ -73,7 +85,7 @@ class bulk_pipeline {
 
    private:
     bulk_pipeline* pipeline_;
-    typename bulk_pipeline::position at_;
+    position at_;
   };
 
   /// A tile that was taken, if it was.
@@ -106,23 +118,11 @@ class bulk_pipeline {
 
    private:
     bulk_pipeline* pipeline_;
-    typename bulk_pipeline::position at_;
-    typename bulk_pipeline::position back_;
+    position at_;
+    position back_;
   };
 
  private:
-  /// A stage, and the parity of the phase that its barriers are in.
-  struct position {
-    int stage = 0;
-    unsigned parity = 0;
-    __device__ void advance() noexcept {
-      if (++stage == Stages) {
-        stage = 0;
-        parity ^= 1U;
-      }
-    }
-  };
-
   static constexpr int room = Stages > 0 ? Stages : 1;  // so that the compiler says one sentence only
   alignas(128) unsigned char memory_[room][StageBytes];
   block_mbarrier full_[room];
