@@ -67,12 +67,13 @@ struct explored {
   return text;
 }
 
-[[nodiscard]] inline explored explore_test(const model::litmus_test& test) {
+[[nodiscard]] inline explored explore_test(const model::litmus_test& test, bool load_buffering = true) {
   explored found;
   found.checked = check::program_of(test);
   std::set<std::string> seen;
   check::check_options options;
   options.most_events = 5'000'000;
+  options.load_buffering = load_buffering;
   found.result = check::explore(
       found.checked,
       [&](const check::final_memory& end) {
