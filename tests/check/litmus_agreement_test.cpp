@@ -199,6 +199,12 @@ TEST(check_agrees, on_random_programs_of_three_locations) {
   random(12, 300, shape, accesses::strong_system);
 }
 
+#if defined(MEMBAR_TEST_FULL)
+constexpr int waiting_programs = 500;
+#else
+constexpr int waiting_programs = 150;
+#endif
+
 /// Random tests in which thread 0 writes y, and the others wait for that, each at some point: alone, in turns with another read,
 /// by a compare-and-swap that fails, or by an
 /// addition of 0, which writes what was there.
@@ -211,7 +217,7 @@ TEST(check_agrees, on_random_programs_that_wait) {
     shape.places = false;
     shape.control = false;
     random_tests stream(static_cast<std::uint64_t>(20 + n), shape);
-    for (int i = 0; i < 500; ++i) {
+    for (int i = 0; i < waiting_programs; ++i) {
       random_program p = stream.next();
       const auto insert = [&](std::size_t thread, const std::vector<std::string>& lines) {
         auto& code = p.code[thread];
