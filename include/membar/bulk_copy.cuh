@@ -50,14 +50,6 @@ __device__ constexpr void require_bulk_copies() noexcept {
   return __cvta_generic_to_global(object);
 }
 
-/// The address of an object's counterpart in another block of the cluster.
-[[nodiscard]] __device__ inline unsigned cluster_address(unsigned own, unsigned rank) noexcept {
-  unsigned there = 0;
-  // mapa.shared::cluster.u32 there, here, rank;  PTX ISA 7.8, sm_90
-  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(own), "r"(rank) : "memory");
-  return there;
-}
-
 struct copy_results;
 
 }  // namespace detail

@@ -49,6 +49,14 @@ template <class Order, bool BeforeHopper>
   return static_cast<unsigned>(__cvta_generic_to_shared(object));
 }
 
+/// The address of an object's counterpart in another block of the cluster.
+[[nodiscard]] __device__ inline unsigned cluster_address(unsigned own, unsigned rank) noexcept {
+  unsigned there = 0;
+  // mapa.shared::cluster.u32 there, here, rank;  PTX ISA 7.8, sm_90
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(own), "r"(rank) : "memory");
+  return there;
+}
+
 }  // namespace detail
 
 /// The phase of an mbarrier that an arrival was counted in, to wait for.
@@ -66,8 +74,8 @@ class mbarrier_token {
   unsigned long long state_;
 };
 
-/// An mbarrier in the shared memory of another block of the cluster, or of the own one: what a thread there may do to it. It
-/// cannot wait: a thread waits on mbarriers of its own block only.
+/// An mbarrier in the shared memory of any block of the cluster: what a thread of the cluster may do to it. It cannot wait: a
+/// thread waits on mbarriers of its own block only.
 ///
 /// Made by `mbarrier::in_block`. An arrival synchronizes with a wait of cluster scope, so the mbarrier is one of cluster scope.
 /// Source: PTX ISA, "mbarrier.arrive".
@@ -397,35 +405,25 @@ class alignas(8) mbarrier {
   /// `done`.
   template <class Order>
   [[nodiscard]] __device__ wait_result wait(mbarrier_token token, Order order, wait_budget budget) noexcept {
-    for (detail::polling poll(budget);;) {
+    return repeat(budget, [&] {
       if constexpr (detail::has_hopper_instructions) {
-        if (try_wait(token, order)) {
-          return wait_result::done;
-        }
-      } else if (test_wait(token, order)) {
-        return wait_result::done;
+        return try_wait(token, order);
+      } else {
+        return test_wait(token, order);
       }
-      if (poll.time_is_up()) {  // at each turn, because a try may have taken long
-        return wait_result::timed_out;
-      }
-    }
+    });
   }
 
   /// As `wait`, for a phase named by its parity, as `test_wait_parity` says.
   template <class Order>
   [[nodiscard]] __device__ wait_result wait_parity(unsigned parity, Order order, wait_budget budget) noexcept {
-    for (detail::polling poll(budget);;) {
+    return repeat(budget, [&] {
       if constexpr (detail::has_hopper_instructions) {
-        if (try_wait_parity(parity, order)) {
-          return wait_result::done;
-        }
-      } else if (test_wait_parity(parity, order)) {
-        return wait_result::done;
+        return try_wait_parity(parity, order);
+      } else {
+        return test_wait_parity(parity, order);
       }
-      if (poll.time_is_up()) {  // at each turn, because a try may have taken long
-        return wait_result::timed_out;
-      }
-    }
+    });
   }
 
   /// The mbarrier at the same place of the shared memory of block `rank` of the cluster, 0 to the number of its blocks - 1.
@@ -437,10 +435,7 @@ class alignas(8) mbarrier {
     static_assert(Scope == thread_scope::cluster,
                   "membar: an mbarrier that another block arrives at has cluster scope: mbarrier<thread_scope::cluster>");
     detail::require_hopper_mbarrier<Needed>();
-    unsigned there = 0;
-    // mapa.shared::cluster.u32 there, here, rank;  PTX ISA 7.8, sm_90
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address()), "r"(rank) : "memory");
-    return remote_mbarrier(there);
+    return remote_mbarrier(detail::cluster_address(address(), rank));
   }
 
   /// The address in the state space `.shared::cta`, for PTX by hand.
@@ -453,6 +448,19 @@ class alignas(8) mbarrier {
   }
 
  private:
+  /// Repeats a test of a phase until it is complete or the budget is used up.
+  template <class Attempt>
+  [[nodiscard]] __device__ static wait_result repeat(wait_budget budget, Attempt is_complete) noexcept {
+    for (detail::polling poll(budget);;) {
+      if (is_complete()) {
+        return wait_result::done;
+      }
+      if (poll.time_is_up()) {  // at each turn, because a try may have taken long
+        return wait_result::timed_out;
+      }
+    }
+  }
+
   unsigned long long bits_;
 };
 

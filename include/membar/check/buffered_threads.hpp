@@ -221,13 +221,7 @@ class buffered_threads : protected event_builder {
   /// Fills in what an access of memory is. False if it is to no memory, of which the thread's line tells.
   [[nodiscard]] bool placed_memory(int t, const thread_state& s, graph_event& e) {
     const instruction& i = model::at(machines_, t).at(s);
-    e.address = e.physical = model::at(machines_, t).address(s);
-    e.bytes = i.bytes;
-    e.strong = i.strong;
-    e.update = is_update(i.code);
-    e.reduction = i.code == op::reduction;
-    e.acquires = e.kind == event_kind::read && model::acquires(i.order);
-    e.releases = e.kind == event_kind::write && model::releases(i.order);
+    describe_access(e, model::at(machines_, t), s);
     const memory_object* const object = locations_.object_of(e.address, e.bytes);
     const bool wrong = object == nullptr || e.address % static_cast<std::uint64_t>(e.bytes) != 0 ||
                        (object->constant && e.kind == event_kind::write) || (i.elements > 1 && e.strong);

@@ -149,9 +149,8 @@ class event_builder {
   [[nodiscard]] static std::uint16_t* base_of(graph_event& e) noexcept { return const_cast<std::uint16_t*>(e.base); }
   [[nodiscard]] static std::uint16_t* prefix_of(graph_event& e) noexcept { return const_cast<std::uint16_t*>(e.prefix); }
 
-  /// Fills in what an access of memory is. False if it is to no memory.
-  [[nodiscard]] bool place_access(const graph& g, graph_event& e, const thread_state& s) {
-    const machine& m = model::at(machines_, e.thread);
+  /// Fills in what the instruction that a thread stands at says of its access of memory.
+  static void describe_access(graph_event& e, const machine& m, const thread_state& s) {
     const instruction& i = m.at(s);
     e.address = e.physical = m.address(s);
     e.bytes = i.bytes;
@@ -161,6 +160,13 @@ class event_builder {
     e.reduction = i.code == op::reduction;
     e.acquires = e.kind == event_kind::read && model::acquires(i.order);
     e.releases = e.kind == event_kind::write && model::releases(i.order);
+  }
+
+  /// Fills in what an access of memory is. False if it is to no memory.
+  [[nodiscard]] bool place_access(const graph& g, graph_event& e, const thread_state& s) {
+    const machine& m = model::at(machines_, e.thread);
+    const instruction& i = m.at(s);
+    describe_access(e, m, s);
     const memory_object* const object = locations_.object_of(e.address, e.bytes);
     if (object == nullptr || e.address % static_cast<std::uint64_t>(e.bytes) != 0 ||
         (object->constant && e.kind == event_kind::write)) {
@@ -366,6 +372,26 @@ class event_builder {
     return result;
   }
 
+  /// Counts an execution that does not go on, and asks the property of one whose threads have all ended. `stuck`: none of those
+  /// that have not ended ever will.
+  void finish(const graph& g, bool ended, bool stuck, const check_property& property) {
+    if (!ended) {
+      if (stuck) {
+        report(g, check_status::hang, "threads wait, and no other thread can end that");
+      } else {
+        ++result_.counts.blocked;
+      }
+      return;
+    }
+    ++result_.counts.executions;
+    if (property) {
+      std::string broken = property(memory_at_end(*this, g));
+      if (!broken.empty()) {
+        report(g, check_status::violated, std::move(broken));
+      }
+    }
+  }
+
   const program& program_;
   stack_arena arena_{};
   location_table locations_;
@@ -373,6 +399,20 @@ class event_builder {
   std::vector<machine> machines_;
   meetings meetings_;
   check_result result_{};
+
+ private:
+  class memory_at_end final : public final_memory {
+   public:
+    memory_at_end(const event_builder& by, const graph& g) : by_(by), graph_(g) {}
+    [[nodiscard]] std::uint64_t value(std::uint64_t address, int bytes) const override {
+      return by_.final_value(graph_, address, bytes);
+    }
+    [[nodiscard]] const graph& execution() const noexcept override { return graph_; }
+
+   private:
+    const event_builder& by_;
+    const graph& graph_;
+  };
 };
 
 }  // namespace membar::inline v0_2::checker::detail

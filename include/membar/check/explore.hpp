@@ -36,7 +36,7 @@ namespace membar::inline v0_2::checker {
 namespace detail {
 
 /// One exploration.
-class explorer final : private buffering_check, private final_memory {
+class explorer final : private buffering_check {
  public:
   explorer(const program& checked, const check_property& property, const check_options& options)
       : buffering_check(checked), property_(property), options_(options) {}
@@ -537,28 +537,8 @@ class explorer final : private buffering_check, private final_memory {
       stuck = stuck && (s.status != thread_status::waiting || waits_for_ever(g, t));
     }
     result_.counts.longest = std::max(result_.counts.longest, longest);
-    if (!ended) {
-      if (stuck) {
-        report(g, check_status::hang, "threads wait, and no other thread can end that");
-      } else {
-        ++result_.counts.blocked;
-      }
-      return;
-    }
-    ++result_.counts.executions;
-    if (property_) {
-      final_ = &g;
-      std::string broken = property_(*this);
-      if (!broken.empty()) {
-        report(g, check_status::violated, std::move(broken));
-      }
-    }
+    finish(g, ended, stuck, property_);
   }
-
-  [[nodiscard]] std::uint64_t value(std::uint64_t address, int bytes) const override {
-    return final_value(*final_, address, bytes);
-  }
-  [[nodiscard]] const graph& execution() const noexcept override { return *final_; }
 
   static constexpr int longest_poll = 8;  ///< events of a loop's round that are looked ahead
 
@@ -569,7 +549,6 @@ class explorer final : private buffering_check, private final_memory {
   std::vector<const graph_event*> scratch_{};
   std::vector<int> keep_{};
   std::uintptr_t stack_begin_ = 0;
-  const graph* final_ = nullptr;
 };
 
 }  // namespace detail

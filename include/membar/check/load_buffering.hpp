@@ -32,7 +32,7 @@
 namespace membar::inline v0_2::checker::detail {
 
 /// One exploration of the executions with a cycle.
-class load_buffering_explorer final : private buffered_execution, private final_memory {
+class load_buffering_explorer final : private buffered_execution {
  public:
   /// `so_far` is the result of the exploration without load buffering.
   load_buffering_explorer(const program& checked, const check_property& property, const check_options& options,
@@ -270,36 +270,18 @@ class load_buffering_explorer final : private buffered_execution, private final_
       ended = ended && s.status == thread_status::ended;
       stuck = stuck && (s.status != thread_status::waiting || waits_for_ever(g, t));
     }
-    if (!ended || !all_met()) {
-      if (stuck) {
-        report(g, check_status::hang, "threads wait, and no other thread can end that");
-      } else {
-        ++result_.counts.blocked;
-      }
-      return;
+    ended = ended && all_met();
+    if (ended) {
+      ++result_.counts.buffered;
+      result_.counts.longest = std::max(result_.counts.longest, model::count_of(events_));
     }
-    ++result_.counts.executions;
-    ++result_.counts.buffered;
-    result_.counts.longest = std::max(result_.counts.longest, model::count_of(events_));
-    if (property_) {
-      final_ = &g;
-      std::string broken = property_(*this);
-      if (!broken.empty()) {
-        report(g, check_status::violated, std::move(broken));
-      }
-    }
+    finish(g, ended, stuck, property_);
   }
-
-  [[nodiscard]] std::uint64_t value(std::uint64_t address, int bytes) const override {
-    return final_value(*final_, address, bytes);
-  }
-  [[nodiscard]] const graph& execution() const noexcept override { return *final_; }
 
   const check_property& property_;
   check_options options_;
   std::uint32_t stamp_ = 0;
   std::uint64_t steps_ = 0;
-  const graph* final_ = nullptr;
 };
 
 }  // namespace membar::inline v0_2::checker::detail
