@@ -314,7 +314,7 @@ cudaError_t __wrap_cudaGraphRetainUserObject(cudaGraph_t, cudaUserObject_t objec
   return answer([&] { now().owned_by_graph.push_back(object); });
 }
 cudaError_t __wrap_cudaStreamGetId(cudaStream_t handle, unsigned long long* id) {
-  return answer([&] { *id = of(handle).id; });
+  return of(handle).capturing ? cudaErrorStreamCaptureUnsupported : answer([&] { *id = of(handle).id; });
 }
 cudaError_t __wrap_cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned) {
   return answer([&] { of(handle).waits_for.push_back(event); });

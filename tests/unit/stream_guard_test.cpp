@@ -115,6 +115,23 @@ TEST_F(guarded_team, has_no_work_yet_in_a_stream_that_is_captured) {
   EXPECT_TRUE(now().failures.empty());
 }
 
+TEST_F(guarded_team, is_used_in_one_captured_stream_at_a_time) {
+  first.capturing = second.capturing = true;
+  const auto held = guard.on(first.handle());
+  { const auto inner = guard.on(first.handle()); }
+  EXPECT_TRUE(says(on(second), "membar: team world is in use on captured stream 0x"));
+}
+
+TEST_F(guarded_team, knows_across_a_capture_whose_work_still_runs) {
+  first.busy = true;
+  { const auto held = guard.on(first.handle()); }
+  second.capturing = true;
+  EXPECT_EQ(on(second), "") << "what is captured runs later";
+  second.capturing = false;
+  EXPECT_TRUE(says(on(second), "may still run"));
+  EXPECT_EQ(on(first), "") << "a stream needs no wait for its own work";
+}
+
 TEST_F(guarded_team, is_one_of_several) {
   stream_guard row("row");
   const auto held = guard.on(first.handle());

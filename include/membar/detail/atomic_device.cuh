@@ -54,15 +54,24 @@ struct replacement {
 /// The highest lane of a set that is not empty.
 [[nodiscard]] __device__ inline int highest(unsigned lanes) noexcept { return 31 - __clz(static_cast<int>(lanes)); }
 
-/// Performs an operation whose own compare-and-swap failed, merged with those of the warp's lanes that change the same word, and
-/// returns the object's bits before it.
+/// Whether the lane at distance 2 seems to change the same word: a cheap sign that more than two lanes do. It may be wrong either
+/// way without harm to anything but the time.
+[[nodiscard]] __device__ inline bool seems_shared(const void* word) noexcept {
+  const auto low = static_cast<unsigned>(reinterpret_cast<unsigned long long>(word));
+  return __shfl_xor_sync(__activemask(), low, 2) == low;
+}
+
+/// Performs an operation merged with those of the warp's lanes that change the same word, and returns the object's bits before.
 ///
 /// Of a warp's attempts to change one value only one succeeds, and the others delay other warps. So the lanes of a word apply
 /// their operations one after the other, each to what another has left, and one compare-and-swap stores what all have made of
-/// the value. All lanes that still wait look at each value, so those that leave it as it is take no time. No lane sleeps.
+/// the value. `next` is called last with the value that it is applied to. No lane sleeps.
 ///
 /// Only one lane accesses the object. So a barrier of the lanes stands before its release fence, and one after its acquire
 /// fence: its operation is ordered with what each lane does before and after. Lanes that share a word with no other need none.
+///
+/// A lane of `same_word` may be here again, for a later operation on another word, while this one still attempts. It has another
+/// `same_word` then: two lanes that have each other in one set found it at one moment. So those with an equal set are merged.
 template <thread_scope Scope, memory_order Order, class Bits, class Next>
 __device__ inline Bits attempt_together(const cell<Bits>& c, typename cell<Bits>::word_type seen, Next& next) {
   const unsigned together = __activemask();
@@ -74,24 +83,22 @@ __device__ inline Bits attempt_together(const cell<Bits>& c, typename cell<Bits>
   }
   for (;;) {
     const unsigned present = __activemask();
-    const unsigned group = same_word & present;
+    const unsigned group = same_word & __match_any_sync(present, same_word);
     const int storing = highest(group);
     seen = bits_of_lane(present, seen, storing);
     auto before = seen;
     auto value = seen;
-    for (bool waiting = true;;) {
+    unsigned left = group;
+    for (unsigned turns = most_of_lanes(present, static_cast<unsigned>(__popc(static_cast<int>(group)))); turns != 0; --turns) {
+      const unsigned turn = left & (0U - left);
       auto now = value;
-      if (waiting) {
+      if (turn == self) {
         before = value;
         now = c.with(value, next(c.part(value)));
       }
-      const unsigned changing = __ballot_sync(present, now != value);
-      if (changing == 0) {
-        break;
-      }
-      const int applied = highest((changing & group) != 0 ? changing & group : self);
-      waiting = waiting && self != 1U << applied;
-      value = bits_of_lane(present, now, applied);
+      const auto left_by_it = bits_of_lane(present, now, turn != 0 ? highest(turn) : 0);
+      value = turn != 0 ? left_by_it : value;
+      left ^= turn;
     }
     bool written = false;
     if (self == 1U << storing) {
@@ -112,27 +119,25 @@ __device__ inline Bits attempt_together(const cell<Bits>& c, typename cell<Bits>
 /// Replaces the value by `function(value)` and returns the value before. It compares bits. The order is applied outside of the
 /// attempts.
 ///
-/// Lanes whose objects are neighbours in a word need up to four attempts, and each leaves a quarter of a warp less. As long as it
-/// does, they attempt by themselves, without the cost of finding out which lanes share a word. So does a lane that is alone.
+/// A lane attempts by itself first, without the cost of finding out which lanes share its word, unless it would change a word that
+/// more than two seem to change: two are quicker one after the other.
 template <class T, thread_scope Scope, memory_order Order, class Function>
 __device__ inline T update_loop(T* object, Function function) {
   const cell<bits_of<T>> c(reinterpret_cast<bits_of<T>*>(object));
   replacement<T, Function> next{function};
   half_fence<Scope, release_half(Order)>();
   auto seen = ptx_load<Scope, memory_order::relaxed>(c.word);
+  const bool shared = seems_shared(c.word);
   bits_of<T> old = c.part(seen);
-#pragma unroll 1
-  for (int few = 24;; few = few > 8 ? few - 8 : 1) {
-    const auto found = ptx_compare_and_swap<Scope, memory_order::relaxed>(c.word, seen, c.with(seen, next(old)));
-    if (found == seen) {
-      break;
-    }
+  const auto value = c.with(seen, next(old));
+  bool done = false;
+  if (!shared || value == seen) {
+    const auto found = ptx_compare_and_swap<Scope, memory_order::relaxed>(c.word, seen, value);
+    done = found == seen;
     seen = found;
-    if (__popc(static_cast<int>(__activemask())) > few) {
-      old = attempt_together<Scope, Order>(c, seen, next);
-      break;
-    }
-    old = c.part(seen);
+  }
+  if (!done) {
+    old = attempt_together<Scope, Order>(c, seen, next);
   }
   half_fence<Scope, acquire_half(Order)>();
   return from_bits<T>(old);

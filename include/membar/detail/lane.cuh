@@ -29,4 +29,17 @@ template <class Bits>
   }
 }
 
+/// The greatest of the values, each below 64, that the lanes of `lanes` pass. All of them call it.
+[[nodiscard]] __device__ inline unsigned most_of_lanes(unsigned lanes, unsigned mine) noexcept {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+  unsigned most = 0;  // bit by bit: before sm_80 no instruction compares lanes
+  for (unsigned bit = 32; bit != 0; bit /= 2) {
+    most += __any_sync(lanes, mine >= most + bit) != 0 ? bit : 0;
+  }
+  return most;
+#else
+  return __reduce_max_sync(lanes, mine);
+#endif
+}
+
 }  // namespace membar::inline v0_2::detail

@@ -19,8 +19,9 @@ namespace membar::inline v0_2::symmetric {
 /// so yet; `on_after_previous` and `on_host_after_previous` wait: the new stream for an event, the host for the work.
 ///
 /// Make one for each team and PE of the process, while the PE's device is current; it outlives its holds. Thread-safe. It costs
-/// one recorded event and the query of a stream's id for each hold, and one query of an event if the stream changes. Errors: `error` naming the team, its user and the
-/// remedy, without any change. In a captured stream nothing runs yet: hold the team again where the graph is launched.
+/// one recorded event and two queries of a stream for each hold, and one query of an event if the stream changes. Errors: `error`
+/// naming the team, its user and the remedy, without any change. In a captured stream nothing runs yet, so a hold there waits for
+/// nothing and leaves no work: hold the team again where the graph is launched.
 class stream_guard {
  public:
   /// `team` is its name in errors.
@@ -68,17 +69,29 @@ class stream_guard {
   }
 
  private:
-  /// Who uses the team. A stream is told by its id, because the handle of a destroyed stream may be that of a new one.
+  /// Who uses the team. A stream is told by its id, because the handle of a destroyed stream may be that of a new one. A captured
+  /// stream, of which CUDA tells no id, is told by its handle: it lives as long as the capture.
   struct user {
     bool host = false;
+    bool captured = false;
     cudaStream_t stream = nullptr;
     unsigned long long id = 0;
-    friend bool operator==(const user& a, const user& b) noexcept { return a.host == b.host && a.id == b.id; }
+    friend bool operator==(const user& a, const user& b) noexcept {
+      return a.host == b.host && a.captured == b.captured && (a.captured ? a.stream == b.stream : a.id == b.id);
+    }
   };
 
+  [[nodiscard]] static bool is_captured(cudaStream_t stream) {
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    check(cudaStreamIsCapturing(stream, &capture), "pass a stream that exists, of the current device");
+    return capture != cudaStreamCaptureStatusNone;
+  }
+
   [[nodiscard]] static user user_of(cudaStream_t stream) {
-    user found{.stream = stream};
-    check(cudaStreamGetId(stream, &found.id), "pass a stream that exists, of the current device");
+    user found{.captured = is_captured(stream), .stream = stream};
+    if (!found.captured) {
+      check(cudaStreamGetId(stream, &found.id), "pass a stream that exists, of the current device");
+    }
     return found;
   }
 
@@ -89,6 +102,8 @@ class stream_guard {
         std::snprintf(text, sizeof text, "the host");
       } else if (who.stream == nullptr) {
         std::snprintf(text, sizeof text, "the default stream");
+      } else if (who.captured) {
+        std::snprintf(text, sizeof text, "captured stream %p", static_cast<void*>(who.stream));
       } else {
         std::snprintf(text, sizeof text, "stream %p of id %llu", static_cast<void*>(who.stream), who.id);
       }
@@ -112,7 +127,7 @@ class stream_guard {
             "thread call a team's collectives",
             team_, user_name(current_).text);
       }
-    } else if (work_ && !(next == current_)) {
+    } else if (work_ && !next.captured && !(next == worker_)) {
       order(next, wait);
       work_ = false;
     }
@@ -138,7 +153,7 @@ class stream_guard {
           cudaErrorNotReady,
           "membar: team %s was to be used on %s while its work on %s may still run: wait for that stream first, or use %s, "
           "which waits",
-          team_, user_name(next).text, user_name(current_).text, next.host ? "on_host_after_previous" : "on_after_previous");
+          team_, user_name(next).text, user_name(worker_).text, next.host ? "on_host_after_previous" : "on_after_previous");
     }
     check(status, "an earlier operation failed");
   }
@@ -153,13 +168,15 @@ class stream_guard {
     if (status == cudaSuccess && capture == cudaStreamCaptureStatusNone) {
       status = cudaEventRecord(last_work_, current_.stream);
       work_ = status == cudaSuccess;
+      worker_ = current_;
     }
     membar::detail::report_failed_restore(status);
   }
 
   std::mutex mutex_;
   cudaEvent_t last_work_ = nullptr;
-  bool work_ = false;  ///< the event is after work of `current_`
+  bool work_ = false;  ///< the event is after work of `worker_`
+  user worker_;
   int holds_ = 0;
   user current_;
   std::thread::id thread_;
