@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace {
+namespace named_test {
 
 namespace model = membar::model;
 using membar::thread_scope;
@@ -102,4 +102,4 @@ TEST(litmus_test, has_views_that_are_independent_of_each_other) {
   EXPECT_EQ(model::decide(one).reachable, model::decide(other).reachable);
 }
 
-}  // namespace
+}  // namespace named_test

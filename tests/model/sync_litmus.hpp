@@ -8,7 +8,7 @@
 
 #include <concepts>
 
-namespace membar_test {
+namespace membar_test::sync_litmus {
 
 namespace model = membar::model;
 using membar::acq_rel, membar::acquire, membar::relaxed, membar::release, membar::seq_cst, membar::thread_scope;
@@ -121,4 +121,4 @@ template <thread_scope Scope>
       .when(in(0, r0) == 1 && in(0, r1) == 2);
 }
 
-}  // namespace membar_test
+}  // namespace membar_test::sync_litmus
