@@ -200,9 +200,12 @@ class Part:
             return
         instructions = json.loads(self.of_architecture(json.dumps(instructions)))
         head = f'extern "C" __global__ void {name}({parameters})'
-        self.kernels.append(f"{variable}{head} {{ {body} }}")
+        if variable:  # in both files, as code has its offset
+            self.kernels.append(variable)
+            self.by_hand.append(variable)
+        self.kernels.append(f"{head} {{ {body} }}")
         if by_hand is not None:
-            self.by_hand.append(f"{variable}{head} {{ {self.of_architecture(by_hand)} }}")
+            self.by_hand.append(f"{head} {{ {self.of_architecture(by_hand)} }}")
         stores = len(re.findall(r"\* (?:result|before|exchanged)\b", parameters))
         self.expected[name] = {"instructions": instructions, "stores": stores, "looped": looped, "by_hand": by_hand is not None}
 
@@ -526,7 +529,7 @@ def add_places(part, scope, every_order=False):
                         declared = f"extern __shared__ {kind.cpp} {name}_object[]; const auto object = {name}_object; "
                         variable = ""
                         if place == "global":
-                            variable = f"__device__ {kind.cpp} {name}_object[2];\n"
+                            variable = f"__device__ {kind.cpp} {name}_object[2];"
                             declared = f"const auto object = &{name}_object[1]; "
                         value = negated(kind) if operation.endswith("sub") else "value"
                         hand = None
