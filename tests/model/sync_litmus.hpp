@@ -63,6 +63,12 @@ template <thread_scope Scope>
       .when(in(0, r0) == 0 && in(1, r0) == 0);
 }
 
+/// Store buffering with relaxed accesses at device scope and nothing between them.
+inline constexpr auto relaxed_store_buffering =
+    litmus(thread(block(0), store<device>(x, 1, relaxed), load<device>(r0, y, relaxed)),
+           thread(block(1), store<device>(y, 1, relaxed), load<device>(r0, x, relaxed)))
+        .when(in(0, r0) == 0 && in(1, r0) == 0);
+
 /// A reader reads a slot and then acknowledges it; it reads what the writer stores after the acknowledgement. The writer's
 /// store depends on a branch, as in the code.
 template <thread_scope Scope>
