@@ -74,10 +74,10 @@ set(membar_no_gpu "no GPU was found when the project was configured: the program
 # The device pass ends after its front end, or where nvcc is older does not optimize.
 set(membar_device_front_end $<IF:$<VERSION_GREATER_EQUAL:${CMAKE_CUDA_COMPILER_VERSION},13.0>,-fdevice-syntax-only,-Xcicc=-O0>)
 
-# Programs in CUDA C++ that run no device code, and whose host code soon ends.
+# Programs in CUDA C++ that run no device code.
 set(membar_cuda_of_host_programs)
 if(NOT MEMBAR_TEST_FULL)
-  set(membar_cuda_of_host_programs -Xcompiler=-O0 ${membar_device_front_end})
+  set(membar_cuda_of_host_programs ${membar_device_front_end})
 endif()
 
 # membar_check_sources(<program>): the target <program>_sources compiles the program's sources without optimization, those in CUDA by the
