@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Rewrites results of the benches compactly, as docs/measurements keeps them: a line for each case, with the median of its repetitions.
+"""Rewrites results of the benches compactly, as docs/measurements keeps them: a row for each case, with the median of its repetitions.
 
-    compact.py --output <folder> <bench.json>...
+    compact.py [--expand] --output <folder> <bench.json>...
 
-Names, units and counters stay, so results.py and Google Benchmark's compare.py read the files as before. `cv` is the coefficient of
-variation of the time over the repetitions. Numbers have six digits. What Google Benchmark says of the host's processor goes. Of a
-campaign of the conformance suite each test keeps what it counted.
+Names, units and counters stay, and results.py reads the files as before. `cv` is the coefficient of variation of the time over the
+repetitions. Numbers have six digits. What Google Benchmark says of the host's processor goes. Of a campaign of the conformance suite
+each test keeps what it counted. --expand writes an object for each case again, which Google Benchmark's compare.py reads.
 """
 import argparse
 import json
@@ -49,35 +49,45 @@ def entry_of(case, variations):
     return {key: rounded(entry[key]) for key in keys}
 
 
-def text_of(lists, head):
-    """A document with its lists' items in a line each."""
-    parts = [json.dumps(key) + ": " + json.dumps(value, indent=1, ensure_ascii=False) for key, value in head.items()]
-    parts += [json.dumps(key) + ": [\n" + ",\n".join(json.dumps(item, ensure_ascii=False) for item in items) + "\n]"
-              for key, items in lists.items()]
-    return "{\n" + ",\n".join(parts) + "\n}\n"
+def lines_of(items):
+    """A list with its items in a line each."""
+    return "[\n" + ",\n".join(json.dumps(item, ensure_ascii=False, separators=(",", ":")) for item in items) + "\n]"
 
 
-def compact(path):
+def text_of(key, objects, head, expand):
+    """A document with its list of objects as a table, or with --expand as it was."""
+    parts = [json.dumps(name) + ": " + json.dumps(value, indent=1, ensure_ascii=False) for name, value in head.items()]
+    if expand:
+        text = lines_of(objects)
+    else:
+        table = results.table_of(objects)
+        text = "{" + ",\n".join(f'"{name}": {json.dumps(table[name])}' for name in ("same", "columns")) + ',\n"rows": ' + lines_of(table["rows"]) + "}"
+    return "{\n" + ",\n".join([*parts, json.dumps(key) + ": " + text]) + "\n}\n"
+
+
+def compact(path, expand=False):
     """The text of the compact file."""
-    document = json.loads(path.read_text(encoding="utf-8"))
+    document = results.document_of(path.read_text(encoding="utf-8"))
     if "tests" in document:
         tests = [{key: test[key] for key in CAMPAIGN} for test in document["tests"]]
-        return text_of({"tests": tests}, {key: document[key] for key in ("context", "plan")})
+        return text_of("tests", tests, {key: document[key] for key in ("context", "plan")}, expand)
     document = results.read(path, "whose result it is")
     variations = {results.name_of(entry): entry["real_time"] for entry in document["benchmarks"] if entry.get("aggregate_name") == "cv"}
     variations.update({results.name_of(entry): entry["cv"] for entry in document["benchmarks"] if "cv" in entry})
     entries = [entry_of(case, variations) for case in results.load(path, "").cases.values()]
-    return text_of({"benchmarks": entries}, {"context": {key: value for key, value in document["context"].items() if key not in HOST}})
+    context = {key: value for key, value in document["context"].items() if key not in HOST}
+    return text_of("benchmarks", entries, {"context": context}, expand)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--expand", action="store_true", help="an object for each case, not a row")
     parser.add_argument("--output", type=pathlib.Path, required=True, help="the folder for the compact files")
     parser.add_argument("files", type=pathlib.Path, nargs="+", metavar="bench.json")
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
     for path in options.files:
-        (options.output / path.name).write_text(compact(path), encoding="utf-8")
+        (options.output / path.name).write_text(compact(path, options.expand), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -101,11 +101,35 @@ def name_of(entry):
     return name
 
 
+def table_of(objects):
+    """A list of objects as compact.py writes it: what all say alike, the other keys, and a row of values for each; null is no value."""
+    keys = list(dict.fromkeys(key for one in objects for key in one))
+    same = {key: objects[0][key] for key in keys if all(key in one and one[key] == objects[0][key] for one in objects)}
+    columns = [key for key in keys if key not in same]
+    return {"same": same, "columns": columns, "rows": [[one.get(key) for key in columns] for one in objects]}
+
+
+def _objects_of(table):
+    if any(len(row) != len(table["columns"]) for row in table["rows"]):
+        raise ValueError("a row has another number of values than \"columns\" has names")
+    return [{**{key: value for key, value in zip(table["columns"], row) if value is not None}, **table["same"]} for row in table["rows"]]
+
+
+def document_of(text):
+    """The JSON of a result, in which the tables of compact.py are lists of objects again."""
+    document = json.loads(text)
+    if isinstance(document, dict):
+        for key, value in document.items():
+            if isinstance(value, dict) and value.keys() == {"same", "columns", "rows"}:
+                document[key] = _objects_of(value)
+    return document
+
+
 def read(path, bench):
     """The JSON of a file whose "benchmarks" is a list of objects; `bench` says in errors what should have written it."""
     try:
         with open(path, encoding="utf-8") as stream:
-            document = json.load(stream)
+            document = document_of(stream.read())
     except FileNotFoundError:
         raise MissingFile(f"{path} does not exist; write it with the bench {bench} and --benchmark_out=FILE") from None
     except (ValueError, RecursionError) as error:

@@ -17,6 +17,10 @@ Nothing of the fit is of more than two GPUs, so what it says of more is a predic
 import argparse
 import json
 import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / 'common'))
+import results  # noqa: E402
 
 PATTERNS = ('one', 'all', 'from_all', 'ring')
 WORDS = {
@@ -30,9 +34,9 @@ WORDS = {
 class Model:
     """Times in ns, rates in bytes per ns (GB/s)."""
 
-    def __init__(self, results):
+    def __init__(self, measured):
         try:
-            self.cases = {b['name']: b for b in results['benchmarks'] if 'p50_ns' in b}
+            self.cases = {b['name']: b for b in measured['benchmarks'] if 'p50_ns' in b}
             self.alone = self.cases['kernel_boundary.graph/none/alone']['p50_ns']
             same = self.case('graph', 'nvlink.saturating', 'same')
             self.rate = same['noise_gbps']
@@ -128,7 +132,7 @@ def main():
     parser.add_argument('--measured', type=pathlib.Path, help='what run_domains.py wrote of chain_graph_one, _all and _from_all')
     options = parser.parse_args()
     measured = json.loads(options.measured.read_text()) if options.measured else None
-    print(text(Model(json.loads(options.results.read_text())), options.gpus, measured))
+    print(text(Model(results.read(options.results, 'fence_interference')), options.gpus, measured))
 
 
 if __name__ == '__main__':

@@ -28,7 +28,7 @@
 /// For every call: addresses and sizes are multiples of 16, the size is at least 16. Source: PTX ISA, "cp.async.bulk", "Async Proxy".
 #pragma once
 
-#include <membar/detail/ptx.cuh>
+#include <membar/detail/ptx_spelling.cuh>
 #include <membar/detail/standard.hpp>
 #include <membar/mbarrier.cuh>
 #include <membar/thread_scope.hpp>

@@ -3,7 +3,7 @@
 /// The barrier of a thread block cluster, its blocks by number, and their shared memory.
 #pragma once
 
-#include <membar/detail/ptx.cuh>
+#include <membar/detail/ptx_spelling.cuh>
 #include <membar/memory_order.hpp>
 
 namespace membar::inline v0_2 {

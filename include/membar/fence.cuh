@@ -3,7 +3,7 @@
 /// Fences in kernels: those of fence.hpp, and those between ordinary accesses and other proxies.
 #pragma once
 
-#include <membar/detail/ptx.cuh>
+#include <membar/detail/ptx_spelling.cuh>
 #include <membar/fence.hpp>
 #include <membar/memory_order.hpp>
 #include <membar/thread_scope.hpp>

@@ -11,7 +11,7 @@
 #include <membar/thread_scope.hpp>
 
 #if defined(__CUDACC__)
-#include <membar/detail/ptx.cuh>
+#include <membar/detail/ptx_spelling.cuh>
 #endif
 
 namespace membar::inline v0_2 {

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <membar/cache_hint.cuh>
-#include <membar/detail/memory_access.cuh>
+#include <membar/detail/checked_load_store.cuh>
 #include <membar/detail/standard.hpp>
 #include <membar/memory_order.hpp>
 #include <membar/thread_scope.hpp>

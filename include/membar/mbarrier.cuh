@@ -6,7 +6,7 @@
 /// phase is complete when both are zero, and the next one begins with the same number of expected arrivals.
 #pragma once
 
-#include <membar/detail/ptx.cuh>
+#include <membar/detail/ptx_spelling.cuh>
 #include <membar/memory_order.hpp>
 #include <membar/thread_scope.hpp>
 #include <membar/wait_budget.cuh>

@@ -9,8 +9,8 @@
 /// kernel is safe only after `cudaGridDependencySynchronize`.
 #pragma once
 
+#include <membar/detail/checked_load_store.cuh>
 #include <membar/detail/config.hpp>
-#include <membar/detail/memory_access.cuh>
 #include <membar/detail/standard.hpp>
 #include <membar/memory_order.hpp>
 #include <membar/thread_scope.hpp>

@@ -1,6 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Tests and examples that are programs. What needs a GPU runs alone on it: all such tests hold one lock.
 
+# membar_build_for_tests(<target>...): what the tools link, with warnings. Where it is built beside tests, and not everything is tested, it
+# is compiled in one unit and optimized little, as the tests use it for seconds. A build without tests makes it as it is released.
+function(membar_build_for_tests)
+  foreach(target IN LISTS ARGN)
+    target_link_libraries(${target} PRIVATE membar_warnings)
+    if(MEMBAR_BUILD_TESTS AND NOT MEMBAR_TEST_FULL)
+      set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
+      target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU,Clang,AppleClang>:-O1>
+        $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds -Wno-stringop-overflow>)
+    endif()
+  endforeach()
+endfunction()
+
 # membar_need_for_kind(<kind> [<target>...]): the target membar_<kind> builds what the tests of the kind need.
 function(membar_need_for_kind kind)
   if(NOT TARGET membar_${kind})
@@ -61,10 +74,10 @@ set(membar_no_gpu "no GPU was found when the project was configured: the program
 # The device pass ends after its front end, or where nvcc is older does not optimize.
 set(membar_device_front_end $<IF:$<VERSION_GREATER_EQUAL:${CMAKE_CUDA_COMPILER_VERSION},13.0>,-fdevice-syntax-only,-Xcicc=-O0>)
 
-# Programs in CUDA C++ that run no device code, and whose host code soon ends.
+# Programs in CUDA C++ that run no device code.
 set(membar_cuda_of_host_programs)
 if(NOT MEMBAR_TEST_FULL)
-  set(membar_cuda_of_host_programs -Xcompiler=-O0 ${membar_device_front_end})
+  set(membar_cuda_of_host_programs ${membar_device_front_end})
 endif()
 
 # membar_check_sources(<program>): the target <program>_sources compiles the program's sources without optimization, those in CUDA by the

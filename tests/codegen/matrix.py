@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The codegen matrix: every fence, every operation on an mbarrier (asynchronous.py), and every atomic operation x order x scope x type, each with the instructions it must become.
 
-usage: matrix.py <folder>
+usage: matrix.py [--sample] <folder>
 
 The tables below restate the reference pages of fence.cuh and atomic.cuh in PTX, independently of the headers. For each part of
 the matrix three files are written: <part>.cu with a kernel per case that calls membar, <part>_by_hand.cu with a kernel of the same
 name in inline PTX for each case that is no loop, and <part>.json with the instructions that are expected. check_matrix.py
-compares them.
+compares them. With --sample the parts of atomics have every sixth case, each part others, but that at device scope for sm_90, which
+has all.
 """
 
 import json
@@ -178,21 +179,31 @@ static_assert(applied<atom_op::dec>(0U, 3U) == 3 && applied<atom_op::dec>(2U, 3U
 """
 
 
+SAMPLED = 6  # one of so many cases is in a sample
+
+
 class Part:
     """A part of the matrix for one architecture: the kernels, those by hand, and the expected instructions."""
 
-    def __init__(self, name, architecture, preamble=None):
+    def __init__(self, name, architecture, preamble=None, sample=None):
         self.name, self.architecture, self.preamble = name, architecture, preamble
+        self.sample, self.seen = sample, 0  # `sample`: which of SAMPLED cases is kept; None keeps all
         self.kernels, self.by_hand, self.expected = [], [], {}
 
     def of_architecture(self, text):
         """PTX with the fences that the architecture has: before sm_90 none of one direction."""
         return text if self.architecture >= 90 else re.sub(r"fence\.(?:acquire|release)\.", "fence.acq_rel.", text)
 
-    def kernel(self, name, parameters, body, instructions, by_hand=None, looped=False):
-        """Adds a case; each of its results is a plain store."""
+    def kernel(self, name, parameters, body, instructions, by_hand=None, looped=False, variable=""):
+        """Adds a case, unless it is not of the sample; each of its results is a plain store. `variable` is declared before it."""
+        self.seen += 1
+        if self.sample is not None and self.seen % SAMPLED != self.sample:
+            return
         instructions = json.loads(self.of_architecture(json.dumps(instructions)))
         head = f'extern "C" __global__ void {name}({parameters})'
+        if variable:  # in both files, as code has its offset
+            self.kernels.append(variable)
+            self.by_hand.append(variable)
         self.kernels.append(f"{head} {{ {body} }}")
         if by_hand is not None:
             self.by_hand.append(f"{head} {{ {self.of_architecture(by_hand)} }}")
@@ -517,16 +528,15 @@ def add_places(part, scope, every_order=False):
                     for place, wanted in (("global", in_global), ("shared", in_shared)):
                         name = f"in_{place}_{operation}_{order}_{scope}_{key}"
                         declared = f"extern __shared__ {kind.cpp} {name}_object[]; const auto object = {name}_object; "
+                        variable = ""
                         if place == "global":
                             variable = f"__device__ {kind.cpp} {name}_object[2];"
-                            part.kernels.append(variable)
-                            part.by_hand.append(variable)
                             declared = f"const auto object = &{name}_object[1]; "
                         value = negated(kind) if operation.endswith("sub") else "value"
                         hand = None
                         if not result and len(wanted) == 1 and value is not None:
                             hand = declared + by_hand(kind, wanted[0], [], False, value)
-                        part.kernel(name, parameters, f"{declared}{store}{ref}{call}", [wanted], hand)
+                        part.kernel(name, parameters, f"{declared}{store}{ref}{call}", [wanted], hand, variable=variable)
 
 
 def add_aggregated(part, scope):
@@ -570,15 +580,16 @@ def add_fences(part, scopes, proxies, others):
                         asm(f"{acquire} [%0], 128", "", '"l"(map)'))
 
 
-def parts():
+def parts(sampled):
     for architecture in (80, 90):
         hopper = architecture >= 90
         part = Part(f"fence_sm_{architecture}", architecture)
         scopes = list(SCOPES) if hopper else [s for s in SCOPES if s != "cluster"]
         add_fences(part, scopes, PROXIES | (PROXIES_SM_90 if hopper else {}), FENCES_SM_90 if hopper else {})
         yield part
-        for scope in scopes:
-            part = Part(f"atomic_{scope}_sm_{architecture}", architecture)
+        for number, scope in enumerate(scopes):
+            whole = not sampled or (hopper and scope == "device")
+            part = Part(f"atomic_{scope}_sm_{architecture}", architecture, sample=None if whole else number + (2 if hopper else 0))
             add_atomics(part, scope, TYPES)
             add_owning(part, scope)
             add_pointers(part, scope)
@@ -611,11 +622,11 @@ def parts():
     yield part
 
 
-def main(folder):
-    for part in parts():
+def main(folder, sampled=False):
+    for part in parts(sampled):
         part.write(folder)
         print(part.name)
 
 
 if __name__ == "__main__":
-    main(pathlib.Path(sys.argv[1]))
+    main(pathlib.Path(sys.argv[-1]), "--sample" in sys.argv[1:-1])

@@ -16,6 +16,9 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench" / "common"))
+from results import document_of  # noqa: E402
+
 NOT_RECORDED = "not recorded"
 HASH = re.compile(r"[0-9a-f]{40}")
 
@@ -40,7 +43,7 @@ class Results:
     def read(self, name):
         if name not in self._used:
             self._used.append(name)
-        return json.loads((self._folder / f"{name}.json").read_text(encoding="utf-8"))
+        return document_of((self._folder / f"{name}.json").read_text(encoding="utf-8"))
 
     def cases(self, name):
         """The counters of each case of a bench."""

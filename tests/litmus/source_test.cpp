@@ -14,6 +14,7 @@
 #include <map>
 #include <regex>
 #include <set>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -149,14 +150,26 @@ void expect_the_files_instructions(const unit& made, const std::string& ptx) {
 
 class litmus_source : public compiled_test {};
 
-/// What is assembled of these texts, which takes minutes: all of them where everything is tested, else every eighth.
-[[nodiscard]] std::vector<std::string> to_be_assembled(const std::vector<std::string>& texts) {
+/// What is compiled of these texts: all of them where everything is tested, as that takes minutes. Else every eighth, and with `words`
+/// each that has a word of an instruction, as `acquire` in `ld.acquire.gpu`, which none before it had.
+[[nodiscard]] std::vector<std::string> sample_of(const std::vector<std::string>& texts, [[maybe_unused]] bool words) {
 #if defined(MEMBAR_TEST_FULL)
   return texts;
 #else
+  static const std::regex instruction("[a-z]+((?:\\.[a-z0-9_:]+)+)");
+  std::set<std::string> seen;
   std::vector<std::string> some;
-  for (std::size_t n = 0; n < texts.size(); n += 8) {
-    some.push_back(texts[n]);
+  for (std::size_t n = 0; n < texts.size(); ++n) {
+    const std::size_t before = seen.size();
+    for (std::sregex_iterator found(texts[n].begin(), texts[n].end(), instruction), end; words && found != end; ++found) {
+      std::istringstream parts(found->str());
+      for (std::string part; std::getline(parts, part, '.');) {
+        seen.insert(part);
+      }
+    }
+    if (n % 8 == 0 || seen.size() != before) {
+      some.push_back(texts[n]);
+    }
   }
   return some;
 #endif
@@ -179,7 +192,7 @@ TEST_F(litmus_source, the_catalogue_runs_but_for_what_no_run_can_do) {
 }
 
 TEST_F(litmus_source, the_ptx_of_a_thread_is_the_files_instructions_in_order) {
-  const unit made = unit_of(catalogue_texts(), 90);
+  const unit made = unit_of(sample_of(catalogue_texts(), true), 90);
   expect_the_files_instructions(made, compiled(made.text, 90, true));
 }
 
@@ -188,7 +201,7 @@ TEST_F(litmus_source, every_source_of_the_catalogue_assembles) {
     if (!nvrtc_here().library->supports(capability)) {
       continue;
     }
-    const unit made = unit_of(to_be_assembled(catalogue_texts()), capability);
+    const unit made = unit_of(sample_of(catalogue_texts(), false), capability);
     EXPECT_NO_THROW(static_cast<void>(compiled(made.text, capability, false))) << capability;
   }
 }
@@ -235,12 +248,13 @@ TEST_F(litmus_source, every_form_of_every_instruction_assembles_as_it_is_written
       texts.push_back(file_of(form));
     }
   }
-  const unit made = unit_of(texts, 90);
-  for (const auto& [name, reason] : made.refused) {
+  const unit every = unit_of(texts, 90);
+  for (const auto& [name, reason] : every.refused) {
     ADD_FAILURE() << reason;
   }
-  expect_the_files_instructions(made, compiled(made.text, 90, true));
-  EXPECT_NO_THROW(static_cast<void>(compiled(unit_of(to_be_assembled(texts), 90).text, 90, false)));
+  const unit some = unit_of(sample_of(texts, true), 90);
+  expect_the_files_instructions(some, compiled(some.text, 90, true));
+  EXPECT_NO_THROW(static_cast<void>(compiled(unit_of(sample_of(texts, false), 90).text, 90, false)));
 }
 
 TEST_F(litmus_source, operands_are_in_the_order_of_ptx) {
@@ -342,10 +356,13 @@ TEST_F(litmus_source, no_operand_of_arithmetic_on_a_loaded_value_can_be_foreseen
 }
 
 TEST_F(litmus_source, the_kernel_of_a_test_compiles) {
-  for (const char* name :
-       {"allowed/MP+relaxed", "allowed/SB+weak", "allowed/LB+ld.relaxed.gpu+st.relaxed.gpu", "allowed/IRIW+relaxed",
-        "forbidden/ISA2.gpu", "forbidden/WRC+release+acquire", "forbidden/RWC+fence.sc.gpu", "allowed/2+2W+relaxed",
-        "forbidden/CoRR.relaxed", "forbidden/Lock.spin", "forbidden/LB+address+data", "forbidden/MP.sys.host"}) {
+  for (const char* name : {
+#if defined(MEMBAR_TEST_FULL)
+           "allowed/MP+relaxed", "allowed/SB+weak", "allowed/LB+ld.relaxed.gpu+st.relaxed.gpu", "allowed/IRIW+relaxed",
+           "forbidden/ISA2.gpu", "forbidden/WRC+release+acquire", "allowed/2+2W+relaxed", "forbidden/CoRR.relaxed",
+           "forbidden/LB+address+data",
+#endif
+           "forbidden/RWC+fence.sc.gpu", "forbidden/Lock.spin", "forbidden/MP.sys.host"}) {
     const plan_or_reason one = plan_of(read_text(catalogue / (std::string(name) + ".litmus")));
     ASSERT_NE(one.plan, nullptr) << one.reason;
     const test_source source = membar_litmus::write_source(*one.plan);

@@ -6,6 +6,8 @@
 #include <membar/model/named_test.hpp>
 #include <membar/model/test.hpp>
 
+#include <tests/model/sync_litmus.hpp>
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,21 +20,10 @@ namespace {
 
 namespace model = membar::model;
 using namespace membar::litmus;
-using membar::thread_scope;
-
-constexpr model::variable x{0}, y{1};
-constexpr model::reg r0{0}, r1{1};
-constexpr auto device = thread_scope::device;
-
-/// Two stores, two loads: the weak outcome is that neither load sees the other's store.
-constexpr auto store_buffering = model::litmus(model::thread(model::block(0), model::store<device>(x, 1, membar::relaxed),
-                                                             model::load<device>(r0, y, membar::relaxed)),
-                                               model::thread(model::block(1), model::store<device>(y, 1, membar::relaxed),
-                                                             model::load<device>(r0, x, membar::relaxed)))
-                                     .when(model::in(0, r0) == 0 && model::in(1, r0) == 0);
+using membar_test::sync_litmus::relaxed_store_buffering;
 
 TEST(litmus_objective, is_the_condition_or_what_no_interleaving_gives) {
-  const model::litmus_test test = model::named_test(store_buffering, "SB");
+  const model::litmus_test test = model::named_test(relaxed_store_buffering, "SB");
   EXPECT_EQ(model::interleaved_outcomes(test), (std::set<std::vector<std::int64_t>>{{0, 1}, {1, 0}, {1, 1}}));
   runnable_test run;
   run.model_test = test;

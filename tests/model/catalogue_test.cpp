@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace catalogue_test {
 
 using namespace membar::model;
 using membar_test::litmus_files, membar_test::read_text;
@@ -152,4 +152,4 @@ TEST(explanation, json_escapes_what_it_quotes) {
   EXPECT_NE(json.find("\"test\": \"a\\\"b\\\\c\""), std::string::npos) << json;
 }
 
-}  // namespace
+}  // namespace catalogue_test

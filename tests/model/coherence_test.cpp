@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace {
+namespace coherence_test {
 
 using namespace membar::model;
 
@@ -230,4 +230,4 @@ TEST(coherence_orders, ends_in_each_last_write_and_in_no_other) {
   });
 }
 
-}  // namespace
+}  // namespace coherence_test

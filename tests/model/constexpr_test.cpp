@@ -6,9 +6,9 @@
 
 #include <gtest/gtest.h>
 
-namespace {
+namespace constexpr_test {
 
-using namespace membar_test;
+using namespace membar_test::sync_litmus;
 using model::thread_fence;
 constexpr auto cluster = thread_scope::cluster;
 
@@ -150,4 +150,4 @@ TEST(litmus_in_cpp, conditions_combine_with_or_and_not) {
   EXPECT_THROW((void)two_blocks.when(in(7, own) == 1), model::error);
 }
 
-}  // namespace
+}  // namespace constexpr_test

@@ -5,7 +5,7 @@ if(NOT COMPILER)
   return()
 endif()
 execute_process(
-  COMMAND ${COMPILER} -std=c++20 -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -I${INCLUDE} ${SOURCE} -o
+  COMMAND ${COMPILER} -std=c++20 -O1 -gline-tables-only -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -I${INCLUDE} ${SOURCE} -o
           ${FUZZER} RESULT_VARIABLE built ERROR_VARIABLE messages)
 if(NOT built EQUAL 0)
   if(messages MATCHES "libclang_rt.fuzzer")

@@ -10,9 +10,9 @@
 
 #include <string>
 
-namespace {
+namespace header_guarantees_test {
 
-using namespace membar_test;
+using namespace membar_test::sync_litmus;
 using model::in_cluster, model::thread_fence;
 
 constexpr model::variable data{0}, flag{1}, second{2};
@@ -195,4 +195,4 @@ TEST(header_guarantees, an_edge_of_the_api_names_threads_of_the_test) {
   EXPECT_THROW(static_cast<void>(kernel_boundary(0).ordered(-1, 1)), model::error);
 }
 
-}  // namespace
+}  // namespace header_guarantees_test

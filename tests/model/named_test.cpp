@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests written in C++ under a name and as text, and the final states of their interleavings.
+#include "sync_litmus.hpp"
+
 #include <membar/model/interleave.hpp>
 #include <membar/model/litmus_file.hpp>
 #include <membar/model/named_test.hpp>
@@ -13,24 +15,12 @@
 #include <utility>
 #include <vector>
 
-namespace {
+namespace named_test {
 
-namespace model = membar::model;
-using membar::thread_scope;
-
-constexpr model::variable x{0}, y{1};
-constexpr model::reg r0{0}, r1{1};
-constexpr auto device = thread_scope::device;
-
-/// Two stores, two loads: the weak outcome is that neither load sees the other's store.
-constexpr auto store_buffering = model::litmus(model::thread(model::block(0), model::store<device>(x, 1, membar::relaxed),
-                                                             model::load<device>(r0, y, membar::relaxed)),
-                                               model::thread(model::block(1), model::store<device>(y, 1, membar::relaxed),
-                                                             model::load<device>(r0, x, membar::relaxed)))
-                                     .when(model::in(0, r0) == 0 && model::in(1, r0) == 0);
+using namespace membar_test::sync_litmus;
 
 TEST(interleavings, show_no_weak_outcome) {
-  const model::litmus_test test = model::named_test(store_buffering, "SB");
+  const model::litmus_test test = model::named_test(relaxed_store_buffering, "SB");
   EXPECT_EQ(model::interleaved_outcomes(test), (std::set<std::vector<std::int64_t>>{{0, 1}, {1, 0}, {1, 1}}));
   EXPECT_EQ(model::outcomes(test).size(), 4U);
 }
@@ -56,7 +46,7 @@ TEST(named_test, reads_back_as_the_same_test) {
     EXPECT_EQ(model::decide(read).reachable, test.reachable()) << model::write_litmus(named);
     EXPECT_EQ(model::outcomes(read), model::outcomes(named));
   };
-  same(store_buffering);
+  same(relaxed_store_buffering);
   same(model::litmus(
            model::thread(model::in_domain(model::block(0), 1), model::store(x, 1), model::thread_fence<device>(membar::seq_cst),
                          model::add<thread_scope::system>(y, 2, membar::release)),
@@ -80,7 +70,7 @@ TEST(named_test, reads_back_as_the_same_test) {
 
 TEST(named_test, observes_what_the_condition_names_once) {
   const model::litmus_test named = model::named_test(
-      store_buffering.when(model::in_memory(y) == 1 || (model::in(1, r0) == 1 && model::in_memory(y) == 0)), "T");
+      relaxed_store_buffering.when(model::in_memory(y) == 1 || (model::in(1, r0) == 1 && model::in_memory(y) == 0)), "T");
   ASSERT_EQ(named.observed.size(), 2U);
   EXPECT_EQ(named.observed[0].name, "y");
   EXPECT_EQ(named.observed[1].name, "P1:r0");
@@ -95,11 +85,11 @@ concept viewed_as_temporary = requires(Test test) { std::move(test).view(); };
 static_assert(!viewed_as_temporary<model::litmus_test>);
 
 TEST(litmus_test, has_views_that_are_independent_of_each_other) {
-  const model::litmus_test test = model::named_test(store_buffering, "SB");
+  const model::litmus_test test = model::named_test(relaxed_store_buffering, "SB");
   const model::test_view one = test.view();
   const model::test_view other = test.view();
   EXPECT_NE(&*one.program.threads.begin(), &*other.program.threads.begin()) << "two views share the list of threads";
   EXPECT_EQ(model::decide(one).reachable, model::decide(other).reachable);
 }
 
-}  // namespace
+}  // namespace named_test

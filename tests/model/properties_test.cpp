@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace properties_test {
 
 using namespace membar::model;
 using membar_test::mix, membar_test::naive_model, membar_test::random_program, membar_test::random_tests, membar_test::shaped,
@@ -133,4 +133,4 @@ TEST_P(one_location, of_strong_accesses_ends_as_some_interleaving) {
 INSTANTIATE_TEST_SUITE_P(, one_location, testing::ValuesIn(membar_test::interleaved_mixes),
                          [](const auto& one) { return std::string(one.param.name); });
 
-}  // namespace
+}  // namespace properties_test

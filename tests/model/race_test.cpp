@@ -10,7 +10,7 @@
 
 #include <string>
 
-namespace {
+namespace race_test {
 
 using namespace membar::model;
 using membar::acquire, membar::relaxed, membar::release;
@@ -48,4 +48,4 @@ TEST(races, a_loop_that_is_cut_may_hide_one) {
   EXPECT_THROW((void)find_race(test.view().program), error);
 }
 
-}  // namespace
+}  // namespace race_test

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace reader_test {
 
 using namespace membar::model;
 
@@ -502,4 +502,4 @@ TEST(reader, a_test_without_a_condition_has_no_verdict) {
             std::vector<std::string>{"x=0 P0:r0=0"});
 }
 
-}  // namespace
+}  // namespace reader_test

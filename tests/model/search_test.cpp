@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-namespace {
+namespace search_test {
 
 using namespace membar::model;
 using membar_test::column;
@@ -238,4 +238,4 @@ TEST(a_search, counts_what_it_goes_through) {
   EXPECT_EQ(counted(weak, "exists (P1:r0 == 0)", 0), (several{1, 16, 16, 47}));
 }
 
-}  // namespace
+}  // namespace search_test

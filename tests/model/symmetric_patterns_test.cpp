@@ -184,6 +184,7 @@ const std::vector<scenario> scenarios = {
 namespace {
 
 using namespace membar_test;
+using namespace membar_test::sync_litmus;
 
 // The litmus tests, as templates on the orders. PE i is GPU i. The catalogue has them as files, Put.*.
 

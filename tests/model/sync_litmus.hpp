@@ -8,7 +8,7 @@
 
 #include <concepts>
 
-namespace membar_test {
+namespace membar_test::sync_litmus {
 
 namespace model = membar::model;
 using membar::acq_rel, membar::acquire, membar::relaxed, membar::release, membar::seq_cst, membar::thread_scope;
@@ -62,6 +62,12 @@ template <thread_scope Scope>
                 thread(second, store(y, 1), model::thread_fence<Scope>(fence), load(r0, x)))
       .when(in(0, r0) == 0 && in(1, r0) == 0);
 }
+
+/// Store buffering with relaxed accesses at device scope and nothing between them.
+inline constexpr auto relaxed_store_buffering =
+    litmus(thread(block(0), store<device>(x, 1, relaxed), load<device>(r0, y, relaxed)),
+           thread(block(1), store<device>(y, 1, relaxed), load<device>(r0, x, relaxed)))
+        .when(in(0, r0) == 0 && in(1, r0) == 0);
 
 /// A reader reads a slot and then acknowledges it; it reads what the writer stores after the acknowledgement. The writer's
 /// store depends on a branch, as in the code.
@@ -121,4 +127,4 @@ template <thread_scope Scope>
       .when(in(0, r0) == 1 && in(0, r1) == 2);
 }
 
-}  // namespace membar_test
+}  // namespace membar_test::sync_litmus

@@ -336,6 +336,7 @@ const std::vector<scenario> scenarios = {
 namespace {
 
 using namespace membar_test;
+using namespace membar_test::sync_litmus;
 
 TEST(sync_patterns, a_publisher_covers_consumers_on_the_host_on_a_peer_and_in_another_domain) {
   EXPECT_TRUE(model::forbidden(published_without_data<system_wide>(release, acquire, release, host())));

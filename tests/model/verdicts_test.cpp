@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace verdicts_test {
 
 using namespace membar::model;
 
@@ -299,4 +299,4 @@ TEST(verdicts, accesses_of_any_size_of_one_thread_see_the_bytes_that_are_there) 
   EXPECT_GE(decided, 500);
 }
 
-}  // namespace
+}  // namespace verdicts_test

@@ -79,10 +79,25 @@ class ResultFiles(unittest.TestCase):
             self.assertTrue(after.entries[0]["name"].endswith("/iterations:1/repeats:3/manual_time_median"))
             self.assertEqual(compact.compact(self.path), text)
 
+    def test_a_compact_file_is_expanded_to_an_object_for_each_case(self):
+        self.load(repeated([1.0, 2.0, 3.0]) + [{"name": "other", "real_time": 4, "time_unit": "us", "label": "waived: no GPU"}])
+        expanded = json.loads(compact.compact(self.path, expand=True))
+        self.assertEqual([(one["name"], one["real_time"], one.get("label")) for one in expanded["benchmarks"]],
+                         [(NAME + "/iterations:1/repeats:3/manual_time_median", 2, None), ("other", 4, "waived: no GPU")])
+        self.assertEqual(results.read(self.write(compact.compact(self.path)), "question"), expanded)
+
+    def test_a_row_of_another_length_is_refused(self):
+        with self.assertRaisesRegex(results.ResultError, 'a row has another number of values than "columns" has names'):
+            results.load(self.write({"benchmarks": {"same": {}, "columns": ["name", "real_time"], "rows": [["a"]]}}), "question")
+
     def test_what_is_recorded_is_compact(self):
+        checked = 0
         for path in sorted((ROOT / "docs" / "measurements").glob("*/*.json")):
-            if '"benchmarks"' in path.read_text(encoding="utf-8"):
-                self.assertEqual(compact.compact(path), path.read_text(encoding="utf-8"), path)
+            text = path.read_text(encoding="utf-8")
+            if '"benchmarks"' in text or '"plan"' in text:
+                self.assertEqual(compact.compact(path), text, path)
+                checked += 1
+        self.assertGreater(checked, 20)
 
 
 if __name__ == "__main__":

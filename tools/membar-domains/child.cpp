@@ -35,7 +35,7 @@ outcome run(const std::vector<std::string>& program, const std::vector<std::pair
     }
     execvp(words[0], words.data());
     const int why = errno;
-    static_cast<void>(!write(failure[1], &why, sizeof why));
+    static_cast<void>(!::write(failure[1], &why, sizeof why));
     _exit(why == ENOENT ? 127 : 126);
   }
   close(failure[1]);

@@ -5,7 +5,7 @@
 #pragma once
 
 #include <membar/detail/atomic_arithmetic.hpp>
-#include <membar/detail/atomic_ptx.cuh>
+#include <membar/detail/atomic_instructions.cuh>
 #include <membar/detail/compilation.cuh>
 #include <membar/detail/lane.cuh>
 

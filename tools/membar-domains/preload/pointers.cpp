@@ -31,15 +31,15 @@ std::atomic<unsigned> changes{1};
 using sizes = std::vector<std::uint32_t>;
 
 const sizes* sizes_of(CUfunction kernel) {
-  struct kept {
+  struct known {
     CUfunction kernel = nullptr;
     unsigned generation = 0;
     const sizes* of = nullptr;
   };
-  thread_local std::array<kept, 64> cache;
+  thread_local std::array<known, 64> cache;
   session& of = session::get();
   const unsigned generation = of.generation();
-  kept& mine = cache[(reinterpret_cast<std::uintptr_t>(kernel) >> 4) % cache.size()];
+  known& mine = cache[(reinterpret_cast<std::uintptr_t>(kernel) >> 4) % cache.size()];
   if (mine.kernel == kernel && mine.generation == generation) {
     return mine.of;
   }

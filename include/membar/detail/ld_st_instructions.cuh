@@ -3,7 +3,7 @@
 /// The instructions ld and st for each size. Every load and store that membar emits itself is one of these.
 #pragma once
 
-#include <membar/detail/ptx.cuh>
+#include <membar/detail/ptx_spelling.cuh>
 #include <membar/detail/standard.hpp>
 #include <membar/memory_order.hpp>
 #include <membar/thread_scope.hpp>

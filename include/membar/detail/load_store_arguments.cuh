@@ -5,7 +5,7 @@
 
 #include <membar/cache_hint.cuh>
 #include <membar/detail/config.hpp>
-#include <membar/detail/ptx_access.cuh>
+#include <membar/detail/ld_st_instructions.cuh>
 #include <membar/detail/standard.hpp>
 #include <membar/memory_order.hpp>
 #include <membar/thread_scope.hpp>

@@ -4,8 +4,8 @@
 #pragma once
 
 #include <membar/cache_hint.cuh>
-#include <membar/detail/access_text.cuh>
-#include <membar/detail/ptx_access.cuh>
+#include <membar/detail/ld_st_instructions.cuh>
+#include <membar/detail/load_store_arguments.cuh>
 #include <membar/detail/standard.hpp>
 #include <membar/fence.cuh>
 #include <membar/memory_order.hpp>

@@ -5,8 +5,8 @@
 
 #include <membar/detail/atomic_type.hpp>
 #include <membar/detail/config.hpp>
-#include <membar/detail/ptx.cuh>
-#include <membar/detail/ptx_access.cuh>
+#include <membar/detail/ld_st_instructions.cuh>
+#include <membar/detail/ptx_spelling.cuh>
 #include <membar/fence.cuh>
 #include <membar/memory_order.hpp>
 #include <membar/thread_scope.hpp>
