@@ -115,6 +115,7 @@ struct machine {
   std::vector<device> devices = std::vector<device>(4);
   std::map<std::string, failure> fails;  ///< by the name of the call, "cudaMalloc" or "cuMemMap"
   std::size_t largest_allocation = std::numeric_limits<std::size_t>::max();
+  std::set<int> hidden;                                     ///< devices that no bus number leads to
   std::set<std::pair<int, int>> no_access;                  ///< (from, to) without peer access
   std::set<std::pair<int, int>> no_native_atomics;          ///< links
   std::map<std::pair<int, int>, unsigned> partial_atomics;  ///< links that carry some atomics: their capabilities
