@@ -90,9 +90,9 @@ class one_shot_all_reduce {
   /// Of at most `most` floats.
   one_shot_all_reduce(symmetric::heap<Backend>& from, std::size_t most)
       : pes_(static_cast<std::size_t>(from.backend().count())),
-        boxes_(from.allocate<packed<piece>>(2 * pes_ * ((most + 2) / 3))),
-        ended_(from.allocate<ended_signal>(pes_)),
-        rounds_(from.allocate<unsigned long long>(one_shot_blocks)) {}
+        boxes_(from.template allocate<packed<piece>>(2 * pes_ * ((most + 2) / 3))),
+        ended_(from.template allocate<ended_signal>(pes_)),
+        rounds_(from.template allocate<unsigned long long>(one_shot_blocks)) {}
 
   /// Adds up what `in` is at all PEs, any memory of PE `which`, into `out`, which may be the same.
   void enqueue(pe which, const float* in, float* out, std::size_t size, cudaStream_t stream) const {

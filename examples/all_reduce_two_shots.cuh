@@ -65,9 +65,8 @@ template <class Backend = symmetric::peer_backend>
 class two_shot_all_reduce {
  public:
   explicit two_shot_all_reduce(symmetric::heap<Backend>& from)
-      : words_(
-            from.allocate<symmetric::barrier_word>(two_shots_blocks * (static_cast<std::size_t>(from.backend().count()) + 1))) {
-  }
+      : words_(from.template allocate<symmetric::barrier_word>(two_shots_blocks *
+                                                               (static_cast<std::size_t>(from.backend().count()) + 1))) {}
 
   /// Adds up the first `size` floats of all PEs' vectors, in place: a multiple of 4.
   void enqueue(const span<float, Backend>& vector, std::size_t size, cudaStream_t stream) const {
