@@ -53,9 +53,9 @@ class gpu_processes : public ::testing::Test {
 /// Passes messages to and from the next PE by `kernel`, one channel for each group.
 template <class Backend, class Group, class Kernel>
 [[nodiscard]] int pass_by(Backend& backend, Group, Kernel kernel, unsigned size, unsigned passes = 3) {
-  constexpr bool by_block = std::is_same_v<Group, by_block_t>;
+  constexpr bool a_block = std::is_same_v<Group, by_block_t>;
   constexpr unsigned warps = 8, blocks = 32;
-  constexpr unsigned channels = by_block ? blocks : blocks * warps;
+  constexpr unsigned channels = a_block ? blocks : blocks * warps;
   symmetric::heap<Backend> heap(backend, channel_arrays<Backend>::bytes(channels));
   const pe self = backend.local_pes().front();
   const channel_arrays<Backend> all(heap, channels);

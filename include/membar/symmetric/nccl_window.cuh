@@ -41,8 +41,14 @@ inline void check_nccl(ncclResult_t status, const char* call) {
 /// the ranks.
 ///
 /// It launches one kernel and waits for it. The window and its memory outlive the backend. Requires: every rank in one team of loads
-/// and stores (`ncclTeamLsa`). Errors: `error` where some rank is out of their reach; NCCL's.
+/// and stores (`ncclTeamLsa`). Errors: `error` for a null window, which NCCL gives where it cannot make one, and where some rank is out of
+/// their reach; NCCL's.
 [[nodiscard]] inline adopted_memory memory_of_nccl(ncclComm_t communicator, ncclWindow_t window, std::size_t bytes) {
+  if (window == nullptr) {
+    throw error(cudaErrorNotSupported,
+                "membar: NCCL has made no window of the memory, which it then copies from and to: allocate it by ncclMemAlloc, "
+                "and leave NCCL_WIN_ENABLE and NCCL_CUMEM_ENABLE on");
+  }
   adopted_memory memory;
   int count = 0;
   detail::check_nccl(ncclCommCount(communicator, &count), "ncclCommCount");
