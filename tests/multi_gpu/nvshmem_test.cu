@@ -59,6 +59,32 @@ TEST_F(nvshmem, barriers_hold) {
   });
 }
 
+TEST_F(nvshmem, that_the_program_has_initialized_is_used_and_left_to_it) {
+  expect_success([](const symmetric::nvshmem_session& session) {
+    {
+      const auto other = symmetric::nvshmem_session::of_program();
+      symmetric::nvshmem_backend of(other);
+      if (const int wrong = pass_barriers_of(of); wrong != 0 || other.self() != session.self()) {
+        return 2;
+      }
+    }
+    symmetric::nvshmem_backend again(session);  // it lives
+    return pass_barriers_of(again);
+  });
+}
+
+TEST_F(nvshmem, that_nobody_has_initialized_is_refused) {
+  const pid_t child = support::detail::forked([] {
+    try {
+      static_cast<void>(symmetric::nvshmem_session::of_program());
+    } catch (const membar::error& refused) {
+      return std::string(refused.what()).find("it is not initialized: call nvshmem_init") != std::string::npos ? 0 : 2;
+    }
+    return 3;
+  });
+  EXPECT_EQ(support::detail::ended({child}, std::chrono::seconds(60)), std::vector<int>{0});
+}
+
 /// On PE 0 every block waits.
 __global__ void wait_on_the_first(object<signal<set>, symmetric::nvshmem_backend> ready, pe_report* report) {
   if (ready.self() == pe(0)) {
