@@ -3,6 +3,7 @@
 #include <membar/symmetric/host_group.hpp>
 
 #include <tests/common/forked_processes.hpp>
+#include <tests/common/pe_threads.hpp>
 #include <tests/common/refusal.hpp>
 
 #include <gtest/gtest.h>
@@ -13,6 +14,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -71,6 +73,38 @@ TEST_F(host_groups, hand_files_to_every_process) {
        })) {
     EXPECT_EQ(code, 0);
   }
+}
+
+TEST_F(host_groups, meet_by_a_callback_of_the_program) {
+  EXPECT_EQ(::rmdir(where.directory.c_str()), 0);
+  membar_test::gathering_threads own(3);
+  std::vector<rendezvous> found(3);
+  const auto thrown = membar_test::thrown_by_pes(
+      3, [&](int rank) { found[static_cast<std::size_t>(rank)] = symmetric::shared_rendezvous(rank, own.callback(rank)); });
+  EXPECT_EQ(thrown, std::vector<std::string>(3));
+  where = found[2];
+  EXPECT_EQ(found[0].directory, where.directory);
+  EXPECT_EQ(found[1].token, where.token);
+  EXPECT_EQ(where.token.size(), 32U);
+  expect_all(processes(3,
+                       [&](int rank) {
+                         host_group all = host_group::join(found[static_cast<std::size_t>(rank)], rank, 3, budget);
+                         return all.all_gather(static_cast<unsigned>(rank))[2] == 2 ? 0 : 1;
+                       }),
+             {0, 0, 0});
+}
+
+TEST_F(host_groups, say_everywhere_that_the_first_could_make_no_rendezvous) {
+  EXPECT_EQ(::rmdir(where.directory.c_str()), 0);
+  const char* const before = std::getenv("XDG_RUNTIME_DIR");
+  const std::string kept = before == nullptr ? "" : before;
+  ASSERT_EQ(::setenv("XDG_RUNTIME_DIR", "/nowhere", 1), 0);
+  membar_test::gathering_threads own(2);
+  const auto thrown = membar_test::thrown_by_pes(
+      2, [&](int rank) { static_cast<void>(symmetric::shared_rendezvous(rank, own.callback(rank))); });
+  EXPECT_EQ(before == nullptr ? ::unsetenv("XDG_RUNTIME_DIR") : ::setenv("XDG_RUNTIME_DIR", kept.c_str(), 1), 0);
+  EXPECT_TRUE(says(thrown[0], "no directory /nowhere/membar-rendezvous."));
+  EXPECT_TRUE(says(thrown[1], "PE 0 could not make a rendezvous"));
 }
 
 TEST_F(host_groups, of_one_process_need_no_other) {

@@ -70,4 +70,38 @@ struct rendezvous {
   return made;
 }
 
+/// The rendezvous that PE 0 makes, in every process of a group that the program has already (MPI, PyTorch). Collective.
+/// `all_gather(number)` returns the numbers of all processes, by PE, as `adopted_backend` takes it.
+///
+/// Errors, on every PE: `error` where PE 0 could make none. What the callback throws passes through.
+template <class AllGather>
+[[nodiscard]] rendezvous shared_rendezvous(int rank, AllGather all_gather) {
+  rendezvous made;
+  std::string text;
+  const auto from_first = [&](unsigned long long mine) { return static_cast<unsigned long long>(all_gather(mine).at(0)); };
+  if (rank == 0) {
+    try {
+      made = make_rendezvous();
+    } catch (...) {
+      static_cast<void>(from_first(0));
+      throw;
+    }
+    text = made.directory + '\n' + made.token;
+  }
+  const auto size = static_cast<std::size_t>(from_first(text.size()));
+  if (size == 0) {
+    throw error(cudaErrorOperatingSystem, "membar: PE 0 could not make a rendezvous: see its standard error");
+  }
+  text.resize(size);
+  for (std::size_t i = 0; i < size; i += sizeof(unsigned long long)) {
+    unsigned long long word = 0;
+    const std::size_t bytes = size - i < sizeof word ? size - i : sizeof word;
+    std::memcpy(&word, text.data() + i, bytes);
+    word = from_first(word);
+    std::memcpy(text.data() + i, &word, bytes);
+  }
+  const std::size_t end = text.find('\n');
+  return {text.substr(0, end), text.substr(end + 1)};
+}
+
 }  // namespace membar::inline v0_2::symmetric
