@@ -308,6 +308,22 @@ TEST(deadlock_recorder, a_barrier_in_two_halves) {
       says(late, "PE 0's wait for the barrier of all PEs in stream 1 waits for PE 1's arrival at the barrier of all PEs"));
 }
 
+TEST(deadlock_recorder, an_arrival_delivers_what_did_not_block) {
+  const auto second_set_after = [](bool barrier) {
+    steps record(2);
+    record.notify(pe(0), main_stream, pe(1), ready, signal_set(1), "", false);
+    for (int i = 0; barrier && i != 2; ++i) {
+      record.arrive(pe(i), main_stream);
+    }
+    for (int i = 0; barrier && i != 2; ++i) {
+      record.wait_for_team(pe(i), main_stream);
+    }
+    return kinds(record.notify(1, 1, signal_set(2)).wait(1, signal_equals(2)));
+  };
+  EXPECT_EQ(second_set_after(true), nothing);
+  EXPECT_EQ(second_set_after(false), only(hazard::lost_signal));
+}
+
 TEST(deadlock_recorder, an_arrival_that_does_not_come) {
   steps wrong(3);
   wrong.arrive(pe(0), main_stream);

@@ -234,7 +234,8 @@ class checker {
     if (!whole) {
       nodes = nearest(nodes);
     }
-    for (const std::size_t index : watch_->open_arrivals()) {  // whose waits are among what has not run
+    for (const std::size_t index :
+         watch_->open_arrivals()) {  // a wait of a complete barrier stands alone, and waits for nothing
       rest.operations.push_back(program_.operations[index]);
       rest.operations.back().graph = rest.operations.back().kernel = 0;
     }
@@ -287,12 +288,6 @@ class checker {
       if (operation.kind == operation_kind::kernel) {
         return;
       }
-    }
-    if (operation.kind == operation_kind::depart && each.kind == node::kind_t::departs && watch_->all_have_arrived(n)) {
-      if (operation.kernel != 0) {
-        return;  // a step that waits for nothing any more
-      }
-      operation.kind = operation_kind::work;
     }
     if (operation.kind == operation_kind::wait_event && !watch_->waits_for_record(n)) {
       operation.kind = operation_kind::work;

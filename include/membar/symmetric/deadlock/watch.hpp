@@ -144,8 +144,6 @@ class watch : public graph {
     return std::any_of(all.begin(), all.end(),
                        [&](std::size_t each) { return !done_[each] && condition_of(wait).holds(effect_of(each).value); });
   }
-  /// Whether every member has arrived at the collective of a departure.
-  [[nodiscard]] bool all_have_arrived(std::size_t departure) const { return is_complete(calls_[nodes_[departure].link]); }
   /// The first halves of barriers that have run, and for which other members have not arrived yet: their operations.
   [[nodiscard]] std::vector<std::size_t> open_arrivals() const {
     std::vector<std::size_t> result;
